@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Deterministic random numbers: xoshiro256** by Blackman and Vigna, seeded through splitmix64. The standard
+// library's engines are portable but its distributions are not, so ranges are drawn here.
+#pragma once
+
+#include <cstdint>
+
+namespace moscope {
+
+class Rng {
+  public:
+    explicit Rng(std::uint64_t seed = 1) {
+        for (auto &word : s_) {
+            seed += 0x9e3779b97f4a7c15ull;
+            std::uint64_t z = seed;
+            z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
+            z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
+            word = z ^ (z >> 31);
+        }
+    }
+
+    std::uint64_t next() {
+        const std::uint64_t result = rotl(s_[1] * 5, 7) * 9;
+        const std::uint64_t t = s_[1] << 17;
+        s_[2] ^= s_[0];
+        s_[3] ^= s_[1];
+        s_[1] ^= s_[2];
+        s_[0] ^= s_[3];
+        s_[2] ^= t;
+        s_[3] = rotl(s_[3], 45);
+        return result;
+    }
+
+    /// Uniform in [0, n); n > 0. Multiply-shift: the bias of at most n / 2^64 is far below what a run can see.
+    std::uint64_t below(std::uint64_t n) {
+        return static_cast<std::uint64_t>((static_cast<unsigned __int128>(next()) * n) >> 64);
+    }
+
+  private:
+    static std::uint64_t rotl(std::uint64_t x, int k) { return (x << k) | (x >> (64 - k)); }
+    std::uint64_t s_[4];
+};
+
+} // namespace moscope

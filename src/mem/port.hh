@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The one seam between what issues memory accesses (CPU models, traffic generators) and the memory system.
+//
+// Rules that both sides keep (design, decision 5):
+// - An access lies within one 64-byte line. A load or store that spans two lines is two accesses, the lower
+//   address first, each atomic by itself. A locked read-modify-write that spans two lines takes write
+//   permission for both and runs its closure at a moment when it holds both; losing one means starting again.
+// - Bytes live in guest memory; a load copies them out, a store copies them in and a locked read-modify-write
+//   runs its closure on them at the simulated moment at which the protocol grants the permission. (In checking
+//   mode the bytes are those that travelled in the protocol's messages; the caller sees no difference.)
+// - The port does not order accesses of a core: in-order binding of loads, the store buffer and fences belong
+//   to the core. Accesses to one line complete in the order of their issue.
+// - The page walker's updates of accessed and dirty bits are locked read-modify-writes of the table entry.
+// - A non-temporal store bypasses the caches: `nt_store` of a full line (write-combined by the core) needs no
+//   fetch of the old bytes; the core keeps partial ones in its write-combining buffer and issues what it has.
+// - `flush` (CLFLUSH) returns when no cache in the system holds the line.
+//
+// Fast path: the slots below remember lines of which the memory system has proved that a hit neither changes
+// a state nor does anything but call back and touch the replacement order. The memory system empties a slot
+// whenever anything else happens to its line.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "base/types.hh"
+#include "mem/path.hh"
+
+namespace moscope {
+
+enum class AccessKind : std::uint8_t { load, store, fetch, rmw, flush, nt_store };
+inline constexpr unsigned kAccessKinds = 6;
+
+/// An access in flight. The issuer owns it and keeps it alive until it is done.
+struct Access {
+    PhysAddr addr;
+    std::uint16_t size = 0; ///< bytes; addr and addr + size - 1 lie in one line
+    AccessKind kind = AccessKind::load;
+    void *data = nullptr; ///< load, fetch: receives the bytes (may be null); store, nt_store: the bytes
+
+    /// Locked read-modify-write: called once, on the bytes at addr, under write permission.
+    void (*rmw)(void *context, void *bytes) = nullptr;
+    void *rmw_context = nullptr;
+
+    /// Called at completion, at simulated time `done`; may issue further accesses.
+    void (*on_done)(Access &) = nullptr;
+    void *owner = nullptr;
+    Addr pc = 0; ///< instruction address, for attribution
+
+    // Filled in by the memory system.
+    Tick issued = 0;
+    Tick done = kNever;
+    TxnId txn = 0;
+    PathTimes path;          ///< adds up to done - issued
+    std::uint16_t hops = 0;  ///< links crossed on the path
+    std::uint8_t supplier = 0; ///< protocol's machine type that supplied the data
+    Access *next = nullptr;  ///< memory system's list
+};
+
+class Port {
+  public:
+    struct Slot {
+        Addr tag = ~Addr{0};          ///< line address, with rights in the low bits
+        Tick *touch = nullptr;        ///< replacement time stamp of the cache entry
+        std::byte *bytes = nullptr;   ///< the line's bytes
+    };
+    enum Right : unsigned { right_load = 1, right_store = 2 };
+    static constexpr unsigned kSlots = 512;
+
+    /// The line's bytes if the access may proceed inline; `when` is the tick at which it completes.
+    std::byte *hit(Addr line, Right right, Tick when) { return look(data_slots_, line, right, when); }
+    std::byte *fetch_hit(Addr line, Tick when) { return look(fetch_slots_, line, right_load, when); }
+
+    /// Slower inline path: asks the memory system whether the access is a pure hit (and fills the slot).
+    std::byte *probe(AccessKind kind, Addr line, Tick when) { return probe_(memory_, *this, kind, line, when); }
+
+    /// Starts an access at tick `now`; completion is reported through on_done.
+    void issue(Access &a, Tick now) {
+        a.issued = now;
+        a.done = kNever;
+        issue_(memory_, a);
+    }
+
+    /// Ticks from issue to completion of an access at `now` that hits in the first-level cache.
+    Tick hit_done(Tick now) const { return hit_done_(memory_, now); }
+
+    void fill(bool fetch, Addr line, unsigned rights, Tick *touch, std::byte *bytes) {
+        auto &s = (fetch ? fetch_slots_ : data_slots_)[index(line)];
+        s = {line | rights, touch, bytes};
+    }
+    /// Forgets a line: called by the memory system.
+    void forget(Addr line) {
+        auto &d = data_slots_[index(line)];
+        if (line_of(d.tag) == line)
+            d.tag = kEmpty;
+        auto &f = fetch_slots_[index(line)];
+        if (line_of(f.tag) == line)
+            f.tag = kEmpty;
+    }
+    void forget_all() {
+        for (unsigned i = 0; i < kSlots; ++i)
+            data_slots_[i].tag = fetch_slots_[i].tag = kEmpty;
+    }
+
+    // Set once by the memory system that stands behind the port.
+    void *memory_ = nullptr;
+    void (*issue_)(void *memory, Access &) = nullptr;
+    std::byte *(*probe_)(void *memory, Port &, AccessKind, Addr line, Tick when) = nullptr;
+    Tick (*hit_done_)(void *memory, Tick now) = nullptr;
+
+    std::uint64_t inline_hits = 0;
+
+  private:
+    static constexpr Addr kEmpty = ~Addr{0} << kLineBits;
+    static unsigned index(Addr line) { return static_cast<unsigned>(line >> kLineBits) & (kSlots - 1); }
+
+    std::byte *look(std::array<Slot, kSlots> &slots, Addr line, unsigned right, Tick when) {
+        Slot &s = slots[index(line)];
+        if (__builtin_expect(line_of(s.tag) != line || !(s.tag & right), 0))
+            return nullptr;
+        *s.touch = when;
+        ++inline_hits;
+        return s.bytes;
+    }
+
+    std::array<Slot, kSlots> data_slots_;
+    std::array<Slot, kSlots> fetch_slots_;
+};
+
+} // namespace moscope

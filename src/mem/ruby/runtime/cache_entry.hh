@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What every line held by a SLICC cache or directory has: its address, the permission that the protocol's
+// state gives, and where it sits. Protocols add their own fields by deriving. Entries come from free lists of
+// their type, filled in blocks.
+#pragma once
+
+#include <vector>
+
+#include "base/types.hh"
+#include "mem/ruby/runtime/prelude_enums.hh"
+
+namespace moscope::ruby {
+
+struct AbstractCacheEntry {
+    Addr m_Address = 0;
+    AccessPermission m_Permission = AccessPermission_NotPresent;
+    bool m_locked = false;
+    std::uint32_t slot = ~0u; ///< set * ways + way in the cache that holds it
+
+    void changePermission(AccessPermission p) { m_Permission = p; }
+    AccessPermission getPermission() const { return m_Permission; }
+};
+
+/// Free list of one entry type; T is trivially destructible.
+template <class T> class EntryPool {
+  public:
+    static T *make() {
+        auto &f = free_list();
+        if (f.empty()) {
+            constexpr std::size_t kBlock = 256;
+            auto *block = static_cast<T *>(::operator new(sizeof(T) * kBlock, std::align_val_t{alignof(T)}));
+            for (std::size_t i = 0; i < kBlock; ++i)
+                f.push_back(block + (kBlock - 1 - i));
+        }
+        T *p = f.back();
+        f.pop_back();
+        return new (p) T();
+    }
+    static void release(AbstractCacheEntry *e) { free_list().push_back(static_cast<T *>(e)); }
+
+  private:
+    static std::vector<T *> &free_list() {
+        static std::vector<T *> list;
+        return list;
+    }
+};
+
+} // namespace moscope::ruby

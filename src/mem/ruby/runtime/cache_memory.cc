@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Allocation and replacement of the set-associative array.
+#include "mem/ruby/runtime/cache_memory.hh"
+
+#include <bit>
+
+namespace moscope::ruby {
+
+CacheMemory::CacheMemory(CacheGeometry g, const EventQueue &queue, std::uint64_t seed)
+    : g_(std::move(g)), queue_(queue), pow2_(std::has_single_bit(g_.sets)), mask_(g_.sets - 1), rng_(seed) {
+    if (g_.sets == 0 || g_.ways == 0)
+        throw UserError(g_.name + ": a cache needs at least one set and one way");
+    if (g_.replacement == Replacement::tree_plru && (!std::has_single_bit(g_.ways) || g_.ways > 64))
+        throw UserError(g_.name + ": tree pseudo-LRU needs a power of two of at most 64 ways");
+    const std::size_t n = std::size_t{g_.sets} * g_.ways;
+    tags_.assign(n, kNoTag);
+    entries_.assign(n, nullptr);
+    stamps_.assign(n, 0);
+    if (g_.replacement == Replacement::tree_plru)
+        tree_.assign(g_.sets, 0);
+}
+
+bool CacheMemory::cacheAvail(Addr a) const {
+    const Addr line = line_of(a);
+    const unsigned base = set_of(line) * g_.ways;
+    for (unsigned w = 0; w < g_.ways; ++w)
+        if (!entries_[base + w] || tags_[base + w] == line)
+            return true;
+    return false;
+}
+
+unsigned CacheMemory::victim(unsigned set) const {
+    const unsigned base = set * g_.ways;
+    switch (g_.replacement) {
+    case Replacement::lru:
+    case Replacement::fifo: {
+        unsigned best = base;
+        for (unsigned i = base + 1; i < base + g_.ways; ++i)
+            if (stamps_[i] < stamps_[best])
+                best = i;
+        return best;
+    }
+    case Replacement::random:
+        // The draw is kept until an allocation uses it: cacheProbe has to answer alike when asked twice.
+        return base + static_cast<unsigned>(random_draw_ % g_.ways);
+    case Replacement::tree_plru: {
+        unsigned node = 1;
+        while (node < g_.ways)
+            node = 2 * node + static_cast<unsigned>((tree_[set] >> node) & 1);
+        return base + node - g_.ways;
+    }
+    }
+    return base;
+}
+
+Addr CacheMemory::cacheProbe(Addr a) const {
+    const Addr line = line_of(a);
+    MOSCOPE_CHECK(!cacheAvail(line));
+    return tags_[victim(set_of(line))];
+}
+
+AbstractCacheEntry *CacheMemory::allocate(Addr a, AbstractCacheEntry *e, bool touch_it) {
+    const Addr line = line_of(a);
+    const unsigned base = set_of(line) * g_.ways;
+    for (unsigned i = base; i < base + g_.ways; ++i) {
+        if (entries_[i])
+            continue;
+        tags_[i] = line;
+        entries_[i] = e;
+        e->m_Address = line;
+        e->slot = i;
+        memo_line_ = line;
+        memo_slot_ = i;
+        stamps_[i] = queue_.now();
+        if (g_.replacement == Replacement::random)
+            random_draw_ = rng_.next();
+        if (touch_it)
+            touch(i);
+        return e;
+    }
+    throw ProtocolError(g_.name + ": allocate without a free way in the set");
+}
+
+void CacheMemory::deallocate(Addr a) {
+    const Addr line = line_of(a);
+    const unsigned i = find(line);
+    if (i == kNone)
+        throw ProtocolError(g_.name + ": deallocate of a line that is not present");
+    if (on_remove)
+        on_remove(on_remove_context, line);
+    if (release)
+        release(entries_[i]);
+    entries_[i] = nullptr;
+    tags_[i] = kNoTag;
+    memo_slot_ = kNone;
+}
+
+void CacheMemory::touch(unsigned slot) {
+    if (g_.replacement == Replacement::lru) {
+        stamps_[slot] = queue_.now();
+    } else if (g_.replacement == Replacement::tree_plru) {
+        const unsigned set = slot / g_.ways;
+        // Point every node on the way to the slot at the other side.
+        unsigned node = slot % g_.ways + g_.ways;
+        while (node > 1) {
+            const unsigned parent = node / 2;
+            const std::uint64_t bit = std::uint64_t{1} << parent;
+            tree_[set] = (node & 1) ? tree_[set] & ~bit : tree_[set] | bit;
+            node = parent;
+        }
+    }
+}
+
+} // namespace moscope::ruby

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A set-associative array of protocol entries: SLICC's CacheMemory. Tags lie side by side per set, so that a
+// lookup touches few host lines; any number of sets is allowed (powers of two are quicker). Replacement
+// policies: least recently used (time stamps), tree pseudo-LRU, first in first out, random (seeded).
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/rng.hh"
+#include "base/types.hh"
+#include "mem/ruby/runtime/cache_entry.hh"
+#include "sim/event_queue.hh"
+
+namespace moscope::ruby {
+
+enum class Replacement : std::uint8_t { lru, tree_plru, fifo, random };
+
+struct CacheGeometry {
+    std::string name;
+    unsigned sets = 1;
+    unsigned ways = 1;
+    Replacement replacement = Replacement::lru;
+    unsigned start_index_bit = kLineBits; ///< lowest address bit of the set index
+    int tag_latency = 1, data_latency = 1; ///< cycles, for protocols that ask
+};
+
+class CacheMemory {
+  public:
+    CacheMemory(CacheGeometry g, const EventQueue &queue, std::uint64_t seed);
+
+    // SLICC interface.
+    bool isTagPresent(Addr a) const { return find(line_of(a)) != kNone; }
+    AbstractCacheEntry *lookup(Addr a) const {
+        const unsigned i = find(line_of(a));
+        return i == kNone ? nullptr : entries_[i];
+    }
+    /// A free way in the set of `a`, or the line present already.
+    bool cacheAvail(Addr a) const;
+    /// Line to replace so that `a` fits.
+    Addr cacheProbe(Addr a) const;
+    AbstractCacheEntry *allocate(Addr a, AbstractCacheEntry *e, bool touch = true);
+    void allocateVoid(Addr a, AbstractCacheEntry *e) { allocate(a, e, true); }
+    void deallocate(Addr a);
+    void setMRU(Addr a) {
+        const unsigned i = find(line_of(a));
+        if (i != kNone)
+            touch(i);
+    }
+    void setMRU(Addr a, int) { setMRU(a); }
+    void setMRU(AbstractCacheEntry *e) { touch(e->slot); }
+    AbstractCacheEntry *getNullEntry() const { return nullptr; }
+    int getTagLatency() const { return g_.tag_latency; }
+    int getDataLatency() const { return g_.data_latency; }
+    int getCacheSize() const { return static_cast<int>(g_.sets * g_.ways * kLineBytes); }
+    int getNumBlocks() const { return static_cast<int>(g_.sets * g_.ways); }
+    Addr getAddressAtIdx(int i) const { return entries_[i] ? tags_[i] : 0; }
+    // Bank and array contention is not modelled (docs/warts.md); requests are counted by transitions.
+    void recordRequestType(CacheRequestType, Addr) {}
+    bool checkResourceAvailable(CacheResourceType, Addr) const { return true; }
+    void profileDemandHit() { ++demand_hits; }
+    void profileDemandMiss() { ++demand_misses; }
+    void profilePrefetchHit() {}
+    void profilePrefetchMiss() {}
+    void htmCommitTransaction() {}
+    void htmAbortTransaction() {}
+
+    const CacheGeometry &geometry() const { return g_; }
+    /// Replacement stamp of a slot if touching it is all that a hit does to the order; null for tree PLRU.
+    Tick *stamp(unsigned slot) { return g_.replacement == Replacement::tree_plru ? nullptr : &stamp_of(slot); }
+    void touch(unsigned slot);
+    template <class F> void for_each(F &&f) const {
+        for (auto *e : entries_)
+            if (e)
+                f(e);
+    }
+    /// Told of every line that leaves, so that inline slots can forget it.
+    void (*on_remove)(void *context, Addr line) = nullptr;
+    void *on_remove_context = nullptr;
+    void (*release)(AbstractCacheEntry *) = nullptr; ///< returns an entry to its pool
+
+    std::uint64_t demand_hits = 0, demand_misses = 0;
+
+  private:
+    static constexpr unsigned kNone = ~0u;
+    static constexpr Addr kNoTag = ~Addr{0};
+
+    unsigned set_of(Addr line) const {
+        const Addr n = line >> g_.start_index_bit;
+        return static_cast<unsigned>(pow2_ ? n & mask_ : n % g_.sets);
+    }
+    unsigned find(Addr line) const {
+        if (line == memo_line_)
+            return memo_slot_;
+        const unsigned base = set_of(line) * g_.ways;
+        const Addr *t = &tags_[base];
+        unsigned found = kNone;
+        for (unsigned w = 0; w < g_.ways; ++w)
+            if (t[w] == line) {
+                found = base + w;
+                break;
+            }
+        memo_line_ = line;
+        memo_slot_ = found;
+        return found;
+    }
+    Tick &stamp_of(unsigned slot) {
+        // A stamp that only hits write keeps FIFO and random untouched by them.
+        return g_.replacement == Replacement::lru ? stamps_[slot] : scratch_;
+    }
+    unsigned victim(unsigned set) const;
+
+    CacheGeometry g_;
+    const EventQueue &queue_;
+    bool pow2_;
+    Addr mask_;
+    std::vector<Addr> tags_;
+    std::vector<AbstractCacheEntry *> entries_;
+    std::vector<Tick> stamps_;
+    std::vector<std::uint64_t> tree_; ///< tree PLRU: one word of node bits per set
+    mutable Rng rng_;
+    mutable std::uint64_t random_draw_ = 0;
+    Tick scratch_ = 0;
+    mutable Addr memo_line_ = kNoTag - 1;
+    mutable unsigned memo_slot_ = kNone;
+};
+
+} // namespace moscope::ruby

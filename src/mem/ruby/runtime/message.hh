@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Coherence messages. A message is a plain, trivially copyable record from a pool, owned by exactly one place
+// at a time (a buffer, a link, a controller at work on it); a message to several destinations is cloned where
+// its ways part. Besides the fields that the protocol declares it carries the history of the transaction that
+// it works for: where that transaction's time went so far, segment by segment. `account` moves a stamp
+// forward and charges the elapsed time to one segment, so the segments always add up to the whole.
+#pragma once
+
+#include <array>
+#include <cstring>
+#include <new>
+#include <type_traits>
+
+#include "base/types.hh"
+#include "mem/path.hh"
+#include "mem/ruby/runtime/net_dest.hh"
+
+namespace moscope::ruby {
+
+/// Virtual channel classes of the network (HyperTransport I/O Link Specification 3.10, section 4).
+enum class Channel : std::uint8_t { request, posted, response, probe, count };
+
+struct Message {
+    // Set when the message is made and enqueued.
+    std::uint32_t bytes = 0;       ///< size of the whole record, for cloning
+    std::uint16_t dest_offset = 0; ///< offset of the NetDest field `Destination`; 0: none
+    std::uint16_t type = 0;        ///< protocol's message type number, for traces
+    Addr line = 0;                 ///< line that the message is about, for traces
+    std::uint64_t uid = 0;         ///< number of the message, unique in a run
+    NodeIndex source = 0;          ///< controller that sent it
+    std::uint8_t vnet = 0;         ///< virtual network it travels on; 0xff: internal to a controller
+    bool carries_data = false;     ///< 64 bytes of data travel with it
+    std::uint8_t size_type = 0;    ///< MessageSizeType
+    std::uint8_t hops = 0;         ///< links crossed by this message
+
+    // History of the transaction that it works for.
+    TxnId txn = 0;
+    std::uint16_t txn_core = 0xffff;
+    std::uint16_t txn_hops = 0; ///< links crossed on the transaction's path so far
+    Tick stamp = 0;             ///< path accounted up to here
+    PathTimes path;
+
+    void account(Segment s, Tick until) {
+        path.in[static_cast<unsigned>(s)] += until - stamp;
+        stamp = until;
+    }
+
+    NetDest &destination() {
+        return *reinterpret_cast<NetDest *>(reinterpret_cast<char *>(this) + dest_offset);
+    }
+    const NetDest &destination() const { return const_cast<Message *>(this)->destination(); }
+};
+
+/// Free lists by size class for all messages of the process's simulation thread.
+class MessagePool {
+  public:
+    template <class T> T *make() {
+        static_assert(std::is_base_of_v<Message, T> && std::is_trivially_copyable_v<T>);
+        T *m = new (allocate(sizeof(T))) T();
+        m->bytes = sizeof(T);
+        m->uid = ++last_uid_;
+        return m;
+    }
+    Message *clone(const Message *m) {
+        void *p = allocate(m->bytes);
+        std::memcpy(p, static_cast<const void *>(m), m->bytes);
+        auto *c = static_cast<Message *>(p);
+        c->uid = ++last_uid_;
+        return c;
+    }
+    void free(Message *m) {
+        const unsigned k = size_class(m->bytes);
+        auto *n = reinterpret_cast<Node *>(m);
+        n->next = free_[k];
+        free_[k] = n;
+        --live_;
+    }
+    std::uint64_t live() const { return live_; }
+    /// Restarts the numbering; called when a machine is built, so that runs in one process are alike.
+    void restart_numbering() { last_uid_ = 0; }
+
+  private:
+    struct Node {
+        Node *next;
+    };
+    static constexpr unsigned kGrain = 64, kClasses = 32;
+    static unsigned size_class(std::uint32_t bytes) { return (bytes + kGrain - 1) / kGrain; }
+
+    void *allocate(std::uint32_t bytes) {
+        const unsigned k = size_class(bytes);
+        MOSCOPE_CHECK(k < kClasses);
+        ++live_;
+        if (__builtin_expect(!free_[k], 0))
+            refill(k);
+        Node *n = free_[k];
+        free_[k] = n->next;
+        return n;
+    }
+    void refill(unsigned k) {
+        constexpr unsigned kBatch = 128;
+        char *p = static_cast<char *>(::operator new(std::size_t{k} * kGrain * kBatch, std::align_val_t{64}));
+        for (unsigned i = 0; i < kBatch; ++i) {
+            auto *n = reinterpret_cast<Node *>(p + std::size_t{i} * k * kGrain);
+            n->next = free_[k];
+            free_[k] = n;
+        }
+    }
+    std::array<Node *, kClasses> free_{};
+    std::uint64_t last_uid_ = 0;
+    std::uint64_t live_ = 0;
+};
+
+/// The pool of this process; a simulation runs on one host thread.
+MessagePool &message_pool();
+
+} // namespace moscope::ruby

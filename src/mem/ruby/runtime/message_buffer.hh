@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SLICC's MessageBuffer. Three roles: leading into the network ("To": messages go to the ingress of the
+// chip's router), out of it ("From"), or inside a controller (mandatory queue, trigger queue, memory). A buffer
+// holds messages in the order of their arrival ticks; the controller sees the head once its tick has come. A
+// message can be recycled (put back later) or set aside by address (stall_and_wait) until it is woken.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "mem/ruby/runtime/message.hh"
+#include "mem/ruby/runtime/timed_queue.hh"
+#include "sim/event_queue.hh"
+
+namespace moscope::ruby {
+
+/// Where messages of a chip's controllers enter the network; owned by the router, which drains it.
+struct Ingress {
+    TimedQueue<Message *> queue;
+    Component *router = nullptr;
+    void push(Message *m, Tick ready) {
+        queue.insert(ready, m);
+        router->schedule_no_later_than(ready);
+    }
+};
+
+class AbstractController;
+
+class MessageBuffer {
+  public:
+    std::string name;
+    AbstractController *consumer = nullptr; ///< wakes when a message arrives
+    Ingress *ingress = nullptr;             ///< "To" the network when set
+    std::uint8_t vnet = 0xff;
+    bool ordered = false;
+    unsigned capacity = 0;                  ///< messages; 0: not bounded
+    Segment wait_segment = Segment::queue;  ///< what waiting in this buffer is charged to
+
+    /// Sends m so that it arrives (or enters the network) at `arrival`. The time until then has been accounted.
+    void enqueue(Message *m, Tick arrival);
+    /// Delivery by the network.
+    void deliver(Message *m, Tick arrival) { put(m, arrival); }
+
+    bool isReady(Tick now) const { return queue_.front_tick() <= now; }
+    Tick head_tick() const { return queue_.front_tick(); }
+    Message *peek() const { return queue_.front().item; }
+    /// Takes the head out; the caller owns it.
+    Message *pop(Tick now) {
+        Message *m = queue_.front().item;
+        queue_.pop();
+        m->account(wait_segment, now);
+        return m;
+    }
+    void recycle(Tick now, Tick again) {
+        Message *m = queue_.front().item;
+        queue_.pop();
+        (void)now;
+        put(m, again);
+    }
+    void stall(Addr line) {
+        auto &e = queue_.front();
+        stalled_.push_back({line, e.tick, e.item});
+        queue_.pop();
+    }
+    /// Puts the messages stalled for `line` back, before younger ones. True if there were any.
+    bool wake(Addr line, Tick now);
+    bool wake_all(Tick now);
+
+    bool isEmpty() const { return queue_.empty(); }
+    bool isStallMapEmpty() const { return stalled_.empty(); }
+    int getStallMapSize() const { return static_cast<int>(stalled_.size()); }
+    bool hasStalledMsg(Addr line) const {
+        for (const auto &s : stalled_)
+            if (s.line == line)
+                return true;
+        return false;
+    }
+    bool areNSlotsAvailable(unsigned n, Tick) const { return capacity == 0 || held() + n <= capacity; }
+    int getSize(Tick) const { return static_cast<int>(held()); }
+    unsigned held() const {
+        return ingress ? in_network_entry : queue_.size() + static_cast<unsigned>(stalled_.size());
+    }
+    /// "To" buffers with a capacity: messages that the router has not taken yet.
+    unsigned in_network_entry = 0;
+
+    /// Calls f(Message&, tick, stalled) for each message held, for error reports and functional accesses.
+    template <class F> void for_each(F &&f) {
+        for (unsigned i = 0; i < queue_.size(); ++i)
+            f(*queue_.at(i).item, queue_.at(i).tick, false);
+        for (auto &s : stalled_)
+            f(*s.message, s.tick, true);
+    }
+
+  private:
+    struct Stalled {
+        Addr line;
+        Tick tick;
+        Message *message;
+    };
+    void put(Message *m, Tick arrival);
+
+    TimedQueue<Message *> queue_;
+    std::vector<Stalled> stalled_;
+};
+
+} // namespace moscope::ruby

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Transaction buffer entries (TBEs), SLICC's TBETable: at most `capacity` at a time, found by line address
+// through open addressing. Entries do not move while they live.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "base/error.hh"
+#include "base/types.hh"
+
+namespace moscope::ruby {
+
+template <class T> class TBETable {
+  public:
+    explicit TBETable(int capacity = 256) { set_capacity(static_cast<unsigned>(capacity)); }
+
+    void set_capacity(unsigned n) {
+        capacity_ = n;
+        unsigned cells = 8;
+        while (cells < 2 * n)
+            cells *= 2;
+        cells_.assign(cells, {kFree, 0});
+        entries_ = std::make_unique<T[]>(n);
+        free_.clear();
+        for (unsigned i = n; i-- > 0;)
+            free_.push_back(i);
+        count_ = 0;
+    }
+
+    T *lookup(Addr a) const {
+        if (count_ == 0)
+            return nullptr;
+        const unsigned c = cell(a);
+        return cells_[c].line == a ? &entries_[cells_[c].index] : nullptr;
+    }
+    bool isPresent(Addr a) const { return lookup(a) != nullptr; }
+    void allocate(Addr a) {
+        if (free_.empty())
+            throw ProtocolError("TBE table is full: a transition allocates without check_allocate");
+        const unsigned c = cell(a);
+        if (cells_[c].line == a)
+            throw ProtocolError("a TBE for this line is allocated already");
+        cells_[c] = {a, free_.back()};
+        free_.pop_back();
+        entries_[cells_[c].index] = T();
+        ++count_;
+    }
+    void deallocate(Addr a) {
+        unsigned c = cell(a);
+        if (cells_[c].line != a)
+            throw ProtocolError("deallocation of a TBE that is not allocated");
+        free_.push_back(cells_[c].index);
+        --count_;
+        // Close the gap so that searches need no tombstones.
+        const unsigned mask = static_cast<unsigned>(cells_.size()) - 1;
+        cells_[c].line = kFree;
+        for (unsigned n = (c + 1) & mask; cells_[n].line != kFree; n = (n + 1) & mask) {
+            const unsigned home = hash(cells_[n].line);
+            if (((n - home) & mask) >= ((n - c) & mask)) {
+                cells_[c] = cells_[n];
+                cells_[n].line = kFree;
+                c = n;
+            }
+        }
+    }
+    bool areNSlotsAvailable(int n, Tick = 0) const { return static_cast<int>(free_.size()) >= n; }
+    unsigned count() const { return count_; }
+    template <class F> void for_each(F &&f) const {
+        for (const auto &c : cells_)
+            if (c.line != kFree)
+                f(c.line, entries_[c.index]);
+    }
+
+  private:
+    struct Cell {
+        Addr line;
+        std::uint32_t index;
+    };
+    static constexpr Addr kFree = ~Addr{0};
+
+    unsigned hash(Addr a) const {
+        return static_cast<unsigned>(((a >> kLineBits) * 0x9e3779b97f4a7c15ull) >> 40) &
+               (static_cast<unsigned>(cells_.size()) - 1);
+    }
+    unsigned cell(Addr a) const {
+        const unsigned mask = static_cast<unsigned>(cells_.size()) - 1;
+        unsigned c = hash(a);
+        while (cells_[c].line != kFree && cells_[c].line != a)
+            c = (c + 1) & mask;
+        return c;
+    }
+
+    unsigned capacity_ = 0, count_ = 0;
+    std::vector<Cell> cells_;
+    std::unique_ptr<T[]> entries_;
+    std::vector<std::uint32_t> free_;
+};
+
+} // namespace moscope::ruby

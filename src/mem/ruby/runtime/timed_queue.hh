@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A queue ordered by time, first in first out among equals: a ring that grows by doubling. Arrivals are
+// nearly always in order, so insertion looks from the tail and is constant time in practice.
+#pragma once
+
+#include <vector>
+
+#include "base/types.hh"
+
+namespace moscope::ruby {
+
+template <class T> class TimedQueue {
+  public:
+    struct Entry {
+        Tick tick;
+        T item;
+    };
+
+    bool empty() const { return count_ == 0; }
+    unsigned size() const { return count_; }
+    const Entry &front() const { return ring_[head_]; }
+    Entry &front() { return ring_[head_]; }
+    Tick front_tick() const { return count_ ? ring_[head_].tick : kNever; }
+    const Entry &at(unsigned i) const { return ring_[(head_ + i) & mask_]; }
+    Entry &at(unsigned i) { return ring_[(head_ + i) & mask_]; }
+
+    void pop() {
+        head_ = (head_ + 1) & mask_;
+        --count_;
+    }
+
+    void insert(Tick tick, T item) {
+        if (count_ == ring_.size())
+            grow();
+        unsigned i = count_++;
+        while (i > 0 && at(i - 1).tick > tick) {
+            at(i) = at(i - 1);
+            --i;
+        }
+        at(i) = {tick, item};
+    }
+
+    /// Puts an entry back before all entries of the same or a later tick.
+    void insert_early(Tick tick, T item) {
+        if (count_ == ring_.size())
+            grow();
+        unsigned i = count_++;
+        while (i > 0 && at(i - 1).tick >= tick) {
+            at(i) = at(i - 1);
+            --i;
+        }
+        at(i) = {tick, item};
+    }
+
+    T remove_at(unsigned i) {
+        T item = at(i).item;
+        for (; i + 1 < count_; ++i)
+            at(i) = at(i + 1);
+        --count_;
+        return item;
+    }
+
+  private:
+    void grow() {
+        std::vector<Entry> bigger(ring_.empty() ? 8 : ring_.size() * 2);
+        for (unsigned i = 0; i < count_; ++i)
+            bigger[i] = at(i);
+        ring_.swap(bigger);
+        head_ = 0;
+        mask_ = static_cast<unsigned>(ring_.size()) - 1;
+    }
+    std::vector<Entry> ring_;
+    unsigned head_ = 0, count_ = 0, mask_ = 0;
+};
+
+} // namespace moscope::ruby

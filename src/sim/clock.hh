@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Clock domains. Edge n of a clock lies at floor(n * num / den) femtoseconds; edges are computed, never
+// accumulated, so 2.4, 2.2 and 2.6 GHz do not drift. A ClockCursor remembers one edge exactly (with its
+// remainder), so that nearby edges cost one small 64-bit division instead of a 128-bit one.
+#pragma once
+
+#include "base/types.hh"
+
+namespace moscope {
+
+struct Clock {
+    std::int64_t num = 1'000'000; ///< period numerator, fs
+    std::int64_t den = 1;         ///< period denominator
+
+    /// Tick of edge n.
+    Tick edge(std::int64_t n) const { return static_cast<Tick>(static_cast<__int128>(n) * num / den); }
+
+    /// Number of the first edge at or after t (t >= 0).
+    std::int64_t edge_at_or_after(Tick t) const {
+        // edge(n) >= t  <=>  floor(n*num/den) >= t  <=>  n*num >= t*den
+        const __int128 need = static_cast<__int128>(t) * den;
+        return static_cast<std::int64_t>((need + num - 1) / num);
+    }
+};
+
+class ClockCursor {
+  public:
+    ClockCursor() = default;
+    explicit ClockCursor(Clock c) : c_(c) {}
+
+    const Clock &clock() const { return c_; }
+    std::int64_t cycle() const { return n_; }
+    Tick tick() const { return tick_; }
+
+    /// Tick of the edge k cycles after the current one.
+    Tick after(std::int64_t k) const {
+        if (__builtin_expect(k < kNear, 1))
+            return tick_ + (rem_ + k * c_.num) / c_.den;
+        return c_.edge(n_ + k);
+    }
+
+    /// First edge at or after t; t not before the current edge.
+    Tick align(Tick t) const { return after(cycles_until(t)); }
+
+    /// Moves to the first edge at or after t, and returns its tick.
+    Tick advance_to(Tick t) {
+        const Tick d = t - tick_;
+        if (__builtin_expect(static_cast<std::uint64_t>(d) < kNearTicks, 1)) {
+            const std::int64_t k = cycles_until(t);
+            const std::int64_t total = rem_ + k * c_.num;
+            const std::int64_t step = total / c_.den;
+            n_ += k;
+            tick_ += step;
+            rem_ = total - step * c_.den;
+        } else {
+            n_ = c_.edge_at_or_after(t);
+            const __int128 total = static_cast<__int128>(n_) * c_.num;
+            tick_ = static_cast<Tick>(total / c_.den);
+            rem_ = static_cast<std::int64_t>(total % c_.den);
+        }
+        return tick_;
+    }
+
+  private:
+    static constexpr std::int64_t kNear = 1 << 20;
+    static constexpr std::uint64_t kNearTicks = std::uint64_t{1} << 40;
+
+    /// Least k >= 0 with after(k) >= t.
+    std::int64_t cycles_until(Tick t) const {
+        const Tick d = t - tick_;
+        if (d <= 0)
+            return 0;
+        if (static_cast<std::uint64_t>(d) >= kNearTicks)
+            return c_.edge_at_or_after(t) - n_;
+        // tick_ + floor((rem_ + k*num)/den) >= t  <=>  k*num >= d*den - rem_
+        return (d * c_.den - rem_ + c_.num - 1) / c_.num;
+    }
+
+    Clock c_;
+    std::int64_t n_ = 0;
+    Tick tick_ = 0;
+    std::int64_t rem_ = 0; ///< n_ * num - tick_ * den, in [0, den)
+};
+
+} // namespace moscope
