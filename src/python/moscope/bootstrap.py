@@ -1,0 +1,273 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The launcher's work: distribution packages, virtual environment, build, then the front end in that environment.
+
+Standard library only, because it runs before anything is installed. What is done already is found by looking at
+file times and sizes, never by running a tool, so that a start with nothing to do costs little. Everything it says
+goes to stderr. Interrupting it at any point is safe: a step counts as done when its mark is written, last.
+"""
+
+import fcntl
+import hashlib
+import os
+import platform
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NoReturn
+
+from moscope import paths, toolchain
+from moscope.errors import INTERRUPTED, MoscopeError, SimulatorBug, UserError, unknown_name
+
+# Folders and files whose change asks for a build (tests are built by `moscope test`).
+BUILD_INPUTS = ("SConstruct", "requirements.txt", "src")
+BUILD_SUFFIXES = {".cc", ".hh", ".slicc", ".sm", ".py", ".lark", ".txt", ""}
+
+
+class Voice:
+    """Progress on stderr: one changing line on a terminal, plain lines elsewhere, nothing when quiet."""
+
+    def __init__(self, quiet: bool) -> None:
+        self.quiet = quiet
+        self.live = sys.stderr.isatty()
+
+    def say(self, text: str) -> None:
+        if not self.quiet:
+            print(f"moscope: {text}", file=sys.stderr, flush=True)
+
+    def step(self, text: str) -> None:
+        if self.quiet:
+            return
+        if self.live:
+            width = shutil.get_terminal_size().columns - 1
+            print("\r\033[K" + text[:width], end="", file=sys.stderr, flush=True)
+        else:
+            print(text, file=sys.stderr, flush=True)
+
+    def clear(self) -> None:
+        if self.live and not self.quiet:
+            print("\r\033[K", end="", file=sys.stderr, flush=True)
+
+
+def run_logged(command: list[str], log: Path, voice: Voice, env: dict[str, str] | None = None) -> int:
+    """Runs a command, its output into `log` and, as progress, line by line to the user; returns its exit code."""
+    log.parent.mkdir(parents=True, exist_ok=True)
+    started, done, total = time.monotonic(), 0, 0
+    with log.open("w", encoding="utf-8", errors="replace") as out:
+        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, cwd=paths.root(),
+                                   stderr=subprocess.STDOUT, text=True, errors="replace", env=env)
+        assert process.stdout is not None
+        try:
+            for line in process.stdout:
+                out.write(line)
+                text = line.rstrip()
+                if text.startswith("steps "):  # SConstruct says how many there would be if nothing was built
+                    total = int(text.split()[1])
+                elif text.startswith("  "):
+                    done += 1
+                    count = f"{done} of at most {total}" if total else f"{done}"
+                    voice.step(f"  [{count}, {time.monotonic() - started:.0f} s] {text.strip()}")
+                elif text and voice.live:
+                    voice.step(f"  [{time.monotonic() - started:.0f} s] {text}")
+            return process.wait()
+        except KeyboardInterrupt:
+            process.send_signal(signal.SIGINT)
+            process.wait()
+            raise
+        finally:
+            voice.clear()
+
+
+def tail(log: Path, lines: int = 40) -> str:
+    return "\n".join(log.read_text(encoding="utf-8", errors="replace").splitlines()[-lines:])
+
+
+# --- distribution packages -------------------------------------------------------------------------------------
+
+
+def install_packages(voice: Voice) -> None:
+    missing = sorted(set(toolchain.missing_packages()))
+    if not missing:
+        return
+    own_python = os.path.realpath(sys.executable).startswith("/usr/bin/")
+    if not own_python and set(missing) & {"python3-dev", "python3-venv"}:
+        raise UserError(f"{sys.executable}: this Python has no headers or no ensurepip module: put the "
+                        "distribution's python3 first on PATH, or install this Python's development files")
+    names = " ".join(missing)
+    install = f"apt-get update && apt-get install -y --no-install-recommends {names}"
+    if shutil.which("apt-get") is None:
+        raise UserError(f"this system: lacks what Debian 12 calls {names}: install these, then start again")
+    prefix: list[str] | None = None
+    if os.geteuid() == 0:
+        prefix = []
+    elif shutil.which("sudo") and (sys.stdin.isatty() or subprocess.run(
+            ["sudo", "-n", "true"], capture_output=True, check=False).returncode == 0):
+        prefix = ["sudo"]
+    if prefix is None:
+        raise UserError(f"this system: lacks {names}: an administrator should run\n\n  "
+                        f"sudo sh -c {shlex.quote(install)}\n")
+    voice.say(f"installing distribution packages: {names}")
+    log = paths.cache_dir() / "apt.log"
+    shell = f"export DEBIAN_FRONTEND=noninteractive; {install.replace('apt-get', 'apt-get -o DPkg::Lock::Timeout=600')}"
+    if run_logged([*prefix, "sh", "-c", shell], log, voice) != 0 or toolchain.missing_packages():
+        raise UserError(f"{log}: the packages {names} could not be installed:\n{tail(log, 15)}")
+
+
+# --- virtual environment ---------------------------------------------------------------------------------------
+
+
+def venv_dir() -> Path:
+    """Keyed by what goes in and by the interpreter, so checkouts share it and an upgrade makes a new one."""
+    key = hashlib.sha256()
+    key.update((paths.root() / "requirements.txt").read_bytes())
+    key.update(f"{os.path.realpath(sys.executable)} {sys.version} {platform.machine()}".encode())
+    return paths.cache_dir() / f"venv-{key.hexdigest()[:16]}"
+
+
+def venv_ready(venv: Path) -> bool:
+    return (venv / "complete").exists()
+
+
+@contextmanager
+def locked(path: Path, voice: Voice, what: str) -> Iterator[None]:
+    """Holds a file lock; the system drops it when the holder ends, however it ends."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w") as handle:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            voice.say(f"waiting: another moscope is {what}")
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+
+
+def make_venv(venv: Path, voice: Voice) -> None:
+    with locked(venv.with_suffix(".lock"), voice, "setting up the Python packages"):
+        if venv_ready(venv):
+            return
+        voice.say(f"setting up Python packages in {venv} (once per version of requirements.txt)")
+        log = venv.with_suffix(".log")
+        python = str(venv / "bin" / "python")
+        steps = [
+            [sys.executable, "-m", "venv", "--clear", str(venv)],
+            [python, "-m", "pip", "install", "--disable-pip-version-check", "--no-input", "--progress-bar", "off",
+             "-r", str(paths.root() / "requirements.txt")],
+        ]
+        for command in steps:
+            if run_logged(command, log, voice) != 0:
+                raise UserError(f"{log}: the Python packages could not be installed:\n{tail(log, 15)}")
+        (venv / "complete").touch()
+
+
+# --- build -----------------------------------------------------------------------------------------------------
+
+
+def build_digest(venv: Path) -> str:
+    """Changes whenever a file that the build reads may have changed: names, sizes and times only."""
+    digest = hashlib.sha256(f"{venv} {toolchain.CXX}\n".encode())
+    root = str(paths.root())
+    python_side = os.path.join(root, "src", "python", "moscope")
+    stack = [os.path.join(root, name) for name in BUILD_INPUTS]
+    while stack:
+        path = stack.pop()
+        if os.path.isdir(path):
+            if path.startswith(python_side + os.sep) or os.path.basename(path) == "__pycache__":
+                continue  # commands and configuration in Python are not built
+            stack += [entry.path for entry in sorted(os.scandir(path), key=lambda e: e.name)]
+        elif os.path.splitext(path)[1] in BUILD_SUFFIXES:
+            try:
+                status = os.stat(path)
+            except FileNotFoundError:
+                continue
+            digest.update(f"{path[len(root):]} {status.st_size} {status.st_mtime_ns}\n".encode())
+    return digest.hexdigest()
+
+
+def scons(venv: Path, arguments: list[str], voice: Voice) -> None:
+    """Runs SCons; it takes the build folder's lock itself (see SConstruct)."""
+    log = paths.build_dir() / "build.log"
+    jobs = len(os.sched_getaffinity(0))
+    command = [str(venv / "bin" / "python"), "-m", "SCons", "-Q", f"-j{jobs}", f"variant={paths.variant()}", *arguments]
+    code = run_logged(command, log, voice, clean_environment())
+    if code != 0:
+        raise SimulatorBug(f"{log}: the build failed:\n{tail(log)}")
+
+
+def ensure_built(venv: Path, voice: Voice) -> None:
+    stamp = paths.build_dir() / "built"
+    digest = build_digest(venv)
+    try:
+        if stamp.read_text() == digest:
+            return
+    except FileNotFoundError:
+        voice.say(f"building in {paths.build_dir()} (the first time takes minutes)")
+    else:
+        voice.say("sources changed, building")
+    install_packages(voice)
+    scons(venv, [], voice)
+    partial = stamp.with_name(f"built.{os.getpid()}")
+    partial.write_text(digest)  # taken before the build, so that an edit made meanwhile builds again
+    partial.replace(stamp)
+
+
+# --- the start -------------------------------------------------------------------------------------------------
+
+
+def clean_environment() -> dict[str, str]:
+    """The caller's environment, less what would lead Python to other packages than the virtual environment's."""
+    env = {k: v for k, v in os.environ.items() if k not in ("PYTHONHOME", "PYTHONSTARTUP", "VIRTUAL_ENV")}
+    env["PYTHONPATH"] = str(paths.root() / "src" / "python")
+    return env
+
+
+def front_end_environment() -> dict[str, str]:
+    env = clean_environment()
+    if paths.variant() == "asan":
+        # The sanitizer's run-time has to come first in a process that loads the engine later; Python itself
+        # keeps memory to its end on purpose.
+        found = subprocess.run([toolchain.CXX, "-print-file-name=libasan.so"], capture_output=True, text=True,
+                               check=True)
+        env["LD_PRELOAD"] = found.stdout.strip()
+        env.setdefault("ASAN_OPTIONS", "detect_leaks=0")
+    return env
+
+
+def prepare(voice: Voice) -> Path:
+    """Virtual environment, with what the distribution must give for it; returns its folder."""
+    if paths.variant() not in paths.VARIANTS:
+        raise unknown_name("MOSCOPE_VARIANT", "variant", paths.variant(), paths.VARIANTS)
+    venv = venv_dir()
+    if not venv_ready(venv):
+        install_packages(voice)
+        make_venv(venv, voice)
+    return venv
+
+
+def main(argv: list[str]) -> NoReturn:
+    voice = Voice(quiet="--quiet" in argv or "--json" in argv)
+    try:
+        venv = prepare(voice)
+        if argv[:1] == ["build"]:
+            install_packages(voice)
+            scons(venv, argv[1:], voice)
+            sys.exit(0)
+        ensure_built(venv, voice)
+        python = str(venv / "bin" / "python")
+        sys.stderr.flush()
+        # -P: the caller's working folder is no place to import from.
+        os.execve(python, [python, "-P", "-m", "moscope", *argv], front_end_environment())
+    except MoscopeError as error:
+        print(f"moscope: {error}", file=sys.stderr)
+        sys.exit(error.exit_code)
+    except OSError as error:
+        print(f"moscope: {error.filename}: {error.strerror}: a folder that can be written, with space left, "
+              "would be right", file=sys.stderr)
+        sys.exit(UserError.exit_code)
+    except KeyboardInterrupt:
+        print("moscope: interrupted; the next start goes on from here", file=sys.stderr)
+        sys.exit(INTERRUPTED)

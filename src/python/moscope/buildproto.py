@@ -1,0 +1,198 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""From a protocol's .slicc file to its shared libraries: the one recipe, for SConstruct and for users' protocols.
+
+The SLICC compiler writes C++ and NAME.json; the C++ is compiled twice, into NAME.so (timing: messages carry no
+data) and NAME.check.so (data in messages, for the testers). Which C++ files there are is only known afterwards,
+hence a recipe in Python and not a list of build nodes. Standard library only.
+"""
+
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from moscope import paths, toolchain
+from moscope.errors import MoscopeError, SimulatorBug, UserError, unknown_name
+
+Report = Callable[[str], None]
+PROTOCOLS = "src/mem/ruby/protocol"
+SLICC = "src/mem/slicc"
+INCLUDE = re.compile(r'^\s*include\s+"([^"]+)"', re.MULTILINE)
+# What generated code may include: a change of these rebuilds the protocols.
+RUNTIME_HEADERS = ("src/base", "src/sim", "src/mem/ruby/runtime")
+
+
+@dataclass(frozen=True)
+class BuiltProtocol:
+    """Where one built protocol lies."""
+
+    name: str
+    interface: Path  # NAME.json: machines, parameters, buffers, states, events, transitions
+    timing: Path  # NAME.so
+    checking: Path  # NAME.check.so
+
+
+def built(name: str, folder: Path) -> BuiltProtocol:
+    return BuiltProtocol(name, folder / f"{name}.json", folder / f"{name}.so", folder / f"{name}.check.so")
+
+
+def files_under(folder: Path, suffixes: set[str]) -> Iterator[Path]:
+    for base, folders, names in os.walk(folder):
+        folders[:] = sorted(f for f in folders if f != "__pycache__")
+        for name in sorted(names):
+            if os.path.splitext(name)[1] in suffixes:
+                yield Path(base, name)
+
+
+def compiler_inputs(root: Path) -> list[Path]:
+    """The SLICC compiler itself: its Python, grammar and prelude."""
+    return list(files_under(root / SLICC, {".py", ".lark", ".slicc", ".sm", ".hh", ".cc", ".css", ".html"}))
+
+
+def protocol_inputs(slicc: Path) -> list[Path]:
+    """A protocol's own files: the .slicc and what it includes, directly or not, from its own folder."""
+    found, open_ends = {slicc}, [slicc]
+    while open_ends:
+        text = open_ends.pop().read_text(encoding="utf-8", errors="replace")
+        for name in INCLUDE.findall(text):
+            path = slicc.parent / name
+            if path not in found and path.is_file():
+                found.add(path)
+                open_ends.append(path)
+    return sorted(found)
+
+
+def runtime_headers(root: Path) -> list[Path]:
+    return [p for folder in RUNTIME_HEADERS for p in files_under(root / folder, {".hh"})]
+
+
+def run_slicc(arguments: list[str]) -> str:
+    """The SLICC compiler as its own process; its diagnostics are the user's answer."""
+    got = subprocess.run([sys.executable, str(paths.root() / SLICC), *arguments], capture_output=True, text=True,
+                         check=False)
+    if got.returncode == UserError.exit_code:
+        raise UserError(got.stderr.rstrip())
+    if got.returncode != 0:
+        raise SimulatorBug(f"the SLICC compiler ended with {got.returncode}:\n{got.stderr.rstrip()}")
+    if got.stderr:
+        sys.stderr.write(got.stderr)  # warnings
+    return got.stdout
+
+
+def generate(slicc: Path, out: Path) -> None:
+    """Protocol text into C++ and NAME.json in `out`, which holds nothing else afterwards."""
+    shutil.rmtree(out, ignore_errors=True)
+    out.mkdir(parents=True)
+    run_slicc(["--protocol", str(slicc), "--out", str(out)])
+
+
+def compile_protocol(generated: Path, library: Path, check: bool, variant: str, jobs: int, report: Report) -> None:
+    """The C++ in `generated` into one shared library beside the others of its build folder."""
+    root = paths.root()
+    objects = generated / ("check" if check else "timing")
+    objects.mkdir(exist_ok=True)
+    flags = [*toolchain.compile_flags(variant), f"-DMOSCOPE_CHECK_DATA={int(check)}", "-Isrc",
+             "-I" + os.path.relpath(generated, root)]
+    sources = sorted(generated.glob("*.cc"))
+    if not sources:
+        raise SimulatorBug(f"{generated}: the SLICC compiler wrote no C++ here")
+
+    def one(source: Path) -> str:
+        target = objects / (source.stem + ".o")
+        report(f"compile {library.name}: {source.name}")
+        run_tool([*toolchain.compiler_command(), *flags, "-c", os.path.relpath(source, root), "-o", str(target)])
+        return str(target)
+
+    with ThreadPoolExecutor(max_workers=max(1, jobs)) as pool:
+        made = list(pool.map(one, sources))
+    report(f"link    {library.name}")
+    partial = library.with_name(f"{library.name}.{os.getpid()}")
+    build = paths.root() / "build" / variant
+    up = os.path.relpath(build, library.parent)
+    run_tool([toolchain.CXX, "-shared", *toolchain.link_flags(variant), *made, "-o", str(partial), "-L" + str(build),
+              "-lmoscope_engine", f"-Wl,-rpath,$ORIGIN/{up}", "-Wl,-z,defs"])
+    partial.replace(library)
+
+
+def run_tool(command: list[str]) -> None:
+    got = subprocess.run(command, cwd=paths.root(), capture_output=True, text=True, check=False)
+    if got.returncode != 0:
+        raise SimulatorBug(f"generated C++ did not compile ({command[-1]}):\n{got.stdout}{got.stderr}")
+
+
+def known_protocols() -> dict[str, Path]:
+    """The project's own protocols: name and .slicc file."""
+    return {p.stem: p for p in sorted((paths.root() / PROTOCOLS).glob("*.slicc"))}
+
+
+def find_protocol(name_or_file: str) -> Path:
+    """The .slicc file of a protocol given by name or by path."""
+    known = known_protocols()
+    if name_or_file in known:
+        return known[name_or_file]
+    if name_or_file.endswith(".slicc") or os.sep in name_or_file:
+        path = Path(name_or_file)
+        if not path.is_file():
+            raise UserError(f"{path}: no such file: the path of a protocol's .slicc file would be right")
+        return path.resolve()
+    raise unknown_name("protocol", "protocol", name_or_file, known)
+
+
+def content_key(slicc: Path, variant: str) -> str:
+    """Changes with anything that the libraries are made from."""
+    root = paths.root()
+    key = hashlib.sha256(f"{variant} {toolchain.CXX} {toolchain.compile_flags(variant)}".encode())
+    for path in [*protocol_inputs(slicc), *compiler_inputs(root), *runtime_headers(root),
+                 root / "src/python/moscope/buildproto.py"]:
+        data = path.read_bytes()
+        key.update(f"{path.name} {len(data)}\n".encode() + data)
+    return key.hexdigest()[:16]
+
+
+def ensure_protocol(name_or_file: str, report: Report = lambda text: None) -> BuiltProtocol:
+    """The libraries of a protocol: those of the build for a project protocol, built and kept for a user's own."""
+    slicc = find_protocol(name_or_file)
+    name = slicc.stem
+    if known_protocols().get(name) == slicc:
+        return built(name, paths.protocol_dir())
+    folder = paths.protocol_dir() / "user" / f"{name}-{content_key(slicc, paths.variant())}"
+    if not folder.exists():
+        build_outside(slicc, folder, report)
+    return built(name, folder)
+
+
+def build_outside(slicc: Path, folder: Path, report: Report) -> None:
+    """Builds aside and renames, so that several starts and interruptions leave whole folders only."""
+    name = slicc.stem
+    partial = folder.with_name(f"{folder.name}.{os.getpid()}")
+    generated = partial / name
+    jobs = len(os.sched_getaffinity(0))
+    try:
+        report(f"generate {name}")
+        generate(slicc, generated)
+        for library, check in ((f"{name}.so", False), (f"{name}.check.so", True)):
+            compile_protocol(generated, partial / library, check, paths.variant(), jobs, report)
+        shutil.copyfile(generated / f"{name}.json", partial / f"{name}.json")
+        try:
+            partial.rename(folder)
+        except OSError:
+            if not folder.exists():  # otherwise another start was first, with the same content
+                raise
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+
+
+def scons_action(work: Callable[[], None]) -> int | str:
+    """Runs a step for SCons, which wants a message in place of an exception."""
+    try:
+        work()
+    except MoscopeError as error:
+        print(f"error: {error}", flush=True)
+        return 1
+    return 0

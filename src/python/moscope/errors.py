@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The kinds of error and the exit code of each: the one place where the two meet (contracts: exit codes)."""
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+OK = 0
+FOUND = 1  # a check or test found what it looks for
+INTERRUPTED = 130
+
+
+class MoscopeError(Exception):
+    """Reported as one message, never with a traceback."""
+
+    exit_code = 5
+    kind = "simulator bug"
+
+
+class UserError(MoscopeError):
+    """Bad configuration, file or flag; the text reads `file: what is wrong: what would be right`."""
+
+    exit_code = 2
+    kind = ""
+
+
+class ProtocolError(MoscopeError):
+    """A coherence protocol broke: no transition, a failed assertion, a stuck request."""
+
+    exit_code = 3
+    kind = "protocol error"
+
+
+class GuestDied(MoscopeError):
+    """The guest panicked, took a triple fault, or hung by its watchdog."""
+
+    exit_code = 4
+    kind = "the guest died"
+
+
+class SimulatorBug(MoscopeError):
+    """An assertion of the simulator itself."""
+
+
+def nearest(name: str, known: Iterable[str], count: int = 3) -> list[str]:
+    """The known names that come closest to `name`, best first; letter case is forgiven."""
+    by_lower = {k.lower(): k for k in known}
+    return [by_lower[m] for m in get_close_matches(name.lower(), by_lower, n=count, cutoff=0.5)]
+
+
+def unknown_name(where: str, what: str, name: str, known: Iterable[str]) -> UserError:
+    """`where: no WHAT called "name": nearest are ...` (or all that there are, where none comes near)."""
+    known = sorted(known)
+    close = nearest(name, known)
+    if close:
+        right = ("nearest is " if len(close) == 1 else "nearest are ") + ", ".join(close)
+    else:
+        right = "there are " + ", ".join(known) if known else "there are none"
+    return UserError(f'{where}: no {what} called "{name}": {right}')

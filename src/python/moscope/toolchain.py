@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The C++ compiler and its flags per variant, and what a machine must have installed for them.
+
+Used by SConstruct, by the protocol builder and by the launcher, so standard library only. All the objects of a
+variant are compiled with the same flags: engine, protocols and tests share inline code.
+"""
+
+import importlib.util
+import os
+import shutil
+import subprocess
+import sysconfig
+
+CXX = os.environ.get("CXX", "g++")
+
+# The engine is one library that generated protocols and the tests link to, so its symbols stay visible. Nothing
+# replaces a function of it at run time, which lets the compiler inline across its own exported functions.
+_COMMON = ["-std=c++20", "-fPIC", "-Wall", "-Wextra", "-Werror", "-fno-semantic-interposition", "-fno-plt"]
+_SANITIZE = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-fno-omit-frame-pointer"]
+
+_COMPILE = {
+    "opt": [*_COMMON, "-O2"],
+    "debug": [*_COMMON, "-O0", "-g"],
+    # Fibers switch stacks through ucontext-like code of their own: MOSCOPE_ASAN turns on the annotations.
+    "asan": [*_COMMON, "-O1", "-g", *_SANITIZE, "-DMOSCOPE_ASAN"],
+}
+_LINK = {"opt": [], "debug": [], "asan": _SANITIZE}
+
+# Header that must be found, and the Debian package that holds it.
+HEADERS = {
+    "boost/context/fiber.hpp": "libboost-context-dev",
+    "gtest/gtest.h": "libgtest-dev",
+    "nlohmann/json.hpp": "nlohmann-json3-dev",
+}
+LIBRARIES = ["boost_context"]
+
+
+def compile_flags(variant: str) -> list[str]:
+    return list(_COMPILE[variant])
+
+
+def link_flags(variant: str) -> list[str]:
+    return ["-Wl,--as-needed", *_LINK[variant]]
+
+
+def compiler_command() -> list[str]:
+    """The compiler, behind ccache where the machine has it."""
+    ccache = shutil.which("ccache")
+    return [ccache, CXX] if ccache else [CXX]
+
+
+def python_include() -> str:
+    return str(sysconfig.get_config_var("INCLUDEPY"))
+
+
+def missing_packages() -> list[str]:
+    """Debian packages that this machine lacks for building, empty when it has all."""
+    missing = []
+    if shutil.which(CXX) is None:
+        missing += ["g++", *HEADERS.values()]
+    else:
+        probe = "".join(f"#if !__has_include(<{h}>)\nmissing {p}\n#endif\n" for h, p in HEADERS.items())
+        got = subprocess.run([CXX, "-x", "c++", "-std=c++20", "-E", "-P", "-"], input=probe, text=True,
+                             capture_output=True, check=False)
+        missing += [line.split()[1] for line in got.stdout.splitlines() if line.startswith("missing ")]
+    if importlib.util.find_spec("ensurepip") is None:
+        missing.append("python3-venv")
+    if not os.path.exists(os.path.join(python_include(), "Python.h")):
+        missing.append("python3-dev")
+    return missing
