@@ -26,6 +26,8 @@
 
 #include "base/types.hh"
 #include "mem/path.hh"
+#include "sim/clock.hh"
+#include "sim/event_queue.hh"
 
 namespace moscope {
 
@@ -103,7 +105,21 @@ class Port {
             data_slots_[i].tag = fetch_slots_[i].tag = kEmpty;
     }
 
+    /// Earliest tick at which something may change what this port's hits depend on: the controller's own next
+    /// wake-up, or the next event anywhere plus the shortest way from there to here. Hits before it are final.
+    Tick horizon(const EventQueue &queue) const {
+        const Tick own = controller_ ? controller_->next_wake() : kNever;
+        const Tick next = queue.next();
+        const Tick others = next == kNever ? kNever : next + lookahead_;
+        const Tick t = own < others ? own : others;
+        return t < queue.limit() ? t : queue.limit();
+    }
+
     // Set once by the memory system that stands behind the port.
+    const Component *controller_ = nullptr;
+    Tick lookahead_ = 0;     ///< shortest way from any other component to here
+    unsigned hit_cycles_ = 0; ///< first-level hit, in cycles of core_clock_
+    Clock core_clock_;
     void *memory_ = nullptr;
     void (*issue_)(void *memory, Access &) = nullptr;
     std::byte *(*probe_)(void *memory, Port &, AccessKind, Addr line, Tick when) = nullptr;

@@ -61,6 +61,28 @@ class ClockCursor {
         return tick_;
     }
 
+    /// A fixed number of cycles, prepared so that advancing by it needs no division.
+    struct Step {
+        std::int64_t cycles;
+        Tick whole;
+        std::int64_t rest;
+    };
+    Step step(std::int64_t cycles) const {
+        return {cycles, cycles * c_.num / c_.den, cycles * c_.num % c_.den};
+    }
+    Tick advance(const Step &s) {
+        n_ += s.cycles;
+        tick_ += s.whole;
+        rem_ += s.rest;
+        if (rem_ >= c_.den) {
+            rem_ -= c_.den;
+            ++tick_;
+        }
+        return tick_;
+    }
+    /// Tick that advance(s) would give.
+    Tick after(const Step &s) const { return tick_ + s.whole + (rem_ + s.rest >= c_.den); }
+
   private:
     static constexpr std::int64_t kNear = 1 << 20;
     static constexpr std::uint64_t kNearTicks = std::uint64_t{1} << 40;

@@ -58,6 +58,7 @@ class EventQueue {
     /// Runs until no wake-up is pending before `until`, or stop() was called. Wake-ups at `until` stay pending.
     void run(Tick until = kNever) {
         stop_ = false;
+        limit_ = until;
         while (!stop_) {
             const unsigned i = winner_[1];
             const Tick t = tick_[i];
@@ -71,6 +72,8 @@ class EventQueue {
         }
     }
 
+    /// Where the current run() ends: no component may run ahead past it.
+    Tick limit() const { return limit_; }
     /// Ends run() after the wake-up that is running.
     void stop() { stop_ = true; }
     bool stopped() const { return stop_; }
@@ -116,6 +119,7 @@ class EventQueue {
     std::vector<std::uint32_t> winner_;
     unsigned leaves_ = 0;
     Tick now_ = 0;
+    Tick limit_ = kNever;
     std::uint64_t events_ = 0;
     bool stop_ = false;
 };

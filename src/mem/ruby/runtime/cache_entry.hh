@@ -4,6 +4,7 @@
 // their type, filled in blocks.
 #pragma once
 
+#include <new>
 #include <vector>
 
 #include "base/types.hh"
@@ -15,7 +16,9 @@ struct AbstractCacheEntry {
     Addr m_Address = 0;
     AccessPermission m_Permission = AccessPermission_NotPresent;
     bool m_locked = false;
-    std::uint32_t slot = ~0u; ///< set * ways + way in the cache that holds it
+    std::uint32_t slot = ~0u;    ///< set * ways + way in the cache that holds it
+    Tick *stamp = nullptr;       ///< replacement stamp there; null if a hit does more than set it
+    void (*release)(AbstractCacheEntry *) = nullptr; ///< returns the entry to its pool
 
     void changePermission(AccessPermission p) { m_Permission = p; }
     AccessPermission getPermission() const { return m_Permission; }
@@ -34,7 +37,9 @@ template <class T> class EntryPool {
         }
         T *p = f.back();
         f.pop_back();
-        return new (p) T();
+        T *made = new (p) T();
+        made->release = release;
+        return made;
     }
     static void release(AbstractCacheEntry *e) { free_list().push_back(static_cast<T *>(e)); }
 

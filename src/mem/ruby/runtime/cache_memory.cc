@@ -69,6 +69,7 @@ AbstractCacheEntry *CacheMemory::allocate(Addr a, AbstractCacheEntry *e, bool to
         entries_[i] = e;
         e->m_Address = line;
         e->slot = i;
+        e->stamp = stamp(i);
         memo_line_ = line;
         memo_slot_ = i;
         stamps_[i] = queue_.now();
@@ -88,8 +89,8 @@ void CacheMemory::deallocate(Addr a) {
         throw ProtocolError(g_.name + ": deallocate of a line that is not present");
     if (on_remove)
         on_remove(on_remove_context, line);
-    if (release)
-        release(entries_[i]);
+    if (entries_[i]->release)
+        entries_[i]->release(entries_[i]);
     entries_[i] = nullptr;
     tags_[i] = kNoTag;
     memo_slot_ = kNone;

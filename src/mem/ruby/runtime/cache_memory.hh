@@ -78,7 +78,6 @@ class CacheMemory {
     /// Told of every line that leaves, so that inline slots can forget it.
     void (*on_remove)(void *context, Addr line) = nullptr;
     void *on_remove_context = nullptr;
-    void (*release)(AbstractCacheEntry *) = nullptr; ///< returns an entry to its pool
 
     std::uint64_t demand_hits = 0, demand_misses = 0;
 

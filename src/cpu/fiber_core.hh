@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A core that runs on its own fiber: straight code that calls load, store and rmw, and goes on when they are
+// done. Time is the core's own: it may run ahead of the event queue up to its port's horizon, within which
+// nothing can change what it holds; there, hits need no switch. Models of instruction sets and the traffic
+// generators of tests and benchmarks derive from it.
+#pragma once
+
+#include <cstring>
+#include <string>
+
+#include "base/types.hh"
+#include "mem/port.hh"
+#include "sim/clock.hh"
+#include "sim/event_queue.hh"
+#include "sim/fiber.hh"
+
+namespace moscope {
+
+class FiberCore : public Component {
+  public:
+    FiberCore(EventQueue &queue, std::string name, Port &port)
+        : Component(queue, std::move(name), wake_entry), port_(port), clock_(port.core_clock_),
+          hit_step_(clock_.step(port.hit_cycles_)), fiber_([this] { body(); }) {}
+
+    /// Begins running at tick t.
+    void start(Tick t) { schedule(t); }
+    bool finished() const { return fiber_.finished(); }
+    Tick local_time() const { return clock_.tick(); }
+
+  protected:
+    /// What the core does; runs on the fiber.
+    virtual void body() = 0;
+
+    Tick now() const { return clock_.tick(); }
+
+    /// Inline hit at the current time: the line's bytes, with time moved past the hit; null: not a hit.
+    std::byte *try_hit(AccessKind kind, PhysAddr a) {
+        if (__builtin_expect(now() >= horizon_, 0))
+            catch_up();
+        const Addr line = line_of(a.value);
+        const Tick done = clock_.after(hit_step_);
+        std::byte *b;
+        if (kind == AccessKind::fetch)
+            b = port_.fetch_hit(line, done);
+        else
+            b = port_.hit(line, kind == AccessKind::load ? Port::right_load : Port::right_store, done);
+        if (__builtin_expect(!b, 0))
+            b = port_.probe(kind, line, done);
+        if (!b)
+            return nullptr;
+        clock_.advance(hit_step_);
+        return b + line_offset(a.value);
+    }
+
+    void load(PhysAddr a, void *to, unsigned size) {
+        if (const std::byte *b = try_hit(AccessKind::load, a))
+            std::memcpy(to, b, size);
+        else
+            blocking(AccessKind::load, a, to, size);
+    }
+    void store(PhysAddr a, const void *from, unsigned size) {
+        if (std::byte *b = try_hit(AccessKind::store, a))
+            std::memcpy(b, from, size);
+        else
+            blocking(AccessKind::store, a, const_cast<void *>(from), size);
+    }
+    /// f(bytes) runs once, on the bytes at a, under write permission.
+    template <class F> void rmw(PhysAddr a, unsigned size, F &&f) {
+        if (std::byte *b = try_hit(AccessKind::rmw, a)) {
+            f(static_cast<void *>(b));
+            return;
+        }
+        Access x;
+        x.addr = a;
+        x.size = static_cast<std::uint16_t>(size);
+        x.kind = AccessKind::rmw;
+        x.rmw = [](void *c, void *bytes) { (*static_cast<std::remove_reference_t<F> *>(c))(bytes); };
+        x.rmw_context = &f;
+        start_access(x);
+        wait_for(x);
+    }
+
+    /// Starts an access at the current time without waiting; x lives until it is done.
+    void start_access(Access &x) {
+        if (now() >= horizon_)
+            catch_up();
+        x.owner = this;
+        x.on_done = done_entry;
+        port_.issue(x, now());
+        horizon_ = horizon();
+    }
+    /// Until x is done; time moves to its completion.
+    void wait_for(Access &x) {
+        while (x.done == kNever)
+            suspend();
+        move_to(x.done);
+    }
+    /// Until some access completes (wakes also when one completed at this very tick).
+    void wait_any() { suspend(); }
+    /// Lets simulated time pass.
+    void delay(std::int64_t cycles) { clock_.advance(clock_.step(cycles)); }
+    void wait_until(Tick t) {
+        move_to(t);
+        if (now() >= horizon_)
+            catch_up();
+    }
+
+    void blocking(AccessKind kind, PhysAddr a, void *data, unsigned size) {
+        Access x;
+        x.addr = a;
+        x.size = static_cast<std::uint16_t>(size);
+        x.kind = kind;
+        x.data = data;
+        start_access(x);
+        wait_for(x);
+        completed(x);
+    }
+    /// Told of each blocking access that left the inline path.
+    virtual void completed(const Access &) {}
+
+    /// Waits until the queue has reached this core's time.
+    void catch_up() {
+        schedule(now());
+        fiber_.yield();
+        horizon_ = horizon();
+    }
+
+    Port &port_;
+
+  private:
+    static void wake_entry(Component &c, Tick) { static_cast<FiberCore &>(c).fiber_.resume(); }
+    static void done_entry(Access &x) {
+        static_cast<FiberCore *>(x.owner)->schedule_no_later_than(x.done);
+    }
+    Tick horizon() const {
+        // At its own moment a core may always act: everything before it has happened.
+        const Tick h = port_.horizon(queue());
+        return h > now() ? h : now() + 1;
+    }
+    void suspend() {
+        fiber_.yield();
+        move_to(queue().now());
+        horizon_ = horizon();
+    }
+    void move_to(Tick t) {
+        if (t > now())
+            clock_.advance_to(t);
+    }
+
+    ClockCursor clock_;
+    ClockCursor::Step hit_step_;
+    Tick horizon_ = 0;
+    Fiber fiber_;
+};
+
+} // namespace moscope

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Protocol errors with what a person needs to understand them.
+#include "mem/ruby/runtime/controller.hh"
+
+#include <sstream>
+
+namespace moscope::ruby {
+
+void AbstractController::no_transition(unsigned state, unsigned event, Addr line) {
+    std::ostringstream s;
+    s << "no transition: machine " << name() << ", state " << info->state[state].name << ", event "
+      << info->event[event] << ", line 0x" << std::hex << line << std::dec << ", at tick " << now_;
+    throw ProtocolError(s.str());
+}
+
+void AbstractController::protocol_error(const std::string &what, const char *file, int line) {
+    std::ostringstream s;
+    s << file << ":" << line << ": " << what << " (machine " << name() << ", at tick " << now_;
+    if (cause_)
+        s << ", working on line 0x" << std::hex << cause_->line;
+    s << ")";
+    throw ProtocolError(s.str());
+}
+
+} // namespace moscope::ruby

@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Base of the controllers that the SLICC compiler generates: identity, clock, the wake-up discipline and the
+// bookkeeping of causes. A controller wakes at edges of its clock when one of its buffers has a message due;
+// it polls its in_ports by rank and runs at most `transitions_per_cycle` transitions. A head that cannot be
+// served for lack of resources is looked at again in the next cycle; one that the protocol stalls is looked
+// at again after any other transition of the controller, since nothing else can change the answer.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/error.hh"
+#include "mem/ruby/runtime/cache_memory.hh"
+#include "mem/ruby/runtime/data_block.hh"
+#include "mem/ruby/runtime/directory_memory.hh"
+#include "mem/ruby/runtime/message.hh"
+#include "mem/ruby/runtime/message_buffer.hh"
+#include "mem/ruby/runtime/tbe_table.hh"
+#include "mem/ruby/runtime/timer_table.hh"
+#include "mem/ruby/runtime/trace_hook.hh"
+#include "sim/clock.hh"
+#include "sim/event_queue.hh"
+
+namespace moscope::ruby {
+
+class Sequencer;
+class DMASequencer;
+struct MachineInfo;
+struct Packet;
+
+/// How a buffer declared by a protocol is connected.
+struct BufferPort {
+    const char *name;
+    MessageBuffer *buffer;
+    char direction; ///< 'T' to the network, 'F' from it, '-' internal
+    int vnet;       ///< -1: none
+    const char *vnet_type;
+    bool ordered;
+};
+
+/// What a pure hit touches; see Port.
+struct HitInfo {
+    unsigned rights = 0;
+    Tick *stamp = nullptr;
+    std::byte *bytes = nullptr;
+};
+
+class AbstractController : public Component {
+  public:
+    AbstractController(EventQueue &queue, std::string name, WakeFn wake, Clock clock)
+        : Component(queue, std::move(name), wake), clock_(clock) {}
+
+    // ---- set by the machine before the first tick
+    const MachineInfo *info = nullptr;
+    MachineID machineID;
+    NodeID version = 0;
+    NodeID clusterID = 0;
+    NodeIndex node = 0;
+    std::uint16_t chip = 0;
+    std::uint16_t core = 0xffff;
+    int recycle_latency = 10;
+    int transitions_per_cycle = 32;
+    int number_of_TBEs = 256;
+    Segment work_segment = Segment::cache;
+    Sequencer *sequencer_ = nullptr; ///< whose lines change with this controller's transitions
+    TraceHook *trace = nullptr;
+
+    virtual std::vector<BufferPort> buffers() = 0;
+    virtual void set_cache(std::string_view param, CacheMemory *) = 0;
+    virtual void set_directory(std::string_view param, DirectoryMemory *) = 0;
+    virtual void set_sequencer(std::string_view param, Sequencer *) = 0;
+    virtual void set_dma_sequencer(std::string_view param, DMASequencer *) = 0;
+    virtual void set_value(std::string_view param, std::int64_t) = 0;
+    /// After all parameters: sizes the tables.
+    virtual void init() = 0;
+
+    // ---- state as others see it
+    virtual AccessPermission permission(Addr line) = 0;
+    /// State index of a line, for final-state comparisons and traces.
+    virtual unsigned state_of(Addr line) = 0;
+    virtual void functional_read(Addr line, Packet &pkt) = 0;
+    virtual unsigned tbes_in_use() const = 0;
+    /// Calls f for every line that a cache array of the controller holds.
+    virtual void for_each_entry(void *context, void (*f)(void *, const AbstractCacheEntry &)) = 0;
+    virtual bool probe_hit(Addr line, RubyRequestType type, HitInfo &out) = 0;
+
+    const std::uint64_t *transition_counts() const { return counts_; }
+    Tick now() const { return now_; }
+    const ClockCursor &clock() const { return clock_; }
+
+    /// A message will be due at `arrival`: wake at the first edge from then on.
+    void arrive(Tick arrival) { schedule_no_later_than(clock_.align(arrival)); }
+    /// Edge `cycles` after the edge at or after t, for producers outside.
+    Tick edge_from(Tick t, std::int64_t cycles) const {
+        ClockCursor c = clock_;
+        c.advance_to(t);
+        return c.after(cycles);
+    }
+
+  protected:
+    // ---- for generated code
+    enum class Result : std::uint8_t { valid, resource_stall, protocol_stall };
+
+    void begin_wake(Tick t) {
+        now_ = clock_.advance_to(t);
+        again_ = kNever;
+    }
+    void look_again_next_cycle() { again_ = clock_.after(1); }
+    Tick due(const MessageBuffer &b, Tick soonest) const {
+        const Tick t = b.head_tick();
+        return t > now_ && t < soonest ? t : soonest;
+    }
+    Tick due(const TimerTable &b, Tick soonest) const {
+        const Tick t = b.next_tick();
+        return t > now_ && t < soonest ? t : soonest;
+    }
+    void end_wake(Tick soonest) {
+        if (soonest != kNever)
+            soonest = clock_.align(soonest);
+        const Tick t = again_ < soonest ? again_ : soonest;
+        if (t != kNever)
+            schedule_no_later_than(t);
+        retire(nullptr);
+    }
+
+    Tick clockEdge() const { return now_; }
+    Tick clockEdge(std::int64_t cycles) const { return clock_.after(cycles); }
+    std::int64_t curCycle() const { return clock_.cycle(); }
+    std::int64_t ticksToCycles(Tick t) const { return clock_.clock().edge_at_or_after(t); }
+    Tick cyclesToTicks(std::int64_t c) const { return clock_.clock().edge(c); }
+
+    /// The message at the head of a port becomes the cause of what follows.
+    void cause(MessageBuffer &b) {
+        cause_ = b.peek();
+        cause_->account(b.wait_segment, now_);
+        work_ = b.work_segment == Segment::count ? work_segment : b.work_segment;
+    }
+    void no_cause() {
+        cause_ = nullptr;
+        work_ = work_segment;
+    }
+
+    template <class T> T *new_message(std::uint16_t type) {
+        T *m = message_pool().make<T>();
+        m->type = type;
+        return m;
+    }
+    void send(MessageBuffer &b, Message *m, std::int64_t latency) {
+        const Tick arrival = clock_.after(latency);
+        m->source = node;
+        m->vnet = b.vnet;
+        m->stamp = now_;
+        if (cause_) {
+            m->txn = cause_->txn;
+            m->txn_core = cause_->txn_core;
+            m->txn_hops = cause_->txn_hops;
+            m->path = cause_->path;
+        }
+        m->account(work_, arrival);
+        if (__builtin_expect(trace != nullptr, 0))
+            trace->sent(*this, now_, *m, arrival, cause_);
+        b.enqueue(m, arrival);
+    }
+    /// Takes the head of a port out; the message lives until the next transition.
+    Tick dequeue(MessageBuffer &b) {
+        retire(b.pop(now_));
+        return 0;
+    }
+    void retire(Message *m) {
+        if (retired_)
+            message_pool().free(retired_);
+        retired_ = m;
+    }
+    void wake_buffers(Addr line) {
+        for (MessageBuffer *b : in_buffers_)
+            if (!b->isStallMapEmpty())
+                b->wake(line, now_);
+    }
+    void wake_all_buffers() {
+        for (MessageBuffer *b : in_buffers_)
+            if (!b->isStallMapEmpty())
+                b->wake_all(now_);
+    }
+    /// Inline slots of the core may not outlive a transition on their line.
+    inline void forget_line(Addr line);
+
+    void traced(unsigned state, unsigned event, unsigned next, Addr line) {
+        if (__builtin_expect(trace != nullptr, 0))
+            trace->transition(*this, now_, state, event, next, line, cause_);
+    }
+
+    [[noreturn]] void no_transition(unsigned state, unsigned event, Addr line);
+    [[noreturn]] void protocol_error(const std::string &what, const char *file, int line);
+    void protocol_assert(bool ok, const char *what, const char *file, int line) {
+        if (__builtin_expect(!ok, 0))
+            protocol_error(what, file, line);
+    }
+
+    // Under the names that protocols declare.
+    void wakeUpBuffers(Addr a) { wake_buffers(a); }
+    void wakeUpBuffer(Addr a) { wake_buffers(a); }
+    void wakeUpAllBuffers() { wake_all_buffers(); }
+    void wakeUpAllBuffers(Addr a) { wake_buffers(a); }
+
+    void functionalMemoryRead(Packet *) {}
+    bool functionalMemoryWrite(Packet *) { return false; }
+
+    ClockCursor clock_;
+    Tick now_ = 0;
+    Tick again_ = kNever;
+    Message *cause_ = nullptr;
+    Message *retired_ = nullptr;
+    Segment work_ = Segment::cache;
+    std::uint64_t *counts_ = nullptr;
+    std::vector<MessageBuffer *> in_buffers_;
+
+    friend class MessageBuffer;
+    friend class Sequencer;
+    friend class DMASequencer;
+};
+
+// ---- what a protocol library describes of itself
+
+struct StateInfo {
+    const char *name;
+    AccessPermission permission;
+};
+
+struct TransitionInfo {
+    std::uint16_t state, event;
+    std::int16_t next;     ///< -1: computed
+    const char *actions;   ///< names, comma separated
+    bool stall;
+};
+
+struct MachineInfo {
+    MachineType type;
+    const char *name;
+    unsigned states, events;
+    const StateInfo *state;
+    const char *const *event;
+    const TransitionInfo *transition;
+    unsigned transitions;
+    AbstractController *(*create)(EventQueue &, std::string name, Clock);
+};
+
+struct ProtocolInfo {
+    const char *name;
+    bool checks_data;
+    const MachineInfo *machine;
+    unsigned machines;
+    const char *const *message_type; ///< names by Message::type
+    unsigned message_types;
+    /// Text of a message's fields, for traces and reports.
+    std::string (*describe)(const Message &);
+};
+
+} // namespace moscope::ruby

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Message buffers: entry, and the return of stalled messages.
+#include "mem/ruby/runtime/message_buffer.hh"
+
+#include "mem/ruby/runtime/controller.hh"
+
+namespace moscope::ruby {
+
+MessagePool &message_pool() {
+    static MessagePool pool;
+    return pool;
+}
+
+void MessageBuffer::enqueue(Message *m, Tick arrival) {
+    if (ingress) {
+        ++in_network_entry;
+        ingress->push(m, arrival);
+    } else {
+        put(m, arrival);
+    }
+}
+
+void MessageBuffer::put(Message *m, Tick arrival) {
+    queue_.insert(arrival, m);
+    if (consumer && queue_.front_tick() == arrival)
+        consumer->arrive(arrival);
+}
+
+bool MessageBuffer::wake(Addr line, Tick now) {
+    bool any = false;
+    // From the youngest, each put before the earlier ones of its tick, so that they come back in their order.
+    for (std::size_t i = stalled_.size(); i-- > 0;) {
+        if (stalled_[i].line != line)
+            continue;
+        queue_.insert_early(stalled_[i].tick, stalled_[i].message);
+        stalled_.erase(stalled_.begin() + static_cast<std::ptrdiff_t>(i));
+        any = true;
+    }
+    if (any && consumer)
+        consumer->arrive(now);
+    return any;
+}
+
+bool MessageBuffer::wake_all(Tick now) {
+    const bool any = !stalled_.empty();
+    for (std::size_t i = stalled_.size(); i-- > 0;)
+        queue_.insert_early(stalled_[i].tick, stalled_[i].message);
+    stalled_.clear();
+    if (any && consumer)
+        consumer->arrive(now);
+    return any;
+}
+
+} // namespace moscope::ruby

@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Issue, coalescing and completion of a core's accesses.
+#include "mem/ruby/runtime/sequencer.hh"
+
+#include <cstring>
+#include <sstream>
+
+namespace moscope::ruby {
+
+namespace {
+
+bool needs_write(AccessKind k) { return k == AccessKind::store || k == AccessKind::rmw; }
+
+/// Whether a grant to an access of kind `first` also serves `next` to the same line.
+bool same_grant(AccessKind first, bool granted_write, AccessKind next) {
+    if (first == AccessKind::flush || first == AccessKind::nt_store)
+        return false;
+    if (next == AccessKind::load)
+        return first != AccessKind::fetch;
+    if (next == AccessKind::fetch)
+        return first == AccessKind::fetch;
+    return needs_write(next) && granted_write;
+}
+
+} // namespace
+
+Sequencer::Sequencer(Params p, AbstractController &c, MessageBuffer &mandatory, std::byte *guest_memory,
+                     bool checks_data)
+    : p_(p), c_(c), mandatory_(mandatory), memory_(guest_memory), checks_data_(checks_data) {
+    port_.memory_ = this;
+    port_.issue_ = issue_entry;
+    port_.probe_ = probe_entry;
+    port_.hit_done_ = hit_done_entry;
+    lines_.reserve(64);
+}
+
+RubyRequestType Sequencer::type_of(AccessKind k) const {
+    switch (k) {
+    case AccessKind::load:
+        return RubyRequestType_LD;
+    case AccessKind::fetch:
+        return RubyRequestType_IFETCH;
+    case AccessKind::store:
+    case AccessKind::rmw:
+        return RubyRequestType_ST;
+    case AccessKind::flush:
+        return RubyRequestType_FLUSH;
+    case AccessKind::nt_store:
+        return p_.nt_store_type;
+    }
+    return RubyRequestType_NULL;
+}
+
+void Sequencer::issue(Access &a) {
+    MOSCOPE_CHECK(line_offset(a.addr.value) + a.size <= kLineBytes);
+    const Addr line = line_of(a.addr.value);
+    a.next = nullptr;
+    ++in_flight_;
+    for (auto &l : lines_)
+        if (l.line == line) {
+            l.tail->next = &a;
+            l.tail = &a;
+            return;
+        }
+    lines_.push_back({line, &a, &a});
+    start(a, a.issued);
+}
+
+void Sequencer::start(Access &a, Tick now) {
+    const Addr line = line_of(a.addr.value);
+    port_.forget(line);
+    auto *m = message_pool().make<RubyRequest>();
+    m->type = RubyRequest::kType;
+    m->line = line;
+    m->LineAddress = line;
+    m->PhysicalAddress = a.addr.value;
+    m->Type = type_of(a.kind);
+    m->ProgramCounter = a.pc;
+    m->Size = a.size;
+    m->contextId = c_.core;
+    m->source = c_.node;
+    m->vnet = 0xff;
+    if (a.kind == AccessKind::nt_store && a.data) {
+        m->writeMask.setMask(static_cast<int>(line_offset(a.addr.value)), a.size);
+        std::memcpy(m->WTData.bytes() + line_offset(a.addr.value), a.data, a.size);
+    }
+    a.txn = ((static_cast<TxnId>(c_.core) + 1) << 40) | ++next_txn_;
+    m->txn = a.txn;
+    m->txn_core = c_.core;
+    // Waiting behind another access to the line counts as queueing.
+    m->stamp = a.issued;
+    m->account(Segment::queue, now);
+    const Tick arrival = c_.edge_from(now, p_.hit_latency);
+    m->account(Segment::cache, arrival);
+    if (__builtin_expect(c_.trace != nullptr, 0))
+        c_.trace->sent(c_, now, *m, arrival, nullptr);
+    mandatory_.enqueue(m, arrival);
+}
+
+std::byte *Sequencer::probe(AccessKind k, Addr line, Tick when) {
+    if (k != AccessKind::load && k != AccessKind::store && k != AccessKind::fetch && k != AccessKind::rmw)
+        return nullptr;
+    if (!lines_.empty() && busy(line))
+        return nullptr;
+    HitInfo hit;
+    if (!c_.probe_hit(line, type_of(k), hit))
+        return nullptr;
+    std::byte *bytes = checks_data_ ? hit.bytes : memory_ + line;
+    if (hit.stamp) {
+        // A line that may be written may be read as well only if the protocol says so: ask for the other right.
+        unsigned rights = needs_write(k) ? Port::right_store : Port::right_load;
+        if (k != AccessKind::fetch) {
+            HitInfo other;
+            if (c_.probe_hit(line, needs_write(k) ? RubyRequestType_LD : RubyRequestType_ST, other) &&
+                other.stamp == hit.stamp)
+                rights = Port::right_load | Port::right_store;
+        }
+        port_.fill(k == AccessKind::fetch, line, rights, hit.stamp, bytes);
+        *hit.stamp = when;
+    }
+    ++port_.inline_hits;
+    return bytes;
+}
+
+void Sequencer::finish(Access &a, std::byte *line_bytes, bool first, MachineType supplier) {
+    const Tick now = c_.now();
+    std::byte *at = line_bytes + line_offset(a.addr.value);
+    switch (a.kind) {
+    case AccessKind::load:
+    case AccessKind::fetch:
+        if (a.data)
+            std::memcpy(a.data, at, a.size);
+        break;
+    case AccessKind::store:
+        if (a.data)
+            std::memcpy(at, a.data, a.size);
+        break;
+    case AccessKind::rmw:
+        if (a.rmw)
+            a.rmw(a.rmw_context, at);
+        break;
+    case AccessKind::nt_store:
+        // In checking mode the bytes travelled with the request; in timing mode memory changes here.
+        if (a.data && !checks_data_)
+            std::memcpy(memory_ + a.addr.value, a.data, a.size);
+        break;
+    case AccessKind::flush:
+        break;
+    }
+    a.done = now;
+    a.path = {};
+    a.hops = 0;
+    a.supplier = static_cast<std::uint8_t>(supplier);
+    if (first && c_.cause_) {
+        a.path = c_.cause_->path;
+        a.hops = c_.cause_->txn_hops;
+    } else {
+        // Served by the grant to an older access of the line, or by a path without a message.
+        a.path.in[static_cast<unsigned>(Segment::queue)] = now - a.issued;
+    }
+    // Every tick is accounted for once: what the segments miss is a bug of the bookkeeping.
+    if (a.path.total() != now - a.issued) {
+        if (first && c_.cause_ && c_.cause_->txn != a.txn) {
+            // The grant came on a message of another transaction (a protocol may answer several at once).
+            a.path = {};
+            a.path.in[static_cast<unsigned>(Segment::queue)] = now - a.issued;
+        } else {
+            MOSCOPE_CHECK(a.path.total() == now - a.issued);
+        }
+    }
+    ++finished;
+    latency_sum += now - a.issued;
+    for (unsigned i = 0; i < kSegments; ++i)
+        path_sum.in[i] += a.path.in[i];
+    --in_flight_;
+    if (a.on_done)
+        a.on_done(a);
+}
+
+void Sequencer::complete(Addr addr, const std::byte *bytes, bool write, bool, MachineType supplier) {
+    const Addr line = line_of(addr);
+    std::size_t i = 0;
+    while (i < lines_.size() && lines_[i].line != line)
+        ++i;
+    if (i == lines_.size()) {
+        std::ostringstream s;
+        s << c_.name() << ": callback for line 0x" << std::hex << line << " without a request in flight";
+        throw ProtocolError(s.str());
+    }
+    Access *a = lines_[i].head;
+    const AccessKind first = a->kind;
+    if (needs_write(first) && !write) {
+        std::ostringstream s;
+        s << c_.name() << ": read callback for a store to line 0x" << std::hex << line;
+        throw ProtocolError(s.str());
+    }
+    std::byte *line_bytes = checks_data_ ? const_cast<std::byte *>(bytes) : memory_ + line;
+    // Unlink what this grant serves before anybody is told: on_done may issue to the same line.
+    Access *rest = a->next;
+    Access *last = a;
+    while (rest && same_grant(first, write, rest->kind)) {
+        last = rest;
+        rest = rest->next;
+    }
+    last->next = nullptr;
+    if (rest) {
+        lines_[i].head = rest;
+    } else {
+        lines_[i] = lines_.back();
+        lines_.pop_back();
+    }
+    bool is_first = true;
+    while (a) {
+        Access *next = a->next;
+        finish(*a, line_bytes, is_first, supplier);
+        is_first = false;
+        a = next;
+    }
+    if (rest)
+        start(*rest, c_.now());
+}
+
+Tick Sequencer::oldest() const {
+    Tick t = kNever;
+    for (const auto &l : lines_)
+        for (const Access *a = l.head; a; a = a->next)
+            t = a->issued < t ? a->issued : t;
+    return t;
+}
+
+} // namespace moscope::ruby

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Between a core's port and the protocol's first-level controller: SLICC's Sequencer. One request per line is
+// in the protocol at a time; further accesses to the line wait and are served by the same grant where it
+// suffices, or start a request of their own. Bytes move at the moment of the protocol's callback.
+#pragma once
+
+#include <vector>
+
+#include "mem/port.hh"
+#include "mem/ruby/runtime/controller.hh"
+#include "mem/ruby/runtime/requests.hh"
+
+namespace moscope::ruby {
+
+class Sequencer {
+  public:
+    struct Params {
+        int hit_latency = 3; ///< cycles from issue until the first-level cache answers (the mandatory queue)
+        RubyRequestType nt_store_type = RubyRequestType_ST;
+        bool flush_supported = true;
+    };
+
+    /// guest_memory: base of the backing store, addressed by physical address.
+    Sequencer(Params p, AbstractController &c, MessageBuffer &mandatory, std::byte *guest_memory,
+              bool checks_data);
+
+    Port &port() { return port_; }
+    AbstractController &controller() { return c_; }
+
+    // ---- called by protocols
+    template <class D> void readCallback(Addr a, const D &d, bool external = false) {
+        complete(a, d.bytes(), false, external, MachineType_NULL);
+    }
+    template <class D>
+    void readCallback(Addr a, const D &d, bool external, MachineType m, std::int64_t = 0, std::int64_t = 0,
+                      std::int64_t = 0) {
+        complete(a, d.bytes(), false, external, m);
+    }
+    template <class D> void writeCallback(Addr a, D &d, bool external = false) {
+        complete(a, d.bytes(), true, external, MachineType_NULL);
+    }
+    template <class D>
+    void writeCallback(Addr a, D &d, bool external, MachineType m, std::int64_t = 0, std::int64_t = 0,
+                       std::int64_t = 0) {
+        complete(a, d.bytes(), true, external, m);
+    }
+    template <class D> void writeUniqueCallback(Addr a, D &d) { writeCallback(a, d); }
+    template <class D, class... R> void atomicCallback(Addr a, D &d, R...) { writeCallback(a, d); }
+    void unaddressedCallback(Addr, RubyRequestType, MachineType = MachineType_NULL, std::int64_t = 0,
+                             std::int64_t = 0, std::int64_t = 0) {}
+    template <class D> void writeCallbackScFail(Addr a, D &d) { writeCallback(a, d); }
+    bool llscCheckMonitor(Addr) { return true; }
+    void llscClearLocalMonitor() {}
+    void evictionCallback(Addr a) { port_.forget(line_of(a)); }
+    void invL1Callback() {}
+    void recordRequestType(SequencerRequestType) {}
+    bool checkResourceAvailable(CacheResourceType, Addr) { return true; }
+
+    // ---- for the machine
+    unsigned outstanding() const { return in_flight_; }
+    /// Issue tick of the oldest access in flight; kNever if none.
+    Tick oldest() const;
+    /// Calls f(const Access &) for every access in flight.
+    template <class F> void for_each(F &&f) const {
+        for (const auto &l : lines_)
+            for (const Access *a = l.head; a; a = a->next)
+                f(*a);
+    }
+    bool busy(Addr line) const {
+        for (const auto &l : lines_)
+            if (l.line == line)
+                return true;
+        return false;
+    }
+    /// Accesses finished through the protocol, and their latencies by segment.
+    std::uint64_t finished = 0;
+    Tick latency_sum = 0;
+    PathTimes path_sum;
+
+  private:
+    struct Line {
+        Addr line;
+        Access *head;
+        Access *tail;
+    };
+
+    static void issue_entry(void *self, Access &a) { static_cast<Sequencer *>(self)->issue(a); }
+    static std::byte *probe_entry(void *self, Port &, AccessKind k, Addr line, Tick when) {
+        return static_cast<Sequencer *>(self)->probe(k, line, when);
+    }
+    static Tick hit_done_entry(void *self, Tick now) {
+        auto *s = static_cast<Sequencer *>(self);
+        return s->c_.edge_from(now, s->p_.hit_latency);
+    }
+
+    void issue(Access &a);
+    void start(Access &a, Tick now);
+    std::byte *probe(AccessKind k, Addr line, Tick when);
+    void complete(Addr a, const std::byte *bytes, bool write, bool external, MachineType supplier);
+    void finish(Access &a, std::byte *line_bytes, bool first, MachineType supplier);
+    RubyRequestType type_of(AccessKind k) const;
+
+    Params p_;
+    AbstractController &c_;
+    MessageBuffer &mandatory_;
+    std::byte *memory_;
+    bool checks_data_;
+    Port port_;
+    std::vector<Line> lines_; ///< lines with accesses in flight; few
+    unsigned in_flight_ = 0;
+    TxnId next_txn_ = 0;
+};
+
+inline void AbstractController::forget_line(Addr line) {
+    if (sequencer_)
+        sequencer_->port().forget(line_of(line));
+}
+
+} // namespace moscope::ruby

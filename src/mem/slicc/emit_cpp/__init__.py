@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""C++ for moscope's engine: one source per machine, one header of shared types, one source with the library's entry point."""
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Callable, Optional
+
+from .. import ast
+from ..errors import Diagnostics
+from .machine import MachineEmitter
+from .types import prelude_header, protocol_source, types_header
+
+
+def outputs(program: ast.Program) -> list[str]:
+    """The names of the files that `emit` writes."""
+    return [f"{program.name}_types.hh", f"{program.name}.cc"] + [f"{m.name}_Controller.cc" for m in program.machines]
+
+
+def emit(program: ast.Program, directory: Path, diagnostics: Diagnostics, hits: Optional[Callable] = None) -> None:
+    """Writes the C++ of a resolved program; nothing is written when something cannot be expressed.
+
+    `hits(machine)` gives the pure hits of a machine: an object with `pairs` (state and event names), `port` (the
+    in_port that takes a core's requests) and `data_field`, or None.
+    """
+    texts = {f"{program.name}_types.hh": types_header(program, diagnostics), f"{program.name}.cc": protocol_source(program)}
+    for machine in program.machines:
+        texts[f"{machine.name}_Controller.cc"] = MachineEmitter(program, machine, diagnostics, hits).source()
+    diagnostics.stop_on_error()
+    directory.mkdir(parents=True, exist_ok=True)
+    for name, text in texts.items():
+        path = directory / name
+        if not path.exists() or path.read_text() != text:
+            path.write_text(text)
+
+
+__all__ = ["emit", "outputs", "prelude_header"]

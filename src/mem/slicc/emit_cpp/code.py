@@ -1,0 +1,242 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Expressions and statements in C++.
+
+The same walk writes a controller's polling code, its actions and functions, and (`probe=True`) the side-effect-free twin of the
+mandatory queue's in_port, in which a trigger becomes the question whether the transition would be a pure hit.
+"""
+from __future__ import annotations
+
+from .. import ast
+from ..errors import Diagnostics
+from .writer import Writer, c_type, quoted
+
+
+class Code:
+    def __init__(self, out: Writer, diagnostics: Diagnostics, probe: bool = False) -> None:
+        self.out = out
+        self.diagnostics = diagnostics
+        self.probe = probe
+        self.messages: dict[str, str] = {}
+
+    # ------------------------------------------------------------------------------------------------ expressions
+
+    def is_pointer(self, e: ast.Expr) -> bool:
+        """Whether a member access on this C++ expression is written with an arrow."""
+        if isinstance(e, ast.Name) and e.kind in ("param", "object"):
+            return bool(e.decl.pointer) and not (e.kind == "param" and e.decl.is_buffer)
+        return e.is_pointer
+
+    def buffer(self, name: ast.Name) -> str:
+        """The C++ member behind a port or buffer name."""
+        if name.kind in ("in_port", "out_port"):
+            return self.buffer(name.decl.buffer)
+        return name.name
+
+    def expr(self, e: ast.Expr) -> str:
+        return getattr(self, "_" + type(e).__name__)(e)
+
+    def args(self, args: list[ast.Expr]) -> str:
+        return ", ".join(self.expr(a) for a in args)
+
+    def _Literal(self, e: ast.Literal) -> str:
+        if isinstance(e.value, bool):
+            return "true" if e.value else "false"
+        if isinstance(e.value, str):
+            return f'std::string("{e.value}")'
+        return str(e.value)
+
+    def _Name(self, e: ast.Name) -> str:
+        if e.kind in ("in_port", "out_port"):
+            return self.buffer(e)
+        return e.name
+
+    def _EnumRef(self, e: ast.EnumRef) -> str:
+        return e.value.c_name
+
+    def _Member(self, e: ast.Member) -> str:
+        return f"{self.expr(e.object)}{'->' if self.is_pointer(e.object) else '.'}{e.name}"
+
+    def _Call(self, e: ast.Call) -> str:
+        return f"{e.name}({self.args(e.args)})"
+
+    def _MethodCall(self, e: ast.MethodCall) -> str:
+        target = e.object
+        if isinstance(target, ast.Name) and (target.kind == "in_port" or (target.type and target.type.name == "InPort")):
+            return self.port_method(target, e)
+        arrow = "->" if self.is_pointer(target) else "."
+        return f"{self.expr(target)}{arrow}{e.name}({self.args(e.args)})"
+
+    def port_method(self, port: ast.Name, e: ast.MethodCall) -> str:
+        buffer = self.buffer(port)
+        if self.probe and e.name == "isReady":
+            return "true"
+        if e.name == "dequeue":
+            return f"dequeue({buffer})"
+        if e.name == "recycle":
+            return f"{buffer}.recycle({self.expr(e.args[0])}, ({self.expr(e.args[0])}) + ({self.expr(e.args[1])}))"
+        return f"{buffer}.{e.name}({self.args(e.args)})"
+
+    def _ClassCall(self, e: ast.ClassCall) -> str:
+        return f"{c_type(e.type_ref.type)}::{e.name}({self.args(e.args)})"
+
+    def _Binary(self, e: ast.Binary) -> str:
+        return f"({self.expr(e.left)} {e.op} {self.expr(e.right)})"
+
+    def _Unary(self, e: ast.Unary) -> str:
+        return f"({e.op}{self.expr(e.operand)})"
+
+    def _IsValid(self, e: ast.IsValid) -> str:
+        return f"({self.expr(e.operand)} {'==' if e.negated else '!='} nullptr)"
+
+    def _StaticCast(self, e: ast.StaticCast) -> str:
+        base = c_type(e.type_ref.type)
+        inner = self.expr(e.operand)
+        if e.mode == "pointer":
+            return f"static_cast<{base} *>({inner})"
+        if e.mode == "ref":
+            return f"static_cast<{base} &>({'*' if e.operand.is_pointer else ''}({inner}))"
+        return f"static_cast<{base}>({inner})"
+
+    def _New(self, e: ast.New) -> str:
+        if e.type_ref.type.is_entry:
+            return f"EntryPool<{c_type(e.type_ref.type)}>::make()"
+        return f"new {c_type(e.type_ref.type)}()"
+
+    def _Ood(self, e: ast.Ood) -> str:
+        return "nullptr"
+
+    # ------------------------------------------------------------------------------------------------- statements
+
+    def block(self, statements: list[ast.Stmt]) -> None:
+        for s in statements:
+            getattr(self, "_" + type(s).__name__)(s)
+
+    def _ExprStmt(self, s: ast.ExprStmt) -> None:
+        e = s.expr
+        value = not (isinstance(e, (ast.Call, ast.MethodCall, ast.ClassCall)))
+        self.out(("(void)" if value else "") + self.expr(e) + ";")
+
+    def _Assign(self, s: ast.Assign) -> None:
+        self.out(f"{self.expr(s.target)} = {self.expr(s.value)};")
+
+    def _LocalVar(self, s: ast.LocalVar) -> None:
+        base = c_type(s.type)
+        pointer = s.is_pointer or (s.init is not None and s.init.is_pointer)
+        if pointer:
+            init = self.expr(s.init) if s.init is not None else "nullptr"
+            self.out(f"[[maybe_unused]] {base} *{s.name} = {init};")
+        elif s.init is not None:
+            self.out(f"[[maybe_unused]] {base} {s.name} = {self.expr(s.init)};")
+        else:
+            self.out(f"[[maybe_unused]] {base} {s.name}{{}};")
+
+    def _If(self, s: ast.If) -> None:
+        word = "if"
+        for condition, body in s.branches:
+            self.out(f"{word} ({self.expr(condition)}) {{")
+            self.nested(body)
+            word = "} else if"
+        if s.otherwise is not None:
+            self.out("} else {")
+            self.nested(s.otherwise)
+        self.out("}")
+
+    def nested(self, body: list[ast.Stmt]) -> None:
+        self.out.depth += 1
+        self.block(body)
+        self.out.depth -= 1
+
+    def _Peek(self, s: ast.Peek) -> None:
+        # Blocking on an address (block_on=) belongs to split locked accesses, which are closures here.
+        base = c_type(s.message_ref.type)
+        with self.out.block(""):
+            if not self.probe:
+                self.out(f"[[maybe_unused]] {base} &in_msg = *static_cast<{base} *>({self.buffer(s.port)}.peek());")
+            self.block(s.body)
+
+    def _Enqueue(self, s: ast.Enqueue) -> None:
+        base = c_type(s.message_ref.type)
+        latency = self.expr(s.latency) if s.latency is not None else "1"
+        with self.out.block(""):
+            self.out(f"{base} &out_msg = *new_message<{base}>({self.message_number(s.message_ref.type)});")
+            self.block(s.body)
+            self.out("complete_message(out_msg);")
+            self.out(f"send({self.buffer(s.port)}, &out_msg, {latency});")
+
+    def message_number(self, type_: ast.Type) -> str:
+        return self.messages.get(type_.name, f"{c_type(type_)}::kType")
+
+    def _DeferEnqueue(self, s: ast.DeferEnqueue) -> None:
+        self.diagnostics.error(s.loc, "defer_enqueueing is not supported: enqueue the message in the action that ends the wait")
+
+    def _StallAndWait(self, s: ast.StallAndWait) -> None:
+        self.out(f"{self.buffer(s.port)}.stall({self.expr(s.address)});")
+
+    def _WakeupPort(self, s: ast.WakeupPort) -> None:
+        self.out(f"{self.buffer(s.port)}.wake({self.expr(s.address)}, now_);")
+
+    def _CheckAllocate(self, s: ast.CheckAllocate) -> None:
+        pass  # a resource of the transition
+
+    def _CheckNextCycle(self, s: ast.CheckNextCycle) -> None:
+        self.out("look_again_next_cycle();")
+
+    def _CheckStopSlots(self, s: ast.CheckStopSlots) -> None:
+        self.diagnostics.error(s.loc, "check_stop_slots is not supported: bound the buffer and let the transition stall")
+
+    def _CheckProbe(self, s: ast.CheckProbe) -> None:
+        pass  # no address is ever blocked: locked accesses are closures
+
+    def _Return(self, s: ast.Return) -> None:
+        self.out(f"return {self.expr(s.value)};")
+
+    def _Trigger(self, s: ast.Trigger) -> None:
+        args = [self.expr(s.event)]
+        args.append(self.expr(s.entry) if s.entry is not None else "nullptr")
+        args.append(self.expr(s.tbe) if s.tbe is not None else "nullptr")
+        args.append(self.expr(s.address))
+        if self.probe:
+            self.out(f"return pure_hit({', '.join(args)}, hit_);")
+            return
+        buffer = s.in_port.buffer
+        is_timer = buffer.type is not None and buffer.type.name == "TimerTable"
+        self.out("no_cause();" if is_timer else f"cause({self.buffer(buffer)});")
+        with self.out.block(f"switch (doTransition({', '.join(args)}))"):
+            self.out("case Result::valid: ++done; goto again;")
+            self.out("case Result::resource_stall: look_again_next_cycle(); break;")
+            self.out("case Result::protocol_stall: break;")
+
+    def _StallPort(self, s: ast.StallPort) -> None:
+        self.out("look_again_next_cycle();")
+
+    def _ErrorStmt(self, s: ast.ErrorStmt) -> None:
+        where = f"{quoted(s.loc.file.rsplit('/', 1)[-1])}, {s.loc.line}"
+        self.out("return false;" if self.probe else f"protocol_error({self.expr(s.message)}, {where});")
+
+    def _Assert(self, s: ast.Assert) -> None:
+        if self.probe:
+            return
+        condition = self.expr(s.condition)
+        where = f"{quoted(s.loc.file.rsplit('/', 1)[-1])}, {s.loc.line}"
+        self.out(f"protocol_assert({condition}, {quoted('assertion failed: ' + condition)}, {where});")
+
+    def _DebugPrint(self, s: ast.DebugPrint) -> None:
+        pass  # `moscope trace` shows messages and transitions
+
+    def _Comment(self, s: ast.Comment) -> None:
+        pass
+
+    def _SetEntry(self, s: ast.SetEntry) -> None:
+        self.out(f"cache_entry = {self.entry_value(s.value)};")
+
+    def _SetTbe(self, s: ast.SetTbe) -> None:
+        self.out(f"tbe = {self.entry_value(s.value)};")
+
+    def entry_value(self, value: ast.Expr | None) -> str:
+        if value is None:
+            return "nullptr"
+        text = self.expr(value)
+        target = value.type
+        if target is not None and target.name == "AbstractCacheEntry":
+            return f"static_cast<Entry_ *>({text})"
+        return text

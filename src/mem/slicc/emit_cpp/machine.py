@@ -1,0 +1,317 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""One controller class per machine: parameters, polling of in_ports by rank, a flat transition table, actions."""
+from __future__ import annotations
+
+from .. import ast
+from ..errors import Diagnostics
+from .code import Code
+from .types import HEADER, emit_type, message_numbers
+from .writer import Writer, c_type, prototype, quoted
+
+CACHE, DIRECTORY, SEQUENCER, DMA = "CacheMemory", "DirectoryMemory", "Sequencer", "DMASequencer"
+#: Members that every controller has from its base class, whatever the protocol declares.
+BASE_MEMBERS = {"version", "machineID", "clusterID", "recycle_latency", "number_of_TBEs", "transitions_per_cycle"}
+
+
+class MachineEmitter:
+    def __init__(self, program: ast.Program, machine: ast.Machine, diagnostics: Diagnostics, hits) -> None:
+        self.program, self.machine, self.diagnostics, self.hits = program, machine, diagnostics, hits
+        self.out = Writer()
+        self.name = f"{machine.name}_Controller"
+        self.entry = c_type(machine.entry_type) if machine.entry_type else "AbstractCacheEntry"
+        self.tbe = c_type(machine.tbe_type) if machine.tbe_type else "NoTbe"
+        self.numbers = message_numbers(program)
+
+    def code(self, probe: bool = False) -> Code:
+        return Code(self.out, self.diagnostics, probe)
+
+    def source(self) -> str:
+        out, m = self.out, self.machine
+        out(HEADER + f'\n#include "{self.program.name}_types.hh"\n')
+        out('#pragma GCC diagnostic ignored "-Wsign-compare"')
+        out('#pragma GCC diagnostic ignored "-Wunused-parameter"')
+        out('#pragma GCC diagnostic ignored "-Wunused-value"')
+        out('#pragma GCC diagnostic ignored "-Wunused-function"\n#pragma GCC diagnostic ignored "-Wreturn-type"\n')
+        out(f"namespace moscope::protocol_{self.program.name} {{\nnamespace {{\n")
+        for type_ in m.types:
+            emit_type(out, type_, self.diagnostics, self.numbers)
+        self.tables()
+        with out.block(f"class {self.name} final : public AbstractController", "};"):
+            out.depth -= 1
+            out("  public:")
+            out.depth += 1
+            out(f"using Entry_ = {self.entry};")
+            out(f"using Tbe_ = {self.tbe};")
+            self.construction()
+            self.inspection()
+            out("\n  private:".replace("  private", "private"))
+            self.members()
+            self.polling()
+            self.dispatch()
+            for function in m.functions:
+                if function.body is not None:
+                    with out.block(prototype(function)):
+                        self.code().block(function.body)
+            for action in m.actions:
+                if action.used and action.name != "z_stall":
+                    with out.block(f"void {action.name}([[maybe_unused]] Entry_ *&cache_entry, [[maybe_unused]] Tbe_ *&tbe, "
+                                   "[[maybe_unused]] Addr address)"):
+                        self.code().block(action.body)
+            self.pure_hits()
+        with out.block("AbstractController *create(EventQueue &queue, std::string name, Clock clock)"):
+            out(f"return new {self.name}(queue, std::move(name), clock);")
+        out("\n} // namespace\n")
+        counts = f"{len(m.states)}, {len(m.events)}"
+        out(f"const MachineInfo {m.name}_info{{MachineType_{m.name}, {quoted(m.name)}, {counts}, kStates, kEvents, "
+            f"kTransitions, {len(m.transitions)}, create}};")
+        out(f"\n}} // namespace moscope::protocol_{self.program.name}")
+        return out.text()
+
+    # ------------------------------------------------------------------------------------------------------ tables
+
+    def stalls(self, t: ast.Transition) -> bool:
+        return any(a.name == "z_stall" for a in t.actions)
+
+    def tables(self) -> None:
+        out, m = self.out, self.machine
+        states = sorted(m.states, key=lambda s: s.name == "NULL")
+        events = sorted(m.events, key=lambda s: s.name == "NULL")
+        with out.block("constexpr StateInfo kStates[] =", "};"):
+            for s in states:
+                out(f"{{{quoted(s.name)}, AccessPermission_{s.permission}}},")
+        out(f"constexpr const char *kEvents[] = {{{', '.join(quoted(e.name) for e in events)}}};")
+        with out.block("constexpr TransitionInfo kTransitions[] =", "};"):
+            for t in m.transitions:
+                after = -1 if t.next_state is None else states.index(t.next_state)
+                actions = quoted(",".join(a.name for a in t.actions))
+                out(f"{{{states.index(t.state)}, {events.index(t.event)}, {after}, {actions}, "
+                    f"{'true' if self.stalls(t) else 'false'}}},")
+        index = {t.key: i + 1 for i, t in enumerate(m.transitions)}
+        out("// Transition number plus one by state and event; 0: none.")
+        with out.block(f"constexpr std::uint16_t kTable[{len(states)}][{len(events)}] =", "};"):
+            for s in states:
+                out("{" + ", ".join(str(index.get((s.name, e.name), 0)) for e in events) + "},")
+        out()
+
+    # ------------------------------------------------------------------------------------------- parameters, members
+
+    def construction(self) -> None:
+        out, m = self.out, self.machine
+        with out.block(f"{self.name}(EventQueue &queue, std::string name, Clock clock)\n    "
+                       + f": AbstractController(queue, std::move(name), wake_entry, clock)".strip()):
+            out("info = nullptr;")
+            out(f"counts_ = transition_counts_;")
+            for p in m.params:
+                if p.is_buffer:
+                    out(f"{p.name}.name = this->name() + {quoted('.' + p.name)};")
+            for port in m.in_ports:
+                buffer = port.buffer
+                if isinstance(buffer.decl, ast.Param) and buffer.decl.is_buffer:
+                    out(f"in_buffers_.push_back(&{buffer.name});")
+        with out.block("std::vector<BufferPort> buffers() override"):
+            with out.block("return", "};"):
+                for p in m.params:
+                    if p.is_buffer:
+                        direction = {"To": "T", "From": "F"}.get(p.network or "", "-")
+                        vnet = -1 if p.virtual_network is None else p.virtual_network
+                        ordered = "true" if p.is_ordered else "false"
+                        out(f"{{{quoted(p.name)}, &{p.name}, '{direction}', {vnet}, {quoted(p.vnet_type or '')}, {ordered}}},")
+        for kind, c_kind, setter in ((CACHE, CACHE, "set_cache"), (DIRECTORY, DIRECTORY, "set_directory"),
+                                     (SEQUENCER, SEQUENCER, "set_sequencer"), (DMA, DMA, "set_dma_sequencer")):
+            with out.block(f"void {setter}([[maybe_unused]] std::string_view param, [[maybe_unused]] {c_kind} *p) override"):
+                for p in m.params:
+                    if p.type.name == kind:
+                        out(f"if (param == {quoted(p.name)}) {p.name} = p;")
+        with out.block("void set_value(std::string_view param, std::int64_t v) override"):
+            for p in m.params:
+                if self.plain(p) and p.name not in BASE_MEMBERS:
+                    out(f"if (param == {quoted(p.name)}) {p.name} = static_cast<{c_type(p.type)}>(v);")
+            for name in sorted(BASE_MEMBERS - {"version", "machineID"}):
+                out(f"if (param == {quoted(name)}) {name} = static_cast<decltype({name})>(v);")
+        with out.block("void init() override"):
+            out(f"info = &{m.name}_info;")
+            for o in m.objects:
+                if o.type.name == "TBETable":
+                    out(f"{o.name}.set_capacity(static_cast<unsigned>(number_of_TBEs));")
+        out()
+
+    def plain(self, p: ast.Param) -> bool:
+        return not p.pointer and p.type.name != "std::string"
+
+    def members(self) -> None:
+        out, m = self.out, self.machine
+        for p in m.params:
+            if p.name in BASE_MEMBERS:
+                continue
+            if p.is_buffer:
+                out(f"MessageBuffer {p.name};")
+            elif p.pointer:
+                out(f"{c_type(p.type)} *{p.name} = nullptr;")
+            else:
+                default = self.code().expr(p.default) if p.default is not None else ""
+                if p.type.name == "bool":
+                    default = default.replace('std::string("True")', "true").replace('std::string("False")', "false")
+                out(f"{c_type(p.type)} {p.name}{{{default}}};")
+        for o in m.objects:
+            element = o.template or (f"<{self.tbe}>" if o.type.name == "TBETable" else "")
+            base = o.type.name if o.type.name in ("TBETable", "TimerTable") else c_type(o.type)
+            init = self.code().expr(o.init) if o.init is not None else (o.default_text or "")
+            if o.type.name == "TBETable":
+                init = ""
+            if o.pointer:
+                out(f"{base}{element} *{o.name} = new {base}{element}();")
+            else:
+                out(f"{base}{element} {o.name}{{{init}}};")
+        out(f"std::uint64_t transition_counts_[{len(m.transitions)} + 1] = {{}};")
+        out()
+
+    # ----------------------------------------------------------------------------------------------- seen by others
+
+    def has(self, name: str) -> bool:
+        return bool(self.machine.function(name))
+
+    def getstate_args(self, line: str) -> str:
+        """Arguments of getState for a line looked up from nothing."""
+        f = self.machine.function("getState")[0]
+        args = []
+        tables = [o.name for o in self.machine.objects if o.type.name == "TBETable"]
+        for x in f.formals:
+            if x.type is self.machine.tbe_type:
+                args.append(f"{tables[0]}.lookup({line})" if tables else "nullptr")
+            elif x.type is self.machine.entry_type:
+                finder = next((n for n in ("getCacheEntry", "getDirectoryEntry") if self.has(n)), None)
+                args.append(f"{finder}({line})" if finder else "nullptr")
+            else:
+                args.append(line)
+        return ", ".join(args)
+
+    def inspection(self) -> None:
+        out, m = self.out, self.machine
+        with out.block("AccessPermission permission([[maybe_unused]] Addr line) override"):
+            out("return getAccessPermission(line);" if self.has("getAccessPermission") else "return AccessPermission_NotPresent;")
+        with out.block("unsigned state_of([[maybe_unused]] Addr line) override"):
+            out(f"return getState({self.getstate_args('line')});")
+        with out.block("void functional_read([[maybe_unused]] Addr line, [[maybe_unused]] Packet &pkt) override"):
+            for f in m.function("functionalRead"):
+                if len(f.formals) == 2:
+                    out("functionalRead(line, &pkt);")
+        tables = [o.name for o in m.objects if o.type.name == "TBETable"]
+        with out.block("unsigned tbes_in_use() const override"):
+            out(f"return {' + '.join(t + '.count()' for t in tables) or '0'};")
+        with out.block("void for_each_entry([[maybe_unused]] void *context, "
+                       "[[maybe_unused]] void (*f)(void *, const AbstractCacheEntry &)) override"):
+            for p in m.params:
+                if p.type.name == CACHE:
+                    out(f"if ({p.name}) {p.name}->for_each([&](const AbstractCacheEntry *e) {{ f(context, *e); }});")
+        out()
+
+    # -------------------------------------------------------------------------------------------------------- running
+
+    def polling(self) -> None:
+        out, m = self.out, self.machine
+        with out.block("static void wake_entry(Component &c, Tick t)"):
+            out(f"auto &self = static_cast<{self.name} &>(static_cast<AbstractController &>(c));")
+            out("self.begin_wake(t);\nself.poll();\nTick next = kNever;")
+            for port in m.in_ports:
+                out(f"next = self.due(self.{self.code().buffer(port.buffer)}, next);")
+            out("self.end_wake(next);")
+        with out.block("void poll()"):
+            out("int done = 0;")
+            out("again:")
+            with out.block("if (done >= transitions_per_cycle)"):
+                out("look_again_next_cycle();\nreturn;")
+            for port in m.in_ports:
+                out(f"// in_port {port.name}, rank {port.rank}")
+                with out.block(""):
+                    self.code().block(port.body)
+            out("return;")
+
+    def state_call(self) -> str:
+        f = self.machine.function("getState")[0]
+        names = {id(self.machine.tbe_type): "tbe", id(self.machine.entry_type): "cache_entry"}
+        return ", ".join(names.get(id(x.type), "address") for x in f.formals)
+
+    def setter_call(self, function: str) -> str | None:
+        found = self.machine.function(function)
+        if not found:
+            return None
+        args = []
+        for x in found[0].formals:
+            if x.type is self.machine.tbe_type:
+                args.append("tbe")
+            elif x.type is self.machine.entry_type:
+                args.append("cache_entry")
+            elif x.type is self.machine.state_type:
+                args.append("next")
+            else:
+                args.append("address")
+        return f"{function}({', '.join(args)});"
+
+    def dispatch(self) -> None:
+        out, m = self.out, self.machine
+        state, event = m.state_type.c_name, m.event_type.c_name
+        with out.block(f"Result doTransition({event} event, Entry_ *cache_entry, Tbe_ *tbe, Addr address)"):
+            out(f"const {state} state = getState({self.state_call()});")
+            out(f"{state} next = state;")
+            out("const unsigned number = kTable[state][event];")
+            with out.block("switch (number)"):
+                out("case 0: no_transition(state, event, address);")
+                for i, t in enumerate(m.transitions):
+                    out(f"case {i + 1}: // {t.state.name}, {t.event.name}")
+                    out.depth += 1
+                    if self.stalls(t):
+                        out("return Result::protocol_stall;")
+                    else:
+                        self.transition(t)
+                        out("break;")
+                    out.depth -= 1
+            out("++transition_counts_[number - 1];")
+            out("forget_line(address);")
+            out("traced(state, event, next, address);")
+            for name in ("setState", "setAccessPermission"):
+                call = self.setter_call(name)
+                if call:
+                    out(call)
+            out("return Result::valid;")
+
+    def transition(self, t: ast.Transition) -> None:
+        for resource, slots in t.resources.items():
+            target = self.code().buffer(resource.buffer) if isinstance(resource, ast.OutPort) else resource.name
+            is_tbe = not isinstance(resource, ast.OutPort) and getattr(resource, "type", None) is not None \
+                and resource.type.name not in ("MessageBuffer",)
+            if is_tbe and resource.type.name != "TBETable":
+                continue
+            self.out(f"if (!{target}.areNSlotsAvailable({slots}, now_)) return Result::resource_stall;")
+        if t.next_state is None:
+            self.out("next = getNextState(address);")
+        elif t.next_state is not t.state:
+            self.out(f"next = {t.next_state.c_name};")
+        for action in t.actions:
+            self.out(f"{action.name}(cache_entry, tbe, address);")
+
+    # ---------------------------------------------------------------------------------------------------------- hits
+
+    def pure_hits(self) -> None:
+        """The inline path: is this access a hit that the compiler has proved to be pure?"""
+        out, m = self.out, self.machine
+        found = self.hits(m) if self.hits else None
+        if found is None or not found.pairs:
+            with out.block("bool probe_hit(Addr, RubyRequestType, HitInfo &) override"):
+                out("return false;")
+            return
+        states, events = [s.name for s in m.states], [e.name for e in m.events]
+        out("// Pure hits: the transition keeps the state and only calls back, touches the order and pops.")
+        with out.block(f"static constexpr bool kPureHit[{len(states)}][{len(events)}] =", "};"):
+            for s in states:
+                out("{" + ", ".join("true" if (s, e) in found.pairs else "false" for e in events) + "},")
+        with out.block(f"bool pure_hit({m.event_type.c_name} event, Entry_ *cache_entry, Tbe_ *tbe, Addr address, HitInfo &hit_)"):
+            out(f"if (!cache_entry || !kPureHit[getState({self.state_call()})][event]) return false;")
+            out("hit_.stamp = cache_entry->stamp;")
+            out(f"hit_.bytes = cache_entry->{found.data_field}.bytes();")
+            out("return true;")
+        with out.block("bool probe_hit(Addr line, RubyRequestType type, HitInfo &hit_) override"):
+            out("struct { Addr LineAddress, PhysicalAddress; RubyRequestType Type; RubyAccessMode AccessMode; PrefetchBit Prefetch; "
+                "int Size, contextId; Addr ProgramCounter; } in_msg{line, line, type, RubyAccessMode_User, PrefetchBit_No, 8, 0, 0};")
+            out("(void)in_msg;")
+            self.code(probe=True).block(found.port.body)
+            out("return false;")

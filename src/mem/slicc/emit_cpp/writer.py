@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Indented C++ text, and the names under which SLICC's types are known to it."""
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import Iterator
+
+from .. import ast
+
+#: SLICC's plain types in C++. Cycles and ticks are both 64-bit counts; everything else keeps its name.
+PLAIN = {
+    "int": "int",
+    "bool": "bool",
+    "void": "void",
+    "std::string": "std::string",
+    "Cycles": "std::int64_t",
+    "Tick": "Tick",
+    "Addr": "Addr",
+    "uint32_t": "std::uint32_t",
+    "uint64_t": "std::uint64_t",
+    "Scalar": "std::uint64_t",
+}
+
+
+class Writer:
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self.depth = 0
+
+    def __call__(self, text: str = "") -> None:
+        for line in text.split("\n"):
+            self.lines.append("    " * self.depth + line if line else "")
+
+    @contextmanager
+    def block(self, head: str, tail: str = "}") -> Iterator[None]:
+        self((head + " {").strip())
+        self.depth += 1
+        yield
+        self.depth -= 1
+        self(tail)
+
+    def text(self) -> str:
+        return "\n".join(self.lines) + "\n"
+
+
+def c_type(type_: ast.Type) -> str:
+    """The C++ name of a type as a value."""
+    return PLAIN.get(type_.name, type_.c_name)
+
+
+def is_small(type_: ast.Type) -> bool:
+    """Whether values are passed by value."""
+    return type_.is_enum or type_.is_primitive or type_.name in PLAIN or type_.name in ("MachineID", "NodeID")
+
+
+def formal(f: ast.Formal, index: int) -> str:
+    name = f.name or f"unnamed{index}"
+    base = c_type(f.type)
+    if f.is_pointer:
+        return f"{base} *{name}"
+    if f.qualifier == "REF":
+        return f"{base} &{name}"
+    if f.qualifier == "CONST_REF" or (not is_small(f.type) and f.type.name != "std::string"):
+        return f"const {base} &{name}"
+    if f.type.name == "std::string":
+        return f"const std::string &{name}"
+    return f"{base} {name}"
+
+
+def returns(f: ast.Function) -> str:
+    base = c_type(f.return_type)
+    if f.returns_pointer:
+        return base + " *"
+    if f.returns_reference:
+        return base + " &"
+    return base + " "
+
+
+def prototype(f: ast.Function) -> str:
+    return f"{returns(f)}{f.name}({', '.join(formal(x, i) for i, x in enumerate(f.formals))})"
+
+
+def quoted(text: str) -> str:
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'

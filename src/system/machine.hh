@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A machine built from its elaborated description (moscope.machine/1): a protocol library's controllers, the
+// network, DRAM and guest memory, with one port per core and one per DMA controller. Cores are added by who
+// uses it. One Machine is run by one host thread; several may exist in a process, one after the other.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/types.hh"
+#include "mem/port.hh"
+#include "mem/ruby/runtime/controller.hh"
+#include "mem/ruby/runtime/slicc_util.hh"
+#include "sim/event_queue.hh"
+
+namespace moscope {
+
+struct MachineOptions {
+    std::uint64_t seed = 1;
+    bool zero_horizon = false;             ///< cores never run ahead (for comparison)
+    Tick watchdog = 50'000'000'000;        ///< a request older than this (50 us) is a protocol error; 0: off
+};
+
+class Machine {
+  public:
+    /// description: JSON text. library: path of the protocol's shared library. UserError if they do not fit.
+    Machine(const std::string &description, const std::string &library, MachineOptions options = {});
+    ~Machine();
+
+    EventQueue &queue();
+    unsigned cores() const;
+    unsigned nodes() const;
+    unsigned chip_of_core(unsigned core) const;
+    Port &port(unsigned core);
+    unsigned dma_ports() const;
+    Port &dma_port(unsigned i);
+
+    /// Guest memory, by physical address. In checking mode it is what DRAM holds: caches may be newer.
+    std::byte *memory();
+    std::uint64_t memory_bytes() const;
+    /// First physical address of a node's memory, and its size.
+    Addr node_base(unsigned node) const;
+    std::uint64_t node_bytes(unsigned node) const;
+    bool checks_data() const;
+    const ruby::ProtocolInfo &protocol() const;
+    const std::vector<ruby::AbstractController *> &controllers() const;
+    ruby::AbstractController *controller(ruby::MachineType type, unsigned version) const;
+
+    /// Runs until no event is pending before `until`. Protocol errors carry the recent messages of the line
+    /// and what is stuck.
+    void run(Tick until = kNever);
+    /// Told of every message, hop and transition; null: nobody.
+    void set_trace(ruby::TraceHook *hook);
+    /// Accesses of all ports in flight.
+    unsigned in_flight() const;
+    /// The line's bytes as the whole machine holds them now (checking mode; nothing in flight for it).
+    bool functional_read(Addr line, std::byte *bytes);
+    /// Empty if at most one writable copy and no other readable copy beside it exists of any line, else what is
+    /// wrong. Only meaningful with nothing in flight.
+    std::string check_single_writer();
+
+    /// JSON text: per machine transition counts, caches, network, DRAM, accesses (docs/statistics.md).
+    std::string stats_json() const;
+    void reset_stats();
+
+  private:
+    struct Impl;
+    std::unique_ptr<Impl> impl_;
+};
+
+} // namespace moscope
