@@ -24,7 +24,9 @@ What holds after `resolve.resolve(program)` returned without an error
 * Calls that are statements of their own in meaning are nodes of their own: `Trigger`, `StallPort`, `ErrorStmt`, `Assert`,
   `DebugPrint`, `Comment`, `SetEntry`, `SetTbe`. They do not occur as `Call`.
 * `Machine.transitions` has exactly one `Transition` per (state, event) pair, lists expanded in order. `next_state` is a
-  `State`, or None for `*` (ask getNextState after the actions). A transition without a next state names its own state.
+  `State`, or None for `*` (ask getNextState(address) before the actions run). A transition without a next state names its
+  own state. `Transition.is_stall`: one of its actions is called z_stall; nothing runs, the event stays at the head of its port.
+* `Machine.in_ports` is in order of declaration, which is the order of polling; `rank` names the port for wake-ups only.
 * `Action.resources` and `Transition.resources` map an `OutPort`, `TBE table object` or any other named place to the slots needed: one per enqueue
   or check_allocate in the text of the action, both arms of an `if` counted, summed over the actions. A transition
   starts only when all are there; otherwise it is a resource stall.
@@ -362,8 +364,8 @@ class Builtin(Node):
 
 @dataclass(eq=False, kw_only=True)
 class InPort(Node):
-    """`buffer` names a Param or ObjectDecl (a message buffer or a timer table). Ports are polled in order of falling
-    `rank`, equal ranks in order of declaration; `index` is the position in that order. *resolved*: rank, index, message."""
+    """`buffer` names a Param or ObjectDecl (a message buffer or a timer table). Ports are polled in order of declaration,
+    `index` is the position; `rank` (0 if not given) identifies the port when stalled messages are woken. *resolved*: rank, index."""
 
     name: str
     message_ref: TypeRef
@@ -380,7 +382,7 @@ class InPort(Node):
 
 @dataclass(eq=False, kw_only=True)
 class OutPort(Node):
-    """A port that messages leave through. *resolved*: message."""
+    """A port that messages leave through."""
 
     name: str
     message_ref: TypeRef
@@ -434,7 +436,7 @@ class TransitionDecl(Node):
 
 @dataclass(eq=False, kw_only=True)
 class Transition(Node):
-    """One (state, event) pair. `next_state` None means: ask getNextState(address) after the actions."""
+    """One (state, event) pair. `next_state` None means: ask getNextState(address), before the actions."""
 
     state: State
     event: Event
@@ -448,6 +450,10 @@ class Transition(Node):
     def key(self) -> tuple[str, str]:
         return (self.state.name, self.event.name)
 
+    @property
+    def is_stall(self) -> bool:
+        return any(action.name == "z_stall" for action in self.actions)
+
 
 @dataclass(eq=False, kw_only=True)
 class Machine(Node):
@@ -460,7 +466,7 @@ class Machine(Node):
     types: list[Type] = field(default_factory=list)
     objects: list[ObjectDecl] = field(default_factory=list)
     functions: list[Function] = field(default_factory=list)
-    in_ports: list[InPort] = field(default_factory=list)  # in order of polling
+    in_ports: list[InPort] = field(default_factory=list)
     out_ports: list[OutPort] = field(default_factory=list)
     actions: list[Action] = field(default_factory=list)
     transitions: list[Transition] = field(default_factory=list)

@@ -118,16 +118,19 @@ class MachineEmitter:
                         out(f"{{{quoted(p.name)}, &{p.name}, '{direction}', {vnet}, {quoted(p.vnet_type or '')}, {ordered}}},")
         for kind, c_kind, setter in ((CACHE, CACHE, "set_cache"), (DIRECTORY, DIRECTORY, "set_directory"),
                                      (SEQUENCER, SEQUENCER, "set_sequencer"), (DMA, DMA, "set_dma_sequencer")):
-            with out.block(f"void {setter}([[maybe_unused]] std::string_view param, [[maybe_unused]] {c_kind} *p) override"):
+            with out.block(f"bool {setter}([[maybe_unused]] std::string_view param, [[maybe_unused]] {c_kind} *p) override"):
+                out("bool any = false;")
                 for p in m.params:
                     if p.type.name == kind:
-                        out(f"if (param == {quoted(p.name)}) {p.name} = p;")
-        with out.block("void set_value(std::string_view param, std::int64_t v) override"):
+                        out(f"if (param.empty() || param == {quoted(p.name)}) {p.name} = p, any = true;")
+                out("return any;")
+        with out.block("bool set_value(std::string_view param, std::int64_t v) override"):
             for p in m.params:
                 if self.plain(p) and p.name not in BASE_MEMBERS:
-                    out(f"if (param == {quoted(p.name)}) {p.name} = static_cast<{c_type(p.type)}>(v);")
+                    out(f"if (param == {quoted(p.name)}) return {p.name} = static_cast<{c_type(p.type)}>(v), true;")
             for name in sorted(BASE_MEMBERS - {"version", "machineID"}):
-                out(f"if (param == {quoted(name)}) {name} = static_cast<decltype({name})>(v);")
+                out(f"if (param == {quoted(name)}) return {name} = static_cast<decltype({name})>(v), true;")
+            out("return false;")
         with out.block("void init() override"):
             out(f"info = &{m.name}_info;")
             for o in m.objects:

@@ -1,0 +1,399 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Expressions: types of operators and members, choice among overloads, and the calls that are statements in meaning."""
+from __future__ import annotations
+
+from typing import Callable, Optional
+
+from . import ast
+from . import conversions
+from .ast import Expr, Stmt, Type
+from .declare import Declarer
+from .errors import Diagnostics, describe, nearest
+from .scopes import Namespace, Scope
+
+
+class CallResolver:
+    """What the resolver of statements builds on."""
+
+    def __init__(self, declarer: Declarer, diagnostics: Diagnostics) -> None:
+        self.declarer = declarer
+        self.program = declarer.program
+        self.diagnostics = diagnostics
+        self.unknown = declarer.unknown
+        self.space: Namespace = declarer.space
+        self.scope = Scope()
+        self.machine: Optional[ast.Machine] = None
+        self.in_port: Optional[ast.InPort] = None
+        self.place = ""
+        self.position = 0
+        self.special: dict[str, Callable[[ast.Call], Stmt]] = {
+            "trigger": self._trigger,
+            "stallPort": self._stall_port,
+            "error": self._error,
+            "assert": self._assert,
+            "DPRINTF": self._debug_print,
+            "DPRINTFN": self._debug_print,
+            "APPEND_TRANSITION_COMMENT": self._comment,
+            "set_cache_entry": self._set_entry,
+            "unset_cache_entry": self._set_entry,
+            "set_tbe": self._set_tbe,
+            "unset_tbe": self._set_tbe,
+        }
+
+    # ---- helpers
+
+    def is_unknown(self, *types: Type) -> bool:
+        return any(declared is self.unknown for declared in types)
+
+    def named(self, name: str) -> Type:
+        return self.space.find_type(name) or self.unknown
+
+    def not_portable(self, loc: ast.Loc, what: str) -> None:
+        self.diagnostics.warning(loc, f"{what}; gem5 rejects this", "portability")
+
+    def check_order(self, decl: object, loc: ast.Loc) -> None:
+        """Warns when a declaration stands below its use: gem5 reads a protocol once, from top to bottom."""
+        if self.declarer.serial.of(decl) > self.position:
+            self.diagnostics.warning(loc, "this is declared further down; gem5 rejects this", "order")
+
+    def expect(self, expr: Expr, name: str, what: str) -> None:
+        """Resolves an expression that has to be of a type of this name."""
+        self.expr(expr)
+        if not self.is_unknown(expr.type) and expr.type.name != name:
+            self.diagnostics.error(expr.loc, f"{what} has to be of type {name}, not {expr.type}")
+
+    # ---- expressions
+
+    def expr(self, expr: Expr) -> Type:
+        """Resolves an expression and all below it; returns its type."""
+        kind = type(expr).__name__
+        method = getattr(self, f"_expr_{kind}", None)
+        if method is None:  # a declaration where a value is needed
+            self.diagnostics.error(expr.loc, "a declaration cannot stand here")
+            expr.type = self.unknown
+            return self.unknown
+        expr.type = method(expr)
+        return expr.type
+
+    def _expr_Literal(self, expr: ast.Literal) -> Type:
+        name = "bool" if isinstance(expr.value, bool) else "std::string" if isinstance(expr.value, str) else "int"
+        return self.named(name)
+
+    def _expr_Name(self, expr: ast.Name) -> Type:
+        symbol = self.scope.find(expr.name)
+        if symbol is None:
+            hint = nearest(expr.name, self.scope.names())
+            if expr.name in ("in_msg", "out_msg"):
+                hint = f"; it is there within {'peek' if expr.name == 'in_msg' else 'enqueue'} only"
+            elif expr.name in ("address", "tbe", "cache_entry"):
+                hint = "; it is there within actions only" if self.place != "action" else "; this machine has no such type"
+            self.diagnostics.error(expr.loc, f"there is no variable '{expr.name}'{hint}")
+            return self.unknown
+        expr.kind, expr.decl, expr.is_pointer = symbol.kind, symbol.decl, symbol.is_pointer
+        if symbol.kind in ("object", "global", "in_port", "out_port"):
+            self.check_order(symbol.decl, expr.loc)
+        return symbol.type
+
+    def _expr_EnumRef(self, expr: ast.EnumRef) -> Type:
+        declared = self.declarer.lookup_type(expr.type_ref, self.space)
+        if self.is_unknown(declared):
+            return declared
+        if not declared.is_enum:
+            self.diagnostics.error(expr.loc, f"'{declared}' is no enumeration")
+            return self.unknown
+        self.check_order(declared, expr.type_ref.loc)
+        value = declared.values.get(expr.value_name)
+        if value is None:
+            self.diagnostics.error(expr.loc, f"enumeration {declared} has no value '{expr.value_name}'"
+                                   + nearest(expr.value_name, declared.values))
+            return declared
+        expr.value = value
+        return declared
+
+    def _expr_Ood(self, expr: ast.Ood) -> Type:
+        expr.is_pointer = True
+        return self.program.ood_type
+
+    def _expr_New(self, expr: ast.New) -> Type:
+        expr.is_pointer = True
+        declared = self.declarer.lookup_type(expr.type_ref, self.space)
+        self.check_order(declared, expr.type_ref.loc)
+        return declared
+
+    def _expr_StaticCast(self, expr: ast.StaticCast) -> Type:
+        self.expr(expr.operand)
+        declared = self.declarer.lookup_type(expr.type_ref, self.space)
+        if expr.mode not in ("pointer", "value", "ref"):
+            self.diagnostics.error(expr.loc, f"static_cast knows \"pointer\" and \"value\", not \"{expr.mode}\"")
+        expr.is_pointer = expr.mode == "pointer"
+        source = expr.operand.type
+        if not self.is_unknown(declared, source) and expr.mode == "pointer":
+            related = source is declared or source.interface is declared or declared.interface is source
+            if not related and not isinstance(expr.operand, ast.Ood):
+                self.diagnostics.error(expr.loc, f"{source} and {declared} are not related, so one cannot be cast to the other")
+        return declared
+
+    def _expr_IsValid(self, expr: ast.IsValid) -> Type:
+        self.expr(expr.operand)
+        operand = expr.operand
+        starred = isinstance(operand, ast.Name) and getattr(operand.decl, "pointer", False)
+        if not (operand.is_pointer or starred or self.is_unknown(operand.type) or operand.type.name in ("PacketPtr", "RequestPtr")):
+            word = "is_invalid" if expr.negated else "is_valid"
+            self.diagnostics.error(operand.loc, f"{word} asks whether there is a cache entry or TBE; this is a value of type {operand.type}")
+        return self.named("bool")
+
+    def _expr_Unary(self, expr: ast.Unary) -> Type:
+        operand = self.expr(expr.operand)
+        if self.is_unknown(operand):
+            return self.unknown
+        result, portable = conversions.unary(expr.op, operand)
+        if result is None:
+            self.diagnostics.error(expr.loc, f"operator {expr.op} does not apply to {operand}")
+            return self.unknown
+        if expr.op in ("++", "--") and not isinstance(expr.operand, (ast.Name, ast.Member)):
+            self.diagnostics.error(expr.loc, f"operator {expr.op} needs a variable")
+        if not portable:
+            self.not_portable(expr.loc, f"operator {expr.op} is applied to {operand}")
+        return self.named(result)
+
+    def _expr_Binary(self, expr: ast.Binary) -> Type:
+        left, right = self.expr(expr.left), self.expr(expr.right)
+        if self.is_unknown(left, right):
+            return self.named("bool") if expr.op in conversions.COMPARISONS else self.unknown
+        if isinstance(expr.left, ast.Ood) or isinstance(expr.right, ast.Ood):
+            self.diagnostics.error(expr.loc, "compare with OOD by is_valid and is_invalid")
+            return self.named("bool")
+        result, portable = conversions.binary(expr.op, left, right)
+        if result is None:
+            self.diagnostics.error(expr.loc, f"operator {expr.op} does not apply to {left} and {right}")
+            return self.unknown if expr.op not in conversions.COMPARISONS else self.named("bool")
+        if not portable:
+            self.not_portable(expr.loc, f"operator {expr.op} is applied to {left} and {right}")
+        return self.named(result)
+
+    def _expr_Member(self, expr: ast.Member) -> Type:
+        declared = self.expr(expr.object)
+        if self.is_unknown(declared):
+            return declared
+        field = declared.fields.get(expr.name)
+        if field is None and declared.interface is not None:
+            field = declared.interface.fields.get(expr.name)
+        if field is None:
+            if expr.name in declared.methods:
+                hint = f"; '{expr.name}' is a method: write {expr.name}(..)"
+            else:
+                hint = nearest(expr.name, declared.fields)
+            self.diagnostics.error(expr.loc, f"type {declared} has no field '{expr.name}'{hint}")
+            return self.unknown
+        expr.field = field
+        expr.is_pointer = field.pointer or field.type.is_handle
+        return field.type
+
+    # ---- calls
+
+    def _arguments(self, args: list[Expr]) -> None:
+        for arg in args:
+            self.expr(arg)
+            if arg.type is self.program.void_type:
+                self.diagnostics.error(arg.loc, "this gives no value")
+                arg.type = self.unknown
+
+    def choose(self, overloads: list[ast.Function], args: list[Expr], loc: ast.Loc, what: str) -> Optional[ast.Function]:
+        """The overload that fits the arguments best, the earlier one of equals; reports when none fits."""
+        best: Optional[ast.Function] = None
+        best_price = 0
+        for function in overloads:
+            price = self._price(function, args)
+            if price is not None and (best is None or price < best_price):
+                best, best_price = function, price
+        if best is None:
+            self._no_fit(overloads, args, loc, what)
+        elif best_price >= conversions.NUMERIC and not self.is_unknown(*(arg.type for arg in args)):
+            self.not_portable(loc, f"{what} is called with ({describe(str(arg.type) for arg in args)})")
+        return best
+
+    def _price(self, function: ast.Function, args: list[Expr]) -> Optional[int]:
+        if len(function.formals) != len(args):
+            return None
+        total = 0
+        for formal, arg in zip(function.formals, args):
+            price = conversions.cost(arg.type, formal.type, isinstance(arg, ast.Ood))
+            if price is None:
+                return None
+            total += price
+        return total
+
+    def _no_fit(self, overloads: list[ast.Function], args: list[Expr], loc: ast.Loc, what: str) -> None:
+        counts = sorted({len(function.formals) for function in overloads})
+        if len(args) not in counts:
+            wanted = " or ".join(str(count) for count in counts)
+            self.diagnostics.error(loc, f"{what} takes {wanted} argument{'' if counts == [1] else 's'}, not {len(args)}")
+            return
+        same = [function for function in overloads if len(function.formals) == len(args)]
+        if len(same) == 1:
+            for number, (formal, arg) in enumerate(zip(same[0].formals, args), 1):
+                if conversions.cost(arg.type, formal.type, isinstance(arg, ast.Ood)) is None:
+                    self.diagnostics.error(arg.loc, f"argument {number} of {what} has to be of type {formal.type}, not {arg.type}")
+            return
+        given = describe(str(arg.type) for arg in args)
+        forms = " or ".join(function.signature() for function in same[:4])
+        self.diagnostics.error(loc, f"{what} does not take ({given}); there is {forms}")
+
+    def _expr_Call(self, expr: ast.Call) -> Type:
+        if expr.name in self.special:
+            self.diagnostics.error(expr.loc, f"{expr.name}(..) gives no value: it is a statement")
+            return self.unknown
+        self._arguments(expr.args)
+        overloads = self.space.find_functions(expr.name)
+        if not overloads:
+            hint = "; assignments and calls of types need no cast" if self.space.find_type(expr.name) else ""
+            self.diagnostics.error(expr.loc, f"there is no function '{expr.name}'{hint or nearest(expr.name, self.space.function_names())}")
+            return self.unknown
+        function = self.choose(overloads, expr.args, expr.loc, f"function '{expr.name}'")
+        if function is None:
+            return self.unknown
+        self.check_order(function, expr.loc)
+        expr.function = function
+        expr.is_pointer = function.returns_pointer
+        return function.return_type
+
+    def _expr_MethodCall(self, expr: ast.MethodCall) -> Type:
+        declared = self.expr(expr.object)
+        self._arguments(expr.args)
+        if self.is_unknown(declared):
+            return declared
+        overloads = declared.methods.get(expr.name, [])
+        if not any(len(method.formals) == len(expr.args) for method in overloads) and declared.interface is not None:
+            overloads = overloads + declared.interface.methods.get(expr.name, [])
+        if not overloads:
+            if expr.subscript:
+                self.diagnostics.error(expr.loc, f"a value of type {declared} cannot be indexed: the type has no method lookup")
+            else:
+                known = list(declared.methods) + (list(declared.interface.methods) if declared.interface else [])
+                hint = f"; '{expr.name}' is a field" if expr.name in declared.fields else nearest(expr.name, known)
+                self.diagnostics.error(expr.loc, f"type {declared} has no method '{expr.name}'{hint}")
+            return self.unknown
+        method = self.choose(overloads, expr.args, expr.loc, f"method '{expr.name}' of {declared}")
+        if method is None:
+            return self.unknown
+        expr.method = method
+        expr.is_pointer = method.returns_pointer
+        return method.return_type
+
+    def _expr_ClassCall(self, expr: ast.ClassCall) -> Type:
+        declared = self.declarer.lookup_type(expr.type_ref, self.space)
+        self._arguments(expr.args)
+        if self.is_unknown(declared):
+            return declared
+        overloads = declared.methods.get(expr.name, [])
+        if not overloads:
+            self.diagnostics.error(expr.loc, f"type {declared} has no method '{expr.name}'{nearest(expr.name, declared.methods)}")
+            return self.unknown
+        method = self.choose(overloads, expr.args, expr.loc, f"method '{expr.name}' of {declared}")
+        if method is None:
+            return self.unknown
+        expr.method = method
+        expr.is_pointer = method.returns_pointer
+        return method.return_type
+
+    # ---- calls that are statements
+
+    def _count(self, call: ast.Call, wanted: int) -> bool:
+        if len(call.args) == wanted:
+            return True
+        self.diagnostics.error(call.loc, f"'{call.name}' takes {wanted} argument{'' if wanted == 1 else 's'}, not {len(call.args)}")
+        return False
+
+    def _trigger(self, call: ast.Call) -> Stmt:
+        machine = self.machine
+        self._arguments(call.args)
+        if self.in_port is None or machine is None:
+            self.diagnostics.error(call.loc, "trigger belongs within an in_port")
+            return ast.ExprStmt(loc=call.loc, expr=call)
+        wanted: list[Optional[Type]] = [machine.event_type, self.space.find_type("Addr"), machine.entry_type, machine.tbe_type]
+        types = [declared for declared in wanted if declared is not None]
+        if len(call.args) != len(types):
+            self.diagnostics.error(call.loc, f"trigger takes ({describe(map(str, types))}) in machine '{machine.name}', "
+                                   f"not {len(call.args)} argument{'' if len(call.args) == 1 else 's'}")
+            return ast.ExprStmt(loc=call.loc, expr=call)
+        for number, (declared, arg) in enumerate(zip(types, call.args), 1):
+            price = conversions.cost(arg.type, declared, isinstance(arg, ast.Ood))
+            if price is None:
+                self.diagnostics.error(arg.loc, f"argument {number} of trigger has to be of type {declared}, not {arg.type}")
+        rest = call.args[2:]
+        entry = rest.pop(0) if machine.entry_type is not None else None
+        tbe = rest.pop(0) if machine.tbe_type is not None else None
+        return ast.Trigger(loc=call.loc, event=call.args[0], address=call.args[1], entry=entry, tbe=tbe, in_port=self.in_port)
+
+    def _stall_port(self, call: ast.Call) -> Stmt:
+        self._count(call, 0)
+        if self.in_port is None:
+            self.diagnostics.error(call.loc, "stallPort belongs within an in_port")
+        return ast.StallPort(loc=call.loc)
+
+    def _error(self, call: ast.Call) -> Stmt:
+        self._arguments(call.args)
+        if not self._count(call, 1):
+            return ast.ExprStmt(loc=call.loc, expr=call)
+        if not self.is_unknown(call.args[0].type) and call.args[0].type.name != "std::string":
+            self.diagnostics.error(call.args[0].loc, f"the message has to be a string, not {call.args[0].type}")
+        return ast.ErrorStmt(loc=call.loc, message=call.args[0])
+
+    def _assert(self, call: ast.Call) -> Stmt:
+        if not self._count(call, 1):
+            self._arguments(call.args)
+            return ast.ExprStmt(loc=call.loc, expr=call)
+        self.expect(call.args[0], "bool", "what is asserted")
+        return ast.Assert(loc=call.loc, condition=call.args[0])
+
+    def _debug_print(self, call: ast.Call) -> Stmt:
+        args = list(call.args)
+        flag: Optional[str] = None
+        if call.name == "DPRINTF":
+            first = args.pop(0) if args else None
+            if not isinstance(first, ast.Name):
+                self.diagnostics.error(call.loc, "DPRINTF takes the name of a debug flag, a format, and values")
+            else:
+                flag = first.name
+        form = args.pop(0) if args else None
+        if not isinstance(form, ast.Literal) or not isinstance(form.value, str):
+            self.diagnostics.error(form.loc if form is not None else call.loc, f"{call.name} needs a format that is a literal string")
+            form = None
+        self._arguments(args)
+        text = str(form.value) if form is not None else ""
+        slots = text.replace("%%", "").count("%")
+        if form is not None and slots != len(args):
+            self.diagnostics.error(call.loc, f"the format has {slots} place{'' if slots == 1 else 's'} for {len(args)} "
+                                   f"value{'' if len(args) == 1 else 's'}")
+        return ast.DebugPrint(loc=call.loc, flag=flag, format=text, args=args)
+
+    def _comment(self, call: ast.Call) -> Stmt:
+        self._arguments(call.args)
+        if not self._count(call, 1):
+            return ast.ExprStmt(loc=call.loc, expr=call)
+        return ast.Comment(loc=call.loc, value=call.args[0])
+
+    def _handle_statement(self, call: ast.Call, wanted: Optional[Type], what: str) -> Optional[Expr]:
+        self._arguments(call.args)
+        setting = not call.name.startswith("unset")
+        if self.place != "action":
+            self.diagnostics.error(call.loc, f"{call.name} belongs within an action")
+        elif wanted is None:
+            self.diagnostics.error(call.loc, f"this machine has no {what} type")
+        if not self.space.find_functions(call.name):
+            self.not_portable(call.loc, f"'{call.name}' is used without a prototype in the machine")
+        if not self._count(call, 1 if setting else 0) or not setting:
+            return None
+        value = call.args[0]
+        if wanted is not None and not self.is_unknown(value.type) and value.type is not wanted and not (
+                wanted.interface is value.type and value.type.is_handle):
+            self.diagnostics.error(value.loc, f"{call.name} takes a {wanted}, not {value.type}")
+        return value
+
+    def _set_entry(self, call: ast.Call) -> Stmt:
+        entry_type = self.machine.entry_type if self.machine is not None else None
+        return ast.SetEntry(loc=call.loc, value=self._handle_statement(call, entry_type, "cache entry"))
+
+    def _set_tbe(self, call: ast.Call) -> Stmt:
+        tbe_type = self.machine.tbe_type if self.machine is not None else None
+        return ast.SetTbe(loc=call.loc, value=self._handle_statement(call, tbe_type, "TBE"))

@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Rules of types: what may stand for what, and what operators give. gem5 compares types by name with a few exceptions; numbers are
+mixed more freely here, as in the C++ that results, and the mixture is reported as not portable."""
+from __future__ import annotations
+
+from typing import Optional
+
+from . import ast
+
+NUMBERS = {"int", "uint32_t", "uint64_t", "Cycles", "Tick", "Addr", "NodeID", "bool"}
+COMPARISONS = {"==", "!=", "<", ">", "<=", ">="}
+_ARITHMETIC = {
+    ("int", "int"): "int",
+    ("Cycles", "Cycles"): "Cycles",
+    ("Tick", "Tick"): "Tick",
+    ("Addr", "Addr"): "Addr",
+    ("Cycles", "int"): "Cycles",
+    ("int", "Cycles"): "Cycles",
+    ("Scalar", "int"): "Scalar",
+    ("int", "bool"): "int",
+    ("bool", "int"): "int",
+    ("Addr", "int"): "Addr",
+    ("int", "Addr"): "Addr",
+}
+_SHIFT = {("int", "int"): "int", ("Cycles", "int"): "Cycles"}
+
+EXACT, INTERFACE, NUMERIC = 0, 1, 4
+"""Costs of standing for another type; see `cost`."""
+
+
+def cost(actual: ast.Type, expected: ast.Type, actual_is_ood: bool = False) -> Optional[int]:
+    """What it costs that a value of one type stands where another is expected; None when it cannot."""
+    if actual is expected or "unknown" in (actual.kind, expected.kind):
+        return EXACT
+    if actual_is_ood:
+        return INTERFACE if expected.is_handle or expected.name in ("PacketPtr", "RequestPtr") else None
+    if actual.interface is expected:
+        return INTERFACE
+    if actual.name in NUMBERS and expected.name in NUMBERS:
+        return NUMERIC
+    return None
+
+
+def binary(op: str, left: ast.Type, right: ast.Type) -> tuple[Optional[str], bool]:
+    """The name of the type that an operator gives, or None if it does not apply; and whether gem5 accepts it too."""
+    pair = (left.name, right.name)
+    numbers = left.name in NUMBERS and right.name in NUMBERS
+    if op in ("&&", "||"):
+        return ("bool", True) if pair == ("bool", "bool") else (None, True)
+    if op in COMPARISONS:
+        if left is right:
+            return ("bool", True) if left.kind != "struct" or op in ("==", "!=") else (None, True)
+        if pair in (("Addr", "int"), ("int", "Addr")):
+            return "bool", True
+        return ("bool", False) if numbers or _related(left, right) else (None, True)
+    known = (_SHIFT if op in ("<<", ">>") else _ARITHMETIC).get(pair)
+    if known is not None:
+        return known, True
+    if numbers:
+        return (left.name if left.name not in ("int", "bool") else right.name if right.name != "bool" else "int"), False
+    return None, True
+
+
+def _related(left: ast.Type, right: ast.Type) -> bool:
+    return left.is_handle and right.is_handle and (left.interface is right or right.interface is left)
+
+
+def unary(op: str, operand: ast.Type) -> tuple[Optional[str], bool]:
+    """As `binary`, for the prefix operators."""
+    if op == "!":
+        return ("bool", True) if operand.name == "bool" else (None, True)
+    if op == "-":
+        return (operand.name, operand.name == "int") if operand.name in NUMBERS - {"bool"} else (None, True)
+    if operand.name == "Scalar":
+        return "Scalar", op == "++"
+    return (operand.name, False) if operand.name in NUMBERS - {"bool", "Addr"} else (None, True)

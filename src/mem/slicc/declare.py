@@ -1,0 +1,350 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""First half of resolution: enter every declaration of the program and its machines into its namespace, complete types
+(fields, values, interfaces, methods, the implicit X_to_string and X_to_permission), parameters and their defaults. Bodies come later."""
+from __future__ import annotations
+
+from typing import Optional, Union
+
+from . import ast
+from .errors import Diagnostics, Stop, describe, nearest
+from .parse import PRELUDE, parse_expression
+from .scopes import Namespace, Serial, Symbol
+
+_WITHIN_MACHINES = {ast.Action: "an action", ast.TransitionDecl: "a transition", ast.InPort: "an in_port", ast.OutPort: "an out_port"}
+
+
+class Declarer:
+    """Fills Program and Machine lists. Afterwards `spaces` has a Namespace for each machine, by its name, and `space` the program's."""
+
+    def __init__(self, program: ast.Program, diagnostics: Diagnostics) -> None:
+        self.program = program
+        self.diagnostics = diagnostics
+        self.serial = Serial()
+        self.space = Namespace()
+        self.spaces: dict[str, Namespace] = {}
+        self.constants: dict[str, ast.EnumValue] = {}
+        program.void_type = ast.Type(loc=program.loc, name="void", kind="builtin", pairs={"primitive": "yes", "external": "yes"})
+        program.ood_type = ast.Type(loc=program.loc, name="OOD", kind="builtin", pairs={})
+        self.unknown = ast.Type(loc=program.loc, name="<unknown>", kind="unknown", pairs={})
+        self.space.types["void"] = program.void_type
+
+    def run(self) -> None:
+        for decl in self.program.decls:
+            self.serial.number(decl)
+            if isinstance(decl, ast.Machine):
+                self._enter_machine(decl)
+            else:
+                self._enter(decl, self.space, None)
+        if self.space.find_type("MachineType") is None:
+            self.diagnostics.error(self.program.loc, 'the protocol does not include "RubySlicc_interfaces.slicc"')
+            raise Stop
+        for declared in self.program.types:
+            self._complete_type(declared, self.space)
+        for name in self.space.functions:
+            self._complete_functions(name, self.space)
+        for machine in self.program.machines:
+            self._complete_machine(machine)
+        for declared in self.program.types:
+            self._defaults(declared)
+        for machine in self.program.machines:
+            for declared in machine.types:
+                self._defaults(declared)
+        for decl in self.program.globals:
+            self._object_type(decl, self.space)
+
+    # ---- entering names
+
+    def _enter_machine(self, machine: ast.Machine) -> None:
+        if any(other.name == machine.name for other in self.program.machines):
+            self.diagnostics.error(machine.loc, f"there already is a machine '{machine.name}'")
+            return
+        kind = machine.pairs.pop("enumeration_of_name")
+        known = self.space.types.get("MachineType")
+        if kind != "MachineType":
+            self.diagnostics.error(machine.loc, f"a machine is named MachineType:NAME, not {kind}:{machine.name}")
+        elif known is not None and machine.name not in [value.name for value in known.value_list]:
+            names = [value.name for value in known.value_list]
+            self.diagnostics.error(machine.loc, f"'{machine.name}' is not a MachineType"
+                                   + (nearest(machine.name, names) or f"; there are {describe(names, 30)}"))
+        self.program.machines.append(machine)
+        space = self.spaces[machine.name] = Namespace(self.space)
+        for param in machine.params:
+            self.serial.number(param)
+        for decl in machine.decls:
+            self.serial.number(decl)
+            if isinstance(decl, ast.Machine):
+                self.diagnostics.error(decl.loc, f"machine '{decl.name}' stands within machine '{machine.name}'; is a '}}' missing?")
+            else:
+                self._enter(decl, space, machine)
+
+    def _enter(self, decl: ast.Node, space: Namespace, machine: Optional[ast.Machine]) -> None:
+        owner: Union[ast.Program, ast.Machine] = machine if machine is not None else self.program
+        if isinstance(decl, ast.Type):
+            self._enter_type(decl, space, machine)
+            if space.types.get(decl.name) is decl:
+                owner.types.append(decl)
+        elif isinstance(decl, ast.Function):
+            decl.machine = machine
+            owner.functions.append(decl)
+            space.functions.setdefault(decl.name, []).append(decl)
+        elif isinstance(decl, ast.ObjectDecl):
+            decl.machine = machine
+            if machine is not None:
+                machine.objects.append(decl)
+            else:
+                self.program.globals.append(decl)
+        elif machine is None:
+            what = next((text for kind, text in _WITHIN_MACHINES.items() if isinstance(decl, kind)), "this")
+            self.diagnostics.error(decl.loc, f"{what} belongs within a machine")
+        elif isinstance(decl, ast.InPort):
+            decl.index = len(machine.in_ports)
+            rank = decl.pairs.get("rank", "0")
+            if rank.isdigit():
+                decl.rank = int(rank)
+            else:
+                self.diagnostics.error(decl.loc, f"rank is '{rank}', not a number")
+            machine.in_ports.append(decl)
+        elif isinstance(decl, ast.OutPort):
+            machine.out_ports.append(decl)
+        elif isinstance(decl, ast.Action):
+            self._enter_action(decl, machine)
+
+    def _enter_action(self, action: ast.Action, machine: ast.Machine) -> None:
+        for other in machine.actions:
+            if other.name == action.name:
+                self.diagnostics.error(action.loc, f"there already is an action '{action.name}', in line {other.loc.line}")
+                return
+            if other.short == action.short:
+                self.diagnostics.error(action.loc, f"action '{other.name}' has the short name '{action.short}' too")
+        machine.actions.append(action)
+
+    def _enter_type(self, declared: ast.Type, space: Namespace, machine: Optional[ast.Machine]) -> None:
+        declared.machine = machine
+        declared.in_prelude = declared.loc.file.startswith(PRELUDE)
+        earlier = space.types.get(declared.name)
+        if earlier is not None:
+            where = "by the prelude" if earlier.in_prelude else f"in line {earlier.loc.line}"
+            self.diagnostics.error(declared.loc, f"type '{declared.name}' is already declared {where}")
+            return
+        space.types[declared.name] = declared
+        if declared.name in ("Event", "RequestType", "State") and machine is None and not declared.in_prelude:
+            self.diagnostics.error(declared.loc, f"{declared.name} belongs within a machine")
+        if declared.kind == "state" and declared.name != "State":
+            self.diagnostics.error(declared.loc, f"a state_declaration declares the type State, not '{declared.name}'")
+        if declared.kind == "enum" and declared.name == "State":
+            self.diagnostics.error(declared.loc, "states are declared by state_declaration(State, ..) with their permissions")
+        for value in declared.value_list:
+            if value.name in declared.values:
+                self.diagnostics.error(value.loc, f"'{declared.name}' already has a value '{value.name}'")
+                continue
+            value.index = len(declared.values)
+            value.owner = declared
+            declared.values[value.name] = value
+            self.constants[value.c_name] = value
+        declared.value_list = list(declared.values.values())
+        if machine is not None:
+            self._note_special(declared, machine)
+
+    def _note_special(self, declared: ast.Type, machine: ast.Machine) -> None:
+        if declared.name == "State":
+            machine.state_type = declared
+        elif declared.name == "Event":
+            machine.event_type = declared
+        elif declared.name == "RequestType":
+            machine.request_type_type = declared
+        elif declared.name == "TBE" and not declared.is_external:
+            machine.tbe_type = declared
+        elif declared.is_entry and declared.pairs.get("main", "").lower() != "false":
+            if machine.entry_type is not None:
+                self.diagnostics.error(declared.loc, f"'{machine.entry_type.name}' is this machine's cache entry already; "
+                                       'another type with that interface needs main="false"')
+            else:
+                machine.entry_type = declared
+
+    # ---- completing what was entered
+
+    def lookup_type(self, ref: ast.TypeRef, space: Namespace) -> ast.Type:
+        """Fills in a reference; reports an unknown type."""
+        found = space.find_type(ref.name)
+        if found is None:
+            self.diagnostics.error(ref.loc, f"there is no type '{ref.name}'{nearest(ref.name, space.type_names())}")
+            found = self.unknown
+        ref.type = found
+        return found
+
+    def _complete_type(self, declared: ast.Type, space: Namespace) -> None:
+        name = declared.pairs.get("interface")
+        if name is not None and name != "Message":
+            declared.interface = space.find_type(name)
+            if declared.interface is None:
+                self.diagnostics.error(declared.loc, f"there is no type '{name}' to be the interface of '{declared.name}'"
+                                       + nearest(name, space.type_names()))
+        for member in declared.members:
+            if isinstance(member, ast.ObjectDecl):
+                self._add_field(declared, member, space)
+            elif isinstance(member, ast.Function):
+                member.owner = declared
+                member.machine = declared.machine
+                declared.methods.setdefault(member.name, []).append(member)
+                self._signature(member, space)
+        for overloads in declared.methods.values():
+            self._distinct(overloads, f"'{declared.name}' already has a method")
+        if declared.kind in ("enum", "state"):
+            self._implicit_function(declared, "to_string", "std::string", space)
+        if declared.kind == "state":
+            self._implicit_function(declared, "to_permission", "AccessPermission", space)
+            self._permissions(declared)
+
+    def _permissions(self, declared: ast.Type) -> None:
+        known = self.space.find_type("AccessPermission")
+        for state in declared.states:
+            kind = state.pairs.pop("permission_type")
+            if kind != "AccessPermission":
+                self.diagnostics.error(state.loc, f"state '{state.name}' needs an AccessPermission value, not one of {kind}")
+            elif known is not None and state.permission not in known.values:
+                self.diagnostics.error(state.loc, f"there is no AccessPermission '{state.permission}'"
+                                       + (nearest(state.permission, known.values) or f"; there are {describe(known.values)}"))
+
+    def _add_field(self, declared: ast.Type, member: ast.ObjectDecl, space: Namespace) -> None:
+        field = ast.Field(loc=member.loc, name=member.name, type_ref=member.type_ref, pointer=member.pointer, pairs=member.pairs,
+                          init=member.init, owner=declared)
+        if field.name in declared.fields:
+            self.diagnostics.error(field.loc, f"'{declared.name}' already has a field '{field.name}'")
+            return
+        if self.lookup_type(field.type_ref, space) is self.program.void_type:
+            self.diagnostics.error(field.loc, f"field '{field.name}' cannot be void")
+        declared.fields[field.name] = field
+        declared.members[declared.members.index(member)] = field
+
+    def _implicit_function(self, declared: ast.Type, what: str, result: str, space: Namespace) -> None:
+        def ref(name: str) -> ast.TypeRef:
+            return ast.TypeRef(loc=declared.loc, name=name, type=space.find_type(name) or self.unknown)
+
+        function = ast.Function(loc=declared.loc, name=f"{declared.c_name}_{what}", return_ref=ref(result), pairs={"external": "yes"},
+                                formals=[ast.Formal(loc=declared.loc, name=None, type_ref=ref(declared.name))], body=None,
+                                machine=declared.machine, synthetic=True)
+        space.functions.setdefault(function.name, []).append(function)
+
+    def _complete_functions(self, name: str, space: Namespace) -> None:
+        for function in space.functions[name]:
+            if not function.synthetic:
+                self._signature(function, space)
+        self._distinct(space.functions[name], "there already is a function")
+
+    def _signature(self, function: ast.Function, space: Namespace) -> None:
+        self.lookup_type(function.return_ref, space)
+        for formal in function.formals:
+            if self.lookup_type(formal.type_ref, space) is self.program.void_type:
+                self.diagnostics.error(formal.loc, "a parameter cannot be void")
+            if formal.name is None and function.body is not None:
+                self.diagnostics.error(formal.loc, f"a parameter of '{function.name}' has no name")
+            if formal.type.is_handle and formal.qualifier not in ("", "PTR"):
+                self.diagnostics.error(formal.loc, f"values of type '{formal.type}' are handles already, without '&'")
+
+    def _distinct(self, overloads: list[ast.Function], message: str) -> None:
+        seen: dict[tuple[str, ...], ast.Function] = {}
+        for function in overloads:
+            key = tuple(formal.type_ref.name for formal in function.formals)
+            if key in seen:
+                self.diagnostics.error(function.loc, f"{message} {function.signature()}, in line {seen[key].loc.line}")
+            else:
+                seen[key] = function
+
+    def _complete_machine(self, machine: ast.Machine) -> None:
+        space = self.spaces[machine.name]
+        for declared in machine.types:
+            self._complete_type(declared, space)
+        for name in space.functions:
+            self._complete_functions(name, space)
+        for param in machine.params:
+            self.lookup_type(param.type_ref, space)
+            self._network(param)
+            symbol = Symbol("param", param, param.type, False, param.loc)
+            if space.scope.declare(param.name, symbol):
+                self.diagnostics.error(param.loc, f"machine '{machine.name}' already has a parameter '{param.name}'")
+            if param.default is not None:
+                param.default = self._param_default(param, param.default)
+            elif param.pairs.get("default") is not None:
+                expr = self.constant(param.pairs["default"], param.loc)
+                param.default = self._param_default(param, expr) if expr is not None else None
+        for decl in machine.objects:
+            self._object_type(decl, space)
+
+    def _object_type(self, decl: ast.ObjectDecl, space: Namespace) -> None:
+        if self.lookup_type(decl.type_ref, space) is self.program.void_type:
+            self.diagnostics.error(decl.loc, f"'{decl.name}' cannot be void")
+        template = (decl.template or "").strip("<> ")
+        for declared in space.types.values():
+            if template and declared.c_name == template:
+                decl.element = declared
+        decl.default_text = decl.pairs.get("default", decl.type.pairs.get("default"))
+        if decl.default_text is not None:
+            decl.default_value = self.constant(decl.default_text, decl.loc)
+        kind = "object" if decl.machine is not None else "global"
+        earlier = space.scope.declare(decl.name, Symbol(kind, decl, decl.type, False, decl.loc))
+        if earlier is not None:
+            self.diagnostics.error(decl.loc, f"'{decl.name}' is already declared"
+                                   + (f" in line {earlier.loc.line}" if earlier.loc else ""))
+
+    def _network(self, param: ast.Param) -> None:
+        if param.network is None:
+            return
+        if param.network not in ("To", "From"):
+            self.diagnostics.error(param.loc, f"network is '{param.network}'; it is either \"To\" or \"From\"")
+        if not param.is_buffer:
+            self.diagnostics.error(param.loc, f"'{param.name}' is no message buffer, so it has no network")
+        elif "virtual_network" not in param.pairs:
+            self.diagnostics.warning(param.loc, f"'{param.name}' has no virtual_network: it has to be joined to its peer directly", "network")
+        elif param.virtual_network is None:
+            self.diagnostics.error(param.loc, f"virtual_network is '{param.pairs['virtual_network']}', not a number")
+        elif "vnet_type" not in param.pairs:
+            self.diagnostics.error(param.loc, f"network buffer '{param.name}' needs vnet_type")
+
+    def _param_default(self, param: ast.Param, given: ast.Expr) -> Optional[ast.Expr]:
+        """A literal of the parameter's type; gem5 also lets Python's spelling stand in a string."""
+        value: object = None
+        if isinstance(given, ast.Unary) and given.op == "-" and isinstance(given.operand, ast.Literal):
+            value = -given.operand.value if isinstance(given.operand.value, (int, float)) else None
+        elif isinstance(given, ast.Literal):
+            value = given.value
+        name = param.type.name
+        if name == "bool" and isinstance(value, str) and value in ("True", "False", "true", "false"):
+            value = value in ("True", "true")
+        elif name not in ("bool", "std::string") and isinstance(value, str) and value.lstrip("-").isdigit():
+            value = int(value)
+        fits = {"bool": isinstance(value, bool), "std::string": isinstance(value, str)}.get(
+            name, isinstance(value, (int, float, str)) and not isinstance(value, bool))
+        if name in ("int", "Cycles", "Tick", "uint32_t", "uint64_t") and not isinstance(value, int):
+            fits = False
+        if not fits or (param.type.kind == "struct" and param.type is not self.unknown):
+            self.diagnostics.error(given.loc, f"the default of '{param.name}' does not suit its type {name}")
+            return None
+        return ast.Literal(loc=given.loc, value=value, type=param.type)  # type: ignore[arg-type]
+
+    # ---- defaults
+
+    def _defaults(self, declared: ast.Type) -> None:
+        for field in declared.fields.values():
+            field.default_text = field.pairs.get("default", field.type.pairs.get("default"))
+            if field.default_text is not None:
+                field.default_value = self.constant(field.default_text, field.loc)
+
+    def constant(self, text: str, loc: ast.Loc) -> Optional[ast.Expr]:
+        """The value of C++ text in a pair, when it is a plain constant: a number, a bool, an enumeration value, nullptr."""
+        if text in self.constants:
+            value = self.constants[text]
+            ref = ast.TypeRef(loc=loc, name=value.owner.name, type=value.owner)
+            return ast.EnumRef(loc=loc, type_ref=ref, value_name=value.name, value=value, type=value.owner)
+        if text in ("nullptr", "NULL"):
+            return ast.Ood(loc=loc, type=self.program.ood_type, is_pointer=True)
+        expr = parse_expression(text, loc)
+        negative = isinstance(expr, ast.Unary) and expr.op == "-"
+        if negative:
+            expr = expr.operand  # type: ignore[union-attr]
+        if isinstance(expr, ast.Call) and expr.name == "Cycles" and len(expr.args) == 1:
+            expr = expr.args[0]
+        if not isinstance(expr, ast.Literal):
+            return None
+        value = -expr.value if negative and not isinstance(expr.value, (str, bool)) else expr.value  # type: ignore[assignment]
+        name = "bool" if isinstance(value, bool) else "std::string" if isinstance(value, str) else "int"
+        return ast.Literal(loc=loc, value=value, type=self.space.find_type(name) or self.unknown)  # type: ignore[arg-type]

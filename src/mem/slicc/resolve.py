@@ -1,0 +1,385 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Second half of resolution: bodies and expressions. Every name gets its declaration, every expression its type, every call its
+overload; lists of states and events become transitions. Errors are reported and resolution goes on, with an unknown type that
+agrees with everything, so that one mistake is reported once. What holds afterwards is written in ast.py."""
+from __future__ import annotations
+
+from typing import Iterator, Optional
+
+from . import ast
+from . import conversions
+from .ast import Expr, Stmt, Type
+from .calls import CallResolver
+from .declare import Declarer
+from .errors import Diagnostics, describe, nearest
+from .scopes import Namespace, Scope, Symbol
+
+
+class Resolver(CallResolver):
+    """Walks the bodies of functions, methods, ports and actions. State of the walk: namespace, scope, what encloses the statement."""
+
+    def __init__(self, declarer: Declarer, diagnostics: Diagnostics) -> None:
+        super().__init__(declarer, diagnostics)
+        self.scope = Scope()
+        self.returns: Optional[Type] = None
+
+    def run(self) -> None:
+        program = self.program
+        self.enter_space(self.declarer.space, None)
+        self._methods(program.types)
+        self._functions(program.functions)
+        for machine in program.machines:
+            self.enter_space(self.declarer.spaces[machine.name], machine)
+            self._machine(machine)
+
+    def enter_space(self, space: Namespace, machine: Optional[ast.Machine]) -> None:
+        self.space = space
+        self.scope = space.scope
+        self.machine = machine
+
+    # ---- declarations with bodies
+
+    def _methods(self, types: list[Type]) -> None:
+        for declared in types:
+            self.position = self.declarer.serial.of(declared)
+            for field in declared.fields.values():
+                if field.init is not None:
+                    self.expr(field.init)
+            outer = self.scope
+            self.scope = Scope(outer)
+            for field in declared.fields.values():
+                self.scope.declare(field.name, Symbol("field", field, field.type, field.pointer or field.type.is_handle, field.loc))
+            for overloads in declared.methods.values():
+                for method in overloads:
+                    self._function(method)
+            self.scope = outer
+
+    def _functions(self, functions: list[ast.Function]) -> None:
+        for function in functions:
+            self.position = self.declarer.serial.of(function)
+            self._function(function)
+
+    def _function(self, function: ast.Function) -> None:
+        if function.body is None:
+            return
+        outer = self.scope
+        self.scope = Scope(outer)
+        for formal in function.formals:
+            if formal.name is not None and self.scope.declare(
+                    formal.name, Symbol("formal", formal, formal.type, formal.is_pointer, formal.loc)):
+                self.diagnostics.error(formal.loc, f"'{function.name}' already has a parameter '{formal.name}'")
+        self.returns, self.place = function.return_type, "function"
+        self.block(function.body, own_scope=False)
+        self.returns = None
+        self.scope = outer
+
+    def _machine(self, machine: ast.Machine) -> None:
+        for decl in machine.decls:
+            if isinstance(decl, (ast.InPort, ast.OutPort)):
+                self._port(decl, machine)
+        self._methods(machine.types)
+        self._functions(machine.functions)
+        for port in machine.in_ports:
+            self.position = self.declarer.serial.of(port)
+            self.place, self.in_port = "in_port", port
+            self.block(port.body)
+            self.in_port = None
+        for action in machine.actions:
+            self._action(action, machine)
+        self._transitions(machine)
+
+    def _port(self, port: ast.InPort | ast.OutPort, machine: ast.Machine) -> None:
+        self.position = self.declarer.serial.of(port)
+        self.declarer.lookup_type(port.message_ref, self.space)
+        self.expr(port.buffer)
+        is_in = isinstance(port, ast.InPort)
+        buffer = port.buffer.type
+        if not self.is_unknown(buffer) and not (buffer.is_in_port_buffer if is_in else buffer.is_out_port_buffer):
+            self.diagnostics.error(port.buffer.loc, f"'{port.buffer.name}' is a {buffer}, which cannot be the queue of an "
+                                   f"{'in' if is_in else 'out'}_port")
+        kind = self.space.find_type("InPort" if is_in else "OutPort") or self.unknown
+        symbol = Symbol("in_port" if is_in else "out_port", port, kind, False, port.loc)
+        if self.scope.declare(port.name, symbol):
+            self.diagnostics.error(port.loc, f"'{port.name}' is already declared in machine '{machine.name}'")
+
+    def _action(self, action: ast.Action, machine: ast.Machine) -> None:
+        self.position = self.declarer.serial.of(action)
+        self.place = "action"
+        outer = self.scope
+        self.scope = Scope(outer)
+        self._builtin("address", self.space.find_type("Addr") or self.unknown, action.loc)
+        if machine.tbe_type is not None:
+            self._builtin("tbe", machine.tbe_type, action.loc)
+        if machine.entry_type is not None:
+            self._builtin("cache_entry", machine.entry_type, action.loc)
+        self.block(action.body, own_scope=False)
+        self.scope = outer
+        for key in _resources(action.body):
+            action.resources[key] = action.resources.get(key, 0) + 1
+
+    def _builtin(self, name: str, kind: Type, loc: ast.Loc) -> ast.Builtin:
+        builtin = ast.Builtin(loc=loc, name=name, type=kind, is_pointer=kind.is_handle)
+        self.scope.declare(name, Symbol(name, builtin, kind, kind.is_handle, loc))
+        return builtin
+
+    # ---- transitions
+
+    def _transitions(self, machine: ast.Machine) -> None:
+        states = {state.name: state for state in machine.states}
+        events = {event.name: event for event in machine.events}
+        requests = {request.name: request for request in machine.request_types}
+        actions = {action.name: action for action in machine.actions}
+        for decl in machine.decls:
+            if isinstance(decl, ast.TransitionDecl):
+                self._transition(decl, machine, states, events, requests, actions)
+
+    def _transition(self, decl: ast.TransitionDecl, machine: ast.Machine, states: dict, events: dict, requests: dict, actions: dict) -> None:
+        def find(words: list[ast.Word], known: dict, what: str) -> list:
+            for word in words:
+                if word.name not in known:
+                    self.diagnostics.error(word.loc, f"machine '{machine.name}' has no {what} '{word.name}'" + nearest(word.name, known))
+            return [known[word.name] for word in words if word.name in known]
+
+        from_states = find(decl.states, states, "state")
+        on_events = find(decl.events, events, "event")
+        doing = find(decl.actions, actions, "action")
+        needing = find(decl.request_types, requests, "request type")
+        position = self.declarer.serial.of(decl)
+        for word in decl.actions:
+            if word.name in actions:
+                actions[word.name].used = True
+                if self.declarer.serial.of(actions[word.name]) > position:
+                    self.diagnostics.warning(word.loc, f"action '{word.name}' is declared further down; gem5 rejects this", "order")
+        wildcard = decl.next_state is not None and decl.next_state.name == "*"
+        target: list = []
+        if decl.next_state is not None and wildcard:
+            if not any(len(function.formals) == 1 for function in machine.function("getNextState")):
+                self.diagnostics.error(decl.next_state.loc, f"'*' needs a function getNextState(Addr) in machine '{machine.name}'")
+        elif decl.next_state is not None:
+            target = find([decl.next_state], states, "state")
+            if not target:
+                return
+        resources: dict[object, int] = {}
+        for action in doing:
+            for place, count in action.resources.items():
+                resources[place] = resources.get(place, 0) + count
+        for state in from_states:
+            for event in on_events:
+                next_state = None if wildcard else target[0] if target else state
+                transition = ast.Transition(loc=decl.loc, state=state, event=event, next_state=next_state, actions=doing,
+                                            request_types=needing, decl=decl, resources=dict(resources))
+                earlier = machine.table.get(transition.key)
+                if earlier is not None:
+                    self.diagnostics.error(decl.loc, f"there already is a transition for state {state.name} and event {event.name}, "
+                                           f"in line {earlier.loc.line}")
+                    continue
+                machine.table[transition.key] = transition
+                machine.transitions.append(transition)
+
+    # ---- statements
+
+    def block(self, statements: list[Stmt], own_scope: bool = True) -> None:
+        outer = self.scope
+        if own_scope:
+            self.scope = Scope(outer)
+        for index, statement in enumerate(statements):
+            replaced = self._statement(statement)
+            if replaced is not None:
+                statements[index] = replaced
+        self.scope = outer
+
+    def _statement(self, statement: Stmt) -> Optional[Stmt]:
+        """Resolves a statement; returns the node that replaces it, if a call is one of those with a node of their own."""
+        match statement:
+            case ast.ExprStmt(expr=ast.Call() as call) if call.name in self.special:
+                return self.special[call.name](call)
+            case ast.ExprStmt(expr=expr):
+                self.expr(expr)
+                if not isinstance(expr, (ast.Call, ast.MethodCall, ast.ClassCall)) and not (
+                        isinstance(expr, ast.Unary) and expr.op in ("++", "--")):
+                    self.diagnostics.warning(expr.loc, "this statement has no effect", "no-effect")
+            case ast.LocalVar():
+                self._local(statement)
+            case ast.Assign(target=target, value=value):
+                self._assign(target, value)
+            case ast.If(branches=branches, otherwise=otherwise):
+                for condition, body in branches:
+                    self.expect(condition, "bool", "the condition")
+                    self.block(body)
+                if otherwise is not None:
+                    self.block(otherwise)
+            case ast.Peek():
+                self._peek(statement)
+            case ast.Enqueue() | ast.DeferEnqueue():
+                self._enqueue(statement)
+            case ast.StallAndWait(port=port, address=address) | ast.WakeupPort(port=port, address=address) | ast.CheckProbe(
+                    port=port, address=address):
+                self._port_name(port, "in_port")
+                self.expect(address, "Addr", "the address")
+                if isinstance(statement, ast.CheckProbe) and self.place != "in_port":
+                    self.diagnostics.error(statement.loc, "check_on_cache_probe belongs within an in_port")
+            case ast.CheckAllocate(table=table):
+                self.expr(table)
+                if table.kind not in ("object", "param", ""):
+                    self.diagnostics.error(table.loc, f"check_allocate needs a table of the machine; '{table.name}' is none")
+            case ast.CheckStopSlots(port=port):
+                self.expr(port)
+            case ast.Return(value=value):
+                self._return(statement, value)
+        return None
+
+    def _local(self, statement: ast.LocalVar) -> None:
+        declared = self.declarer.lookup_type(statement.type_ref, self.space)
+        self.check_order(declared, statement.type_ref.loc)
+        if declared is self.program.void_type:
+            self.diagnostics.error(statement.loc, f"'{statement.name}' cannot be void")
+        # gem5 enters the name before it looks at the value, so the value may not use an outer variable of that name
+        earlier = self.scope.declare(statement.name, Symbol("local", statement, declared, statement.is_pointer, statement.loc))
+        if earlier is not None:
+            where = f" in line {earlier.loc.line}" if earlier.loc else ""
+            self.diagnostics.error(statement.loc, f"'{statement.name}' is already declared{where}")
+        if statement.init is not None:
+            self.expr(statement.init)
+            self.assignable(statement.init, declared, statement.init.loc)
+
+    def _assign(self, target: Expr, value: Expr) -> None:
+        self.expr(target)
+        self.expr(value)
+        if not _is_place(target) and not self.is_unknown(target.type):
+            self.diagnostics.error(target.loc, "this cannot be assigned to")
+        elif isinstance(target, ast.Name) and target.kind in ("in_port", "out_port", "in_msg"):
+            self.diagnostics.error(target.loc, f"{target.name} cannot be assigned to")
+        elif _root_kind(target) == "in_msg":
+            self.diagnostics.error(target.loc, "a message that has been received cannot be changed")
+        self.assignable(value, target.type, value.loc)
+
+    def assignable(self, value: Expr, target: Type, loc: ast.Loc) -> None:
+        """Reports when a value cannot be assigned to a variable of a type."""
+        if self.is_unknown(value.type) or self.is_unknown(target):
+            return
+        if (target.name, value.type.name) == ("NetDest", "Set"):
+            return
+        price = conversions.cost(value.type, target, isinstance(value, ast.Ood))
+        if price is None:
+            downcast = value.type.is_handle and target.interface is value.type
+            hint = f'; use static_cast({target}, "pointer", ..)' if downcast else ""
+            self.diagnostics.error(loc, f"a value of type {value.type} cannot be assigned to a variable of type {target}{hint}")
+        elif price == conversions.NUMERIC:
+            self.not_portable(loc, f"{value.type} is assigned to {target}")
+
+    def _peek(self, statement: ast.Peek) -> None:
+        port = self._port_name(statement.port, "in_port")
+        message = self.declarer.lookup_type(statement.message_ref, self.space)
+        if isinstance(port, ast.InPort) and port.message is not message and not self.is_unknown(port.message, message):
+            self.diagnostics.error(statement.message_ref.loc, f"port '{port.name}' gives {port.message}, not {message}")
+        for key in ("block_on", "wake_up"):
+            field = statement.pairs.get(key)
+            if field is not None and not self.is_unknown(message):
+                known = message.fields.get(field)
+                if known is None:
+                    self.diagnostics.error(statement.loc, f"{key}: {message} has no field '{field}'{nearest(field, message.fields)}")
+                elif known.type.name != "Addr":
+                    self.diagnostics.error(statement.loc, f"{key}: field '{field}' of {message} is not an Addr")
+        outer = self.scope
+        self.scope = Scope(outer)
+        statement.in_msg = self._builtin("in_msg", message, statement.loc)
+        self.block(statement.body, own_scope=False)
+        self.scope = outer
+
+    def _enqueue(self, statement: ast.Enqueue | ast.DeferEnqueue) -> None:
+        port = self._port_name(statement.port, "out_port")
+        message = self.declarer.lookup_type(statement.message_ref, self.space)
+        if not self.is_unknown(message) and not message.is_message:
+            self.diagnostics.error(statement.message_ref.loc, f'{message} is no message: it lacks interface="Message"')
+        elif isinstance(port, ast.OutPort) and port.message is not message and not self.is_unknown(port.message, message):
+            self._mismatch(statement, port, message)
+        if isinstance(statement, ast.Enqueue):
+            if statement.latency is not None:
+                self.expr(statement.latency)
+                if not self.is_unknown(statement.latency.type) and statement.latency.type.name not in ("int", "Cycles"):
+                    self.diagnostics.error(statement.latency.loc, f"a latency is Cycles or int, not {statement.latency.type}")
+            if statement.bypass is not None:
+                self.expect(statement.bypass, "bool", "the bypass flag")
+        outer = self.scope
+        self.scope = Scope(outer)
+        statement.out_msg = self._builtin("out_msg", message, statement.loc)
+        self.block(statement.body, own_scope=False)
+        self.scope = outer
+
+    def _mismatch(self, statement: ast.Enqueue | ast.DeferEnqueue, port: ast.OutPort, message: Type) -> None:
+        """Another message type than the port's: that is tolerated if an in_port takes just this type from the same queue."""
+        text = f"port '{port.name}' takes {port.message}, not {message}"
+        in_ports = self.machine.in_ports if self.machine is not None else []
+        if any(other.buffer.name == port.buffer.name and other.message is message for other in in_ports):
+            self.diagnostics.warning(statement.message_ref.loc, text, "message-type")
+        else:
+            self.diagnostics.error(statement.message_ref.loc, text)
+
+    def _port_name(self, name: ast.Name, kind: str) -> object:
+        """A port by name; reports when it is something else."""
+        self.expr(name)
+        if name.kind not in (kind, ""):
+            self.diagnostics.error(name.loc, f"'{name.name}' is not an {kind}")
+            return None
+        return name.decl
+
+    def _return(self, statement: ast.Return, value: Expr) -> None:
+        self.expr(value)
+        if self.returns is None:
+            self.diagnostics.error(statement.loc, f"return does not belong in an {self.place}")
+        elif self.returns is self.program.void_type:
+            self.diagnostics.error(statement.loc, "a void function returns no value")
+        elif not self.is_unknown(value.type, self.returns):
+            price = conversions.cost(value.type, self.returns, isinstance(value, ast.Ood))
+            if price is None:
+                self.diagnostics.error(value.loc, f"the function returns {self.returns}, but this is of type {value.type}")
+            elif price == conversions.NUMERIC:
+                self.not_portable(value.loc, f"{value.type} is returned as {self.returns}")
+
+
+def _is_place(expr: Expr) -> bool:
+    return isinstance(expr, (ast.Name, ast.Member))
+
+
+def _root_kind(expr: Expr) -> str:
+    while isinstance(expr, ast.Member):
+        expr = expr.object
+    return expr.kind if isinstance(expr, ast.Name) else ""
+
+
+def _resources(block: list[Stmt]) -> Iterator[object]:
+    """The places of which a block needs a slot, one for each enqueue or check_allocate, both arms of each if."""
+    for statement in block:
+        if isinstance(statement, (ast.Enqueue, ast.DeferEnqueue)):
+            if statement.port.decl is not None:
+                yield statement.port.decl
+        elif isinstance(statement, ast.CheckAllocate):
+            if statement.table.decl is not None:
+                yield statement.table.decl
+        elif isinstance(statement, (ast.If, ast.Peek)):
+            for inner in ast.child_blocks(statement):
+                yield from _resources(inner)
+
+
+def resolve(program: ast.Program, diagnostics: Diagnostics) -> None:
+    """Resolves a parsed program in place. Raises Stop if there were errors."""
+    declarer = Declarer(program, diagnostics)
+    declarer.run()
+    Resolver(declarer, diagnostics).run()
+    if not program.machines:
+        diagnostics.error(program.loc, "the protocol has no machine")
+    for machine in program.machines:
+        _complete(machine, diagnostics)
+    diagnostics.stop_on_error()
+
+
+def _complete(machine: ast.Machine, diagnostics: Diagnostics) -> None:
+    """A machine has to have states, events, and the functions through which the runtime asks about states."""
+    if machine.state_type is None or not machine.states:
+        diagnostics.error(machine.loc, f"machine '{machine.name}' declares no states (state_declaration(State, ..))")
+    if machine.event_type is None or not machine.events:
+        diagnostics.error(machine.loc, f"machine '{machine.name}' declares no events (enumeration(Event, ..))")
+    needed = ("getState", "setState")
+    missing = [name for name in needed if not machine.function(name)]
+    if missing:
+        diagnostics.error(machine.loc, f"machine '{machine.name}' lacks the function {describe(missing)}")
