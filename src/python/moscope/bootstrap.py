@@ -221,6 +221,8 @@ def ensure_built(venv: Path, voice: Voice) -> None:
 def clean_environment() -> dict[str, str]:
     """The caller's environment, less what would lead Python to other packages than the virtual environment's."""
     env = {k: v for k, v in os.environ.items() if k not in ("PYTHONHOME", "PYTHONSTARTUP", "VIRTUAL_ENV")}
+    if "libasan" in env.get("LD_PRELOAD", ""):
+        del env["LD_PRELOAD"]  # set below for the front end alone: compilers have no use for it
     env["PYTHONPATH"] = str(paths.root() / "src" / "python")
     return env
 

@@ -1,0 +1,198 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The command line: finds a command, gives it the options that all share, turns its end into an exit code.
+
+A command is one module under `moscope/commands/`; its path is its name (`commands/protocol/list.py` is
+`moscope protocol list`, a folder's docstring is its group's help). The module decorates one function with
+`@command`; that function takes a `Shared` first, then its own typer options, and returns an exit code or nothing.
+Only the command that is called is imported, so a start stays quick; heavy imports belong inside functions.
+"""
+
+import importlib
+import inspect
+import os
+import pkgutil
+import signal
+import sys
+import tempfile
+import traceback
+from collections.abc import Callable
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Any, Iterator
+
+import typer
+from typer.exceptions import TyperException
+
+from moscope import commands, errors, jsonio
+from moscope.errors import MoscopeError, SimulatorBug, UserError, unknown_name
+
+DEFAULT_MACHINE = "opteron48"
+HELP = ("-h", "--help")
+
+
+@dataclass(frozen=True)
+class Shared:
+    """The options that every command takes, and how a command speaks: results on stdout, the rest on stderr."""
+
+    machine: str = DEFAULT_MACHINE
+    sets: list[str] = field(default_factory=list)
+    seed: int = 1
+    out: Path | None = None
+    json: bool = False
+    quiet: bool = False
+    result_fd: int = 1
+
+    def say(self, text: str) -> None:
+        """Progress and remarks for people."""
+        if not self.quiet and not self.json:
+            print(text, file=sys.stderr, flush=True)
+
+    def result(self, document: dict[str, Any]) -> None:
+        """The command's one JSON object, for `--json`."""
+        sys.stdout.flush()
+        data = jsonio.dumps(document).encode() + b"\n"
+        while data:
+            data = data[os.write(self.result_fd, data):]
+
+
+# Parameters that `command` adds to each function, in the order in which `--help` shows them.
+_SHARED_OPTIONS: dict[str, tuple[Any, Any]] = {
+    "machine": (Annotated[str, typer.Option(metavar="NAME|FILE.py", help="Machine to simulate.")], DEFAULT_MACHINE),
+    "sets": (Annotated[list[str], typer.Option("--set", metavar="KEY=VALUE", help="Change a machine parameter.")], []),
+    "seed": (Annotated[int, typer.Option(metavar="N", help="Seed of all random choices.")], 1),
+    "out": (Annotated[Path | None, typer.Option(metavar="DIR", help="Folder for the results.")], None),
+    "json": (Annotated[bool, typer.Option("--json", help="One JSON object on stdout, all else on stderr.")], False),
+    "quiet": (Annotated[bool, typer.Option("--quiet", help="Say nothing but results and errors.")], False),
+}
+
+Command = Callable[..., int | None]
+_registered: dict[str, Command] = {}
+
+
+def command(function: Command) -> Command:
+    """Registers `function` as the command of its module and gives it the shared options."""
+    own = list(inspect.signature(function, eval_str=True).parameters.values())[1:]
+    added = [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=kind, default=default)
+             for name, (kind, default) in _SHARED_OPTIONS.items()]
+
+    def run(**arguments: Any) -> int | None:
+        shared = {name: arguments.pop(name) for name in _SHARED_OPTIONS}
+        with json_only_on_stdout(shared["json"]) as fd:
+            return function(Shared(**shared, result_fd=fd), **arguments)
+
+    parameters = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in own] + added
+    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    run.__annotations__ = {p.name: p.annotation for p in parameters}
+    run.__doc__ = function.__doc__
+    _registered[function.__module__] = run
+    return function
+
+
+@contextmanager
+def json_only_on_stdout(wanted: bool) -> Iterator[int]:
+    """With `--json`, whatever anything (C++ included) prints goes to stderr; yields where the result goes."""
+    if not wanted:
+        yield 1
+        return
+    sys.stdout.flush()
+    result = os.dup(1)
+    os.dup2(2, 1)
+    try:
+        yield result
+    finally:
+        sys.stdout.flush()
+        os.dup2(result, 1)
+        os.close(result)
+
+
+def _names_in(package: str) -> dict[str, str]:
+    """Command and group names in a package, with the modules that hold them."""
+    module = importlib.import_module(package)
+    return {m.name.rstrip("_").replace("_", "-"): f"{package}.{m.name}" for m in pkgutil.iter_modules(module.__path__)}
+
+
+def _add(app: typer.Typer, name: str, module_name: str, rest: list[str], called: str) -> None:
+    """Adds to `app` the command or group `name`: of a group only what `rest` asks for."""
+    module = importlib.import_module(module_name)
+    if hasattr(module, "__path__"):
+        group = typer.Typer(help=module.__doc__, no_args_is_help=True, context_settings={"help_option_names": HELP})
+        _fill(group, module_name, rest, f"{called} {name}")
+        app.add_typer(group, name=name)
+    elif module_name in _registered:
+        app.command(name, context_settings={"help_option_names": HELP})(_registered[module_name])
+
+
+def _fill(app: typer.Typer, package: str, arguments: list[str], called: str) -> None:
+    @app.callback()
+    def group() -> None:
+        """Makes this a group even when only one command is loaded."""
+
+    names = _names_in(package)
+    if arguments and not arguments[0].startswith("-"):
+        wanted = arguments[0]
+        if wanted not in names:
+            raise unknown_name(called, "command", wanted, names)
+        _add(app, wanted, names[wanted], arguments[1:], called)
+    else:
+        for name, module in names.items():
+            _add(app, name, module, [], called)
+
+
+def _dispatch(arguments: list[str]) -> int:
+    app = typer.Typer(
+        help="A simulator model of the 48-core Opteron of the MOSBENCH paper. `moscope COMMAND --help` tells more.",
+        no_args_is_help=True, add_completion=False, context_settings={"help_option_names": HELP})
+    _fill(app, commands.__name__, arguments, "moscope")
+    code = typer.main.get_command(app).main(args=arguments or ["--help"], prog_name="moscope", standalone_mode=False)
+    return int(code or errors.OK)
+
+
+def _usage_error(error: TyperException) -> UserError:
+    """typer's complaint in the form that all user errors have."""
+    context = getattr(error, "ctx", None)
+    where = context.command_path if context else "moscope"
+    option = getattr(error, "option_name", None)
+    if option is not None and hasattr(error, "possibilities"):
+        known = [o for p in context.command.params for o in p.opts] if context else []
+        return unknown_name(where, "option", option, known)
+    message = error.format_message().strip().rstrip(".")
+    return UserError(f"{where}: {message[:1].lower() + message[1:]}: `{where} --help` shows what would be right")
+
+
+def _report(error: MoscopeError) -> int:
+    prefix = f"{error.kind}: " if error.kind else ""
+    print(f"moscope: {prefix}{error}", file=sys.stderr)
+    return error.exit_code
+
+
+def _unexpected(error: BaseException, arguments: list[str]) -> int:
+    """An exception that nobody foresaw: one line for the user, the rest into a file to send along."""
+    with tempfile.NamedTemporaryFile("w", prefix="moscope-", suffix=".log", delete=False) as log:
+        log.write(f"moscope {' '.join(arguments)}\n")
+        log.writelines(traceback.format_exception(error))
+    return _report(SimulatorBug(f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else 'no text'} "
+                                f"(details in {log.name})"))
+
+
+def main(arguments: list[str]) -> int:
+    """Runs one command line and returns its exit code; nothing gets past it as a traceback."""
+    # A polite end is an interruption too: what writes aside cleans up.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        code = _dispatch(arguments)
+        sys.stdout.flush()
+        return code
+    except MoscopeError as error:
+        return _report(error)
+    except TyperException as error:
+        return _report(_usage_error(error))
+    except (KeyboardInterrupt, typer.Abort):
+        print("moscope: interrupted", file=sys.stderr)
+        return errors.INTERRUPTED
+    except BrokenPipeError:
+        # Whoever read our output has seen enough; keep the interpreter from complaining at its end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        return errors.OK
+    except Exception as error:  # the one place where everything is caught: it becomes exit code 5
+        return _unexpected(error, arguments)

@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""`moscope protocol list`: the project's protocols with their machines, as their interface files tell."""
+
+import json
+from typing import Any
+
+from moscope import buildproto
+from moscope.cli import Shared, command
+
+
+@command
+def list_protocols(shared: Shared) -> None:
+    """List the protocols, with the states, events and transitions of each of their machines."""
+    rows = [_describe(name) for name in buildproto.known_protocols()]
+    if shared.json:
+        shared.result({"schema": "moscope.protocols/1", "protocols": rows})
+        return
+    for row in rows:
+        print(f"{row['name']}  ({row['file']})")
+        for m in row["machines"]:
+            print(f"  {m['type']:<10} {m['states']:>4} states {m['events']:>4} events {m['transitions']:>5} transitions")
+
+
+def _describe(name: str) -> dict[str, Any]:
+    interface = json.loads(buildproto.ensure_protocol(name).interface.read_text(encoding="utf-8"))
+    machines = [{"type": m["type"], **{part: len(m[part]) for part in ("states", "events", "transitions")}}
+                for m in interface["machines"]]
+    return {"name": name, "file": f"{buildproto.PROTOCOLS}/{name}.slicc", "machines": machines}

@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""`moscope test`: builds the C++ tests and runs them with the Python ones, under pytest."""
+
+import os
+import re
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from moscope import bootstrap, errors, paths
+from moscope.cli import Shared, command
+from moscope.errors import SimulatorBug, UserError
+
+# pytest's exit code for a selection that holds no test.
+NOTHING_SELECTED = 5
+
+
+class Tally:
+    """A pytest plugin that counts: one outcome per test, errors in set-up and collection are failures."""
+
+    def __init__(self) -> None:
+        self.outcome: dict[str, str] = {}
+
+    def pytest_runtest_logreport(self, report: Any) -> None:
+        if report.failed:
+            self.outcome[report.nodeid] = "failed"
+        elif report.skipped:
+            self.outcome.setdefault(report.nodeid, "skipped")
+        elif report.when == "call":
+            self.outcome.setdefault(report.nodeid, "passed")
+
+    def pytest_collectreport(self, report: Any) -> None:
+        if report.failed:
+            self.outcome[report.nodeid] = "failed"
+
+    def count(self, outcome: str) -> int:
+        return sum(1 for o in self.outcome.values() if o == outcome)
+
+
+@command
+def test(shared: Shared,
+         select: Annotated[str | None, typer.Argument(help="A file, folder, or (part of) a test's name.")] = None,
+         long: Annotated[bool, typer.Option("--long", help="Also the tests that take minutes or hours.")] = False,
+         jobs: Annotated[int, typer.Option(metavar="N", help="Tests run side by side.")] = 1) -> int:
+    """Run the test suite; the last line reads `N passed, N failed, N skipped`."""
+    import pytest
+
+    _build(shared)
+    os.chdir(paths.root())
+    arguments = ["-q"] if shared.quiet else []
+    arguments += ["--long"] if long else []
+    arguments += ["-n", str(jobs)] if jobs > 1 else []
+    if select and Path(select.split("::")[0]).exists():
+        arguments.append(select)
+    else:
+        arguments += ["tests", *(["-k", select] if select else [])]
+    tally = Tally()
+    code = int(pytest.main(arguments, plugins=[tally]))
+    if code == NOTHING_SELECTED:
+        raise UserError(f'moscope test: no test is called "{select}": a file, a folder or part of a name would be right')
+    if code == int(pytest.ExitCode.INTERRUPTED) and not tally.count("failed"):
+        raise KeyboardInterrupt
+    if code in (int(pytest.ExitCode.USAGE_ERROR), int(pytest.ExitCode.INTERNAL_ERROR)):
+        raise SimulatorBug("pytest could not run the tests, see above")
+    passed, failed, skipped = (tally.count(o) for o in ("passed", "failed", "skipped"))
+    if shared.json:
+        shared.result({"schema": "moscope.test/1", "ok": code == 0, "passed": passed, "failed": failed,
+                       "skipped": skipped})
+    else:
+        print(f"{passed} passed, {failed} failed, {skipped} skipped")
+    return errors.OK if code == 0 else errors.FOUND
+
+
+def _build(shared: Shared) -> None:
+    """Builds the C++ tests; those that do not compile are left for the collection to report as failures."""
+    voice = bootstrap.Voice(shared.quiet or shared.json)
+    try:
+        bootstrap.scons(Path(sys.prefix), ["-k", "unit_tests"], voice)
+        failed: list[str] = []
+    except SimulatorBug as error:
+        log = (paths.build_dir() / "build.log").read_text(encoding="utf-8", errors="replace")
+        failed = re.findall(r"^scons: \*\*\* \[build/\w+/(tests/\S+?)(?:\.os)?\] Error", log, re.MULTILINE)
+        if not failed:
+            raise
+        voice.say(str(error))
+    os.environ["MOSCOPE_NOT_BUILT"] = os.pathsep.join(failed)

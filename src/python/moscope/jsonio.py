@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""JSON as the contracts have it, and result folders that are whole or absent.
+
+Each document names its schema (`"schema": "moscope.latency/1"`); the schemas lie in `moscope/schemas/`, one file
+per name, and tests hold real output against them.
+"""
+
+import json
+import os
+import re
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from moscope.errors import UserError
+
+SCHEMAS = Path(__file__).parent / "schemas"
+# Tells a folder of results, which a later run may replace, from a folder that the user keeps other things in.
+MARK = ".moscope-output"
+
+
+def dumps(document: Any) -> str:
+    """One line; a number that JSON cannot write (NaN, infinity) is a mistake here, not at the reader."""
+    return json.dumps(document, allow_nan=False, separators=(",", ":"))
+
+
+def schema_file(name: str) -> Path:
+    """`moscope.latency/1` is in `moscope.latency.1.json`."""
+    return SCHEMAS / (name.replace("/", ".") + ".json")
+
+
+def validate(document: dict[str, Any]) -> None:
+    """Holds a document against the schema that it names; raises ValueError naming the place and the rule."""
+    import jsonschema  # slow to import and wanted by tests and checks only
+
+    name = document.get("schema")
+    if not isinstance(name, str) or not schema_file(name).is_file():
+        raise ValueError(f"no such schema: {name!r}")
+    schema = json.loads(schema_file(name).read_text(encoding="utf-8"))
+    validator = jsonschema.Draft202012Validator(schema)
+    faults = [f"{error.json_path}: {error.message}" for error in validator.iter_errors(document)]
+    if faults:
+        raise ValueError(f"{name}: " + "; ".join(faults))
+
+
+@contextmanager
+def atomic_dir(path: Path) -> Iterator[Path]:
+    """A folder to write results into, which takes the name `path` only when the block ends well.
+
+    An earlier result at `path` is replaced; a folder that holds anything else is a user error. Leftovers of runs
+    that were killed are removed on the way.
+    """
+    path = path.absolute()
+    check_replaceable(path)
+    partial = path.with_name(f".{path.name}.partial-{os.getpid()}")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        _remove_leftovers(path)
+        partial.mkdir()
+    except OSError as error:
+        raise UserError(f"{path}: {error.strerror}: a folder that can be written would be right") from error
+    try:
+        (partial / MARK).touch()
+        yield partial
+        old = path.with_name(f".{path.name}.old-{os.getpid()}")
+        if path.exists():
+            path.rename(old)
+        partial.rename(path)
+        shutil.rmtree(old, ignore_errors=True)
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+
+
+def check_replaceable(path: Path) -> None:
+    """Raises unless results may be put at `path`; worth calling before a long run."""
+    if not path.exists():
+        return
+    if not path.is_dir():
+        raise UserError(f"{path}: is a file: a folder would be right")
+    if any(path.iterdir()) and not (path / MARK).exists():
+        raise UserError(f"{path}: holds files that are no results of moscope: a new or empty folder would be right")
+
+
+def _remove_leftovers(path: Path) -> None:
+    pattern = re.compile(re.escape(f".{path.name}.") + r"(partial|old)-(\d+)")
+    for sibling in path.parent.iterdir():
+        match = pattern.fullmatch(sibling.name)
+        if match and not Path("/proc", match.group(2)).exists():
+            shutil.rmtree(sibling, ignore_errors=True)

@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What all tests share: C++ tests as pytest items, the marker `long`, fixtures for the front end and the engine.
+
+A GoogleTest case is the item `tests/sim/test_clock.cc::Suite.Case`; each `test_*.cc` is a program of its own under
+the build folder. A case whose suite's name ends in `Long` is long.
+"""
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from moscope import paths
+
+GTEST_SECONDS = 600
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--long", action="store_true", help="run the tests marked `long` too")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "long: takes minutes or hours; run with --long")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if config.getoption("--long"):
+        return
+    for item in items:
+        if item.get_closest_marker("long"):
+            item.add_marker(pytest.mark.skip(reason="long: runs with --long"))
+
+
+# --- C++ tests ----------------------------------------------------------------------------------------------------
+
+
+def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
+    if file_path.suffix == ".cc" and file_path.name.startswith("test_"):
+        return GTestFile.from_parent(parent, path=file_path)
+    return None
+
+
+class GTestFile(pytest.File):
+    """One test_*.cc with the program built from it."""
+
+    def collect(self) -> Iterator[pytest.Item]:
+        name = str(self.path.relative_to(paths.root()).with_suffix(""))
+        program = paths.build_dir() / name
+        if name in os.environ.get("MOSCOPE_NOT_BUILT", "").split(os.pathsep):
+            raise self.CollectError(f"{self.path}: did not compile: {paths.build_dir() / 'build.log'} tells why")
+        if not program.exists():
+            raise self.CollectError(f"{self.path}: is not built: `./moscope build unit_tests` builds it")
+        listed = subprocess.run([program, "--gtest_list_tests"], capture_output=True, text=True, check=True)
+        suite = ""
+        for line in listed.stdout.splitlines():
+            text = line.split("#")[0].rstrip()
+            if text.startswith("  "):
+                yield GTestCase.from_parent(self, name=suite + text.strip(), program=program)
+            elif text.endswith("."):
+                suite = text
+
+
+class GTestCase(pytest.Item):
+    """One case, run in a process of its own: a crash fails it and nothing else."""
+
+    def __init__(self, *, program: Path, **kw: object) -> None:
+        super().__init__(**kw)  # type: ignore[arg-type]
+        self.program = program
+        if self.name.split(".")[0].split("/")[-1].endswith("Long"):
+            self.add_marker(pytest.mark.long)
+
+    def runtest(self) -> None:
+        limit = None if self.get_closest_marker("long") else GTEST_SECONDS
+        command = [str(self.program), f"--gtest_filter={self.name}"]
+        try:
+            got = subprocess.run(command, capture_output=True, text=True, timeout=limit, cwd=paths.root(), check=False)
+        except subprocess.TimeoutExpired:
+            pytest.fail(f"not done after {limit} s: {' '.join(command)}", pytrace=False)
+        if got.returncode != 0:
+            pytest.fail(f"{' '.join(command)} ended with {got.returncode}\n{got.stdout}{got.stderr}", pytrace=False)
+        if "[  SKIPPED ]" in got.stdout:
+            pytest.skip("skipped by the test itself")
+
+    def reportinfo(self) -> tuple[Path, int | None, str]:
+        return self.path, None, self.name
+
+
+# --- fixtures -----------------------------------------------------------------------------------------------------
+
+Moscope = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture
+def moscope(tmp_path: Path) -> Moscope:
+    """Runs the front end in an empty folder: `moscope("protocol", "list", "--json")`; stdout and stderr as text."""
+
+    def run(*arguments: str, timeout: float = 120, **kw: object) -> subprocess.CompletedProcess[str]:
+        env = {**os.environ, "PYTHONPATH": str(paths.root() / "src" / "python"), "NO_COLOR": "1", "TERM": "dumb"}
+        return subprocess.run([sys.executable, "-P", "-m", "moscope", *arguments], capture_output=True, text=True,
+                              timeout=timeout, cwd=tmp_path, env=env, check=False, **kw)  # type: ignore[call-overload]
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def engine() -> ModuleType:
+    """The native module."""
+    from moscope import _engine
+
+    return _engine
+
+
+@pytest.fixture(scope="session")
+def root() -> Path:
+    """The checkout."""
+    return paths.root()

@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""House rules on the files of the repository: licence line, length, no leftovers, nothing of this or that machine."""
+
+import re
+import subprocess
+from pathlib import Path
+
+from moscope import paths
+
+ROOT = paths.root()
+SOURCE = {".cc", ".hh", ".py", ".slicc", ".sm", ".lark"}
+LONGEST = 600
+# Longer files, each with its reason.
+LONG_FILES: dict[str, str] = {
+    "src/mem/slicc/ast.py": "the syntax tree: one small class per construct of the language, read as a reference",
+}
+# Words are put together here so that this file does not find itself.
+UNFINISHED = re.compile(
+    r"\b(" + "|".join(["TO" + "DO", "FIX" + "ME", "X" + "XX", "HA" + "CK", r"not (yet )?imple" + "mented",
+                       "place" + "holder", "dummy " + "value", "for " + "now"]) + r")\b", re.IGNORECASE)
+MACHINE_PATH = re.compile(r"(^|[^A-Za-z0-9_./])/(" + "|".join(["wo" + "rk", "fa" + "rm", "ho" + "me", "tmp/" + "gem5"]) + ")/")
+GENERATED = re.compile(r"(^|/)(build|__pycache__|\.venv)/|\.(so|o|os|a|pyc|deb|img|ckpt|parquet)$")
+INSTALL_FILES = re.compile(r"(^|/)(moscope|SConstruct|SConscript|.*\.sh|requirements[^/]*|pyproject\.toml|\.ci/.*"
+                           r"|bootstrap\.py|toolchain\.py|buildproto\.py)$")
+
+
+def repository_files() -> list[str]:
+    """Tracked files and those that would be added; without git, all outside the build folder."""
+    got = subprocess.run(["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"], cwd=ROOT,
+                         capture_output=True, text=True, check=False)
+    if got.returncode == 0:
+        return sorted(f for f in set(got.stdout.split("\0")) if f and (ROOT / f).is_file())
+    skip = {"build", "__pycache__", ".git"}
+    return sorted(str(p.relative_to(ROOT)) for p in ROOT.rglob("*")
+                  if p.is_file() and not skip & set(p.relative_to(ROOT).parts))
+
+
+FILES = repository_files()
+
+
+def text_of(name: str) -> str:
+    return (ROOT / name).read_text(encoding="utf-8", errors="replace")
+
+
+def sources() -> list[str]:
+    return [f for f in FILES if Path(f).suffix in SOURCE or f in ("SConstruct", "moscope")]
+
+
+def test_every_source_has_its_licence_line_at_the_top() -> None:
+    lacking = [f for f in sources() if "SPDX-License-Identifier: BSD-3-Clause" not in "".join(text_of(f).splitlines()[:2])]
+    assert not lacking
+
+
+def test_headers_are_guarded() -> None:
+    assert not [f for f in FILES if f.endswith(".hh") and "#pragma once" not in text_of(f)]
+
+
+def test_no_source_is_long_without_a_reason() -> None:
+    long = {f: n for f in sources() if (n := len(text_of(f).splitlines())) > LONGEST and f not in LONG_FILES}
+    assert not long
+
+
+def test_the_list_of_long_files_names_files_that_are_long() -> None:
+    assert not [f for f in LONG_FILES if f in FILES and len(text_of(f).splitlines()) <= LONGEST]
+
+
+def test_readme_is_at_most_200_lines() -> None:
+    assert len(text_of("README.md").splitlines()) <= 200
+
+
+def test_no_mark_of_unfinished_work() -> None:
+    marks = [f"{f}:{i}: {line.strip()}" for f in sources() for i, line in enumerate(text_of(f).splitlines(), 1)
+             if UNFINISHED.search(line)]
+    assert not marks, "\n".join(marks)
+
+
+def test_no_path_of_somebodys_machine() -> None:
+    found = [f"{f}:{i}: {line.strip()}" for f in FILES for i, line in enumerate(text_of(f).splitlines(), 1)
+             if MACHINE_PATH.search(line)]
+    assert not found, "\n".join(found)
+
+
+def test_build_and_install_files_name_packages_not_addresses() -> None:
+    assert not [f for f in FILES if INSTALL_FILES.search(f) and "://" in text_of(f)]
+
+
+def test_nothing_generated_or_binary_is_in_the_repository() -> None:
+    assert not [f for f in FILES if GENERATED.search(f)]
+    shown = {".png", ".svg"}
+    assert not [f for f in FILES if Path(f).suffix not in shown and b"\0" in (ROOT / f).read_bytes()]
+
+
+def test_every_requirement_is_pinned() -> None:
+    lines = [r for r in text_of("requirements.txt").splitlines() if r and not r.startswith("#")]
+    assert not [r for r in lines if not re.fullmatch(r"[A-Za-z0-9_.-]+==[0-9][0-9a-z.]*", r)]
