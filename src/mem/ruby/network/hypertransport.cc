@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Building the HyperTransport network, and its statistics.
+#include "mem/ruby/network/hypertransport.hh"
+
+#include <algorithm>
+#include <numeric>
+
+#include "base/error.hh"
+
+namespace moscope::ruby {
+
+HyperTransport::HyperTransport(EventQueue &queue, const NetworkParams &p,
+                               const std::vector<ControllerName> &controllers)
+    : Network(static_cast<unsigned>(controllers.size())), tables_(p) {
+    jitter_.init(p.jitter, p.seed, nodes_);
+    common_.latency = p.router_latency;
+    common_.bytes[0] = p.command_bytes;
+    common_.bytes[1] = p.data_bytes;
+    for (unsigned data = 0; data < 2; ++data) {
+        const std::int64_t cycles = (common_.bytes[data] + p.port_bytes_per_cycle - 1) / p.port_bytes_per_cycle;
+        common_.port_occupancy[data] = cycles * p.crossbar_period_num / p.crossbar_period_den;
+    }
+    common_.channels = static_cast<unsigned>(p.channels.size());
+    std::fill(std::begin(common_.channel_of_vnet), std::end(common_.channel_of_vnet), kMaxChannels);
+    std::copy(p.vnet_channel.begin(), p.vnet_channel.end(), std::begin(common_.channel_of_vnet));
+    for (const auto &c : p.channels)
+        common_.channel_names.push_back(c.name);
+    common_.stats.resize(common_.channels);
+
+    for (unsigned r = 0; r < p.routers; ++r)
+        routers_.push_back(std::make_unique<Router>(queue, "router" + std::to_string(r), *this, common_, r));
+    build_links(p);
+    connect(p, controllers);
+}
+
+void HyperTransport::build_links(const NetworkParams &p) {
+    std::vector<std::vector<Link *>> out(p.routers), in(p.routers);
+    for (const DirectedLink &d : tables_.links()) {
+        const LinkParams &params = p.links[d.params];
+        auto link = std::make_unique<Link>();
+        link->from = routers_[d.from].get();
+        link->to = routers_[d.to].get();
+        link->index = static_cast<unsigned>(out[d.from].size());
+        link->input = static_cast<unsigned>(in[d.to].size()) + 1; // input 0: the chip's controllers
+        link->flight = params.latency;
+        for (unsigned data = 0; data < 2; ++data) {
+            link->bytes[data] = common_.bytes[data];
+            link->serialization[data] = params.serialization(common_.bytes[data]);
+        }
+        out[d.from].push_back(link.get());
+        in[d.to].push_back(link.get());
+        links_.push_back(std::move(link));
+    }
+    for (unsigned r = 0; r < p.routers; ++r) {
+        if (out[r].size() > 31) // one bit each in the routers' words
+            throw UserError("network.links: router " + std::to_string(r) + " has " +
+                            std::to_string(out[r].size()) + " links: at most 31");
+        routers_[r]->set_outputs(out[r]);
+        routers_[r]->set_inputs(in[r]);
+    }
+    for (unsigned l = 0; l < links_.size(); ++l) {
+        Link &link = *links_[l];
+        link.channel.resize(common_.channels);
+        for (unsigned c = 0; c < common_.channels; ++c) {
+            link.channel[c].commands.init(p.channels[c].commands);
+            link.channel[c].data.init(p.channels[c].data);
+            link.channel[c].queue.resize(in[tables_.links()[l].from].size() + 1);
+        }
+        // Bandwidth relative to the links beside it.
+        const auto bandwidth = [&](unsigned x) {
+            const LinkParams &q = p.links[tables_.links()[x].params];
+            return q.width_bits * q.clock_hz;
+        };
+        std::int64_t unit = 0;
+        for (unsigned x = 0; x < links_.size(); ++x)
+            if (links_[x]->from == link.from && links_[x]->to == link.to)
+                unit = std::gcd(unit, bandwidth(x));
+        link.weight = static_cast<unsigned>(bandwidth(l) / unit);
+    }
+}
+
+void HyperTransport::connect(const NetworkParams &p, const std::vector<ControllerName> &controllers) {
+    std::vector<const PortParams *> port_of(nodes_, nullptr);
+    for (const PortParams &port : p.ports) {
+        const auto c = std::find_if(controllers.begin(), controllers.end(), [&](const ControllerName &x) {
+            return x.machine == port.machine && x.version == port.version;
+        });
+        const std::string name = port.machine + " " + std::to_string(port.version);
+        if (c == controllers.end())
+            throw UserError("network.ports: there is no controller " + name + ": one of the machine's");
+        auto &slot = port_of[static_cast<std::size_t>(c - controllers.begin())];
+        if (slot)
+            throw UserError("network.ports: controller " + name + " is connected twice: once each");
+        slot = &port;
+    }
+    std::vector<std::vector<std::string>> names(p.routers); ///< ports by router
+    std::vector<unsigned> port_number(nodes_);
+    for (unsigned n = 0; n < nodes_; ++n) {
+        const std::string own = controllers[n].machine + std::to_string(controllers[n].version);
+        if (!port_of[n])
+            throw UserError("network.ports: controller " + own + " is not connected: a router for each");
+        const std::string &name = port_of[n]->port.empty() ? own : port_of[n]->port;
+        const unsigned r = port_of[n]->router;
+        router_of_.push_back(r);
+        auto known = std::find(names[r].begin(), names[r].end(), name);
+        port_number[n] = static_cast<unsigned>(known - names[r].begin());
+        if (known == names[r].end()) {
+            names[r].push_back(name);
+            routers_[r]->add_port(std::to_string(r) + ":" + name);
+        }
+    }
+    for (unsigned r = 0; r < p.routers; ++r)
+        for (unsigned n = 0; n < nodes_; ++n) {
+            const auto node = static_cast<NodeIndex>(n);
+            if (router_of_[n] == r) {
+                routers_[r]->add_local(node, port_number[n]);
+                continue;
+            }
+            std::vector<unsigned> outputs;
+            for (unsigned l : tables_.towards(r, router_of_[n]))
+                outputs.push_back(links_[l]->index);
+            routers_[r]->add_remote(node, outputs);
+        }
+}
+
+Tick HyperTransport::min_path_latency(NodeIndex from, NodeIndex to) const {
+    Tick t = common_.latency;
+    unsigned r = router_of_[from];
+    const unsigned last = router_of_[to];
+    while (r != last) {
+        Tick best = kNever;
+        unsigned next = last;
+        for (unsigned l : tables_.towards(r, last)) {
+            best = std::min(best, links_[l]->serialization[0] + links_[l]->flight);
+            next = tables_.links()[l].to;
+        }
+        t += best + common_.latency;
+        r = next;
+    }
+    return t;
+}
+
+void HyperTransport::add_held_latency(std::vector<ChannelStats> &stats, bool subtract) const {
+    for (const auto &r : routers_)
+        r->for_each_inside([&](const HeldMessage &h) {
+            Tick &t = stats[common_.channel_of_vnet[h.message->vnet]].latency;
+            const auto n = static_cast<std::uint64_t>(h.message->stamp) *
+                           static_cast<std::uint64_t>(h.message->destination().count());
+            t = static_cast<Tick>(static_cast<std::uint64_t>(t) + (subtract ? -n : n));
+        });
+}
+
+NetworkStats HyperTransport::stats() const {
+    NetworkStats s;
+    s.kind = "hypertransport";
+    s.channel_names = common_.channel_names;
+    s.channel = common_.stats;
+    add_held_latency(s.channel, false);
+    for (unsigned l = 0; l < links_.size(); ++l) {
+        const DirectedLink &d = tables_.links()[l];
+        s.link.push_back({std::to_string(d.from) + "->" + std::to_string(d.to), d.from, d.to, {}});
+        for (const auto &c : links_[l]->channel)
+            s.link.back().channel.push_back(c.stats);
+    }
+    for (const auto &r : routers_)
+        for (const auto &port : r->ports())
+            s.port.push_back(port.stats);
+    return s;
+}
+
+void HyperTransport::reset_stats() {
+    common_.stats.assign(common_.channels, {});
+    add_held_latency(common_.stats, true);
+    for (auto &l : links_)
+        for (auto &c : l->channel) {
+            c.stats = {};
+            if (c.blocked_since != kNever)
+                c.blocked_since = l->from->queue().now();
+        }
+    for (auto &r : routers_)
+        for (auto &port : r->ports()) {
+            PortStats fresh;
+            fresh.name = port.stats.name;
+            fresh.router = port.stats.router;
+            port.stats = fresh;
+        }
+}
+
+void HyperTransport::for_each_held(const std::function<void(const HeldMessage &)> &f) {
+    for (auto &r : routers_) {
+        r->for_each_inside(f);
+        r->for_each_entering(f);
+    }
+}
+
+} // namespace moscope::ruby

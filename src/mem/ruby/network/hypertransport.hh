@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The HyperTransport network of a machine: a router per chip and the links between them. On an idle network a
+// message over h links takes (h + 1) crossbar latencies and h times (serialization + link latency): exactly
+// linear in h. Packets are stored and forwarded at each hop, where the real part cuts through.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "mem/ruby/network/network.hh"
+#include "mem/ruby/network/router.hh"
+#include "mem/ruby/network/routing.hh"
+
+namespace moscope::ruby {
+
+class HyperTransport final : public Network {
+  public:
+    HyperTransport(EventQueue &queue, const NetworkParams &params, const std::vector<ControllerName> &controllers);
+
+    Ingress *ingress(NodeIndex node) override { return &routers_[router_of_[node]]->ingress; }
+    Tick min_delivery_latency(NodeIndex) const override { return common_.latency; }
+    Tick min_path_latency(NodeIndex from, NodeIndex to) const override;
+    NetworkStats stats() const override;
+    void reset_stats() override;
+    void for_each_held(const std::function<void(const HeldMessage &)> &f) override;
+
+    unsigned router_of(NodeIndex node) const { return router_of_[node]; }
+
+  private:
+    void build_links(const NetworkParams &params);
+    void connect(const NetworkParams &params, const std::vector<ControllerName> &controllers);
+    void add_held_latency(std::vector<ChannelStats> &stats, bool subtract) const;
+
+    RoutingTables tables_;
+    RouterCommon common_;
+    std::vector<std::unique_ptr<Router>> routers_;
+    std::vector<std::unique_ptr<Link>> links_; ///< as in tables_.links()
+    std::vector<unsigned> router_of_;          ///< by controller
+};
+
+} // namespace moscope::ruby

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The sending side of one direction of a HyperTransport link: its wire (serialization at width x clock x 2),
+// the buffers at the far side as credits per channel, and the packets that wait for it, by channel and input
+// port. HyperTransport I/O Link Specification 3.10: section 4.2 (virtual channels), 4.8 (flow control).
+#pragma once
+
+#include <vector>
+
+#include "mem/ruby/network/params.hh"
+#include "mem/ruby/network/stats.hh"
+#include "mem/ruby/runtime/message.hh"
+#include "mem/ruby/runtime/timed_queue.hh"
+
+namespace moscope::ruby {
+
+class Router;
+
+/// First in first out: a ring that grows by doubling.
+template <class T> class Fifo {
+  public:
+    bool empty() const { return count_ == 0; }
+    unsigned size() const { return count_; }
+    T &front() { return ring_[head_]; }
+    const T &at(unsigned i) const { return ring_[(head_ + i) & (ring_.size() - 1)]; }
+    void push(const T &item) {
+        if (count_ == ring_.size()) {
+            std::vector<T> bigger(ring_.empty() ? 4 : 2 * ring_.size());
+            for (unsigned i = 0; i < count_; ++i)
+                bigger[i] = at(i);
+            ring_.swap(bigger);
+            head_ = 0;
+        }
+        ring_[(head_ + count_++) & (ring_.size() - 1)] = item;
+    }
+    void pop() {
+        head_ = (head_ + 1) & (static_cast<unsigned>(ring_.size()) - 1);
+        --count_;
+    }
+
+  private:
+    std::vector<T> ring_;
+    unsigned head_ = 0, count_ = 0;
+};
+
+/// Buffers at the far side of a link, each represented by the tick from which the sender may use it again.
+/// A buffer that holds a packet whose departure is not known yet is in nobody's list.
+class CreditPool {
+  public:
+    void init(unsigned n) {
+        for (unsigned i = 0; i < n; ++i)
+            free_.insert(0, {});
+    }
+    /// Tick from which a buffer is free; kNever if that is not known yet.
+    Tick next() const { return free_.front_tick(); }
+    void take() { free_.pop(); }
+    void give(Tick from) { free_.insert(from, {}); }
+    unsigned size() const { return free_.size(); }
+
+  private:
+    struct Nothing {};
+    TimedQueue<Nothing> free_;
+};
+
+/// A packet that waits at a router; its place in the input buffer (slot) is shared by the parts of a multicast.
+struct Waiting {
+    Message *message = nullptr;
+    std::uint32_t slot = 0; ///< 0: the input buffer is this packet's alone
+};
+
+struct Link {
+    struct Channel {
+        CreditPool commands, data;
+        std::vector<Fifo<Waiting>> queue; ///< by input port
+        std::uint32_t waiting = 0;        ///< input ports with a packet
+        unsigned next_input = 0;          ///< where the search for the next packet begins
+        Tick blocked_since = kNever;
+        LinkChannelStats stats;
+
+        /// Tick from which a packet may be on the wire, as far as buffers are concerned.
+        Tick credit(bool with_data) const {
+            const Tick c = commands.next();
+            if (!with_data)
+                return c;
+            const Tick d = data.next();
+            return c > d ? c : d;
+        }
+    };
+
+    Router *from = nullptr, *to = nullptr;
+    unsigned index = 0;              ///< among the router's outputs
+    unsigned input = 0;              ///< input port at the far router
+    Tick serialization[2] = {0, 0};  ///< without, with data
+    unsigned bytes[2] = {0, 0};
+    Tick flight = 0;
+    unsigned weight = 1;             ///< share of traffic among parallel links
+
+    Tick free_at = 0;        ///< next grant
+    Tick wake_at = kNever;   ///< when to look at the waiting packets again
+    std::uint32_t waiting = 0; ///< channels with a packet
+    unsigned next_channel = 0;
+    std::vector<Channel> channel;
+};
+
+} // namespace moscope::ruby

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What all networks share: registration of buffers, random delays, reports.
+#include "mem/ruby/network/network.hh"
+
+#include <algorithm>
+
+#include "base/error.hh"
+#include "mem/ruby/network/hypertransport.hh"
+#include "mem/ruby/network/ideal.hh"
+
+namespace moscope::ruby {
+
+void Network::attach_from(NodeIndex node, unsigned vnet, MessageBuffer *buffer) {
+    MOSCOPE_CHECK(node < nodes_ && vnet < kMaxVnets);
+    from_network(node, vnet) = buffer;
+    if (buffer->ordered)
+        jitter_.set_ordered(vnet);
+}
+
+void Network::attach_to(NodeIndex node, unsigned vnet, MessageBuffer *buffer) {
+    MOSCOPE_CHECK(node < nodes_ && vnet < kMaxVnets);
+    buffer->ingress = ingress(node);
+    if (buffer->ordered)
+        jitter_.set_ordered(vnet);
+    if (buffer->capacity == 0)
+        return;
+    if (bounded_to_.empty())
+        bounded_to_.resize(from_network_.size());
+    bounded_to_[std::size_t{node} * kMaxVnets + vnet] = buffer;
+}
+
+std::size_t Network::held() {
+    std::size_t n = 0;
+    for_each_held([&n](const HeldMessage &) { ++n; });
+    return n;
+}
+
+std::vector<std::string> Network::stuck_report(Tick now) {
+    std::vector<HeldMessage> all;
+    for_each_held([&all](const HeldMessage &h) { all.push_back(h); });
+    std::stable_sort(all.begin(), all.end(), [](const auto &a, const auto &b) { return a.since < b.since; });
+    std::vector<std::string> lines;
+    for (const auto &h : all) {
+        char line[32];
+        std::snprintf(line, sizeof line, "0x%llx", static_cast<unsigned long long>(h.message->line));
+        std::string to;
+        h.message->destination().for_each([&to](NodeIndex n) { to += (to.empty() ? "" : ",") + std::to_string(n); });
+        lines.push_back("message " + std::to_string(h.message->uid) + " line " + line + " from node " +
+                        std::to_string(h.message->source) + " to node " + to + " vnet " +
+                        std::to_string(h.message->vnet) + ": " + h.place + ", for " +
+                        std::to_string(std::max<Tick>(0, now - h.since) / kTicksPerNs) + " ns");
+    }
+    return lines;
+}
+
+void Network::no_destination(const Message &m, NodeIndex node) const {
+    throw ProtocolError("message from node " + std::to_string(m.source) + " to node " + std::to_string(node) +
+                        ", which has no buffer from virtual network " + std::to_string(m.vnet));
+}
+
+void Network::bad_message(const Message &m, const char *what) const {
+    throw ProtocolError("message from node " + std::to_string(m.source) + " on virtual network " +
+                        std::to_string(m.vnet) + ": " + what);
+}
+
+void Network::Jitter::init(Tick max, std::uint64_t seed, unsigned nodes) {
+    max_ = max;
+    rng_ = Rng(seed);
+    nodes_ = nodes;
+}
+
+Tick Network::Jitter::delay(const Message &m, NodeIndex to, Tick earliest) {
+    Tick t = earliest + static_cast<Tick>(rng_.below(static_cast<std::uint64_t>(max_) + 1));
+    if (ordered_[m.vnet]) {
+        auto &last = last_[m.vnet];
+        if (last.empty())
+            last.resize(std::size_t{nodes_} * nodes_);
+        Tick &l = last[std::size_t{m.source} * nodes_ + to];
+        l = t = std::max(t, l); // equal ticks keep the order of delivery
+    }
+    return t;
+}
+
+std::unique_ptr<Network> make_network(EventQueue &queue, const NetworkParams &params,
+                                      const std::vector<ControllerName> &controllers) {
+    if (params.kind == NetworkParams::Kind::ideal)
+        return std::make_unique<IdealNetwork>(queue, params, static_cast<unsigned>(controllers.size()));
+    return std::make_unique<HyperTransport>(queue, params, controllers);
+}
+
+} // namespace moscope::ruby

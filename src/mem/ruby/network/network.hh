@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The network as the rest of the machine sees it. The hot paths carry no virtual call: controllers push
+// messages into the Ingress of their router (a Component with a plain wake function), and the network puts
+// them into the destinations' buffers with `MessageBuffer::deliver`, at arrival ticks that may lie ahead. The
+// virtual functions here are for building, statistics and reports. Times are femtoseconds.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/rng.hh"
+#include "mem/ruby/network/params.hh"
+#include "mem/ruby/network/stats.hh"
+#include "mem/ruby/runtime/message_buffer.hh"
+#include "mem/ruby/runtime/trace_hook.hh"
+#include "sim/event_queue.hh"
+
+namespace moscope::ruby {
+
+/// A controller as ports name it; the position in a list of these is its NodeIndex.
+struct ControllerName {
+    std::string machine;
+    int version = 0;
+};
+
+/// A message somewhere in the network, for reports and functional accesses.
+struct HeldMessage {
+    Message *message;
+    Tick since;        ///< at this place since
+    std::string place; ///< where, and what it waits for
+};
+
+class Network {
+  public:
+    explicit Network(unsigned nodes) : nodes_(nodes), from_network_(std::size_t{nodes} * kMaxVnets) {}
+    virtual ~Network() = default;
+    Network(const Network &) = delete;
+    Network &operator=(const Network &) = delete;
+
+    // ---- building
+    /// Where the "To" buffers of a controller lead.
+    virtual Ingress *ingress(NodeIndex node) = 0;
+    /// Registers a buffer that the network fills. If it is declared ordered, its virtual network keeps the
+    /// order of messages of each pair of controllers.
+    void attach_from(NodeIndex node, unsigned vnet, MessageBuffer *buffer);
+    /// Registers a buffer that leads into the network; needed for those with a capacity or declared ordered.
+    /// The place of a message in a bounded buffer is free when the network has sent all of it on.
+    void attach_to(NodeIndex node, unsigned vnet, MessageBuffer *buffer);
+
+    // ---- bounds for the cores' horizons
+    /// From any event in the network to a delivery at this controller that is a consequence of it.
+    virtual Tick min_delivery_latency(NodeIndex node) const = 0;
+    /// From a message's entry at one controller to its delivery at another.
+    virtual Tick min_path_latency(NodeIndex from, NodeIndex to) const = 0;
+
+    // ---- observation
+    TraceHook *trace = nullptr; ///< told of hops and deliveries when set
+    /// Counts since the beginning or the last reset. Link and port occupation is counted when it is granted.
+    virtual NetworkStats stats() const = 0;
+    virtual void reset_stats() = 0;
+    /// Calls f for each message held anywhere in the network (not those in the destinations' buffers).
+    virtual void for_each_held(const std::function<void(const HeldMessage &)> &f) = 0;
+    /// Messages held; 0 when a checkpoint may be taken.
+    std::size_t held();
+    /// One line of text for each message held, oldest first, for the watchdog.
+    std::vector<std::string> stuck_report(Tick now);
+
+  protected:
+    friend class Router;
+
+    MessageBuffer *&from_network(NodeIndex node, unsigned vnet) {
+        return from_network_[std::size_t{node} * kMaxVnets + vnet];
+    }
+    bool has_bounded_sources() const { return !bounded_to_.empty(); }
+    /// A message of `vnet` from `source` has gone on: its place in a bounded buffer is free.
+    void free_source(NodeIndex source, unsigned vnet) {
+        if (__builtin_expect(!bounded_to_.empty(), 0))
+            if (MessageBuffer *b = bounded_to_[std::size_t{source} * kMaxVnets + vnet])
+                --b->in_network_entry;
+    }
+    /// Throws ProtocolError: the destination has no buffer for the message.
+    [[noreturn]] void no_destination(const Message &m, NodeIndex node) const;
+    [[noreturn]] void bad_message(const Message &m, const char *what) const;
+
+    /// Random delays that keep the order where a virtual network is ordered.
+    class Jitter {
+      public:
+        void init(Tick max, std::uint64_t seed, unsigned nodes);
+        bool on() const { return max_ > 0; }
+        /// Arrival to use instead of `earliest`; never earlier.
+        Tick delay(const Message &m, NodeIndex to, Tick earliest);
+        void set_ordered(unsigned vnet) { ordered_[vnet] = true; }
+        bool ordered(unsigned vnet) const { return ordered_[vnet]; }
+
+      private:
+        Tick max_ = 0;
+        Rng rng_;
+        unsigned nodes_ = 0;
+        bool ordered_[kMaxVnets] = {};
+        std::vector<Tick> last_[kMaxVnets]; ///< [source][destination], ordered networks only
+    };
+
+    unsigned nodes_;
+    std::vector<MessageBuffer *> from_network_; ///< [node][vnet]
+    std::vector<MessageBuffer *> bounded_to_;   ///< [node][vnet]; empty while there is none
+    Jitter jitter_;
+};
+
+/// Builds the network that the parameters (validated) describe. `controllers` in the order of NodeIndex; those
+/// that the parameters' ports do not name are a UserError (kind ideal needs no ports).
+std::unique_ptr<Network> make_network(EventQueue &queue, const NetworkParams &params,
+                                      const std::vector<ControllerName> &controllers);
+
+} // namespace moscope::ruby

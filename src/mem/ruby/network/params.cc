@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Checks of the network's parameters; each failure names the key and what would be right.
+#include "mem/ruby/network/params.hh"
+
+#include "base/error.hh"
+#include "mem/ruby/network/routing.hh"
+
+namespace moscope::ruby {
+
+namespace {
+
+[[noreturn]] void bad(const std::string &key, const std::string &wrong, const std::string &right) {
+    throw UserError("network." + key + ": " + wrong + ": " + right);
+}
+
+std::string link_name(const LinkParams &l) { return std::to_string(l.a) + "-" + std::to_string(l.b); }
+
+} // namespace
+
+Tick LinkParams::serialization(unsigned bytes) const {
+    constexpr __int128 kSecond = 1'000'000'000'000'000;
+    const __int128 per_second = static_cast<__int128>(width_bits) * 2 * clock_hz; // bits
+    return static_cast<Tick>((static_cast<__int128>(bytes) * 8 * kSecond + per_second / 2) / per_second);
+}
+
+std::vector<ChannelParams> NetworkParams::hypertransport_channels() {
+    // Order as in `Channel`. A posted buffer holds command and data together; probes carry no data in
+    // HyperTransport, so the count given to them matters only to protocols that put data there.
+    return {{"request", 4, 2}, {"posted", 2, 2}, {"response", 9, 2}, {"probe", 9, 9}};
+}
+
+void NetworkParams::validate() const {
+    if (routers == 0)
+        bad("routers", "there is none", "at least 1");
+    for (const auto &p : ports)
+        if (p.router >= routers)
+            bad("ports", p.machine + " " + std::to_string(p.version) + " is on router " + std::to_string(p.router),
+                "a number below " + std::to_string(routers));
+    if (jitter < 0)
+        bad("jitter_fs", "is negative", "0 or more");
+    if (vnet_channel.size() > kMaxVnets)
+        bad("vnet_channel", std::to_string(vnet_channel.size()) + " virtual networks",
+            "at most " + std::to_string(kMaxVnets));
+    if (kind == Kind::ideal) {
+        if (ideal_latency <= 0)
+            bad("latency_fs", "is not positive", "1 or more");
+        return;
+    }
+    if (router_latency <= 0)
+        bad("router.latency_fs", "is not positive", "1 or more");
+    if (port_bytes_per_cycle == 0)
+        bad("router.port_bytes_per_cycle", "is 0", "1 or more");
+    if (crossbar_period_num <= 0 || crossbar_period_den <= 0)
+        bad("router.clock", "the period is not positive", "a positive period_num and period_den");
+    if (command_bytes == 0 || data_bytes <= command_bytes)
+        bad("packet_bytes",
+            "command " + std::to_string(command_bytes) + ", data " + std::to_string(data_bytes),
+            "command 1 or more, data (the whole packet) larger than command");
+    if (channels.empty() || channels.size() > kMaxChannels)
+        bad("credits", std::to_string(channels.size()) + " channels", "1 to " + std::to_string(kMaxChannels));
+    for (const auto &c : channels) {
+        if (c.commands == 0 || c.data == 0)
+            bad("credits", "channel " + c.name + " has no buffer, so nothing could ever be sent on it",
+                "1 or more of each kind");
+        if (c.commands > 4096 || c.data > 4096)
+            bad("credits", "channel " + c.name + " has too many buffers", "at most 4096");
+    }
+    for (std::size_t v = 0; v < vnet_channel.size(); ++v)
+        if (vnet_channel[v] >= channels.size())
+            bad("vnet_channel", "virtual network " + std::to_string(v) + " has no such channel",
+                "one of the channels of credits");
+    for (const auto &l : links) {
+        if (l.a >= routers || l.b >= routers || l.a == l.b)
+            bad("links", "link " + link_name(l), "two different routers below " + std::to_string(routers));
+        if (l.width_bits == 0 || l.clock_hz <= 0)
+            bad("links", "link " + link_name(l) + " has no bandwidth", "a positive width_bits and clock_hz");
+        if (l.latency < 0)
+            bad("links", "link " + link_name(l) + " has a negative latency", "0 or more");
+        if (l.serialization(command_bytes) <= 0)
+            bad("links", "link " + link_name(l) + " sends a packet in no time", "a smaller width or clock");
+    }
+    RoutingTables(*this); // complete, consistent, acyclic
+}
+
+} // namespace moscope::ruby

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Parameters of the network, as the elaborated machine gives them (docs/network.md lists the JSON keys with
+// their units). Times are femtoseconds. Everything is checked by `validate` before the first tick, so the
+// running network asks nothing twice.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "base/types.hh"
+
+namespace moscope::ruby {
+
+/// Channels of one link: HyperTransport's four, and room for more where a protocol needs them.
+inline constexpr unsigned kMaxChannels = 8;
+inline constexpr unsigned kMaxVnets = 16;
+
+/// One buffer class of a link (HyperTransport I/O Link Specification 3.10, section 4): packets wait for a
+/// command buffer at the far side, packets with data for a data buffer as well.
+struct ChannelParams {
+    std::string name;
+    unsigned commands = 1; ///< command buffers per link direction
+    unsigned data = 1;     ///< data buffers per link direction
+};
+
+/// Where a controller is connected. Controllers of a router that name the same port share it.
+struct PortParams {
+    std::string machine; ///< machine type, as in the protocol
+    int version = 0;
+    unsigned router = 0;
+    std::string port; ///< empty: a port of its own
+};
+
+/// A link between two routers; both directions are alike.
+struct LinkParams {
+    unsigned a = 0, b = 0;
+    unsigned width_bits = 16;
+    std::int64_t clock_hz = 1'000'000'000; ///< two transfers per clock
+    Tick latency = 0;                      ///< flight and retiming, added to the serialization
+
+    /// Ticks that `bytes` occupy one direction, rounded to the nearest.
+    Tick serialization(unsigned bytes) const;
+};
+
+struct NetworkParams {
+    enum class Kind { hypertransport, ideal };
+    Kind kind = Kind::hypertransport;
+
+    unsigned routers = 1;
+    std::vector<PortParams> ports;
+    Tick router_latency = 1'000'000; ///< one pass through a crossbar
+    unsigned port_bytes_per_cycle = 16;
+    std::int64_t crossbar_period_num = 1'000'000, crossbar_period_den = 1; ///< fs
+    std::vector<LinkParams> links;
+    std::vector<std::vector<unsigned>> routes; ///< [router][destination router] -> next router
+    std::vector<ChannelParams> channels;
+    std::vector<unsigned> vnet_channel; ///< index into channels
+    unsigned command_bytes = 8, data_bytes = 72; ///< whole packets: without data, with a line of data
+    Tick jitter = 0; ///< each delivery is delayed by a random time in [0, jitter]
+    std::uint64_t seed = 1;
+
+    Tick ideal_latency = 1'000'000; ///< kind ideal
+
+    /// HyperTransport's channels with the buffer counts of one coherent link.
+    static std::vector<ChannelParams> hypertransport_channels();
+
+    /// Throws UserError naming the key and what would be right.
+    void validate() const;
+
+    static NetworkParams from_json(const nlohmann::json &j);
+    static NetworkParams from_json_text(std::string_view text);
+};
+
+} // namespace moscope::ruby

@@ -1,0 +1,362 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A chip's crossbar at work.
+#include "mem/ruby/network/router.hh"
+
+#include <algorithm>
+
+#include "base/error.hh"
+
+namespace moscope::ruby {
+
+namespace {
+
+/// The only element of d, or kMaxNodes if there are several or none.
+NodeIndex sole(const NetDest &d) {
+    const NodeIndex first = d.first_index();
+    if (first == kMaxNodes)
+        return kMaxNodes;
+    NetDest rest = d;
+    rest.remove_index(first);
+    return rest.isEmpty() ? first : NodeIndex{kMaxNodes};
+}
+
+} // namespace
+
+Router::Router(EventQueue &queue, std::string name, Network &network, RouterCommon &common, unsigned number)
+    : Component(queue, std::move(name), [](Component &c, Tick now) { static_cast<Router &>(c).wake(now); }),
+      network_(network), common_(common), number_(number) {
+    ingress.router = this;
+}
+
+void Router::add_port(const std::string &name) {
+    ports_.emplace_back();
+    ports_.back().stats.name = name;
+    ports_.back().stats.router = number_;
+}
+
+void Router::add_local(NodeIndex node, unsigned port) {
+    way_.resize(std::max<std::size_t>(way_.size(), node + 1u));
+    way_[node] = {-1, static_cast<std::uint16_t>(port)};
+    local_.add_index(node);
+}
+
+void Router::add_remote(NodeIndex node, const std::vector<unsigned> &links) {
+    way_.resize(std::max<std::size_t>(way_.size(), node + 1u));
+    auto g = std::find_if(groups_.begin(), groups_.end(),
+                          [&](const Group &x) { return x.links.front() == out_[links.front()]; });
+    if (g == groups_.end()) {
+        g = groups_.emplace(groups_.end());
+        for (unsigned l : links) {
+            g->links.push_back(out_[l]);
+            g->total_weight += out_[l]->weight;
+        }
+    }
+    g->reach.add_index(node);
+    way_[node] = {static_cast<std::int16_t>(g - groups_.begin()), 0};
+}
+
+void Router::wake(Tick now) {
+    for (std::uint32_t w = waiting_; w; w &= w - 1) {
+        Link &link = *out_[static_cast<unsigned>(std::countr_zero(w))];
+        if (link.wake_at <= now)
+            serve(link, now);
+    }
+    // Through traffic before the chip's own at the same tick.
+    while (arrivals_.front_tick() <= now) {
+        const Arrival a = arrivals_.front().item;
+        arrivals_.pop();
+        accept(a.message, a.input, now);
+    }
+    while (ingress.queue.front_tick() <= now) {
+        Message *m = ingress.queue.front().item;
+        ingress.queue.pop();
+        const unsigned channel = common_.channel_of_vnet[m->vnet];
+        if (__builtin_expect(channel == kMaxChannels, 0))
+            network_.bad_message(*m, "no channel is given for this virtual network");
+        ++common_.stats[channel].sent;
+        accept(m, 0, now);
+    }
+
+    Tick next = std::min(arrivals_.front_tick(), ingress.queue.front_tick());
+    for (std::uint32_t w = waiting_; w; w &= w - 1)
+        next = std::min(next, out_[static_cast<unsigned>(std::countr_zero(w))]->wake_at);
+    schedule_no_later_than(next);
+}
+
+void Router::accept(Message *m, unsigned input, Tick now) {
+    if (__builtin_expect(m->dest_offset == 0, 0))
+        network_.bad_message(*m, "has no destination");
+    const NodeIndex node = sole(m->destination());
+    if (__builtin_expect(node == kMaxNodes, 0)) {
+        multicast(m, input, now);
+        return;
+    }
+    if (input == 0)
+        common_.entered(*m, 1);
+    if (__builtin_expect(node >= way_.size(), 0))
+        network_.no_destination(*m, node);
+    const Way way = way_[node];
+    if (way.group < 0)
+        part_left(*m, input, 0, deliver(m, node, now));
+    else if (forward(m, groups_[static_cast<unsigned>(way.group)], input, 0, now))
+        part_left(*m, input, 0, now);
+}
+
+void Router::multicast(Message *m, unsigned input, Tick now) {
+    NetDest rest = m->destination();
+    if (rest.isEmpty())
+        network_.bad_message(*m, "has no destination");
+    if (input == 0)
+        common_.entered(*m, static_cast<unsigned>(rest.count()));
+    // The input buffer is free when the last part has left; this function holds it until all have been seen.
+    const bool shared = input != 0 || network_.has_bounded_sources();
+    const std::uint32_t slot = shared ? new_slot() : 0;
+    const auto take_part = [&](const NetDest &part) {
+        rest.removeNetDest(part);
+        Message *p = rest.isEmpty() ? m : message_pool().clone(m);
+        p->destination() = part;
+        if (slot)
+            ++slots_[slot].parts;
+        return p;
+    };
+    for (Group &group : groups_) {
+        if (rest.intersectionIsEmpty(group.reach))
+            continue;
+        Message *p = take_part(rest.AND(group.reach));
+        if (forward(p, group, input, slot, now) && slot)
+            part_left(*p, input, slot, now);
+    }
+    rest.AND(local_).for_each([&](NodeIndex node) {
+        NetDest one;
+        one.add_index(node);
+        Message *p = take_part(one);
+        const Tick left = deliver(p, node, now);
+        if (slot)
+            part_left(*p, input, slot, left);
+    });
+    if (!rest.isEmpty())
+        network_.no_destination(*m, rest.first_index());
+    if (slot)
+        part_left(*m, input, slot, now);
+}
+
+/// Hands m to a controller of this chip; returns the tick at which it leaves the input.
+Tick Router::deliver(Message *m, NodeIndex node, Tick now) {
+    MessageBuffer *buffer = network_.from_network(node, m->vnet);
+    if (__builtin_expect(!buffer, 0))
+        network_.no_destination(*m, node);
+    CrossbarPort &port = ports_[way_[node].port];
+    const bool data = m->carries_data;
+    const Tick start = std::max(now, port.free_at);
+    port.free_at = start + common_.port_occupancy[data];
+    Tick arrival = start + common_.latency;
+    m->account(Segment::queue, start);
+    m->account(Segment::crossbar, arrival);
+    if (__builtin_expect(network_.jitter_.on(), 0)) {
+        arrival = network_.jitter_.delay(*m, node, arrival);
+        m->account(Segment::queue, arrival);
+    }
+    ++port.stats.messages;
+    port.stats.bytes += common_.bytes[data];
+    port.stats.busy += common_.port_occupancy[data];
+    port.stats.wait += start - now;
+    common_.left(*m, arrival, start - now);
+    if (__builtin_expect(network_.trace != nullptr, 0))
+        network_.trace->delivered(*m, node, arrival);
+    buffer->deliver(m, arrival);
+    return start;
+}
+
+/// Sends m over a link of the group if that is possible now (true), or queues it there.
+bool Router::forward(Message *m, Group &group, unsigned input, std::uint32_t slot, Tick now) {
+    Link &link = pick(group, *m);
+    const unsigned c = common_.channel_of_vnet[m->vnet];
+    Link::Channel &channel = link.channel[c];
+    if (channel.waiting == 0 && link.free_at <= now &&
+        channel.credit(m->carries_data) - common_.latency <= now) {
+        send(m, link, c, now);
+        return true;
+    }
+    channel.queue[input].push({m, slot});
+    channel.waiting |= 1u << input;
+    link.waiting |= 1u << c;
+    waiting_ |= 1u << link.index;
+    serve(link, now);
+    return false;
+}
+
+/// Puts m on the link: it crosses the crossbar from now on, and is on the wire after that.
+void Router::send(Message *m, Link &link, unsigned c, Tick now) {
+    Link::Channel &channel = link.channel[c];
+    const bool data = m->carries_data;
+    const Tick serialization = link.serialization[data];
+    channel.commands.take();
+    if (data)
+        channel.data.take();
+    link.free_at = now + serialization;
+    link.next_channel = c + 1;
+
+    const Tick waited = now - m->stamp;
+    const Tick depart = now + common_.latency;
+    const Tick arrive = depart + serialization + link.flight;
+    m->account(Segment::queue, now);
+    m->account(Segment::crossbar, depart);
+    m->account(Segment::link, arrive);
+    ++m->hops;
+    ++m->txn_hops;
+
+    LinkChannelStats &s = channel.stats;
+    ++s.packets;
+    s.data_packets += data;
+    s.bytes += link.bytes[data];
+    s.busy += serialization;
+    s.wait += waited;
+    common_.stats[c].queueing += waited;
+    if (__builtin_expect(network_.trace != nullptr, 0))
+        network_.trace->hop(*m, number_, link.to->number_, depart, arrive);
+    link.to->arrivals_.insert(arrive, {m, link.input});
+    link.to->schedule_no_later_than(arrive);
+}
+
+/// Grants the link to one of its waiting packets if possible, and sets when to look again. Channels take
+/// turns, and within a channel the input ports; a channel without credit is passed over.
+void Router::serve(Link &link, Tick now) {
+    if (now < link.free_at) {
+        link.wake_at = link.free_at;
+        return;
+    }
+    Tick soonest = kNever;
+    for (unsigned k = 0; k < common_.channels; ++k) {
+        const unsigned c = (link.next_channel + k) % common_.channels;
+        if (!(link.waiting >> c & 1))
+            continue;
+        Link::Channel &channel = link.channel[c];
+        const unsigned inputs = static_cast<unsigned>(channel.queue.size());
+        for (unsigned j = 0; j < inputs; ++j) {
+            const unsigned input = (channel.next_input + j) % inputs;
+            if (!(channel.waiting >> input & 1))
+                continue;
+            const Waiting head = channel.queue[input].front();
+            // A credit may come back while the packet crosses.
+            const Tick credit = channel.credit(head.message->carries_data);
+            const Tick possible = credit == kNever ? kNever : credit - common_.latency;
+            if (possible > now) {
+                soonest = std::min(soonest, possible);
+                continue;
+            }
+            channel.queue[input].pop();
+            if (channel.queue[input].empty())
+                channel.waiting &= ~(1u << input);
+            if (!channel.waiting)
+                link.waiting &= ~(1u << c);
+            if (!link.waiting)
+                waiting_ &= ~(1u << link.index);
+            channel.next_input = input + 1;
+            if (channel.blocked_since != kNever) {
+                channel.stats.credit_stall += std::max<Tick>(0, possible - channel.blocked_since);
+                channel.blocked_since = kNever;
+            }
+            send(head.message, link, c, now);
+            part_left(*head.message, input, head.slot, now);
+            link.wake_at = link.waiting ? link.free_at : kNever;
+            return;
+        }
+        if (channel.blocked_since == kNever)
+            channel.blocked_since = now;
+    }
+    link.wake_at = soonest;
+}
+
+/// A part of a packet goes from its input buffer at tick `at`.
+void Router::part_left(const Message &m, unsigned input, std::uint32_t slot, Tick at) {
+    if (slot) {
+        Slot &s = slots_[slot];
+        s.release = std::max(s.release, at);
+        if (--s.parts)
+            return;
+        at = s.release;
+        free_slots_.push_back(slot);
+    }
+    free_input(m, input, at);
+}
+
+void Router::free_input(const Message &m, unsigned input, Tick at) {
+    if (input == 0) {
+        network_.free_source(m.source, m.vnet);
+        return;
+    }
+    Link &link = *in_[input - 1];
+    const unsigned c = common_.channel_of_vnet[m.vnet];
+    const Tick usable = at + link.flight;
+    link.channel[c].commands.give(usable);
+    if (m.carries_data)
+        link.channel[c].data.give(usable);
+    if (link.waiting >> c & 1)
+        link.from->credit_returned(link, usable);
+}
+
+void Router::credit_returned(Link &link, Tick usable) {
+    const Tick t = std::max({usable - common_.latency, link.free_at, queue().now()});
+    if (t < link.wake_at) {
+        link.wake_at = t;
+        schedule_no_later_than(t);
+    }
+}
+
+std::uint32_t Router::new_slot() {
+    std::uint32_t slot;
+    if (free_slots_.empty()) {
+        slot = static_cast<std::uint32_t>(slots_.size());
+        slots_.emplace_back();
+    } else {
+        slot = free_slots_.back();
+        free_slots_.pop_back();
+    }
+    slots_[slot] = {1, 0};
+    return slot;
+}
+
+/// Parallel links share the traffic by line, in proportion to their bandwidth, so that messages about one
+/// line keep their way; ordered virtual networks keep to the widest.
+Link &Router::pick(Group &group, const Message &m) {
+    if (__builtin_expect(group.links.size() == 1, 1) || network_.jitter_.ordered(m.vnet))
+        return *group.links.front();
+    auto share = static_cast<unsigned>((m.line >> kLineBits) % group.total_weight);
+    for (Link *l : group.links) {
+        if (share < l->weight)
+            return *l;
+        share -= l->weight;
+    }
+    return *group.links.back();
+}
+
+void Router::for_each_entering(const std::function<void(const HeldMessage &)> &f) {
+    for (unsigned i = 0; i < ingress.queue.size(); ++i)
+        f({ingress.queue.at(i).item, ingress.queue.at(i).tick, "entry of router " + std::to_string(number_)});
+}
+
+void Router::for_each_inside(const std::function<void(const HeldMessage &)> &f) {
+    const std::string here = "router " + std::to_string(number_);
+    for (unsigned i = 0; i < arrivals_.size(); ++i) {
+        const Arrival &a = arrivals_.at(i).item;
+        f({a.message, arrivals_.at(i).tick,
+           "on the link " + std::to_string(in_[a.input - 1]->from->number_) + "->" + std::to_string(number_)});
+    }
+    for (Link *link : out_)
+        for (unsigned c = 0; c < link->channel.size(); ++c) {
+            const Link::Channel &channel = link->channel[c];
+            for (const auto &queue : channel.queue)
+                for (unsigned i = 0; i < queue.size(); ++i) {
+                    Message *m = queue.at(i).message;
+                    std::string what = i > 0 ? "an older packet"
+                                       : channel.commands.next() == kNever ? "a command buffer"
+                                       : m->carries_data && channel.data.next() == kNever ? "a data buffer"
+                                                                                          : "the link";
+                    f({m, m->stamp,
+                       here + ", waits for " + what + " of the link to " + std::to_string(link->to->number_) +
+                           ", channel " + common_.channel_names[c]});
+                }
+        }
+}
+
+} // namespace moscope::ruby

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A chip's crossbar: takes messages from the chip's controllers and from incoming links, and sends each on
+// towards its destinations: into a controller's buffer, or over an outgoing link. A message is granted its
+// output, then crosses (a fixed latency, pipelined), then is serialized; store and forward per hop. All
+// decisions are made in the order of simulated time; a free output is granted at once, so that an idle network
+// costs one wake-up per router on the way.
+#pragma once
+
+#include <vector>
+
+#include "mem/ruby/network/link.hh"
+#include "mem/ruby/network/network.hh"
+#include "sim/event_queue.hh"
+
+namespace moscope::ruby {
+
+/// An output port of the crossbar towards one or several controllers.
+struct CrossbarPort {
+    Tick free_at = 0;
+    PortStats stats;
+};
+
+/// What every router of a network shares.
+struct RouterCommon {
+    Tick latency = 0;
+    Tick port_occupancy[2] = {0, 0}; ///< without, with data
+    unsigned bytes[2] = {0, 0};
+    unsigned channels = 0;
+    unsigned channel_of_vnet[256] = {}; ///< kMaxChannels: no such virtual network
+    std::vector<std::string> channel_names;
+    std::vector<ChannelStats> stats;
+
+    // Latencies are summed as (sum of delivery ticks) - (sum of entry ticks), modulo 2^64, so that a message
+    // need not remember when it entered.
+    void entered(const Message &m, unsigned destinations) {
+        add_latency(m.vnet, -static_cast<std::uint64_t>(m.stamp) * destinations);
+    }
+    void left(const Message &m, Tick arrival, Tick waited) {
+        ChannelStats &s = stats[channel_of_vnet[m.vnet]];
+        ++s.delivered;
+        ++s.delivered_by_hops[m.hops < kHopBins ? m.hops : kHopBins - 1];
+        s.queueing += waited;
+        add_latency(m.vnet, static_cast<std::uint64_t>(arrival));
+    }
+    void add_latency(unsigned vnet, std::uint64_t ticks) {
+        Tick &t = stats[channel_of_vnet[vnet]].latency;
+        t = static_cast<Tick>(static_cast<std::uint64_t>(t) + ticks);
+    }
+};
+
+class Router final : public Component {
+  public:
+    Router(EventQueue &queue, std::string name, Network &network, RouterCommon &common, unsigned number);
+
+    Ingress ingress;
+
+    // ---- building, in this order
+    void add_port(const std::string &name);
+    void set_outputs(std::vector<Link *> links) { out_ = std::move(links); }
+    void set_inputs(std::vector<Link *> links) { in_ = std::move(links); }
+    /// A controller of this chip.
+    void add_local(NodeIndex node, unsigned port);
+    /// A controller behind parallel links (indices of outputs, widest first).
+    void add_remote(NodeIndex node, const std::vector<unsigned> &links);
+
+    /// Messages that have entered, then those that have not.
+    void for_each_inside(const std::function<void(const HeldMessage &)> &f);
+    void for_each_entering(const std::function<void(const HeldMessage &)> &f);
+    std::vector<CrossbarPort> &ports() { return ports_; }
+    const std::vector<Link *> &outputs() const { return out_; }
+    unsigned number_in_network() const { return number_; }
+
+  private:
+    struct Arrival {
+        Message *message;
+        unsigned input; ///< 0: this chip's controllers; i: the link in_[i - 1]
+    };
+    /// Parallel links to one neighbour, and the controllers that are reached over them.
+    struct Group {
+        std::vector<Link *> links; ///< widest first
+        unsigned total_weight = 0;
+        NetDest reach;
+    };
+    /// Where a controller lies from here.
+    struct Way {
+        std::int16_t group = -1; ///< into groups_; -1: a port of this crossbar
+        std::uint16_t port = 0;
+    };
+    struct Slot {
+        std::uint32_t parts = 0;
+        Tick release = 0; ///< latest departure of the parts gone so far
+    };
+
+    void wake(Tick now);
+    void accept(Message *m, unsigned input, Tick now);
+    void multicast(Message *m, unsigned input, Tick now);
+    Tick deliver(Message *m, NodeIndex node, Tick now);
+    bool forward(Message *m, Group &group, unsigned input, std::uint32_t slot, Tick now);
+    void send(Message *m, Link &link, unsigned channel, Tick now);
+    void serve(Link &link, Tick now);
+    void part_left(const Message &m, unsigned input, std::uint32_t slot, Tick at);
+    void free_input(const Message &m, unsigned input, Tick at);
+    void credit_returned(Link &link, Tick usable);
+    std::uint32_t new_slot();
+    Link &pick(Group &group, const Message &m);
+
+    Network &network_;
+    RouterCommon &common_;
+    unsigned number_;
+    TimedQueue<Arrival> arrivals_;
+    std::uint32_t waiting_ = 0; ///< outputs with waiting packets
+    std::vector<Way> way_;      ///< by controller
+    std::vector<Link *> out_, in_;
+    std::vector<Group> groups_;
+    std::vector<CrossbarPort> ports_;
+    NetDest local_; ///< this chip's controllers
+    std::vector<Slot> slots_{1};
+    std::vector<std::uint32_t> free_slots_;
+};
+
+} // namespace moscope::ruby

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What the network counts, as plain vectors with names. Ticks are femtoseconds, bytes are those on the wires
+// (packet overhead included).
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/types.hh"
+
+namespace moscope::ruby {
+
+/// One channel of one direction of a link.
+struct LinkChannelStats {
+    std::uint64_t packets = 0;
+    std::uint64_t data_packets = 0; ///< those of `packets` that carried a line
+    std::uint64_t bytes = 0;
+    Tick busy = 0;         ///< serialization time
+    Tick wait = 0;         ///< sum over packets: from arrival at the router to the grant of the link
+    Tick credit_stall = 0; ///< the link could have taken the channel's next packet, but no buffer was free behind it
+};
+
+struct LinkStats {
+    std::string name; ///< "FROM->TO"
+    unsigned from = 0, to = 0;
+    std::vector<LinkChannelStats> channel;
+};
+
+/// One output port of a crossbar towards controllers.
+struct PortStats {
+    std::string name; ///< "ROUTER:PORT"
+    unsigned router = 0;
+    std::uint64_t messages = 0;
+    std::uint64_t bytes = 0;
+    Tick busy = 0;
+    Tick wait = 0; ///< sum over messages: waiting for the port
+};
+
+inline constexpr unsigned kHopBins = 16; ///< the last one holds all longer ways
+
+/// Messages of one channel, machine-wide. Those to several destinations count at each one.
+struct ChannelStats {
+    std::uint64_t sent = 0;      ///< messages entered
+    std::uint64_t delivered = 0; ///< deliveries
+    std::array<std::uint64_t, kHopBins> delivered_by_hops{};
+    Tick latency = 0;  ///< sum over destinations, from entry; what is under way counts as far as it has come
+    Tick queueing = 0; ///< waiting for outputs and credits; a packet for several destinations waits once
+};
+
+struct NetworkStats {
+    std::string kind;
+    std::vector<std::string> channel_names;
+    std::vector<ChannelStats> channel;
+    std::vector<LinkStats> link;
+    std::vector<PortStats> port;
+};
+
+} // namespace moscope::ruby
