@@ -10,6 +10,7 @@ import fcntl
 import hashlib
 import os
 import platform
+import re
 import shlex
 import shutil
 import signal
@@ -68,7 +69,7 @@ def run_logged(command: list[str], log: Path, voice: Voice, env: dict[str, str] 
                 text = line.rstrip()
                 if text.startswith("steps "):  # SConstruct says how many there would be if nothing was built
                     total = int(text.split()[1])
-                elif text.startswith("  "):
+                elif re.match(r"  (compile|link|generate) ", text):
                     done += 1
                     count = f"{done} of at most {total}" if total else f"{done}"
                     voice.step(f"  [{count}, {time.monotonic() - started:.0f} s] {text.strip()}")
