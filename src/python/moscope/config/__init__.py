@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Machine descriptions: what a machine file imports, and what the commands use. See docs/machines.md."""
+
+from .elaborate import elaborate, with_cores
+from .errors import ConfigError
+from .keys import apply_sets, walk
+from .load import load_machine, machine_names
+from .machine import (
+    Cache,
+    Credits,
+    Crossbar,
+    Dram,
+    Latencies,
+    Links,
+    Machine,
+    ProbeFilter,
+    References,
+    replace,
+)
+from .routing import Routing
+from .topology import Edge, Topology, topology
+from .units import Count, Cycles, Flag, Frequency, Name, Size, Time, Width
+
+__all__ = [
+    "Cache", "ConfigError", "Count", "Credits", "Crossbar", "Cycles", "Dram", "Edge", "Flag", "Frequency",
+    "Latencies", "Links", "Machine", "Name", "ProbeFilter", "References", "Routing", "Size", "Time", "Topology",
+    "Width", "apply_sets", "elaborate", "load_machine", "machine_names", "replace", "topology", "walk", "with_cores",
+]  # fmt: skip

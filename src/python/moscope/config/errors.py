@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Errors of a machine description, before it is known which file they belong to.
+
+A `ConfigError` says what is wrong and what would be right; the loader adds the file (and the line) and
+hands it on as the `UserError` that the command line prints.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from moscope.errors import UserError, nearest
+
+
+class ConfigError(UserError):
+    """A value of a machine description that cannot be: `what` is wrong, `right` would be right."""
+
+    def __init__(self, what: str, right: str, where: str = "machine description") -> None:
+        self.what = what
+        self.right = right
+        self.where = where
+        super().__init__(f"{where}: {what}: {right}")
+
+    def at(self, where: str) -> ConfigError:
+        """The same error, said to be in `where`."""
+        return ConfigError(self.what, self.right, where)
+
+    def __reduce__(self) -> tuple[type, tuple[str, str, str]]:
+        return (ConfigError, (self.what, self.right, self.where))
+
+
+def suggest(name: str, known: Iterable[str]) -> str:
+    """'did you mean a or b' for a name that is not known, or the list of those that are."""
+    names = sorted(set(known))
+    close = nearest(name, names)
+    if not close:
+        # The last part of a dotted path is what people remember.
+        tail = name.rsplit(".", 1)[-1]
+        close = [n for n in names if n.rsplit(".", 1)[-1] == tail][:3]
+    if close:
+        return "did you mean " + " or ".join(close)
+    shown = names if len(names) <= 16 else [*names[:16], "..."]
+    return "known are " + ", ".join(shown)

@@ -1,0 +1,245 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Loading a machine: a name out of configs/ or a file, then the `--set` options, then all checks.
+
+A machine file is Python, so it can do anything, also by mistake: it runs in a child process with a limit
+on time and memory, and what comes back is the description, or an error that names file and line. What it
+prints goes to stderr, so that `--json` keeps stdout to itself.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import resource
+import select
+import signal
+import stat
+import sys
+import time
+import traceback
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from moscope.errors import UserError
+from moscope.paths import root
+
+from . import topology
+from .errors import ConfigError, suggest
+from .keys import apply_sets
+from .machine import Machine, replace
+
+MAX_FILE_BYTES = 1 << 20
+MAX_ANSWER_BYTES = 16 << 20
+EXTRA_MEMORY = 1 << 30  # bytes that a machine file may take
+TIME_LIMIT = 10.0  # seconds
+
+
+def configs_dir() -> Path:
+    return root() / "configs"
+
+
+def machine_names() -> list[str]:
+    """Machines of the project, by name."""
+    return sorted(p.stem for p in configs_dir().glob("*.py") if not p.stem.startswith("_"))
+
+
+def load_machine(name_or_path: str, sets: Sequence[str] = (), time_limit: float = TIME_LIMIT) -> Machine:
+    """The checked machine description. Raises UserError `file: what is wrong: what would be right`."""
+    path = _find(name_or_path)
+    machine = _run(path, time_limit)
+    try:
+        return apply_sets(machine, sets).validate()
+    except ConfigError as error:
+        if error.where.startswith("--set"):
+            raise
+        raise error.at(_blame(path, error, sets)) from None
+
+
+def _blame(path: Path, error: ConfigError, sets: Sequence[str]) -> str:
+    """The file, or the option that set the value that the check complains of."""
+    key = error.what.split(":", 1)[0]
+    for text in reversed(sets):
+        if text.partition("=")[0].strip() == key:
+            return f"--set {text:.80}"
+    return _shown(path)
+
+
+def _shown(path: Path) -> str:
+    try:
+        return str(path.resolve().relative_to(Path.cwd()))
+    except (ValueError, OSError):
+        return str(path)
+
+
+def _find(name_or_path: str) -> Path:
+    if "\0" in name_or_path or not name_or_path:
+        raise ConfigError("no machine is named", f"a file, or one of {', '.join(machine_names())}", "--machine")
+    if not name_or_path.endswith(".py") and os.sep not in name_or_path:
+        if name_or_path not in machine_names():
+            raise ConfigError(
+                f"no machine called {name_or_path!r:.60}",
+                f"{suggest(name_or_path, machine_names())}, or a file that ends in .py",
+                "--machine",
+            )
+        return configs_dir() / f"{name_or_path}.py"
+    path = Path(name_or_path)
+    try:
+        mode = path.stat()
+    except OSError as error:
+        raise ConfigError(error.strerror or "cannot be read", "a machine file", name_or_path) from None
+    if not stat.S_ISREG(mode.st_mode):
+        raise ConfigError("is no regular file", "a machine file", name_or_path)
+    if mode.st_size > MAX_FILE_BYTES:
+        raise ConfigError(f"{mode.st_size} bytes are too many for a machine file", "at most 1MiB", name_or_path)
+    return path
+
+
+# --- the child process ----------------------------------------------------------------------------
+
+
+def _run(path: Path, time_limit: float) -> Machine:
+    """Executes the file in a child and returns its `machine`."""
+    reader, writer = os.pipe()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    child = os.fork()
+    if child == 0:
+        os.close(reader)
+        _child(path, writer, time_limit)
+    os.close(writer)
+    try:
+        answer = _receive(reader, time_limit)
+    finally:
+        os.close(reader)
+        try:
+            os.kill(child, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+        _, status = os.waitpid(child, 0)
+    where = _shown(path)
+    if answer is None:
+        raise ConfigError(f"did not finish within {time_limit:g} s", "a file that only describes a machine", where)
+    try:
+        kind, value = pickle.loads(answer)
+    except Exception:  # noqa: BLE001  anything: the answer is incomplete or was tampered with
+        how = f"was ended by signal {os.WTERMSIG(status)}" if os.WIFSIGNALED(status) and answer else "ended without an answer"
+        raise ConfigError(f"the file {how}", "a file that only describes a machine", where) from None
+    if kind == "machine" and isinstance(value, Machine):
+        return value
+    if kind == "error" and isinstance(value, UserError):
+        raise value
+    raise ConfigError("the file gave no machine description", "machine = Machine(...) at its top level", where)
+
+
+def _receive(reader: int, time_limit: float) -> bytes | None:
+    """What the child sends until it closes its end; None if that takes too long."""
+    deadline = time.monotonic() + time_limit
+    parts: list[bytes] = []
+    size = 0
+    while True:
+        left = deadline - time.monotonic()
+        if left <= 0 or not select.select([reader], [], [], left)[0]:
+            return None
+        part = os.read(reader, 1 << 16)
+        size += len(part)
+        if not part or size > MAX_ANSWER_BYTES:
+            return b"".join(parts)
+        parts.append(part)
+
+
+def _child(path: Path, writer: int, time_limit: float) -> None:
+    try:
+        try:
+            _limit(time_limit)
+            answer: tuple[str, Any] = ("machine", _execute(path))
+        except ConfigError as error:
+            answer = ("error", error)
+        try:
+            text = pickle.dumps(answer)
+        except Exception:  # noqa: BLE001  the description holds something of the file's own
+            where = ConfigError("the machine holds values that are no descriptions", "quantities, texts and numbers", _shown(path))
+            text = pickle.dumps(("error", where))
+        with os.fdopen(writer, "wb") as out:
+            out.write(text)
+    finally:
+        # Nothing of the parent may run here: no handlers, no flushing of its buffers.
+        os._exit(0)
+
+
+def _limit(time_limit: float) -> None:
+    os.dup2(2, 1)
+    with open(os.devnull) as null:
+        os.dup2(null.fileno(), 0)
+    for caught in (signal.SIGINT, signal.SIGTERM, signal.SIGALRM):
+        signal.signal(caught, signal.SIG_DFL)
+    with open("/proc/self/statm") as statm:
+        now = int(statm.read().split()[0]) * resource.getpagesize()
+    for what, limit in (
+        (resource.RLIMIT_AS, now + EXTRA_MEMORY),
+        (resource.RLIMIT_CPU, int(time_limit) + 1),
+        (resource.RLIMIT_CORE, 0),
+    ):
+        hard = resource.getrlimit(what)[1]
+        resource.setrlimit(what, (limit if hard < 0 else min(limit, hard), hard))
+
+
+def _execute(path: Path) -> Machine:
+    sys.dont_write_bytecode = True
+    # A variant imports the machine that it changes, from beside it or from the project's machines.
+    sys.path[:0] = [str(path.resolve().parent), str(configs_dir())]
+    shown = _shown(path)
+    try:
+        text = path.read_bytes()
+        code = compile(text, str(path), "exec", dont_inherit=True)
+    except SyntaxError as error:
+        line = f":{error.lineno}" if error.lineno else ""
+        raise ConfigError(f"not Python: {error.msg}", "a machine file, see docs/machines.md", shown + line) from None
+    except OSError as error:
+        raise ConfigError(error.strerror or "cannot be read", "a machine file", shown) from None
+    except Exception as error:  # noqa: BLE001  null bytes, wrong encodings, nesting too deep, no memory
+        raise ConfigError(f"not Python: {_brief(error)}", "a machine file, see docs/machines.md", shown) from None
+    names: dict[str, Any] = {"__name__": path.stem, "__file__": str(path)}
+    try:
+        exec(code, names)  # noqa: S102  this is what a machine file is
+    except ConfigError as error:
+        raise error.at(_line_of(error, path)) from None
+    except BaseException as error:  # noqa: BLE001  whatever a file may raise, SystemExit included
+        raise ConfigError(_brief(error), "a file that runs to its end", _line_of(error, path)) from None
+    machine = names.get("machine")
+    if machine is None:
+        raise ConfigError("defines no machine", "machine = Machine(...) at its top level", shown)
+    if not isinstance(machine, Machine):
+        raise ConfigError(f"`machine` is a {type(machine).__name__}", "machine = Machine(...)", shown)
+    return machine if machine.topology.edges is not None else _resolved(machine, shown)
+
+
+def _resolved(machine: Machine, shown: str) -> Machine:
+    """A topology that the file itself registered is known in this process only: keep its edges."""
+    name = machine.topology.name
+    if name not in topology.names() or topology.registered_in(name).startswith("moscope."):
+        return machine
+    try:
+        return replace(machine, topology=machine.topology.resolved(int(machine.chips)))
+    except ConfigError as error:
+        raise error.at(shown) from None
+
+
+def _brief(error: BaseException) -> str:
+    try:
+        text = str(error).splitlines()
+    except Exception:  # noqa: BLE001  an exception of the file's own may fail even to print
+        text = []
+    return f"{type(error).__name__}: {text[0]:.160}" if text else type(error).__name__
+
+
+def _line_of(error: BaseException, path: Path) -> str:
+    """File and line of the innermost machine file that the error passed through."""
+    places = [
+        (frame.filename, frame.lineno)
+        for frame in traceback.extract_tb(error.__traceback__, limit=200)
+        if frame.filename == str(path) or Path(frame.filename).parent == configs_dir()
+    ]
+    if not places:
+        return _shown(path)
+    return f"{_shown(Path(places[-1][0]))}:{places[-1][1]}"

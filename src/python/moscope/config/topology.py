@@ -1,0 +1,202 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Topologies: which chips are joined by links.
+
+A topology is a list of edges, given in the machine file or made by a registered generator. Each generator
+is a small file in `topologies/` that registers itself by name; it is called with the number of chips.
+Hop counts are those of the graph (shortest paths); `routing.py` turns the graph into tables.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+import re
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from .errors import ConfigError, suggest
+from .units import Frequency, Width
+
+EXAMPLE = '"0-1 0-2 1-3 2-3", or a list of pairs such as [(0, 1), (0, 2)]'
+MAX_CHIPS = 64
+
+
+@dataclass(frozen=True)
+class Edge:
+    """A link between chips a and b; width and clock where they differ from the machine's `links`."""
+
+    a: int
+    b: int
+    width: Width | None = None
+    clock: Frequency | None = None
+
+    def __post_init__(self) -> None:
+        for end in (self.a, self.b):
+            if isinstance(end, bool) or not isinstance(end, int):
+                raise ConfigError(f"topology: {end!r} is not a chip number", "an edge is a pair of chip numbers, such as (0, 1)")
+        if self.width is not None:
+            object.__setattr__(self, "width", Width(self.width))
+        if self.clock is not None:
+            object.__setattr__(self, "clock", Frequency(self.clock))
+
+    def __str__(self) -> str:
+        return f"{self.a}-{self.b}"
+
+
+@dataclass(frozen=True)
+class Topology:
+    """A name and, once the number of chips is known, the edges. Built with `parse`."""
+
+    name: str
+    edges: tuple[Edge, ...] | None = None
+    source: str = ""
+
+    @staticmethod
+    def parse(value: Any, source: str = "") -> Topology:
+        """From a registered name, a text of edges, or a list of pairs and `Edge`s."""
+        if isinstance(value, Topology):
+            return value
+        if isinstance(value, str):
+            text = value.strip()
+            if re.fullmatch(r"\d{1,6}\s*-\s*\d{1,6}([\s,]+\d{1,6}\s*-\s*\d{1,6})*", text):
+                pairs = re.findall(r"(\d+)\s*-\s*(\d+)", text)
+                return Topology("custom", tuple(Edge(int(a), int(b)) for a, b in pairs), source)
+            if text == "":
+                return Topology("custom", (), source)
+            return Topology(text, None, source)
+        if isinstance(value, Iterable):
+            return Topology("custom", tuple(_edge(e) for e in value), source)
+        raise ConfigError(f"topology: {value!r:.40} is neither a name nor a list of edges", f"a name, or {EXAMPLE}")
+
+    def resolved(self, chips: int) -> Topology:
+        """The same topology with its edges present and checked against the number of chips."""
+        edges = self.edges if self.edges is not None else make(self.name, chips)
+        check_edges(edges, chips)
+        return Topology(self.name, tuple(edges), self.source)
+
+    def __str__(self) -> str:
+        return self.name if self.edges is None else " ".join(map(str, self.edges))
+
+
+def _edge(item: Any) -> Edge:
+    if isinstance(item, Edge):
+        return item
+    if isinstance(item, str) and (match := re.fullmatch(r"\s*(\d{1,6})\s*-\s*(\d{1,6})\s*", item)):
+        return Edge(int(match[1]), int(match[2]))
+    if isinstance(item, Sequence) and not isinstance(item, str) and len(item) == 2:
+        return Edge(item[0], item[1])
+    raise ConfigError(f"topology: {item!r:.40} is not an edge", 'an edge is (0, 1), "0-1", or Edge(0, 1, width=Width("x8"))')
+
+
+# --- the registry ---------------------------------------------------------------------------------
+
+Generator = Callable[[int], Iterable[Any]]
+_registry: dict[str, tuple[Generator, int | None]] = {}
+
+
+def topology(name: str, *, chips: int | None = None) -> Callable[[Generator], Generator]:
+    """Registers a generator of edges; `chips` fixes the number of chips that it is for."""
+
+    def register(generator: Generator) -> Generator:
+        _registry[name] = (generator, chips)
+        return generator
+
+    return register
+
+
+def _load() -> None:
+    from . import topologies
+
+    for module in pkgutil.iter_modules(topologies.__path__):
+        importlib.import_module(f"{topologies.__name__}.{module.name}")
+
+
+def names() -> list[str]:
+    _load()
+    return sorted(_registry)
+
+
+def _entry(name: str) -> tuple[Generator, int | None]:
+    _load()
+    if name not in _registry:
+        raise ConfigError(f"topology: {name!r:.60} is not known", f"{suggest(name, _registry)}, or edges such as {EXAMPLE}")
+    return _registry[name]
+
+
+def registered_in(name: str) -> str:
+    """The module that registered a topology."""
+    return _entry(name)[0].__module__
+
+
+def make(name: str, chips: int) -> tuple[Edge, ...]:
+    generator, fixed = _entry(name)
+    if fixed is not None and fixed != chips:
+        others = [n for n, (_, f) in _registry.items() if f in (None, chips)]
+        raise ConfigError(
+            f"topology: {name} joins {fixed} chips, and the machine has {chips}",
+            f"chips={fixed}, or one of {', '.join(sorted(others))}",
+        )
+    return tuple(_edge(e) for e in generator(chips))
+
+
+# --- the graph ------------------------------------------------------------------------------------
+
+
+def check_edges(edges: Sequence[Edge], chips: int) -> None:
+    if chips > MAX_CHIPS:
+        raise ConfigError(f"chips: {chips} chips", f"at most {MAX_CHIPS} are supported")
+    seen: set[tuple[int, int]] = set()
+    for edge in edges:
+        for end in (edge.a, edge.b):
+            if not 0 <= end < chips:
+                raise ConfigError(f"topology: edge {edge} names chip {end}", f"chips are numbered 0 to {chips - 1}")
+        if edge.a == edge.b:
+            raise ConfigError(f"topology: edge {edge} joins chip {edge.a} to itself", "an edge joins two different chips")
+        key = (min(edge.a, edge.b), max(edge.a, edge.b))
+        if key in seen:
+            raise ConfigError(f"topology: edge {edge} is given twice", "one edge per pair of chips; give it a larger width")
+        seen.add(key)
+    lost = [d for d, hops in enumerate(distances(edges, chips)[0]) if hops < 0]
+    if lost:
+        shown = ", ".join(map(str, lost))
+        what = f"chip {shown} has" if len(lost) == 1 else f"chips {shown} have"
+        raise ConfigError(f"topology: {what} no path to chip 0", "add edges until every chip can be reached from every other")
+
+
+def neighbours(edges: Sequence[Edge], chips: int) -> list[list[int]]:
+    near: list[list[int]] = [[] for _ in range(chips)]
+    for edge in edges:
+        near[edge.a].append(edge.b)
+        near[edge.b].append(edge.a)
+    return [sorted(n) for n in near]
+
+
+def distances(edges: Sequence[Edge], chips: int) -> list[list[int]]:
+    """Shortest hop counts between all chips; -1 where there is no path."""
+    near = neighbours(edges, chips)
+    rows = []
+    for start in range(chips):
+        row = [-1] * chips
+        row[start] = 0
+        queue = deque([start])
+        while queue:
+            here = queue.popleft()
+            for there in near[here]:
+                if row[there] < 0:
+                    row[there] = row[here] + 1
+                    queue.append(there)
+        rows.append(row)
+    return rows
+
+
+def hop_histogram(hops: Sequence[Sequence[int]]) -> list[int]:
+    """How many ordered pairs of chips (a chip with itself included) are 0, 1, 2, ... hops apart."""
+    count = Counter(h for row in hops for h in row)
+    return [count[h] for h in range(max(count) + 1)]
+
+
+def mean_hops(hops: Sequence[Sequence[int]]) -> float:
+    """Mean over all ordered pairs, local ones included."""
+    return sum(map(sum, hops)) / (len(hops) ** 2)
