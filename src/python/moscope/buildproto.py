@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from moscope import paths, toolchain
-from moscope.errors import MoscopeError, SimulatorBug, UserError, unknown_name
+from moscope.errors import BuildFailed, MoscopeError, SimulatorBug, UserError, unknown_name
 
 Report = Callable[[str], None]
 PROTOCOLS = "src/mem/ruby/protocol"
@@ -98,7 +98,7 @@ def compile_protocol(generated: Path, library: Path, check: bool, variant: str, 
     objects = generated / ("check" if check else "timing")
     objects.mkdir(exist_ok=True)
     flags = [*toolchain.compile_flags(variant), f"-DMOSCOPE_CHECK_DATA={int(check)}", "-Isrc",
-             "-I" + os.path.relpath(generated, root)]
+             f"-Ibuild/{variant}/{toolchain.GENERATED}", "-I" + os.path.relpath(generated, root)]
     sources = sorted(generated.glob("*.cc"))
     if not sources:
         raise SimulatorBug(f"{generated}: the SLICC compiler wrote no C++ here")
@@ -123,7 +123,7 @@ def compile_protocol(generated: Path, library: Path, check: bool, variant: str, 
 def run_tool(command: list[str]) -> None:
     got = subprocess.run(command, cwd=paths.root(), capture_output=True, text=True, check=False)
     if got.returncode != 0:
-        raise SimulatorBug(f"generated C++ did not compile ({command[-1]}):\n{got.stdout}{got.stderr}")
+        raise BuildFailed(f"generated C++ ({command[-1]}):\n{got.stdout}{got.stderr}")
 
 
 def known_protocols() -> dict[str, Path]:

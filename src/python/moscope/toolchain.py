@@ -34,6 +34,9 @@ HEADERS = {
 }
 LIBRARIES = ["boost_context"]
 
+# Below build/VARIANT: headers that the build writes.
+GENERATED = "generated"
+
 
 def compile_flags(variant: str) -> list[str]:
     return list(_COMPILE[variant])

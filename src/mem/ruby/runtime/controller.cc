@@ -2,9 +2,22 @@
 // Protocol errors with what a person needs to understand them.
 #include "mem/ruby/runtime/controller.hh"
 
+#include "mem/ruby/runtime/requests.hh"
+
+#include <cstring>
 #include <sstream>
 
 namespace moscope::ruby {
+
+void AbstractController::functionalMemoryRead(Packet *pkt) {
+    std::memcpy(pkt->bytes, guest_memory + line_of(pkt->addr), kLineBytes);
+    pkt->found = true;
+}
+
+bool AbstractController::functionalMemoryWrite(Packet *pkt) {
+    std::memcpy(guest_memory + line_of(pkt->addr), pkt->bytes, kLineBytes);
+    return true;
+}
 
 void AbstractController::no_transition(unsigned state, unsigned event, Addr line) {
     std::ostringstream s;

@@ -14,6 +14,7 @@
 #include "mem/ruby/runtime/cache_memory.hh"
 #include "mem/ruby/runtime/data_block.hh"
 #include "mem/ruby/runtime/directory_memory.hh"
+#include "mem/ruby/runtime/history.hh"
 #include "mem/ruby/runtime/message.hh"
 #include "mem/ruby/runtime/message_buffer.hh"
 #include "mem/ruby/runtime/tbe_table.hh"
@@ -65,13 +66,18 @@ class AbstractController : public Component {
     Segment work_segment = Segment::cache;
     Sequencer *sequencer_ = nullptr; ///< whose lines change with this controller's transitions
     TraceHook *trace = nullptr;
+    MessageBuffer *memory_responses = nullptr; ///< where DRAM answers, of a home
+    History *history = nullptr;
+    std::byte *guest_memory = nullptr;
+    bool checks_data = false;
 
     virtual std::vector<BufferPort> buffers() = 0;
-    virtual void set_cache(std::string_view param, CacheMemory *) = 0;
-    virtual void set_directory(std::string_view param, DirectoryMemory *) = 0;
-    virtual void set_sequencer(std::string_view param, Sequencer *) = 0;
-    virtual void set_dma_sequencer(std::string_view param, DMASequencer *) = 0;
-    virtual void set_value(std::string_view param, std::int64_t) = 0;
+    // Setters answer whether the machine has such a parameter; an empty name means any of that type.
+    virtual bool set_cache(std::string_view param, CacheMemory *) = 0;
+    virtual bool set_directory(std::string_view param, DirectoryMemory *) = 0;
+    virtual bool set_sequencer(std::string_view param, Sequencer *) = 0;
+    virtual bool set_dma_sequencer(std::string_view param, DMASequencer *) = 0;
+    virtual bool set_value(std::string_view param, std::int64_t) = 0;
     /// After all parameters: sizes the tables.
     virtual void init() = 0;
 
@@ -186,6 +192,15 @@ class AbstractController : public Component {
     inline void forget_line(Addr line);
 
     void traced(unsigned state, unsigned event, unsigned next, Addr line) {
+        history->next() = {now_,
+                           line,
+                           cause_ ? cause_->uid : 0,
+                           node,
+                           static_cast<std::uint16_t>(state),
+                           static_cast<std::uint16_t>(event),
+                           static_cast<std::uint16_t>(next),
+                           cause_ ? cause_->type : std::uint16_t{0},
+                           cause_ ? cause_->source : std::uint16_t{0xffff}};
         if (__builtin_expect(trace != nullptr, 0))
             trace->transition(*this, now_, state, event, next, line, cause_);
     }
@@ -203,8 +218,11 @@ class AbstractController : public Component {
     void wakeUpAllBuffers() { wake_all_buffers(); }
     void wakeUpAllBuffers(Addr a) { wake_buffers(a); }
 
-    void functionalMemoryRead(Packet *) {}
-    bool functionalMemoryWrite(Packet *) { return false; }
+    void dequeueMemRespQueue() { dequeue(*memory_responses); }
+    void profileMsgDelay(int, std::int64_t) {}
+
+    void functionalMemoryRead(Packet *pkt);
+    bool functionalMemoryWrite(Packet *pkt);
 
     ClockCursor clock_;
     Tick now_ = 0;

@@ -29,6 +29,22 @@ inline bool size_carries_data(MessageSizeType t) {
     }
 }
 
+/// gem5's global settings, where protocols ask for them.
+struct RubySystem {
+    static int getBlockSizeBits() { return kLineBits; }
+    static int getBlockSizeBytes() { return kLineBytes; }
+    static std::uint32_t getBlockSizeBitsUnsigned() { return kLineBits; }
+};
+
+/// Hardware prefetching is not modelled (docs/warts.md): protocols run with it turned off.
+struct RubyPrefetcher {
+    void observeMiss(Addr, RubyRequestType) {}
+    void observePfHit(Addr) {}
+    void observePfMiss(Addr) {}
+};
+
+inline void complete_message(RubyRequest &m) { m.line = line_of(m.LineAddress); }
+inline void complete_message(SequencerMsg &m) { m.line = line_of(m.LineAddress); }
 inline void complete_message(MemoryMsg &m) {
     m.line = line_of(m.addr);
     m.size_type = static_cast<std::uint8_t>(m.MessageSize);

@@ -56,6 +56,9 @@ inline NodeID machineIDToVersion(MachineID m) { return m.num; }
 inline MachineType machineIDToMachineType(MachineID m) { return m.type; }
 inline MachineID createMachineID(MachineType t, NodeID n) { return {t, n}; }
 
+/// Counts of a controller's clock.
+using Cycles = std::int64_t;
+
 inline std::int64_t zero_time() { return 0; }
 inline std::int64_t intToCycles(std::int64_t c) { return c; }
 inline Tick intToTick(std::int64_t c) { return c; }

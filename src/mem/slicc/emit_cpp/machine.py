@@ -28,10 +28,6 @@ class MachineEmitter:
     def source(self) -> str:
         out, m = self.out, self.machine
         out(HEADER + f'\n#include "{self.program.name}_types.hh"\n')
-        out('#pragma GCC diagnostic ignored "-Wsign-compare"')
-        out('#pragma GCC diagnostic ignored "-Wunused-parameter"')
-        out('#pragma GCC diagnostic ignored "-Wunused-value"')
-        out('#pragma GCC diagnostic ignored "-Wunused-function"\n#pragma GCC diagnostic ignored "-Wreturn-type"\n')
         out(f"namespace moscope::protocol_{self.program.name} {{\nnamespace {{\n")
         for type_ in m.types:
             emit_type(out, type_, self.diagnostics, self.numbers)
@@ -182,7 +178,8 @@ class MachineEmitter:
             if x.type is self.machine.tbe_type:
                 args.append(f"{tables[0]}.lookup({line})" if tables else "nullptr")
             elif x.type is self.machine.entry_type:
-                finder = next((n for n in ("getCacheEntry", "getDirectoryEntry") if self.has(n)), None)
+                finder = next((g.name for g in self.machine.functions if g.return_type is self.machine.entry_type
+                               and g.body is not None and [y.type.name for y in g.formals] == ["Addr"]), None)
                 args.append(f"{finder}({line})" if finder else "nullptr")
             else:
                 args.append(line)

@@ -108,6 +108,10 @@ def types_header(program: ast.Program, diagnostics: Diagnostics) -> str:
     out = Writer()
     out("#pragma once\n" + HEADER)
     out('\n#include "mem/ruby/runtime/protocol_support.hh"\n')
+    # What protocols may leave unused, or write loosely, is the SLICC compiler's business, not g++'s.
+    for warning in ("sign-compare", "unused-parameter", "unused-value", "unused-function", "return-type"):
+        out(f'#pragma GCC diagnostic ignored "-W{warning}"')
+    out()
     out(f"namespace moscope::protocol_{program.name} {{\n\nusing namespace moscope::ruby;\n")
     numbers = message_numbers(program)
     for type_ in program.types:
