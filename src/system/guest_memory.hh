@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The guest's physical memory: one reserved range of host addresses; the host gives pages when they are
+// touched, so 64 GB can be configured on a smaller host.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include <sys/mman.h>
+
+#include "base/error.hh"
+
+namespace moscope {
+
+class GuestMemory {
+  public:
+    explicit GuestMemory(std::uint64_t bytes) : bytes_(bytes) {
+        void *p = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        if (p == MAP_FAILED)
+            throw UserError("memory: the host cannot reserve " + std::to_string(bytes >> 20) +
+                            " MiB of addresses: configure less memory per node");
+        base_ = static_cast<std::byte *>(p);
+    }
+    ~GuestMemory() { munmap(base_, bytes_); }
+    GuestMemory(const GuestMemory &) = delete;
+    GuestMemory &operator=(const GuestMemory &) = delete;
+
+    std::byte *base() const { return base_; }
+    std::uint64_t bytes() const { return bytes_; }
+
+  private:
+    std::byte *base_ = nullptr;
+    std::uint64_t bytes_;
+};
+
+} // namespace moscope

@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// From the elaborated machine (moscope.machine/1) to objects. The Python side has checked the description;
+// what is checked here is that it and the protocol's library fit together.
+#include <dlfcn.h>
+
+#include <bit>
+
+#include <nlohmann/json.hpp>
+
+#include "system/machine_impl.hh"
+
+namespace moscope {
+
+using nlohmann::json;
+using namespace ruby;
+
+namespace {
+
+const json &need(const json &j, const char *key, const std::string &where) {
+    const auto i = j.find(key);
+    if (i == j.end())
+        throw UserError(where + ": key \"" + key + "\" is missing: an elaborated machine has it");
+    return *i;
+}
+
+template <class T> T get_or(const json &j, const char *key, T otherwise) {
+    const auto i = j.find(key);
+    return i == j.end() || i->is_null() ? otherwise : i->get<T>();
+}
+
+Replacement replacement(const std::string &name, const std::string &where) {
+    if (name == "lru")
+        return Replacement::lru;
+    if (name == "tree_plru")
+        return Replacement::tree_plru;
+    if (name == "fifo")
+        return Replacement::fifo;
+    if (name == "random")
+        return Replacement::random;
+    throw UserError(where + ".replacement: \"" + name + "\": one of lru, tree_plru, fifo, random");
+}
+
+CacheGeometry geometry(const json &j, const std::string &name) {
+    CacheGeometry g;
+    g.name = name;
+    g.sets = need(j, "sets", name).get<unsigned>();
+    g.ways = need(j, "ways", name).get<unsigned>();
+    g.replacement = replacement(get_or<std::string>(j, "replacement", "lru"), name);
+    g.start_index_bit = get_or<unsigned>(j, "start_index_bit", kLineBits);
+    g.tag_latency = get_or<int>(j, "tag_latency", 1);
+    g.data_latency = get_or<int>(j, "data_latency", 1);
+    return g;
+}
+
+RubyRequestType request_type(const std::string &name) {
+    for (int t = 0; t < RubyRequestType_NUM; ++t)
+        if (name == RubyRequestType_to_string(static_cast<RubyRequestType>(t)))
+            return static_cast<RubyRequestType>(t);
+    throw UserError("sequencer.nt_store_type: \"" + name + "\": a value of RubyRequestType");
+}
+
+bool is_probe(const char *vnet_type) {
+    const std::string_view t = vnet_type;
+    return t == "probe" || t == "forward";
+}
+
+} // namespace
+
+Machine::Impl::~Impl() {
+    // Controllers come from the library: they go first.
+    owned_controllers.clear();
+    if (library)
+        dlclose(library);
+    if (NodeMap::current == &nodes)
+        NodeMap::current = nullptr;
+    if (AddressMap::current == &addresses)
+        AddressMap::current = nullptr;
+}
+
+void Machine::Impl::build(Machine &machine, const json &j, const std::string &library_path) {
+    name = need(j, "name", "machine").get<std::string>();
+    cores_per_chip = get_or<unsigned>(j, "cores_per_chip", 1);
+    library = dlopen(library_path.c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (!library) {
+        const char *why = dlerror();
+        throw UserError(library_path + ": not a protocol library (" + (why ? why : "unknown") +
+                        "): build it with `moscope protocol build`");
+    }
+    using Entry = const ProtocolInfo *(*)();
+    auto entry = reinterpret_cast<Entry>(dlsym(library, "moscope_protocol"));
+    if (!entry)
+        throw UserError(library_path + ": not a protocol library: build it with `moscope protocol build`");
+    protocol = entry();
+    message_pool().restart_numbering();
+
+    Addr end = 0;
+    for (const auto &r : need(j, "address_map", "machine")) {
+        const auto base = r.at("base").get<Addr>();
+        const auto bytes = r.at("bytes").get<std::uint64_t>();
+        addresses.ranges.push_back({base, bytes, r.at("node").get<unsigned>()});
+        end = std::max(end, base + bytes);
+    }
+    if (addresses.ranges.empty())
+        throw UserError("machine: address_map is empty: at least one node has memory");
+    const std::uint64_t first = addresses.ranges[0].bytes;
+    bool uniform = std::has_single_bit(first);
+    for (std::size_t i = 0; i < addresses.ranges.size(); ++i)
+        uniform = uniform && addresses.ranges[i].base == i * first && addresses.ranges[i].bytes == first &&
+                  addresses.ranges[i].node == i;
+    if (uniform)
+        addresses.uniform_shift = static_cast<unsigned>(std::countr_zero(first));
+    memory = std::make_unique<GuestMemory>(end);
+
+    build_controllers(j);
+    make_current();
+    build_memory(j);
+    connect(j);
+    for (auto *c : controllers)
+        c->init();
+    watchdog = std::make_unique<Watchdog>(queue, machine, options.watchdog);
+}
+
+void Machine::Impl::build_controllers(const json &j) {
+    const json &list = need(j, "controllers", "machine");
+    const json &clocks = need(j, "clocks", "machine");
+    std::vector<json> of_type[MachineType_NUM];
+    for (const auto &c : list) {
+        const auto type = need(c, "machine", "controllers").get<std::string>();
+        const MachineInfo *info = nullptr;
+        for (unsigned i = 0; i < protocol->machines; ++i)
+            if (type == protocol->machine[i].name)
+                info = &protocol->machine[i];
+        if (!info)
+            throw UserError("controllers: machine \"" + type + "\": the protocol " + protocol->name + " has none");
+        of_type[info->type].push_back(c);
+    }
+    const auto cores = need(j, "cores", "machine").get<unsigned>();
+    sequencers.resize(cores);
+    chip_of_core.resize(cores);
+    if (list.size() > kMaxNodes)
+        throw UserError("controllers: " + std::to_string(list.size()) + ": at most " + std::to_string(kMaxNodes));
+
+    for (unsigned m = 0; m < protocol->machines; ++m) {
+        const MachineInfo &info = protocol->machine[m];
+        auto &group = of_type[info.type];
+        nodes.base[info.type] = static_cast<NodeIndex>(nodes.total);
+        nodes.count[info.type] = static_cast<NodeIndex>(group.size());
+        for (unsigned v = 0; v < group.size(); ++v) {
+            const json *found = nullptr;
+            for (const auto &c : group)
+                if (c.at("version").get<unsigned>() == v)
+                    found = &c;
+            if (!found)
+                throw UserError(std::string("controllers: ") + info.name + " " + std::to_string(v) +
+                                " is missing: versions count from 0");
+            const json &c = *found;
+            const auto clock_name = need(c, "clock", "controllers").get<std::string>();
+            const json &k = need(clocks, clock_name.c_str(), "clocks");
+            const Clock clock{k.at("period_num").get<std::int64_t>(), k.at("period_den").get<std::int64_t>()};
+            const std::string full = std::string(info.name) + "-" + std::to_string(v);
+            owned_controllers.emplace_back(info.create(queue, full, clock));
+            AbstractController &ctrl = *owned_controllers.back();
+            controllers.push_back(&ctrl);
+            ctrl.node = static_cast<NodeIndex>(nodes.total);
+            nodes.id[nodes.total++] = {info.type, static_cast<NodeID>(v)};
+            ctrl.machineID = {info.type, static_cast<NodeID>(v)};
+            ctrl.version = static_cast<NodeID>(v);
+            ctrl.chip = get_or<std::uint16_t>(c, "chip", 0);
+            ctrl.core = get_or<std::uint16_t>(c, "core", 0xffff);
+            ctrl.clusterID = get_or<NodeID>(c, "cluster", 0);
+            ctrl.history = &history;
+            ctrl.guest_memory = memory->base();
+            ctrl.checks_data = protocol->checks_data;
+            ctrl.transitions_per_cycle = get_or<int>(c, "transitions_per_cycle", 32);
+            ctrl.work_segment = info.type == MachineType_Directory ? Segment::probe_filter : Segment::cache;
+
+            for (const auto &[key, value] : get_or<json>(c, "params", json::object()).items()) {
+                bool known;
+                if (value.is_object()) {
+                    caches.push_back(std::make_unique<CacheMemory>(geometry(value, full + "." + key), queue,
+                                                                   options.seed * 1000003 + caches.size()));
+                    known = ctrl.set_cache(key, caches.back().get());
+                } else {
+                    known = ctrl.set_value(key, value.is_boolean() ? value.get<bool>() : value.get<std::int64_t>());
+                }
+                if (!known)
+                    throw UserError(full + ": parameter \"" + key + "\": the protocol " + protocol->name +
+                                    " has no such parameter of this kind");
+            }
+            MessageBuffer *mandatory = nullptr;
+            for (auto &b : ctrl.buffers()) {
+                b.buffer->consumer = b.direction == 'T' ? nullptr : &ctrl;
+                if (std::string_view(b.name) == "mandatoryQueue")
+                    mandatory = b.buffer;
+            }
+            const json s = get_or<json>(c, "sequencer", json::object());
+            if (mandatory && ctrl.core < cores && ctrl.set_sequencer("", nullptr)) {
+                Sequencer::Params p;
+                p.hit_latency = get_or<int>(s, "hit_cycles", 3);
+                p.nt_store_type = request_type(get_or<std::string>(s, "nt_store_type", "ST"));
+                sequencers[ctrl.core] = std::make_unique<Sequencer>(p, ctrl, *mandatory, memory->base(),
+                                                                    protocol->checks_data);
+                ctrl.sequencer_ = sequencers[ctrl.core].get();
+                ctrl.set_sequencer("", ctrl.sequencer_);
+                chip_of_core[ctrl.core] = ctrl.chip;
+                Port &port = ctrl.sequencer_->port();
+                port.controller_ = &ctrl;
+                port.core_clock_ = clock;
+                port.hit_cycles_ = static_cast<unsigned>(p.hit_latency);
+            }
+            if (mandatory && ctrl.set_dma_sequencer("", nullptr)) {
+                dma.push_back(std::make_unique<DMASequencer>(ctrl, *mandatory, memory->base(), protocol->checks_data));
+                ctrl.set_dma_sequencer("", dma.back().get());
+            }
+        }
+    }
+    for (unsigned c = 0; c < cores; ++c)
+        if (!sequencers[c])
+            throw UserError("controllers: core " + std::to_string(c) + " has no controller with a sequencer");
+}
+
+void Machine::Impl::build_memory(const json &j) {
+    const json &parameters = need(j, "dram", "machine");
+    for (auto *c : controllers) {
+        MessageBuffer *to = nullptr, *from = nullptr;
+        for (auto &b : c->buffers()) {
+            if (std::string_view(b.name) == "requestToMemory")
+                to = b.buffer;
+            if (std::string_view(b.name) == "responseFromMemory")
+                from = b.buffer;
+        }
+        const auto v = static_cast<std::size_t>(c->version);
+        if (v < addresses.ranges.size()) {
+            directories.push_back(
+                std::make_unique<DirectoryMemory>(addresses.ranges[v].base, addresses.ranges[v].bytes));
+            if (!c->set_directory("", directories.back().get()))
+                directories.pop_back();
+        }
+        if (!to || !from)
+            continue;
+        dram.push_back(std::make_unique<NodeDram>());
+        NodeDram &d = *dram.back();
+        d.controller = std::make_unique<DramController>(
+            queue, "dram-" + std::to_string(c->version), DramParams::from_json(parameters));
+        bridges.push_back(std::make_unique<MemoryBridge<NodeDram>>(
+            queue, "memory-" + std::to_string(c->version), d, c->machineID, *to, *from, memory->base(),
+            protocol->checks_data));
+        d.bridge = bridges.back().get();
+        d.controller->on_done(
+            [](void *owner, const DramRequest &r, Tick when) {
+                static_cast<NodeDram *>(owner)->bridge->done(r.context, when);
+            },
+            &d);
+        from->wait_segment = Segment::home_queue;
+        c->memory_responses = from;
+    }
+}
+
+void Machine::Impl::connect(const json &j) {
+    NetworkParams params = NetworkParams::from_json(need(j, "network", "machine"));
+    params.seed = options.seed;
+    params.validate();
+    std::vector<ControllerName> names;
+    for (auto *c : controllers)
+        names.push_back({MachineType_to_string(c->machineID.type), c->version});
+    network = make_network(queue, params, names);
+    for (auto *c : controllers)
+        for (auto &b : c->buffers()) {
+            if (b.direction == '-')
+                continue;
+            if (b.vnet < 0 || b.vnet >= static_cast<int>(kMaxVnets))
+                throw UserError(std::string(protocol->name) + ": buffer " + b.name +
+                                ": its virtual network is missing or too large");
+            b.buffer->vnet = static_cast<std::uint8_t>(b.vnet);
+            b.buffer->ordered = b.ordered;
+            if (b.direction == 'T') {
+                b.buffer->ingress = network->ingress(c->node);
+                network->attach_to(c->node, static_cast<unsigned>(b.vnet), b.buffer);
+            } else {
+                network->attach_from(c->node, static_cast<unsigned>(b.vnet), b.buffer);
+                if (c->machineID.type == MachineType_Directory)
+                    b.buffer->wait_segment = Segment::home_queue;
+                else if (is_probe(b.vnet_type))
+                    b.buffer->work_segment = Segment::responder;
+            }
+        }
+    for (auto &s : sequencers) {
+        Port &port = s->port();
+        port.lookahead_ = options.zero_horizon ? 0 : network->min_delivery_latency(s->controller().node);
+    }
+}
+
+} // namespace moscope

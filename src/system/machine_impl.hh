@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The parts of a built machine; shared by construction, running and reporting.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "mem/dram/controller.hh"
+#include "mem/ruby/network/network.hh"
+#include "mem/ruby/runtime/dma_sequencer.hh"
+#include "mem/ruby/runtime/memory_bridge.hh"
+#include "mem/ruby/runtime/sequencer.hh"
+#include "system/guest_memory.hh"
+#include "system/machine.hh"
+
+namespace moscope {
+
+/// The DRAM controller of a node as the memory bridge wants it.
+struct NodeDram {
+    std::unique_ptr<DramController> controller;
+    ruby::MemoryBridge<NodeDram> *bridge = nullptr;
+
+    bool can_accept(bool write) const { return controller->can_accept(write); }
+    void push(Addr a, bool write, Tick now, void *context) {
+        controller->push(DramRequest{a, write, now, context}, now);
+    }
+};
+
+/// Watches for requests that never finish.
+class Watchdog : public Component {
+  public:
+    Watchdog(EventQueue &queue, const Machine &machine, Tick limit)
+        : Component(queue, "watchdog", wake_entry), machine_(machine), limit_(limit) {}
+    /// Begins, or goes on, watching.
+    void arm() {
+        if (limit_ > 0 && next_wake() == kNever)
+            schedule(queue().now() + limit_);
+    }
+
+  private:
+    static void wake_entry(Component &c, Tick now) { static_cast<Watchdog &>(c).look(now); }
+    void look(Tick now);
+    const Machine &machine_;
+    Tick limit_;
+};
+
+struct Machine::Impl {
+    EventQueue queue;
+    MachineOptions options;
+    std::string name;
+    void *library = nullptr;
+    const ruby::ProtocolInfo *protocol = nullptr;
+    ruby::NodeMap nodes;
+    ruby::AddressMap addresses;
+    std::unique_ptr<GuestMemory> memory;
+    ruby::History history{1u << 14};
+    unsigned cores_per_chip = 1;
+
+    std::unique_ptr<ruby::Network> network;
+    std::vector<std::unique_ptr<ruby::AbstractController>> owned_controllers;
+    std::vector<ruby::AbstractController *> controllers; ///< by NodeIndex
+    std::vector<std::unique_ptr<ruby::CacheMemory>> caches;
+    std::vector<std::unique_ptr<ruby::DirectoryMemory>> directories;
+    std::vector<std::unique_ptr<ruby::Sequencer>> sequencers; ///< by core
+    std::vector<std::unique_ptr<ruby::DMASequencer>> dma;
+    std::vector<std::unique_ptr<NodeDram>> dram;
+    std::vector<std::unique_ptr<ruby::MemoryBridge<NodeDram>>> bridges;
+    std::vector<unsigned> chip_of_core;
+    std::unique_ptr<Watchdog> watchdog;
+    ruby::TraceHook *trace = nullptr;
+    std::vector<std::uint64_t> count_base; ///< transition counts at the last reset, controller by controller
+
+    ~Impl();
+    void build(Machine &machine, const nlohmann::json &j, const std::string &library_path);
+    void build_controllers(const nlohmann::json &j);
+    void build_memory(const nlohmann::json &j);
+    void connect(const nlohmann::json &j);
+    void make_current() const {
+        ruby::NodeMap::current = &nodes;
+        ruby::AddressMap::current = &addresses;
+    }
+    /// What a protocol error should show beside its first line.
+    std::string context(Addr line) const;
+    std::string stuck() const;
+};
+
+} // namespace moscope
