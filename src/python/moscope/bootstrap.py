@@ -23,10 +23,11 @@ from pathlib import Path
 from typing import NoReturn
 
 from moscope import paths, toolchain
-from moscope.errors import INTERRUPTED, MoscopeError, SimulatorBug, UserError, unknown_name
+from moscope.errors import INTERRUPTED, BuildFailed, MoscopeError, UserError, unknown_name
 
 # Folders and files whose change asks for a build (tests are built by `moscope test`).
-BUILD_INPUTS = ("SConstruct", "requirements.txt", "src")
+BUILD_INPUTS = ("SConstruct", "requirements.txt", "src", "src/python/moscope/toolchain.py",
+                "src/python/moscope/buildproto.py")
 BUILD_SUFFIXES = {".cc", ".hh", ".slicc", ".sm", ".py", ".lark", ".txt", ""}
 
 
@@ -177,7 +178,7 @@ def build_digest(venv: Path) -> str:
     while stack:
         path = stack.pop()
         if os.path.isdir(path):
-            if path.startswith(python_side + os.sep) or os.path.basename(path) == "__pycache__":
+            if path == python_side or os.path.basename(path) == "__pycache__":
                 continue  # commands and configuration in Python are not built
             stack += [entry.path for entry in sorted(os.scandir(path), key=lambda e: e.name)]
         elif os.path.splitext(path)[1] in BUILD_SUFFIXES:
@@ -196,7 +197,7 @@ def scons(venv: Path, arguments: list[str], voice: Voice) -> None:
     command = [str(venv / "bin" / "python"), "-m", "SCons", "-Q", f"-j{jobs}", f"variant={paths.variant()}", *arguments]
     code = run_logged(command, log, voice, clean_environment())
     if code != 0:
-        raise SimulatorBug(f"{log}: the build failed:\n{tail(log)}")
+        raise BuildFailed(f"{log}:\n{tail(log)}")
 
 
 def ensure_built(venv: Path, voice: Voice) -> None:
@@ -265,7 +266,7 @@ def main(argv: list[str]) -> NoReturn:
         # -P: the caller's working folder is no place to import from.
         os.execve(python, [python, "-P", "-m", "moscope", *argv], front_end_environment())
     except MoscopeError as error:
-        print(f"moscope: {error}", file=sys.stderr)
+        print(error.report(), file=sys.stderr)
         sys.exit(error.exit_code)
     except OSError as error:
         print(f"moscope: {error.filename}: {error.strerror}: a folder that can be written, with space left, "

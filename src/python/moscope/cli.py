@@ -16,7 +16,7 @@ import sys
 import tempfile
 import traceback
 from collections.abc import Callable
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Iterator
@@ -99,9 +99,9 @@ def json_only_on_stdout(wanted: bool) -> Iterator[int]:
     result = os.dup(1)
     os.dup2(2, 1)
     try:
-        yield result
+        with redirect_stdout(sys.stderr):
+            yield result
     finally:
-        sys.stdout.flush()
         os.dup2(result, 1)
         os.close(result)
 
@@ -116,7 +116,7 @@ def _add(app: typer.Typer, name: str, module_name: str, rest: list[str], called:
     """Adds to `app` the command or group `name`: of a group only what `rest` asks for."""
     module = importlib.import_module(module_name)
     if hasattr(module, "__path__"):
-        group = typer.Typer(help=module.__doc__, no_args_is_help=True, context_settings={"help_option_names": HELP})
+        group = typer.Typer(help=module.__doc__, context_settings={"help_option_names": HELP})
         _fill(group, module_name, rest, f"{called} {name}")
         app.add_typer(group, name=name)
     elif module_name in _registered:
@@ -124,9 +124,11 @@ def _add(app: typer.Typer, name: str, module_name: str, rest: list[str], called:
 
 
 def _fill(app: typer.Typer, package: str, arguments: list[str], called: str) -> None:
-    @app.callback()
-    def group() -> None:
-        """Makes this a group even when only one command is loaded."""
+    # A group of its own even when only one command is loaded; called alone it tells what it holds.
+    @app.callback(invoke_without_command=True)
+    def group(context: typer.Context) -> None:
+        if context.invoked_subcommand is None:
+            print(context.get_help())
 
     names = _names_in(package)
     if arguments and not arguments[0].startswith("-"):
@@ -142,9 +144,9 @@ def _fill(app: typer.Typer, package: str, arguments: list[str], called: str) -> 
 def _dispatch(arguments: list[str]) -> int:
     app = typer.Typer(
         help="A simulator model of the 48-core Opteron of the MOSBENCH paper. `moscope COMMAND --help` tells more.",
-        no_args_is_help=True, add_completion=False, context_settings={"help_option_names": HELP})
+        add_completion=False, context_settings={"help_option_names": HELP})
     _fill(app, commands.__name__, arguments, "moscope")
-    code = typer.main.get_command(app).main(args=arguments or ["--help"], prog_name="moscope", standalone_mode=False)
+    code = typer.main.get_command(app).main(args=arguments, prog_name="moscope", standalone_mode=False)
     return int(code or errors.OK)
 
 
@@ -154,15 +156,14 @@ def _usage_error(error: TyperException) -> UserError:
     where = context.command_path if context else "moscope"
     option = getattr(error, "option_name", None)
     if option is not None and hasattr(error, "possibilities"):
-        known = [o for p in context.command.params for o in p.opts] if context else []
+        known = [o for p in context.command.params for o in p.opts if o.startswith("-")] if context else []
         return unknown_name(where, "option", option, known)
     message = error.format_message().strip().rstrip(".")
     return UserError(f"{where}: {message[:1].lower() + message[1:]}: `{where} --help` shows what would be right")
 
 
 def _report(error: MoscopeError) -> int:
-    prefix = f"{error.kind}: " if error.kind else ""
-    print(f"moscope: {prefix}{error}", file=sys.stderr)
+    print(error.report(), file=sys.stderr)
     return error.exit_code
 
 
@@ -181,6 +182,8 @@ def main(arguments: list[str]) -> int:
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         code = _dispatch(arguments)
+        if code == errors.INTERRUPTED:  # typer's answer to an interruption
+            raise KeyboardInterrupt
         sys.stdout.flush()
         return code
     except MoscopeError as error:

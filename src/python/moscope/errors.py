@@ -13,14 +13,17 @@ class MoscopeError(Exception):
     """Reported as one message, never with a traceback."""
 
     exit_code = 5
-    kind = "simulator bug"
+    kind = ""
+
+    def report(self) -> str:
+        """What the user reads: a user error starts with the file at fault, the other kinds say what they are."""
+        return f"moscope: {self.kind}: {self}" if self.kind else str(self)
 
 
 class UserError(MoscopeError):
     """Bad configuration, file or flag; the text reads `file: what is wrong: what would be right`."""
 
     exit_code = 2
-    kind = ""
 
 
 class ProtocolError(MoscopeError):
@@ -40,11 +43,19 @@ class GuestDied(MoscopeError):
 class SimulatorBug(MoscopeError):
     """An assertion of the simulator itself."""
 
+    kind = "simulator bug"
+
+
+class BuildFailed(MoscopeError):
+    """moscope's own sources did not compile."""
+
+    kind = "the build failed"
+
 
 def nearest(name: str, known: Iterable[str], count: int = 3) -> list[str]:
     """The known names that come closest to `name`, best first; letter case is forgiven."""
     by_lower = {k.lower(): k for k in known}
-    return [by_lower[m] for m in get_close_matches(name.lower(), by_lower, n=count, cutoff=0.5)]
+    return [by_lower[m] for m in get_close_matches(name.lower(), by_lower, n=count, cutoff=0.6)]
 
 
 def unknown_name(where: str, what: str, name: str, known: Iterable[str]) -> UserError:

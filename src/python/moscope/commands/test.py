@@ -11,7 +11,7 @@ import typer
 
 from moscope import bootstrap, errors, paths
 from moscope.cli import Shared, command
-from moscope.errors import SimulatorBug, UserError
+from moscope.errors import BuildFailed, SimulatorBug, UserError
 
 # pytest's exit code for a selection that holds no test.
 NOTHING_SELECTED = 5
@@ -79,10 +79,11 @@ def _build(shared: Shared) -> None:
     try:
         bootstrap.scons(Path(sys.prefix), ["-k", "unit_tests"], voice)
         failed: list[str] = []
-    except SimulatorBug as error:
+    except BuildFailed as error:
         log = (paths.build_dir() / "build.log").read_text(encoding="utf-8", errors="replace")
-        failed = re.findall(r"^scons: \*\*\* \[build/\w+/(tests/\S+?)(?:\.os)?\] Error", log, re.MULTILINE)
+        failed = re.findall(r"^scons: \*\*\* \[build/\w+/(?:obj/)?(tests/\S+?)(?:\.os)?\] Error", log, re.MULTILINE)
         if not failed:
             raise
-        voice.say(str(error))
+        if not voice.quiet:
+            print(error.report(), file=sys.stderr)
     os.environ["MOSCOPE_NOT_BUILT"] = os.pathsep.join(failed)

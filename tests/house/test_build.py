@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The build as its users meet it: when it runs, what it is keyed by, how a protocol's own files are found."""
+
+import fcntl
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from moscope import bootstrap, buildproto, paths, toolchain
+from moscope.errors import BuildFailed, UserError
+
+QUIET = bootstrap.Voice(quiet=True)
+
+
+@pytest.fixture
+def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A small checkout with the files that the launcher looks at."""
+    for name in ("SConstruct", "requirements.txt", "src/sim/clock.cc", "src/mem/slicc/parse.py",
+                 "src/python/moscope/cli.py", "src/python/moscope/toolchain.py", "src/python/bindings/engine.cc",
+                 "docs/guide.md"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(name)
+    monkeypatch.setattr(paths, "root", lambda: tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize("name, builds", [
+    ("SConstruct", True), ("src/sim/clock.cc", True), ("src/mem/slicc/parse.py", True),
+    ("src/python/bindings/engine.cc", True), ("src/python/moscope/toolchain.py", True),
+    ("src/python/moscope/cli.py", False), ("docs/guide.md", False),
+])
+def test_a_change_asks_for_a_build_exactly_where_the_build_reads(checkout: Path, name: str, builds: bool) -> None:
+    before = bootstrap.build_digest(Path("venv"))
+    (checkout / name).write_text("changed")
+    assert (bootstrap.build_digest(Path("venv")) != before) == builds
+
+
+def test_added_and_removed_sources_ask_for_a_build(checkout: Path) -> None:
+    before = bootstrap.build_digest(Path("venv"))
+    (checkout / "src/sim/new.cc").touch()
+    added = bootstrap.build_digest(Path("venv"))
+    (checkout / "src/sim/new.cc").unlink()
+    assert added != before == bootstrap.build_digest(Path("venv"))
+
+
+def test_a_build_that_fails_is_tried_again_and_one_that_ends_well_is_not(
+        checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    runs: list[bool] = []
+    outcome = [False, True]
+
+    def scons(*_: object) -> None:
+        runs.append(outcome.pop(0))
+        if not runs[-1]:
+            raise BuildFailed("x")
+        paths.build_dir().mkdir(parents=True)
+
+    monkeypatch.setattr(bootstrap, "scons", scons)
+    monkeypatch.setattr(bootstrap, "install_packages", lambda voice: None)
+    with pytest.raises(BuildFailed):
+        bootstrap.ensure_built(Path("venv"), QUIET)
+    bootstrap.ensure_built(Path("venv"), QUIET)
+    bootstrap.ensure_built(Path("venv"), QUIET)
+    assert runs == [False, True]
+
+
+def test_the_virtual_environment_is_keyed_by_what_it_holds_and_by_the_interpreter(
+        checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = bootstrap.venv_dir()
+    assert first == bootstrap.venv_dir()
+    monkeypatch.setattr(sys, "executable", "/usr/bin/another")
+    second = bootstrap.venv_dir()
+    (checkout / "requirements.txt").write_text("lark==2\n")
+    assert len({first, second, bootstrap.venv_dir()}) == 3
+
+
+def test_an_interrupted_environment_is_made_anew(checkout: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    venv, commands = tmp_path / "venv", []
+    venv.mkdir()
+
+    def run(command: list[str], *_: object) -> int:
+        commands.append(command)
+        if len(commands) == 2:
+            raise KeyboardInterrupt
+        return 0
+
+    monkeypatch.setattr(bootstrap, "run_logged", run)
+    with pytest.raises(KeyboardInterrupt):
+        bootstrap.make_venv(venv, QUIET)
+    assert not bootstrap.venv_ready(venv)
+    bootstrap.make_venv(venv, QUIET)
+    assert bootstrap.venv_ready(venv) and "--clear" in commands[2]
+    bootstrap.make_venv(venv, QUIET)
+    assert len(commands) == 4
+
+
+def test_a_lock_keeps_a_second_start_waiting(tmp_path: Path) -> None:
+    lock = tmp_path / "venv.lock"
+    with bootstrap.locked(lock, QUIET, "setting up"), lock.open("w") as other:
+        with pytest.raises(BlockingIOError):
+            fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    with lock.open("w") as other:
+        fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def test_without_root_the_one_command_for_an_administrator_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(toolchain, "missing_packages", lambda: ["libgtest-dev", "g++"])
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    monkeypatch.setattr(bootstrap.shutil, "which", lambda name: "/usr/bin/apt-get" if name == "apt-get" else None)
+    with pytest.raises(UserError, match=r"an administrator should run\n\n  sudo sh -c '.*install .* g\+\+ libgtest-dev'"):
+        bootstrap.install_packages(QUIET)
+
+
+def test_nothing_is_installed_where_nothing_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(toolchain, "missing_packages", lambda: [])
+    monkeypatch.setattr(bootstrap, "run_logged", lambda *_: pytest.fail("ran a command"))
+    bootstrap.install_packages(QUIET)
+
+
+def test_a_compiler_that_is_missing_asks_for_all_that_it_would_need(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(toolchain.shutil, "which", lambda name: None)
+    assert {"g++", *toolchain.HEADERS.values()} <= set(toolchain.missing_packages())
+
+
+def test_this_machine_has_all_that_it_was_built_with() -> None:
+    assert not set(toolchain.missing_packages()) & {"g++", *toolchain.HEADERS.values()}
+
+
+def test_an_unknown_variant_is_a_user_error() -> None:
+    got = subprocess.run([str(paths.root() / "moscope"), "--help"], capture_output=True, text=True, check=False,
+                         env={**os.environ, "MOSCOPE_VARIANT": "fast"})
+    assert got.returncode == 2 and 'MOSCOPE_VARIANT: no variant called "fast"' in got.stderr
+
+
+def test_a_protocols_files_are_those_that_it_includes(tmp_path: Path) -> None:
+    texts = {"P.slicc": 'protocol "P";\ninclude "P-a.sm";\ninclude "Prelude.slicc";\n', "P-a.sm": '  include "P-b.sm";\n',
+             "P-b.sm": 'include "P-a.sm";\n', "Q-a.sm": ""}
+    for name, text in texts.items():
+        (tmp_path / name).write_text(text)
+    assert [p.name for p in buildproto.protocol_inputs(tmp_path / "P.slicc")] == ["P-a.sm", "P-b.sm", "P.slicc"]
+
+
+def test_a_protocols_key_changes_with_its_text_and_not_with_its_neighbours(tmp_path: Path) -> None:
+    slicc = tmp_path / "P.slicc"
+    slicc.write_text('protocol "P";\n')
+    first = buildproto.content_key(slicc, "opt")
+    (tmp_path / "Q.sm").write_text("machine")
+    assert buildproto.content_key(slicc, "opt") == first != buildproto.content_key(slicc, "asan")
+    slicc.write_text('protocol "P"; ')
+    assert buildproto.content_key(slicc, "opt") != first
+
+
+def test_a_protocol_is_found_by_name_or_by_path(tmp_path: Path) -> None:
+    assert buildproto.find_protocol("MSI").name == "MSI.slicc"
+    (tmp_path / "P.slicc").touch()
+    assert buildproto.find_protocol(str(tmp_path / "P.slicc")) == tmp_path / "P.slicc"
+    with pytest.raises(UserError, match="no such file"):
+        buildproto.find_protocol(str(tmp_path / "Q.slicc"))

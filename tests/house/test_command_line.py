@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The command line as scripts see it: exit codes, what goes to which stream, answers to names that are not known."""
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from moscope import cli, commands, errors, jsonio
+
+
+def write_command(folder: Path, name: str, body: str) -> None:
+    (folder / f"{name}.py").write_text(f"from moscope.cli import command\n\n@command\ndef f(shared):\n    {body}\n")
+
+
+@pytest.fixture
+def extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder whose modules are commands, for the time of a test."""
+    monkeypatch.setattr(commands, "__path__", [*commands.__path__, str(tmp_path)])
+    before = set(sys.modules)
+    yield tmp_path
+    for name in set(sys.modules) - before:
+        if name.startswith("moscope.commands."):
+            del sys.modules[name]
+
+
+@pytest.mark.parametrize("body, code, text", [
+    ("return 0", 0, ""),
+    ("return 1", 1, ""),
+    ("from moscope.errors import UserError; raise UserError('m.py: bad: good')", 2, "m.py: bad: good\n"),
+    ("from moscope.errors import ProtocolError; raise ProtocolError('L1 S Inv')", 3, "moscope: protocol error: L1 S Inv\n"),
+    ("from moscope.errors import GuestDied; raise GuestDied('panic')", 4, "moscope: the guest died: panic\n"),
+    ("from moscope.errors import SimulatorBug; raise SimulatorBug('x')", 5, "moscope: simulator bug: x\n"),
+    ("raise KeyboardInterrupt", 130, "moscope: interrupted\n"),
+])
+def test_each_kind_of_end_has_its_exit_code(extra: Path, capfd: pytest.CaptureFixture[str], body: str, code: int,
+                                            text: str) -> None:
+    write_command(extra, "probe", body)
+    assert cli.main(["probe"]) == code
+    assert capfd.readouterr() == ("", text)
+
+
+def test_an_unforeseen_exception_is_one_line_and_a_log(extra: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    write_command(extra, "probe", "return {}['key']")
+    assert cli.main(["probe", "--seed", "4"]) == 5
+    message = capfd.readouterr().err
+    assert message.count("\n") == 1 and "Traceback" not in message
+    log = Path(message.rsplit(" ", 1)[1].strip().rstrip(")"))
+    assert "moscope probe --seed 4" in log.read_text() and "Traceback" in log.read_text()
+    log.unlink()
+
+
+def test_with_json_stdout_holds_the_object_and_nothing_else(extra: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    write_command(extra, "probe", "import os; os.write(1, b'from C\\n'); print('said'); shared.result({'a': 1})")
+    assert cli.main(["probe", "--json"]) == 0
+    out, err = capfd.readouterr()
+    assert json.loads(out) == {"a": 1} and out.count("\n") == 1
+    assert "from C" in err and "said" in err
+
+
+def test_every_command_takes_the_shared_options(extra: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    write_command(extra, "probe", "print(shared.machine, shared.sets, shared.seed, shared.out, shared.quiet)")
+    assert cli.main(["probe"]) == 0
+    assert cli.main(["probe", "--machine", "small", "--set", "a=1", "--set", "b=2", "--seed", "7", "--out", "o",
+                     "--quiet"]) == 0
+    assert capfd.readouterr().out == "opteron48 [] 1 None False\nsmall ['a=1', 'b=2'] 7 o True\n"
+
+
+@pytest.mark.parametrize("arguments, expected", [
+    (["protcol"], 'moscope: no command called "protcol": nearest is protocol'),
+    (["protocol", "lst"], 'moscope protocol: no command called "lst": nearest is list'),
+    (["protocol", "list", "--jsn"], 'moscope protocol list: no option called "--jsn": nearest are --json, --set'),
+    (["protocol", "build", "MSJ"], 'protocol: no protocol called "MSJ": nearest is MSI'),
+])
+def test_an_unknown_name_is_answered_with_the_nearest(capfd: pytest.CaptureFixture[str], arguments: list[str],
+                                                      expected: str) -> None:
+    assert cli.main(arguments) == errors.UserError.exit_code
+    assert capfd.readouterr() == ("", expected + "\n")
+
+
+@pytest.mark.parametrize("arguments", [["protocol", "list", "--seed", "x"], ["protocol", "build"], ["test", "--jobs"]])
+def test_a_usage_error_is_one_line_that_points_to_help(capfd: pytest.CaptureFixture[str], arguments: list[str]) -> None:
+    assert cli.main(arguments) == errors.UserError.exit_code
+    out, err = capfd.readouterr()
+    assert out == "" and err.count("\n") == 1 and "--help" in err
+
+
+def test_help_and_an_empty_command_line_say_what_there_is(capfd: pytest.CaptureFixture[str]) -> None:
+    for arguments in ([], ["--help"], ["protocol"], ["protocol", "--help"]):
+        assert cli.main(arguments) == 0
+        assert "protocol" in capfd.readouterr().out
+
+
+def test_the_front_end_runs_as_a_process_and_its_output_fits_its_schema(moscope) -> None:
+    got = moscope("protocol", "list", "--json")
+    assert got.returncode == 0, got.stderr
+    listed = json.loads(got.stdout)
+    jsonio.validate(listed)
+    assert "MSI" in [p["name"] for p in listed["protocols"]]

@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Schemas refuse what the contracts do not allow; a result folder is whole or absent."""
+
+import json
+import os
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from moscope import jsonio
+from moscope.errors import UserError
+
+LATENCY = {"schema": "moscope.latency/1", "machine": "small", "rows": [
+    {"name": "L1", "reference": 3, "source": "published", "measured": 3.0, "unit": "cycles", "trace": "t.json"}]}
+CHECK = {"schema": "moscope.check/1", "ok": True, "ops": 10, "seconds": 0.5, "reached": 3, "declared": 4,
+         "unreached": ["L1Cache S Inv"], "violations": []}
+TRACE = {"schema": "moscope.trace/1",
+         "accesses": [{"core": 0, "op": "ld", "address": "0x40", "segments": [{"name": "L1", "fs": 1}]}],
+         "messages": [{"type": "GETS", "address": "0x40"}],
+         "transitions": [{"machine": "L1Cache", "state": "I", "event": "Load", "next": "IS", "address": "0x40"}]}
+BENCH = {"schema": "moscope.bench.memory/1", "l1_hits_per_s": 1e8, "l3_misses_per_s": 2e6,
+         "dram3_misses_per_s": 5e5, "tester_loads_per_s": 5e4}
+
+
+@pytest.mark.parametrize("path", sorted(jsonio.SCHEMAS.glob("*.json")), ids=lambda p: p.stem)
+def test_each_schema_is_valid_and_lies_under_its_name(path: Path) -> None:
+    schema = json.loads(path.read_text())
+    jsonschema.Draft202012Validator.check_schema(schema)
+    assert jsonio.schema_file(schema["properties"]["schema"]["const"]) == path
+
+
+@pytest.mark.parametrize("document", [LATENCY, CHECK, TRACE, BENCH], ids=lambda d: d["schema"])
+def test_the_contracts_examples_fit_and_lose_their_fit_with_any_key(document: dict) -> None:
+    jsonio.validate(document)
+    for key in document:
+        with pytest.raises(ValueError):
+            jsonio.validate({k: v for k, v in document.items() if k != key})
+
+
+@pytest.mark.parametrize("document", [
+    {**CHECK, "violations": ["stale value"]},  # not ok, then
+    {**CHECK, "ok": False},  # but nothing violated
+    {**LATENCY, "rows": []},
+    {**LATENCY, "rows": [{**LATENCY["rows"][0], "unit": "ns"}]},
+    {**BENCH, "l1_hits_per_s": 0},
+    {**TRACE, "accesses": [{**TRACE["accesses"][0], "op": "load"}]},
+    {"schema": "moscope.nothing/1"},
+])
+def test_a_document_against_the_contract_is_refused(document: dict) -> None:
+    with pytest.raises(ValueError):
+        jsonio.validate(document)
+
+
+def test_not_a_number_is_not_written() -> None:
+    with pytest.raises(ValueError):
+        jsonio.dumps({"measured": float("nan")})
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(p.name for p in folder.iterdir())
+
+
+def test_a_result_folder_appears_when_it_is_whole(tmp_path: Path) -> None:
+    with jsonio.atomic_dir(tmp_path / "deep" / "run") as partial:
+        (partial / "run.json").write_text("{}")
+        assert not (tmp_path / "deep" / "run").exists()
+    assert names(tmp_path / "deep" / "run") == [jsonio.MARK, "run.json"]
+    assert names(tmp_path / "deep") == ["run"]
+
+
+@pytest.mark.parametrize("failure", [KeyboardInterrupt, RuntimeError])
+def test_an_interrupted_run_leaves_the_earlier_result_and_nothing_else(tmp_path: Path, failure: type) -> None:
+    with jsonio.atomic_dir(tmp_path / "run") as partial:
+        (partial / "first").touch()
+    with pytest.raises(failure), jsonio.atomic_dir(tmp_path / "run") as partial:
+        (partial / "second").touch()
+        raise failure
+    assert names(tmp_path) == ["run"] and "first" in names(tmp_path / "run")
+
+
+def test_a_later_result_replaces_an_earlier_one(tmp_path: Path) -> None:
+    for name in ("first", "second"):
+        with jsonio.atomic_dir(tmp_path / "run") as partial:
+            (partial / name).touch()
+    assert names(tmp_path) == ["run"] and names(tmp_path / "run") == [jsonio.MARK, "second"]
+
+
+def test_a_folder_of_the_users_own_is_not_replaced(tmp_path: Path) -> None:
+    (tmp_path / "thesis.tex").touch()
+    with pytest.raises(UserError, match="new or empty folder"), jsonio.atomic_dir(tmp_path):
+        pass
+    with pytest.raises(UserError, match="is a file"), jsonio.atomic_dir(tmp_path / "thesis.tex"):
+        pass
+    assert names(tmp_path) == ["thesis.tex"]
+
+
+def test_leftovers_of_killed_runs_are_removed_and_those_of_live_ones_kept(tmp_path: Path) -> None:
+    dead, live = tmp_path / ".run.partial-4194999", tmp_path / f".run.partial-{os.getppid()}"
+    dead.mkdir()
+    live.mkdir()
+    with jsonio.atomic_dir(tmp_path / "run"):
+        pass
+    assert not dead.exists() and live.exists()
