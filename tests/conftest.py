@@ -85,8 +85,8 @@ class GTestCase(pytest.Item):
         if "[  SKIPPED ]" in got.stdout:
             pytest.skip("skipped by the test itself")
 
-    def reportinfo(self) -> tuple[Path, int | None, str]:
-        return self.path, None, self.name
+    def reportinfo(self) -> tuple[Path, int, str]:
+        return self.path, 0, self.name
 
 
 # --- fixtures -----------------------------------------------------------------------------------------------------
