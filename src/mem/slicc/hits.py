@@ -1,0 +1,259 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Pure hits: the (state, event) pairs whose transition keeps the state and does nothing but tell the sequencer that a load or a store
+is done, with the entry's own data, touch the replacement order, count, and pop the mandatory queue. The engine serves these inline,
+without the event loop; everything else takes its transition. A store to a clean exclusive line that becomes modified is no pure hit.
+
+A hit is claimed only when the text proves it: an action with any statement that is not on the short list below is not pure. On the
+way to its trigger the code of the mandatory in_port may look, but not touch. An emitter makes a probe of that code: it runs to the
+first trigger, and gives up, having changed nothing, before any statement that is neither `if`, `peek`, `trigger` nor
+`statement_looks_only`. If the (state, event) that the trigger names is a pure hit, it is served; otherwise the request is enqueued as
+any other.
+"""
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Iterator, Optional
+
+from . import ast
+from .ast import Expr, Machine, Stmt
+
+_CALLBACKS = {"readCallback": "read", "writeCallback": "write"}
+_LOOKS = {"lookup", "isTagPresent", "isPresent", "cacheAvail", "getTagLatency", "getDataLatency", "getCacheSize", "getNumBlocks",
+          "isReady", "isEmpty", "isElement", "isSuperset", "intersectionIsEmpty", "count", "isSet", "areNSlotsAvailable", "getSize",
+          "isStallMapEmpty", "getStallMapSize", "hasStalledMsg", "isDeferredMsgMapEmpty", "getMask", "isFull", "isOverlap", "containsMask"}
+_LOOKING_FUNCTIONS = {"clockEdge", "curCycle", "curTick", "ticksToCycles", "cyclesToTicks", "mapAddressToMachine", "mapAddressToRange",
+                      "machineIDToNodeID", "machineIDToVersion", "machineIDToMachineType", "createMachineID", "machineCount",
+                      "makeLineAddress", "getOffset", "addressOffset", "mod", "bitSelect", "maskLowOrderBits", "intToID", "IDToInt",
+                      "addressToInt", "intToAddress", "intToCycles", "intToTick", "zero_time", "max_tokens", "isWriteRequest",
+                      "isReadRequest", "isDataReadRequest", "isHtmCmdRequest", "isTlbiRequest", "isBlocked"}
+_MAX_DEPTH = 8
+
+
+@dataclass
+class PureHit:
+    """`callback` is "read" or "write". `writes` are constants that the actions store into fields of the entry, such as a dirty flag:
+    a hit with an empty list changes nothing at all in the controller. `touches` are the caches whose setMRU is called."""
+
+    transition: ast.Transition
+    callback: str
+    writes: list[tuple[ast.Field, Expr]] = field(default_factory=list)
+    touches: list[ast.Param] = field(default_factory=list)
+
+    @property
+    def state(self) -> ast.State:
+        return self.transition.state
+
+    @property
+    def event(self) -> ast.Event:
+        return self.transition.event
+
+
+@dataclass
+class HitAnalysis:
+    """`port` is the mandatory in_port, or None; then there are no hits. `block_on` is its peek's pair: a blocked address must not be
+    served inline. `clean_events` are those that a probe of the port can come to. `hits` are those pairs whose actions change nothing
+    (`writes` empty); `nearly` are those that store constants into the entry."""
+
+    port: Optional[ast.InPort] = None
+    block_on: Optional[str] = None
+    clean_events: set[str] = field(default_factory=set)
+    hits: list[PureHit] = field(default_factory=list)
+    nearly: list[PureHit] = field(default_factory=list)
+
+
+class _Impure(Exception):
+    pass
+
+
+def _looks_only(expr: Expr, depth: int = 0) -> bool:
+    """Whether evaluating an expression changes nothing."""
+    for inner in ast.walk_expr(expr):
+        if isinstance(inner, ast.New) or isinstance(inner, ast.Unary) and inner.op in ("++", "--"):
+            return False
+        if isinstance(inner, ast.MethodCall) and not (inner.name in _LOOKS and inner.method is not None and inner.method.body is None):
+            return False
+        if isinstance(inner, ast.ClassCall):
+            return False
+        if isinstance(inner, ast.Call) and not _function_looks_only(inner.function, depth):
+            return False
+    return True
+
+
+def _function_looks_only(function: Optional[ast.Function], depth: int) -> bool:
+    if function is None or depth > _MAX_DEPTH:
+        return False
+    if function.body is None:
+        return function.synthetic or function.name in _LOOKING_FUNCTIONS
+    return all(_statement_looks_only(statement, depth + 1) for statement in ast.walk_statements(function.body))
+
+
+def _statement_looks_only(statement: Stmt, depth: int) -> bool:
+    match statement:
+        case ast.If() | ast.LocalVar() | ast.Return() | ast.DebugPrint() | ast.Comment() | ast.ErrorStmt() | ast.Assert() | ast.Peek():
+            return all(_looks_only(expr, depth) for expr in ast.child_exprs(statement))
+        case ast.ExprStmt(expr=expr):
+            return _looks_only(expr, depth)
+        case ast.Assign(target=ast.Name(kind="local"), value=value):
+            return _looks_only(value, depth)
+    return False
+
+
+# ---------------------------------------------------------------------------------------------------------- the mandatory port
+
+
+def statement_looks_only(statement: Stmt) -> bool:
+    """Whether a statement without nested blocks changes nothing: what a probe of the port may execute."""
+    return _statement_looks_only(statement, 0)
+
+
+def _clean_triggers(machine: Machine, port: ast.InPort) -> set[str]:
+    """The events of which some trigger can be the first that is reached, on a path that only looks."""
+    clean: set[str] = set()
+
+    def walk(block: list[Stmt]) -> bool:
+        """Whether control can come to the end of the block having only looked, and triggered nothing."""
+        for statement in block:
+            if isinstance(statement, ast.Trigger):
+                if all(_looks_only(expr) for expr in ast.child_exprs(statement)):
+                    clean.update(_possible_events(statement.event, machine))
+                return False
+            if isinstance(statement, ast.If):
+                if not all(_looks_only(condition) for condition, _ in statement.branches):
+                    return False
+                ends = [walk(inner) for inner in ast.child_blocks(statement)]
+                if statement.otherwise is not None and not any(ends):
+                    return False
+            elif isinstance(statement, ast.Peek):
+                if not walk(statement.body):
+                    return False
+            elif not _statement_looks_only(statement, 0):
+                return False
+        return True
+
+    walk(port.body)
+    return clean
+
+
+def _possible_events(expr: Expr, machine: Machine) -> Iterator[str]:
+    if isinstance(expr, ast.EnumRef):
+        yield expr.value_name
+        return
+    named = [inner for inner in _with_functions(expr) if isinstance(inner, ast.EnumRef) and inner.type is machine.event_type]
+    if named:
+        yield from (ref.value_name for ref in named)
+    else:
+        yield from (event.name for event in machine.events)
+
+
+def _with_functions(expr: Expr, depth: int = 0) -> Iterator[Expr]:
+    for inner in ast.walk_expr(expr):
+        yield inner
+        if isinstance(inner, ast.Call) and inner.function is not None and inner.function.body is not None and depth < _MAX_DEPTH:
+            for below in ast.walk_exprs(inner.function.body):
+                yield from _with_functions(below, depth + 1) if isinstance(below, ast.Call) else (below,)
+
+
+# ---------------------------------------------------------------------------------------------------------------- transitions
+
+
+class _HitReader:
+    """Reads the actions of one transition; raises _Impure at the first statement that is not on the list."""
+
+    def __init__(self, transition: ast.Transition, port: ast.InPort) -> None:
+        self.port = port
+        self.callbacks: list[str] = []
+        self.pops = 0
+        self.hit = PureHit(transition, "")
+
+    def read(self) -> PureHit:
+        for action in self.hit.transition.actions:
+            for statement in action.body:
+                self._statement(statement)
+        if len(self.callbacks) != 1 or self.pops != 1:
+            raise _Impure
+        self.hit.callback = self.callbacks[0]
+        return self.hit
+
+    def _statement(self, statement: Stmt) -> None:
+        match statement:
+            case ast.DebugPrint() | ast.Comment() | ast.Assert():
+                self._must(all(_looks_only(expr) for expr in ast.child_exprs(statement)))
+            case ast.LocalVar(init=None):
+                pass
+            case ast.LocalVar(init=ast.MethodCall() as call) if call.name == "dequeue":
+                self._dequeue(call)
+            case ast.LocalVar(init=init):
+                self._must(init is not None and _looks_only(init))
+            case ast.ExprStmt(expr=ast.MethodCall() as call):
+                self._method(call)
+            case ast.ExprStmt(expr=ast.Unary(op="++", operand=operand)):
+                self._must(operand.type.name == "Scalar")
+            case ast.ExprStmt(expr=ast.Call(name=name, args=args, function=function)):
+                self._must(name.startswith("profile") and function is not None and function.body is None)
+                self._must(all(_looks_only(arg) for arg in args))
+            case ast.Assign(target=ast.Member(object=ast.Name(kind="cache_entry")) as target, value=value):
+                self._must(isinstance(value, (ast.Literal, ast.EnumRef)))
+                self.hit.writes.append((target.field, value))
+            case ast.Peek(port=port, body=body):
+                self._must(port.decl is self.port)
+                for inner in body:
+                    self._statement(inner)
+            case _:
+                raise _Impure
+
+    def _must(self, condition: bool) -> None:
+        if not condition:
+            raise _Impure
+
+    def _dequeue(self, call: ast.MethodCall) -> None:
+        self._must(isinstance(call.object, ast.Name) and call.object.decl is self.port)
+        self._must(all(_looks_only(arg) for arg in call.args))
+        self.pops += 1
+
+    def _method(self, call: ast.MethodCall) -> None:
+        owner = call.object
+        self._must(isinstance(owner, ast.Name))
+        assert isinstance(owner, ast.Name)
+        if call.name == "dequeue":
+            self._dequeue(call)
+        elif call.name in _CALLBACKS and isinstance(owner.decl, ast.Param) and (
+                owner.type.name == "Sequencer" or (owner.type.interface is not None and owner.type.interface.name == "Sequencer")):
+            self._callback(call)
+        elif call.name == "setMRU" and isinstance(owner.decl, ast.Param):
+            self._must(all(_looks_only(arg) for arg in call.args))
+            self.hit.touches.append(owner.decl)
+        else:
+            self._must(call.name.startswith("profile") and all(_looks_only(arg) for arg in call.args))
+
+    def _callback(self, call: ast.MethodCall) -> None:
+        where, data, *rest = call.args
+        self._must(isinstance(where, ast.Name) and where.kind == "address")
+        self._must(isinstance(data, ast.Member) and isinstance(data.object, ast.Name) and data.object.kind == "cache_entry")
+        self._must(not rest or isinstance(rest[0], ast.Literal) and rest[0].value is False)  # not an external hit
+        self._must(all(_looks_only(arg) for arg in rest))
+        self.callbacks.append(_CALLBACKS[call.name])
+
+
+def analyse_hits(machine: Machine) -> HitAnalysis:
+    """The pure hits of a checked machine."""
+    analysis = HitAnalysis()
+    for port in machine.in_ports:
+        if port.buffer.name == "mandatoryQueue" and port.message.name == "RubyRequest":
+            analysis.port = port
+            break
+    if analysis.port is None or machine.entry_type is None:
+        return HitAnalysis()
+    for statement in ast.walk_statements(analysis.port.body):
+        if isinstance(statement, ast.Peek):
+            analysis.block_on = statement.pairs.get("block_on", analysis.block_on)
+    analysis.clean_events = _clean_triggers(machine, analysis.port)
+    for transition in machine.transitions:
+        if transition.next_state is not transition.state or transition.request_types or transition.is_stall \
+                or transition.event.name not in analysis.clean_events:
+            continue
+        try:
+            hit = _HitReader(transition, analysis.port).read()
+        except _Impure:
+            continue
+        (analysis.nearly if hit.writes else analysis.hits).append(hit)
+    return analysis
