@@ -3,7 +3,6 @@
 #include "mem/ruby/network/hypertransport.hh"
 
 #include <algorithm>
-#include <numeric>
 
 #include "base/error.hh"
 
@@ -66,16 +65,6 @@ void HyperTransport::build_links(const NetworkParams &p) {
             link.channel[c].data.init(p.channels[c].data);
             link.channel[c].queue.resize(in[tables_.links()[l].from].size() + 1);
         }
-        // Bandwidth relative to the links beside it.
-        const auto bandwidth = [&](unsigned x) {
-            const LinkParams &q = p.links[tables_.links()[x].params];
-            return q.width_bits * q.clock_hz;
-        };
-        std::int64_t unit = 0;
-        for (unsigned x = 0; x < links_.size(); ++x)
-            if (links_[x]->from == link.from && links_[x]->to == link.to)
-                unit = std::gcd(unit, bandwidth(x));
-        link.weight = static_cast<unsigned>(bandwidth(l) / unit);
     }
 }
 
@@ -116,26 +105,17 @@ void HyperTransport::connect(const NetworkParams &p, const std::vector<Controlle
                 routers_[r]->add_local(node, port_number[n]);
                 continue;
             }
-            std::vector<unsigned> outputs;
-            for (unsigned l : tables_.towards(r, router_of_[n]))
-                outputs.push_back(links_[l]->index);
-            routers_[r]->add_remote(node, outputs);
+            routers_[r]->add_remote(node, links_[tables_.towards(r, router_of_[n])]->index);
         }
 }
 
 Tick HyperTransport::min_path_latency(NodeIndex from, NodeIndex to) const {
     Tick t = common_.latency;
     unsigned r = router_of_[from];
-    const unsigned last = router_of_[to];
-    while (r != last) {
-        Tick best = kNever;
-        unsigned next = last;
-        for (unsigned l : tables_.towards(r, last)) {
-            best = std::min(best, links_[l]->serialization[0] + links_[l]->flight);
-            next = tables_.links()[l].to;
-        }
-        t += best + common_.latency;
-        r = next;
+    while (r != router_of_[to]) {
+        const unsigned l = tables_.towards(r, router_of_[to]);
+        t += links_[l]->serialization[0] + links_[l]->flight + common_.latency;
+        r = tables_.links()[l].to;
     }
     return t;
 }

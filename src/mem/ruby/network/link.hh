@@ -92,13 +92,13 @@ struct Link {
     Tick serialization[2] = {0, 0};  ///< without, with data
     unsigned bytes[2] = {0, 0};
     Tick flight = 0;
-    unsigned weight = 1;             ///< share of traffic among parallel links
 
     Tick free_at = 0;        ///< next grant
     Tick wake_at = kNever;   ///< when to look at the waiting packets again
     std::uint32_t waiting = 0; ///< channels with a packet
     unsigned next_channel = 0;
     std::vector<Channel> channel;
+    NetDest reach; ///< controllers to which it leads
 };
 
 } // namespace moscope::ruby

@@ -2,6 +2,8 @@
 // Checks of the network's parameters; each failure names the key and what would be right.
 #include "mem/ruby/network/params.hh"
 
+#include <algorithm>
+
 #include "base/error.hh"
 #include "mem/ruby/network/routing.hh"
 
@@ -72,6 +74,9 @@ void NetworkParams::validate() const {
     for (const auto &l : links) {
         if (l.a >= routers || l.b >= routers || l.a == l.b)
             bad("links", "link " + link_name(l), "two different routers below " + std::to_string(routers));
+        for (const auto &other : links)
+            if (&other != &l && std::minmax(other.a, other.b) == std::minmax(l.a, l.b))
+                bad("links", "link " + link_name(l) + " is there twice", "one link, of the width of both");
         if (l.width_bits == 0 || l.clock_hz <= 0)
             bad("links", "link " + link_name(l) + " has no bandwidth", "a positive width_bits and clock_hz");
         if (l.latency < 0)

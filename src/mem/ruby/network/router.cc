@@ -36,23 +36,14 @@ void Router::add_port(const std::string &name) {
 
 void Router::add_local(NodeIndex node, unsigned port) {
     way_.resize(std::max<std::size_t>(way_.size(), node + 1u));
-    way_[node] = {-1, static_cast<std::uint16_t>(port)};
+    way_[node] = {nullptr, port};
     local_.add_index(node);
 }
 
-void Router::add_remote(NodeIndex node, const std::vector<unsigned> &links) {
+void Router::add_remote(NodeIndex node, unsigned output) {
     way_.resize(std::max<std::size_t>(way_.size(), node + 1u));
-    auto g = std::find_if(groups_.begin(), groups_.end(),
-                          [&](const Group &x) { return x.links.front() == out_[links.front()]; });
-    if (g == groups_.end()) {
-        g = groups_.emplace(groups_.end());
-        for (unsigned l : links) {
-            g->links.push_back(out_[l]);
-            g->total_weight += out_[l]->weight;
-        }
-    }
-    g->reach.add_index(node);
-    way_[node] = {static_cast<std::int16_t>(g - groups_.begin()), 0};
+    way_[node] = {out_[output], 0};
+    out_[output]->reach.add_index(node);
 }
 
 void Router::wake(Tick now) {
@@ -95,10 +86,10 @@ void Router::accept(Message *m, unsigned input, Tick now) {
         common_.entered(*m, 1);
     if (__builtin_expect(node >= way_.size(), 0))
         network_.no_destination(*m, node);
-    const Way way = way_[node];
-    if (way.group < 0)
+    Link *link = way_[node].link;
+    if (!link)
         part_left(*m, input, 0, deliver(m, node, now));
-    else if (forward(m, groups_[static_cast<unsigned>(way.group)], input, 0, now))
+    else if (forward(m, *link, input, 0, now))
         part_left(*m, input, 0, now);
 }
 
@@ -119,11 +110,11 @@ void Router::multicast(Message *m, unsigned input, Tick now) {
             ++slots_[slot].parts;
         return p;
     };
-    for (Group &group : groups_) {
-        if (rest.intersectionIsEmpty(group.reach))
+    for (Link *link : out_) {
+        if (rest.intersectionIsEmpty(link->reach))
             continue;
-        Message *p = take_part(rest.AND(group.reach));
-        if (forward(p, group, input, slot, now) && slot)
+        Message *p = take_part(rest.AND(link->reach));
+        if (forward(p, *link, input, slot, now) && slot)
             part_left(*p, input, slot, now);
     }
     rest.AND(local_).for_each([&](NodeIndex node) {
@@ -167,9 +158,8 @@ Tick Router::deliver(Message *m, NodeIndex node, Tick now) {
     return start;
 }
 
-/// Sends m over a link of the group if that is possible now (true), or queues it there.
-bool Router::forward(Message *m, Group &group, unsigned input, std::uint32_t slot, Tick now) {
-    Link &link = pick(group, *m);
+/// Sends m over the link if that is possible now (true), or queues it there.
+bool Router::forward(Message *m, Link &link, unsigned input, std::uint32_t slot, Tick now) {
     const unsigned c = common_.channel_of_vnet[m->vnet];
     Link::Channel &channel = link.channel[c];
     if (channel.waiting == 0 && link.free_at <= now &&
@@ -316,20 +306,6 @@ std::uint32_t Router::new_slot() {
     return slot;
 }
 
-/// Parallel links share the traffic by line, in proportion to their bandwidth, so that messages about one
-/// line keep their way; ordered virtual networks keep to the widest.
-Link &Router::pick(Group &group, const Message &m) {
-    if (__builtin_expect(group.links.size() == 1, 1) || network_.jitter_.ordered(m.vnet))
-        return *group.links.front();
-    auto share = static_cast<unsigned>((m.line >> kLineBits) % group.total_weight);
-    for (Link *l : group.links) {
-        if (share < l->weight)
-            return *l;
-        share -= l->weight;
-    }
-    return *group.links.back();
-}
-
 void Router::for_each_entering(const std::function<void(const HeldMessage &)> &f) {
     for (unsigned i = 0; i < ingress.queue.size(); ++i)
         f({ingress.queue.at(i).item, ingress.queue.at(i).tick, "entry of router " + std::to_string(number_)});
@@ -348,13 +324,13 @@ void Router::for_each_inside(const std::function<void(const HeldMessage &)> &f) 
             for (const auto &queue : channel.queue)
                 for (unsigned i = 0; i < queue.size(); ++i) {
                     Message *m = queue.at(i).message;
-                    std::string what = i > 0 ? "an older packet"
-                                       : channel.commands.next() == kNever ? "a command buffer"
-                                       : m->carries_data && channel.data.next() == kNever ? "a data buffer"
-                                                                                          : "the link";
+                    const char *why = i > 0 ? "behind an older packet"
+                                      : channel.commands.next() == kNever ? "no command buffer"
+                                      : m->carries_data && channel.data.next() == kNever ? "no data buffer"
+                                                                                         : "its turn";
                     f({m, m->stamp,
-                       here + ", waits for " + what + " of the link to " + std::to_string(link->to->number_) +
-                           ", channel " + common_.channel_names[c]});
+                       here + ", waits for the link to " + std::to_string(link->to->number_) + ", channel " +
+                           common_.channel_names[c] + ": " + why});
                 }
         }
 }

@@ -60,8 +60,8 @@ class Router final : public Component {
     void set_inputs(std::vector<Link *> links) { in_ = std::move(links); }
     /// A controller of this chip.
     void add_local(NodeIndex node, unsigned port);
-    /// A controller behind parallel links (indices of outputs, widest first).
-    void add_remote(NodeIndex node, const std::vector<unsigned> &links);
+    /// A controller behind one of the outputs.
+    void add_remote(NodeIndex node, unsigned output);
 
     /// Messages that have entered, then those that have not.
     void for_each_inside(const std::function<void(const HeldMessage &)> &f);
@@ -75,16 +75,10 @@ class Router final : public Component {
         Message *message;
         unsigned input; ///< 0: this chip's controllers; i: the link in_[i - 1]
     };
-    /// Parallel links to one neighbour, and the controllers that are reached over them.
-    struct Group {
-        std::vector<Link *> links; ///< widest first
-        unsigned total_weight = 0;
-        NetDest reach;
-    };
-    /// Where a controller lies from here.
+    /// Where a controller lies from here: behind a link, or (null) at a port of this crossbar.
     struct Way {
-        std::int16_t group = -1; ///< into groups_; -1: a port of this crossbar
-        std::uint16_t port = 0;
+        Link *link = nullptr;
+        unsigned port = 0;
     };
     struct Slot {
         std::uint32_t parts = 0;
@@ -95,14 +89,13 @@ class Router final : public Component {
     void accept(Message *m, unsigned input, Tick now);
     void multicast(Message *m, unsigned input, Tick now);
     Tick deliver(Message *m, NodeIndex node, Tick now);
-    bool forward(Message *m, Group &group, unsigned input, std::uint32_t slot, Tick now);
+    bool forward(Message *m, Link &link, unsigned input, std::uint32_t slot, Tick now);
     void send(Message *m, Link &link, unsigned channel, Tick now);
     void serve(Link &link, Tick now);
     void part_left(const Message &m, unsigned input, std::uint32_t slot, Tick at);
     void free_input(const Message &m, unsigned input, Tick at);
     void credit_returned(Link &link, Tick usable);
     std::uint32_t new_slot();
-    Link &pick(Group &group, const Message &m);
 
     Network &network_;
     RouterCommon &common_;
@@ -111,7 +104,6 @@ class Router final : public Component {
     std::uint32_t waiting_ = 0; ///< outputs with waiting packets
     std::vector<Way> way_;      ///< by controller
     std::vector<Link *> out_, in_;
-    std::vector<Group> groups_;
     std::vector<CrossbarPort> ports_;
     NetDest local_; ///< this chip's controllers
     std::vector<Slot> slots_{1};

@@ -40,17 +40,13 @@ RoutingTables::RoutingTables(const NetworkParams &p) : routers_(p.routers) {
         for (unsigned d = 0; d < routers_; ++d) {
             if (r == d)
                 continue;
-            auto &n = next_[r * routers_ + d];
-            for (unsigned l = 0; l < links_.size(); ++l)
-                if (links_[l].from == r && links_[l].to == p.routes[r][d])
-                    n.push_back(l);
-            if (n.empty())
+            const auto l = std::find_if(links_.begin(), links_.end(), [&](const DirectedLink &x) {
+                return x.from == r && x.to == p.routes[r][d];
+            });
+            if (l == links_.end())
                 bad("from " + pair_name(r, d) + " the next router is " + std::to_string(p.routes[r][d]),
                     "a neighbour of router " + std::to_string(r));
-            std::stable_sort(n.begin(), n.end(), [&](unsigned x, unsigned y) {
-                return p.links[links_[x].params].serialization(p.data_bytes) <
-                       p.links[links_[y].params].serialization(p.data_bytes);
-            });
+            next_[r * routers_ + d] = static_cast<unsigned>(l - links_.begin());
         }
     follow_all(p);
     check_acyclic();
@@ -74,9 +70,8 @@ void RoutingTables::check_acyclic() const {
     std::vector<std::vector<unsigned>> waits_for(links_.size());
     for (unsigned s = 0; s < routers_; ++s)
         for (unsigned d = 0; d < routers_; ++d)
-            for (unsigned x : towards(s, d))
-                for (unsigned y : towards(links_[x].to, d))
-                    waits_for[x].push_back(y);
+            if (s != d && links_[towards(s, d)].to != d)
+                waits_for[towards(s, d)].push_back(towards(links_[towards(s, d)].to, d));
 
     enum : char { unseen, open, done };
     std::vector<char> state(links_.size(), unseen);

@@ -24,10 +24,8 @@ class RoutingTables {
 
     /// Both directions of every link: 2i is a to b of link i, 2i + 1 is b to a.
     const std::vector<DirectedLink> &links() const { return links_; }
-    /// Parallel links from `router` towards `to`, widest first; empty when router == to.
-    const std::vector<unsigned> &towards(unsigned router, unsigned to) const {
-        return next_[router * routers_ + to];
-    }
+    /// The link from `router` towards router `to`; the two differ.
+    unsigned towards(unsigned router, unsigned to) const { return next_[router * routers_ + to]; }
     /// Links crossed from one router to another.
     unsigned hops(unsigned from, unsigned to) const { return hops_[from * routers_ + to]; }
     unsigned routers() const { return routers_; }
@@ -38,7 +36,7 @@ class RoutingTables {
 
     unsigned routers_;
     std::vector<DirectedLink> links_;
-    std::vector<std::vector<unsigned>> next_;
+    std::vector<unsigned> next_;
     std::vector<unsigned> hops_;
 };
 

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Latency of single messages and bandwidth of single links, against closed formulas.
+#include <gtest/gtest.h>
+
+#include "bench.hh"
+
+namespace moscope::ruby::bench {
+namespace {
+
+constexpr Tick kCommand = ns(2), kData = ns(18); // 8 and 72 bytes at 4 bytes per ns
+
+TEST(IdleNetwork, LatencyIsOneCrossbarPlusHopsTimesSerializationLinkAndCrossbar) {
+    for (bool data : {false, true})
+        for (unsigned h = 0; h < 5; ++h) {
+            Bench b(machine(5, line_of_routers(5)));
+            b.send(0, {h}, 2, data, ns(100));
+            const auto got = b.run();
+            ASSERT_EQ(got.size(), 1u);
+            const Tick serialization = data ? kData : kCommand;
+            EXPECT_EQ(got[0].at - got[0].sent, ns(1) + h * (serialization + ns(10) + ns(1)));
+            EXPECT_EQ(got[0].hops, h);
+            EXPECT_EQ(got[0].path[Segment::crossbar], (h + 1) * ns(1));
+            EXPECT_EQ(got[0].path[Segment::link], h * (serialization + ns(10)));
+            EXPECT_EQ(got[0].path[Segment::queue], 0);
+        }
+}
+
+TEST(IdleNetwork, MinimumPathLatencyIsThatOfACommandPacket) {
+    Bench b(machine(8, kTwistedLadder));
+    for (unsigned s = 0; s < 8; ++s)
+        for (unsigned d = 0; d < 8; ++d) {
+            const Tick start = b.queue.now() + ns(1000);
+            b.send(s, {d}, 0, false, start);
+            const auto got = b.run();
+            ASSERT_EQ(got.size(), 1u);
+            const auto from = static_cast<NodeIndex>(s), to = static_cast<NodeIndex>(d);
+            EXPECT_EQ(got[0].at - start, b.net->min_path_latency(from, to));
+            EXPECT_GE(got[0].at - start, b.net->min_delivery_latency(to));
+        }
+}
+
+TEST(IdleNetwork, AMessageCrossesTheLinksOfItsRouteAndCountsThem) {
+    const auto p = machine(8, kTwistedLadder);
+    const RoutingTables tables(p);
+    Bench b(p);
+    HopLog log;
+    b.net->trace = &log;
+    std::vector<unsigned> pairs(5);
+    for (unsigned s = 0; s < 8; ++s)
+        for (unsigned d = 0; d < 8; ++d)
+            b.send(s, {d}, 3, false, ns(1000) * (8 * s + d));
+    for (const auto &a : b.run()) {
+        EXPECT_EQ(a.hops, tables.hops(a.from, a.to));
+        ++pairs.at(a.hops);
+    }
+    EXPECT_EQ(pairs, (std::vector<unsigned>{8, 20, 24, 12, 0})); // 8, 20, 28, 8 by shortest paths
+    for (const auto &h : log.hops)
+        EXPECT_EQ(p.routes[h.from][h.number % 8], h.to);
+}
+
+TEST(IdleNetwork, SerializationTakesTheLinksBitsTimesTwiceItsClock) {
+    LinkParams ht1{0, 1, 16, 1'000'000'000, 0}, ht3{0, 1, 16, 2'400'000'000, 0}, narrow{0, 1, 8, 3'200'000'000, 0};
+    EXPECT_EQ(ht1.serialization(72), ns(18));   // 4 GB/s
+    EXPECT_EQ(ht3.serialization(72), ns(7.5));  // 9.6 GB/s
+    EXPECT_EQ(narrow.serialization(64), ns(10)); // 6.4 GB/s
+}
+
+// With enough buffers behind it a link sends without a gap: bytes / (GB/s) from first to last bit.
+TEST(Bandwidth, ALinkSaturatesAtItsBytesPerNanosecond) {
+    auto p = machine(2, line_of_routers(2));
+    for (auto &c : p.channels)
+        c.commands = c.data = 64;
+    Bench b(p);
+    constexpr unsigned kPackets = 500;
+    for (unsigned i = 0; i < kPackets; ++i)
+        b.send(0, {1}, 2, true, 0);
+    Tick last = 0;
+    for (const auto &a : b.run())
+        last = std::max(last, a.at);
+    EXPECT_EQ(last, ns(1) + kPackets * kData + ns(10) + ns(1));
+    const auto s = b.net->stats();
+    EXPECT_EQ(s.link[0].name, "0->1");
+    EXPECT_EQ(s.link[0].channel[2].bytes, kPackets * 72u);
+    EXPECT_EQ(s.link[0].channel[2].busy, kPackets * kData);
+    EXPECT_EQ(s.link[0].channel[2].credit_stall, 0);
+    EXPECT_EQ(s.link[1].channel[2].packets, 0u);
+}
+
+// Two data buffers of 72 bytes go round once per serialization and two flights.
+TEST(Bandwidth, TwoDataBuffersLimitALinkToTwoPacketsPerRoundTrip) {
+    Bench b(machine(2, line_of_routers(2)));
+    constexpr unsigned kPackets = 501;
+    for (unsigned i = 0; i < kPackets; ++i)
+        b.send(0, {1}, 2, true, 0);
+    Tick last = 0;
+    for (const auto &a : b.run())
+        last = std::max(last, a.at);
+    const Tick round = kData + 2 * ns(10);
+    EXPECT_EQ(last, ns(1) + (kPackets / 2) * round + kData + ns(10) + ns(1));
+    const auto s = b.net->stats();
+    // Each pair of packets leaves the link idle for the rest of the round.
+    EXPECT_EQ(s.link[0].channel[2].credit_stall, (kPackets / 2) * (round - 2 * kData));
+}
+
+TEST(Bandwidth, APortTakesItsBytesPerCycle) {
+    auto p = machine(1, {}, 2);
+    Bench b(p);
+    for (unsigned i = 0; i < 100; ++i)
+        b.send(0, {1}, 2, true, 0);
+    Tick last = 0;
+    for (const auto &a : b.run())
+        last = std::max(last, a.at);
+    const Tick occupancy = 5 * p.crossbar_period_num; // 72 bytes, 16 per cycle
+    EXPECT_EQ(last, 99 * occupancy + ns(1));
+    const auto s = b.net->stats();
+    EXPECT_EQ(s.port[1].busy, 100 * occupancy);
+    EXPECT_EQ(s.port[1].wait, 99 * 100 / 2 * occupancy);
+}
+
+TEST(Bandwidth, ControllersThatShareAPortShareItsBandwidth) {
+    auto p = machine(1, {}, 3);
+    p.ports[1].port = p.ports[2].port = "sri";
+    Bench b(p);
+    for (unsigned i = 0; i < 50; ++i)
+        for (unsigned to : {1u, 2u})
+            b.send(0, {to}, 2, true, 0);
+    Tick last = 0;
+    for (const auto &a : b.run())
+        last = std::max(last, a.at);
+    EXPECT_EQ(last, 99 * 5 * p.crossbar_period_num + ns(1));
+}
+
+} // namespace
+} // namespace moscope::ruby::bench
