@@ -1,0 +1,330 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Choice, issue and checking of the random tester's accesses.
+#include "cpu/testers/random_tester.hh"
+
+#include <cstring>
+
+namespace moscope::testers {
+
+namespace {
+
+constexpr unsigned kMaxInFlight = 8;
+constexpr std::uint64_t kOpsPerHotSet = 4000;
+
+void put(void *bytes, std::uint64_t value, unsigned size) { std::memcpy(bytes, &value, size); }
+
+} // namespace
+
+class RandomTester::Issuer : public Component {
+  public:
+    Issuer(RandomTester &t, EventQueue &queue, Port &port, Agent who, std::uint64_t seed)
+        : Component(queue, "tester " + agent_name(who), [](Component &c, Tick now) {
+              static_cast<Issuer &>(c).wake(now);
+          }),
+          t_(t), port_(port), rng_(seed), who_(who), device_(who >= kFirstDevice), cursor_(port.core_clock_) {
+        const unsigned n = std::min(std::max(device_ ? 2u : t.p_.in_flight, 1u), kMaxInFlight);
+        for (unsigned i = 0; i < n; ++i)
+            idle_ |= 1u << i;
+        all_idle_ = idle_;
+        for (auto &op : ops_) {
+            op.access.owner = this;
+            op.access.on_done = [](Access &a) { static_cast<Issuer *>(a.owner)->done(a); };
+            op.access.rmw = [](void *op, void *bytes) {
+                auto *o = static_cast<Op *>(op);
+                static_cast<Issuer *>(o->access.owner)->swap(*o, bytes);
+            };
+            op.access.rmw_context = &op;
+        }
+    }
+
+    bool idle() const { return idle_ == all_idle_; }
+    Tick oldest() const {
+        Tick t = kNever;
+        for (unsigned i = 0; i < kMaxInFlight; ++i)
+            if (all_idle_ & ~idle_ & (1u << i))
+                t = std::min(t, ops_[i].access.issued);
+        return t;
+    }
+
+  private:
+    struct Op {
+        Access access;
+        std::uint32_t line = 0;
+        std::uint32_t location = 0; ///< the first of several where the whole line is written
+        bool whole_line = false;
+        std::uint64_t value = 0;    ///< written or found
+        alignas(8) std::array<std::byte, kLineBytes> bytes;
+    };
+
+    unsigned pause() {
+        return static_cast<unsigned>(rng_.below(device_ ? t_.p_.device_gap_cycles + 1 : t_.p_.think_cycles + 1));
+    }
+
+    void wake(Tick now) {
+        if (!idle_ || !t_.may_issue())
+            return;
+        try_issue(now, true);
+        if (idle_)
+            again(now);
+    }
+    void again(Tick now) {
+        if (t_.may_issue())
+            schedule_no_later_than(after(now, 1 + pause()));
+    }
+    Tick after(Tick now, unsigned cycles) {
+        cursor_.advance_to(now);
+        return cursor_.after(cycles);
+    }
+
+    AccessKind choose_kind() {
+        unsigned x = static_cast<unsigned>(rng_.below(1000));
+        if (device_)
+            return x < 500 ? AccessKind::load : AccessKind::store;
+        const auto &p = t_.p_;
+        const std::pair<unsigned, AccessKind> shares[] = {{p.stores, AccessKind::store},
+                                                          {p.rmws, AccessKind::rmw},
+                                                          {p.fetches, AccessKind::fetch},
+                                                          {p.nt_stores, AccessKind::nt_store},
+                                                          {p.flushes, AccessKind::flush}};
+        for (const auto &[share, kind] : shares) {
+            if (x < share)
+                return kind;
+            x -= share;
+        }
+        return AccessKind::load;
+    }
+
+    bool using_location(unsigned location, bool any_of_line) const {
+        for (unsigned i = 0; i < kMaxInFlight; ++i)
+            if (all_idle_ & ~idle_ & (1u << i)) {
+                const Op &o = ops_[i];
+                if (o.location == location)
+                    return true;
+                if ((any_of_line || o.whole_line) && o.line == t_.ref_.at(location).line)
+                    return true;
+            }
+        return false;
+    }
+
+    void try_issue(Tick now, bool inline_allowed) {
+        AccessKind kind = choose_kind();
+        if (rng_.below(4) != 0)
+            last_line_ = t_.pick_line(rng_);
+        const auto &pool = t_.ref_.lines()[last_line_];
+        unsigned location = pool.first + static_cast<unsigned>(rng_.below(pool.count));
+        const bool past_caches = kind == AccessKind::nt_store || (device_ && kind == AccessKind::store);
+        const bool whole = past_caches && (device_ ? rng_.below(2) == 0
+                                                   : t_.p_.whole_line_nt_stores || rng_.below(2) == 0);
+        if (whole)
+            location = pool.first;
+        if (using_location(location, whole || kind == AccessKind::flush))
+            return;
+        const bool writes = past_caches || kind == AccessKind::store || kind == AccessKind::rmw;
+        if (whole) {
+            for (unsigned k = 0; k < pool.count; ++k)
+                if (!t_.can_write(pool.first + k, true))
+                    return;
+        } else if (writes && !t_.can_write(location, past_caches)) {
+            if (past_caches)
+                return;
+            kind = AccessKind::load;
+        }
+        if (inline_allowed && t_.p_.inline_hits && !past_caches && kind != AccessKind::flush && rng_.below(4) == 0 &&
+            inline_hit(kind, location, now))
+            return;
+        issue(kind, location, whole, past_caches, now);
+    }
+
+    void issue(AccessKind kind, unsigned location, bool whole, bool past_caches, Tick now) {
+        const unsigned i = static_cast<unsigned>(__builtin_ctz(idle_));
+        idle_ &= ~(1u << i);
+        Op &o = ops_[i];
+        const Location &l = t_.ref_.at(location);
+        o.line = l.line;
+        o.location = location;
+        o.whole_line = whole;
+        Access &a = o.access;
+        a.kind = kind;
+        a.addr = PhysAddr(whole || kind == AccessKind::flush ? line_of(l.addr) : l.addr);
+        a.size = whole || kind == AccessKind::flush ? kLineBytes : l.size;
+        a.data = kind == AccessKind::rmw || kind == AccessKind::flush ? nullptr : o.bytes.data();
+        if (whole) {
+            o.bytes.fill(std::byte{0});
+            const auto &pool = t_.ref_.lines()[o.line];
+            for (unsigned k = pool.first; k < pool.first + pool.count; ++k) {
+                const Location &w = t_.ref_.at(k);
+                put(&o.bytes[line_offset(w.addr)], t_.ref_.begin_write(k, who_, kind, now, true), w.size);
+            }
+        } else if (past_caches || kind == AccessKind::store || kind == AccessKind::rmw) {
+            o.value = t_.ref_.begin_write(location, who_, kind, now, past_caches);
+            put(o.bytes.data(), o.value, l.size);
+        }
+        count(kind);
+        port_.issue(a, now);
+    }
+
+    void count(AccessKind kind) {
+        ++t_.counts_.issued;
+        ++t_.counts_.by_kind[static_cast<unsigned>(kind)];
+        if (device_)
+            ++(kind == AccessKind::load ? t_.counts_.device_reads : t_.counts_.device_writes);
+    }
+
+    /// The whole access at this moment, where the memory system grants that.
+    bool inline_hit(AccessKind kind, unsigned location, Tick now) {
+        const Location &l = t_.ref_.at(location);
+        const Addr line = line_of(l.addr);
+        const Tick when = port_.hit_done(now);
+        const bool reads = kind == AccessKind::load || kind == AccessKind::fetch;
+        std::byte *b = kind == AccessKind::fetch ? port_.fetch_hit(line, when)
+                                                 : port_.hit(line, reads ? Port::right_load : Port::right_store, when);
+        if (!b)
+            b = port_.probe(kind, line, when);
+        if (!b)
+            return false;
+        b += line_offset(l.addr);
+        count(kind);
+        ++t_.counts_.inline_hits;
+        ++t_.counts_.finished;
+        if (reads) {
+            check(location, Reference::get(b, l.size), kind, now, now);
+        } else {
+            const std::uint64_t v = t_.ref_.begin_write(location, who_, kind, now, false);
+            if (kind == AccessKind::rmw)
+                check_swap(location, Reference::get(b, l.size), now, now);
+            put(b, v, l.size);
+            t_.ref_.complete_write(location, v, now);
+        }
+        return true;
+    }
+
+    void check(unsigned location, std::uint64_t found, AccessKind kind, Tick issued, Tick done) {
+        ++t_.counts_.checked_loads;
+        if (!t_.ref_.load_ok(location, found, issued, done)) [[unlikely]]
+            t_.violation(t_.ref_.explain(location, found, who_, kind, issued, done));
+    }
+    void check_swap(unsigned location, std::uint64_t found, Tick issued, Tick now) {
+        if (!t_.ref_.is_current(location, found)) [[unlikely]]
+            t_.violation(t_.ref_.explain(location, found, who_, AccessKind::rmw, issued, now));
+    }
+    void swap(Op &o, void *bytes) {
+        const unsigned size = t_.ref_.at(o.location).size;
+        check_swap(o.location, Reference::get(bytes, size), o.access.issued, queue().now());
+        put(bytes, o.value, size);
+    }
+
+    void done(Access &a) {
+        Op &o = *static_cast<Op *>(a.rmw_context);
+        const Tick now = a.done;
+        switch (a.kind) {
+        case AccessKind::load:
+        case AccessKind::fetch:
+            check(o.location, Reference::get(o.bytes.data(), a.size), a.kind, a.issued, now);
+            break;
+        case AccessKind::flush:
+            break;
+        default:
+            if (o.whole_line) {
+                const auto &pool = t_.ref_.lines()[o.line];
+                for (unsigned k = pool.first; k < pool.first + pool.count; ++k) {
+                    const Location &w = t_.ref_.at(k);
+                    t_.ref_.complete_write(k, Reference::get(&o.bytes[line_offset(w.addr)], w.size), now);
+                }
+            } else {
+                t_.ref_.complete_write(o.location, o.value, now);
+            }
+        }
+        idle_ |= 1u << (&o - ops_.data());
+        ++t_.counts_.finished;
+        // Half of the time the next access follows at once, otherwise after a pause.
+        if (!device_ && t_.may_issue() && rng_.below(2) == 0)
+            try_issue(now, false);
+        if (idle_)
+            again(now);
+    }
+
+    RandomTester &t_;
+    Port &port_;
+    Rng rng_;
+    Agent who_;
+    bool device_;
+    ClockCursor cursor_;
+    unsigned last_line_ = 0;
+    unsigned idle_ = 0, all_idle_ = 0; ///< bit per op
+    std::array<Op, kMaxInFlight> ops_;
+};
+
+RandomTester::RandomTester(EventQueue &queue, const std::vector<Port *> &cores, const std::vector<Port *> &devices,
+                           const std::vector<Addr> &lines, RandomTesterParams params)
+    : p_(params), queue_(queue), rng_(params.seed), ref_(lines, params.locations_per_line, rng_) {
+    for (unsigned i = 0; i < cores.size(); ++i)
+        issuers_.push_back(std::make_unique<Issuer>(*this, queue, *cores[i], static_cast<Agent>(i), rng_.next()));
+    for (unsigned i = 0; i < devices.size(); ++i)
+        issuers_.push_back(std::make_unique<Issuer>(*this, queue, *devices[i],
+                                                    static_cast<Agent>(kFirstDevice + i), rng_.next()));
+}
+
+RandomTester::~RandomTester() = default;
+
+void RandomTester::start(Tick t) {
+    for (auto &i : issuers_)
+        i->schedule(t);
+}
+
+bool RandomTester::finished() const {
+    if (may_issue())
+        return false;
+    for (const auto &i : issuers_)
+        if (!i->idle())
+            return false;
+    return true;
+}
+
+unsigned RandomTester::pick_line(Rng &rng) {
+    const auto n = ref_.lines().size();
+    if (counts_.issued >= next_change_) {
+        next_change_ = counts_.issued + kOpsPerHotSet;
+        hot_.resize(std::max(p_.hot_lines, 1u));
+        for (auto &h : hot_)
+            h = static_cast<unsigned>(rng_.below(n));
+    }
+    return rng.below(2) ? hot_[rng.below(hot_.size())] : static_cast<unsigned>(rng.below(n));
+}
+
+Tick RandomTester::oldest() const {
+    Tick t = queue_.now();
+    for (const auto &i : issuers_)
+        t = std::min(t, i->oldest());
+    return t;
+}
+
+bool RandomTester::can_write(unsigned location, bool alone) {
+    const auto ok = [&] {
+        return alone ? ref_.can_write_alone(location, known_oldest_) : ref_.can_write(location, known_oldest_);
+    };
+    if (ok())
+        return true;
+    // Worth a second look only if the names of writes have run out.
+    if (ref_.at(location).unsure || (alone && ref_.at(location).writing))
+        return false;
+    known_oldest_ = oldest();
+    return ok();
+}
+
+void RandomTester::violation(std::string text) {
+    ++counts_.violations;
+    if (violations_.size() < p_.max_violations)
+        violations_.push_back(std::move(text));
+}
+
+void RandomTester::check_final(unsigned line, const std::byte *bytes) {
+    const auto &pool = ref_.lines()[line];
+    for (unsigned k = pool.first; k < pool.first + pool.count; ++k) {
+        const Location &l = ref_.at(k);
+        const std::uint64_t v = Reference::get(bytes + line_offset(l.addr), l.size);
+        if (!ref_.is_current(k, v))
+            violation(ref_.explain_final(k, v));
+    }
+}
+
+} // namespace moscope::testers

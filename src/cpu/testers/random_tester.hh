@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The random tester: every core and every device keeps several accesses in flight to a small pool of lines,
+// with false sharing, and each value read is checked against the Reference. It drives ports only and knows no
+// protocol. Issuers are components, not fibers, and nothing is allocated per access. Ticks are femtoseconds.
+#pragma once
+
+#include <array>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/rng.hh"
+#include "cpu/testers/reference.hh"
+#include "mem/port.hh"
+#include "sim/event_queue.hh"
+
+namespace moscope::testers {
+
+struct RandomTesterParams {
+    std::uint64_t ops = 100'000;
+    std::uint64_t seed = 1;
+    unsigned in_flight = 3;           ///< accesses of one core at a time
+    unsigned locations_per_line = 5;
+    unsigned hot_lines = 6;           ///< half of the accesses go to so many lines, which change now and then
+    unsigned think_cycles = 12;       ///< longest pause of a core between two accesses
+    unsigned max_violations = 10;     ///< reported; then the run ends
+    // Shares of the accesses of a core, per thousand; 0 leaves a kind out. What remains are loads.
+    unsigned fetches = 60, stores = 250, rmws = 70, flushes = 15, nt_stores = 20;
+    /// Nothing but whole lines may be written past the caches.
+    bool whole_line_nt_stores = true;
+    bool inline_hits = true;          ///< also use the ports' inline path
+    unsigned device_gap_cycles = 200; ///< longest pause of a device
+};
+
+struct RandomTesterCounts {
+    std::uint64_t issued = 0, finished = 0;
+    std::array<std::uint64_t, kAccessKinds> by_kind{};
+    std::uint64_t checked_loads = 0; ///< loads, fetches, and device reads
+    std::uint64_t inline_hits = 0;
+    std::uint64_t device_reads = 0, device_writes = 0;
+    std::uint64_t violations = 0;
+};
+
+class RandomTester {
+  public:
+    /// lines: the pool, line addresses of zeroed memory. devices may be empty.
+    RandomTester(EventQueue &queue, const std::vector<Port *> &cores, const std::vector<Port *> &devices,
+                 const std::vector<Addr> &lines, RandomTesterParams params);
+    ~RandomTester();
+
+    void start(Tick t);
+    /// All accesses issued have come back and no more will be issued.
+    bool finished() const;
+    const RandomTesterCounts &counts() const { return counts_; }
+    const std::vector<std::string> &violations() const { return violations_; }
+    const Reference &reference() const { return ref_; }
+    /// Compares a line's bytes at the end of the run.
+    void check_final(unsigned line, const std::byte *bytes);
+    /// For what only the caller can see.
+    void violation(std::string text);
+
+  private:
+    class Issuer;
+    friend class Issuer;
+
+    bool may_issue() const { return counts_.issued < p_.ops && counts_.violations < p_.max_violations; }
+    unsigned pick_line(Rng &rng);
+    /// No access in flight, or issued from now on, is older.
+    Tick oldest() const;
+    bool can_write(unsigned location, bool alone);
+
+    RandomTesterParams p_;
+    EventQueue &queue_;
+    Rng rng_;
+    Reference ref_;
+    RandomTesterCounts counts_;
+    std::vector<std::string> violations_;
+    std::vector<std::unique_ptr<Issuer>> issuers_;
+    std::vector<unsigned> hot_;
+    std::uint64_t next_change_ = 0;
+    Tick known_oldest_ = 0;
+};
+
+} // namespace moscope::testers

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What memory may hold: the reference that the random tester checks values against. A location is 1 to 8 bytes
+// of a line; every write to it carries a value that is unique among the recent ones, so that a value read names
+// its write. A load is right if its value was current at some moment between its issue and its completion
+// (design, decision 5). Ticks are femtoseconds.
+//
+// A store or a locked read-modify-write becomes current at its completion, when its bytes are written. A write
+// that travels to memory (non-temporal store, device write) becomes current at an unknown moment between issue
+// and completion: it is alone among the writes to its locations, and both values count as current meanwhile.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/rng.hh"
+#include "base/types.hh"
+#include "mem/port.hh"
+
+namespace moscope::testers {
+
+/// A reader's or writer's name in reports: cores count from 0, devices from kFirstDevice.
+using Agent = std::uint16_t;
+inline constexpr Agent kFirstDevice = 0x8000;
+std::string agent_name(Agent a);
+const char *kind_name(AccessKind k);
+
+struct Location {
+    Addr addr = 0;
+    std::uint8_t size = 0;    ///< bytes: 1, 2, 4 or 8
+    std::uint32_t line = 0;   ///< index into the pool of lines
+    std::uint64_t tag = 0;    ///< high bits of all values of wide locations: data of another place shows
+    std::uint64_t next = 1;   ///< number of the next write
+    std::uint64_t current = 0; ///< newest value known to be current
+    std::uint16_t writing = 0; ///< writes in flight
+    bool unsure = false;       ///< the write in flight may or may not be current already
+};
+
+class Reference {
+  public:
+    static constexpr unsigned kRemembered = 256; ///< writes per location
+
+    struct PoolLine {
+        Addr addr;
+        std::uint32_t first, count; ///< its locations
+    };
+
+    /// Chooses locations in each line; memory is all zeros.
+    Reference(const std::vector<Addr> &lines, unsigned locations_per_line, Rng &rng);
+
+    unsigned size() const { return static_cast<unsigned>(locations_.size()); }
+    const Location &at(unsigned i) const { return locations_[i]; }
+    const std::vector<PoolLine> &lines() const { return lines_; }
+
+    /// Whether a new write finds a value that no access in flight since `oldest` can mean something else by.
+    bool can_write(unsigned i, Tick oldest) const {
+        const Location &l = locations_[i];
+        return !l.unsure && slot(i, l.next).until < oldest;
+    }
+    /// A write that must be alone: nothing else may be writing.
+    bool can_write_alone(unsigned i, Tick oldest) const { return locations_[i].writing == 0 && can_write(i, oldest); }
+
+    /// Begins a write and returns its value. alone: it becomes current somewhere before its completion.
+    std::uint64_t begin_write(unsigned i, Agent who, AccessKind kind, Tick now, bool alone);
+    /// The write of `value` is current from now on.
+    void complete_write(unsigned i, std::uint64_t value, Tick now);
+
+    /// Whether a load between issued and done may have returned value.
+    bool load_ok(unsigned i, std::uint64_t value, Tick issued, Tick done) const {
+        const Slot &s = slot(i, value);
+        return s.value == value && s.from <= done && s.until >= issued;
+    }
+    /// Whether `value` is what a locked operation must find.
+    bool is_current(unsigned i, std::uint64_t value) const { return locations_[i].current == value; }
+
+    /// One line: what was read, who wrote it and when, and what would have been right.
+    std::string explain(unsigned i, std::uint64_t value, Agent who, AccessKind kind, Tick issued, Tick done) const;
+    /// As explain, for the value found at the end of a run.
+    std::string explain_final(unsigned i, std::uint64_t value) const;
+
+    static std::uint64_t get(const void *bytes, unsigned size);
+
+  private:
+    struct Slot {
+        std::uint64_t value = ~std::uint64_t{0};
+        Tick from = kNever, until = -1; ///< observable
+        Tick issued = 0;
+        Agent who = 0;
+        AccessKind kind = AccessKind::store;
+    };
+    const Slot &slot(unsigned i, std::uint64_t value) const {
+        return slots_[std::size_t{i} * kRemembered + (value & (kRemembered - 1))];
+    }
+    Slot &slot(unsigned i, std::uint64_t value) {
+        return slots_[std::size_t{i} * kRemembered + (value & (kRemembered - 1))];
+    }
+    static std::uint64_t value_of(const Location &l, std::uint64_t number);
+    std::string history_of(unsigned i, std::uint64_t value) const;
+
+    std::vector<Location> locations_;
+    std::vector<PoolLine> lines_;
+    std::vector<Slot> slots_;
+};
+
+} // namespace moscope::testers
