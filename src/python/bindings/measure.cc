@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// moscope._engine.run_experiment: the experiments of system/measure.hh, JSON text in and out. The interpreter's
+// lock is released while the machine runs; an interruption (Ctrl-C) ends the run.
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/string.h>
+
+#include "system/measure.hh"
+
+namespace nb = nanobind;
+
+void bind_measure(nb::module_ &m) {
+    m.def(
+        "run_experiment",
+        [](const std::string &machine, const std::string &library, const std::string &request, std::uint64_t seed,
+           moscope::Tick watchdog) {
+            moscope::MachineOptions options;
+            options.seed = seed;
+            options.watchdog = watchdog;
+            nb::gil_scoped_release released;
+            return moscope::run_experiment(machine, library, request, options, [] {
+                nb::gil_scoped_acquire held;
+                if (PyErr_CheckSignals() != 0)
+                    throw nb::python_error();
+            });
+        },
+        nb::arg("machine"), nb::arg("library"), nb::arg("request"), nb::arg("seed") = 1,
+        nb::arg("watchdog") = moscope::MachineOptions{}.watchdog,
+        "Runs the phases of `request` on the elaborated machine with a protocol's library; see system/measure.hh.");
+}
