@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Where a line lies: channel, rank, bank, row and column of a physical address, by a mapping given as text (fields
+// from the most significant bit). Two options of family 10h (AMD 31116): bank swizzling XORs the bank with low row
+// bits, so that power-of-two strides spread over banks; the channel hash XORs the channel-select bit with the
+// parity of address bits 16-20. Both permute the lines of the node: no two addresses meet.
+#pragma once
+
+#include <bit>
+#include <string>
+#include <vector>
+
+#include "mem/dram/params.hh"
+
+namespace moscope::dram {
+
+struct Location {
+    unsigned channel = 0;
+    unsigned rank = 0;
+    unsigned bank = 0;
+    unsigned row = 0;
+    unsigned column = 0; ///< in lines
+
+    bool operator==(const Location &) const = default;
+};
+
+class AddressMap {
+  public:
+    /// Throws UserError if p.mapping is not one of this geometry.
+    explicit AddressMap(const DramParams &p);
+
+    Location operator()(Addr a) const {
+        const std::uint64_t line = a >> kLineBits;
+        Location l;
+        l.channel = extract(channel_, line);
+        l.rank = extract(rank_, line);
+        l.bank = extract(bank_, line);
+        l.row = extract(row_, line);
+        l.column = extract(column_, line);
+        if (bank_swizzle_)
+            l.bank ^= (l.row ^ (l.row >> bank_.bits)) & ((1u << bank_.bits) - 1);
+        if (channel_hash_)
+            l.channel ^= std::popcount(static_cast<unsigned>(a >> 16) & 0x1fu) & 1;
+        return l;
+    }
+
+  private:
+    struct Piece {
+        unsigned from, bits, to; ///< lowest bit of the line address, width, lowest bit of the field
+    };
+    struct Field {
+        unsigned bits = 0;
+        unsigned pieces = 0;
+        Piece piece[4] = {};
+    };
+    static unsigned extract(const Field &f, std::uint64_t line) {
+        unsigned v = 0;
+        for (unsigned i = 0; i < f.pieces; ++i)
+            v |= static_cast<unsigned>((line >> f.piece[i].from) & ((std::uint64_t{1} << f.piece[i].bits) - 1))
+                 << f.piece[i].to;
+        return v;
+    }
+
+    Field channel_, rank_, bank_, row_, column_;
+    bool bank_swizzle_, channel_hash_;
+};
+
+} // namespace moscope::dram

@@ -1,0 +1,456 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The scheduler of a channel. Order of preference among the commands that may be issued at a clock: a refresh that
+// is due, a row hit, an activate, a precharge; the older request first. A request that has been overtaken
+// bypass_max times is not overtaken again: until its burst, other requests may only prepare their banks.
+#include "mem/dram/channel.hh"
+
+#include <algorithm>
+#include <bit>
+#include <limits>
+
+namespace moscope::dram {
+
+namespace {
+
+constexpr Cycle kLongAgo = -(Cycle{1} << 40);
+constexpr Cycle kNeverCycle = std::numeric_limits<Cycle>::max();
+
+} // namespace
+
+Channel::Channel(const DramParams &p, unsigned index)
+    : tck_(p.tCK), backend_(p.backend), index_(index), ranks_(p.ranks), banks_(p.banks), window_(p.window),
+      write_high_(p.write_high), write_low_(p.write_low), bypass_max_(p.bypass_max), policy_(p.page_policy),
+      last_column_(kLongAgo) {
+    const auto cycles = [&](Tick t) { return (t + p.tCK - 1) / p.tCK; };
+    cl_ = cycles(p.t.tCL), cwl_ = cycles(p.t.tCWL), rcd_ = cycles(p.t.tRCD), rp_ = cycles(p.t.tRP);
+    ras_ = cycles(p.t.tRAS), rc_ = cycles(p.t.tRC), wr_ = cycles(p.t.tWR), wtr_ = cycles(p.t.tWTR);
+    rtp_ = cycles(p.t.tRTP), rrd_ = cycles(p.t.tRRD), faw_ = cycles(p.t.tFAW), ccd_ = cycles(p.t.tCCD);
+    rtrs_ = cycles(p.t.tRTRS), rtw_ = cycles(p.t.tRTW), refi_ = cycles(p.t.tREFI), rfc_ = cycles(p.t.tRFC);
+    idle_close_ = cycles(p.idle_close);
+    burst_ = p.burst_length() / 2;
+    done_after_ = p.critical_word_first ? 1 : burst_;
+
+    pool_.resize(p.read_entries + p.write_entries);
+    for (Index i = 0; i < pool_.size(); ++i)
+        append<&Entry::queue>(free_, i);
+    bank_.resize(ranks_ * banks_);
+    for (unsigned b = 0; b < bank_.size(); ++b)
+        bank_[b].rank = static_cast<std::uint8_t>(b / banks_);
+    rank_.resize(ranks_);
+    refresh_due_ = kNeverCycle;
+    for (unsigned r = 0; r < ranks_; ++r) {
+        std::fill_n(rank_[r].activates, 4, kLongAgo);
+        // Staggered, so that the ranks of a channel are not refreshed at the same time.
+        rank_[r].refresh_due = refi_ ? refi_ * (r + 1) / ranks_ : kNeverCycle;
+        refresh_due_ = std::min(refresh_due_, rank_[r].refresh_due);
+    }
+}
+
+template <Channel::Link Channel::Entry::*link> void Channel::append(List &l, Index i) {
+    Link &e = pool_[i].*link;
+    e.next = kNone;
+    e.prev = l.tail;
+    (l.tail == kNone ? l.head : (pool_[l.tail].*link).next) = i;
+    l.tail = i;
+}
+
+template <Channel::Link Channel::Entry::*link> void Channel::remove(List &l, Index i) {
+    const Link e = pool_[i].*link;
+    (e.prev == kNone ? l.head : (pool_[e.prev].*link).next) = e.next;
+    (e.next == kNone ? l.tail : (pool_[e.next].*link).prev) = e.prev;
+}
+
+void Channel::add(const DramRequest &r, const Location &at, Cycle seen) {
+    const Index i = free_.head;
+    MOSCOPE_CHECK(i != kNone);
+    remove<&Entry::queue>(free_, i);
+    Entry &e = pool_[i];
+    e.request = r;
+    e.seen = std::max(seen, clock_);
+    e.age = next_age_++;
+    e.row = at.row;
+    e.column = at.column;
+    e.at = static_cast<std::uint8_t>(at.rank * banks_ + at.bank);
+    append<&Entry::queue>(input_, i);
+    if (r.write) {
+        ++writes_;
+        ++write_filter_[filter_index(line_of(r.addr))];
+    } else {
+        ++reads_;
+    }
+    hint_ = std::min(hint_, e.seen);
+}
+
+bool Channel::has_write(Addr line) const {
+    for (const List *l : {&queue_[1], &input_})
+        for (Index i = l->head; i != kNone; i = pool_[i].queue.next)
+            if (pool_[i].request.write && line_of(pool_[i].request.addr) == line)
+                return true;
+    return false;
+}
+
+void Channel::enter(Index i) {
+    Entry &e = pool_[i];
+    const unsigned d = e.request.write;
+    Bank &b = bank_[e.at];
+    append<&Entry::queue>(queue_[d], i);
+    append<&Entry::bank>(b.queue[d], i);
+    ++queued_[d];
+    work_[d] |= std::uint64_t{1} << e.at;
+    if (b.row == static_cast<std::int32_t>(e.row) && b.hit[d] == kNone)
+        b.hit[d] = i;
+}
+
+void Channel::admit() {
+    while (input_.head != kNone && pool_[input_.head].seen <= clock_) {
+        const Index i = input_.head;
+        remove<&Entry::queue>(input_, i);
+        if (pool_[i].request.write)
+            enter(i);
+        else
+            append<&Entry::queue>(waiting_, i);
+    }
+    while (waiting_.head != kNone && queued_[0] < window_) {
+        const Index i = waiting_.head;
+        remove<&Entry::queue>(waiting_, i);
+        enter(i);
+    }
+}
+
+void Channel::choose_direction() {
+    if (queued_[1] >= write_high_)
+        draining_ = true;
+    else if (queued_[1] <= write_low_)
+        draining_ = false;
+    direction_ = queued_[1] && (draining_ || !queued_[0]);
+    // Earliest column command that the data bus and tCCD leave room for.
+    const Cycle latency = direction_ ? cwl_ : cl_;
+    const Cycle turn = direction_ && !last_direction_ ? rtw_ : 0;
+    const Cycle after = last_column_ + ccd_;
+    bus_same_ = std::max(after, bus_free_ + turn - latency);
+    bus_other_ = std::max(after, bus_free_ + std::max(turn, rtrs_) - latency);
+}
+
+void Channel::choose(Choice &best, Nearest &nearest) const {
+    const unsigned d = direction_;
+    const Index oldest = queue_[d].head;
+    const bool strict = oldest != kNone && overtaken_[d] >= bypass_max_;
+    for (std::uint64_t work = work_[d]; work; work &= work - 1) {
+        const unsigned at = static_cast<unsigned>(std::countr_zero(work));
+        const Bank &b = bank_[at];
+        if (rank_[b.rank].refresh_due <= clock_)
+            continue;
+        Choice c;
+        c.at = static_cast<std::uint8_t>(at);
+        c.entry = b.hit[d];
+        Cycle burst;
+        bool held = false;
+        if (strict && pool_[oldest].at == at)
+            c.entry = b.row == static_cast<std::int32_t>(pool_[oldest].row) ? oldest : kNone;
+        if (c.entry != kNone) {
+            c.what = Do::column;
+            c.when = burst = std::max(column_time(b, d), clock_);
+            held = strict && c.entry != oldest;
+        } else {
+            c.entry = strict && pool_[oldest].at == at ? oldest : b.queue[d].head;
+            if (b.row >= 0) {
+                c.what = Do::precharge;
+                c.when = std::max(b.next_pre, clock_);
+                burst = c.when + rp_ + rcd_;
+            } else {
+                c.what = Do::activate;
+                c.when = std::max(act_time(b), clock_);
+                burst = c.when + rcd_;
+            }
+        }
+        if (burst < nearest.burst)
+            nearest = {burst, static_cast<int>(at), held};
+        c.age = pool_[c.entry].age;
+        if (!held && c.better_than(best))
+            best = c;
+    }
+}
+
+void Channel::choose_refresh(Choice &best) const {
+    for (unsigned r = 0; r < ranks_; ++r) {
+        if (rank_[r].refresh_due > clock_)
+            continue;
+        Choice c{clock_, 0, Do::refresh, static_cast<std::uint8_t>(r), kNone};
+        Cycle close = kLongAgo, quiet = clock_;
+        for (unsigned b = r * banks_; b < (r + 1) * banks_; ++b) {
+            if (bank_[b].row >= 0)
+                close = std::max(close, bank_[b].next_pre);
+            quiet = std::max(quiet, bank_[b].next_act);
+        }
+        if (close != kLongAgo) {
+            c.what = Do::precharge_rank;
+            c.when = std::max(close, clock_);
+        } else {
+            c.when = quiet;
+        }
+        if (c.better_than(best))
+            best = c;
+    }
+}
+
+void Channel::choose_idle_close(Choice &best) const {
+    for (std::uint64_t open = open_; open; open &= open - 1) {
+        const unsigned at = static_cast<unsigned>(std::countr_zero(open));
+        const Bank &b = bank_[at];
+        if (b.hit[0] != kNone || b.hit[1] != kNone || rank_[b.rank].refresh_due <= clock_)
+            continue;
+        const Choice c{std::max({b.next_pre, b.last_use + idle_close_, clock_}), 0, Do::close,
+                       static_cast<std::uint8_t>(at), kNone};
+        if (c.better_than(best))
+            best = c;
+    }
+}
+
+Lost Channel::reason(const Nearest &n) const {
+    if (n.bank < 0)
+        return work_[direction_] ? Lost::refresh : Lost::no_request;
+    if (n.held)
+        return Lost::order;
+    const Bank &b = bank_[n.bank];
+    const Index oldest = queue_[direction_].head;
+    const bool closing = overtaken_[direction_] >= bypass_max_ && pool_[oldest].at == n.bank &&
+                         b.row != static_cast<std::int32_t>(pool_[oldest].row);
+    if (b.hit[direction_] != kNone && !closing) {
+        const Cycle when = column_time(b, direction_);
+        if (when <= clock_)
+            return Lost::command;
+        if (b.next_col == when)
+            return Lost::activate;
+        if (direction_ != last_direction_ || (direction_ == 0 && rank_[b.rank].next_read == when))
+            return Lost::turnaround;
+        return b.rank != last_rank_ ? Lost::rank_switch : Lost::command;
+    }
+    if (b.row >= 0)
+        return b.next_pre > clock_ ? Lost::row_cycle : Lost::command;
+    const Cycle when = act_time(b);
+    if (when <= clock_)
+        return Lost::command;
+    return b.next_act == when ? b.act_reason : Lost::activate_window;
+}
+
+/// Accounts for the clocks up to `to`, in which no column command is issued.
+void Channel::pass(Cycle to, const Nearest &n) {
+    const Cycle clocks = to - clock_;
+    stats_.read_queue += clocks * reads_;
+    stats_.write_queue += clocks * writes_;
+    stats_.clocks += clocks;
+    const Cycle from = std::max(clock_, column_free_);
+    if (to > from)
+        pending_[static_cast<unsigned>(reason(n))] += to - from;
+    clock_ = to;
+}
+
+void Channel::run(Cycle end) {
+    while (clock_ < end) {
+        admit();
+        choose_direction();
+        Choice best{kNeverCycle, 0, Do::close, 0, kNone};
+        Nearest nearest{kNeverCycle, -1, false};
+        choose(best, nearest);
+        if (refresh_due_ <= clock_)
+            choose_refresh(best);
+        if (policy_ == PagePolicy::idle)
+            choose_idle_close(best);
+
+        // What else can change the choice before it is due?
+        Cycle change = input_.head == kNone ? kNeverCycle : pool_[input_.head].seen;
+        if (refresh_due_ > clock_)
+            change = std::min(change, refresh_due_);
+        hint_ = std::min(best.when, change);
+        if (hint_ >= end) {
+            pass(end, nearest);
+            return;
+        }
+        if (hint_ > clock_)
+            pass(hint_, nearest);
+        if (change == hint_)
+            continue;
+        issue(best);
+        pass(clock_ + 1, nearest); // one command a clock
+    }
+    hint_ = std::max(hint_, clock_);
+}
+
+void Channel::issue(const Choice &c) {
+    switch (c.what) {
+    case Do::refresh:
+        issue_refresh(c.at);
+        break;
+    case Do::precharge_rank:
+        report(CommandKind::precharge_all, c.at, 0, 0, 0, false);
+        ++stats_.precharges;
+        for (unsigned b = c.at * banks_; b < (c.at + 1) * banks_; ++b)
+            if (bank_[b].row >= 0)
+                close(b, clock_, 0);
+        break;
+    case Do::column:
+        issue_column(c);
+        break;
+    case Do::activate:
+        issue_activate(c);
+        break;
+    case Do::precharge:
+    case Do::close:
+        report(CommandKind::precharge, bank_[c.at].rank, c.at % banks_, 0, 0, false);
+        ++stats_.precharges;
+        close(c.at, clock_, c.what == Do::precharge ? 2 : 0);
+        break;
+    }
+}
+
+/// The row is closed from `when` on; wanted_by: 2 if another row is wanted.
+void Channel::close(unsigned at, Cycle when, std::uint8_t wanted_by) {
+    Bank &b = bank_[at];
+    b.row = -1;
+    b.hit[0] = b.hit[1] = kNone;
+    b.history = wanted_by;
+    open_ &= ~(std::uint64_t{1} << at);
+    if (when + rp_ >= b.next_act) {
+        b.next_act = when + rp_;
+        b.act_reason = Lost::precharge;
+    }
+}
+
+void Channel::issue_activate(const Choice &c) {
+    Bank &b = bank_[c.at];
+    Rank &r = rank_[b.rank];
+    const unsigned row = pool_[c.entry].row;
+    report(CommandKind::activate, b.rank, c.at % banks_, row, 0, false);
+    ++stats_.activates;
+    b.row = static_cast<std::int32_t>(row);
+    b.next_col = clock_ + rcd_;
+    b.next_pre = clock_ + ras_;
+    b.next_act = clock_ + rc_;
+    b.act_reason = Lost::row_cycle;
+    b.last_use = clock_;
+    b.history = std::max<std::uint8_t>(b.history, 1);
+    open_ |= std::uint64_t{1} << c.at;
+    r.next_act = clock_ + rrd_;
+    r.activates[r.oldest_activate] = clock_;
+    r.oldest_activate = (r.oldest_activate + 1) & 3;
+    for (unsigned d = 0; d < 2; ++d)
+        b.hit[d] = next_hit(b.queue[d].head, row);
+}
+
+Channel::Index Channel::next_hit(Index from, unsigned row) const {
+    while (from != kNone && pool_[from].row != row)
+        from = pool_[from].bank.next;
+    return from;
+}
+
+void Channel::issue_column(const Choice &c) {
+    const unsigned d = direction_;
+    Bank &b = bank_[c.at];
+    const Index i = c.entry;
+    Entry &e = pool_[i];
+    const Cycle data = clock_ + (d ? cwl_ : cl_);
+
+    if (queue_[d].head == i) {
+        stats_.forced += overtaken_[d] >= bypass_max_;
+        overtaken_[d] = 0;
+    } else {
+        ++overtaken_[d];
+    }
+    b.hit[d] = next_hit(e.bank.next, e.row);
+    remove<&Entry::bank>(b.queue[d], i);
+    remove<&Entry::queue>(queue_[d], i);
+    --queued_[d];
+    if (b.queue[d].head == kNone)
+        work_[d] &= ~(std::uint64_t{1} << c.at);
+
+    account_burst(data);
+    ++(b.history == 0 ? stats_.row_hits : b.history == 1 ? stats_.row_misses : stats_.row_conflicts);
+    b.history = 0;
+    stats_.turnarounds += d != last_direction_;
+    last_direction_ = d;
+    last_rank_ = b.rank;
+    last_column_ = clock_;
+    column_free_ = clock_ + burst_;
+    bus_free_ = data + burst_;
+    b.last_use = clock_;
+    if (d) {
+        b.next_pre = std::max(b.next_pre, bus_free_ + wr_);
+        rank_[b.rank].next_read = std::max(rank_[b.rank].next_read, bus_free_ + wtr_);
+    } else {
+        b.next_pre = std::max(b.next_pre, clock_ + rtp_);
+    }
+    const bool last_use = policy_ == PagePolicy::closed && b.hit[0] == kNone && b.hit[1] == kNone;
+    report(d ? CommandKind::write : CommandKind::read, b.rank, c.at % banks_, e.row, e.column, last_use);
+    if (last_use)
+        close(c.at, b.next_pre, 0);
+
+    const DramRequest done = e.request;
+    append<&Entry::queue>(free_, i);
+    if (d) {
+        ++stats_.writes;
+        --writes_;
+        --write_filter_[filter_index(line_of(done.addr))];
+    } else {
+        ++stats_.reads;
+        --reads_;
+        const Tick when = read_complete(clock_);
+        stats_.read_latency += when - done.arrival;
+        if (read_done_)
+            read_done_(done_owner_, done, when); // last: it may add requests
+    }
+}
+
+void Channel::issue_refresh(unsigned rank) {
+    report(CommandKind::refresh, rank, 0, 0, 0, false);
+    ++stats_.refreshes;
+    stats_.refreshing += rfc_;
+    for (unsigned b = rank * banks_; b < (rank + 1) * banks_; ++b) {
+        bank_[b].next_act = clock_ + rfc_;
+        bank_[b].act_reason = Lost::refresh;
+    }
+    rank_[rank].refresh_due += refi_;
+    refresh_due_ = kNeverCycle;
+    for (const Rank &r : rank_)
+        refresh_due_ = std::min(refresh_due_, r.refresh_due);
+}
+
+/// Gives the idle clocks before a burst to the reasons that passed since the last one. Those are counted by
+/// command clocks; the two latencies differ, so a change of direction makes the sums differ by that.
+void Channel::account_burst(Cycle start) {
+    Cycle gap = start - bus_free_;
+    for (const Cycle n : pending_)
+        gap -= n;
+    if (gap > 0) {
+        const Lost why = bus_free_ == 0 ? Lost::no_request : Lost::turnaround;
+        pending_[static_cast<unsigned>(why)] += gap;
+    }
+    while (gap < 0) {
+        const auto most = std::max_element(pending_.begin(), pending_.end());
+        const Cycle n = std::min(*most, -gap);
+        MOSCOPE_CHECK(n > 0);
+        *most -= n;
+        gap += n;
+    }
+    for (unsigned r = 0; r < kLostReasons; ++r)
+        stats_.lost[r] += pending_[r];
+    pending_.fill(0);
+    stats_.busy += burst_;
+}
+
+void Channel::report(CommandKind kind, unsigned rank, unsigned bank, unsigned row, unsigned column,
+                     bool auto_precharge) {
+    if (__builtin_expect(trace_ != nullptr, 0))
+        trace_(trace_owner_, {kind, auto_precharge, index_, rank, bank, row, column, clock_});
+}
+
+ChannelStats Channel::stats() const {
+    ChannelStats s = stats_;
+    s.accounted = bus_free_;
+    for (unsigned r = 0; r < kLostReasons; ++r) {
+        s.lost[r] += pending_[r];
+        s.accounted += pending_[r];
+    }
+    return s;
+}
+
+} // namespace moscope::dram

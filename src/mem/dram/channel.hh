@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// One DRAM channel: banks, ranks, the two buses, and the first-ready, first-come-first-served scheduler with its
+// write queue. Model of a family 10h DRAM controller (AMD 31116) in front of JEDEC DDR2/DDR3 parts. Time inside is
+// counted in DRAM clocks; one command fits in a clock.
+//
+// The channel is decided lazily and exactly: `run(end)` issues every command of the clocks before `end`, jumping
+// from one clock at which something can happen to the next. Requests reach it with the clock from which the
+// scheduler sees them, which lies after the moment of the call, so it does not matter when `run` is called.
+// Requests live in a fixed pool and in lists linked through it: nothing is allocated after construction.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "base/error.hh"
+#include "mem/dram/address_map.hh"
+#include "mem/dram/params.hh"
+#include "mem/dram/stats.hh"
+
+namespace moscope::dram {
+
+using Cycle = std::int64_t; ///< DRAM clocks since tick zero
+
+struct DramRequest {
+    Addr addr = 0;
+    bool write = false;
+    Tick arrival = 0;
+    void *context = nullptr;
+};
+
+enum class CommandKind : std::uint8_t { activate, precharge, precharge_all, read, write, refresh };
+
+/// A command on the bus, for checkers and traces.
+struct DramCommand {
+    CommandKind kind;
+    bool auto_precharge;
+    unsigned channel, rank, bank, row, column;
+    Cycle cycle;
+};
+
+class Channel {
+  public:
+    using ReadFn = void (*)(void *owner, const DramRequest &, Tick when);
+    using TraceFn = void (*)(void *owner, const DramCommand &);
+
+    Channel(const DramParams &p, unsigned index);
+
+    void set_read_done(ReadFn fn, void *owner) { read_done_ = fn, done_owner_ = owner; }
+    void set_trace(TraceFn fn, void *owner) { trace_ = fn, trace_owner_ = owner; }
+
+    /// A request that the scheduler sees from clock `seen` on. Calls come in the order of `seen`.
+    void add(const DramRequest &r, const Location &at, Cycle seen);
+
+    /// Whether a write to this line is queued. Exact after run().
+    bool has_write(Addr line) const;
+    bool may_have_write(Addr line) const { return write_filter_[filter_index(line)] != 0; }
+
+    /// Decides all clocks before `end`.
+    void run(Cycle end);
+
+    unsigned reads() const { return reads_; }   ///< held, from add() to their command
+    unsigned writes() const { return writes_; }
+    /// No command is issued before this clock.
+    Cycle next_command() const { return hint_; }
+    /// A read whose command is at clock c is complete at this tick.
+    Tick read_complete(Cycle c) const { return (c + cl_ + done_after_) * tck_ + backend_; }
+
+    ChannelStats stats() const;
+
+  private:
+    using Index = std::uint16_t;
+    static constexpr Index kNone = 0xffff;
+
+    struct List {
+        Index head = kNone, tail = kNone;
+    };
+    struct Link {
+        Index next = kNone, prev = kNone;
+    };
+    struct Entry {
+        DramRequest request;
+        Cycle seen = 0;
+        std::uint64_t age = 0;
+        Link queue, bank;
+        unsigned row = 0, column = 0;
+        std::uint8_t at = 0; ///< bank of the channel
+    };
+    struct Bank {
+        Cycle next_act = 0, next_pre = 0, next_col = 0, last_use = 0;
+        List queue[2];                  ///< reads, writes in order of age
+        Index hit[2] = {kNone, kNone};  ///< oldest that wants the open row
+        std::int32_t row = -1;          ///< open row, -1: none
+        std::uint8_t rank = 0;
+        Lost act_reason = Lost::row_cycle; ///< what set next_act
+        std::uint8_t history = 0;          ///< since the last column access: 1: activated; 2: a row in the way was closed
+    };
+    struct Rank {
+        Cycle next_act = 0, next_read = 0, refresh_due = 0;
+        Cycle activates[4];
+        unsigned oldest_activate = 0;
+    };
+    enum class Do : std::uint8_t { refresh, precharge_rank, column, activate, precharge, close }; ///< best first
+    struct Choice {
+        Cycle when;
+        std::uint64_t age;
+        Do what;
+        std::uint8_t at; ///< bank, or rank for refresh and precharge_rank
+        Index entry;
+        bool better_than(const Choice &o) const {
+            if (when != o.when)
+                return when < o.when;
+            if (what != o.what)
+                return what < o.what;
+            return age < o.age;
+        }
+    };
+    struct Nearest {
+        Cycle burst;   ///< clock at which a column command could follow if nothing else came in between
+        int bank;      ///< -1: no request
+        bool held;     ///< ready but held back by bypass_max
+    };
+
+    static unsigned filter_index(Addr line) {
+        return static_cast<unsigned>((line >> kLineBits) * 0x9e3779b97f4a7c15ull >> 54);
+    }
+
+    template <Link Entry::*link> void append(List &l, Index i);
+    template <Link Entry::*link> void remove(List &l, Index i);
+
+    void admit();
+    void enter(Index i);
+    void choose_direction();
+    void choose(Choice &best, Nearest &nearest) const;
+    void choose_refresh(Choice &best) const;
+    void choose_idle_close(Choice &best) const;
+    Lost reason(const Nearest &n) const;
+    void pass(Cycle to, const Nearest &n);
+    void issue(const Choice &c);
+    void issue_column(const Choice &c);
+    void issue_activate(const Choice &c);
+    void close(unsigned at, Cycle when, std::uint8_t wanted_by);
+    void issue_refresh(unsigned rank);
+    Index next_hit(Index from, unsigned row) const;
+    void account_burst(Cycle start);
+    void report(CommandKind kind, unsigned rank, unsigned bank, unsigned row, unsigned column, bool auto_precharge);
+
+    Cycle act_time(const Bank &b) const {
+        const Rank &r = rank_[b.rank];
+        Cycle c = b.next_act > r.next_act ? b.next_act : r.next_act;
+        const Cycle window = r.activates[r.oldest_activate] + faw_;
+        return c > window ? c : window;
+    }
+    Cycle column_time(const Bank &b, unsigned direction) const {
+        Cycle c = b.rank == last_rank_ ? bus_same_ : bus_other_;
+        c = c > b.next_col ? c : b.next_col;
+        if (direction == 0 && c < rank_[b.rank].next_read)
+            c = rank_[b.rank].next_read;
+        return c;
+    }
+
+    // Parameters in clocks.
+    Cycle cl_, cwl_, rcd_, rp_, ras_, rc_, wr_, wtr_, rtp_, rrd_, faw_, ccd_, rtrs_, rtw_, refi_, rfc_;
+    Cycle burst_, done_after_, idle_close_;
+    Tick tck_, backend_;
+    unsigned index_, ranks_, banks_, window_, write_high_, write_low_, bypass_max_;
+    PagePolicy policy_;
+
+    std::vector<Entry> pool_;
+    std::vector<Bank> bank_;
+    std::vector<Rank> rank_;
+    List free_, input_, waiting_, queue_[2];
+    std::uint64_t work_[2] = {0, 0}; ///< banks with queued reads, writes
+    std::uint64_t open_ = 0;         ///< banks with an open row
+    unsigned reads_ = 0, writes_ = 0, queued_[2] = {0, 0};
+    std::array<std::uint16_t, 1024> write_filter_{};
+    std::uint64_t next_age_ = 1;
+    unsigned overtaken_[2] = {0, 0}; ///< times that the oldest read, write has been overtaken
+
+    Cycle clock_ = 0; ///< first clock that is not decided
+    Cycle hint_ = 0;
+    Cycle refresh_due_ = 0; ///< earliest of all ranks
+    unsigned direction_ = 0; ///< 0: serving reads, 1: writes
+    bool draining_ = false;  ///< writes although reads may wait
+    unsigned last_rank_ = 0, last_direction_ = 0;
+    Cycle last_column_, bus_free_ = 0, column_free_ = 0;
+    Cycle bus_same_ = 0, bus_other_ = 0; ///< earliest column command of the direction being served
+    std::array<Cycle, kLostReasons> pending_{}; ///< lost since the last burst
+
+    ReadFn read_done_ = nullptr;
+    void *done_owner_ = nullptr;
+    TraceFn trace_ = nullptr;
+    void *trace_owner_ = nullptr;
+    ChannelStats stats_;
+};
+
+} // namespace moscope::dram

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Front end of a node's DRAM: splits requests over the channels, answers from queued writes, and decides when the
+// channels have to be brought up to date.
+#include "mem/dram/controller.hh"
+
+#include <algorithm>
+
+namespace moscope::dram {
+
+DramController::DramController(EventQueue &queue, std::string name, const DramParams &params)
+    : Component(queue, std::move(name), &DramController::wake), params_(params), map_(params) {
+    params_.validate();
+    const unsigned n = params_.bus_channels();
+    channels_.reserve(n);
+    for (unsigned i = 0; i < n; ++i) {
+        channels_.emplace_back(params_, i);
+        channels_.back().set_read_done(&DramController::read_done, this);
+    }
+    forwarded_.resize(n);
+    merged_.resize(n);
+}
+
+void DramController::set_trace(Channel::TraceFn fn, void *owner) {
+    for (Channel &c : channels_)
+        c.set_trace(fn, owner);
+}
+
+unsigned DramController::reads() const {
+    unsigned n = 0;
+    for (const Channel &c : channels_)
+        n += c.reads();
+    return n;
+}
+
+unsigned DramController::writes() const {
+    unsigned n = 0;
+    for (const Channel &c : channels_)
+        n += c.writes();
+    return n;
+}
+
+bool DramController::can_accept(bool write) {
+    const auto room = [&] { return write ? writes() < params_.write_entries : reads() < params_.read_entries; };
+    if (room())
+        return true;
+    sync(queue().now()); // the channels lag behind: look again at what is true now
+    const bool yes = room();
+    waiting_[write] |= !yes;
+    plan();
+    return yes;
+}
+
+void DramController::push(const DramRequest &request, Tick now) {
+    MOSCOPE_CHECK(request.write ? writes() < params_.write_entries : reads() < params_.read_entries);
+    DramRequest r = request;
+    r.arrival = now;
+    const Location at = map_(r.addr);
+    Channel &c = channels_[at.channel];
+    // The first clock edge after the front end, strictly: what is decided up to now cannot depend on it.
+    const Cycle seen = (now + params_.frontend) / params_.tCK + 1;
+
+    if (c.may_have_write(line_of(r.addr))) {
+        c.run(now / params_.tCK + 1);
+        if (c.has_write(line_of(r.addr))) {
+            ++(r.write ? merged_ : forwarded_)[at.channel];
+            if (done_)
+                done_(done_owner_, r, now + params_.frontend + (r.write ? 0 : params_.backend));
+            plan();
+            return;
+        }
+    }
+    c.add(r, at, seen);
+    if (r.write) {
+        if (waiting_[0] || waiting_[1])
+            plan();
+        if (done_)
+            done_(done_owner_, r, now + params_.frontend);
+    } else {
+        schedule_no_later_than(eager_ ? seen * params_.tCK : c.read_complete(seen) - params_.tCK);
+    }
+}
+
+void DramController::sync(Tick now) {
+    const Cycle end = now / params_.tCK + 1;
+    for (Channel &c : channels_)
+        c.run(end);
+}
+
+void DramController::wake(Component &self, Tick now) {
+    auto &d = static_cast<DramController &>(self);
+    d.sync(now);
+    for (const bool write : {false, true})
+        if (d.waiting_[write] &&
+            (write ? d.writes() < d.params_.write_entries : d.reads() < d.params_.read_entries)) {
+            d.waiting_[write] = false;
+            if (d.space_)
+                d.space_(d.space_owner_, now);
+        }
+    d.plan();
+}
+
+void DramController::read_done(void *self, const DramRequest &r, Tick when) {
+    const auto *d = static_cast<DramController *>(self);
+    if (d->done_)
+        d->done_(d->done_owner_, r, when);
+}
+
+void DramController::plan() {
+    Tick t = kNever;
+    for (const Channel &c : channels_) {
+        // Somebody who waits for room sees the very clock at which it comes; for writes alone nobody waits.
+        if (waiting_[0] || waiting_[1] || (eager_ && (c.reads() || c.writes())))
+            t = std::min(t, c.next_command() * params_.tCK);
+        else if (c.reads())
+            t = std::min(t, c.read_complete(c.next_command()) - params_.tCK);
+    }
+    if (t != kNever)
+        schedule_no_later_than(std::max(t, queue().now()));
+}
+
+ChannelStats DramController::stats(unsigned channel) const {
+    ChannelStats s = channels_[channel].stats();
+    s.forwarded = forwarded_[channel];
+    s.merged = merged_[channel];
+    return s;
+}
+
+ChannelStats DramController::stats() const {
+    ChannelStats sum;
+    for (unsigned i = 0; i < channels(); ++i) {
+        const ChannelStats s = stats(i);
+        sum.reads += s.reads, sum.writes += s.writes;
+        sum.forwarded += s.forwarded, sum.merged += s.merged;
+        sum.row_hits += s.row_hits, sum.row_misses += s.row_misses, sum.row_conflicts += s.row_conflicts;
+        sum.activates += s.activates, sum.precharges += s.precharges, sum.refreshes += s.refreshes;
+        sum.turnarounds += s.turnarounds, sum.forced += s.forced;
+        sum.busy += s.busy, sum.accounted += s.accounted, sum.refreshing += s.refreshing;
+        for (unsigned r = 0; r < kLostReasons; ++r)
+            sum.lost[r] += s.lost[r];
+        sum.read_queue += s.read_queue, sum.write_queue += s.write_queue, sum.clocks += s.clocks;
+        sum.read_latency += s.read_latency;
+    }
+    return sum;
+}
+
+} // namespace moscope::dram

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The memory controller of one node: DRAM channels behind a front end of fixed latency. It times accesses and
+// holds no data. Family 10h (AMD 31116): two DRAM controllers of one 64-bit channel each, or ganged into one of
+// 128 bits. Units: ticks.
+//
+// The controller runs behind the event queue where nobody can see it: it wakes one DRAM clock before the earliest
+// moment at which a read could be complete, and then decides all commands up to now. Results do not depend on it.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "mem/dram/channel.hh"
+#include "sim/event_queue.hh"
+
+namespace moscope::dram {
+
+class DramController : public Component {
+  public:
+    using DoneFn = void (*)(void *owner, const DramRequest &request, Tick when);
+    using SpaceFn = void (*)(void *owner, Tick now);
+
+    DramController(EventQueue &queue, std::string name, const DramParams &params);
+
+    /// Called once for each request, when its completion is known; `when` is not before the current tick. A read's
+    /// is known once its burst is scheduled, in a wake-up of the controller at least one DRAM clock before `when`.
+    /// A write completes with its acceptance and a read of a queued write from the queue: both within push().
+    void set_done(DoneFn fn, void *owner) { done_ = fn, done_owner_ = owner; }
+
+    /// Called in a wake-up of the controller when there is room again after can_accept() was false.
+    void set_space(SpaceFn fn, void *owner) { space_ = fn, space_owner_ = owner; }
+
+    /// Sees every command in the order of each channel; for tests and traces.
+    void set_trace(Channel::TraceFn fn, void *owner);
+
+    /// Whether push() may be called now with a read or a write.
+    bool can_accept(bool write);
+
+    /// Takes a request that arrives now (request.arrival is set to now).
+    void push(const DramRequest &request, Tick now);
+
+    bool idle() const { return reads() == 0 && writes() == 0; }
+    unsigned reads() const;
+    unsigned writes() const;
+
+    /// Decides everything up to now, so that stats() is complete.
+    void sync(Tick now);
+
+    unsigned channels() const { return static_cast<unsigned>(channels_.size()); }
+    /// As of the last sync() or wake-up.
+    ChannelStats stats(unsigned channel) const;
+    /// Sum over the channels.
+    ChannelStats stats() const;
+
+    const DramParams &params() const { return params_; }
+    Location locate(Addr a) const { return map_(a); }
+
+    /// Wakes at every command, for tests: no result may differ.
+    void set_eager(bool eager) { eager_ = eager; }
+
+  private:
+    static void wake(Component &c, Tick now);
+    static void read_done(void *self, const DramRequest &r, Tick when);
+    void plan();
+
+    DramParams params_;
+    AddressMap map_;
+    std::vector<Channel> channels_;
+    std::vector<std::uint64_t> forwarded_, merged_;
+    bool waiting_[2] = {false, false}; ///< can_accept(read), (write) was false
+    bool eager_ = false;
+    DoneFn done_ = nullptr;
+    void *done_owner_ = nullptr;
+    SpaceFn space_ = nullptr;
+    void *space_owner_ = nullptr;
+};
+
+} // namespace moscope::dram
