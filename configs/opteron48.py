@@ -6,7 +6,10 @@ L the lecture on HT Assist, x published elsewhere, d derived, fit fitted.
 To change the topology, copy this file, edit TOPOLOGY, and run `./moscope latency --machine yours.py`.
 """
 
-from moscope.config import *
+from moscope.config import (
+    Cache, Count, Credits, Crossbar, Cycles, Dram, Flag, Frequency, Latencies, Links, Machine, Name, ProbeFilter,
+    References, Size, Time, Topology, Width,
+)  # fmt: skip
 
 # Which chips are linked: the twisted ladder (x: AMD AGESA topology list). Chips 0, 1, 6 and 7 have two
 # coherent links, their third is for I/O.

@@ -1,3 +1,229 @@
 # SPDX-License-Identifier: BSD-3-Clause
-def elaborate(): ...
-def with_cores(): ...
+"""From a machine description and a protocol's interface to the elaborated machine (`moscope.machine/1`,
+described in docs/machines.md): the one JSON object that the engine reads. Times are femtoseconds, sizes
+bytes, cycles those of the controller's own clock."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from . import bindings
+from .bindings import generic
+from .dram import dram_json
+from .errors import ConfigError, suggest
+from .machine import Machine, replace
+from .routing import Routing
+from .topology import Topology
+from .units import Count, Frequency, Time
+
+SCHEMA = "moscope.machine/1"
+PER_CHIP = ("L2Cache", "L3Cache")
+PER_NODE = ("Directory", "DMA")
+TRANSITIONS_PER_CYCLE = 32
+
+# HyperTransport channel of each virtual-network type. Completions (SrcDone) are responses there. Types
+# that are not named share the posted channel, which coherent traffic leaves free.
+CHANNELS = {
+    "request": "request",
+    "writeback": "request",
+    "forward": "probe",
+    "probe": "probe",
+    "response": "response",
+    "unblock": "response",
+    "posted": "posted",
+}
+
+
+def elaborate(
+    machine: Machine,
+    interface: Mapping[str, Any],
+    *,
+    caches: str = "machine",
+    network: str = "hypertransport",
+    jitter: Time | None = None,
+    ideal_latency: Time | None = None,
+) -> dict[str, Any]:
+    """The elaborated machine. `interface` is the protocol's NAME.json; `caches="tiny"` shrinks all arrays
+    so that they replace constantly; `network="ideal"` leaves the shape out; `jitter` delays each delivery
+    by a random time up to it."""
+    if caches not in ("machine", "tiny"):
+        raise ConfigError(f"caches: {caches!r}", "machine or tiny", "--caches")
+    machine = machine.validate()
+    types = {m["type"]: m for m in interface["machines"]}
+    controllers = list(_controllers(machine, interface["protocol"], types, caches == "tiny"))
+    return {
+        "schema": SCHEMA,
+        "name": machine.name,
+        "protocol": interface["protocol"],
+        "line_bytes": machine.line.bytes,
+        "cores": machine.cores,
+        "chips": int(machine.chips),
+        "cores_per_chip": int(machine.cores_per_chip),
+        "outstanding_misses": int(machine.outstanding_misses),
+        "clocks": {"core": clock_json(machine.core_clock), "nb": clock_json(machine.nb_clock)},
+        "address_map": [
+            {"base": n * machine.memory_per_node.bytes, "bytes": machine.memory_per_node.bytes, "node": n}
+            for n in range(machine.chips)
+        ],
+        "controllers": controllers,
+        "network": _network(machine, types, controllers, network, jitter, ideal_latency),
+        "dram": dram_json(machine.dram),
+    }
+
+
+def with_cores(machine: Machine, cores: int) -> Machine:
+    """The machine cut down (or up) to a number of cores: spread over as many chips as divide it. With fewer
+    chips than the machine has, they are fully connected, as its own edges no longer apply."""
+    if not 1 <= cores <= 256:
+        raise ConfigError(f"{cores} cores", "1 to 256", "--cores")
+    if cores == machine.cores:
+        return machine
+    chips = max(c for c in range(1, machine.chips + 1) if cores % c == 0)
+    changes: dict[str, Any] = {"chips": Count(chips, "--cores"), "cores_per_chip": Count(cores // chips, "--cores")}
+    if chips != machine.chips:
+        changes |= {"topology": Topology("fully_connected", None, "--cores"), "routing": Routing()}
+    resized: Machine = replace(machine, **changes)
+    return resized
+
+
+def clock_json(clock: Frequency) -> dict[str, int]:
+    """The exact period as a fraction of femtoseconds."""
+    return {"period_num": clock.period.numerator, "period_den": clock.period.denominator}
+
+
+# --- controllers ----------------------------------------------------------------------------------
+
+
+def placement(machine_type: str, machine: Machine) -> list[tuple[int, int | None]]:
+    """(chip, core) of each controller of a type: one per chip, per node, or per core."""
+    if machine_type in PER_CHIP or machine_type in PER_NODE:
+        return [(chip, None) for chip in range(machine.chips)]
+    return [(core // machine.cores_per_chip, core) for core in range(machine.cores)]
+
+
+def _controllers(machine: Machine, protocol: str, types: Mapping[str, Any], tiny: bool) -> Iterator[dict[str, Any]]:
+    bound = bindings.values_for(protocol, machine)
+    _check_overrides(machine, types)
+    counts = {t: len(placement(t, machine)) for t in types}
+    for kind, description in types.items():
+        params = _params(machine, kind, description["params"], types, counts, bound, tiny)
+        for version, (chip, core) in enumerate(placement(kind, machine)):
+            controller: dict[str, Any] = {"machine": kind, "version": version, "chip": chip}
+            if core is not None:
+                controller["core"] = core
+            controller["clock"] = "nb" if core is None else "core"
+            controller["transitions_per_cycle"] = TRANSITIONS_PER_CYCLE
+            controller["params"] = params
+            if any(p["type"] == "Sequencer" for p in description["params"]):
+                controller["sequencer"] = {
+                    "hit_cycles": machine.latencies.l1_hit.count,
+                    "max_outstanding": int(machine.outstanding_misses),
+                }
+            yield controller
+
+
+def _params(
+    machine: Machine,
+    kind: str,
+    declared: Sequence[Mapping[str, Any]],
+    types: Mapping[str, Any],
+    counts: Mapping[str, int],
+    bound: Mapping[str, Any],
+    tiny: bool,
+) -> dict[str, Any]:
+    """Values of the cache arrays and plain parameters of one SLICC machine; other objects are the engine's."""
+    params: dict[str, Any] = {}
+    for parameter in declared:
+        name, key = parameter["name"], f"{kind}.{parameter['name']}"
+        if parameter["type"] == "CacheMemory":
+            array = generic.array_of(kind, name, types, kind in PER_CHIP)
+            params[name] = generic.tiny_geometry(machine, array) if tiny else generic.geometry(machine, array)
+        elif not parameter.get("pointer"):
+            if key in machine.params:
+                value = _override(machine, key, parameter["type"])
+            elif key in bound or name in bound:
+                value = bound.get(key, bound.get(name))
+            else:
+                default = parameter.get("default")
+                value = generic.value_of(kind, name, parameter["type"], default, counts, machine)
+            if isinstance(value, (bool, int)):
+                params[name] = value
+    return params
+
+
+def _check_overrides(machine: Machine, types: Mapping[str, Any]) -> None:
+    known = [
+        f"{kind}.{p['name']}"
+        for kind, description in types.items()
+        for p in description["params"]
+        if not p.get("pointer")
+    ]
+    for key in machine.params:
+        if key not in known:
+            raise ConfigError(f"params.{key}: the protocol has no such parameter", suggest(key, known), "machine description")
+
+
+def _override(machine: Machine, key: str, kind: str) -> Any:
+    value = generic.plain(str(machine.params[key]))
+    wanted = "true or false" if kind == "bool" else "a whole number"
+    if not isinstance(value, int) or (kind == "bool") != isinstance(value, bool):
+        raise ConfigError(f"params.{key}: {machine.params[key]!r:.40} is no {kind}", wanted)
+    return value
+
+
+# --- network --------------------------------------------------------------------------------------
+
+
+def _network(
+    machine: Machine,
+    types: Mapping[str, Any],
+    controllers: Sequence[Mapping[str, Any]],
+    kind: str,
+    jitter: Time | None,
+    ideal_latency: Time | None,
+) -> dict[str, Any]:
+    common = {"jitter_fs": jitter.fs} if jitter else {}
+    if kind == "ideal":
+        return {"kind": kind, "latency_fs": (ideal_latency or Time("10ns")).fs, **common}
+    if kind != "hypertransport":
+        raise ConfigError(f"network: {kind!r}", "hypertransport or ideal")
+    links, credits = machine.links, machine.links.credits
+    return {
+        "kind": kind,
+        "routers": int(machine.chips),
+        "ports": [{"controller": [c["machine"], c["version"]], "router": c["chip"]} for c in controllers],
+        "router": {
+            "latency_fs": machine.crossbar.latency.fs,
+            "port_bytes_per_cycle": machine.crossbar.port.bytes,
+            "clock": clock_json(machine.nb_clock),
+        },
+        "links": [
+            {
+                "a": e.a,
+                "b": e.b,
+                "width_bits": (e.width or links.width).bits,
+                "clock_hz": int((e.clock or links.clock).hertz),
+                "latency_fs": links.latency.fs,
+            }
+            for e in machine.edges()
+        ],
+        "routes": machine.routes(),
+        "vnet_channel": _vnet_channels(types),
+        "credits": {
+            name: int(getattr(credits, name))
+            for name in ("request", "posted", "response", "probe", "request_data", "response_data")
+        },
+        "packet_bytes": {"command": links.command.bytes, "data": links.data.bytes},
+        **common,
+    }
+
+
+def _vnet_channels(types: Mapping[str, Any]) -> dict[str, str]:
+    """Channel of each virtual network, from the vnet types of the buffers that use it."""
+    channels: dict[int, str] = {}
+    for description in types.values():
+        for buffer in description["buffers"]:
+            if buffer.get("network") and buffer.get("vnet") is not None:
+                channels.setdefault(int(buffer["vnet"]), CHANNELS.get(buffer.get("vnet_type") or "", "posted"))
+    return {str(v): channels[v] for v in sorted(channels)}

@@ -39,5 +39,7 @@ def suggest(name: str, known: Iterable[str]) -> str:
         close = [n for n in names if n.rsplit(".", 1)[-1] == tail][:3]
     if close:
         return "did you mean " + " or ".join(close)
+    if not names:
+        return "there are none"
     shown = names if len(names) <= 16 else [*names[:16], "..."]
     return "known are " + ", ".join(shown)

@@ -25,6 +25,7 @@ from moscope.errors import UserError
 from moscope.paths import root
 
 from . import topology
+from .dram import dram_json
 from .errors import ConfigError, suggest
 from .keys import apply_sets
 from .machine import Machine, replace
@@ -49,7 +50,9 @@ def load_machine(name_or_path: str, sets: Sequence[str] = (), time_limit: float 
     path = _find(name_or_path)
     machine = _run(path, time_limit)
     try:
-        return apply_sets(machine, sets).validate()
+        machine = apply_sets(machine, sets).validate()
+        dram_json(machine.dram)  # the standard's name, which only the table's folder knows
+        return machine
     except ConfigError as error:
         if error.where.startswith("--set"):
             raise

@@ -1,0 +1,21 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Four Magny-Cours packages: eight six-core dies, HyperTransport 3, DDR3. Caches, protocol and latencies
+within a die are those of `opteron48`, whose generation this is. A chip is a die here."""
+
+from opteron48 import machine as opteron48
+
+from moscope.config import Count, Dram, Frequency, Name, References, Topology, replace
+
+machine = replace(
+    opteron48,
+    name="magnycours_4p",
+    chips=Count(8, "L: 4 packages of two dies"),
+    cores_per_chip=Count(6, "L"),
+    core_clock=Frequency("2.2GHz", "x: AMD product data, Opteron 6174"),
+    nb_clock=Frequency("1.8GHz", "x: AMD product data, Opteron 6174"),
+    outstanding_misses=Count(10, "x: miss buffers of family 10h"),
+    topology=Topology.parse("magnycours_4p", "L, and d"),
+    links=replace(opteron48.links, clock=Frequency("3.2GHz", "L: 6.4 GT/s, two transfers per clock")),
+    dram=Dram(standard=Name("ddr3_1333", "L"), channels=Count(2, "L: two channels per die")),
+    references=References(),  # no latencies are published for it here
+)

@@ -1,0 +1,13 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The 48-core machine with HT Assist off: no probe filter, all 48 ways of the L3 for data, and every miss
+probes all caches (L: the "old" broadcast protocol)."""
+
+from opteron48 import machine as opteron48
+
+from moscope.config import Flag, replace
+
+machine = replace(
+    opteron48,
+    name="opteron48_broadcast",
+    probe_filter=replace(opteron48.probe_filter, enabled=Flag(False, "L: before HT Assist")),
+)

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Binding by name, for protocols that this project does not know: which cache array a CacheMemory
+parameter means, and values that a machine description determines. The protocol's own defaults come
+first for everything else, so that a protocol behaves as its author wrote it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from ..errors import ConfigError
+from ..machine import Cache, Machine
+
+
+# First match decides; `chip` says whether the controller is one per chip.
+_ARRAYS: tuple[tuple[str, str], ...] = (
+    (r"filter|dir(ectory)?_?cache", "filter"),
+    (r"(l[01])?_?(icache|instr)|l[01]_?i", "l1i"),
+    (r"(l[01])?_?dcache|l[01]_?d", "l1d"),
+    (r"l3", "l3"),
+    (r"l2", "l2"),
+)
+
+
+def array_of(machine_type: str, parameter: str, types: Mapping[str, Any], per_chip: bool) -> str:
+    """Which cache of the machine description a CacheMemory parameter stands for."""
+    for pattern, key in _ARRAYS:
+        if re.search(pattern, parameter, re.IGNORECASE):
+            # A second level shared by a chip is its last level: the role of the L3.
+            return "l3" if key == "l2" and per_chip else key
+    if per_chip:
+        return "l3"
+    # A nameless cache beside a smaller L0 is the core's second level.
+    return "l2" if machine_type == "L1Cache" and "L0Cache" in types else "l1d"
+
+
+def geometry(machine: Machine, array: str) -> dict[str, Any]:
+    """An array as the engine wants it. The filter's `bytes` are those that its entries cover."""
+    line = machine.line.bytes
+    if array == "filter":
+        enabled = bool(machine.probe_filter.enabled)
+        ways, sets = int(machine.probe_filter.ways), machine.filter_sets() if enabled else 1
+        replacement = machine.probe_filter.replacement
+    else:
+        cache: Cache = machine.l3_data() if array == "l3" else getattr(machine, array)
+        ways, sets, replacement = int(cache.ways), cache.sets(machine.line), cache.replacement
+    return {"bytes": ways * sets * line, "ways": ways, "sets": sets, "replacement": str(replacement)}
+
+
+# Arrays so small that every few accesses replace a line: (sets, ways).
+TINY = {"l1i": (1, 2), "l1d": (1, 2), "l2": (2, 2), "l3": (2, 4), "filter": (2, 4)}
+
+
+def tiny_geometry(machine: Machine, array: str) -> dict[str, Any]:
+    sets, ways = TINY[array]
+    source = machine.probe_filter if array == "filter" else getattr(machine, array)
+    return {"bytes": sets * ways * machine.line.bytes, "ways": ways, "sets": sets, "replacement": str(source.replacement)}
+
+
+def value_of(machine_type: str, parameter: str, kind: str, default: Any, counts: Mapping[str, int], machine: Machine) -> Any:
+    """The value of a parameter that no binding names; None leaves it to the protocol's library."""
+    if parameter == "send_evictions":
+        return True  # the engine's ports keep no line that the protocol has dropped
+    select = re.fullmatch(r"(l\d)_select_num_bits", parameter)
+    if select:
+        return _select_bits(machine_type, parameter, counts.get(select[1].upper() + "Cache", 1))
+    if re.fullmatch(r"l\d_select_low_bit", parameter):
+        return machine.line.bytes.bit_length() - 1
+    if default is not None:
+        return plain(default)
+    if kind == "bool":
+        return False
+    if kind == "Cycles":
+        return 1
+    raise ConfigError(
+        f"protocol {machine.protocol}: parameter {parameter} of {machine_type} has neither a default nor a rule",
+        f"--set params.{machine_type}.{parameter}=VALUE",
+    )
+
+
+def _select_bits(machine_type: str, parameter: str, banks: int) -> int:
+    if banks & (banks - 1):
+        raise ConfigError(
+            f"protocol parameter {machine_type}.{parameter}: {banks} banks cannot be chosen by address bits",
+            "a number of chips that is a power of two",
+        )
+    return banks.bit_length() - 1
+
+
+def plain(value: Any) -> Any:
+    """A SLICC default, which may come as text, as a plain value."""
+    if isinstance(value, str):
+        text = value.strip().strip('"')
+        if text.lower() in ("true", "false"):
+            return text.lower() == "true"
+        try:
+            return int(text, 0)
+        except ValueError:
+            return text
+    return value

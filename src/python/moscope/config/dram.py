@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""DRAM standards: tables in configs/dram, one file per standard, each a module with a dictionary `dram` in
+the form that the engine reads (docs/dram.md). The machine adds the number of channels and its own settings;
+`settings` may name a nested key with a dot (timing_fs.tRCD)."""
+
+from __future__ import annotations
+
+import copy
+import functools
+import runpy
+from pathlib import Path
+from typing import Any
+
+from moscope.paths import root
+
+from .errors import ConfigError, suggest
+from .machine import Dram
+from .units import Count, Flag, Quantity, Size, Time
+
+
+def standards_dir() -> Path:
+    return root() / "configs" / "dram"
+
+
+def standards() -> list[str]:
+    return sorted(p.stem for p in standards_dir().glob("*.py") if not p.stem.startswith("_"))
+
+
+@functools.cache
+def _table(standard: str) -> dict[str, Any]:
+    if standard not in standards():
+        raise ConfigError(f"dram.standard: {standard!r:.60} is not known", suggest(standard, standards()))
+    table: dict[str, Any] = runpy.run_path(str(standards_dir() / f"{standard}.py"))["dram"]
+    return table
+
+
+def dram_json(dram: Dram) -> dict[str, Any]:
+    """The DRAM of one node as the engine reads it."""
+    table = copy.deepcopy(_table(str(dram.standard)))
+    table["channels"] = int(dram.channels)
+    for key, value in dram.settings.items():
+        group, name = table, key
+        while "." in name and isinstance(group.get(name.split(".", 1)[0]), dict):
+            head, name = name.split(".", 1)
+            group = group[head]
+        group[name] = _plain(value)
+    return table
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Time):
+        return value.fs
+    if isinstance(value, Size):
+        return value.bytes
+    if isinstance(value, Quantity):
+        return int(value.amount)
+    if isinstance(value, Flag):
+        return bool(value)
+    if isinstance(value, Count):
+        return int(value)
+    return value
