@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The Python module moscope._engine: the engine's errors as Python's, and the jobs that each part offers.
+#include <nanobind/nanobind.h>
+
+#include "base/error.hh"
+
+namespace nb = nanobind;
+
+void bind_measure(nb::module_ &m);
+void bind_testing(nb::module_ &m);
+
+namespace {
+
+void raise_as(const char *name, const char *what) {
+    nb::object type = nb::module_::import_("moscope.errors").attr(name);
+    PyErr_SetString(type.ptr(), what);
+}
+
+} // namespace
+
+NB_MODULE(_engine, m) {
+    m.doc() = "moscope's engine";
+    nb::register_exception_translator([](const std::exception_ptr &p, void *) {
+        try {
+            std::rethrow_exception(p);
+        } catch (const moscope::UserError &e) {
+            raise_as("UserError", e.what());
+        } catch (const moscope::ProtocolError &e) {
+            raise_as("ProtocolError", e.what());
+        } catch (const moscope::SimulatorBug &e) {
+            raise_as("SimulatorBug", e.what());
+        }
+    });
+    bind_testing(m);
+    bind_measure(m);
+}
