@@ -42,6 +42,8 @@ class Checker:
             self.diagnostics.warning(loc, message, option)
 
     def run(self) -> None:
+        if not self.program.machines:
+            self.diagnostics.error(self.program.loc, "the protocol has no machine")
         for function in self._functions():
             self._returns(function)
         for machine in self.program.machines:

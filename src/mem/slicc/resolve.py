@@ -366,8 +366,6 @@ def resolve(program: ast.Program, diagnostics: Diagnostics) -> None:
     declarer = Declarer(program, diagnostics)
     declarer.run()
     Resolver(declarer, diagnostics).run()
-    if not program.machines:
-        diagnostics.error(program.loc, "the protocol has no machine")
     for machine in program.machines:
         _complete(machine, diagnostics)
     diagnostics.stop_on_error()

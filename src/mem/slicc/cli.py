@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The compiler's command line. Exit codes: 0 done, 2 errors in the protocol or in the options, 130 interrupted."""
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import os
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any, Optional, Sequence
+
+from . import ast, interface_json
+from .check import ALLOWABLE, STRICT, unknown_option
+from .compile import compile_protocol
+from .errors import Diagnostics, Stop
+from .tables import FORMATS
+
+OK, USER_ERROR, INTERRUPTED = 0, 2, 130
+
+
+def _arguments() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="slicc", description="Compiles a SLICC protocol for moscope's engine.")
+    parser.add_argument("--protocol", required=True, metavar="FILE.slicc", help="the protocol's main file")
+    parser.add_argument("--out", metavar="DIR", help="where NAME.json and the C++ go")
+    parser.add_argument("--list-outputs", action="store_true", help="print the names of the files that would be written, and stop")
+    parser.add_argument("--table", choices=sorted(FORMATS), help="print the transition tables")
+    parser.add_argument("--check-only", action="store_true", help="report errors and warnings, write nothing")
+    parser.add_argument("--strict", action="store_true", help=f"make these warnings errors: {', '.join(sorted(STRICT))}")
+    parser.add_argument("--allow", action="append", default=[], metavar="OPTION",
+                        help=f"make an error a warning; one of: {', '.join(sorted(ALLOWABLE))}")
+    parser.add_argument("--no-warnings", action="store_true", help="print errors only")
+    return parser
+
+
+def _emitter() -> Any:
+    """The C++ emitter: a package with emit(program, directory, diagnostics) and outputs(program); None where it is not there."""
+    if importlib.util.find_spec("slicc.emit_cpp") is None:
+        return None
+    module = importlib.import_module("slicc.emit_cpp")
+    return module if hasattr(module, "emit") else None
+
+
+def _write(path: str, text: str) -> None:
+    """Writes a file whole or not at all; leaves one with the same content untouched, so that nothing is built again."""
+    try:
+        with open(path, encoding="utf-8") as file:
+            if file.read() == text:
+                return
+    except (OSError, UnicodeDecodeError):
+        pass
+    handle, temporary = tempfile.mkstemp(dir=os.path.dirname(path), prefix=".slicc-")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+        os.chmod(temporary, 0o644)
+        os.replace(temporary, path)
+    except BaseException:
+        os.unlink(temporary)
+        raise
+
+
+def _outputs(program: ast.Program) -> list[str]:
+    emitter = _emitter()
+    names = list(emitter.outputs(program)) if emitter is not None and hasattr(emitter, "outputs") else []
+    return [f"{program.name}.json"] + names
+
+
+def run(argv: Optional[Sequence[str]] = None) -> int:
+    """Runs the compiler; returns the exit code."""
+    options = _arguments().parse_args(argv)
+    for name in options.allow:
+        message = unknown_option(name, ALLOWABLE)
+        if message:
+            print(f"slicc: --allow: {message}", file=sys.stderr)
+            return USER_ERROR
+    program, diagnostics = compile_protocol(options.protocol, STRICT if options.strict else (), options.allow)
+    code = OK if program is not None else USER_ERROR
+    if program is not None and not (options.list_outputs or options.table or options.check_only):
+        if options.out is None:
+            print("slicc: nothing to do: give --out, --table, --list-outputs or --check-only", file=sys.stderr)
+            return USER_ERROR
+        code = _compile_into(program, options.out, diagnostics)
+    report = diagnostics.report(warnings=not options.no_warnings)
+    if report:
+        print(report, file=sys.stderr)
+    if program is not None and options.list_outputs:
+        print("\n".join(_outputs(program)))
+    elif program is not None and options.table:
+        sys.stdout.write(FORMATS[options.table](program))
+    return code
+
+
+def _compile_into(program: ast.Program, directory: str, diagnostics: Diagnostics) -> int:
+    try:
+        os.makedirs(directory, exist_ok=True)
+        emitter = _emitter()
+        if emitter is not None:
+            emitter.emit(program, Path(directory), diagnostics)
+            diagnostics.stop_on_error()
+        _write(os.path.join(directory, f"{program.name}.json"), interface_json.text(program))
+    except Stop:
+        return USER_ERROR
+    except OSError as problem:
+        print(f"{problem.filename or directory}: cannot be written: {problem.strerror}", file=sys.stderr)
+        return USER_ERROR
+    return OK
+
+
+def main() -> int:
+    try:
+        return run()
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return OK

@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The layers in order, for callers in Python: `compile_protocol(path)` gives the checked program and the findings."""
+from __future__ import annotations
+
+import sys
+from typing import Iterable, Optional
+
+from . import ast
+from .check import check
+from .errors import Diagnostics, Stop
+from .parse import parse_protocol
+from .resolve import resolve
+
+RECURSION = 10_000
+"""Enough for the deepest tree that the parser lets through."""
+
+
+def compile_protocol(path: str, strict: Iterable[str] = (), allow: Iterable[str] = ()) -> tuple[Optional[ast.Program], Diagnostics]:
+    """Parses, resolves and checks a protocol. The program is None if there were errors; warnings may be there in any case."""
+    diagnostics = Diagnostics()
+    limit = sys.getrecursionlimit()
+    sys.setrecursionlimit(max(limit, RECURSION))
+    try:
+        program = parse_protocol(path, diagnostics)
+        resolve(program, diagnostics)
+        check(program, diagnostics, strict, allow)
+    except Stop:
+        return None, diagnostics
+    finally:
+        sys.setrecursionlimit(limit)
+    return program, diagnostics

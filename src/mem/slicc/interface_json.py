@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""NAME.json: what the machine description and the tools have to know of a protocol, schema "moscope.protocol/1".
+
+`machines[].params` are what the description may or must set (`default` null: must), without the message buffers; a type such as
+CacheMemory is an object to be built, plain types are values, Cycles count the controller's own clock. `machines[].buffers` are the message
+buffers with their networks. `declared` counts (state, event) pairs with a transition, stalls included. `pure_hits` see hits.py.
+"""
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from . import ast
+from .hits import analyse_hits
+
+SCHEMA = "moscope.protocol/1"
+
+
+def interface(program: ast.Program) -> dict[str, Any]:
+    """The description of a resolved protocol as plain data."""
+    machines = [_machine(machine) for machine in program.machines]
+    return {
+        "schema": SCHEMA,
+        "protocol": program.name,
+        "declared": sum(machine["declared"] for machine in machines),
+        "machines": machines,
+        "messages": [_message(declared) for declared in program.message_types()],
+    }
+
+
+def text(program: ast.Program) -> str:
+    """The description as JSON text."""
+    return json.dumps(interface(program), indent=1, ensure_ascii=False) + "\n"
+
+
+def _machine(machine: ast.Machine) -> dict[str, Any]:
+    hits = analyse_hits(machine)
+    initial = machine.initial_state()
+    return {
+        "type": machine.name,
+        "desc": machine.short,
+        "params": [_param(param) for param in machine.params if not param.is_buffer],
+        "buffers": [_buffer(param) for param in machine.params if param.is_buffer],
+        "in_ports": [{"name": port.name, "buffer": port.buffer.name, "message": port.message.name, "rank": port.rank}
+                     for port in machine.in_ports],
+        "out_ports": [{"name": port.name, "buffer": port.buffer.name, "message": port.message.name} for port in machine.out_ports],
+        "initial_state": initial.name if initial is not None else None,
+        "states": [{"name": state.name, "permission": state.permission, "desc": state.desc} for state in machine.states],
+        "events": [{"name": event.name, "desc": event.desc} for event in machine.events],
+        "request_types": [request.name for request in machine.request_types],
+        "actions": [{"name": action.name, "short": action.short, "desc": action.desc} for action in machine.actions],
+        "transitions": [_transition(transition) for transition in machine.transitions],
+        "declared": len(machine.transitions),
+        "pure_hits": [{"state": hit.state.name, "event": hit.event.name, "callback": hit.callback,
+                       "touches": [param.name for param in hit.touches]} for hit in hits.hits],
+    }
+
+
+def _param(param: ast.Param) -> dict[str, Any]:
+    default = param.default.value if isinstance(param.default, ast.Literal) else None
+    return {"name": param.name, "type": param.type.name, "pointer": param.pointer, "default": default}
+
+
+def _buffer(param: ast.Param) -> dict[str, Any]:
+    return {"name": param.name, "network": param.network, "vnet": param.virtual_network, "vnet_type": param.vnet_type,
+            "ordered": param.is_ordered}
+
+
+def _transition(transition: ast.Transition) -> dict[str, Any]:
+    return {
+        "state": transition.state.name,
+        "event": transition.event.name,
+        "next": transition.next_state.name if transition.next_state is not None else "*",
+        "actions": [action.name for action in transition.actions],
+        "stall": transition.is_stall,
+    }
+
+
+def _message(declared: ast.Type) -> dict[str, Any]:
+    return {"name": declared.name, "fields": [{"name": field.name, "type": field.type.name} for field in declared.fields.values()]}
