@@ -174,7 +174,8 @@ void Machine::Impl::build_controllers(const json &j) {
             ctrl.transitions_per_cycle = get_or<int>(c, "transitions_per_cycle", 32);
             ctrl.work_segment = info.type == MachineType_Directory ? Segment::probe_filter : Segment::cache;
 
-            for (const auto &[key, value] : get_or<json>(c, "params", json::object()).items()) {
+            const json values = get_or<json>(c, "params", json::object());
+            for (const auto &[key, value] : values.items()) {
                 bool known;
                 if (value.is_object()) {
                     caches.push_back(std::make_unique<CacheMemory>(geometry(value, full + "." + key), queue,

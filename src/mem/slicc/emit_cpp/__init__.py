@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Callable, Optional
 
 from .. import ast
 from ..errors import Diagnostics
@@ -16,15 +15,11 @@ def outputs(program: ast.Program) -> list[str]:
     return [f"{program.name}_types.hh", f"{program.name}.cc"] + [f"{m.name}_Controller.cc" for m in program.machines]
 
 
-def emit(program: ast.Program, directory: Path, diagnostics: Diagnostics, hits: Optional[Callable] = None) -> None:
-    """Writes the C++ of a resolved program; nothing is written when something cannot be expressed.
-
-    `hits(machine)` gives the pure hits of a machine: an object with `pairs` (state and event names), `port` (the
-    in_port that takes a core's requests) and `data_field`, or None.
-    """
+def emit(program: ast.Program, directory: Path, diagnostics: Diagnostics) -> None:
+    """Writes the C++ of a checked program; nothing is written when something cannot be expressed."""
     texts = {f"{program.name}_types.hh": types_header(program, diagnostics), f"{program.name}.cc": protocol_source(program)}
     for machine in program.machines:
-        texts[f"{machine.name}_Controller.cc"] = MachineEmitter(program, machine, diagnostics, hits).source()
+        texts[f"{machine.name}_Controller.cc"] = MachineEmitter(program, machine, diagnostics).source()
     diagnostics.stop_on_error()
     directory.mkdir(parents=True, exist_ok=True)
     for name, text in texts.items():

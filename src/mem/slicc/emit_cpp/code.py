@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from .. import ast
 from ..errors import Diagnostics
+from ..hits import statement_looks_only
 from .writer import Writer, c_type, quoted
 
 
@@ -109,6 +110,10 @@ class Code:
 
     def block(self, statements: list[ast.Stmt]) -> None:
         for s in statements:
+            if self.probe and not isinstance(s, (ast.If, ast.Peek, ast.Trigger)) and not statement_looks_only(s):
+                # What would change something ends the probe: the request goes the ordinary way.
+                self.out("return false;")
+                return
             getattr(self, "_" + type(s).__name__)(s)
 
     def _ExprStmt(self, s: ast.ExprStmt) -> None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from .. import ast
 from ..errors import Diagnostics
+from ..hits import HitAnalysis, analyse_hits
 from .code import Code
-from .types import HEADER, emit_type, message_numbers
+from .types import HEADER, emit_type, in_c_order, message_numbers
 from .writer import Writer, c_type, prototype, quoted
 
 CACHE, DIRECTORY, SEQUENCER, DMA = "CacheMemory", "DirectoryMemory", "Sequencer", "DMASequencer"
@@ -14,8 +15,8 @@ BASE_MEMBERS = {"version", "machineID", "clusterID", "recycle_latency", "number_
 
 
 class MachineEmitter:
-    def __init__(self, program: ast.Program, machine: ast.Machine, diagnostics: Diagnostics, hits) -> None:
-        self.program, self.machine, self.diagnostics, self.hits = program, machine, diagnostics, hits
+    def __init__(self, program: ast.Program, machine: ast.Machine, diagnostics: Diagnostics) -> None:
+        self.program, self.machine, self.diagnostics = program, machine, diagnostics
         self.out = Writer()
         self.name = f"{machine.name}_Controller"
         self.entry = c_type(machine.entry_type) if machine.entry_type else "AbstractCacheEntry"
@@ -70,8 +71,7 @@ class MachineEmitter:
 
     def tables(self) -> None:
         out, m = self.out, self.machine
-        states = sorted(m.states, key=lambda s: s.name == "NULL")
-        events = sorted(m.events, key=lambda s: s.name == "NULL")
+        states, events = in_c_order(m.states), in_c_order(m.events)
         with out.block("constexpr StateInfo kStates[] =", "};"):
             for s in states:
                 out(f"{{{quoted(s.name)}, AccessPermission_{s.permission}}},")
@@ -294,20 +294,17 @@ class MachineEmitter:
     def pure_hits(self) -> None:
         """The inline path: is this access a hit that the compiler has proved to be pure?"""
         out, m = self.out, self.machine
-        found = self.hits(m) if self.hits else None
-        if found is None or not found.pairs:
+        found = analyse_hits(m)
+        if not found.hits:
             with out.block("bool probe_hit(Addr, RubyRequestType, HitInfo &) override"):
                 out("return false;")
             return
-        states, events = [s.name for s in m.states], [e.name for e in m.events]
         out("// Pure hits: the transition keeps the state and only calls back, touches the order and pops.")
-        with out.block(f"static constexpr bool kPureHit[{len(states)}][{len(events)}] =", "};"):
-            for s in states:
-                out("{" + ", ".join("true" if (s, e) in found.pairs else "false" for e in events) + "},")
+        self.hit_table(found)
         with out.block(f"bool pure_hit({m.event_type.c_name} event, Entry_ *cache_entry, Tbe_ *tbe, Addr address, HitInfo &hit_)"):
             out(f"if (!cache_entry || !kPureHit[getState({self.state_call()})][event]) return false;")
             out("hit_.stamp = cache_entry->stamp;")
-            out(f"hit_.bytes = cache_entry->{found.data_field}.bytes();")
+            out(f"hit_.bytes = cache_entry->{self.data_field()}.bytes();")
             out("return true;")
         with out.block("bool probe_hit(Addr line, RubyRequestType type, HitInfo &hit_) override"):
             out("struct { Addr LineAddress, PhysicalAddress; RubyRequestType Type; RubyAccessMode AccessMode; PrefetchBit Prefetch; "
@@ -315,3 +312,15 @@ class MachineEmitter:
             out("(void)in_msg;")
             self.code(probe=True).block(found.port.body)
             out("return false;")
+
+    def hit_table(self, found: HitAnalysis) -> None:
+        """A hit that never touches the replacement order would need a stamp of its own; none of the kind is served inline."""
+        pairs = {h.transition.key for h in found.hits if h.touches}
+        states, events = in_c_order(self.machine.states), in_c_order(self.machine.events)
+        with self.out.block(f"static constexpr bool kPureHit[{len(states)}][{len(events)}] =", "};"):
+            for s in states:
+                self.out("{" + ", ".join("true" if (s.name, e.name) in pairs else "false" for e in events) + "},")
+
+    def data_field(self) -> str:
+        """The field of an entry that holds the line's bytes."""
+        return next(f.name for f in self.machine.entry_type.fields.values() if f.type.name == "DataBlock")
