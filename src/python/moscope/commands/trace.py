@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""`moscope trace`: a handful of scripted accesses, with every message, transition and segment of latency."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from moscope.cli import Shared, command
+
+
+@command
+def trace(shared: Shared,
+          script: Annotated[str, typer.Argument(metavar="'SCRIPT'", help="Accesses such as 'c0 ld A@n0; c1 st A@n0': "
+                                                "cCORE OP ADDR with OP ld, st, if, rmw or flush and ADDR a number or "
+                                                "LETTER@nNODE; ';' waits for the previous, '|' goes at the same time.")],
+          svg: Annotated[Path | None, typer.Option(metavar="FILE", help="Write a sequence diagram as SVG.")] = None,
+          png: Annotated[Path | None, typer.Option(metavar="FILE", help="Write a sequence diagram as PNG.")] = None) -> None:
+    """Run a short script of accesses and show every message and transition, with times."""
+    from moscope import trace_files, trace_text
+    from moscope.config import load_machine
+    from moscope.experiment import prepare
+    from moscope.trace_document import run_script
+    from moscope.trace_script import parse
+
+    # Mistakes in the script or the files' names show before anything is built.
+    machine = load_machine(shared.machine, shared.sets)
+    steps = parse(script, machine)
+    for path in (svg, png):
+        trace_files.check_target(path)
+    document = run_script(prepare(shared, machine), steps, script)
+    trace_files.write_diagrams(document, svg, png)
+    if shared.out:
+        trace_files.write_folder(shared.out, document)
+    if shared.json:
+        shared.result(document)
+    else:
+        trace_text.print_trace(document)

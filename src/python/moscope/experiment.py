@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""From the shared options to a machine that can be measured: description, protocol, engine.
+
+The engine takes text and gives text (`moscope._engine.run_experiment`, phases as src/system/measure.hh lists
+them); this module is the one place where the commands meet it. Times are femtoseconds.
+"""
+
+import json
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from moscope import buildproto
+from moscope.cli import Shared
+from moscope.config import Machine, elaborate, load_machine
+from moscope.errors import SimulatorBug
+
+FS_PER_S = 10**15
+FS_PER_NS = 10**6
+
+Phase = dict[str, Any]
+# A request older than this is taken for lost; loaded machines of the experiments stay far below.
+WATCHDOG_FS = 1000 * 10**9
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A machine with its protocol, ready to run."""
+
+    machine: Machine
+    interface: dict[str, Any]
+    elaborated: dict[str, Any]
+    library: Path
+    seed: int
+
+    @property
+    def period(self) -> Fraction:
+        """One core cycle in femtoseconds."""
+        return Fraction(self.machine.core_clock.period)
+
+    def cycles(self, fs: float | Fraction) -> float:
+        return float(fs / self.period)
+
+    @property
+    def protocol(self) -> str:
+        return str(self.interface["protocol"])
+
+    def caches(self, parameter: str) -> list[dict[str, Any]]:
+        """The distinct cache arrays whose parameter name contains `parameter` (letter case is ignored)."""
+        found: list[dict[str, Any]] = []
+        for controller in self.elaborated["controllers"]:
+            for name, value in controller["params"].items():
+                if isinstance(value, dict) and parameter.lower() in name.lower() and value not in found:
+                    found.append(value)
+        return found
+
+    def machine_types(self) -> list[str]:
+        return [str(m["type"]) for m in self.interface["machines"]]
+
+    def run(self, phases: list[Phase]) -> list[dict[str, Any]]:
+        """One fresh machine, the phases one after the other."""
+        from moscope import _engine  # the native module is wanted only when something runs
+
+        answer = json.loads(_engine.run_experiment(
+            json.dumps(self.elaborated), str(self.library), json.dumps({"phases": phases}), self.seed, WATCHDOG_FS))
+        results: list[dict[str, Any]] = answer["phases"]
+        return results
+
+
+def prepare(shared: Shared, machine: Machine | None = None, checking: bool = False) -> Subject:
+    """The machine that the shared options name (or the one given), elaborated for its protocol."""
+    machine = machine or load_machine(shared.machine, shared.sets)
+    built = buildproto.ensure_protocol(str(machine.protocol), report=shared.say)
+    interface = json.loads(built.interface.read_text(encoding="utf-8"))
+    library = built.checking if checking else built.timing
+    return Subject(machine, interface, elaborate(machine, interface), library, shared.seed)
+
+
+def check_segments(what: str, latency: int, segments: list[dict[str, Any]]) -> None:
+    """Every tick is accounted for once: the segments of an access add up to its latency, exactly."""
+    total = sum(int(s["fs"]) for s in segments)
+    if total != latency:
+        raise SimulatorBug(f"{what}: its segments add up to {total} fs, its latency is {latency} fs")
