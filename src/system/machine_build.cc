@@ -241,17 +241,19 @@ void Machine::Impl::build_memory(const json &j) {
             continue;
         dram.push_back(std::make_unique<NodeDram>());
         NodeDram &d = *dram.back();
-        d.controller = std::make_unique<DramController>(
-            queue, "dram-" + std::to_string(c->version), DramParams::from_json(parameters));
+        d.controller = std::make_unique<dram::DramController>(
+            queue, "dram-" + std::to_string(c->version), dram::DramParams::from_json(parameters));
         bridges.push_back(std::make_unique<MemoryBridge<NodeDram>>(
             queue, "memory-" + std::to_string(c->version), d, c->machineID, *to, *from, memory->base(),
             protocol->checks_data));
         d.bridge = bridges.back().get();
-        d.controller->on_done(
-            [](void *owner, const DramRequest &r, Tick when) {
+        d.controller->set_done(
+            [](void *owner, const dram::DramRequest &r, Tick when) {
                 static_cast<NodeDram *>(owner)->bridge->done(r.context, when);
             },
             &d);
+        d.controller->set_space(
+            [](void *owner, Tick now) { static_cast<NodeDram *>(owner)->bridge->schedule_no_later_than(now); }, &d);
         from->wait_segment = Segment::home_queue;
         c->memory_responses = from;
     }

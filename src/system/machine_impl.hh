@@ -20,12 +20,12 @@ namespace moscope {
 
 /// The DRAM controller of a node as the memory bridge wants it.
 struct NodeDram {
-    std::unique_ptr<DramController> controller;
+    std::unique_ptr<dram::DramController> controller;
     ruby::MemoryBridge<NodeDram> *bridge = nullptr;
 
-    bool can_accept(bool write) const { return controller->can_accept(write); }
+    bool can_accept(bool write) { return controller->can_accept(write); }
     void push(Addr a, bool write, Tick now, void *context) {
-        controller->push(DramRequest{a, write, now, context}, now);
+        controller->push(dram::DramRequest{a, write, now, context}, now);
     }
 };
 

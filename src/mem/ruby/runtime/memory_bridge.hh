@@ -13,7 +13,8 @@
 
 namespace moscope::ruby {
 
-/// D is the DRAM model: `bool can_accept(bool write)`, `void push(Addr, bool write, Tick now, void *context)`.
+/// D is the DRAM model: `bool can_accept(bool write)`, `void push(Addr, bool write, Tick now, void *context)`, which
+/// may complete the access at once.
 template <class D> class MemoryBridge : public Component {
   public:
     MemoryBridge(EventQueue &queue, std::string name, D &dram, MachineID home, MessageBuffer &requests,
@@ -37,8 +38,6 @@ template <class D> class MemoryBridge : public Component {
                                                                    : MessageSizeType_Writeback_Control;
         m->account(Segment::dram, when);
         responses_.deliver(m, when);
-        if (!ingress_.queue.empty())
-            schedule_no_later_than(queue().now());
     }
     unsigned held() const { return in_dram_ + ingress_.queue.size(); }
 
@@ -49,7 +48,7 @@ template <class D> class MemoryBridge : public Component {
             auto *m = static_cast<MemoryMsg *>(ingress_.queue.front().item);
             const bool write = m->Type == MemoryRequestType_MEMORY_WB;
             if (!dram_.can_accept(write))
-                return; // woken by the next completion
+                return; // woken when DRAM has room again
             ingress_.queue.pop();
             --requests_->in_network_entry;
             ++in_dram_;
