@@ -11,7 +11,6 @@ import hashlib
 import os
 import platform
 import re
-import shlex
 import shutil
 import signal
 import subprocess
@@ -111,8 +110,7 @@ def install_packages(voice: Voice) -> None:
             ["sudo", "-n", "true"], capture_output=True, check=False).returncode == 0):
         prefix = ["sudo"]
     if prefix is None:
-        raise UserError(f"this system: lacks {names}: an administrator should run\n\n  "
-                        f"sudo sh -c {shlex.quote(install)}\n")
+        raise UserError(f"this system: lacks {names}: an administrator should run, as root,\n\n  {install}\n")
     voice.say(f"installing distribution packages: {names}")
     log = paths.cache_dir() / "apt.log"
     shell = f"export DEBIAN_FRONTEND=noninteractive; {install.replace('apt-get', 'apt-get -o DPkg::Lock::Timeout=600')}"
@@ -124,10 +122,13 @@ def install_packages(voice: Voice) -> None:
 
 
 def venv_dir() -> Path:
-    """Keyed by what goes in and by the interpreter, so checkouts share it and an upgrade makes a new one."""
+    """Keyed by what goes in and by the interpreter's place and binary interface, so checkouts share it.
+
+    A security update of the interpreter in place keeps the environment: it only points there.
+    """
     key = hashlib.sha256()
     key.update((paths.root() / "requirements.txt").read_bytes())
-    key.update(f"{os.path.realpath(sys.executable)} {sys.version} {platform.machine()}".encode())
+    key.update(f"{os.path.realpath(sys.executable)} {sys.implementation.cache_tag} {platform.machine()}".encode())
     return paths.cache_dir() / f"venv-{key.hexdigest()[:16]}"
 
 
