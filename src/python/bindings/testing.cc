@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// moscope._engine.run_random_test and its siblings: the tests of system/testing.hh, JSON text in and out. The
+// interpreter's lock is released while a machine runs; an interruption (Ctrl-C) ends the run, and `progress`
+// is called now and then with the accesses done so far.
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/string.h>
+
+#include "system/testing.hh"
+
+namespace nb = nanobind;
+
+namespace {
+
+using Test = std::string (*)(const std::string &, const std::string &, const std::string &, moscope::MachineOptions,
+                             const moscope::TestPoll &);
+
+void bind(nb::module_ &m, const char *name, Test test, const char *doc) {
+    m.def(
+        name,
+        [test](const std::string &machine, const std::string &library, const std::string &request,
+               std::uint64_t seed, bool zero_horizon, moscope::Tick watchdog, nb::object progress) {
+            moscope::MachineOptions options;
+            options.seed = seed;
+            options.zero_horizon = zero_horizon;
+            options.watchdog = watchdog;
+            nb::gil_scoped_release released;
+            return test(machine, library, request, options, [&progress](std::uint64_t done) {
+                nb::gil_scoped_acquire held;
+                if (PyErr_CheckSignals() != 0)
+                    throw nb::python_error();
+                if (!progress.is_none())
+                    progress(done);
+            });
+        },
+        nb::arg("machine"), nb::arg("library"), nb::arg("request"), nb::arg("seed") = 1,
+        nb::arg("zero_horizon") = false, nb::arg("watchdog") = moscope::MachineOptions{}.watchdog,
+        nb::arg("progress") = nb::none(), doc);
+}
+
+} // namespace
+
+void bind_testing(nb::module_ &m) {
+    bind(m, "run_random_test", moscope::run_random_test, "Random accesses, every value checked; see system/testing.hh.");
+    bind(m, "run_litmus", moscope::run_litmus, "A litmus test's outcomes; see system/testing.hh.");
+    bind(m, "run_contention", moscope::run_contention, "All cores write to one line; see system/testing.hh.");
+    bind(m, "run_mix", moscope::run_mix, "Fiber cores mixing hits and misses; see system/testing.hh.");
+}
