@@ -194,9 +194,13 @@ def build_digest(venv: Path) -> str:
 def scons(venv: Path, arguments: list[str], voice: Voice) -> None:
     """Runs SCons; it takes the build folder's lock itself (see SConstruct)."""
     log = paths.build_dir() / "build.log"
+    own_log = log.with_name(f"build.{os.getpid()}.log")  # another start may be building, too
     jobs = len(os.sched_getaffinity(0))
     command = [str(venv / "bin" / "python"), "-m", "SCons", "-Q", f"-j{jobs}", f"variant={paths.variant()}", *arguments]
-    code = run_logged(command, log, voice, clean_environment())
+    try:
+        code = run_logged(command, own_log, voice, clean_environment())
+    finally:
+        own_log.replace(log)
     if code != 0:
         raise BuildFailed(f"{log}:\n{tail(log)}")
 
