@@ -51,6 +51,8 @@ def elaborate(
         raise ConfigError(f"caches: {caches!r}", "machine or tiny", "--caches")
     machine = machine.validate()
     types = {m["type"]: m for m in interface["machines"]}
+    if not generic.has_filter(types):
+        machine = replace(machine, probe_filter=replace(machine.probe_filter, enabled=False))
     controllers = list(_controllers(machine, interface["protocol"], types, caches == "tiny"))
     return {
         "schema": SCHEMA,

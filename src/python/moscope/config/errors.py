@@ -16,10 +16,9 @@ class ConfigError(UserError):
     """A value of a machine description that cannot be: `what` is wrong, `right` would be right."""
 
     def __init__(self, what: str, right: str, where: str = "machine description") -> None:
-        self.what = what
-        self.right = right
-        self.where = where
-        super().__init__(f"{where}: {what}: {right}")
+        # One line, whatever a name in it may contain.
+        self.what, self.right, self.where = (" ".join(text.split()) for text in (what, right, where))
+        super().__init__(f"{self.where}: {self.what}: {self.right}")
 
     def at(self, where: str) -> ConfigError:
         """The same error, said to be in `where`."""

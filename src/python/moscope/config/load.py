@@ -115,10 +115,7 @@ def _run(path: Path, time_limit: float) -> Machine:
         answer = _receive(reader, time_limit)
     finally:
         os.close(reader)
-        try:
-            os.kill(child, signal.SIGKILL)
-        except ProcessLookupError:
-            pass
+        _kill(child)
         _, status = os.waitpid(child, 0)
     where = _shown(path)
     if answer is None:
@@ -133,6 +130,15 @@ def _run(path: Path, time_limit: float) -> Machine:
     if kind == "error" and isinstance(value, UserError):
         raise value
     raise ConfigError("the file gave no machine description", "machine = Machine(...) at its top level", where)
+
+
+def _kill(child: int) -> None:
+    """The child and what it may have started, which is its process group."""
+    for kill in (os.killpg, os.kill):
+        try:
+            kill(child, signal.SIGKILL)
+        except OSError:
+            pass  # it has ended, or not come as far as to have a group
 
 
 def _receive(reader: int, time_limit: float) -> bytes | None:
@@ -171,9 +177,11 @@ def _child(path: Path, writer: int, time_limit: float) -> None:
 
 
 def _limit(time_limit: float) -> None:
+    os.setpgid(0, 0)
     os.dup2(2, 1)
-    with open(os.devnull) as null:
-        os.dup2(null.fileno(), 0)
+    sys.stdout = sys.stderr  # whatever the parent has put in its place
+    sys.stdin = open(os.devnull)  # noqa: SIM115  for as long as the process lives
+    os.dup2(sys.stdin.fileno(), 0)
     for caught in (signal.SIGINT, signal.SIGTERM, signal.SIGALRM):
         signal.signal(caught, signal.SIG_DFL)
     with open("/proc/self/statm") as statm:

@@ -254,6 +254,14 @@ class Machine(Described):
             _check_cache(key, getattr(self, key), self.line)
         self._check_filter()
         self._check_links()
+        if self.latencies.l1_hit.count < 1:
+            raise ConfigError("latencies.l1_hit: 0 cycles", "1cycle or more")
+        for key, time in (("crossbar.latency", self.crossbar.latency), ("links.latency", self.links.latency)):
+            if not 0 < time.fs <= Time("1ms").fs:
+                raise ConfigError(f"{key}: {time}", "more than nothing, and at most 1ms")
+        for name in field_kinds(Latencies):
+            if getattr(self.latencies, name).count > 1_000_000:
+                raise ConfigError(f"latencies.{name}: {getattr(self.latencies, name)}", "at most a million cycles")
         _at_least(self, "dram.channels", self.dram.channels, 1)
         page = 1 << 20
         if self.memory_per_node.bytes == 0 or self.memory_per_node.bytes % page:
@@ -266,6 +274,7 @@ class Machine(Described):
 
     def _check_filter(self) -> None:
         pf = self.probe_filter
+        _check_replacement("probe_filter", pf.replacement)
         _at_least(self, "probe_filter.ways", pf.ways, 1)
         _at_least(self, "probe_filter.entry", Count(pf.entry.bytes), 1)
         if not pf.enabled:
@@ -303,7 +312,16 @@ def _at_least(machine: Machine, key: str, value: int, least: int) -> None:
         raise ConfigError(f"{key}: {int(value)}", f"{least} or more")
 
 
+REPLACEMENT = ("lru", "tree_plru", "fifo", "random")
+
+
+def _check_replacement(key: str, name: str) -> None:
+    if name not in REPLACEMENT:
+        raise ConfigError(f"{key}.replacement: {name!r}", f"one of {', '.join(REPLACEMENT)}")
+
+
 def _check_cache(key: str, cache: Cache, line: Size) -> None:
+    _check_replacement(key, cache.replacement)
     if cache.ways < 1 or cache.ways > 1024:
         raise ConfigError(f"{key}.ways: {cache.ways} ways", "1 to 1024")
     if cache.size.bytes == 0 or cache.size.bytes % (cache.ways * line.bytes):

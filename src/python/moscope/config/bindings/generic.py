@@ -35,6 +35,12 @@ def array_of(machine_type: str, parameter: str, types: Mapping[str, Any], per_ch
     return "l2" if machine_type == "L1Cache" and "L0Cache" in types else "l1d"
 
 
+def has_filter(types: Mapping[str, Any]) -> bool:
+    """Whether the protocol has a probe filter at all; one without leaves the whole L3 to data."""
+    declared = (p for description in types.values() for p in description["params"] if p["type"] == "CacheMemory")
+    return any(re.search(_ARRAYS[0][0], p["name"], re.IGNORECASE) for p in declared)
+
+
 def geometry(machine: Machine, array: str) -> dict[str, Any]:
     """An array as the engine wants it. The filter's `bytes` are those that its entries cover."""
     line = machine.line.bytes

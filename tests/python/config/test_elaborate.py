@@ -1,0 +1,258 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Elaboration: machines and a protocol's interface become the object that the engine reads."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import pytest
+
+from moscope.config import ConfigError, Machine, Time, elaborate, load_machine, machine_names, with_cores
+from moscope.config.bindings.generic import array_of
+
+Json = dict[str, Any]
+
+
+def param(name: str, kind: str, default: Any = None) -> Json:
+    objects = ("CacheMemory", "Sequencer", "DirectoryMemory", "DMASequencer", "MessageBuffer")
+    return {"name": name, "type": kind, "pointer": kind in objects, "default": default}
+
+
+def buffer(name: str, network: str | None, vnet: int | None, kind: str | None) -> Json:
+    return {"name": name, "network": network, "vnet": vnet, "vnet_type": kind, "ordered": False}
+
+
+def interface(**machines: tuple[list[Json], list[Json]]) -> Json:
+    return {
+        "protocol": "TEST",
+        "machines": [{"type": t, "params": p, "buffers": b} for t, (p, b) in machines.items()],
+    }
+
+
+REQUEST = buffer("request", "To", 0, "request")
+TEST = interface(
+    L1Cache=(
+        [
+            param("sequencer", "Sequencer"),
+            param("L1Icache", "CacheMemory"),
+            param("L1Dcache", "CacheMemory"),
+            param("L2cache", "CacheMemory"),
+            param("issue_latency", "Cycles", 2),
+            param("send_evictions", "bool"),
+            param("text_default", "bool", "True"),
+        ],
+        [REQUEST, buffer("forward", "From", 1, "forward"), buffer("mandatoryQueue", None, None, None)],
+    ),
+    L3Cache=([param("L3cache", "CacheMemory")], [buffer("response", "To", 2, "response")]),
+    Directory=(
+        [param("directory", "DirectoryMemory"), param("probeFilter", "CacheMemory"), param("wait", "Cycles")],
+        [buffer("unblock", "From", 3, "unblock"), buffer("odd", "From", 7, "something")],
+    ),
+    DMA=([param("dma_sequencer", "DMASequencer"), param("quiet", "bool")], [REQUEST]),
+)
+
+
+def of_type(elaborated: Json, machine_type: str) -> list[Json]:
+    return [c for c in elaborated["controllers"] if c["machine"] == machine_type]
+
+
+@pytest.fixture(scope="module")
+def opteron48() -> Machine:
+    return load_machine("opteron48")
+
+
+@pytest.fixture(scope="module")
+def elaborated(opteron48: Machine) -> Json:
+    return elaborate(opteron48, TEST)
+
+
+@pytest.mark.parametrize("name", machine_names())
+@pytest.mark.parametrize("caches", ["machine", "tiny"])
+def test_every_machine_elaborates_to_plain_json_of_whole_numbers(name: str, caches: str) -> None:
+    text = json.dumps(elaborate(load_machine(name), TEST, caches=caches))
+    assert not re.search(r"\d\.\d", text.replace(name, ""))
+    assert json.loads(text)["schema"] == "moscope.machine/1"
+
+
+def test_there_is_a_cache_per_core_an_l3_per_chip_and_a_home_and_dma_per_node(elaborated: Json) -> None:
+    counts = {t: len(of_type(elaborated, t)) for t in ("L1Cache", "L3Cache", "Directory", "DMA")}
+    assert counts == {"L1Cache": 48, "L3Cache": 8, "Directory": 8, "DMA": 8}
+
+
+def test_versions_count_from_0_and_cores_are_on_their_chips(elaborated: Json) -> None:
+    cores = of_type(elaborated, "L1Cache")
+    assert [(c["version"], c["core"], c["chip"]) for c in cores] == [(n, n, n // 6) for n in range(48)]
+    assert [(c["version"], c["chip"]) for c in of_type(elaborated, "L3Cache")] == [(n, n) for n in range(8)]
+
+
+def test_cores_run_at_the_core_clock_and_the_rest_at_the_northbridge_clock(elaborated: Json) -> None:
+    assert elaborated["clocks"]["core"] == {"period_num": 1_250_000, "period_den": 3}
+    assert elaborated["clocks"]["nb"] == {"period_num": 5_000_000, "period_den": 11}
+    assert {c["machine"]: c["clock"] for c in elaborated["controllers"]} == {
+        "L1Cache": "core", "L3Cache": "nb", "Directory": "nb", "DMA": "nb",
+    }  # fmt: skip
+
+
+def test_arrays_are_found_by_name(elaborated: Json) -> None:
+    params = of_type(elaborated, "L1Cache")[0]["params"]
+    assert params["L1Icache"] == {"bytes": 65536, "ways": 2, "sets": 512, "replacement": "lru"}
+    assert params["L2cache"] == {"bytes": 524288, "ways": 16, "sets": 512, "replacement": "lru"}
+    assert of_type(elaborated, "L3Cache")[0]["params"]["L3cache"]["ways"] == 40
+    pf = of_type(elaborated, "Directory")[0]["params"]["probeFilter"]
+    assert (pf["sets"], pf["ways"]) == (65536, 4)
+
+
+@pytest.mark.parametrize(
+    ("machine_type", "name", "per_chip", "array"),
+    [
+        ("L1Cache", "L1Icache", False, "l1i"),
+        ("L1Cache", "L1Dcache", False, "l1d"),
+        ("L1Cache", "L1DcacheMemory", False, "l1d"),
+        ("L0Cache", "Icache", False, "l1i"),
+        ("L0Cache", "Dcache", False, "l1d"),
+        ("L1Cache", "cacheMemory", False, "l1d"),
+        ("L1Cache", "L2cache", False, "l2"),
+        ("L2Cache", "L2cache", True, "l3"),
+        ("L2Cache", "cache", True, "l3"),
+        ("L3Cache", "L3cacheMemory", True, "l3"),
+        ("Directory", "probeFilter", False, "filter"),
+        ("Directory", "directory_cache", False, "filter"),
+    ],
+)
+def test_a_cache_parameter_of_an_unknown_protocol_gets_its_array(
+    machine_type: str, name: str, per_chip: bool, array: str
+) -> None:
+    assert array_of(machine_type, name, {machine_type: {}}, per_chip) == array
+
+
+def test_a_cache_beside_a_smaller_l0_is_the_second_level() -> None:
+    assert array_of("L1Cache", "cache", {"L0Cache": {}, "L1Cache": {}}, False) == "l2"
+
+
+def test_defaults_of_the_protocol_are_kept_and_the_rest_follows_rules(elaborated: Json) -> None:
+    params = of_type(elaborated, "L1Cache")[0]["params"]
+    assert params["issue_latency"] == 2
+    assert params["send_evictions"] is True
+    assert params["text_default"] is True
+    assert of_type(elaborated, "Directory")[0]["params"]["wait"] == 1
+    assert of_type(elaborated, "DMA")[0]["params"]["quiet"] is False
+
+
+def test_a_parameter_can_be_set_by_name() -> None:
+    machine = load_machine("opteron48", ["params.L1Cache.issue_latency=7", "params.DMA.quiet=true"])
+    result = elaborate(machine, TEST)
+    assert of_type(result, "L1Cache")[5]["params"]["issue_latency"] == 7
+    assert of_type(result, "DMA")[0]["params"]["quiet"] is True
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("params.L1Cache.isue_latency=7", "did you mean L1Cache.issue_latency"),
+        ("params.L1Cache.issue_latency=x", "is no Cycles: a whole number"),
+        ("params.L1Cache.issue_latency=true", "is no Cycles: a whole number"),
+        ("params.DMA.quiet=3", "is no bool: true or false"),
+    ],
+)
+def test_a_wrong_parameter_is_refused(text: str, says: str) -> None:
+    with pytest.raises(ConfigError, match=says):
+        elaborate(load_machine("opteron48", [text]), TEST)
+
+
+def test_a_value_without_default_or_rule_is_named() -> None:
+    unknown = interface(L1Cache=([param("sequencer", "Sequencer"), param("frobs", "int")], [REQUEST]))
+    with pytest.raises(ConfigError, match=r"frobs of L1Cache.*--set params.L1Cache.frobs=VALUE"):
+        elaborate(load_machine("small"), unknown)
+    result = elaborate(load_machine("small", ["params.L1Cache.frobs=3"]), unknown)
+    assert of_type(result, "L1Cache")[0]["params"]["frobs"] == 3
+
+
+def test_banks_of_a_shared_cache_are_selected_by_as_many_bits_as_there_are_chips() -> None:
+    banked = interface(
+        L1Cache=([param("sequencer", "Sequencer"), param("l2_select_num_bits", "int")], [REQUEST]),
+        L2Cache=([param("L2cache", "CacheMemory")], [REQUEST]),
+    )
+    result = elaborate(load_machine("opteron48"), banked)
+    assert of_type(result, "L1Cache")[0]["params"]["l2_select_num_bits"] == 3
+    assert of_type(result, "L2Cache")[0]["params"]["L2cache"]["ways"] == 48  # no filter in this protocol
+    odd = load_machine("opteron48", ["chips=3", "topology=ring"])
+    with pytest.raises(ConfigError, match="3 banks.*power of two"):
+        elaborate(odd, banked)
+
+
+def test_tiny_caches_hold_a_few_lines(opteron48: Machine) -> None:
+    result = elaborate(opteron48, TEST, caches="tiny")
+    sizes = {n: p["sets"] * p["ways"] for c in result["controllers"] for n, p in c["params"].items() if isinstance(p, dict)}
+    assert set(sizes) == {"L1Icache", "L1Dcache", "L2cache", "L3cache", "probeFilter"}
+    assert max(sizes.values()) <= 8
+
+
+def test_the_sequencer_gets_the_hit_latency_and_the_misses_in_flight(elaborated: Json) -> None:
+    assert of_type(elaborated, "L1Cache")[0]["sequencer"] == {"hit_cycles": 3, "max_outstanding": 8}
+    assert "sequencer" not in of_type(elaborated, "DMA")[0]
+
+
+def test_homes_are_contiguous_blocks_of_each_nodes_memory(elaborated: Json) -> None:
+    size = 8 << 30
+    assert elaborated["address_map"] == [{"base": n * size, "bytes": size, "node": n} for n in range(8)]
+
+
+def test_the_network_has_the_links_routes_and_ports_of_the_machine(elaborated: Json, opteron48: Machine) -> None:
+    network = elaborated["network"]
+    assert network["kind"] == "hypertransport"
+    assert network["routers"] == 8
+    assert len(network["links"]) == 10
+    link = network["links"][0]
+    assert (link["a"], link["b"], link["width_bits"], link["clock_hz"]) == (0, 1, 16, 1_000_000_000)
+    assert network["routes"] == opteron48.routes()
+    assert len(network["ports"]) == 72
+    assert network["ports"][7] == {"controller": ["L1Cache", 7], "router": 1}
+    assert network["credits"] == {
+        "request": 4, "posted": 2, "response": 9, "probe": 9, "request_data": 2, "response_data": 2,
+    }  # fmt: skip
+    assert network["packet_bytes"] == {"command": 8, "data": 72}
+
+
+def test_virtual_networks_use_the_channel_of_their_type(elaborated: Json) -> None:
+    assert elaborated["network"]["vnet_channel"] == {
+        "0": "request", "1": "probe", "2": "response", "3": "response", "7": "posted",
+    }  # fmt: skip
+
+
+def test_edges_bring_their_own_width() -> None:
+    links = elaborate(load_machine("magnycours_2p"), TEST)["network"]["links"]
+    assert sorted(l["width_bits"] for l in links) == [8, 8, 16, 16, 24, 24]
+    assert {l["clock_hz"] for l in links} == {3_200_000_000}
+
+
+def test_the_ideal_network_has_a_latency_and_jitter_only(opteron48: Machine) -> None:
+    network = elaborate(opteron48, TEST, network="ideal", jitter=Time("20ns"), ideal_latency=Time("5ns"))["network"]
+    assert network == {"kind": "ideal", "latency_fs": 5_000_000, "jitter_fs": 20_000_000}
+
+
+def test_one_channel_of_dram_can_be_chosen() -> None:
+    assert elaborate(load_machine("opteron48"), TEST)["dram"]["channels"] == 2
+    assert elaborate(load_machine("opteron48", ["dram.channels=1"]), TEST)["dram"]["channels"] == 1
+
+
+def test_dram_settings_replace_entries_of_the_standards_table() -> None:
+    machine = load_machine("opteron48", ["dram.settings.window=3", "dram.settings.timing_fs.tRC=60000000"])
+    dram = elaborate(machine, TEST)["dram"]
+    assert dram["window"] == 3
+    assert dram["timing_fs"]["tRC"] == 60_000_000
+    assert elaborate(load_machine("opteron48"), TEST)["dram"]["timing_fs"]["tRC"] != 60_000_000
+
+
+@pytest.mark.parametrize(
+    ("cores", "chips"), [(1, 1), (2, 2), (7, 7), (8, 8), (12, 6), (13, 1), (16, 8), (48, 8), (64, 8)]
+)
+def test_a_machine_can_be_cut_to_a_number_of_cores(opteron48: Machine, cores: int, chips: int) -> None:
+    machine = with_cores(opteron48, cores)
+    assert (machine.cores, machine.chips) == (cores, chips)
+    assert len(of_type(elaborate(machine, TEST), "L1Cache")) == cores
+
+
+def test_elaboration_is_deterministic(opteron48: Machine, elaborated: Json) -> None:
+    assert json.dumps(elaborate(opteron48, TEST)) == json.dumps(elaborated)

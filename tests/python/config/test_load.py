@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Loading machines: what is right loads, what is wrong is one clean error that names file, line and cure."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+import pytest
+
+from moscope.config import load_machine
+from moscope.errors import UserError
+
+BASE = "from opteron48 import machine as base\nfrom moscope.config import *\n"
+
+
+def write(folder: Path, text: str | bytes, name: str = "mine.py") -> str:
+    path = folder / name
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return str(path)
+
+
+def refused(name_or_path: str, *sets: str, **more: float) -> str:
+    with pytest.raises(UserError) as error:
+        load_machine(name_or_path, sets, **more)
+    text = str(error.value)
+    assert "\n" not in text
+    assert "Traceback" not in text
+    assert text.count(": ") >= 2, text  # file: what is wrong: what would be right
+    return text
+
+
+def test_a_copy_with_another_list_of_edges_is_another_machine(tmp_path: Path) -> None:
+    path = write(tmp_path, BASE + 'machine = replace(base, name="mine", topology="0-1 1-2 2-3 3-4 4-5 5-6 6-7")\n')
+    assert max(map(max, load_machine(path).hops())) == 7
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "get"),
+    [
+        ("probe_filter.enabled", "false", lambda m: bool(m.probe_filter.enabled) is False),
+        ("topology", "straight_ladder", lambda m: m.topology.name == "straight_ladder"),
+        ("topology", "0-1 0-2 1-3 2-3 2-4 3-5 4-5 4-6 5-7 6-7", lambda m: len(m.edges()) == 10),
+        ("dram.channels", "1", lambda m: m.dram.channels == 1),
+        ("links.clock", "2.4GHz", lambda m: m.links.clock.hertz == 2_400_000_000),
+        ("links.credits.request", "1", lambda m: m.links.credits.request == 1),
+        ("latencies.l3_hit", "40cycles", lambda m: m.latencies.l3_hit.count == 40),
+        ("memory_per_node", "1GiB", lambda m: m.memory_per_node.bytes == 1 << 30),
+        ("routing", "up_down", lambda m: m.routing.kind == "up_down"),
+        ("references.l3", "40", lambda m: m.references.l3.count == 40),
+        ("dram.settings.window", "4", lambda m: m.dram.settings == {"window": 4}),
+        ("name", "mine", lambda m: m.name == "mine"),
+    ],
+)
+def test_any_value_can_be_set(key: str, value: str, get: object) -> None:
+    assert get(load_machine("opteron48", [f"{key}={value}"]))  # type: ignore[operator]
+
+
+def test_a_value_that_was_set_says_so() -> None:
+    assert load_machine("opteron48", ["dram.channels=1"]).dram.channels.source == "--set"
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("probe_filter.enbled=false", "unknown key probe_filter.enbled: did you mean probe_filter.enabled"),
+        ("chanels=1", "did you mean dram.channels"),
+        ("channels=1", "did you mean dram.channels"),
+        ("links.clock=16KiB", "links.clock: '16KiB' is a size: a frequency is wanted, such as 2.4GHz"),
+        ("links.clock=2.4", "has no unit"),
+        ("links=fast", "links is a group of values: one of links.width"),
+        ("chips.x=1", "chips is a single value"),
+        ("chips", "is no assignment"),
+        ("=1", "is no assignment"),
+        ("chips=-1", "not a count"),
+        ("chips=0", "--set chips=0: chips: 0: 1 or more"),
+        ("chips=9", "8 or less|numbered|no path"),
+        ("l1d.ways=3", "no whole number of sets|not a power of two"),
+        ("l2.size=500KiB", "not a power of two"),
+        ("l3.size=5000000B", "no whole number of sets of 48 ways of 64B: a multiple of 3072B, such as"),
+        ("l1d.replacement=mru", "one of lru"),
+        ("probe_filter.l3_ways=48", "48 of 48 ways: 1 to 47"),
+        ("probe_filter.l3_ways=7", "not a power of two"),
+        ("topology=strait_ladder", "did you mean straight_ladder"),
+        ("topology=0-1 2-3", "chips 2, 3, 4, 5, 6, 7 have no path to chip 0"),
+        ("topology=magnycours_2p", "joins 4 chips, and the machine has 8"),
+        ("routing=shortest", "cycle of links is 0>1"),
+        ("routing=[[0]]", "8 rows of 8 next chips"),
+        ("routing=[", "not a table|not known"),
+        ("line=128B", "64B"),
+        ("links.data=64B", "cannot hold a command and a line: 72B or more"),
+        ("links.credits.probe=0", "0 buffers: 1 to 1024"),
+        ("dram.standard=ddr2_80", "did you mean ddr2_800"),
+        ("dram.channels=0", "1 or more"),
+        ("memory_per_node=100B", "a multiple of 1MiB"),
+        ("cores_per_chip=1000", "at most 256"),
+        ("outstanding_misses=0", "1 or more"),
+        ("latencies.l1_hit=0", "1cycle or more"),
+        ("crossbar.latency=0ns", "more than nothing"),
+    ],
+)
+def test_a_wrong_option_is_answered_with_what_would_be_right(text: str, says: str) -> None:
+    assert re.search(says, refused("opteron48", text)), refused("opteron48", text)
+
+
+def test_an_unknown_machine_is_answered_with_the_nearest() -> None:
+    assert "did you mean opteron48" in refused("opteron84")
+
+
+@pytest.mark.parametrize("name", ["", "nowhere/mine.py", "mine.py", "/", "\0", "..", "/dev/zero", "/dev/null.py"])
+def test_what_is_no_machine_file_is_refused(name: str) -> None:
+    refused(name)
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("x = 1\n", "defines no machine: machine = Machine"),
+        ("", "defines no machine"),
+        ("machine = 5\n", "`machine` is a int"),
+        ("machine = (\n", "mine.py:1: not Python"),
+        ("1/0\n", "mine.py:1: ZeroDivisionError: division by zero"),
+        ("x = 1\nimport nonsense\n", "mine.py:2: ModuleNotFoundError"),
+        ("import sys; sys.exit(0)\n", "SystemExit"),
+        ("import os; os._exit(0)\n", "ended without an answer"),
+        ("import os; os.abort()\n", "mine.py: the file"),
+        ("input()\n", "EOFError"),
+        ("raise KeyboardInterrupt\n", "KeyboardInterrupt"),
+        ("def f(): f()\nf()\n", "RecursionError"),
+        ("class E(Exception):\n  def __str__(self): raise self\nraise E\n", "mine.py:3: E"),
+        ("x = bytearray(1 << 40)\n", "MemoryError"),
+        (BASE + "machine = replace(base, core_per_chip=4)\n", "mine.py:3: unknown key 'core_per_chip': did you mean cores_per_chip"),
+        (BASE + 'machine = replace(base, core_clock="5ns")\n', "mine.py:3: core_clock: '5ns' is a time"),
+        (BASE + "machine = replace(base, l1d=5)\n", "mine.py:3: l1d: 5 is no Cache"),
+        (BASE + "machine = replace(base, chips=4)\n", "mine.py: topology: edge"),
+        (BASE + "machine = replace(base, chips=Size('4B'))\n", "chips: 4B is a size: a count is wanted"),
+        (BASE + "machine = replace(5, chips=4)\n", "is no part of a machine description"),
+        (BASE + "machine = Machine(name='x')\n", "mine.py:3: TypeError"),
+        (BASE + "machine = replace(base, params={'x': lambda: 1})\n", "values that are no descriptions"),
+        (b"\xff\xfe\x00machine", "not Python"),
+        (b"machine\0= 1", "not Python"),
+        ("(" * 5000, "not Python"),
+        ("x = " + "-" * 200_000 + "1\n", "not Python"),
+        ("#" * (1 << 20) + "\n", "too many for a machine file"),
+    ],
+)
+def test_a_wrong_file_is_refused_by_file_and_line(tmp_path: Path, text: str | bytes, says: str) -> None:
+    message = refused(write(tmp_path, text))
+    assert says in message
+    assert "mine.py" in message
+
+
+@pytest.mark.parametrize("text", ["while True: pass\n", "import time\ntime.sleep(60)\n", "x = 10 ** (10 ** 9)\n"])
+def test_a_file_that_does_not_end_is_given_up(tmp_path: Path, text: str) -> None:
+    message = refused(write(tmp_path, text), time_limit=0.5)
+    assert "did not finish within 0.5 s" in message
+
+
+def test_what_a_file_prints_stays_off_stdout(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    path = write(tmp_path, "print('hello')\nimport os; os.system('echo there')\n" + BASE + "machine = base\n")
+    load_machine(path)
+    assert capfd.readouterr().out == ""
+
+
+def test_a_file_cannot_change_the_process_that_loads_it(tmp_path: Path) -> None:
+    before = os.getcwd()
+    load_machine(write(tmp_path, "import os; os.chdir('/')\n" + BASE + "machine = base\n"))
+    assert os.getcwd() == before
+    assert "opteron48" not in __import__("sys").modules
+
+
+def test_a_file_may_register_a_topology_of_its_own(tmp_path: Path) -> None:
+    text = "@topology('star')\ndef star(chips):\n    return [(0, c) for c in range(1, chips)]\n"
+    path = write(tmp_path, BASE + text + "machine = replace(base, topology='star')\n")
+    assert load_machine(path).hops()[1] == [1, 0, 2, 2, 2, 2, 2, 2]
+
+
+def test_loading_leaves_nothing_behind(tmp_path: Path) -> None:
+    write(tmp_path, BASE + "machine = base\n", "base_machine.py")
+    load_machine(write(tmp_path, "from base_machine import machine\n"))
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["base_machine.py", "mine.py"]
