@@ -92,6 +92,14 @@ def generate(slicc: Path, out: Path) -> None:
     run_slicc(["--protocol", str(slicc), "--out", str(out)])
 
 
+def generated_digest(generated: Path) -> str:
+    """Stands for the generated C++: where it is unchanged, nothing needs to be compiled."""
+    digest = hashlib.sha256()
+    for path in files_under(generated, {".cc", ".hh"}):
+        digest.update(f"{path.relative_to(generated)} {path.stat().st_size}\n".encode() + path.read_bytes())
+    return digest.hexdigest()
+
+
 def compile_protocol(generated: Path, library: Path, check: bool, variant: str, jobs: int, report: Report) -> None:
     """The C++ in `generated` into one shared library beside the others of its build folder."""
     root = paths.root()
