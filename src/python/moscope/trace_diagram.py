@@ -1,0 +1,436 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The sequence diagram of a trace: time goes down, each controller that takes part has a lifeline, grouped by chip;
+messages are arrows, slanted by their time under way, transitions are boxes on the lifelines, whose colour between
+them shows what the line may be used for. Time is stretched where much happens and compressed where nothing does; the
+scale at the left tells. Caches of a chip that are only asked whether they hold the line share one lifeline.
+"""
+
+import math
+from collections import defaultdict
+from dataclasses import dataclass, field
+from typing import Any
+
+from moscope.experiment import FS_PER_NS
+from moscope.trace_draw import Box, Drawing, Head, Line, Text, text_width
+from moscope.trace_text import (
+    OPS,
+    SEGMENTS,
+    hops_text,
+    is_request,
+    period,
+    step_windows,
+    steps,
+    supplier_text,
+)
+
+Document = dict[str, Any]
+
+INK, FAINT, RULE = "#222222", "#777777", "#d5d9de"
+CHIP_FILL, CHIP_STROKE, HOME_FILL = "#f5f7fa", "#c9d1da", "#fdf6e9"
+# Colours of messages by the kind of their virtual network; the second is what the legend calls them.
+KINDS = {
+    "request": ("#1f5fa8", "request"),
+    "forward": ("#c2410c", "probe or forward"),
+    "probe": ("#c2410c", "probe or forward"),
+    "response": ("#2b8a3e", "response"),
+    "writeback": ("#7048a8", "write-back"),
+    "unblock": ("#6b7280", "unblock: the requester has it"),
+    "posted": ("#6b7280", "posted"),
+    "memory": ("#946200", "DRAM access"),
+    "core": ("#222222", "access of a core"),
+}
+OTHER = ("#444444", "other message")
+# What a state allows, as a lifeline shows it: colour, width, name in the legend.
+RIGHTS = {
+    "Read_Write": ("#37b24d", 7.0, "may read and write"),
+    "Read_Only": ("#a9dfb0", 7.0, "may read"),
+    "Maybe_Stale": ("#a9dfb0", 7.0, "may read"),
+    "Busy": ("#f2b84b", 7.0, "in transition"),
+}
+LANE, PILL, GAP = 104.0, 17.0, 5.0
+LEFT, TOP = 118.0, 20.0
+
+
+@dataclass
+class Lane:
+    """A lifeline: a core, a controller, a DRAM, or several caches that are merely asked."""
+
+    name: str
+    title: str
+    chip: int
+    rank: tuple[int, int]
+    machine: str
+    x: float = 0.0
+    half: float = LANE / 2
+    pills: list[tuple[int, float, str, str, str]] = field(default_factory=list)  # fs, y, text, next state, tip
+
+
+@dataclass
+class Arrow:
+    source: str
+    target: str
+    sent: int
+    arrives: int
+    label: str
+    kind: str
+    data: bool
+    tip: str
+
+
+class _Plan:
+    """Who takes part and what is drawn, before anything has a place."""
+
+    def __init__(self, document: Document) -> None:
+        self.document = document
+        self.controllers = {c["name"]: c for c in document["controllers"]}
+        self.permissions = document["permissions"]
+        self.lines = {int(a["address"], 16) // 64 * 64: a["line"] for a in document["accesses"]}
+        self.homes = {a["home"] for a in document["accesses"]}
+        self.several = len({t["address"] for t in document["transitions"]}) > 1
+        self.lane_of: dict[str, str] = {}
+        self.lanes: dict[str, Lane] = {}
+        self._bystanders()
+        self.arrows = self._arrows()
+        self.order = self._ordered()
+
+    def _bystanders(self) -> None:
+        """Caches of a chip that no access starts at, that supply nothing and whose state never changes."""
+        active = {m["from"] for m in self.document["messages"] if m["data"] or is_request(m)}
+        active |= {t["controller"] for t in self.document["transitions"] if t["state"] != t["next"]}
+        groups: dict[tuple[int, str], list[str]] = defaultdict(list)
+        for name, c in self.controllers.items():
+            if name not in active and c["core"] is not None:
+                groups[c["chip"], c["machine"]].append(name)
+        for (chip, machine), names in groups.items():
+            if len(names) > 1:
+                merged = f"{machine}s of chip {chip}"
+                self.lane_of |= dict.fromkeys(names, merged)
+                self.lanes[merged] = Lane(merged, f"{len(names)} x {machine}", chip, (2, 0), machine)
+
+    def lane(self, name: str) -> str:
+        """The lifeline of a controller, a core ("core 3") or a DRAM ("DRAM-2"), made when first asked for."""
+        name = self.lane_of.get(name, name)
+        if name in self.lanes:
+            return name
+        kind, number = name.replace(" ", "-").rsplit("-", 1)
+        if kind == "core":
+            chip = next(c["chip"] for c in self.controllers.values() if c["core"] == int(number))
+            self.lanes[name] = Lane(name, name, chip, (0, int(number)), "")
+        elif kind == "DRAM":
+            chip = next(c["chip"] for c in self.controllers.values()
+                        if c["version"] == int(number) and c["core"] is None and c["machine"] in ("Directory", "Memory"))
+            self.lanes[name] = Lane(name, f"DRAM {number}", chip, (9, 0), "")
+        else:
+            c = self.controllers[name]
+            rank = (1, c["core"]) if c["core"] is not None else {"L2Cache": (3, 0), "L3Cache": (4, 0)}.get(kind, (6, 0))
+            title = f"{kind} {number}"
+            if rank[0] == 1:
+                rank = (0, 1000 * 0 + c["core"])  # beside its core
+            self.lanes[name] = Lane(name, title, c["chip"], rank, kind)
+        return name
+
+    def _arrows(self) -> list[Arrow]:
+        found: list[Arrow] = []
+        for a in self.document["accesses"]:
+            cache = next((m["from"] for m in self.document["messages"] if is_request(m) and m["access"] == a["id"]), None)
+            if cache is None:
+                continue
+            core = self.lane(f"core {a['core']}")
+            cache = self.lane(cache)
+            found.append(Arrow(core, cache, a["issued"], a["issued"], f"{a['op']} {a['line']}", "core", False,
+                               f"{OPS[a['op']]} of {a['address']}"))
+            found.append(Arrow(cache, core, a["done"], a["done"], f"{a['latency_cycles']:.0f} cycles", "core", True,
+                               f"done after {a['latency_cycles']:.1f} cycles, {a['latency_ns']:.2f} ns"))
+        merged: dict[tuple[str, str, int, str], Arrow] = {}
+        for m in self.document["messages"]:
+            memory = m["structure"] == "MemoryMsg"
+            if is_request(m) or not (m["network"] or memory):
+                continue
+            kind = "memory" if memory else self.document["vnets"].get(str(m["vnet"]), "")
+            for d in m["deliveries"]:
+                source, target = self.lane(m["from"]), self.lane(d["to"])
+                if source == target:
+                    continue
+                label = m["type"]
+                if self.several:
+                    label = f"{m['type']} {self.lines.get(int(m['address'], 16), '')}".rstrip()
+                arrow = Arrow(source, target, m["sent"], d["at"], label, kind, m["data"],
+                              f"{m['structure']}: {m['fields']}")
+                # Alike messages of merged caches are one arrow: from the first sent to the last that arrives.
+                if source in self.lane_of.values() or target in self.lane_of.values():
+                    key = (source, target, m["access"] if m["access"] is not None else -1, m["type"])
+                    if key in merged:
+                        merged[key].arrives = max(merged[key].arrives, d["at"])
+                        continue
+                    merged[key] = arrow
+                found.append(arrow)
+        for t in self.document["transitions"]:
+            self.lane(t["controller"])
+        return found
+
+    def _ordered(self) -> list[Lane]:
+        """Lifelines by chip, chips in the order in which they come in."""
+        seen: list[int] = []
+        for arrow in sorted(self.arrows, key=lambda a: a.sent):
+            for end in (arrow.source, arrow.target):
+                if self.lanes[end].chip not in seen:
+                    seen.append(self.lanes[end].chip)
+        for lane in self.lanes.values():
+            if lane.chip not in seen:
+                seen.append(lane.chip)
+        return sorted(self.lanes.values(), key=lambda lane: (seen.index(lane.chip), lane.rank, bool(lane.machine), lane.name))
+
+
+class _Time:
+    """Ticks to pixels: monotone, with room for what happens at each tick."""
+
+    def __init__(self) -> None:
+        self.at: dict[int, float] = {}
+
+    def place(self, ticks: list[int], need: dict[int, list[tuple[str, float, float]]], top: float) -> float:
+        """Gives every tick a y. `need` lists, for a tick, (lifeline, room above, room below) of what stands there."""
+        y, before = top, None
+        floor: dict[str, float] = {}
+        for t in ticks:
+            if before is not None:
+                y += min(46.0, 7.0 + 9.0 * math.log2(1.0 + (t - before) / FS_PER_NS))
+            for lane, above, _ in need.get(t, []):
+                y = max(y, floor.get(lane, top) + above)
+            for lane, _, below in need.get(t, []):
+                floor[lane] = y + below
+            self.at[t] = y
+            before = t
+        return max([y, *floor.values()])
+
+
+def draw(document: Document) -> Drawing:
+    """The diagram of a trace document (moscope.trace/1)."""
+    plan = _Plan(document)
+    drawing = Drawing(title=f"{document['script']} on {document['machine']}, {document['protocol']}")
+    right = _place_lanes(plan)
+    top = _header(drawing, plan, right)
+    bottom = _steps(drawing, plan, top, right)
+    drawing.width = right + 24
+    drawing.height = _legend(drawing, plan, bottom + 30, right) + 18
+    # Backgrounds of chips lie under everything.
+    drawing.shapes[:0] = _chips(plan, top, bottom)
+    return drawing
+
+
+def _pill_text(plan: _Plan, t: dict[str, Any]) -> str:
+    line = f"{plan.lines.get(int(t['address'], 16), '')} " if plan.several else ""
+    return f"{line}{t['next']}" if t["state"] == t["next"] else f"{line}{t['state']} \u2192 {t['next']}"
+
+
+def _place_lanes(plan: _Plan) -> float:
+    for t in plan.document["transitions"]:
+        lane = plan.lanes[plan.lane(t["controller"])]
+        wide = max(text_width(_pill_text(plan, t), 10.5, True) + 16, text_width(t["event"], 9.5) + 10)
+        lane.half = max(lane.half, wide / 2 + 6)
+    x, chip = LEFT, None
+    for lane in plan.order:
+        if not lane.machine:
+            lane.half = 38.0
+        lane.half = max(lane.half, text_width(lane.title, 11, True) / 2 + 6)
+        x += 26 if chip is not None and lane.chip != chip else 0
+        chip = lane.chip
+        lane.x = x + lane.half
+        x += 2 * lane.half
+    # A title line needs some width even when few take part.
+    return max(x, LEFT + 560.0)
+
+
+def _header(drawing: Drawing, plan: _Plan, right: float) -> float:
+    document = plan.document
+    y = TOP + 12
+    drawing.add(Text(16, y, document["script"], 16, INK, bold=True))
+    y += 18
+    drawing.add(Text(16, y, f"{document['machine']}, protocol {document['protocol']}; times from the beginning of each step, "
+                            "in cycles of the core and ns", 10.5, FAINT))
+    return y + 64
+
+
+def _chips(plan: _Plan, top: float, bottom: float) -> list[Any]:
+    shapes: list[Any] = []
+    for chip in dict.fromkeys(lane.chip for lane in plan.order):
+        lanes = [lane for lane in plan.order if lane.chip == chip]
+        x1, x2 = lanes[0].x - lanes[0].half - 4, lanes[-1].x + lanes[-1].half + 4
+        home = chip in plan.homes
+        shapes.append(Box(x1, top - 48, x2 - x1, bottom - top + 62, HOME_FILL if home else CHIP_FILL, CHIP_STROKE, 8))
+        homed = sorted({a["line"] for a in plan.document["accesses"] if a["home"] == chip})
+        name = f"chip {chip}" + (f", home of {', '.join(homed)}" if homed else "")
+        shapes.append(Text((x1 + x2) / 2, top - 33, name, 10.5, FAINT, "middle"))
+        for lane in lanes:
+            shapes.append(Text(lane.x, top - 14, lane.title, 11, INK, "middle", bold=True))
+            shapes.append(Line(lane.x, top - 6, lane.x, bottom + 4, "#b3bcc7", 1, (3, 3)))
+    return shapes
+
+
+def _steps(drawing: Drawing, plan: _Plan, top: float, right: float) -> float:
+    y = top
+    state: dict[str, str] = {}
+    for number, (step, window) in enumerate(zip(steps(plan.document), step_windows(plan.document), strict=True), 1):
+        y = _step_title(drawing, step, number, y, right)
+        y = _step(drawing, plan, window, y, right, state) + 26
+    return y - 10
+
+
+def _step_title(drawing: Drawing, step: list[dict[str, Any]], number: int, y: float, right: float) -> float:
+    """A rule, and each access with a bar of where its latency went."""
+    drawing.add(Line(12, y + 4, right + 8, y + 4, RULE, 1))
+    y += 22
+    for access in step:
+        text = f"{number}.  {access['text']}"
+        tail = (f"{access['latency_cycles']:.1f} cycles = {access['latency_ns']:.1f} ns, supplied by "
+                f"{supplier_text(access)}, {hops_text(access['hops'])}")
+        drawing.add(Text(16, y, text, 12, INK, bold=True, halo=True),
+                    Text(24 + text_width(text, 12, True), y, tail, 11, INK, halo=True))
+        y += 9
+        x, width = 16.0, right - 24.0
+        total = max(1, access["latency_fs"])
+        for s in access["segments"]:
+            meaning, colour = SEGMENTS.get(s["name"], (s["name"], "#888888"))
+            long = width * s["fs"] / total
+            drawing.add(Box(x, y, max(0.5, long - 1), 16, colour, tip=f"{meaning}: {s['cycles']:.1f} cycles"))
+            for label in (f"{s['name'].replace('_', ' ')} {s['cycles']:.1f}", f"{s['cycles']:.0f}"):
+                if text_width(label, 10, True) + 6 < long:
+                    drawing.add(Text(x + long / 2, y + 12, label, 10, "#ffffff", "middle", bold=True))
+                    break
+            x += long
+        y += 36
+    return y
+
+
+def _step(drawing: Drawing, plan: _Plan, window: tuple[int, int], top: float, right: float, state: dict[str, str]) -> float:
+    begin, end = window
+    arrows = [a for a in plan.arrows if begin <= a.sent < end]
+    # Transitions at one tick on one lifeline are stacked.
+    shown: dict[tuple[str, int], list[dict[str, Any]]] = defaultdict(list)
+    for t in plan.document["transitions"]:
+        if not begin <= t["at"] < end:
+            continue
+        lane = plan.lane(t["controller"])
+        stack = shown[lane, t["at"]]
+        # Merged caches all do the same: once is enough.
+        if lane not in plan.lane_of.values() or not any(s["event"] == t["event"] for s in stack):
+            stack.append(t)
+    need: dict[int, list[tuple[str, float, float]]] = defaultdict(list)
+    for (lane, at), stack in shown.items():
+        need[at].append((lane, 22.0, (PILL + 15) * len(stack) - 6))
+    for a in arrows:
+        need[a.sent].append((a.source, 6.0, GAP))
+        need[a.sent].append((f"label {a.source}", 12.0, 2.0))
+        need[a.arrives].append((a.target, 6.0, GAP))
+    ticks = sorted(need)
+    time = _Time()
+    bottom = time.place(ticks, need, top + 6)
+    _scale(drawing, plan, ticks, time, begin, right)
+    _lifelines(drawing, plan, shown, time, state, top, bottom)
+    labels: list[tuple[float, float, float]] = []
+    for a in arrows:
+        _arrow(drawing, plan, a, time, labels)
+    for (name, at), stack in shown.items():
+        _pills(drawing, plan, plan.lanes[name], time.at[at], stack)
+    return bottom
+
+
+def _scale(drawing: Drawing, plan: _Plan, ticks: list[int], time: _Time, begin: int, right: float) -> None:
+    cycle = period(plan.document)
+    last = -100.0
+    for t in ticks:
+        y = time.at[t]
+        if y - last < 13:
+            continue
+        last = y
+        drawing.add(Line(LEFT - 10, y, right, y, "#e7eaee", 0.7),
+                    Text(62, y + 3.5, f"{float((t - begin) / cycle):.1f}", 9.5, INK, "end"),
+                    Text(LEFT - 14, y + 3.5, f"{(t - begin) / FS_PER_NS:.1f} ns", 9, FAINT, "end"))
+
+
+def _lifelines(drawing: Drawing, plan: _Plan, shown: dict[tuple[str, int], list[dict[str, Any]]], time: _Time,
+               state: dict[str, str], top: float, bottom: float) -> None:
+    """The coloured part of each lifeline: what its controller may do with the line."""
+    for lane in plan.order:
+        if not lane.machine:
+            continue
+        changes = [(top, state.get(lane.name, ""))]
+        for (name, at), stack in sorted(shown.items(), key=lambda item: item[0][1]):
+            if name == lane.name:
+                changes.append((time.at[at], stack[-1]["next"]))
+        changes.append((bottom, changes[-1][1]))
+        for (y1, now), (y2, _) in zip(changes, changes[1:], strict=False):
+            right = RIGHTS.get(plan.permissions.get(lane.machine, {}).get(now, ""))
+            if right and y2 > y1:
+                drawing.add(Line(lane.x, y1, lane.x, y2, right[0], right[1]))
+        if changes[-1][1]:
+            state[lane.name] = changes[-1][1]
+
+
+def _arrow(drawing: Drawing, plan: _Plan, a: Arrow, time: _Time, labels: list[tuple[float, float, float]]) -> None:
+    x1, x2 = plan.lanes[a.source].x, plan.lanes[a.target].x
+    y1, y2 = time.at[a.sent], time.at[a.arrives]
+    colour = KINDS.get(a.kind, OTHER)[0]
+    drawing.add(Line(x1, y1, x2, y2, colour, 2.2 if a.data else 1.1, () if a.data or a.kind != "memory" else (4, 2)),
+                Head(x2, y2, x2 - x1, y2 - y1, colour, 8.0 if a.data else 6.5, hollow=not a.data))
+    # The name stands near the beginning of its arrow, above it; further along where another name is there already.
+    bold = a.data
+    width = text_width(a.label, 10, bold)
+    direction = 1 if x2 > x1 else -1
+    length = max(1.0, abs(x2 - x1))
+    for share in (0.0, 0.3, 0.6, 0.15, 0.45):
+        near = min(14 + share * length, max(8.0, length - width - 8))
+        x = x1 + direction * (near + width / 2)
+        y = y1 + (y2 - y1) * (near + width / 2) / length - 4
+        if all(abs(x - lx) > (width + lw) / 2 + 2 or abs(y - ly) > 11 for lx, ly, lw in labels):
+            break
+    labels.append((x, y, width))
+    drawing.add(Text(x, y, a.label, 10, colour, "middle", bold=bold, halo=True, tip=a.tip))
+
+
+def _pills(drawing: Drawing, plan: _Plan, lane: Lane, y: float, stack: list[dict[str, Any]]) -> None:
+    for i, t in enumerate(stack):
+        at = y + i * (PILL + 15)
+        text = _pill_text(plan, t)
+        changed = t["state"] != t["next"]
+        width = text_width(text, 10.5, changed) + 12
+        right = RIGHTS.get(plan.permissions.get(t["machine"], {}).get(t["next"], ""))
+        tip = f"{t['controller']}: {t['event']} in {t['state']} leads to {t['next']} ({t['address']})"
+        drawing.add(Box(lane.x - width / 2, at - PILL / 2, width, PILL, "#ffffff", right[0] if right else "#8b95a1", 8, tip),
+                    Text(lane.x, at + 3.7, text, 10.5, INK if changed else FAINT, "middle", bold=changed, tip=tip),
+                    Text(lane.x, at + PILL / 2 + 9.5, t["event"], 9, FAINT, "middle", halo=True))
+
+
+def _legend(drawing: Drawing, plan: _Plan, y: float, right: float) -> float:
+    x = 16.0
+
+    def room(width: float) -> None:
+        nonlocal x, y
+        if x + width > right and x > 16:
+            x, y = 16.0, y + 20
+
+    drawing.add(Line(12, y - 16, right + 8, y - 16, RULE, 1))
+    kinds = dict.fromkeys(KINDS.get(a.kind, OTHER) for a in plan.arrows)
+    for colour, name in kinds:
+        room(44 + text_width(name, 10))
+        drawing.add(Line(x, y - 3, x + 24, y - 3, colour, 1.6), Head(x + 26, y - 3, 1, 0, colour, 7, hollow=True),
+                    Text(x + 32, y, name, 10, INK))
+        x += 48 + text_width(name, 10)
+    for width, hollow, name in ((2.2, False, "with data"), (1.1, True, "command only")):
+        room(44 + text_width(name, 10))
+        drawing.add(Line(x, y - 3, x + 24, y - 3, INK, width), Head(x + 26, y - 3, 1, 0, INK, 7, hollow),
+                    Text(x + 32, y, name, 10, INK))
+        x += 48 + text_width(name, 10)
+    for colour, width, name in dict.fromkeys(RIGHTS.values()):
+        room(30 + text_width(name, 10))
+        drawing.add(Line(x + 6, y - 11, x + 6, y + 3, colour, width), Text(x + 18, y, name, 10, INK))
+        x += 34 + text_width(name, 10)
+    room(90)
+    drawing.add(Box(x, y - 12, 46, 15, "#ffffff", "#8b95a1", 7), Text(x + 23, y - 1, "I \u2192 S", 9.5, INK, "middle", bold=True),
+                Text(x + 52, y, "transition, its event below", 10, INK))
+    x, y = 16.0, y + 20
+    for name, (meaning, colour) in SEGMENTS.items():
+        if any(s["name"] == name for a in plan.document["accesses"] for s in a["segments"]):
+            room(30 + text_width(meaning, 10))
+            drawing.add(Box(x, y - 10, 12, 12, colour), Text(x + 17, y, meaning, 10, INK))
+            x += 34 + text_width(meaning, 10)
+    return y
