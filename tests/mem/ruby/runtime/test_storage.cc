@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Arrays, TBE tables, timers and queues of the protocol runtime, against simple models.
+#include <gtest/gtest.h>
+
+#include <map>
+#include <set>
+
+#include "base/rng.hh"
+#include "mem/ruby/runtime/cache_memory.hh"
+#include "mem/ruby/runtime/tbe_table.hh"
+#include "mem/ruby/runtime/timed_queue.hh"
+#include "mem/ruby/runtime/timer_table.hh"
+
+using namespace moscope;
+using namespace moscope::ruby;
+
+namespace {
+
+struct Entry : AbstractCacheEntry {};
+
+Addr line(unsigned n) { return Addr{n} * kLineBytes; }
+
+struct ClockedQueue {
+    EventQueue q;
+    struct Tickle : Component {
+        explicit Tickle(EventQueue &queue) : Component(queue, "tickle", [](Component &, Tick) {}) {}
+    } t{q};
+    void to(Tick when) {
+        t.schedule(when);
+        q.run();
+    }
+};
+
+TEST(CacheMemory, LruReplacesTheLineTouchedLongestAgo) {
+    ClockedQueue c;
+    CacheMemory cache({"c", 1, 4, Replacement::lru}, c.q, 1);
+    for (unsigned i = 0; i < 4; ++i) {
+        c.to(10 + i);
+        EXPECT_TRUE(cache.cacheAvail(line(i)));
+        cache.allocate(line(i), EntryPool<Entry>::make());
+    }
+    EXPECT_FALSE(cache.cacheAvail(line(9)));
+    EXPECT_EQ(cache.cacheProbe(line(9)), line(0));
+    c.to(20);
+    cache.setMRU(line(0));
+    EXPECT_EQ(cache.cacheProbe(line(9)), line(1));
+}
+
+TEST(CacheMemory, AStampWrittenByAnInlineHitCountsAsATouch) {
+    ClockedQueue c;
+    CacheMemory cache({"c", 1, 2, Replacement::lru}, c.q, 1);
+    c.to(1);
+    auto *a = cache.allocate(line(0), EntryPool<Entry>::make());
+    c.to(2);
+    cache.allocate(line(1), EntryPool<Entry>::make());
+    *a->stamp = 3;
+    EXPECT_EQ(cache.cacheProbe(line(9)), line(1));
+}
+
+TEST(CacheMemory, FifoIgnoresHits) {
+    ClockedQueue c;
+    CacheMemory cache({"c", 1, 2, Replacement::fifo}, c.q, 1);
+    c.to(1);
+    auto *a = cache.allocate(line(0), EntryPool<Entry>::make());
+    c.to(2);
+    cache.allocate(line(1), EntryPool<Entry>::make());
+    c.to(3);
+    cache.setMRU(line(0));
+    *a->stamp = 9;
+    EXPECT_EQ(cache.cacheProbe(line(9)), line(0));
+}
+
+TEST(CacheMemory, TreePlruNeverReplacesTheLineTouchedLastAndOffersNoInlineStamp) {
+    ClockedQueue c;
+    CacheMemory cache({"c", 1, 8, Replacement::tree_plru}, c.q, 1);
+    for (unsigned i = 0; i < 8; ++i)
+        EXPECT_EQ(cache.allocate(line(i), EntryPool<Entry>::make())->stamp, nullptr);
+    Rng rng(5);
+    for (int i = 0; i < 1000; ++i) {
+        const auto touched = line(static_cast<unsigned>(rng.below(8)));
+        cache.setMRU(touched);
+        EXPECT_NE(cache.cacheProbe(line(99)), touched);
+    }
+}
+
+TEST(CacheMemory, AgreesWithAMapOverRandomOperationsAndAnOddNumberOfSets) {
+    ClockedQueue c;
+    constexpr unsigned kSets = 13, kWays = 3;
+    CacheMemory cache({"c", kSets, kWays, Replacement::random}, c.q, 1);
+    std::map<Addr, AbstractCacheEntry *> model;
+    std::map<Addr, unsigned> in_set;
+    Rng rng(17);
+    for (int i = 0; i < 100000; ++i) {
+        const Addr a = line(static_cast<unsigned>(rng.below(200)));
+        const Addr set = (a >> kLineBits) % kSets;
+        ASSERT_EQ(cache.lookup(a), model.count(a) ? model[a] : nullptr);
+        ASSERT_EQ(cache.cacheAvail(a), model.count(a) || in_set[set] < kWays);
+        if (model.count(a)) {
+            cache.deallocate(a);
+            model.erase(a);
+            --in_set[set];
+        } else if (in_set[set] < kWays) {
+            model[a] = cache.allocate(a, EntryPool<Entry>::make());
+            ++in_set[set];
+        } else {
+            const Addr victim = cache.cacheProbe(a);
+            ASSERT_TRUE(model.count(victim));
+            ASSERT_EQ((victim >> kLineBits) % kSets, set);
+        }
+    }
+}
+
+TEST(TbeTable, AgreesWithAMapAndRefusesWhatAProtocolMustNotDo) {
+    struct Tbe {
+        int value = 7;
+    };
+    TBETable<Tbe> table(16);
+    std::map<Addr, int> model;
+    Rng rng(19);
+    for (int i = 0; i < 100000; ++i) {
+        const Addr a = line(static_cast<unsigned>(rng.below(64)) * 512);
+        Tbe *t = table.lookup(a);
+        ASSERT_EQ(t != nullptr, model.count(a) == 1);
+        if (t) {
+            ASSERT_EQ(t->value, model[a]);
+            table.deallocate(a);
+            model.erase(a);
+        } else if (table.areNSlotsAvailable(1)) {
+            table.allocate(a);
+            ASSERT_EQ(table.lookup(a)->value, 7); // a fresh entry, whatever the cell held before
+            table.lookup(a)->value = model[a] = i;
+        } else {
+            ASSERT_EQ(model.size(), 16u);
+            EXPECT_THROW(table.allocate(a), ProtocolError);
+            const Addr any = model.begin()->first;
+            EXPECT_THROW(table.allocate(any), ProtocolError);
+            table.deallocate(any);
+            model.erase(any);
+        }
+        ASSERT_EQ(table.count(), model.size());
+    }
+    EXPECT_THROW(table.deallocate(line(12345)), ProtocolError);
+}
+
+TEST(TimedQueue, KeepsTimeOrderAndTheOrderOfArrivalAmongEquals) {
+    TimedQueue<int> q;
+    std::multimap<Tick, int> model;
+    Rng rng(23);
+    int next = 0;
+    for (int i = 0; i < 50000; ++i) {
+        if (rng.below(2) || q.empty()) {
+            const auto t = static_cast<Tick>(rng.below(40));
+            q.insert(t, next);
+            model.emplace(t, next++);
+        } else {
+            ASSERT_EQ(q.front().tick, model.begin()->first);
+            ASSERT_EQ(q.front().item, model.begin()->second);
+            q.pop();
+            model.erase(model.begin());
+        }
+    }
+}
+
+TEST(TimerTable, GivesAddressesInTheOrderOfTheirTimes) {
+    TimerTable t;
+    t.set(line(1), 30);
+    t.set(line(2), 10);
+    t.set(line(3), 20);
+    EXPECT_THROW(t.set(line(3), 5), ProtocolError);
+    EXPECT_FALSE(t.isReady(9));
+    EXPECT_TRUE(t.isReady(10));
+    EXPECT_EQ(t.nextAddress(), line(2));
+    t.unset(line(2));
+    EXPECT_EQ(t.nextAddress(), line(3));
+    EXPECT_THROW(t.unset(line(2)), ProtocolError);
+}
+
+} // namespace
