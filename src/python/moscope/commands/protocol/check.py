@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""`moscope protocol check`: the random test of a protocol, values checked (contracts: moscope.check/1)."""
+
+import sys
+import time
+from typing import Annotated, Any
+
+import typer
+
+from moscope import errors
+from moscope.cli import Shared, command
+from moscope.errors import ProtocolError, UserError
+
+UNREACHED_SHOWN = 20
+
+
+@command
+def check(shared: Shared,
+          protocol: Annotated[str, typer.Argument(metavar="NAME|FILE.slicc", help="The protocol to test.")],
+          cores: Annotated[int | None, typer.Option(metavar="N", help="Cores; the machine's if not given.")] = None,
+          ops: Annotated[int, typer.Option(metavar="N", help="Accesses to make.")] = 1_000_000,
+          caches: Annotated[str, typer.Option(metavar="tiny|machine", help="Tiny caches replace all the time.")] = "tiny",
+          ) -> int:
+    """Test a protocol with random accesses that collide, random message delays, and data in the messages."""
+    from moscope import protocol_check
+
+    if ops < 1:
+        raise UserError(f"--ops: {ops}: 1 or more would be right")
+    subject = protocol_check.prepare(protocol, shared.machine, shared.sets, cores=cores, caches=caches,
+                                     report=shared.say)
+    if left_out := subject.abilities.left_out():
+        shared.say(f"{subject.protocol.name} has no {', '.join(left_out)}: left out")
+    bar = _Bar(shared, ops)
+    began = time.monotonic()
+    try:
+        answer = protocol_check.random_test(subject, ops, shared.seed, progress=bar.show)
+    except ProtocolError as error:
+        if shared.json:
+            took = time.monotonic() - began
+            shared.result(protocol_check.failed_document(subject, error, bar.done, took, shared.seed))
+        raise
+    finally:
+        bar.clear()
+    document = protocol_check.document(subject, answer, shared.seed)
+    if shared.json:
+        shared.result(document)
+    else:
+        _print(document)
+    return errors.OK if document["ok"] else errors.FOUND
+
+
+class _Bar:
+    """One line of progress on a terminal, nothing elsewhere."""
+
+    def __init__(self, shared: Shared, total: int) -> None:
+        self.total, self.done, self.last = total, 0, 0.0
+        self.on = not shared.quiet and not shared.json and sys.stderr.isatty()
+
+    def show(self, done: int) -> None:
+        self.done = done
+        now = time.monotonic()
+        if self.on and now - self.last > 0.2:
+            self.last = now
+            print(f"\r{done:,} of {self.total:,} accesses", end="", file=sys.stderr, flush=True)
+
+    def clear(self) -> None:
+        if self.on:
+            print("\r\033[K", end="", file=sys.stderr, flush=True)
+
+
+def _print(document: dict[str, Any]) -> None:
+    print(f"{document['protocol']} on {document['machine']}, {document['cores']} cores, {document['caches']} caches: "
+          f"{document['ops']:,} accesses in {document['seconds']:.1f} s, "
+          f"{document['checked_loads']:,} loads checked ({document['loads_per_second']:,.0f} per second)")
+    print(f"transitions reached: {document['reached']} of {document['declared']} declared")
+    for name in document["unreached"][:UNREACHED_SHOWN]:
+        print(f"  not reached: {name}")
+    if len(document["unreached"]) > UNREACHED_SHOWN:
+        print(f"  and {len(document['unreached']) - UNREACHED_SHOWN} more (--json lists all)")
+    print("no violation" if document["ok"] else f"{len(document['violations'])} violations:")
+    for text in document["violations"]:
+        print(f"  {text}")

@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A protocol on a machine, ready to be tested: used by `moscope protocol check` and by the tests.
+
+The random test keeps several accesses of every core and device in flight to a small pool of lines, with random
+message delays and the data in the messages, and checks every value that is read (src/cpu/testers).
+"""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from moscope import buildproto, config
+from moscope.buildproto import BuiltProtocol
+from moscope.errors import MoscopeError, ProtocolError, UserError
+
+SCHEMA = "moscope.check/1"
+DEFAULT_OPS = 1_000_000
+JITTER = "40ns"
+# A request older than this is stuck. Far above what contention of all cores for one line takes.
+WATCHDOG_FS = 2_000_000_000_000
+# Neighbouring lines, and lines that fall into the same sets, per node.
+POOLS = {
+    "tiny": {"lines_per_node": 3, "strided_lines_per_node": 5},
+    # More of the latter than the ways of any array of the shipped machines, shared over the nodes.
+    "machine": {"lines_per_node": 4, "strided_lines_per_node": 16},
+}
+
+Progress = Callable[[int], None]
+
+
+@dataclass(frozen=True)
+class Abilities:
+    """What a protocol takes besides loads and stores; what it does not take is left out of a test."""
+
+    flush: bool
+    nt_store: str  # none, whole_line, any
+    devices: bool
+
+    def left_out(self) -> list[str]:
+        return [name for name, there in (("flush", self.flush), ("nt_store", self.nt_store != "none"),
+                                         ("dma", self.devices)) if not there]
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A machine elaborated for a protocol, and the protocol's libraries."""
+
+    protocol: BuiltProtocol
+    machine: dict[str, Any]
+    abilities: Abilities
+    caches: str = "tiny"
+
+    @property
+    def text(self) -> str:
+        return json.dumps(self.machine)
+
+    def with_library(self, checking: Path) -> "Subject":
+        """The same with another checking library, such as a mutant's."""
+        return replace(self, protocol=replace(self.protocol, checking=checking))
+
+
+def abilities_of(interface: dict[str, Any], machine: dict[str, Any]) -> Abilities:
+    """Read off the protocol's interface: an event for flushes, a DMA machine; and how the machine's sequencers
+    translate non-temporal stores (as plain stores they would test nothing new)."""
+    def has_parameter(m: dict[str, Any], kind: str) -> bool:
+        return any(p["type"] == kind for p in m["params"])
+
+    def names(items: list[Any]) -> list[str]:
+        return [item["name"] if isinstance(item, dict) else item for item in items]
+
+    cores = [m for m in interface["machines"] if has_parameter(m, "Sequencer")]
+    types = {c.get("sequencer", {}).get("nt_store_type", "ST") for c in machine["controllers"] if "sequencer" in c}
+    return Abilities(
+        flush=any("flush" in event.lower() for m in cores for event in names(m["events"])),
+        nt_store="whole_line" if types and "ST" not in types else "none",
+        devices=any(has_parameter(m, "DMASequencer") for m in interface["machines"]),
+    )
+
+
+def prepare(protocol: str | BuiltProtocol, machine: str, sets: list[str] | None = None, *, cores: int | None = None,
+            caches: str = "tiny", network: str = "hypertransport", jitter: str | None = JITTER,
+            report: Callable[[str], None] = lambda text: None) -> Subject:
+    """Builds the protocol if need be and elaborates the machine for it. UserError for anything unknown."""
+    if caches not in POOLS:
+        raise UserError(f"--caches: {caches!r}: tiny or machine would be right")
+    described = config.load_machine(machine, sets or [])
+    if cores is not None:
+        described = config.with_cores(described, cores)
+    made = buildproto.ensure_protocol(protocol, report=report) if isinstance(protocol, str) else protocol
+    interface = json.loads(made.interface.read_text(encoding="utf-8"))
+    elaborated = config.elaborate(described, interface, caches=caches, network=network,
+                                  jitter=config.Time(jitter) if jitter else None)
+    return Subject(made, elaborated, abilities_of(interface, elaborated), caches)
+
+
+def random_test(subject: Subject, ops: int, seed: int = 1, progress: Progress | None = None,
+                watchdog_fs: int = WATCHDOG_FS, **request: Any) -> dict[str, Any]:
+    """One run of the random test; the engine's answer (src/system/testing.hh). ProtocolError passes through."""
+    from moscope import _engine
+
+    wanted = {"ops": ops, "seed": seed, "flush": subject.abilities.flush, "nt_store": subject.abilities.nt_store,
+              "devices": subject.abilities.devices, **POOLS[subject.caches], **request}
+    answer = _engine.run_random_test(subject.text, str(subject.protocol.checking), json.dumps(wanted), seed=seed,
+                                     watchdog=watchdog_fs, progress=progress)
+    got: dict[str, Any] = json.loads(answer)
+    return got
+
+
+def document(subject: Subject, answer: dict[str, Any], seed: int) -> dict[str, Any]:
+    """The answer as moscope.check/1."""
+    return {
+        "schema": SCHEMA,
+        "ok": not answer["violations"],
+        **{key: answer[key] for key in ("ops", "seconds", "reached", "declared", "unreached", "violations")},
+        **_identity(subject, seed),
+        "checked_loads": answer["checked_loads"],
+        "loads_per_second": answer["loads_per_second"],
+        "accesses": {**answer["by_kind"], "device_reads": answer["device_reads"],
+                     "device_writes": answer["device_writes"]},
+    }
+
+
+def failed_document(subject: Subject, error: MoscopeError, done: int, seconds: float, seed: int) -> dict[str, Any]:
+    """What is left to say when the protocol broke: the error stands among the violations."""
+    return {"schema": SCHEMA, "ok": False, "ops": done, "seconds": seconds, "reached": 0, "declared": 0,
+            "unreached": [], "violations": [f"{ProtocolError.kind}: {error}"], **_identity(subject, seed)}
+
+
+def _identity(subject: Subject, seed: int) -> dict[str, Any]:
+    return {"protocol": subject.protocol.name, "machine": subject.machine["name"],
+            "cores": subject.machine["cores"], "caches": subject.caches, "seed": seed,
+            "left_out": subject.abilities.left_out()}
