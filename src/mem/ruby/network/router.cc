@@ -20,6 +20,12 @@ NodeIndex sole(const NetDest &d) {
     return rest.isEmpty() ? first : NodeIndex{kMaxNodes};
 }
 
+/// The lowest bit of `bits` at or after `from`, or else the lowest of all; bits != 0, from < 32.
+unsigned next_in_turn(std::uint32_t bits, unsigned from) {
+    const std::uint32_t later = bits >> from << from;
+    return static_cast<unsigned>(std::countr_zero(later ? later : bits));
+}
+
 } // namespace
 
 Router::Router(EventQueue &queue, std::string name, Network &network, RouterCommon &common, unsigned number)
@@ -49,7 +55,11 @@ void Router::add_remote(NodeIndex node, unsigned output) {
 void Router::wake(Tick now) {
     for (std::uint32_t w = waiting_; w; w &= w - 1) {
         Link &link = *out_[static_cast<unsigned>(std::countr_zero(w))];
-        if (link.wake_at <= now)
+        if (link.wake_at > now)
+            continue;
+        if (now < link.free_at) // granted to a packet that did not have to wait
+            link.wake_at = link.free_at;
+        else
             serve(link, now);
     }
     // Through traffic before the chip's own at the same tick.
@@ -171,7 +181,10 @@ bool Router::forward(Message *m, Link &link, unsigned input, std::uint32_t slot,
     channel.waiting |= 1u << input;
     link.waiting |= 1u << c;
     waiting_ |= 1u << link.index;
-    serve(link, now);
+    if (now < link.free_at)
+        link.wake_at = link.free_at;
+    else
+        serve(link, now);
     return false;
 }
 
@@ -184,7 +197,7 @@ void Router::send(Message *m, Link &link, unsigned c, Tick now) {
     if (data)
         channel.data.take();
     link.free_at = now + serialization;
-    link.next_channel = c + 1;
+    link.next_channel = (c + 1) & 31;
 
     const Tick waited = now - m->stamp;
     const Tick depart = now + common_.latency;
@@ -211,21 +224,14 @@ void Router::send(Message *m, Link &link, unsigned c, Tick now) {
 /// Grants the link to one of its waiting packets if possible, and sets when to look again. Channels take
 /// turns, and within a channel the input ports; a channel without credit is passed over.
 void Router::serve(Link &link, Tick now) {
-    if (now < link.free_at) {
-        link.wake_at = link.free_at;
-        return;
-    }
     Tick soonest = kNever;
-    for (unsigned k = 0; k < common_.channels; ++k) {
-        const unsigned c = (link.next_channel + k) % common_.channels;
-        if (!(link.waiting >> c & 1))
-            continue;
+    unsigned c = link.next_channel;
+    for (std::uint32_t channels = link.waiting; channels; channels &= ~(1u << c)) {
+        c = next_in_turn(channels, c);
         Link::Channel &channel = link.channel[c];
-        const unsigned inputs = static_cast<unsigned>(channel.queue.size());
-        for (unsigned j = 0; j < inputs; ++j) {
-            const unsigned input = (channel.next_input + j) % inputs;
-            if (!(channel.waiting >> input & 1))
-                continue;
+        unsigned input = channel.next_input;
+        for (std::uint32_t inputs = channel.waiting; inputs; inputs &= ~(1u << input)) {
+            input = next_in_turn(inputs, input);
             const Waiting head = channel.queue[input].front();
             // A credit may come back while the packet crosses.
             const Tick credit = channel.credit(head.message->carries_data);
@@ -241,7 +247,7 @@ void Router::serve(Link &link, Tick now) {
                 link.waiting &= ~(1u << c);
             if (!link.waiting)
                 waiting_ &= ~(1u << link.index);
-            channel.next_input = input + 1;
+            channel.next_input = (input + 1) & 31;
             if (channel.blocked_since != kNever) {
                 channel.stats.credit_stall += std::max<Tick>(0, possible - channel.blocked_since);
                 channel.blocked_since = kNever;

@@ -157,11 +157,13 @@ struct Storm {
     std::uint64_t events = 0;
     bool exact = true;
     std::size_t left = 0;
+    HopLog log;
 };
 
 Storm storm(NetworkParams p, unsigned messages, Tick spacing, std::uint64_t seed, std::vector<unsigned> ordered = {}) {
     Bench b(p, 0, std::move(ordered));
     Storm s;
+    b.net->trace = &s.log;
     Rng rng(seed);
     const auto nodes = static_cast<unsigned>(b.controllers.size());
     for (unsigned i = 0; i < messages; ++i) {
@@ -208,6 +210,31 @@ TEST(RandomTraffic, NothingIsLostOrDoubledWithOneBufferPerChannel) {
     const auto live = message_pool().live();
     expect_each_arrived_once(storm(one_credit(machine(8, kTwistedLadder, 2)), 6000, ns(1), 1));
     EXPECT_EQ(message_pool().live(), live);
+}
+
+TEST(RandomTraffic, ALinkSendsOnePacketAtATimeAndNeverWithoutABuffer) {
+    const Storm s = storm(machine(8, kTwistedLadder, 2), 6000, ns(4), 2);
+    std::map<std::pair<unsigned, unsigned>, Tick> free_at;
+    std::map<std::tuple<unsigned, unsigned, unsigned>, std::vector<HopLog::Hop>> by_channel;
+    for (const auto &h : s.log.hops) {
+        Tick &t = free_at[{h.from, h.to}];
+        EXPECT_GE(h.depart, t);
+        t = h.depart + (h.data ? ns(18) : ns(2));
+        EXPECT_EQ(h.arrive, t + ns(10));
+        by_channel[{h.from, h.to, h.vnet}].push_back(h);
+    }
+    // Packets on the wire are in a buffer already: never more of them than there are.
+    const auto channels = NetworkParams::hypertransport_channels();
+    for (const auto &[key, hops] : by_channel)
+        for (std::size_t i = 0; i < hops.size(); ++i) {
+            unsigned commands = 0, data = 0;
+            for (std::size_t k = i; k > 0 && hops[k - 1].arrive > hops[i].depart; --k) {
+                ++commands;
+                data += hops[k - 1].data;
+            }
+            EXPECT_LT(commands, channels[hops[i].vnet].commands);
+            EXPECT_TRUE(!hops[i].data || data < channels[hops[i].vnet].data);
+        }
 }
 
 TEST(RandomTraffic, ARingWithAcyclicRoutesAndOneBufferDoesNotDeadlock) {
