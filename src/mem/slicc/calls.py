@@ -70,7 +70,8 @@ class CallResolver:
         method = getattr(self, f"_expr_{kind}", None)
         if method is None:  # a declaration where a value is needed
             self.diagnostics.error(expr.loc, "a declaration cannot stand here")
-            expr.type = self.unknown
+            if isinstance(expr, ast.LocalVar):
+                expr.type_ref.type = self.unknown
             return self.unknown
         expr.type = method(expr)
         return expr.type
@@ -125,7 +126,7 @@ class CallResolver:
         declared = self.declarer.lookup_type(expr.type_ref, self.space)
         if expr.mode not in ("pointer", "value", "ref"):
             self.diagnostics.error(expr.loc, f"static_cast knows \"pointer\" and \"value\", not \"{expr.mode}\"")
-        expr.is_pointer = expr.mode == "pointer"
+        expr.is_pointer = expr.mode != "value" and (expr.mode == "pointer" or declared.is_handle)
         source = expr.operand.type
         if not self.is_unknown(declared, source) and expr.mode == "pointer":
             related = source is declared or source.interface is declared or declared.interface is source

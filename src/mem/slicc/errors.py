@@ -93,8 +93,11 @@ class Diagnostics:
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """` (did you mean ...?)` with the known names nearest to one that is not known, or nothing."""
-    close = difflib.get_close_matches(name, sorted(set(known)), n=3, cutoff=0.6)
+    """`; did you mean ..?` with the known names nearest to one that is not known, or nothing."""
+    scored = [(difflib.SequenceMatcher(None, name.lower(), word.lower()).ratio(), word)
+              for word in difflib.get_close_matches(name, sorted(set(known)), n=3, cutoff=0.5)]
+    best = max(scored, default=(0.0, ""))[0]
+    close = [word for score, word in scored if score >= max(0.6, best - 0.1)]
     return f"; did you mean {' or '.join(repr(word) for word in close)}?" if close else ""
 
 

@@ -52,13 +52,13 @@ class _FileParser:
         self.interactive = self.lark.parse_interactive(text)
         self.state: Any = self.interactive.parser_state
         self.table: Any = self.state.parse_conf.parse_table.states
+        self.fresh = True  # a token was accepted since the last error, so the next error is not its echo
 
     def run(self) -> list[ast.Node]:
         """The file's declarations; those with errors are left out, and the errors reported."""
         skipping: Optional[int] = None  # brace depth at which parsing can go on, while skipping after an error
         depth = 0
         nesting = 0
-        fresh = True  # a token was accepted since the last error, so the next error is not its echo
         previous = ""
         for token in self._tokens():
             kind = token.type
@@ -83,18 +83,18 @@ class _FileParser:
                 skipping = None
             try:
                 self.state.feed_token(token)
-                fresh = True
+                self.fresh = True
             except UnexpectedToken:
-                if fresh:
+                if self.fresh:
                     self._report(token)
-                fresh = False
+                self.fresh = False
                 depth = self._braces()
                 skipping = self._find_context()
                 # the offending token itself may already be where parsing can go on
                 if kind in _DECLARATION and self._unwind_to(kind):
                     skipping = None
                     self.state.feed_token(token)
-                    fresh = True
+                    self.fresh = True
                 elif kind == "RBRACE" and depth == skipping and self._unwind_to(kind):
                     skipping = None
                     self.state.feed_token(token)
@@ -136,6 +136,7 @@ class _FileParser:
                     while end < len(self.text) and self.text[end] == character:
                         end += 1
                 self.diagnostics.error(Loc(self.name, bad.line, bad.column), message)
+                self.fresh = False
                 counter = thread.state.line_ctr
                 counter.feed(self.text[position:end])
 

@@ -373,7 +373,7 @@ def resolve(program: ast.Program, diagnostics: Diagnostics) -> None:
 
 def _complete(machine: ast.Machine, diagnostics: Diagnostics) -> None:
     """A machine has to have states, events, and the functions through which the runtime asks about states."""
-    if machine.state_type is None or not machine.states:
+    if machine.state_type is None or (machine.state_type.kind == "state" and not machine.states):
         diagnostics.error(machine.loc, f"machine '{machine.name}' declares no states (state_declaration(State, ..))")
     if machine.event_type is None or not machine.events:
         diagnostics.error(machine.loc, f"machine '{machine.name}' declares no events (enumeration(Event, ..))")

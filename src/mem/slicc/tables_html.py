@@ -14,8 +14,8 @@ _STYLE = """
         --stall: #3a3418; --move: #17293b; --hole: #101418; --next: #7db8f2; } }
 body { font: 14px/1.45 system-ui, sans-serif; color: var(--ink); background: var(--page); margin: 1.5rem; }
 h1 { font-size: 1.5rem; margin: 0 0 .3rem; } h2 { font-size: 1.2rem; margin: 2.2rem 0 .2rem; } h3 { font-size: 1rem; margin: 1.2rem 0 .4rem; }
-p { color: var(--soft); margin: .2rem 0 .7rem; max-width: 75ch; } nav a { margin-right: 1rem; color: var(--next); }
-.wide { overflow: auto; max-height: 88vh; border: 1px solid var(--line); border-radius: 6px; }
+p { color: var(--soft); margin: .2rem 0 .7rem; max-width: 100ch; } nav a { margin-right: 1rem; color: var(--next); }
+.wide { overflow: auto; width: fit-content; max-width: 100%; max-height: 88vh; border: 1px solid var(--line); border-radius: 6px; }
 table { border-collapse: separate; border-spacing: 0; font-size: 12.5px; }
 th, td { border-right: 1px solid var(--line); border-bottom: 1px solid var(--line); padding: .25rem .45rem; text-align: left;
          vertical-align: top; }
@@ -23,7 +23,7 @@ th, td { border-right: 1px solid var(--line); border-bottom: 1px solid var(--lin
 .grid thead th span { writing-mode: vertical-rl; transform: rotate(180deg); white-space: nowrap; }
 .grid tbody th { position: sticky; left: 0; z-index: 1; background: var(--head); white-space: nowrap; }
 .grid thead th:first-child { left: 0; z-index: 3; }
-.grid td { min-width: 3.2em; max-width: 11em; font-family: ui-monospace, monospace; }
+.grid td { min-width: 3.2em; max-width: 14em; font-family: ui-monospace, monospace; }
 .grid tbody tr:hover td, .grid tbody tr:hover th { box-shadow: inset 0 1px var(--soft), inset 0 -1px var(--soft); }
 td.hole { background: var(--hole); } td.stall { background: var(--stall); color: var(--soft); } td.move { background: var(--move); }
 td b { color: var(--next); display: block; white-space: nowrap; } i.over { font-style: normal; text-decoration: overline; }

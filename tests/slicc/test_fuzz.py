@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Whatever the compiler is given, it answers with a program or with errors that name a place: no exception, no hang. The seeds are
+fixed; `--long` runs fifty times as many."""
+from __future__ import annotations
+
+import random
+import shutil
+import time
+from pathlib import Path
+
+import pytest
+from slicc.compile import compile_protocol
+from slicc.errors import MAX_ERRORS
+
+FOLDER = Path(__file__).parent / "protocols"
+WORDS = ["{", "}", "(", ")", ";", ",", ":=", "=", "::", ":", ".", "[", "]", "*", "action", "transition", "machine", "peek", "enqueue",
+         "if", "else", "return", "in_msg", "address", "1", "0.5", '"text"', "'x'", "State", "Event", "structure", "void", "OOD", "new",
+         "static_cast", "is_valid", "!", "&&", "==", "++", "include", "protocol", "enumeration", "state_declaration", "\\", "é", "\0"]
+SECONDS = 10.0
+
+
+@pytest.fixture(name="folder", scope="module")
+def _folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("fuzz")
+    shutil.copytree(FOLDER / "common", folder / "common")
+    return folder
+
+
+def compiles_cleanly(folder: Path, text: bytes) -> None:
+    path = folder / "fuzzed.slicc"
+    path.write_bytes(text)
+    begin = time.monotonic()
+    program, diagnostics = compile_protocol(str(path))
+    assert time.monotonic() - begin < SECONDS
+    errors = diagnostics.errors()
+    assert (program is None) == bool(errors)
+    assert len(errors) <= MAX_ERRORS + 1
+    assert all(error.loc.file and error.message for error in errors)
+    diagnostics.report()
+
+
+def whole(name: str = "ok_statements") -> str:
+    """A protocol in one text: the shared parts are pasted in, so that they are mutated too."""
+    text = (FOLDER / f"{name}.slicc").read_text()
+    for part in ("messages", "cache", "actions"):
+        text = text.replace(f'include "common/{part}.sm";', (FOLDER / "common" / f"{part}.sm").read_text())
+    return text
+
+
+def test_the_text_that_is_fuzzed_is_a_protocol(folder: Path) -> None:
+    path = folder / "whole.slicc"
+    path.write_text(whole())
+    program, diagnostics = compile_protocol(str(path))
+    assert program is not None, diagnostics.report()
+
+
+def truncated(rng: random.Random, text: str) -> bytes:
+    return text[:rng.randrange(len(text))].encode()
+
+
+def cut(rng: random.Random, text: str) -> bytes:
+    first = rng.randrange(len(text))
+    return (text[:first] + text[first + rng.randrange(1, 60):]).encode()
+
+
+def with_words(rng: random.Random, text: str) -> bytes:
+    for _ in range(rng.randrange(1, 5)):
+        place = rng.randrange(len(text))
+        text = text[:place] + " " + rng.choice(WORDS) + " " + text[place:]
+    return text.encode()
+
+
+def with_names_exchanged(rng: random.Random, text: str) -> bytes:
+    words = text.split(" ")
+    for _ in range(rng.randrange(1, 8)):
+        a, b = rng.randrange(len(words)), rng.randrange(len(words))
+        words[a], words[b] = words[b], words[a]
+    return " ".join(words).encode()
+
+
+def with_lines_shuffled(rng: random.Random, text: str) -> bytes:
+    lines = text.split("\n")
+    first = rng.randrange(len(lines))
+    some = lines[first:first + 12]
+    rng.shuffle(some)
+    return "\n".join(lines[:first] + some + lines[first + 12:]).encode()
+
+
+def with_bytes_changed(rng: random.Random, text: str) -> bytes:
+    data = bytearray(text.encode())
+    for _ in range(rng.randrange(1, 20)):
+        data[rng.randrange(len(data))] = rng.randrange(256)
+    return bytes(data)
+
+
+def noise(rng: random.Random, text: str) -> bytes:
+    return rng.randbytes(rng.randrange(3000))
+
+
+def words_only(rng: random.Random, text: str) -> bytes:
+    return " ".join(rng.choice(WORDS) for _ in range(rng.randrange(400))).encode()
+
+
+MUTATIONS = [truncated, cut, with_words, with_names_exchanged, with_lines_shuffled, with_bytes_changed, noise, words_only]
+
+
+def fuzz(folder: Path, mutation: object, rounds: range) -> None:
+    text = whole()
+    for seed in rounds:
+        data = mutation(random.Random(seed), text)  # type: ignore[operator]
+        try:
+            compiles_cleanly(folder, data)
+        except BaseException:
+            (folder / f"failed-{seed}.slicc").write_bytes(data)
+            raise
+
+
+@pytest.mark.parametrize("mutation", MUTATIONS, ids=lambda mutation: mutation.__name__)
+def test_damaged_protocols_are_answered_with_errors(folder: Path, mutation: object) -> None:
+    fuzz(folder, mutation, range(20))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("mutation", MUTATIONS, ids=lambda mutation: mutation.__name__)
+def test_many_damaged_protocols_are_answered_with_errors(folder: Path, mutation: object) -> None:
+    fuzz(folder, mutation, range(1000, 2000))
+
+
+DEEP = {
+    "parentheses": "int f() { return " + "(" * 20000 + "1" + ")" * 20000 + "; }",
+    "nots": "bool f() { return " + "!" * 20000 + "true; }",
+    "minuses": "int f() { return " + "- " * 20000 + "1; }",
+    "sum": "int f() { return " + "1 + " * 20000 + "1; }",
+    "members": "int f() { return a" + ".a" * 20000 + "; }",
+    "calls": "int f() { return " + "f(" * 20000 + ")" * 20000 + "; }",
+    "blocks": "void f() { " + "if (true) { " * 20000 + "}" * 20000 + " }",
+    "else_ifs": "int f(int a) { if (a == 0) { return 0; }" + " else if (a == 1) { return 1; }" * 5000 + " return 2; }",
+    "open_braces": "{" * 50000,
+    "close_braces": "}" * 50000,
+    "declarations": "int f(); " * 5000,
+    "unclosed": "structure(A) { " * 5000,
+    "long_name": "int " + "a" * 100000 + "();",
+    "long_line": "int f() { return $" + " " * 100000 + "1 }",
+    "long_number": "int f() { return " + "9" * 100000 + "; }",
+}
+
+
+@pytest.mark.parametrize("name", DEEP)
+def test_deep_and_long_texts_neither_crash_nor_hang(folder: Path, name: str) -> None:
+    compiles_cleanly(folder, ('protocol "deep";\ninclude "RubySlicc_interfaces.slicc";\n' + DEEP[name]).encode())
+
+
+def test_files_that_cannot_be_read_are_errors(folder: Path) -> None:
+    for name in ("missing.slicc", "."):
+        program, diagnostics = compile_protocol(str(folder / name))
+        assert program is None and "cannot read" in diagnostics.report()
+
+
+def test_a_chain_of_includes_ends(folder: Path) -> None:
+    for number in range(40):
+        (folder / f"chain{number}.sm").write_text(f'include "chain{number + 1}.sm";\n')
+    program, diagnostics = compile_protocol(str(folder / "chain0.sm"))
+    assert program is None and "nested deeper" in diagnostics.report()
