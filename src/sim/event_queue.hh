@@ -52,23 +52,29 @@ class EventQueue {
     /// Simulated time: the tick of the wake-up being run, or of the last one.
     Tick now() const { return now_; }
     /// Earliest pending wake-up of any component; kNever when idle.
-    Tick next() const { return tick_[winner_[1]]; }
+    Tick next() const {
+        settle();
+        return tick_[winner_[1]];
+    }
     std::uint64_t events() const { return events_; }
 
     /// Runs until no wake-up is pending before `until`, or stop() was called. Wake-ups at `until` stay pending.
     void run(Tick until = kNever) {
         stop_ = false;
         limit_ = until;
+        settle();
         while (!stop_) {
             const unsigned i = winner_[1];
             const Tick t = tick_[i];
             if (t >= until)
                 break;
             now_ = t;
-            update(i, kNever);
+            tick_[i] = kNever;
+            running_ = i;
             ++events_;
             Component *c = components_[i];
             c->wake_(*c, t);
+            settle();
         }
     }
 
@@ -106,6 +112,21 @@ class EventQueue {
 
     void update(unsigned i, Tick t) {
         tick_[i] = t;
+        if (i != running_)
+            play(i);
+    }
+
+    // The component that runs has its place in the tree brought up to date once, after it has set its next
+    // wake-up; until then the matches on its path are stale, which only next() could see.
+    void settle() const {
+        if (running_ != kNobody) {
+            const unsigned i = running_;
+            running_ = kNobody;
+            play(i);
+        }
+    }
+
+    void play(unsigned i) const {
         const Tick *ticks = tick_.data();
         std::uint32_t *w = winner_.data();
         for (unsigned n = (leaves_ + i) >> 1; n; n >>= 1) {
@@ -116,7 +137,9 @@ class EventQueue {
 
     std::vector<Component *> components_;
     std::vector<Tick> tick_;
-    std::vector<std::uint32_t> winner_;
+    mutable std::vector<std::uint32_t> winner_;
+    static constexpr unsigned kNobody = ~0u;
+    mutable unsigned running_ = kNobody;
     unsigned leaves_ = 0;
     Tick now_ = 0;
     Tick limit_ = kNever;

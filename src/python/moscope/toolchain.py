@@ -15,7 +15,8 @@ CXX = os.environ.get("CXX", "g++")
 
 # The engine is one library that generated protocols and the tests link to, so its symbols stay visible. Nothing
 # replaces a function of it at run time, which lets the compiler inline across its own exported functions.
-_COMMON = ["-std=c++20", "-fPIC", "-Wall", "-Wextra", "-Werror", "-fno-semantic-interposition", "-fno-plt"]
+_COMMON = ["-std=c++20", "-fPIC", "-Wall", "-Wextra", "-Werror", "-fno-semantic-interposition", "-fno-plt",
+           "-march=x86-64-v2"]
 _SANITIZE = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-fno-omit-frame-pointer"]
 
 _COMPILE = {

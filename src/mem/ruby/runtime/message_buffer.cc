@@ -27,15 +27,17 @@ void MessageBuffer::put(Message *m, Tick arrival) {
 }
 
 bool MessageBuffer::wake(Addr line, Tick now) {
-    bool any = false;
-    // From the youngest, each put before the earlier ones of its tick, so that they come back in their order.
+    // From the youngest, each put before the earlier ones of its tick, so that they come back in their order; what
+    // stays is closed up at the end.
+    std::size_t kept = stalled_.size();
     for (std::size_t i = stalled_.size(); i-- > 0;) {
-        if (stalled_[i].line != line)
-            continue;
-        queue_.insert_early(stalled_[i].tick, stalled_[i].message);
-        stalled_.erase(stalled_.begin() + static_cast<std::ptrdiff_t>(i));
-        any = true;
+        if (stalled_[i].line == line)
+            queue_.insert_early(stalled_[i].tick, stalled_[i].message);
+        else
+            stalled_[--kept] = stalled_[i];
     }
+    const bool any = kept > 0;
+    stalled_.erase(stalled_.begin(), stalled_.begin() + static_cast<std::ptrdiff_t>(kept));
     if (any && consumer)
         consumer->arrive(now);
     return any;

@@ -44,6 +44,12 @@ template <class T> class TimedQueue {
     void insert_early(Tick tick, T item) {
         if (count_ == ring_.size())
             grow();
+        if (count_ == 0 || ring_[head_].tick >= tick) {
+            head_ = (head_ - 1) & mask_;
+            ++count_;
+            ring_[head_] = {tick, item};
+            return;
+        }
         unsigned i = count_++;
         while (i > 0 && at(i - 1).tick >= tick) {
             at(i) = at(i - 1);
