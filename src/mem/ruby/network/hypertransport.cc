@@ -42,6 +42,7 @@ void HyperTransport::build_links(const NetworkParams &p) {
         link->index = static_cast<unsigned>(out[d.from].size());
         link->input = static_cast<unsigned>(in[d.to].size()) + 1; // input 0: the chip's controllers
         link->flight = params.latency;
+        link->credit_flight = params.credit_latency < 0 ? params.latency : params.credit_latency;
         for (unsigned data = 0; data < 2; ++data) {
             link->bytes[data] = common_.bytes[data];
             link->serialization[data] = params.serialization(common_.bytes[data]);

@@ -92,6 +92,7 @@ struct Link {
     Tick serialization[2] = {0, 0};  ///< without, with data
     unsigned bytes[2] = {0, 0};
     Tick flight = 0;
+    Tick credit_flight = 0;
 
     Tick free_at = 0;        ///< next grant
     Tick wake_at = kNever;   ///< when to look at the waiting packets again

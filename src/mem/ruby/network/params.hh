@@ -41,6 +41,7 @@ struct LinkParams {
     unsigned width_bits = 16;
     std::int64_t clock_hz = 1'000'000'000; ///< two transfers per clock
     Tick latency = 0;                      ///< flight and retiming, added to the serialization
+    Tick credit_latency = -1;              ///< way back of a freed buffer's credit; negative: as latency
 
     /// Ticks that `bytes` occupy one direction, rounded to the nearest.
     Tick serialization(unsigned bytes) const;

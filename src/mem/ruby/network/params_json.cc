@@ -97,7 +97,7 @@ void read_ports(const Object &o, NetworkParams &p) {
 
 void read_links(const Object &o, NetworkParams &p) {
     for (const json &j : array_at(o, "links")) {
-        Object q(j, "links", {"a", "b", "width_bits", "clock_hz", "latency_fs"});
+        Object q(j, "links", {"a", "b", "width_bits", "clock_hz", "latency_fs", "credit_latency_fs"});
         for (const char *key : {"a", "b", "width_bits", "clock_hz", "latency_fs"})
             q.at(key);
         LinkParams l;
@@ -106,6 +106,11 @@ void read_links(const Object &o, NetworkParams &p) {
         q.read("width_bits", l.width_bits);
         q.read("clock_hz", l.clock_hz);
         q.read("latency_fs", l.latency);
+        if (q.has("credit_latency_fs")) {
+            q.read("credit_latency_fs", l.credit_latency);
+            if (l.credit_latency < 0)
+                bad("links.credit_latency_fs", "is negative", "0 or more");
+        }
         p.links.push_back(l);
     }
 }

@@ -283,7 +283,7 @@ void Router::free_input(const Message &m, unsigned input, Tick at) {
     }
     Link &link = *in_[input - 1];
     const unsigned c = common_.channel_of_vnet[m.vnet];
-    const Tick usable = at + link.flight;
+    const Tick usable = at + link.credit_flight;
     link.channel[c].commands.give(usable);
     if (m.carries_data)
         link.channel[c].data.give(usable);

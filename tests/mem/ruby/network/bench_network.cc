@@ -73,7 +73,8 @@ void measure(const char *what, const NetworkParams &p, unsigned ideal_nodes, uns
     Tick until = from;
     while (d.received < 3'000'000)
         b.queue.run(until += ns(10'000));
-    const double host = std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - start).count() - d.own;
+    const std::chrono::duration<double, std::nano> elapsed = std::chrono::steady_clock::now() - start;
+    const double host = elapsed.count() - d.own;
     const auto n = static_cast<double>(d.received);
     std::printf("%-20s %6.1f ns per delivery, %.2f hops, %.2f wake-ups, %.0f deliveries per us\n", what, host / n,
                 static_cast<double>(d.hops) / n, static_cast<double>(b.queue.events() - events) / n,

@@ -33,6 +33,20 @@ TEST(Credits, BoundThePacketsOfAChannelOnALink) {
     }
 }
 
+TEST(Credits, ComeBackAfterTheirOwnLatencyWhereOneIsGiven) {
+    auto p = machine(2, line_of_routers(2));
+    p.channels[0].commands = 1;
+    p.links[0].credit_latency = ns(3);
+    Bench b(p);
+    HopLog log;
+    b.net->trace = &log;
+    for (unsigned i = 0; i < 3; ++i)
+        b.send(0, {1}, 0, false, 0);
+    EXPECT_EQ(b.run().size(), 3u);
+    EXPECT_EQ(log.hops[1].depart - log.hops[0].depart, ns(2) + ns(10) + ns(3));
+    EXPECT_EQ(log.hops[2].depart - log.hops[1].depart, ns(2) + ns(10) + ns(3));
+}
+
 TEST(Credits, ADataPacketNeedsACommandBufferAndADataBuffer) {
     auto p = machine(2, line_of_routers(2));
     p.channels[2].commands = 9;

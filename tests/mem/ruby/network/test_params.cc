@@ -14,8 +14,10 @@ using nlohmann::json;
 json good() {
     return json::parse(R"({
         "kind": "hypertransport", "routers": 3,
-        "ports": [{"controller": ["L1Cache", 0], "router": 0}, {"controller": ["Directory", 0], "router": 2, "port": "mct"}],
-        "router": {"latency_fs": 2000000, "port_bytes_per_cycle": 8, "clock": {"period_num": 5000000, "period_den": 11}},
+        "ports": [{"controller": ["L1Cache", 0], "router": 0},
+                  {"controller": ["Directory", 0], "router": 2, "port": "mct"}],
+        "router": {"latency_fs": 2000000, "port_bytes_per_cycle": 8,
+                   "clock": {"period_num": 5000000, "period_den": 11}},
         "links": [{"a": 0, "b": 1, "width_bits": 16, "clock_hz": 1000000000, "latency_fs": 15000000},
                   {"a": 1, "b": 2, "width_bits": 8, "clock_hz": 2400000000, "latency_fs": 5000000}],
         "routes": [[0, 1, 1], [0, 1, 2], [1, 1, 2]],
