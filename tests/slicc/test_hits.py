@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A pair is a pure hit only if its transition keeps the state and calls back, touches the replacement order and pops, and nothing else;
+and only if the mandatory port gets to its trigger by looking."""
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from slicc.compile import compile_protocol
+from slicc.hits import HitAnalysis, analyse_hits
+
+FOLDER = Path(__file__).parent / "protocols"
+ACTIONS = (FOLDER / "common" / "actions.sm").read_text()
+
+
+def analysed(tmp_path: Path, actions: str, cache: str | None = None, extra: str = "") -> HitAnalysis:
+    """The cache of cache.sm with other actions, or another body."""
+    common = tmp_path / "common"
+    common.mkdir()
+    for part in ("messages", "cache"):
+        (common / f"{part}.sm").write_text((FOLDER / "common" / f"{part}.sm").read_text())
+    if cache is not None:
+        (common / "cache.sm").write_text(cache)
+    (common / "actions.sm").write_text(actions + extra)
+    path = tmp_path / "ok_plain.slicc"
+    path.write_text((FOLDER / "ok_plain.slicc").read_text())
+    program, diagnostics = compile_protocol(str(path))
+    assert program is not None, diagnostics.report()
+    return analyse_hits(program.machines[0])
+
+
+def pairs(analysis: HitAnalysis) -> dict[tuple[str, str], str]:
+    return {(hit.state.name, hit.event.name): hit.callback for hit in analysis.hits}
+
+
+def replaced(old: str, new: str, text: str = ACTIONS) -> str:
+    assert old in text
+    return text.replace(old, new)
+
+
+def test_loads_and_stores_of_a_modified_line_are_pure(tmp_path: Path) -> None:
+    analysis = analysed(tmp_path, ACTIONS)
+    assert pairs(analysis) == {("M", "Load"): "read", ("M", "Store"): "write"}
+    assert analysis.port is not None and analysis.port.name == "mandatory_in" and analysis.block_on == "LineAddress"
+    assert [param.name for param in analysis.hits[0].touches] == ["cache"]
+
+
+def test_a_store_that_changes_the_state_is_not_pure(tmp_path: Path) -> None:
+    assert ("M", "Store") not in pairs(analysed(tmp_path, replaced("transition(M, Store) {", "transition(M, Store, IM) {")))
+
+
+def test_a_hit_without_a_pop_is_not_pure(tmp_path: Path) -> None:
+    assert ("M", "Load") not in pairs(analysed(tmp_path, replaced("  loaded;\n  pop_request;", "  loaded;")))
+
+
+def test_a_hit_that_pops_another_port_is_not_pure(tmp_path: Path) -> None:
+    assert ("M", "Load") not in pairs(analysed(tmp_path, replaced("  loaded;\n  pop_request;", "  loaded;\n  pop_response;")))
+
+
+def test_a_hit_that_calls_back_twice_is_not_pure(tmp_path: Path) -> None:
+    assert ("M", "Load") not in pairs(analysed(tmp_path, replaced("  loaded;\n  pop_request;", "  loaded;\n  stored;\n  pop_request;")))
+
+
+def test_an_external_hit_is_not_pure(tmp_path: Path) -> None:
+    actions = replaced("readCallback(address, cache_entry.DataBlk)", "readCallback(address, cache_entry.DataBlk, true)")
+    assert ("M", "Load") not in pairs(analysed(tmp_path, actions))
+
+
+def test_a_hit_with_other_data_than_the_entrys_is_not_pure(tmp_path: Path) -> None:
+    actions = replaced("readCallback(address, cache_entry.DataBlk)", "readCallback(address, tbe.DataBlk)")
+    assert ("M", "Load") not in pairs(analysed(tmp_path, actions))
+
+
+@pytest.mark.parametrize("statement", ["tbe.Pending := 1;", "TBEs.allocate(address);", "wakeUpBuffers(address);", "cache.deallocate(address);",
+                                       "sequencer.evictionCallback(address);", "if (eager) { cache.deallocate(address); }",
+                                       "cache_entry.CacheState := getState(tbe, cache_entry, address);"])
+def test_a_hit_that_does_anything_else_is_not_pure(tmp_path: Path, statement: str) -> None:
+    actions = replaced("  cache.setMRU(cache_entry);\n  sequencer.read", f"  {statement}\n  sequencer.read")
+    assert pairs(analysed(tmp_path, actions)) == {("M", "Store"): "write"}
+
+
+@pytest.mark.parametrize("statement", ["cache.profileDemandHit();", 'DPRINTF(RubySlicc, "%s", address);', "assert(is_valid(cache_entry));",
+                                       "Tick now := clockEdge();"])
+def test_counting_printing_and_asserting_keep_a_hit_pure(tmp_path: Path, statement: str) -> None:
+    actions = replaced("  cache.setMRU(cache_entry);\n  sequencer.read", f"  {statement}\n  sequencer.read")
+    assert ("M", "Load") in pairs(analysed(tmp_path, actions))
+
+
+def test_a_store_that_sets_the_dirty_flag_is_told_apart(tmp_path: Path) -> None:
+    actions = replaced("  sequencer.write", "  cache_entry.Dirty := true;\n  sequencer.write")
+    analysis = analysed(tmp_path, actions)
+    assert ("M", "Store") not in pairs(analysis)
+    assert [(hit.event.name, [field.name for field, _ in hit.writes]) for hit in analysis.nearly] == [("Store", ["Dirty"])]
+
+
+def test_a_port_that_touches_before_it_triggers_has_no_hits(tmp_path: Path) -> None:
+    cache = replaced("      Entry entry := getCacheEntry(in_msg.LineAddress);\n",
+                     "      Entry entry := getCacheEntry(in_msg.LineAddress);\n      cache.setMRU(in_msg.LineAddress);\n",
+                     (FOLDER / "common" / "cache.sm").read_text())
+    analysis = analysed(tmp_path, ACTIONS, cache)
+    assert not analysis.hits and not analysis.clean_events
+
+
+def test_the_path_to_a_replacement_does_not_spoil_the_path_to_a_hit(tmp_path: Path) -> None:
+    cache = replaced("        Addr victim", "        cache.deallocate(in_msg.LineAddress);\n        Addr victim",
+                     (FOLDER / "common" / "cache.sm").read_text())
+    analysis = analysed(tmp_path, ACTIONS, cache)
+    assert analysis.clean_events == {"Load", "Store"}
+
+
+def test_a_stall_is_no_hit(tmp_path: Path) -> None:
+    assert ("IM", "Load") not in pairs(analysed(tmp_path, ACTIONS))
