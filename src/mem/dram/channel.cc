@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <bit>
 #include <limits>
+#include <utility>
 
 namespace moscope::dram {
 
@@ -93,6 +94,7 @@ void Channel::enter(Index i) {
     Entry &e = pool_[i];
     const unsigned d = e.request.write;
     Bank &b = bank_[e.at];
+    e.entered = clock_;
     append<&Entry::queue>(queue_[d], i);
     append<&Entry::bank>(b.queue[d], i);
     ++queued_[d];
@@ -176,15 +178,16 @@ void Channel::choose_refresh(Choice &best) const {
         if (rank_[r].refresh_due > clock_)
             continue;
         Choice c{clock_, 0, Do::refresh, static_cast<std::uint8_t>(r), kNone};
-        Cycle close = kLongAgo, quiet = clock_;
+        bool open = false;
+        Cycle close = clock_, quiet = clock_;
         for (unsigned b = r * banks_; b < (r + 1) * banks_; ++b) {
-            if (bank_[b].row >= 0)
-                close = std::max(close, bank_[b].next_pre);
+            open |= bank_[b].row >= 0;
+            close = std::max(close, bank_[b].next_pre); // of banks that precharge themselves, too
             quiet = std::max(quiet, bank_[b].next_act);
         }
-        if (close != kLongAgo) {
+        if (open) {
             c.what = Do::precharge_rank;
-            c.when = std::max(close, clock_);
+            c.when = close;
         } else {
             c.when = quiet;
         }
@@ -319,7 +322,21 @@ void Channel::close(unsigned at, Cycle when, std::uint8_t wanted_by) {
 void Channel::issue_activate(const Choice &c) {
     Bank &b = bank_[c.at];
     Rank &r = rank_[b.rank];
-    const unsigned row = pool_[c.entry].row;
+    const Entry &e = pool_[c.entry];
+    const unsigned row = e.row;
+    // When could it have been if only the bank's own past counted, and since when was it wanted?
+    const Cycle ready = std::max(b.next_act, e.entered);
+    b.opening.rank = clock_ - ready;
+    b.opening.rank_reason = Lost::activate_window;
+    b.opening.bank = std::max<Cycle>(b.next_act - e.entered, 0);
+    b.opening.window = e.entered - e.seen;
+    if (b.act_reason == Lost::refresh) {
+        b.opening.rank += b.opening.bank;
+        b.opening.bank = 0;
+        b.opening.rank_reason = Lost::refresh;
+    } else if (b.history == 2 && b.opening.bank <= rp_) {
+        b.opening.bank = 0; // it had only to close the row, which nothing else delayed
+    }
     report(CommandKind::activate, b.rank, c.at % banks_, row, 0, false);
     ++stats_.activates;
     b.row = static_cast<std::int32_t>(row);
@@ -363,6 +380,8 @@ void Channel::issue_column(const Choice &c) {
     if (b.queue[d].head == kNone)
         work_[d] &= ~(std::uint64_t{1} << c.at);
 
+    if (b.history)
+        blame_opening(b.opening);
     account_burst(data);
     ++(b.history == 0 ? stats_.row_hits : b.history == 1 ? stats_.row_misses : stats_.row_conflicts);
     b.history = 0;
@@ -379,7 +398,8 @@ void Channel::issue_column(const Choice &c) {
     } else {
         b.next_pre = std::max(b.next_pre, clock_ + rtp_);
     }
-    const bool last_use = policy_ == PagePolicy::closed && b.hit[0] == kNone && b.hit[1] == kNone;
+    const bool last_use = policy_ == PagePolicy::forced ||
+                          (policy_ == PagePolicy::closed && b.hit[0] == kNone && b.hit[1] == kNone);
     report(d ? CommandKind::write : CommandKind::read, b.rank, c.at % banks_, e.row, e.column, last_use);
     if (last_use)
         close(c.at, b.next_pre, 0);
@@ -412,6 +432,26 @@ void Channel::issue_refresh(unsigned rank) {
     refresh_due_ = kNeverCycle;
     for (const Rank &r : rank_)
         refresh_due_ = std::min(refresh_due_, r.refresh_due);
+}
+
+/// Idle clocks in which the burst's row was being opened: had the longest wait on the way been shorter, they would
+/// not have been. Only what no wait explains was the latency of the opening itself.
+void Channel::blame_opening(const Opening &o) {
+    const auto lost = [&](Lost r) -> Cycle & { return pending_[static_cast<unsigned>(r)]; };
+    Cycle clocks = 0;
+    for (const Lost r : {Lost::row_cycle, Lost::precharge, Lost::activate, Lost::activate_window, Lost::refresh})
+        clocks += std::exchange(lost(r), 0);
+    const auto give = [&](Lost r, Cycle most) {
+        const Cycle n = std::min(clocks, most);
+        lost(r) += n;
+        clocks -= n;
+    };
+    give(o.rank_reason, o.rank);
+    give(Lost::row_cycle, o.bank);
+    give(Lost::window, o.window);
+    give(Lost::activate, rcd_);
+    give(Lost::precharge, rp_);
+    give(Lost::row_cycle, clocks);
 }
 
 /// Gives the idle clocks before a burst to the reasons that passed since the last one. Those are counted by

@@ -80,11 +80,19 @@ class Channel {
     };
     struct Entry {
         DramRequest request;
-        Cycle seen = 0;
+        Cycle seen = 0;    ///< clock from which the scheduler may know it
+        Cycle entered = 0; ///< clock at which it came into the scheduler's window
         std::uint64_t age = 0;
         Link queue, bank;
         unsigned row = 0, column = 0;
         std::uint8_t at = 0; ///< bank of the channel
+    };
+    /// What the request for which a row was opened had waited for, in clocks.
+    struct Opening {
+        Cycle bank = 0;   ///< for its own bank, until the precharge
+        Cycle rank = 0;   ///< from then until the activate, beyond tRP
+        Cycle window = 0; ///< to be among those that the scheduler chooses from
+        Lost rank_reason = Lost::activate_window;
     };
     struct Bank {
         Cycle next_act = 0, next_pre = 0, next_col = 0, last_use = 0;
@@ -93,6 +101,7 @@ class Channel {
         std::int32_t row = -1;          ///< open row, -1: none
         std::uint8_t rank = 0;
         Lost act_reason = Lost::row_cycle; ///< what set next_act
+        Opening opening;                ///< how the open row came to be open
         std::uint8_t history = 0;          ///< since the last column access: 1: activated; 2: a row in the way was closed
     };
     struct Rank {
@@ -142,6 +151,7 @@ class Channel {
     void close(unsigned at, Cycle when, std::uint8_t wanted_by);
     void issue_refresh(unsigned rank);
     Index next_hit(Index from, unsigned row) const;
+    void blame_opening(const Opening &o);
     void account_burst(Cycle start);
     void report(CommandKind kind, unsigned rank, unsigned bank, unsigned row, unsigned column, bool auto_precharge);
 

@@ -39,6 +39,7 @@ struct TimingParams {
 enum class PagePolicy : std::uint8_t {
     open,   ///< when another row of the bank is wanted
     closed, ///< with the last access to it that is queued (auto-precharge)
+    forced, ///< with every access, whatever is queued (family 10h: ForceAutoPchg)
     idle    ///< when the bank has not been accessed for idle_close
 };
 

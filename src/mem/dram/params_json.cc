@@ -112,9 +112,11 @@ PagePolicy policy_of(const std::string &name) {
         return PagePolicy::open;
     if (name == "closed")
         return PagePolicy::closed;
+    if (name == "forced")
+        return PagePolicy::forced;
     if (name == "idle")
         return PagePolicy::idle;
-    bad("page_policy", "unknown policy \"" + name + "\"", "open, closed or idle");
+    bad("page_policy", "unknown policy \"" + name + "\"", "open, closed, forced or idle");
 }
 
 /// Length of the shortest way to edit a into b, for naming the nearest known key.

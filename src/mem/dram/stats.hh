@@ -8,24 +8,25 @@
 
 namespace moscope::dram {
 
-/// Why the data bus carried nothing. Where requests wait, the reason is what held the one that was nearest to its
-/// burst: the timing rule that its next command waited for.
+/// Why the data bus carried nothing before a burst: the rule that held the burst's own request longest, for it is
+/// this that would have to be faster. Waits that ended before the bus fell idle do not count.
 enum class Lost : std::uint8_t {
     no_request,      ///< nothing to do
-    row_cycle,       ///< a row in the way may not be closed yet, or its bank not be opened again: tRAS, tRC, tRTP, tWR
-    precharge,       ///< the row in the way is being closed: tRP
-    activate,        ///< the wanted row is being opened: tRCD
+    row_cycle,       ///< same bank: its row was in use or just closed (tRAS, tRC, tRTP, tWR and what follows)
+    precharge,       ///< tRP of a request that came too late for it to be hidden
+    activate,        ///< tRCD of a request that came too late for it to be hidden
     activate_window, ///< activates of the rank too close: tRRD, tFAW
     turnaround,      ///< bus changes direction: tWTR, tRTW
     rank_switch,     ///< bus changes rank: tRTRS
     refresh,         ///< rank is refreshed or prepared for it: tRFC
     order,           ///< a ready row hit was held back because the oldest request had been overtaken bypass_max times
+    window,          ///< the request was held, but behind those among which the scheduler chooses
     command          ///< command slot taken, tCCD longer than a burst
 };
-inline constexpr unsigned kLostReasons = 10;
+inline constexpr unsigned kLostReasons = 11;
 inline constexpr std::array<const char *, kLostReasons> kLostNames = {
-    "no_request", "row_cycle", "precharge", "activate", "activate_window",
-    "turnaround", "rank_switch", "refresh", "order", "command"};
+    "no_request", "row_cycle",   "precharge", "activate", "activate_window", "turnaround",
+    "rank_switch", "refresh", "order",     "window",   "command"};
 
 struct ChannelStats {
     std::uint64_t reads = 0, writes = 0;      ///< bursts on the data bus
