@@ -40,6 +40,10 @@ KINDS = {
     "core": ("#222222", "access of a core"),
 }
 OTHER = ("#444444", "other message")
+# What goes between a home and its DRAM: (type, does it come from DRAM).
+MEMORY_WORDS = {("MEMORY_READ", False): "read", ("MEMORY_READ", True): "data", ("MEMORY_WB", False): "write",
+                ("MEMORY_WB", True): "written"}
+AT_WORK = "#9fb0c3"  # a home between the first and the last of its transitions
 # What a state allows, as a lifeline shows it: colour, width, name in the legend.
 RIGHTS = {
     "Read_Write": ("#37b24d", 7.0, "may read and write"),
@@ -84,7 +88,7 @@ class _Plan:
         self.document = document
         self.controllers = {c["name"]: c for c in document["controllers"]}
         self.permissions = document["permissions"]
-        self.lines = {int(a["address"], 16) // 64 * 64: a["line"] for a in document["accesses"]}
+        self.lines = self._line_names()
         self.homes = {a["home"] for a in document["accesses"]}
         self.several = len({t["address"] for t in document["transitions"]}) > 1
         self.lane_of: dict[str, str] = {}
@@ -92,6 +96,12 @@ class _Plan:
         self._bystanders()
         self.arrows = self._arrows()
         self.order = self._ordered()
+
+    def _line_names(self) -> dict[int, str]:
+        """Names of the script's lines; without their node where the letter is enough."""
+        names = {int(a["address"], 16) // 64 * 64: str(a["line"]) for a in self.document["accesses"]}
+        short = [name.split("@")[0] for name in names.values()]
+        return {at: name if short.count(name.split("@")[0]) > 1 else name.split("@")[0] for at, name in names.items()}
 
     def _bystanders(self) -> None:
         """Caches of a chip that no access starts at, that supply nothing and whose state never changes."""
@@ -122,11 +132,9 @@ class _Plan:
             self.lanes[name] = Lane(name, f"DRAM {number}", chip, (9, 0), "")
         else:
             c = self.controllers[name]
-            rank = (1, c["core"]) if c["core"] is not None else {"L2Cache": (3, 0), "L3Cache": (4, 0)}.get(kind, (6, 0))
-            title = f"{kind} {number}"
-            if rank[0] == 1:
-                rank = (0, 1000 * 0 + c["core"])  # beside its core
-            self.lanes[name] = Lane(name, title, c["chip"], rank, kind)
+            # A core's cache stands beside its core.
+            rank = (0, c["core"]) if c["core"] is not None else {"L2Cache": (3, 0), "L3Cache": (4, 0)}.get(kind, (6, 0))
+            self.lanes[name] = Lane(name, f"{kind} {number}", c["chip"], rank, kind)
         return name
 
     def _arrows(self) -> list[Arrow]:
@@ -151,9 +159,9 @@ class _Plan:
                 source, target = self.lane(m["from"]), self.lane(d["to"])
                 if source == target:
                     continue
-                label = m["type"]
+                label = MEMORY_WORDS.get((m["type"], m["from"].startswith("DRAM")), m["type"]) if memory else m["type"]
                 if self.several:
-                    label = f"{m['type']} {self.lines.get(int(m['address'], 16), '')}".rstrip()
+                    label = f"{label} {self.lines.get(int(m['address'], 16), '')}".rstrip()
                 arrow = Arrow(source, target, m["sent"], d["at"], label, kind, m["data"],
                               f"{m['structure']}: {m['fields']}")
                 # Alike messages of merged caches are one arrow: from the first sent to the last that arrives.
@@ -197,7 +205,7 @@ class _Time:
             for lane, above, _ in need.get(t, []):
                 y = max(y, floor.get(lane, top) + above)
             for lane, _, below in need.get(t, []):
-                floor[lane] = y + below
+                floor[lane] = max(floor.get(lane, top), y + below)
             self.at[t] = y
             before = t
         return max([y, *floor.values()])
@@ -316,7 +324,7 @@ def _step(drawing: Drawing, plan: _Plan, window: tuple[int, int], top: float, ri
             stack.append(t)
     need: dict[int, list[tuple[str, float, float]]] = defaultdict(list)
     for (lane, at), stack in shown.items():
-        need[at].append((lane, 22.0, (PILL + 15) * len(stack) - 6))
+        need[at].append((lane, 11.0, 21.0 + (PILL + 15) * (len(stack) - 1)))
     for a in arrows:
         need[a.sent].append((a.source, 6.0, GAP))
         need[a.sent].append((f"label {a.source}", 12.0, 2.0))
@@ -326,9 +334,12 @@ def _step(drawing: Drawing, plan: _Plan, window: tuple[int, int], top: float, ri
     bottom = time.place(ticks, need, top + 6)
     _scale(drawing, plan, ticks, time, begin, right)
     _lifelines(drawing, plan, shown, time, state, top, bottom)
+    _dram_at_work(drawing, plan, window, time)
+    halves = {key: max(_pill_width(plan, t) for t in stack) / 2 for key, stack in shown.items()}
     labels: list[tuple[float, float, float]] = []
-    for a in arrows:
-        _arrow(drawing, plan, a, time, labels)
+    # Names on short arrows have the least choice of place.
+    for a in sorted(arrows, key=lambda a: abs(plan.lanes[a.source].x - plan.lanes[a.target].x)):
+        _arrow(drawing, plan, a, time, halves, labels)
     for (name, at), stack in shown.items():
         _pills(drawing, plan, plan.lanes[name], time.at[at], stack)
     return bottom
@@ -353,6 +364,11 @@ def _lifelines(drawing: Drawing, plan: _Plan, shown: dict[tuple[str, int], list[
     for lane in plan.order:
         if not lane.machine:
             continue
+        if lane.machine == "Directory":
+            mine = [time.at[at] for name, at in shown if name == lane.name]
+            if mine:
+                drawing.add(Line(lane.x, min(mine), lane.x, max(mine), AT_WORK, 7.0))
+            continue
         changes = [(top, state.get(lane.name, ""))]
         for (name, at), stack in sorted(shown.items(), key=lambda item: item[0][1]):
             if name == lane.name:
@@ -366,25 +382,45 @@ def _lifelines(drawing: Drawing, plan: _Plan, shown: dict[tuple[str, int], list[
             state[lane.name] = changes[-1][1]
 
 
-def _arrow(drawing: Drawing, plan: _Plan, a: Arrow, time: _Time, labels: list[tuple[float, float, float]]) -> None:
+def _dram_at_work(drawing: Drawing, plan: _Plan, window: tuple[int, int], time: _Time) -> None:
+    """From the arrival of a request at a DRAM to its answer."""
+    asked = {m["id"]: m for m in plan.document["messages"]}
+    for m in plan.document["messages"]:
+        if m["from"].startswith("DRAM") and window[0] <= m["sent"] < window[1] and m["cause"] is not None:
+            x = plan.lanes[plan.lane(m["from"])].x
+            drawing.add(Line(x, time.at[asked[m["cause"]]["deliveries"][0]["at"]], x, time.at[m["sent"]],
+                             SEGMENTS["dram"][1], 7.0))
+
+
+def _arrow(drawing: Drawing, plan: _Plan, a: Arrow, time: _Time, halves: dict[tuple[str, int], float],
+           labels: list[tuple[float, float, float]]) -> None:
     x1, x2 = plan.lanes[a.source].x, plan.lanes[a.target].x
     y1, y2 = time.at[a.sent], time.at[a.arrives]
+    direction = 1 if x2 > x1 else -1
+    slope = (y2 - y1) / max(1.0, abs(x2 - x1))
+    # Arrows leave and end at the edge of a box that stands there, else at the lifeline's bar.
+    skip1, skip2 = halves.get((a.source, a.sent), 3.5), halves.get((a.target, a.arrives), 3.5)
+    x1, y1 = x1 + direction * skip1, y1 + slope * skip1
+    x2, y2 = x2 - direction * skip2, y2 - slope * skip2
     colour = KINDS.get(a.kind, OTHER)[0]
     drawing.add(Line(x1, y1, x2, y2, colour, 2.2 if a.data else 1.1, () if a.data or a.kind != "memory" else (4, 2)),
                 Head(x2, y2, x2 - x1, y2 - y1, colour, 8.0 if a.data else 6.5, hollow=not a.data))
     # The name stands near the beginning of its arrow, above it; further along where another name is there already.
-    bold = a.data
-    width = text_width(a.label, 10, bold)
-    direction = 1 if x2 > x1 else -1
-    length = max(1.0, abs(x2 - x1))
-    for share in (0.0, 0.3, 0.6, 0.15, 0.45):
-        near = min(14 + share * length, max(8.0, length - width - 8))
+    width = text_width(a.label, 10, a.data)
+    length = abs(x2 - x1)
+    for share in (0.0, 0.25, 0.5, 0.12, 0.37, 0.75):
+        near = max(0.0, min(5 + share * length, (length - width) / 2 if share == 0.0 else length - width - 10))
         x = x1 + direction * (near + width / 2)
-        y = y1 + (y2 - y1) * (near + width / 2) / length - 4
+        # Above the whole of its piece of the arrow.
+        y = y1 + slope * (near if slope > 0 else near + width) - 4
         if all(abs(x - lx) > (width + lw) / 2 + 2 or abs(y - ly) > 11 for lx, ly, lw in labels):
             break
     labels.append((x, y, width))
-    drawing.add(Text(x, y, a.label, 10, colour, "middle", bold=bold, halo=True, tip=a.tip))
+    drawing.add(Text(x, y, a.label, 10, colour, "middle", bold=a.data, halo=True, tip=a.tip))
+
+
+def _pill_width(plan: _Plan, t: dict[str, Any]) -> float:
+    return text_width(_pill_text(plan, t), 10.5, t["state"] != t["next"]) + 12
 
 
 def _pills(drawing: Drawing, plan: _Plan, lane: Lane, y: float, stack: list[dict[str, Any]]) -> None:
@@ -392,7 +428,7 @@ def _pills(drawing: Drawing, plan: _Plan, lane: Lane, y: float, stack: list[dict
         at = y + i * (PILL + 15)
         text = _pill_text(plan, t)
         changed = t["state"] != t["next"]
-        width = text_width(text, 10.5, changed) + 12
+        width = _pill_width(plan, t)
         right = RIGHTS.get(plan.permissions.get(t["machine"], {}).get(t["next"], ""))
         tip = f"{t['controller']}: {t['event']} in {t['state']} leads to {t['next']} ({t['address']})"
         drawing.add(Box(lane.x - width / 2, at - PILL / 2, width, PILL, "#ffffff", right[0] if right else "#8b95a1", 8, tip),
@@ -424,6 +460,10 @@ def _legend(drawing: Drawing, plan: _Plan, y: float, right: float) -> float:
         room(30 + text_width(name, 10))
         drawing.add(Line(x + 6, y - 11, x + 6, y + 3, colour, width), Text(x + 18, y, name, 10, INK))
         x += 34 + text_width(name, 10)
+    if any(lane.machine == "Directory" for lane in plan.order):
+        room(130)
+        drawing.add(Line(x + 6, y - 11, x + 6, y + 3, AT_WORK, 7.0), Text(x + 18, y, "home at work", 10, INK))
+        x += 34 + text_width("home at work", 10)
     room(90)
     drawing.add(Box(x, y - 12, 46, 15, "#ffffff", "#8b95a1", 7), Text(x + 23, y - 1, "I \u2192 S", 9.5, INK, "middle", bold=True),
                 Text(x + 52, y, "transition, its event below", 10, INK))

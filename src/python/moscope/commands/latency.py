@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""`moscope latency`: the machine's idle latencies (and bandwidths) beside their references."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from moscope.cli import Shared, command
+
+DEFAULT_OUT = Path("moscope-out/latency")
+
+
+@command
+def latency(shared: Shared,
+            bandwidth: Annotated[bool, typer.Option("--bandwidth", help="Also measure bandwidths: of a node, of the "
+                                                    "machine, and of every core reading all nodes.")] = False) -> None:
+    """Measure load latencies of an idle machine, level by level, and show them beside published ones."""
+    from moscope import jsonio, latency_bandwidth, latency_report, latency_rows, trace_files
+    from moscope.experiment import prepare
+
+    out = shared.out or DEFAULT_OUT
+    jsonio.check_replaceable(out)
+    subject = prepare(shared)
+    rows = []
+    for level in latency_rows.levels(subject):
+        shared.say(f"measuring {level.name}")
+        rows.append(latency_rows.measure(subject, level))
+    document: dict[str, Any] = {"schema": "moscope.latency/1", "machine": subject.machine.name,
+                                "protocol": subject.protocol, "seed": subject.seed, "rows": []}
+    bandwidths = []
+    if bandwidth:
+        for load in latency_bandwidth.loads(subject):
+            shared.say(f"measuring {load.name} bandwidth")
+            bandwidths.append(latency_bandwidth.measure(subject, load))
+    with jsonio.atomic_dir(out) as folder:
+        for row in rows:
+            name = row.name.replace(" ", "-")
+            trace_files.write_whole(folder / f"{name}.json", (jsonio.dumps(row.trace) + "\n").encode())
+            document["rows"].append(latency_report.row_json(row, str(out / f"{name}.json")))
+        document["rows"] += [latency_bandwidth.row_json(b) for b in bandwidths]
+        trace_files.write_whole(folder / "latency.json", (jsonio.dumps(document) + "\n").encode())
+    if shared.json:
+        shared.result(document)
+    else:
+        latency_report.print_tables(subject, rows, bandwidths, out)
