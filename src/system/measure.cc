@@ -191,8 +191,8 @@ Json Experiment::loads(const Json &phase) {
         run_while(kSlice / 10, [&] { return !std::all_of(mine.begin(), mine.end(), [](auto *s) { return s->idle(); }); });
     };
     auto reset = [&] {
-        for (auto *s : mine)
-            s->reset_counts();
+        for (std::size_t i = 0; i < mine.size(); ++i)
+            mine[i]->reset_counts(phase.at("streams")[i].value("log", std::size_t{0}));
         machine_.reset_stats();
     };
 
@@ -231,6 +231,8 @@ Json Experiment::loads(const Json &phase) {
     for (std::size_t i = 0; i < mine.size(); ++i) {
         Json j{{"core", cores[i]}};
         j.update(counts(mine[i]->counts()));
+        for (const auto &path : mine[i]->log())
+            j["log"].push_back({{"latency_fs", path.total()}, {"segments", segments(path)}});
         answer["streams"].push_back(std::move(j));
     }
     if (phase.value("statistics", false))

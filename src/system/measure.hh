@@ -5,7 +5,7 @@
 //
 // request: {"phases": [PHASE..]}, PHASE one of
 //   {"kind": "loads", "streams": [{"core", "op", "in_flight", "ranges": [[base, bytes]..], "order": "ascending" |
-//    "random", "step", "seed"}..], and either "warm" and "accesses" (per stream) or "warm_fs" and "window_fs"}:
+//    "random", "step", "seed", "log": how many accesses to tell of one by one}..], and either "warm" and "accesses" (per stream) or "warm_fs" and "window_fs"}:
 //    streams of accesses; only what follows the warming is counted. "statistics": true adds the machine's.
 //   {"kind": "script", "steps": [[{"core", "op", "address"}..]..], "trace": true | false}: the accesses of a step
 //    are issued at the same time, the next step when the machine is quiet again.

@@ -55,7 +55,14 @@ class AccessStream : public Component {
     bool idle() const { return in_flight_ == 0 && left_ == 0; }
 
     const StreamCounts &counts() const { return counts_; }
-    void reset_counts() { counts_ = {}; }
+    /// Begins to count anew, and notes the next `log` accesses one by one.
+    void reset_counts(std::size_t log = 0) {
+        counts_ = {};
+        log_.clear();
+        log_.reserve(log);
+    }
+    /// Where the time of each noted access went.
+    const std::vector<PathTimes> &log() const { return log_; }
     /// Lines in one round of the sequence.
     std::uint64_t lines() const { return lines_.lines(); }
 
@@ -72,6 +79,7 @@ class AccessStream : public Component {
     std::uint64_t left_ = 0;
     unsigned in_flight_ = 0;
     StreamCounts counts_;
+    std::vector<PathTimes> log_; ///< up to its capacity
 };
 
 } // namespace moscope

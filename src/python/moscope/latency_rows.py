@@ -3,9 +3,10 @@
 at each distance.
 
 Each row puts its lines where they are to be found with accesses of the core itself: a buffer larger than all that
-lies in front of a level, and well within it, is walked until every load is served there; DRAM rows load lines that
-nobody has touched. The figure is the mean of a chain; then a few more loads of the same kind are recorded with every
-message, as the row's trace. Both agree, and in both the segments of each access add up to its latency.
+lies in front of a level, and well within it, is walked until every load is served there; DRAM rows walk memory that
+nobody has touched. Walks go line by line; nothing prefetches. The figure is the mean of the middle half of the loads
+(a load in a hundred meets a refresh and takes four times as long). Then a few more loads of the walk are recorded
+with every message, as the row's trace. Both agree, and in both the segments of each access add up to its latency.
 """
 
 import math
@@ -20,11 +21,9 @@ from moscope.trace_script import ScriptAccess
 
 LINE = 64
 TRACED = 8  # loads recorded with every message
-DRAM_LOADS = 256
+LOADS = 256
 ROUNDS = 3  # before a buffer has come to rest in its level
-CHAIN = 4096  # loads of a cache row, at most
-# Chain and trace may differ by what a chain meets on its way and eight loads do not: refreshes, open rows.
-AGREE = 0.02
+AGREE = 0.02  # between the walk and the trace
 
 
 @dataclass
@@ -111,50 +110,61 @@ def _dram_reference(machine: Machine, hops: int, farthest: int) -> tuple[float |
     return local + hops * (per_hop or 0.0), "published" if hops in (0, farthest) else "derived"
 
 
+def middle_half(accesses: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The accesses without the fastest and the slowest quarter."""
+    ranked = sorted(accesses, key=lambda a: int(a["latency_fs"]))
+    cut = len(ranked) // 4
+    return ranked[cut: len(ranked) - cut]
+
+
+def mean_cycles(subject: Subject, accesses: list[dict[str, Any]]) -> float:
+    """Mean latency in core cycles, from the segments."""
+    return subject.cycles(sum(s["fs"] for a in accesses for s in a["segments"])) / len(accesses)
+
+
+def mean_segments(subject: Subject, accesses: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    sums: dict[str, int] = {}
+    for access in accesses:
+        for s in access["segments"]:
+            sums[s["name"]] = sums.get(s["name"], 0) + s["fs"]
+    return [{"name": name, "cycles": subject.cycles(fs) / len(accesses)} for name, fs in sums.items()]
+
+
 def measure(subject: Subject, level: Level) -> Row:
     core = measuring_core(subject.machine)
-    phase, probes = _buffer(subject, level, core) if level.buffer else _untouched(subject, level, core)
+    ranges = _ranges(subject, level, core)
+    lines = sum(size for _, size in ranges) // LINE
+    walk = {"kind": "loads", "accesses": LOADS, "warm": ROUNDS * lines if level.buffer else 0,
+            "streams": [{"core": core, "ranges": ranges, "log": LOADS}]}
+    probes = [_nth(ranges, (LOADS + i) % lines) for i in range(TRACED)]
     accesses = [ScriptAccess(core, "ld", a, f"{a:#x}") for a in probes]
-    chain, traced = subject.run([phase, script_phase([[a] for a in accesses])])
-    seen = chain["streams"][0]
+    walked, traced = subject.run([walk, script_phase([[a] for a in accesses])])
+    seen = walked["streams"][0]
     check_segments(f"latency: {level.name}", seen["latency_fs"], seen["segments"])
-    script = "; ".join(a.text for a in accesses)
-    trace = document(subject, accesses, script, traced)
-    loads = seen["done"]
+    trace = document(subject, accesses, "; ".join(a.text for a in accesses), traced)
+    middle = middle_half(seen["log"])
     row = Row(
         level.name, level.reference, level.source,
-        measured=subject.cycles(seen["latency_fs"]) / loads,
-        recomputed=sum(s["cycles"] for a in trace["accesses"] for s in a["segments"]) / len(accesses),
-        suppliers=seen["suppliers"],
-        segments=[{"name": s["name"], "cycles": subject.cycles(s["fs"]) / loads} for s in seen["segments"]],
-        trace=trace,
+        measured=mean_cycles(subject, middle), recomputed=mean_cycles(subject, middle_half(trace["accesses"])),
+        suppliers=seen["suppliers"], segments=mean_segments(subject, middle), trace=trace,
         shortest=subject.cycles(seen["shortest_fs"]), longest=subject.cycles(seen["longest_fs"]),
     )
     if abs(row.recomputed - row.measured) > max(1.0, AGREE * row.measured):
-        raise SimulatorBug(f"latency: {level.name}: {row.measured:.1f} cycles in a chain of loads, {row.recomputed:.1f} "
-                           "by the segments of the trace of such loads")
+        raise SimulatorBug(f"latency: {level.name}: {row.measured:.1f} cycles on a walk, {row.recomputed:.1f} by the "
+                           "segments of the trace of its next loads")
     return row
 
 
-def _buffer(subject: Subject, level: Level, core: int) -> tuple[Phase, list[int]]:
-    chip = core // int(subject.machine.cores_per_chip)
-    base = chip * subject.machine.memory_per_node.bytes
-    lines = level.buffer // LINE
-    # Whole rounds, so that what is recorded afterwards begins with the buffer's first line.
-    rounds = max(1, CHAIN // lines)
-    stream = {"core": core, "ranges": [[base, level.buffer]]}
-    return ({"kind": "loads", "streams": [stream], "warm": ROUNDS * lines, "accesses": rounds * lines},
-            [base + LINE * i % level.buffer for i in range(TRACED)])
-
-
-def _untouched(subject: Subject, level: Level, core: int) -> tuple[Phase, list[int]]:
+def _ranges(subject: Subject, level: Level, core: int) -> list[list[int]]:
+    """What is walked: a buffer in the core's own node, or as much untouched memory as is needed, taken in turn from
+    all the nodes at the row's distance."""
     size = subject.machine.memory_per_node.bytes
-    area = min(size // 2, 256 << 20) // LINE * LINE
-    each = max(1, DRAM_LOADS // len(level.nodes))
-    # Far enough apart that a DRAM row is seldom met twice; one line more each time, for other sets and banks.
-    step = max(LINE, area // each // LINE * LINE - LINE)
-    ranges = [[n * size, step * each] for n in level.nodes]
-    stream = {"core": core, "ranges": ranges, "step": step, "order": "random", "seed": subject.seed}
-    after = [n * size + area + i * (step // 2 // LINE * LINE + LINE) % (size - area)
-             for i in range(TRACED) for n in level.nodes][:TRACED]
-    return {"kind": "loads", "streams": [stream], "accesses": each * len(level.nodes)}, after
+    if level.buffer:
+        return [[core // int(subject.machine.cores_per_chip) * size, level.buffer]]
+    each = -(-(LOADS + TRACED) // len(level.nodes)) * LINE
+    return [[n * size, each] for n in level.nodes]
+
+
+def _nth(ranges: list[list[int]], i: int) -> int:
+    """The i-th line of a walk through the ranges, as the engine takes them: in turn."""
+    return ranges[i % len(ranges)][0] + i // len(ranges) * LINE
