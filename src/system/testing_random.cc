@@ -124,7 +124,7 @@ void add_coverage(const Machine &m, json &out) {
         for (unsigned t = 0; t < info.transitions; ++t) {
             auto &n = taken[{info.transition[t].state, info.transition[t].event}];
             for (const auto *c : m.controllers())
-                if (c->info == &info)
+                if (c->machineID.type == info.type)
                     n += c->transition_counts()[t];
         }
         declared += taken.size();

@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""48 cores that all write to one line: each makes progress, however far from the line's home it is."""
+
+import json
+from collections import defaultdict
+from typing import Any
+
+import pytest
+
+from moscope import buildproto
+from moscope.protocol_check import WATCHDOG_FS
+
+PROTOCOLS = sorted(buildproto.known_protocols())
+SHORT_FS, LONG_FS = 400_000_000_000, 20_000_000_000_000  # 0.4 ms, 20 ms
+
+
+def hops(machine: dict[str, Any], start: int, home: int) -> int:
+    """Links between two chips, by the machine's own routes."""
+    routes, at, n = machine["network"]["routes"], start, 0
+    while at != home:
+        at, n = routes[at][home], n + 1
+    return n
+
+
+def contention(engine: Any, subject: Any, kind: str, node: int, until_fs: int) -> dict[str, Any]:
+    request = {"kind": kind, "node": node, "until_fs": until_fs}
+    answer = json.loads(engine.run_contention(subject.text, str(subject.protocol.checking), json.dumps(request),
+                                              watchdog=WATCHDOG_FS))
+    by_distance: dict[int, list[int]] = defaultdict(list)
+    for chip, writes in zip(answer["chips"], answer["writes"]):
+        by_distance[hops(subject.machine, chip, node)].append(writes)
+    answer["by_distance"] = {d: {"cores": len(w), "least": min(w), "mean": sum(w) / len(w), "most": max(w)}
+                             for d, w in sorted(by_distance.items())}
+    answer["ratio"] = max(answer["writes"]) / max(min(answer["writes"]), 1)
+    return answer
+
+
+def check(answer: dict[str, Any], kind: str) -> None:
+    print(json.dumps({"ratio": answer["ratio"], "by_distance": answer["by_distance"],
+                      "longest_us": max(answer["longest_fs"]) / 1e9}))
+    assert min(answer["writes"]) > 0
+    assert sum(d["cores"] for d in answer["by_distance"].values()) == len(answer["writes"])
+    if kind == "rmw":
+        assert answer["final"] == sum(answer["writes"])  # none was lost
+
+
+@pytest.mark.parametrize("kind", ["store", "rmw"])
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_every_core_gets_the_line_again_and_again(engine: Any, subject: Any, protocol: str, kind: str) -> None:
+    answer = contention(engine, subject(protocol, 48, caches="machine", jitter=None), kind, 0, SHORT_FS)
+    check(answer, kind)
+    assert min(answer["writes"]) >= 5
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("sets", [(), ("probe_filter.enabled=false",)], ids=["filter-on", "filter-off"])
+@pytest.mark.parametrize("node", [0, 3])
+def test_no_core_starves_in_the_long_run(engine: Any, subject: Any, node: int, sets: tuple[str, ...]) -> None:
+    subject48 = subject("MOESI_HTAssist", 48, caches="machine", jitter=None, sets=sets)
+    answer = contention(engine, subject48, "rmw", node, LONG_FS)
+    check(answer, "rmw")
+    assert answer["ratio"] < 20
