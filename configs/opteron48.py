@@ -27,13 +27,14 @@ LATENCIES = Latencies(
     l1_hit=Cycles("3cycles", "P: 3 cycles load to use"),
     l2_hit=Cycles("11cycles", "d: 14 load to use less 3 of the L1 (P)"),
     l2_miss=Cycles("4cycles", FITTED),
-    probe_response=Cycles("8cycles", FITTED),
-    fill=Cycles("1cycle", FITTED),
+    done=Cycles("1cycle", FITTED),
     l3_hit=Cycles("9cycles", FITTED),
     l3_miss=Cycles("5cycles", FITTED),
+    probe_response=Cycles("4cycles", FITTED),
     home=Cycles("4cycles", FITTED),
     probe_filter=Cycles("4cycles", FITTED),
     memory_controller=Cycles("5cycles", FITTED),
+    dma=Cycles("6cycles", "assumed"),
 )
 CROSSBAR_LATENCY = Time("1ns", FITTED)
 LINK_LATENCY = Time("15ns", FITTED)

@@ -8,6 +8,7 @@ prints goes to stderr, so that `--json` keeps stdout to itself.
 
 from __future__ import annotations
 
+import faulthandler
 import os
 import pickle
 import resource
@@ -178,6 +179,7 @@ def _child(path: Path, writer: int, time_limit: float) -> None:
 
 def _limit(time_limit: float) -> None:
     os.setpgid(0, 0)
+    faulthandler.disable()  # how it ended is reported by the parent
     os.dup2(2, 1)
     sys.stdout = sys.stderr  # whatever the parent has put in its place
     sys.stdin = open(os.devnull)  # noqa: SIM115  for as long as the process lives

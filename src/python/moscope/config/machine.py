@@ -103,15 +103,16 @@ class Latencies(Described):
     links and the DRAM; they are not written down. Core cycles inside a core, northbridge cycles outside."""
 
     l1_hit: Cycles  # load to use in the first-level cache, core cycles
-    l2_hit: Cycles  # from the L1 miss to the data of the L2, core cycles
-    l2_miss: Cycles  # from the L1 miss to the request that leaves the core, core cycles
-    probe_response: Cycles  # from a probe's arrival at a core to its answer, core cycles
-    fill: Cycles  # from the data's arrival at the core to its use, core cycles
+    l2_hit: Cycles  # from the L1 miss until the data of the L2 is used, core cycles
+    l2_miss: Cycles  # from the L1 miss through the L2 to the northbridge: requests, victims, answers, core cycles
+    done: Cycles  # from the last response to the completion that the home waits for, core cycles
     l3_hit: Cycles  # from a request's arrival at the L3 to its data, northbridge cycles
     l3_miss: Cycles  # from a request's arrival at the L3 to the request to the home, northbridge cycles
-    home: Cycles  # a home agent's work on a request, northbridge cycles
-    probe_filter: Cycles  # a look-up of the probe filter, northbridge cycles
-    memory_controller: Cycles  # each way between home agent and DRAM, northbridge cycles
+    probe_response: Cycles  # from the last core's answer to a probe to that of the chip, northbridge cycles
+    home: Cycles  # responses and grants of the home agent, northbridge cycles
+    probe_filter: Cycles  # look-up before probes go out, northbridge cycles
+    memory_controller: Cycles  # from a request's arrival at the home to its place in the DRAM queue, northbridge cycles
+    dma: Cycles  # from a device's request to the crossbar, northbridge cycles
 
 
 @dataclass(frozen=True)

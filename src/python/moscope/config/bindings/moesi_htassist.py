@@ -16,12 +16,15 @@ def moesi_htassist(machine: Machine) -> dict[str, Any]:
     return {
         "probe_filter_enabled": bool(machine.probe_filter.enabled),
         "cores_per_chip": int(machine.cores_per_chip),
+        "line_bytes": machine.line.bytes,
         "L1Cache.l2_hit_latency": t.l2_hit.count,
         "L1Cache.l2_miss_latency": t.l2_miss.count,
-        "L1Cache.probe_response_latency": t.probe_response.count,
+        "L1Cache.done_latency": t.done.count,
         "L3Cache.l3_hit_latency": t.l3_hit.count,
         "L3Cache.l3_miss_latency": t.l3_miss.count,
+        "L3Cache.probe_response_latency": t.probe_response.count,
         "Directory.home_latency": t.home.count,
         "Directory.probe_filter_latency": t.probe_filter.count,
         "Directory.to_memory_controller_latency": t.memory_controller.count,
+        "DMA.request_latency": t.dma.count,
     }
