@@ -209,7 +209,7 @@ class CallResolver:
                 best, best_price = function, price
         if best is None:
             self._no_fit(overloads, args, loc, what)
-        elif best_price >= conversions.NUMERIC and not self.is_unknown(*(arg.type for arg in args)):
+        elif best.owner is not None and best_price >= conversions.NUMERIC and not self.is_unknown(*(arg.type for arg in args)):
             self.not_portable(loc, f"{what} is called with ({describe(str(arg.type) for arg in args)})")
         return best
 
@@ -254,6 +254,9 @@ class CallResolver:
         if function is None:
             return self.unknown
         self.check_order(function, expr.loc)
+        if any(arg.type is not formal.type for arg, formal in zip(expr.args, function.formals)) and not self.is_unknown(
+                *(arg.type for arg in expr.args)):
+            self.not_portable(expr.loc, f"function '{expr.name}' is called with ({describe(str(arg.type) for arg in expr.args)})")
         expr.function = function
         expr.is_pointer = function.returns_pointer
         return function.return_type
@@ -381,8 +384,12 @@ class CallResolver:
             self.diagnostics.error(call.loc, f"{call.name} belongs within an action")
         elif wanted is None:
             self.diagnostics.error(call.loc, f"this machine has no {what} type")
-        if not self.space.find_functions(call.name):
+        prototypes = self.space.find_functions(call.name)
+        if not prototypes:
             self.not_portable(call.loc, f"'{call.name}' is used without a prototype in the machine")
+        elif setting and len(call.args) == 1 and not any(function.formals and function.formals[0].type is call.args[0].type
+                                                         for function in prototypes):
+            self.not_portable(call.loc, f"'{call.name}' is called with ({call.args[0].type})")
         if not self._count(call, 1 if setting else 0) or not setting:
             return None
         value = call.args[0]

@@ -10,6 +10,7 @@ from typing import Any, Iterator, Optional
 
 from lark import Lark, Token
 from lark.exceptions import UnexpectedCharacters, UnexpectedInput, UnexpectedToken
+from lark.parsers.lalr_analysis import Shift
 
 from . import ast
 from .ast import Loc
@@ -52,13 +53,29 @@ class _FileParser:
         self.interactive = self.lark.parse_interactive(text)
         self.state: Any = self.interactive.parser_state
         self.table: Any = self.state.parse_conf.parse_table.states
+        self.skipping: Optional[int] = None  # after an error: the depth of braces at which parsing can go on
         self.fresh = True  # a token was accepted since the last error, so the next error is not its echo
 
     def run(self) -> list[ast.Node]:
         """The file's declarations; those with errors are left out, and the errors reported."""
-        skipping: Optional[int] = None  # brace depth at which parsing can go on, while skipping after an error
-        depth = 0
+        try:
+            last = self._feed_all()
+            end = Token("$END", "", 0, 1, 1) if last is None else Token.new_borrow_pos("$END", "", last)
+            return [] if self.skipping is not None else self.state.feed_token(end, True)
+        except UnexpectedToken:
+            last_line = self.text.count("\n") + 1
+            self.diagnostics.error(Loc(self.name, last_line, len(self.text) - self.text.rfind("\n")),
+                                   f"the file ends in the middle of a declaration{self._expected()}")
+            return []
+        except TooDeep as deep:
+            self.diagnostics.error(deep.loc, "expression nested too deeply")
+            raise Stop from None
+
+    def _feed_all(self) -> Optional[Token]:
+        """Gives the parser all tokens; returns the last."""
+        depth = 0  # of braces, kept while skipping only
         nesting = 0
+        token: Optional[Token] = None
         previous = ""
         for token in self._tokens():
             kind = token.type
@@ -69,52 +86,42 @@ class _FileParser:
                     raise Stop
             elif kind in _CLOSING:
                 nesting = max(0, nesting - 1)
-            if skipping is not None:
-                if kind == "RBRACE" and depth > skipping:
-                    depth -= 1
-                    previous = kind
-                    continue
-                resume = kind in _DECLARATION or kind == "RBRACE" or (
-                    depth == skipping and (previous in ("SEMICOLON", "RBRACE") or kind == "LBRACE" and self._takes(kind)))
-                if not resume or not self._unwind_to(kind):
-                    depth += kind == "LBRACE"
-                    previous = kind
-                    continue
-                skipping = None
-            try:
-                self.state.feed_token(token)
-                self.fresh = True
-            except UnexpectedToken:
-                if self.fresh:
-                    self._report(token)
-                self.fresh = False
-                depth = self._braces()
-                skipping = self._find_context()
-                # the offending token itself may already be where parsing can go on
-                if kind in _DECLARATION and self._unwind_to(kind):
-                    skipping = None
+            if self.skipping is not None:
+                depth = self._skip(token, depth, previous)
+            else:
+                try:
                     self.state.feed_token(token)
                     self.fresh = True
-                elif kind == "RBRACE" and depth == skipping and self._unwind_to(kind):
-                    skipping = None
-                    self.state.feed_token(token)
-                else:
-                    depth += {"LBRACE": 1, "RBRACE": -1}.get(kind, 0)
-            except TooDeep as deep:
-                self.diagnostics.error(deep.loc, "expression nested too deeply")
-                raise Stop from None
+                except UnexpectedToken:
+                    depth = self._recover(token)
             previous = kind
-        end = Token.new_borrow_pos("$END", "", token) if "token" in locals() else Token("$END", "", 0, 1, 1)
-        try:
-            if skipping is None:
-                return self.state.feed_token(end, True)
-        except UnexpectedToken:
-            last = self.text.count("\n") + 1
-            self.diagnostics.error(Loc(self.name, last, len(self.text) - self.text.rfind("\n")),
-                                   f"the file ends in the middle of a declaration{self._expected()}")
-        except TooDeep as deep:
-            self.diagnostics.error(deep.loc, "expression nested too deeply")
-        return []
+        return token
+
+    def _skip(self, token: Token, depth: int, previous: str) -> int:
+        """While skipping: goes on with this token if that can be, otherwise drops it; returns the depth of braces."""
+        kind = token.type
+        if kind == "RBRACE" and depth > (self.skipping or 0):
+            return depth - 1
+        boundary = kind in _DECLARATION or kind == "RBRACE" or (
+            depth == self.skipping and (previous in ("SEMICOLON", "RBRACE") or kind == "LBRACE" and self._takes(kind)))
+        if boundary and self._resume(token):
+            self.skipping = None
+            return depth
+        return depth + (kind == "LBRACE")
+
+    def _recover(self, token: Token) -> int:
+        """After an error: reports it, drops what is unfinished, and starts to skip unless this very token is where parsing can go on."""
+        if self.fresh:
+            self._report(token)
+        self.fresh = False
+        depth = self._braces()
+        self.skipping = self._find_context()
+        kind = token.type
+        if (kind in _DECLARATION or kind == "RBRACE" and depth == self.skipping) and self._resume(token):
+            self.fresh = kind in _DECLARATION
+            self.skipping = None
+            return depth
+        return depth + {"LBRACE": 1, "RBRACE": -1}.get(kind, 0)
 
     def _tokens(self) -> Iterator[Token]:
         """The file's tokens; what is none is reported and skipped."""
@@ -142,34 +149,47 @@ class _FileParser:
 
     # ---- going on after an error: the parser's own stack tells where it may
 
-    def _braces(self, stack: Optional[list] = None) -> int:
-        values = self.state.value_stack if stack is None else stack
-        return sum(1 for value in values if isinstance(value, Token) and value.type == "LBRACE")
+    def _braces(self) -> int:
+        return sum(1 for value in self.state.value_stack if isinstance(value, Token) and value.type == "LBRACE")
 
     def _find_context(self) -> int:
         """Drops the unfinished statement, parameter or declaration; returns the depth of braces around it."""
         states, values = self.state.state_stack, self.state.value_stack
-        while len(states) > 1 and not self._is_context(states[-1]):
+        while len(states) > 1 and not self._is_context(states[-1], values[-1]):
             states.pop()
             values.pop()
         return self._braces()
 
-    def _is_context(self, state: Any) -> bool:
+    def _is_context(self, state: Any, value: Any) -> bool:
+        """Whether a declaration, a statement, a value of an enumeration or a parameter can begin in a state; `value` is what was read
+        last. A transition's lists look like parameters but for the bracket or comma before them."""
         row = self.table[state]
-        return "ACTION" in row or "PEEK" in row or ("LBRACE" in row and "IDENT" in row and "SEMICOLON" not in row) or (
-            "RBRACE" in row and "IDENT" in row and "SEMICOLON" not in row)
+        shifts = {kind for kind in ("ACTION", "PEEK", "IDENT") if kind in row and row[kind][0] is Shift}
+        if "ACTION" in shifts or "PEEK" in shifts:
+            return True
+        if "IDENT" not in shifts or "SEMICOLON" in row:
+            return False
+        inner = isinstance(value, Token) and value.type in ("LPAR", "RPAR", "COMMA")
+        return "RBRACE" in row or "LBRACE" in row and not inner
 
     def _takes(self, kind: str) -> bool:
         return kind in self.table[self.state.state_stack[-1]]
 
-    def _unwind_to(self, kind: str) -> bool:
-        """Drops contexts until one can go on with a token of this kind; False, and nothing dropped, if none can."""
-        states, values = self.state.state_stack, self.state.value_stack
+    def _resume(self, token: Token) -> bool:
+        """Drops contexts until one can go on with this token, and gives it the token; False, and nothing dropped, if none can. A row
+        of the table may list a token for a reduction after which it turns out to be wrong, so each context is tried."""
+        states, values = list(self.state.state_stack), list(self.state.value_stack)
         for size in range(len(states), 0, -1):
-            if self._is_context(states[size - 1]) and kind in self.table[states[size - 1]]:
-                del states[size:]
-                del values[size - 1:]
-                return True
+            if self._is_context(states[size - 1], values[size - 2] if size > 1 else None) and token.type in self.table[states[size - 1]]:
+                self.state.state_stack[:] = states[:size]
+                self.state.value_stack[:] = values[:size - 1]
+                try:
+                    self.state.feed_token(token)
+                    return True
+                except UnexpectedToken:
+                    continue
+        self.state.state_stack[:] = states
+        self.state.value_stack[:] = values
         return False
 
     # ---- messages
