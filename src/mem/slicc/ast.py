@@ -158,13 +158,14 @@ class Type(Node):
     """A declared type: `kind` is "external", "struct", "enum", "state" or "builtin" (void and OOD's).
 
     A structure with `external="yes"` is of kind "struct" with `is_external`: only its interface is declared.
-    *resolved*: machine (None for types of the program), interface, the dictionaries; methods are lists of overloads.
+    *resolved*: machine (None for types of the program), interface, the dictionaries; methods are lists of overloads. `members` are Fields
+    and Functions in order of declaration (ObjectDecls stand for fields before resolution).
     """
 
     name: str
     kind: str
     pairs: Pairs
-    members: list[Union[Field, "Function"]] = field(default_factory=list)
+    members: list[Union[Field, "Function", "ObjectDecl"]] = field(default_factory=list)
     values: dict[str, EnumValue] = field(default_factory=dict)
     value_list: list[EnumValue] = field(default_factory=list)
     fields: dict[str, Field] = field(default_factory=dict)

@@ -189,7 +189,8 @@ class Builder(Transformer):
         return self._formal(c[0], c[2], "PTR", _unquote(c[3]))
 
     def formal_default(self, c: list) -> ast.Formal:
-        value: Any = {"NUMBER": int, "BOOL": lambda text: text == "true"}.get(c[2].type, _unquote)(c[2])
+        token = c[2]
+        value = int(token[:40]) if token.type == "NUMBER" else token == "true" if token.type == "BOOL" else _unquote(token)
         return self._formal(c[0], c[1], "", value)
 
     def pairs(self, c: list) -> ast.Pairs:

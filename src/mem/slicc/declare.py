@@ -179,7 +179,7 @@ class Declarer:
             if declared.interface is None:
                 self.diagnostics.error(declared.loc, f"there is no type '{name}' to be the interface of '{declared.name}'"
                                        + nearest(name, space.type_names()))
-        for member in declared.members:
+        for member in list(declared.members):
             if isinstance(member, ast.ObjectDecl):
                 self._add_field(declared, member, space)
             elif isinstance(member, ast.Function):
@@ -214,7 +214,7 @@ class Declarer:
         if self.lookup_type(field.type_ref, space) is self.program.void_type:
             self.diagnostics.error(field.loc, f"field '{field.name}' cannot be void")
         declared.fields[field.name] = field
-        declared.members[declared.members.index(member)] = field
+        declared.members = [field if other is member else other for other in declared.members]
 
     def _implicit_function(self, declared: ast.Type, what: str, result: str, space: Namespace) -> None:
         def ref(name: str) -> ast.TypeRef:

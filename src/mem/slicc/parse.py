@@ -125,13 +125,13 @@ class _FileParser:
 
     def _tokens(self) -> Iterator[Token]:
         """The file's tokens; what is none is reported and skipped."""
-        thread = self.interactive.lexer_thread
+        thread: Any = self.interactive.lexer_thread
         while True:
             try:
                 yield from thread.lex(self.state)
                 return
             except UnexpectedCharacters as bad:
-                position = bad.pos_in_stream
+                position = bad.pos_in_stream or 0
                 character = self.text[position]
                 end = position + 1
                 if character in "\"'":
@@ -237,12 +237,12 @@ def parse_expression(text: str, loc: Loc) -> Optional[ast.Expr]:
     lark, builder = _grammar()
     saved, builder.file = builder.file, loc.file
     try:
-        decls = lark.parse(f"int x := {text};")
+        decls: Any = lark.parse(f"int x := {text};")
     except (UnexpectedInput, TooDeep):
         return None
     finally:
         builder.file = saved
-    return decls[0].init if len(decls) == 1 else None  # type: ignore[index, union-attr]
+    return decls[0].init if len(decls) == 1 else None
 
 
 def read_source(path: str, blame: Loc, diagnostics: Diagnostics) -> Optional[str]:

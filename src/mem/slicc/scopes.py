@@ -58,7 +58,7 @@ class Namespace:
         self.outer = outer
         self.types: dict[str, ast.Type] = {}
         self.functions: dict[str, list[ast.Function]] = {}
-        self.scope = Scope(outer.scope if outer else None)
+        self.scope: Scope = Scope(outer.scope if outer else None)
 
     def find_type(self, name: str) -> Optional[ast.Type]:
         found = self.types.get(name)
