@@ -45,8 +45,9 @@ template <class T> class EntryPool {
 
   private:
     static std::vector<T *> &free_list() {
-        static std::vector<T *> list;
-        return list;
+        // Lives as long as the process: entries of machines yet to be destroyed may come back at any time.
+        static auto *list = new std::vector<T *>;
+        return *list;
     }
 };
 

@@ -9,7 +9,9 @@ namespace moscope::ruby {
 
 namespace {
 
-bool needs_write(AccessKind k) { return k == AccessKind::store || k == AccessKind::rmw; }
+bool needs_write(AccessKind k) {
+    return k == AccessKind::store || k == AccessKind::rmw || k == AccessKind::nt_store;
+}
 
 /// Whether a grant to an access of kind `first` also serves `next` to the same line.
 bool same_grant(AccessKind first, bool granted_write, AccessKind next) {
@@ -132,17 +134,13 @@ void Sequencer::finish(Access &a, std::byte *line_bytes, bool first, MachineType
             std::memcpy(a.data, at, a.size);
         break;
     case AccessKind::store:
+    case AccessKind::nt_store:
         if (a.data)
             std::memcpy(at, a.data, a.size);
         break;
     case AccessKind::rmw:
         if (a.rmw)
             a.rmw(a.rmw_context, at);
-        break;
-    case AccessKind::nt_store:
-        // In checking mode the bytes travelled with the request; in timing mode memory changes here.
-        if (a.data && !checks_data_)
-            std::memcpy(memory_ + a.addr.value, a.data, a.size);
         break;
     case AccessKind::flush:
         break;

@@ -121,6 +121,7 @@ def _controllers(machine: Machine, protocol: str, types: Mapping[str, Any], tiny
                 controller["sequencer"] = {
                     "hit_cycles": machine.latencies.l1_hit.count,
                     "max_outstanding": int(machine.outstanding_misses),
+                    "nt_store_type": bound.get("sequencer.nt_store_type", "ST"),
                 }
             yield controller
 
