@@ -74,7 +74,7 @@ def abilities_of(interface: dict[str, Any], machine: dict[str, Any]) -> Abilitie
     types = {c.get("sequencer", {}).get("nt_store_type", "ST") for c in machine["controllers"] if "sequencer" in c}
     return Abilities(
         flush=any("flush" in event.lower() for m in cores for event in names(m["events"])),
-        nt_store="whole_line" if types and "ST" not in types else "none",
+        nt_store="any" if types and "ST" not in types else "none",
         devices=any(has_parameter(m, "DMASequencer") for m in interface["machines"]),
     )
 

@@ -21,7 +21,7 @@ bool same_grant(AccessKind first, bool granted_write, AccessKind next) {
         return first != AccessKind::fetch;
     if (next == AccessKind::fetch)
         return first == AccessKind::fetch;
-    return needs_write(next) && granted_write;
+    return (next == AccessKind::store || next == AccessKind::rmw) && granted_write;
 }
 
 } // namespace
