@@ -59,6 +59,7 @@ class Experiment {
   private:
     static constexpr Tick kSlice = 1'000'000'000;      ///< 1 us: between two looks at the host's clock
     static constexpr Tick kStep = 10 * kTicksPerNs;    ///< how finely the end of a script's step is looked for
+    static constexpr Tick kSettle = 20'000 * kTicksPerNs;
     static constexpr Tick kLongest = 3'600'000'000'000'000; ///< 3.6 s of simulated time: something never ends
 
     struct Step;
@@ -87,8 +88,10 @@ class Experiment {
         }
     }
     bool quiet() { return machine_.in_flight() == 0 && ruby::message_pool().live() == messages_at_rest_; }
+    /// Until nothing is under way. What a protocol leaves lying about on purpose is given kSettle to go away.
     void settle() {
-        run_while(kStep, [&] { return !quiet() && machine_.queue().next() != kNever; });
+        const Tick start = now_;
+        run_while(kStep, [&] { return machine_.in_flight() > 0 || (!quiet() && now_ - start < kSettle); });
     }
     void poll() {
         if (poll_ && seconds_since(polled_) > 0.05) {
@@ -110,6 +113,7 @@ class Experiment {
     LineSequence sequence(const Json &j) const;
     std::string supplier(unsigned type) const;
     Json counts(const StreamCounts &c) const;
+    Json account(const Access &a) const;
     static Json segments(const PathTimes &p);
 
     std::uint64_t messages_at_rest_;
@@ -133,9 +137,16 @@ LineSequence Experiment::sequence(const Json &j) const {
             throw UserError("experiment: a range of " + std::to_string(bytes) + " bytes at " + hex(base) + ": whole lines");
         ranges.push_back({address_of(base, bytes), bytes});
     }
-    const bool random = j.value("order", "ascending") == "random";
-    return LineSequence(std::move(ranges), random ? LineSequence::Order::random : LineSequence::Order::ascending,
-                        j.value("seed", std::uint64_t{1}), j.value("step", std::uint64_t{kLineBytes}));
+    const auto name = j.value("order", "ascending");
+    if (name != "ascending" && name != "shuffled" && name != "random")
+        throw UserError("experiment: no order called " + name + ": ascending, shuffled or random");
+    const auto order = name == "random"     ? LineSequence::Order::random
+                       : name == "shuffled" ? LineSequence::Order::shuffled
+                                            : LineSequence::Order::ascending;
+    LineSequence lines(std::move(ranges), order, j.value("seed", std::uint64_t{1}),
+                       j.value("step", std::uint64_t{kLineBytes}));
+    lines.skip(j.value("skip", std::uint64_t{0}));
+    return lines;
 }
 
 Json Experiment::segments(const PathTimes &p) {
@@ -147,11 +158,10 @@ Json Experiment::segments(const PathTimes &p) {
 }
 
 std::string Experiment::supplier(unsigned type) const {
-    const auto &p = machine_.protocol();
-    for (unsigned i = 0; i < p.machines; ++i)
-        if (p.machine[i].type == static_cast<ruby::MachineType>(type))
-            return p.machine[i].name;
-    return "own";
+    // A protocol may name a kind that has no controller of its own: an L2 within the core's.
+    if (type == ruby::MachineType_NULL || type >= ruby::MachineType_NUM)
+        return "own";
+    return ruby::MachineType_to_string(static_cast<ruby::MachineType>(type));
 }
 
 Json Experiment::counts(const StreamCounts &c) const {
@@ -170,6 +180,18 @@ Json Experiment::counts(const StreamCounts &c) const {
             n = (n.is_null() ? 0 : n.get<std::uint64_t>()) + c.by_supplier[t];
         }
     return j;
+}
+
+/// One access, done.
+Json Experiment::account(const Access &a) const {
+    return {{"op", kOps[static_cast<unsigned>(a.kind)]},
+            {"address", hex(a.addr.value)},
+            {"issued", a.issued},
+            {"done", a.done},
+            {"latency_fs", a.done - a.issued},
+            {"segments", segments(a.path)},
+            {"hops", a.hops},
+            {"supplier", supplier(a.supplier)}};
 }
 
 Json Experiment::loads(const Json &phase) {
@@ -197,6 +219,7 @@ Json Experiment::loads(const Json &phase) {
     };
 
     Json answer;
+    std::optional<TraceRecorder> recorder;
     HostClock::time_point host;
     const bool timed = phase.contains("window_fs");
     Tick simulated = 0;
@@ -217,6 +240,8 @@ Json Experiment::loads(const Json &phase) {
             settle();
         }
         reset();
+        if (phase.value("trace", false))
+            recorder.emplace(machine_);
         host = HostClock::now();
         events = machine_.queue().events();
         start(phase.at("accesses").get<std::uint64_t>());
@@ -231,8 +256,8 @@ Json Experiment::loads(const Json &phase) {
     for (std::size_t i = 0; i < mine.size(); ++i) {
         Json j{{"core", cores[i]}};
         j.update(counts(mine[i]->counts()));
-        for (const auto &path : mine[i]->log())
-            j["log"].push_back({{"latency_fs", path.total()}, {"segments", segments(path)}});
+        for (const Access &a : mine[i]->log())
+            j["log"].push_back(account(a));
         answer["streams"].push_back(std::move(j));
     }
     if (phase.value("statistics", false))
@@ -240,6 +265,13 @@ Json Experiment::loads(const Json &phase) {
     for (auto *s : mine)
         s->stop();
     settle();
+    if (recorder) {
+        unsigned number = 0;
+        for (auto *s : mine)
+            for (const Access &a : s->log())
+                recorder->name_transaction(a.txn, number++);
+        recorder->write(answer);
+    }
     return answer;
 }
 
@@ -324,14 +356,8 @@ Json Experiment::script(const Json &phase) {
     answer["accesses"] = Json::array();
     for (const auto &s : accesses) {
         const Access &a = s.access;
-        Json j{{"id", s.number}, {"step", s.step}, {"core", s.core}, {"op", kOps[static_cast<unsigned>(a.kind)]}};
-        j["address"] = hex(a.addr.value);
-        j["issued"] = a.issued;
-        j["done"] = a.done;
-        j["latency_fs"] = a.done - a.issued;
-        j["segments"] = segments(a.path);
-        j["hops"] = a.hops;
-        j["supplier"] = supplier(a.supplier);
+        Json j{{"id", s.number}, {"step", s.step}, {"core", s.core}};
+        j.update(account(a));
         j["value"] = a.kind == AccessKind::flush ? Json(nullptr) : Json(s.value);
         answer["accesses"].push_back(std::move(j));
     }

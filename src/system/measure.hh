@@ -5,8 +5,10 @@
 //
 // request: {"phases": [PHASE..]}, PHASE one of
 //   {"kind": "loads", "streams": [{"core", "op", "in_flight", "ranges": [[base, bytes]..], "order": "ascending" |
-//    "random", "step", "seed", "log": how many accesses to tell of one by one}..], and either "warm" and "accesses" (per stream) or "warm_fs" and "window_fs"}:
-//    streams of accesses; only what follows the warming is counted. "statistics": true adds the machine's.
+//    "shuffled" | "random", "step", "skip": lines to begin after, "seed", "log": how many accesses to tell of one by
+//    one}..], and either "warm" and "accesses" (per stream) or "warm_fs" and "window_fs"}: streams of accesses; only
+//    what follows the warming is counted. "statistics": true adds the machine's. "trace": true (not with a window)
+//    records every message.
 //   {"kind": "script", "steps": [[{"core", "op", "address"}..]..], "trace": true | false}: the accesses of a step
 //    are issued at the same time, the next step when the machine is quiet again.
 //   {"kind": "hits", "core", "base", "bytes", "loads"}: one core that loads from its first-level cache.

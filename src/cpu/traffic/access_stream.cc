@@ -44,7 +44,7 @@ void AccessStream::done_entry(Access &a) {
     auto &self = *static_cast<AccessStream *>(a.owner);
     self.counts_.add(a);
     if (self.log_.size() < self.log_.capacity())
-        self.log_.push_back(a.path);
+        self.log_.push_back(a);
     --self.in_flight_;
     if (self.left_ > 0)
         self.issue(a, a.done);

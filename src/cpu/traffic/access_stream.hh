@@ -61,8 +61,8 @@ class AccessStream : public Component {
         log_.clear();
         log_.reserve(log);
     }
-    /// Where the time of each noted access went.
-    const std::vector<PathTimes> &log() const { return log_; }
+    /// The noted accesses, in the order of their completion.
+    const std::vector<Access> &log() const { return log_; }
     /// Lines in one round of the sequence.
     std::uint64_t lines() const { return lines_.lines(); }
 
@@ -79,7 +79,7 @@ class AccessStream : public Component {
     std::uint64_t left_ = 0;
     unsigned in_flight_ = 0;
     StreamCounts counts_;
-    std::vector<PathTimes> log_; ///< up to its capacity
+    std::vector<Access> log_; ///< up to its capacity
 };
 
 } // namespace moscope

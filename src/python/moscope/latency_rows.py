@@ -15,9 +15,8 @@ from typing import Any
 
 from moscope.config import Machine
 from moscope.errors import SimulatorBug
-from moscope.experiment import Phase, Subject, check_segments
-from moscope.trace_document import document, script_phase
-from moscope.trace_script import ScriptAccess
+from moscope.experiment import Subject, check_segments
+from moscope.trace_document import walk_document
 
 LINE = 64
 TRACED = 16  # loads recorded with every message
@@ -134,14 +133,16 @@ def measure(subject: Subject, level: Level) -> Row:
     core = measuring_core(subject.machine)
     ranges = _ranges(subject, level, core)
     lines = sum(size for _, size in ranges) // LINE
-    walk = {"kind": "loads", "accesses": LOADS, "warm": ROUNDS * lines if level.buffer else 0,
-            "streams": [{"core": core, "ranges": ranges, "log": LOADS}]}
-    probes = [_nth(ranges, (LOADS + i) % lines) for i in range(TRACED)]
-    accesses = [ScriptAccess(core, "ld", a, f"{a:#x}") for a in probes]
-    walked, traced = subject.run([walk, script_phase([[a] for a in accesses])])
+    stream = {"core": core, "ranges": ranges}
+    walked, traced = subject.run([
+        {"kind": "loads", "warm": ROUNDS * lines if level.buffer else 0, "accesses": LOADS,
+         "streams": [{**stream, "log": LOADS}]},
+        {"kind": "loads", "accesses": TRACED, "trace": True,
+         "streams": [{**stream, "log": TRACED, "skip": LOADS % lines}]},
+    ])
     seen = walked["streams"][0]
     check_segments(f"latency: {level.name}", seen["latency_fs"], seen["segments"])
-    trace = document(subject, accesses, "; ".join(a.text for a in accesses), traced)
+    trace = walk_document(subject, core, traced)
     middle = middle_half(seen["log"])
     row = Row(
         level.name, level.reference, level.source,
@@ -164,7 +165,3 @@ def _ranges(subject: Subject, level: Level, core: int) -> list[list[int]]:
     each = -(-(LOADS + TRACED) // len(level.nodes)) * LINE
     return [[n * size, each] for n in level.nodes]
 
-
-def _nth(ranges: list[list[int]], i: int) -> int:
-    """The i-th line of a walk through the ranges, as the engine takes them: in turn."""
-    return ranges[i % len(ranges)][0] + i // len(ranges) * LINE

@@ -31,6 +31,14 @@ def run_script(subject: Subject, steps: list[list[ScriptAccess]], script: str) -
     return document(subject, [a for step in steps for a in step], script, result)
 
 
+def walk_document(subject: Subject, core: int, result: dict[str, Any]) -> Document:
+    """The document of a recorded walk: a chain of loads of one core, each a step of its own."""
+    log = result["streams"][0]["log"]
+    accesses = [ScriptAccess(core, a["op"], int(a["address"], 16), a["address"]) for a in log]
+    seen = [{"id": i, "step": i, "core": core, **a, "value": None} for i, a in enumerate(log)]
+    return document(subject, accesses, "; ".join(a.text for a in accesses), {**result, "accesses": seen})
+
+
 def document(subject: Subject, accesses: list[ScriptAccess], script: str, result: dict[str, Any]) -> Document:
     made: Document = {
         "schema": "moscope.trace/1",
