@@ -175,6 +175,7 @@ void Machine::Impl::build_controllers(const json &j) {
             ctrl.work_segment = info.type == MachineType_Directory ? Segment::probe_filter : Segment::cache;
 
             const json values = get_or<json>(c, "params", json::object());
+            const std::size_t first_cache = caches.size();
             for (const auto &[key, value] : values.items()) {
                 bool known;
                 if (value.is_object()) {
@@ -208,6 +209,11 @@ void Machine::Impl::build_controllers(const json &j) {
                 port.controller_ = &ctrl;
                 port.core_clock_ = clock;
                 port.hit_cycles_ = static_cast<unsigned>(p.hit_latency);
+                // A transition may move a line other than its own from one array to another.
+                for (std::size_t i = first_cache; i < caches.size(); ++i) {
+                    caches[i]->on_remove = [](void *to, Addr line) { static_cast<Port *>(to)->forget(line); };
+                    caches[i]->on_remove_context = &port;
+                }
             }
             if (mandatory && ctrl.set_dma_sequencer("", nullptr)) {
                 dma.push_back(std::make_unique<DMASequencer>(ctrl, *mandatory, memory->base(), protocol->checks_data));
