@@ -42,7 +42,8 @@ DDR3_NODE = {
     "row_bytes": 16384,  # J: x4 parts have rows of 1 KB, 16 parts
     "rows": 32768,  # J: 2 Gb x4
     "burst_lengths": [8],  # J: shorter ones chop, and save nothing
-    "mapping": "row rank bank column channel",  # B: bank above the columns, ranks interleaved above the bank
+    # Assumed: ranks and banks change every 4 KB, so that neither pages nor buffers at powers of two meet in a bank.
+    "mapping": "row column:3 rank bank column channel",
     "bank_swizzle": True,  # B
     "channel_hash": True,  # B: address bit 6 with the parity of bits 16-20
     "page_policy": "open",  # B

@@ -90,6 +90,11 @@ AddressMap::AddressMap(const DramParams &p) : bank_swizzle_(p.bank_swizzle), cha
         filled[i] += t->bits;
         from += t->bits;
     }
+    // The hash must leave its own inputs alone, or two lines would meet.
+    const unsigned at = channel_.pieces ? channel_.piece[0].from + kLineBits : 0;
+    if (channel_hash_ && at >= 16 && at <= 20)
+        throw UserError("dram.channel_hash: the channel is selected by one of the address bits 16-20 that it hashes: "
+                        "a mapping with the channel elsewhere");
 }
 
 } // namespace moscope::dram

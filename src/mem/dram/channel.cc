@@ -80,6 +80,9 @@ void Channel::add(const DramRequest &r, const Location &at, Cycle seen) {
         ++reads_;
     }
     hint_ = std::min(hint_, e.seen);
+    // Alone in the channel, it has to open its row first.
+    const bool opens = reads_ + writes_ == 1 && bank_[e.at].row != static_cast<std::int32_t>(e.row);
+    read_hint_ = std::min(read_hint_, opens ? e.seen + rcd_ : e.seen);
 }
 
 bool Channel::has_write(Addr line) const {
@@ -249,7 +252,9 @@ void Channel::pass(Cycle to, const Nearest &n) {
 }
 
 void Channel::run(Cycle end) {
-    while (clock_ < end) {
+    if (end <= clock_)
+        return;
+    while (true) {
         admit();
         choose_direction();
         Choice best{kNeverCycle, 0, Do::close, 0, kNone};
@@ -267,6 +272,9 @@ void Channel::run(Cycle end) {
         hint_ = std::min(best.when, change);
         if (hint_ >= end) {
             pass(end, nearest);
+            read_hint_ = reads_ ? hint_ : kNeverCycle;
+            if (reads_ && direction_ == 0 && nearest.bank >= 0 && refresh_due_ > clock_)
+                read_hint_ = std::max(hint_, std::min(nearest.burst, change));
             return;
         }
         if (hint_ > clock_)
@@ -276,7 +284,6 @@ void Channel::run(Cycle end) {
         issue(best);
         pass(clock_ + 1, nearest); // one command a clock
     }
-    hint_ = std::max(hint_, clock_);
 }
 
 void Channel::issue(const Choice &c) {

@@ -63,6 +63,8 @@ class Channel {
     unsigned writes() const { return writes_; }
     /// No command is issued before this clock.
     Cycle next_command() const { return hint_; }
+    /// No read command is issued before this clock.
+    Cycle next_read() const { return read_hint_; }
     /// A read whose command is at clock c is complete at this tick.
     Tick read_complete(Cycle c) const { return (c + cl_ + done_after_) * tck_ + backend_; }
 
@@ -188,7 +190,7 @@ class Channel {
     unsigned overtaken_[2] = {0, 0}; ///< times that the oldest read, write has been overtaken
 
     Cycle clock_ = 0; ///< first clock that is not decided
-    Cycle hint_ = 0;
+    Cycle hint_ = 0, read_hint_ = 0;
     Cycle refresh_due_ = 0; ///< earliest of all ranks
     unsigned direction_ = 0; ///< 0: serving reads, 1: writes
     bool draining_ = false;  ///< writes although reads may wait

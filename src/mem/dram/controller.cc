@@ -59,15 +59,16 @@ void DramController::push(const DramRequest &request, Tick now) {
     // The first clock edge after the front end, strictly: what is decided up to now cannot depend on it.
     const Cycle seen = (now + params_.frontend) / params_.tCK + 1;
 
-    if (c.may_have_write(line_of(r.addr))) {
+    // A channel without reads may lag by any time; its queue of writes is looked at only when it matters.
+    const bool may_have_write = c.may_have_write(line_of(r.addr));
+    if (may_have_write || (c.reads() == 0 && !r.write))
         c.run(now / params_.tCK + 1);
-        if (c.has_write(line_of(r.addr))) {
-            ++(r.write ? merged_ : forwarded_)[at.channel];
-            if (done_)
-                done_(done_owner_, r, now + params_.frontend + (r.write ? 0 : params_.backend));
-            plan();
-            return;
-        }
+    if (may_have_write && c.has_write(line_of(r.addr))) {
+        ++(r.write ? merged_ : forwarded_)[at.channel];
+        if (done_)
+            done_(done_owner_, r, now + params_.frontend + (r.write ? 0 : params_.backend));
+        plan();
+        return;
     }
     c.add(r, at, seen);
     if (r.write) {
@@ -76,7 +77,7 @@ void DramController::push(const DramRequest &request, Tick now) {
         if (done_)
             done_(done_owner_, r, now + params_.frontend);
     } else {
-        schedule_no_later_than(eager_ ? seen * params_.tCK : c.read_complete(seen) - params_.tCK);
+        schedule_no_later_than(eager_ ? seen * params_.tCK : c.read_complete(c.next_read()) - params_.tCK);
     }
 }
 
@@ -109,10 +110,10 @@ void DramController::plan() {
     Tick t = kNever;
     for (const Channel &c : channels_) {
         // Somebody who waits for room sees the very clock at which it comes; for writes alone nobody waits.
-        if (waiting_[0] || waiting_[1] || (eager_ && (c.reads() || c.writes())))
+        if ((waiting_[0] || waiting_[1] || eager_) && (c.reads() || c.writes()))
             t = std::min(t, c.next_command() * params_.tCK);
         else if (c.reads())
-            t = std::min(t, c.read_complete(c.next_command()) - params_.tCK);
+            t = std::min(t, c.read_complete(c.next_read()) - params_.tCK);
     }
     if (t != kNever)
         schedule_no_later_than(std::max(t, queue().now()));

@@ -80,25 +80,24 @@ constexpr TimeKey kTimes[] = {
 
 constexpr Tick kLongest = 1'000'000 * kTicksPerNs; // 1 ms: far beyond any DRAM timing, far from overflow
 
-Tick time_of(const json &v, const std::string &key) {
+/// A whole number from 0 to most, whether it was parsed or put there as signed or unsigned.
+std::int64_t whole_of(const json &v, const std::string &key, std::int64_t most, const std::string &right) {
     if (!v.is_number_integer())
-        bad(key, "is not a whole number of femtoseconds", "a whole number");
-    if (v.is_number_unsigned() && v.get<std::uint64_t>() > static_cast<std::uint64_t>(kLongest))
-        bad(key, "is longer than a millisecond", "a time in femtoseconds");
-    const auto n = v.get<std::int64_t>();
-    if (n < 0)
-        bad(key, "is negative", "0 or more");
-    if (n > kLongest)
-        bad(key, "is longer than a millisecond", "a time in femtoseconds");
-    return n;
+        bad(key, "is not a whole number", right);
+    if (v.is_number_unsigned() ? v.get<std::uint64_t>() > static_cast<std::uint64_t>(most)
+                               : v.get<std::int64_t>() > most)
+        bad(key, v.dump() + " is out of range", right);
+    if (!v.is_number_unsigned() && v.get<std::int64_t>() < 0)
+        bad(key, v.dump() + " is negative", right);
+    return v.get<std::int64_t>();
+}
+
+Tick time_of(const json &v, const std::string &key) {
+    return whole_of(v, key, kLongest, "a time in femtoseconds, at most a millisecond");
 }
 
 unsigned count_of(const json &v, const std::string &key) {
-    if (!v.is_number_integer())
-        bad(key, "is not a whole number", "a whole number");
-    if (!v.is_number_unsigned() || v.get<std::uint64_t>() > std::numeric_limits<unsigned>::max())
-        bad(key, "is out of range", "a small number, 0 or more");
-    return v.get<unsigned>();
+    return static_cast<unsigned>(whole_of(v, key, std::numeric_limits<unsigned>::max(), "a small whole number"));
 }
 
 std::string text_of(const json &v, const std::string &key) {
