@@ -52,6 +52,7 @@ RIGHTS = {
     "Busy": ("#f2b84b", 7.0, "in transition"),
 }
 LANE, PILL, GAP = 104.0, 17.0, 5.0
+SHARES = (0.0, 0.25, 0.5, 0.12, 0.37, 0.75)  # of an arrow's length: where its name may stand
 LEFT, TOP = 118.0, 20.0
 
 
@@ -227,7 +228,14 @@ def draw(document: Document) -> Drawing:
 
 def _pill_text(plan: _Plan, t: dict[str, Any]) -> str:
     line = f"{plan.lines.get(int(t['address'], 16), '')} " if plan.several else ""
-    return f"{line}{t['next']}" if t["state"] == t["next"] else f"{line}{t['state']} \u2192 {t['next']}"
+    times = f" \u00d7{t['times']}" if t.get("times", 1) > 1 else ""
+    return f"{line}{t['next']}{times}" if t["state"] == t["next"] else f"{line}{t['state']} \u2192 {t['next']}"
+
+
+def _same(one: dict[str, Any], other: dict[str, Any]) -> bool:
+    """Two transitions of a lifeline that change no state and say the same."""
+    keys = ("controller", "state", "event", "next", "address")
+    return bool(one["state"] == one["next"] and all(one[k] == other[k] for k in keys))
 
 
 def _place_lanes(plan: _Plan) -> float:
@@ -314,14 +322,21 @@ def _step(drawing: Drawing, plan: _Plan, window: tuple[int, int], top: float, ri
     arrows = [a for a in plan.arrows if begin <= a.sent < end]
     # Transitions at one tick on one lifeline are stacked.
     shown: dict[tuple[str, int], list[dict[str, Any]]] = defaultdict(list)
+    latest: dict[str, dict[str, Any]] = {}
     for t in plan.document["transitions"]:
         if not begin <= t["at"] < end:
             continue
         lane = plan.lane(t["controller"])
         stack = shown[lane, t["at"]]
-        # Merged caches all do the same: once is enough.
-        if lane not in plan.lane_of.values() or not any(s["event"] == t["event"] for s in stack):
-            stack.append(t)
+        before = latest.get(lane)
+        if lane in plan.lane_of.values() and any(s["event"] == t["event"] for s in stack):
+            continue  # merged caches all do the same: once is enough
+        if before and _same(before, t):
+            before["times"] = before.get("times", 1) + 1  # counting answers, say
+            continue
+        latest[lane] = dict(t)
+        stack.append(latest[lane])
+    shown = {key: stack for key, stack in shown.items() if stack}
     need: dict[int, list[tuple[str, float, float]]] = defaultdict(list)
     for (lane, at), stack in shown.items():
         need[at].append((lane, 11.0, 21.0 + (PILL + 15) * (len(stack) - 1)))
@@ -336,7 +351,13 @@ def _step(drawing: Drawing, plan: _Plan, window: tuple[int, int], top: float, ri
     _lifelines(drawing, plan, shown, time, state, top, bottom)
     _dram_at_work(drawing, plan, window, time)
     halves = {key: max(_pill_width(plan, t) for t in stack) / 2 for key, stack in shown.items()}
+    # Places that names of messages should leave free: x of the middle, y of the base line, width.
     labels: list[tuple[float, float, float]] = []
+    for (name, at), stack in shown.items():
+        x = plan.lanes[name].x
+        for i, t in enumerate(stack):
+            y = time.at[at] + i * (PILL + 15)
+            labels += [(x, y + 4, _pill_width(plan, t)), (x, y + PILL / 2 + 9.5, text_width(t["event"], 9))]
     # Names on short arrows have the least choice of place.
     for a in sorted(arrows, key=lambda a: abs(plan.lanes[a.source].x - plan.lanes[a.target].x)):
         _arrow(drawing, plan, a, time, halves, labels)
@@ -408,11 +429,11 @@ def _arrow(drawing: Drawing, plan: _Plan, a: Arrow, time: _Time, halves: dict[tu
     # The name stands near the beginning of its arrow, above it; further along where another name is there already.
     width = text_width(a.label, 10, a.data)
     length = abs(x2 - x1)
-    for share in (0.0, 0.25, 0.5, 0.12, 0.37, 0.75):
+    for below, share in [(0.0, s) for s in SHARES] + [(14.0, s) for s in SHARES]:
         near = max(0.0, min(5 + share * length, (length - width) / 2 if share == 0.0 else length - width - 10))
         x = x1 + direction * (near + width / 2)
-        # Above the whole of its piece of the arrow.
-        y = y1 + slope * (near if slope > 0 else near + width) - 4
+        # Above (or below) the whole of its piece of the arrow.
+        y = y1 + slope * (near if (slope > 0) == (below == 0.0) else near + width) - 4 + below
         if all(abs(x - lx) > (width + lw) / 2 + 2 or abs(y - ly) > 11 for lx, ly, lw in labels):
             break
     labels.append((x, y, width))

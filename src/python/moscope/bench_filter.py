@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The directory-thrash experiment: as much data as all caches together hold, homed on one node against spread evenly
+over all nodes.
+
+A probe filter covers so and so many lines of its own node's memory, however few of the others' are in use. When all
+the data that the machine has cached belong to one node, its filter has room for a fraction: it replaces entries all
+the time, and each entry replaced is a line invalidated in some cache that still wanted it. Every core loads lines of
+its own share of the data, at random, with as many misses in flight as the machine allows; what is counted begins when
+every share has been walked through.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+from moscope.errors import SimulatorBug, UserError
+from moscope.experiment import FS_PER_NS, Subject
+
+LINE = 64
+SCHEMA = "moscope.bench.filter/1"
+
+
+@dataclass(frozen=True)
+class Placement:
+    """Which nodes the data are homed at, and what came of it."""
+
+    name: str
+    nodes: int
+    accesses: int
+    ns_per_access: float  # simulated time over the accesses of a core
+    latency_cycles: float
+    filter_lookups: int
+    filter_evictions: int
+    back_invalidations: int  # lines that caches lost because their filter entry was replaced
+    probes: int
+    suppliers: dict[str, int]
+
+    def as_json(self) -> dict[str, Any]:
+        return {**self.__dict__, "evictions_per_1000": 1000 * self.filter_evictions / self.accesses}
+
+
+def cached_bytes(subject: Subject) -> int:
+    """What all caches hold together, the instruction caches left out."""
+    total = 0
+    for controller in subject.elaborated["controllers"]:
+        for name, value in controller["params"].items():
+            if isinstance(value, dict) and "filter" not in name.lower() and "icache" not in name.lower():
+                total += int(value["bytes"])
+    return total
+
+
+def filter_bytes(subject: Subject) -> int:
+    """Memory that one node's filter covers."""
+    entries = [int(c["sets"]) * int(c["ways"]) for c in subject.caches("filter")]
+    return max(entries, default=0) * LINE
+
+
+def compare(subject: Subject, total: int | None, accesses: int, say: Any) -> dict[str, Any]:
+    """Both placements, and how much slower the first is."""
+    if not subject.machine.probe_filter.enabled or not filter_bytes(subject):
+        raise UserError(f"bench filter: {subject.machine.name} with {subject.protocol} has no probe filter: a machine "
+                        "with one, such as opteron48, would be right")
+    machine = subject.machine
+    total = total or cached_bytes(subject)
+    if total > machine.memory_per_node.bytes // 2:
+        raise UserError(f"--bytes: {total} bytes do not fit into half of a node's memory: at most "
+                        f"{machine.memory_per_node.bytes // 2}")
+    if total < machine.cores * machine.chips * LINE:
+        raise UserError(f"--bytes: {total} bytes are too few for every core to have lines of every node: at least "
+                        f"{machine.cores * machine.chips * LINE}")
+    results = []
+    for name, nodes in (("one node", 1), ("all nodes", int(machine.chips))):
+        say(f"{total / 2**20:.1f} MiB homed on {name}")
+        results.append(place(subject, name, nodes, total, accesses))
+    one, spread = results
+    return {
+        "schema": SCHEMA, "machine": machine.name, "protocol": subject.protocol, "bytes": total,
+        "cached_bytes": cached_bytes(subject), "filter_bytes": filter_bytes(subject),
+        "coverage": {"one node": filter_bytes(subject) / total, "all nodes": filter_bytes(subject) * int(machine.chips) / total},
+        "placements": [r.as_json() for r in results],
+        "slowdown": one.ns_per_access / spread.ns_per_access,
+    }
+
+
+def place(subject: Subject, name: str, nodes: int, total: int, accesses: int) -> Placement:
+    machine = subject.machine
+    share = total // machine.cores // (nodes * LINE) * LINE  # a core's part in each node
+    size = machine.memory_per_node.bytes
+    base = {"in_flight": int(machine.outstanding_misses)}
+    streams = [{"core": c, **base, "ranges": [[n * size + c * share, share] for n in range(nodes)]} for c in range(machine.cores)]
+    fill = {"kind": "loads", "streams": streams, "accesses": share * nodes // LINE}
+    at_random = [{**s, "order": "random", "seed": subject.seed * 1000 + i} for i, s in enumerate(streams)]
+    count = max(100, accesses // machine.cores)
+    counted = {"kind": "loads", "streams": at_random, "warm": count // 2, "accesses": count, "statistics": True}
+    result = subject.run([fill, counted])[1]
+    done = sum(s["done"] for s in result["streams"])
+    if done != count * machine.cores:
+        raise SimulatorBug(f"bench filter: {done} accesses done of {count * machine.cores}")
+    suppliers: dict[str, int] = {}
+    for s in result["streams"]:
+        for who, n in s["suppliers"].items():
+            suppliers[who] = suppliers.get(who, 0) + n
+    homes = _events(result["statistics"], "Directory")
+    caches = _events(result["statistics"], "L1Cache", "L3Cache")
+    lost = {k: n for k, n in caches.items() if k.split(".")[1] == "Probe_Inv" and k.split(".")[0] not in ("I", "NP", "C", "CV")}
+    return Placement(
+        name, nodes, done, result["simulated_fs"] / FS_PER_NS / count,
+        subject.cycles(sum(s["latency_fs"] for s in result["streams"])) / done,
+        filter_lookups=sum(n for k, n in homes.items() if k.split(".")[1] in ("Fetch", "Load", "Store")),
+        filter_evictions=sum(n for k, n in homes.items() if k.split(".")[1].startswith("Replace")),
+        back_invalidations=sum(lost.values()),
+        probes=sum(n for k, n in _events(result["statistics"], "L3Cache").items() if k.split(".")[1].startswith("Probe")),
+        suppliers=suppliers,
+    )
+
+
+def _events(statistics: dict[str, Any], *machines: str) -> dict[str, int]:
+    """Transitions "STATE.EVENT" of all controllers of these machines."""
+    total: dict[str, int] = {}
+    for controller in statistics["controllers"]:
+        if controller["name"].rsplit("-", 1)[0] in machines:
+            for name, n in controller["transitions"].items():
+                total[name] = total.get(name, 0) + n
+    return total

@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""`moscope bench filter`: what a probe filter costs when all cached data are homed on one node."""
+
+from typing import Annotated
+
+import typer
+
+from moscope.cli import Shared, command
+from moscope.errors import UserError
+
+
+@command
+def filter_(shared: Shared,
+            bytes_: Annotated[str | None, typer.Option("--bytes", metavar="SIZE", help="Data in use, such as 70MiB; all "
+                                                       "that the caches hold if not given.")] = None,
+            accesses: Annotated[int, typer.Option(metavar="N", help="Accesses counted, all cores together.")] = 1_000_000,
+            ) -> None:
+    """Compare data homed on one node with data spread evenly: filter evictions, back-invalidations, slowdown."""
+    from moscope import bench_filter
+    from moscope.config import Size
+    from moscope.experiment import prepare
+
+    if accesses < 1000:
+        raise UserError(f"--accesses: {accesses}: 1000 or more would be right")
+    total = Size(bytes_, "--bytes").bytes if bytes_ else None
+    document = bench_filter.compare(prepare(shared), total, accesses, shared.say)
+    if shared.json:
+        shared.result(document)
+        return
+    print(f"{document['machine']}, {document['protocol']}: {document['bytes'] / 2**20:.1f} MiB in use, caches hold "
+          f"{document['cached_bytes'] / 2**20:.1f} MiB, a node's filter covers {document['filter_bytes'] / 2**20:.1f} MiB")
+    print(f"{'homed on':<12}{'coverage':>9}{'ns/access':>11}{'latency':>9}{'evictions':>11}{'back-inval.':>12}{'probes':>10}")
+    for p in document["placements"]:
+        print(f"{p['name']:<12}{document['coverage'][p['name']]:>9.2f}{p['ns_per_access']:>11.1f}{p['latency_cycles']:>9.0f}"
+              f"{p['filter_evictions']:>11,}{p['back_invalidations']:>12,}{p['probes']:>10,}")
+    print(f"{document['slowdown']:.2f} times slower when homed on one node ({document['placements'][0]['accesses']:,} accesses)")
