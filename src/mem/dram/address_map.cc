@@ -28,8 +28,10 @@ AddressMap::AddressMap(const DramParams &p) : bank_swizzle_(p.bank_swizzle), cha
     bank_.bits = bits_of(p.banks);
     row_.bits = bits_of(p.rows);
     column_.bits = bits_of(p.bus_row_bytes() / kLineBytes);
-    if (channel_hash_ && channel_.bits != 1)
-        throw UserError("dram.channel_hash: needs two channels that are not ganged: false");
+    if (channel_.bits == 0)
+        channel_hash_ = false; // nothing to choose
+    if (channel_hash_ && channel_.bits > 1)
+        throw UserError("dram.channel_hash: is for two channels: false");
 
     struct Token {
         Field *field;
