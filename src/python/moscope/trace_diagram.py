@@ -246,7 +246,7 @@ def _place_lanes(plan: _Plan) -> float:
     x, chip = LEFT, None
     for lane in plan.order:
         if not lane.machine:
-            lane.half = 38.0
+            lane.half = 46.0 if lane.name.startswith("core") else 38.0
         lane.half = max(lane.half, text_width(lane.title, 11, True) / 2 + 6)
         x += 26 if chip is not None and lane.chip != chip else 0
         chip = lane.chip
@@ -329,9 +329,10 @@ def _step(drawing: Drawing, plan: _Plan, window: tuple[int, int], top: float, ri
         lane = plan.lane(t["controller"])
         stack = shown[lane, t["at"]]
         before = latest.get(lane)
-        if lane in plan.lane_of.values() and any(s["event"] == t["event"] for s in stack):
+        merged = lane in plan.lane_of.values()
+        if merged and any(s["event"] == t["event"] for s in stack):
             continue  # merged caches all do the same: once is enough
-        if before and _same(before, t):
+        if before and not merged and _same(before, t):
             before["times"] = before.get("times", 1) + 1  # counting answers, say
             continue
         latest[lane] = dict(t)
@@ -418,11 +419,11 @@ def _arrow(drawing: Drawing, plan: _Plan, a: Arrow, time: _Time, halves: dict[tu
     x1, x2 = plan.lanes[a.source].x, plan.lanes[a.target].x
     y1, y2 = time.at[a.sent], time.at[a.arrives]
     direction = 1 if x2 > x1 else -1
-    slope = (y2 - y1) / max(1.0, abs(x2 - x1))
+    dx, dy = x2 - x1, y2 - y1
+    slope = dy / max(1.0, abs(dx))
     # Arrows leave and end at the edge of a box that stands there, else at the lifeline's bar.
-    skip1, skip2 = halves.get((a.source, a.sent), 3.5), halves.get((a.target, a.arrives), 3.5)
-    x1, y1 = x1 + direction * skip1, y1 + slope * skip1
-    x2, y2 = x2 - direction * skip2, y2 - slope * skip2
+    skip1, skip2 = _to_edge(halves.get((a.source, a.sent)), dx, dy), _to_edge(halves.get((a.target, a.arrives)), dx, dy)
+    x1, y1, x2, y2 = x1 + dx * skip1, y1 + dy * skip1, x2 - dx * skip2, y2 - dy * skip2
     colour = KINDS.get(a.kind, OTHER)[0]
     drawing.add(Line(x1, y1, x2, y2, colour, 2.2 if a.data else 1.1, () if a.data or a.kind != "memory" else (4, 2)),
                 Head(x2, y2, x2 - x1, y2 - y1, colour, 8.0 if a.data else 6.5, hollow=not a.data))
@@ -434,10 +435,17 @@ def _arrow(drawing: Drawing, plan: _Plan, a: Arrow, time: _Time, halves: dict[tu
         x = x1 + direction * (near + width / 2)
         # Above (or below) the whole of its piece of the arrow.
         y = y1 + slope * (near if (slope > 0) == (below == 0.0) else near + width) - 4 + below
-        if all(abs(x - lx) > (width + lw) / 2 + 2 or abs(y - ly) > 11 for lx, ly, lw in labels):
+        if all(abs(x - lx) > (width + lw) / 2 - 3 or abs(y - ly) > 11 for lx, ly, lw in labels):
             break
     labels.append((x, y, width))
     drawing.add(Text(x, y, a.label, 10, colour, "middle", bold=a.data, halo=True, tip=a.tip))
+
+
+def _to_edge(half_box: float | None, dx: float, dy: float) -> float:
+    """Share of an arrow that lies within the box (or the bar) at its end."""
+    across = (3.5 if half_box is None else half_box) / max(1.0, abs(dx))
+    down = PILL / 2 / abs(dy) if half_box is not None and dy else 1.0
+    return min(across, down, 0.45)
 
 
 def _pill_width(plan: _Plan, t: dict[str, Any]) -> float:

@@ -51,6 +51,8 @@ def supplier_text(access: dict[str, Any]) -> str:
     if access["supplier"] == "L1Cache" and not access["hops"] and not any(
             s["name"] in ("crossbar", "link") for s in access["segments"]):
         return names["own"]
+    if access["supplier"] == "Directory" and not any(s["name"] == "dram" for s in access["segments"]):
+        return f"node {access['home']}, which had it from a cache"
     return names.get(access["supplier"], str(access["supplier"]))
 
 

@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""`moscope trace` on real machines: every access accounted for, every message with an end, diagrams that can be read."""
+
+import json
+import subprocess
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from moscope import jsonio
+
+Moscope = Callable[..., subprocess.CompletedProcess[str]]
+SMALL = ("--machine", "small")
+MSI = (*SMALL, "--set", "protocol=MSI")
+
+
+def trace(moscope: Moscope, script: str, *options: str) -> dict[str, Any]:
+    got = moscope("trace", script, "--json", *options)
+    assert got.returncode == 0, got.stderr
+    document: dict[str, Any] = json.loads(got.stdout)
+    jsonio.validate(document)
+    return document
+
+
+@pytest.mark.parametrize("options", [SMALL, MSI], ids=["MOESI_HTAssist", "MSI"])
+def test_segments_of_every_access_add_up_to_its_latency(moscope: Moscope, options: tuple[str, ...]) -> None:
+    document = trace(moscope, "c0 ld A@n0; c1 st A@n0; c0 ld A@n0 | c7 ld A@n0; c3 rmw B@n1; c2 if C@n1", *options)
+    assert len(document["accesses"]) == 6
+    for access in document["accesses"]:
+        assert sum(s["fs"] for s in access["segments"]) == access["done"] - access["issued"] == access["latency_fs"] > 0
+        assert sum(s["cycles"] for s in access["segments"]) == pytest.approx(access["latency_cycles"])
+
+
+def test_every_message_arrives_not_before_it_is_sent_and_its_hops_follow_each_other(moscope: Moscope) -> None:
+    document = trace(moscope, "c0 st A@n3; c7 st A@n3; c0 ld A@n3", *SMALL)
+    assert document["messages"]
+    for message in document["messages"]:
+        assert message["deliveries"], message
+        assert all(d["at"] >= message["sent"] for d in message["deliveries"])
+        by_link = {(h["from"], h["to"]): h for h in message["hops"]}
+        for hop in message["hops"]:
+            assert hop["depart"] < hop["arrive"]
+            followers = [h for (start, _), h in by_link.items() if start == hop["to"]]
+            assert all(h["depart"] >= hop["arrive"] for h in followers)
+
+
+def test_every_transition_names_the_message_that_caused_it(moscope: Moscope) -> None:
+    document = trace(moscope, "c0 st A@n1; c1 ld A@n1", *MSI)
+    messages = {m["id"]: m for m in document["messages"]}
+    for t in document["transitions"]:
+        assert t["at"] >= min(d["at"] for d in messages[t["cause"]]["deliveries"])
+
+
+def test_msi_load_miss_takes_the_six_steps_of_the_textbook(moscope: Moscope) -> None:
+    document = trace(moscope, "c0 ld A@n0", *MSI)
+    assert [(t["machine"], t["state"], t["event"], t["next"]) for t in document["transitions"]] == [
+        ("L1Cache", "I", "Load", "IS"), ("Directory", "I", "GetS", "B_D"), ("Directory", "B_D", "Mem_Data", "B_U"),
+        ("L1Cache", "IS", "Data", "S"), ("Directory", "B_U", "UnblockS", "S")]
+    assert [m["type"] for m in document["messages"]] == ["LD", "GetS", "MEMORY_READ", "MEMORY_READ", "Data", "UnblockS"]
+
+
+def test_a_step_begins_after_the_one_before_and_its_accesses_at_the_same_time(moscope: Moscope) -> None:
+    document = trace(moscope, "c0 ld A@n0; c1 ld A@n0 | c2 ld A@n0; c3 ld A@n0", *SMALL)
+    first, second, third, last = document["accesses"]
+    assert first["done"] <= second["issued"] == third["issued"]
+    assert max(second["done"], third["done"]) <= last["issued"]
+
+
+def test_a_load_sees_the_number_of_the_store_before_it(moscope: Moscope) -> None:
+    document = trace(moscope, "c0 st A@n0; c1 ld A@n0; c2 st A@n0; c7 ld A@n0; c3 rmw A@n0; c0 ld A@n0", *SMALL)
+    assert [a["value"] for a in document["accesses"]] == [1, 1, 3, 3, 4, 4]
+
+
+def test_a_flush_leaves_no_copy(moscope: Moscope) -> None:
+    document = trace(moscope, "c0 st A@n0; c1 flush A@n0; c0 ld A@n0", *SMALL)
+    assert document["accesses"][2]["supplier"] == "Directory"
+    assert document["accesses"][2]["value"] == 1
+
+
+def test_the_same_seed_gives_the_same_trace(moscope: Moscope) -> None:
+    script = "c0 st A@n1 | c5 st A@n1 | c7 ld A@n1; c0 ld A@n1"
+    assert trace(moscope, script, *SMALL) == trace(moscope, script, *SMALL)
+
+
+def test_a_far_home_costs_more_by_its_links(moscope: Moscope) -> None:
+    document = trace(moscope, "c0 ld A@n0; c0 ld A@n3", *SMALL)
+    near, far = document["accesses"]
+
+    def links(access: dict[str, Any]) -> int:
+        return sum(s["fs"] for s in access["segments"] if s["name"] == "link")
+
+    assert links(near) == 0 < links(far) and near["hops"] == 0 < far["hops"]
+
+
+def test_the_text_shows_each_message_transition_and_sum(moscope: Moscope) -> None:
+    got = moscope("trace", "c0 ld A@n0; c1 st A@n0", *MSI)
+    assert got.returncode == 0, got.stderr
+    for part in ("Step 1: c0 ld A@n0", "GetS: I -> B_D", "-> Directory-0: GetS (request)", "Inv: S -> I",
+                 "in all, the access's latency", "supplied by the memory of node 0"):
+        assert part in got.stdout, part
+
+
+def test_diagrams_are_whole_files_of_their_kind(moscope: Moscope, tmp_path: Path) -> None:
+    got = moscope("trace", "c0 st A@n0; c6 ld A@n0 | c7 ld A@n0", "--svg", "t.svg", "--png", "t.png", *SMALL)
+    assert got.returncode == 0, got.stderr
+    svg = ElementTree.parse(tmp_path / "t.svg").getroot()
+    texts = " ".join("".join(t.itertext()) for t in svg.iter("{http://www.w3.org/2000/svg}text"))
+    for word in ("Directory 0", "core 6", "c6 ld A@n0", "waiting at the home node", "with data"):
+        assert word in texts, word
+    width, height = float(svg.attrib["width"]), float(svg.attrib["height"])
+    for box in svg.iter("{http://www.w3.org/2000/svg}rect"):
+        assert 0 <= float(box.attrib["x"] if "x" in box.attrib else 0) <= width
+        assert float(box.attrib.get("y", 0)) + float(box.attrib["height"]) <= height + 1
+    assert (tmp_path / "t.png").read_bytes().startswith(b"\x89PNG\r\n")
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["t.png", "t.svg"]
+
+
+def test_a_broadcast_to_all_caches_can_be_drawn(moscope: Moscope, tmp_path: Path) -> None:
+    got = moscope("trace", "c0 st A@n3; c7 ld A@n3", *SMALL, "--set", "probe_filter.enabled=false", "--svg", "b.svg")
+    assert got.returncode == 0, got.stderr
+    assert " x L1Cache" in (tmp_path / "b.svg").read_text()
+
+
+def test_out_holds_the_document_and_both_diagrams(moscope: Moscope, tmp_path: Path) -> None:
+    got = moscope("trace", "c0 ld A@n0", "--out", "result", *MSI)
+    assert got.returncode == 0, got.stderr
+    document = json.loads((tmp_path / "result" / "trace.json").read_text())
+    jsonio.validate(document)
+    assert (tmp_path / "result" / "trace.svg").exists() and (tmp_path / "result" / "trace.png").exists()
+
+
+@pytest.mark.parametrize("arguments, said", [
+    (("c0 lod A@n0", *SMALL), "nearest is ld"),
+    (("c0 flush A@n0", *MSI), "MSI has no flush"),
+    (("c0 ld A@n0", *SMALL, "--svg", "nowhere/t.svg"), "nowhere"),
+    (("c0 ld A@n0", *SMALL, "--png", "."), "is a folder"),
+    (("c0 ld A@n0", "--machine", "smal"), "small"),
+])
+def test_mistakes_are_user_errors_without_a_traceback(moscope: Moscope, arguments: tuple[str, ...], said: str) -> None:
+    got = moscope("trace", *arguments)
+    assert got.returncode == 2
+    assert said in got.stderr and "Traceback" not in got.stderr and not got.stdout
