@@ -1,16 +1,17 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Geometry and controller settings of family 10h nodes; the parts' timings are in the table of each standard.
 
-Sources: B is AMD 31116 (BIOS and kernel developer's guide, family 10h), J the JEDEC standards, M the lists of memory
-for the M4985 board (four registered DDR2-667 DIMMs per processor), P the MOSBENCH paper (8 GB per chip, 51.5 GB/s
-on the whole machine), d derived. What is not known is said to be assumed, what was fitted to be fitted.
+Sources: B is AMD 31116 (BIOS and kernel developer's guide, family 10h) by way of open firmware and Linux drivers that
+program its registers, J the JEDEC standards, M a memory vendor's list for the M4985 board (four registered DDR2-667
+DIMMs per processor), P the MOSBENCH paper (8 GB per chip, 51.5 GB/s on the whole machine), d derived. What is not
+known is said to be assumed, what was fitted to be fitted.
 """
 
 # Istanbul with DDR2: 8 GB (P) in four DIMMs (M), so two of 2 GB per channel: one rank of 16 (+2) x4 parts of 1 Gb.
 DDR2_NODE = {
     "channels": 2,  # B
     "channel_bytes": 8,  # B, J
-    "ganged": True,  # B: 128-bit mode, which Chipkill needs with x4 parts; fitted to the 51.5 GB/s of P
+    "ganged": True,  # B: one 128-bit channel is a setting (x4 Chipkill wants it, x); fitted to the 51.5 GB/s of P
     "ranks": 2,  # M, d
     "banks": 8,  # J: 1 Gb
     "row_bytes": 16384,  # J: 1 Gb x4 has rows of 1 KB, 16 parts
@@ -26,7 +27,7 @@ DDR2_NODE = {
     "window": 16,  # assumed: entries among which the scheduler chooses; 8 to 48 make no difference to P's load
     "write_high": 24,  # assumed
     "write_low": 8,  # assumed
-    "bypass_max": 4,  # B: DcqBypassMax, the usual value for machines without shared graphics memory
+    "bypass_max": 4,  # B: DcqBypassMax, older firmware's value for machines without shared graphics memory
     "frontend_fs": 0,  # the machine's own latencies cover the way to and from the DRAM controller
     "backend_fs": 0,
     "critical_word_first": True,  # assumed: the wanted words lead the burst and are passed on at once
@@ -52,7 +53,7 @@ DDR3_NODE = {
     "window": 24,  # assumed
     "write_high": 24,  # assumed
     "write_low": 8,  # assumed
-    "bypass_max": 15,  # B: DcqBypassMax, the recommended value of this generation
+    "bypass_max": 15,  # B: DcqBypassMax, later firmware's value
     "frontend_fs": 0,
     "backend_fs": 0,
     "critical_word_first": True,  # as above
