@@ -169,15 +169,6 @@ std::string Machine::Impl::stuck() const {
     unsigned shown = 0;
     constexpr unsigned kMost = 40;
     s << "\nrequests and messages in flight:";
-    const auto access = [&](const std::string &who, const Access &a) {
-        if (shown++ < kMost)
-            s << "\n  " << who << ": access to 0x" << std::hex << a.addr.value << std::dec << " issued at " << a.issued
-              << " fs";
-    };
-    for (const auto &q : sequencers)
-        q->for_each([&](const Access &a) { access(q->controller().name(), a); });
-    for (const auto &d : dma)
-        d->for_each([&](const Access &a) { access("DMA", a); });
     for (auto *c : controllers)
         for (auto &b : c->buffers())
             b.buffer->for_each([&](const Message &m, Tick t, bool stalled) {
@@ -188,6 +179,15 @@ std::string Machine::Impl::stuck() const {
     for (const auto &line : network->stuck_report(queue.now()))
         if (shown++ < kMost)
             s << "\n  " << line;
+    const auto access = [&](const std::string &who, const Access &a) {
+        if (shown++ < kMost)
+            s << "\n  " << who << ": access to 0x" << std::hex << a.addr.value << std::dec << " issued at " << a.issued
+              << " fs";
+    };
+    for (const auto &q : sequencers)
+        q->for_each([&](const Access &a) { access(q->controller().name(), a); });
+    for (const auto &d : dma)
+        d->for_each([&](const Access &a) { access("DMA", a); });
     if (shown > kMost)
         s << "\n  and " << shown - kMost << " more";
     return s.str();

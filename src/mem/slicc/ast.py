@@ -323,7 +323,10 @@ class Param(Node):
 
     @property
     def is_ordered(self) -> bool:
-        return self.pairs.get("ordered", "false").lower() in ("true", "yes")
+        """Whether messages between two controllers keep their order. A machine that says nothing of it for any buffer was
+        written for a network that keeps it (gem5 sets the order outside the protocol), so silence means ordered there."""
+        declared = any("ordered" in param.pairs for param in self.machine.params)
+        return self.pairs.get("ordered", "false" if declared else "true").lower() in ("true", "yes")
 
 
 @dataclass(eq=False, kw_only=True)

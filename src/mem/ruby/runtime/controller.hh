@@ -153,6 +153,10 @@ class AbstractController : public Component {
         return m;
     }
     void send(MessageBuffer &b, Message *m, std::int64_t latency) {
+        if (b.ingress && m->dest_offset && m->destination().isEmpty()) {
+            message_pool().free(m); // to nobody: protocols invalidate sets of sharers without asking whether there are any
+            return;
+        }
         const Tick arrival = clock_.after(latency);
         m->source = node;
         m->vnet = b.vnet;
