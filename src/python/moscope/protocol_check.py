@@ -13,7 +13,7 @@ from typing import Any
 
 from moscope import buildproto, config
 from moscope.buildproto import BuiltProtocol
-from moscope.errors import MoscopeError, ProtocolError, UserError
+from moscope.errors import MoscopeError, ProtocolError, UserError, unknown_name
 
 SCHEMA = "moscope.check/1"
 DEFAULT_OPS = 1_000_000
@@ -59,6 +59,20 @@ class Subject:
     def with_library(self, checking: Path) -> "Subject":
         """The same with another checking library, such as a mutant's."""
         return replace(self, protocol=replace(self.protocol, checking=checking))
+
+    def leave_out(self, names: list[str]) -> "Subject":
+        """Without accesses of these kinds: flush, nt_store, dma."""
+        have = self.abilities
+        for name in names:
+            if name == "flush":
+                have = replace(have, flush=False)
+            elif name == "nt_store":
+                have = replace(have, nt_store="none")
+            elif name == "dma":
+                have = replace(have, devices=False)
+            else:
+                raise unknown_name("--without", "kind of access", name, ["flush", "nt_store", "dma"])
+        return replace(self, abilities=have)
 
 
 def abilities_of(interface: dict[str, Any], machine: dict[str, Any]) -> Abilities:

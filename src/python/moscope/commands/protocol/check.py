@@ -20,20 +20,25 @@ def check(shared: Shared,
           cores: Annotated[int | None, typer.Option(metavar="N", help="Cores; the machine's if not given.")] = None,
           ops: Annotated[int, typer.Option(metavar="N", help="Accesses to make.")] = 1_000_000,
           caches: Annotated[str, typer.Option(metavar="tiny|machine", help="Tiny caches replace all the time.")] = "tiny",
+          in_flight: Annotated[int | None, typer.Option(metavar="N", help="Accesses that a core has in flight.")] = None,
+          without: Annotated[str, typer.Option(metavar="LIST", help="Leave out some of flush,nt_store,dma.")] = "",
           ) -> int:
     """Test a protocol with random accesses that collide, random message delays, and data in the messages."""
     from moscope import protocol_check
 
     if ops < 1:
         raise UserError(f"--ops: {ops}: 1 or more would be right")
+    if in_flight is not None and not 1 <= in_flight <= 16:
+        raise UserError(f"--in-flight: {in_flight}: 1 to 16 would be right")
     subject = protocol_check.prepare(protocol, shared.machine, shared.sets, cores=cores, caches=caches,
-                                     report=shared.say)
+                                     report=shared.say).leave_out([w for w in without.split(",") if w])
     if left_out := subject.abilities.left_out():
-        shared.say(f"{subject.protocol.name} has no {', '.join(left_out)}: left out")
+        shared.say(f"{subject.protocol.name}: left out: {', '.join(left_out)}")
     bar = _Bar(shared, ops)
     began = time.monotonic()
     try:
-        answer = protocol_check.random_test(subject, ops, shared.seed, progress=bar.show)
+        chosen = {} if in_flight is None else {"in_flight": in_flight}
+        answer = protocol_check.random_test(subject, ops, shared.seed, progress=bar.show, **chosen)
     except ProtocolError as error:
         if shared.json:
             took = time.monotonic() - began
