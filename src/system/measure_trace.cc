@@ -65,9 +65,24 @@ int TraceRecorder::message_of(const ruby::Message &m) {
     return kNone;
 }
 
+int TraceRecorder::cause_of(const ruby::AbstractController &c, Tick now, const ruby::Message *cause) {
+    if (!cause)
+        return kNone;
+    const int id = message_of(*cause);
+    if (cause->type != ruby::MemoryMsg::kType || (id != kNone && messages_[static_cast<std::size_t>(id)].from_memory))
+        return id;
+    // Memory's answers are made by the machine, not by a controller: they become known on arrival.
+    const int answer = add(*cause, c.node, now, now, id);
+    auto &r = messages_[static_cast<std::size_t>(answer)];
+    r.from_memory = true;
+    r.deliveries.push_back({c.node, now});
+    return answer;
+}
+
 void TraceRecorder::sent(const ruby::AbstractController &c, Tick now, const ruby::Message &m, Tick arrival,
                          const ruby::Message *cause) {
-    const int id = add(m, c.node, now, arrival, cause ? message_of(*cause) : kNone);
+    const int why = cause_of(c, now, cause);
+    const int id = add(m, c.node, now, arrival, why);
     if (m.dest_offset == 0)
         messages_[static_cast<std::size_t>(id)].deliveries.push_back({c.node, arrival});
 }
@@ -88,18 +103,7 @@ void TraceRecorder::delivered(const ruby::Message &m, ruby::NodeIndex to, Tick a
 
 void TraceRecorder::transition(const ruby::AbstractController &c, Tick now, unsigned state, unsigned event,
                                unsigned next_state, Addr line, const ruby::Message *cause) {
-    int id = kNone;
-    if (cause) {
-        id = message_of(*cause);
-        const bool answer = cause->type == ruby::MemoryMsg::kType;
-        if (answer && (id == kNone || !messages_[static_cast<std::size_t>(id)].from_memory)) {
-            // Memory's answers are made by the machine, not by a controller: they become known on arrival.
-            id = add(*cause, c.node, now, now, id);
-            auto &r = messages_[static_cast<std::size_t>(id)];
-            r.from_memory = true;
-            r.deliveries.push_back({c.node, now});
-        }
-    }
+    const int id = cause_of(c, now, cause);
     transitions_.push_back({c.node, now, state, event, next_state, line, cause ? cause->txn : 0, id});
 }
 

@@ -73,6 +73,7 @@ class TraceRecorder : public ruby::TraceHook {
     };
 
     int message_of(const ruby::Message &m);
+    int cause_of(const ruby::AbstractController &c, Tick now, const ruby::Message *cause);
     int add(const ruby::Message &m, ruby::NodeIndex from, Tick now, Tick ready, int cause);
     std::string controller_name(ruby::NodeIndex node) const;
     nlohmann::ordered_json access(TxnId txn) const;
