@@ -71,6 +71,7 @@ struct Machine::Impl {
     std::vector<unsigned> chip_of_core;
     std::unique_ptr<Watchdog> watchdog;
     ruby::TraceHook *trace = nullptr;
+    std::vector<dram::ChannelStats> dram_base; ///< DRAM counts at the last reset, node by node, channel by channel
     std::vector<std::uint64_t> count_base; ///< transition counts at the last reset, controller by controller
 
     ~Impl();

@@ -19,6 +19,30 @@ ordered_json segments(const PathTimes &p) {
     return j;
 }
 
+/// Counts of a channel since `base`; times are DRAM clocks.
+ordered_json channel(const dram::ChannelStats &s, const dram::ChannelStats &base) {
+    ordered_json lost = ordered_json::object();
+    for (unsigned i = 0; i < dram::kLostReasons; ++i)
+        if (s.lost[i] != base.lost[i])
+            lost[dram::kLostNames[i]] = s.lost[i] - base.lost[i];
+    return {{"reads", s.reads - base.reads},
+            {"writes", s.writes - base.writes},
+            {"forwarded", s.forwarded - base.forwarded},
+            {"row_hits", s.row_hits - base.row_hits},
+            {"row_misses", s.row_misses - base.row_misses},
+            {"row_conflicts", s.row_conflicts - base.row_conflicts},
+            {"activates", s.activates - base.activates},
+            {"refreshes", s.refreshes - base.refreshes},
+            {"turnarounds", s.turnarounds - base.turnarounds},
+            {"busy", s.busy - base.busy},
+            {"accounted", s.accounted - base.accounted},
+            {"lost", std::move(lost)},
+            {"read_queue", s.read_queue - base.read_queue},
+            {"write_queue", s.write_queue - base.write_queue},
+            {"clocks", s.clocks - base.clocks},
+            {"read_latency_fs", s.read_latency - base.read_latency}};
+}
+
 } // namespace
 
 std::string Machine::stats_json() const {
@@ -73,6 +97,17 @@ std::string Machine::stats_json() const {
         ports.push_back({{"name", p.name}, {"messages", p.messages}, {"bytes", p.bytes}, {"busy_fs", p.busy},
                          {"wait_fs", p.wait}});
     j["network"] = {{"kind", n.kind}, {"channels", channels}, {"links", links}, {"ports", ports}};
+    ordered_json memory = ordered_json::array();
+    std::size_t nth = 0;
+    for (const auto &node : impl_->dram) {
+        node->controller->sync(impl_->queue.now());
+        ordered_json channels_of = ordered_json::array();
+        for (unsigned c = 0; c < node->controller->channels(); ++c, ++nth)
+            channels_of.push_back(channel(node->controller->stats(c),
+                                          nth < impl_->dram_base.size() ? impl_->dram_base[nth] : dram::ChannelStats{}));
+        memory.push_back({{"name", node->controller->name()}, {"channels", std::move(channels_of)}});
+    }
+    j["dram"] = std::move(memory);
     return j.dump();
 }
 
@@ -88,6 +123,12 @@ void Machine::reset_stats() {
         s->port().inline_hits = 0;
     }
     impl_->network->reset_stats();
+    impl_->dram_base.clear();
+    for (auto &node : impl_->dram) {
+        node->controller->sync(impl_->queue.now());
+        for (unsigned c = 0; c < node->controller->channels(); ++c)
+            impl_->dram_base.push_back(node->controller->stats(c));
+    }
 }
 
 } // namespace moscope

@@ -5,9 +5,10 @@
 //
 // run_random_test: request {"ops", "seed", "in_flight", "hot_lines", "think_cycles", "lines_per_node",
 //   "strided_lines_per_node", "max_violations", "flush": bool, "nt_store": "none" | "whole_line" | "any",
-//   "fetch": bool, "devices": bool, "inline_hits": bool}, all optional; answer {"ops", "checked_loads",
-//   "by_kind", "inline_hits", "device_reads", "device_writes", "sim_fs", "seconds", "loads_per_second",
-//   "reached", "declared", "unreached": ["machine.state.event"..], "violations": [text..]}.
+//   "fetch": bool, "devices": "none" | "gentle" (whole-line writes, no two devices at one line) | "any",
+//   "inline_hits": bool}, all optional; answer {"ops", "checked_loads", "by_kind", "inline_hits", "device_reads",
+//   "device_writes", "sim_fs", "seconds", "loads_per_second", "reached", "declared", "unreached":
+//   ["machine.state.event"..], "violations": [text..]}.
 // run_litmus: request {"threads": [[{"op": "load" | "store" | "swap" | "add" | "fence", "var", "reg", "value"}
 //   ..]..], "vars", "regs", "rounds", "seed"}; answer {"runs", "outcomes": [{"values", "count"}..]}, the values
 //   being those of the registers, then those of the variables at the end.

@@ -38,6 +38,7 @@ RandomTesterParams params_of(const json &j) {
     if (nt == "none")
         p.nt_stores = 0;
     p.whole_line_nt_stores = nt != "any";
+    p.gentle_devices = j.value("devices", "any") == "gentle";
     return p;
 }
 
@@ -150,7 +151,7 @@ std::string run_random_test(const std::string &machine, const std::string &libra
     Machine m(machine, library, options);
     const auto lines = testing::pool_of_lines(m, j.value("lines_per_node", 4u), j.value("strided_lines_per_node", 5u));
     std::vector<Port *> devices;
-    if (j.value("devices", true))
+    if (j.value("devices", "any") != "none")
         for (unsigned i = 0; i < m.dma_ports(); ++i)
             devices.push_back(&m.dma_port(i));
     RandomTester tester(m.queue(), testing::core_ports(m), devices, lines, p);
