@@ -2,7 +2,7 @@
 """Bandwidths of a loaded machine, and the mechanism that limits each, named from what the machine counted.
 
 Every core that takes part reads memory line by line with as many misses in flight as the machine description gives
-it, after a while of warming. `node`: the cores of one chip on their own node's memory; `machine`: all cores, each on
+it. Counting begins when the caches are full, so that for every line that comes one goes, as in any long run. `node`: the cores of one chip on their own node's memory; `machine`: all cores, each on
 its own node; `XFIRE`: every core reads the memory of all nodes evenly. GB/s are 10^9 bytes of lines per second.
 """
 
@@ -12,6 +12,7 @@ from typing import Any
 from moscope.errors import SimulatorBug
 from moscope.experiment import FS_PER_NS, FS_PER_S, Subject
 from moscope.latency_references import bandwidth_references
+from moscope.latency_rows import cache_sizes
 
 LINE = 64
 PAGE = 4096
@@ -89,14 +90,25 @@ def measure(subject: Subject, load: Load, warm_fs: int = WARM_FS, window_fs: int
         # Each core has a region of its own in every node, and begins at a page of its own choice in it.
         at = core * region + _page(subject.seed, core) % max(1, region // 4 // PAGE) * PAGE
         streams.append({"core": core, "in_flight": load.in_flight, "ranges": [[n * size + at, region // 2] for n in nodes]})
-    phase = {"kind": "loads", "streams": streams, "warm_fs": warm_fs, "window_fs": window_fs, "statistics": True}
-    result = subject.run([phase])[0]
+    fill = lines_to_fill(subject)
+    result = subject.run([
+        {"kind": "loads", "streams": streams, "accesses": fill},
+        {"kind": "loads", "streams": [{**s, "skip": fill} for s in streams], "warm_fs": warm_fs, "window_fs": window_fs,
+         "statistics": True},
+    ])[1]
     done = sum(s["done"] for s in result["streams"])
     if not done:
         raise SimulatorBug(f"bandwidth {load.name}: nothing was read in {window_fs / FS_PER_NS:.0f} ns")
     latency = subject.cycles(sum(s["latency_fs"] for s in result["streams"])) / done
     rate = done * LINE * FS_PER_S / window_fs / 1e9
     return Bandwidth(load, rate, latency, find_limit(result["statistics"], window_fs, load, latency))
+
+
+def lines_to_fill(subject: Subject) -> int:
+    """Lines after which a core and its neighbours, reading alike, have filled their caches."""
+    sizes = dict(cache_sizes(subject))
+    shared = sizes.pop("L3", 0) // int(subject.machine.cores_per_chip)
+    return int(1.1 * (sum(sizes.values()) + shared)) // LINE
 
 
 def _page(seed: int, core: int) -> int:
