@@ -62,7 +62,7 @@ class AbstractController : public Component {
     std::uint16_t core = 0xffff;
     int recycle_latency = 10;
     int transitions_per_cycle = 32;
-    int number_of_TBEs = 256;
+    int number_of_TBEs = 1024; ///< a home checks before it allocates; others must never refuse
     Segment work_segment = Segment::cache;
     Sequencer *sequencer_ = nullptr; ///< whose lines change with this controller's transitions
     TraceHook *trace = nullptr;
