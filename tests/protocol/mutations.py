@@ -119,12 +119,10 @@ MOESI = (
         _transition("S, Probe_Inv, C", "vp_startCollecting", "np_noteProbe", "ak_askCores", "pp_popProbe"),
         "an L3 answers an invalidating probe and keeps its own copy"),
     Mutation(
-        "uncached-store-not-applied", "MOESI_HTAssist",
-        _transition("{IU, IW}, Done_M, I", "rr_record", "us_applyStore", "ew_writeCallback", "re_returnLine",
-                    "wt_freeTBE", "pr_popResponse"),
-        _transition("{IU, IW}, Done_M, I", "rr_record", "ew_writeCallback", "re_returnLine", "wt_freeTBE",
-                    "pr_popResponse"),
-        "a non-temporal store returns the line as it was"),
+        "lost-uncached-store", "MOESI_HTAssist",
+        _transition("BU, Returned, I", "wr_writeReceived", "wt_free", "pr_popResponse", "wk_wake"),
+        _transition("BU, Returned, I", "wt_free", "pr_popResponse", "wk_wake"),
+        "what a non-temporal store returns never reaches memory"),
 )
 
 MSI = (

@@ -113,8 +113,10 @@ class RandomTester::Issuer : public Component {
         const auto &pool = t_.ref_.lines()[last_line_];
         unsigned location = pool.first + static_cast<unsigned>(rng_.below(pool.count));
         const bool past_caches = kind == AccessKind::nt_store || (device_ && kind == AccessKind::store);
-        const bool whole = past_caches && (device_ ? rng_.below(2) == 0
-                                                   : t_.p_.whole_line_nt_stores || rng_.below(2) == 0);
+        const bool only_whole = device_ ? t_.p_.gentle_devices : t_.p_.whole_line_nt_stores;
+        const bool whole = past_caches && (only_whole || rng_.below(2) == 0);
+        if (device_ && t_.p_.gentle_devices && t_.line_in_device_[last_line_])
+            return;
         if (whole)
             location = pool.first;
         if (using_location(location, whole || kind == AccessKind::flush))
@@ -160,6 +162,8 @@ class RandomTester::Issuer : public Component {
             put(o.bytes.data(), o.value, l.size);
         }
         count(kind);
+        if (device_)
+            ++t_.line_in_device_[l.line];
         port_.issue(a, now);
     }
 
@@ -234,6 +238,8 @@ class RandomTester::Issuer : public Component {
                 t_.ref_.complete_write(o.location, o.value, now);
             }
         }
+        if (device_)
+            --t_.line_in_device_[o.line];
         idle_ |= 1u << (&o - ops_.data());
         ++t_.counts_.finished;
         // Half of the time the next access follows at once, otherwise after a pause.
@@ -256,7 +262,8 @@ class RandomTester::Issuer : public Component {
 
 RandomTester::RandomTester(EventQueue &queue, const std::vector<Port *> &cores, const std::vector<Port *> &devices,
                            const std::vector<Addr> &lines, RandomTesterParams params)
-    : p_(params), queue_(queue), rng_(params.seed), ref_(lines, params.locations_per_line, rng_) {
+    : p_(params), queue_(queue), rng_(params.seed), ref_(lines, params.locations_per_line, rng_),
+      line_in_device_(lines.size()) {
     for (unsigned i = 0; i < cores.size(); ++i)
         issuers_.push_back(std::make_unique<Issuer>(*this, queue, *cores[i], static_cast<Agent>(i), rng_.next()));
     for (unsigned i = 0; i < devices.size(); ++i)

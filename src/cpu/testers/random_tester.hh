@@ -30,6 +30,8 @@ struct RandomTesterParams {
     bool whole_line_nt_stores = true;
     bool inline_hits = true;          ///< also use the ports' inline path
     unsigned device_gap_cycles = 200; ///< longest pause of a device
+    /// Devices write whole lines, and no two of them use a line at the same time.
+    bool gentle_devices = false;
 };
 
 struct RandomTesterCounts {
@@ -77,6 +79,7 @@ class RandomTester {
     std::vector<std::string> violations_;
     std::vector<std::unique_ptr<Issuer>> issuers_;
     std::vector<unsigned> hot_;
+    std::vector<std::uint8_t> line_in_device_; ///< accesses of devices in flight, per line
     std::uint64_t next_change_ = 0;
     Tick known_oldest_ = 0;
 };

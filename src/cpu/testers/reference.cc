@@ -109,7 +109,7 @@ std::string Reference::history_of(unsigned i, std::uint64_t value) const {
     if (s.value != value)
         return "which was not written here of late";
     std::string t;
-    if (s.from == 0)
+    if (s.from == 0 && value == 0)
         t = "the initial value";
     else
         t = "written by " + agent_name(s.who) + " (" + kind_name(s.kind) + " issued at " + ns(s.issued) + ")";

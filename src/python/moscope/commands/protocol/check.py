@@ -9,7 +9,7 @@ import typer
 
 from moscope import errors
 from moscope.cli import Shared, command
-from moscope.errors import ProtocolError, UserError
+from moscope.errors import ProtocolError, UserError, unknown_name
 
 UNREACHED_SHOWN = 20
 
@@ -22,6 +22,8 @@ def check(shared: Shared,
           caches: Annotated[str, typer.Option(metavar="tiny|machine", help="Tiny caches replace all the time.")] = "tiny",
           in_flight: Annotated[int | None, typer.Option(metavar="N", help="Accesses that a core has in flight.")] = None,
           without: Annotated[str, typer.Option(metavar="LIST", help="Leave out some of flush,nt_store,dma.")] = "",
+          include: Annotated[str, typer.Option("--with", metavar="LIST", help="Test these of flush,dma too, which "
+                                               "are left out for protocols from elsewhere.")] = "",
           ) -> int:
     """Test a protocol with random accesses that collide, random message delays, and data in the messages."""
     from moscope import protocol_check
@@ -31,7 +33,13 @@ def check(shared: Shared,
     if in_flight is not None and not 1 <= in_flight <= 16:
         raise UserError(f"--in-flight: {in_flight}: 1 to 16 would be right")
     subject = protocol_check.prepare(protocol, shared.machine, shared.sets, cores=cores, caches=caches,
-                                     report=shared.say).leave_out([w for w in without.split(",") if w])
+                                     report=shared.say)
+    wanted = [w for w in include.split(",") if w]
+    for name in wanted:
+        if name not in ("flush", "dma"):
+            raise unknown_name("--with", "kind of access", name, ["flush", "dma"])
+    left = [k for k in subject.default_left_out() if k not in wanted] + [w for w in without.split(",") if w]
+    subject = subject.leave_out(left)
     if left_out := subject.abilities.left_out():
         shared.say(f"{subject.protocol.name}: left out: {', '.join(left_out)}")
     bar = _Bar(shared, ops)
