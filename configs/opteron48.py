@@ -28,7 +28,7 @@ LATENCIES = Latencies(
     l2_hit=Cycles("11cycles", "d: 14 load to use less 3 of the L1 (P)"),
     l2_miss=Cycles("4cycles", FITTED),
     done=Cycles("1cycle", FITTED),
-    l3_hit=Cycles("12cycles", FITTED),
+    l3_hit=Cycles("14cycles", FITTED),
     l3_miss=Cycles("5cycles", FITTED),
     probe_response=Cycles("4cycles", FITTED),
     home=Cycles("4cycles", FITTED),
@@ -59,7 +59,7 @@ machine = Machine(
     ),
     latencies=LATENCIES,
     outstanding_misses=Count(8, "x: AMD 25112; the family's 10 miss buffers bound it (x)"),
-    crossbar=Crossbar(latency=CROSSBAR_LATENCY, port=Size("16B", "assumed: two 64-bit paths per port and cycle")),
+    crossbar=Crossbar(latency=CROSSBAR_LATENCY, port=Size("32B", "assumed: half a line per port and cycle, so that the L3 keeps up with victims")),
     topology=Topology.parse(TOPOLOGY, "x: AMD AGESA topology list"),
     links=Links(
         width=Width("x16", "x: HyperTransport 16-bit coherent links"),

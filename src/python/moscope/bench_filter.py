@@ -6,7 +6,8 @@ A probe filter covers so and so many lines of its own node's memory, however few
 the data that the machine has cached belong to one node, its filter has room for a fraction: it replaces entries all
 the time, and each entry replaced is a line invalidated in some cache that still wanted it. Every core loads lines of
 its own share of the data, at random, with as many misses in flight as the machine allows; what is counted begins when
-every share has been walked through.
+every share has been walked through. The same data on one node with the filter off tell how much of the slowdown is
+the filter's, and how much is that one node has to serve them all.
 """
 
 from dataclasses import dataclass
@@ -54,8 +55,8 @@ def filter_bytes(subject: Subject) -> int:
     return max(entries, default=0) * LINE
 
 
-def compare(subject: Subject, total: int | None, accesses: int, say: Any) -> dict[str, Any]:
-    """Both placements, and how much slower the first is."""
+def compare(subject: Subject, without: Subject, total: int | None, accesses: int, say: Any) -> dict[str, Any]:
+    """The placements, and how much slower the first is; `without` is the same machine with its filter off."""
     if not subject.machine.probe_filter.enabled or not filter_bytes(subject):
         raise UserError(f"bench filter: {subject.machine.name} with {subject.protocol} has no probe filter: a machine "
                         "with one, such as opteron48, would be right")
@@ -71,13 +72,16 @@ def compare(subject: Subject, total: int | None, accesses: int, say: Any) -> dic
     for name, nodes in (("one node", 1), ("all nodes", int(machine.chips))):
         say(f"{total / 2**20:.1f} MiB homed on {name}")
         results.append(place(subject, name, nodes, total, accesses))
-    one, spread = results
+    say(f"{total / 2**20:.1f} MiB homed on one node, filter off")
+    results.append(place(without, "filter off", 1, total, accesses))
+    one, spread, off = results
     return {
         "schema": SCHEMA, "machine": machine.name, "protocol": subject.protocol, "bytes": total,
         "cached_bytes": cached_bytes(subject), "filter_bytes": filter_bytes(subject),
         "coverage": {"one node": filter_bytes(subject) / total, "all nodes": filter_bytes(subject) * int(machine.chips) / total},
         "placements": [r.as_json() for r in results],
         "slowdown": one.ns_per_access / spread.ns_per_access,
+        "slowdown_by_filter": one.ns_per_access / off.ns_per_access,
     }
 
 

@@ -17,13 +17,15 @@ def filter_(shared: Shared,
             ) -> None:
     """Compare data homed on one node with data spread evenly: filter evictions, back-invalidations, slowdown."""
     from moscope import bench_filter
-    from moscope.config import Size
+    from moscope.config import Size, apply_sets
     from moscope.experiment import prepare
 
     if accesses < 1000:
         raise UserError(f"--accesses: {accesses}: 1000 or more would be right")
     total = Size(bytes_, "--bytes").bytes if bytes_ else None
-    document = bench_filter.compare(prepare(shared), total, accesses, shared.say)
+    subject = prepare(shared)
+    without = prepare(shared, apply_sets(subject.machine, ["probe_filter.enabled=false"]))
+    document = bench_filter.compare(subject, without, total, accesses, shared.say)
     if shared.json:
         shared.result(document)
         return
@@ -31,6 +33,8 @@ def filter_(shared: Shared,
           f"{document['cached_bytes'] / 2**20:.1f} MiB, a node's filter covers {document['filter_bytes'] / 2**20:.1f} MiB")
     print(f"{'homed on':<12}{'coverage':>9}{'ns/access':>11}{'latency':>9}{'evictions':>11}{'back-inval.':>12}{'probes':>10}")
     for p in document["placements"]:
-        print(f"{p['name']:<12}{document['coverage'][p['name']]:>9.2f}{p['ns_per_access']:>11.1f}{p['latency_cycles']:>9.0f}"
+        coverage = document["coverage"].get(p["name"])
+        print(f"{p['name']:<12}{'' if coverage is None else f'{coverage:.2f}':>9}{p['ns_per_access']:>11.1f}{p['latency_cycles']:>9.0f}"
               f"{p['filter_evictions']:>11,}{p['back_invalidations']:>12,}{p['probes']:>10,}")
-    print(f"{document['slowdown']:.2f} times slower when homed on one node ({document['placements'][0]['accesses']:,} accesses)")
+    print(f"{document['slowdown']:.2f} times slower when homed on one node, {document['slowdown_by_filter']:.2f} times "
+          f"slower than there without the filter ({document['placements'][0]['accesses']:,} accesses)")
