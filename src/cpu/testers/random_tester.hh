@@ -30,7 +30,7 @@ struct RandomTesterParams {
     bool whole_line_nt_stores = true;
     bool inline_hits = true;          ///< also use the ports' inline path
     unsigned device_gap_cycles = 200; ///< longest pause of a device
-    /// Devices write whole lines, and no two of them use a line at the same time.
+    /// Devices write whole lines that nobody else is writing, and no two of them use a line at the same time.
     bool gentle_devices = false;
 };
 
@@ -69,7 +69,7 @@ class RandomTester {
     unsigned pick_line(Rng &rng);
     /// No access in flight, or issued from now on, is older.
     Tick oldest() const;
-    bool can_write(unsigned location, bool alone);
+    bool can_write(unsigned location);
 
     RandomTesterParams p_;
     EventQueue &queue_;

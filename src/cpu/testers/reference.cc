@@ -61,7 +61,7 @@ Reference::Reference(const std::vector<Addr> &lines, unsigned locations_per_line
     }
     slots_.resize(locations_.size() * kRemembered);
     for (unsigned i = 0; i < size(); ++i)
-        slot(i, 0) = {0, 0, kNever, 0, 0, AccessKind::store};
+        slot(i, 0) = {0, 0, kNever, 0, 0, 0, AccessKind::store};
 }
 
 std::uint64_t Reference::value_of(const Location &l, std::uint64_t number) {
@@ -83,25 +83,36 @@ std::uint64_t Reference::get(const void *bytes, unsigned size) {
     return v;
 }
 
-std::uint64_t Reference::begin_write(unsigned i, Agent who, AccessKind kind, Tick now, bool alone) {
+std::uint64_t Reference::begin_write(unsigned i, Agent who, AccessKind kind, Tick now, bool distant) {
     Location &l = locations_[i];
     const std::uint64_t v = value_of(l, l.next++);
-    slot(i, v) = {v, alone ? now : kNever, kNever, now, who, kind};
+    slot(i, v) = {v, distant ? now : kNever, kNever, now, kNever, who, kind};
     ++l.writing;
-    l.unsure = alone;
+    l.distant += distant;
     return v;
 }
 
 void Reference::complete_write(unsigned i, std::uint64_t value, Tick now) {
     Location &l = locations_[i];
     Slot &s = slot(i, value);
-    if (s.from == kNever)
+    const bool distant = s.from != kNever;
+    s.settled = now;
+    // What was current before this write was issued (distant) or done is current no longer.
+    const Tick before = distant ? s.issued : now;
+    unsigned kept = 0;
+    for (unsigned k = 0; k < l.open; ++k) {
+        Slot &other = slot(i, l.values[k]);
+        if (other.settled <= before)
+            other.until = now;
+        else
+            l.values[kept++] = l.values[k];
+    }
+    if (!distant)
         s.from = now;
-    slot(i, l.current).until = now;
-    s.until = kNever;
-    l.current = value;
+    l.values[kept++] = value;
+    l.open = static_cast<std::uint8_t>(kept);
     --l.writing;
-    l.unsure = false;
+    l.distant -= distant;
 }
 
 std::string Reference::history_of(unsigned i, std::uint64_t value) const {
@@ -125,12 +136,11 @@ std::string Reference::explain(unsigned i, std::uint64_t value, Agent who, Acces
     std::string t = agent_name(who) + ": " + kind_name(kind) + " of " + std::to_string(l.size) + " bytes at " +
                     hex(l.addr) + " (line " + hex(line_of(l.addr)) + "), " + ns(issued) + " to " + ns(done) +
                     ", found " + hex(value) + ", " + history_of(i, value) + "; right would have been ";
-    if (kind == AccessKind::rmw)
-        return t + hex(l.current) + ", " + history_of(i, l.current);
     std::vector<const Slot *> right;
+    const Tick from = kind == AccessKind::rmw ? done : issued; // a locked operation reads at its completion
     for (unsigned k = 0; k < kRemembered; ++k) {
         const Slot &s = slot(i, k);
-        if (s.from <= done && s.until >= issued)
+        if (s.from <= done && s.until >= from)
             right.push_back(&s);
     }
     std::sort(right.begin(), right.end(), [](auto *a, auto *b) { return a->from > b->from; });
@@ -146,7 +156,7 @@ std::string Reference::explain_final(unsigned i, std::uint64_t value) const {
     const Location &l = locations_[i];
     return "at the end, " + std::to_string(l.size) + " bytes at " + hex(l.addr) + " (line " +
            hex(line_of(l.addr)) + ") hold " + hex(value) + ", " + history_of(i, value) +
-           "; right would have been " + hex(l.current) + ", " + history_of(i, l.current);
+           "; right would have been " + hex(l.values[0]) + ", " + history_of(i, l.values[0]);
 }
 
 } // namespace moscope::testers

@@ -5,10 +5,12 @@
 // (design, decision 5). Ticks are femtoseconds.
 //
 // A store or a locked read-modify-write becomes current at its completion, when its bytes are written. A write
-// that travels to memory (non-temporal store, device write) becomes current at an unknown moment between issue
-// and completion: it is alone among the writes to its locations, and both values count as current meanwhile.
+// that travels to memory (non-temporal store, device write: here a distant write) becomes current at an unknown
+// moment between issue and completion. Where it overlaps other writes, several values may be current until the
+// next write that certainly comes after them.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -31,9 +33,10 @@ struct Location {
     std::uint32_t line = 0;   ///< index into the pool of lines
     std::uint64_t tag = 0;    ///< high bits of all values of wide locations: data of another place shows
     std::uint64_t next = 1;   ///< number of the next write
-    std::uint64_t current = 0; ///< newest value known to be current
     std::uint16_t writing = 0; ///< writes in flight
-    bool unsure = false;       ///< the write in flight may or may not be current already
+    std::uint8_t distant = 0;  ///< distant ones among them
+    std::uint8_t open = 1;     ///< finished writes that may be the current one: the first of `values`
+    std::array<std::uint64_t, 8> values{};
 };
 
 class Reference {
@@ -55,14 +58,13 @@ class Reference {
     /// Whether a new write finds a value that no access in flight since `oldest` can mean something else by.
     bool can_write(unsigned i, Tick oldest) const {
         const Location &l = locations_[i];
-        return !l.unsure && slot(i, l.next).until < oldest;
+        return l.open + l.distant < l.values.size() && slot(i, l.next).until < oldest;
     }
-    /// A write that must be alone: nothing else may be writing.
-    bool can_write_alone(unsigned i, Tick oldest) const { return locations_[i].writing == 0 && can_write(i, oldest); }
+    bool being_written(unsigned i) const { return locations_[i].writing != 0; }
 
-    /// Begins a write and returns its value. alone: it becomes current somewhere before its completion.
-    std::uint64_t begin_write(unsigned i, Agent who, AccessKind kind, Tick now, bool alone);
-    /// The write of `value` is current from now on.
+    /// Begins a write and returns its value.
+    std::uint64_t begin_write(unsigned i, Agent who, AccessKind kind, Tick now, bool distant);
+    /// The write of `value` is done. One that is not distant becomes current now.
     void complete_write(unsigned i, std::uint64_t value, Tick now);
 
     /// Whether a load between issued and done may have returned value.
@@ -70,8 +72,10 @@ class Reference {
         const Slot &s = slot(i, value);
         return s.value == value && s.from <= done && s.until >= issued;
     }
-    /// Whether `value` is what a locked operation must find.
-    bool is_current(unsigned i, std::uint64_t value) const { return locations_[i].current == value; }
+    /// Whether a locked operation may find `value` now.
+    bool may_be_current(unsigned i, std::uint64_t value, Tick now) const {
+        return load_ok(i, value, now, now) && slot(i, value).until == kNever;
+    }
 
     /// One line: what was read, who wrote it and when, and what would have been right.
     std::string explain(unsigned i, std::uint64_t value, Agent who, AccessKind kind, Tick issued, Tick done) const;
@@ -85,6 +89,7 @@ class Reference {
         std::uint64_t value = ~std::uint64_t{0};
         Tick from = kNever, until = -1; ///< observable
         Tick issued = 0;
+        Tick settled = kNever;          ///< certainly current by then, at the latest
         Agent who = 0;
         AccessKind kind = AccessKind::store;
     };

@@ -13,8 +13,8 @@ struct Fixture : ::testing::Test {
     Rng rng{1};
     Reference ref{{0x1000, 0x2000}, 5, rng};
     static constexpr Agent kCore = 3;
-    std::uint64_t store(unsigned i, Tick begin, Tick end, bool alone = false) {
-        const auto v = ref.begin_write(i, kCore, AccessKind::store, begin, alone);
+    std::uint64_t store(unsigned i, Tick begin, Tick end, bool distant = false) {
+        const auto v = ref.begin_write(i, kCore, AccessKind::store, begin, distant);
         ref.complete_write(i, v, end);
         return v;
     }
@@ -55,7 +55,7 @@ TEST_F(ReferenceTest, AStoreInFlightIsNotSeen) {
     const auto v = ref.begin_write(0, kCore, AccessKind::store, 100, false);
     EXPECT_FALSE(ref.load_ok(0, v, 100, 1000));
     EXPECT_TRUE(ref.load_ok(0, 0, 100, 1000));
-    EXPECT_FALSE(ref.can_write_alone(0, kNever));
+    EXPECT_TRUE(ref.being_written(0));
     EXPECT_TRUE(ref.can_write(0, kNever));
 }
 
@@ -64,10 +64,51 @@ TEST_F(ReferenceTest, AWriteOnItsWayToMemoryMayOrMayNotBeSeen) {
     EXPECT_FALSE(ref.load_ok(0, v, 50, 99));
     EXPECT_TRUE(ref.load_ok(0, v, 50, 100));
     EXPECT_TRUE(ref.load_ok(0, 0, 150, 160));
-    EXPECT_FALSE(ref.can_write(0, kNever));
     ref.complete_write(0, v, 200);
     EXPECT_FALSE(ref.load_ok(0, 0, 201, 300));
-    EXPECT_TRUE(ref.can_write(0, kNever));
+    EXPECT_TRUE(ref.load_ok(0, v, 201, 300));
+}
+
+TEST_F(ReferenceTest, AStoreDuringADistantWriteLeavesBothPossibleUntilTheNextWrite) {
+    const auto far = ref.begin_write(0, kFirstDevice, AccessKind::store, 100, true);
+    const auto near = store(0, 100, 150);
+    EXPECT_FALSE(ref.load_ok(0, 0, 151, 160)); // one of the two has come after the initial value
+    ref.complete_write(0, far, 200);
+    for (const auto v : {far, near}) {
+        EXPECT_TRUE(ref.load_ok(0, v, 201, 300));
+        EXPECT_TRUE(ref.may_be_current(0, v, 300));
+    }
+    const auto last = store(0, 350, 400);
+    for (const auto v : {far, near})
+        EXPECT_FALSE(ref.load_ok(0, v, 401, 500));
+    EXPECT_TRUE(ref.may_be_current(0, last, 500));
+}
+
+TEST_F(ReferenceTest, ADistantWriteReplacesWhatWasSettledBeforeItsIssue) {
+    const auto old = store(0, 50, 100);
+    const auto far = store(0, 100, 200, true);
+    EXPECT_TRUE(ref.load_ok(0, old, 200, 200));
+    EXPECT_FALSE(ref.load_ok(0, old, 201, 300));
+    EXPECT_FALSE(ref.may_be_current(0, old, 300));
+    EXPECT_TRUE(ref.may_be_current(0, far, 300));
+}
+
+TEST_F(ReferenceTest, TwoDistantWritesThatOverlapMayEndEitherWay) {
+    const auto a = ref.begin_write(0, kFirstDevice, AccessKind::store, 100, true);
+    const auto b = ref.begin_write(0, kFirstDevice + 1, AccessKind::store, 150, true);
+    ref.complete_write(0, a, 200);
+    ref.complete_write(0, b, 250);
+    EXPECT_TRUE(ref.may_be_current(0, a, 300));
+    EXPECT_TRUE(ref.may_be_current(0, b, 300));
+    EXPECT_FALSE(ref.may_be_current(0, 0, 300));
+}
+
+TEST_F(ReferenceTest, DistantWritesWaitWhenTooManyValuesArePossible) {
+    for (unsigned k = 0; ref.can_write(0, kNever); ++k) {
+        ASSERT_LT(k, 20u);
+        ref.begin_write(0, kCore, AccessKind::nt_store, 10, true);
+    }
+    EXPECT_TRUE(ref.being_written(0));
 }
 
 TEST_F(ReferenceTest, ALoadMayReturnAnyOfSeveralValuesOfItsTime) {
@@ -92,7 +133,8 @@ TEST_F(ReferenceTest, AnAccountNamesReaderWriterAndWhatWasRight) {
     const std::string text = ref.explain(0, a, 17, AccessKind::load, 5'000'000, 6'000'000);
     for (const char *part : {"core 17", "core 3", "2.000 ns to 4.000 ns", "right would have been"})
         EXPECT_NE(text.find(part), std::string::npos) << text;
-    EXPECT_TRUE(ref.is_current(0, b));
+    EXPECT_TRUE(ref.may_be_current(0, b, 6'000'000));
+    EXPECT_FALSE(ref.may_be_current(0, a, 6'000'000));
 }
 
 } // namespace
