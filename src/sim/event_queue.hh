@@ -54,7 +54,7 @@ class EventQueue {
     /// Earliest pending wake-up of any component; kNever when idle.
     Tick next() const {
         settle();
-        return tick_[winner_[1]];
+        return node_[1].tick;
     }
     std::uint64_t events() const { return events_; }
 
@@ -64,12 +64,12 @@ class EventQueue {
         limit_ = until;
         settle();
         while (!stop_) {
-            const unsigned i = winner_[1];
-            const Tick t = tick_[i];
+            const Tick t = node_[1].tick;
+            const unsigned i = node_[1].who;
             if (t >= until)
                 break;
             now_ = t;
-            tick_[i] = kNever;
+            node_[leaves_ + i].tick = kNever;
             running_ = i;
             ++events_;
             Component *c = components_[i];
@@ -97,21 +97,27 @@ class EventQueue {
         return i;
     }
 
+    /// A match: its winner, and when that wants to wake. Leaves are the components themselves.
+    struct Node {
+        Tick tick;
+        std::uint32_t who;
+    };
+
     void grow(unsigned leaves) {
-        leaves_ = leaves;
-        tick_.resize(leaves, kNever);
-        winner_.assign(2 * leaves, 0);
+        settle();
+        std::vector<Node> bigger(2 * std::size_t{leaves}, Node{kNever, 0});
         for (unsigned i = 0; i < leaves; ++i)
-            winner_[leaves + i] = i;
+            bigger[leaves + i] = {i < leaves_ ? node_[leaves_ + i].tick : kNever, i};
         for (unsigned n = leaves - 1; n >= 1; --n)
-            winner_[n] = better(winner_[2 * n], winner_[2 * n + 1]);
+            bigger[n] = bigger[2 * n].tick <= bigger[2 * n + 1].tick ? bigger[2 * n] : bigger[2 * n + 1];
+        node_.swap(bigger);
+        leaves_ = leaves;
     }
 
-    // The left subtree holds the lower numbers, so <= makes the lower number win a tie.
-    unsigned better(unsigned a, unsigned b) const { return tick_[a] <= tick_[b] ? a : b; }
+    Tick tick_of(unsigned i) const { return node_[leaves_ + i].tick; }
 
     void update(unsigned i, Tick t) {
-        tick_[i] = t;
+        node_[leaves_ + i].tick = t;
         if (i != running_)
             play(i);
     }
@@ -126,18 +132,23 @@ class EventQueue {
         }
     }
 
+    // The left subtree holds the lower numbers and wins ties.
     void play(unsigned i) const {
-        const Tick *ticks = tick_.data();
-        std::uint32_t *w = winner_.data();
-        for (unsigned n = (leaves_ + i) >> 1; n; n >>= 1) {
-            const std::uint32_t a = w[2 * n], b = w[2 * n + 1];
-            w[n] = ticks[a] <= ticks[b] ? a : b;
+        Node *nodes = node_.data();
+        unsigned n = leaves_ + i;
+        Node best = nodes[n];
+        while (n > 1) {
+            const Node other = nodes[n ^ 1];
+            const bool lost = (n & 1) ? other.tick <= best.tick : other.tick < best.tick;
+            best.tick = lost ? other.tick : best.tick;
+            best.who = lost ? other.who : best.who;
+            n >>= 1;
+            nodes[n] = best;
         }
     }
 
     std::vector<Component *> components_;
-    std::vector<Tick> tick_;
-    mutable std::vector<std::uint32_t> winner_;
+    mutable std::vector<Node> node_;
     static constexpr unsigned kNobody = ~0u;
     mutable unsigned running_ = kNobody;
     unsigned leaves_ = 0;
@@ -153,10 +164,10 @@ inline Component::Component(EventQueue &queue, std::string name, WakeFn wake)
 inline void Component::schedule(Tick t) { queue_.update(number_, t); }
 
 inline void Component::schedule_no_later_than(Tick t) {
-    if (t < queue_.tick_[number_])
+    if (t < queue_.tick_of(number_))
         queue_.update(number_, t);
 }
 
-inline Tick Component::next_wake() const { return queue_.tick_[number_]; }
+inline Tick Component::next_wake() const { return queue_.tick_of(number_); }
 
 } // namespace moscope

@@ -92,6 +92,8 @@ void Machine::Impl::build(Machine &machine, const json &j, const std::string &li
         throw UserError(library_path + ": not a protocol library: build it with `moscope protocol build`");
     protocol = entry();
     message_pool().restart_numbering();
+    if (protocol->checks_data)
+        history = History(1u << 14);
 
     Addr end = 0;
     for (const auto &r : need(j, "address_map", "machine")) {

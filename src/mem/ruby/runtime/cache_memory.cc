@@ -16,17 +16,9 @@ CacheMemory::CacheMemory(CacheGeometry g, const EventQueue &queue, std::uint64_t
     tags_.assign(n, kNoTag);
     entries_.assign(n, nullptr);
     stamps_.assign(n, 0);
+    used_.assign(g_.sets, 0);
     if (g_.replacement == Replacement::tree_plru)
         tree_.assign(g_.sets, 0);
-}
-
-bool CacheMemory::cacheAvail(Addr a) const {
-    const Addr line = line_of(a);
-    const unsigned base = set_of(line) * g_.ways;
-    for (unsigned w = 0; w < g_.ways; ++w)
-        if (!entries_[base + w] || tags_[base + w] == line)
-            return true;
-    return false;
 }
 
 unsigned CacheMemory::victim(unsigned set) const {
@@ -61,10 +53,12 @@ Addr CacheMemory::cacheProbe(Addr a) const {
 
 AbstractCacheEntry *CacheMemory::allocate(Addr a, AbstractCacheEntry *e, bool touch_it) {
     const Addr line = line_of(a);
-    const unsigned base = set_of(line) * g_.ways;
+    const unsigned set = set_of(line);
+    const unsigned base = set * g_.ways;
     for (unsigned i = base; i < base + g_.ways; ++i) {
-        if (entries_[i])
+        if (tags_[i] != kNoTag)
             continue;
+        ++used_[set];
         tags_[i] = line;
         entries_[i] = e;
         e->m_Address = line;
@@ -93,6 +87,7 @@ void CacheMemory::deallocate(Addr a) {
         entries_[i]->release(entries_[i]);
     entries_[i] = nullptr;
     tags_[i] = kNoTag;
+    --used_[set_of(line)];
     memo_slot_ = kNone;
 }
 

@@ -37,7 +37,10 @@ class CacheMemory {
         return i == kNone ? nullptr : entries_[i];
     }
     /// A free way in the set of `a`, or the line present already.
-    bool cacheAvail(Addr a) const;
+    bool cacheAvail(Addr a) const {
+        const Addr line = line_of(a);
+        return used_[set_of(line)] < g_.ways || find(line) != kNone;
+    }
     /// Line to replace so that `a` fits.
     Addr cacheProbe(Addr a) const;
     AbstractCacheEntry *allocate(Addr a, AbstractCacheEntry *e, bool touch = true);
@@ -117,6 +120,7 @@ class CacheMemory {
     std::vector<Addr> tags_;
     std::vector<AbstractCacheEntry *> entries_;
     std::vector<Tick> stamps_;
+    std::vector<std::uint16_t> used_; ///< ways taken, by set
     std::vector<std::uint64_t> tree_; ///< tree PLRU: one word of node bits per set
     mutable Rng rng_;
     mutable std::uint64_t random_draw_ = 0;

@@ -20,13 +20,14 @@ template <class T> class TimedQueue {
     unsigned size() const { return count_; }
     const Entry &front() const { return ring_[head_]; }
     Entry &front() { return ring_[head_]; }
-    Tick front_tick() const { return count_ ? ring_[head_].tick : kNever; }
+    Tick front_tick() const { return front_tick_; }
     const Entry &at(unsigned i) const { return ring_[(head_ + i) & mask_]; }
     Entry &at(unsigned i) { return ring_[(head_ + i) & mask_]; }
 
     void pop() {
         head_ = (head_ + 1) & mask_;
         --count_;
+        note_front();
     }
 
     void insert(Tick tick, T item) {
@@ -38,6 +39,7 @@ template <class T> class TimedQueue {
             --i;
         }
         at(i) = {tick, item};
+        note_front();
     }
 
     /// Puts an entry back before all entries of the same or a later tick.
@@ -48,6 +50,7 @@ template <class T> class TimedQueue {
             head_ = (head_ - 1) & mask_;
             ++count_;
             ring_[head_] = {tick, item};
+            front_tick_ = tick;
             return;
         }
         unsigned i = count_++;
@@ -63,10 +66,12 @@ template <class T> class TimedQueue {
         for (; i + 1 < count_; ++i)
             at(i) = at(i + 1);
         --count_;
+        note_front();
         return item;
     }
 
   private:
+    void note_front() { front_tick_ = count_ ? ring_[head_].tick : kNever; }
     void grow() {
         std::vector<Entry> bigger(ring_.empty() ? 8 : ring_.size() * 2);
         for (unsigned i = 0; i < count_; ++i)
@@ -77,6 +82,7 @@ template <class T> class TimedQueue {
     }
     std::vector<Entry> ring_;
     unsigned head_ = 0, count_ = 0, mask_ = 0;
+    Tick front_tick_ = kNever; ///< looked at far more often than changed
 };
 
 } // namespace moscope::ruby
