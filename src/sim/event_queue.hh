@@ -132,17 +132,20 @@ class EventQueue {
         }
     }
 
-    // The left subtree holds the lower numbers and wins ties.
+    // The left subtree holds the lower numbers and wins ties: against a right one, equal is not enough, hence the
+    // bit that is taken off. Above a match whose outcome did not change nothing changes.
     void play(unsigned i) const {
         Node *nodes = node_.data();
         unsigned n = leaves_ + i;
         Node best = nodes[n];
         while (n > 1) {
             const Node other = nodes[n ^ 1];
-            const bool lost = (n & 1) ? other.tick <= best.tick : other.tick < best.tick;
+            const bool lost = other.tick - static_cast<Tick>(n & 1) < best.tick;
             best.tick = lost ? other.tick : best.tick;
             best.who = lost ? other.who : best.who;
             n >>= 1;
+            if (nodes[n].tick == best.tick && nodes[n].who == best.who)
+                return;
             nodes[n] = best;
         }
     }

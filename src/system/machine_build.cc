@@ -184,6 +184,8 @@ void Machine::Impl::build_controllers(const json &j) {
                     caches.push_back(std::make_unique<CacheMemory>(geometry(value, full + "." + key), queue,
                                                                    options.seed * 1000003 + caches.size()));
                     known = ctrl.set_cache(key, caches.back().get());
+                    if (caches.back()->getNumBlocks() >= 4096)
+                        ctrl.large_arrays.push_back(caches.back().get());
                 } else {
                     known = ctrl.set_value(key, value.is_boolean() ? value.get<bool>() : value.get<std::int64_t>());
                 }

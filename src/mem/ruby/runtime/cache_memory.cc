@@ -17,6 +17,10 @@ CacheMemory::CacheMemory(CacheGeometry g, const EventQueue &queue, std::uint64_t
     entries_.assign(n, nullptr);
     stamps_.assign(n, 0);
     used_.assign(g_.sets, 0);
+    if (g_.ways > 4) {
+        vectors_ = (g_.ways + kLanes - 1) / kLanes;
+        hints_.assign(std::size_t{g_.sets} * vectors_, Hints{});
+    }
     if (g_.replacement == Replacement::tree_plru)
         tree_.assign(g_.sets, 0);
 }
@@ -60,6 +64,7 @@ AbstractCacheEntry *CacheMemory::allocate(Addr a, AbstractCacheEntry *e, bool to
             continue;
         ++used_[set];
         tags_[i] = line;
+        set_hint(i, set, hint_of(line));
         entries_[i] = e;
         e->m_Address = line;
         e->slot = i;
@@ -87,7 +92,9 @@ void CacheMemory::deallocate(Addr a) {
         entries_[i]->release(entries_[i]);
     entries_[i] = nullptr;
     tags_[i] = kNoTag;
-    --used_[set_of(line)];
+    const unsigned set = set_of(line);
+    set_hint(i, set, 0);
+    --used_[set];
     memo_slot_ = kNone;
 }
 

@@ -4,6 +4,8 @@
 // policies: least recently used (time stamps), tree pseudo-LRU, first in first out, random (seeded).
 #pragma once
 
+#include <emmintrin.h>
+
 #include <memory>
 #include <string>
 #include <vector>
@@ -70,6 +72,14 @@ class CacheMemory {
     void htmAbortTransaction() {}
 
     const CacheGeometry &geometry() const { return g_; }
+    /// Brings what a lookup of `a` will need into the host's caches.
+    void prefetch(Addr a) const {
+        const unsigned set = set_of(line_of(a));
+        if (hints_.empty())
+            __builtin_prefetch(&tags_[std::size_t{set} * g_.ways]);
+        else
+            __builtin_prefetch(&hints_[std::size_t{set} * vectors_]);
+    }
     /// Replacement stamp of a slot if touching it is all that a hit does to the order; null for tree PLRU.
     Tick *stamp(unsigned slot) { return g_.replacement == Replacement::tree_plru ? nullptr : &stamp_of(slot); }
     void touch(unsigned slot);
@@ -95,14 +105,19 @@ class CacheMemory {
     unsigned find(Addr line) const {
         if (line == memo_line_)
             return memo_slot_;
-        const unsigned base = set_of(line) * g_.ways;
+        const unsigned set = set_of(line);
+        const unsigned base = set * g_.ways;
         const Addr *t = &tags_[base];
         unsigned found = kNone;
-        for (unsigned w = 0; w < g_.ways; ++w)
-            if (t[w] == line) {
-                found = base + w;
-                break;
-            }
+        if (hints_.empty()) {
+            for (unsigned w = 0; w < g_.ways; ++w)
+                if (t[w] == line) {
+                    found = base + w;
+                    break;
+                }
+        } else {
+            found = find_wide(line, set, base);
+        }
         memo_line_ = line;
         memo_slot_ = found;
         return found;
@@ -113,12 +128,42 @@ class CacheMemory {
     }
     unsigned victim(unsigned set) const;
 
+    // Wide sets: 16 bits of each tag side by side, compared eight at a time; a match is checked against the tag.
+    struct alignas(16) Hints {
+        std::uint16_t lane[8];
+    };
+    static constexpr unsigned kLanes = 8;
+    std::uint16_t hint_of(Addr line) const {
+        const Addr n = line >> kLineBits;
+        return static_cast<std::uint16_t>((n ^ (n >> 16) ^ (n >> 29)) | 1); // never 0, the hint of a free way
+    }
+    unsigned find_wide(Addr line, unsigned set, unsigned base) const {
+        const __m128i wanted = _mm_set1_epi16(static_cast<short>(hint_of(line)));
+        const Hints *v = &hints_[std::size_t{set} * vectors_];
+        for (unsigned k = 0; k < vectors_; ++k) {
+            const __m128i lanes = _mm_load_si128(reinterpret_cast<const __m128i *>(v + k));
+            // Two bits for each lane that is equal.
+            for (int m = _mm_movemask_epi8(_mm_cmpeq_epi16(lanes, wanted)) & 0x5555; m; m &= m - 1) {
+                const unsigned w = k * kLanes + static_cast<unsigned>(__builtin_ctz(static_cast<unsigned>(m))) / 2;
+                if (tags_[base + w] == line)
+                    return base + w;
+            }
+        }
+        return kNone;
+    }
+    void set_hint(unsigned slot, unsigned set, std::uint16_t h) {
+        if (!hints_.empty())
+            hints_[std::size_t{set} * vectors_ + (slot - set * g_.ways) / kLanes].lane[(slot - set * g_.ways) % kLanes] = h;
+    }
+
     CacheGeometry g_;
     const EventQueue &queue_;
     bool pow2_;
     Addr mask_;
     std::vector<Addr> tags_;
     std::vector<AbstractCacheEntry *> entries_;
+    std::vector<Hints> hints_; ///< empty for narrow sets
+    unsigned vectors_ = 0;     ///< per set
     std::vector<Tick> stamps_;
     std::vector<std::uint16_t> used_; ///< ways taken, by set
     std::vector<std::uint64_t> tree_; ///< tree PLRU: one word of node bits per set

@@ -95,6 +95,13 @@ class AbstractController : public Component {
     Tick now() const { return now_; }
     const ClockCursor &clock() const { return clock_; }
 
+    /// Large arrays, whose sets are seldom in the host's caches.
+    std::vector<const CacheMemory *> large_arrays;
+    void prefetch(Addr line) const {
+        for (const CacheMemory *c : large_arrays)
+            c->prefetch(line);
+    }
+
     /// A message will be due at `arrival`: wake at the first edge from then on.
     void arrive(Tick arrival) { schedule_no_later_than(clock_.align(arrival)); }
     /// Edge `cycles` after the edge at or after t, for producers outside.

@@ -20,6 +20,13 @@ void MessageBuffer::enqueue(Message *m, Tick arrival) {
     }
 }
 
+void MessageBuffer::deliver(Message *m, Tick arrival) {
+    // The controller will look the line up when it wakes: by then the host's caches have what it needs.
+    if (consumer)
+        consumer->prefetch(m->line);
+    put(m, arrival);
+}
+
 void MessageBuffer::put(Message *m, Tick arrival) {
     queue_.insert(arrival, m);
     if (consumer && queue_.front_tick() == arrival)

@@ -40,7 +40,7 @@ class MessageBuffer {
     /// Sends m so that it arrives (or enters the network) at `arrival`. The time until then has been accounted.
     void enqueue(Message *m, Tick arrival);
     /// Delivery by the network.
-    void deliver(Message *m, Tick arrival) { put(m, arrival); }
+    void deliver(Message *m, Tick arrival);
 
     bool isReady(Tick now) const { return queue_.front_tick() <= now; }
     Tick head_tick() const { return queue_.front_tick(); }
