@@ -90,7 +90,7 @@ def levels(subject: Subject) -> list[Level]:
     farthest = max(distances)
     for h in range(farthest + 1):
         nodes = tuple(n for n, d in enumerate(distances) if d == h)
-        reference, source = _dram_reference(machine, h, farthest)
+        reference, source = _dram_reference(machine, h)
         if nodes:
             rows.append(Level(f"DRAM {h} hop{'' if h == 1 else 's'}", reference, source, 0, nodes))
     return rows
@@ -100,12 +100,15 @@ def _count(cycles: Any) -> float | None:
     return None if cycles is None else float(cycles.count)
 
 
-def _dram_reference(machine: Machine, hops: int, farthest: int) -> tuple[float | None, str | None]:
+#: Distances, in hops, that the paper gives a latency for; the others lie on the line through them.
+PUBLISHED_HOPS = (0, 3)
+
+
+def _dram_reference(machine: Machine, hops: int) -> tuple[float | None, str | None]:
     local, per_hop = _count(machine.references.dram), _count(machine.references.dram_hop)
     if local is None or (hops and per_hop is None):
         return None, None
-    # Published are the nearest and the farthest; what lies between is the line through them.
-    return local + hops * (per_hop or 0.0), "published" if hops in (0, farthest) else "derived"
+    return local + hops * (per_hop or 0.0), "published" if hops in PUBLISHED_HOPS else "derived"
 
 
 def middle_half(accesses: list[dict[str, Any]], node_bytes: int) -> list[dict[str, Any]]:
