@@ -101,13 +101,25 @@ def test_the_interface_has_parameters_buffers_and_counts(program: ast.Program) -
         {"name": "latency", "type": "Cycles", "pointer": False, "default": 2},
         {"name": "eager", "type": "bool", "pointer": False, "default": False},
     ]
-    assert machine["buffers"][0] == {"name": "requestOut", "network": "To", "vnet": 0, "vnet_type": "request", "ordered": False}
+    assert machine["buffers"][0] == {"name": "requestOut", "network": "To", "vnet": 0, "vnet_type": "request", "ordered": True}
     assert machine["buffers"][2]["network"] is None and machine["buffers"][2]["vnet"] is None
     assert machine["initial_state"] == "I"
     assert described["declared"] == machine["declared"] == len(machine["transitions"]) == 9
     assert {(hit["state"], hit["event"]) for hit in machine["pure_hits"]} == {("M", "Load"), ("M", "Store")}
     message = next(message for message in described["messages"] if message["name"] == "Msg")
     assert {"name": "Destination", "type": "NetDest"} in message["fields"]
+
+
+def test_a_machine_that_declares_no_order_keeps_it_and_one_that_declares_some_keeps_that_only(program: ast.Program) -> None:
+    def ordered() -> dict[str, bool]:
+        return {b["name"]: b["ordered"] for b in json.loads(interface_json.text(program))["machines"][0]["buffers"]}
+
+    assert ordered() == {"requestOut": True, "responseIn": True, "mandatoryQueue": True}
+    out = next(param for param in program.machines[0].params if param.name == "requestOut")
+    out.pairs["ordered"] = "true"
+    assert ordered() == {"requestOut": True, "responseIn": False, "mandatoryQueue": False}
+    out.pairs["ordered"] = "false"
+    assert ordered() == {"requestOut": False, "responseIn": False, "mandatoryQueue": False}
 
 
 # ---- command line

@@ -7,11 +7,13 @@ import re
 
 import pytest
 
-from moscope.config import load_machine
+from moscope.config import Name, elaborate, load_machine, replace
 from moscope.config.bindings import values_for
 from moscope.paths import root
 
 PROTOCOLS = root() / "src" / "mem" / "ruby" / "protocol"
+# What a binding may say of the sequencers, which are no part of the protocol.
+OF_THE_SEQUENCER = {"sequencer.nt_store_type"}
 
 
 def declared(protocol: str) -> dict[str, str]:
@@ -30,7 +32,15 @@ def test_a_binding_names_parameters_that_exist(protocol: str) -> None:
     known = declared(protocol)
     names = {key.split(".")[1] for key in known}
     for key in values_for(protocol, load_machine("opteron48")):
-        assert key in known or key in names, key
+        assert key in known or key in names or key in OF_THE_SEQUENCER, key
+
+
+def test_what_a_binding_says_of_the_sequencers_reaches_them() -> None:
+    machine = load_machine("small")
+    heads = {"type": "L1Cache", "params": [{"name": "sequencer", "type": "Sequencer", "pointer": True, "default": None}], "buffers": []}
+    told = {p: elaborate(replace(machine, protocol=Name(p)), {"protocol": p, "machines": [heads]})["controllers"][0]["sequencer"]
+            for p in ("MOESI_HTAssist", "MSI")}
+    assert {p: s["nt_store_type"] for p, s in told.items()} == {"MOESI_HTAssist": "COMMIT", "MSI": "ST"}
 
 
 def test_every_plain_parameter_of_moesi_htassist_comes_from_the_machine() -> None:
