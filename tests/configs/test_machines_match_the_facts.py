@@ -83,6 +83,11 @@ def test_references_are_the_published_latencies(opteron48: Machine) -> None:
     assert [122 + 127 * h for h in range(4)] == [122, 249, 376, 503]
 
 
+def test_the_machine_without_the_filter_has_references_for_its_caches_only() -> None:
+    r = load_machine("opteron48_broadcast").references
+    assert [c and c.count for c in (r.l1, r.l2, r.l3, r.dram, r.dram_hop)] == [3, 14, 28, None, None]
+
+
 def test_a_link_carries_4_gb_per_second_each_way(opteron48: Machine) -> None:
     assert opteron48.links.byte_time() == 250_000  # fs per byte
     ht3 = load_machine("opteron48", ["links.clock=2.4GHz"]).links.byte_time()
