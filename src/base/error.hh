@@ -4,6 +4,7 @@
 // protocol) and a simulator bug (an assertion of the simulator itself). Guest faults are not exceptions.
 #pragma once
 
+#include <cstdint>
 #include <stdexcept>
 #include <string>
 
@@ -14,7 +15,10 @@ struct UserError : std::runtime_error {
 };
 
 struct ProtocolError : std::runtime_error {
-    using std::runtime_error::runtime_error;
+    static constexpr std::uint64_t kNoLine = ~std::uint64_t{0};
+    explicit ProtocolError(const std::string &what, std::uint64_t line_address = kNoLine)
+        : std::runtime_error(what), line(line_address) {}
+    std::uint64_t line; ///< address of the line in trouble, where one is
 };
 
 struct SimulatorBug : std::logic_error {

@@ -31,6 +31,7 @@ unsigned Machine::chip_of_core(unsigned core) const { return impl_->chip_of_core
 Port &Machine::port(unsigned core) { return impl_->sequencers.at(core)->port(); }
 unsigned Machine::dma_ports() const { return static_cast<unsigned>(impl_->dma.size()); }
 Port &Machine::dma_port(unsigned i) { return impl_->dma.at(i)->port(); }
+ruby::DMASequencer &Machine::dma(unsigned i) const { return *impl_->dma.at(i); }
 std::byte *Machine::memory() { return impl_->memory->base(); }
 std::uint64_t Machine::memory_bytes() const { return impl_->memory->bytes(); }
 Addr Machine::node_base(unsigned node) const { return impl_->addresses.ranges.at(node).base; }
@@ -51,7 +52,7 @@ void Machine::run(Tick until) {
     try {
         impl_->queue.run(until);
     } catch (const ProtocolError &e) {
-        throw ProtocolError(std::string(e.what()) + impl_->context(0) + impl_->stuck());
+        throw ProtocolError(std::string(e.what()) + impl_->context(e.line) + impl_->stuck(), e.line);
     }
 }
 
@@ -138,11 +139,13 @@ std::string Machine::check_single_writer() {
 }
 
 std::string Machine::Impl::context(Addr line) const {
-    // The line in trouble is the one of the last transitions if the caller does not know it.
     std::vector<TransitionRecord> last;
     history.for_each([&](const TransitionRecord &r) { last.push_back(r); });
-    if (!line && !last.empty())
-        line = last.back().line;
+    if (line == ProtocolError::kNoLine) {
+        if (last.empty())
+            return {};
+        line = last.back().line; // nobody knows better
+    }
     std::ostringstream s;
     s << "\nlast transitions of line 0x" << std::hex << line << std::dec << ":";
     std::vector<const TransitionRecord *> of_line;
@@ -194,18 +197,29 @@ std::string Machine::Impl::stuck() const {
 }
 
 void Watchdog::look(Tick now) {
-    Tick oldest = kNever;
-    const AbstractController *who = nullptr;
-    for (auto *c : machine_.controllers())
-        if (c->sequencer_ && c->sequencer_->oldest() < oldest) {
-            oldest = c->sequencer_->oldest();
-            who = c;
+    const Access *oldest = nullptr;
+    std::string who;
+    const auto consider = [&](const std::string &name, const Access &a) {
+        if (!oldest || a.issued < oldest->issued) {
+            oldest = &a;
+            who = name;
         }
-    if (who && now - oldest > limit_) {
+    };
+    for (auto *c : machine_.controllers()) {
+        if (c->sequencer_ && now - c->sequencer_->oldest() > limit_)
+            c->sequencer_->for_each([&](const Access &a) { consider(c->name(), a); });
+    }
+    for (unsigned i = 0; i < machine_.dma_ports(); ++i)
+        machine_.dma(i).for_each([&](const Access &a) {
+            if (now - a.issued > limit_)
+                consider("DMA-" + std::to_string(i), a);
+        });
+    if (oldest) {
+        const Addr line = line_of(oldest->addr.value);
         std::ostringstream s;
-        s << "no progress: a request of " << who->name() << " is older than " << limit_ / kTicksPerNs << " ns at tick "
-          << now;
-        throw ProtocolError(s.str());
+        s << "no progress: a request of " << who << " for line 0x" << std::hex << line << std::dec << " is older than "
+          << limit_ / kTicksPerNs << " ns at tick " << now;
+        throw ProtocolError(s.str(), line);
     }
     // Go on only while others are active, so that an idle machine ends its run.
     if (queue().next() != kNever || machine_.in_flight())

@@ -17,6 +17,10 @@
 
 namespace moscope {
 
+namespace ruby {
+class DMASequencer;
+}
+
 struct MachineOptions {
     std::uint64_t seed = 1;
     bool zero_horizon = false;             ///< cores never run ahead (for comparison)
@@ -36,6 +40,7 @@ class Machine {
     Port &port(unsigned core);
     unsigned dma_ports() const;
     Port &dma_port(unsigned i);
+    ruby::DMASequencer &dma(unsigned i) const;
 
     /// Guest memory, by physical address. In checking mode it is what DRAM holds: caches may be newer.
     std::byte *memory();

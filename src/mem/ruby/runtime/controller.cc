@@ -23,7 +23,7 @@ void AbstractController::no_transition(unsigned state, unsigned event, Addr line
     std::ostringstream s;
     s << "no transition: machine " << name() << ", state " << info->state[state].name << ", event "
       << info->event[event] << ", line 0x" << std::hex << line << std::dec << ", at tick " << now_;
-    throw ProtocolError(s.str());
+    throw ProtocolError(s.str(), line_of(line));
 }
 
 void AbstractController::protocol_error(const std::string &what, const char *file, int line) {
@@ -32,7 +32,7 @@ void AbstractController::protocol_error(const std::string &what, const char *fil
     if (cause_)
         s << ", working on line 0x" << std::hex << cause_->line;
     s << ")";
-    throw ProtocolError(s.str());
+    throw cause_ ? ProtocolError(s.str(), cause_->line) : ProtocolError(s.str());
 }
 
 } // namespace moscope::ruby

@@ -183,14 +183,14 @@ void Sequencer::complete(Addr addr, const std::byte *bytes, bool write, bool, Ma
     if (i == lines_.size()) {
         std::ostringstream s;
         s << c_.name() << ": callback for line 0x" << std::hex << line << " without a request in flight";
-        throw ProtocolError(s.str());
+        throw ProtocolError(s.str(), line);
     }
     Access *a = lines_[i].head;
     const AccessKind first = a->kind;
     if (needs_write(first) && !write) {
         std::ostringstream s;
         s << c_.name() << ": read callback for a store to line 0x" << std::hex << line;
-        throw ProtocolError(s.str());
+        throw ProtocolError(s.str(), line);
     }
     std::byte *line_bytes = checks_data_ ? const_cast<std::byte *>(bytes) : memory_ + line;
     // Unlink what this grant serves before anybody is told: on_done may issue to the same line.
