@@ -239,9 +239,10 @@ def front_end_environment() -> dict[str, str]:
     if paths.variant() == "asan":
         # The sanitizer's run-time has to come first in a process that loads the engine later; Python itself
         # keeps memory to its end on purpose.
-        found = subprocess.run([toolchain.CXX, "-print-file-name=libasan.so"], capture_output=True, text=True,
-                               check=True)
-        env["LD_PRELOAD"] = found.stdout.strip()
+        # With the C++ library beside it: it has to find the real throw before the first module in C++ is loaded.
+        files = [subprocess.run([toolchain.CXX, f"-print-file-name={name}"], capture_output=True, text=True,
+                                check=True).stdout.strip() for name in ("libasan.so", "libstdc++.so")]
+        env["LD_PRELOAD"] = " ".join(files)
         env.setdefault("ASAN_OPTIONS", "detect_leaks=0")
     return env
 
