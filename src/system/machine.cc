@@ -2,6 +2,8 @@
 // Running a machine, and what is said when something goes wrong in it.
 #include "system/machine.hh"
 
+#include <algorithm>
+#include <cstring>
 #include <sstream>
 
 #include <nlohmann/json.hpp>
