@@ -95,16 +95,8 @@ class FiberCore : public Component {
             suspend();
         move_to(x.done);
     }
-    /// Until some access completes (wakes also when one completed at this very tick).
-    void wait_any() { suspend(); }
     /// Lets simulated time pass.
     void delay(std::int64_t cycles) { clock_.advance(clock_.step(cycles)); }
-    void wait_until(Tick t) {
-        move_to(t);
-        if (now() >= horizon_)
-            catch_up();
-    }
-
     void blocking(AccessKind kind, PhysAddr a, void *data, unsigned size) {
         Access x;
         x.addr = a;

@@ -66,7 +66,7 @@ class Machine {
     /// wrong. Only meaningful with nothing in flight.
     std::string check_single_writer();
 
-    /// JSON text: per machine transition counts, caches, network, DRAM, accesses (docs/statistics.md).
+    /// JSON text: accesses by core, transition counts by controller, network, DRAM (docs/statistics.md).
     std::string stats_json() const;
     void reset_stats();
 

@@ -277,6 +277,10 @@ class CallResolver:
                 hint = f"; '{expr.name}' is a field" if expr.name in declared.fields else nearest(expr.name, known)
                 self.diagnostics.error(expr.loc, f"type {declared} has no method '{expr.name}'{hint}")
             return self.unknown
+        return self._bind(expr, declared, overloads)
+
+    def _bind(self, expr: ast.MethodCall | ast.ClassCall, declared: Type, overloads: list[ast.Function]) -> Type:
+        """Chooses among the methods of that name and notes the choice in the call."""
         method = self.choose(overloads, expr.args, expr.loc, f"method '{expr.name}' of {declared}")
         if method is None:
             return self.unknown
@@ -293,12 +297,7 @@ class CallResolver:
         if not overloads:
             self.diagnostics.error(expr.loc, f"type {declared} has no method '{expr.name}'{nearest(expr.name, declared.methods)}")
             return self.unknown
-        method = self.choose(overloads, expr.args, expr.loc, f"method '{expr.name}' of {declared}")
-        if method is None:
-            return self.unknown
-        expr.method = method
-        expr.is_pointer = method.returns_pointer
-        return method.return_type
+        return self._bind(expr, declared, overloads)
 
     # ---- calls that are statements
 

@@ -17,9 +17,6 @@
 
 namespace moscope::ruby {
 
-/// Virtual channel classes of the network (HyperTransport I/O Link Specification 3.10, section 4).
-enum class Channel : std::uint8_t { request, posted, response, probe, count };
-
 struct Message {
     // Set when the message is made and enqueued.
     std::uint32_t bytes = 0;       ///< size of the whole record, for cloning

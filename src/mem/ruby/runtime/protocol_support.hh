@@ -33,7 +33,6 @@ inline bool size_carries_data(MessageSizeType t) {
 struct RubySystem {
     static int getBlockSizeBits() { return kLineBits; }
     static int getBlockSizeBytes() { return kLineBytes; }
-    static std::uint32_t getBlockSizeBitsUnsigned() { return kLineBits; }
 };
 
 /// Hardware prefetching is not modelled (docs/warts.md): protocols run with it turned off.

@@ -17,7 +17,6 @@ class Sequencer {
     struct Params {
         int hit_latency = 3; ///< cycles from issue until the first-level cache answers (the mandatory queue)
         RubyRequestType nt_store_type = RubyRequestType_ST;
-        bool flush_supported = true;
     };
 
     /// guest_memory: base of the backing store, addressed by physical address.
