@@ -4,6 +4,7 @@
 // mixed up with a virtual address or a count. SLICC protocols compute with plain integers (`Addr`).
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <limits>
 
