@@ -28,6 +28,7 @@ MAY_INCLUDE: dict[str, set[str]] = {
 }
 LIBRARY_HEADERS = {
     "boost/context/": {"sim"},
+    "Zydis/": {"cpu"},
     "nlohmann/": {"system", "mem/dram", "mem/ruby/network", "python"},
     "nanobind/": {"python"},
     "Python.h": {"python"},

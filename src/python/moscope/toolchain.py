@@ -33,8 +33,9 @@ HEADERS = {
     "boost/context/fiber.hpp": "libboost-context-dev",
     "gtest/gtest.h": "libgtest-dev",
     "nlohmann/json.hpp": "nlohmann-json3-dev",
+    "Zydis/Zydis.h": "libzydis-dev",
 }
-LIBRARIES = ["boost_context"]
+LIBRARIES = ["boost_context", "Zydis"]
 
 # Below build/VARIANT: headers that the build writes.
 GENERATED = "generated"

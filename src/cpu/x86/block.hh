@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Decoded blocks: straight runs of instructions within one physical page, found by physical address and decoding
+// mode and shared by all cores. A write to bytes that a block was decoded from turns the block's instructions
+// into one that leaves it and looks again, so that no core, not even the writer in the middle of the block, runs
+// stale code. Pages that hold decoded code are taken out of all TLBs' direct writes.
+#pragma once
+
+#include <array>
+#include <bitset>
+#include <cstdint>
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "base/types.hh"
+#include "cpu/x86/core.hh"
+#include "cpu/x86/op.hh"
+
+namespace moscope::x86 {
+
+struct Block {
+    static constexpr unsigned kMaxOps = 48;
+    std::uint64_t key = 0;     ///< physical address << 2 | mode
+    std::uint32_t bytes = 0;
+    std::uint16_t count = 0;   ///< instructions; ops holds one more, which ends the block
+    bool stale = false;
+    std::unique_ptr<Op[]> ops;
+};
+
+class BlockCache {
+  public:
+    explicit BlockCache(const PhysMap &phys);
+    ~BlockCache();
+
+    /// The block at the core's rip, decoded if need be; null: the fetch faulted, Core::fault says how.
+    /// single: one instruction only, not kept beyond the next call.
+    Block *find(Core &, bool single = false);
+
+    /// All cores, whose direct writes must be taken away from code pages.
+    void add_core(Core &c) { cores_.push_back(&c); }
+
+    /// True if the page holds decoded code: writes to it have to be told of.
+    bool guarded(PhysAddr page) const { return pages_.contains(page.value >> 12); }
+    /// [a, a + size) was written, within one page.
+    void written(PhysAddr a, unsigned size);
+    /// Any amount of memory was written past the cores (DMA, the loader).
+    void written_range(PhysAddr a, std::uint64_t size);
+    /// Forgets all blocks. Only while no core is inside one.
+    void clear();
+    /// Frees what went stale. Only while no core is inside a block.
+    void collect() { graveyard_.clear(); }
+    std::size_t decoded() const { return blocks_.size(); }
+
+  private:
+    struct Page {
+        std::bitset<64> lines;      ///< lines that hold code
+        std::vector<Block *> blocks;
+    };
+    Block *decode(Core &, std::uint64_t key, PhysAddr at, unsigned limit);
+    void drop(Block &);
+
+    const PhysMap &phys_;
+    std::unordered_map<std::uint64_t, std::unique_ptr<Block>> blocks_;
+    std::unordered_map<std::uint64_t, Page> pages_;
+    std::vector<std::unique_ptr<Block>> graveyard_;
+    std::unique_ptr<Block> single_;
+    std::vector<Core *> cores_;
+};
+
+} // namespace moscope::x86

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// One core as the interpreter sees it: architectural state, translations, decoded blocks, what ended the last
+// block and what the machine around it offers. Instruction functions (exec_*.cc) take it by reference.
+//
+// Conventions of instruction functions (see op.hh):
+// - They return op + 1, or null after a branch with State::rip set.
+// - Memory accesses (memory.hh) return false on a guest fault; the function then returns `c.fault_at(op)` and has
+//   changed nothing that the architecture promises to keep.
+// - `raise(vector, error)` records a fault of the instruction itself; again `return c.fault_at(op)`.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "base/error.hh"
+#include "cpu/x86/op.hh"
+#include "cpu/x86/platform.hh"
+#include "cpu/x86/state.hh"
+#include "cpu/x86/tlb.hh"
+#include "dev/irq.hh"
+#include "mem/phys_map.hh"
+
+namespace moscope::x86 {
+
+class BlockCache;
+struct Block;
+struct CpuModel; // cpuid.hh: what CPUID and the model-specific registers say
+
+/// A guest fault on its way to becoming architectural state.
+struct Fault {
+    std::uint8_t vector = 0;
+    bool has_error = false;
+    std::uint32_t error = 0;
+    Addr address = 0; ///< page faults: CR2
+};
+
+/// Why a block was left early.
+enum class Exit : std::uint8_t {
+    none,
+    fault,     ///< Core::fault, rip at the instruction
+    trap,      ///< software interrupt taken already; nothing left to do but go on (rip is set)
+    restart,   ///< run again from rip (interrupted string instruction, code was overwritten, mode changed)
+    pause,     ///< PAUSE or MWAIT: the rest of the time slice may go to others
+    halt,      ///< HLT; State::halted is set
+    shutdown,  ///< triple fault
+    stop,      ///< the platform asked to stop (power-off, exit port, marker)
+    unmodelled ///< an instruction that the model lacks; rip at it
+};
+
+struct Core : State {
+    Core(unsigned number_, Platform &p, const PhysMap &m, BlockCache &b, const CpuModel &model_)
+        : platform(p), phys(m), blocks(b), model(model_), number(number_) {}
+
+    // --- run loop
+    Exit exit = Exit::none;
+    Fault fault;
+    std::uint64_t retired = 0;      ///< instructions, in whole blocks while one is running
+    std::uint64_t extra_cycles = 0; ///< time beyond one cycle per instruction (I/O, long operations), functional mode
+    std::uint64_t pauses = 0;       ///< PAUSE instructions retired
+    const Op *left_at = nullptr;    ///< where a block was left early
+    dev::CoreSignals signals;
+    dev::InterruptSource *interrupts = nullptr;
+    unsigned generation = 1;        ///< of virtual-to-block mappings; grows when translations or modes change
+    Tlb tlbs[2];                    ///< supervisor, user
+    Tlb *tlb = &tlbs[0];            ///< the one of the current privilege level
+
+    /// Runs until `budget` instructions have retired (a block may overshoot) or something ends it earlier.
+    Exit run(std::uint64_t budget);
+    /// Address of the instruction; valid inside instruction functions.
+    Addr address_of(const Op *op) const { return r[reg_block] + op->start; }
+    Addr address_after(const Op *op) const { return r[reg_block] + op->start + op->length; }
+
+    // --- leaving a block early
+    /// With `fault` filled in: leaves the block at this instruction.
+    const Op *fault_at(const Op *op) {
+        exit = Exit::fault;
+        rip = address_of(op);
+        left_at = op;
+        return nullptr;
+    }
+    /// Leaves the block after this instruction, which has completed.
+    const Op *leave_after(const Op *op, Exit why) {
+        exit = why;
+        rip = address_after(op);
+        left_at = op + 1;
+        return nullptr;
+    }
+    /// Leaves the block before this instruction, to run it again.
+    const Op *leave_before(const Op *op, Exit why) {
+        exit = why;
+        rip = address_of(op);
+        left_at = op;
+        return nullptr;
+    }
+    bool raise(unsigned vector) {
+        fault = {static_cast<std::uint8_t>(vector), false, 0, 0};
+        return false;
+    }
+    bool raise(unsigned vector, std::uint32_t error) {
+        fault = {static_cast<std::uint8_t>(vector), true, error, 0};
+        return false;
+    }
+
+    // --- translations (paging.cc)
+    /// After a change of CR0, CR3, CR4, EFER, CPL or CS: the current TLB, and no remembered block by address.
+    void mode_changed() {
+        tlb = &tlbs[cpl == 3];
+        ++generation;
+    }
+    void flush_tlb(bool global_too) {
+        for (Tlb &t : tlbs)
+            global_too ? t.flush_all() : t.flush_local();
+        ++generation;
+    }
+
+    Platform &platform;
+    const PhysMap &phys;
+    BlockCache &blocks;
+    const CpuModel &model;
+    const unsigned number;
+
+    // --- recently used blocks by address
+    struct Jump {
+        Addr rip = 0;
+        unsigned generation = 0;
+        Block *block = nullptr;
+    };
+    static constexpr unsigned kJumps = 2048;
+    Jump jumps[kJumps];
+};
+
+} // namespace moscope::x86

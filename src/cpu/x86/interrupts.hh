@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Exceptions and interrupts (AMD 24593, chapter 8): delivery through the IDT in real, protected, compatibility
+// and long mode, privilege changes with TSS and IST, double and triple faults, and what a core does about its
+// pins (INTR, NMI, INIT, SIPI).
+#pragma once
+
+#include "cpu/x86/core.hh"
+
+namespace moscope::x86 {
+
+enum class Source : std::uint8_t { exception, external, software, nmi };
+
+/// Enters the handler of `vector`. rip is where it returns to. False: that faulted, Core::fault says how.
+bool enter_handler(Core &, unsigned vector, Source, bool has_error, std::uint32_t error);
+
+/// Delivers Core::fault, whatever it leads to: handler, #DF, or shutdown (Core::exit set).
+void deliver_fault(Core &);
+
+/// Looks at the pins between instructions; takes what may be taken now. True if the state changed.
+bool poll_interrupts(Core &);
+/// True if poll_interrupts would find something to do (wakes a halted core).
+bool interrupt_deliverable(const Core &);
+
+/// Power-on and INIT state; `bootstrap` as the core is the boot processor.
+void reset(Core &, bool init);
+
+} // namespace moscope::x86

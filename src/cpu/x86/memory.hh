@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Memory as instructions see it: linear addresses of operands, loads, stores and read-modify-writes. The fast
+// path is a look into the core's TLB and a copy; what it does not hold (misses, device registers, accesses
+// that cross a page, pages with decoded code, every access in detailed mode) goes through memory.cc. All return false on a
+// guest fault, which is then in Core::fault.
+#pragma once
+
+#include <cstring>
+#include <type_traits>
+
+#include "cpu/x86/core.hh"
+
+namespace moscope::x86 {
+
+/// Who asks: the current privilege level, or the processor itself for descriptor tables, TSS and the like.
+enum class As : std::uint8_t { current, system };
+
+bool load_slow(Core &, Addr, void *to, unsigned size, As = As::current);
+bool store_slow(Core &, Addr, const void *from, unsigned size, As = As::current);
+/// f(context, bytes) runs once on the bytes, with write permission; `locked`: as one indivisible access.
+bool modify_slow(Core &, Addr, unsigned size, void (*f)(void *, void *), void *context, bool locked);
+
+/// Linear address of a memory operand with masking and segment checks (memory.cc); false on #GP, #SS.
+bool legacy_address(Core &, const Op *, unsigned size, bool write, Addr &out);
+
+/// Linear address of the memory operand of `op`.
+inline bool address(Core &c, const Op *op, unsigned size, bool write, Addr &out) {
+    const auto *file = reinterpret_cast<const std::uint8_t *>(c.r);
+    std::uint64_t b, i;
+    std::memcpy(&b, file + op->base, 8);
+    std::memcpy(&i, file + op->index, 8);
+    if (__builtin_expect(op->legacy, 0))
+        return legacy_address(c, op, size, write, out);
+    out = b + (i << op->scale) + static_cast<std::int64_t>(op->disp) + c.seg[op->seg].base;
+    return true;
+}
+/// The offset alone (LEA): no segment base.
+std::uint64_t effective_offset(const Core &, const Op *);
+
+template <class T> inline bool fits_page(Addr a) { return sizeof(T) == 1 || (a & 0xfff) <= 0x1000 - sizeof(T); }
+
+template <class T> inline bool load(Core &c, Addr a, T &out) {
+    const Tlb::Entry &e = c.tlb->at(a);
+    if (__builtin_expect(e.read == (a & ~Addr{0xfff}) && fits_page<T>(a), 1)) {
+        std::memcpy(&out, reinterpret_cast<const void *>(e.host + a), sizeof(T));
+        return true;
+    }
+    return load_slow(c, a, &out, sizeof(T));
+}
+
+template <class T> inline bool store(Core &c, Addr a, const T &value) {
+    const Tlb::Entry &e = c.tlb->at(a);
+    if (__builtin_expect(e.write == (a & ~Addr{0xfff}) && fits_page<T>(a), 1)) {
+        std::memcpy(reinterpret_cast<void *>(e.host + a), &value, sizeof(T));
+        return true;
+    }
+    return store_slow(c, a, &value, sizeof(T));
+}
+
+/// value = f(value). `locked` as the instruction's LOCK prefix says. f runs once, and only if nothing faults.
+template <class T, class F> inline bool modify(Core &c, Addr a, bool locked, F &&f) {
+    const Tlb::Entry &e = c.tlb->at(a);
+    if (__builtin_expect(e.write == (a & ~Addr{0xfff}) && fits_page<T>(a), 1)) {
+        T x;
+        void *p = reinterpret_cast<void *>(e.host + a);
+        std::memcpy(&x, p, sizeof(T));
+        x = f(x);
+        std::memcpy(p, &x, sizeof(T));
+        return true;
+    }
+    using G = std::remove_reference_t<F>;
+    return modify_slow(
+        c, a, sizeof(T),
+        [](void *context, void *bytes) {
+            T x;
+            std::memcpy(&x, bytes, sizeof(T));
+            x = (*static_cast<G *>(context))(x);
+            std::memcpy(bytes, &x, sizeof(T));
+        },
+        const_cast<std::remove_const_t<G> *>(&f), locked);
+}
+
+/// Reads of descriptor tables and TSS, with the processor's own rights.
+template <class T> inline bool load_system(Core &c, Addr a, T &out) {
+    return load_slow(c, a, &out, sizeof(T), As::system);
+}
+template <class T> inline bool store_system(Core &c, Addr a, const T &value) {
+    return store_slow(c, a, &value, sizeof(T), As::system);
+}
+
+// --- registers by byte offset
+template <class T> inline T reg(const Core &c, unsigned offset) {
+    T x;
+    std::memcpy(&x, reinterpret_cast<const std::uint8_t *>(c.r) + offset, sizeof(T));
+    return x;
+}
+/// Writes of 32 bits clear the upper half, as in 64-bit mode; others keep the rest.
+template <class T> inline void set_reg(Core &c, unsigned offset, T x) {
+    auto *p = reinterpret_cast<std::uint8_t *>(c.r) + offset;
+    if constexpr (sizeof(T) == 4) {
+        const std::uint64_t wide = static_cast<std::uint32_t>(x);
+        std::memcpy(p, &wide, 8);
+    } else
+        std::memcpy(p, &x, sizeof(T));
+}
+
+} // namespace moscope::x86

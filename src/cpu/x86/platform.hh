@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What a core needs of the machine around it: device registers, the clock, machine-wide model-specific
+// registers. Implemented by the board (system/). Only slow paths come here, so virtual calls do.
+#pragma once
+
+#include <cstdint>
+
+#include "base/types.hh"
+
+namespace moscope::x86 {
+
+struct Core;
+
+class Platform {
+  public:
+    virtual ~Platform() = default;
+    /// Physical addresses that are not DRAM. Sizes 1, 2, 4, 8.
+    virtual std::uint64_t mmio_read(Core &, PhysAddr, unsigned size) = 0;
+    virtual void mmio_write(Core &, PhysAddr, std::uint64_t value, unsigned size) = 0;
+    virtual std::uint64_t io_read(Core &, std::uint16_t port, unsigned size) = 0;
+    virtual void io_write(Core &, std::uint16_t port, std::uint64_t value, unsigned size) = 0;
+    /// The machine's clock in core cycles, which never goes back.
+    virtual std::uint64_t cycles(Core &) = 0;
+    /// Model-specific registers that are the machine's, not the core's. False: there is none of that number.
+    virtual bool msr_read(Core &, std::uint32_t msr, std::uint64_t &value) = 0;
+    virtual bool msr_write(Core &, std::uint32_t msr, std::uint64_t value) = 0;
+    /// gem5's pseudo-instruction (0F 04, then a 16-bit function); arguments in RDI, RSI, RDX, result in RAX.
+    virtual void m5op(Core &, unsigned function) = 0;
+};
+
+} // namespace moscope::x86

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Translations that a core remembers, arranged for the interpreter: direct-mapped, one entry per 4-KiB page
+// whatever the guest's page size, with the host address of the page where it may be accessed directly. Two of
+// them exist per core, for supervisor and for user accesses. This is not the model of the family's TLBs, whose
+// sizes and timing belong to detailed mode; a guest cannot see it as long as INVLPG, CR3 and the like empty it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "base/types.hh"
+
+namespace moscope::x86 {
+
+struct Tlb {
+    static constexpr unsigned kEntries = 512;
+    static constexpr Addr kNoPage = 1; ///< equals no page address
+
+    struct Entry {
+        Addr read = kNoPage;  ///< page that may be read directly
+        Addr write = kNoPage; ///< page that may be written directly (dirty already, holds no decoded code)
+        std::uintptr_t host = 0; ///< host address less the virtual one
+        // What the translation says, direct or not:
+        Addr page = kNoPage;
+        Addr phys = 0;          ///< physical page, with the bits below
+        static constexpr Addr kGlobal = 1, kWritable = 2, kExecutable = 4, kDirty = 8;
+        std::uint8_t shift = 12; ///< log2 of the guest's page size
+    };
+    Entry entry[kEntries];
+
+    static unsigned index(Addr va) { return (va >> 12) & (kEntries - 1); }
+    Entry &at(Addr va) { return entry[index(va)]; }
+
+    void flush_all() {
+        for (Entry &e : entry)
+            e.read = e.write = e.page = kNoPage;
+    }
+    void flush_local() {
+        for (Entry &e : entry)
+            if (!(e.phys & Entry::kGlobal))
+                e.read = e.write = e.page = kNoPage;
+    }
+    void flush_page(Addr va) {
+        for (Entry &e : entry)
+            if (e.page != kNoPage && (e.page ^ va) >> e.shift == 0)
+                e.read = e.write = e.page = kNoPage;
+    }
+    /// No direct writes to this physical page from here on (it holds decoded code now).
+    void guard(Addr phys_page) {
+        for (Entry &e : entry)
+            if ((e.phys & ~Addr{0xfff}) == phys_page)
+                e.write = kNoPage;
+    }
+};
+
+} // namespace moscope::x86
