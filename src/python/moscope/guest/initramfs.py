@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The initial file system: static busybox with its applets, the modules that the machine's devices need, `init.sh`.
+
+The bytes depend on nothing but what goes in, so the same kernel, busybox and script give the same file; it is kept
+under its digest.
+"""
+
+import os
+import shutil
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from moscope.errors import UserError
+from moscope.guest import packages
+from moscope.guest.cpio import Archive
+from moscope.guest.kernel import Kernel
+from moscope.guest.packages import Say
+
+# What init.sh loads, where the kernel has it as a module.
+MODULES = ("virtio_pci", "virtio_blk", "virtio_rng", "squashfs", "overlay")
+BUSYBOX_PACKAGE = "busybox-static"
+SCRIPT = "moscope/script"
+READY = "moscope: ready"
+SCRIPT_ENDED = "moscope: script ended with status "
+
+
+@dataclass(frozen=True)
+class Initramfs:
+    path: Path
+    sha256: str
+
+
+def build(kernel: Kernel, say: Say, script: Path | None = None, extra: Mapping[str, Path] | None = None) -> Initramfs:
+    """An initial file system for `kernel`; `extra` are more files, by their names under /run/moscope in the guest."""
+    archive = Archive()
+    for folder in ("proc", "sys", "dev", "run", "tmp", "root", "moscope"):
+        archive.folder(folder)
+    # Before devtmpfs is mounted the kernel opens these for the first process.
+    archive.character_device("dev/console", 5, 1)
+    archive.character_device("dev/null", 1, 3, 0o666)
+    archive.file("init", Path(__file__).with_name("init.sh").read_bytes(), 0o755)
+    _add_busybox(archive, busybox(say))
+    _add_modules(archive, kernel)
+    files = {**({SCRIPT.removeprefix("moscope/"): script} if script else {}), **(extra or {})}
+    for name, path in sorted(files.items()):
+        try:
+            archive.file(f"moscope/{name}", path.read_bytes(), 0o755)
+        except OSError as error:
+            raise UserError(f"{path}: {error.strerror}: a file that can be read would be right") from error
+    return _keep(archive.bytes())
+
+
+def busybox(say: Say) -> Path:
+    """A statically linked busybox: Debian's, or this system's where there is no apt."""
+    if shutil.which("apt-get"):
+        package = packages.fetch(BUSYBOX_PACKAGE, say, "--initrd FILE names an initial file system of your own")
+        return next(p for p in (package.tree / "bin/busybox", package.tree / "usr/bin/busybox") if p.is_file())
+    found = shutil.which("busybox")
+    if found and _is_static(Path(found)):
+        return Path(found)
+    raise UserError("busybox: this system has neither apt-get nor a statically linked busybox: installing one, or "
+                    "--initrd FILE with an initial file system of your own, would be right")
+
+
+def _is_static(path: Path) -> bool:
+    # A dynamic executable names its interpreter in the program headers, which lie in the first page.
+    return b"ld-linux" not in path.read_bytes()[:4096] and b"ld-musl" not in path.read_bytes()[:4096]
+
+
+def _add_busybox(archive: Archive, program: Path) -> None:
+    archive.file("bin/busybox", program.read_bytes(), 0o755)
+    listed = subprocess.run([program, "--list-full"], capture_output=True, text=True, check=False)
+    if listed.returncode != 0:
+        raise UserError(f"{program}: does not list its applets: a busybox for this processor would be right")
+    for applet in listed.stdout.split():
+        if applet not in archive and not applet.startswith("linuxrc"):
+            archive.link(applet, "/bin/busybox")
+
+
+def _add_modules(archive: Archive, kernel: Kernel) -> None:
+    """Modules flat under /lib/modules, and for each that init.sh may load the order in which to do it."""
+    if kernel.modules is None:
+        return
+    for wanted in MODULES:
+        if not kernel.modules.knows(wanted):
+            continue
+        order = kernel.modules.order(wanted)
+        if order:
+            archive.file(f"lib/modules/order/{wanted}", "".join(f"{m}\n" for m in order).encode())
+        for module in order:
+            path = f"lib/modules/{module}.ko"
+            if path not in archive:
+                archive.file(path, kernel.modules.data(module))
+
+
+def _keep(content: bytes) -> Initramfs:
+    folder = packages.cache() / "initramfs"
+    folder.mkdir(parents=True, exist_ok=True)
+    partial = folder / f".{os.getpid()}"
+    partial.write_bytes(content)
+    digest = packages.digest_of(partial)
+    path = folder / f"{digest[:32]}.cpio"
+    partial.replace(path)
+    return Initramfs(path, digest)

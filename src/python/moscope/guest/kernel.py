@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Kernels to boot, by name or file: the image, its digest, its release and where its modules lie."""
+
+import re
+import struct
+from dataclasses import dataclass
+from pathlib import Path
+
+from moscope.errors import UserError, unknown_name
+from moscope.guest import packages
+from moscope.guest.modules import Modules
+from moscope.guest.packages import Say
+
+# Debian's kernel for virtual machines: this package only depends on the one of the current version.
+CLOUD_KERNEL = "linux-image-cloud-amd64"
+CLOUD_IMAGE = "linux-image-"
+NAMES = ("distro",)
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """`release` is what `uname -r` will say, empty where the file does not tell; `origin` is a package or a file."""
+
+    name: str
+    image: Path
+    sha256: str
+    release: str
+    modules: Modules | None
+    origin: str
+
+    def document(self) -> dict[str, str]:
+        """What a result says of it."""
+        return {"name": self.name, "release": self.release, "sha256": self.sha256, "origin": self.origin}
+
+
+def find(wanted: str, say: Say) -> Kernel:
+    """A kernel by name (`distro`) or by file: whatever has a slash in it or exists is a file."""
+    if wanted == "distro":
+        return _distro(say)
+    path = Path(wanted)
+    if "/" not in wanted and not path.exists():
+        raise unknown_name("--kernel", "kernel", wanted, NAMES)
+    return from_file(path)
+
+
+def from_file(path: Path) -> Kernel:
+    if not path.is_file():
+        raise UserError(f"{path}: there is no such file: a kernel (bzImage, ELF vmlinux or multiboot ELF) would be right")
+    try:
+        digest, release = packages.digest_of(path), release_of(path)
+    except OSError as error:
+        raise UserError(f"{path}: {error.strerror}: a file that can be read would be right") from error
+    return Kernel(path.name, path, digest, release, _modules_beside(path, release), str(path))
+
+
+def _distro(say: Say) -> Kernel:
+    package = packages.fetch(CLOUD_KERNEL, say, "--kernel FILE names a kernel of your own", CLOUD_IMAGE)
+    images = sorted((package.tree / "boot").glob("vmlinuz-*"))
+    if len(images) != 1:
+        raise UserError(f"{package.tree}: holds {len(images)} kernels: one would be right; remove the folder to fetch it again")
+    release = release_of(images[0])
+    return Kernel("distro", images[0], packages.digest_of(images[0]), release,
+                  _modules_beside(images[0], release), f"{package.name} {package.version}")
+
+
+def release_of(image: Path) -> str:
+    """The release that a bzImage's set-up header points to (Linux x86 boot protocol, `kernel_version`)."""
+    with image.open("rb") as handle:
+        head = handle.read(0x10000)
+    if len(head) < 0x210 or head[0x202:0x206] != b"HdrS":
+        return ""
+    offset = struct.unpack_from("<H", head, 0x20E)[0] + 0x200
+    match = re.match(rb"[0-9A-Za-z._+~-]{1,64}", head[offset : offset + 64])
+    return match.group().decode() if match else ""
+
+
+def _modules_beside(image: Path, release: str) -> Modules | None:
+    """lib/modules/RELEASE beside the image's boot folder, or of this system."""
+    for root in (image.absolute().parent.parent, image.absolute().parent, Path("/")):
+        folder = root / "lib" / "modules" / release
+        if release and (folder / "kernel").is_dir():
+            return Modules(folder)
+    return None

@@ -1,0 +1,186 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Debian packages for the guest: fetched by name with apt, unpacked without being installed, kept by content.
+
+apt checks what it fetches against the distribution's signatures. Neither root nor fresh package lists are needed:
+where the system's lists do not know a package, or know a version that is gone, lists of moscope's own are fetched
+into the cache. What was fetched once stays in use until its folder in the cache is removed, so that a machine
+boots the same kernel tomorrow.
+"""
+
+import fcntl
+import hashlib
+import json
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from moscope import paths
+from moscope.errors import UserError
+
+Say = Callable[[str], None]
+APT_SECONDS = 1200
+
+
+@dataclass(frozen=True)
+class Package:
+    """An unpacked package: `tree` holds its files as they would lie under the root."""
+
+    name: str
+    version: str
+    sha256: str
+    tree: Path
+
+
+def cache() -> Path:
+    return paths.cache_dir() / "guest"
+
+
+@contextmanager
+def locked(name: str) -> Iterator[None]:
+    """One process at a time works on what `name` stands for; the system drops the lock when its holder ends."""
+    path = cache() / f"{name}.lock"
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("w") as handle:
+            fcntl.flock(handle, fcntl.LOCK_EX)
+            yield
+    except OSError as error:
+        if error.filename != str(path):
+            raise
+        raise UserError(f"{path}: {error.strerror}: a cache folder that can be written would be right "
+                        "(XDG_CACHE_HOME names it)") from error
+
+
+def digest_of(file: Path) -> str:
+    with file.open("rb") as handle:
+        return hashlib.file_digest(handle, "sha256").hexdigest()
+
+
+def fetch(name: str, say: Say, instead: str, leads_to: str = "") -> Package:
+    """The package `name`, from the cache or by apt.
+
+    With `leads_to`, `name` is a package that only depends on the one wanted: the dependency whose name starts so.
+    `instead` is what the user can do where this system cannot give the package; it ends the error's text.
+    """
+    with locked(f"package-{name}"):
+        chosen = cache() / "chosen" / f"{name}.json"
+        package = _remembered(chosen)
+        if package is None:
+            package = _download(name, leads_to, say, instead)
+            _remember(chosen, package)
+    return package
+
+
+def _remembered(chosen: Path) -> Package | None:
+    try:
+        entry = json.loads(chosen.read_text(encoding="utf-8"))
+        package = Package(entry["name"], entry["version"], entry["sha256"], _tree(entry["sha256"]))
+    except (FileNotFoundError, ValueError, KeyError):
+        return None
+    return package if package.tree.is_dir() else None
+
+
+def _remember(chosen: Path, package: Package) -> None:
+    chosen.parent.mkdir(parents=True, exist_ok=True)
+    partial = chosen.with_suffix(f".{os.getpid()}")
+    partial.write_text(json.dumps({"name": package.name, "version": package.version, "sha256": package.sha256}))
+    partial.replace(chosen)
+
+
+def _tree(sha256: str) -> Path:
+    return cache() / "packages" / sha256
+
+
+def _download(name: str, leads_to: str, say: Say, instead: str) -> Package:
+    if shutil.which("apt-get") is None or shutil.which("dpkg-deb") is None:
+        raise UserError(f"{name}: this system has no apt-get to fetch the package with: {instead}")
+    say(f"fetching the package {name} (once)")
+    refusal = ""
+    for options in (_system_lists(), _own_lists):
+        if callable(options):
+            say("the system's package lists do not serve; fetching package lists into the cache")
+            ready = options()
+            if isinstance(ready, str):
+                refusal = ready
+                break
+            options = ready
+        wanted, problem = _candidate(name, leads_to, options)
+        if wanted is None:
+            refusal = problem
+            continue
+        got = _download_one(wanted, options)
+        if isinstance(got, Package):
+            return got
+        refusal = got
+    raise UserError(f"{name}: the package cannot be fetched ({refusal}): a network that reaches the distribution's "
+                    f"archive, or else {instead}")
+
+
+def _system_lists() -> list[str]:
+    # Without the sandbox user apt can write into a folder of root's and needs no remark about it.
+    return ["-o", "APT::Sandbox::User=root"] if os.geteuid() == 0 else []
+
+
+def _own_lists() -> list[str] | str:
+    """Options that make apt use lists in the cache, which are fetched here; a text where that fails."""
+    base = cache() / "apt"
+    for folder in ("lists/partial", "archives/partial"):
+        (base / folder).mkdir(parents=True, exist_ok=True)
+    options = [*_system_lists(), "-o", f"Dir::State::Lists={base / 'lists'}", "-o", f"Dir::Cache={base}",
+               "-o", "Debug::NoLocking=1", "-o", "APT::Update::Error-Mode=any"]
+    got = _apt(["apt-get", *options, "-q", "update"])
+    # Lists of some other archive that the user has added may well fail; what counts is what is known afterwards.
+    return options if any(p.name.endswith(("_Packages", "_Packages.lz4")) for p in (base / "lists").iterdir()) \
+        else _last_line(got)
+
+
+def _candidate(name: str, leads_to: str, options: list[str]) -> tuple[str | None, str]:
+    """The package to download and, where none is, why."""
+    got = _apt(["apt-cache", *options, "show", "--no-all-versions", name])
+    if got.returncode != 0 or f"Package: {name}" not in got.stdout:
+        return None, f"apt knows no package {name}"
+    if not leads_to:
+        return name, ""
+    match = re.search(rf"^Depends:.*?\b({re.escape(leads_to)}[a-z0-9.+-]+)", got.stdout, re.MULTILINE)
+    return (match.group(1), "") if match else (None, f"{name} depends on nothing called {leads_to}...")
+
+
+def _download_one(name: str, options: list[str]) -> Package | str:
+    packages = cache() / "packages"
+    packages.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=packages, prefix=".fetch-") as scratch:
+        got = _apt(["apt-get", *options, "-q", "download", name], cwd=scratch)
+        files = list(Path(scratch).glob("*.deb"))
+        if got.returncode != 0 or len(files) != 1:
+            return _last_line(got)
+        sha256 = digest_of(files[0])
+        version = _apt(["dpkg-deb", "-f", str(files[0]), "Version"]).stdout.strip()
+        unpacked = Path(scratch, "tree")
+        extracted = _apt(["dpkg-deb", "-x", str(files[0]), str(unpacked)])
+        if extracted.returncode != 0:
+            return _last_line(extracted)
+        tree = _tree(sha256)
+        if not tree.is_dir():
+            unpacked.rename(tree)
+        return Package(name, version, sha256, tree)
+
+
+def _apt(command: list[str], cwd: str | None = None) -> subprocess.CompletedProcess[str]:
+    env = {**os.environ, "LC_ALL": "C", "DEBIAN_FRONTEND": "noninteractive"}
+    try:
+        return subprocess.run(command, capture_output=True, text=True, errors="replace", cwd=cwd, env=env, check=False,
+                              stdin=subprocess.DEVNULL, timeout=APT_SECONDS)
+    except subprocess.TimeoutExpired:
+        return subprocess.CompletedProcess(command, 1, "", f"{command[0]} took more than {APT_SECONDS} s")
+
+
+def _last_line(got: subprocess.CompletedProcess[str]) -> str:
+    lines = [line for line in (got.stderr + "\n" + got.stdout).splitlines() if line.strip()]
+    errors = [line for line in lines if line.startswith("E:")] or lines or [f"exit code {got.returncode}"]
+    return errors[0].removeprefix("E: ")

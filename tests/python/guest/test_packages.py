@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Fetching packages: what is remembered, and what the user reads where it cannot work. A program of the test's own
+stands in for apt; the real one is asked in the boot tests."""
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from moscope.errors import UserError
+from moscope.guest import kernel, packages
+
+APT_CACHE = """#!/bin/sh
+for last; do :; done
+case $last in
+meta) printf 'Package: meta\\nDepends: image-7 (= 1.2)\\n' ;;
+image-7) printf 'Package: image-7\\n' ;;
+*) exit 100 ;;
+esac
+"""
+APT_GET = """#!/bin/sh
+for last; do :; done
+echo "$@" >>"$CALLS"
+[ -z "$OFFLINE" ] || { echo "E: Could not resolve the archive" >&2; exit 100; }
+[ $last = update ] || cp "$DEB" .
+"""
+
+
+@pytest.fixture
+def apt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A package and an apt that knows it; returns the file that lists the calls."""
+    tree = tmp_path / "deb"
+    (tree / "DEBIAN").mkdir(parents=True)
+    (tree / "DEBIAN/control").write_text("Package: image-7\nVersion: 1.2\nArchitecture: all\nMaintainer: x <x@x>\n"
+                                         "Description: x\n")
+    (tree / "boot").mkdir()
+    (tree / "boot/vmlinuz-7").write_text("kernel")
+    subprocess.run(["dpkg-deb", "-b", str(tree), str(tmp_path / "image.deb")], check=True, capture_output=True)
+    programs = tmp_path / "programs"
+    programs.mkdir()
+    for name, text in (("apt-get", APT_GET), ("apt-cache", APT_CACHE)):
+        (programs / name).write_text(text)
+        (programs / name).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
+    monkeypatch.setenv("CALLS", str(tmp_path / "calls"))
+    monkeypatch.setenv("DEB", str(tmp_path / "image.deb"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return tmp_path / "calls"
+
+
+def fetch() -> packages.Package:
+    return packages.fetch("meta", lambda text: None, "--kernel FILE names one", "image-")
+
+
+def test_a_package_is_fetched_once_and_kept_under_its_digest(apt: Path) -> None:
+    package = fetch()
+    assert (package.name, package.version) == ("image-7", "1.2")
+    assert (package.tree / "boot/vmlinuz-7").read_text() == "kernel"
+    assert package.tree.name == package.sha256 == packages.digest_of(Path(os.environ["DEB"]))
+    assert fetch() == package and len(apt.read_text().splitlines()) == 1
+
+
+def test_a_removed_folder_is_fetched_again(apt: Path) -> None:
+    package = fetch()
+    package.tree.rename(package.tree.with_name("away"))
+    assert fetch() == package and len(apt.read_text().splitlines()) == 2
+
+
+def test_without_a_network_the_user_reads_what_else_would_do(apt: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OFFLINE", "1")
+    with pytest.raises(UserError, match=r"^meta: the package cannot be fetched \(Could not resolve.*--kernel FILE names one$"):
+        fetch()
+    assert any(line.endswith("update") for line in apt.read_text().splitlines())
+    assert not list((packages.cache() / "packages").iterdir())
+
+
+def test_a_package_that_nobody_knows_is_named(apt: Path) -> None:
+    with pytest.raises(UserError, match="other: the package cannot be fetched"):
+        packages.fetch("other", lambda text: None, "nothing")
+
+
+def test_without_apt_a_file_is_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    with pytest.raises(UserError, match=r"no apt-get.*: --kernel FILE names one"):
+        fetch()
+
+
+def test_an_unknown_kernel_is_answered_with_the_known_ones() -> None:
+    with pytest.raises(UserError, match='no kernel called "distor": nearest is distro'):
+        kernel.find("distor", print)
+    with pytest.raises(UserError, match=r"^no/vmlinuz: there is no such file"):
+        kernel.find("no/vmlinuz", print)
