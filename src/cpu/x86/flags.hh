@@ -77,7 +77,7 @@ struct Flags {
     }
 
     std::uint64_t arithmetic() const {
-        return (c() ? cf : 0u) | (p() ? pf : 0u) | (a() ? af : 0u) | (z() ? zf : 0u) | (s() ? sf : 0u) | (o() ? of : 0u);
+        return (c() * cf) | (p() * pf) | (a() * af) | (z() * zf) | (s() * sf) | (o() * of);
     }
     /// Sets the six arithmetic flags, whatever their combination.
     void set_arithmetic(std::uint64_t f) {
