@@ -24,6 +24,8 @@ struct Block {
     std::uint32_t bytes = 0;
     std::uint16_t count = 0;   ///< instructions; ops holds one more, which ends the block
     bool stale = false;
+    bool crosses = false;      ///< its one instruction ends in the next page ...
+    PhysAddr second;           ///< ... which is here
     std::unique_ptr<Op[]> ops;
 };
 
@@ -33,7 +35,7 @@ class BlockCache {
     ~BlockCache();
 
     /// The block at the core's rip, decoded if need be; null: the fetch faulted, Core::fault says how.
-    /// single: one instruction only, not kept beyond the next call.
+    /// single: one instruction only, not kept beyond this core's next call.
     Block *find(Core &, bool single = false);
 
     /// All cores, whose direct writes must be taken away from code pages.
@@ -56,14 +58,16 @@ class BlockCache {
         std::bitset<64> lines;      ///< lines that hold code
         std::vector<Block *> blocks;
     };
-    Block *decode(Core &, std::uint64_t key, PhysAddr at, unsigned limit);
+    Block *decode(Core &, std::uint64_t key, PhysAddr at, Addr va, unsigned limit);
+    void enter(Block &, PhysAddr at, std::uint64_t bytes);
     void drop(Block &);
+    void drop_page(Addr page);
 
     const PhysMap &phys_;
     std::unordered_map<std::uint64_t, std::unique_ptr<Block>> blocks_;
     std::unordered_map<std::uint64_t, Page> pages_;
     std::vector<std::unique_ptr<Block>> graveyard_;
-    std::unique_ptr<Block> single_;
+    std::vector<std::unique_ptr<Block>> single_; ///< by core: the last one that was not kept
     std::vector<Core *> cores_;
 };
 

@@ -63,6 +63,7 @@ struct Core : State {
     unsigned generation = 1;        ///< of virtual-to-block mappings; grows when translations or modes change
     Tlb tlbs[2];                    ///< supervisor, user
     Tlb *tlb = &tlbs[0];            ///< the one of the current privilege level
+    bool direct = true;             ///< accesses may go straight to host memory (functional mode, no breakpoints on data)
 
     /// Runs until `budget` instructions have retired (a block may overshoot) or something ends it earlier.
     Exit run(std::uint64_t budget);

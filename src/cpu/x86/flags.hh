@@ -14,10 +14,9 @@
 namespace moscope::x86 {
 
 struct Flags {
-    enum Bit : std::uint64_t {
-        cf = 1, fixed = 2, pf = 4, af = 16, zf = 64, sf = 128, tf = 256, if_ = 512, df = 1024, of = 2048,
-        iopl = 3 << 12, nt = 1 << 14, rf = 1 << 16, vm = 1 << 17, ac = 1 << 18, vif = 1 << 19, vip = 1 << 20, id = 1 << 21
-    };
+    static constexpr std::uint64_t cf = 1, fixed = 2, pf = 4, af = 16, zf = 64, sf = 128, tf = 256, if_ = 512,
+                                   df = 1024, of = 2048, iopl = 3 << 12, nt = 1 << 14, rf = 1 << 16, vm = 1 << 17,
+                                   ac = 1 << 18, vif = 1 << 19, vip = 1 << 20, id = 1 << 21;
     static constexpr std::uint64_t kArithmetic = cf | pf | af | zf | sf | of;
 
     std::int64_t result = 1;

@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "cpu/x86/block.hh"
+
+#include <algorithm>
+#include <cstring>
+
+#include "cpu/x86/lower.hh"
+#include "cpu/x86/paging.hh"
+
+namespace moscope::x86 {
+
+namespace {
+
+constexpr unsigned kLongest = 15;
+constexpr Addr kPage = 0x1000;
+
+const Op *end_of_block(Core &c, const Op *op) {
+    c.rip = c.address_of(op) & op->imm;
+    return nullptr;
+}
+
+const Op *gone_stale(Core &c, const Op *op) { return c.leave_before(op, Exit::restart); }
+
+const Op *undefined(Core &c, const Op *op) {
+    c.raise(exc_ud);
+    return c.fault_at(op);
+}
+
+const Op *too_long(Core &c, const Op *op) {
+    c.raise(exc_gp, 0);
+    return c.fault_at(op);
+}
+
+/// gem5's pseudo-instruction: 0F 04, then a 16-bit function number.
+const Op *m5_instruction(Core &c, const Op *op) {
+    c.platform.m5op(c, static_cast<unsigned>(op->imm));
+    return c.leave_after(op, c.exit == Exit::none ? Exit::restart : c.exit);
+}
+
+const ZydisDecoder &decoder(Mode mode) {
+    static const std::array<ZydisDecoder, 3> all = [] {
+        std::array<ZydisDecoder, 3> d;
+        ZydisDecoderInit(&d[0], ZYDIS_MACHINE_MODE_LEGACY_16, ZYDIS_STACK_WIDTH_16);
+        ZydisDecoderInit(&d[1], ZYDIS_MACHINE_MODE_LEGACY_32, ZYDIS_STACK_WIDTH_32);
+        ZydisDecoderInit(&d[2], ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
+        for (ZydisDecoder &x : d) {
+            ZydisDecoderEnableMode(&x, ZYDIS_DECODER_MODE_AMD_BRANCHES, ZYAN_TRUE);
+            // Later extensions that the family decodes as what they were before.
+            for (auto later : {ZYDIS_DECODER_MODE_TZCNT, ZYDIS_DECODER_MODE_MPX, ZYDIS_DECODER_MODE_CET,
+                               ZYDIS_DECODER_MODE_WBNOINVD, ZYDIS_DECODER_MODE_CLDEMOTE})
+                ZydisDecoderEnableMode(&x, later, ZYAN_FALSE);
+        }
+        return d;
+    }();
+    return all[static_cast<unsigned>(mode)];
+}
+
+std::uint64_t rip_mask(Mode mode) {
+    return mode == Mode::code64 ? ~std::uint64_t{0} : mode == Mode::code32 ? 0xffffffff : 0xffff;
+}
+
+} // namespace
+
+BlockCache::BlockCache(const PhysMap &phys) : phys_(phys) {}
+BlockCache::~BlockCache() = default;
+
+Block *BlockCache::find(Core &c, bool single) {
+    const Mode mode = c.mode();
+    if (mode != Mode::code64 && c.rip > c.seg[cs].limit) {
+        c.raise(exc_gp, 0);
+        return nullptr;
+    }
+    const Addr va = mode == Mode::code64 ? c.rip : (c.seg[cs].base + c.rip) & 0xffffffff;
+    PhysAddr at;
+    if (!translate(c, va, Kind::fetch, c.cpl == 3, at))
+        return nullptr;
+    const std::uint64_t key = at.value << 2 | static_cast<unsigned>(mode);
+    if (!single) {
+        const auto known = blocks_.find(key);
+        if (known != blocks_.end()) {
+            Block *b = known->second.get();
+            if (!b->crosses)
+                return b;
+            PhysAddr second;
+            if (!translate(c, (va | (kPage - 1)) + 1, Kind::fetch, c.cpl == 3, second))
+                return nullptr;
+            if (second == b->second)
+                return b;
+            drop(*b);
+        }
+    }
+    return decode(c, key, at, va, single ? 1 : Block::kMaxOps);
+}
+
+Block *BlockCache::decode(Core &c, std::uint64_t key, PhysAddr at, Addr va, unsigned limit) {
+    const auto mode = static_cast<Mode>(key & 3);
+    const std::byte *bytes = phys_.host(at);
+    auto block = std::make_unique<Block>();
+    block->key = key;
+    std::vector<Op> ops;
+    unsigned offset = 0;
+    unsigned left = static_cast<unsigned>(kPage - (at.value & (kPage - 1)));
+    bool ended = false;
+    std::uint8_t window[kLongest];
+    while (!ended && ops.size() < limit && left) {
+        const void *from = bytes ? static_cast<const void *>(bytes + offset) : window;
+        unsigned have = left;
+        if (!bytes) { // code in device memory: read byte by byte, as far as it is needed
+            have = std::min(left, kLongest);
+            for (unsigned i = 0; i < have; ++i)
+                window[i] = static_cast<std::uint8_t>(c.platform.mmio_read(c, at + offset + i, 1));
+        }
+        Insn insn;
+        insn.mode = mode;
+        Op op;
+        op.start = static_cast<std::uint16_t>(offset);
+        op.base = op.index = reg_zero * 8;
+        op.seg = seg_none;
+        const auto m5 = [&] { return have >= 2 && static_cast<const std::uint8_t *>(from)[0] == 0x0f &&
+                                     static_cast<const std::uint8_t *>(from)[1] == 0x04; };
+        ZyanStatus status = m5() ? ZYDIS_STATUS_DECODING_ERROR
+                                 : ZydisDecoderDecodeFull(&decoder(mode), from, std::min(have, kLongest), &insn.z, insn.op);
+        if ((status == ZYDIS_STATUS_NO_MORE_DATA || (m5() && have < 4)) && have < kLongest) {
+            if (!ops.empty())
+                break; // it becomes the first of the next block
+            // Its rest lies in the next page.
+            PhysAddr second;
+            if (!translate(c, (va | (kPage - 1)) + 1, Kind::fetch, c.cpl == 3, second))
+                return nullptr;
+            const unsigned head = have;
+            if (from != window)
+                std::memcpy(window, from, head);
+            for (unsigned i = head; i < kLongest; ++i) {
+                const std::byte *p = phys_.host(second + (i - head));
+                window[i] = p ? static_cast<std::uint8_t>(*p) : 0xff;
+            }
+            from = window;
+            have = kLongest;
+            status = m5() ? ZYDIS_STATUS_DECODING_ERROR
+                          : ZydisDecoderDecodeFull(&decoder(mode), from, have, &insn.z, insn.op);
+            block->crosses = true;
+            block->second = second;
+            ended = true;
+        }
+        if (m5()) {
+            op.length = 4;
+            op.imm = static_cast<const std::uint8_t *>(from)[2] | static_cast<const std::uint8_t *>(from)[3] << 8;
+            op.exec = m5_instruction;
+            ended = true;
+        } else if (!ZYAN_SUCCESS(status)) {
+            op.length = 1;
+            op.exec = status == ZYDIS_STATUS_INSTRUCTION_TOO_LONG || status == ZYDIS_STATUS_NO_MORE_DATA ? too_long
+                                                                                                         : undefined;
+            ended = true;
+        } else {
+            fill_operands(insn, op);
+            const Form *form = form_of(insn.z.mnemonic);
+            op.exec = form ? form->lower(insn, op) : nullptr;
+            if (!op.exec)
+                op.exec = lower_unmodelled(insn, op);
+            ended = ended || !form || form->ends_block;
+        }
+        offset += op.length;
+        left = op.length < left ? left - op.length : 0;
+        ops.push_back(op);
+    }
+    block->bytes = offset;
+    block->count = static_cast<std::uint16_t>(ops.size());
+    Op end;
+    end.start = static_cast<std::uint16_t>(offset);
+    end.imm = rip_mask(mode);
+    end.exec = end_of_block;
+    ops.push_back(end);
+    block->ops = std::make_unique<Op[]>(ops.size());
+    std::copy(ops.begin(), ops.end(), block->ops.get());
+
+    if (limit == 1 || !bytes) { // not kept, so nobody needs to be told of writes
+        if (single_.size() <= c.number)
+            single_.resize(c.number + 1);
+        single_[c.number] = std::move(block);
+        return single_[c.number].get();
+    }
+    Block *b = block.get();
+    blocks_[key] = std::move(block);
+    enter(*b, at, std::min<Addr>(offset, kPage - (at.value & (kPage - 1))));
+    if (b->crosses)
+        enter(*b, b->second, kLongest);
+    return b;
+}
+
+void BlockCache::enter(Block &b, PhysAddr at, std::uint64_t bytes) {
+    Page &p = pages_[at.value >> 12];
+    if (p.blocks.empty())
+        for (Core *c : cores_)
+            for (Tlb &t : c->tlbs)
+                t.guard(at.value & ~(kPage - 1));
+    p.blocks.push_back(&b);
+    for (Addr line = at.value >> kLineBits; line <= (at.value + bytes - 1) >> kLineBits; ++line)
+        p.lines.set(line & 63);
+}
+
+void BlockCache::written(PhysAddr a, unsigned size) {
+    const auto it = pages_.find(a.value >> 12);
+    if (it == pages_.end())
+        return;
+    bool code = false;
+    for (Addr line = a.value >> kLineBits; line <= (a.value + size - 1) >> kLineBits; ++line)
+        code |= it->second.lines.test(line & 63);
+    if (!code)
+        return;
+    // The whole page goes: what is written next is likely more of the same.
+    drop_page(a.value >> 12);
+}
+
+void BlockCache::written_range(PhysAddr a, std::uint64_t size) {
+    if (!size)
+        return;
+    for (Addr page = a.value >> 12; page <= (a.value + size - 1) >> 12; ++page)
+        if (pages_.contains(page))
+            drop_page(page);
+}
+
+void BlockCache::drop_page(Addr page) {
+    const auto it = pages_.find(page);
+    const std::vector<Block *> blocks = it->second.blocks;
+    for (Block *b : blocks)
+        drop(*b);
+    pages_.erase(page);
+}
+
+void BlockCache::drop(Block &b) {
+    b.stale = true;
+    for (unsigned i = 0; i <= b.count; ++i)
+        b.ops[i].exec = gone_stale;
+    for (Addr page : {b.key >> 14, b.second.value >> 12}) {
+        const auto it = pages_.find(page);
+        if (it != pages_.end())
+            std::erase(it->second.blocks, &b);
+    }
+    for (Core *c : cores_)
+        ++c->generation;
+    const auto it = blocks_.find(b.key);
+    graveyard_.push_back(std::move(it->second));
+    blocks_.erase(it);
+}
+
+void BlockCache::clear() {
+    blocks_.clear();
+    pages_.clear();
+    graveyard_.clear();
+    for (Core *c : cores_)
+        ++c->generation;
+}
+
+} // namespace moscope::x86

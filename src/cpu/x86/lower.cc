@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "cpu/x86/lower.hh"
+
+#include <array>
+#include <vector>
+
+#include "cpu/x86/core.hh"
+
+namespace moscope::x86 {
+
+namespace {
+
+std::vector<const Group *> &groups() {
+    static std::vector<const Group *> all;
+    return all;
+}
+
+std::array<const Form *, ZYDIS_MNEMONIC_MAX_VALUE + 1> &forms_by_mnemonic() {
+    static std::array<const Form *, ZYDIS_MNEMONIC_MAX_VALUE + 1> table{};
+    return table;
+}
+
+/// Byte offset of a general register; -1 if it is none.
+int general_offset(ZydisRegister r) {
+    constexpr int slot = 8;
+    if (r >= ZYDIS_REGISTER_AL && r <= ZYDIS_REGISTER_BL)
+        return (r - ZYDIS_REGISTER_AL) * slot;
+    if (r >= ZYDIS_REGISTER_AH && r <= ZYDIS_REGISTER_BH)
+        return (r - ZYDIS_REGISTER_AH) * slot + 1;
+    if (r >= ZYDIS_REGISTER_SPL && r <= ZYDIS_REGISTER_DIL)
+        return (r - ZYDIS_REGISTER_SPL + 4) * slot;
+    if (r >= ZYDIS_REGISTER_R8B && r <= ZYDIS_REGISTER_R15B)
+        return (r - ZYDIS_REGISTER_R8B + 8) * slot;
+    if (r >= ZYDIS_REGISTER_AX && r <= ZYDIS_REGISTER_R15W)
+        return (r - ZYDIS_REGISTER_AX) * slot;
+    if (r >= ZYDIS_REGISTER_EAX && r <= ZYDIS_REGISTER_R15D)
+        return (r - ZYDIS_REGISTER_EAX) * slot;
+    if (r >= ZYDIS_REGISTER_RAX && r <= ZYDIS_REGISTER_R15)
+        return (r - ZYDIS_REGISTER_RAX) * slot;
+    return -1;
+}
+
+std::uint8_t operand_code(ZydisRegister r) {
+    const int general = general_offset(r);
+    if (general >= 0)
+        return static_cast<std::uint8_t>(general);
+    const auto id = static_cast<std::uint8_t>(ZydisRegisterGetId(r));
+    return ZydisRegisterGetClass(r) == ZYDIS_REGCLASS_XMM ? static_cast<std::uint8_t>(id * 16) : id;
+}
+
+std::uint8_t segment_code(ZydisRegister r) {
+    switch (r) {
+    case ZYDIS_REGISTER_ES: return es;
+    case ZYDIS_REGISTER_CS: return cs;
+    case ZYDIS_REGISTER_SS: return ss;
+    case ZYDIS_REGISTER_DS: return ds;
+    case ZYDIS_REGISTER_FS: return fs;
+    case ZYDIS_REGISTER_GS: return gs;
+    default: return seg_none;
+    }
+}
+
+void fill_memory(const Insn &insn, const ZydisDecodedOperandMem &m, Op &op) {
+    op.mem = 1;
+    op.base = m.base == ZYDIS_REGISTER_NONE ? reg_zero * 8 : 0;
+    op.disp = static_cast<std::int32_t>(m.disp.has_displacement ? m.disp.value : 0);
+    op.seg = segment_code(m.segment);
+    const bool fast = insn.mode == Mode::code64 && insn.z.address_width == 64;
+    op.legacy = !fast;
+    if (fast && op.seg != fs && op.seg != gs)
+        op.seg = seg_none;
+    if (m.base == ZYDIS_REGISTER_RIP || m.base == ZYDIS_REGISTER_EIP || m.base == ZYDIS_REGISTER_IP) {
+        op.base = reg_block * 8;
+        const std::int64_t from_block = std::int64_t{op.disp} + op.start + op.length;
+        if (fast && from_block == static_cast<std::int32_t>(from_block))
+            op.disp = static_cast<std::int32_t>(from_block);
+        else
+            op.legacy = 1; // there the displacement counts from the end of the instruction
+    } else if (m.base != ZYDIS_REGISTER_NONE)
+        op.base = static_cast<std::uint8_t>(general_offset(m.base));
+    op.index = m.index == ZYDIS_REGISTER_NONE ? reg_zero * 8 : static_cast<std::uint8_t>(general_offset(m.index));
+    op.scale = m.scale == 8 ? 3 : m.scale == 4 ? 2 : m.scale == 2 ? 1 : 0;
+    // MOV with a 64-bit offset: the only address that does not fit the displacement.
+    if (m.disp.has_displacement && m.disp.value != std::int64_t{op.disp} && m.base == ZYDIS_REGISTER_NONE)
+        op.imm = static_cast<std::uint64_t>(m.disp.value);
+}
+
+const Op *undefined(Core &c, const Op *op) {
+    c.raise(exc_ud);
+    return c.fault_at(op);
+}
+
+const Op *unmodelled(Core &c, const Op *op) { return c.leave_before(op, Exit::unmodelled); }
+
+/// Instruction-set extensions that the family has.
+bool promised(const ZydisDecodedInstruction &z) {
+    if (z.encoding != ZYDIS_INSTRUCTION_ENCODING_LEGACY)
+        return false;
+    switch (z.meta.isa_ext) {
+    case ZYDIS_ISA_EXT_BASE:
+    case ZYDIS_ISA_EXT_CLFSH:
+    case ZYDIS_ISA_EXT_LONGMODE:
+    case ZYDIS_ISA_EXT_LZCNT:
+    case ZYDIS_ISA_EXT_MMX:
+    case ZYDIS_ISA_EXT_MONITOR:
+    case ZYDIS_ISA_EXT_PAUSE:
+    case ZYDIS_ISA_EXT_RDTSCP:
+    case ZYDIS_ISA_EXT_SSE:
+    case ZYDIS_ISA_EXT_SSE2:
+    case ZYDIS_ISA_EXT_SSE3:
+    case ZYDIS_ISA_EXT_SSE4A:
+    case ZYDIS_ISA_EXT_X87:
+        return true;
+    case ZYDIS_ISA_EXT_SSE4:
+        return z.mnemonic == ZYDIS_MNEMONIC_POPCNT;
+    default:
+        return false;
+    }
+}
+
+} // namespace
+
+Group::Group(const char *group_name, std::span<const Form> group_forms) : name(group_name), forms(group_forms) {
+    groups().push_back(this);
+    for (const Form &f : forms) {
+        MOSCOPE_CHECK(!forms_by_mnemonic()[f.mnemonic]);
+        forms_by_mnemonic()[f.mnemonic] = &f;
+    }
+}
+
+const std::vector<const Group *> &Group::all() { return groups(); }
+
+const Form *form_of(ZydisMnemonic m) { return forms_by_mnemonic()[m]; }
+
+Exec lower_unmodelled(const Insn &insn, Op &) { return promised(insn.z) ? unmodelled : undefined; }
+
+void fill_operands(const Insn &insn, Op &op) {
+    const ZydisDecodedInstruction &z = insn.z;
+    op.length = z.length;
+    op.width = static_cast<std::uint8_t>(z.operand_width / 8);
+    op.address_bytes = static_cast<std::uint8_t>(z.address_width / 8);
+    op.lock = (z.attributes & ZYDIS_ATTRIB_HAS_LOCK) != 0;
+    op.rep = (z.attributes & (ZYDIS_ATTRIB_HAS_REP | ZYDIS_ATTRIB_HAS_REPE)) ? 1
+             : (z.attributes & ZYDIS_ATTRIB_HAS_REPNE)                       ? 2
+                                                                             : 0;
+    op.base = op.index = reg_zero * 8;
+    op.seg = seg_none;
+    bool immediate = false;
+    for (unsigned i = 0; i < z.operand_count_visible; ++i) {
+        const ZydisDecodedOperand &o = insn.op[i];
+        switch (o.type) {
+        case ZYDIS_OPERAND_TYPE_REGISTER:
+            if (i < 2)
+                (i == 0 ? op.dst : op.src) = operand_code(o.reg.value);
+            break;
+        case ZYDIS_OPERAND_TYPE_MEMORY:
+            fill_memory(insn, o.mem, op);
+            break;
+        case ZYDIS_OPERAND_TYPE_IMMEDIATE:
+            if (!immediate)
+                op.imm = o.imm.value.u;
+            else
+                op.disp = static_cast<std::int32_t>(o.imm.value.s);
+            immediate = true;
+            break;
+        default:
+            break;
+        }
+    }
+}
+
+} // namespace moscope::x86

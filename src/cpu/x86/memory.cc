@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "cpu/x86/memory.hh"
+
+#include <algorithm>
+
+#include "cpu/x86/block.hh"
+#include "cpu/x86/paging.hh"
+
+namespace moscope::x86 {
+
+namespace {
+
+/// An access as at most two pieces, one per page.
+struct Pieces {
+    PhysAddr at[2];
+    unsigned size[2] = {0, 0};
+    unsigned count = 0;
+};
+
+bool translate_all(Core &c, Addr va, unsigned size, Kind kind, bool user, Pieces &p) {
+    const unsigned first = std::min<unsigned>(size, static_cast<unsigned>(0x1000 - (va & 0xfff)));
+    p.size[0] = first;
+    p.size[1] = size - first;
+    p.count = first == size ? 1 : 2;
+    if (!translate(c, va, kind, user, p.at[0]))
+        return false;
+    return p.count == 1 || translate(c, va + first, kind, user, p.at[1]);
+}
+
+bool is_user(const Core &c, As as) { return as == As::current && c.cpl == 3; }
+
+/// The largest naturally aligned access at `a` within n bytes.
+unsigned chunk(Addr a, unsigned n) {
+    unsigned s = 8;
+    while (s > n || (a & (s - 1)))
+        s >>= 1;
+    return s;
+}
+
+void read_piece(Core &c, PhysAddr at, unsigned size, std::uint8_t *to) {
+    if (const std::byte *host = c.phys.host(at)) {
+        std::memcpy(to, host, size);
+        return;
+    }
+    if (size == 1 || size == 2 || size == 4 || size == 8) {
+        const std::uint64_t v = c.platform.mmio_read(c, at, size);
+        std::memcpy(to, &v, size);
+        return;
+    }
+    while (size) {
+        const unsigned n = chunk(at.value, size);
+        const std::uint64_t v = c.platform.mmio_read(c, at, n);
+        std::memcpy(to, &v, n);
+        at = at + n;
+        to += n;
+        size -= n;
+    }
+}
+
+void write_piece(Core &c, PhysAddr at, unsigned size, const std::uint8_t *from) {
+    if (std::byte *host = c.phys.host(at)) {
+        std::memcpy(host, from, size);
+        if (c.blocks.guarded(at))
+            c.blocks.written(at, size);
+        return;
+    }
+    std::uint64_t v = 0;
+    if (size == 1 || size == 2 || size == 4 || size == 8) {
+        std::memcpy(&v, from, size);
+        c.platform.mmio_write(c, at, v, size);
+        return;
+    }
+    while (size) {
+        const unsigned n = chunk(at.value, size);
+        v = 0;
+        std::memcpy(&v, from, n);
+        c.platform.mmio_write(c, at, v, n);
+        at = at + n;
+        from += n;
+        size -= n;
+    }
+}
+
+} // namespace
+
+bool load_slow(Core &c, Addr va, void *to, unsigned size, As as) {
+    Pieces p;
+    if (!translate_all(c, va, size, Kind::read, is_user(c, as), p))
+        return false;
+    auto *bytes = static_cast<std::uint8_t *>(to);
+    read_piece(c, p.at[0], p.size[0], bytes);
+    if (p.count == 2)
+        read_piece(c, p.at[1], p.size[1], bytes + p.size[0]);
+    return true;
+}
+
+bool store_slow(Core &c, Addr va, const void *from, unsigned size, As as) {
+    Pieces p;
+    if (!translate_all(c, va, size, Kind::write, is_user(c, as), p))
+        return false;
+    const auto *bytes = static_cast<const std::uint8_t *>(from);
+    write_piece(c, p.at[0], p.size[0], bytes);
+    if (p.count == 2)
+        write_piece(c, p.at[1], p.size[1], bytes + p.size[0]);
+    return true;
+}
+
+bool modify_slow(Core &c, Addr va, unsigned size, void (*f)(void *, void *), void *context, bool) {
+    Pieces p;
+    if (!translate_all(c, va, size, Kind::write, is_user(c, As::current), p))
+        return false;
+    alignas(16) std::uint8_t bytes[64];
+    read_piece(c, p.at[0], p.size[0], bytes);
+    if (p.count == 2)
+        read_piece(c, p.at[1], p.size[1], bytes + p.size[0]);
+    f(context, bytes);
+    write_piece(c, p.at[0], p.size[0], bytes);
+    if (p.count == 2)
+        write_piece(c, p.at[1], p.size[1], bytes + p.size[0]);
+    return true;
+}
+
+} // namespace moscope::x86

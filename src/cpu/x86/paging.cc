@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "cpu/x86/paging.hh"
+
+#include <cstring>
+
+#include "cpu/x86/block.hh"
+
+namespace moscope::x86 {
+
+namespace {
+
+constexpr Addr kPage = 0x1000;
+constexpr std::uint64_t kPresent = 1, kWrite = 2, kUser = 4, kAccessed = 32, kDirty = 64, kLarge = 128, kGlobal = 256,
+                        kNoExecute = std::uint64_t{1} << 63;
+constexpr std::uint64_t kAddress = 0x000ffffffffff000; ///< the architecture's 52 bits
+constexpr std::uint64_t kBeyond = 0x000f000000000000;  ///< above the family's 48 bits: reserved
+
+/// Error code of a page fault.
+constexpr std::uint32_t err_present = 1, err_write = 2, err_user = 4, err_reserved = 8, err_fetch = 16;
+
+struct Leaf {
+    std::uint64_t phys = 0; ///< of the 4-KiB page
+    bool write = true, user = true, execute = true, global = false, dirty = false;
+    unsigned shift = 12;
+};
+
+struct Walk {
+    Core &c;
+    Addr va;
+    Kind kind;
+    bool user;
+    bool nx;   ///< the no-execute bit counts
+    bool side_effects = true;
+
+    bool fault(std::uint32_t present_bits) const {
+        c.fault = {exc_pf, true, 0, va};
+        c.fault.error = present_bits | (kind == Kind::write ? err_write : 0) | (user ? err_user : 0) |
+                        (kind == Kind::fetch && nx ? err_fetch : 0);
+        return false;
+    }
+
+    template <class T> T read(Addr at) const {
+        T x = 0;
+        if (const std::byte *p = c.phys.host(PhysAddr(at)))
+            std::memcpy(&x, p, sizeof x);
+        else
+            std::memset(&x, 0xff, sizeof x);
+        return x;
+    }
+    template <class T> void write(Addr at, T x) const {
+        if (std::byte *p = c.phys.host(PhysAddr(at))) {
+            std::memcpy(p, &x, sizeof x);
+            if (c.blocks.guarded(PhysAddr(at)))
+                c.blocks.written(PhysAddr(at), sizeof x);
+        }
+    }
+
+    /// Entries of a table format: T wide, `levels` deep, each level `bits` of the address.
+    template <class T> bool run(Addr table, int levels, unsigned bits, unsigned large_levels, Leaf &leaf) {
+        unsigned shift = 12 + bits * static_cast<unsigned>(levels - 1);
+        Addr entry_at[5];
+        T entry[5];
+        int depth = 0;
+        for (int level = levels; level >= 1; --level, shift -= bits, ++depth) {
+            const Addr at = table + ((va >> shift) & ((Addr{1} << bits) - 1)) * sizeof(T);
+            const T e = read<T>(at);
+            entry_at[depth] = at;
+            entry[depth] = e;
+            if (!(e & kPresent))
+                return fault(0);
+            // PAE's top-level entries have no rights of their own.
+            const bool pdpte = sizeof(T) == 8 && levels == 3 && level == 3;
+            const bool is_leaf = level == 1 || ((e & kLarge) && (large_levels >> level & 1));
+            if (sizeof(T) == 8) {
+                if ((e & kBeyond) || (!nx && (std::uint64_t{e} & kNoExecute)))
+                    return fault(err_present | err_reserved);
+                if (!is_leaf && (e & kLarge) && level >= 3 && !pdpte)
+                    return fault(err_present | err_reserved);
+            }
+            if (!pdpte) {
+                leaf.write &= (e & kWrite) != 0;
+                leaf.user &= (e & kUser) != 0;
+                if (nx && sizeof(T) == 8)
+                    leaf.execute &= !(std::uint64_t{e} & kNoExecute);
+            }
+            if (!is_leaf) {
+                table = sizeof(T) == 8 ? e & kAddress : e & 0xfffff000;
+                continue;
+            }
+            Addr base;
+            if (sizeof(T) == 4 && level == 2) // 4-MiB page: bits 20:13 are address bits 39:32
+                base = (e & 0xffc00000) | static_cast<Addr>(e & 0x1fe000) << 19;
+            else {
+                base = (sizeof(T) == 8 ? e & kAddress : e & 0xfffff000) & ~((Addr{1} << shift) - 1);
+                if (level > 1 && (e & (((Addr{1} << shift) - 1) & ~Addr{0x1fff})) && sizeof(T) == 8)
+                    return fault(err_present | err_reserved);
+            }
+            leaf.phys = (base | (va & ((Addr{1} << shift) - 1))) & ~(kPage - 1);
+            leaf.shift = shift;
+            leaf.global = (e & kGlobal) && (c.cr4 & cr4::pge);
+            leaf.dirty = e & kDirty;
+            break;
+        }
+        // Rights.
+        const bool ignore_write = !user && !(c.cr0 & cr0::wp);
+        if ((user && !leaf.user) || (kind == Kind::write && !leaf.write && !ignore_write) ||
+            (kind == Kind::fetch && !leaf.execute))
+            return fault(err_present);
+        leaf.write |= ignore_write;
+        if (!side_effects)
+            return true;
+        // Accessed and dirty bits, each as a locked update of its entry.
+        for (int d = 0; d <= depth; ++d) {
+            const bool pdpte = sizeof(T) == 8 && levels == 3 && d == 0;
+            if (pdpte)
+                continue;
+            T want = entry[d] | static_cast<T>(kAccessed);
+            if (d == depth && kind == Kind::write) {
+                want |= static_cast<T>(kDirty);
+                leaf.dirty = true;
+            }
+            if (want != entry[d])
+                write<T>(entry_at[d], want);
+        }
+        return true;
+    }
+
+    bool tables(Leaf &leaf) {
+        if (c.long_mode())
+            return run<std::uint64_t>(c.cr3 & kAddress, 4, 9, 1u << 2 | 1u << 3, leaf);
+        if (c.cr4 & cr4::pae)
+            return run<std::uint64_t>(c.cr3 & 0xffffffe0, 3, 9, 1u << 2, leaf);
+        return run<std::uint32_t>(c.cr3 & 0xfffff000, 2, 10, (c.cr4 & cr4::pse) ? 1u << 2 : 0, leaf);
+    }
+};
+
+bool nx_counts(const Core &c) { return (c.efer & efer::nxe) && (c.cr4 & cr4::pae); }
+
+void remember(Core &c, Tlb::Entry &e, Addr va, const Leaf &leaf) {
+    const Addr page = va & ~(kPage - 1);
+    using E = Tlb::Entry;
+    e.page = page;
+    e.phys = leaf.phys | (leaf.global ? E::kGlobal : 0) | (leaf.write ? E::kWritable : 0) |
+             (leaf.execute ? E::kExecutable : 0) | (leaf.dirty ? E::kDirty : 0);
+    e.shift = static_cast<std::uint8_t>(leaf.shift);
+    e.read = e.write = Tlb::kNoPage;
+    if (!c.direct)
+        return;
+    if (std::byte *host = c.phys.host(PhysAddr(leaf.phys))) {
+        e.host = reinterpret_cast<std::uintptr_t>(host) - page;
+        e.read = page;
+        if (leaf.write && leaf.dirty && !c.blocks.guarded(PhysAddr(leaf.phys)))
+            e.write = page;
+    }
+}
+
+} // namespace
+
+bool translate(Core &c, Addr va, Kind kind, bool user, PhysAddr &out) {
+    using E = Tlb::Entry;
+    const Addr page = va & ~(kPage - 1);
+    E &e = c.tlbs[user].at(va);
+    if (e.page == page) {
+        const Addr need = kind == Kind::write ? E::kWritable | E::kDirty : kind == Kind::fetch ? E::kExecutable : 0;
+        if ((e.phys & need) == need) {
+            out = PhysAddr((e.phys & ~(kPage - 1)) | (va & (kPage - 1)));
+            if (kind == Kind::write && c.direct && e.write == Tlb::kNoPage && e.read == page &&
+                !c.blocks.guarded(out))
+                e.write = page;
+            return true;
+        }
+    }
+    Leaf leaf;
+    if (!c.paging()) {
+        leaf.phys = page;
+        leaf.dirty = true;
+    } else {
+        if (c.long_mode() && !canonical(va)) {
+            c.raise(exc_gp, 0);
+            return false;
+        }
+        Walk walk{c, va, kind, user, nx_counts(c)};
+        if (!walk.tables(leaf))
+            return false;
+    }
+    remember(c, e, va, leaf);
+    out = PhysAddr(leaf.phys | (va & (kPage - 1)));
+    return true;
+}
+
+bool peek_translation(const Core &c, Addr va, PhysAddr &out) {
+    if (!c.paging()) {
+        out = PhysAddr(va);
+        return true;
+    }
+    if (c.long_mode() && !canonical(va))
+        return false;
+    Core &core = const_cast<Core &>(c); // the walk writes nothing but Core::fault, which is put back
+    const Fault before = c.fault;
+    Leaf leaf;
+    Walk walk{core, va, Kind::read, false, nx_counts(c), false};
+    const bool found = walk.tables(leaf);
+    core.fault = before;
+    out = PhysAddr(leaf.phys | (va & (kPage - 1)));
+    return found;
+}
+
+} // namespace moscope::x86
