@@ -154,9 +154,8 @@ Block *BlockCache::decode(Core &c, std::uint64_t key, PhysAddr at, Addr va, unsi
             ended = true;
         } else {
             fill_operands(insn, op);
-            const Form *form = form_of(insn.z.mnemonic);
-            op.exec = form ? form->lower(insn, op) : nullptr;
-            if (!op.exec)
+            const Form *form = lower(insn, op);
+            if (!form)
                 op.exec = lower_unmodelled(insn, op);
             ended = ended || !form || form->ends_block;
         }

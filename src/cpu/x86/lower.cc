@@ -15,8 +15,11 @@ std::vector<const Group *> &groups() {
     return all;
 }
 
-std::array<const Form *, ZYDIS_MNEMONIC_MAX_VALUE + 1> &forms_by_mnemonic() {
-    static std::array<const Form *, ZYDIS_MNEMONIC_MAX_VALUE + 1> table{};
+/// MOVSD and CMPSD are two instructions each: of strings, and of SSE2.
+using FormsOfMnemonic = std::array<const Form *, 2>;
+
+std::array<FormsOfMnemonic, ZYDIS_MNEMONIC_MAX_VALUE + 1> &forms_by_mnemonic() {
+    static std::array<FormsOfMnemonic, ZYDIS_MNEMONIC_MAX_VALUE + 1> table{};
     return table;
 }
 
@@ -123,14 +126,20 @@ bool promised(const ZydisDecodedInstruction &z) {
 Group::Group(const char *group_name, std::span<const Form> group_forms) : name(group_name), forms(group_forms) {
     groups().push_back(this);
     for (const Form &f : forms) {
-        MOSCOPE_CHECK(!forms_by_mnemonic()[f.mnemonic]);
-        forms_by_mnemonic()[f.mnemonic] = &f;
+        FormsOfMnemonic &known = forms_by_mnemonic()[f.mnemonic];
+        MOSCOPE_CHECK(!known[1]);
+        known[known[0] ? 1 : 0] = &f;
     }
 }
 
 const std::vector<const Group *> &Group::all() { return groups(); }
 
-const Form *form_of(ZydisMnemonic m) { return forms_by_mnemonic()[m]; }
+const Form *lower(const Insn &insn, Op &op) {
+    for (const Form *f : forms_by_mnemonic()[insn.z.mnemonic])
+        if (f && (op.exec = f->lower(insn, op)))
+            return f;
+    return nullptr;
+}
 
 Exec lower_unmodelled(const Insn &insn, Op &) { return promised(insn.z) ? unmodelled : undefined; }
 

@@ -46,8 +46,8 @@ struct Group {
     static const std::vector<const Group *> &all();
 };
 
-/// The form of a mnemonic; null: no group has it.
-const Form *form_of(ZydisMnemonic);
+/// The form that takes the instruction, with Op::exec chosen; null: no group has it.
+const Form *lower(const Insn &, Op &);
 
 /// Fills `op` except for exec.
 void fill_operands(const Insn &, Op &);
