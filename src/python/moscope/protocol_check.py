@@ -56,6 +56,16 @@ class Subject:
     def text(self) -> str:
         return json.dumps(self.machine)
 
+    @property
+    def homes(self) -> int:
+        """Nodes that have memory and a directory."""
+        return len(self.machine["address_map"])
+
+    def pool(self) -> dict[str, int]:
+        """Lines of the test on each home; as many in all, however few homes there are."""
+        share = -(-self.machine["chips"] // self.homes)
+        return {key: lines * share for key, lines in POOLS[self.caches].items()}
+
     def default_left_out(self) -> list[str]:
         """What a test leaves out unless asked for: with a protocol that was written for gem5, the accesses that
         gem5's own random tester does not make either, as such protocols tend to lack transitions for them."""
@@ -78,6 +88,13 @@ class Subject:
             else:
                 raise unknown_name("--without", "kind of access", name, ["flush", "nt_store", "dma"])
         return replace(self, abilities=have)
+
+
+def default_homes(protocol: str) -> int | None:
+    """How many homes a test has unless asked for: all nodes (None) for the project's own protocols, one for those
+    from elsewhere, as in gem5's random tester (--num-dirs is 1 there): protocols that rely on one home to order
+    all forwards, such as gem5's MI_example, stop with several (docs/warts.md)."""
+    return None if protocol in buildproto.known_protocols() else 1
 
 
 def abilities_of(interface: dict[str, Any], machine: dict[str, Any]) -> Abilities:
@@ -104,9 +121,10 @@ def abilities_of(interface: dict[str, Any], machine: dict[str, Any]) -> Abilitie
 
 
 def prepare(protocol: str | BuiltProtocol, machine: str, sets: list[str] | None = None, *, cores: int | None = None,
-            caches: str = "tiny", network: str = "hypertransport", jitter: str | None = JITTER,
+            caches: str = "tiny", network: str = "hypertransport", jitter: str | None = JITTER, homes: int | None = None,
             report: Callable[[str], None] = lambda text: None) -> Subject:
-    """Builds the protocol if need be and elaborates the machine for it. UserError for anything unknown."""
+    """Builds the protocol if need be and elaborates the machine for it; `homes` as in `elaborate`, or else
+    `default_homes`. UserError for anything unknown."""
     if caches not in POOLS:
         raise UserError(f"--caches: {caches!r}: tiny or machine would be right")
     described = config.load_machine(machine, sets or [])
@@ -115,7 +133,8 @@ def prepare(protocol: str | BuiltProtocol, machine: str, sets: list[str] | None 
     made = buildproto.ensure_protocol(protocol, report=report) if isinstance(protocol, str) else protocol
     interface = json.loads(made.interface.read_text(encoding="utf-8"))
     elaborated = config.elaborate(described, interface, caches=caches, network=network,
-                                  jitter=config.Time(jitter) if jitter else None)
+                                  jitter=config.Time(jitter) if jitter else None,
+                                  homes=default_homes(made.name) if homes is None else homes)
     return Subject(made, elaborated, abilities_of(interface, elaborated), caches)
 
 
@@ -125,7 +144,7 @@ def random_test(subject: Subject, ops: int, seed: int = 1, progress: Progress | 
     from moscope import _engine
 
     wanted = {"ops": ops, "seed": seed, "flush": subject.abilities.flush, "nt_store": subject.abilities.nt_store,
-              "devices": subject.abilities.devices, **POOLS[subject.caches], **request}
+              "devices": subject.abilities.devices, **subject.pool(), **request}
     answer = _engine.run_random_test(subject.text, str(subject.protocol.checking), json.dumps(wanted), seed=seed,
                                      watchdog=watchdog_fs, progress=progress)
     got: dict[str, Any] = json.loads(answer)
@@ -154,5 +173,5 @@ def failed_document(subject: Subject, error: MoscopeError, done: int, seconds: f
 
 def _identity(subject: Subject, seed: int) -> dict[str, Any]:
     return {"protocol": subject.protocol.name, "machine": subject.machine["name"],
-            "cores": subject.machine["cores"], "caches": subject.caches, "seed": seed,
+            "cores": subject.machine["cores"], "homes": subject.homes, "caches": subject.caches, "seed": seed,
             "left_out": subject.abilities.left_out()}

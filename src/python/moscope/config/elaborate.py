@@ -19,7 +19,8 @@ from .units import Count, Frequency, Time
 
 SCHEMA = "moscope.machine/1"
 PER_CHIP = ("L2Cache", "L3Cache")
-PER_NODE = ("Directory", "DMA")
+HOME = "Directory"
+PER_NODE = (HOME, "DMA")
 TRANSITIONS_PER_CYCLE = 32
 
 # HyperTransport channel of each virtual-network type. Completions (SrcDone) are responses there. Types
@@ -43,17 +44,21 @@ def elaborate(
     network: str = "hypertransport",
     jitter: Time | None = None,
     ideal_latency: Time | None = None,
+    homes: int | None = None,
 ) -> dict[str, Any]:
     """The elaborated machine. `interface` is the protocol's NAME.json; `caches="tiny"` shrinks all arrays
     so that they replace constantly; `network="ideal"` leaves the shape out; `jitter` delays each delivery
-    by a random time up to it."""
+    by a random time up to it; with `homes` only the first chips have memory and a directory."""
     if caches not in ("machine", "tiny"):
         raise ConfigError(f"caches: {caches!r}", "machine or tiny", "--caches")
     machine = machine.validate()
+    if homes is not None and not 1 <= homes <= machine.chips:
+        raise ConfigError(f"{homes} homes on {machine.chips} chips", f"1 to {machine.chips}", "--homes")
+    nodes = int(machine.chips) if homes is None else homes
     types = {m["type"]: m for m in interface["machines"]}
     if not generic.has_filter(types):
         machine = replace(machine, probe_filter=replace(machine.probe_filter, enabled=False))
-    controllers = list(_controllers(machine, interface["protocol"], types, caches == "tiny"))
+    controllers = list(_controllers(machine, interface["protocol"], types, caches == "tiny", nodes))
     return {
         "schema": SCHEMA,
         "name": machine.name,
@@ -66,7 +71,7 @@ def elaborate(
         "clocks": {"core": clock_json(machine.core_clock), "nb": clock_json(machine.nb_clock)},
         "address_map": [
             {"base": n * machine.memory_per_node.bytes, "bytes": machine.memory_per_node.bytes, "node": n}
-            for n in range(machine.chips)
+            for n in range(nodes)
         ],
         "controllers": controllers,
         "network": _network(machine, types, controllers, network, jitter, ideal_latency),
@@ -97,20 +102,22 @@ def clock_json(clock: Frequency) -> dict[str, int]:
 # --- controllers ----------------------------------------------------------------------------------
 
 
-def placement(machine_type: str, machine: Machine) -> list[tuple[int, int | None]]:
+def placement(machine_type: str, machine: Machine, homes: int | None = None) -> list[tuple[int, int | None]]:
     """(chip, core) of each controller of a type: one per chip, per node, or per core."""
+    if machine_type == HOME and homes is not None:
+        return [(chip, None) for chip in range(homes)]
     if machine_type in PER_CHIP or machine_type in PER_NODE:
         return [(chip, None) for chip in range(machine.chips)]
     return [(core // machine.cores_per_chip, core) for core in range(machine.cores)]
 
 
-def _controllers(machine: Machine, protocol: str, types: Mapping[str, Any], tiny: bool) -> Iterator[dict[str, Any]]:
+def _controllers(machine: Machine, protocol: str, types: Mapping[str, Any], tiny: bool, homes: int) -> Iterator[dict[str, Any]]:
     bound = bindings.values_for(protocol, machine)
     _check_overrides(machine, types)
-    counts = {t: len(placement(t, machine)) for t in types}
+    counts = {t: len(placement(t, machine, homes)) for t in types}
     for kind, description in types.items():
         params = _params(machine, kind, description["params"], types, counts, bound, tiny)
-        for version, (chip, core) in enumerate(placement(kind, machine)):
+        for version, (chip, core) in enumerate(placement(kind, machine, homes)):
             controller: dict[str, Any] = {"machine": kind, "version": version, "chip": chip}
             if core is not None:
                 controller["core"] = core

@@ -21,6 +21,8 @@ def check(shared: Shared,
           ops: Annotated[int, typer.Option(metavar="N", help="Accesses to make.")] = 1_000_000,
           caches: Annotated[str, typer.Option(metavar="tiny|machine", help="Tiny caches replace all the time.")] = "tiny",
           in_flight: Annotated[int | None, typer.Option(metavar="N", help="Accesses that a core has in flight.")] = None,
+          homes: Annotated[int | None, typer.Option(metavar="N", help="Nodes with memory and a directory: all, but one "
+                                                    "for protocols from elsewhere.")] = None,
           without: Annotated[str, typer.Option(metavar="LIST", help="Leave out some of flush,nt_store,dma.")] = "",
           include: Annotated[str, typer.Option("--with", metavar="LIST", help="Test these of flush,dma too, which "
                                                "are left out for protocols from elsewhere.")] = "",
@@ -33,7 +35,7 @@ def check(shared: Shared,
     if in_flight is not None and not 1 <= in_flight <= 16:
         raise UserError(f"--in-flight: {in_flight}: 1 to 16 would be right")
     subject = protocol_check.prepare(protocol, shared.machine, shared.sets, cores=cores, caches=caches,
-                                     report=shared.say)
+                                     homes=homes, report=shared.say)
     wanted = [w for w in include.split(",") if w]
     for name in wanted:
         if name not in ("flush", "dma"):
@@ -42,6 +44,9 @@ def check(shared: Shared,
     subject = subject.leave_out(left)
     if left_out := subject.abilities.left_out():
         shared.say(f"{subject.protocol.name}: left out: {', '.join(left_out)}")
+    if homes is None and subject.homes < subject.machine["chips"]:
+        shared.say(f"{subject.protocol.name}: {subject.homes} home, as in gem5's random tester; --homes "
+                   f"{subject.machine['chips']} tests with all nodes")
     bar = _Bar(shared, ops)
     began = time.monotonic()
     try:
@@ -82,7 +87,8 @@ class _Bar:
 
 
 def _print(document: dict[str, Any]) -> None:
-    print(f"{document['protocol']} on {document['machine']}, {document['cores']} cores, {document['caches']} caches: "
+    print(f"{document['protocol']} on {document['machine']}, {document['cores']} cores, "
+          f"{document['homes']} home{'s' * (document['homes'] > 1)}, {document['caches']} caches: "
           f"{document['ops']:,} accesses in {document['seconds']:.1f} s, "
           f"{document['checked_loads']:,} loads checked ({document['loads_per_second']:,.0f} per second)")
     print(f"transitions reached: {document['reached']} of {document['declared']} declared")

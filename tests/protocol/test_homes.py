@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""One home or several: a protocol that stalls forwards at the head of their queue is safe with one only.
+
+`Handover` (protocols/) is such a protocol, as gem5's MI_example is: docs/slicc.md, "Stalled forwards".
+"""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from moscope import buildproto, config, protocol_check
+from moscope.buildproto import BuiltProtocol
+from moscope.errors import ProtocolError, UserError
+from moscope.experiment import Subject
+from moscope.trace_document import run_script
+from moscope.trace_script import parse
+
+HANDOVER = Path(__file__).parent / "protocols" / "Handover.slicc"
+CORES = 16
+
+
+@pytest.fixture(scope="module")
+def handover() -> BuiltProtocol:
+    return buildproto.ensure_protocol(str(HANDOVER))
+
+
+def scripted(made: BuiltProtocol, script: str) -> dict[str, Any]:
+    machine = config.replace(config.load_machine("opteron48"), protocol=config.Name(made.name))
+    interface = json.loads(made.interface.read_text(encoding="utf-8"))
+    subject = Subject(machine, interface, config.elaborate(machine, interface), made.checking, 1)
+    return run_script(subject, parse(script, machine), script)
+
+
+# Core 0 has B, core 42 has A; each wants the other's line, and core 1 and 43 want the same lines after them.
+STEPS = "c42 st A@n{a}; c0 st B@n{b}; c0 st A@n{a} | c1 st A@n{a} | c42 st B@n{b} | c43 st B@n{b}"
+
+
+def test_four_stores_to_two_lines_of_two_homes_wait_for_each_other_in_a_circle(handover: BuiltProtocol) -> None:
+    with pytest.raises(ProtocolError, match="no progress") as stopped:
+        scripted(handover, STEPS.format(a=0, b=7))
+    said = str(stopped.value)
+    # At each of the two cores the forward for the line that it waits for is in front of the one for the line that it has.
+    for core in (0, 42):
+        assert said.count(f"L1Cache-{core}.forwardToCache") == 2, said
+
+
+@pytest.mark.parametrize("home", [0, 3, 7])
+def test_the_same_stores_to_lines_of_one_home_complete(handover: BuiltProtocol, home: int) -> None:
+    done = scripted(handover, STEPS.format(a=home, b=home))
+    assert len(done["accesses"]) == 6
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_random_accesses_with_one_home_come_to_their_end(handover: BuiltProtocol, seed: int) -> None:
+    subject = protocol_check.prepare(handover, "opteron48", cores=CORES, homes=1)
+    answer = protocol_check.random_test(subject, 100_000, seed)
+    assert answer["ops"] == 100_000 and not answer["violations"]
+
+
+def test_a_protocol_from_elsewhere_is_tested_with_one_home_unless_asked_for_more(handover: BuiltProtocol) -> None:
+    assert protocol_check.prepare(handover, "opteron48", cores=CORES).homes == 1
+    assert protocol_check.prepare(handover, "opteron48", cores=CORES, homes=4).homes == 4
+    assert protocol_check.prepare("MSI", "opteron48", cores=CORES).homes == 8
+
+
+def test_the_projects_own_protocols_pass_with_any_number_of_homes() -> None:
+    for homes in (1, 3, 8):
+        subject = protocol_check.prepare("MOESI_HTAssist", "opteron48", cores=CORES, homes=homes)
+        assert len(subject.machine["address_map"]) == homes
+        assert not protocol_check.random_test(subject, 20_000, 1)["violations"]
+
+
+def test_the_pool_keeps_its_size_with_fewer_homes() -> None:
+    sizes = {homes: protocol_check.prepare("MSI", "opteron48", cores=CORES, homes=homes).pool() for homes in (1, 8)}
+    assert {k: n for k, n in sizes[1].items()} == {k: 8 * n for k, n in sizes[8].items()}
+
+
+@pytest.mark.parametrize("homes", [0, 9])
+def test_homes_that_the_machine_cannot_have_are_refused(homes: int) -> None:
+    with pytest.raises(UserError, match=f"{homes} homes on 8 chips: 1 to 8"):
+        protocol_check.prepare("MSI", "opteron48", cores=CORES, homes=homes)
