@@ -121,7 +121,9 @@ Bytes integer(std::uint64_t value) {
 }
 
 Bytes string(std::string_view text) {
-    Bytes out{kString};
+    Bytes out;
+    out.reserve(text.size() + 2); // also keeps GCC 12 from a false warning about the copy when it grows
+    out.push_back(kString);
     out.insert(out.end(), text.begin(), text.end());
     out.push_back(0);
     return out;
@@ -180,7 +182,9 @@ Bytes method(std::string_view where, unsigned arguments, const Terms &terms) {
 }
 
 Bytes return_value(const Bytes &value) {
-    Bytes out{kReturn};
+    Bytes out;
+    out.reserve(value.size() + 1);
+    out.push_back(kReturn);
     put(out, value);
     return out;
 }
