@@ -4,7 +4,7 @@
 # a root image on the disk under a writable layer, then runs the script (or gives a shell) and powers off.
 # What it prints with "moscope:" in front is read by the simulator's front end.
 export PATH=/usr/sbin:/usr/bin:/sbin:/bin TERM=linux LANG=C
-export HOME=/ PS1='moscope:\w\$ '
+export HOME=/ PS1="moscope# "
 
 /bin/busybox mkdir -p /proc /sys /dev /run /tmp /disk
 mount -t proc proc /proc

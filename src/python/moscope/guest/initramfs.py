@@ -23,6 +23,7 @@ MODULES = ("virtio_pci", "virtio_blk", "virtio_rng", "squashfs", "overlay")
 BUSYBOX_PACKAGE = "busybox-static"
 SCRIPT = "moscope/script"
 READY = "moscope: ready"
+PROMPT = "moscope# "
 SCRIPT_ENDED = "moscope: script ended with status "
 
 

@@ -27,6 +27,7 @@ class Kernel:
     release: str
     modules: Modules | None
     origin: str
+    is_linux: bool = True
 
     def document(self) -> dict[str, str]:
         """What a result says of it."""
@@ -50,7 +51,7 @@ def from_file(path: Path) -> Kernel:
         digest, release = packages.digest_of(path), release_of(path)
     except OSError as error:
         raise UserError(f"{path}: {error.strerror}: a file that can be read would be right") from error
-    return Kernel(path.name, path, digest, release, _modules_beside(path, release), str(path))
+    return Kernel(path.name, path, digest, release, _modules_beside(path, release), str(path), not _is_multiboot(path))
 
 
 def _distro(say: Say) -> Kernel:
@@ -72,6 +73,13 @@ def release_of(image: Path) -> str:
     offset = struct.unpack_from("<H", head, 0x20E)[0] + 0x200
     match = re.match(rb"[0-9A-Za-z._+~-]{1,64}", head[offset : offset + 64])
     return match.group().decode() if match else ""
+
+
+def _is_multiboot(image: Path) -> bool:
+    """Whether the Multiboot header's magic number is where that specification wants it."""
+    with image.open("rb") as handle:
+        head = handle.read(8192)
+    return any(head[i : i + 4] == b"\x02\xb0\xad\x1b" for i in range(0, len(head), 4))
 
 
 def _modules_beside(image: Path, release: str) -> Modules | None:

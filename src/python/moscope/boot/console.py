@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The serial console on this side: a terminal in raw mode, lines typed at prompts, texts watched for.
+
+In a terminal every key goes to the guest, Ctrl-C too, but for the escape: Ctrl-] and then a letter.
+"""
+
+import os
+import select
+import sys
+import termios
+import tty
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+ESCAPE = 0x1D  # Ctrl-]
+HELP = "Ctrl-] then: q ends the run, s tells how far it is, ] sends Ctrl-] to the guest, ? shows this"
+
+
+class Watch:
+    """Finds texts in a stream that comes in pieces."""
+
+    def __init__(self, texts: list[str]) -> None:
+        self._texts = [(text, text.encode()) for text in texts]
+        self._keep = max((len(raw) for _, raw in self._texts), default=1) - 1
+        self._tail = b""
+
+    def feed(self, data: bytes) -> list[str]:
+        """Each text that now has appeared, once for each time that it ends in `data`."""
+        joined, old = self._tail + data, len(self._tail)
+        found: list[tuple[int, str]] = []
+        for text, raw in self._texts:
+            at = joined.find(raw)
+            while at >= 0:
+                if at + len(raw) > old:
+                    found.append((at + len(raw), text))
+                at = joined.find(raw, at + 1)
+        self._tail = joined[-self._keep :] if self._keep else b""
+        return [text for _, text in sorted(found)]
+
+
+class Keys:
+    """What was typed, as bytes for the guest and commands for us."""
+
+    def __init__(self) -> None:
+        self._escaped = False
+
+    def split(self, typed: bytes) -> tuple[bytes, list[str]]:
+        """Bytes for the guest, and the letters that followed an escape."""
+        guest, commands = bytearray(), []
+        for key in typed:
+            if self._escaped:
+                self._escaped = False
+                if key in (ESCAPE, ord("]")):
+                    guest.append(ESCAPE)
+                else:
+                    commands.append(chr(key).lower())
+            elif key == ESCAPE:
+                self._escaped = True
+            else:
+                guest.append(key)
+        return bytes(guest), commands
+
+
+class Terminal:
+    """The user's terminal. Only `raw()` changes its mode, and sets it back however the block ends."""
+
+    def __init__(self, stdin: int = 0, stdout: int = 1) -> None:
+        self.stdin, self.stdout = stdin, stdout
+
+    @contextmanager
+    def raw(self) -> Iterator[None]:
+        before: list[Any] = termios.tcgetattr(self.stdin)
+        try:
+            tty.setraw(self.stdin)
+            yield
+        finally:
+            termios.tcsetattr(self.stdin, termios.TCSADRAIN, before)
+
+    def typed(self) -> bytes:
+        """What was typed since, without waiting."""
+        ready, _, _ = select.select([self.stdin], [], [], 0)
+        return os.read(self.stdin, 4096) if ready else b""
+
+    def show(self, data: bytes) -> None:
+        while data:
+            data = data[os.write(self.stdout, data):]
+
+    def remark(self, text: str) -> None:
+        """A line of ours between the guest's."""
+        self.show(f"\r\n[moscope: {text}]\r\n".encode())
+
+
+def is_interactive() -> bool:
+    return sys.stdin.isatty() and sys.stdout.isatty()

@@ -1,0 +1,193 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""From the options of `moscope boot` to the configuration that `_engine.System` is built from.
+
+Everything that can be wrong with them is found here, before the first tick. A checkpoint holds the configuration of
+the machine that it was taken of, so `--from` needs none of the options that describe one.
+"""
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from moscope import jsonio
+from moscope.cli import Shared
+from moscope.config import Machine
+from moscope.config.errors import ConfigError
+from moscope.config.machine import replace
+from moscope.config.units import Size
+from moscope.errors import UserError
+from moscope.guest import initramfs, kernel, packages
+
+DEFAULT_OUT = Path("moscope-out/boot")
+COMMAND_LINE = "console=ttyS0"
+# The last line that Linux prints when it has given up.
+PANIC = "---[ end Kernel panic"
+
+
+@dataclass(frozen=True)
+class Options:
+    """The command's own options; None or empty where the user gave none."""
+
+    kernel: str | None = None
+    initrd: Path | None = None
+    append: str | None = None
+    disk: Path | None = None
+    cores: int | None = None
+    memory_per_node: str | None = None
+    script: Path | None = None
+    checkpoint_at: str | None = None
+    resume: Path | None = None
+
+    def of_the_machine(self) -> dict[str, Any]:
+        """Those that a checkpoint has fixed, by the name that the user knows, where given."""
+        named = {"--kernel": self.kernel, "--initrd": self.initrd, "--append": self.append, "--cores": self.cores,
+                 "--memory-per-node": self.memory_per_node}
+        return {name: value for name, value in named.items() if value is not None}
+
+
+@dataclass(frozen=True)
+class Plan:
+    """`config` is for the engine; `typed` are lines for the guest's shell, None where a terminal or nothing types."""
+
+    config: dict[str, Any]
+    out: Path
+    checkpoint_at: str | None = None
+    resume: Path | None = None
+    typed: list[str] | None = None
+    prompts: bool = True  # the guest has moscope's own initial file system, which tells when it waits for input
+    remarks: list[str] = field(default_factory=list)
+
+    @property
+    def nodes(self) -> int:
+        return int(self.config["chips"])
+
+
+def make(shared: Shared, options: Options, machine: Machine | None = None) -> Plan:
+    """Checks the options and gathers all that the run needs; fetches kernel and busybox where they are missing."""
+    out = shared.out or DEFAULT_OUT
+    jsonio.check_replaceable(out)
+    for name, path in (("--initrd", options.initrd), ("--disk", options.disk), ("--script", options.script),
+                       ("--from", options.resume)):
+        if path is not None:
+            _check_readable(name, path)
+    if options.checkpoint_at == "":
+        raise UserError('--checkpoint-at: "": a text that the console will show, or "ready", would be right')
+    plan = _resumed(options, out) if options.resume else _fresh(shared, options, out, machine)
+    markers = {initramfs.PROMPT, PANIC, *([plan.checkpoint_at] if plan.checkpoint_at else [])}
+    plan.config["markers"] = sorted(markers)
+    return plan
+
+
+def marker(given: str | None) -> str | None:
+    """`ready` stands for the line that the initial file system prints before the script or shell."""
+    return initramfs.READY if given == "ready" else given
+
+
+def _check_readable(name: str, path: Path) -> None:
+    if path.is_dir():
+        raise UserError(f"{name}: {path} is a folder: a file would be right")
+    try:
+        with path.open("rb"):
+            pass
+    except OSError as error:
+        raise UserError(f"{name}: {path}: {error.strerror}: a file that can be read would be right") from error
+
+
+def _fresh(shared: Shared, options: Options, out: Path, machine: Machine | None) -> Plan:
+    machine = _sized(machine or _load(shared), options)
+    cores = options.cores if options.cores is not None else machine.cores
+    if not 1 <= cores <= machine.cores:
+        raise UserError(f"--cores: {cores}: 1 to {machine.cores} would be right for {machine.name}")
+    if options.script and options.initrd:
+        raise UserError(f"--script: {options.initrd} is an initial file system of your own, which moscope cannot make "
+                        "run a script: one of --script and --initrd alone would be right")
+    chosen = kernel.find(options.kernel or "distro", shared.say)
+    append = " ".join(part for part in (COMMAND_LINE, options.append) if part)
+    info: dict[str, Any] = {"machine": machine.name, "kernel": chosen.document(), "append": append}
+    config = {
+        **platform(machine), "cores": cores, "seed": shared.seed, "restore": False, "append": append, "info": info,
+        "kernel": str(chosen.image.absolute()), "initrd": "", "disk": "", "disk_read_only": False,
+    }
+    remarks = []
+    if options.disk:
+        config["disk"] = str(options.disk.absolute())
+        info["disk"] = {"file": config["disk"], "sha256": packages.digest_of(options.disk)}
+    if options.initrd:
+        config["initrd"] = str(options.initrd.absolute())
+    elif chosen.is_linux:
+        built = initramfs.build(chosen, shared.say, options.script)
+        config["initrd"] = str(built.path)
+        if chosen.modules is None:
+            remarks.append(f"no modules of {chosen.image} were found: what the guest needs has to be built in")
+    elif options.script:
+        raise UserError(f"--script: {chosen.image} is no Linux kernel: one that is would be right")
+    return Plan(config, out, marker(options.checkpoint_at), prompts=options.initrd is None and chosen.is_linux,
+                remarks=remarks)
+
+
+def _resumed(options: Options, out: Path) -> Plan:
+    from moscope.boot.engine import checkpoint_config
+
+    assert options.resume is not None
+    fixed = options.of_the_machine()
+    if fixed:
+        raise UserError(f"{options.resume}: a checkpoint has its own {', '.join(sorted(fixed))}: leaving them out would be "
+                        "right")
+    config: dict[str, Any] = json.loads(checkpoint_config(options.resume))
+    config |= {"restore": True, "kernel": "", "initrd": "", "append": config["info"]["append"],
+               "disk": _disk_of(options, config["info"].get("disk"))}
+    typed = script_lines(options.script) if options.script else None
+    return Plan(config, out, marker(options.checkpoint_at), options.resume, typed)
+
+
+def _disk_of(options: Options, recorded: dict[str, str] | None) -> str:
+    """The disk that a checkpoint's machine goes on with: the file of then, or a copy; its content has to be the same."""
+    if recorded is None:
+        if options.disk:
+            raise UserError(f"{options.resume}: was taken of a machine without a disk: no --disk would be right")
+        return ""
+    path = options.disk or Path(recorded["file"])
+    if not path.is_file():
+        raise UserError(f"{options.resume}: was taken with the disk {path}, which is gone: --disk with a copy of it would "
+                        "be right")
+    if packages.digest_of(path) != recorded["sha256"]:
+        raise UserError(f"{path}: is not what it was when {options.resume} was taken: the disk of then (sha256 "
+                        f"{recorded['sha256']}) would be right")
+    return str(path.absolute())
+
+
+def _load(shared: Shared) -> Machine:
+    from moscope.config import load_machine
+
+    return load_machine(shared.machine, shared.sets)
+
+
+def _sized(machine: Machine, options: Options) -> Machine:
+    if options.memory_per_node is None:
+        return machine
+    try:
+        sized: Machine = replace(machine, memory_per_node=Size(options.memory_per_node, "--memory-per-node")).validate()
+    except ConfigError as error:
+        raise error.at("--memory-per-node") from None
+    return sized
+
+
+def platform(machine: Machine) -> dict[str, Any]:
+    """What firmware tables and processors tell of the machine (moscope.system/1; src/system/system_config.hh)."""
+    period = machine.core_clock.period
+    return {"schema": "moscope.system/1", "chips": int(machine.chips), "cores_per_chip": int(machine.cores_per_chip),
+            "core_clock": {"num": period.numerator, "den": period.denominator},
+            "memory_per_node": machine.memory_per_node.bytes, "hops": machine.hops(), "cpu": {}}
+
+
+def script_lines(script: Path) -> list[str]:
+    """A script as lines to type at a prompt, for a machine whose initial file system is fixed already."""
+    import base64
+
+    text = base64.b64encode(script.read_bytes()).decode()
+    width = 200  # a terminal line holds 4095 characters; short ones are kinder to line editors
+    lines = ["stty -echo", ": >/run/typed"]
+    lines += [f"printf %s {text[i : i + width]} >>/run/typed" for i in range(0, len(text), width)]
+    return [*lines, "base64 -d </run/typed >/run/script", f'sh /run/script </dev/null; echo "{initramfs.SCRIPT_ENDED}$?"',
+            "exit"]

@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What a boot leaves behind: `boot.json` (moscope.boot/1), the console, the configuration, a dead guest's registers,
+a checkpoint where one was asked for.
+"""
+
+from pathlib import Path
+from typing import Any
+
+from moscope import errors, jsonio
+from moscope.boot import session
+from moscope.boot.plan import Plan
+from moscope.boot.session import DEATHS, LACKING, STOPPED, Outcome
+
+SCHEMA = "moscope.boot/1"
+CONSOLE, CHECKPOINT, REGISTERS = "console.txt", "machine.ckpt", "registers.txt"
+
+
+def document(plan: Plan, outcome: Outcome) -> dict[str, Any]:
+    """The command's JSON object; paths are those after the folder has its name."""
+    info = plan.config["info"]
+    result: dict[str, Any] = {
+        "schema": SCHEMA, "ok": exit_code(plan, outcome) == errors.OK, "ended": outcome.ended,
+        "machine": info["machine"], "cores": plan.config["cores"], "nodes": plan.nodes, "seed": plan.config["seed"],
+        "memory_per_node": plan.config["memory_per_node"], "kernel": info["kernel"], "append": info["append"],
+        "instructions": outcome.instructions, "instructions_per_core": outcome.per_core,
+        "simulated_s": outcome.ticks / 1e15, "host_s": round(outcome.host_s, 3), "mips": round(outcome.mips, 3),
+        "console": str(plan.out / CONSOLE),
+    }
+    if outcome.detail:
+        result["detail"] = outcome.detail
+    if outcome.script_status is not None:
+        result["script_status"] = outcome.script_status
+    if outcome.ended == "exit":
+        result["exit_status"] = outcome.status
+    if outcome.checkpoint_taken:
+        result["checkpoint"] = str(plan.out / CHECKPOINT)
+    if outcome.registers:
+        result["registers"] = str(plan.out / REGISTERS)
+    return result
+
+
+def exit_code(plan: Plan, outcome: Outcome) -> int:
+    """By the contracts; 1 also for a script that failed and for a checkpoint that was never reached."""
+    if outcome.ended in DEATHS:
+        return errors.GuestDied.exit_code
+    if outcome.ended == LACKING:
+        return errors.SimulatorBug.exit_code
+    if outcome.ended == "interrupted":
+        return errors.INTERRUPTED
+    failed = bool(outcome.script_status) or (outcome.ended == "exit" and outcome.status != 0)
+    missed = plan.checkpoint_at is not None and not outcome.checkpoint_taken and outcome.ended not in STOPPED
+    return errors.FOUND if failed or missed else errors.OK
+
+
+def remarks(plan: Plan, outcome: Outcome) -> list[str]:
+    """Why a run that ended by itself is not ok, for people."""
+    said = []
+    if outcome.script_status:
+        said.append(f"the script ended with status {outcome.script_status}")
+    if outcome.ended == "exit" and outcome.status:
+        said.append(f"the guest ended the run with status {outcome.status}")
+    if plan.checkpoint_at and not outcome.checkpoint_taken:
+        said.append(f'--checkpoint-at: the console never showed "{plan.checkpoint_at}"')
+    return said
+
+
+def death(outcome: Outcome, log: bytes) -> errors.MoscopeError:
+    """The error of a guest that died, or that the model could not follow: how, its last words, its registers."""
+    how = DEATHS.get(outcome.ended, "the model lacks what the guest uses") + (f": {outcome.detail}" if outcome.detail else "")
+    kind = errors.SimulatorBug if outcome.ended == LACKING else errors.GuestDied
+    return kind(f"{how}\n--- the console's last lines\n{session.tail(log)}\n--- registers\n{outcome.registers}")
+
+
+def write(folder: Path, plan: Plan, outcome: Outcome, result: dict[str, Any]) -> None:
+    """Everything but console and checkpoint, which were written as the run went."""
+    (folder / "boot.json").write_text(jsonio.dumps(result) + "\n", encoding="utf-8")
+    (folder / "config.json").write_text(jsonio.dumps(plan.config) + "\n", encoding="utf-8")
+    if outcome.registers:
+        (folder / REGISTERS).write_text(outcome.registers + "\n", encoding="utf-8")

@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""One run of a machine: steps the engine, moves bytes between its console and ours, takes the checkpoint, and says
+how it ended.
+
+Without a terminal, input is typed a line at a time whenever the guest shows its prompt, and the engine stops exactly
+where a marker appears, so that two runs see the same bytes at the same instruction.
+"""
+
+import re
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import BinaryIO
+
+from moscope.boot import console, plan
+from moscope.boot.engine import System
+from moscope.errors import UserError
+from moscope.guest import initramfs
+
+STEP_MS = 200
+INTERACTIVE_STEP_MS = 20
+END_OF_INPUT = b"\x04"
+# Ends at which the guest is dead (exit code 4), with what a person calls them.
+DEATHS = {"panic": "kernel panic", "triple_fault": "triple fault", "hang": "no progress: the guest's watchdog ran out"}
+# The guest used what the processor promises and the model lacks: a fault of the simulator (exit code 5).
+LACKING = "unmodelled"
+# Ends that the user brought about.
+STOPPED = ("quit", "interrupted")
+
+
+@dataclass
+class Outcome:
+    """How a run ended. `ended`: poweroff, reset, exit, a key of DEATHS, LACKING, quit (by the escape) or interrupted."""
+
+    ended: str = "interrupted"
+    detail: str = ""
+    status: int = 0
+    instructions: int = 0  # since the machine's start, the run that a checkpoint was taken of included
+    executed: int = 0  # in this run
+    per_core: list[int] = field(default_factory=list)
+    ticks: int = 0
+    host_s: float = 0.0
+    script_status: int | None = None
+    checkpoint_taken: bool = False
+    registers: str = ""
+
+    @property
+    def mips(self) -> float:
+        return self.executed / self.host_s / 1e6 if self.host_s > 0 else 0.0
+
+
+class Session:
+    """`log` gets every byte of the console; `show` gets them too, where they are wanted on a screen."""
+
+    def __init__(self, system: System, wanted: plan.Plan, log: BinaryIO, checkpoint: Path,
+                 show: Callable[[bytes], None] | None, terminal: console.Terminal | None) -> None:
+        self.system, self.plan, self.log, self.show, self.terminal = system, wanted, log, show, terminal
+        self.checkpoint = checkpoint
+        self.watch = console.Watch([*wanted.config["markers"], initramfs.SCRIPT_ENDED])
+        self.keys = console.Keys()
+        self.outcome = Outcome()
+        self._panicked = False
+        self._to_type = [] if terminal else [f"{line}\n".encode() for line in wanted.typed or []] + [END_OF_INPUT]
+        self._instructions_before = 0
+        self._started = 0.0
+
+    def run(self) -> Outcome:
+        """Until the guest ends, the user ends it, or an interruption; the latter is noted in the outcome."""
+        self._instructions_before = int(self.system.stats()["instructions"])
+        self._started = time.monotonic()
+        self._begin_typing()
+        try:
+            if self.terminal:
+                with self.terminal.raw():
+                    self._loop(INTERACTIVE_STEP_MS)
+            else:
+                self._loop(STEP_MS)
+        except KeyboardInterrupt:
+            self.outcome.ended = "interrupted"
+        self._take_output()
+        self.log.flush()
+        self._count()
+        if self.outcome.ended in (*DEATHS, LACKING):
+            self.outcome.registers = self.system.registers_text()
+        return self.outcome
+
+    # --- steps ---
+
+    def _loop(self, step_ms: int) -> None:
+        while True:
+            if self.terminal and not self._keyboard(self.terminal):
+                self.outcome.ended = "quit"
+                return
+            answer = self.system.step(step_ms)
+            seen = self._take_output()
+            state, detail = str(answer["state"]), str(answer.get("detail", ""))
+            if state == "marker" and detail not in seen and detail not in self.plan.config["markers"]:
+                seen.append(detail)  # one that a program in the guest has set by an m5op
+            for text in seen:
+                self._marked(text)
+            if self._panicked and state in ("running", "marker", "reset", "poweroff", "hang"):
+                state, detail = "panic", detail or "the kernel gave up"
+            if state not in ("running", "marker"):
+                self.outcome.ended, self.outcome.detail, self.outcome.status = state, detail, int(answer.get("status", 0))
+                return
+
+    def _take_output(self) -> list[str]:
+        data = self.system.console_output()
+        if not data:
+            return []
+        self.log.write(data)
+        if self.show:
+            self.show(data)
+        return self.watch.feed(data)
+
+    def _marked(self, text: str) -> None:
+        if text == plan.PANIC:
+            self._panicked = True
+        if text == self.plan.checkpoint_at and not self.outcome.checkpoint_taken:
+            self.system.save(str(self.checkpoint))
+            self.outcome.checkpoint_taken = True
+            if self.terminal:
+                self.terminal.remark("checkpoint taken")
+        if text == initramfs.PROMPT and self._to_type:
+            self.system.console_input(self._to_type.pop(0))
+
+    def _begin_typing(self) -> None:
+        if not self._to_type:
+            return
+        if not self.plan.prompts:
+            # Nobody tells when the guest waits for input: all of it goes into the line's buffer.
+            self.system.console_input(b"".join(self._to_type))
+            self._to_type = []
+        elif self.plan.resume:
+            # A shell that waited when the checkpoint was taken has shown its prompt before.
+            self.system.console_input(b"\n")
+
+    def _keyboard(self, terminal: console.Terminal) -> bool:
+        """Hands on what was typed; False when the user wants to end the run."""
+        guest, commands = self.keys.split(terminal.typed())
+        if guest:
+            self.system.console_input(guest)
+        for letter in commands:
+            if letter == "q":
+                return False
+            if letter == "s":
+                self._count()
+                o = self.outcome
+                terminal.remark(f"{o.ticks / 1e15:.3f} s simulated, {o.instructions:,} instructions, {o.mips:.0f} MIPS")
+            else:
+                terminal.remark(console.HELP)
+        return True
+
+    def _count(self) -> None:
+        stats, o = self.system.stats(), self.outcome
+        o.instructions, o.per_core, o.ticks = int(stats["instructions"]), list(stats["per_core"]), int(stats["ticks"])
+        o.host_s = time.monotonic() - self._started
+        o.executed = o.instructions - self._instructions_before
+
+
+def script_status(log: bytes) -> int | None:
+    """The status that the guest's script ended with, from what the initial file system prints."""
+    found = re.findall(re.escape(initramfs.SCRIPT_ENDED).encode() + rb"(\d+)\r?\n", log)
+    return int(found[-1]) if found else None
+
+
+def tail(log: bytes, lines: int = 25) -> str:
+    """The last lines of a console, without what would move the user's cursor."""
+    text = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", log.decode(errors="replace")).replace("\r", "")
+    return "\n".join(text.splitlines()[-lines:])
+
+
+def piped_lines(stdin: BinaryIO) -> list[str]:
+    """All lines of an input that is no terminal, to be typed."""
+    try:
+        return stdin.read().decode().splitlines()
+    except UnicodeDecodeError as error:
+        raise UserError(f"the standard input: is no text ({error.reason}): lines to type would be right") from error

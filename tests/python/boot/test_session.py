@@ -1,0 +1,225 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Runs against a guest of the test's own: what is typed when, checkpoints, every way to end, what is left behind."""
+
+import json
+import os
+import pty
+from collections.abc import Callable, Generator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from moscope import cli, jsonio
+from moscope.boot import console, plan, result, run, session
+
+Fake = Callable[[Any], list[Any]]
+Script = Generator[str, str, dict[str, Any]]
+POWEROFF = {"state": "poweroff"}
+
+
+def planned(out: Path, **changes: Any) -> plan.Plan:
+    config = {"chips": 8, "cores": 48, "seed": 1, "memory_per_node": 1 << 30, "markers": ["moscope# ", plan.PANIC],
+              "info": {"machine": "opteron48", "append": "console=ttyS0",
+                       "kernel": {"name": "distro", "release": "6.1", "sha256": "0" * 64, "origin": "x"}}}
+    wanted = plan.Plan(config, out, **changes)
+    if wanted.checkpoint_at:
+        config["markers"].append(wanted.checkpoint_at)
+    return wanted
+
+
+def shell(commands: list[str]) -> Script:
+    """Boots, then answers each line with what it was; an end of input powers off."""
+    yield "Linux\r\nmoscope: ready\r\n"
+    typed = yield "moscope# "
+    while typed != "\x04":
+        commands.append(typed)
+        typed = yield f"ran {typed.strip()}\r\nmoscope# " if typed else ""
+    return POWEROFF
+
+
+def test_lines_are_typed_one_at_each_prompt_and_then_the_input_ends(fake: Fake, tmp_path: Path) -> None:
+    commands: list[str] = []
+    made = fake(lambda: shell(commands))
+    outcome, document, log = run.run(planned(tmp_path / "out", typed=["nproc", "uname"]))
+    assert made[0].typed == ["nproc\n", "uname\n", "\x04"] and commands == ["nproc\n", "uname\n"]
+    assert outcome.ended == "poweroff" and document["ok"]
+    assert (tmp_path / "out" / "console.txt").read_bytes() == log
+    assert log.decode().endswith("ran uname\r\nmoscope# ")
+
+
+def test_the_document_fits_its_schema_and_names_the_files(fake: Fake, tmp_path: Path) -> None:
+    fake(lambda: shell([]))
+    _, document, _ = run.run(planned(tmp_path / "out"))
+    jsonio.validate(document)
+    assert (document["cores"], document["nodes"], document["kernel"]["sha256"]) == (48, 8, "0" * 64)
+    assert document["instructions"] == sum(document["instructions_per_core"]) > 0
+    assert json.loads((tmp_path / "out/boot.json").read_text()) == document
+    assert Path(document["console"]).is_file()
+
+
+def test_a_checkpoint_is_taken_once_where_the_marker_shows_and_the_run_goes_on(fake: Fake, tmp_path: Path) -> None:
+    made = fake(lambda: shell([]))
+    outcome, document, _ = run.run(planned(tmp_path / "out", checkpoint_at="moscope# ", typed=["a", "b"]))
+    assert [step for _, step in made[0].saved] == [2]
+    assert outcome.ended == "poweroff" and Path(document["checkpoint"]).read_text() == "checkpoint"
+
+
+def test_a_checkpoint_whose_marker_never_shows_is_a_failure(fake: Fake, tmp_path: Path) -> None:
+    fake(lambda: shell([]))
+    wanted = planned(tmp_path / "out", checkpoint_at="login:")
+    outcome, document, _ = run.run(wanted)
+    assert result.exit_code(wanted, outcome) == 1 and not document["ok"] and "checkpoint" not in document
+    assert result.remarks(wanted, outcome) == ['--checkpoint-at: the console never showed "login:"']
+
+
+def test_a_resumed_shell_is_asked_for_its_prompt(fake: Fake, tmp_path: Path) -> None:
+    def resumed() -> Script:
+        typed = yield ""
+        while typed != "\x04":
+            typed = yield "moscope# " if typed else ""
+        return POWEROFF
+
+    made = fake(resumed)
+    run.run(planned(tmp_path / "out", resume=tmp_path / "m.ckpt", typed=["ls"]))
+    assert made[0].restored == [str(tmp_path / "m.ckpt")]
+    assert made[0].typed == ["\n", "ls\n", "\x04"]
+
+
+def test_a_script_on_a_resumed_machine_is_typed_whole(tmp_path: Path) -> None:
+    import base64
+
+    script = tmp_path / "script"
+    script.write_text("echo one\n" * 100)
+    lines = plan.script_lines(script)
+    sent = "".join(line.split()[2] for line in lines if line.startswith("printf"))
+    assert base64.b64decode(sent) == script.read_bytes()
+    assert lines[-1] == "exit" and "script ended with status" in lines[-2] and all(len(line) < 1000 for line in lines)
+
+
+@pytest.mark.parametrize("status, code", [(0, 0), (3, 1)])
+def test_the_scripts_status_is_read_from_the_console(fake: Fake, tmp_path: Path, status: int, code: int) -> None:
+    def scripted() -> Script:
+        yield f"moscope: ready\r\nmoscope: script ended with status {status}\r\n"
+        return POWEROFF
+
+    fake(scripted)
+    wanted = planned(tmp_path / "out")
+    outcome, document, _ = run.run(wanted)
+    assert document["script_status"] == status and result.exit_code(wanted, outcome) == code
+
+
+@pytest.mark.parametrize("state", ["triple_fault", "hang", "panic"])
+def test_a_dead_guest_leaves_its_last_words_and_registers(fake: Fake, tmp_path: Path, state: str) -> None:
+    def dying() -> Script:
+        yield "\x1b[31mlast\x1b[0m words\r\n"
+        return {"state": state, "detail": "core 3"}
+
+    fake(dying)
+    wanted = planned(tmp_path / "out")
+    outcome, document, log = run.run(wanted)
+    jsonio.validate(document)
+    assert result.exit_code(wanted, outcome) == 4
+    text = result.death(outcome, log).report()
+    assert "core 3" in text and "\nlast words\n" in text and "rip ffffffff81000000" in text
+    assert Path(document["registers"]).read_text().startswith("rip ")
+
+
+def test_a_kernel_panic_ends_a_run_that_would_go_on_for_ever(fake: Fake, tmp_path: Path) -> None:
+    def panicking() -> Script:
+        yield "Kernel panic - not syncing: no init\r\n---[ end Kernel panic"
+        while True:
+            yield ""
+
+    fake(panicking)
+    assert run.run(planned(tmp_path / "out"))[0].ended == "panic"
+
+
+def test_what_the_model_lacks_is_the_simulators_fault(fake: Fake, tmp_path: Path) -> None:
+    def odd() -> Script:
+        yield ""
+        return {"state": "unmodelled", "detail": "0f 0f at 1000"}
+
+    fake(odd)
+    wanted = planned(tmp_path / "out")
+    outcome, document, log = run.run(wanted)
+    jsonio.validate(document)
+    assert result.exit_code(wanted, outcome) == 5
+    assert result.death(outcome, log).report().startswith("moscope: simulator bug: the model lacks what the guest uses: 0f 0f")
+
+
+def test_an_interrupted_run_keeps_what_it_has(fake: Fake, tmp_path: Path) -> None:
+    def interrupted() -> Script:
+        yield "so far"
+        raise KeyboardInterrupt
+
+    fake(interrupted)
+    wanted = planned(tmp_path / "out")
+    outcome, document, _ = run.run(wanted)
+    assert result.exit_code(wanted, outcome) == 130 and not document["ok"]
+    assert (tmp_path / "out/console.txt").read_text() == "so far"
+
+
+def test_in_a_terminal_keys_go_to_the_guest_and_the_escape_ends_the_run(fake: Fake, tmp_path: Path) -> None:
+    parent, child = pty.openpty()
+    got: list[str] = []
+
+    def interactive() -> Script:
+        os.write(parent, b"ls\r\x03")
+        typed = yield "moscope# "
+        while True:
+            got.append(typed)
+            os.write(parent, b"\x1dq")
+            typed = yield "files\r\n"
+
+    fake(interactive)
+    try:
+        terminal = console.Terminal(child, child)
+        outcome, document, _ = run.run(planned(tmp_path / "out"), terminal.show, terminal)
+        assert outcome.ended == "quit" and document["ok"] and "".join(got).startswith("ls\r\x03")
+        assert os.read(parent, 1000).startswith(b"moscope# files\r\n")
+    finally:
+        os.close(parent)
+        os.close(child)
+
+
+def test_the_command_gives_the_document_alone_on_stdout(fake: Fake, image: Path, tmp_path: Path,
+                                                        capfd: pytest.CaptureFixture[str]) -> None:
+    made = fake(lambda: shell([]))
+    out = tmp_path / "out"
+    assert cli.main(["boot", "--json", "--kernel", str(image), "--cores", "2", "--memory-per-node", "256MiB", "--append",
+                     "quiet", "--out", str(out)]) == 0
+    document = json.loads(capfd.readouterr().out)
+    jsonio.validate(document)
+    assert document["console"] == str(out / "console.txt") and document["cores"] == 2
+    config = made[0].config
+    assert config["append"] == "console=ttyS0 quiet" and config["memory_per_node"] == 256 << 20
+    assert config["schema"] == "moscope.system/1" and len(config["hops"]) == config["chips"] == 8
+
+
+def test_the_command_ends_with_4_when_the_guest_died(fake: Fake, image: Path, tmp_path: Path,
+                                                     capfd: pytest.CaptureFixture[str]) -> None:
+    def dying() -> Script:
+        yield "oops\r\n"
+        return {"state": "triple_fault"}
+
+    fake(dying)
+    assert cli.main(["boot", "--json", "--kernel", str(image), "--out", str(tmp_path / "out")]) == 4
+    out, err = capfd.readouterr()
+    assert json.loads(out)["ok"] is False
+    assert "moscope: the guest died: triple fault" in err and "oops" in err
+
+
+def test_a_script_that_ends_the_machine_by_the_exit_port(fake: Fake, tmp_path: Path) -> None:
+    def exiting() -> Script:
+        yield ""
+        return {"state": "exit", "status": 7}
+
+    fake(exiting)
+    wanted = planned(tmp_path / "out")
+    outcome, document, _ = run.run(wanted)
+    assert document["exit_status"] == 7 and result.exit_code(wanted, outcome) == 1
+
+
+def test_the_tail_is_of_the_last_lines() -> None:
+    assert session.tail(b"a\r\nb\r\nc", 2) == "b\nc"
