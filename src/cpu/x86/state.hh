@@ -93,6 +93,9 @@ struct X87 {
     std::uint64_t instruction = 0, operand = 0;
     std::uint16_t instruction_cs = 0, operand_ds = 0;
 
+    /// Status: an unmasked exception is pending (ES), and its old twin, busy (B).
+    static constexpr std::uint16_t kSummary = 0x80, kBusy = 0x8000;
+
     unsigned top() const { return status >> 11 & 7; }
     void set_top(unsigned t) { status = static_cast<std::uint16_t>((status & ~0x3800) | (t & 7) << 11); }
     void archive(Archive &a) {
