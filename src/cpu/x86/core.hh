@@ -119,6 +119,7 @@ struct Core : State {
     BlockCache &blocks;
     const CpuModel &model;
     const unsigned number;
+    unsigned apic_id = number; ///< the local APIC's initial identifier, which CPUID reports
 
     // --- recently used blocks by address
     struct Jump {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The processor that the guest sees, as data from the machine description: what each CPUID function returns, the
-// clock of the time-stamp counter, and model-specific registers with fixed reset values.
+// The processor that the guest sees, as data from the machine description: what each CPUID function returns and
+// which model-specific registers there are that only remember what is written to them.
 #pragma once
 
 #include <cstdint>
@@ -10,16 +10,26 @@
 
 namespace moscope::x86 {
 
+struct Core;
+
 struct CpuidLeaf {
     std::uint32_t eax = 0, ebx = 0, ecx = 0, edx = 0;
+};
+
+/// A model-specific register without an effect in the model.
+struct MsrModel {
+    std::uint64_t reset = 0;
+    std::uint64_t writable = ~std::uint64_t{0}; ///< bits that a write changes; none: a write is #GP
 };
 
 struct CpuModel {
     std::map<std::pair<std::uint32_t, std::uint32_t>, CpuidLeaf> leaves; ///< (function, index)
     std::uint32_t max_basic = 5, max_extended = 0x8000001a;
-    /// Reset values of model-specific registers that only have to be remembered.
-    std::map<std::uint32_t, std::uint64_t> msrs;
+    std::map<std::uint32_t, MsrModel> msrs; ///< by number; those with effects are in msr.cc
     std::string description;
 };
+
+/// What CPUID returns on this core: the model's answer with the core's APIC identifier in it.
+CpuidLeaf cpuid(const Core &, std::uint32_t function, std::uint32_t index);
 
 } // namespace moscope::x86

@@ -6,6 +6,7 @@
 
 #include <array>
 #include <cstdint>
+#include <vector>
 
 #include "base/types.hh"
 #include "cpu/x86/flags.hh"
@@ -99,8 +100,17 @@ struct X87 {
     unsigned top() const { return status >> 11 & 7; }
     void set_top(unsigned t) { status = static_cast<std::uint16_t>((status & ~0x3800) | (t & 7) << 11); }
     void archive(Archive &a) {
-        a(st, control, status, valid, opcode, instruction, operand, instruction_cs, operand_ds);
+        for (Reg &x : st)
+            a(x.significand, x.sign_exponent);
+        a(control, status, valid, opcode, instruction, operand, instruction_cs, operand_ds);
     }
+};
+
+/// A model-specific register that only remembers what is written to it.
+struct RememberedMsr {
+    std::uint32_t number = 0;
+    std::uint64_t value = 0;
+    void archive(Archive &a) { a(number, value); }
 };
 
 /// How instructions are decoded and addresses formed; part of a decoded block's identity.
@@ -128,6 +138,7 @@ struct State {
     std::uint64_t tsc_aux = 0;
     std::int64_t tsc_offset = 0; ///< the time-stamp counter less the machine's clock in core cycles
     std::uint64_t pat = 0x0007040600070406;
+    std::vector<RememberedMsr> msrs; ///< the others, by number
 
     bool halted = false;        ///< HLT: until an interrupt
     bool wait_for_sipi = false; ///< after INIT

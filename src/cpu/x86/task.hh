@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Hardware task switches of legacy protected mode (AMD 24593, chapter 12): the state goes to the old task-state
+// segment and comes from the new one. Long mode has none.
+#pragma once
+
+#include "cpu/x86/core.hh"
+
+namespace moscope::x86 {
+
+enum class TaskSwitch : std::uint8_t { jump, call, interrupt, iret };
+
+/// `next`: the instruction pointer that the old task goes on with. False: fault.
+bool task_switch(Core &, std::uint16_t selector, TaskSwitch, std::uint64_t next);
+/// IRET with RFLAGS.NT: to the task in the link field of the current TSS.
+bool task_return(Core &, std::uint64_t next);
+
+} // namespace moscope::x86
