@@ -6,6 +6,7 @@ the machine that it was taken of, so `--from` needs none of the options that des
 """
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -38,6 +39,7 @@ class Options:
     script: Path | None = None
     checkpoint_at: str | None = None
     resume: Path | None = None
+    programs: Mapping[str, Path] = field(default_factory=dict)  # more files, by their names under /run/moscope
 
     def of_the_machine(self) -> dict[str, Any]:
         """Those that a checkpoint has fixed, by the name that the user knows, where given."""
@@ -116,7 +118,7 @@ def _fresh(shared: Shared, options: Options, out: Path, machine: Machine | None)
     if options.initrd:
         config["initrd"] = str(options.initrd.absolute())
     elif chosen.is_linux:
-        built = initramfs.build(chosen, shared.say, options.script)
+        built = initramfs.build(chosen, shared.say, options.script, options.programs)
         config["initrd"] = str(built.path)
         if chosen.modules is None:
             remarks.append(f"no modules of {chosen.image} were found: what the guest needs has to be built in")

@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A Debian root image for the virtio disk: a squashfs with a compiler, interpreters and test programs.
+
+mmdebstrap makes it from the distribution's archive and runs from its unpacked package where it is not installed.
+Files in the image are not compressed: the guest would spend its simulated time on unpacking them.
+"""
+
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from moscope.errors import UserError
+from moscope.guest import packages
+from moscope.guest.packages import Say
+
+SUITE = "bookworm"
+INCLUDED = ("gcc", "libc6-dev", "perl", "python3", "stress-ng", "util-linux", "xz-utils")
+BUILD_SECONDS = 3600
+# Nothing in a guest reads them, and they are half of the files.
+LEFT_OUT = ("usr/share/doc", "usr/share/man", "usr/share/locale", "usr/share/info")
+
+
+@dataclass(frozen=True)
+class RootImage:
+    path: Path
+    sha256: str
+
+
+def find(say: Say, included: tuple[str, ...] = INCLUDED) -> RootImage:
+    """The image that holds these packages, from the cache or made now (some minutes, some hundred megabytes)."""
+    recipe = hashlib.sha256(json.dumps([SUITE, sorted(included), LEFT_OUT]).encode()).hexdigest()[:16]
+    with packages.locked(f"root-{recipe}"):
+        chosen = packages.cache() / "chosen" / f"root-{recipe}.json"
+        if chosen.is_file():
+            digest = json.loads(chosen.read_text(encoding="utf-8"))["sha256"]
+            if _place(digest).is_file():
+                return RootImage(_place(digest), digest)
+        image = _make(say, included)
+        chosen.parent.mkdir(parents=True, exist_ok=True)
+        partial = chosen.with_suffix(f".{os.getpid()}")
+        partial.write_text(json.dumps({"sha256": image.sha256}))
+        partial.replace(chosen)
+        return image
+
+
+def _place(digest: str) -> Path:
+    return packages.cache() / "root" / f"{digest[:32]}.squashfs"
+
+
+def _make(say: Say, included: tuple[str, ...]) -> RootImage:
+    instead = "--disk FILE names an image of your own"
+    mmdebstrap = _program("mmdebstrap", "mmdebstrap", say, instead)
+    mksquashfs = _program("mksquashfs", "squashfs-tools", say, instead)
+    base = packages.cache() / "root"
+    base.mkdir(parents=True, exist_ok=True)
+    say(f"making a root image with {', '.join(included)} (once; some minutes)")
+    with tempfile.TemporaryDirectory(dir=base, prefix=".make-") as scratch:
+        tree, image = Path(scratch, "tree.tar"), Path(scratch, "image")
+        # A tar file in between, as only that can hold other users' files where nobody is root.
+        left_out = [f"--dpkgopt=path-exclude=/{folder}/*" for folder in LEFT_OUT]
+        _run([*mmdebstrap, "--quiet", "--variant=minbase", f"--include={','.join(sorted(included))}", *left_out, SUITE,
+              str(tree)], None, instead)
+        _run([*mksquashfs, "-", str(image), "-tar", "-noI", "-noD", "-noF", "-noX", "-no-progress", "-quiet",
+              "-processors", "2"], tree, instead)
+        digest = packages.digest_of(image)
+        image.replace(_place(digest))
+        return RootImage(_place(digest), digest)
+
+
+def _program(name: str, package: str, say: Say, instead: str) -> list[str]:
+    """A command for a program: the system's, or that of a package unpacked into the cache."""
+    found = shutil.which(name)
+    return [found] if found else [str(packages.fetch(package, say, instead).tree / "usr/bin" / name)]
+
+
+def _run(command: list[str], given: Path | None, instead: str) -> None:
+    # The epoch takes the place of the current time in all that is made: equal packages give equal images.
+    # Programs of an unpacked package find their helpers on the path.
+    path = os.pathsep.join([os.environ.get("PATH", "/usr/bin:/bin"), "/usr/sbin", "/sbin", str(Path(command[0]).parent)])
+    env = {**os.environ, "PATH": path, "LC_ALL": "C", "DEBIAN_FRONTEND": "noninteractive", "SOURCE_DATE_EPOCH": "1286150400"}
+    try:
+        with open(given or os.devnull, "rb") as stdin:
+            got = subprocess.run(command, capture_output=True, text=True, errors="replace", env=env, check=False,
+                                 stdin=stdin, timeout=BUILD_SECONDS)
+        problem = "\n".join((got.stderr or got.stdout).strip().splitlines()[-5:]) if got.returncode else ""
+    except (OSError, subprocess.TimeoutExpired) as error:
+        problem = str(error)
+    if problem:
+        raise UserError(f"{Path(command[0]).name}: the root image could not be made: a system that can make it, or {instead}:"
+                        f"\n{problem}")
