@@ -34,8 +34,9 @@ HEADERS = {
     "gtest/gtest.h": "libgtest-dev",
     "nlohmann/json.hpp": "nlohmann-json3-dev",
     "Zydis/Zydis.h": "libzydis-dev",
+    "zstd.h": "libzstd-dev",
 }
-LIBRARIES = ["boost_context", "Zydis"]
+LIBRARIES = ["boost_context", "Zydis", "zstd"]
 
 # Below build/VARIANT: headers that the build writes.
 GENERATED = "generated"
