@@ -26,6 +26,9 @@ class GuestMemory {
     GuestMemory(const GuestMemory &) = delete;
     GuestMemory &operator=(const GuestMemory &) = delete;
 
+    /// All zero again; the host gets its pages back.
+    void clear() { madvise(base_, bytes_, MADV_DONTNEED); }
+
     std::byte *base() const { return base_; }
     std::uint64_t bytes() const { return bytes_; }
 

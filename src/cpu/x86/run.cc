@@ -29,6 +29,8 @@ Exit Core::run(std::uint64_t budget) {
     while (true) {
         bool single = false, trap = false;
         if (__builtin_expect(needs_attention(*this), 0)) {
+            if (signals.pending & dev::CoreSignals::stop)
+                return exit = Exit::stop;
             if (shadow) {
                 shadow = 0;
                 single = true;

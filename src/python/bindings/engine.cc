@@ -8,6 +8,7 @@ namespace nb = nanobind;
 
 void bind_measure(nb::module_ &m);
 void bind_testing(nb::module_ &m);
+void bind_system(nb::module_ &m);
 
 namespace {
 
@@ -33,4 +34,5 @@ NB_MODULE(_engine, m) {
     });
     bind_testing(m);
     bind_measure(m);
+    bind_system(m);
 }

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// moscope._engine.System: a full system (system/full_system.hh), JSON text in, steps of host time, bytes of the console.
+// The interpreter's lock is released while the machine runs.
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include "system/full_system.hh"
+
+namespace nb = nanobind;
+using moscope::FullSystem;
+
+void bind_system(nb::module_ &m) {
+    nb::class_<FullSystem>(m, "System", "A full system; see system/full_system.hh and system/system_config.hh.")
+        .def(nb::init<const std::string &>(), nb::arg("config"))
+        .def(
+            "step",
+            [](FullSystem &s, unsigned host_ms) {
+                FullSystem::Step step;
+                {
+                    nb::gil_scoped_release released;
+                    step = s.step(host_ms);
+                }
+                nb::dict d;
+                d["state"] = step.state;
+                d["detail"] = step.detail;
+                d["status"] = step.status;
+                return d;
+            },
+            nb::arg("host_ms"), "Runs for about so many milliseconds of host time: {state, detail, status}.")
+        .def("console_output",
+             [](FullSystem &s) {
+                 const std::string out = s.console_output();
+                 return nb::bytes(out.data(), out.size());
+             })
+        .def("console_input", [](FullSystem &s, nb::bytes b) { s.console_input({b.c_str(), b.size()}); })
+        .def("stats",
+             [](const FullSystem &s) {
+                 nb::dict d;
+                 d["instructions"] = s.instructions();
+                 d["per_core"] = s.instructions_by_core();
+                 d["pauses"] = s.pauses();
+                 d["ticks"] = s.now();
+                 d["touched_bytes"] = s.touched_bytes();
+                 return d;
+             })
+        .def("save", &FullSystem::save, nb::arg("path"), nb::call_guard<nb::gil_scoped_release>())
+        .def("restore", &FullSystem::restore, nb::arg("path"), nb::call_guard<nb::gil_scoped_release>())
+        .def("registers_text", &FullSystem::registers_text);
+}

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "system/board.hh"
+
+#include "base/error.hh"
+#include "cpu/x86/interrupts.hh"
+#include "dev/acpi.hh"
+#include "system/board_devices.hh"
+
+namespace moscope {
+
+namespace {
+
+constexpr Addr kHole = 0xC0000000;        ///< 3 GiB to 4 GiB belong to devices
+constexpr Addr kAcpiAddress = 0xE0000;    ///< where an operating system finds the root pointer by scanning, too
+
+// What an access to a device costs in functional mode, in core cycles: a port access takes about a microsecond on
+// its way over the south bridge, a register of the chip set half of that, the core's own APIC tens of nanoseconds.
+constexpr std::uint64_t kPortCycles = 2400, kMmioCycles = 1200, kApicCycles = 60;
+
+std::uint64_t mmio_cost(PhysAddr a) { return a.value >> 12 == dev::LocalApic::kBase >> 12 ? kApicCycles : kMmioCycles; }
+
+// gem5's pseudo-instructions (m5ops) that mean something here.
+enum M5 : unsigned {
+    m5_arm = 0x00, m5_rpns = 0x07, m5_exit = 0x21, m5_fail = 0x22, m5_sum = 0x23, m5_initparam = 0x30,
+    m5_reset_stats = 0x40, m5_dump_stats = 0x41, m5_dump_reset_stats = 0x42, m5_checkpoint = 0x43,
+    m5_work_begin = 0x5a, m5_work_end = 0x5b
+};
+
+} // namespace
+
+Board::Board(const SystemConfig &c)
+    : config(c), memory(c.memory()), scheduler(queue, c.core_clock), blocks(phys) {
+    phys.memory = memory.base();
+    phys.dram = memory.bytes();
+    phys.hole = kHole;
+    for (unsigned i = 0; i < c.cores; ++i) {
+        cores.push_back(std::make_unique<x86::Core>(i, *this, phys, blocks, config.cpu));
+        scheduler.add_core(*cores.back());
+        blocks.add_core(*cores.back());
+    }
+    devices_ = std::make_unique<Devices>(*this, mmio_, ports_);
+    for (unsigned i = 0; i < c.cores; ++i) {
+        cores[i]->interrupts = devices_->apics[i].get();
+        x86::reset(*cores[i], false);
+        cores[i]->wait_for_sipi = i != 0;
+    }
+    build_firmware();
+}
+
+Board::~Board() = default;
+
+void Board::build_firmware() {
+    dev::Firmware &f = firmware;
+    for (unsigned i = 0; i < config.cores; ++i)
+        f.processors.push_back({static_cast<std::uint8_t>(config.apic_id(i)), config.node_of(i)});
+    f.hops = config.hops;
+    for (unsigned n = 0; n < config.chips; ++n) {
+        const std::uint64_t first = n * config.memory_per_node, last = first + config.memory_per_node;
+        const std::uint64_t cut = std::min(last, std::max(first, phys.hole));
+        if (cut > first)
+            f.memory.push_back({n, first, cut - first});
+        if (last > cut)
+            f.memory.push_back({n, phys.phys_address(cut).value, last - cut});
+    }
+    f.reserve(0xA0000, kAcpiAddress - 0xA0000); // video memory, option ROMs
+    for (const dev::Device *d : devices_->all)
+        d->describe(f);
+    const dev::AcpiImage image = dev::build_acpi(f, kAcpiAddress);
+    if (image.bytes.size() > 0x100000 - kAcpiAddress)
+        throw UserError("system: the firmware tables do not fit below 1 MiB: fewer cores would be right");
+    f.reserve(kAcpiAddress, 0x100000 - kAcpiAddress);
+    std::copy_n(image.bytes.data(), image.bytes.size(), reinterpret_cast<std::uint8_t *>(phys.host(PhysAddr(image.address))));
+    rsdp = image.address;
+}
+
+void Board::end(Ending e) {
+    if (ending.state.empty())
+        ending = std::move(e);
+    scheduler.stop();
+    for (const auto &c : cores)
+        c->signals.raise(dev::CoreSignals::stop);
+}
+
+void Board::clear_ending() {
+    ending = {};
+    scheduler.clear_stop();
+    for (const auto &c : cores)
+        c->signals.lower(dev::CoreSignals::stop);
+}
+
+std::uint64_t Board::mmio_read(x86::Core &c, PhysAddr a, unsigned size) {
+    c.extra_cycles += mmio_cost(a);
+    return mmio_.read(c.number, a.value, size);
+}
+
+void Board::mmio_write(x86::Core &c, PhysAddr a, std::uint64_t value, unsigned size) {
+    c.extra_cycles += mmio_cost(a);
+    mmio_.write(c.number, a.value, value, size);
+}
+
+std::uint64_t Board::io_read(x86::Core &c, std::uint16_t port, unsigned size) {
+    c.extra_cycles += kPortCycles;
+    return ports_.read(c.number, port, size);
+}
+
+void Board::io_write(x86::Core &c, std::uint16_t port, std::uint64_t value, unsigned size) {
+    c.extra_cycles += kPortCycles;
+    ports_.write(c.number, port, value, size);
+}
+
+bool Board::msr_read(x86::Core &, std::uint32_t, std::uint64_t &) { return false; }
+bool Board::msr_write(x86::Core &, std::uint32_t, std::uint64_t) { return false; }
+
+void Board::m5op(x86::Core &c, unsigned function) {
+    c.r[x86::rax] = 0;
+    switch (function) {
+    case m5_exit:
+        end({"exit", "m5 exit", 0});
+        break;
+    case m5_fail:
+        end({"exit", "m5 fail", static_cast<int>(c.r[x86::rsi] & 0xff)});
+        break;
+    case m5_rpns:
+        c.r[x86::rax] = static_cast<std::uint64_t>(now() / kTicksPerNs);
+        break;
+    case m5_sum:
+        c.r[x86::rax] = c.r[x86::rdi] + c.r[x86::rsi] + c.r[x86::rdx] + c.r[x86::rcx] + c.r[x86::r8] + c.r[x86::r9];
+        break;
+    case m5_checkpoint:
+        end({"marker", "checkpoint", 0});
+        break;
+    case m5_work_begin:
+        end({"marker", "workbegin", static_cast<int>(c.r[x86::rdi])});
+        break;
+    case m5_work_end:
+        end({"marker", "workend", static_cast<int>(c.r[x86::rdi])});
+        break;
+    default: // others ask for things that mean nothing in this mode
+        break;
+    }
+}
+
+void Board::console_input(std::string_view bytes) { devices_->uart->push(bytes); }
+
+void Board::archive(Archive &a) {
+    scheduler.archive(a);
+    for (const auto &c : cores) {
+        a.section("core");
+        c->archive(a);
+        a(c->retired, c->extra_cycles, c->pauses, c->signals);
+        if (a.loading()) {
+            c->flush_tlb(true);
+            c->mode_changed();
+        }
+    }
+    for (dev::Device *d : devices_->all) {
+        a.section(d->name());
+        d->archive(a);
+    }
+    if (a.loading())
+        blocks.clear();
+}
+
+} // namespace moscope

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The board: the address spaces and the devices behind them, interrupt wiring, firmware tables, and what a core asks of
+// the machine around it. Which device is where stands here and nowhere else; how a device describes itself to the
+// firmware stands with the device.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cpu/x86/block.hh"
+#include "cpu/x86/core.hh"
+#include "dev/bus.hh"
+#include "dev/firmware.hh"
+#include "dev/time.hh"
+#include "mem/phys_map.hh"
+#include "sim/event_queue.hh"
+#include "system/functional.hh"
+#include "system/guest_memory.hh"
+#include "system/system_config.hh"
+
+namespace moscope {
+
+class Board final : public x86::Platform, public dev::TimeSource {
+  public:
+    explicit Board(const SystemConfig &config);
+    ~Board() override;
+
+    /// Why the run was stopped, set together with FunctionalScheduler::stop.
+    struct Ending {
+        std::string state, detail;
+        int status = 0;
+    };
+    void end(Ending e);
+    void clear_ending();
+
+    // x86::Platform
+    std::uint64_t mmio_read(x86::Core &, PhysAddr, unsigned size) override;
+    void mmio_write(x86::Core &, PhysAddr, std::uint64_t value, unsigned size) override;
+    std::uint64_t io_read(x86::Core &, std::uint16_t port, unsigned size) override;
+    void io_write(x86::Core &, std::uint16_t port, std::uint64_t value, unsigned size) override;
+    std::uint64_t cycles(x86::Core &) override { return scheduler.cycles(); }
+    bool msr_read(x86::Core &, std::uint32_t msr, std::uint64_t &value) override;
+    bool msr_write(x86::Core &, std::uint32_t msr, std::uint64_t value) override;
+    void m5op(x86::Core &, unsigned function) override;
+    // dev::TimeSource
+    Tick now() const override { return scheduler.now(); }
+
+    void archive(Archive &);
+
+    const SystemConfig &config;
+    GuestMemory memory;
+    PhysMap phys;
+    EventQueue queue;
+    FunctionalScheduler scheduler;
+    x86::BlockCache blocks;
+    std::vector<std::unique_ptr<x86::Core>> cores;
+
+    std::string console; ///< written by the guest, not fetched yet
+    Ending ending;
+    dev::Firmware firmware; ///< what the tables say
+    Addr rsdp = 0;
+
+    void console_input(std::string_view bytes);
+
+  private:
+    struct Devices;
+    std::unique_ptr<Devices> devices_;
+    dev::AddressSpace mmio_, ports_;
+
+    void build_firmware();
+};
+
+} // namespace moscope

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "system/full_system.hh"
+
+#include <chrono>
+#include <numeric>
+
+
+#include "cpu/x86/paging.hh"
+#include "system/board.hh"
+#include "system/checkpoint.hh"
+#include "system/loader/loader.hh"
+#include "system/registers.hh"
+
+namespace moscope {
+
+namespace {
+
+using Outcome = FunctionalScheduler::Outcome;
+
+std::vector<loader::MemoryRange> loader_ranges(const dev::Firmware &f) {
+    std::vector<loader::MemoryRange> ranges;
+    for (const dev::Firmware::Range &r : f.memory_map())
+        ranges.push_back({r.base, r.size, static_cast<loader::RangeKind>(r.type)});
+    return ranges;
+}
+
+} // namespace
+
+struct FullSystem::Impl {
+    explicit Impl(const std::string &json) : config(parse_system_config(json)), board(config) {}
+
+    void load_kernel() {
+        loader::BootMemory memory(board.phys, loader_ranges(board.firmware));
+        const std::vector<std::uint8_t> kernel = loader::read_file(config.kernel);
+        const std::vector<std::uint8_t> initrd =
+            config.initrd.empty() ? std::vector<std::uint8_t>{} : loader::read_file(config.initrd);
+        loader::BootRequest request;
+        request.kernel_file = config.kernel;
+        request.kernel = kernel;
+        request.initrd = initrd;
+        request.command_line = config.append;
+        request.rsdp = board.rsdp;
+        loader::apply(loader::load_kernel(request, memory).entry, *board.cores[0]);
+        board.cores[0]->mode_changed();
+    }
+
+    SystemConfig config;
+    Board board;
+    bool loaded = false;
+};
+
+FullSystem::FullSystem(const std::string &config_json) : impl_(std::make_unique<Impl>(config_json)) {}
+FullSystem::~FullSystem() = default;
+
+FullSystem::Step FullSystem::step(unsigned host_ms) {
+    Board &board = impl_->board;
+    if (!impl_->loaded) {
+        impl_->load_kernel();
+        impl_->loaded = true;
+    }
+    using Clock = std::chrono::steady_clock;
+    const auto until = Clock::now() + std::chrono::milliseconds(host_ms);
+    board.clear_ending();
+    switch (board.scheduler.run([&] { return Clock::now() >= until; })) {
+    case Outcome::running:
+        return {};
+    case Outcome::stopped:
+        return {board.ending.state, board.ending.detail, board.ending.status};
+    case Outcome::shutdown:
+        return {"triple_fault", "core " + std::to_string(board.scheduler.culprit()->number) + " shut down", 0};
+    case Outcome::hang:
+        return {"hang", "all cores wait with interrupts off, or nothing is left that could wake one", 0};
+    case Outcome::unmodelled:
+        return {"unmodelled", describe_instruction(*board.scheduler.culprit()), 0};
+    }
+    return {};
+}
+
+std::string FullSystem::console_output() {
+    std::string out;
+    out.swap(impl_->board.console);
+    return out;
+}
+
+void FullSystem::console_input(std::string_view bytes) { impl_->board.console_input(bytes); }
+
+std::vector<std::uint64_t> FullSystem::instructions_by_core() const {
+    std::vector<std::uint64_t> n;
+    for (const auto &c : impl_->board.cores)
+        n.push_back(c->retired);
+    return n;
+}
+
+std::uint64_t FullSystem::instructions() const {
+    const auto n = instructions_by_core();
+    return std::accumulate(n.begin(), n.end(), std::uint64_t{0});
+}
+
+std::uint64_t FullSystem::pauses() const {
+    std::uint64_t n = 0;
+    for (const auto &c : impl_->board.cores)
+        n += c->pauses;
+    return n;
+}
+
+Tick FullSystem::now() const { return impl_->board.scheduler.now(); }
+
+std::uint64_t FullSystem::touched_bytes() const { return touched_pages(impl_->board.memory).size() * 4096; }
+
+void FullSystem::save(const std::string &path) const {
+    Archive a;
+    impl_->board.archive(a);
+    write_checkpoint(path, impl_->config.identity, a, impl_->board.memory);
+}
+
+void FullSystem::restore(const std::string &path) {
+    Board &board = impl_->board;
+    board.memory.clear();
+    Archive a = read_checkpoint(path, impl_->config.identity, board.memory);
+    board.archive(a);
+    if (!a.at_end())
+        throw UserError(path + ": holds more than this machine has: the options that it was written with would be right");
+    impl_->loaded = true;
+}
+
+std::string FullSystem::registers_text() const {
+    const x86::Core *c = impl_->board.scheduler.culprit();
+    return describe_registers(c ? *c : *impl_->board.cores[0]);
+}
+
+} // namespace moscope

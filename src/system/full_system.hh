@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A whole machine that boots an operating system: cores, memory on all nodes, the platform's devices and firmware
+// tables, a kernel loaded into memory, the serial console. Runs in functional mode (system/functional.hh) in steps of
+// host time, so that whoever drives it can serve a terminal in between.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "system/functional.hh"
+#include "system/system_config.hh"
+
+namespace moscope {
+
+class FullSystem {
+  public:
+    explicit FullSystem(const std::string &config_json);
+    ~FullSystem();
+
+    /// How a step ended.
+    struct Step {
+        std::string state = "running"; ///< running, poweroff, reset, exit, marker, triple_fault, hang, unmodelled
+        std::string detail;            ///< for people; of a marker its name
+        int status = 0;                ///< exit: the value that the guest gave
+    };
+    /// Runs for about so many milliseconds of host time, or until something ends the run.
+    Step step(unsigned host_ms);
+
+    /// What the guest has written to its console since the last call.
+    std::string console_output();
+    void console_input(std::string_view bytes);
+
+    std::uint64_t instructions() const;
+    std::vector<std::uint64_t> instructions_by_core() const;
+    std::uint64_t pauses() const;
+    Tick now() const;
+    std::uint64_t touched_bytes() const;
+
+    void save(const std::string &path) const;
+    void restore(const std::string &path);
+
+    /// Registers of the core that ended the run (or the first), with the bytes at its instruction pointer.
+    std::string registers_text() const;
+
+  private:
+    struct Impl;
+    std::unique_ptr<Impl> impl_;
+};
+
+} // namespace moscope
