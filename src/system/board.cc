@@ -140,6 +140,21 @@ void Board::m5op(x86::Core &c, unsigned function) {
     }
 }
 
+void Board::console_written(char c) {
+    console.push_back(c);
+    std::size_t longest = 0;
+    for (const std::string &m : config.markers)
+        longest = std::max(longest, m.size());
+    console_tail_.push_back(c);
+    if (console_tail_.size() > longest)
+        console_tail_.erase(0, console_tail_.size() - longest);
+    for (const std::string &m : config.markers)
+        if (!m.empty() && m.back() == c && console_tail_.ends_with(m)) {
+            end({"marker", m, 0});
+            return;
+        }
+}
+
 void Board::console_input(std::string_view bytes) { devices_->uart->push(bytes); }
 
 void Board::archive(Archive &a) {

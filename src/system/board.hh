@@ -58,7 +58,7 @@ class Board final : public x86::Platform, public dev::TimeSource {
     x86::BlockCache blocks;
     std::vector<std::unique_ptr<x86::Core>> cores;
 
-    std::string console; ///< written by the guest, not fetched yet
+    std::string console; ///< written by the guest and not fetched yet
     Ending ending;
     dev::Firmware firmware; ///< what the tables say
     Addr rsdp = 0;
@@ -68,9 +68,11 @@ class Board final : public x86::Platform, public dev::TimeSource {
   private:
     struct Devices;
     std::unique_ptr<Devices> devices_;
+    std::string console_tail_; ///< as long as the longest marker
     dev::AddressSpace mmio_, ports_;
 
     void build_firmware();
+    void console_written(char c);
 };
 
 } // namespace moscope

@@ -178,6 +178,28 @@ void read_pages(Reader &r, GuestMemory &memory) {
     }
 }
 
+File open_to_read(const std::string &path) {
+    File f(std::fopen(path.c_str(), "rb"), std::fclose);
+    if (!f)
+        throw UserError(path + ": cannot be read: " + std::strerror(errno) + ": a checkpoint would be right");
+    return f;
+}
+
+void check_header(const std::string &path, Reader &r) {
+    std::string magic(kMagic.size(), ' ');
+    r.raw(magic.data(), magic.size());
+    if (magic != kMagic)
+        throw UserError(path + ": is not a checkpoint: a file that `boot --checkpoint-at` wrote would be right");
+    std::uint32_t version;
+    r.raw(&version, sizeof version);
+    if (version > kCheckpointVersion)
+        throw UserError(path + ": is of format " + std::to_string(version) + ", newer than this moscope's " +
+                        std::to_string(kCheckpointVersion) + ": the moscope that wrote it would be right");
+    if (version != kCheckpointVersion)
+        throw UserError(path + ": is of format " + std::to_string(version) + ": one of format " +
+                        std::to_string(kCheckpointVersion) + " would be right");
+}
+
 } // namespace
 
 std::vector<std::uint64_t> touched_pages(const GuestMemory &memory) {
@@ -228,22 +250,9 @@ void write_checkpoint(const std::string &path, const std::string &description, c
 }
 
 Archive read_checkpoint(const std::string &path, const std::string &description, GuestMemory &memory) {
-    File f(std::fopen(path.c_str(), "rb"), std::fclose);
-    if (!f)
-        throw UserError(path + ": cannot be read: " + std::strerror(errno));
+    File f = open_to_read(path);
     Reader r(path, f.get());
-    std::string magic(kMagic.size(), ' ');
-    r.raw(magic.data(), magic.size());
-    if (magic != kMagic)
-        throw UserError(path + ": is not a checkpoint: a file that `boot --checkpoint-at` wrote would be right");
-    std::uint32_t version;
-    r.raw(&version, sizeof version);
-    if (version > kCheckpointVersion)
-        throw UserError(path + ": is of format " + std::to_string(version) + ", newer than this moscope's " +
-                        std::to_string(kCheckpointVersion) + ": the moscope that wrote it would be right");
-    if (version != kCheckpointVersion)
-        throw UserError(path + ": is of format " + std::to_string(version) + ": one of format " +
-                        std::to_string(kCheckpointVersion) + " would be right");
+    check_header(path, r);
     if (r.part() != text_bytes(description))
         throw UserError(path + ": was written by another machine: the options that it was written with would be right");
     Archive state(r.part());
@@ -251,6 +260,14 @@ Archive read_checkpoint(const std::string &path, const std::string &description,
     if (r.part() != text_bytes(kComplete))
         r.altered();
     return state;
+}
+
+std::string read_checkpoint_description(const std::string &path) {
+    File f = open_to_read(path);
+    Reader r(path, f.get());
+    check_header(path, r);
+    const Bytes text = r.part();
+    return {text.begin(), text.end()};
 }
 
 } // namespace moscope

@@ -27,6 +27,9 @@ void write_checkpoint(const std::string &path, const std::string &description, c
 /// altered, of a newer version, or of another machine.
 Archive read_checkpoint(const std::string &path, const std::string &description, GuestMemory &memory);
 
+/// The description that the file was written with. UserError as read_checkpoint's.
+std::string read_checkpoint_description(const std::string &path);
+
 /// Numbers of the guest's pages that the host has given memory to, in order.
 std::vector<std::uint64_t> touched_pages(const GuestMemory &memory);
 

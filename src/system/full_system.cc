@@ -54,7 +54,7 @@ FullSystem::~FullSystem() = default;
 
 FullSystem::Step FullSystem::step(unsigned host_ms) {
     Board &board = impl_->board;
-    if (!impl_->loaded) {
+    if (!impl_->loaded && !impl_->config.restore) {
         impl_->load_kernel();
         impl_->loaded = true;
     }

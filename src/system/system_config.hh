@@ -24,7 +24,9 @@ struct SystemConfig {
     std::string kernel, initrd, append, disk; ///< files (empty: none) and the kernel's command line
     bool disk_read_only = false;
     std::uint64_t seed = 1;
-    std::string identity; ///< what a checkpoint must agree in: the configuration without the files' names
+    std::vector<std::string> markers; ///< texts on the console at which a step ends
+    bool restore = false; ///< a checkpoint will be loaded, so there is no kernel to start
+    std::string identity; ///< what a checkpoint holds of this and must agree in: all but files and markers
 
     /// APIC identifier of a core: eight per chip, as the family lays them out.
     unsigned apic_id(unsigned core) const { return core / cores_per_chip * 8 + core % cores_per_chip; }

@@ -5,6 +5,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include "system/checkpoint.hh"
 #include "system/full_system.hh"
 
 namespace nb = nanobind;
@@ -47,4 +48,6 @@ void bind_system(nb::module_ &m) {
         .def("save", &FullSystem::save, nb::arg("path"), nb::call_guard<nb::gil_scoped_release>())
         .def("restore", &FullSystem::restore, nb::arg("path"), nb::call_guard<nb::gil_scoped_release>())
         .def("registers_text", &FullSystem::registers_text);
+    m.def("checkpoint_config", &moscope::read_checkpoint_description, nb::arg("path"),
+          "The configuration that a checkpoint was taken with, as JSON text; UserError if the file is damaged or newer.");
 }
