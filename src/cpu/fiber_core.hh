@@ -117,6 +117,21 @@ class FiberCore : public Component {
         horizon_ = horizon();
     }
 
+    /// Waits until something schedules this core; time moves there.
+    void suspend() {
+        fiber_.yield();
+        move_to(queue().now());
+        horizon_ = horizon();
+    }
+    /// Whether everything up to the present moment is settled (else catch_up() before a look at the outside).
+    bool ahead() const { return now() >= horizon_; }
+    void advance_cycles(std::int64_t n) { clock_.advance(clock_.step(n)); }
+    const ClockCursor &cursor() const { return clock_; }
+    void move_to(Tick t) {
+        if (t > now())
+            clock_.advance_to(t);
+    }
+
     Port &port_;
 
   private:
@@ -128,15 +143,6 @@ class FiberCore : public Component {
         // At its own moment a core may always act: everything before it has happened.
         const Tick h = port_.horizon(queue());
         return h > now() ? h : now() + 1;
-    }
-    void suspend() {
-        fiber_.yield();
-        move_to(queue().now());
-        horizon_ = horizon();
-    }
-    void move_to(Tick t) {
-        if (t > now())
-            clock_.advance_to(t);
     }
 
     ClockCursor clock_;

@@ -84,9 +84,13 @@ Block *BlockCache::find(Core &c, bool single) {
             PhysAddr second;
             if (!translate(c, (va | (kPage - 1)) + 1, Kind::fetch, c.cpl == 3, second))
                 return nullptr;
-            if (second == b->second)
-                return b;
-            drop(*b);
+            // In detailed mode other cores may have run during the walk: look again.
+            const auto still = blocks_.find(key);
+            if (still != blocks_.end()) {
+                if (second == still->second->second)
+                    return still->second.get();
+                drop(*still->second);
+            }
         }
     }
     return decode(c, key, at, va, single ? 1 : Block::kMaxOps);
@@ -179,8 +183,11 @@ Block *BlockCache::decode(Core &c, std::uint64_t key, PhysAddr at, Addr va, unsi
         single_[c.number] = std::move(block);
         return single_[c.number].get();
     }
-    Block *b = block.get();
-    blocks_[key] = std::move(block);
+    // While this core walked page tables for the second half, another may have decoded the same.
+    const auto [place, fresh] = blocks_.try_emplace(key, std::move(block));
+    Block *b = place->second.get();
+    if (!fresh)
+        return b;
     enter(*b, at, std::min<Addr>(offset, kPage - (at.value & (kPage - 1))));
     if (b->crosses)
         enter(*b, b->second, kLongest);

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What the in-order timing model knows of a decoded instruction: the registers that it reads and writes, and how many
+// cycles after its issue a result can be used. Latencies are those of the family (AMD 40546, Software Optimization
+// Guide for family 10h, appendix C), by class. Worked out from the instruction's bytes when a block first runs in detailed mode.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "cpu/x86/state.hh"
+
+namespace moscope::x86 {
+
+/// Bits 0-15 general registers, 16 the arithmetic flags, 17-32 XMM, 33 the x87 stack.
+using RegMask = std::uint64_t;
+
+struct OpTiming {
+    RegMask reads = 0;
+    RegMask writes = 0;
+    std::uint8_t latency = 1;   ///< issue to use, in cycles, its memory operand apart
+    std::uint8_t occupies = 0;  ///< cycles during which nothing else issues (divisions, microcoded and serializing instructions)
+    bool loads = false;         ///< has a memory source: results come after the load
+};
+
+/// One entry per instruction in `bytes`, which begin with the block's first and hold `count` of them.
+std::vector<OpTiming> timing_of(std::span<const std::uint8_t> bytes, Mode mode, unsigned count);
+
+} // namespace moscope::x86
