@@ -41,6 +41,7 @@ Board::Board(const SystemConfig &c)
     devices_ = std::make_unique<Devices>(*this, mmio_, ports_);
     for (unsigned i = 0; i < c.cores; ++i) {
         cores[i]->interrupts = devices_->apics[i].get();
+        cores[i]->apic_id = c.apic_id(i);
         x86::reset(*cores[i], false);
         cores[i]->wait_for_sipi = i != 0;
     }
