@@ -3,6 +3,7 @@
 cores, nodes and distances as a machine description, on its single-threaded translator.
 """
 
+import os
 import shutil
 import subprocess
 import threading
@@ -41,6 +42,17 @@ class Finished:
     host_s: float
     status: int | None
     lines: list[tuple[float, str]]
+
+
+def ensure(say: Callable[[str], None]) -> None:
+    """Installs QEMU where it is missing and this user may; UserError with the command for who may."""
+    if shutil.which(PROGRAM) is None and shutil.which("apt-get") and os.geteuid() == 0:
+        say(f"installing the distribution's package {PACKAGE}")
+        env = {**os.environ, "LC_ALL": "C", "DEBIAN_FRONTEND": "noninteractive"}
+        for line in (["update"], ["install", "-y", "--no-install-recommends", PACKAGE]):
+            subprocess.run(["apt-get", "-o", "DPkg::Lock::Timeout=600", "-q", *line], env=env, check=False,
+                           stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    program()
 
 
 def program() -> str:

@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""`moscope bench boot`: a boot and a fixed amount of work, on the model and on QEMU."""
+
+from typing import Annotated
+
+import typer
+
+from moscope.cli import Shared, command
+
+
+@command
+def boot(shared: Shared,
+         cores: Annotated[int | None, typer.Option(metavar="N", help="Cores in use; all if not given.")] = None,
+         memory_per_node: Annotated[str, typer.Option(metavar="SIZE", help="Memory of each node.")] = "512MiB") -> int:
+    """Time a boot of Linux with a fixed script on the model and on QEMU, one after the other.
+
+    Exit code 1 where a bar is not met: 5 times QEMU's seconds, 60 million instructions per second of computing.
+    """
+    from moscope import bench_boot, errors
+
+    document = bench_boot.run(shared, cores, memory_per_node, shared.say)
+    if shared.json:
+        shared.result(document)
+    else:
+        bars = document["bars"]
+        print(f"{document['cores']} cores, Linux {document['kernel']['release']}")
+        print(f"  moscope             {document['moscope_s']:>8.1f} s   ({document['boot_s']:.1f} s of it to the script)")
+        print(f"  QEMU                {document['qemu_s']:>8.1f} s")
+        print(f"  ratio               {document['ratio']:>8.2f}     (at most {bars['ratio']:g} would be right)")
+        print(f"  computing           {document['compute_mips']:>8.1f} million instructions per second (at least "
+              f"{bars['compute_mips']:g})")
+    return errors.OK if document["ok"] else errors.FOUND
