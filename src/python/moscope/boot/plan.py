@@ -14,6 +14,7 @@ from typing import Any
 from moscope import jsonio
 from moscope.cli import Shared
 from moscope.config import Machine
+from moscope.config.cpu import cpu_json
 from moscope.config.errors import ConfigError
 from moscope.config.machine import replace
 from moscope.config.units import Size
@@ -180,7 +181,7 @@ def platform(machine: Machine) -> dict[str, Any]:
     period = machine.core_clock.period
     return {"schema": "moscope.system/1", "chips": int(machine.chips), "cores_per_chip": int(machine.cores_per_chip),
             "core_clock": {"num": period.numerator, "den": period.denominator},
-            "memory_per_node": machine.memory_per_node.bytes, "hops": machine.hops(), "cpu": {}}
+            "memory_per_node": machine.memory_per_node.bytes, "hops": machine.hops(), "cpu": cpu_json(machine)}
 
 
 def script_lines(script: Path) -> list[str]:

@@ -193,6 +193,7 @@ class Machine(Described):
     links: Links
     memory_per_node: Size
     dram: Dram
+    cpu: Name = Name("opteron8431", "P")  # what the guest sees: a file in configs/cpus
     routing: Routing = Routing()
     references: References = References()
     params: Mapping[str, Any] = field(default_factory=dict)  # "MACHINE.PARAMETER": value, past any binding
