@@ -64,7 +64,7 @@ std::uint64_t rip_mask(Mode mode) {
 BlockCache::BlockCache(const PhysMap &phys) : phys_(phys) {}
 BlockCache::~BlockCache() = default;
 
-Block *BlockCache::find(Core &c, bool single) {
+Block *BlockCache::find(Core &c, bool single, bool *global) {
     const Mode mode = c.mode();
     if (mode != Mode::code64 && c.rip > c.seg[cs].limit) {
         c.raise(exc_gp, 0);
@@ -74,6 +74,10 @@ Block *BlockCache::find(Core &c, bool single) {
     PhysAddr at;
     if (!translate(c, va, Kind::fetch, c.cpl == 3, at))
         return nullptr;
+    if (global) {
+        const Tlb::Entry &e = c.tlbs[c.cpl == 3].at(va);
+        *global = c.paging() && e.page == (va & ~(kPage - 1)) && (e.phys & Tlb::Entry::kGlobal);
+    }
     const std::uint64_t key = at.value << 2 | static_cast<unsigned>(mode);
     if (!single) {
         const auto known = blocks_.find(key);
@@ -196,6 +200,7 @@ Block *BlockCache::decode(Core &c, std::uint64_t key, PhysAddr at, Addr va, unsi
 
 void BlockCache::enter(Block &b, PhysAddr at, std::uint64_t bytes) {
     Page &p = pages_[at.value >> 12];
+    mark(at.value >> 12, true);
     if (p.blocks.empty())
         for (Core *c : cores_)
             for (Tlb &t : c->tlbs)
@@ -232,6 +237,18 @@ void BlockCache::drop_page(Addr page) {
     for (Block *b : blocks)
         drop(*b);
     pages_.erase(page);
+    mark(page, false);
+}
+
+void BlockCache::mark(Addr page, bool code) {
+    const std::uint64_t d = phys_.dram_address(PhysAddr(page << 12));
+    if (d == PhysMap::kNone)
+        return;
+    if (code_pages_.empty())
+        code_pages_.resize((phys_.dram >> 12) / 64 + 1);
+    const std::uint64_t bit = std::uint64_t{1} << (d >> 12) % 64;
+    std::uint64_t &word = code_pages_[(d >> 12) / 64];
+    word = code ? word | bit : word & ~bit;
 }
 
 void BlockCache::drop(Block &b) {
@@ -243,8 +260,6 @@ void BlockCache::drop(Block &b) {
         if (it != pages_.end())
             std::erase(it->second.blocks, &b);
     }
-    for (Core *c : cores_)
-        ++c->generation;
     const auto it = blocks_.find(b.key);
     graveyard_.push_back(std::move(it->second));
     blocks_.erase(it);
@@ -253,9 +268,8 @@ void BlockCache::drop(Block &b) {
 void BlockCache::clear() {
     blocks_.clear();
     pages_.clear();
-    graveyard_.clear();
-    for (Core *c : cores_)
-        ++c->generation;
+    code_pages_.clear();
+    collect();
 }
 
 } // namespace moscope::x86

@@ -36,13 +36,17 @@ class BlockCache {
 
     /// The block at the core's rip, decoded if need be; null: the fetch faulted, Core::fault says how.
     /// single: one instruction only, not kept beyond this core's next call.
-    Block *find(Core &, bool single = false);
+    /// `global` is told whether the page is a global one.
+    Block *find(Core &, bool single = false, bool *global = nullptr);
 
     /// All cores, whose direct writes must be taken away from code pages.
     void add_core(Core &c) { cores_.push_back(&c); }
 
     /// True if the page holds decoded code: writes to it have to be told of.
-    bool guarded(PhysAddr page) const { return pages_.contains(page.value >> 12); }
+    bool guarded(PhysAddr page) const {
+        const std::uint64_t d = phys_.dram_address(page) >> 12;
+        return d / 64 < code_pages_.size() && (code_pages_[d / 64] >> d % 64 & 1);
+    }
     /// [a, a + size) was written, within one page.
     void written(PhysAddr a, unsigned size);
     /// Any amount of memory was written past the cores (DMA, the loader).
@@ -50,7 +54,12 @@ class BlockCache {
     /// Forgets all blocks. Only while no core is inside one.
     void clear();
     /// Frees what went stale. Only while no core is inside a block.
-    void collect() { graveyard_.clear(); }
+    void collect() {
+        for (Core *c : cores_)
+            c->forget_blocks(true);
+        graveyard_.clear();
+    }
+    std::size_t garbage() const { return graveyard_.size(); }
     std::size_t decoded() const { return blocks_.size(); }
 
   private:
@@ -65,7 +74,9 @@ class BlockCache {
 
     const PhysMap &phys_;
     std::unordered_map<std::uint64_t, std::unique_ptr<Block>> blocks_;
+    void mark(Addr page, bool code);
     std::unordered_map<std::uint64_t, Page> pages_;
+    std::vector<std::uint64_t> code_pages_; ///< a bit for each page of DRAM: is in pages_
     std::vector<std::unique_ptr<Block>> graveyard_;
     std::vector<std::unique_ptr<Block>> single_; ///< by core: the last one that was not kept
     std::vector<Core *> cores_;

@@ -60,7 +60,6 @@ struct Core : State {
     const Op *left_at = nullptr;    ///< where a block was left early
     dev::CoreSignals signals;
     dev::InterruptSource *interrupts = nullptr;
-    unsigned generation = 1;        ///< of virtual-to-block mappings; grows when translations or modes change
     Tlb tlbs[2];                    ///< supervisor, user
     Tlb *tlb = &tlbs[0];            ///< the one of the current privilege level
     bool direct = true;             ///< accesses may go straight to host memory (functional mode, no breakpoints on data)
@@ -103,15 +102,28 @@ struct Core : State {
     }
 
     // --- translations (paging.cc)
-    /// After a change of CR0, CR3, CR4, EFER, CPL or CS: the current TLB, and no remembered block by address.
+    /// After a change of CR0, CR4, EFER, CPL or CS: the current TLB and what remembered blocks must agree in.
     void mode_changed() {
         tlb = &tlbs[cpl == 3];
-        ++generation;
+        if (!code64()) // an address means something else under another code segment
+            ++local_generation, ++global_generation;
+        retag();
     }
     void flush_tlb(bool global_too) {
         for (Tlb &t : tlbs)
             global_too ? t.flush_all() : t.flush_local();
-        ++generation;
+        forget_blocks(global_too);
+    }
+    /// Addresses of non-global pages (or all) may lead to other blocks now.
+    void forget_blocks(bool global_too) {
+        ++local_generation;
+        global_generation += global_too;
+        retag();
+    }
+    void flush_page(Addr va) {
+        for (Tlb &t : tlbs)
+            t.flush_page(va);
+        forget_blocks(va >> 63);
     }
 
     Platform &platform;
@@ -121,14 +133,23 @@ struct Core : State {
     const unsigned number;
     unsigned apic_id = number; ///< the local APIC's initial identifier, which CPUID reports
 
-    // --- recently used blocks by address
+    // --- recently used blocks by address. An entry holds as long as its tag is current: mode, privilege and the
+    // generation of translations, global pages having one of their own that survives a change of CR3.
     struct Jump {
         Addr rip = 0;
-        unsigned generation = 0;
+        std::uint64_t tag = 0;
         Block *block = nullptr;
     };
     static constexpr unsigned kJumps = 2048;
     Jump jumps[kJumps];
+    std::uint64_t local_generation = 1, global_generation = 1;
+    std::uint64_t local_tag = 0, global_tag = 0;
+
+    void retag() {
+        const std::uint64_t how = static_cast<unsigned>(mode()) << 1 | (cpl == 3 ? 8u : 0u);
+        local_tag = local_generation << 4 | how;
+        global_tag = global_generation << 4 | how | 1;
+    }
 };
 
 } // namespace moscope::x86

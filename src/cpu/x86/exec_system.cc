@@ -247,9 +247,7 @@ const Op *invalidate_page(Core &c, const Op *op) {
         a = offset + (op->seg == fs || op->seg == gs ? c.seg[op->seg].base : 0);
     else
         a &= 0xffffffff;
-    for (Tlb &t : c.tlbs)
-        t.flush_page(a);
-    ++c.generation;
+    c.flush_page(a);
     return op + 1;
 }
 const Op *write_back_caches(Core &c, const Op *op) { return privileged(c) ? op + 1 : c.fault_at(op); }

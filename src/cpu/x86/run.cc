@@ -49,10 +49,11 @@ Exit Core::run(std::uint64_t budget) {
 
         Block *b;
         Jump &j = jumps[(rip ^ rip >> 11) & (kJumps - 1)];
-        if (__builtin_expect(!single && j.rip == rip && j.generation == generation, 1))
+        if (__builtin_expect(!single && j.rip == rip && (j.tag == global_tag || j.tag == local_tag), 1))
             b = j.block;
         else {
-            b = blocks.find(*this, single);
+            bool global = false;
+            b = blocks.find(*this, single, &global);
             if (!b) {
                 deliver_fault(*this);
                 if (exit == Exit::shutdown)
@@ -61,7 +62,7 @@ Exit Core::run(std::uint64_t budget) {
                 continue;
             }
             if (!single)
-                j = {rip, generation, b};
+                j = {rip, global ? global_tag : local_tag, b};
         }
 
         r[reg_block] = rip;
@@ -81,6 +82,9 @@ Exit Core::run(std::uint64_t budget) {
                     return exit;
                 break;
             case Exit::restart:
+                if (b->stale && j.block == b)
+                    j = {};
+                break;
             case Exit::trap:
                 break;
             default:
