@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A split virtqueue (Virtual I/O Device specification 1.1, section 2.6) with indirect descriptors and event indices, as
+// the device sees it. Everything in the rings is the guest's and is believed only after a check: indices, addresses,
+// lengths, order and length of chains, number of chains under way. What fails a check makes the queue broken, for good
+// until it is reset.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "dev/dma.hh"
+#include "sim/archive.hh"
+
+namespace moscope::dev {
+
+class Virtqueue {
+  public:
+    static constexpr unsigned kLongestChain = 1024;
+
+    struct Segment {
+        Addr at = 0;
+        std::uint32_t size = 0;
+    };
+    /// Buffers that the driver made available together; readable ones come first. All lie in DRAM.
+    struct Chain {
+        std::uint16_t head = 0;
+        std::vector<Segment> readable, writable;
+        std::uint64_t readable_bytes() const { return bytes(readable); }
+        std::uint64_t writable_bytes() const { return bytes(writable); }
+        void archive(Archive &a) { a(head, readable, writable); }
+
+      private:
+        static std::uint64_t bytes(const std::vector<Segment> &list) {
+            std::uint64_t n = 0;
+            for (const Segment &s : list)
+                n += s.size;
+            return n;
+        }
+    };
+
+    explicit Virtqueue(std::uint16_t largest) : largest_(largest), size_(largest) {}
+
+    // --- as the transport sets it up -----------------------------------------------------------------------------
+    std::uint16_t size() const { return size_; }
+    /// A power of two up to the largest; anything else is ignored, as is every change once the queue is enabled.
+    void set_size(std::uint16_t size);
+    /// Area 0: descriptors, 1: driver, 2: device. `high`: bits 63:32.
+    void set_area(unsigned area, bool high, std::uint32_t value);
+    Addr area(unsigned area) const { return area_[area]; }
+    void enable(bool indirect, bool event_index);
+    bool enabled() const { return enabled_; }
+    void reset();
+
+    // --- traffic -----------------------------------------------------------------------------------------------------
+    /// Takes the next chain. False: there is none, or the queue is broken.
+    bool pop(Dma &, Chain &);
+    /// Gives a chain back, of which the device has written `bytes`. False: the queue is broken.
+    bool push(Dma &, std::uint16_t head, std::uint32_t bytes);
+    /// Whether the driver wants to be interrupted for what was pushed since it was last asked.
+    bool wants_interrupt(Dma &);
+    /// Why the queue is broken; null: it is not.
+    const char *fault() const { return fault_; }
+
+    void archive(Archive &);
+
+  private:
+    bool broken(const char *why) {
+        fault_ = why;
+        return false;
+    }
+    bool walk(Dma &, Chain &);
+
+    std::uint16_t largest_, size_;
+    Addr area_[3] = {};
+    bool enabled_ = false, indirect_ = false, event_index_ = false;
+    std::uint16_t next_available_ = 0, next_used_ = 0, signalled_ = 0;
+    std::uint16_t under_way_ = 0;
+    const char *fault_ = nullptr;
+};
+
+/// Moves bytes through a list of segments from its start on.
+class SegmentCursor {
+  public:
+    SegmentCursor(Dma &dma, const std::vector<Virtqueue::Segment> &list) : dma_(dma), list_(list) {}
+    /// False where the list ends or memory does.
+    bool read(std::span<std::uint8_t> to);
+    bool write(std::span<const std::uint8_t> from);
+    bool skip(std::uint64_t bytes);
+
+  private:
+    template <class F> bool advance(std::uint64_t bytes, F visit);
+    Dma &dma_;
+    const std::vector<Virtqueue::Segment> &list_;
+    std::size_t index_ = 0;
+    std::uint32_t offset_ = 0;
+};
+
+} // namespace moscope::dev
