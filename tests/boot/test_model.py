@@ -11,14 +11,14 @@ from conftest import chosen, in_order
 from findings import Expected, Findings, faults
 from table import BOOTS, Boot
 
-from moscope import _engine, jsonio
+from moscope import jsonio
 from moscope.boot import plan, result, run
 from moscope.cli import Shared
 from moscope.config import Machine
 from moscope.config.units import Size
 from moscope.guest import kernel, rootimage
 
-pytestmark = pytest.mark.skipif(not hasattr(_engine, "System"), reason="this build has no full system")
+pytestmark = pytest.mark.long
 
 
 def booted(boot: Boot, out: Path, programs: dict[str, Path], **changes: Any) -> tuple[dict[str, Any], str]:

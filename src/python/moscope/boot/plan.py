@@ -15,6 +15,7 @@ from moscope import jsonio
 from moscope.cli import Shared
 from moscope.config import Machine
 from moscope.config.cpu import cpu_json
+from moscope.config.cpu import cpu_json
 from moscope.config.errors import ConfigError
 from moscope.config.machine import replace
 from moscope.config.units import Size
