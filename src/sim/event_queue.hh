@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The event queue. Everything that acts in simulated time is a Component, and a component has at most one
-// pending wake-up: the earliest moment at which it has something to do. The queue is therefore a tournament
-// tree over components, not a heap of events: no allocation, no duplicates, an update is log2(components)
-// compares, and the order (tick, component number) is total by construction, so runs do not depend on the
-// order in which wake-ups were asked for. On waking, a component does all that is due at that tick and sets
+// pending wake-up: the earliest moment at which it has something to do. The queue is therefore a wheel of
+// components, not a heap of events: no allocation, no duplicates. The wheel's buckets are short stretches of
+// the near future, each a list in order; what lies beyond waits in a set that is looked through when its
+// earliest member is due. The order (tick, component number) is total by construction, so runs do not depend on
+// the order in which wake-ups were asked for. On waking, a component does all that is due at that tick and sets
 // its next wake-up itself (`schedule`, or `schedule_no_later_than` from a producer).
 #pragma once
 
-#include <memory>
+#include <algorithm>
+#include <array>
+#include <bit>
 #include <string>
 #include <vector>
 
@@ -35,26 +38,29 @@ class Component {
     inline void schedule(Tick t);
     /// Makes sure that the component wakes at t or earlier.
     inline void schedule_no_later_than(Tick t);
-    inline Tick next_wake() const;
+    Tick next_wake() const { return tick_; }
 
   private:
     friend class EventQueue;
     EventQueue &queue_;
-    std::string name_;
     WakeFn wake_;
+    Tick tick_ = kNever;
+    Component *later_ = nullptr; ///< next in its bucket of the queue
+    std::uint32_t bucket_;       ///< of the queue, or why it is in none
     unsigned number_;
+    std::string name_;
 };
 
 class EventQueue {
   public:
-    EventQueue() { grow(64); }
-
     /// Simulated time: the tick of the wake-up being run, or of the last one.
     Tick now() const { return now_; }
     /// Earliest pending wake-up of any component; kNever when idle.
     Tick next() const {
         settle();
-        return node_[1].tick;
+        const Component *c = first();
+        const Tick near = c ? c->tick_ : kNever;
+        return near < far_min_ ? near : std::min(near, far_next());
     }
     std::uint64_t events() const { return events_; }
 
@@ -64,15 +70,24 @@ class EventQueue {
         limit_ = until;
         settle();
         while (!stop_) {
-            const Tick t = node_[1].tick;
-            const unsigned i = node_[1].who;
+            Component *c = first();
+            if (__builtin_expect(!c || far_min_ <= c->tick_, 0)) {
+                const Tick far = far_next();
+                if (far < until && (!c || far <= c->tick_)) {
+                    turn_to(far);
+                    c = first();
+                } else if (!c) {
+                    break;
+                }
+            }
+            const Tick t = c->tick_;
             if (t >= until)
                 break;
             now_ = t;
-            node_[leaves_ + i].tick = kNever;
-            running_ = i;
+            turn_ = t >> kBucketBits;
+            take_first(c);
+            running_ = c;
             ++events_;
-            Component *c = components_[i];
             c->wake_(*c, t);
             settle();
         }
@@ -89,88 +104,145 @@ class EventQueue {
   private:
     friend class Component;
 
+    // 256 buckets of 2^18 fs: 67 ns, beyond what most messages and DRAM accesses take.
+    static constexpr unsigned kBucketBits = 18, kBuckets = 256, kWords = kBuckets / 64;
+    static constexpr std::uint32_t kIdle = ~0u, kFar = ~1u; ///< instead of a bucket's number
+
     unsigned add(Component *c) {
         const unsigned i = static_cast<unsigned>(components_.size());
         components_.push_back(c);
-        if (i >= leaves_)
-            grow(leaves_ * 2);
+        if (i / 64 >= far_.size())
+            far_.push_back(0);
         return i;
     }
 
-    /// A match: its winner, and when that wants to wake. Leaves are the components themselves.
-    struct Node {
-        Tick tick;
-        std::uint32_t who;
-    };
-
-    void grow(unsigned leaves) {
-        settle();
-        std::vector<Node> bigger(2 * std::size_t{leaves}, Node{kNever, 0});
-        for (unsigned i = 0; i < leaves; ++i)
-            bigger[leaves + i] = {i < leaves_ ? node_[leaves_ + i].tick : kNever, i};
-        for (unsigned n = leaves - 1; n >= 1; --n)
-            bigger[n] = bigger[2 * n].tick <= bigger[2 * n + 1].tick ? bigger[2 * n] : bigger[2 * n + 1];
-        node_.swap(bigger);
-        leaves_ = leaves;
+    void update(Component *c, Tick t) {
+        if (c != running_) {
+            if (c->bucket_ != kIdle)
+                take_out(c);
+            c->tick_ = t;
+            if (t != kNever)
+                put_in(c);
+        } else {
+            c->tick_ = t;
+        }
     }
 
-    Tick tick_of(unsigned i) const { return node_[leaves_ + i].tick; }
-
-    void update(unsigned i, Tick t) {
-        node_[leaves_ + i].tick = t;
-        if (i != running_)
-            play(i);
-    }
-
-    // The component that runs has its place in the tree brought up to date once, after it has set its next
-    // wake-up; until then the matches on its path are stale, which only next() could see.
+    // The component that runs is put back into the wheel once, after it has set its next wake-up; until then it
+    // is in no list, which only next() could see.
     void settle() const {
-        if (running_ != kNobody) {
-            const unsigned i = running_;
-            running_ = kNobody;
-            play(i);
+        if (Component *c = running_) {
+            running_ = nullptr;
+            if (c->tick_ != kNever)
+                put_in(c);
         }
     }
 
-    // The left subtree holds the lower numbers and wins ties: against a right one, equal is not enough, hence the
-    // bit that is taken off. Above a match whose outcome did not change nothing changes.
-    void play(unsigned i) const {
-        Node *nodes = node_.data();
-        unsigned n = leaves_ + i;
-        Node best = nodes[n];
-        while (n > 1) {
-            const Node other = nodes[n ^ 1];
-            const bool lost = other.tick - static_cast<Tick>(n & 1) < best.tick;
-            best.tick = lost ? other.tick : best.tick;
-            best.who = lost ? other.who : best.who;
-            n >>= 1;
-            if (nodes[n].tick == best.tick && nodes[n].who == best.who)
-                return;
-            nodes[n] = best;
+    static bool before(const Component *a, const Component *b) {
+        return a->tick_ != b->tick_ ? a->tick_ < b->tick_ : a->number_ < b->number_;
+    }
+
+    void put_in(Component *c) const {
+        const Tick ahead = (c->tick_ >> kBucketBits) - turn_;
+        if (__builtin_expect(ahead >= Tick{kBuckets}, 0)) {
+            put_far(c);
+            return;
         }
+        const auto b = static_cast<unsigned>(turn_ + (ahead > 0 ? ahead : 0)) % kBuckets;
+        c->bucket_ = b;
+        busy_[b / 64] |= std::uint64_t{1} << (b & 63);
+        Component **at = &bucket_[b]; // seldom more than one or two are there
+        while (*at && before(*at, c))
+            at = &(*at)->later_;
+        c->later_ = *at;
+        *at = c;
+    }
+
+    void take_out(Component *c) const {
+        const std::uint32_t b = c->bucket_;
+        c->bucket_ = kIdle;
+        if (__builtin_expect(b == kFar, 0)) {
+            far_[c->number_ / 64] &= ~(std::uint64_t{1} << (c->number_ & 63));
+            return; // far_min_ may now be too early, which far_next() finds out
+        }
+        Component **at = &bucket_[b];
+        while (*at != c)
+            at = &(*at)->later_;
+        *at = c->later_;
+        if (!bucket_[b])
+            busy_[b / 64] &= ~(std::uint64_t{1} << (b & 63));
+    }
+
+    void take_first(Component *c) {
+        const std::uint32_t b = c->bucket_;
+        c->bucket_ = kIdle;
+        c->tick_ = kNever;
+        bucket_[b] = c->later_;
+        if (!c->later_)
+            busy_[b / 64] &= ~(std::uint64_t{1} << (b & 63));
+    }
+
+    /// The earliest component of the wheel, if any.
+    Component *first() const {
+        const auto b = static_cast<unsigned>(turn_) % kBuckets;
+        unsigned w = b / 64;
+        std::uint64_t busy = busy_[w] >> (b & 63) << (b & 63);
+        for (unsigned k = 0; busy == 0 && k < kWords; ++k) {
+            w = (w + 1) % kWords;
+            busy = busy_[w]; // of the first word again at last: its buckets before b are the latest
+        }
+        return busy ? bucket_[w * 64 + static_cast<unsigned>(std::countr_zero(busy))] : nullptr;
+    }
+
+    void put_far(Component *c) const {
+        c->bucket_ = kFar;
+        far_[c->number_ / 64] |= std::uint64_t{1} << (c->number_ & 63);
+        far_min_ = std::min(far_min_, c->tick_);
+    }
+    template <class F> void for_each_far(F &&f) const {
+        for (unsigned w = 0; w < far_.size(); ++w)
+            for (std::uint64_t bits = far_[w]; bits; bits &= bits - 1)
+                f(components_[w * 64 + static_cast<unsigned>(std::countr_zero(bits))]);
+    }
+    /// Earliest wake-up beyond the wheel.
+    Tick far_next() const {
+        far_min_ = kNever;
+        for_each_far([this](const Component *c) { far_min_ = std::min(far_min_, c->tick_); });
+        return far_min_;
+    }
+    /// Turns the wheel to tick t, before which nothing is pending, and takes in what it now covers.
+    void turn_to(Tick t) {
+        turn_ = t >> kBucketBits;
+        for_each_far([this](Component *c) {
+            if ((c->tick_ >> kBucketBits) - turn_ < Tick{kBuckets}) {
+                take_out(c);
+                put_in(c);
+            }
+        });
+        far_next();
     }
 
     std::vector<Component *> components_;
-    mutable std::vector<Node> node_;
-    static constexpr unsigned kNobody = ~0u;
-    mutable unsigned running_ = kNobody;
-    unsigned leaves_ = 0;
+    mutable Component *running_ = nullptr;
+    Tick turn_ = 0; ///< number, since tick zero, of the bucket at which the wheel stands
     Tick now_ = 0;
+    mutable Tick far_min_ = kNever;                    ///< not later than the earliest beyond the wheel
+    mutable std::array<std::uint64_t, kWords> busy_{}; ///< buckets that are not empty
+    mutable std::array<Component *, kBuckets> bucket_{}; ///< in order of time, then of number
+    mutable std::vector<std::uint64_t> far_;           ///< components beyond the wheel
     Tick limit_ = kNever;
     std::uint64_t events_ = 0;
     bool stop_ = false;
 };
 
 inline Component::Component(EventQueue &queue, std::string name, WakeFn wake)
-    : queue_(queue), name_(std::move(name)), wake_(wake), number_(queue.add(this)) {}
+    : queue_(queue), wake_(wake), bucket_(EventQueue::kIdle), number_(queue.add(this)), name_(std::move(name)) {}
 
-inline void Component::schedule(Tick t) { queue_.update(number_, t); }
+inline void Component::schedule(Tick t) { queue_.update(this, t); }
 
 inline void Component::schedule_no_later_than(Tick t) {
-    if (t < queue_.tick_of(number_))
-        queue_.update(number_, t);
+    if (t < tick_)
+        queue_.update(this, t);
 }
-
-inline Tick Component::next_wake() const { return queue_.tick_of(number_); }
 
 } // namespace moscope

@@ -3,6 +3,7 @@
 // one pending wake-up per component.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <memory>
 #include <vector>
 
@@ -32,7 +33,7 @@ TEST(EventQueue, WakesComponentsInOrderOfTimeAndThenOfNumber) {
     EventQueue q;
     Log log;
     std::vector<std::unique_ptr<Probe>> p;
-    for (int i = 0; i < 300; ++i) // more than the tree has leaves at first
+    for (int i = 0; i < 300; ++i) // many of them at the same tick
         p.push_back(std::make_unique<Probe>(q, log));
     Rng rng(3);
     for (int i = 299; i >= 0; --i)
@@ -82,6 +83,64 @@ TEST(EventQueue, StopEndsTheRunAfterTheCurrentWakeUp) {
     EXPECT_TRUE(log.empty());
     q.run();
     EXPECT_EQ(log.size(), 1u);
+}
+
+// A plain list of pending ticks says what is right, for times from one tick to far beyond the wheel.
+TEST(EventQueue, KeepsItsOrderOverAnyDistanceWhateverIsMovedOrTakenBack) {
+    EventQueue q;
+    constexpr unsigned kComponents = 70;
+    std::vector<Tick> pending(kComponents, kNever);
+    Rng rng(7);
+    struct Mover : Component {
+        Mover(EventQueue &queue, std::vector<Tick> &p, Rng &r, unsigned &l)
+            : Component(queue, "mover", wake), pending(p), rng(r), left(l) {}
+        Tick somewhere() {
+            return queue().now() + static_cast<Tick>(rng.next() >> 1 >> (20 + rng.below(44)));
+        }
+        static void wake(Component &c, Tick t) {
+            auto &self = static_cast<Mover &>(c);
+            const auto earliest = std::min_element(self.pending.begin(), self.pending.end());
+            ASSERT_EQ(*earliest, t);
+            ASSERT_EQ(earliest - self.pending.begin(), self.number());
+            self.pending[self.number()] = kNever;
+            if (--self.left == 0) {
+                self.queue().stop();
+                return;
+            }
+            // Oneself, and one other: later, earlier or not at all.
+            self.set(self.number(), self.somewhere());
+            if (self.rng.below(4) == 0) {
+                ASSERT_EQ(self.queue().next(), *std::min_element(self.pending.begin(), self.pending.end()));
+            }
+            const auto other = static_cast<unsigned>(self.rng.below(self.pending.size()));
+            self.set(other, self.rng.below(8) ? self.somewhere() : kNever);
+        }
+        void set(unsigned i, Tick t) {
+            queue().components()[i]->schedule(t);
+            pending[i] = t;
+        }
+        std::vector<Tick> &pending;
+        Rng &rng;
+        unsigned &left;
+    };
+    unsigned left = 200'000;
+    std::vector<std::unique_ptr<Mover>> movers;
+    for (unsigned i = 0; i < kComponents; ++i)
+        movers.push_back(std::make_unique<Mover>(q, pending, rng, left));
+    movers[0]->set(0, 1);
+    Tick until = 0;
+    while (!q.stopped() && !testing::Test::HasFatalFailure()) {
+        if (q.next() == kNever) { // all taken back
+            const auto i = static_cast<unsigned>(rng.below(kComponents));
+            movers[i]->set(i, movers[i]->somewhere());
+        }
+        until = std::max(q.now(), until) + static_cast<Tick>(rng.below(300'000'000));
+        until = std::max(until, q.next() - 1000);
+        q.run(until);
+        ASSERT_TRUE(q.stopped() || q.next() >= until);
+        ASSERT_EQ(q.next(), *std::min_element(pending.begin(), pending.end()));
+    }
+    EXPECT_EQ(left, 0u);
 }
 
 } // namespace
