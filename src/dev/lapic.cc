@@ -3,6 +3,8 @@
 
 #include <bit>
 
+#include "dev/firmware.hh"
+
 namespace moscope::dev {
 
 namespace {
@@ -590,6 +592,12 @@ void LapicBlock::write(Requester who, unsigned, Addr offset, std::uint64_t value
 void LapicBlock::reset() {
     for (LocalApic *a : apics_)
         a->reset();
+}
+
+void LapicBlock::describe(Firmware &f) const {
+    f.local_apic_address = LocalApic::kBase;
+    f.local_nmis.push_back({.lint = 1});
+    f.reserve(LocalApic::kBase, LocalApic::kSize);
 }
 
 void LapicBlock::archive(Archive &a) {

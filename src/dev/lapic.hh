@@ -129,6 +129,7 @@ class LapicBlock final : public Device {
     void write(Requester, unsigned range, Addr offset, std::uint64_t value, unsigned size) override;
     void reset() override;
     void archive(Archive &) override;
+    void describe(Firmware &) const override;
 
   private:
     std::vector<LocalApic *> apics_;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "dev/pit.hh"
 
+#include "dev/firmware.hh"
+
 namespace moscope::dev {
 
 namespace {
@@ -8,7 +10,9 @@ namespace {
 constexpr std::uint8_t kGate2 = 1;
 constexpr std::int64_t kRefreshEdges = 18; // the refresh toggle of port 61h changes every 15.1 us
 
-std::uint32_t from_bcd(std::uint32_t v) { return (v & 15) + 10 * (v >> 4 & 15) + 100 * (v >> 8 & 15) + 1000 * (v >> 12 & 15); }
+std::uint32_t from_bcd(std::uint32_t v) {
+    return (v & 15) + 10 * (v >> 4 & 15) + 100 * (v >> 8 & 15) + 1000 * (v >> 12 & 15);
+}
 std::uint32_t to_bcd(std::uint32_t v) { return v % 10 | v / 10 % 10 << 4 | v / 100 % 10 << 8 | v / 1000 % 10 << 12; }
 
 } // namespace
@@ -197,6 +201,11 @@ void Pit::reset() {
     channels_[2].gate = false;
     control_ = 0;
     drive(0);
+}
+
+void Pit::describe(Firmware &f) const {
+    f.devices.push_back(aml::device("TMR", {aml::name("_HID", aml::eisa_id("PNP0100")),
+                                            aml::name("_CRS", aml::Resources().io(kPort, kSize).irq(kIrq).bytes())}));
 }
 
 void Pit::archive(Archive &a) {

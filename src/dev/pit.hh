@@ -22,6 +22,7 @@ class Pit final : public ByteDevice {
 
     void reset() override;
     void archive(Archive &) override;
+    void describe(Firmware &) const override;
 
   protected:
     std::uint8_t read8(unsigned range, Addr offset) override;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "dev/uart16550.hh"
 
+#include "dev/firmware.hh"
+
 namespace moscope::dev {
 
 namespace {
@@ -46,6 +48,12 @@ void Uart16550::reset() {
     sent_ = timeout_ = kNever;
     plan();
     update_irq();
+}
+
+void Uart16550::describe(Firmware &f) const {
+    f.devices.push_back(aml::device("COM1", {aml::name("_HID", aml::eisa_id("PNP0501")),
+                                             aml::name("_UID", aml::integer(1)),
+                                             aml::name("_CRS", aml::Resources().io(kPort, kSize).irq(kIrq).bytes())}));
 }
 
 void Uart16550::archive(Archive &a) {

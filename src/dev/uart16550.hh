@@ -38,6 +38,7 @@ class Uart16550 final : public ByteDevice {
 
     void reset() override;
     void archive(Archive &) override;
+    void describe(Firmware &) const override;
 
   protected:
     std::uint8_t read8(unsigned range, Addr offset) override;

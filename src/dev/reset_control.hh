@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// How software resets a PC: port CF9h (reset control register, as in Intel's 82371AB and AMD's SP5100), port 92h
+// (system control port A), and the pulse commands of a keyboard controller at port 64h. There is no keyboard
+// controller: its ports read as ones, which drivers take as absent, but the reset pulse is heard as on boards whose
+// chip set has it.
+#pragma once
+
+#include "dev/acpi_pm.hh"
+#include "dev/byte_device.hh"
+
+namespace moscope::dev {
+
+class ResetControl final : public ByteDevice {
+  public:
+    // Ranges 0, 1 and 2, one port each.
+    static constexpr Addr kResetPort = 0xCF9, kControllerPort = 0x64, kSystemPortA = 0x92;
+    static constexpr std::uint8_t kReset = 6; ///< to port CF9h
+
+    explicit ResetControl(OnPower on_power) : ByteDevice("reset"), on_power_(std::move(on_power)) {}
+
+    void reset() override { control_ = port_a_ = 0; }
+    void archive(Archive &a) override {
+        a.section(name());
+        a(control_, port_a_);
+    }
+    void describe(Firmware &) const override;
+
+  protected:
+    std::uint8_t read8(unsigned range, Addr offset) override;
+    void write8(unsigned range, Addr offset, std::uint8_t value) override;
+
+  private:
+    OnPower on_power_;
+    std::uint8_t control_ = 0, port_a_ = 0;
+};
+
+} // namespace moscope::dev
