@@ -32,6 +32,7 @@ struct Fault {
     bool has_error = false;
     std::uint32_t error = 0;
     Addr address = 0; ///< page faults: CR2
+    bool not_canonical = false; ///< #GP for the address of a data access; a reference to the stack makes it #SS
 };
 
 /// Why a block was left early.
@@ -73,6 +74,8 @@ struct Core : State {
     // --- leaving a block early
     /// With `fault` filled in: leaves the block at this instruction.
     const Op *fault_at(const Op *op) {
+        if (fault.not_canonical && refers_to_stack(op))
+            fault.vector = exc_ss;
         exit = Exit::fault;
         rip = address_of(op);
         left_at = op;
@@ -92,12 +95,16 @@ struct Core : State {
         left_at = op;
         return nullptr;
     }
+    /// In 64-bit mode: pushes, pops, and operands addressed by RSP or RBP.
+    static bool refers_to_stack(const Op *op) {
+        return !op->mem || ((op->seg == seg_none || op->seg == ss) && (op->base == rsp * 8 || op->base == rbp * 8));
+    }
     bool raise(unsigned vector) {
-        fault = {static_cast<std::uint8_t>(vector), false, 0, 0};
+        fault = {static_cast<std::uint8_t>(vector), false, 0, 0, false};
         return false;
     }
     bool raise(unsigned vector, std::uint32_t error) {
-        fault = {static_cast<std::uint8_t>(vector), true, error, 0};
+        fault = {static_cast<std::uint8_t>(vector), true, error, 0, false};
         return false;
     }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Exchange-and-add and compare-and-exchange (AMD 24594). The destination is written back even where the comparison
-// fails, as the processor does. CMPXCHG16B needs an aligned operand.
+// Exchange-and-add and compare-and-exchange (AMD 24594). A destination in memory is written back even
+// where the comparison fails, as the processor does. CMPXCHG16B needs an aligned operand.
 #include "cpu/x86/operands.hh"
 
 namespace moscope::x86 {
@@ -37,16 +37,21 @@ template <bool kMemory> struct CompareExchange {
         static const Op *run(Core &c, const Op *op) {
             const T expected = reg<T>(c, kRax), desired = reg<T>(c, op->src);
             T old{};
-            const Op *next = change<T, kMemory>(c, op, [&](T x) {
-                old = x;
-                return x == expected ? desired : x;
-            });
-            if (!next)
-                return nullptr;
+            if constexpr (kMemory) {
+                if (!change<T, true>(c, op, [&](T x) {
+                        old = x;
+                        return x == expected ? desired : x;
+                    }))
+                    return nullptr;
+            } else {
+                old = reg<T>(c, op->dst);
+                if (old == expected) // otherwise not even the upper half is touched
+                    set_reg<T>(c, op->dst, desired);
+            }
             c.flags.sub<T>(expected, old, static_cast<T>(expected - old));
             if (old != expected)
                 set_reg<T>(c, kRax, old);
-            return next;
+            return op + 1;
         }
     };
 };

@@ -122,6 +122,8 @@ template <class S> Exec extend_from(const Insn &i) {
 }
 
 template <bool sign> Exec lower_extend(const Insn &i, Op &) {
+    if (i.z.mnemonic == ZYDIS_MNEMONIC_MOVSXD && i.bytes(0) == 2) // nothing to extend, and no more is read
+        return extend_from<std::int16_t>(i);
     using U8 = std::conditional_t<sign, std::int8_t, std::uint8_t>;
     using U16 = std::conditional_t<sign, std::int16_t, std::uint16_t>;
     using U32 = std::conditional_t<sign, std::int32_t, std::uint32_t>;

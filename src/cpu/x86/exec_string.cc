@@ -31,9 +31,14 @@ std::byte *writable(const Core &c, Addr a) {
 template <class T> std::uint64_t left_in_page(Addr a) { return (0x1000 - (a & 0xfff)) / sizeof(T); }
 
 /// Each instruction: `one` does an element and moves the pointers, false: fault. `many` does up to n elements, upwards
-/// and within a page, and returns how many; 0: `one` has to. Flags of a comparison are up to date after each.
+/// and within a page, and returns how many; 0: `one` has to. `touch` is what a
+/// count of zero does to the pointers. Flags of a comparison are up to date after each.
 template <class T> struct Movs {
     static constexpr bool kCompares = false;
+    static void touch(Core &c, const Op *op) {
+        advance(c, op, rsi, 0);
+        advance(c, op, rdi, 0);
+    }
     static bool one(Core &c, const Op *op) {
         Addr from, to;
         T x;
@@ -66,6 +71,7 @@ template <class T> struct Movs {
 
 template <class T> struct Stos {
     static constexpr bool kCompares = false;
+    static void touch(Core &c, const Op *op) { advance(c, op, rdi, 0); }
     static bool one(Core &c, const Op *op) {
         Addr to;
         if (!string_address(c, op, rdi, op->dst, sizeof(T), true, to) || !store(c, to, reg<T>(c, rax * 8)))
@@ -89,6 +95,7 @@ template <class T> struct Stos {
 
 template <class T> struct Lods {
     static constexpr bool kCompares = false;
+    static void touch(Core &, const Op *) {}
     static bool one(Core &c, const Op *op) {
         Addr from;
         T x;
@@ -103,6 +110,7 @@ template <class T> struct Lods {
 
 template <class T> struct Cmps {
     static constexpr bool kCompares = true;
+    static void touch(Core &, const Op *) {}
     static bool one(Core &c, const Op *op) {
         Addr first, second;
         T a, b;
@@ -120,6 +128,7 @@ template <class T> struct Cmps {
 
 template <class T> struct Scas {
     static constexpr bool kCompares = true;
+    static void touch(Core &, const Op *) {}
     static bool one(Core &c, const Op *op) {
         Addr at;
         T b;
@@ -139,13 +148,20 @@ template <class I, unsigned kSize> const Op *repeated(Core &c, const Op *op) {
     std::uint64_t count = string_register(c, op, rcx);
     // With the trap flag set every element is an instruction's worth.
     std::uint64_t burst = (c.flags.system & Flags::tf) ? 1 : kBurstBytes / kSize;
+    if (count == 0) { // 32-bit registers are written all the same
+        set_string_register(c, op, rcx, 0);
+        I::touch(c, op);
+    }
+    const Flags before = c.flags;
     const bool upwards = !op->legacy && !(c.flags.system & Flags::df);
     c.extra_cycles += std::min(count, burst) * kSize / 16;
     while (count && burst) {
         std::uint64_t n = upwards ? I::many(c, op, std::min(count, burst)) : 0;
         if (n == 0) {
-            if (!I::one(c, op))
+            if (!I::one(c, op)) {
+                c.flags = before; // a fault undoes the flags of a repeated comparison, not its progress
                 return c.fault_at(op);
+            }
             n = 1;
         }
         count -= n;

@@ -216,6 +216,9 @@ const Op *fnclex(Core &c, const Op *op) {
     return op + 1;
 }
 
+/// FENI, FDISI and FSETPM of earlier coprocessors; a pending exception stays pending.
+const Op *formerly(Core &c, const Op *op) { return ready_control(c) ? op + 1 : c.fault_at(op); }
+
 /// FWAIT is refused only if CR0 says so of both TS and MP.
 const Op *fwait(Core &c, const Op *op) {
     if ((c.cr0 & (cr0::mp | cr0::ts)) == (cr0::mp | cr0::ts))
@@ -239,6 +242,8 @@ constexpr Form kForms[] = {
     {ZYDIS_MNEMONIC_FLDCW, lower_as<fldcw>},   {ZYDIS_MNEMONIC_FNSTCW, lower_as<fnstcw>},
     {ZYDIS_MNEMONIC_FNSTSW, lower_fnstsw},     {ZYDIS_MNEMONIC_FNINIT, lower_as<fninit>},
     {ZYDIS_MNEMONIC_FNCLEX, lower_as<fnclex>}, {ZYDIS_MNEMONIC_FWAIT, lower_as<fwait>},
+    {ZYDIS_MNEMONIC_FENI8087_NOP, lower_as<formerly>},   {ZYDIS_MNEMONIC_FDISI8087_NOP, lower_as<formerly>},
+    {ZYDIS_MNEMONIC_FSETPM287_NOP, lower_as<formerly>},
 };
 
 const Group kGroup("x87 control", kForms);

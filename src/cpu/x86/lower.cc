@@ -63,7 +63,13 @@ std::uint8_t segment_code(ZydisRegister r) {
     }
 }
 
-void fill_memory(const Insn &insn, const ZydisDecodedOperandMem &m, Op &op) {
+void fill_memory(const Insn &insn, ZydisDecodedOperandMem m, Op &op) {
+    // Zydis 4.0 takes REX.B for a base register where SIB says that there is none, with 32-bit addresses.
+    if ((insn.z.attributes & ZYDIS_ATTRIB_HAS_SIB) && insn.z.raw.modrm.mod == 0 && insn.z.raw.sib.base == 5) {
+        m.base = ZYDIS_REGISTER_NONE;
+        m.disp.has_displacement = ZYAN_TRUE;
+        m.disp.value = insn.z.raw.disp.value;
+    }
     op.mem = 1;
     op.base = m.base == ZYDIS_REGISTER_NONE ? reg_zero * 8 : 0;
     op.disp = static_cast<std::int32_t>(m.disp.has_displacement ? m.disp.value : 0);

@@ -177,6 +177,7 @@ bool translate(Core &c, Addr va, Kind kind, bool user, PhysAddr &out) {
     } else {
         if (c.long_mode() && !canonical(va)) {
             c.raise(exc_gp, 0);
+            c.fault.not_canonical = kind != Kind::fetch;
             return false;
         }
         Walk walk{c, va, kind, user, nx_counts(c)};

@@ -1,0 +1,362 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// One execution of a form: bytes with random registers, addressing, prefixes without meaning and immediates, and
+// the state that they meet. Registers that address memory or count are set so that most executions stay in the
+// data pages; the rest meet unmapped, read-only and non-canonical addresses.
+#pragma once
+
+#include <cstring>
+
+#include "cpu/x86/native/forms.hh"
+#include "cpu/x86/native/values.hh"
+
+namespace moscope::x86::native {
+
+struct Case {
+    Bytes code;
+    std::uint64_t at = 0;     ///< address of the code
+    std::uint64_t target = 0; ///< address of the memory operand, if the form has one
+    Snapshot in;
+};
+
+class CaseMaker {
+  public:
+    CaseMaker(const NativeForm &form, std::uint64_t seed) : f_(form), v_(seed) {}
+
+    /// Fills the data pages at `data` (both processors' are given the same) and returns the case.
+    Case make(std::uint8_t *data) {
+        data_ = data;
+        Case c;
+        while (true) {
+            v_.fill(c.in);
+            fill_data();
+            c.target = choose_target();
+            if (!build(c))
+                continue;
+            ZydisDecodedInstruction z;
+            ZydisDecodedOperand op[ZYDIS_MAX_OPERAND_COUNT];
+            if (!decode(c.code, z, op) || z.mnemonic != f_.z.mnemonic || z.length != c.code.size())
+                continue; // REX.B made another instruction of it (90)
+            prepare(c, z, op);
+            return c;
+        }
+    }
+
+  private:
+    std::uint8_t *host(std::uint64_t a) { return data_ + (a - kData); }
+    template <class T> void put(std::uint64_t a, T x) {
+        for (const Window &w : kWindows)
+            if (a >= w.at && a + sizeof(T) <= w.at + w.bytes)
+                std::memcpy(host(a), &x, sizeof(T));
+    }
+    template <class T> T peek(std::uint64_t a) {
+        T x{};
+        if (a >= kData && a + sizeof(T) <= kData + kDataBytes)
+            std::memcpy(&x, host(a), sizeof(T));
+        return x;
+    }
+
+    void fill_data() {
+        for (const Window &w : kWindows)
+            for (std::uint64_t a = w.at; a < w.at + w.bytes; a += 8)
+                put(a, f_.stops ? code_address() : v_.quadword());
+    }
+    /// Where a branch may go: an INT3, away from the branch itself.
+    std::uint64_t code_address() { return (v_.percent(50) ? kCode + 0x100 : kCode + 0x1100) + v_.below(0x600); }
+
+    std::uint64_t choose_target() {
+        const unsigned bytes = f_.memory_bytes() ? f_.memory_bytes() : 8;
+        std::uint64_t t;
+        if (f_.stops && v_.percent(4))
+            t = kReadOnly + 0x1040;
+        else if (!f_.stops && v_.percent(4)) {
+            static constexpr std::uint64_t edges[] = {kData, kReadOnly, kReadOnly + 0x1000};
+            t = v_.one_of(edges) - v_.below(bytes + 1);
+        } else if (!f_.stops && v_.percent(1))
+            t = v_.percent(50) ? v_.next() : kReadOnly + 64;
+        else if (v_.percent(20))
+            t = kMiddle - v_.below(bytes + 1);
+        else
+            t = kMiddle - 256 + v_.below(512);
+        if (v_.percent(50) || bytes >= 100 || f_.stops)
+            t &= ~15ull;
+        // The value there, in the operand's own format half of the time.
+        if (bytes == 10) {
+            std::uint64_t significand;
+            std::uint16_t sign_exponent;
+            v_.f80(significand, sign_exponent);
+            put(t, significand);
+            put(t + 8, sign_exponent);
+        } else if (!f_.stops && v_.percent(50)) {
+            if (bytes == 4)
+                put(t, v_.f32());
+            else
+                for (unsigned i = 0; i < bytes && i < 16; i += 8)
+                    put(t + i, v_.f64());
+        } else if (!f_.stops && v_.percent(50) && bytes <= 16)
+            for (unsigned i = 0; i < bytes; i += 8)
+                put(t + i, v_.integer());
+        return t;
+    }
+
+    bool build(Case &c) {
+        c.code.clear();
+        const bool short_addresses = (f_.memory || f_.offset_bytes || implicit_memory() || f_.is(ZYDIS_MNEMONIC_JRCXZ)) && v_.percent(8);
+        if (f_.is(ZYDIS_MNEMONIC_JRCXZ) && short_addresses)
+            return false; // JECXZ has a mnemonic of its own
+        if (v_.percent(4)) {
+            static constexpr std::uint8_t ignored[] = {0x26, 0x2e, 0x36, 0x3e};
+            if (!f_.stops)
+                c.code.push_back(v_.one_of(ignored));
+        }
+        const bool gs_segment = (f_.memory || f_.offset_bytes) && v_.percent(4);
+        if (gs_segment)
+            c.code.push_back(0x65);
+        if (short_addresses)
+            c.code.push_back(0x67);
+        c.code.insert(c.code.end(), f_.prefixes.begin(), f_.prefixes.end());
+        const auto rex = static_cast<std::uint8_t>((f_.rex_w ? 8 : 0) | (v_.percent(50) ? v_.below(8) : 0));
+        if (rex || v_.percent(25))
+            c.code.push_back(static_cast<std::uint8_t>(0x40 | rex));
+        if (f_.two_bytes)
+            c.code.push_back(0x0f);
+        c.code.push_back(f_.opcodes[v_.below(f_.opcodes.size())]);
+        const std::uint64_t linear = c.target - (gs_segment ? kGsBase : 0);
+        if (f_.modrm) {
+            const std::uint8_t m = f_.modrms[v_.below(f_.modrms.size())];
+            if (!f_.memory)
+                c.code.push_back(m);
+            else if (!address(c, m & 0x38, rex, short_addresses, linear))
+                return false;
+        }
+        const unsigned offset_bytes = f_.offset_bytes ? (short_addresses ? 4 : 8) : 0;
+        for (unsigned i = 0; i < offset_bytes; ++i)
+            c.code.push_back(static_cast<std::uint8_t>(linear >> 8 * i));
+        std::uint64_t immediate = v_.percent(50) ? v_.integer() : v_.below(70);
+        if (f_.stops) // within the code pages
+            immediate = f_.immediate_bytes == 1 ? v_.next() : v_.below(0x800) - 0x400;
+        if (f_.is(ZYDIS_MNEMONIC_ENTER))
+            immediate = v_.below(0x80) | v_.below(6) << 16;
+        if (f_.is(ZYDIS_MNEMONIC_RET))
+            immediate &= 0x7ff;
+        if ((f_.is(ZYDIS_MNEMONIC_SHLD) || f_.is(ZYDIS_MNEMONIC_SHRD)) && f_.z.operand_width == 16)
+            immediate = v_.below(17) | (v_.next() & 0xe0);
+        for (unsigned i = 0; i < f_.immediate_bytes; ++i)
+            c.code.push_back(static_cast<std::uint8_t>(immediate >> 8 * i));
+        if (c.code.size() > 15)
+            return false;
+        if (f_.stops && f_.immediate_bytes) { // not into the branch itself
+            const auto distance = f_.immediate_bytes == 1 ? static_cast<std::int8_t>(immediate) : static_cast<std::int64_t>(immediate);
+            if (!f_.is(ZYDIS_MNEMONIC_RET) && distance < 0 && distance >= -static_cast<std::int64_t>(c.code.size()))
+                return false;
+        }
+        c.at = kCode + 0x800;
+        if (v_.percent(5)) // across a page's end
+            c.at = kCode + 0x1000 - v_.below(c.code.size() + 1);
+        if (rip_relative_)
+            put_displacement(c, linear, short_addresses);
+        return true;
+    }
+
+    /// ModRM, SIB and displacement of a memory operand at `t`; base and index registers are set.
+    bool address(Case &c, std::uint8_t reg, std::uint8_t rex, bool short_addresses, std::uint64_t t) {
+        const std::uint64_t mask = short_addresses ? 0xffffffff : ~0ull;
+        const auto set = [&](unsigned r, std::uint64_t x) { c.in.r[r] = (x & mask) | (v_.next() & ~mask); };
+        rip_relative_ = false;
+        const std::uint64_t kind = v_.below(10);
+        const unsigned mod = static_cast<unsigned>(v_.below(3));
+        const std::uint64_t d = mod == 0 ? 0 : mod == 1 ? static_cast<std::uint64_t>(static_cast<std::int8_t>(v_.next()))
+                                                        : static_cast<std::uint64_t>(static_cast<std::int32_t>(v_.next()));
+        const auto displacement = [&](std::uint64_t x, unsigned bytes) {
+            for (unsigned i = 0; i < bytes; ++i)
+                c.code.push_back(static_cast<std::uint8_t>(x >> 8 * i));
+        };
+        const unsigned d_bytes = mod == 0 ? 0 : mod == 1 ? 1 : 4;
+        if (kind == 0) { // RIP-relative; filled in when the length is known
+            c.code.push_back(reg | 5);
+            displacement_at_ = c.code.size();
+            displacement(0, 4);
+            rip_relative_ = true;
+            return true;
+        }
+        if (kind == 1) { // a 32-bit address alone
+            if (static_cast<std::uint64_t>(static_cast<std::int32_t>(t)) != t)
+                return false;
+            c.code.push_back(reg | 4);
+            c.code.push_back(0x25);
+            if (rex & 2)
+                return false; // that would be an index
+            displacement(t, 4);
+            return true;
+        }
+        if (kind < 6) { // base and displacement
+            const unsigned rm = static_cast<unsigned>(v_.below(8));
+            if (rm == 4 || (rm == 5 && mod == 0))
+                return false;
+            c.code.push_back(static_cast<std::uint8_t>(mod << 6 | reg | rm));
+            displacement(d, d_bytes);
+            set(rm | (rex & 1 ? 8 : 0), t - d);
+            return true;
+        }
+        const unsigned index3 = static_cast<unsigned>(v_.below(8)), base3 = static_cast<unsigned>(v_.below(8));
+        const unsigned scale = static_cast<unsigned>(v_.below(4));
+        const unsigned index = index3 | (rex & 2 ? 8 : 0), base = base3 | (rex & 1 ? 8 : 0);
+        if (base3 == 5 && mod == 0)
+            return false;
+        if (index == base && index != 4)
+            return false;
+        c.code.push_back(static_cast<std::uint8_t>(mod << 6 | reg | 4));
+        c.code.push_back(static_cast<std::uint8_t>(scale << 6 | index3 << 3 | base3));
+        displacement(d, d_bytes);
+        set(base, t - d - (index == 4 ? 0 : c.in.r[index] << scale));
+        return true;
+    }
+    void put_displacement(Case &c, std::uint64_t t, bool) {
+        const auto d = static_cast<std::uint32_t>(t - (c.at + c.code.size()));
+        std::memcpy(c.code.data() + displacement_at_, &d, 4);
+        rip_relative_ = false;
+    }
+
+    bool implicit_memory() const {
+        return f_.z.meta.category == ZYDIS_CATEGORY_STRINGOP || f_.is(ZYDIS_MNEMONIC_XLAT) || f_.is(ZYDIS_MNEMONIC_MASKMOVQ) ||
+               f_.is(ZYDIS_MNEMONIC_MASKMOVDQU);
+    }
+
+    /// Registers and memory that the instruction reads without naming them, and values that would make every
+    /// execution end the same way.
+    void prepare(Case &c, const ZydisDecodedInstruction &z, const ZydisDecodedOperand *op);
+
+    const NativeForm &f_;
+    Values v_;
+    std::uint8_t *data_ = nullptr;
+    bool rip_relative_ = false;
+    std::size_t displacement_at_ = 0;
+};
+
+inline void CaseMaker::prepare(Case &c, const ZydisDecodedInstruction &z, const ZydisDecodedOperand *op) {
+    auto &r = c.in.r;
+    const auto in_window = [&](unsigned alignment) { return (kMiddle - 200 + v_.below(400)) & ~std::uint64_t{alignment - 1}; };
+    // A register that the operand's address is made of keeps its value.
+    const auto addresses = [&](unsigned n) {
+        for (unsigned i = 0; i < z.operand_count_visible; ++i)
+            if (op[i].type == ZYDIS_OPERAND_TYPE_MEMORY)
+                for (ZydisRegister x : {op[i].mem.base, op[i].mem.index})
+                    if (x != ZYDIS_REGISTER_NONE && x != ZYDIS_REGISTER_RIP && x != ZYDIS_REGISTER_EIP &&
+                        static_cast<unsigned>(ZydisRegisterGetId(x)) == n)
+                        return true;
+        return false;
+    };
+    const auto set = [&](unsigned n, std::uint64_t x) {
+        if (!addresses(n))
+            r[n] = x;
+    };
+    const auto pointer = [&](std::uint64_t x) { return z.address_width == 32 ? (x & 0xffffffff) | (v_.next() << 32) : x; };
+    set(4, v_.percent(90) ? in_window(8) : in_window(1)); // the stack
+
+    const bool register_at_1 = z.operand_count_visible > 1 && op[1].type == ZYDIS_OPERAND_TYPE_REGISTER;
+    switch (z.mnemonic) {
+    case ZYDIS_MNEMONIC_BT:
+    case ZYDIS_MNEMONIC_BTS:
+    case ZYDIS_MNEMONIC_BTR:
+    case ZYDIS_MNEMONIC_BTC:
+        if (f_.memory && register_at_1) {
+            const auto number = static_cast<unsigned>(ZydisRegisterGetId(op[1].reg.value));
+            const std::uint64_t bit = v_.below(4096) - 2048;
+            const std::uint64_t mask = z.operand_width == 16 ? 0xffff : z.operand_width == 32 ? 0xffffffff : ~0ull;
+            set(number, (bit & mask) | (v_.next() & ~mask));
+        }
+        break;
+    case ZYDIS_MNEMONIC_SHLD:
+    case ZYDIS_MNEMONIC_SHRD:
+        if (z.operand_width == 16)
+            set(1, (v_.next() & ~0x1full) | v_.below(17));
+        break;
+    case ZYDIS_MNEMONIC_DIV:
+    case ZYDIS_MNEMONIC_IDIV:
+        if (v_.percent(70)) { // a quotient that fits
+            if (z.operand_width == 8)
+                r[0] = addresses(0) ? r[0] : (r[0] & ~0xffffull) | v_.below(600);
+            else
+                set(2, v_.percent(50) ? 0 : v_.percent(50) ? static_cast<std::uint64_t>(static_cast<std::int64_t>(r[0]) >> 63) : v_.below(16));
+        }
+        break;
+    case ZYDIS_MNEMONIC_CMPXCHG:
+        if (v_.percent(50)) {
+            const std::uint64_t x = f_.memory ? peek<std::uint64_t>(c.target)
+                                              : r[ZydisRegisterGetId(op[0].reg.value) & 15];
+            set(0, v_.percent(80) ? x : (x & 0xffffffff) | (v_.next() << 32));
+        }
+        break;
+    case ZYDIS_MNEMONIC_CMPXCHG8B:
+        if (v_.percent(50)) {
+            set(0, peek<std::uint32_t>(c.target));
+            set(2, peek<std::uint32_t>(c.target + 4) | v_.next() << 32);
+        }
+        break;
+    case ZYDIS_MNEMONIC_CMPXCHG16B:
+        if (v_.percent(50)) {
+            set(0, peek<std::uint64_t>(c.target));
+            set(2, peek<std::uint64_t>(c.target + 8));
+        }
+        break;
+    case ZYDIS_MNEMONIC_XLAT:
+        r[3] = pointer(in_window(1) - (r[0] & 0xff));
+        break;
+    case ZYDIS_MNEMONIC_MASKMOVQ:
+    case ZYDIS_MNEMONIC_MASKMOVDQU:
+        r[7] = pointer(in_window(1));
+        break;
+    case ZYDIS_MNEMONIC_POPF:
+    case ZYDIS_MNEMONIC_POPFD:
+    case ZYDIS_MNEMONIC_POPFQ:
+        r[4] = in_window(8);
+        put(r[4], (v_.next() & 0xcd5) | 0x202);
+        break;
+    case ZYDIS_MNEMONIC_LEAVE:
+    case ZYDIS_MNEMONIC_ENTER:
+        if (v_.percent(95))
+            r[5] = in_window(8);
+        break;
+    case ZYDIS_MNEMONIC_LDMXCSR:
+        if (v_.percent(80))
+            put(c.target, static_cast<std::uint32_t>(v_.next() & 0xffff));
+        break;
+    case ZYDIS_MNEMONIC_FXRSTOR:
+    case ZYDIS_MNEMONIC_FXRSTOR64: {
+        Snapshot other;
+        v_.fill(other);
+        other.fx.mxcsr_mask = 0;
+        if (v_.percent(5))
+            other.fx.mxcsr |= 1u << 31;
+        if (c.target >= kMiddle - 768 && c.target <= kMiddle + 768 - sizeof(Fx))
+            std::memcpy(host(c.target), &other.fx, sizeof(Fx));
+        break;
+    }
+    case ZYDIS_MNEMONIC_LOOP:
+    case ZYDIS_MNEMONIC_LOOPE:
+    case ZYDIS_MNEMONIC_LOOPNE:
+    case ZYDIS_MNEMONIC_JRCXZ:
+    case ZYDIS_MNEMONIC_JECXZ:
+        if (v_.percent(50))
+            r[1] = v_.below(3) | (v_.percent(30) ? v_.next() << 32 : 0);
+        break;
+    default:
+        break;
+    }
+    if (z.meta.category == ZYDIS_CATEGORY_STRINGOP) {
+        const unsigned size = z.operand_width / 8;
+        r[6] = pointer(in_window(v_.percent(50) ? size : 1));
+        r[7] = pointer(v_.percent(30) ? r[6] + v_.below(64) - 32 : in_window(v_.percent(50) ? size : 1));
+        r[1] = pointer(v_.percent(1) ? v_.below(4000 / size) : v_.below(20)); // beyond the pages at times
+        if (v_.percent(30)) { // something to find, something to differ
+            for (std::uint64_t a = kMiddle - 256; a < kMiddle + 256; a += 8)
+                put(a, v_.percent(90) ? 0x4141414141414141 : v_.next());
+            r[0] = 0x4141414141414141;
+        }
+    }
+    if (f_.stops && z.operand_count_visible && op[0].type == ZYDIS_OPERAND_TYPE_REGISTER && z.meta.branch_type != ZYDIS_BRANCH_TYPE_NONE)
+        r[ZydisRegisterGetId(op[0].reg.value) & 15] = code_address();
+    if (z.mnemonic == ZYDIS_MNEMONIC_RET)
+        r[4] = in_window(8);
+}
+
+} // namespace moscope::x86::native

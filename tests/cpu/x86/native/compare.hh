@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What differs after an instruction ran on the host and on the model, as text that lets the case be repeated.
+#pragma once
+
+#include <cstdarg>
+#include <cstdio>
+#include <string>
+
+#include "cpu/x86/native/cases.hh"
+#include "cpu/x86/native/undefined_flags.hh"
+
+namespace moscope::x86::native {
+
+[[gnu::format(printf, 1, 2)]] inline std::string text(const char *format, ...) {
+    char line[400];
+    va_list arguments;
+    va_start(arguments, format);
+    std::vsnprintf(line, sizeof line, format, arguments);
+    va_end(arguments);
+    return line;
+}
+inline unsigned long long ull(std::uint64_t x) { return x; }
+
+inline constexpr std::uint64_t kComparedFlags = Flags::kArithmetic | Flags::df;
+inline constexpr const char *kNames[16] = {"rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi",
+                                           "r8",  "r9",  "r10", "r11", "r12", "r13", "r14", "r15"};
+
+/// The masked count of a shift or rotate.
+inline unsigned count_of(const NativeForm &f, const Case &c) {
+    ZydisDecodedInstruction z;
+    ZydisDecodedOperand op[ZYDIS_MAX_OPERAND_COUNT];
+    decode(c.code, z, op);
+    const ZydisDecodedOperand &last = op[z.operand_count_visible - 1];
+    const std::uint64_t count = last.type == ZYDIS_OPERAND_TYPE_IMMEDIATE ? last.imm.value.u : c.in.r[1];
+    return static_cast<unsigned>(count & (f.z.operand_width == 64 ? 63 : 31));
+}
+
+/// What processors do in different orders: of operands of more than 8 bytes that are no vectors, which page is
+/// found lacking, and how much of the operand has been stored by then.
+inline void ignore_order(const NativeForm &f, const Case &c, Outcome &expected, const Outcome &got, Snapshot &a, const Snapshot &b,
+                         const std::uint8_t *memory_a, std::uint8_t *memory_b) {
+    if (expected.vector != got.vector)
+        return;
+    const unsigned bytes = f.memory_bytes();
+    if (got.vector == exc_pf && (bytes > 16 || (bytes > 8 && f.z.meta.isa_ext == ZYDIS_ISA_EXT_X87))) {
+        expected.address = got.address;
+        expected.error = got.error;
+        std::uint64_t at = c.target - 16; // aligned operands lie a little below
+        const std::uint64_t end = c.target + bytes < kReadOnly ? c.target + bytes : kReadOnly;
+        for (at = at < kData ? kData : at; at < end; ++at)
+            memory_b[at - kData] = memory_a[at - kData];
+    }
+    // The host empties the stack top before an MMX register is stored, whether or not that faults.
+    if (got.vector >= 0 && f.z.meta.isa_ext != ZYDIS_ISA_EXT_X87)
+        for (unsigned i = 0; i < f.visible(); ++i)
+            if (f.op[i].type == ZYDIS_OPERAND_TYPE_REGISTER && ZydisRegisterGetClass(f.op[i].reg.value) == ZYDIS_REGCLASS_MMX) {
+                a.fx.status = b.fx.status;
+                a.fx.valid = b.fx.valid;
+                std::memcpy(a.fx.st, b.fx.st, sizeof a.fx.st);
+            }
+    // Inexactness of an unmasked underflow or overflow is that of a result without bounds of the exponent.
+    constexpr std::uint32_t kUnmaskable = 0xc00, kInexact = 0x20;
+    if (got.vector == exc_xf && (~a.fx.mxcsr & kUnmaskable))
+        a.fx.mxcsr = (a.fx.mxcsr & ~kInexact) | (b.fx.mxcsr & kInexact);
+}
+
+/// Makes equal what may differ: undefined flags, and what x87 remembers of its last instruction.
+inline void ignore_undefined(const NativeForm &f, const Case &c, Snapshot &a, Snapshot &b, std::uint8_t *memory_a, std::uint8_t *memory_b) {
+    const bool shift = f.z.meta.category == ZYDIS_CATEGORY_SHIFT || f.z.meta.category == ZYDIS_CATEGORY_ROTATE;
+    const std::uint64_t undefined = undefined_of(f.z.mnemonic, shift ? count_of(f, c) : 1, f.z.operand_width);
+    a.flags = (a.flags & ~undefined) | (b.flags & undefined);
+    const auto skip = [&](unsigned from, unsigned bytes) {
+        const std::uint64_t at = c.target + from;
+        if (at >= kData && at + bytes <= kReadOnly)
+            std::memcpy(memory_b + (at - kData), memory_a + (at - kData), bytes);
+    };
+    switch (f.z.mnemonic) {
+    case ZYDIS_MNEMONIC_FXSAVE:
+    case ZYDIS_MNEMONIC_FXSAVE64:
+        skip(6, 18);
+        skip(28, 4); // MXCSR_MASK: the family knows misaligned SSE
+        break;
+    case ZYDIS_MNEMONIC_FNSAVE:
+    case ZYDIS_MNEMONIC_FNSTENV:
+        f.z.operand_width == 16 ? skip(6, 8) : skip(12, 16);
+        break;
+    default:
+        break;
+    }
+}
+
+inline std::string describe(const NativeForm &f, const Case &c, std::uint64_t n, std::uint64_t seed) {
+    ZydisDecodedInstruction z;
+    ZydisDecodedOperand op[ZYDIS_MAX_OPERAND_COUNT];
+    decode(c.code, z, op);
+    ZydisFormatter formatter;
+    ZydisFormatterInit(&formatter, ZYDIS_FORMATTER_STYLE_INTEL);
+    char assembly[200];
+    ZydisFormatterFormatInstruction(&formatter, &z, op, z.operand_count_visible, assembly, sizeof assembly, c.at, nullptr);
+    std::string s = "  case " + std::to_string(n) + text(" (seed %llx): ", ull(seed));
+    for (std::uint8_t b : c.code)
+        s += text("%02x ", b);
+    s += std::string(" ") + assembly + text(" at %llx, flags %llx", ull(c.at), ull(c.in.flags));
+    if (f.z.meta.isa_ext == ZYDIS_ISA_EXT_X87)
+        s += text(", control %x, status %x, valid %x", c.in.fx.control, c.in.fx.status, c.in.fx.valid);
+    return s + text(", mxcsr %x\n", c.in.fx.mxcsr);
+}
+
+/// Empty: none.
+inline std::string differences(const Case &c, const Outcome &expected, const Snapshot &a, const Outcome &got, const Snapshot &b,
+                               const std::uint8_t *memory_a, const std::uint8_t *memory_b) {
+    std::string s;
+    const auto differ = [&](const std::string &what, std::uint64_t in, std::uint64_t host, std::uint64_t model) {
+        if (host != model)
+            s += "    " + what + text(": %llx, host %llx, model %llx\n", ull(in), ull(host), ull(model));
+    };
+    if (got.lacking)
+        s += "    the model lacks it\n";
+    if (expected.vector != got.vector)
+        s += text("    host ends with vector %d, model with %d\n", expected.vector, got.vector);
+    else {
+        // The host's kernel has pages where the model has none.
+        const std::uint32_t told = expected.vector == 14 && expected.address >> 47 ? ~1u : ~0u;
+        differ("error code", 0, expected.error & told, got.error & told);
+        differ("faulting address", 0, expected.address, got.address);
+    }
+    for (unsigned i = 0; i < 16; ++i)
+        differ(kNames[i], c.in.r[i], a.r[i], b.r[i]);
+    differ("flags", c.in.flags, a.flags & kComparedFlags, b.flags & kComparedFlags);
+    differ("rip", c.at, a.rip, b.rip);
+    differ("mxcsr", c.in.fx.mxcsr, a.fx.mxcsr, b.fx.mxcsr);
+    for (unsigned i = 0; i < 16; ++i) {
+        if (a.fx.xmm[i][0] != b.fx.xmm[i][0] || a.fx.xmm[i][1] != b.fx.xmm[i][1])
+            s += "    xmm" + std::to_string(i) +
+                 text(": %016llx'%016llx, host %016llx'%016llx, model %016llx'%016llx\n", ull(c.in.fx.xmm[i][1]), ull(c.in.fx.xmm[i][0]),
+                      ull(a.fx.xmm[i][1]), ull(a.fx.xmm[i][0]), ull(b.fx.xmm[i][1]), ull(b.fx.xmm[i][0]));
+    }
+    differ("x87 control", c.in.fx.control, a.fx.control, b.fx.control);
+    differ("x87 status", c.in.fx.status, a.fx.status, b.fx.status);
+    differ("x87 valid", c.in.fx.valid, a.fx.valid, b.fx.valid);
+    for (unsigned i = 0; i < 8; ++i)
+        if (a.fx.st[i].significand != b.fx.st[i].significand || a.fx.st[i].sign_exponent != b.fx.st[i].sign_exponent)
+            s += "    st" + std::to_string(i) +
+                 text(": %04x'%016llx, host %04x'%016llx, model %04x'%016llx\n", c.in.fx.st[i].sign_exponent,
+                      ull(c.in.fx.st[i].significand), a.fx.st[i].sign_exponent, ull(a.fx.st[i].significand),
+                      b.fx.st[i].sign_exponent, ull(b.fx.st[i].significand));
+    if (std::memcmp(memory_a, memory_b, kDataBytes) != 0) {
+        unsigned shown = 0;
+        for (std::uint64_t i = 0; i < kDataBytes && shown < 4; i += 8)
+            if (std::memcmp(memory_a + i, memory_b + i, 8) != 0) {
+                std::uint64_t x, y;
+                std::memcpy(&x, memory_a + i, 8);
+                std::memcpy(&y, memory_b + i, 8);
+                s += text("    memory at %llx (operand at %llx): host %016llx, model %016llx\n", ull(kData + i), ull(c.target), ull(x), ull(y));
+                ++shown;
+            }
+    }
+    return s;
+}
+
+} // namespace moscope::x86::native

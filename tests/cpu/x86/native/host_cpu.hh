@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Runs an instruction on the processor that the tests themselves run on: a trampoline loads all registers, jumps
+// to the bytes and stores all registers after them. Exceptions come back as signals, of which Linux tells vector,
+// error code and address. The header belongs in one source of a program: it defines the trampoline.
+#pragma once
+
+#include <asm/prctl.h>
+#include <csignal>
+#include <cstddef>
+#include <stdexcept>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#include "cpu/x86/native/snapshot.hh"
+
+extern "C" {
+moscope::x86::native::Snapshot moscope_native_in, moscope_native_out;
+std::uint64_t moscope_native_host_rsp, moscope_native_code;
+std::uint32_t moscope_native_mxcsr = 0x1f80;
+void moscope_native_enter();
+void moscope_native_leave();
+void moscope_native_return();
+}
+static_assert(offsetof(moscope::x86::native::Snapshot, flags) == 128);
+static_assert(offsetof(moscope::x86::native::Snapshot, fx) == 144);
+
+asm(R"(
+    .intel_syntax noprefix
+    .pushsection .text
+    .globl moscope_native_enter, moscope_native_leave, moscope_native_return
+moscope_native_enter:
+    push rbx
+    push rbp
+    push r12
+    push r13
+    push r14
+    push r15
+    mov [rip + moscope_native_host_rsp], rsp
+    fxrstor64 [rip + moscope_native_in + 144]
+    push qword ptr [rip + moscope_native_in + 128]
+    popfq
+    mov rax, [rip + moscope_native_in + 0]
+    mov rcx, [rip + moscope_native_in + 8]
+    mov rdx, [rip + moscope_native_in + 16]
+    mov rbx, [rip + moscope_native_in + 24]
+    mov rsp, [rip + moscope_native_in + 32]
+    mov rbp, [rip + moscope_native_in + 40]
+    mov rsi, [rip + moscope_native_in + 48]
+    mov rdi, [rip + moscope_native_in + 56]
+    mov r8, [rip + moscope_native_in + 64]
+    mov r9, [rip + moscope_native_in + 72]
+    mov r10, [rip + moscope_native_in + 80]
+    mov r11, [rip + moscope_native_in + 88]
+    mov r12, [rip + moscope_native_in + 96]
+    mov r13, [rip + moscope_native_in + 104]
+    mov r14, [rip + moscope_native_in + 112]
+    mov r15, [rip + moscope_native_in + 120]
+    jmp qword ptr [rip + moscope_native_code]
+moscope_native_leave:
+    mov [rip + moscope_native_out + 0], rax
+    mov [rip + moscope_native_out + 8], rcx
+    mov [rip + moscope_native_out + 16], rdx
+    mov [rip + moscope_native_out + 24], rbx
+    mov [rip + moscope_native_out + 32], rsp
+    mov [rip + moscope_native_out + 40], rbp
+    mov [rip + moscope_native_out + 48], rsi
+    mov [rip + moscope_native_out + 56], rdi
+    mov [rip + moscope_native_out + 64], r8
+    mov [rip + moscope_native_out + 72], r9
+    mov [rip + moscope_native_out + 80], r10
+    mov [rip + moscope_native_out + 88], r11
+    mov [rip + moscope_native_out + 96], r12
+    mov [rip + moscope_native_out + 104], r13
+    mov [rip + moscope_native_out + 112], r14
+    mov [rip + moscope_native_out + 120], r15
+    mov rsp, [rip + moscope_native_host_rsp]
+    pushfq
+    pop qword ptr [rip + moscope_native_out + 128]
+    fxsave64 [rip + moscope_native_out + 144]
+moscope_native_return:
+    cld
+    fninit
+    ldmxcsr [rip + moscope_native_mxcsr]
+    pop r15
+    pop r14
+    pop r13
+    pop r12
+    pop rbp
+    pop rbx
+    ret
+    .popsection
+    .att_syntax prefix
+)");
+
+namespace moscope::x86::native {
+
+class HostCpu {
+  public:
+    static HostCpu &get() {
+        static HostCpu it;
+        return it;
+    }
+
+    /// Runs the bytes at `at`. `stops`: they end by themselves in an INT3 somewhere (branches); otherwise what follows
+    /// them leads back.
+    Outcome run(const Bytes &code, std::uint64_t at, bool stops, const Snapshot &in, Snapshot &out) {
+        std::memset(memory(kCode), 0xcc, kCodeBytes);
+        std::memcpy(memory(at), code.data(), code.size());
+        if (!stops) { // JMP [RIP + 0], then the address
+            std::uint8_t jump[14] = {0xff, 0x25, 0, 0, 0, 0};
+            const auto leave = reinterpret_cast<std::uint64_t>(&moscope_native_leave);
+            std::memcpy(jump + 6, &leave, 8);
+            std::memcpy(memory(at + code.size()), jump, sizeof jump);
+        }
+        moscope_native_in = in;
+        moscope_native_code = at;
+        outcome_ = Outcome{};
+        moscope_native_out.rip = at + code.size();
+        running_ = true;
+        moscope_native_enter();
+        running_ = false;
+        out = moscope_native_out;
+        return outcome_;
+    }
+
+    static std::uint8_t *memory(std::uint64_t a) { return reinterpret_cast<std::uint8_t *>(a); }
+
+  private:
+    HostCpu() {
+        const auto map = [](std::uint64_t at, std::uint64_t bytes, int rights) {
+            void *p = mmap(memory(at), bytes, rights, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE | MAP_POPULATE, -1, 0);
+            if (p != memory(at))
+                throw std::runtime_error("the addresses of the test's code and data are taken");
+        };
+        map(kCode, kCodeBytes, PROT_READ | PROT_WRITE | PROT_EXEC);
+        map(kData, kDataBytes + 0x1000, PROT_READ | PROT_WRITE);
+        std::memset(memory(kReadOnly), 0x5a, 0x1000);
+        mprotect(memory(kReadOnly), 0x1000, PROT_READ);
+        syscall(SYS_arch_prctl, ARCH_SET_GS, kGsBase);
+
+        static std::uint8_t signal_stack[256 * 1024];
+        stack_t stack{};
+        stack.ss_sp = signal_stack;
+        stack.ss_size = sizeof signal_stack;
+        sigaltstack(&stack, nullptr);
+        struct sigaction action {};
+        action.sa_sigaction = [](int number, siginfo_t *, void *context) { get().on_signal(number, context); };
+        action.sa_flags = SA_SIGINFO | SA_ONSTACK;
+        for (int s : {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP})
+            sigaction(s, &action, nullptr);
+    }
+
+    void on_signal(int number, void *context) {
+        auto *u = static_cast<ucontext_t *>(context);
+        greg_t *g = u->uc_mcontext.gregs;
+        if (!running_) {
+            signal(number, SIG_DFL); // a fault of the test itself
+            return;
+        }
+        running_ = false;
+        static constexpr int order[16] = {REG_RAX, REG_RCX, REG_RDX, REG_RBX, REG_RSP, REG_RBP, REG_RSI, REG_RDI,
+                                          REG_R8,  REG_R9,  REG_R10, REG_R11, REG_R12, REG_R13, REG_R14, REG_R15};
+        for (unsigned i = 0; i < 16; ++i)
+            moscope_native_out.r[i] = static_cast<std::uint64_t>(g[order[i]]);
+        moscope_native_out.flags = static_cast<std::uint64_t>(g[REG_EFL]);
+        moscope_native_out.rip = static_cast<std::uint64_t>(g[REG_RIP]);
+        std::memcpy(&moscope_native_out.fx, u->uc_mcontext.fpregs, sizeof(Fx));
+        outcome_.vector = static_cast<int>(g[REG_TRAPNO]);
+        if (outcome_.vector == 3) { // arrived at an INT3
+            outcome_.vector = -1;
+            --moscope_native_out.rip;
+        }
+        if (has_error(outcome_.vector))
+            outcome_.error = static_cast<std::uint32_t>(g[REG_ERR]);
+        if (outcome_.vector == 14)
+            outcome_.address = static_cast<std::uint64_t>(g[REG_CR2]);
+        g[REG_RSP] = static_cast<greg_t>(moscope_native_host_rsp);
+        g[REG_RIP] = static_cast<greg_t>(reinterpret_cast<std::uint64_t>(&moscope_native_return));
+        g[REG_EFL] = 0x202;
+    }
+
+    Outcome outcome_;
+    volatile bool running_ = false;
+};
+
+} // namespace moscope::x86::native

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What an instruction in user mode sees and changes of a processor, in the same form for the host and for the
+// model: general registers, RFLAGS, and x87, MMX and SSE state as FXSAVE writes it (AMD 24593, section 11.5).
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <vector>
+
+namespace moscope::x86::native {
+
+// Where code and data lie, in the host's address space and in the guest's.
+inline constexpr std::uint64_t kCode = 0x1000'0000;    ///< two pages, after them nothing
+inline constexpr std::uint64_t kCodeBytes = 0x2000;
+inline constexpr std::uint64_t kData = 0x2000'0000;    ///< two pages, a read-only one, then nothing
+inline constexpr std::uint64_t kDataBytes = 0x2000;
+inline constexpr std::uint64_t kReadOnly = kData + kDataBytes;
+inline constexpr std::uint64_t kMiddle = kData + 0x1000;
+inline constexpr std::uint64_t kGsBase = 0x1234'5000;
+
+/// The parts of the data pages that a case fills; all of it is compared.
+struct Window {
+    std::uint64_t at, bytes;
+};
+inline constexpr Window kWindows[] = {{kData, 64}, {kMiddle - 768, 1536}, {kReadOnly - 64, 64}};
+
+/// The legacy region of FXSAVE, 64-bit form.
+struct alignas(16) Fx {
+    std::uint16_t control, status;
+    std::uint8_t valid, reserved;
+    std::uint16_t opcode;
+    std::uint64_t instruction, operand;
+    std::uint32_t mxcsr, mxcsr_mask;
+    struct {
+        std::uint64_t significand;
+        std::uint16_t sign_exponent, pad[3];
+    } st[8];
+    std::uint64_t xmm[16][2];
+    std::uint64_t rest[12];
+};
+static_assert(sizeof(Fx) == 512);
+
+struct alignas(16) Snapshot {
+    std::uint64_t r[16];
+    std::uint64_t flags;
+    std::uint64_t rip;
+    Fx fx;
+};
+
+/// How an instruction ended: vector -1 is completion.
+struct Outcome {
+    int vector = -1;
+    std::uint32_t error = 0;
+    std::uint64_t address = 0; ///< of a page fault
+    bool lacking = false;      ///< the model does not have it
+};
+
+inline bool has_error(int vector) { return vector == 8 || (vector >= 10 && vector <= 14) || vector == 17; }
+
+using Bytes = std::vector<std::uint8_t>;
+
+} // namespace moscope::x86::native
