@@ -47,7 +47,8 @@ class FakeSystem:
         self._in += data
 
     def stats(self) -> dict[str, Any]:
-        return {"instructions": 1000 * self._steps, "per_core": [1000 * self._steps], "ticks": 10**12 * self._steps}
+        return {"instructions": 1000 * self._steps, "per_core": [1000 * self._steps], "ticks": 10**12 * self._steps,
+                "pauses": 0, "touched_bytes": 4096}
 
     def save(self, path: str) -> None:
         self.saved.append((path, self._steps))

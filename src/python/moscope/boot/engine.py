@@ -9,7 +9,8 @@ from typing import Any, Protocol
 class System(Protocol):
     """One machine. `step` runs for about that much host time, or to the end, or to the first of the markers that
     the console has shown since; its answer has `state` (running, poweroff, reset, exit, panic, triple_fault, hang,
-    marker), `detail` and `status`."""
+    marker, unmodelled), `detail` and `status`. `stats` has `instructions`, `per_core`, `pauses`, `ticks` and
+    `touched_bytes`."""
 
     def step(self, host_ms: int) -> dict[str, Any]: ...
     def console_output(self) -> bytes: ...

@@ -3,6 +3,7 @@
 a checkpoint where one was asked for.
 """
 
+import resource
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,8 @@ def document(plan: Plan, outcome: Outcome) -> dict[str, Any]:
         "memory_per_node": plan.config["memory_per_node"], "kernel": info["kernel"], "append": info["append"],
         "instructions": outcome.instructions, "instructions_per_core": outcome.per_core,
         "simulated_s": outcome.ticks / 1e15, "host_s": round(outcome.host_s, 3), "mips": round(outcome.mips, 3),
-        "console": str(plan.out / CONSOLE),
+        "pauses": outcome.pauses, "touched_bytes": outcome.touched_bytes,
+        "host_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10, "console": str(plan.out / CONSOLE),
     }
     if outcome.detail:
         result["detail"] = outcome.detail

@@ -40,6 +40,8 @@ class Outcome:
     executed: int = 0  # in this run
     per_core: list[int] = field(default_factory=list)
     ticks: int = 0
+    pauses: int = 0  # PAUSE instructions: what spin loops did
+    touched_bytes: int = 0  # guest memory that was ever written or read
     host_s: float = 0.0
     script_status: int | None = None
     checkpoint_taken: bool = False
@@ -155,6 +157,7 @@ class Session:
     def _count(self) -> None:
         stats, o = self.system.stats(), self.outcome
         o.instructions, o.per_core, o.ticks = int(stats["instructions"]), list(stats["per_core"]), int(stats["ticks"])
+        o.pauses, o.touched_bytes = int(stats["pauses"]), int(stats["touched_bytes"])
         o.host_s = time.monotonic() - self._started
         o.executed = o.instructions - self._instructions_before
 
