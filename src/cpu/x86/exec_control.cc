@@ -41,7 +41,9 @@ bool far_pointer(Core &c, const Op *op, std::uint64_t &offset, std::uint16_t &se
 const Op *jump_far(Core &c, const Op *op) {
     std::uint64_t offset;
     std::uint16_t selector;
-    return far_pointer(c, op, offset, selector) && far_jump(c, selector, offset, op->width) ? nullptr : c.fault_at(op);
+    return far_pointer(c, op, offset, selector) && far_jump(c, selector, offset, op->width, next_ip(c, op))
+               ? nullptr
+               : c.fault_at(op);
 }
 const Op *call_far(Core &c, const Op *op) {
     std::uint64_t offset;

@@ -172,7 +172,7 @@ bool transfer_by_system_descriptor(Core &c, std::uint16_t selector, std::uint64_
 
 } // namespace
 
-bool far_jump(Core &c, std::uint16_t selector, std::uint64_t offset, unsigned bytes) {
+bool far_jump(Core &c, std::uint16_t selector, std::uint64_t offset, unsigned bytes, std::uint64_t next) {
     offset = cut(offset, bytes);
     if (c.real_mode())
         return real_transfer(c, selector, offset);
@@ -182,7 +182,7 @@ bool far_jump(Core &c, std::uint16_t selector, std::uint64_t offset, unsigned by
     if (!read_descriptor(c, selector, d, exc_gp))
         return false;
     if (!(d >> 44 & 1))
-        return transfer_by_system_descriptor(c, selector, d, false, c.rip);
+        return transfer_by_system_descriptor(c, selector, d, false, next);
     Segment s;
     if (!check_direct(c, selector, d, offset, s))
         return false;

@@ -8,13 +8,13 @@
 
 namespace moscope::x86 {
 
-/// Operand sizes `bytes` are 2, 4 or 8. On success State::rip is set. False: fault.
-bool far_jump(Core &, std::uint16_t selector, std::uint64_t offset, unsigned bytes);
-/// `next`: where it returns to.
+/// Operand sizes `bytes` are 2, 4 or 8; `next` is the address after the instruction, where a call returns to and where a
+/// task that is left goes on. On success State::rip is set. False: fault.
+bool far_jump(Core &, std::uint16_t selector, std::uint64_t offset, unsigned bytes, std::uint64_t next);
 bool far_call(Core &, std::uint16_t selector, std::uint64_t offset, unsigned bytes, std::uint64_t next);
 /// `drop`: bytes of arguments taken off the stack.
 bool far_return(Core &, unsigned bytes, unsigned drop);
-/// IRET, IRETD, IRETQ; unblocks NMI. `next`: the address after it, for a return to another task.
+/// IRET, IRETD, IRETQ; unblocks NMI.
 bool interrupt_return(Core &, unsigned bytes, std::uint64_t next);
 
 /// Is `offset` a place that instructions may be fetched from in `code`? False: #GP(0).
