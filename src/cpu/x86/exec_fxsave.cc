@@ -36,10 +36,9 @@ bool area(Core &c, const Op *op, bool write, Addr &a) {
     return address(c, op, kArea, write, a) && (!(a & 15) || c.raise(exc_gp, 0));
 }
 
-/// Pieces of 16 bytes; what lies on a second page is tried first, so that a fault leaves nothing half done.
+/// Pieces of 16 bytes; the end is tried first, so that a fault leaves nothing half done.
 bool write_area(Core &c, Addr a, const Image &image, unsigned bytes) {
-    if ((a & 0xfff) + bytes > 0x1000 &&
-        !modify<std::uint8_t>(c, a + bytes - 1, false, [](std::uint8_t x) { return x; }))
+    if (!modify<std::uint8_t>(c, a + kArea - 1, false, [](std::uint8_t x) { return x; }))
         return false;
     const auto *from = reinterpret_cast<const std::byte *>(&image);
     for (unsigned i = 0; i < bytes; i += 16) {
@@ -78,7 +77,8 @@ template <bool kWide> const Op *fxsave(Core &c, const Op *op) {
 
 template <bool kWide> const Op *fxrstor(Core &c, const Op *op) {
     Addr a;
-    if (!available(c) || !area(c, op, false, a))
+    std::uint8_t last;
+    if (!available(c) || !area(c, op, false, a) || !load(c, a + kArea - 1, last))
         return c.fault_at(op);
     Image image;
     const unsigned count = xmm_count(c), bytes = kBeforeXmm + 16 * count;

@@ -127,6 +127,8 @@ template <class T, Place kTo, Place kFrom> const Op *move_low(Core &c, const Op 
         x = static_cast<T>(c.xmm[op->src / 16].u64[0]);
 
     if constexpr (kTo == Place::memory) {
+        if constexpr (kMmx)
+            c.fpu.set_top(0); // even if the store faults, as processors do
         if (!address(c, op, sizeof(T), true, a) || !store<T>(c, a, x))
             return c.fault_at(op);
     } else if constexpr (kTo == Place::general)
@@ -176,7 +178,10 @@ template <class T> const Op *stream_scalar(Core &c, const Op *op) {
 }
 const Op *stream_mmx(Core &c, const Op *op) {
     Addr a;
-    if (!ready_mmx(c) || !address(c, op, 8, true, a) || !store_streaming(c, a, mmx(c, op->src)))
+    if (!ready_mmx(c) || !address(c, op, 8, true, a))
+        return c.fault_at(op);
+    c.fpu.set_top(0);
+    if (!store_streaming(c, a, mmx(c, op->src)))
         return c.fault_at(op);
     enter_mmx(c);
     return op + 1;

@@ -12,59 +12,55 @@ namespace {
 
 struct F32 {
     using Source = std::uint32_t;
-    static constexpr Result kResult = Result::f32x1;
+    static constexpr Lanes kLanes = Lanes::f32x1;
 };
 struct F64 {
     using Source = std::uint64_t;
-    static constexpr Result kResult = Result::f64x1;
+    static constexpr Lanes kLanes = Lanes::f64x1;
 };
 struct F32x4 {
     using Source = Xmm;
-    static constexpr Result kResult = Result::f32x4;
+    static constexpr Lanes kLanes = Lanes::f32x4;
 };
 struct F64x2 {
     using Source = Xmm;
-    static constexpr Result kResult = Result::f64x2;
+    static constexpr Lanes kLanes = Lanes::f64x2;
 };
 
-#define OPERATION(NAME, KIND) \
+#define OPERATION(NAME, KIND, ARITHMETIC) \
     struct NAME : KIND { \
+        static constexpr Shape kShape{kLanes, Arithmetic::ARITHMETIC}; \
         static void run(V &d, const V &s, std::uint32_t &mxcsr) { \
             asm volatile(#NAME " %2, %0\n\tstmxcsr %1" : "+x"(d), "=m"(mxcsr) : "x"(s)); \
         } \
     };
-#define FOUR(NAME) OPERATION(NAME##ss, F32) OPERATION(NAME##sd, F64) OPERATION(NAME##ps, F32x4) OPERATION(NAME##pd, F64x2)
+#define PACKED(NAME, ARITHMETIC) OPERATION(NAME##ps, F32x4, ARITHMETIC) OPERATION(NAME##pd, F64x2, ARITHMETIC)
+#define FOUR(NAME, ARITHMETIC) \
+    PACKED(NAME, ARITHMETIC) OPERATION(NAME##ss, F32, ARITHMETIC) OPERATION(NAME##sd, F64, ARITHMETIC)
 
-FOUR(add)
-FOUR(sub)
-FOUR(mul)
-FOUR(div)
-FOUR(sqrt)
-FOUR(min)
-FOUR(max)
-OPERATION(rcpss, F32)
-OPERATION(rcpps, F32x4)
-OPERATION(rsqrtss, F32)
-OPERATION(rsqrtps, F32x4)
-OPERATION(addsubps, F32x4)
-OPERATION(addsubpd, F64x2)
-OPERATION(haddps, F32x4)
-OPERATION(haddpd, F64x2)
-OPERATION(hsubps, F32x4)
-OPERATION(hsubpd, F64x2)
+FOUR(add, add)
+FOUR(sub, sub)
+FOUR(mul, mul)
+FOUR(div, div)
+FOUR(sqrt, none)
+FOUR(min, none)
+FOUR(max, none)
+OPERATION(rcpss, F32, none)
+OPERATION(rcpps, F32x4, none)
+OPERATION(rsqrtss, F32, none)
+OPERATION(rsqrtps, F32x4, none)
+PACKED(addsub, add_sub)
+PACKED(hadd, horizontal_add)
+PACKED(hsub, horizontal_sub)
 
 #undef FOUR
+#undef PACKED
 #undef OPERATION
-
-// MIN, MAX and the approximations pass denormals on; they never underflow.
-template <class F> struct Exact : F {
-    static constexpr Result kResult = Result::other;
-};
 
 // --- comparison to a mask; the predicate is the immediate's low three bits
 #define COMPARE(NAME, KIND) \
     template <unsigned kPredicate> struct NAME : KIND { \
-        static constexpr Result kResult = Result::other; \
+        static constexpr Shape kShape{}; \
         static void run(V &d, const V &s, std::uint32_t &mxcsr) { \
             asm volatile(#NAME " %3, %2, %0\n\tstmxcsr %1" : "+x"(d), "=m"(mxcsr) : "x"(s), "i"(kPredicate)); \
         } \
@@ -93,7 +89,7 @@ template <template <unsigned> class F> Exec lower_compare(const Insn &insn, Op &
 // --- comparison to ZF, PF and CF; OF, AF and SF become 0
 #define TO_FLAGS(NAME, KIND) \
     struct NAME : KIND { \
-        static constexpr Result kResult = Result::other; \
+        static constexpr Shape kShape{}; \
         static void run(V &d, const V &s, std::uint32_t &mxcsr) { \
             bool z, p, c; \
             asm volatile(#NAME " %5, %4\n\tstmxcsr %3" \
@@ -129,15 +125,11 @@ template <class F> Exec lower_flags(const Insn &, Op &op) {
 #define FOUR(NAME, name) \
     {ZYDIS_MNEMONIC_##NAME##SS, lower_float<name##ss>}, {ZYDIS_MNEMONIC_##NAME##SD, lower_float<name##sd>}, \
     {ZYDIS_MNEMONIC_##NAME##PS, lower_float<name##ps>}, {ZYDIS_MNEMONIC_##NAME##PD, lower_float<name##pd>}
-#define FOUR_EXACT(NAME, name) \
-    {ZYDIS_MNEMONIC_##NAME##SS, lower_float<Exact<name##ss>>}, {ZYDIS_MNEMONIC_##NAME##SD, lower_float<Exact<name##sd>>}, \
-    {ZYDIS_MNEMONIC_##NAME##PS, lower_float<Exact<name##ps>>}, {ZYDIS_MNEMONIC_##NAME##PD, lower_float<Exact<name##pd>>}
-
 constexpr Form kForms[] = {
-    FOUR(ADD, add), FOUR(SUB, sub), FOUR(MUL, mul), FOUR(DIV, div), FOUR_EXACT(SQRT, sqrt), FOUR_EXACT(MIN, min),
-    FOUR_EXACT(MAX, max),
-    {ZYDIS_MNEMONIC_RCPSS, lower_float<Exact<rcpss>>}, {ZYDIS_MNEMONIC_RCPPS, lower_float<Exact<rcpps>>},
-    {ZYDIS_MNEMONIC_RSQRTSS, lower_float<Exact<rsqrtss>>}, {ZYDIS_MNEMONIC_RSQRTPS, lower_float<Exact<rsqrtps>>},
+    FOUR(ADD, add), FOUR(SUB, sub), FOUR(MUL, mul), FOUR(DIV, div), FOUR(SQRT, sqrt), FOUR(MIN, min),
+    FOUR(MAX, max),
+    {ZYDIS_MNEMONIC_RCPSS, lower_float<rcpss>}, {ZYDIS_MNEMONIC_RCPPS, lower_float<rcpps>},
+    {ZYDIS_MNEMONIC_RSQRTSS, lower_float<rsqrtss>}, {ZYDIS_MNEMONIC_RSQRTPS, lower_float<rsqrtps>},
     {ZYDIS_MNEMONIC_ADDSUBPS, lower_float<addsubps>}, {ZYDIS_MNEMONIC_ADDSUBPD, lower_float<addsubpd>},
     {ZYDIS_MNEMONIC_HADDPS, lower_float<haddps>}, {ZYDIS_MNEMONIC_HADDPD, lower_float<haddpd>},
     {ZYDIS_MNEMONIC_HSUBPS, lower_float<hsubps>}, {ZYDIS_MNEMONIC_HSUBPD, lower_float<hsubpd>},
@@ -148,7 +140,6 @@ constexpr Form kForms[] = {
 };
 
 #undef FOUR
-#undef FOUR_EXACT
 
 const Group kGroup("sse arithmetic", kForms);
 

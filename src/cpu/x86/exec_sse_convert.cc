@@ -9,31 +9,33 @@ using namespace simd;
 
 namespace {
 
+constexpr Shape kOneSingle{Lanes::f32x1, Arithmetic::narrow}, kTwoSingles{Lanes::f32x2, Arithmetic::narrow};
+
 /// d = NAME(s), whole registers as the host instruction has them.
-#define CONVERT(NAME, SOURCE, RESULT) \
+#define CONVERT(NAME, SOURCE, SHAPE) \
     struct NAME { \
         using Source = SOURCE; \
-        static constexpr Result kResult = Result::RESULT; \
+        static constexpr Shape kShape = SHAPE; \
         static void run(V &d, const V &s, std::uint32_t &mxcsr) { \
             asm volatile(#NAME " %2, %0\n\tstmxcsr %1" : "+x"(d), "=m"(mxcsr) : "x"(s)); \
         } \
     };
-CONVERT(cvtss2sd, std::uint32_t, other)
-CONVERT(cvtsd2ss, std::uint64_t, f32x1)
-CONVERT(cvtps2pd, std::uint64_t, other)
-CONVERT(cvtpd2ps, Xmm, f32x2)
-CONVERT(cvtdq2ps, Xmm, other)
-CONVERT(cvtps2dq, Xmm, other)
-CONVERT(cvttps2dq, Xmm, other)
-CONVERT(cvtdq2pd, std::uint64_t, other)
-CONVERT(cvtpd2dq, Xmm, other)
-CONVERT(cvttpd2dq, Xmm, other)
+CONVERT(cvtss2sd, std::uint32_t, {})
+CONVERT(cvtsd2ss, std::uint64_t, kOneSingle)
+CONVERT(cvtps2pd, std::uint64_t, {})
+CONVERT(cvtpd2ps, Xmm, kTwoSingles)
+CONVERT(cvtdq2ps, Xmm, {})
+CONVERT(cvtps2dq, Xmm, {})
+CONVERT(cvttps2dq, Xmm, {})
+CONVERT(cvtdq2pd, std::uint64_t, {})
+CONVERT(cvtpd2dq, Xmm, {})
+CONVERT(cvttpd2dq, Xmm, {})
 #undef CONVERT
 
 // --- general register or memory to a scalar
 #define FROM_INTEGER(NAME, INSTRUCTION, MODIFIER) \
     struct NAME { \
-        static constexpr Result kResult = Result::other; \
+        static constexpr Shape kShape{}; \
         static void run(V &d, const V &s, std::uint32_t &mxcsr) { \
             asm volatile(INSTRUCTION " %" MODIFIER "2, %0\n\tstmxcsr %1" : "+x"(d), "=m"(mxcsr) : "r"(low(s))); \
         } \
@@ -68,7 +70,7 @@ template <class Long, class Quad> Exec lower_from_integer(const Insn &insn, Op &
 #define TO_INTEGER(NAME, INSTRUCTION, SOURCE, MODIFIER) \
     struct NAME { \
         using Source = SOURCE; \
-        static constexpr Result kResult = Result::other; \
+        static constexpr Shape kShape{}; \
         static void run(V &d, const V &s, std::uint32_t &mxcsr) { \
             std::uint64_t x; \
             asm volatile(INSTRUCTION " %2, %" MODIFIER "0\n\tstmxcsr %1" : "=r"(x), "=m"(mxcsr) : "x"(s)); \
@@ -105,7 +107,7 @@ template <class Long, class Quad> Exec lower_to_integer(const Insn &insn, Op &op
 
 // --- MMX registers: the XMM conversion on the low half; zeros in the upper half raise nothing
 struct cvtpi2ps {
-    static constexpr Result kResult = Result::other;
+    static constexpr Shape kShape{};
     static void run(V &d, const V &s, std::uint32_t &mxcsr) {
         V two = _mm_move_epi64(s);
         cvtdq2ps::run(two, two, mxcsr);
@@ -114,12 +116,12 @@ struct cvtpi2ps {
 };
 struct cvtps2pi {
     using Source = std::uint64_t;
-    static constexpr Result kResult = Result::other;
+    static constexpr Shape kShape{};
     static void run(V &d, const V &s, std::uint32_t &mxcsr) { cvtps2dq::run(d, _mm_move_epi64(s), mxcsr); }
 };
 struct cvttps2pi {
     using Source = std::uint64_t;
-    static constexpr Result kResult = Result::other;
+    static constexpr Shape kShape{};
     static void run(V &d, const V &s, std::uint32_t &mxcsr) { cvttps2dq::run(d, _mm_move_epi64(s), mxcsr); }
 };
 

@@ -52,7 +52,9 @@ bool store_operand(Core &c, Addr a, unsigned bytes, const std::uint8_t *from) {
     case 2: return store(c, a, *reinterpret_cast<const std::uint8_t(*)[2]>(from));
     case 4: return store(c, a, *reinterpret_cast<const std::uint8_t(*)[4]>(from));
     case 8: return store(c, a, *reinterpret_cast<const std::uint8_t(*)[8]>(from));
-    default: return store(c, a, *reinterpret_cast<const std::uint8_t(*)[10]>(from));
+    default: // two accesses, on processors too
+        return store(c, a, *reinterpret_cast<const std::uint8_t(*)[8]>(from)) &&
+               store(c, a + 8, *reinterpret_cast<const std::uint8_t(*)[2]>(from + 8));
     }
 }
 

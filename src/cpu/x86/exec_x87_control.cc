@@ -93,10 +93,16 @@ struct Environment {
     }
 };
 
-/// An area may lie on two pages: it is written only if both may be.
-bool writable(Core &c, Addr a, unsigned bytes) {
+/// An area may lie on two pages: its first field of type T and its last byte are tried before any of it is used.
+template <class T> bool writable(Core &c, Addr a, unsigned bytes) {
     return (a & 0xfff) + bytes <= 0x1000 ||
-           modify<std::uint8_t>(c, a + bytes - 1, false, [](std::uint8_t x) { return x; });
+           (modify<T>(c, a, false, [](T x) { return x; }) &&
+            modify<std::uint8_t>(c, a + bytes - 1, false, [](std::uint8_t x) { return x; }));
+}
+template <class T> bool readable(Core &c, Addr a, unsigned bytes) {
+    T first;
+    std::uint8_t last;
+    return load(c, a, first) && load(c, a + bytes - 1, last);
 }
 
 template <class T> bool write_environment(Core &c, Addr a, const Environment &e) {
@@ -120,7 +126,7 @@ using Tenbyte = std::uint8_t[10];
 template <class T> const Op *fnstenv(Core &c, const Op *op) {
     Addr a;
     constexpr unsigned kBytes = 7 * sizeof(T);
-    if (!ready_control(c) || !address(c, op, kBytes, true, a) || !writable(c, a, kBytes) ||
+    if (!ready_control(c) || !address(c, op, kBytes, true, a) || !writable<T>(c, a, kBytes) ||
         !write_environment<T>(c, a, Environment(c, sizeof(T) == 4)))
         return c.fault_at(op);
     set_control(c.fpu, c.fpu.control | kAllMasked);
@@ -130,7 +136,8 @@ template <class T> const Op *fnstenv(Core &c, const Op *op) {
 template <class T> const Op *fldenv(Core &c, const Op *op) {
     Addr a;
     Environment e;
-    if (!ready(c) || !address(c, op, 7 * sizeof(T), false, a) || !read_environment<T>(c, a, e))
+    constexpr unsigned kBytes = 7 * sizeof(T);
+    if (!ready(c) || !address(c, op, kBytes, false, a) || !readable<T>(c, a, kBytes) || !read_environment<T>(c, a, e))
         return c.fault_at(op);
     e.load_into(c, sizeof(T) == 4);
     return op + 1;
@@ -139,7 +146,7 @@ template <class T> const Op *fldenv(Core &c, const Op *op) {
 template <class T> const Op *fnsave(Core &c, const Op *op) {
     Addr a;
     constexpr unsigned kEnvironment = 7 * sizeof(T), kBytes = kEnvironment + kRegisterBytes;
-    if (!ready_control(c) || !address(c, op, kBytes, true, a) || !writable(c, a, kBytes) ||
+    if (!ready_control(c) || !address(c, op, kBytes, true, a) || !writable<T>(c, a, kBytes) ||
         !write_environment<T>(c, a, Environment(c, sizeof(T) == 4)))
         return c.fault_at(op);
     for (unsigned i = 0; i < 8; ++i) {
@@ -156,10 +163,11 @@ template <class T> const Op *fnsave(Core &c, const Op *op) {
 
 template <class T> const Op *frstor(Core &c, const Op *op) {
     Addr a;
-    constexpr unsigned kEnvironment = 7 * sizeof(T);
+    constexpr unsigned kEnvironment = 7 * sizeof(T), kBytes = kEnvironment + kRegisterBytes;
     Environment e;
     Tenbyte bytes[8];
-    if (!ready(c) || !address(c, op, kEnvironment + kRegisterBytes, false, a) || !read_environment<T>(c, a, e))
+    if (!ready(c) || !address(c, op, kBytes, false, a) || !readable<T>(c, a, kBytes) ||
+        !read_environment<T>(c, a, e))
         return c.fault_at(op);
     for (unsigned i = 0; i < 8; ++i)
         if (!load(c, a + kEnvironment + 10 * i, bytes[i]))

@@ -14,14 +14,19 @@ namespace moscope::x86::simd {
 
 constexpr std::uint32_t kMxcsrFlags = 0x3f, kMxcsrDefault = 0x1f80, kMxcsrValid = 0x2ffff;
 
-/// What underflow, unmasked, looks at: a result that is tiny but exact sets no flag while masked.
-enum class Result : std::uint8_t { other, f32x1, f32x2, f32x4, f64x1, f64x2 };
+/// What unmasked underflow and overflow have to look at again: the format of the results, and what made them.
+enum class Lanes : std::uint8_t { other, f32x1, f32x2, f32x4, f64x1, f64x2 };
+enum class Arithmetic : std::uint8_t { none, add, sub, mul, div, narrow, add_sub, horizontal_add, horizontal_sub };
+struct Shape {
+    Lanes lanes = Lanes::other;
+    Arithmetic arithmetic = Arithmetic::none;
+};
 
 /// d = f(d, s), and MXCSR after it.
 using FloatOp = void (*)(V &d, const V &s, std::uint32_t &mxcsr);
 
 /// With the guest's MXCSR in place; an unmasked exception: false, with #XF (or #UD) recorded.
-bool compute_exactly(Core &, FloatOp, Result, V d, const V &s, V &result);
+bool compute_exactly(Core &, FloatOp, Shape, V d, const V &s, V &result);
 
 template <class F> inline bool compute(Core &c, const V &d, const V &s, V &result) {
     std::uint32_t after;
@@ -29,7 +34,7 @@ template <class F> inline bool compute(Core &c, const V &d, const V &s, V &resul
     F::run(result, s, after);
     if (__builtin_expect(((after ^ c.mxcsr) & (~kMxcsrFlags | after)) == 0, 1))
         return true;
-    return compute_exactly(c, F::run, F::kResult, d, s, result);
+    return compute_exactly(c, F::run, F::kShape, d, s, result);
 }
 
 /// Shape "XMM = f(XMM, XMM or memory)"; F::Source is what is read of memory.
