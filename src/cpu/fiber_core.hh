@@ -133,6 +133,8 @@ class FiberCore : public Component {
     }
 
     Port &port_;
+    /// What else issues to this core's port by itself (a store buffer); null: nothing does.
+    const Component *companion_ = nullptr;
 
   private:
     static void wake_entry(Component &c, Tick) { static_cast<FiberCore &>(c).fiber_.resume(); }
@@ -141,7 +143,9 @@ class FiberCore : public Component {
     }
     Tick horizon() const {
         // At its own moment a core may always act: everything before it has happened.
-        const Tick h = port_.horizon(queue());
+        Tick h = port_.horizon(queue());
+        if (companion_ && companion_->next_wake() < h)
+            h = companion_->next_wake();
         return h > now() ? h : now() + 1;
     }
 

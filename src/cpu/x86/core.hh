@@ -24,6 +24,7 @@ namespace moscope::x86 {
 
 class BlockCache;
 struct Block;
+class TimedCore;
 struct CpuModel; // cpuid.hh: what CPUID and the model-specific registers say
 
 /// A guest fault on its way to becoming architectural state.
@@ -63,10 +64,23 @@ struct Core : State {
     dev::InterruptSource *interrupts = nullptr;
     Tlb tlbs[2];                    ///< supervisor, user
     Tlb *tlb = &tlbs[0];            ///< the one of the current privilege level
+    TimedCore *timed = nullptr;     ///< detailed mode: what accesses go through
     bool direct = true;             ///< accesses may go straight to host memory (functional mode, no breakpoints on data)
 
     /// Runs until `budget` instructions have retired (a block may overshoot) or something ends it earlier.
     Exit run(std::uint64_t budget);
+
+    // --- the steps of the loop, for detailed mode, which has one of its own
+    struct Begin {
+        Block *block = nullptr;
+        bool single = false, trap = false;
+    };
+    /// Takes what is pending (if poll) and finds the block at rip. No block: `exit` says why, or nothing does and
+    /// a fault of the fetch was delivered: begin again.
+    Begin begin_block(bool poll);
+    /// After the block's last operation: faults, traps. False: `exit` says why the loop should be left.
+    bool end_block(const Begin &);
+
     /// Address of the instruction; valid inside instruction functions.
     Addr address_of(const Op *op) const { return r[reg_block] + op->start; }
     Addr address_after(const Op *op) const { return r[reg_block] + op->start + op->length; }
@@ -149,6 +163,7 @@ struct Core : State {
     };
     static constexpr unsigned kJumps = 2048;
     Jump jumps[kJumps];
+    Jump &jump_of(Addr a) { return jumps[(a ^ a >> 11) & (kJumps - 1)]; }
     std::uint64_t local_generation = 1, global_generation = 1;
     std::uint64_t local_tag = 0, global_tag = 0;
 

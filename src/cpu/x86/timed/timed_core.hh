@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A core in detailed mode: the instruction functions of functional mode, on a fiber of their own, with every access
+// through the memory port and a clock that advances as an in-order pipeline would: up to `width` operations issue in a
+// cycle, an operation waits for its sources (stall on use), a load that misses waits until its value is bound. Stores
+// retire into a buffer that drains in order (x86-TSO); loads read from it what they find whole there; fences, locked
+// and serializing instructions and device registers wait until it is empty. Every tick is charged once, to busy, idle,
+// core (waiting for own results, long operations, device registers) or memory.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "cpu/fiber_core.hh"
+#include "cpu/x86/block.hh"
+#include "cpu/x86/core.hh"
+#include "cpu/x86/timed/op_timing.hh"
+#include "cpu/x86/timed/store_buffer.hh"
+
+namespace moscope::x86 {
+
+struct TimedParams {
+    unsigned width = 3;               ///< operations issued per cycle (AMD 40546: three-way)
+    unsigned locked_cycles = 12;      ///< a locked operation beyond its accesses
+    unsigned l2_tlb_cycles = 5;       ///< first-level TLB miss that the second level serves
+    Tick interrupt_latency = 60'000'000; ///< from an interrupt's arrival to the core's notice, 60 ns
+};
+
+/// A finished transaction beyond the first-level cache, as attribution sees it.
+struct Transaction {
+    const Access *access;
+    unsigned core;
+    Addr pc;       ///< instruction
+    Addr va;       ///< of a walk or a fetch 0
+    Tick exposed;  ///< stall charged to it
+    bool walk;
+    bool user;
+    Addr address_space; ///< CR3
+};
+
+/// Told of transactions (system/attribution).
+class TransactionObserver {
+  public:
+    virtual ~TransactionObserver() = default;
+    virtual void transaction(const Transaction &) = 0;
+};
+
+class TimedCore final : public FiberCore {
+  public:
+    enum class Charge : std::uint8_t { busy, idle, core, memory, count };
+
+    TimedCore(EventQueue &queue, Port &port, Core &core, const TimedParams &params);
+
+    /// Takes over the core at tick t; its functional run has ended between two instructions.
+    void take_over(Tick t);
+    /// Asks the core to leave detailed mode at its next instruction boundary, with its buffer empty.
+    void ask_to_leave() { leaving_ = true; }
+    bool left() const { return left_; }
+
+    /// The core's clock in cycles.
+    std::uint64_t cycles() const { return static_cast<std::uint64_t>(cursor().cycle()); }
+    Tick spent(Charge c) const { return spent_[static_cast<unsigned>(c)]; }
+    void reset_charges(Tick now);
+    /// Brings the charges up to tick t (a core that waits has not charged its wait yet).
+    void settle(Tick t);
+
+    /// The local APIC raised a signal at the queue's present moment.
+    void signalled();
+
+    // --- memory, for cpu/x86/memory.cc and paging.cc: DRAM only, within a page
+    void load(PhysAddr, void *to, unsigned size);
+    void store(PhysAddr, const void *from, unsigned size);
+    void modify(PhysAddr, unsigned size, void (*f)(void *, void *), void *context, bool locked);
+    void walk_load(PhysAddr a, void *to, unsigned size) {
+        walking_ = true;
+        load(a, to, size);
+        walking_ = false;
+    }
+    /// Before a device register is touched: everything before has happened, everywhere.
+    void settle_before_device();
+    /// After it: what the access cost.
+    void device_cost(std::uint64_t cycles);
+    /// Until the store buffer is empty.
+    void fence();
+    /// The linear address that the coming accesses belong to.
+    void at_linear(Addr va) { va_ = va; }
+
+    TransactionObserver *observer = nullptr;
+
+  private:
+    void body() override;
+    void completed(const Access &) override {}
+    bool run_block(Block &b);
+    void fetch(Addr line);
+    void issue(const OpTiming &t);
+    void next_cycle();
+    void charge(Charge c) {
+        spent_[static_cast<unsigned>(c)] += now() - stamp_;
+        stamp_ = now();
+    }
+    void wait_idle();
+    void transact(AccessKind kind, PhysAddr a, void *data, unsigned size);
+    void load_line(Addr dram, void *to, unsigned size);
+    void store_line(Addr dram, const void *from, unsigned size);
+    void report(const Access &x, Tick exposed);
+    template <class F> void wait_for_stores(F &&until);
+    Addr dram(PhysAddr a) const { return c_.phys.dram_address(a); }
+
+    Core &c_;
+    const TimedParams params_;
+    StoreBuffer stores_;
+    std::array<Tick, static_cast<unsigned>(Charge::count)> spent_{};
+    Tick stamp_ = 0;
+    // The scoreboard, in cycles.
+    RegMask pending_ = 0;
+    std::array<std::int64_t, 34> ready_{};
+    std::int64_t load_ready_ = 0;
+    unsigned slot_ = 0, accesses_ = 0;
+    Addr fetch_line_ = ~Addr{0};
+    Addr pc_ = 0, va_ = 0;
+    Tick visible_ = 0; ///< from here on the core notices its signals
+    bool waiting_idle_ = false, waiting_stores_ = false, walking_ = false, leaving_ = false, left_ = true;
+};
+
+} // namespace moscope::x86
