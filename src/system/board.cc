@@ -38,7 +38,9 @@ Board::Board(const SystemConfig &c)
         scheduler.add_core(*cores.back());
         blocks.add_core(*cores.back());
     }
-    devices_ = std::make_unique<Devices>(*this, mmio_, ports_);
+    describe_memory();
+    devices_ = std::make_unique<Devices>(*this, firmware.memory);
+    devices_->map(*this, mmio_, ports_);
     for (unsigned i = 0; i < c.cores; ++i) {
         cores[i]->interrupts = devices_->apics[i].get();
         cores[i]->apic_id = c.apic_id(i);
@@ -50,19 +52,22 @@ Board::Board(const SystemConfig &c)
 
 Board::~Board() = default;
 
+void Board::describe_memory() {
+    for (unsigned n = 0; n < config.chips; ++n) {
+        const std::uint64_t first = n * config.memory_per_node, last = first + config.memory_per_node;
+        const std::uint64_t cut = std::min(last, std::max(first, phys.hole));
+        if (cut > first)
+            firmware.memory.push_back({n, first, cut - first});
+        if (last > cut)
+            firmware.memory.push_back({n, phys.phys_address(cut).value, last - cut});
+    }
+}
+
 void Board::build_firmware() {
     dev::Firmware &f = firmware;
     for (unsigned i = 0; i < config.cores; ++i)
         f.processors.push_back({static_cast<std::uint8_t>(config.apic_id(i)), config.node_of(i)});
     f.hops = config.hops;
-    for (unsigned n = 0; n < config.chips; ++n) {
-        const std::uint64_t first = n * config.memory_per_node, last = first + config.memory_per_node;
-        const std::uint64_t cut = std::min(last, std::max(first, phys.hole));
-        if (cut > first)
-            f.memory.push_back({n, first, cut - first});
-        if (last > cut)
-            f.memory.push_back({n, phys.phys_address(cut).value, last - cut});
-    }
     f.reserve(0xA0000, kAcpiAddress - 0xA0000); // video memory, option ROMs
     for (const dev::Device *d : devices_->all)
         d->describe(f);
@@ -156,7 +161,7 @@ void Board::console_written(char c) {
         }
 }
 
-void Board::console_input(std::string_view bytes) { devices_->uart->push(bytes); }
+void Board::console_input(std::string_view bytes) { devices_->uart.push(bytes); }
 
 void Board::archive(Archive &a) {
     scheduler.archive(a);

@@ -64,6 +64,7 @@ class Board final : public x86::Platform, public dev::TimeSource {
     Addr rsdp = 0;
 
     void console_input(std::string_view bytes);
+    void console_written(char c);
 
   private:
     struct Devices;
@@ -71,8 +72,8 @@ class Board final : public x86::Platform, public dev::TimeSource {
     std::string console_tail_; ///< as long as the longest marker
     dev::AddressSpace mmio_, ports_;
 
+    void describe_memory();
     void build_firmware();
-    void console_written(char c);
 };
 
 } // namespace moscope

@@ -3,38 +3,57 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <vector>
 
+#include "dev/acpi_pm.hh"
 #include "dev/apic_bus.hh"
+#include "dev/debug_ports.hh"
+#include "dev/disk_image.hh"
+#include "dev/dma.hh"
+#include "dev/hpet.hh"
+#include "dev/ioapic.hh"
+#include "dev/isa_interrupts.hh"
 #include "dev/lapic.hh"
+#include "dev/northbridge.hh"
+#include "dev/pci_host.hh"
+#include "dev/pic.hh"
 #include "dev/pit.hh"
+#include "dev/reset_control.hh"
+#include "dev/rtc.hh"
 #include "dev/uart16550.hh"
+#include "dev/virtio_blk.hh"
+#include "dev/virtio_rng.hh"
 #include "system/board.hh"
 
 namespace moscope {
 
-/// An ISA interrupt wire goes to the 8259 pair and to the I/O APIC; the timer's to the latter's input 2.
-class IsaInterrupts final : public dev::IrqLine {
-  public:
-    void set_irq(unsigned irq, bool level) override {
-        for (const auto &[line, timer_input] : to_)
-            line->set_irq(irq == 0 ? timer_input : irq, level);
-    }
-    void connect(dev::IrqLine &line, unsigned timer_input) { to_.emplace_back(&line, timer_input); }
-
-  private:
-    std::vector<std::pair<dev::IrqLine *, unsigned>> to_;
-};
-
 struct Board::Devices {
-    Devices(Board &board, dev::AddressSpace &mmio, dev::AddressSpace &ports);
+    Devices(Board &board, const std::vector<dev::Firmware::Memory> &ranges);
+
+    /// Puts every device at its place and lists it.
+    void map(Board &board, dev::AddressSpace &mmio, dev::AddressSpace &ports);
 
     dev::ApicBus bus;
     std::vector<std::unique_ptr<dev::LocalApic>> apics;
     dev::LapicBlock lapics;
-    IsaInterrupts isa;
-    std::unique_ptr<dev::Pit> pit;
-    std::unique_ptr<dev::Uart16550> uart;
+    dev::IoApic io_apic;
+    dev::PicPair pic;
+    dev::IsaInterrupts isa;
+    dev::Pit pit;
+    dev::Hpet hpet;
+    dev::Rtc rtc;
+    dev::AcpiPm pm;
+    dev::ResetControl reset;
+    dev::Uart16550 uart;
+    dev::ExitPort exit_port;
+    dev::DebugConsole debug_console;
+    dev::PciHost pci;
+    std::vector<std::unique_ptr<dev::Northbridge>> northbridges;
+    dev::PhysMapDma dma;
+    dev::VirtioRng entropy;
+    std::unique_ptr<dev::DiskImage> image;
+    std::unique_ptr<dev::VirtioBlk> disk;
 
     std::vector<dev::Device *> all; ///< in the order in which checkpoints hold them
 };
