@@ -81,6 +81,7 @@ bool Core::end_block(const Begin &done) {
             break;
         }
         case Exit::trap:
+            trap = false; // the handler is entered with TF clear
             break;
         default:
             return false;

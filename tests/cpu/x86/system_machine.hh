@@ -100,11 +100,12 @@ class SystemMachine : public FlatMachine {
     void user64() { level(kUserCode64 | 3, kUserData | 3); }
     void user32() { level(kUserCode32 | 3, kUserData | 3); }
 
-    /// Page tables of 4-KiB pages for the first 2 MiB, in place of the large ones; `flags` of one page changed.
+    /// Page tables of 4-KiB pages for the first 2 MiB, in place of the large ones; one large page for the tables.
     void small_pages() {
         const Addr pd = kTables + 0x2000, pt = kTables + 0x3000;
         write<std::uint64_t>(kTables + 0x1000, pd | 7);
         write<std::uint64_t>(pd, pt | 7);
+        write<std::uint64_t>(pd + 8, 0x200087);
         for (unsigned i = 0; i < 512; ++i)
             write<std::uint64_t>(pt + 8 * i, (Addr{i} << 12) | 7);
         core.flush_tlb(true);
