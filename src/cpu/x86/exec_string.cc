@@ -31,8 +31,8 @@ std::byte *writable(const Core &c, Addr a) {
 template <class T> std::uint64_t left_in_page(Addr a) { return (0x1000 - (a & 0xfff)) / sizeof(T); }
 
 /// Each instruction: `one` does an element and moves the pointers, false: fault. `many` does up to n elements, upwards
-/// and within a page, and returns how many; 0: `one` has to. `touch` is what a
-/// count of zero does to the pointers. Flags of a comparison are up to date after each.
+/// and within a page, and returns how many; 0: `one` has to. `touch` writes
+/// back the pointers that the instruction writes. Flags of a comparison are up to date after each.
 template <class T> struct Movs {
     static constexpr bool kCompares = false;
     static void touch(Core &c, const Op *op) {
@@ -148,8 +148,8 @@ template <class I, unsigned kSize> const Op *repeated(Core &c, const Op *op) {
     std::uint64_t count = string_register(c, op, rcx);
     // With the trap flag set every element is an instruction's worth.
     std::uint64_t burst = (c.flags.system & Flags::tf) ? 1 : kBurstBytes / kSize;
-    if (count == 0) { // 32-bit registers are written all the same
-        set_string_register(c, op, rcx, 0);
+    if (op->address_bytes == 4) { // written, and so extended, even if nothing is done
+        set_string_register(c, op, rcx, count);
         I::touch(c, op);
     }
     const Flags before = c.flags;

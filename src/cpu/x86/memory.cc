@@ -22,6 +22,11 @@ bool translate_all(Core &c, Addr va, unsigned size, Kind kind, bool user, Pieces
     p.size[0] = first;
     p.size[1] = size - first;
     p.count = first == size ? 1 : 2;
+    if (p.count == 2 && c.long_mode() && !canonical(va + first)) { // before any page is looked for
+        c.raise(exc_gp, 0);
+        c.fault.not_canonical = true;
+        return false;
+    }
     if (!translate(c, va, kind, user, p.at[0]))
         return false;
     return p.count == 1 || translate(c, va + first, kind, user, p.at[1]);

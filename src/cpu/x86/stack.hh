@@ -19,11 +19,18 @@ inline void set_sp(Core &c, std::uint64_t sp) {
     c.r[rsp] = m == 0xffff ? (c.r[rsp] & ~m) | (sp & m) : sp & m;
 }
 
+/// A stack address that is not canonical is #SS, whatever operand the instruction has besides.
+inline bool stack_fault(Core &c) {
+    if (c.fault.not_canonical)
+        c.fault.vector = exc_ss;
+    return false;
+}
+
 template <class T> inline bool push(Core &c, T value) {
     if (__builtin_expect(c.code64(), 1)) {
         const std::uint64_t sp = c.r[rsp] - sizeof(T);
         if (!store<T>(c, sp, value))
-            return false;
+            return stack_fault(c);
         c.r[rsp] = sp;
         return true;
     }
@@ -38,7 +45,7 @@ template <class T> inline bool push(Core &c, T value) {
 /// Reads what a pop would give, `skip` bytes above the stack pointer, which stays.
 template <class T> inline bool peek_stack(Core &c, T &value, std::uint64_t skip = 0) {
     if (__builtin_expect(c.code64(), 1))
-        return load<T>(c, c.r[rsp] + skip, value);
+        return load<T>(c, c.r[rsp] + skip, value) || stack_fault(c);
     Addr a;
     return stack_address(c, (c.r[rsp] + skip) & stack_mask(c), sizeof(T), false, a) && load<T>(c, a, value);
 }

@@ -107,8 +107,8 @@ class HostCpu {
     /// them leads back.
     Outcome run(const Bytes &code, std::uint64_t at, bool stops, const Snapshot &in, Snapshot &out) {
         std::memset(memory(kCode), 0xcc, kCodeBytes);
-        std::memcpy(memory(at), code.data(), code.size());
-        if (!stops) { // JMP [RIP + 0], then the address
+        std::memcpy(memory(at), code.data(), mapped(code, at));
+        if (!stops && at + code.size() + 14 <= kCode + kCodeBytes) { // JMP [RIP + 0], then the address
             std::uint8_t jump[14] = {0xff, 0x25, 0, 0, 0, 0};
             const auto leave = reinterpret_cast<std::uint64_t>(&moscope_native_leave);
             std::memcpy(jump + 6, &leave, 8);

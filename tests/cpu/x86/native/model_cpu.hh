@@ -81,7 +81,7 @@ class ModelCpu {
     /// One instruction (a repeated one to its end).
     Outcome run(const Bytes &code, std::uint64_t at, const Snapshot &in, Snapshot &out) {
         std::memset(memory(kCodePhys), 0xcc, kCodeBytes);
-        std::memcpy(memory(kCodePhys + (at - kCode)), code.data(), code.size());
+        std::memcpy(memory(kCodePhys + (at - kCode)), code.data(), mapped(code, at));
         Core &c = *core_;
         set(in);
         c.rip = at;

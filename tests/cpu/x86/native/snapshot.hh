@@ -60,4 +60,10 @@ inline bool has_error(int vector) { return vector == 8 || (vector >= 10 && vecto
 
 using Bytes = std::vector<std::uint8_t>;
 
+/// How many bytes of code at `at` lie in the code pages.
+inline std::size_t mapped(const Bytes &code, std::uint64_t at) {
+    const std::uint64_t room = kCode + kCodeBytes - at;
+    return code.size() < room ? code.size() : static_cast<std::size_t>(room);
+}
+
 } // namespace moscope::x86::native

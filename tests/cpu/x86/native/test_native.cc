@@ -5,13 +5,9 @@
 // MOSCOPE_NATIVE_CASES choose others than the usual ones.
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <set>
 
-#include "cpu/x86/native/cases.hh"
-#include "cpu/x86/native/compare.hh"
-#include "cpu/x86/native/host_cpu.hh"
-#include "cpu/x86/native/model_cpu.hh"
+#include "cpu/x86/native/both.hh"
 
 namespace moscope::x86::native {
 namespace {
@@ -30,29 +26,6 @@ Part part_of(const NativeForm &f) {
     }
 }
 
-/// The model has a function for it.
-bool modelled(const NativeForm &f) {
-    Insn insn;
-    insn.z = f.z;
-    std::copy(std::begin(f.op), std::end(f.op), insn.op);
-    insn.mode = Mode::code64;
-    Op op;
-    fill_operands(insn, op);
-    return lower(insn, op) != nullptr;
-}
-
-std::uint64_t number(const char *variable, std::uint64_t otherwise) {
-    const char *text = std::getenv(variable);
-    return text ? std::strtoull(text, nullptr, 0) : otherwise;
-}
-
-std::uint64_t seed_of(const std::string &name, std::uint64_t n) {
-    std::uint64_t h = number("MOSCOPE_NATIVE_SEED", 1);
-    for (char c : name)
-        h = (h ^ static_cast<unsigned char>(c)) * 0x100000001b3;
-    return h * 0x9e3779b97f4a7c15 + n;
-}
-
 /// Cases of one form; returns a report, empty if all agree.
 std::string run_form(ModelCpu &model, const NativeForm &f, std::uint64_t cases, std::uint64_t &ran) {
     HostCpu &host = HostCpu::get();
@@ -62,21 +35,13 @@ std::string run_form(ModelCpu &model, const NativeForm &f, std::uint64_t cases, 
         const std::uint64_t seed = seed_of(f.name, n);
         CaseMaker maker(f, seed);
         const Case c = maker.make(HostCpu::memory(kData));
-        for (const Window &w : kWindows)
-            std::memcpy(model.data() + (w.at - kData), HostCpu::memory(w.at), w.bytes);
-        Snapshot native, modelled;
-        Outcome expected = host.run(c.code, c.at, f.stops, c.in, native);
-        const Outcome got = model.run(c.code, c.at, c.in, modelled);
-        if (expected.vector == exc_ud && got.vector != exc_ud && n == 0)
-            return ""; // the host lacks it
+        bool host_lacks = false;
+        const std::string difference = run_both(host, model, f, c, host_lacks);
+        if (host_lacks && n == 0)
+            return "";
         ++ran;
-        ignore_order(f, c, expected, got, native, modelled, HostCpu::memory(kData), model.data());
-        ignore_undefined(f, c, native, modelled, HostCpu::memory(kData), model.data());
-        const std::string difference = differences(c, expected, native, got, modelled, HostCpu::memory(kData), model.data());
         if (!difference.empty() && ++wrong <= 2)
             report += describe(f, c, n, seed) + difference;
-        if (!difference.empty())
-            std::memcpy(model.data(), HostCpu::memory(kData), kDataBytes);
     }
     return report.empty() ? "" : f.name + ": " + std::to_string(wrong) + " of " + std::to_string(cases) + " differ\n" + report;
 }

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// One case on the host and on the model, and what differs.
+#pragma once
+
+#include <cstdlib>
+
+#include "cpu/x86/native/cases.hh"
+#include "cpu/x86/native/compare.hh"
+#include "cpu/x86/native/host_cpu.hh"
+#include "cpu/x86/native/model_cpu.hh"
+
+namespace moscope::x86::native {
+
+/// The model has a function for it.
+inline bool modelled(const NativeForm &f) {
+    Insn insn;
+    insn.z = f.z;
+    std::copy(std::begin(f.op), std::end(f.op), insn.op);
+    insn.mode = Mode::code64;
+    Op op;
+    fill_operands(insn, op);
+    return lower(insn, op) != nullptr;
+}
+
+inline std::uint64_t number(const char *variable, std::uint64_t otherwise) {
+    const char *text = std::getenv(variable);
+    return text ? std::strtoull(text, nullptr, 0) : otherwise;
+}
+
+inline std::uint64_t seed_of(const std::string &name, std::uint64_t n) {
+    std::uint64_t h = number("MOSCOPE_NATIVE_SEED", 1);
+    for (char c : name)
+        h = (h ^ static_cast<unsigned char>(c)) * 0x100000001b3;
+    return h * 0x9e3779b97f4a7c15 + n;
+}
+
+/// Empty: they agree. The case was made in the host's data pages.
+inline std::string run_both(HostCpu &host, ModelCpu &model, const NativeForm &f, const Case &c, bool &host_lacks) {
+    for (const Window &w : kWindows)
+        std::memcpy(model.data() + (w.at - kData), HostCpu::memory(w.at), w.bytes);
+    Snapshot native, modelled;
+    Outcome expected = host.run(c.code, c.at, f.stops, c.in, native);
+    const Outcome got = model.run(c.code, c.at, c.in, modelled);
+    host_lacks = expected.vector == exc_ud && got.vector != exc_ud;
+    ignore_order(f, c, expected, got, native, modelled, HostCpu::memory(kData), model.data());
+    ignore_undefined(f, c, native, modelled, HostCpu::memory(kData), model.data());
+    const std::string difference = differences(c, expected, native, got, modelled, HostCpu::memory(kData), model.data());
+    if (!difference.empty())
+        std::memcpy(model.data(), HostCpu::memory(kData), kDataBytes);
+    return difference;
+}
+
+} // namespace moscope::x86::native
