@@ -2,16 +2,13 @@
 """Four Magny-Cours packages: eight six-core dies, HyperTransport 3, DDR3. Caches, protocol and latencies
 within a die are those of `opteron48`, whose generation this is. A chip is a die here.
 
-Link buffers: the per-channel counts that AGESA programs (those of `opteron48`) are base counts; the family has a free
-list of command and data buffers beside them that any channel may draw on. An HT3 link at 6.4 GT/s needs more than two
-data buffers to be busy at all over the fitted 15.4 ns of a hop, so the free list counts here: enough buffers to cover
-bandwidth times round trip. With the base counts alone XFIRE comes to 49 (2P) and 55 GB/s (4P)."""
+Link buffers: the counts of `opteron48` taken per x8, so that an x16 has twice and the x16 + x8 between siblings three
+times as many. They come from the tables for the whole family, in which a 16-bit link may also be run as two of 8 bits
+with buffers of their own (d). It takes 68 bytes of response x 4 buffers per 42 ns to keep an x8 at 6.4 GT/s busy."""
 
 from opteron48 import machine as opteron48
 
-from moscope.config import Count, Credits, Dram, Frequency, Name, References, Topology, replace
-
-FREE_LIST = "d: base count and free list, to cover bandwidth x round trip"
+from moscope.config import Count, Dram, Frequency, Name, References, Topology, Width, replace
 
 machine = replace(
     opteron48,
@@ -25,14 +22,7 @@ machine = replace(
     links=replace(
         opteron48.links,
         clock=Frequency("3.2GHz", "L: 6.4 GT/s, two transfers per clock"),
-        credits=Credits(
-            request=Count(8, FREE_LIST),
-            posted=Count(2, "x: AMD AGESA tables"),
-            response=Count(16, FREE_LIST),
-            probe=Count(9, "x: AMD AGESA tables"),
-            request_data=Count(2, "x: AMD AGESA tables"),
-            response_data=Count(8, FREE_LIST),
-        ),
+        credits=replace(opteron48.links.credits, per=Width("x8", "d: buffers of each 8-bit half of a link")),
     ),
     dram=Dram(standard=Name("ddr3_1333", "L"), channels=Count(2, "L: two channels per die")),
     references=References(),  # no latencies are published for it here

@@ -7,7 +7,7 @@ To change the topology, copy this file, edit TOPOLOGY, and run `./moscope latenc
 """
 
 from moscope.config import (
-    Cache, Count, Credits, Crossbar, Cycles, Dram, Flag, Frequency, Latencies, Links, Machine, Name, ProbeFilter,
+    Cache, Count, Credits, Crossbar, Cycles, Dram, Flag, Frequency, Latencies, Links, Machine, Name, Packets, ProbeFilter,
     References, Size, Time, Topology, Width,
 )  # fmt: skip
 
@@ -37,7 +37,7 @@ LATENCIES = Latencies(
     dma=Cycles("6cycles", "assumed"),
 )
 CROSSBAR_LATENCY = Time("1ns", FITTED)
-LINK_LATENCY = Time("15.4ns", FITTED)
+LINK_LATENCY = Time("15.9ns", FITTED)
 
 machine = Machine(
     name="opteron48",
@@ -72,9 +72,15 @@ machine = Machine(
             probe=Count(9, "x: AMD AGESA tables"),
             request_data=Count(2, "x: AMD AGESA tables"),
             response_data=Count(2, "x: AMD AGESA tables"),
+            free=Count(8, "x: AMD AGESA tables, FreeCmd of coherent links"),
+            free_data=Count(2, "x: AMD AGESA tables, FreeData of coherent links"),
         ),
-        command=Size("8B", "x: HyperTransport specification, request with 40-bit address"),
-        data=Size("72B", "d: command and a line of 64 bytes"),
+        packets=Packets(
+            request=Size("8B", "x: HyperTransport specification, request with 40-bit address"),
+            posted=Size("8B", "x: HyperTransport specification, as request"),
+            response=Size("4B", "x: HyperTransport specification, response: tag, no address"),
+            probe=Size("8B", "d: carries an address, as requests do"),
+        ),
     ),
     memory_per_node=Size("8GiB", "P"),
     dram=Dram(  # P says DDR2; with DDR2-800 the model streams 7 % above the published rate (docs/dram.md)

@@ -146,10 +146,11 @@ LineSequence Experiment::sequence(const Json &j) const {
         ranges.push_back({address_of(base, bytes), bytes});
     }
     const auto name = j.value("order", "ascending");
-    if (name != "ascending" && name != "shuffled" && name != "random")
-        throw UserError("experiment: no order called " + name + ": ascending, shuffled or random");
+    if (name != "ascending" && name != "pages" && name != "shuffled" && name != "random")
+        throw UserError("experiment: no order called " + name + ": ascending, pages, shuffled or random");
     const auto order = name == "random"     ? LineSequence::Order::random
                        : name == "shuffled" ? LineSequence::Order::shuffled
+                       : name == "pages"    ? LineSequence::Order::pages
                                             : LineSequence::Order::ascending;
     LineSequence lines(std::move(ranges), order, j.value("seed", std::uint64_t{1}),
                        j.value("step", std::uint64_t{kLineBytes}));

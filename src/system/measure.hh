@@ -6,7 +6,7 @@
 //
 // request: {"phases": [PHASE..]}, PHASE one of
 //   {"kind": "loads", "streams": [{"core", "op", "in_flight", "ranges": [[base, bytes]..], "order": "ascending" |
-//    "shuffled" | "random", "step", "skip": lines to begin after, "seed", "log": how many accesses to tell of one by
+//    "pages" (ascending within pages of 4 KiB, these in a random order) | "shuffled" | "random", "step", "skip": lines to begin after, "seed", "log": how many accesses to tell of one by
 //    one}..], and either "warm" and "accesses" (per stream) or "warm_fs" and "window_fs"}: streams of accesses; only
 //    what follows the warming is counted. "statistics": true adds the machine's. "trace": true (not with a window)
 //    records every message.

@@ -97,6 +97,7 @@ def test_a_link_carries_4_gb_per_second_each_way(opteron48: Machine) -> None:
 def test_link_buffers_are_those_of_the_tables(opteron48: Machine) -> None:
     c = opteron48.links.credits
     assert (c.request, c.posted, c.response, c.probe, c.request_data, c.response_data) == (4, 2, 9, 9, 2, 2)
+    assert (c.free, c.free_data) == (8, 2)
 
 
 def test_each_chip_has_8_gib_on_two_channels(opteron48: Machine) -> None:

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Which lines a traffic generator visits, and in which order: ranges of physical memory taken in turn, line by
-// line, from their beginning; or in a random order that visits every line once per round; or at random each time.
+// line, from their beginning; or page by page with the pages in a random order, as an operating system hands them
+// out; or in a random order that visits every line once per round; or at random each time.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +20,7 @@ class LineSequence {
         Addr base = 0;           ///< of a line
         std::uint64_t bytes = 0; ///< whole lines
     };
-    enum class Order { ascending, shuffled, random };
+    enum class Order { ascending, pages, shuffled, random };
 
     LineSequence() = default;
     /// The ranges are equally long. `step` bytes lie between two lines of a range (64: all its lines).
@@ -30,6 +31,8 @@ class LineSequence {
         MOSCOPE_CHECK(per_range_ > 0);
         if (order == Order::shuffled)
             shuffle();
+        if (order == Order::pages)
+            scatter();
     }
 
     /// Lines in one round.
@@ -49,7 +52,29 @@ class LineSequence {
     }
 
   private:
-    Addr at(std::uint64_t i) const { return ranges_[i % ranges_.size()].base + i / ranges_.size() * step_; }
+    static constexpr std::uint64_t kPage = 4096;
+
+    Addr at(std::uint64_t i) const {
+        const std::uint64_t range = i % ranges_.size();
+        std::uint64_t offset = i / ranges_.size() * step_;
+        if (!page_.empty())
+            offset = page_[range * pages_ + offset / kPage] * kPage + offset % kPage;
+        return ranges_[range].base + offset;
+    }
+
+    /// Each range has an order of its own; a rest that is no whole page stays where it is.
+    void scatter() {
+        pages_ = (ranges_.front().bytes + kPage - 1) / kPage;
+        const std::uint64_t whole = ranges_.front().bytes / kPage;
+        page_.resize(pages_ * ranges_.size());
+        for (std::uint64_t r = 0; r < ranges_.size(); ++r) {
+            std::uint32_t *page = &page_[r * pages_];
+            for (std::uint64_t i = 0; i < pages_; ++i)
+                page[i] = static_cast<std::uint32_t>(i);
+            for (std::uint64_t i = whole; i > 1; --i)
+                std::swap(page[i - 1], page[rng_.below(i)]);
+        }
+    }
 
     void shuffle() {
         order_.resize(lines());
@@ -60,7 +85,9 @@ class LineSequence {
     }
 
     std::vector<Range> ranges_;
-    std::vector<Addr> order_; ///< empty unless shuffled
+    std::vector<Addr> order_;         ///< empty unless shuffled
+    std::vector<std::uint32_t> page_; ///< by range and page of the range; empty unless scattered
+    std::uint64_t pages_ = 0;         ///< of a range
     std::uint64_t step_ = kLineBytes;
     std::uint64_t per_range_ = 0;
     std::uint64_t position_ = 0;

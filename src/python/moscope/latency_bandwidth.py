@@ -2,8 +2,11 @@
 """Bandwidths of a loaded machine, and the mechanism that limits each, named from what the machine counted.
 
 Every core that takes part reads memory line by line with as many misses in flight as the machine description gives
-it. Counting begins when the caches are full, so that for every line that comes one goes, as in any long run. `node`: the cores of one chip on their own node's memory; `machine`: all cores, each on
-its own node; `XFIRE`: every core reads the memory of all nodes evenly. GB/s are 10^9 bytes of lines per second.
+it. Pages of 4 KiB follow each other in a random order, as an operating system hands them out: regions that are
+contiguous in physical memory would meet in the same sets of the filters for the whole run, or never. Counting begins
+when the caches are full, so that for every line that comes one goes, as in any long run. `node`: the cores of one chip
+on their own node's memory; `machine`: all cores, each on its own node; `XFIRE`: every core reads the memory of all
+nodes evenly. GB/s are 10^9 bytes of lines per second.
 """
 
 from dataclasses import dataclass
@@ -89,7 +92,8 @@ def measure(subject: Subject, load: Load, warm_fs: int = WARM_FS, window_fs: int
     for core, nodes in zip(load.cores, load.nodes, strict=True):
         # Each core has a region of its own in every node, and begins at a page of its own choice in it.
         at = core * region + _page(subject.seed, core) % max(1, region // 4 // PAGE) * PAGE
-        streams.append({"core": core, "in_flight": load.in_flight, "ranges": [[n * size + at, region // 2] for n in nodes]})
+        streams.append({"core": core, "in_flight": load.in_flight, "order": "pages", "seed": subject.seed * 1000 + core,
+                        "ranges": [[n * size + at, region // 2] for n in nodes]})
     fill = lines_to_fill(subject)
     result = subject.run([
         {"kind": "loads", "streams": streams, "accesses": fill},

@@ -141,6 +141,27 @@ TEST(LineSequence, ShuffledVisitsEveryLineOncePerRound) {
     EXPECT_FALSE(std::is_sorted(order.begin(), order.end()));
 }
 
+TEST(LineSequence, PagesComeInARandomOrderAndTheirLinesInTheirs) {
+    constexpr unsigned kPages = 10, kLines = 64, kRest = 3;
+    const std::uint64_t bytes = kPages * 4096 + kRest * kLineBytes;
+    LineSequence s({{1 << 20, bytes}, {1 << 24, bytes}}, LineSequence::Order::pages, 5);
+    std::vector<Addr> pages[2];
+    std::set<Addr> seen;
+    for (unsigned i = 0; i < kPages * kLines + kRest; ++i)
+        for (unsigned r = 0; r < 2; ++r) {
+            const Addr a = s.next() - (r ? 1 << 24 : 1 << 20);
+            ASSERT_LT(a, bytes);
+            EXPECT_EQ(a % 4096, i % kLines * kLineBytes);
+            if (a % 4096 == 0)
+                pages[r].push_back(a / 4096);
+            seen.insert(a + r);
+        }
+    EXPECT_EQ(seen.size(), 2 * (kPages * kLines + kRest)) << "every line once per round";
+    EXPECT_FALSE(std::is_sorted(pages[0].begin(), pages[0].end()));
+    EXPECT_NE(pages[0], pages[1]);
+    EXPECT_EQ(pages[0].back(), kPages) << "what is no whole page stays behind the others";
+}
+
 TEST(LineSequence, RandomStaysInItsRanges) {
     LineSequence s({{1 << 20, 640}, {1 << 22, 640}}, LineSequence::Order::random, 3);
     std::set<Addr> seen;

@@ -212,9 +212,19 @@ def test_the_network_has_the_links_routes_and_ports_of_the_machine(elaborated: J
     assert len(network["ports"]) == 72
     assert network["ports"][7] == {"controller": ["L1Cache", 7], "router": 1}
     assert network["credits"] == {
-        "request": 4, "posted": 2, "response": 9, "probe": 9, "request_data": 2, "response_data": 2,
+        "request": 4, "posted": 2, "response": 9, "probe": 9, "request_data": 2, "response_data": 2, "free": 8, "free_data": 2,
     }  # fmt: skip
-    assert network["packet_bytes"] == {"command": 8, "data": 72}
+    assert network["packet_bytes"] == {
+        "request": 8, "request_data": 72, "posted": 8, "posted_data": 72,
+        "response": 4, "response_data": 68, "probe": 8, "probe_data": 72,
+    }  # fmt: skip
+
+
+def test_a_link_has_the_buffers_of_each_sublink_where_they_are_counted_so(opteron48: Machine) -> None:
+    sets = lambda machine: {link["width_bits"]: link["credit_sets"] for link in elaborate(machine, TEST)["network"]["links"]}
+    assert sets(opteron48) == {16: 1}
+    assert sets(load_machine("opteron48", ["links.credits.per=x8"])) == {16: 2}
+    assert sets(load_machine("magnycours_2p")) == {8: 1, 16: 2, 24: 3}
 
 
 def test_virtual_networks_use_the_channel_of_their_type(elaborated: Json) -> None:

@@ -13,12 +13,13 @@ HyperTransport::HyperTransport(EventQueue &queue, const NetworkParams &p,
     : Network(static_cast<unsigned>(controllers.size())), tables_(p) {
     jitter_.init(p.jitter, p.seed, nodes_);
     common_.latency = p.router_latency;
-    common_.bytes[0] = p.command_bytes;
-    common_.bytes[1] = p.data_bytes;
-    for (unsigned data = 0; data < 2; ++data) {
-        const std::int64_t cycles = (common_.bytes[data] + p.port_bytes_per_cycle - 1) / p.port_bytes_per_cycle;
-        common_.port_occupancy[data] = cycles * p.crossbar_period_num / p.crossbar_period_den;
-    }
+    for (unsigned c = 0; c < p.channels.size(); ++c)
+        for (unsigned data = 0; data < 2; ++data) {
+            RouterCommon::Packet &packet = common_.packet[c];
+            packet.bytes[data] = p.packet_bytes(c, data);
+            const std::int64_t cycles = (packet.bytes[data] + p.port_bytes_per_cycle - 1) / p.port_bytes_per_cycle;
+            packet.port_occupancy[data] = cycles * p.crossbar_period_num / p.crossbar_period_den;
+        }
     common_.channels = static_cast<unsigned>(p.channels.size());
     std::fill(std::begin(common_.channel_of_vnet), std::end(common_.channel_of_vnet), kMaxChannels);
     std::copy(p.vnet_channel.begin(), p.vnet_channel.end(), std::begin(common_.channel_of_vnet));
@@ -43,10 +44,6 @@ void HyperTransport::build_links(const NetworkParams &p) {
         link->input = static_cast<unsigned>(in[d.to].size()) + 1; // input 0: the chip's controllers
         link->flight = params.latency;
         link->credit_flight = params.credit_latency < 0 ? params.latency : params.credit_latency;
-        for (unsigned data = 0; data < 2; ++data) {
-            link->bytes[data] = common_.bytes[data];
-            link->serialization[data] = params.serialization(common_.bytes[data]);
-        }
         out[d.from].push_back(link.get());
         in[d.to].push_back(link.get());
         links_.push_back(std::move(link));
@@ -60,11 +57,19 @@ void HyperTransport::build_links(const NetworkParams &p) {
     }
     for (unsigned l = 0; l < links_.size(); ++l) {
         Link &link = *links_[l];
+        const LinkParams &params = p.links[tables_.links()[l].params];
+        link.free_commands.init(p.free_commands * params.credit_sets);
+        link.free_data.init(p.free_data * params.credit_sets);
         link.channel.resize(common_.channels);
         for (unsigned c = 0; c < common_.channels; ++c) {
-            link.channel[c].commands.init(p.channels[c].commands);
-            link.channel[c].data.init(p.channels[c].data);
-            link.channel[c].queue.resize(in[tables_.links()[l].from].size() + 1);
+            Link::Channel &channel = link.channel[c];
+            channel.commands.own.init(p.channels[c].commands * params.credit_sets);
+            channel.data.own.init(p.channels[c].data * params.credit_sets);
+            channel.queue.resize(in[tables_.links()[l].from].size() + 1);
+            for (unsigned data = 0; data < 2; ++data) {
+                channel.bytes[data] = common_.packet[c].bytes[data];
+                channel.serialization[data] = params.serialization(channel.bytes[data]);
+            }
         }
     }
 }
@@ -115,7 +120,10 @@ Tick HyperTransport::min_path_latency(NodeIndex from, NodeIndex to) const {
     unsigned r = router_of_[from];
     while (r != router_of_[to]) {
         const unsigned l = tables_.towards(r, router_of_[to]);
-        t += links_[l]->serialization[0] + links_[l]->flight + common_.latency;
+        Tick shortest = kNever; // of the packets of all channels
+        for (const Link::Channel &c : links_[l]->channel)
+            shortest = std::min(shortest, c.serialization[0]);
+        t += shortest + links_[l]->flight + common_.latency;
         r = tables_.links()[l].to;
     }
     return t;

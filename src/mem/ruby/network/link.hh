@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The sending side of one direction of a HyperTransport link: its wire (serialization at width x clock x 2),
-// the buffers at the far side as credits per channel, and the packets that wait for it, by channel and input
+// the buffers at the far side as credits per channel and a free list for all, and the packets that wait for it, by channel and input
 // port. HyperTransport I/O Link Specification 3.10: section 4.2 (virtual channels), 4.8 (flow control).
 #pragma once
 
+#include <algorithm>
 #include <vector>
 
 #include "mem/ruby/network/params.hh"
@@ -68,29 +69,53 @@ struct Waiting {
 };
 
 struct Link {
+    /// Buffers of one kind for one channel: its own, and those it has taken from the link's free list.
+    struct Buffers {
+        CreditPool own;
+        unsigned borrowed = 0;
+
+        Tick next(const CreditPool &free) const { return std::min(own.next(), free.next()); }
+        void take(CreditPool &free) {
+            if (own.next() <= free.next()) {
+                own.take();
+            } else {
+                free.take();
+                ++borrowed;
+            }
+        }
+        /// A channel gives back to the free list first. True if other channels may use the buffer.
+        bool give(CreditPool &free, Tick from) {
+            if (!borrowed) {
+                own.give(from);
+                return false;
+            }
+            --borrowed;
+            free.give(from);
+            return true;
+        }
+    };
+
     struct Channel {
-        CreditPool commands, data;
+        Buffers commands, data;
+        Tick serialization[2] = {0, 0}; ///< without, with data
+        unsigned bytes[2] = {0, 0};
         std::vector<Fifo<Waiting>> queue; ///< by input port
         std::uint32_t waiting = 0;        ///< input ports with a packet
         unsigned next_input = 0;          ///< where the search for the next packet begins
         Tick blocked_since = kNever;
         LinkChannelStats stats;
 
-        /// Tick from which a packet may be on the wire, as far as buffers are concerned.
-        Tick credit(bool with_data) const {
-            const Tick c = commands.next();
-            if (!with_data)
-                return c;
-            const Tick d = data.next();
-            return c > d ? c : d;
-        }
     };
+
+    /// Tick from which a packet of a channel may be on the wire, as far as buffers are concerned.
+    Tick credit(const Channel &c, bool with_data) const {
+        const Tick command = c.commands.next(free_commands);
+        return with_data ? std::max(command, c.data.next(free_data)) : command;
+    }
 
     Router *from = nullptr, *to = nullptr;
     unsigned index = 0;              ///< among the router's outputs
     unsigned input = 0;              ///< input port at the far router
-    Tick serialization[2] = {0, 0};  ///< without, with data
-    unsigned bytes[2] = {0, 0};
     Tick flight = 0;
     Tick credit_flight = 0;
 
@@ -99,6 +124,7 @@ struct Link {
     std::uint32_t waiting = 0; ///< channels with a packet
     unsigned next_channel = 0;
     std::vector<Channel> channel;
+    CreditPool free_commands, free_data; ///< for whichever channel needs them
     NetDest reach; ///< controllers to which it leads
 };
 

@@ -54,10 +54,6 @@ void NetworkParams::validate() const {
         bad("router.port_bytes_per_cycle", "is 0", "1 or more");
     if (crossbar_period_num <= 0 || crossbar_period_den <= 0)
         bad("router.clock", "the period is not positive", "a positive period_num and period_den");
-    if (command_bytes == 0 || data_bytes <= command_bytes)
-        bad("packet_bytes",
-            "command " + std::to_string(command_bytes) + ", data " + std::to_string(data_bytes),
-            "command 1 or more, data (the whole packet) larger than command");
     if (channels.empty() || channels.size() > kMaxChannels)
         bad("credits", std::to_string(channels.size()) + " channels", "1 to " + std::to_string(kMaxChannels));
     for (const auto &c : channels) {
@@ -66,7 +62,15 @@ void NetworkParams::validate() const {
                 "1 or more of each kind");
         if (c.commands > 4096 || c.data > 4096)
             bad("credits", "channel " + c.name + " has too many buffers", "at most 4096");
+        const auto number = static_cast<unsigned>(&c - channels.data());
+        const unsigned command = packet_bytes(number, false), data = packet_bytes(number, true);
+        if (command == 0 || data <= command || data > 4096)
+            bad("packet_bytes",
+                "channel " + c.name + ": command " + std::to_string(command) + ", data " + std::to_string(data),
+                "command 1 or more, data (the whole packet) larger than command and at most 4096");
     }
+    if (free_commands > 4096 || free_data > 4096)
+        bad("credits", "the free list has too many buffers", "at most 4096");
     for (std::size_t v = 0; v < vnet_channel.size(); ++v)
         if (vnet_channel[v] >= channels.size())
             bad("vnet_channel", "virtual network " + std::to_string(v) + " has no such channel",
@@ -81,8 +85,11 @@ void NetworkParams::validate() const {
             bad("links", "link " + link_name(l) + " has no bandwidth", "a positive width_bits and clock_hz");
         if (l.latency < 0)
             bad("links", "link " + link_name(l) + " has a negative latency", "0 or more");
-        if (l.serialization(command_bytes) <= 0)
-            bad("links", "link " + link_name(l) + " sends a packet in no time", "a smaller width or clock");
+        for (unsigned c = 0; c < channels.size(); ++c)
+            if (l.serialization(packet_bytes(c, false)) <= 0)
+                bad("links", "link " + link_name(l) + " sends a packet in no time", "a smaller width or clock");
+        if (l.credit_sets == 0 || l.credit_sets > 64)
+            bad("links", "link " + link_name(l) + " has " + std::to_string(l.credit_sets) + " credit_sets", "1 to 64");
     }
     RoutingTables(*this); // complete, consistent, acyclic
 }

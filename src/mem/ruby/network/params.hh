@@ -25,6 +25,8 @@ struct ChannelParams {
     std::string name;
     unsigned commands = 1; ///< command buffers per link direction
     unsigned data = 1;     ///< data buffers per link direction
+    /// Whole packets on this channel, [0] a command, [1] a command with a line of data; 0: as NetworkParams::bytes.
+    unsigned bytes[2] = {0, 0};
 };
 
 /// Where a controller is connected. Controllers of a router that name the same port share it.
@@ -42,6 +44,7 @@ struct LinkParams {
     std::int64_t clock_hz = 1'000'000'000; ///< two transfers per clock
     Tick latency = 0;                      ///< flight and retiming, added to the serialization
     Tick credit_latency = -1;              ///< way back of a freed buffer's credit; negative: as latency
+    unsigned credit_sets = 1;              ///< so many times the buffers of the network's channels and free list
 
     /// Ticks that `bytes` occupy one direction, rounded to the nearest.
     Tick serialization(unsigned bytes) const;
@@ -59,12 +62,18 @@ struct NetworkParams {
     std::vector<LinkParams> links;
     std::vector<std::vector<unsigned>> routes; ///< [router][destination router] -> next router
     std::vector<ChannelParams> channels;
-    std::vector<unsigned> vnet_channel; ///< index into channels
-    unsigned command_bytes = 8, data_bytes = 72; ///< whole packets: without data, with a line of data
+    unsigned free_commands = 0, free_data = 0; ///< buffers of a link direction that any channel may take
+    std::vector<unsigned> vnet_channel;        ///< index into channels
+    unsigned bytes[2] = {8, 72};               ///< whole packets, where a channel says nothing else
     Tick jitter = 0; ///< each delivery is delayed by a random time in [0, jitter]
     std::uint64_t seed = 1;
 
     Tick ideal_latency = 1'000'000; ///< kind ideal
+
+    unsigned packet_bytes(unsigned channel, bool data) const {
+        const unsigned own = channels[channel].bytes[data];
+        return own ? own : bytes[data];
+    }
 
     /// HyperTransport's channels with the buffer counts of one coherent link.
     static std::vector<ChannelParams> hypertransport_channels();

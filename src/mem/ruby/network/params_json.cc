@@ -97,7 +97,7 @@ void read_ports(const Object &o, NetworkParams &p) {
 
 void read_links(const Object &o, NetworkParams &p) {
     for (const json &j : array_at(o, "links")) {
-        Object q(j, "links", {"a", "b", "width_bits", "clock_hz", "latency_fs", "credit_latency_fs"});
+        Object q(j, "links", {"a", "b", "width_bits", "clock_hz", "latency_fs", "credit_latency_fs", "credit_sets"});
         for (const char *key : {"a", "b", "width_bits", "clock_hz", "latency_fs"})
             q.at(key);
         LinkParams l;
@@ -111,6 +111,7 @@ void read_links(const Object &o, NetworkParams &p) {
             if (l.credit_latency < 0)
                 bad("links.credit_latency_fs", "is negative", "0 or more");
         }
+        q.read("credit_sets", l.credit_sets);
         p.links.push_back(l);
     }
 }
@@ -125,12 +126,14 @@ void read_routes(const Object &o, NetworkParams &p) {
     }
 }
 
-/// Keys are channel names with the number of command buffers, NAME_data with that of data buffers. The four
-/// channels of HyperTransport are there always; others are added in the order of their names.
+constexpr std::string_view kData = "_data";
+
+/// Keys are channel names with the number of command buffers, NAME_data with that of data buffers; `free` and
+/// `free_data` are those of the free list. The four channels of HyperTransport are there always; others are added
+/// in the order of their names.
 void read_credits(const json &j, NetworkParams &p) {
     if (!j.is_object())
         bad("credits", "is not an object", "channel names with buffer counts");
-    constexpr std::string_view kData = "_data";
     const auto find = [&p](const std::string &name) {
         return std::find_if(p.channels.begin(), p.channels.end(), [&](const auto &c) { return c.name == name; });
     };
@@ -138,6 +141,10 @@ void read_credits(const json &j, NetworkParams &p) {
         if (key.ends_with(kData))
             continue;
         const auto n = Object::integer<unsigned>(value, "credits." + key);
+        if (key == "free") {
+            p.free_commands = n;
+            continue;
+        }
         if (auto c = find(key); c != p.channels.end())
             c->commands = n;
         else
@@ -150,10 +157,35 @@ void read_credits(const json &j, NetworkParams &p) {
     for (const auto &[key, value] : j.items()) {
         if (!key.ends_with(kData))
             continue;
+        if (key == "free_data") {
+            p.free_data = Object::integer<unsigned>(value, "credits." + key);
+            continue;
+        }
         auto c = find(key.substr(0, key.size() - kData.size()));
         if (c == p.channels.end())
             bad("credits." + key, "there is no such channel", "the name of a channel in credits and _data");
         c->data = Object::integer<unsigned>(value, "credits." + key);
+    }
+}
+
+/// `command` and `data` are the sizes of packets on channels that are not named; NAME and NAME_data those of one.
+void read_packet_bytes(const json &j, NetworkParams &p) {
+    if (!j.is_object())
+        bad("packet_bytes", "is not an object", "command, data, or channel names with bytes");
+    for (const auto &[key, value] : j.items()) {
+        unsigned *bytes = key == "command" ? &p.bytes[0] : key == "data" ? &p.bytes[1] : nullptr;
+        for (auto &c : p.channels) {
+            if (key == c.name)
+                bytes = &c.bytes[0];
+            if (key == c.name + std::string(kData))
+                bytes = &c.bytes[1];
+        }
+        if (!bytes)
+            bad("packet_bytes." + key, "there is no such channel",
+                "command, data, the name of a channel, or that and _data");
+        *bytes = Object::integer<unsigned>(value, "packet_bytes." + key);
+        if (*bytes == 0)
+            bad("packet_bytes." + key, "is 0", "1 or more");
     }
 }
 
@@ -214,11 +246,8 @@ NetworkParams NetworkParams::from_json(const json &j) {
         if (o.has("credits"))
             read_credits(o.at("credits"), p);
         read_vnets(o, p);
-        if (o.has("packet_bytes")) {
-            Object b(o.at("packet_bytes"), "packet_bytes", {"command", "data"});
-            b.read("command", p.command_bytes);
-            b.read("data", p.data_bytes);
-        }
+        if (o.has("packet_bytes"))
+            read_packet_bytes(o.at("packet_bytes"), p);
         o.read("jitter_fs", p.jitter);
         o.read("seed", p.seed);
     } else {

@@ -147,9 +147,10 @@ Tick Router::deliver(Message *m, NodeIndex node, Tick now) {
     if (__builtin_expect(!buffer, 0))
         network_.no_destination(*m, node);
     CrossbarPort &port = ports_[way_[node].port];
+    const RouterCommon::Packet &packet = common_.packet[common_.channel_of_vnet[m->vnet]];
     const bool data = m->carries_data;
     const Tick start = std::max(now, port.free_at);
-    port.free_at = start + common_.port_occupancy[data];
+    port.free_at = start + packet.port_occupancy[data];
     Tick arrival = start + common_.latency;
     m->account(Segment::queue, start);
     m->account(Segment::crossbar, arrival);
@@ -158,8 +159,8 @@ Tick Router::deliver(Message *m, NodeIndex node, Tick now) {
         m->account(Segment::queue, arrival);
     }
     ++port.stats.messages;
-    port.stats.bytes += common_.bytes[data];
-    port.stats.busy += common_.port_occupancy[data];
+    port.stats.bytes += packet.bytes[data];
+    port.stats.busy += packet.port_occupancy[data];
     port.stats.wait += start - now;
     common_.left(*m, arrival, start - now);
     if (__builtin_expect(network_.trace != nullptr, 0))
@@ -173,7 +174,7 @@ bool Router::forward(Message *m, Link &link, unsigned input, std::uint32_t slot,
     const unsigned c = common_.channel_of_vnet[m->vnet];
     Link::Channel &channel = link.channel[c];
     if (channel.waiting == 0 && link.free_at <= now &&
-        channel.credit(m->carries_data) - common_.latency <= now) {
+        link.credit(channel, m->carries_data) - common_.latency <= now) {
         send(m, link, c, now);
         return true;
     }
@@ -192,10 +193,10 @@ bool Router::forward(Message *m, Link &link, unsigned input, std::uint32_t slot,
 void Router::send(Message *m, Link &link, unsigned c, Tick now) {
     Link::Channel &channel = link.channel[c];
     const bool data = m->carries_data;
-    const Tick serialization = link.serialization[data];
-    channel.commands.take();
+    const Tick serialization = channel.serialization[data];
+    channel.commands.take(link.free_commands);
     if (data)
-        channel.data.take();
+        channel.data.take(link.free_data);
     link.free_at = now + serialization;
     link.next_channel = (c + 1) & 31;
 
@@ -211,7 +212,7 @@ void Router::send(Message *m, Link &link, unsigned c, Tick now) {
     LinkChannelStats &s = channel.stats;
     ++s.packets;
     s.data_packets += data;
-    s.bytes += link.bytes[data];
+    s.bytes += channel.bytes[data];
     s.busy += serialization;
     s.wait += waited;
     common_.stats[c].queueing += waited;
@@ -234,7 +235,7 @@ void Router::serve(Link &link, Tick now) {
             input = next_in_turn(inputs, input);
             const Waiting head = channel.queue[input].front();
             // A credit may come back while the packet crosses.
-            const Tick credit = channel.credit(head.message->carries_data);
+            const Tick credit = link.credit(channel, head.message->carries_data);
             const Tick possible = credit == kNever ? kNever : credit - common_.latency;
             if (possible > now) {
                 soonest = std::min(soonest, possible);
@@ -284,10 +285,10 @@ void Router::free_input(const Message &m, unsigned input, Tick at) {
     Link &link = *in_[input - 1];
     const unsigned c = common_.channel_of_vnet[m.vnet];
     const Tick usable = at + link.credit_flight;
-    link.channel[c].commands.give(usable);
+    bool others = link.channel[c].commands.give(link.free_commands, usable);
     if (m.carries_data)
-        link.channel[c].data.give(usable);
-    if (link.waiting >> c & 1)
+        others |= link.channel[c].data.give(link.free_data, usable);
+    if (others ? link.waiting != 0 : link.waiting >> c & 1)
         link.from->credit_returned(link, usable);
 }
 
@@ -331,8 +332,8 @@ void Router::for_each_inside(const std::function<void(const HeldMessage &)> &f) 
                 for (unsigned i = 0; i < queue.size(); ++i) {
                     Message *m = queue.at(i).message;
                     const char *why = i > 0 ? "behind an older packet"
-                                      : channel.commands.next() == kNever ? "no command buffer"
-                                      : m->carries_data && channel.data.next() == kNever ? "no data buffer"
+                                      : link->credit(channel, false) == kNever ? "no command buffer"
+                                      : link->credit(channel, m->carries_data) == kNever ? "no data buffer"
                                                                                          : "its turn";
                     f({m, m->stamp,
                        here + ", waits for the link to " + std::to_string(link->to->number_) + ", channel " +

@@ -23,8 +23,11 @@ struct CrossbarPort {
 /// What every router of a network shares.
 struct RouterCommon {
     Tick latency = 0;
-    Tick port_occupancy[2] = {0, 0}; ///< without, with data
-    unsigned bytes[2] = {0, 0};
+    struct Packet {
+        Tick port_occupancy[2] = {0, 0}; ///< without, with data
+        unsigned bytes[2] = {0, 0};
+    };
+    Packet packet[kMaxChannels];
     unsigned channels = 0;
     unsigned channel_of_vnet[256] = {}; ///< kMaxChannels: no such virtual network
     std::vector<std::string> channel_names;

@@ -13,6 +13,7 @@ from .machine import (
     Latencies,
     Links,
     Machine,
+    Packets,
     ProbeFilter,
     References,
     replace,
@@ -23,6 +24,6 @@ from .units import Count, Cycles, Flag, Frequency, Name, Size, Time, Width
 
 __all__ = [
     "Cache", "ConfigError", "Count", "Credits", "Crossbar", "Cycles", "Dram", "Edge", "Flag", "Frequency",
-    "Latencies", "Links", "Machine", "Name", "ProbeFilter", "References", "Routing", "Size", "Time", "Topology",
-    "Width", "apply_sets", "elaborate", "load_machine", "machine_names", "replace", "topology", "walk", "with_cores",
+    "Latencies", "Links", "Machine", "Name", "Packets", "ProbeFilter", "References", "Routing", "Size", "Time",
+    "Topology", "Width", "apply_sets", "elaborate", "load_machine", "machine_names", "replace", "topology", "walk", "with_cores",
 ]  # fmt: skip

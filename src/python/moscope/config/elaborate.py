@@ -12,7 +12,7 @@ from . import bindings
 from .bindings import generic
 from .dram import dram_json
 from .errors import ConfigError, suggest
-from .machine import Machine, replace
+from .machine import Credits, Machine, Packets, field_kinds, replace
 from .routing import Routing
 from .topology import Topology
 from .units import Count, Frequency, Time
@@ -215,6 +215,7 @@ def _network(
                 "width_bits": (e.width or links.width).bits,
                 "clock_hz": int((e.clock or links.clock).hertz),
                 "latency_fs": links.latency.fs,
+                "credit_sets": credits.sets(e.width or links.width),
             }
             for e in machine.edges()
         ],
@@ -222,11 +223,17 @@ def _network(
         "vnet_channel": _vnet_channels(types),
         "credits": {
             name: int(getattr(credits, name))
-            for name in ("request", "posted", "response", "probe", "request_data", "response_data")
+            for name in field_kinds(Credits)
+            if name != "per"
         },
-        "packet_bytes": {"command": links.command.bytes, "data": links.data.bytes},
+        "packet_bytes": _packet_bytes(machine),
         **common,
     }
+
+
+def _packet_bytes(machine: Machine) -> dict[str, int]:
+    sizes = {name: getattr(machine.links.packets, name).bytes for name in field_kinds(Packets)}
+    return sizes | {f"{name}_data": size + machine.line.bytes for name, size in sizes.items()}
 
 
 def _vnet_channels(types: Mapping[str, Any]) -> dict[str, str]:

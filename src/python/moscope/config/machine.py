@@ -125,7 +125,9 @@ class Crossbar(Described):
 
 @dataclass(frozen=True)
 class Credits(Described):
-    """Buffers at the receiving end of each direction of a coherent link."""
+    """Buffers at the receiving end of each direction of a coherent link: a base count per channel, and a free
+    list that any channel may draw on. With `per`, the counts are those of a link of that width (a sublink), and
+    a link of several times the width has several times as many."""
 
     request: Count
     posted: Count
@@ -133,6 +135,27 @@ class Credits(Described):
     probe: Count
     request_data: Count
     response_data: Count
+    free: Count = Count(0, "none unless said")
+    free_data: Count = Count(0, "none unless said")
+    per: Width | None = None
+
+    def sets(self, width: Width) -> int:
+        """How often a link of a width has these buffers."""
+        if self.per is None:
+            return 1
+        if width.bits % self.per.bits:
+            raise ConfigError(f"links.credits.per: a link of {width} is not made of links of {self.per}", "a width that divides all links'")
+        return width.bits // self.per.bits
+
+
+@dataclass(frozen=True)
+class Packets(Described):
+    """Bytes of a packet without data, by channel. A packet with data is longer by the data: a line."""
+
+    request: Size
+    posted: Size
+    response: Size
+    probe: Size
 
 
 @dataclass(frozen=True)
@@ -143,8 +166,7 @@ class Links(Described):
     clock: Frequency  # two transfers per clock
     latency: Time  # wire, serialiser and synchronisation, one way; the packet's length comes on top
     credits: Credits
-    command: Size  # a packet without data
-    data: Size  # a packet with a line of data, its command included
+    packets: Packets
 
     def byte_time(self, width: Width | None = None, clock: Frequency | None = None) -> Fraction:
         """Femtoseconds per byte in one direction."""
@@ -271,6 +293,8 @@ class Machine(Described):
         if self.memory_per_node.bytes * self.chips > 1 << 48:
             raise ConfigError("memory_per_node: more memory than 48-bit addresses reach", "256TiB in all at most")
         machine = dataclasses.replace(self, topology=self.topology.resolved(int(self.chips)))
+        for edge in machine.edges():
+            self.links.credits.sets(edge.width or self.links.width)
         machine.routes()
         return machine
 
@@ -294,14 +318,15 @@ class Machine(Described):
 
     def _check_links(self) -> None:
         for name in field_kinds(Credits):
-            value = getattr(self.links.credits, name)
-            if not 1 <= value <= 1024:
-                raise ConfigError(f"links.credits.{name}: {value} buffers", "1 to 1024")
-        if self.links.command.bytes < 1:
-            raise ConfigError(f"links.command: {self.links.command}", "the bytes of a command packet, such as 8B")
-        if self.links.data.bytes < self.links.command.bytes + self.line.bytes:
-            least = self.links.command.bytes + self.line.bytes
-            raise ConfigError(f"links.data: {self.links.data} cannot hold a command and a line", f"{least}B or more")
+            if name == "per":
+                continue
+            value, least = getattr(self.links.credits, name), 0 if name.startswith("free") else 1
+            if not least <= value <= 1024:
+                raise ConfigError(f"links.credits.{name}: {value} buffers", f"{least} to 1024")
+        for name in field_kinds(Packets):
+            size = getattr(self.links.packets, name)
+            if not 1 <= size.bytes <= 64:
+                raise ConfigError(f"links.packets.{name}: {size}", "the bytes of a packet without data, 1B to 64B, such as 8B")
         _at_least(self, "crossbar.port", Count(self.crossbar.port.bytes), 1)
         edges = self.topology.edges or ()
         for what, clock in [("links.clock", self.links.clock)] + [(f"topology: edge {e}", e.clock) for e in edges if e.clock]:

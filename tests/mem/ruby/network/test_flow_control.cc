@@ -100,6 +100,71 @@ TEST(Channels, ABlockedResponseChannelDoesNotBlockProbes) {
         }
 }
 
+/// Two routers and one buffer of each kind per channel.
+NetworkParams pair_with_one_buffer_each() {
+    auto p = machine(2, line_of_routers(2));
+    for (auto &c : p.channels)
+        c.commands = c.data = 1;
+    return p;
+}
+
+/// How many of `n` packets of a channel, sent at once, leave before the first buffer can have come back.
+std::ptrdiff_t leave_at_once(const NetworkParams &p, unsigned n, unsigned vnet, bool data) {
+    Bench b(p);
+    HopLog log;
+    b.net->trace = &log;
+    for (unsigned i = 0; i < n; ++i)
+        b.send(0, {1}, vnet, data, 0);
+    EXPECT_EQ(b.run().size(), n);
+    const Tick back = log.hops[0].arrive + ns(10);
+    return std::count_if(log.hops.begin(), log.hops.end(), [&](const auto &h) { return h.depart < back; });
+}
+
+TEST(FreeList, AddsToTheBuffersOfAnyChannel) {
+    auto p = pair_with_one_buffer_each();
+    p.free_commands = 3;
+    for (unsigned vnet = 0; vnet < 4; ++vnet)
+        EXPECT_EQ(leave_at_once(p, 20, vnet, false), 4);
+    p.links[0].latency = ns(200); // data packets take longer to send than a buffer takes to come back otherwise
+    EXPECT_EQ(leave_at_once(p, 20, 2, true), 1) << "a free command buffer is not one for data";
+    p.free_data = 2;
+    EXPECT_EQ(leave_at_once(p, 20, 2, true), 3);
+}
+
+TEST(FreeList, LeavesEveryChannelABufferOfItsOwnAndGoesRound) {
+    auto p = pair_with_one_buffer_each();
+    p.free_commands = 2;
+    Bench b(p);
+    HopLog log;
+    b.net->trace = &log;
+    for (unsigned i = 0; i < 30; ++i)
+        b.send(0, {1}, 2, false, 0);
+    b.send(0, {1}, 3, false, ns(7)); // its channel's own buffer is free, whatever the responses hold
+    for (unsigned i = 0; i < 30; ++i)
+        b.send(0, {1}, 0, false, ns(2000));
+    for (const auto &a : b.run())
+        if (a.vnet == 3) {
+            EXPECT_LE(a.at - a.sent, ns(1) + 2 * ns(2) + ns(10) + ns(1));
+        }
+    ASSERT_EQ(log.hops.size(), 61u);
+    // Three buffers for either channel, so the free ones came back from the responses; never more than three.
+    for (unsigned vnet : {2u, 0u}) {
+        std::vector<HopLog::Hop> of_channel;
+        std::copy_if(log.hops.begin(), log.hops.end(), std::back_inserter(of_channel), [&](const auto &h) { return h.vnet == vnet; });
+        expect_within_credits(of_channel, 3, ns(10));
+        EXPECT_EQ(of_channel[6].depart - of_channel[3].depart, ns(2) + 2 * ns(10));
+    }
+}
+
+TEST(Credits, ALinkOfSeveralSublinksHasTheBuffersOfEach) {
+    auto p = pair_with_one_buffer_each();
+    p.free_commands = 1;
+    for (unsigned sets : {1u, 2u, 3u}) {
+        p.links[0].credit_sets = sets;
+        EXPECT_EQ(leave_at_once(p, 20, 0, false), 2 * sets);
+    }
+}
+
 TEST(Channels, TakeTurnsOnABusyLink) {
     auto p = machine(2, line_of_routers(2));
     for (auto &c : p.channels)
@@ -249,6 +314,15 @@ TEST(RandomTraffic, ALinkSendsOnePacketAtATimeAndNeverWithoutABuffer) {
             EXPECT_LT(commands, channels[hops[i].vnet].commands);
             EXPECT_TRUE(!hops[i].data || data < channels[hops[i].vnet].data);
         }
+}
+
+TEST(FreeList, NothingIsLostInAStormThatFightsForIt) {
+    auto p = machine(8, kTwistedLadder, 2);
+    for (auto &c : p.channels)
+        c.commands = c.data = 1;
+    p.free_commands = 2;
+    p.free_data = 1;
+    expect_each_arrived_once(storm(p, 6000, ns(1), 3));
 }
 
 TEST(RandomTraffic, ARingWithAcyclicRoutesAndOneBufferDoesNotDeadlock) {

@@ -39,6 +39,25 @@ TEST(IdleNetwork, MinimumPathLatencyIsThatOfACommandPacket) {
         }
 }
 
+TEST(IdleNetwork, EachChannelHasPacketsOfItsOwnSize) {
+    auto p = machine(2, line_of_routers(2));
+    p.channels[2].bytes[0] = 4;
+    p.channels[2].bytes[1] = 68;
+    for (unsigned vnet : {0u, 2u})
+        for (bool data : {false, true}) {
+            Bench b(p);
+            b.send(0, {1}, vnet, data, 0);
+            const auto got = b.run();
+            ASSERT_EQ(got.size(), 1u);
+            const Tick bytes = (vnet == 2 ? 4 : 8) + (data ? 64 : 0);
+            EXPECT_EQ(got[0].path[Segment::link], ns(10) + bytes * ns(1) / 4);
+            const auto &sent = b.net->stats().link[0].channel[vnet];
+            EXPECT_EQ(sent.bytes, static_cast<std::uint64_t>(bytes));
+            EXPECT_EQ(sent.busy, bytes * ns(1) / 4);
+            EXPECT_EQ(b.net->min_path_latency(0, 1), 2 * ns(1) + ns(10) + ns(1)) << "of the shortest packet";
+        }
+}
+
 TEST(IdleNetwork, AMessageCrossesTheLinksOfItsRouteAndCountsThem) {
     const auto p = machine(8, kTwistedLadder);
     const RoutingTables tables(p);

@@ -23,7 +23,7 @@ json good() {
         "routes": [[0, 1, 1], [0, 1, 2], [1, 1, 2]],
         "vnet_channel": {"0": "request", "1": "probe", "2": "response", "4": "posted"},
         "credits": {"request": 4, "posted": 2, "response": 9, "probe": 9, "request_data": 3, "response_data": 2},
-        "packet_bytes": {"command": 4, "data": 68}, "jitter_fs": 5, "seed": 6})");
+        "packet_bytes": {"command": 6, "data": 70, "response": 4, "response_data": 68}, "jitter_fs": 5, "seed": 6})");
 }
 
 std::string refusal(const json &j) {
@@ -65,8 +65,11 @@ TEST(NetworkJson, EveryKeyIsRead) {
     EXPECT_EQ(p.channels[0].data, 3u);
     EXPECT_EQ(p.channels[1].data, 2u) << "a posted buffer holds command and data";
     EXPECT_EQ(p.channels[2].commands, 9u);
-    EXPECT_EQ(p.command_bytes, 4u);
-    EXPECT_EQ(p.data_bytes, 68u);
+    EXPECT_EQ(p.packet_bytes(0, false), 6u);
+    EXPECT_EQ(p.packet_bytes(0, true), 70u);
+    EXPECT_EQ(p.packet_bytes(2, false), 4u);
+    EXPECT_EQ(p.packet_bytes(2, true), 68u);
+    EXPECT_EQ(p.packet_bytes(3, true), 70u);
     EXPECT_EQ(p.jitter, 5);
     EXPECT_EQ(p.seed, 6u);
 }
@@ -96,7 +99,12 @@ TEST(NetworkJson, WhatIsWrongIsNamed) {
     expect_mentions(refusal_of("/credits/answer_data", 2), {"credits.answer_data", "no such channel"});
     expect_mentions(refusal_of("/vnet_channel/0", "requests"), {"vnet_channel.0", "requests", "request, posted"});
     expect_mentions(refusal_of("/vnet_channel/99", "request"), {"vnet_channel.99"});
-    expect_mentions(refusal_of("/packet_bytes/data", 4), {"packet_bytes"});
+    expect_mentions(refusal_of("/packet_bytes/data", 4), {"packet_bytes", "request"});
+    expect_mentions(refusal_of("/packet_bytes/response_data", 4), {"packet_bytes", "response"});
+    expect_mentions(refusal_of("/packet_bytes/response", 0), {"packet_bytes.response", "1 or more"});
+    expect_mentions(refusal_of("/packet_bytes/answer", 4), {"packet_bytes.answer", "no such channel"});
+    expect_mentions(refusal_of("/links/0/credit_sets", 0), {"links", "0-1", "credit_sets"});
+    expect_mentions(refusal_of("/credits/free", 5000), {"credits", "free list"});
     expect_mentions(refusal_of("/ports/0/router", 3), {"ports", "L1Cache 0"});
     expect_mentions(refusal_of("/ports/0/controller", "L1Cache"), {"ports.controller", "pair"});
     expect_mentions(refusal_of("/router/latency_fs", 0), {"router.latency_fs"});
