@@ -203,7 +203,9 @@ AcpiImage build_acpi(const Firmware &f, Addr address) {
     const Addr xsdt = place(list);
 
     // FACS: signature, length, no hardware signature, version 1. It has no checksum.
-    const auto put = [&](std::size_t at, std::string_view text) { std::copy(text.begin(), text.end(), bytes.begin() + static_cast<std::ptrdiff_t>(at)); };
+    const auto put = [&](std::size_t at, std::string_view text) {
+        std::copy(text.begin(), text.end(), bytes.begin() + static_cast<std::ptrdiff_t>(at));
+    };
     put(64, "FACS");
     bytes[68] = kFacs;
     bytes[96] = 1;

@@ -81,7 +81,8 @@ void VirtioBlk::execute(const Virtqueue::Chain &chain) {
     const std::uint64_t data_out = readable - sizeof header, data_in = writable - 1;
     const auto on_disk = [&](std::uint64_t bytes) {
         const std::uint64_t sectors = image_.bytes() / DiskImage::kSector;
-        return bytes % DiskImage::kSector == 0 && header.sector <= sectors && bytes / DiskImage::kSector <= sectors - header.sector;
+        return bytes % DiskImage::kSector == 0 && header.sector <= sectors &&
+               bytes / DiskImage::kSector <= sectors - header.sector;
     };
     const std::uint64_t offset = header.sector * DiskImage::kSector;
     std::uint64_t moved = 0; // to the guest

@@ -10,7 +10,14 @@ namespace {
 // What lies where in base address range 0, a page each.
 constexpr unsigned kBar = 0;
 constexpr std::uint64_t kBarBytes = 0x8000;
-enum : Addr { kCommon = 0, kIsr = 0x1000, kDeviceConfig = 0x2000, kNotify = 0x3000, kMsixTable = 0x4000, kMsixPending = 0x5000 };
+enum : Addr {
+    kCommon = 0,
+    kIsr = 0x1000,
+    kDeviceConfig = 0x2000,
+    kNotify = 0x3000,
+    kMsixTable = 0x4000,
+    kMsixPending = 0x5000
+};
 constexpr unsigned kNotifyMultiplier = 4;
 constexpr std::uint8_t kVendorCapability = 9;
 
@@ -23,6 +30,10 @@ struct Common {
     std::uint64_t queue_area[3];
 };
 static_assert(sizeof(Common) == 0x38);
+
+std::uint32_t half(std::uint64_t features, std::uint32_t select) {
+    return select < 2 ? static_cast<std::uint32_t>(features >> (32 * select)) : 0;
+}
 
 std::vector<std::uint8_t> capability(std::uint8_t type, std::uint32_t offset, std::uint32_t length, unsigned extra = 0) {
     std::vector<std::uint8_t> c(14 + extra); // begins at the third byte of the capability
@@ -82,9 +93,9 @@ std::uint64_t VirtioPci::read_bar(Requester, unsigned, Addr offset, unsigned siz
     case kCommon: {
         Common c{};
         c.device_feature_select = feature_select_;
-        c.device_feature = feature_select_ < 2 ? static_cast<std::uint32_t>(features_ >> (32 * feature_select_)) : 0;
+        c.device_feature = half(features_, feature_select_);
         c.driver_feature_select = driver_feature_select_;
-        c.driver_feature = driver_feature_select_ < 2 ? static_cast<std::uint32_t>(driver_features_ >> (32 * driver_feature_select_)) : 0;
+        c.driver_feature = half(driver_features_, driver_feature_select_);
         c.msix_config = config_vector_;
         c.num_queues = static_cast<std::uint16_t>(queues_.size());
         c.device_status = status_;

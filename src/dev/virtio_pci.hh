@@ -24,7 +24,14 @@ class VirtioPci : public PciFunction {
         unsigned queues = 1;
         std::uint16_t queue_size = 256;
     };
-    enum Status : std::uint8_t { kAcknowledge = 1, kDriver = 2, kDriverOk = 4, kFeaturesOk = 8, kNeedsReset = 64, kFailed = 128 };
+    enum Status : std::uint8_t {
+        kAcknowledge = 1,
+        kDriver = 2,
+        kDriverOk = 4,
+        kFeaturesOk = 8,
+        kNeedsReset = 64,
+        kFailed = 128
+    };
     static constexpr std::uint64_t kIndirect = 1ull << 28, kEventIndex = 1ull << 29, kVersion1 = 1ull << 32;
 
     std::uint64_t read_bar(Requester, unsigned bar, Addr offset, unsigned size) override;

@@ -168,11 +168,15 @@ template <class F> bool SegmentCursor::advance(std::uint64_t bytes, F visit) {
 }
 
 bool SegmentCursor::read(std::span<std::uint8_t> to) {
-    return advance(to.size(), [&](PhysAddr at, std::uint64_t done, std::uint64_t n) { return dma_.read(at, to.subspan(done, n)); });
+    return advance(to.size(), [&](PhysAddr at, std::uint64_t done, std::uint64_t n) {
+        return dma_.read(at, to.subspan(done, n));
+    });
 }
 
 bool SegmentCursor::write(std::span<const std::uint8_t> from) {
-    return advance(from.size(), [&](PhysAddr at, std::uint64_t done, std::uint64_t n) { return dma_.write(at, from.subspan(done, n)); });
+    return advance(from.size(), [&](PhysAddr at, std::uint64_t done, std::uint64_t n) {
+        return dma_.write(at, from.subspan(done, n));
+    });
 }
 
 bool SegmentCursor::skip(std::uint64_t bytes) {

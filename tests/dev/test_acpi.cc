@@ -48,7 +48,8 @@ Firmware two_nodes() {
     f.devices.push_back(aml::device("COM1", {aml::name("_HID", aml::eisa_id("PNP0501")), aml::name("_UID", aml::integer(1)),
                                              aml::name("_CRS", aml::Resources().io(0x3f8, 8).irq(4).bytes())}));
     aml::Resources windows;
-    windows.bus_numbers(0, 255).port_window(0, 0xcf7).memory_window(0xd0000000, 0x10000000).memory_window(0x10000000000, 0x1000000000);
+    windows.bus_numbers(0, 255).port_window(0, 0xcf7);
+    windows.memory_window(0xd0000000, 0x10000000).memory_window(0x10000000000, 0x1000000000);
     f.devices.push_back(aml::device("PCI0", {aml::name("_HID", aml::eisa_id("PNP0A03")), aml::name("_CRS", windows.bytes()),
                                              aml::method("_STA", 0, {aml::return_value(aml::integer(15))})}));
     f.reserve(0xf0000, 0x10000);
@@ -60,7 +61,8 @@ std::map<std::string, Bytes> tables_of(const AcpiImage &image) {
     std::map<std::string, Bytes> found;
     const auto at = [&](std::uint64_t address) {
         const std::size_t o = address - image.address;
-        return Bytes(image.bytes.begin() + static_cast<long>(o), image.bytes.begin() + static_cast<long>(o + le(image.bytes, o + 4, 4)));
+        const auto first = image.bytes.begin() + static_cast<long>(o);
+        return Bytes(first, first + static_cast<long>(le(image.bytes, o + 4, 4)));
     };
     const Bytes xsdt = at(le(image.bytes, 24, 8));
     found["XSDT"] = xsdt;
@@ -172,7 +174,8 @@ TEST(Acpi, AcpicaDisassemblesAndCompilesEveryTable) {
     ASSERT_NE(mkdtemp(pattern.data()), nullptr);
     const fs::path dir = pattern;
     for (const auto &[name, bytes] : tables_of(build_acpi(two_nodes(), 0xf0000))) {
-        std::ofstream(dir / (name + ".dat"), std::ios::binary).write(reinterpret_cast<const char *>(bytes.data()), static_cast<long>(bytes.size()));
+        std::ofstream(dir / (name + ".dat"), std::ios::binary)
+            .write(reinterpret_cast<const char *>(bytes.data()), static_cast<long>(bytes.size()));
         const std::string in = "cd " + dir.string() + " && iasl ";
         const std::string log = " >" + name + ".log 2>&1";
         EXPECT_EQ(std::system((in + "-d " + name + ".dat" + log).c_str()), 0) << name;

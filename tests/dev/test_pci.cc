@@ -27,13 +27,16 @@ struct Lines final : IrqLine {
 
 /// A function with a 4-KiB and a 64-bit 64-KiB range, whose registers answer with their offset.
 struct Card final : PciFunction {
-    explicit Card(std::string name) : PciFunction(std::move(name), {.vendor = 0x1af4, .device = 0x1234, .class_code = 0xff0000}) {
+    explicit Card(std::string name)
+        : PciFunction(std::move(name), {.vendor = 0x1af4, .device = 0x1234, .class_code = 0xff0000}) {
         add_bar(0, 0x1000, false);
         add_bar(2, 0x10000, true);
         use_intx();
     }
     std::uint64_t read_bar(Requester, unsigned bar, Addr offset, unsigned) override { return bar << 28 | offset; }
-    void write_bar(Requester, unsigned bar, Addr offset, std::uint64_t value, unsigned) override { written[bar << 28 | offset] = value; }
+    void write_bar(Requester, unsigned bar, Addr offset, std::uint64_t value, unsigned) override {
+        written[bar << 28 | offset] = value;
+    }
     using PciFunction::set_intx;
     std::map<std::uint64_t, std::uint64_t> written;
 };
@@ -202,13 +205,15 @@ TEST(PciHost, DescribesItselfToFirmware) {
 TEST(PciHost, RandomAccessesDoNoHarm) {
     Board b;
     Rng rng(7);
-    for (unsigned i = 0; i < 300000; ++i) {
+    for (unsigned i = 0; i < 10000000; ++i) {
         const unsigned size = 1u << rng.below(4);
         const std::uint64_t value = rng.next();
         switch (rng.below(4)) {
         case 0: b.ports.write(0, 0xcf8 + rng.below(8), value, std::min(size, 4u)); break;
         case 1: b.ports.read(0, 0xcf8 + rng.below(8), std::min(size, 4u)); break;
-        case 2: b.memory.write(0, b.ecam(rng.below(2) ? 4 : 0, 0, static_cast<unsigned>(rng.below(4096))), value, size); break;
+        case 2:
+            b.memory.write(0, b.ecam(rng.below(2) ? 4 : 0, 0, static_cast<unsigned>(rng.below(4096))), value, size);
+            break;
         default: b.memory.read(0, b.host.parameters().window + rng.below(0x20000), size);
         }
     }

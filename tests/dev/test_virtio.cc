@@ -214,7 +214,7 @@ TEST(VirtioPci, RegistersCanBeReachedThroughConfigurationSpace) {
     e.d.config(at + 16, 4u);
 }
 
-// --- rings that break the rules -----------------------------------------------------------------------------------------------
+// --- rings that break the rules ------------------------------------------------------------------------------------
 
 namespace {
 
@@ -315,38 +315,48 @@ TEST(VirtqueueHostile, RingsOutsideMemoryAskForAReset) {
         e.d.add({{kData, 8, true}});
         e.d.common(0x14, 0, 1);
         e.d.negotiate(kAll);
+        const Addr good[3] = {Driver::kDescriptors, Driver::kAvailable, Driver::kUsed};
         for (unsigned a = 0; a < 3; ++a)
-            e.d.common(0x20 + 8 * a, a == area ? 0xfffffffffffffff0 : a == 0 ? Driver::kDescriptors : a == 1 ? Driver::kAvailable : Driver::kUsed, 8);
+            e.d.common(0x20 + 8 * a, a == area ? 0xfffffffffffffff0 : good[a], 8);
         e.d.common(0x1c, 1, 2);
         e.d.common(0x14, 15, 1);
         EXPECT_TRUE(e.d.status() & VirtioPci::kNeedsReset) << area;
     }
 }
 
-TEST(VirtqueueHostile, RandomRegistersAndRingsDoNoHarm) {
+namespace {
+
+// Rounds of 400 random writes to rings and registers, many of them nearly right.
+void fuzz(unsigned rounds) {
     Rng rng(3);
-    for (unsigned round = 0; round < 300; ++round) {
+    const auto pick = [&](std::uint64_t below) { return static_cast<unsigned>(rng.below(below)); };
+    const auto half = [&](std::uint64_t below) { return static_cast<std::uint16_t>(rng.below(below)); };
+    for (unsigned round = 0; round < rounds; ++round) {
         Entropy e;
         e.d.start(kAll);
         for (unsigned i = 0; i < 400; ++i) {
             switch (rng.below(6)) {
             case 0: // anything to a ring
-                e.b.put<std::uint32_t>(0x10000 * (1 + rng.below(4)) + 4 * rng.below(40), static_cast<std::uint32_t>(rng.next() >> rng.below(64)));
+                e.b.put<std::uint32_t>(0x10000 * (1 + pick(4)) + 4 * pick(40), static_cast<std::uint32_t>(rng.next() >> pick(64)));
                 break;
             case 1: // a plausible descriptor
-                e.d.descriptor(static_cast<unsigned>(rng.below(8)), rng.below(4) ? kData : kTable, static_cast<std::uint32_t>(rng.below(64)),
-                               static_cast<std::uint16_t>(rng.below(8)), static_cast<std::uint16_t>(rng.below(9)), rng.below(2) ? kTable : Driver::kDescriptors);
+                e.d.descriptor(pick(8), pick(4) ? kData : kTable, pick(64), half(8), half(9), pick(2) ? kTable : Driver::kDescriptors);
                 break;
-            case 2: e.d.make_available(static_cast<std::uint16_t>(rng.below(9))); break;
-            case 3: e.b.memory.write(0, e.d.bar() + rng.below(0x8000), rng.next(), 1u << rng.below(4)); break;
-            case 4: e.b.memory.write(0, e.d.region[1] + rng.below(0x40), rng.below(16), 1u << rng.below(4)); break;
-            default: e.d.notify(static_cast<unsigned>(rng.below(2)));
+            case 2: e.d.make_available(half(9)); break;
+            case 3: e.b.memory.write(0, e.d.bar() + rng.below(0x8000), rng.next(), 1u << pick(4)); break;
+            case 4: e.b.memory.write(0, e.d.region[1] + rng.below(0x40), rng.below(16), 1u << pick(4)); break;
+            default: e.d.notify(pick(2));
             }
             if (e.d.status() & VirtioPci::kNeedsReset)
                 e.d.start(kAll);
         }
     }
 }
+
+} // namespace
+
+TEST(VirtqueueHostile, RandomRegistersAndRingsDoNoHarm) { fuzz(300); }
+TEST(VirtqueueHostileLong, TenMillionRandomWritesDoNoHarm) { fuzz(25000); }
 
 TEST(VirtioPci, StateSurvivesACheckpoint) {
     Entropy a, b;

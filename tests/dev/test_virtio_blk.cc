@@ -53,7 +53,8 @@ struct Disk {
         : device("blk", p, image, b.dma, b.messages, b.queue, b.time) {}
 
     /// Makes a request available and notifies; descriptors from `first` on.
-    void request(std::uint32_t type, std::uint64_t sector, std::uint32_t bytes, bool to_guest, unsigned first = 0, Addr data = kData) {
+    void request(std::uint32_t type, std::uint64_t sector, std::uint32_t bytes, bool to_guest, unsigned first = 0,
+                 Addr data = kData) {
         const Addr header = kHeader + 0x200 * first, status = kStatus + 0x200 * first;
         b.put<std::uint32_t>(header, type);
         b.put<std::uint64_t>(header + 8, sector);
@@ -227,7 +228,8 @@ TEST(VirtioBlk, ACheckpointHoldsPagesAndRequestsUnderWay) {
     File same;
     GuestBoard b;
     DiskImage image(same.path);
-    VirtioBlk device("blk", {.latency = kLatency, .bytes_per_second = 0, .id = "disk0"}, image, b.dma, b.messages, b.queue, b.time);
+    VirtioBlk device("blk", {.latency = kLatency, .bytes_per_second = 0, .id = "disk0"}, image, b.dma, b.messages,
+                     b.queue, b.time);
     b.host.add(Driver::kSlot, 0, device);
     b.host.reset();
     Archive load(save.bytes());
@@ -267,8 +269,9 @@ TEST(VirtioBlk, RandomRequestsDoNoHarm) {
             const unsigned first = 3 * static_cast<unsigned>(rng.below(2));
             k.request(static_cast<std::uint32_t>(rng.below(10)), rng.below(8) ? rng.below(24) : rng.next(),
                       static_cast<std::uint32_t>(rng.below(4) ? 512 * rng.below(4) : rng.next()), rng.below(2), first);
-            k.d.descriptor(static_cast<unsigned>(rng.below(8)), rng.below(GuestBoard::kBytes), static_cast<std::uint32_t>(rng.below(5000)),
-                           static_cast<std::uint16_t>(rng.below(8)), static_cast<std::uint16_t>(rng.below(8)));
+            k.d.descriptor(static_cast<unsigned>(rng.below(8)), rng.below(GuestBoard::kBytes),
+                           static_cast<std::uint32_t>(rng.below(5000)), static_cast<std::uint16_t>(rng.below(8)),
+                           static_cast<std::uint16_t>(rng.below(8)));
             if (rng.below(3) == 0)
                 k.b.queue.run();
             if (k.d.status() & VirtioPci::kNeedsReset)

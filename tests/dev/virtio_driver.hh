@@ -138,7 +138,8 @@ class Driver {
     // --- rings ------------------------------------------------------------------------------------------------------------
     static constexpr Addr kDescriptors = 0x10000, kAvailable = 0x20000, kUsed = 0x30000;
 
-    void descriptor(unsigned i, Addr at, std::uint32_t size, std::uint16_t flags, std::uint16_t next, Addr table = kDescriptors) {
+    void descriptor(unsigned i, Addr at, std::uint32_t size, std::uint16_t flags, std::uint16_t next,
+                    Addr table = kDescriptors) {
         b_.put<std::uint64_t>(table + 16 * i, at);
         b_.put<std::uint32_t>(table + 16 * i + 8, size);
         b_.put<std::uint16_t>(table + 16 * i + 12, flags);
