@@ -35,31 +35,6 @@ inline unsigned count_of(const NativeForm &f, const Case &c) {
     return static_cast<unsigned>(count & (f.z.operand_width == 64 ? 63 : 31));
 }
 
-/// What processors do in different orders: of operands of more than 8 bytes that are no vectors, which page is
-/// found lacking, and how much of the operand has been stored by then.
-inline void ignore_order(const NativeForm &f, const Case &c, Outcome &expected, const Outcome &got, Snapshot &a, const Snapshot &b,
-                         const std::uint8_t *memory_a, std::uint8_t *memory_b) {
-    if (expected.vector != got.vector)
-        return;
-    const unsigned bytes = f.memory_bytes();
-    if (got.vector == exc_pf && (bytes > 16 || (bytes > 8 && f.z.meta.isa_ext == ZYDIS_ISA_EXT_X87))) {
-        expected.address = got.address;
-        expected.error = got.error;
-        std::uint64_t at = c.target - 16; // aligned operands lie a little below
-        const std::uint64_t end = c.target + bytes < kReadOnly ? c.target + bytes : kReadOnly;
-        for (at = at < kData ? kData : at; at < end; ++at)
-            memory_b[at - kData] = memory_a[at - kData];
-    }
-    // The host empties the stack top before an MMX register is stored, whether or not that faults.
-    if (got.vector >= 0 && f.z.meta.isa_ext != ZYDIS_ISA_EXT_X87)
-        for (unsigned i = 0; i < f.visible(); ++i)
-            if (f.op[i].type == ZYDIS_OPERAND_TYPE_REGISTER && ZydisRegisterGetClass(f.op[i].reg.value) == ZYDIS_REGCLASS_MMX) {
-                a.fx.status = b.fx.status;
-                a.fx.valid = b.fx.valid;
-                std::memcpy(a.fx.st, b.fx.st, sizeof a.fx.st);
-            }
-}
-
 /// Makes equal what may differ: undefined flags, and what x87 remembers of its last instruction.
 inline void ignore_undefined(const NativeForm &f, const Case &c, Snapshot &a, Snapshot &b, std::uint8_t *memory_a, std::uint8_t *memory_b) {
     const bool shift = f.z.meta.category == ZYDIS_CATEGORY_SHIFT || f.z.meta.category == ZYDIS_CATEGORY_ROTATE;
