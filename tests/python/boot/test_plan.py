@@ -47,7 +47,7 @@ def checkpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A checkpoint of a machine with a disk."""
     disk = tmp_path / "disk"
     disk.write_bytes(b"root")
-    config = {"chips": 8, "cores": 6, "info": {"append": "a", "kernel": {}, "disk": {
+    config = {"chips": 8, "cores": 6, "info": {"append": "a", "kernel": {}, "checkpoint_at": "moscope# ", "disk": {
         "file": str(disk), "sha256": packages.digest_of(disk)}}}
     monkeypatch.setattr(engine, "checkpoint_config", lambda path: json.dumps(config))
     path = tmp_path / "m.ckpt"
@@ -58,6 +58,7 @@ def checkpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_a_checkpoint_brings_its_machine(tmp_path: Path, checkpoint: Path) -> None:
     made = plan.make(Shared(out=tmp_path / "out"), plan.Options(resume=checkpoint))
     assert made.config["cores"] == 6 and made.config["restore"] and made.resume == checkpoint
+    assert made.at_prompt
     assert made.config["disk"] == str(tmp_path / "disk")
     said = refusal(tmp_path, resume=checkpoint, cores=6, append="x")
     assert said == f"{checkpoint}: a checkpoint has its own --append, --cores: leaving them out would be right"

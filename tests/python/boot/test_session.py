@@ -86,6 +86,19 @@ def test_a_resumed_shell_is_asked_for_its_prompt(fake: Fake, tmp_path: Path) -> 
     assert made[0].typed == ["\n", "ls\n", "\x04"]
 
 
+def test_a_resumed_prompt_is_typed_at_where_the_run_before_did(fake: Fake, tmp_path: Path) -> None:
+    def waiting() -> Script:
+        typed = yield ""
+        return POWEROFF if typed == "" else {"state": "exit", "status": 9}
+
+    made = fake(waiting)
+    assert run.run(planned(tmp_path / "out", resume=tmp_path / "m.ckpt", at_prompt=True))[0].ended == "exit"
+    assert made[0].typed == ["\x04"]
+    made = fake(waiting)
+    assert run.run(planned(tmp_path / "out", resume=tmp_path / "m.ckpt"))[0].ended == "poweroff"
+    assert made[0].typed == []  # in the middle of something: nothing that the run before did not get
+
+
 def test_a_script_on_a_resumed_machine_is_typed_whole(tmp_path: Path) -> None:
     import base64
 

@@ -59,6 +59,7 @@ class Plan:
     checkpoint_at: str | None = None
     resume: Path | None = None
     typed: list[str] | None = None
+    at_prompt: bool = False  # the guest has shown its prompt just before it goes on
     prompts: bool = True  # the guest has moscope's own initial file system, which tells when it waits for input
     remarks: list[str] = field(default_factory=list)
 
@@ -84,8 +85,9 @@ def make(shared: Shared, options: Options, machine: Machine | None = None) -> Pl
 
 
 def marker(given: str | None) -> str | None:
-    """`ready` stands for the line that the initial file system prints before the script or shell."""
-    return initramfs.READY if given == "ready" else given
+    """`ready` stands for the line that the initial file system prints before the script or shell, `shell` for the
+    shell's prompt."""
+    return {"ready": initramfs.READY, "shell": initramfs.PROMPT}.get(given or "", given)
 
 
 def _check_readable(name: str, path: Path) -> None:
@@ -108,7 +110,8 @@ def _fresh(shared: Shared, options: Options, out: Path, machine: Machine | None)
                         "run a script: one of --script and --initrd alone would be right")
     chosen = kernel.find(options.kernel or "distro", shared.say)
     append = " ".join(part for part in (COMMAND_LINE, options.append) if part)
-    info: dict[str, Any] = {"machine": machine.name, "kernel": chosen.document(), "append": append}
+    info: dict[str, Any] = {"machine": machine.name, "kernel": chosen.document(), "append": append,
+                            "checkpoint_at": marker(options.checkpoint_at)}
     config = {
         **platform(machine), "cores": cores, "seed": shared.seed, "restore": False, "append": append, "info": info,
         "kernel": str(chosen.image.absolute()), "initrd": "", "disk": "", "disk_read_only": False,
@@ -142,7 +145,8 @@ def _resumed(options: Options, out: Path) -> Plan:
     config |= {"restore": True, "kernel": "", "initrd": "", "append": config["info"]["append"],
                "disk": _disk_of(options, config["info"].get("disk"))}
     typed = script_lines(options.script) if options.script else None
-    return Plan(config, out, marker(options.checkpoint_at), options.resume, typed)
+    at_prompt = config["info"]["checkpoint_at"] == initramfs.PROMPT
+    return Plan(config, out, marker(options.checkpoint_at), options.resume, typed, at_prompt)
 
 
 def _disk_of(options: Options, recorded: dict[str, str] | None) -> str:

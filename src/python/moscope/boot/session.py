@@ -134,8 +134,11 @@ class Session:
             # Nobody tells when the guest waits for input: all of it goes into the line's buffer.
             self.system.console_input(b"".join(self._to_type))
             self._to_type = []
-        elif self.plan.resume:
-            # A shell that waited when the checkpoint was taken has shown its prompt before.
+        elif self.plan.at_prompt:
+            # The checkpoint was taken the moment the prompt showed, so this is where the run before typed, too.
+            self.system.console_input(self._to_type.pop(0))
+        elif self.plan.resume and self.plan.typed:
+            # Nobody knows whether the guest waits: a prompt more does no harm.
             self.system.console_input(b"\n")
 
     def _keyboard(self, terminal: console.Terminal) -> bool:

@@ -21,7 +21,8 @@ def boot(shared: Shared,
          memory_per_node: Annotated[str | None, typer.Option(metavar="SIZE", help="Memory of each node: 512MiB.")] = None,
          script: Annotated[Path | None, typer.Option(metavar="FILE", help="Run this in the guest, then power off.")] = None,
          checkpoint_at: Annotated[str | None, typer.Option(metavar="MARKER", help="Write a checkpoint when the console shows "
-                                                           "this text; `ready`: before script or shell.")] = None,
+                                                           "this text; `ready`: before script or shell, `shell`: "
+                                                           "at the shell's prompt.")] = None,
          resume: Annotated[Path | None, typer.Option("--from", metavar="FILE", help="Go on from a checkpoint.")] = None) -> int:
     """Boot Linux and give a shell on the serial console.
 
