@@ -69,6 +69,7 @@ class LocalApic final : public InterruptSource, public IrqLine {
     static constexpr std::uint64_t kBaseAddress = 0x0000'FFFF'FFFF'F000;
     static constexpr std::uint32_t kSvrEnable = 1u << 8, kMasked = 1u << 16, kPeriodic = 1u << 17;
 
+    static int highest(const Bits &); ///< number of the highest bit set; -1: none
     void reset_registers();
     void raise(CoreSignals::Bit);
     void update();
