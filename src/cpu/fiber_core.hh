@@ -123,6 +123,8 @@ class FiberCore : public Component {
         move_to(queue().now());
         horizon_ = horizon();
     }
+    /// After something else than an access may have brought this core's horizon nearer.
+    void horizon_changed() { horizon_ = horizon(); }
     /// Whether everything up to the present moment is settled (else catch_up() before a look at the outside).
     bool ahead() const { return now() >= horizon_; }
     void advance_cycles(std::int64_t n) { clock_.advance(clock_.step(n)); }

@@ -28,8 +28,8 @@ enum M5 : unsigned {
 
 } // namespace
 
-Board::Board(const SystemConfig &c)
-    : config(c), memory(c.memory()), scheduler(queue, c.core_clock), blocks(phys) {
+Board::Board(const SystemConfig &c, EventQueue &q, GuestMemory &m)
+    : config(c), memory(m), queue(q), scheduler(queue, c.core_clock), blocks(phys) {
     phys.memory = memory.base();
     phys.dram = memory.bytes();
     phys.hole = kHole;
@@ -82,6 +82,10 @@ void Board::build_firmware() {
 void Board::end(Ending e) {
     if (ending.state.empty())
         ending = std::move(e);
+    if (detailed) {
+        queue.stop();
+        return;
+    }
     scheduler.stop();
     for (const auto &c : cores)
         c->signals.raise(dev::CoreSignals::stop);
@@ -162,6 +166,8 @@ void Board::console_written(char c) {
 }
 
 void Board::console_input(std::string_view bytes) { devices_->uart.push(bytes); }
+
+void Board::on_signal(unsigned core, std::function<void()> f) { devices_->apics[core]->on_raise(std::move(f)); }
 
 void Board::archive(Archive &a) {
     scheduler.archive(a);

@@ -12,6 +12,7 @@
 
 #include "cpu/x86/block.hh"
 #include "cpu/x86/core.hh"
+#include "cpu/x86/timed/timed_core.hh"
 #include "dev/bus.hh"
 #include "dev/firmware.hh"
 #include "dev/time.hh"
@@ -25,7 +26,8 @@ namespace moscope {
 
 class Board final : public x86::Platform, public dev::TimeSource {
   public:
-    explicit Board(const SystemConfig &config);
+    /// The queue and the memory are the caller's, as detailed mode's machine may own them.
+    Board(const SystemConfig &config, EventQueue &queue, GuestMemory &memory);
     ~Board() override;
 
     /// Why the run was stopped, set together with FunctionalScheduler::stop.
@@ -41,25 +43,29 @@ class Board final : public x86::Platform, public dev::TimeSource {
     void mmio_write(x86::Core &, PhysAddr, std::uint64_t value, unsigned size) override;
     std::uint64_t io_read(x86::Core &, std::uint16_t port, unsigned size) override;
     void io_write(x86::Core &, std::uint16_t port, std::uint64_t value, unsigned size) override;
-    std::uint64_t cycles(x86::Core &) override { return scheduler.cycles(); }
+    std::uint64_t cycles(x86::Core &c) override { return c.timed ? c.timed->cycles() : scheduler.cycles(); }
     bool msr_read(x86::Core &, std::uint32_t msr, std::uint64_t &value) override;
     bool msr_write(x86::Core &, std::uint32_t msr, std::uint64_t value) override;
     void m5op(x86::Core &, unsigned function) override;
     // dev::TimeSource
-    Tick now() const override { return scheduler.now(); }
+    Tick now() const override { return detailed ? queue.now() : scheduler.now(); }
 
     void archive(Archive &);
+    /// Called whenever a core's local APIC raises a signal.
+    void on_signal(unsigned core, std::function<void()> f);
 
     const SystemConfig &config;
-    GuestMemory memory;
+    GuestMemory &memory;
     PhysMap phys;
-    EventQueue queue;
+    EventQueue &queue;
     FunctionalScheduler scheduler;
     x86::BlockCache blocks;
     std::vector<std::unique_ptr<x86::Core>> cores;
 
     std::string console; ///< written by the guest and not fetched yet
     Ending ending;
+    const x86::Core *died = nullptr; ///< detailed mode: the core that ended the run
+    bool detailed = false;           ///< the clock is the event queue's
     dev::Firmware firmware; ///< what the tables say
     Addr rsdp = 0;
 

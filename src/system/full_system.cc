@@ -5,9 +5,12 @@
 #include <numeric>
 
 
+#include <nlohmann/json.hpp>
+
 #include "cpu/x86/paging.hh"
 #include "system/board.hh"
 #include "system/checkpoint.hh"
+#include "system/detailed.hh"
 #include "system/loader/loader.hh"
 #include "system/registers.hh"
 
@@ -27,10 +30,25 @@ std::vector<loader::MemoryRange> loader_ranges(const dev::Firmware &f) {
 } // namespace
 
 struct FullSystem::Impl {
-    explicit Impl(const std::string &json) : config(parse_system_config(json)), board(config) {}
+    explicit Impl(const std::string &json) : config(parse_system_config(json)) {
+        if (config.machine.empty()) {
+            own_memory = std::make_unique<GuestMemory>(config.memory());
+            board = std::make_unique<Board>(config, own_queue, *own_memory);
+            return;
+        }
+        MachineOptions options;
+        options.seed = config.seed;
+        machine = std::make_unique<Machine>(config.machine, config.library, options);
+        if (machine->memory_bytes() != config.memory() || machine->cores() < config.cores)
+            throw UserError("system: detailed.machine: has " + std::to_string(machine->memory_bytes() >> 20) + " MiB and " +
+                            std::to_string(machine->cores()) + " cores: as much memory as `chips` and `memory_per_node` "
+                            "say, and at least `cores`, would be right");
+        board = std::make_unique<Board>(config, machine->queue(), machine->guest_memory());
+        detailed = std::make_unique<Detailed>(*board, *machine, x86::TimedParams{});
+    }
 
     void load_kernel() {
-        loader::BootMemory memory(board.phys, loader_ranges(board.firmware));
+        loader::BootMemory memory(board->phys, loader_ranges(board->firmware));
         const std::vector<std::uint8_t> kernel = loader::read_file(config.kernel);
         const std::vector<std::uint8_t> initrd =
             config.initrd.empty() ? std::vector<std::uint8_t>{} : loader::read_file(config.initrd);
@@ -39,13 +57,17 @@ struct FullSystem::Impl {
         request.kernel = kernel;
         request.initrd = initrd;
         request.command_line = config.append;
-        request.rsdp = board.rsdp;
-        loader::apply(loader::load_kernel(request, memory).entry, *board.cores[0]);
-        board.cores[0]->mode_changed();
+        request.rsdp = board->rsdp;
+        loader::apply(loader::load_kernel(request, memory).entry, *board->cores[0]);
+        board->cores[0]->mode_changed();
     }
 
     SystemConfig config;
-    Board board;
+    EventQueue own_queue;
+    std::unique_ptr<GuestMemory> own_memory;
+    std::unique_ptr<Machine> machine;
+    std::unique_ptr<Board> board;
+    std::unique_ptr<Detailed> detailed;
     bool loaded = false;
 };
 
@@ -53,7 +75,9 @@ FullSystem::FullSystem(const std::string &config_json) : impl_(std::make_unique<
 FullSystem::~FullSystem() = default;
 
 FullSystem::Step FullSystem::step(unsigned host_ms) {
-    Board &board = impl_->board;
+    if (impl_->detailed && impl_->detailed->active())
+        return step_until(kNever, host_ms);
+    Board &board = *impl_->board;
     if (!impl_->loaded && !impl_->config.restore) {
         impl_->load_kernel();
         impl_->loaded = true;
@@ -76,17 +100,67 @@ FullSystem::Step FullSystem::step(unsigned host_ms) {
     return {};
 }
 
+FullSystem::Step FullSystem::step_until(Tick until, unsigned host_ms) {
+    Board &board = *impl_->board;
+    if (!impl_->detailed || !impl_->detailed->active())
+        throw UserError("system: is not in detailed mode: enter_detailed first would be right");
+    using Clock = std::chrono::steady_clock;
+    const auto end = Clock::now() + std::chrono::milliseconds(host_ms);
+    board.clear_ending();
+    impl_->detailed->run(until, [&] { return Clock::now() >= end; });
+    if (!board.ending.state.empty()) {
+        std::string detail = board.ending.detail;
+        if (board.ending.state == "unmodelled" && board.died)
+            detail = describe_instruction(*board.died);
+        return {board.ending.state, detail, board.ending.status};
+    }
+    return {Clock::now() >= end ? "running" : "time", "", 0};
+}
+
+void FullSystem::enter_detailed() {
+    if (!impl_->detailed)
+        throw UserError("system: detailed: this machine was built without it: a configuration with `detailed` would be right");
+    if (!impl_->detailed->active()) {
+        impl_->board->clear_ending();
+        impl_->detailed->enter();
+    }
+}
+
+void FullSystem::leave_detailed() {
+    if (impl_->detailed && impl_->detailed->active())
+        impl_->detailed->leave();
+}
+
+void FullSystem::reset_stats() {
+    if (impl_->detailed)
+        impl_->detailed->reset();
+}
+
+std::string FullSystem::stats_json() {
+    nlohmann::json out;
+    if (!impl_->detailed)
+        return out.dump();
+    impl_->detailed->settle();
+    for (const auto &c : impl_->detailed->cores()) {
+        using C = x86::TimedCore::Charge;
+        out["cores"].push_back({{"busy", c->spent(C::busy)}, {"idle", c->spent(C::idle)}, {"core", c->spent(C::core)},
+                                {"memory", c->spent(C::memory)}});
+    }
+    out["machine"] = nlohmann::json::parse(impl_->machine->stats_json());
+    return out.dump();
+}
+
 std::string FullSystem::console_output() {
     std::string out;
-    out.swap(impl_->board.console);
+    out.swap(impl_->board->console);
     return out;
 }
 
-void FullSystem::console_input(std::string_view bytes) { impl_->board.console_input(bytes); }
+void FullSystem::console_input(std::string_view bytes) { impl_->board->console_input(bytes); }
 
 std::vector<std::uint64_t> FullSystem::instructions_by_core() const {
     std::vector<std::uint64_t> n;
-    for (const auto &c : impl_->board.cores)
+    for (const auto &c : impl_->board->cores)
         n.push_back(c->retired);
     return n;
 }
@@ -98,23 +172,23 @@ std::uint64_t FullSystem::instructions() const {
 
 std::uint64_t FullSystem::pauses() const {
     std::uint64_t n = 0;
-    for (const auto &c : impl_->board.cores)
+    for (const auto &c : impl_->board->cores)
         n += c->pauses;
     return n;
 }
 
-Tick FullSystem::now() const { return impl_->board.scheduler.now(); }
+Tick FullSystem::now() const { return impl_->board->scheduler.now(); }
 
-std::uint64_t FullSystem::touched_bytes() const { return touched_pages(impl_->board.memory).size() * 4096; }
+std::uint64_t FullSystem::touched_bytes() const { return touched_pages(impl_->board->memory).size() * 4096; }
 
 void FullSystem::save(const std::string &path) const {
     Archive a;
-    impl_->board.archive(a);
-    write_checkpoint(path, impl_->config.identity, a, impl_->board.memory);
+    impl_->board->archive(a);
+    write_checkpoint(path, impl_->config.identity, a, impl_->board->memory);
 }
 
 void FullSystem::restore(const std::string &path) {
-    Board &board = impl_->board;
+    Board &board = *impl_->board;
     board.memory.clear();
     Archive a = read_checkpoint(path, impl_->config.identity, board.memory);
     board.archive(a);
@@ -124,8 +198,8 @@ void FullSystem::restore(const std::string &path) {
 }
 
 std::string FullSystem::registers_text() const {
-    const x86::Core *c = impl_->board.scheduler.culprit();
-    return describe_registers(c ? *c : *impl_->board.cores[0]);
+    const x86::Core *c = impl_->board->died ? impl_->board->died : impl_->board->scheduler.culprit();
+    return describe_registers(c ? *c : *impl_->board->cores[0]);
 }
 
 } // namespace moscope

@@ -29,6 +29,16 @@ class FullSystem {
     /// Runs for about so many milliseconds of host time, or until something ends the run.
     Step step(unsigned host_ms);
 
+    /// Detailed mode, where the configuration names a machine for it. Between steps only.
+    void enter_detailed();
+    void leave_detailed();
+    /// Counts of detailed mode begin anew.
+    void reset_stats();
+    /// JSON text: ticks of each core by what they were spent on, and the machine's statistics (docs/statistics.md).
+    std::string stats_json();
+    /// As step, but until the simulated time `until` at the latest (state "time"), in detailed mode.
+    Step step_until(Tick until, unsigned host_ms);
+
     /// What the guest has written to its console since the last call.
     std::string console_output();
     void console_input(std::string_view bytes);

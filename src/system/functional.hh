@@ -44,6 +44,8 @@ class FunctionalScheduler {
     /// Ends the run after the instruction that is running.
     void stop() { stop_ = true; }
     void clear_stop() { stop_ = false; }
+    /// The clock after a time in detailed mode.
+    void set_now(Tick t) { now_ = seen_ = t; }
     x86::Core *culprit() const { return culprit_; }
     std::uint64_t slices() const { return slices_; }
 

@@ -35,6 +35,7 @@ unsigned Machine::dma_ports() const { return static_cast<unsigned>(impl_->dma.si
 Port &Machine::dma_port(unsigned i) { return impl_->dma.at(i)->port(); }
 ruby::DMASequencer &Machine::dma(unsigned i) const { return *impl_->dma.at(i); }
 std::byte *Machine::memory() { return impl_->memory->base(); }
+GuestMemory &Machine::guest_memory() { return *impl_->memory; }
 std::uint64_t Machine::memory_bytes() const { return impl_->memory->bytes(); }
 Addr Machine::node_base(unsigned node) const { return impl_->addresses.ranges.at(node).base; }
 std::uint64_t Machine::node_bytes(unsigned node) const { return impl_->addresses.ranges.at(node).bytes; }

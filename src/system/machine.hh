@@ -21,6 +21,8 @@ namespace ruby {
 class DMASequencer;
 }
 
+class GuestMemory;
+
 struct MachineOptions {
     std::uint64_t seed = 1;
     bool zero_horizon = false;             ///< cores never run ahead (for comparison)
@@ -45,6 +47,7 @@ class Machine {
     /// Guest memory, by physical address. In checking mode it is what DRAM holds: caches may be newer.
     std::byte *memory();
     std::uint64_t memory_bytes() const;
+    GuestMemory &guest_memory();
     /// First physical address of a node's memory, and its size.
     Addr node_base(unsigned node) const;
     std::uint64_t node_bytes(unsigned node) const;

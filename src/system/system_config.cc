@@ -44,6 +44,10 @@ SystemConfig parse_system_config(const std::string &text) {
     c.disk = need<std::string>(j, "disk");
     c.disk_read_only = j.value("disk_read_only", false);
     c.seed = need<std::uint64_t>(j, "seed");
+    if (const auto d = j.find("detailed"); d != j.end()) {
+        c.machine = need<json>(*d, "machine").dump();
+        c.library = need<std::string>(*d, "library");
+    }
     c.restore = j.value("restore", false);
     c.markers = j.value("markers", std::vector<std::string>{});
     if (c.cores < 1 || c.cores_per_chip < 1 || c.cores_per_chip > 8 || c.cores > c.chips * c.cores_per_chip)
@@ -55,7 +59,7 @@ SystemConfig parse_system_config(const std::string &text) {
         throw UserError("system: memory_per_node: " + std::to_string(c.memory_per_node) +
                         ": 64MiB or more, a multiple of 2MiB, would be right");
     json same = j;
-    for (const char *own : {"kernel", "initrd", "append", "disk", "disk_read_only", "restore", "markers"})
+    for (const char *own : {"kernel", "initrd", "append", "disk", "disk_read_only", "restore", "markers", "detailed"})
         same.erase(own);
     c.identity = same.dump();
     return c;

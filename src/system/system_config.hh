@@ -26,6 +26,7 @@ struct SystemConfig {
     std::uint64_t seed = 1;
     std::vector<std::string> markers; ///< texts on the console at which a step ends
     bool restore = false; ///< a checkpoint will be loaded, so there is no kernel to start
+    std::string machine, library; ///< detailed mode: elaborated description and protocol library; empty: functional only
     std::string identity; ///< what a checkpoint holds of this and must agree in: all but files and markers
 
     /// APIC identifier of a core: eight per chip, as the family lays them out.

@@ -6,6 +6,7 @@
 
 #include "cpu/x86/lower.hh"
 #include "cpu/x86/paging.hh"
+#include "cpu/x86/timed/op_timing.hh"
 
 namespace moscope::x86 {
 
@@ -60,6 +61,8 @@ std::uint64_t rip_mask(Mode mode) {
 }
 
 } // namespace
+
+Block::~Block() = default;
 
 BlockCache::BlockCache(const PhysMap &phys) : phys_(phys) {}
 BlockCache::~BlockCache() = default;

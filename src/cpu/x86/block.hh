@@ -18,7 +18,10 @@
 
 namespace moscope::x86 {
 
+struct OpTiming; // timed/op_timing.hh
+
 struct Block {
+    ~Block();
     static constexpr unsigned kMaxOps = 48;
     std::uint64_t key = 0;     ///< physical address << 2 | mode
     std::uint32_t bytes = 0;
@@ -27,6 +30,7 @@ struct Block {
     bool crosses = false;      ///< its one instruction ends in the next page ...
     PhysAddr second;           ///< ... which is here
     std::unique_ptr<Op[]> ops;
+    std::unique_ptr<OpTiming[]> timing; ///< detailed mode, when it first runs there
 };
 
 class BlockCache {

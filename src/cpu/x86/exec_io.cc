@@ -36,6 +36,7 @@ template <class T, bool immediate> const Op *input(Core &c, const Op *op) {
     const auto port = static_cast<std::uint16_t>(immediate ? op->imm & 0xff : c.r[rdx]);
     if (!permitted(c, port, sizeof(T)))
         return c.fault_at(op);
+    const DeviceAccess access(c);
     set_reg<T>(c, rax * 8, static_cast<T>(c.platform.io_read(c, port, sizeof(T))));
     return done(c, op);
 }
@@ -43,6 +44,7 @@ template <class T, bool immediate> const Op *output(Core &c, const Op *op) {
     const auto port = static_cast<std::uint16_t>(immediate ? op->imm & 0xff : c.r[rdx]);
     if (!permitted(c, port, sizeof(T)))
         return c.fault_at(op);
+    const DeviceAccess access(c);
     c.platform.io_write(c, port, reg<T>(c, rax * 8), sizeof(T));
     return done(c, op);
 }
@@ -52,6 +54,7 @@ template <class T> bool input_element(Core &c, const Op *op, std::uint16_t port)
     // The port is read only if the value can be stored.
     if (!string_address(c, op, rdi, op->dst, sizeof(T), true, a))
         return false;
+    const DeviceAccess access(c);
     return modify<T>(c, a, false, [&](T) { return static_cast<T>(c.platform.io_read(c, port, sizeof(T))); });
 }
 template <class T> bool output_element(Core &c, const Op *op, std::uint16_t port) {
@@ -59,6 +62,7 @@ template <class T> bool output_element(Core &c, const Op *op, std::uint16_t port
     T x;
     if (!string_address(c, op, rsi, op->seg, sizeof(T), false, a) || !load(c, a, x))
         return false;
+    const DeviceAccess access(c);
     c.platform.io_write(c, port, x, sizeof(T));
     return true;
 }

@@ -260,6 +260,10 @@ const Op *flush_line(Core &c, const Op *op) {
     return op + 1;
 }
 const Op *hint(Core &, const Op *op) { return op + 1; }
+const Op *fence(Core &c, const Op *op) {
+    serialize(c);
+    return op + 1;
+}
 
 template <Exec F> Exec as(const Insn &, Op &) { return F; }
 
@@ -286,7 +290,7 @@ constexpr Form kForms[] = {
     {ZYDIS_MNEMONIC_PREFETCHT1, as<hint>},
     {ZYDIS_MNEMONIC_PREFETCHT2, as<hint>},
     {ZYDIS_MNEMONIC_LFENCE, as<hint>},
-    {ZYDIS_MNEMONIC_MFENCE, as<hint>},
+    {ZYDIS_MNEMONIC_MFENCE, as<fence>},
     {ZYDIS_MNEMONIC_SFENCE, as<hint>},
 };
 const Group kGroup("system registers and caches", kForms);

@@ -5,6 +5,7 @@
 
 #include "cpu/x86/block.hh"
 #include "cpu/x86/paging.hh"
+#include "cpu/x86/timed/timed_core.hh"
 
 namespace moscope::x86 {
 
@@ -42,19 +43,32 @@ unsigned chunk(Addr a, unsigned n) {
     return s;
 }
 
+std::uint64_t device_read(Core &c, PhysAddr at, unsigned size) {
+    const DeviceAccess access(c);
+    return c.platform.mmio_read(c, at, size);
+}
+
+void device_write(Core &c, PhysAddr at, std::uint64_t v, unsigned size) {
+    const DeviceAccess access(c);
+    c.platform.mmio_write(c, at, v, size);
+}
+
 void read_piece(Core &c, PhysAddr at, unsigned size, std::uint8_t *to) {
     if (const std::byte *host = c.phys.host(at)) {
-        std::memcpy(to, host, size);
+        if (c.timed)
+            c.timed->load(at, to, size);
+        else
+            std::memcpy(to, host, size);
         return;
     }
     if (size == 1 || size == 2 || size == 4 || size == 8) {
-        const std::uint64_t v = c.platform.mmio_read(c, at, size);
+        const std::uint64_t v = device_read(c, at, size);
         std::memcpy(to, &v, size);
         return;
     }
     while (size) {
         const unsigned n = chunk(at.value, size);
-        const std::uint64_t v = c.platform.mmio_read(c, at, n);
+        const std::uint64_t v = device_read(c, at, n);
         std::memcpy(to, &v, n);
         at = at + n;
         to += n;
@@ -64,7 +78,10 @@ void read_piece(Core &c, PhysAddr at, unsigned size, std::uint8_t *to) {
 
 void write_piece(Core &c, PhysAddr at, unsigned size, const std::uint8_t *from) {
     if (std::byte *host = c.phys.host(at)) {
-        std::memcpy(host, from, size);
+        if (c.timed)
+            c.timed->store(at, from, size);
+        else
+            std::memcpy(host, from, size);
         if (c.blocks.guarded(at))
             c.blocks.written(at, size);
         return;
@@ -72,14 +89,14 @@ void write_piece(Core &c, PhysAddr at, unsigned size, const std::uint8_t *from) 
     std::uint64_t v = 0;
     if (size == 1 || size == 2 || size == 4 || size == 8) {
         std::memcpy(&v, from, size);
-        c.platform.mmio_write(c, at, v, size);
+        device_write(c, at, v, size);
         return;
     }
     while (size) {
         const unsigned n = chunk(at.value, size);
         v = 0;
         std::memcpy(&v, from, n);
-        c.platform.mmio_write(c, at, v, n);
+        device_write(c, at, v, n);
         at = at + n;
         from += n;
         size -= n;
@@ -88,10 +105,27 @@ void write_piece(Core &c, PhysAddr at, unsigned size, const std::uint8_t *from) 
 
 } // namespace
 
+DeviceAccess::DeviceAccess(Core &c) : c_(c), before_(c.extra_cycles) {
+    if (c.timed)
+        c.timed->settle_before_device();
+}
+
+DeviceAccess::~DeviceAccess() {
+    if (c_.timed)
+        c_.timed->device_cost(c_.extra_cycles - before_);
+}
+
+void serialize(Core &c) {
+    if (c.timed)
+        c.timed->fence();
+}
+
 bool load_slow(Core &c, Addr va, void *to, unsigned size, As as) {
     Pieces p;
     if (!translate_all(c, va, size, Kind::read, is_user(c, as), p))
         return false;
+    if (c.timed)
+        c.timed->at_linear(va);
     auto *bytes = static_cast<std::uint8_t *>(to);
     read_piece(c, p.at[0], p.size[0], bytes);
     if (p.count == 2)
@@ -110,10 +144,17 @@ bool store_slow(Core &c, Addr va, const void *from, unsigned size, As as) {
     return true;
 }
 
-bool modify_slow(Core &c, Addr va, unsigned size, void (*f)(void *, void *), void *context, bool) {
+bool modify_slow(Core &c, Addr va, unsigned size, void (*f)(void *, void *), void *context, bool locked) {
     Pieces p;
     if (!translate_all(c, va, size, Kind::write, is_user(c, As::current), p))
         return false;
+    if (c.timed && p.count == 1 && c.phys.host(p.at[0])) {
+        c.timed->modify(p.at[0], size, f, context, locked);
+        if (c.blocks.guarded(p.at[0]))
+            c.blocks.written(p.at[0], size);
+        return true;
+    }
+    // Across pages (or on a device register) a locked access is two, which no program relies on.
     alignas(16) std::uint8_t bytes[64];
     read_piece(c, p.at[0], p.size[0], bytes);
     if (p.count == 2)

@@ -80,6 +80,22 @@ template <class T, class F> inline bool modify(Core &c, Addr a, bool locked, F &
         const_cast<std::remove_const_t<G> *>(&f), locked);
 }
 
+/// Around an access to a device register or port: in detailed mode everything before has happened, and it takes time.
+class DeviceAccess {
+  public:
+    explicit DeviceAccess(Core &c);
+    ~DeviceAccess();
+    DeviceAccess(const DeviceAccess &) = delete;
+    DeviceAccess &operator=(const DeviceAccess &) = delete;
+
+  private:
+    Core &c_;
+    std::uint64_t before_;
+};
+
+/// Fences and serializing instructions: all stores of the core have been performed (at once in functional mode).
+void serialize(Core &);
+
 /// Reads of descriptor tables and TSS, with the processor's own rights.
 template <class T> inline bool load_system(Core &c, Addr a, T &out) {
     return load_slow(c, a, &out, sizeof(T), As::system);

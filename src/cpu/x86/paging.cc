@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "cpu/x86/block.hh"
+#include "cpu/x86/timed/timed_core.hh"
 
 namespace moscope::x86 {
 
@@ -24,6 +25,14 @@ struct Leaf {
     unsigned shift = 12;
 };
 
+template <class T> void or_bits(void *bits, void *entry) {
+    T b, e;
+    std::memcpy(&b, bits, sizeof b);
+    std::memcpy(&e, entry, sizeof e);
+    e |= b;
+    std::memcpy(entry, &e, sizeof e);
+}
+
 struct Walk {
     Core &c;
     Addr va;
@@ -41,17 +50,25 @@ struct Walk {
 
     template <class T> T read(Addr at) const {
         T x = 0;
-        if (const std::byte *p = c.phys.host(PhysAddr(at)))
-            std::memcpy(&x, p, sizeof x);
+        if (const std::byte *p = c.phys.host(PhysAddr(at))) {
+            if (c.timed && side_effects)
+                c.timed->walk_load(PhysAddr(at), &x, sizeof x);
+            else
+                std::memcpy(&x, p, sizeof x);
+        }
         else
             std::memset(&x, 0xff, sizeof x);
         return x;
     }
-    template <class T> void write(Addr at, T x) const {
+    /// Sets bits of an entry, as a locked update.
+    template <class T> void set_bits(Addr at, T bits) const {
         if (std::byte *p = c.phys.host(PhysAddr(at))) {
-            std::memcpy(p, &x, sizeof x);
+            if (c.timed)
+                c.timed->modify(PhysAddr(at), sizeof bits, or_bits<T>, &bits, true);
+            else
+                or_bits<T>(&bits, p);
             if (c.blocks.guarded(PhysAddr(at)))
-                c.blocks.written(PhysAddr(at), sizeof x);
+                c.blocks.written(PhysAddr(at), sizeof bits);
         }
     }
 
@@ -114,13 +131,13 @@ struct Walk {
             const bool pdpte = sizeof(T) == 8 && levels == 3 && d == 0;
             if (pdpte)
                 continue;
-            T want = entry[d] | static_cast<T>(kAccessed);
+            T want = static_cast<T>(kAccessed);
             if (d == depth && kind == Kind::write) {
                 want |= static_cast<T>(kDirty);
                 leaf.dirty = true;
             }
-            if (want != entry[d])
-                write<T>(entry_at[d], want);
+            if ((entry[d] & want) != want)
+                set_bits<T>(entry_at[d], want);
         }
         return true;
     }

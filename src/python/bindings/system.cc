@@ -29,6 +29,25 @@ void bind_system(nb::module_ &m) {
                 return d;
             },
             nb::arg("host_ms"), "Runs for about so many milliseconds of host time: {state, detail, status}.")
+        .def(
+            "step_until",
+            [](FullSystem &s, moscope::Tick until, unsigned host_ms) {
+                FullSystem::Step step;
+                {
+                    nb::gil_scoped_release released;
+                    step = s.step_until(until, host_ms);
+                }
+                nb::dict d;
+                d["state"] = step.state;
+                d["detail"] = step.detail;
+                d["status"] = step.status;
+                return d;
+            },
+            nb::arg("until"), nb::arg("host_ms"), "Detailed mode: as step, to a simulated time at most (state time).")
+        .def("enter_detailed", &FullSystem::enter_detailed, nb::call_guard<nb::gil_scoped_release>())
+        .def("leave_detailed", &FullSystem::leave_detailed, nb::call_guard<nb::gil_scoped_release>())
+        .def("reset_stats", &FullSystem::reset_stats)
+        .def("stats_json", &FullSystem::stats_json)
         .def("console_output",
              [](FullSystem &s) {
                  const std::string out = s.console_output();

@@ -9,6 +9,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 
 #include "cpu/fiber_core.hh"
 #include "cpu/x86/block.hh"
@@ -53,7 +54,11 @@ class TimedCore final : public FiberCore {
     /// Takes over the core at tick t; its functional run has ended between two instructions.
     void take_over(Tick t);
     /// Asks the core to leave detailed mode at its next instruction boundary, with its buffer empty.
-    void ask_to_leave() { leaving_ = true; }
+    void ask_to_leave() {
+        leaving_ = true;
+        if (waiting_idle_)
+            schedule_no_later_than(queue().now());
+    }
     bool left() const { return left_; }
 
     /// The core's clock in cycles.
@@ -85,11 +90,16 @@ class TimedCore final : public FiberCore {
     void at_linear(Addr va) { va_ = va; }
 
     TransactionObserver *observer = nullptr;
+    /// Told of a shutdown or of an instruction that the model lacks, before the run stops.
+    std::function<void(Exit)> on_death = [](Exit) {};
 
   private:
     void body() override;
     void completed(const Access &) override {}
-    bool run_block(Block &b);
+    void run_block(Block &b);
+    /// The run stops here: false: for good.
+    bool ended(Exit why);
+    void modify_split(Addr dram, unsigned size, void (*f)(void *, void *), void *context);
     void fetch(Addr line);
     void issue(const OpTiming &t);
     void next_cycle();

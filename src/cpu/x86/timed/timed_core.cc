@@ -1,0 +1,398 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "cpu/x86/timed/timed_core.hh"
+
+#include <algorithm>
+#include <bit>
+
+#include "cpu/x86/interrupts.hh"
+
+namespace moscope::x86 {
+
+TimedCore::TimedCore(EventQueue &queue, Port &port, Core &core, const TimedParams &params)
+    : FiberCore(queue, "core " + std::to_string(core.number), port), c_(core), params_(params),
+      stores_(queue, "store buffer " + std::to_string(core.number), port) {
+    stores_.owner = this;
+    stores_.on_drain = [](void *self, Tick t) {
+        auto &core = *static_cast<TimedCore *>(self);
+        if (core.waiting_stores_)
+            core.schedule_no_later_than(std::max(t, core.queue().now()));
+    };
+    stores_.on_access = [](void *self, const Access &x) { static_cast<TimedCore *>(self)->report(x, 0); };
+    companion_ = &stores_;
+}
+
+void TimedCore::take_over(Tick t) {
+    c_.timed = this;
+    c_.direct = false;
+    c_.flush_tlb(true);
+    leaving_ = left_ = false;
+    start(t);
+}
+
+void TimedCore::reset_charges(Tick now) {
+    settle(now);
+    spent_.fill(0);
+}
+
+void TimedCore::settle(Tick t) {
+    if (t <= stamp_)
+        return;
+    spent_[static_cast<unsigned>(waiting_idle_ ? Charge::idle : Charge::memory)] += t - stamp_;
+    stamp_ = t;
+}
+
+void TimedCore::signalled() {
+    visible_ = queue().now() + params_.interrupt_latency;
+    if (waiting_idle_)
+        schedule_no_later_than(visible_);
+}
+
+void TimedCore::body() {
+    while (true) {
+        move_to(queue().now());
+        stamp_ = now();
+        pending_ = 0;
+        slot_ = 0;
+        fetch_line_ = ~Addr{0};
+        while (!leaving_) {
+            if (ahead())
+                catch_up();
+            bool poll = c_.shadow || c_.halted || c_.wait_for_sipi || (c_.flags.system & Flags::tf);
+            if (c_.signals.pending && now() >= visible_) {
+                catch_up(); // what has been pending up to this moment is what the core sees
+                poll = true;
+            }
+            const Core::Begin next = c_.begin_block(poll);
+            if (!next.block) {
+                const Exit why = c_.exit;
+                c_.exit = Exit::none;
+                if (why == Exit::halt)
+                    wait_idle();
+                else if (why != Exit::none && !ended(why))
+                    break;
+                continue;
+            }
+            run_block(*next.block);
+            if ((c_.exit != Exit::none || next.trap) && !c_.end_block(next)) {
+                const Exit why = c_.exit;
+                c_.exit = Exit::none;
+                if (why == Exit::halt)
+                    wait_idle();
+                else if (why != Exit::pause && !ended(why))
+                    break;
+            }
+        }
+        fence();
+        charge(Charge::busy);
+        left_ = true;
+        c_.timed = nullptr;
+        do
+            suspend();
+        while (left_);
+    }
+}
+
+bool TimedCore::ended(Exit why) {
+    // The machine stops; it may go on from here, so this fiber stays at this very moment.
+    if (why != Exit::stop)
+        on_death(why);
+    charge(Charge::busy);
+    queue().stop();
+    catch_up();
+    return !leaving_;
+}
+
+void TimedCore::wait_idle() {
+    charge(Charge::busy);
+    waiting_idle_ = true;
+    while (!leaving_) {
+        const bool stop = c_.signals.pending & dev::CoreSignals::stop;
+        if (c_.signals.pending && (now() >= visible_ || stop) && (stop || interrupt_deliverable(c_)))
+            break;
+        if (c_.signals.pending && interrupt_deliverable(c_))
+            schedule_no_later_than(visible_);
+        suspend();
+    }
+    waiting_idle_ = false;
+    charge(Charge::idle);
+}
+
+void TimedCore::run_block(Block &b) {
+    if (!b.timing) {
+        const std::byte *bytes = c_.phys.host(PhysAddr(b.key >> 2));
+        std::vector<OpTiming> t = timing_of({reinterpret_cast<const std::uint8_t *>(bytes), b.crosses ? 15 : b.bytes},
+                                            static_cast<Mode>(b.key & 3), b.count);
+        b.timing = std::make_unique<OpTiming[]>(t.size());
+        std::copy(t.begin(), t.end(), b.timing.get());
+    }
+    const Addr first = dram(PhysAddr(b.key >> 2));
+    c_.r[reg_block] = c_.rip;
+    c_.retired += b.count;
+    const Op *op = b.ops.get();
+    const OpTiming *timing = b.timing.get();
+    if (first != PhysMap::kNone && line_of(first) != fetch_line_)
+        fetch(line_of(first));
+    do {
+        const Addr at = first + op->start;
+        if (line_of(at + op->length - 1) != fetch_line_ && op->length && !b.crosses && first != PhysMap::kNone)
+            fetch(line_of(at + op->length - 1));
+        issue(*timing);
+        pc_ = c_.address_of(op);
+        accesses_ = 0;
+        load_ready_ = 0;
+        const Op *next = op->exec(c_, op);
+        if (timing->latency > 1 || load_ready_) {
+            const std::int64_t ready = std::max(cursor().cycle(), load_ready_) + timing->latency -
+                                       (load_ready_ && timing->latency <= 1 ? 1 : 0);
+            for (RegMask m = timing->writes; m; m &= m - 1)
+                ready_[static_cast<unsigned>(std::countr_zero(m))] = ready;
+            pending_ |= timing->writes;
+        } else
+            pending_ &= ~timing->writes;
+        if (timing->occupies) {
+            charge(Charge::busy);
+            advance_cycles(timing->occupies);
+            slot_ = 0;
+            charge(Charge::core);
+        }
+        op = next;
+        ++timing;
+    } while (op);
+    if (b.crosses)
+        fetch_line_ = ~Addr{0};
+    slot_ = params_.width; // a taken branch, or the end of the block, ends the group
+}
+
+void TimedCore::next_cycle() {
+    advance_cycles(1);
+    slot_ = 0;
+}
+
+void TimedCore::issue(const OpTiming &t) {
+    if (t.latency == 0 && !t.reads && !t.writes && !t.occupies)
+        return; // the end of the block
+    if (slot_ >= params_.width)
+        next_cycle();
+    if (const RegMask wait = t.reads & pending_) {
+        std::int64_t until = cursor().cycle();
+        for (RegMask m = wait; m; m &= m - 1)
+            until = std::max(until, ready_[static_cast<unsigned>(std::countr_zero(m))]);
+        if (until > cursor().cycle()) {
+            charge(Charge::busy);
+            advance_cycles(until - cursor().cycle());
+            slot_ = 0;
+            charge(Charge::core);
+        }
+        pending_ &= ~wait;
+    }
+    ++slot_;
+}
+
+void TimedCore::report(const Access &x, Tick exposed) {
+    if (observer)
+        observer->transaction({&x, c_.number, x.pc, va_, exposed, walking_, c_.cpl == 3, c_.cr3});
+}
+
+void TimedCore::transact(AccessKind kind, PhysAddr a, void *data, unsigned size) {
+    charge(Charge::busy);
+    Access x;
+    x.addr = a;
+    x.size = static_cast<std::uint16_t>(size);
+    x.kind = kind;
+    x.data = data;
+    x.pc = pc_;
+    start_access(x);
+    wait_for(x);
+    slot_ = 0;
+    report(x, now() - stamp_);
+    charge(Charge::memory);
+}
+
+void TimedCore::fetch(Addr line) {
+    if (ahead())
+        catch_up();
+    fetch_line_ = line;
+    const Tick done = port_.hit_done(now());
+    if (port_.fetch_hit(line, done) || port_.probe(AccessKind::fetch, line, done))
+        return; // the next line is fetched while this one is decoded
+    va_ = 0;
+    transact(AccessKind::fetch, PhysAddr(line), nullptr, kLineBytes);
+}
+
+template <class F> void TimedCore::wait_for_stores(F &&until) {
+    if (until())
+        return;
+    charge(Charge::busy);
+    waiting_stores_ = true;
+    while (!until())
+        suspend();
+    waiting_stores_ = false;
+    slot_ = 0;
+    report(stores_.access(), now() - stamp_);
+    charge(Charge::memory);
+}
+
+void TimedCore::fence() {
+    wait_for_stores([this] { return stores_.empty(); });
+}
+
+void TimedCore::load_line(Addr d, void *to, unsigned size) {
+    if (accesses_++) // one access per cycle
+        next_cycle();
+    if (!stores_.empty()) {
+        StoreBuffer::Found found = stores_.look(d, to, size);
+        if (found == StoreBuffer::Found::part)
+            wait_for_stores([&] { return (found = stores_.look(d, to, size)) != StoreBuffer::Found::part; });
+        if (found == StoreBuffer::Found::whole) {
+            load_ready_ = cursor().cycle() + port_.hit_cycles_;
+            return;
+        }
+    }
+    if (ahead())
+        catch_up();
+    const Tick done = port_.hit_done(now());
+    const Addr line = line_of(d);
+    std::byte *b = port_.hit(line, Port::right_load, done);
+    if (!b)
+        b = port_.probe(AccessKind::load, line, done);
+    if (b) {
+        std::memcpy(to, b + line_offset(d), size);
+        load_ready_ = cursor().cycle() + port_.hit_cycles_;
+        return;
+    }
+    transact(AccessKind::load, PhysAddr(d), to, size);
+}
+
+void TimedCore::store_line(Addr d, const void *from, unsigned size) {
+    const auto *bytes = static_cast<const std::uint8_t *>(from);
+    while (size) {
+        const unsigned n = std::min(size, StoreBuffer::kBytes);
+        if (accesses_++)
+            next_cycle();
+        if (stores_.empty()) {
+            if (ahead())
+                catch_up();
+            const Addr line = line_of(d);
+            std::byte *b = port_.hit(line, Port::right_store, now());
+            if (!b)
+                b = port_.probe(AccessKind::store, line, now());
+            if (b) {
+                std::memcpy(b + line_offset(d), bytes, n);
+                d += n, bytes += n, size -= n;
+                continue;
+            }
+        }
+        wait_for_stores([this] { return !stores_.full(); });
+        stores_.push(d, bytes, n, now(), pc_);
+        horizon_changed();
+        d += n, bytes += n, size -= n;
+    }
+}
+
+void TimedCore::load(PhysAddr a, void *to, unsigned size) {
+    const Addr d = dram(a);
+    const unsigned first = std::min(size, kLineBytes - line_offset(d));
+    load_line(d, to, first);
+    if (first < size)
+        load_line(d + first, static_cast<std::uint8_t *>(to) + first, size - first);
+}
+
+void TimedCore::store(PhysAddr a, const void *from, unsigned size) {
+    const Addr d = dram(a);
+    const unsigned first = std::min(size, kLineBytes - line_offset(d));
+    store_line(d, from, first);
+    if (first < size)
+        store_line(d + first, static_cast<const std::uint8_t *>(from) + first, size - first);
+}
+
+void TimedCore::modify(PhysAddr a, unsigned size, void (*f)(void *, void *), void *context, bool locked) {
+    std::uint8_t bytes[kLineBytes];
+    if (!locked) {
+        load(a, bytes, size);
+        f(context, bytes);
+        store(a, bytes, size);
+        return;
+    }
+    fence();
+    const Addr d = dram(a);
+    if (line_offset(d) + size <= kLineBytes) {
+        if (ahead())
+            catch_up();
+        const Addr line = line_of(d);
+        std::byte *b = port_.hit(line, Port::right_store, now());
+        if (!b)
+            b = port_.probe(AccessKind::store, line, now());
+        if (b)
+            f(context, b + line_offset(d));
+        else {
+            charge(Charge::busy);
+            Access x;
+            x.addr = PhysAddr(d);
+            x.size = static_cast<std::uint16_t>(size);
+            x.kind = AccessKind::rmw;
+            x.rmw = f;
+            x.rmw_context = context;
+            x.pc = pc_;
+            start_access(x);
+            wait_for(x);
+            report(x, now() - stamp_);
+            charge(Charge::memory);
+        }
+    } else
+        modify_split(d, size, f, context);
+    charge(Charge::busy);
+    advance_cycles(params_.locked_cycles);
+    slot_ = 0;
+    charge(Charge::core);
+}
+
+void TimedCore::modify_split(Addr d, unsigned size, void (*f)(void *, void *), void *context) {
+    const Addr line[2] = {line_of(d), line_of(d) + kLineBytes};
+    const unsigned first = kLineBytes - line_offset(d);
+    while (true) {
+        if (ahead())
+            catch_up();
+        std::byte *b[2];
+        for (unsigned i = 0; i < 2; ++i) {
+            b[i] = port_.hit(line[i], Port::right_store, now());
+            if (!b[i])
+                b[i] = port_.probe(AccessKind::store, line[i], now());
+        }
+        if (b[0] && b[1]) {
+            std::uint8_t bytes[kLineBytes];
+            std::memcpy(bytes, b[0] + line_offset(d), first);
+            std::memcpy(bytes + first, b[1], size - first);
+            f(context, bytes);
+            std::memcpy(b[0] + line_offset(d), bytes, first);
+            std::memcpy(b[1], bytes + first, size - first);
+            return;
+        }
+        // Write permission for the one that is missing; losing the other meanwhile means another round.
+        const unsigned i = b[0] ? 1 : 0;
+        charge(Charge::busy);
+        Access x;
+        x.addr = PhysAddr(i ? line[1] : d);
+        x.size = 1;
+        x.kind = AccessKind::rmw;
+        x.rmw = [](void *, void *) {};
+        x.pc = pc_;
+        start_access(x);
+        wait_for(x);
+        report(x, now() - stamp_);
+        charge(Charge::memory);
+    }
+}
+
+void TimedCore::settle_before_device() {
+    fence();
+    charge(Charge::busy);
+    catch_up();
+}
+
+void TimedCore::device_cost(std::uint64_t cycles) {
+    advance_cycles(static_cast<std::int64_t>(cycles));
+    slot_ = 0;
+    charge(Charge::core);
+}
+
+} // namespace moscope::x86

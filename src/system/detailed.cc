@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "system/detailed.hh"
+
+#include <algorithm>
+
+namespace moscope {
+
+namespace {
+
+constexpr Tick kSlice = 20'000 * kTicksPerNs; ///< between two looks at the host's clock
+
+} // namespace
+
+Detailed::Detailed(Board &board, Machine &machine, const x86::TimedParams &params) : board_(board), machine_(machine) {
+    for (const auto &core : board.cores) {
+        cores_.push_back(std::make_unique<x86::TimedCore>(board.queue, machine.port(core->number), *core, params));
+        x86::TimedCore *timed = cores_.back().get();
+        timed->on_death = [this, c = core.get()](x86::Exit why) {
+            board_.died = c;
+            const bool lacking = why == x86::Exit::unmodelled;
+            board_.end({lacking ? "unmodelled" : "triple_fault", "core " + std::to_string(c->number), 0});
+        };
+        board.on_signal(core->number, [c = core.get()] {
+            if (c->timed)
+                c->timed->signalled();
+        });
+    }
+}
+
+Tick Detailed::soon() const { return std::max(board_.queue.now(), board_.queue.next()) + kSlice; }
+
+void Detailed::enter() {
+    MOSCOPE_CHECK(!active_);
+    active_ = true;
+    const Tick t = board_.scheduler.now();
+    board_.detailed = true;
+    for (const auto &c : cores_)
+        c->take_over(t);
+}
+
+void Detailed::run(Tick until, const std::function<bool()> &host_done) {
+    while (board_.ending.state.empty() && board_.queue.now() < until && !host_done()) {
+        const Tick next = board_.queue.next();
+        if (next >= until)
+            return;
+        if (next == kNever) {
+            board_.end({"hang", "nothing is left that could wake a core", 0});
+            return;
+        }
+        machine_.run(std::min(until, soon()));
+    }
+}
+
+void Detailed::leave() {
+    MOSCOPE_CHECK(active_);
+    for (const auto &c : cores_)
+        c->ask_to_leave();
+    const auto all_left = [this] {
+        return std::all_of(cores_.begin(), cores_.end(), [](const auto &c) { return c->left(); });
+    };
+    while (!all_left())
+        machine_.run(soon());
+    Tick latest = board_.queue.now();
+    for (const auto &c : cores_)
+        latest = std::max(latest, c->local_time());
+    for (const auto &c : board_.cores) {
+        c->direct = true;
+        c->flush_tlb(true);
+    }
+    board_.detailed = false;
+    board_.scheduler.set_now(latest);
+    active_ = false;
+}
+
+void Detailed::reset() {
+    for (const auto &c : cores_)
+        c->reset_charges(board_.queue.now());
+    machine_.reset_stats();
+}
+
+void Detailed::settle() {
+    for (const auto &c : cores_)
+        c->settle(board_.queue.now());
+}
+
+} // namespace moscope

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Detailed mode of a full system: every core on its fiber (cpu/x86/timed), every access through the coherence protocol.
+// Taken over from functional mode between two instructions of every core, and given back the same way.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "cpu/x86/timed/timed_core.hh"
+#include "system/board.hh"
+#include "system/machine.hh"
+
+namespace moscope {
+
+class Detailed {
+  public:
+    Detailed(Board &board, Machine &machine, const x86::TimedParams &params);
+
+    /// Cores go on in detailed mode from the functional clock's present moment.
+    void enter();
+    /// Runs until `until`, until something ends the run (Board::ending), or until `host_done`.
+    void run(Tick until, const std::function<bool()> &host_done);
+    /// Every core reaches an instruction boundary with its stores performed; the functional clock takes over.
+    void leave();
+    bool active() const { return active_; }
+
+    /// Counts from here on: charges, transactions, the machine's statistics.
+    void reset();
+    /// Brings all charges up to now.
+    void settle();
+    const std::vector<std::unique_ptr<x86::TimedCore>> &cores() const { return cores_; }
+    Machine &machine() { return machine_; }
+
+  private:
+    Tick soon() const;
+
+    Board &board_;
+    Machine &machine_;
+    std::vector<std::unique_ptr<x86::TimedCore>> cores_;
+    bool active_ = false;
+};
+
+} // namespace moscope
