@@ -114,8 +114,8 @@ template <class T> struct Cmps {
     static bool one(Core &c, const Op *op) {
         Addr first, second;
         T a, b;
-        if (!string_address(c, op, rsi, op->seg, sizeof(T), false, first) || !load(c, first, a) ||
-            !string_address(c, op, rdi, op->dst, sizeof(T), false, second) || !load(c, second, b))
+        if (!string_address(c, op, rdi, op->dst, sizeof(T), false, second) || !load(c, second, b) ||
+            !string_address(c, op, rsi, op->seg, sizeof(T), false, first) || !load(c, first, a))
             return false;
         c.flags.sub<T>(a, b, static_cast<T>(a - b));
         const auto step = step_of(c, sizeof(T));

@@ -16,7 +16,7 @@ inline bool modelled(const NativeForm &f) {
     Insn insn;
     insn.z = f.z;
     std::copy(std::begin(f.op), std::end(f.op), insn.op);
-    insn.mode = Mode::code64;
+    insn.mode = f.mode;
     Op op;
     fill_operands(insn, op);
     return lower(insn, op) != nullptr;
@@ -39,11 +39,11 @@ inline std::string run_both(HostCpu &host, ModelCpu &model, const NativeForm &f,
     for (const Window &w : kWindows)
         std::memcpy(model.data() + (w.at - kData), HostCpu::memory(w.at), w.bytes);
     Snapshot native, modelled;
-    const Outcome expected = host.run(c.code, c.at, f.stops, c.in, native);
-    const Outcome got = model.run(c.code, c.at, c.in, modelled);
+    const Outcome expected = host.run(f.mode, c.code, c.at, f.stops, c.in, native);
+    const Outcome got = model.run(c.code, c.at, c.in, modelled, f.mode);
     host_lacks = expected.vector == exc_ud && got.vector != exc_ud;
     ignore_undefined(f, c, native, modelled, HostCpu::memory(kData), model.data());
-    const std::string difference = differences(c, expected, native, got, modelled, HostCpu::memory(kData), model.data());
+    const std::string difference = differences(f.mode, c, expected, native, got, modelled, HostCpu::memory(kData), model.data());
     if (!difference.empty())
         std::memcpy(model.data(), HostCpu::memory(kData), kDataBytes);
     return difference;

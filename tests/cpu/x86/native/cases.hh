@@ -34,7 +34,7 @@ class CaseMaker {
                 continue;
             ZydisDecodedInstruction z;
             ZydisDecodedOperand op[ZYDIS_MAX_OPERAND_COUNT];
-            if (!decode(c.code, z, op) || z.mnemonic != f_.z.mnemonic || z.length != c.code.size())
+            if (!decode(f_.mode, c.code, z, op) || z.mnemonic != f_.z.mnemonic || z.length != c.code.size())
                 continue; // REX.B made another instruction of it (90)
             prepare(c, z, op);
             return c;
@@ -103,19 +103,24 @@ class CaseMaker {
         const bool short_addresses = (f_.memory || f_.offset_bytes || implicit_memory() || f_.is(ZYDIS_MNEMONIC_JRCXZ)) && v_.percent(8);
         if (f_.is(ZYDIS_MNEMONIC_JRCXZ) && short_addresses)
             return false; // JECXZ has a mnemonic of its own
+        if (short_addresses && f_.mode == Mode::code32 && (f_.is(ZYDIS_MNEMONIC_MASKMOVQ) || f_.is(ZYDIS_MNEMONIC_MASKMOVDQU)))
+            return false; // which byte faults is the processor's choice
         if (v_.percent(4)) {
-            static constexpr std::uint8_t ignored[] = {0x26, 0x2e, 0x36, 0x3e};
-            if (!f_.stops)
-                c.code.push_back(v_.one_of(ignored));
+            static constexpr std::uint8_t segments[] = {0x26, 0x2e, 0x36, 0x3e};
+            const std::uint8_t s = v_.one_of(segments);
+            // CS in compatibility mode: whether x87 stores that an exception suppresses fault is left open.
+            if (!f_.stops && (s != 0x2e || f_.mode == Mode::code64 || f_.z.meta.isa_ext != ZYDIS_ISA_EXT_X87))
+                c.code.push_back(s);
         }
-        const bool gs_segment = (f_.memory || f_.offset_bytes) && v_.percent(4);
+        const bool wide = f_.mode == Mode::code64;
+        const bool gs_segment = wide && (f_.memory || f_.offset_bytes) && v_.percent(4);
         if (gs_segment)
             c.code.push_back(0x65);
         if (short_addresses)
             c.code.push_back(0x67);
         c.code.insert(c.code.end(), f_.prefixes.begin(), f_.prefixes.end());
-        const auto rex = static_cast<std::uint8_t>((f_.rex_w ? 8 : 0) | (v_.percent(50) ? v_.below(8) : 0));
-        if (rex || v_.percent(25))
+        const auto rex = static_cast<std::uint8_t>((f_.rex_w ? 8 : 0) | (wide && v_.percent(50) ? v_.below(8) : 0));
+        if (rex || (wide && v_.percent(25)))
             c.code.push_back(static_cast<std::uint8_t>(0x40 | rex));
         if (f_.two_bytes)
             c.code.push_back(0x0f);
@@ -128,7 +133,7 @@ class CaseMaker {
             else if (!address(c, m & 0x38, rex, short_addresses, linear))
                 return false;
         }
-        const unsigned offset_bytes = f_.offset_bytes ? (short_addresses ? 4 : 8) : 0;
+        const unsigned offset_bytes = f_.offset_bytes ? (short_addresses ? (wide ? 4 : 2) : (wide ? 8 : 4)) : 0;
         for (unsigned i = 0; i < offset_bytes; ++i)
             c.code.push_back(static_cast<std::uint8_t>(linear >> 8 * i));
         std::uint64_t immediate = v_.percent(50) ? v_.integer() : v_.below(70);
@@ -159,7 +164,16 @@ class CaseMaker {
 
     /// ModRM, SIB and displacement of a memory operand at `t`; base and index registers are set.
     bool address(Case &c, std::uint8_t reg, std::uint8_t rex, bool short_addresses, std::uint64_t t) {
-        const std::uint64_t mask = short_addresses ? 0xffffffff : ~0ull;
+        const bool wide = f_.mode == Mode::code64;
+        if (!wide && short_addresses) { // 16 bits, which reach nothing: the fault tells which address it was
+            const unsigned m = static_cast<unsigned>(v_.below(3)), rm = static_cast<unsigned>(v_.below(8));
+            c.code.push_back(static_cast<std::uint8_t>(m << 6 | reg | rm));
+            for (unsigned i = 0; i < (m == 1 ? 1u : m == 2 || rm == 6 ? 2u : 0u); ++i)
+                c.code.push_back(static_cast<std::uint8_t>(v_.next()));
+            rip_relative_ = false;
+            return true;
+        }
+        const std::uint64_t mask = short_addresses || !wide ? 0xffffffff : ~0ull;
         const auto set = [&](unsigned r, std::uint64_t x) { c.in.r[r] = (x & mask) | (v_.next() & ~mask); };
         rip_relative_ = false;
         const std::uint64_t kind = v_.below(10);
@@ -174,8 +188,8 @@ class CaseMaker {
         if (kind == 0) { // RIP-relative; filled in when the length is known
             c.code.push_back(reg | 5);
             displacement_at_ = c.code.size();
-            displacement(0, 4);
-            rip_relative_ = true;
+            displacement(t, 4); // in compatibility mode the address itself
+            rip_relative_ = wide;
             return true;
         }
         if (kind == 1) { // a 32-bit address alone
@@ -249,7 +263,7 @@ inline void CaseMaker::prepare(Case &c, const ZydisDecodedInstruction &z, const 
         if (!addresses(n))
             r[n] = x;
     };
-    const auto pointer = [&](std::uint64_t x) { return z.address_width == 32 ? (x & 0xffffffff) | (v_.next() << 32) : x; };
+    const auto pointer = [&](std::uint64_t x) { return z.address_width == 64 ? x : (x & 0xffffffff) | (v_.next() << 32); };
     set(4, v_.percent(90) ? in_window(8) : in_window(1)); // the stack
 
     const bool register_at_1 = z.operand_count_visible > 1 && op[1].type == ZYDIS_OPERAND_TYPE_REGISTER;
@@ -315,6 +329,7 @@ inline void CaseMaker::prepare(Case &c, const ZydisDecodedInstruction &z, const 
     case ZYDIS_MNEMONIC_ENTER:
         if (v_.percent(95))
             r[5] = in_window(8);
+        r[5] &= f_.mode == Mode::code64 ? ~0ull : ~15ull; // not around the end of 4 GB
         break;
     case ZYDIS_MNEMONIC_LDMXCSR:
         if (v_.percent(80))

@@ -29,7 +29,7 @@ inline constexpr const char *kNames[16] = {"rax", "rcx", "rdx", "rbx", "rsp", "r
 inline unsigned count_of(const NativeForm &f, const Case &c) {
     ZydisDecodedInstruction z;
     ZydisDecodedOperand op[ZYDIS_MAX_OPERAND_COUNT];
-    decode(c.code, z, op);
+    decode(f.mode, c.code, z, op);
     const ZydisDecodedOperand &last = op[z.operand_count_visible - 1];
     const std::uint64_t count = last.type == ZYDIS_OPERAND_TYPE_IMMEDIATE ? last.imm.value.u : c.in.r[1];
     return static_cast<unsigned>(count & (f.z.operand_width == 64 ? 63 : 31));
@@ -63,7 +63,7 @@ inline void ignore_undefined(const NativeForm &f, const Case &c, Snapshot &a, Sn
 inline std::string describe(const NativeForm &f, const Case &c, std::uint64_t n, std::uint64_t seed) {
     ZydisDecodedInstruction z;
     ZydisDecodedOperand op[ZYDIS_MAX_OPERAND_COUNT];
-    decode(c.code, z, op);
+    decode(f.mode, c.code, z, op);
     ZydisFormatter formatter;
     ZydisFormatterInit(&formatter, ZYDIS_FORMATTER_STYLE_INTEL);
     char assembly[200];
@@ -78,7 +78,7 @@ inline std::string describe(const NativeForm &f, const Case &c, std::uint64_t n,
 }
 
 /// Empty: none.
-inline std::string differences(const Case &c, const Outcome &expected, const Snapshot &a, const Outcome &got, const Snapshot &b,
+inline std::string differences(Mode mode, const Case &c, const Outcome &expected, const Snapshot &a, const Outcome &got, const Snapshot &b,
                                const std::uint8_t *memory_a, const std::uint8_t *memory_b) {
     std::string s;
     const auto differ = [&](const std::string &what, std::uint64_t in, std::uint64_t host, std::uint64_t model) {
@@ -88,7 +88,7 @@ inline std::string differences(const Case &c, const Outcome &expected, const Sna
     if (got.lacking)
         s += "    the model lacks it\n";
     if (expected.vector != got.vector)
-        s += text("    host ends with vector %d, model with %d\n", expected.vector, got.vector);
+        s += text("    host ends with vector %d (address %llx), model with %d (%llx)\n", expected.vector, ull(expected.address), got.vector, ull(got.address));
     else {
         // The host's process and kernel have pages where the model has none.
         const bool ours = expected.address - kCode < 0x10000 || expected.address - kData < 0x10000;
@@ -96,8 +96,10 @@ inline std::string differences(const Case &c, const Outcome &expected, const Sna
         differ("error code", 0, expected.error & told, got.error & told);
         differ("faulting address", 0, expected.address, got.address);
     }
-    for (unsigned i = 0; i < 16; ++i)
-        differ(kNames[i], c.in.r[i], a.r[i], b.r[i]);
+    // Compatibility mode shows the lower halves of eight registers; what becomes of the rest is not defined.
+    const bool wide = mode == Mode::code64;
+    for (unsigned i = 0; i < (wide ? 16 : 8); ++i)
+        differ(kNames[i], c.in.r[i], wide ? a.r[i] : a.r[i] & 0xffffffff, wide ? b.r[i] : b.r[i] & 0xffffffff);
     differ("flags", c.in.flags, a.flags & kComparedFlags, b.flags & kComparedFlags);
     differ("rip", c.at, a.rip, b.rip);
     differ("mxcsr", c.in.fx.mxcsr, a.fx.mxcsr, b.fx.mxcsr);

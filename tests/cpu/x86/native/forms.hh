@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Every form of instruction that exists in user mode of 64-bit mode, found by decoding all opcodes with all prefixes
+// Every form of instruction that exists in user mode of 64-bit or compatibility mode, found by decoding all opcodes with all prefixes
 // that choose an instruction: no table to forget one in. A form is a mnemonic with the kinds and sizes of its operands
 // and its opcode; registers, addresses and immediates are the case's to choose.
 #pragma once
@@ -15,6 +15,7 @@ namespace moscope::x86::native {
 
 struct NativeForm {
     std::string name;
+    Mode mode = Mode::code64;
     ZydisDecodedInstruction z;
     ZydisDecodedOperand op[ZYDIS_MAX_OPERAND_COUNT];
     Bytes prefixes;
@@ -34,17 +35,15 @@ struct NativeForm {
     }
 };
 
-inline const ZydisDecoder &long_mode_decoder() {
-    static const ZydisDecoder d = [] {
+inline bool decode(Mode mode, const Bytes &b, ZydisDecodedInstruction &z, ZydisDecodedOperand *op) {
+    static const auto decoder = [](ZydisMachineMode m, ZydisStackWidth w) {
         ZydisDecoder x;
-        ZydisDecoderInit(&x, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
+        ZydisDecoderInit(&x, m, w);
         return x;
-    }();
-    return d;
-}
-
-inline bool decode(const Bytes &b, ZydisDecodedInstruction &z, ZydisDecodedOperand *op) {
-    return ZYAN_SUCCESS(ZydisDecoderDecodeFull(&long_mode_decoder(), b.data(), b.size(), &z, op));
+    };
+    static const ZydisDecoder wide = decoder(ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
+    static const ZydisDecoder narrow = decoder(ZYDIS_MACHINE_MODE_LONG_COMPAT_32, ZYDIS_STACK_WIDTH_32);
+    return ZYAN_SUCCESS(ZydisDecoderDecodeFull(mode == Mode::code64 ? &wide : &narrow, b.data(), b.size(), &z, op));
 }
 
 /// What the host's operating system keeps for itself, what tells processors apart, and what leaves user mode.
@@ -73,6 +72,8 @@ inline bool not_for_user_mode(const ZydisDecodedInstruction &z, const ZydisDecod
     case ZYDIS_MNEMONIC_VERW:
     case ZYDIS_MNEMONIC_MONITOR:
     case ZYDIS_MNEMONIC_MWAIT:
+    case ZYDIS_MNEMONIC_LDS:
+    case ZYDIS_MNEMONIC_LES:
     case ZYDIS_MNEMONIC_UD0:
     case ZYDIS_MNEMONIC_UD1:
     case ZYDIS_MNEMONIC_UD2:
@@ -122,7 +123,7 @@ inline std::string signature(const ZydisDecodedInstruction &z, const ZydisDecode
     return s + " /" + std::to_string(z.operand_width);
 }
 
-inline std::vector<NativeForm> all_forms() {
+inline std::vector<NativeForm> all_forms(Mode mode = Mode::code64) {
     std::vector<NativeForm> forms;
     std::map<std::string, std::size_t> known;
     const auto add = [&](const Bytes &prefixes, bool rex_w, bool two_bytes, std::uint8_t opcode, int modrm) {
@@ -136,7 +137,8 @@ inline std::vector<NativeForm> all_forms() {
             b.push_back(static_cast<std::uint8_t>(modrm));
         b.resize(15);
         NativeForm f;
-        if (!decode(b, f.z, f.op) || not_for_user_mode(f.z, f.op) || f.z.encoding != ZYDIS_INSTRUCTION_ENCODING_LEGACY ||
+        f.mode = mode;
+        if (!decode(mode, b, f.z, f.op) || not_for_user_mode(f.z, f.op) || f.z.encoding != ZYDIS_INSTRUCTION_ENCODING_LEGACY ||
             (modrm >= 0) != ((f.z.attributes & ZYDIS_ATTRIB_HAS_MODRM) != 0) || f.z.raw.rex.offset > 4)
             return;
         if (rex_w && f.z.raw.rex.W == 0)
@@ -176,10 +178,12 @@ inline std::vector<NativeForm> all_forms() {
     };
     for (const Bytes &prefixes : {Bytes{}, Bytes{0x66}, Bytes{0xf3}, Bytes{0xf2}, Bytes{0xf0}, Bytes{0xf0, 0x66}, Bytes{0x66, 0xf3},
                                   Bytes{0x66, 0xf2}})
-        for (bool rex_w : {false, true})
+        for (bool rex_w : {false, true}) {
+            if (rex_w && mode != Mode::code64)
+                continue;
             for (bool two_bytes : {false, true})
                 for (unsigned opcode = 0; opcode < 256; ++opcode) {
-                    const bool prefix = (opcode & 0xf0) == 0x40 || (opcode & 0xe7) == 0x26 || (opcode >= 0x64 && opcode <= 0x67) ||
+                    const bool prefix = (mode == Mode::code64 && (opcode & 0xf0) == 0x40) || (opcode & 0xe7) == 0x26 || (opcode >= 0x64 && opcode <= 0x67) ||
                                         opcode == 0xf0 || opcode == 0xf2 || opcode == 0xf3 || opcode == 0x0f;
                     if (!two_bytes && prefix)
                         continue;
@@ -190,6 +194,7 @@ inline std::vector<NativeForm> all_forms() {
                     for (int modrm = 0xc0; modrm < 0x100; ++modrm)
                         add(prefixes, rex_w, two_bytes, code, modrm);
                 }
+        }
     return forms;
 }
 

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "cpu/x86/native/snapshot.hh"
+#include "cpu/x86/state.hh"
 
 extern "C" {
 moscope::x86::native::Snapshot moscope_native_in, moscope_native_out;
@@ -105,17 +106,16 @@ class HostCpu {
 
     /// Runs the bytes at `at`. `stops`: they end by themselves in an INT3 somewhere (branches); otherwise what follows
     /// them leads back.
-    Outcome run(const Bytes &code, std::uint64_t at, bool stops, const Snapshot &in, Snapshot &out) {
+    Outcome run(Mode mode, const Bytes &code, std::uint64_t at, bool stops, const Snapshot &in, Snapshot &out) {
         std::memset(memory(kCode), 0xcc, kCodeBytes);
         std::memcpy(memory(at), code.data(), mapped(code, at));
-        if (!stops && at + code.size() + 14 <= kCode + kCodeBytes) { // JMP [RIP + 0], then the address
-            std::uint8_t jump[14] = {0xff, 0x25, 0, 0, 0, 0};
-            const auto leave = reinterpret_cast<std::uint64_t>(&moscope_native_leave);
-            std::memcpy(jump + 6, &leave, 8);
-            std::memcpy(memory(at + code.size()), jump, sizeof jump);
-        }
+        const bool wide = mode == Mode::code64;
+        if (!stops && at + code.size() + 14 <= kCode + kCodeBytes)
+            std::memcpy(memory(at + code.size()), wide ? back_ : back_from_32_, wide ? sizeof back_ : sizeof back_from_32_);
+        if (!wide)
+            std::memcpy(memory(kGate + 6), &at, 4);
         moscope_native_in = in;
-        moscope_native_code = at;
+        moscope_native_code = wide ? at : kGate;
         outcome_ = Outcome{};
         moscope_native_out.rip = at + code.size();
         running_ = true;
@@ -128,6 +128,10 @@ class HostCpu {
     static std::uint8_t *memory(std::uint64_t a) { return reinterpret_cast<std::uint8_t *>(a); }
 
   private:
+    static constexpr std::uint64_t kGate = 0x6abc'd000; ///< code by which compatibility mode is entered and left
+    static constexpr std::uint64_t kGateBack = kGate + 0x40;
+    static constexpr std::uint16_t kCode32 = 0x23, kCode64 = 0x33, kStack = 0x2b; // Linux's selectors
+
     HostCpu() {
         const auto map = [](std::uint64_t at, std::uint64_t bytes, int rights) {
             void *p = mmap(memory(at), bytes, rights, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE | MAP_POPULATE, -1, 0);
@@ -135,6 +139,15 @@ class HostCpu {
                 throw std::runtime_error("the addresses of the test's code and data are taken");
         };
         map(kCode, kCodeBytes, PROT_READ | PROT_WRITE | PROT_EXEC);
+        map(kGate, 0x1000, PROT_READ | PROT_WRITE | PROT_EXEC);
+        const auto leave = reinterpret_cast<std::uint64_t>(&moscope_native_leave);
+        std::memcpy(back_ + 6, &leave, 8);
+        std::memcpy(memory(kGateBack), back_, sizeof back_);
+        const std::uint8_t far_jump[] = {0xff, 0x2d, 0, 0, 0, 0, 0, 0, 0, 0, kCode32, 0}; // JMP FAR [RIP + 0]
+        std::memcpy(memory(kGate), far_jump, sizeof far_jump);
+        const auto gate_back = static_cast<std::uint32_t>(kGateBack);
+        std::memcpy(back_from_32_ + 1, &gate_back, 4);
+        asm volatile("mov %0, %%ds; mov %0, %%es" : : "r"(static_cast<std::uint32_t>(kStack)));
         map(kData, kDataBytes + 0x1000, PROT_READ | PROT_WRITE);
         std::memset(memory(kReadOnly), 0x5a, 0x1000);
         mprotect(memory(kReadOnly), 0x1000, PROT_READ);
@@ -179,8 +192,11 @@ class HostCpu {
         g[REG_RSP] = static_cast<greg_t>(moscope_native_host_rsp);
         g[REG_RIP] = static_cast<greg_t>(reinterpret_cast<std::uint64_t>(&moscope_native_return));
         g[REG_EFL] = 0x202;
+        g[REG_CSGSFS] = (g[REG_CSGSFS] & ~0xffffll) | kCode64;
     }
 
+    std::uint8_t back_[14] = {0xff, 0x25};                                // JMP [RIP + 0], then the address
+    std::uint8_t back_from_32_[7] = {0xea, 0, 0, 0, 0, kCode64, 0};       // JMP FAR
     Outcome outcome_;
     volatile bool running_ = false;
 };

@@ -79,11 +79,13 @@ class ModelCpu {
     std::uint8_t *data() { return memory(kDataPhys); }
 
     /// One instruction (a repeated one to its end).
-    Outcome run(const Bytes &code, std::uint64_t at, const Snapshot &in, Snapshot &out) {
+    Outcome run(const Bytes &code, std::uint64_t at, const Snapshot &in, Snapshot &out, Mode mode = Mode::code64) {
         std::memset(memory(kCodePhys), 0xcc, kCodeBytes);
         std::memcpy(memory(kCodePhys + (at - kCode)), code.data(), mapped(code, at));
         Core &c = *core_;
         set(in);
+        if (c.mode() != mode)
+            set_mode(mode);
         c.rip = at;
         Outcome o;
         for (unsigned rounds = 0; rounds < 1000; ++rounds) {
@@ -109,6 +111,13 @@ class ModelCpu {
         o.lacking = c.exit == Exit::unmodelled;
         get(out);
         return o;
+    }
+
+    void set_mode(Mode mode) {
+        Segment &s = core_->seg[cs];
+        s.attr = static_cast<std::uint16_t>((s.attr & ~(Segment::kLong | Segment::kBig)) | (mode == Mode::code64 ? Segment::kLong : Segment::kBig));
+        s.selector = mode == Mode::code64 ? 0x33 : 0x23;
+        core_->mode_changed();
     }
 
   private:

@@ -42,7 +42,7 @@ struct Judge {
 /// two vendors' processors.
 bool form_of(const Bytes &code, NativeForm &f) {
     f = NativeForm{};
-    if (!decode(code, f.z, f.op))
+    if (!decode(f.mode, code, f.z, f.op))
         return true; // both have to refuse it
     if (f.z.length != code.size() || not_for_user_mode(f.z, f.op) || f.z.encoding != ZYDIS_INSTRUCTION_ENCODING_LEGACY)
         return false;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Every form of instruction that the model has in user mode of 64-bit mode, with generated operands, against the
+// Every form of instruction that the model has in user mode of 64-bit and compatibility mode, with generated operands, against the
 // processor that the tests run on: registers, flags, memory, x87 and SSE state and faults are the same but for what
 // the manual calls undefined. MOSCOPE_NATIVE_FORM=text runs only forms whose name contains it, MOSCOPE_NATIVE_SEED and
 // MOSCOPE_NATIVE_CASES choose others than the usual ones.
@@ -12,7 +12,7 @@
 namespace moscope::x86::native {
 namespace {
 
-enum class Part { integer, simd, x87 };
+enum class Part { integer, simd, x87, all };
 
 Part part_of(const NativeForm &f) {
     switch (f.z.meta.isa_ext) {
@@ -46,15 +46,15 @@ std::string run_form(ModelCpu &model, const NativeForm &f, std::uint64_t cases, 
     return report.empty() ? "" : f.name + ": " + std::to_string(wrong) + " of " + std::to_string(cases) + " differ\n" + report;
 }
 
-void run_part(Part part, std::uint64_t cases) {
+void run_part(Part part, std::uint64_t cases, Mode mode = Mode::code64) {
     cases = number("MOSCOPE_NATIVE_CASES", cases);
     const char *only = std::getenv("MOSCOPE_NATIVE_FORM");
     ModelCpu model;
     std::memset(HostCpu::get().memory(kData), 0, kDataBytes);
     std::uint64_t forms = 0, ran = 0;
     std::set<std::string> lacking;
-    for (const NativeForm &f : all_forms()) {
-        if (part_of(f) != part || !modelled(f) || (only && f.name.find(only) == std::string::npos))
+    for (const NativeForm &f : all_forms(mode)) {
+        if ((part != Part::all && part_of(f) != part) || !modelled(f) || (only && f.name.find(only) == std::string::npos))
             continue;
         const std::uint64_t before = ran;
         const std::string report = run_form(model, f, cases, ran);
@@ -78,9 +78,12 @@ TEST(InstructionsAgainstTheHost, IntegerFormsAgree) { run_part(Part::integer, kS
 TEST(InstructionsAgainstTheHost, MmxAndSseFormsAgree) { run_part(Part::simd, kShort); }
 TEST(InstructionsAgainstTheHost, X87FormsAgree) { run_part(Part::x87, kShort); }
 
+TEST(InstructionsAgainstTheHost, CompatibilityModeFormsAgree) { run_part(Part::all, kShort / 2, Mode::code32); }
+
 TEST(InstructionsAgainstTheHostLong, IntegerFormsAgree) { run_part(Part::integer, kLong); }
 TEST(InstructionsAgainstTheHostLong, MmxAndSseFormsAgree) { run_part(Part::simd, kLong); }
 TEST(InstructionsAgainstTheHostLong, X87FormsAgree) { run_part(Part::x87, kLong); }
+TEST(InstructionsAgainstTheHostLong, CompatibilityModeFormsAgree) { run_part(Part::all, kLong, Mode::code32); }
 
 } // namespace
 } // namespace moscope::x86::native
