@@ -37,7 +37,7 @@ void AcpiPm::archive(Archive &a) {
     a.section(name());
     a(status_, enable_, control_, latched_timer_, toggles_);
     if (a.loading())
-        update();
+        plan();
 }
 
 void AcpiPm::describe(Firmware &f) const {
@@ -60,6 +60,10 @@ void AcpiPm::run_to(Tick now) {
 
 void AcpiPm::update() {
     irq_.set_irq(input_, status_ & enable_);
+    plan();
+}
+
+void AcpiPm::plan() {
     const bool wait = (enable_ & kTimerStatus) && !(status_ & kTimerStatus);
     alarm_.set(wait ? edge_or_never(kPmTimerClock, static_cast<__int128>(toggles_ + 1) << 31) : kNever);
 }

@@ -38,6 +38,7 @@ class AcpiPm final : public ByteDevice {
   private:
     void run_to(Tick now);
     void update();
+    void plan();
 
     const TimeSource &time_;
     IrqLine &irq_;

@@ -92,6 +92,18 @@ TEST_F(IoApicTest, ALevelIsSentAgainAfterItsEndWhileTheWireIsUp) {
     EXPECT_EQ(core0.acknowledge(), -1);
 }
 
+TEST_F(IoApicTest, ALevelInServiceIsNotSentASecondTime) {
+    entry(17, 0, 0x51 | kLevel);
+    io.set_irq(17, true);
+    EXPECT_EQ(core0.acknowledge(), 0x51);
+    io.set_irq(17, true);
+    io.set_irq(17, false);
+    io.set_irq(17, true);
+    EXPECT_EQ(core0.read(0x220), 0u); // nothing requested until it has ended
+    core0.write(0xB0, 0);
+    EXPECT_EQ(core0.read(0x220), 1u << 17);
+}
+
 TEST_F(IoApicTest, AMaskedLevelComesWhenItIsUnmasked) {
     entry(17, 0, 0x51 | kLevel | kMasked);
     io.set_irq(17, true);

@@ -142,6 +142,18 @@ TEST_F(UartTest, InputInterruptsAtTheTriggerLevelAndBelowItAfterFourCharacterTim
     EXPECT_EQ(in(0), 0u);
 }
 
+TEST_F(UartTest, AByteThatNobodyReadsTimesOutFourCharacterTimesAfterItCame) {
+    set(4, 8);
+    set(2, 0xC1); // level 14
+    set(1, 1);
+    uart->push("a");
+    time.to(5 * kChar - 1);
+    EXPECT_FALSE(irq());
+    time.to(5 * kChar);
+    EXPECT_TRUE(irq());
+    EXPECT_EQ(in(2), 0xCCu);
+}
+
 TEST_F(UartTest, ALineWithFlowControlWaitsForRoomAndLosesNothing) {
     set(2, 1);
     std::string sent, got;
