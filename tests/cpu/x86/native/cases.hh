@@ -108,8 +108,9 @@ class CaseMaker {
         if (v_.percent(4)) {
             static constexpr std::uint8_t segments[] = {0x26, 0x2e, 0x36, 0x3e};
             const std::uint8_t s = v_.one_of(segments);
-            // CS in compatibility mode: whether x87 stores that an exception suppresses fault is left open.
-            if (!f_.stops && (s != 0x2e || f_.mode == Mode::code64 || f_.z.meta.isa_ext != ZYDIS_ISA_EXT_X87))
+            // CS in compatibility mode, which cannot be written: what has become of the x87 stack by then is left open.
+            const bool x87 = f_.z.meta.isa_ext == ZYDIS_ISA_EXT_X87 || f_.has_mmx();
+            if (!f_.stops && (s != 0x2e || f_.mode == Mode::code64 || !x87))
                 c.code.push_back(s);
         }
         const bool wide = f_.mode == Mode::code64;

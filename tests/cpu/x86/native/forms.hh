@@ -26,6 +26,12 @@ struct NativeForm {
 
     bool is(ZydisMnemonic m) const { return z.mnemonic == m; }
     unsigned visible() const { return z.operand_count_visible; }
+    bool has_mmx() const {
+        for (unsigned i = 0; i < z.operand_count_visible; ++i)
+            if (op[i].type == ZYDIS_OPERAND_TYPE_REGISTER && ZydisRegisterGetClass(op[i].reg.value) == ZYDIS_REGCLASS_MMX)
+                return true;
+        return false;
+    }
     /// Bytes of the visible memory operand; 0: it has none.
     unsigned memory_bytes() const {
         for (unsigned i = 0; i < z.operand_count_visible; ++i)
