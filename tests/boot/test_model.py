@@ -2,6 +2,11 @@
 """Linux on the model: the boots of table.py, through the command that people use."""
 
 import json
+import os
+import pty
+import select
+import sys
+import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -72,3 +77,60 @@ def test_a_kernel_without_a_root_panics_and_says_so(distro: kernel.Kernel, tmp_p
     outcome, document, log = run.run(planned)
     assert outcome.ended == "panic" and result.exit_code(planned, outcome) == 4
     assert b"Kernel panic - not syncing" in log and Path(document["registers"]).read_text()
+
+
+@pytest.mark.long
+def test_a_machine_larger_than_the_host_boots_in_what_it_touches(distro: kernel.Kernel, moscope: Any) -> None:
+    """64 GB configured; host memory is that of the guest's pages, 15 % and the program itself."""
+    got = moscope("boot", "--json", "--memory-per-node", "8GiB", "--script", str(named("compute").script_path), timeout=1200)
+    assert got.returncode == 0, got.stderr
+    document = json.loads(got.stdout)
+    program = 150 << 20
+    assert document["nodes"] * document["memory_per_node"] == 64 << 30
+    assert document["host_bytes"] < document["touched_bytes"] * 1.15 + program
+
+
+def test_a_person_at_a_terminal_gets_a_shell_that_ctrl_c_and_the_escape_work_in(distro: kernel.Kernel, tmp_path: Path,
+                                                                               root: Path) -> None:
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.chdir(tmp_path)
+        os.environ["PYTHONPATH"] = str(root / "src" / "python")
+        arguments = ["boot", "--cores", "1", "--memory-per-node", "256MiB", "--checkpoint-at", "shell", "--out", "out"]
+        os.execv(sys.executable, [sys.executable, "-P", "-m", "moscope", *arguments])
+    seen = b""
+
+    def wait_for(text: bytes) -> None:
+        nonlocal seen
+        until = time.monotonic() + 300
+        while text not in seen:
+            assert time.monotonic() < until, seen[-2000:]
+            if select.select([terminal], [], [], 1)[0]:
+                seen += os.read(terminal, 4096)
+        seen = seen.split(text, 1)[1]
+
+    try:
+        wait_for(b"moscope# ")
+        os.write(terminal, b"sleep 1000000\r")
+        wait_for(b"sleep 1000000")
+        time.sleep(1)
+        os.write(terminal, b"\x03")
+        wait_for(b"moscope# ")
+        os.write(terminal, b"echo $((6 * 7))x\r")
+        wait_for(b"42x")
+        os.write(terminal, b"\x1dq")
+        wait_for(b"results in")
+        status = os.waitpid(pid, 0)[1]
+    finally:
+        os.close(terminal)  # which ends a child that is still there
+    assert os.waitstatus_to_exitcode(status) == 0
+    document = json.loads((tmp_path / "out/boot.json").read_text())
+    assert document["ended"] == "quit" and (tmp_path / "out/machine.ckpt").is_file()
+
+    # A script for a machine whose initial file system is fixed is typed into the waiting shell.
+    script = tmp_path / "script"
+    script.write_text("echo from here; exit 3\n")
+    planned = plan.make(Shared(out=tmp_path / "rest", json=True), plan.Options(resume=tmp_path / "out/machine.ckpt", script=script))
+    outcome, document, log = run.run(planned)
+    assert document["script_status"] == 3 and b"\nfrom here\r\n" in log.replace(b"moscope# ", b"\n")
+    assert outcome.ended == "poweroff" and result.exit_code(planned, outcome) == 1
