@@ -1,42 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // x87 instructions that compute, load and store: arithmetic, comparison, conversion, transcendental functions, stack
 // (AMD 26569). They run on the host's unit (x87_host.hh), with the guest's control word, so precision, rounding,
-// stack faults, flags and condition codes are a real x87's.
+// stack faults, flags and condition codes are a real x87's. What is common has a shorter way (x87_fast.cc).
 #include "cpu/x86/lower.hh"
 #include "cpu/x86/memory.hh"
-#include "cpu/x86/x87.hh"
-#include "cpu/x86/x87_host.hh"
+#include "cpu/x86/x87_forms.hh"
 
 namespace moscope::x86 {
 
 using namespace x87;
 
 namespace {
-
-/// Op::imm of an instruction of this group.
-struct Packed {
-    Code code;
-    std::uint8_t bytes = 0; ///< of the memory operand
-    bool store = false;
-};
-std::uint64_t pack(const Packed &p) {
-    return std::uint64_t{p.code.opcode} | std::uint64_t{p.code.modrm} << 8 | std::uint64_t{p.bytes} << 16 |
-           std::uint64_t{p.store} << 24;
-}
-Packed unpack(std::uint64_t x) {
-    return {{static_cast<std::uint8_t>(x), static_cast<std::uint8_t>(x >> 8)}, static_cast<std::uint8_t>(x >> 16),
-            (x >> 24 & 1) != 0};
-}
-
-void remember(Core &c, const Op *op, Code code) {
-    c.fpu.opcode = static_cast<std::uint16_t>(code.opcode << 8 | code.modrm);
-    c.fpu.instruction = c.address_of(op);
-    c.fpu.instruction_cs = c.seg[cs].selector;
-    if (op->mem) {
-        c.fpu.operand = effective_offset(c, op);
-        c.fpu.operand_ds = c.seg[op->seg == seg_none ? unsigned{ds} : op->seg].selector;
-    }
-}
 
 /// An operand of 2, 4, 8 or 10 bytes.
 bool load_operand(Core &c, Addr a, unsigned bytes, std::uint8_t *to) {
@@ -57,6 +31,10 @@ bool store_operand(Core &c, Addr a, unsigned bytes, const std::uint8_t *from) {
                store(c, a + 8, *reinterpret_cast<const std::uint8_t(*)[2]>(from + 8));
     }
 }
+
+} // namespace
+
+namespace x87 {
 
 const Op *with_registers(Core &c, const Op *op) {
     if (!ready(c))
@@ -95,9 +73,13 @@ const Op *with_memory(Core &c, const Op *op) {
     if (p.store && !(pending & ~kInexact) && !store_operand(c, a, p.bytes, operand))
         return c.fault_at(op);
     c.fpu = after;
-    remember(c, op, p.code);
+    remember(c, op, p.code, a);
     return op + 1;
 }
+
+} // namespace x87
+
+namespace {
 
 Exec lower_x87(const Insn &insn, Op &op) {
     Packed p;
@@ -110,6 +92,8 @@ Exec lower_x87(const Insn &insn, Op &op) {
             p.store = insn.op[i].actions & ZYDIS_OPERAND_ACTION_MASK_WRITE;
         }
     op.imm = pack(p);
+    if (const Exec fast = fast_x87(p))
+        return fast;
     if (op.mem)
         return with_memory;
     switch (insn.z.meta.category) {
