@@ -11,10 +11,12 @@ constexpr Tick kSlice = 20'000 * kTicksPerNs; ///< between two looks at the host
 
 } // namespace
 
-Detailed::Detailed(Board &board, Machine &machine, const x86::TimedParams &params) : board_(board), machine_(machine) {
+Detailed::Detailed(Board &board, Machine &machine, const x86::TimedParams &params) : board_(board), machine_(machine),
+      attribution_(static_cast<unsigned>(board.cores.size()), board.memory.bytes()) {
     for (const auto &core : board.cores) {
         cores_.push_back(std::make_unique<x86::TimedCore>(board.queue, machine.port(core->number), *core, params));
         x86::TimedCore *timed = cores_.back().get();
+        timed->observer = &attribution_;
         timed->on_death = [this, c = core.get()](x86::Exit why) {
             board_.died = c;
             const bool lacking = why == x86::Exit::unmodelled;
@@ -76,6 +78,20 @@ void Detailed::reset() {
     for (const auto &c : cores_)
         c->reset_charges(board_.queue.now());
     machine_.reset_stats();
+    attribution_.reset();
+}
+
+void Detailed::check_conservation() const {
+    Tick memory = 0, unreported = 0;
+    for (const auto &c : cores_) {
+        Tick sum = 0;
+        for (unsigned k = 0; k < static_cast<unsigned>(x86::TimedCore::Charge::count); ++k)
+            sum += c->spent(static_cast<x86::TimedCore::Charge>(k));
+        MOSCOPE_CHECK(sum == c->window());
+        memory += c->spent(x86::TimedCore::Charge::memory);
+        unreported += c->unreported();
+    }
+    MOSCOPE_CHECK(memory == attribution_.exposed() + unreported);
 }
 
 void Detailed::settle() {

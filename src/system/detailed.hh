@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "cpu/x86/timed/timed_core.hh"
+#include "system/attribution.hh"
 #include "system/board.hh"
 #include "system/machine.hh"
 
@@ -25,6 +26,11 @@ class Detailed {
     void leave();
     bool active() const { return active_; }
 
+    const Attribution &attribution() const { return attribution_; }
+
+    /// SimulatorBug unless every core's charges add up to its window and all memory stall was charged to transactions.
+    void check_conservation() const;
+
     /// Counts from here on: charges, transactions, the machine's statistics.
     void reset();
     /// Brings all charges up to now.
@@ -38,6 +44,7 @@ class Detailed {
     Board &board_;
     Machine &machine_;
     std::vector<std::unique_ptr<x86::TimedCore>> cores_;
+    Attribution attribution_;
     bool active_ = false;
 };
 

@@ -140,12 +140,18 @@ std::string FullSystem::stats_json() {
     nlohmann::json out;
     if (!impl_->detailed)
         return out.dump();
-    impl_->detailed->settle();
-    for (const auto &c : impl_->detailed->cores()) {
-        using C = x86::TimedCore::Charge;
-        out["cores"].push_back({{"busy", c->spent(C::busy)}, {"idle", c->spent(C::idle)}, {"core", c->spent(C::core)},
-                                {"memory", c->spent(C::memory)}});
+    Detailed &d = *impl_->detailed;
+    d.settle();
+    d.check_conservation();
+    using C = x86::TimedCore::Charge;
+    constexpr std::pair<C, const char *> kinds[] = {{C::busy, "busy"}, {C::idle, "idle"}, {C::core, "core"}, {C::memory, "memory"}};
+    for (const auto &c : d.cores()) {
+        nlohmann::json core = {{"window", c->window()}};
+        for (const auto &[k, name] : kinds)
+            core[name] = {{"kernel", c->spent(k, false)}, {"user", c->spent(k, true)}};
+        out["cores"].push_back(core);
     }
+    out["attribution"] = nlohmann::json::parse(d.attribution().json(200));
     out["machine"] = nlohmann::json::parse(impl_->machine->stats_json());
     return out.dump();
 }

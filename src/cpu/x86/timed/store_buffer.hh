@@ -58,6 +58,9 @@ class StoreBuffer : public Component {
 
     /// The store in flight, or that was last: what a core that waits for the buffer waits for.
     const Access &access() const { return access_; }
+    /// Accesses begun so far.
+    std::uint64_t accesses() const { return accesses_; }
+    bool in_flight() const { return in_flight_; }
 
     /// Called whenever a store has left the buffer, at that moment.
     void (*on_drain)(void *owner, Tick) = nullptr;
@@ -94,6 +97,7 @@ class StoreBuffer : public Component {
                 continue;
             }
             in_flight_ = true;
+            ++accesses_;
             access_.addr = PhysAddr(e.address);
             access_.size = e.size;
             access_.data = e.bytes;
@@ -114,6 +118,7 @@ class StoreBuffer : public Component {
     Access access_;
     std::array<Entry, kEntries> entries_;
     unsigned head_ = 0, tail_ = 0; ///< counted on
+    std::uint64_t accesses_ = 0;
     bool in_flight_ = false;
 };
 

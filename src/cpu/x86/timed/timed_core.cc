@@ -17,7 +17,7 @@ TimedCore::TimedCore(EventQueue &queue, Port &port, Core &core, const TimedParam
         if (core.waiting_stores_)
             core.schedule_no_later_than(std::max(t, core.queue().now()));
     };
-    stores_.on_access = [](void *self, const Access &x) { static_cast<TimedCore *>(self)->report(x, 0); };
+    stores_.on_access = [](void *self, const Access &x) { static_cast<TimedCore *>(self)->report_store(x); };
     companion_ = &stores_;
 }
 
@@ -26,18 +26,26 @@ void TimedCore::take_over(Tick t) {
     c_.direct = false;
     c_.flush_tlb(true);
     leaving_ = left_ = false;
+    stamp_ = since_ = t;
+    spent_ = {};
+    unreported_ = 0;
     start(t);
 }
 
 void TimedCore::reset_charges(Tick now) {
     settle(now);
-    spent_.fill(0);
+    spent_ = {};
+    since_ = stamp_;
+    unreported_ = 0;
 }
 
 void TimedCore::settle(Tick t) {
     if (t <= stamp_)
         return;
-    spent_[static_cast<unsigned>(waiting_idle_ ? Charge::idle : Charge::memory)] += t - stamp_;
+    const Charge what = waiting_idle_ ? Charge::idle : waiting_memory_ ? Charge::memory : Charge::busy;
+    spent_[user_][static_cast<unsigned>(what)] += t - stamp_;
+    if (what == Charge::memory)
+        unreported_ += t - stamp_;
     stamp_ = t;
 }
 
@@ -50,7 +58,6 @@ void TimedCore::signalled() {
 void TimedCore::body() {
     while (true) {
         move_to(queue().now());
-        stamp_ = now();
         pending_ = 0;
         slot_ = 0;
         fetch_line_ = ~Addr{0};
@@ -71,6 +78,10 @@ void TimedCore::body() {
                 else if (why != Exit::none && !ended(why))
                     break;
                 continue;
+            }
+            if (user_ != (c_.cpl == 3)) {
+                charge(Charge::busy);
+                user_ = !user_;
             }
             run_block(*next.block);
             if ((c_.exit != Exit::none || next.trap) && !c_.end_block(next)) {
@@ -188,9 +199,21 @@ void TimedCore::issue(const OpTiming &t) {
     ++slot_;
 }
 
+void TimedCore::report_store(const Access &x) {
+    if (observer)
+        observer->transaction({&x, c_.number, x.pc, 0, 0, false, static_cast<std::int64_t>(x.pc) >= 0, c_.cr3});
+}
+
 void TimedCore::report(const Access &x, Tick exposed) {
     if (observer)
         observer->transaction({&x, c_.number, x.pc, va_, exposed, walking_, c_.cpl == 3, c_.cr3});
+}
+
+void TimedCore::wait_memory(Access &x) {
+    waiting_memory_ = true;
+    start_access(x);
+    wait_for(x);
+    waiting_memory_ = false;
 }
 
 void TimedCore::transact(AccessKind kind, PhysAddr a, void *data, unsigned size) {
@@ -201,8 +224,7 @@ void TimedCore::transact(AccessKind kind, PhysAddr a, void *data, unsigned size)
     x.kind = kind;
     x.data = data;
     x.pc = pc_;
-    start_access(x);
-    wait_for(x);
+    wait_memory(x);
     slot_ = 0;
     report(x, now() - stamp_);
     charge(Charge::memory);
@@ -223,11 +245,17 @@ template <class F> void TimedCore::wait_for_stores(F &&until) {
     if (until())
         return;
     charge(Charge::busy);
-    waiting_stores_ = true;
+    const std::uint64_t before = stores_.accesses();
+    const bool in_flight = stores_.in_flight();
+    waiting_stores_ = waiting_memory_ = true;
     while (!until())
         suspend();
-    waiting_stores_ = false;
+    waiting_stores_ = waiting_memory_ = false;
     slot_ = 0;
+    if (!in_flight && stores_.accesses() == before) { // only for the moment at which a store retires
+        charge(Charge::core);
+        return;
+    }
     report(stores_.access(), now() - stamp_);
     charge(Charge::memory);
 }
@@ -278,12 +306,16 @@ void TimedCore::store_line(Addr d, const void *from, unsigned size) {
                 b = port_.probe(AccessKind::store, line, now());
             if (b) {
                 std::memcpy(b + line_offset(d), bytes, n);
+                if (observer)
+                    observer->stored(c_.number, d, n, pc_);
                 d += n, bytes += n, size -= n;
                 continue;
             }
         }
         wait_for_stores([this] { return !stores_.full(); });
         stores_.push(d, bytes, n, now(), pc_);
+        if (observer)
+            observer->stored(c_.number, d, n, pc_);
         horizon_changed();
         d += n, bytes += n, size -= n;
     }
@@ -333,13 +365,14 @@ void TimedCore::modify(PhysAddr a, unsigned size, void (*f)(void *, void *), voi
             x.rmw = f;
             x.rmw_context = context;
             x.pc = pc_;
-            start_access(x);
-            wait_for(x);
+            wait_memory(x);
             report(x, now() - stamp_);
             charge(Charge::memory);
         }
     } else
         modify_split(d, size, f, context);
+    if (observer)
+        observer->stored(c_.number, d, size, pc_);
     charge(Charge::busy);
     advance_cycles(params_.locked_cycles);
     slot_ = 0;
@@ -376,8 +409,7 @@ void TimedCore::modify_split(Addr d, unsigned size, void (*f)(void *, void *), v
         x.kind = AccessKind::rmw;
         x.rmw = [](void *, void *) {};
         x.pc = pc_;
-        start_access(x);
-        wait_for(x);
+        wait_memory(x);
         report(x, now() - stamp_);
         charge(Charge::memory);
     }

@@ -38,11 +38,13 @@ struct Transaction {
     Addr address_space; ///< CR3
 };
 
-/// Told of transactions (system/attribution).
+/// Told of transactions, and of all stores (system/attribution).
 class TransactionObserver {
   public:
     virtual ~TransactionObserver() = default;
     virtual void transaction(const Transaction &) = 0;
+    /// A store or locked operation of a core, as it retires.
+    virtual void stored(unsigned core, Addr dram, unsigned size, Addr pc) = 0;
 };
 
 class TimedCore final : public FiberCore {
@@ -63,8 +65,14 @@ class TimedCore final : public FiberCore {
 
     /// The core's clock in cycles.
     std::uint64_t cycles() const { return static_cast<std::uint64_t>(cursor().cycle()); }
-    Tick spent(Charge c) const { return spent_[static_cast<unsigned>(c)]; }
+    Tick spent(Charge c, bool user) const { return spent_[user][static_cast<unsigned>(c)]; }
+    Tick spent(Charge c) const { return spent(c, false) + spent(c, true); }
+    /// Charges begin anew at the core's own moment, not before `now`.
     void reset_charges(Tick now);
+    /// Ticks since then, which the charges add up to exactly.
+    Tick window() const { return stamp_ - since_; }
+    /// Memory stall that settle() charged while its transaction was under way (reported to nobody).
+    Tick unreported() const { return unreported_; }
     /// Brings the charges up to tick t (a core that waits has not charged its wait yet).
     void settle(Tick t);
 
@@ -104,7 +112,7 @@ class TimedCore final : public FiberCore {
     void issue(const OpTiming &t);
     void next_cycle();
     void charge(Charge c) {
-        spent_[static_cast<unsigned>(c)] += now() - stamp_;
+        spent_[user_][static_cast<unsigned>(c)] += now() - stamp_;
         stamp_ = now();
     }
     void wait_idle();
@@ -112,14 +120,16 @@ class TimedCore final : public FiberCore {
     void load_line(Addr dram, void *to, unsigned size);
     void store_line(Addr dram, const void *from, unsigned size);
     void report(const Access &x, Tick exposed);
+    void report_store(const Access &x);
+    void wait_memory(Access &x);
     template <class F> void wait_for_stores(F &&until);
     Addr dram(PhysAddr a) const { return c_.phys.dram_address(a); }
 
     Core &c_;
     const TimedParams params_;
     StoreBuffer stores_;
-    std::array<Tick, static_cast<unsigned>(Charge::count)> spent_{};
-    Tick stamp_ = 0;
+    std::array<std::array<Tick, static_cast<unsigned>(Charge::count)>, 2> spent_{}; ///< kernel, user
+    Tick stamp_ = 0, since_ = 0, unreported_ = 0;
     // The scoreboard, in cycles.
     RegMask pending_ = 0;
     std::array<std::int64_t, 34> ready_{};
@@ -128,6 +138,8 @@ class TimedCore final : public FiberCore {
     Addr fetch_line_ = ~Addr{0};
     Addr pc_ = 0, va_ = 0;
     Tick visible_ = 0; ///< from here on the core notices its signals
+    bool user_ = false; ///< charges go to user time
+    bool waiting_memory_ = false;
     bool waiting_idle_ = false, waiting_stores_ = false, walking_ = false, leaving_ = false, left_ = true;
 };
 

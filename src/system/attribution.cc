@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "system/attribution.hh"
+
+#include <algorithm>
+#include <bit>
+
+#include <nlohmann/json.hpp>
+
+namespace moscope {
+
+namespace {
+
+std::uint64_t byte_mask(Addr a, unsigned size) {
+    const std::uint64_t bytes = size >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << size) - 1;
+    return bytes << line_offset(a);
+}
+
+constexpr std::uint64_t bit(unsigned core) { return std::uint64_t{1} << core; }
+
+} // namespace
+
+Attribution::Attribution(unsigned cores, std::uint64_t dram_bytes) : cores_(cores), pages_((dram_bytes >> 21) + 1) {
+    MOSCOPE_CHECK(cores <= 64);
+}
+
+Attribution::Line &Attribution::line_at(Addr dram) {
+    auto &block = pages_[dram >> 21];
+    if (!block)
+        block = std::make_unique<std::array<std::unique_ptr<Page>, 512>>();
+    auto &page = (*block)[dram >> 12 & 511];
+    if (!page)
+        page = std::make_unique<Page>();
+    return page->line[dram >> kLineBits & 63];
+}
+
+void Attribution::stored(unsigned core, Addr dram, unsigned size, Addr pc) {
+    Line &l = line_at(dram);
+    if (l.writer != core) {
+        // Bytes of the previous writer's tenure are news to everybody else from here on.
+        if (l.written)
+            for (unsigned c = 0; c < cores_; ++c)
+                if (c != l.writer)
+                    l.written[c] |= l.tenure;
+        l.tenure = 0;
+        l.writer = static_cast<std::uint8_t>(core);
+    }
+    l.tenure |= byte_mask(dram, size);
+    l.writer_pc = pc;
+    l.read_since &= ~bit(core);
+}
+
+MissClass Attribution::classify(Line &l, const x86::Transaction &t, std::uint64_t bytes) {
+    const unsigned c = t.core;
+    const bool writes = t.access->kind == AccessKind::store || t.access->kind == AccessKind::rmw ||
+                        t.access->kind == AccessKind::nt_store;
+    if (!l.written) {
+        l.written = std::make_unique<std::uint64_t[]>(cores_);
+    }
+    std::uint64_t news = l.written[c];
+    if (l.writer != c)
+        news |= l.tenure;
+    MissClass k;
+    if (!(l.had & bit(c)))
+        k = MissClass::cold;
+    else if (news & bytes)
+        k = MissClass::true_sharing;
+    else if (news)
+        k = MissClass::false_sharing;
+    else if (writes && (l.read_since & bit(c) || (l.writer != c && l.had & ~bit(c))))
+        k = MissClass::upgrade;
+    else
+        k = MissClass::capacity;
+
+    // It has the line now: nothing in it is news any more.
+    if (l.writer != 0xff && l.writer != c) {
+        for (unsigned o = 0; o < cores_; ++o)
+            if (o != l.writer && o != c)
+                l.written[o] |= l.tenure;
+        l.tenure = 0;
+    }
+    l.written[c] = 0;
+    if (!writes)
+        l.read_since |= l.had & ~bit(c);
+    l.had |= bit(c);
+    return k;
+}
+
+void Attribution::transaction(const x86::Transaction &t) {
+    const Access &x = *t.access;
+    Line &l = line_at(x.addr.value);
+    if (!l.counts) {
+        l.counts = std::make_unique<Counts>();
+        counted_.push_back(line_of(x.addr.value));
+    }
+    Counts &n = *l.counts;
+    const bool buffered = x.kind == AccessKind::store && t.exposed;
+    n.stall += t.exposed;
+    exposed_ += t.exposed;
+    const Pair pair{l.writer != t.core ? l.writer_pc : 0, t.pc};
+    Waiter &w = n.pairs[pair];
+    w.stall += t.exposed;
+    Waiter &p = by_pc_[t.pc];
+    p.stall += t.exposed;
+    n.cores |= bit(t.core);
+    if (buffered) // the wait for the buffer; the transaction itself is reported when it ends
+        return;
+    ++w.count;
+    ++p.count;
+    ++n.transfers;
+    ++transactions_;
+    if (!n.va) {
+        n.va = t.va;
+        n.address_space = t.address_space;
+        n.user = t.user;
+    }
+    n.walk |= t.walk;
+    n.fetch |= x.kind == AccessKind::fetch;
+    if (l.writer != 0xff && l.writer != t.core)
+        ++n.writers[l.writer_pc];
+    const MissClass k = classify(l, t, byte_mask(x.addr.value, x.size));
+    ++n.by_class[static_cast<unsigned>(k)];
+    n.stall_by_class[static_cast<unsigned>(k)] += t.exposed;
+    for (unsigned s = 0; s < kSegments; ++s)
+        segments_[s] += x.path.in[s];
+    const auto ns = static_cast<std::uint64_t>((x.done - x.issued) / kTicksPerNs);
+    ++latencies_.by_log2_cycles[static_cast<unsigned>(std::bit_width(ns))];
+}
+
+void Attribution::reset() {
+    for (const Addr a : counted_)
+        line_at(a).counts.reset();
+    counted_.clear();
+    exposed_ = 0;
+    transactions_ = 0;
+    segments_ = {};
+    latencies_ = {};
+    by_pc_.clear();
+}
+
+std::string Attribution::json(std::size_t most) const {
+    using nlohmann::json;
+    auto &self = const_cast<Attribution &>(*this);
+    std::vector<std::pair<Tick, Addr>> order;
+    for (const Addr a : counted_)
+        order.emplace_back(self.line_at(a).counts->stall, a);
+    const std::size_t n = std::min(most, order.size());
+    std::partial_sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(n), order.end(), [](const auto &a, const auto &b) {
+        return a.first != b.first ? a.first > b.first : a.second < b.second;
+    });
+    json out;
+    out["schema"] = "moscope.attribution/1";
+    out["exposed"] = exposed_;
+    out["transactions"] = transactions_;
+    for (unsigned s = 0; s < kSegments; ++s)
+        out["segments"][kSegmentNames[s]] = segments_[s];
+    out["latency_log2_ns"] = latencies_.by_log2_cycles;
+    out["lines_total"] = counted_.size();
+    json classes = json::object(), lines = json::array();
+    std::array<std::uint64_t, kClasses> count{};
+    std::array<Tick, kClasses> stall{};
+    for (const Addr a : counted_)
+        for (unsigned k = 0; k < kClasses; ++k) {
+            count[k] += self.line_at(a).counts->by_class[k];
+            stall[k] += self.line_at(a).counts->stall_by_class[k];
+        }
+    for (unsigned k = 0; k < kClasses; ++k)
+        classes[kMissClassNames[k]] = {{"count", count[k]}, {"stall", stall[k]}};
+    out["classes"] = classes;
+    for (std::size_t i = 0; i < n; ++i) {
+        const Counts &c = *self.line_at(order[i].second).counts;
+        json line = {{"line", order[i].second}, {"va", c.va}, {"address_space", c.address_space}, {"user", c.user},
+                     {"walk", c.walk}, {"fetch", c.fetch}, {"stall", c.stall}, {"transfers", c.transfers},
+                     {"cores", std::popcount(c.cores)}};
+        for (unsigned k = 0; k < kClasses; ++k)
+            line["classes"][kMissClassNames[k]] = {{"count", c.by_class[k]}, {"stall", c.stall_by_class[k]}};
+        json pairs = json::array();
+        for (const auto &[p, w] : c.pairs)
+            pairs.push_back({{"writer", p.writer}, {"waiter", p.waiter}, {"stall", w.stall}, {"count", w.count}});
+        std::sort(pairs.begin(), pairs.end(), [](const json &a, const json &b) {
+            return std::tuple(-a["stall"].get<Tick>(), a["writer"].get<Addr>(), a["waiter"].get<Addr>()) <
+                   std::tuple(-b["stall"].get<Tick>(), b["writer"].get<Addr>(), b["waiter"].get<Addr>());
+        });
+        if (pairs.size() > 50)
+            pairs.erase(pairs.begin() + 50, pairs.end());
+        line["pairs"] = pairs;
+        json writers = json::array();
+        for (const auto &[pc, times] : c.writers)
+            writers.push_back({{"pc", pc}, {"count", times}});
+        std::sort(writers.begin(), writers.end(), [](const json &a, const json &b) {
+            return std::tuple(-a["count"].get<std::int64_t>(), a["pc"].get<Addr>()) <
+                   std::tuple(-b["count"].get<std::int64_t>(), b["pc"].get<Addr>());
+        });
+        line["writers"] = writers;
+        lines.push_back(std::move(line));
+    }
+    out["lines"] = lines;
+    json pcs = json::array();
+    for (const auto &[pc, w] : by_pc_)
+        pcs.push_back({{"pc", pc}, {"stall", w.stall}, {"count", w.count}});
+    std::sort(pcs.begin(), pcs.end(), [](const json &a, const json &b) {
+        return std::pair(-a["stall"].get<Tick>(), a["pc"].get<Addr>()) < std::pair(-b["stall"].get<Tick>(), b["pc"].get<Addr>());
+    });
+    out["instructions"] = pcs;
+    return out.dump();
+}
+
+} // namespace moscope

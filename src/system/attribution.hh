@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Who waited for which line, and why: aggregates the transactions of detailed mode as they finish. For each line: the
+// stall charged to it, transfers by class and by instruction that waited, and the instruction that last wrote it.
+//
+// Classes, by what happened since this core last had the line (Torrellas et al., IEEE ToC 43(6), 1994, by bytes):
+// cold (it never had it), upgrade (it has it and lacks the right to write), true sharing (others wrote bytes that it
+// accesses now), false sharing (others wrote only other bytes), capacity (nobody wrote: it was replaced).
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "cpu/x86/timed/timed_core.hh"
+
+namespace moscope {
+
+enum class MissClass : std::uint8_t { cold, capacity, upgrade, true_sharing, false_sharing, count };
+inline constexpr std::array<const char *, static_cast<unsigned>(MissClass::count)> kMissClassNames = {
+    "cold", "capacity", "upgrade", "true_sharing", "false_sharing"};
+
+class Attribution final : public x86::TransactionObserver {
+  public:
+    Attribution(unsigned cores, std::uint64_t dram_bytes);
+
+    void transaction(const x86::Transaction &) override;
+    void stored(unsigned core, Addr dram, unsigned size, Addr pc) override;
+
+    /// Counts begin anew; what is known of each line's history stays.
+    void reset();
+
+    /// JSON text, the `most` lines with the largest stall; see docs/attribution.md.
+    std::string json(std::size_t most) const;
+    /// Stall charged to transactions, of all cores: what conservation checks against the cores' own sum.
+    Tick exposed() const { return exposed_; }
+
+  private:
+    static constexpr unsigned kClasses = static_cast<unsigned>(MissClass::count);
+
+    struct Waiter {
+        Tick stall = 0;
+        std::uint64_t count = 0;
+    };
+    struct Pair { ///< writer's instruction to waiter's
+        Addr writer, waiter;
+        bool operator==(const Pair &) const = default;
+    };
+    struct PairHash {
+        std::size_t operator()(const Pair &p) const { return p.writer * 0x9e3779b97f4a7c15 ^ p.waiter; }
+    };
+    /// What is counted for a line.
+    struct Counts {
+        Tick stall = 0;
+        std::uint64_t transfers = 0;
+        std::array<std::uint64_t, kClasses> by_class{};
+        std::array<Tick, kClasses> stall_by_class{};
+        std::unordered_map<Pair, Waiter, PairHash> pairs;
+        std::unordered_map<Addr, std::uint64_t> writers; ///< stores by instruction, at changes of hands
+        Addr va = 0;
+        Addr address_space = 0;
+        bool user = false, walk = false, fetch = false;
+        std::uint64_t cores = 0; ///< that waited
+    };
+    /// What is remembered of a line.
+    struct Line {
+        std::uint64_t had = 0;        ///< cores that have had it
+        std::uint64_t read_since = 0; ///< cores whose copy others have read since they wrote
+        std::uint64_t tenure = 0;     ///< bytes written since it last changed hands
+        Addr writer_pc = 0;
+        std::uint8_t writer = 0xff;
+        std::unique_ptr<std::uint64_t[]> written; ///< by core: bytes that others wrote since it had the line
+        std::unique_ptr<Counts> counts;
+    };
+    struct Page {
+        std::array<Line, 64> line;
+    };
+    Line &line_at(Addr dram);
+    MissClass classify(Line &l, const x86::Transaction &t, std::uint64_t bytes);
+
+    unsigned cores_;
+    std::vector<std::unique_ptr<std::array<std::unique_ptr<Page>, 512>>> pages_; ///< by DRAM address / 2 MiB, then / 4 KiB
+    std::vector<Addr> counted_; ///< lines that have counts
+    Tick exposed_ = 0;
+    std::uint64_t transactions_ = 0;
+    std::array<Tick, kSegments> segments_{};
+    struct Histogram {
+        std::array<std::uint64_t, 64> by_log2_cycles{};
+    } latencies_;
+    std::unordered_map<Addr, Waiter> by_pc_;
+};
+
+} // namespace moscope
