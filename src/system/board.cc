@@ -139,11 +139,15 @@ void Board::m5op(x86::Core &c, unsigned function) {
     case m5_checkpoint:
         end({"marker", "checkpoint", 0});
         break;
-    case m5_work_begin:
-        end({"marker", "workbegin", static_cast<int>(c.r[x86::rdi])});
+    case m5_work_begin: // work item 0 is the region of interest, others are operations of the workload
+        if (!c.r[x86::rdi])
+            end({"marker", "workbegin", 0});
         break;
     case m5_work_end:
-        end({"marker", "workend", static_cast<int>(c.r[x86::rdi])});
+        if (!c.r[x86::rdi])
+            end({"marker", "workend", 0});
+        else
+            ++operations;
         break;
     default: // others ask for things that mean nothing in this mode
         break;

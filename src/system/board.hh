@@ -64,6 +64,7 @@ class Board final : public x86::Platform, public dev::TimeSource {
 
     std::string console; ///< written by the guest and not fetched yet
     Ending ending;
+    std::uint64_t operations = 0; ///< m5 workend with a work item other than 0
     const x86::Core *died = nullptr; ///< detailed mode: the core that ended the run
     bool detailed = false;           ///< the clock is the event queue's
     dev::Firmware firmware; ///< what the tables say

@@ -183,6 +183,8 @@ std::uint64_t FullSystem::pauses() const {
     return n;
 }
 
+std::uint64_t FullSystem::operations() const { return impl_->board->operations; }
+
 Tick FullSystem::now() const { return impl_->board->scheduler.now(); }
 
 std::uint64_t FullSystem::touched_bytes() const { return touched_pages(impl_->board->memory).size() * 4096; }
@@ -202,6 +204,40 @@ void FullSystem::restore(const std::string &path) {
         throw UserError(path + ": holds more than this machine has: the options that it was written with would be right");
     impl_->loaded = true;
 }
+
+std::string FullSystem::read_physical(Addr address, std::uint64_t size) const {
+    const PhysMap &phys = impl_->board->phys;
+    std::string out;
+    while (out.size() < size) {
+        const Addr a = address + out.size();
+        const std::uint64_t n = std::min<std::uint64_t>(size - out.size(), 4096 - (a & 4095));
+        const std::byte *p = phys.host(PhysAddr(a));
+        if (!p)
+            break;
+        out.append(reinterpret_cast<const char *>(p), n);
+    }
+    return out;
+}
+
+std::string FullSystem::read_virtual(Addr cr3, Addr address, std::uint64_t size) const {
+    x86::Core &core = *impl_->board->cores[0];
+    const Addr before = core.cr3;
+    if (cr3)
+        core.cr3 = cr3;
+    std::string out;
+    while (out.size() < size) {
+        const Addr a = address + out.size();
+        const std::uint64_t n = std::min<std::uint64_t>(size - out.size(), 4096 - (a & 4095));
+        PhysAddr p;
+        if (!x86::peek_translation(core, a, p) || !impl_->board->phys.host(p))
+            break;
+        out += read_physical(p.value, n);
+    }
+    core.cr3 = before;
+    return out;
+}
+
+Addr FullSystem::physical_of(std::uint64_t dram) const { return impl_->board->phys.phys_address(dram).value; }
 
 std::string FullSystem::registers_text() const {
     const x86::Core *c = impl_->board->died ? impl_->board->died : impl_->board->scheduler.culprit();

@@ -46,11 +46,20 @@ class FullSystem {
     std::uint64_t instructions() const;
     std::vector<std::uint64_t> instructions_by_core() const;
     std::uint64_t pauses() const;
+    /// Operations that the workload has reported (m5 workend with a work item other than 0).
+    std::uint64_t operations() const;
     Tick now() const;
     std::uint64_t touched_bytes() const;
 
     void save(const std::string &path) const;
     void restore(const std::string &path);
+
+    /// Bytes of guest memory: by physical address, or by a virtual one in an address space (CR3). Short where something
+    /// is not mapped or not DRAM.
+    std::string read_physical(Addr address, std::uint64_t size) const;
+    std::string read_virtual(Addr cr3, Addr address, std::uint64_t size) const;
+    /// Physical address of a DRAM byte as attribution counts them.
+    Addr physical_of(std::uint64_t dram) const;
 
     /// Registers of the core that ended the run (or the first), with the bytes at its instruction pointer.
     std::string registers_text() const;

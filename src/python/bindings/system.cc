@@ -61,11 +61,23 @@ void bind_system(nb::module_ &m) {
                  d["per_core"] = s.instructions_by_core();
                  d["pauses"] = s.pauses();
                  d["ticks"] = s.now();
+                 d["operations"] = s.operations();
                  d["touched_bytes"] = s.touched_bytes();
                  return d;
              })
         .def("save", &FullSystem::save, nb::arg("path"), nb::call_guard<nb::gil_scoped_release>())
         .def("restore", &FullSystem::restore, nb::arg("path"), nb::call_guard<nb::gil_scoped_release>())
+        .def("read_physical",
+             [](const FullSystem &s, moscope::Addr a, std::uint64_t n) {
+                 const std::string b = s.read_physical(a, n);
+                 return nb::bytes(b.data(), b.size());
+             })
+        .def("read_virtual",
+             [](const FullSystem &s, moscope::Addr cr3, moscope::Addr a, std::uint64_t n) {
+                 const std::string b = s.read_virtual(cr3, a, n);
+                 return nb::bytes(b.data(), b.size());
+             })
+        .def("physical_of", &FullSystem::physical_of)
         .def("registers_text", &FullSystem::registers_text);
     m.def("checkpoint_config", &moscope::read_checkpoint_description, nb::arg("path"),
           "The configuration that a checkpoint was taken with, as JSON text; UserError if the file is damaged or newer.");
