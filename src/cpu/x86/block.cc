@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "cpu/x86/isa.hh"
 #include "cpu/x86/lower.hh"
 #include "cpu/x86/paging.hh"
 #include "cpu/x86/timed/op_timing.hh"
@@ -36,24 +37,6 @@ const Op *too_long(Core &c, const Op *op) {
 const Op *m5_instruction(Core &c, const Op *op) {
     c.platform.m5op(c, static_cast<unsigned>(op->imm));
     return c.leave_after(op, c.exit == Exit::none ? Exit::restart : c.exit);
-}
-
-const ZydisDecoder &decoder(Mode mode) {
-    static const std::array<ZydisDecoder, 3> all = [] {
-        std::array<ZydisDecoder, 3> d;
-        ZydisDecoderInit(&d[0], ZYDIS_MACHINE_MODE_LEGACY_16, ZYDIS_STACK_WIDTH_16);
-        ZydisDecoderInit(&d[1], ZYDIS_MACHINE_MODE_LEGACY_32, ZYDIS_STACK_WIDTH_32);
-        ZydisDecoderInit(&d[2], ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
-        for (ZydisDecoder &x : d) {
-            ZydisDecoderEnableMode(&x, ZYDIS_DECODER_MODE_AMD_BRANCHES, ZYAN_TRUE);
-            // Later extensions that the family decodes as what they were before.
-            for (auto later : {ZYDIS_DECODER_MODE_TZCNT, ZYDIS_DECODER_MODE_MPX, ZYDIS_DECODER_MODE_CET,
-                               ZYDIS_DECODER_MODE_WBNOINVD, ZYDIS_DECODER_MODE_CLDEMOTE})
-                ZydisDecoderEnableMode(&x, later, ZYAN_FALSE);
-        }
-        return d;
-    }();
-    return all[static_cast<unsigned>(mode)];
 }
 
 std::uint64_t rip_mask(Mode mode) {
@@ -104,6 +87,8 @@ Block *BlockCache::find(Core &c, bool single, bool *global) {
 }
 
 Block *BlockCache::decode(Core &c, std::uint64_t key, PhysAddr at, Addr va, unsigned limit) {
+    if (!promises_)
+        promises_ = std::make_unique<Promises>(c.model);
     const auto mode = static_cast<Mode>(key & 3);
     const std::byte *bytes = phys_.host(at);
     auto block = std::make_unique<Block>();
@@ -165,9 +150,10 @@ Block *BlockCache::decode(Core &c, std::uint64_t key, PhysAddr at, Addr va, unsi
             ended = true;
         } else {
             fill_operands(insn, op);
-            const Form *form = lower(insn, op);
+            const bool promised = (*promises_)(insn.z);
+            const Form *form = promised ? lower(insn, op) : nullptr;
             if (!form)
-                op.exec = lower_unmodelled(insn, op);
+                op.exec = lower_unmodelled(promised);
             ended = ended || !form || form->ends_block;
         }
         offset += op.length;

@@ -33,6 +33,8 @@ struct Block {
     std::unique_ptr<OpTiming[]> timing; ///< detailed mode, when it first runs there
 };
 
+class Promises; // isa.hh: the instructions that CPUID promises
+
 class BlockCache {
   public:
     explicit BlockCache(const PhysMap &phys);
@@ -77,6 +79,7 @@ class BlockCache {
     void drop_page(Addr page);
 
     const PhysMap &phys_;
+    std::unique_ptr<Promises> promises_; ///< of the first core that decodes; all have the same model
     std::unordered_map<std::uint64_t, std::unique_ptr<Block>> blocks_;
     void mark(Addr page, bool code);
     std::unordered_map<std::uint64_t, Page> pages_;

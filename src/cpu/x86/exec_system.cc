@@ -285,6 +285,7 @@ constexpr Form kForms[] = {
     {ZYDIS_MNEMONIC_CLFLUSH, as<flush_line>},
     {ZYDIS_MNEMONIC_PREFETCH, as<hint>},
     {ZYDIS_MNEMONIC_PREFETCHW, as<hint>},
+    {ZYDIS_MNEMONIC_PREFETCHWT1, as<hint>}, // a reserved hint of PREFETCH on this family
     {ZYDIS_MNEMONIC_PREFETCHNTA, as<hint>},
     {ZYDIS_MNEMONIC_PREFETCHT0, as<hint>},
     {ZYDIS_MNEMONIC_PREFETCHT1, as<hint>},

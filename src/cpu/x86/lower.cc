@@ -101,32 +101,6 @@ const Op *undefined(Core &c, const Op *op) {
 
 const Op *unmodelled(Core &c, const Op *op) { return c.leave_before(op, Exit::unmodelled); }
 
-/// Instruction-set extensions that the family has.
-bool promised(const ZydisDecodedInstruction &z) {
-    if (z.encoding != ZYDIS_INSTRUCTION_ENCODING_LEGACY)
-        return false;
-    switch (z.meta.isa_ext) {
-    case ZYDIS_ISA_EXT_BASE:
-    case ZYDIS_ISA_EXT_CLFSH:
-    case ZYDIS_ISA_EXT_LONGMODE:
-    case ZYDIS_ISA_EXT_LZCNT:
-    case ZYDIS_ISA_EXT_MMX:
-    case ZYDIS_ISA_EXT_MONITOR:
-    case ZYDIS_ISA_EXT_PAUSE:
-    case ZYDIS_ISA_EXT_RDTSCP:
-    case ZYDIS_ISA_EXT_SSE:
-    case ZYDIS_ISA_EXT_SSE2:
-    case ZYDIS_ISA_EXT_SSE3:
-    case ZYDIS_ISA_EXT_SSE4A:
-    case ZYDIS_ISA_EXT_X87:
-        return true;
-    case ZYDIS_ISA_EXT_SSE4:
-        return z.mnemonic == ZYDIS_MNEMONIC_POPCNT;
-    default:
-        return false;
-    }
-}
-
 } // namespace
 
 Group::Group(const char *group_name, std::span<const Form> group_forms) : name(group_name), forms(group_forms) {
@@ -147,7 +121,25 @@ const Form *lower(const Insn &insn, Op &op) {
     return nullptr;
 }
 
-Exec lower_unmodelled(const Insn &insn, Op &) { return promised(insn.z) ? unmodelled : undefined; }
+Exec lower_unmodelled(bool promised) { return promised ? unmodelled : undefined; }
+
+const ZydisDecoder &decoder(Mode mode) {
+    static const std::array<ZydisDecoder, 3> all = [] {
+        std::array<ZydisDecoder, 3> d;
+        ZydisDecoderInit(&d[0], ZYDIS_MACHINE_MODE_LEGACY_16, ZYDIS_STACK_WIDTH_16);
+        ZydisDecoderInit(&d[1], ZYDIS_MACHINE_MODE_LEGACY_32, ZYDIS_STACK_WIDTH_32);
+        ZydisDecoderInit(&d[2], ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
+        for (ZydisDecoder &x : d) {
+            ZydisDecoderEnableMode(&x, ZYDIS_DECODER_MODE_AMD_BRANCHES, ZYAN_TRUE);
+            // Later extensions that the family decodes as what they were before.
+            for (auto later : {ZYDIS_DECODER_MODE_TZCNT, ZYDIS_DECODER_MODE_MPX, ZYDIS_DECODER_MODE_CET,
+                               ZYDIS_DECODER_MODE_WBNOINVD, ZYDIS_DECODER_MODE_CLDEMOTE})
+                ZydisDecoderEnableMode(&x, later, ZYAN_FALSE);
+        }
+        return d;
+    }();
+    return all[static_cast<unsigned>(mode)];
+}
 
 void fill_operands(const Insn &insn, Op &op) {
     const ZydisDecodedInstruction &z = insn.z;

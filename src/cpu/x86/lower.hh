@@ -52,9 +52,12 @@ const Form *lower(const Insn &, Op &);
 /// Fills `op` except for exec.
 void fill_operands(const Insn &, Op &);
 
-/// What runs for an instruction that no group has: #UD if the machine's CPUID does not promise it, otherwise the
-/// run stops and names it.
-Exec lower_unmodelled(const Insn &, Op &);
+/// What runs for an instruction that no group has: #UD if the machine's CPUID does not promise it (isa.hh),
+/// otherwise the run stops and names it.
+Exec lower_unmodelled(bool promised);
+
+/// The decoder of a mode, set to what the family takes the bytes for.
+const ZydisDecoder &decoder(Mode);
 
 /// Picks f<std::uint8_t> ... f<std::uint64_t> by operand size in bytes.
 template <template <class> class F> Exec by_size(unsigned bytes) {

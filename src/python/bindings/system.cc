@@ -7,6 +7,7 @@
 
 #include "system/checkpoint.hh"
 #include "system/full_system.hh"
+#include "system/isa_report.hh"
 
 namespace nb = nanobind;
 using moscope::FullSystem;
@@ -79,6 +80,8 @@ void bind_system(nb::module_ &m) {
              })
         .def("physical_of", &FullSystem::physical_of)
         .def("registers_text", &FullSystem::registers_text);
+    m.def("isa_table", &moscope::isa_report, nb::arg("cpu"),
+          "Every instruction that the decoder knows: who promises it, which group has it (system/isa_report.hh).");
     m.def("checkpoint_config", &moscope::read_checkpoint_description, nb::arg("path"),
           "The configuration that a checkpoint was taken with, as JSON text; UserError if the file is damaged or newer.");
 }

@@ -9,7 +9,7 @@
 
 #include "cpu/x86/block.hh"
 #include "cpu/x86/core.hh"
-#include "cpu/x86/cpuid.hh"
+#include "cpu/x86/family10h_model.hh"
 
 namespace moscope::x86::test {
 
@@ -69,7 +69,7 @@ class FlatMachine : public Platform {
     std::vector<std::byte> memory;
     PhysMap phys;
     BlockCache blocks{phys};
-    CpuModel model;
+    CpuModel model = family10h_model();
     Core core{0, *this, phys, blocks, model};
     unsigned last_m5op = ~0u;
 };

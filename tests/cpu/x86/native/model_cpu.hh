@@ -9,7 +9,7 @@
 
 #include "cpu/x86/block.hh"
 #include "cpu/x86/core.hh"
-#include "cpu/x86/cpuid.hh"
+#include "cpu/x86/family10h_model.hh"
 #include "cpu/x86/native/snapshot.hh"
 
 namespace moscope::x86::native {
@@ -154,7 +154,7 @@ class ModelCpu {
 
     PhysMap phys_;
     NoPlatform platform_;
-    CpuModel model_;
+    CpuModel model_ = test::family10h_model();
     std::unique_ptr<BlockCache> blocks_;
     std::unique_ptr<Core> core_;
 };

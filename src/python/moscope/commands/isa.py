@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""`moscope isa`: the instructions that the machine's processor promises, and what the model does about each."""
+
+from dataclasses import asdict
+from itertools import groupby
+
+from moscope import errors
+from moscope.cli import Shared, command
+
+
+@command
+def isa(shared: Shared) -> int:
+    """List every instruction that CPUID promises: implemented and by which group, or masked and why."""
+    from moscope.config import load_machine
+    from moscope.config.cpu import load_processor
+    from moscope.isa import counts, table
+
+    machine = load_machine(shared.machine, shared.sets)
+    brand = load_processor(str(machine.cpu)).brand
+    rows = table(machine)
+    count = counts(rows)
+    if shared.json:
+        shared.result({"schema": "moscope.isa/1", "ok": count["lacking"] == 0, "machine": machine.name, "processor": brand,
+                       "counts": count, "instructions": [{**asdict(r), "lacking": list(r.lacking)} for r in rows]})
+        return errors.OK if count["lacking"] == 0 else errors.FOUND
+    print(f"{brand}: {count['implemented']} instructions implemented, {count['lacking']} lacking, {count['masked']} masked")
+    for (name, feature), members in groupby(rows, key=lambda r: (r.set, r.feature)):
+        print(f"\n{name}" + (f"  (CPUID {feature})" if feature else ""))
+        for r in members:
+            what = r.group if r.status == "implemented" else f"{r.status}: {r.note if r.status == 'masked' else ' '.join(r.lacking)}"
+            print(f"  {r.mnemonic:<14} {r.forms:>4} forms  {what}" + (f"; {r.note}" if r.status == "implemented" else ""))
+    return errors.OK if count["lacking"] == 0 else errors.FOUND

@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The table of instructions: all that CPUID promises is there, the rest is masked with a reason."""
+
+import json
+from types import ModuleType
+
+import pytest
+
+from moscope import isa, jsonio
+from moscope.config import load_machine
+from moscope.config.cpu import cpu_json
+
+
+@pytest.fixture(scope="module")
+def rows(engine: ModuleType) -> dict[tuple[str, str], isa.Row]:
+    return {(r.mnemonic, r.set): r for r in isa.table(load_machine("opteron48"))}
+
+
+def test_nothing_that_cpuid_promises_is_lacking(rows: dict[tuple[str, str], isa.Row]) -> None:
+    assert not {r.mnemonic: r.lacking for r in rows.values() if r.status == "lacking"}
+    assert len(rows) > 550
+
+
+def test_each_instruction_is_in_a_group_or_masked_for_a_reason(rows: dict[tuple[str, str], isa.Row]) -> None:
+    for r in rows.values():
+        assert (r.status == "masked" and r.note and not r.group) or (r.status == "implemented" and r.group), r
+
+
+@pytest.mark.parametrize("mnemonic, status", [
+    ("add", "implemented"), ("vmrun", "masked"), ("pfadd", "masked"), ("extrq", "implemented"), ("popcnt", "implemented"),
+    ("cmpxchg16b", "implemented"), ("fsin", "implemented"), ("iretq", "implemented"), ("rdtscp", "implemented")])
+def test_instructions_are_where_they_belong(rows: dict[tuple[str, str], isa.Row], mnemonic: str, status: str) -> None:
+    assert {r.status for r in rows.values() if r.mnemonic == mnemonic} == {status}
+
+
+@pytest.mark.parametrize("mnemonic", ["pshufb", "crc32", "aesenc", "rdrand", "xgetbv", "tzcnt", "movbe", "invpcid"])
+def test_what_came_later_is_not_listed(rows: dict[tuple[str, str], isa.Row], mnemonic: str) -> None:
+    assert not [r for r in rows.values() if r.mnemonic == mnemonic]
+
+
+def test_a_promise_without_an_implementation_is_found(engine: ModuleType) -> None:
+    """The check itself can fail: with SSSE3's bit set, its instructions are promised and lack."""
+    cpu = cpu_json(load_machine("opteron48"))
+    next(leaf for leaf in cpu["leaves"] if leaf["function"] == 1)["ecx"] |= 1 << 9
+    found = {r["mnemonic"]: r for r in json.loads(engine.isa_table(json.dumps(cpu)))}
+    assert found["pshufb"]["promised"] and found["pshufb"]["lacking"]
+
+
+def test_the_command_follows_its_schema(moscope) -> None:  # type: ignore[no-untyped-def]
+    got = moscope("isa", "--json")
+    assert got.returncode == 0, got.stderr
+    document = json.loads(got.stdout)
+    jsonio.validate(document)
+    assert document["ok"] and document["counts"]["lacking"] == 0
