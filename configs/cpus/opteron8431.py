@@ -15,7 +15,7 @@ FAMILY = runpy.run_path(str(Path(__file__).with_name("_family10h.py")))
 
 BASIC = ("fpu vme de pse tsc msr pae mce cx8 apic sep mtrr pge mca cmov pat pse36 clflush mmx fxsr sse sse2 ht pni monitor "
          "cx16 popcnt")
-EXTENDED = ("syscall nx mmxext fxsr_opt pdpe1gb rdtscp lm lahf_lm cmp_legacy extapic cr8_legacy abm sse4a misalignsse "
+EXTENDED = ("syscall nx mmxext fxsr_opt pdpe1gb rdtscp lm lahf_lm cmp_legacy extapic abm sse4a misalignsse "
             "3dnowprefetch osvw wdt")
 POWER = "hw_pstate invariant_tsc"
 
@@ -31,6 +31,7 @@ processor = Processor(
         "ibs": "instruction-based sampling is not modelled; the simulator's own accounting does its work",
         "3dnow": "no program of the last ten years uses 3DNow!; PREFETCH and PREFETCHW stay (3dnowprefetch)",
         "3dnowext": "as 3dnow",
+        "cr8_legacy": "LOCK MOV CR0 for CR8 outside 64-bit mode, which no system that runs here uses",
         "ts": "no temperatures",
         "ttp": "no temperatures",
         "htc": "no temperatures",
