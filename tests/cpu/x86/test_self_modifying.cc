@@ -41,6 +41,10 @@ Bytes operator+(Bytes a, const Bytes &b) {
 }
 
 const Bytes kEnd{0xeb, 0xfe}; // JMP to itself
+Bytes address(std::uint64_t a) {
+    return {static_cast<std::uint8_t>(a), static_cast<std::uint8_t>(a >> 8), static_cast<std::uint8_t>(a >> 16),
+            static_cast<std::uint8_t>(a >> 24)};
+}
 Bytes mov_eax(std::uint8_t x) { return {0xb8, x, 0, 0, 0}; }
 
 TEST_F(Program, AWriteToTheNextInstructionIsSeenByIt) {
@@ -62,7 +66,7 @@ TEST_F(Program, AWriteToAnEarlierInstructionIsSeenTheNextTimeRound) {
 TEST_F(Program, AWriteThroughAnotherMappingIsSeen) {
     alias(1);
     // MOV BYTE PTR [kData + 0x1000 + 9], 7 ; MOV EAX, 1: the immediate is byte 9
-    put(kCode, Bytes{0xc6, 0x04, 0x25, 9, 0x10, 0, 0x20, 7} + mov_eax(1) + kEnd);
+    put(kCode, Bytes{0xc6, 0x04, 0x25} + address(kData + 0x1009) + Bytes{7} + mov_eax(1) + kEnd);
     run(kCode);
     EXPECT_EQ(rax_(), 7u);
 }
@@ -108,7 +112,7 @@ TEST_F(Program, AWriteToTheSecondPageOfACrossingInstructionIsSeen) {
     run(kCode + 0xffe);
     EXPECT_EQ(rax_(), 1u);
     // Through the program: MOV BYTE PTR [kCode + 0x1000], 2, the second byte of the immediate
-    put(kCode, Bytes{0xc6, 0x04, 0x25, 0, 0x10, 0, 0x10, 2} + kEnd);
+    put(kCode, Bytes{0xc6, 0x04, 0x25} + address(kCode + 0x1000) + Bytes{2} + kEnd);
     run(kCode);
     run(kCode + 0xffe);
     EXPECT_EQ(rax_(), 0x201u);
@@ -118,7 +122,7 @@ TEST_F(Program, AWriteThatSpansThePagesOfACrossingInstructionIsSeen) {
     put(kCode + 0xffe, mov_eax(1) + kEnd);
     run(kCode + 0xffe);
     // MOV WORD PTR [kCode + 0xfff], 0x0605
-    put(kCode, Bytes{0x66, 0xc7, 0x04, 0x25, 0xff, 0x0f, 0, 0x10, 5, 6} + kEnd);
+    put(kCode, Bytes{0x66, 0xc7, 0x04, 0x25} + address(kCode + 0xfff) + Bytes{5, 6} + kEnd);
     run(kCode);
     run(kCode + 0xffe);
     EXPECT_EQ(rax_(), 0x605u);

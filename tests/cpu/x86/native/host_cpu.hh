@@ -107,7 +107,10 @@ class HostCpu {
     /// Runs the bytes at `at`. `stops`: they end by themselves in an INT3 somewhere (branches); otherwise what follows
     /// them leads back.
     Outcome run(Mode mode, const Bytes &code, std::uint64_t at, bool stops, const Snapshot &in, Snapshot &out) {
-        std::memset(memory(kCode), 0xcc, kCodeBytes);
+        if (stops) // INT3 wherever it may go
+            std::memset(memory(kCode), 0xcc, kCodeBytes);
+        else // little, because writes to what has just run are slow
+            int3_around(memory(kCode), at);
         std::memcpy(memory(at), code.data(), mapped(code, at));
         const bool wide = mode == Mode::code64;
         if (!stops && at + code.size() + 14 <= kCode + kCodeBytes)

@@ -80,7 +80,7 @@ class ModelCpu {
 
     /// One instruction (a repeated one to its end).
     Outcome run(const Bytes &code, std::uint64_t at, const Snapshot &in, Snapshot &out, Mode mode = Mode::code64) {
-        std::memset(memory(kCodePhys), 0xcc, kCodeBytes);
+        int3_around(memory(kCodePhys), at);
         std::memcpy(memory(kCodePhys + (at - kCode)), code.data(), mapped(code, at));
         Core &c = *core_;
         set(in);

@@ -10,8 +10,9 @@
 
 namespace moscope::x86::native {
 
-// Where code and data lie, in the host's address space and in the guest's.
-inline constexpr std::uint64_t kCode = 0x1000'0000;    ///< two pages, after them nothing
+// Where code and data lie, in the host's address space and in the guest's: no power of two apart, so that bit strings
+// do not lead from one to the other.
+inline constexpr std::uint64_t kCode = 0x1340'0000;    ///< two pages, after them nothing
 inline constexpr std::uint64_t kCodeBytes = 0x2000;
 inline constexpr std::uint64_t kData = 0x2000'0000;    ///< two pages, a read-only one, then nothing
 inline constexpr std::uint64_t kDataBytes = 0x2000;
@@ -59,6 +60,12 @@ struct Outcome {
 inline bool has_error(int vector) { return vector == 8 || (vector >= 10 && vector <= 14) || vector == 17; }
 
 using Bytes = std::vector<std::uint8_t>;
+
+/// INT3 in place of the longest instruction at `at`.
+inline void int3_around(std::uint8_t *code_pages, std::uint64_t at) {
+    const std::uint64_t offset = at - kCode, room = kCodeBytes - offset;
+    std::memset(code_pages + offset, 0xcc, room < 32 ? room : 32);
+}
 
 /// How many bytes of code at `at` lie in the code pages.
 inline std::size_t mapped(const Bytes &code, std::uint64_t at) {
