@@ -92,3 +92,25 @@ def test_an_unknown_kernel_is_answered_with_the_known_ones() -> None:
         kernel.find("distor", print)
     with pytest.raises(UserError, match=r"^no/vmlinuz: there is no such file"):
         kernel.find("no/vmlinuz", print)
+
+
+def test_the_release_is_read_from_either_kind_of_file(tmp_path: Path) -> None:
+    image = bytearray(0x400)
+    image[0x202:0x206] = b"HdrS"
+    image[0x20E:0x210] = (0x100).to_bytes(2, "little")
+    image[0x300:0x320] = b"6.1.0-9-test (someone) #1 SMP\0\0\0"
+    for content, release in ((bytes(image), "6.1.0-9-test"), (b"\x7fELF" + bytes(70000) + b"Linux version 2.6.35-rc5 (a@b)\n",
+                                                             "2.6.35-rc5"), (b"something", "")):
+        (tmp_path / "kernel").write_bytes(content)
+        assert kernel.release_of(tmp_path / "kernel") == release
+
+
+def test_modules_are_found_beside_a_boot_folder(tmp_path: Path) -> None:
+    (tmp_path / "boot").mkdir()
+    (tmp_path / "lib/modules/9.9.9-test/kernel").mkdir(parents=True)
+    image = tmp_path / "boot/vmlinux"
+    image.write_bytes(b"\x7fELF Linux version 9.9.9-test (x)\n")
+    found = kernel.from_file(image)
+    assert found.modules is not None and found.modules.folder == tmp_path / "lib/modules/9.9.9-test" and found.is_linux
+    image.write_bytes(b"\x7fELF\x02\x01\x01\0\x02\xb0\xad\x1b")
+    assert not kernel.from_file(image).is_linux

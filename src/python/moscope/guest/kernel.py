@@ -65,9 +65,13 @@ def _distro(say: Say) -> Kernel:
 
 
 def release_of(image: Path) -> str:
-    """The release that a bzImage's set-up header points to (Linux x86 boot protocol, `kernel_version`)."""
+    """The release that a bzImage's set-up header points to (Linux x86 boot protocol, `kernel_version`), or that an ELF
+    kernel's banner names."""
     with image.open("rb") as handle:
         head = handle.read(0x10000)
+        if head[:4] == b"\x7fELF":
+            banner = re.search(rb"Linux version ([0-9][0-9A-Za-z._+~-]{1,63}) ", head + handle.read())
+            return banner.group(1).decode() if banner else ""
     if len(head) < 0x210 or head[0x202:0x206] != b"HdrS":
         return ""
     offset = struct.unpack_from("<H", head, 0x20E)[0] + 0x200
