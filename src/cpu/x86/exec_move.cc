@@ -78,6 +78,7 @@ template <class T> struct Mov {
 };
 
 Exec lower_mov(const Insn &i, Op &op) {
+    op.non_temporal = i.z.mnemonic == ZYDIS_MNEMONIC_MOVNTI;
     for (unsigned k = 0; k < 2; ++k)
         if (i.is_reg(k)) {
             const ZydisRegisterClass cls = ZydisRegisterGetClass(i.reg(k));

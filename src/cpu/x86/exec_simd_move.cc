@@ -165,14 +165,14 @@ template <class T> Exec lower_low(const Insn &insn, Op &) {
 // --- non-temporal
 const Op *stream16(Core &c, const Op *op) {
     Addr a;
-    if (!ready(c) || !address16(c, op, true, a, true) || !store_streaming(c, a, c.xmm[op->src / 16]))
+    if (!ready(c) || !address16(c, op, true, a, true) || !store(c, a, c.xmm[op->src / 16]))
         return c.fault_at(op);
     return op + 1;
 }
 template <class T> const Op *stream_scalar(Core &c, const Op *op) {
     Addr a;
     if (!ready(c) || !address(c, op, sizeof(T), true, a) ||
-        !store_streaming<T>(c, a, static_cast<T>(c.xmm[op->src / 16].u64[0])))
+        !store<T>(c, a, static_cast<T>(c.xmm[op->src / 16].u64[0])))
         return c.fault_at(op);
     return op + 1;
 }
@@ -181,12 +181,15 @@ const Op *stream_mmx(Core &c, const Op *op) {
     if (!ready_mmx(c) || !address(c, op, 8, true, a))
         return c.fault_at(op);
     c.fpu.set_top(0);
-    if (!store_streaming(c, a, mmx(c, op->src)))
+    if (!store(c, a, mmx(c, op->src)))
         return c.fault_at(op);
     enter_mmx(c);
     return op + 1;
 }
-template <Exec kExec> Exec lower_as(const Insn &, Op &) { return kExec; }
+template <Exec kExec> Exec lower_stream(const Insn &, Op &op) {
+    op.non_temporal = 1;
+    return kExec;
+}
 
 // --- bytes of a register whose sign bit in another is set, to DS:rDI
 bool store_masked(Core &c, const Op *op, const std::uint8_t *bytes, const std::uint8_t *mask, unsigned n) {
@@ -198,7 +201,7 @@ bool store_masked(Core &c, const Op *op, const std::uint8_t *bytes, const std::u
             if ((mask[i] & 0x80) && !modify<std::uint8_t>(c, a + i, false, [](std::uint8_t x) { return x; }))
                 return false;
     for (unsigned i = 0; i < n; ++i)
-        if ((mask[i] & 0x80) && !store_streaming(c, a + i, bytes[i]))
+        if ((mask[i] & 0x80) && !store(c, a + i, bytes[i]))
             return false;
     return true;
 }
@@ -218,6 +221,7 @@ const Op *maskmovq(Core &c, const Op *op) {
 }
 template <Exec kExec> Exec lower_masked(const Insn &insn, Op &op) {
     implied_memory(insn, op, rdi);
+    op.non_temporal = 1;
     return kExec;
 }
 
@@ -233,10 +237,10 @@ constexpr Form kForms[] = {
     {ZYDIS_MNEMONIC_MOVDDUP, lower_movddup},
     {ZYDIS_MNEMONIC_MOVD, lower_low<std::uint32_t>}, {ZYDIS_MNEMONIC_MOVQ, lower_low<std::uint64_t>},
     {ZYDIS_MNEMONIC_MOVQ2DQ, lower_low<std::uint64_t>}, {ZYDIS_MNEMONIC_MOVDQ2Q, lower_low<std::uint64_t>},
-    {ZYDIS_MNEMONIC_MOVNTPS, lower_as<stream16>}, {ZYDIS_MNEMONIC_MOVNTPD, lower_as<stream16>},
-    {ZYDIS_MNEMONIC_MOVNTDQ, lower_as<stream16>}, {ZYDIS_MNEMONIC_MOVNTQ, lower_as<stream_mmx>},
-    {ZYDIS_MNEMONIC_MOVNTSS, lower_as<stream_scalar<std::uint32_t>>},
-    {ZYDIS_MNEMONIC_MOVNTSD, lower_as<stream_scalar<std::uint64_t>>},
+    {ZYDIS_MNEMONIC_MOVNTPS, lower_stream<stream16>}, {ZYDIS_MNEMONIC_MOVNTPD, lower_stream<stream16>},
+    {ZYDIS_MNEMONIC_MOVNTDQ, lower_stream<stream16>}, {ZYDIS_MNEMONIC_MOVNTQ, lower_stream<stream_mmx>},
+    {ZYDIS_MNEMONIC_MOVNTSS, lower_stream<stream_scalar<std::uint32_t>>},
+    {ZYDIS_MNEMONIC_MOVNTSD, lower_stream<stream_scalar<std::uint64_t>>},
     {ZYDIS_MNEMONIC_MASKMOVDQU, lower_masked<maskmovdqu>}, {ZYDIS_MNEMONIC_MASKMOVQ, lower_masked<maskmovq>},
 };
 

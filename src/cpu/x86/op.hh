@@ -33,6 +33,7 @@ struct alignas(32) Op {
     std::uint8_t width = 0;     ///< operand size in bytes where one function serves several
     std::uint8_t address_bytes = 8; ///< 2, 4 or 8: address size
     std::uint8_t rep = 0;       ///< 0 none, 1 REP/REPE, 2 REPNE
+    std::uint8_t non_temporal = 0; ///< its store is meant to bypass the caches (MOVNT..., MASKMOV...)
 };
 static_assert(sizeof(Op) <= 64);
 

@@ -92,8 +92,6 @@ template <class T> inline bool load_scalar(Core &c, const Op *op, V &out) {
         out = low(x);
     return true;
 }
-/// A store that bypasses the caches (MOVNT...). The place where the memory system is told of it.
-template <class T> inline bool store_streaming(Core &c, Addr a, const T &value) { return store<T>(c, a, value); }
 
 // --- operand classes
 inline bool is_xmm(const Insn &i, unsigned n) {

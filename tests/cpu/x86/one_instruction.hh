@@ -31,7 +31,7 @@ class OneInstruction : public FlatMachine {
         Insn insn;
         insn.mode = core.mode();
         EXPECT_TRUE(ZYAN_SUCCESS(ZydisDecoderDecodeFull(&decoder, code.data(), code.size(), &insn.z, insn.op)));
-        Op op;
+        op = Op{};
         fill_operands(insn, op);
         if (!lower(insn, op)) {
             ADD_FAILURE() << "no group has " << ZydisMnemonicGetString(insn.z.mnemonic);
@@ -39,6 +39,8 @@ class OneInstruction : public FlatMachine {
         }
         return op.exec(core, &op) == &op + 1 ? kDone : core.fault.vector;
     }
+
+    Op op; ///< the last one
 
     /// 32-bit protected mode, or real mode, without paging.
     void legacy_mode(bool is_protected) {

@@ -277,6 +277,34 @@ TEST(Sse4a, NonTemporalScalarsStoreTheLowLane) {
     EXPECT_EQ(m.read<std::uint64_t>(kData + 1), 0x55667788u);
 }
 
+TEST(NonTemporal, StoresAreMarkedForTheMemorySystem) {
+    Media m;
+    EXPECT_EQ(m.run({0x0f, 0x2b, 0x07}), kDone); // movntps [rdi], xmm0
+    EXPECT_TRUE(m.op.non_temporal);
+    EXPECT_EQ(m.run({0x0f, 0xe7, 0x07}), kDone); // movntq [rdi], mm0
+    EXPECT_TRUE(m.op.non_temporal);
+    EXPECT_EQ(m.run({0x66, 0x0f, 0xf7, 0xc1}), kDone); // maskmovdqu xmm0, xmm1
+    EXPECT_TRUE(m.op.non_temporal);
+    EXPECT_EQ(m.run({0x0f, 0xc3, 0x07}), kDone); // movnti [rdi], eax
+    EXPECT_TRUE(m.op.non_temporal);
+    EXPECT_EQ(m.run({0x0f, 0x29, 0x07}), kDone); // movaps [rdi], xmm0
+    EXPECT_FALSE(m.op.non_temporal);
+}
+
+TEST(MaskedStores, FaultAtTheFirstChosenByteAndLeaveTheOthersAlone) {
+    Media m;
+    for (unsigned i = 0; i < 16; ++i) {
+        m.core.xmm[0].u8[i] = 0xaa;
+        m.core.xmm[1].u8[i] = i % 2 ? 0x80 : 0x7f;
+    }
+    m.core.r[rdi] = 0x100000000 - 8; // the map ends at 4 GiB
+    EXPECT_EQ(m.run({0x66, 0x0f, 0xf7, 0xc1}), exc_pf);
+    EXPECT_EQ(m.core.fault.address, 0x100000001u);
+    m.core.r[rdi] = kData;
+    EXPECT_EQ(m.run({0x66, 0x0f, 0xf7, 0xc1}), kDone);
+    EXPECT_EQ(m.read<std::uint64_t>(kData), 0xaa00aa00aa00aa00u);
+}
+
 TEST(Sse, LaterExtensionsAreNobodys) {
     Media m;
     EXPECT_NONFATAL_FAILURE(m.run({0x66, 0x0f, 0x3a, 0x15, 0xc8, 1}), "pextrw"); // the form of SSE4.1
