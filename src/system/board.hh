@@ -6,6 +6,7 @@
 
 #include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -46,6 +47,7 @@ class Board final : public x86::Platform, public dev::TimeSource {
     std::uint64_t cycles(x86::Core &c) override { return c.timed ? c.timed->cycles() : scheduler.cycles(); }
     bool msr_read(x86::Core &, std::uint32_t msr, std::uint64_t &value) override;
     bool msr_write(x86::Core &, std::uint32_t msr, std::uint64_t value) override;
+    void unknown_msr(x86::Core &, std::uint32_t msr, bool) override { ++unknown_msrs[msr]; }
     void m5op(x86::Core &, unsigned function) override;
     // dev::TimeSource
     Tick now() const override { return detailed ? queue.now() : scheduler.now(); }
@@ -65,6 +67,7 @@ class Board final : public x86::Platform, public dev::TimeSource {
     std::string console; ///< written by the guest and not fetched yet
     Ending ending;
     std::uint64_t operations = 0; ///< m5 workend with a work item other than 0
+    std::map<std::uint32_t, std::uint64_t> unknown_msrs; ///< by number: accesses to what the model lacks, for the log
     const x86::Core *died = nullptr; ///< detailed mode: the core that ended the run
     bool detailed = false;           ///< the clock is the event queue's
     dev::Firmware firmware; ///< what the tables say

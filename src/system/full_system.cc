@@ -185,6 +185,8 @@ std::uint64_t FullSystem::pauses() const {
 
 std::uint64_t FullSystem::operations() const { return impl_->board->operations; }
 
+const std::map<std::uint32_t, std::uint64_t> &FullSystem::unknown_msrs() const { return impl_->board->unknown_msrs; }
+
 Tick FullSystem::now() const { return impl_->board->scheduler.now(); }
 
 std::uint64_t FullSystem::touched_bytes() const { return touched_pages(impl_->board->memory).size() * 4096; }

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -48,6 +49,8 @@ class FullSystem {
     std::uint64_t pauses() const;
     /// Operations that the workload has reported (m5 workend with a work item other than 0).
     std::uint64_t operations() const;
+    /// Model-specific registers that the guest used and the model lacks (it got #GP), with how often.
+    const std::map<std::uint32_t, std::uint64_t> &unknown_msrs() const;
     Tick now() const;
     std::uint64_t touched_bytes() const;
 

@@ -61,6 +61,10 @@ void bind_system(nb::module_ &m) {
                  d["instructions"] = s.instructions();
                  d["per_core"] = s.instructions_by_core();
                  d["pauses"] = s.pauses();
+                 nb::dict unknown;
+                 for (const auto &[number, count] : s.unknown_msrs())
+                     unknown[nb::int_(number)] = count;
+                 d["unknown_msrs"] = unknown;
                  d["ticks"] = s.now();
                  d["operations"] = s.operations();
                  d["touched_bytes"] = s.touched_bytes();

@@ -28,6 +28,8 @@ def document(plan: Plan, outcome: Outcome) -> dict[str, Any]:
         "pauses": outcome.pauses, "touched_bytes": outcome.touched_bytes,
         "host_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10, "console": str(plan.out / CONSOLE),
     }
+    if outcome.unknown_msrs:
+        result["unknown_msrs"] = {f"{n:#x}": count for n, count in sorted(outcome.unknown_msrs.items())}
     if outcome.detail:
         result["detail"] = outcome.detail
     if outcome.script_status is not None:

@@ -40,6 +40,7 @@ class Outcome:
     executed: int = 0  # in this run
     per_core: list[int] = field(default_factory=list)
     ticks: int = 0
+    unknown_msrs: dict[int, int] = field(default_factory=dict)  # registers that the model lacks: how often used
     pauses: int = 0  # PAUSE instructions: what spin loops did
     touched_bytes: int = 0  # guest memory that was ever written or read
     host_s: float = 0.0
@@ -161,6 +162,7 @@ class Session:
         stats, o = self.system.stats(), self.outcome
         o.instructions, o.per_core, o.ticks = int(stats["instructions"]), list(stats["per_core"]), int(stats["ticks"])
         o.pauses, o.touched_bytes = int(stats["pauses"]), int(stats["touched_bytes"])
+        o.unknown_msrs = dict(stats.get("unknown_msrs", {}))
         o.host_s = time.monotonic() - self._started
         o.executed = o.instructions - self._instructions_before
 
