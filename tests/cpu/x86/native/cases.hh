@@ -4,6 +4,7 @@
 // data pages; the rest meet unmapped, read-only and non-canonical addresses.
 #pragma once
 
+#include <cstddef>
 #include <cstring>
 
 #include "cpu/x86/native/forms.hh"
@@ -48,6 +49,8 @@ class CaseMaker {
             if (a >= w.at && a + sizeof(T) <= w.at + w.bytes)
                 std::memcpy(host(a), &x, sizeof(T));
     }
+    /// An MXCSR in memory has no MM: the family knows it, hosts need not.
+    void clear_misaligned_mask(std::uint64_t a) { put(a, peek<std::uint32_t>(a) & ~(1u << 17)); }
     template <class T> T peek(std::uint64_t a) {
         T x{};
         if (a >= kData && a + sizeof(T) <= kData + kDataBytes)
@@ -335,6 +338,7 @@ inline void CaseMaker::prepare(Case &c, const ZydisDecodedInstruction &z, const 
     case ZYDIS_MNEMONIC_LDMXCSR:
         if (v_.percent(80))
             put(c.target, static_cast<std::uint32_t>(v_.next() & 0xffff));
+        clear_misaligned_mask(c.target);
         break;
     case ZYDIS_MNEMONIC_FXRSTOR:
     case ZYDIS_MNEMONIC_FXRSTOR64: {
@@ -345,6 +349,7 @@ inline void CaseMaker::prepare(Case &c, const ZydisDecodedInstruction &z, const 
             other.fx.mxcsr |= 1u << 31;
         if (c.target >= kMiddle - 768 && c.target <= kMiddle + 768 - sizeof(Fx))
             std::memcpy(host(c.target), &other.fx, sizeof(Fx));
+        clear_misaligned_mask(c.target + offsetof(Fx, mxcsr));
         break;
     }
     case ZYDIS_MNEMONIC_LOOP:
