@@ -1,10 +1,19 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""docs/calibration.md names every fitted value, and claims no other."""
+"""docs/calibration.md names every fitted value, and claims no other; the figures that it tells of are met."""
 
+import json
 import re
+import subprocess
+from collections.abc import Callable
 
-from moscope import paths
-from moscope.config import load_machine, walk
+import pytest
+
+from moscope import buildproto, paths
+from moscope.config import elaborate, load_machine, walk
+from moscope.experiment import Subject
+from moscope.latency_bandwidth import loads, measure
+
+Moscope = Callable[..., subprocess.CompletedProcess[str]]
 
 
 def test_the_calibration_table_lists_exactly_the_fitted_parameters() -> None:
@@ -12,3 +21,28 @@ def test_the_calibration_table_lists_exactly_the_fitted_parameters() -> None:
     text = (paths.root() / "docs" / "calibration.md").read_text(encoding="utf-8")
     listed = set(re.findall(r"^\| `([a-z0-9_.]+)` \|", text, re.MULTILINE))
     assert listed == fitted
+
+
+def test_the_seven_latencies_are_met_within_2_percent(moscope: Moscope) -> None:
+    rows = json.loads(moscope("latency", "--json").stdout)["rows"]
+    assert [row["reference"] for row in rows] == [3, 14, 28, 122, 249, 376, 503]
+    for row in rows:
+        assert row["measured"] == pytest.approx(row["reference"], rel=0.02), row["name"]
+
+
+@pytest.mark.parametrize(("machine", "load", "within"), [
+    ("opteron48", "node", 0.05),
+    ("magnycours_2p", "XFIRE", 0.15),
+    pytest.param("opteron48", "machine", 0.05, marks=pytest.mark.long),
+    pytest.param("magnycours_2p", "machine", 0.15, marks=pytest.mark.long),
+    pytest.param("magnycours_4p", "machine", 0.15, marks=pytest.mark.long),
+    pytest.param("magnycours_4p", "XFIRE", 0.15, marks=pytest.mark.long),
+])
+def test_a_bandwidth_is_met(machine: str, load: str, within: float) -> None:
+    described = load_machine(machine)
+    made = buildproto.ensure_protocol(str(described.protocol))
+    interface = json.loads(made.interface.read_text(encoding="utf-8"))
+    subject = Subject(described, interface, elaborate(described, interface), made.timing, 1)
+    wanted = next(one for one in loads(subject) if one.name == load)
+    assert wanted.reference
+    assert measure(subject, wanted).measured == pytest.approx(wanted.reference, rel=within)
