@@ -112,7 +112,7 @@ class CaseMaker {
             static constexpr std::uint8_t segments[] = {0x26, 0x2e, 0x36, 0x3e};
             const std::uint8_t s = v_.one_of(segments);
             // CS in compatibility mode, which cannot be written: what has become of the x87 stack by then is left open.
-            const bool x87 = f_.z.meta.isa_ext == ZYDIS_ISA_EXT_X87 || f_.has_mmx();
+            const bool x87 = f_.z.meta.isa_ext == ZYDIS_ISA_EXT_X87 || f_.is(ZYDIS_MNEMONIC_FISTTP) || f_.has_mmx();
             if (!f_.stops && (s != 0x2e || f_.mode == Mode::code64 || !x87))
                 c.code.push_back(s);
         }
