@@ -23,10 +23,28 @@ struct Clock {
     }
 };
 
+/// Division by a number that stays the same: a multiplication and at most one step back to what is exact.
+class Divisor {
+  public:
+    Divisor() = default;
+    explicit Divisor(std::int64_t d) : d_(static_cast<std::uint64_t>(d)), inverse_(~std::uint64_t{0} / d_) {}
+    /// floor(x / d), x >= 0.
+    std::int64_t operator()(std::int64_t x) const {
+        const auto n = static_cast<std::uint64_t>(x);
+        // Too small by at most one: inverse_ misses 2^64 / d by at most one, and n is below 2^63.
+        auto q = static_cast<std::uint64_t>((static_cast<unsigned __int128>(n) * inverse_) >> 64);
+        q += n - q * d_ >= d_;
+        return static_cast<std::int64_t>(q);
+    }
+
+  private:
+    std::uint64_t d_ = 1, inverse_ = ~std::uint64_t{0};
+};
+
 class ClockCursor {
   public:
-    ClockCursor() = default;
-    explicit ClockCursor(Clock c) : c_(c) {}
+    ClockCursor() : ClockCursor(Clock{}) {}
+    explicit ClockCursor(Clock c) : c_(c), by_num_(c.num), by_den_(c.den) {}
 
     const Clock &clock() const { return c_; }
     std::int64_t cycle() const { return n_; }
@@ -35,7 +53,7 @@ class ClockCursor {
     /// Tick of the edge k cycles after the current one.
     Tick after(std::int64_t k) const {
         if (__builtin_expect(k < kNear, 1))
-            return tick_ + (rem_ + k * c_.num) / c_.den;
+            return tick_ + by_den_(rem_ + k * c_.num);
         return c_.edge(n_ + k);
     }
 
@@ -48,7 +66,9 @@ class ClockCursor {
         if (__builtin_expect(static_cast<std::uint64_t>(d) < kNearTicks, 1)) {
             const std::int64_t k = cycles_until(t);
             const std::int64_t total = rem_ + k * c_.num;
-            const std::int64_t step = total / c_.den;
+            // Nearly always t is an edge, and the step to it is known.
+            const std::int64_t exact = total - d * c_.den;
+            const std::int64_t step = exact >= 0 && exact < c_.den ? d : by_den_(total);
             n_ += k;
             tick_ += step;
             rem_ = total - step * c_.den;
@@ -95,10 +115,11 @@ class ClockCursor {
         if (static_cast<std::uint64_t>(d) >= kNearTicks)
             return c_.edge_at_or_after(t) - n_;
         // tick_ + floor((rem_ + k*num)/den) >= t  <=>  k*num >= d*den - rem_
-        return (d * c_.den - rem_ + c_.num - 1) / c_.num;
+        return by_num_(d * c_.den - rem_ + c_.num - 1);
     }
 
     Clock c_;
+    Divisor by_num_, by_den_;
     std::int64_t n_ = 0;
     Tick tick_ = 0;
     std::int64_t rem_ = 0; ///< n_ * num - tick_ * den, in [0, den)

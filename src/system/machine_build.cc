@@ -297,6 +297,7 @@ void Machine::Impl::connect(const json &j) {
                     b.buffer->work_segment = Segment::responder;
             }
         }
+    network->open_direct_ways(controllers);
     for (auto &s : sequencers) {
         Port &port = s->port();
         port.lookahead_ = options.zero_horizon ? 0 : network->min_delivery_latency(s->controller().node);

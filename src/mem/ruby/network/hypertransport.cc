@@ -115,6 +115,20 @@ void HyperTransport::connect(const NetworkParams &p, const std::vector<Controlle
         }
 }
 
+void HyperTransport::open_direct_ways(const std::vector<AbstractController *> &controllers) {
+    // Random delays are drawn in the order of the grants, and bounded buffers want to know of them at once.
+    if (jitter_.on() || has_bounded_sources())
+        return;
+    for (auto &r : routers_)
+        r->open_direct_ways(controllers);
+}
+
+/// The ports of the crossbars as they are at the end of the run.
+void HyperTransport::grant_entered() const {
+    for (const auto &r : routers_)
+        r->grant(r->queue().limit());
+}
+
 Tick HyperTransport::min_path_latency(NodeIndex from, NodeIndex to) const {
     Tick t = common_.latency;
     unsigned r = router_of_[from];
@@ -140,6 +154,7 @@ void HyperTransport::add_held_latency(std::vector<ChannelStats> &stats, bool sub
 }
 
 NetworkStats HyperTransport::stats() const {
+    grant_entered();
     NetworkStats s;
     s.kind = "hypertransport";
     s.channel_names = common_.channel_names;
@@ -158,6 +173,7 @@ NetworkStats HyperTransport::stats() const {
 }
 
 void HyperTransport::reset_stats() {
+    grant_entered();
     common_.stats.assign(common_.channels, {});
     add_held_latency(common_.stats, true);
     for (auto &l : links_)

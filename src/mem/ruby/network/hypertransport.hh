@@ -18,6 +18,7 @@ class HyperTransport final : public Network {
     HyperTransport(EventQueue &queue, const NetworkParams &params, const std::vector<ControllerName> &controllers);
 
     Ingress *ingress(NodeIndex node) override { return &routers_[router_of_[node]]->ingress; }
+    void open_direct_ways(const std::vector<AbstractController *> &controllers) override;
     Tick min_delivery_latency(NodeIndex) const override { return common_.latency; }
     Tick min_path_latency(NodeIndex from, NodeIndex to) const override;
     NetworkStats stats() const override;
@@ -29,6 +30,7 @@ class HyperTransport final : public Network {
   private:
     void build_links(const NetworkParams &params);
     void connect(const NetworkParams &params, const std::vector<ControllerName> &controllers);
+    void grant_entered() const;
     void add_held_latency(std::vector<ChannelStats> &stats, bool subtract) const;
 
     RoutingTables tables_;

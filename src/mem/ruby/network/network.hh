@@ -49,6 +49,10 @@ class Network {
     /// The place of a message in a bounded buffer is free when the network has sent all of it on.
     void attach_to(NodeIndex node, unsigned vnet, MessageBuffer *buffer);
 
+    /// After all buffers: these are the controllers that read them, by node. Lets the network leave out wake-ups
+    /// of its own that change nothing.
+    virtual void open_direct_ways(const std::vector<AbstractController *> &controllers) { (void)controllers; }
+
     // ---- bounds for the cores' horizons
     /// From any event in the network to a delivery at this controller that is a consequence of it.
     virtual Tick min_delivery_latency(NodeIndex node) const = 0;

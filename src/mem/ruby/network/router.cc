@@ -5,20 +5,11 @@
 #include <algorithm>
 
 #include "base/error.hh"
+#include "mem/ruby/runtime/controller.hh"
 
 namespace moscope::ruby {
 
 namespace {
-
-/// The only element of d, or kMaxNodes if there are several or none.
-NodeIndex sole(const NetDest &d) {
-    const NodeIndex first = d.first_index();
-    if (first == kMaxNodes)
-        return kMaxNodes;
-    NetDest rest = d;
-    rest.remove_index(first);
-    return rest.isEmpty() ? first : NodeIndex{kMaxNodes};
-}
 
 /// The lowest bit of `bits` at or after `from`, or else the lowest of all; bits != 0, from < 32.
 unsigned next_in_turn(std::uint32_t bits, unsigned from) {
@@ -38,12 +29,33 @@ void Router::add_port(const std::string &name) {
     ports_.emplace_back();
     ports_.back().stats.name = name;
     ports_.back().stats.router = number_;
+    ports_.back().router = this;
+    ports_.back().latency = common_.latency;
+    static_assert(kMaxVnets <= Crossing::kVnets);
+    for (unsigned v = 0; v < kMaxVnets; ++v)
+        if (const unsigned c = common_.channel_of_vnet[v]; c < kMaxChannels)
+            std::copy_n(common_.packet[c].port_occupancy, 2, ports_.back().occupancy[v]);
+    ports_.back().grant_entry = [](Crossing &c, Tick before) {
+        auto &port = static_cast<CrossbarPort &>(c);
+        port.router->grant_entered(port, before);
+    };
 }
 
 void Router::add_local(NodeIndex node, unsigned port) {
     way_.resize(std::max<std::size_t>(way_.size(), node + 1u));
     way_[node] = {nullptr, port};
     local_.add_index(node);
+}
+
+void Router::open_direct_ways(const std::vector<AbstractController *> &controllers) {
+    // Without latency a message could be there at the tick of its entry, when who else enters is not known.
+    if (common_.latency == 0)
+        return;
+    ingress.beside.assign(controllers.size(), nullptr);
+    local_.for_each([&](NodeIndex node) {
+        controllers[node]->crossing = &ports_[way_[node].port];
+        ingress.beside[node] = controllers[node];
+    });
 }
 
 void Router::add_remote(NodeIndex node, unsigned output) {
@@ -71,10 +83,6 @@ void Router::wake(Tick now) {
     while (ingress.queue.front_tick() <= now) {
         Message *m = ingress.queue.front().item;
         ingress.queue.pop();
-        const unsigned channel = common_.channel_of_vnet[m->vnet];
-        if (__builtin_expect(channel == kMaxChannels, 0))
-            network_.bad_message(*m, "no channel is given for this virtual network");
-        ++common_.stats[channel].sent;
         accept(m, 0, now);
     }
 
@@ -84,23 +92,34 @@ void Router::wake(Tick now) {
     schedule_no_later_than(next);
 }
 
+/// Counts a message that enters here.
+void Router::count_entry(const Message &m, unsigned destinations) {
+    const unsigned channel = common_.channel_of_vnet[m.vnet];
+    if (__builtin_expect(channel == kMaxChannels, 0))
+        network_.bad_message(m, "no channel is given for this virtual network");
+    ++common_.stats[channel].sent;
+    common_.entered(m, destinations);
+}
+
 void Router::accept(Message *m, unsigned input, Tick now) {
     if (__builtin_expect(m->dest_offset == 0, 0))
         network_.bad_message(*m, "has no destination");
-    const NodeIndex node = sole(m->destination());
+    const NodeIndex node = m->destination().sole_index();
     if (__builtin_expect(node == kMaxNodes, 0)) {
         multicast(m, input, now);
         return;
     }
     if (input == 0)
-        common_.entered(*m, 1);
+        count_entry(*m, 1);
     if (__builtin_expect(node >= way_.size(), 0))
         network_.no_destination(*m, node);
     Link *link = way_[node].link;
-    if (!link)
+    if (!link) {
+        ports_[way_[node].port].grant(now);
         part_left(*m, input, 0, deliver(m, node, now));
-    else if (forward(m, *link, input, 0, now))
+    } else if (forward(m, *link, input, 0, now)) {
         part_left(*m, input, 0, now);
+    }
 }
 
 void Router::multicast(Message *m, unsigned input, Tick now) {
@@ -108,7 +127,7 @@ void Router::multicast(Message *m, unsigned input, Tick now) {
     if (rest.isEmpty())
         network_.bad_message(*m, "has no destination");
     if (input == 0)
-        common_.entered(*m, static_cast<unsigned>(rest.count()));
+        count_entry(*m, static_cast<unsigned>(rest.count()));
     // The input buffer is free when the last part has left; this function holds it until all have been seen.
     const bool shared = input != 0 || network_.has_bounded_sources();
     const std::uint32_t slot = shared ? new_slot() : 0;
@@ -131,6 +150,12 @@ void Router::multicast(Message *m, unsigned input, Tick now) {
         NetDest one;
         one.add_index(node);
         Message *p = take_part(one);
+        if (input == 0 && !ingress.beside.empty()) { // in its place among those that enter at this tick
+            p->entered = true;
+            ingress.beside[node]->enter_crossing(p, now);
+            return;
+        }
+        ports_[way_[node].port].grant(now);
         const Tick left = deliver(p, node, now);
         if (slot)
             part_left(*p, input, slot, left);
@@ -141,8 +166,21 @@ void Router::multicast(Message *m, unsigned input, Tick now) {
         part_left(*m, input, slot, now);
 }
 
+/// Hands on what this chip's controllers have sent to a port and what has entered before a tick.
+void Router::grant_entered(CrossbarPort &port, Tick before) {
+    while (port.waiting.front_tick() < before) {
+        const auto [entry, m] = port.waiting.front();
+        port.waiting.pop();
+        if (!m->entered)
+            count_entry(*m, 1);
+        const NodeIndex node = m->destination().sole_index();
+        --ingress.beside[node]->crossing_to_here;
+        deliver(m, node, entry, true);
+    }
+}
+
 /// Hands m to a controller of this chip; returns the tick at which it leaves the input.
-Tick Router::deliver(Message *m, NodeIndex node, Tick now) {
+Tick Router::deliver(Message *m, NodeIndex node, Tick now, bool expected) {
     MessageBuffer *buffer = network_.from_network(node, m->vnet);
     if (__builtin_expect(!buffer, 0))
         network_.no_destination(*m, node);
@@ -165,7 +203,10 @@ Tick Router::deliver(Message *m, NodeIndex node, Tick now) {
     common_.left(*m, arrival, start - now);
     if (__builtin_expect(network_.trace != nullptr, 0))
         network_.trace->delivered(*m, node, arrival);
-    buffer->deliver(m, arrival);
+    if (expected)
+        buffer->deliver_expected(m, arrival);
+    else
+        buffer->deliver(m, arrival);
     return start;
 }
 
@@ -314,6 +355,9 @@ std::uint32_t Router::new_slot() {
 }
 
 void Router::for_each_entering(const std::function<void(const HeldMessage &)> &f) {
+    for (const CrossbarPort &port : ports_)
+        for (unsigned i = 0; i < port.waiting.size(); ++i)
+            f({port.waiting.at(i).item, port.waiting.at(i).tick, "crossbar of router " + std::to_string(number_)});
     for (unsigned i = 0; i < ingress.queue.size(); ++i)
         f({ingress.queue.at(i).item, ingress.queue.at(i).tick, "entry of router " + std::to_string(number_)});
 }

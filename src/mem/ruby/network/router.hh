@@ -10,13 +10,16 @@
 
 #include "mem/ruby/network/link.hh"
 #include "mem/ruby/network/network.hh"
+#include "mem/ruby/runtime/crossing.hh"
 #include "sim/event_queue.hh"
 
 namespace moscope::ruby {
 
+class Router;
+
 /// An output port of the crossbar towards one or several controllers.
-struct CrossbarPort {
-    Tick free_at = 0;
+struct CrossbarPort : Crossing {
+    Router *router = nullptr;
     PortStats stats;
 };
 
@@ -63,6 +66,14 @@ class Router final : public Component {
     void set_inputs(std::vector<Link *> links) { in_ = std::move(links); }
     /// A controller of this chip.
     void add_local(NodeIndex node, unsigned port);
+    /// Messages from one of the chip's controllers to another need no wake-up of the router from now on. The
+    /// network has no bounded sources and adds no random delays, and `controllers` are all, by node.
+    void open_direct_ways(const std::vector<AbstractController *> &controllers);
+    /// Brings the ports up to date: all that has entered before a tick, which has come.
+    void grant(Tick before) {
+        for (CrossbarPort &port : ports_)
+            port.grant(before);
+    }
     /// A controller behind one of the outputs.
     void add_remote(NodeIndex node, unsigned output);
 
@@ -91,7 +102,9 @@ class Router final : public Component {
     void wake(Tick now);
     void accept(Message *m, unsigned input, Tick now);
     void multicast(Message *m, unsigned input, Tick now);
-    Tick deliver(Message *m, NodeIndex node, Tick now);
+    void grant_entered(CrossbarPort &port, Tick before);
+    Tick deliver(Message *m, NodeIndex node, Tick now, bool expected = false);
+    void count_entry(const Message &m, unsigned destinations);
     bool forward(Message *m, Link &link, unsigned input, std::uint32_t slot, Tick now);
     void send(Message *m, Link &link, unsigned channel, Tick now);
     void serve(Link &link, Tick now);

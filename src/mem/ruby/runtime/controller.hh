@@ -12,6 +12,7 @@
 
 #include "base/error.hh"
 #include "mem/ruby/runtime/cache_memory.hh"
+#include "mem/ruby/runtime/crossing.hh"
 #include "mem/ruby/runtime/data_block.hh"
 #include "mem/ruby/runtime/directory_memory.hh"
 #include "mem/ruby/runtime/history.hh"
@@ -104,6 +105,15 @@ class AbstractController : public Component {
 
     /// A message will be due at `arrival`: wake at the first edge from then on.
     void arrive(Tick arrival) { schedule_no_later_than(clock_.align(arrival)); }
+
+    /// The crossbar's port towards this controller, and how many of the messages that wait there are for it.
+    Crossing *crossing = nullptr;
+    unsigned crossing_to_here = 0;
+    void enter_crossing(Message *m, Tick entry) {
+        ++crossing_to_here;
+        prefetch(m->line);
+        arrive(crossing->enter(m, entry));
+    }
     /// Edge `cycles` after the edge at or after t, for producers outside.
     Tick edge_from(Tick t, std::int64_t cycles) const {
         ClockCursor c = clock_;
@@ -118,6 +128,8 @@ class AbstractController : public Component {
     void begin_wake(Tick t) {
         now_ = clock_.advance_to(t);
         again_ = kNever;
+        if (crossing_to_here)
+            crossing->grant(t); // what has arrived is looked at now
     }
     void look_again_next_cycle() { again_ = clock_.after(1); }
     Tick due(const MessageBuffer &b, Tick soonest) const {
@@ -129,6 +141,8 @@ class AbstractController : public Component {
         return t > now_ && t < soonest ? t : soonest;
     }
     void end_wake(Tick soonest) {
+        if (crossing_to_here)
+            soonest = std::min(soonest, crossing->earliest(node));
         if (soonest != kNever)
             soonest = clock_.align(soonest);
         const Tick t = again_ < soonest ? again_ : soonest;

@@ -29,11 +29,13 @@ struct Message {
     bool carries_data = false;     ///< 64 bytes of data travel with it
     std::uint8_t size_type = 0;    ///< MessageSizeType
     std::uint8_t hops = 0;         ///< links crossed by this message
+    bool entered = false;          ///< the network has counted its entry
 
     // History of the transaction that it works for.
     TxnId txn = 0;
     std::uint16_t txn_core = 0xffff;
     std::uint16_t txn_hops = 0; ///< links crossed on the transaction's path so far
+    std::uint32_t entry = 0;    ///< order of entry into the network, on its chip
     Tick stamp = 0;             ///< path accounted up to here
     PathTimes path;
 

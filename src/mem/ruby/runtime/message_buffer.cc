@@ -11,6 +11,19 @@ MessagePool &message_pool() {
     return pool;
 }
 
+void Ingress::push(Message *m, Tick ready) {
+    m->entry = entry++;
+    if (!beside.empty() && m->dest_offset) {
+        const NodeIndex to = m->destination().sole_index();
+        if (to < beside.size() && beside[to]) {
+            beside[to]->enter_crossing(m, ready);
+            return;
+        }
+    }
+    queue.insert(ready, m);
+    router->schedule_no_later_than(ready);
+}
+
 void MessageBuffer::enqueue(Message *m, Tick arrival) {
     if (ingress) {
         ++in_network_entry;

@@ -14,17 +14,19 @@
 
 namespace moscope::ruby {
 
+class AbstractController;
+
 /// Where messages of a chip's controllers enter the network; owned by the router, which drains it.
 struct Ingress {
     TimedQueue<Message *> queue;
     Component *router = nullptr;
-    void push(Message *m, Tick ready) {
-        queue.insert(ready, m);
-        router->schedule_no_later_than(ready);
-    }
-};
+    /// By node: the controllers of the same chip, to which messages go without the router's waking (or none, and
+    /// null for others). Ordered like all that enters by `entry`.
+    std::vector<AbstractController *> beside;
+    std::uint32_t entry = 0;
 
-class AbstractController;
+    void push(Message *m, Tick ready);
+};
 
 class MessageBuffer {
   public:
@@ -41,6 +43,8 @@ class MessageBuffer {
     void enqueue(Message *m, Tick arrival);
     /// Delivery by the network.
     void deliver(Message *m, Tick arrival);
+    /// The same when the consumer is going to look at `arrival` or before.
+    void deliver_expected(Message *m, Tick arrival) { queue_.insert(arrival, m); }
 
     bool isReady(Tick now) const { return queue_.front_tick() <= now; }
     Tick head_tick() const { return queue_.front_tick(); }

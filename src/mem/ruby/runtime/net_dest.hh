@@ -177,6 +177,19 @@ class NetDest {
                 return static_cast<NodeIndex>(64 * i + static_cast<unsigned>(std::countr_zero(w_[i])));
         return kMaxNodes;
     }
+    /// The only element, or kMaxNodes if there are several or none.
+    NodeIndex sole_index() const {
+        std::uint64_t any = 0, several = 0;
+        unsigned base = 0;
+        for (unsigned i = 0; i < kWords; ++i) {
+            several |= any & (w_[i] ? ~std::uint64_t{0} : 0);
+            base = w_[i] ? 64 * i : base;
+            any |= w_[i];
+        }
+        if (any == 0 || several != 0 || (any & (any - 1)) != 0)
+            return kMaxNodes;
+        return static_cast<NodeIndex>(base + static_cast<unsigned>(std::countr_zero(any)));
+    }
     /// Calls f(NodeIndex) for each element, in increasing order.
     template <class F> void for_each(F &&f) const {
         for (unsigned i = 0; i < kWords; ++i)

@@ -20,6 +20,7 @@ template <class T> class TimedQueue {
     unsigned size() const { return count_; }
     const Entry &front() const { return ring_[head_]; }
     Entry &front() { return ring_[head_]; }
+    const Entry &back() const { return at(count_ - 1); }
     Tick front_tick() const { return front_tick_; }
     const Entry &at(unsigned i) const { return ring_[(head_ + i) & mask_]; }
     Entry &at(unsigned i) { return ring_[(head_ + i) & mask_]; }
@@ -31,10 +32,15 @@ template <class T> class TimedQueue {
     }
 
     void insert(Tick tick, T item) {
+        insert_if(tick, item, [](const T &) { return false; });
+    }
+
+    /// The same, but before those of the same tick of which `behind` says that they come later.
+    template <class Behind> void insert_if(Tick tick, T item, Behind &&behind) {
         if (count_ == ring_.size())
             grow();
         unsigned i = count_++;
-        while (i > 0 && at(i - 1).tick > tick) {
+        while (i > 0 && (at(i - 1).tick > tick || (at(i - 1).tick == tick && behind(at(i - 1).item)))) {
             at(i) = at(i - 1);
             --i;
         }
