@@ -88,15 +88,20 @@ class Port {
     Tick hit_done(Tick now) const { return hit_done_(memory_, now); }
 
     void fill(bool fetch, Addr line, unsigned rights, Tick *touch, std::byte *bytes) {
-        auto &s = (fetch ? fetch_slots_ : data_slots_)[index(line)];
+        const unsigned i = index(line);
+        filled_[i / 64] |= std::uint64_t{1} << (i & 63);
+        auto &s = (fetch ? fetch_slots_ : data_slots_)[i];
         s = {line | rights, touch, bytes};
     }
     /// Forgets a line: called by the memory system.
     void forget(Addr line) {
-        auto &d = data_slots_[index(line)];
+        const unsigned i = index(line);
+        if (!(filled_[i / 64] >> (i & 63) & 1))
+            return;
+        auto &d = data_slots_[i];
         if (line_of(d.tag) == line)
             d.tag = kEmpty;
-        auto &f = fetch_slots_[index(line)];
+        auto &f = fetch_slots_[i];
         if (line_of(f.tag) == line)
             f.tag = kEmpty;
     }
@@ -140,6 +145,7 @@ class Port {
         return s.bytes;
     }
 
+    std::array<std::uint64_t, kSlots / 64> filled_{}; ///< indices at which a slot has been filled
     std::array<Slot, kSlots> data_slots_;
     std::array<Slot, kSlots> fetch_slots_;
 };

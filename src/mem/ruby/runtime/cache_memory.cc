@@ -31,9 +31,12 @@ unsigned CacheMemory::victim(unsigned set) const {
     case Replacement::lru:
     case Replacement::fifo: {
         unsigned best = base;
-        for (unsigned i = base + 1; i < base + g_.ways; ++i)
-            if (stamps_[i] < stamps_[best])
-                best = i;
+        Tick oldest = stamps_[base];
+        for (unsigned i = base + 1; i < base + g_.ways; ++i) { // selects, as the order cannot be predicted
+            const bool older = stamps_[i] < oldest;
+            oldest = older ? stamps_[i] : oldest;
+            best = older ? i : best;
+        }
         return best;
     }
     case Replacement::random:
@@ -52,33 +55,32 @@ unsigned CacheMemory::victim(unsigned set) const {
 Addr CacheMemory::cacheProbe(Addr a) const {
     const Addr line = line_of(a);
     MOSCOPE_CHECK(!cacheAvail(line));
-    return tags_[victim(set_of(line))];
+    const unsigned slot = victim(set_of(line));
+    __builtin_prefetch(entries_[slot]);
+    return tags_[slot];
 }
 
 AbstractCacheEntry *CacheMemory::allocate(Addr a, AbstractCacheEntry *e, bool touch_it) {
     const Addr line = line_of(a);
     const unsigned set = set_of(line);
-    const unsigned base = set * g_.ways;
-    for (unsigned i = base; i < base + g_.ways; ++i) {
-        if (tags_[i] != kNoTag)
-            continue;
-        ++used_[set];
-        tags_[i] = line;
-        set_hint(i, set, hint_of(line));
-        entries_[i] = e;
-        e->m_Address = line;
-        e->slot = i;
-        e->stamp = stamp(i);
-        memo_line_ = line;
-        memo_slot_ = i;
-        stamps_[i] = queue_.now();
-        if (g_.replacement == Replacement::random)
-            random_draw_ = rng_.next();
-        if (touch_it)
-            touch(i);
-        return e;
-    }
-    throw ProtocolError(g_.name + ": allocate without a free way in the set");
+    if (used_[set] == g_.ways)
+        throw ProtocolError(g_.name + ": allocate without a free way in the set");
+    const unsigned i = free_slot(set);
+    ++used_[set];
+    tags_[i] = line;
+    set_hint(i, set, hint_of(line));
+    entries_[i] = e;
+    e->m_Address = line;
+    e->slot = i;
+    e->stamp = stamp(i);
+    memo_line_ = line;
+    memo_slot_ = i;
+    stamps_[i] = queue_.now();
+    if (g_.replacement == Replacement::random)
+        random_draw_ = rng_.next();
+    if (touch_it)
+        touch(i);
+    return e;
 }
 
 void CacheMemory::deallocate(Addr a) {

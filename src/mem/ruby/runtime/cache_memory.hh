@@ -72,13 +72,21 @@ class CacheMemory {
     void htmAbortTransaction() {}
 
     const CacheGeometry &geometry() const { return g_; }
-    /// Brings what a lookup of `a` will need into the host's caches.
+    // Into the host's caches, without waiting. What a lookup of `a` will need:
     void prefetch(Addr a) const {
+        const Addr line = line_of(a);
+        const unsigned set = set_of(line);
+        const unsigned base = set * g_.ways;
+        const unsigned slot = hints_.empty() ? base : likely_slot(line, set, base);
+        __builtin_prefetch(&tags_[slot]);
+        __builtin_prefetch(&stamps_[slot]);
+        __builtin_prefetch(entries_[slot]);
+    }
+    /// What replacing a line for `a` will need, when it is not there.
+    void prefetch_victim(Addr a) const {
         const unsigned set = set_of(line_of(a));
-        if (hints_.empty())
-            __builtin_prefetch(&tags_[std::size_t{set} * g_.ways]);
-        else
-            __builtin_prefetch(&hints_[std::size_t{set} * vectors_]);
+        if (used_[set] == g_.ways)
+            __builtin_prefetch(entries_[victim(set)]);
     }
     /// Replacement stamp of a slot if touching it is all that a hit does to the order; null for tree PLRU.
     Tick *stamp(unsigned slot) { return g_.replacement == Replacement::tree_plru ? nullptr : &stamp_of(slot); }
@@ -150,6 +158,34 @@ class CacheMemory {
             }
         }
         return kNone;
+    }
+    /// The slot in which the line is if it is present; without a branch, as nobody waits for the answer.
+    unsigned likely_slot(Addr line, unsigned set, unsigned base) const {
+        const __m128i wanted = _mm_set1_epi16(static_cast<short>(hint_of(line)));
+        const Hints *v = &hints_[std::size_t{set} * vectors_];
+        unsigned slot = base;
+        for (unsigned k = 0; k < vectors_; ++k) {
+            const __m128i lanes = _mm_load_si128(reinterpret_cast<const __m128i *>(v + k));
+            const auto m = static_cast<unsigned>(_mm_movemask_epi8(_mm_cmpeq_epi16(lanes, wanted)));
+            const unsigned w = base + k * kLanes + static_cast<unsigned>(__builtin_ctz(m | 0x10000)) / 2;
+            slot = m ? w : slot;
+        }
+        return slot;
+    }
+    /// A free way of a set that has one.
+    unsigned free_slot(unsigned set) const {
+        const unsigned base = set * g_.ways;
+        for (unsigned k = 0; k < vectors_; ++k) {
+            const __m128i lanes =
+                _mm_load_si128(reinterpret_cast<const __m128i *>(&hints_[std::size_t{set} * vectors_ + k]));
+            const int m = _mm_movemask_epi8(_mm_cmpeq_epi16(lanes, _mm_setzero_si128()));
+            if (m)
+                return base + k * kLanes + static_cast<unsigned>(__builtin_ctz(static_cast<unsigned>(m))) / 2;
+        }
+        unsigned slot = base;
+        while (tags_[slot] != kNoTag)
+            ++slot;
+        return slot;
     }
     void set_hint(unsigned slot, unsigned set, std::uint16_t h) {
         if (!hints_.empty())

@@ -102,6 +102,10 @@ class AbstractController : public Component {
         for (const CacheMemory *c : large_arrays)
             c->prefetch(line);
     }
+    void prefetch_victims(Addr line) const {
+        for (const CacheMemory *c : large_arrays)
+            c->prefetch_victim(line);
+    }
 
     /// A message will be due at `arrival`: wake at the first edge from then on.
     void arrive(Tick arrival) { schedule_no_later_than(clock_.align(arrival)); }

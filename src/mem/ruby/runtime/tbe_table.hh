@@ -4,6 +4,7 @@
 #pragma once
 
 #include <memory>
+#include <new>
 #include <vector>
 
 #include "base/error.hh"
@@ -17,10 +18,7 @@ template <class T> class TBETable {
 
     void set_capacity(unsigned n) {
         capacity_ = n;
-        unsigned cells = 8;
-        while (cells < 2 * n)
-            cells *= 2;
-        cells_.assign(cells, {kFree, 0});
+        cells_.assign(kCellsAtFirst, {kFree, 0});
         entries_ = std::make_unique<T[]>(n);
         free_.clear();
         for (unsigned i = n; i-- > 0;)
@@ -38,12 +36,16 @@ template <class T> class TBETable {
     void allocate(Addr a) {
         if (free_.empty())
             throw ProtocolError("TBE table is full: a transition allocates without check_allocate");
+        if (2 * (count_ + 1) > cells_.size())
+            grow();
         const unsigned c = cell(a);
         if (cells_[c].line == a)
             throw ProtocolError("a TBE for this line is allocated already");
         cells_[c] = {a, free_.back()};
         free_.pop_back();
-        entries_[cells_[c].index] = T();
+        T *entry = &entries_[cells_[c].index];
+        entry->~T();
+        new (entry) T();
         ++count_;
     }
     void deallocate(Addr a) {
@@ -78,7 +80,15 @@ template <class T> class TBETable {
         std::uint32_t index;
     };
     static constexpr Addr kFree = ~Addr{0};
+    static constexpr unsigned kCellsAtFirst = 32; ///< few are in use at a time, and few host lines shall hold them
 
+    void grow() {
+        std::vector<Cell> old(2 * cells_.size(), {kFree, 0});
+        old.swap(cells_);
+        for (const Cell &c : old)
+            if (c.line != kFree)
+                cells_[cell(c.line)] = c;
+    }
     unsigned hash(Addr a) const {
         return static_cast<unsigned>(((a >> kLineBits) * 0x9e3779b97f4a7c15ull) >> 40) &
                (static_cast<unsigned>(cells_.size()) - 1);
