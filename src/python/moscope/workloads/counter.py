@@ -1,0 +1,12 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""One reference count for all cores, a count per core, and the sloppy counter between the two."""
+
+from .registry import Workload, register
+
+register(*(
+    Workload(name, "counter", summary, "references taken and given back", lambda cores, v=variant: f"{v} --cores {cores}")
+    for name, variant, summary in (
+        ("counter", "shared", "all cores change one reference count"),
+        ("counter-percore", "percore", "each core changes a count of its own"),
+        ("counter-sloppy", "sloppy", "a sloppy counter: spare references stay with the core"),
+    )))

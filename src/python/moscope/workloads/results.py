@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What a workload prints: lines `moscope: FAMILY key=value ...`, the last of which has `verify=ok` or `verify=wrong`."""
+
+import re
+from dataclasses import dataclass
+
+_PAIR = re.compile(r"([a-z_]+)=(\S+)")
+
+
+@dataclass(frozen=True)
+class Results:
+    """All keys of a family's lines on a console, the last value of each; numbers as such."""
+
+    values: dict[str, str | float]
+
+    @staticmethod
+    def of(console: str, family: str) -> "Results":
+        values: dict[str, str | float] = {}
+        for line in console.replace("\r", "").splitlines():
+            # The shell's prompt or what was typed may stand before it.
+            _, found, rest = line.partition(f"moscope: {family} ")
+            if found:
+                values |= {key: _number(value) for key, value in _PAIR.findall(rest)}
+        return Results(values)
+
+    @property
+    def finished(self) -> bool:
+        return "verify" in self.values
+
+    @property
+    def right(self) -> bool:
+        """Whether the workload has checked what it did and found nothing wrong."""
+        return self.values.get("verify") == "ok"
+
+
+def _number(text: str) -> str | float:
+    try:
+        return float(text)
+    except ValueError:
+        return text

@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Each workload in a guest of four cores, functional mode: it marks its region and its operations, and is right."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from moscope import workloads
+from moscope.guest import initramfs
+
+BOUNDED = [w.name for w in workloads.every() if w.family != "exim"]
+
+
+@pytest.mark.parametrize("name", BOUNDED)
+def test_a_workload_marks_its_region_and_counts_its_operations(booted: Callable[[], Any], name: str) -> None:
+    w, guest = workloads.find(name), booted()
+    more = ("--size", "1MiB") if w.family == "chase" else ()
+    guest.type(w.command(4, "--operations", "200", *more))
+    guest.wait_for("workbegin")
+    before = guest.operations()
+    guest.wait_for("workend")
+    cores = 1 if w.most_cores == 1 else 4
+    assert guest.operations() - before == 200 * cores
+    guest.wait_for(initramfs.PROMPT)
+    got = workloads.Results.of(guest.console, w.family)
+    assert got.right and got.values["operations"] == 200 * cores
+    if w.family == "chase":
+        assert got.values["huge_kib"] >= 1024
+
+
+def test_ctrl_c_stops_a_workload_which_then_checks_itself(booted: Callable[[], Any]) -> None:
+    w, guest = workloads.find("ticketlock"), booted()
+    guest.type(w.command(4))
+    guest.wait_for("workbegin")
+    guest.system.step(300)
+    guest.system.console_input(workloads.registry.STOP)
+    guest.wait_for(initramfs.PROMPT)
+    got = workloads.Results.of(guest.console, w.family)
+    assert got.right and got.values["operations"] == guest.operations()

@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Each workload as an ordinary program of the host: it does its work, checks it, and ends as asked."""
+
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+
+import pytest
+
+from moscope import workloads
+from moscope.workloads import Results, build
+
+Run = Callable[..., tuple[int, Results]]
+
+
+@pytest.mark.parametrize("family, variant", [("counter", "shared"), ("counter", "percore"), ("counter", "sloppy"), ("ticketlock", "ticket"),
+                                             ("ticketlock", "mcs"), ("falseshare", "packed"), ("falseshare", "padded")])
+def test_so_many_operations_are_done_by_each_thread_and_none_is_lost(on_the_host: Run, family: str, variant: str) -> None:
+    status, got = on_the_host(family, variant, "--cores", "3", "--operations", "2000")
+    assert status == 0 and got.right
+    assert got.values["operations"] == 3 * 2000 and got.values["variant"] == variant
+
+
+def test_the_lock_changes_hands(on_the_host: Run) -> None:
+    status, got = on_the_host("ticketlock", "ticket", "--cores", "2", "--operations", "5000")
+    assert status == 0 and got.values["handoffs"] > 5000 and got.values["handoff_cycles"] > 20
+
+
+def test_a_chase_takes_longer_in_memory_than_in_the_first_cache(on_the_host: Run) -> None:
+    def cycles(size: str) -> float:
+        status, got = on_the_host("chase", "--size", size, "--operations", "300")
+        assert status == 0 and got.right and got.values["operations"] == 300
+        return float(got.values["median"])
+
+    assert 2 < cycles("16KiB") < cycles("64MiB") / 5
+
+
+def test_a_workload_goes_on_until_it_is_interrupted() -> None:
+    with subprocess.Popen([build.program("counter"), "--cores", "2"], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout
+        first = process.stdout.readline()
+        time.sleep(0.2)
+        assert process.poll() is None
+        process.send_signal(signal.SIGINT)
+        rest, _ = process.communicate(timeout=20)
+    got = Results.of(first + rest, "counter")
+    assert process.returncode == 0 and got.right and got.values["operations"] > 0
+
+
+def test_a_workload_ends_after_the_seconds_given(on_the_host: Run) -> None:
+    status, got = on_the_host("falseshare", "--cores", "2", "--seconds", "1")
+    assert status == 0 and got.right
+
+
+@pytest.mark.parametrize("family", sorted({w.family for w in workloads.every()}))
+@pytest.mark.parametrize("arguments", [["--bogus", "1"], ["--cores", "x"], ["--cores", "0"], ["nothing"], ["--seconds", "-1"]])
+def test_bad_options_are_answered_with_one_line_and_status_2(family: str, arguments: list[str]) -> None:
+    got = subprocess.run([build.program(family), *arguments], capture_output=True, text=True, timeout=20, check=False)
+    assert got.returncode == 2 and len(got.stderr.splitlines()) == 1 and "would be right" in got.stderr

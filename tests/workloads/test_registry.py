@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The registry, the build and the reading of results."""
+
+from pathlib import Path
+
+import pytest
+
+from moscope import workloads
+from moscope.errors import UserError
+from moscope.workloads import build
+
+
+def test_every_workload_has_a_program_and_every_program_a_workload(sources: Path) -> None:
+    families = {w.family for w in workloads.every()}
+    assert families == {p.name for p in sources.iterdir() if p.is_dir() and p.name != "common"}
+    for family in families:
+        program = build.program(family)
+        assert program.stat().st_mode & 0o100 and b"ld-linux" not in program.read_bytes()[:4096]
+
+
+def test_a_name_that_is_not_known_is_answered_with_the_nearest() -> None:
+    with pytest.raises(UserError, match="falseshare"):
+        workloads.find("falsesharing")
+
+
+def test_the_command_names_the_program_where_the_initial_file_system_puts_it() -> None:
+    w = workloads.find("counter-sloppy")
+    assert w.command(6, "--operations", "5").startswith("/run/moscope/workloads/counter --simulated sloppy --cores 6")
+    assert list(workloads.programs({"counter"})) == ["workloads/counter"]
+
+
+def test_a_program_is_built_once_and_again_when_its_source_changes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setattr(build.paths, "root", lambda: tmp_path)
+    for name, text in (("one/one.c", "int main(void) { return 0; }"), ("common/c.h", "")):
+        (tmp_path / "workloads" / name).parent.mkdir(parents=True)
+        (tmp_path / "workloads" / name).write_text(text)
+    first = build.program("one")
+    time = first.stat().st_mtime_ns
+    assert build.program("one") == first and first.stat().st_mtime_ns == time
+    (tmp_path / "workloads/common/c.h").write_text("// changed")
+    assert build.program("one") != first
+
+
+def test_a_program_that_does_not_compile_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setattr(build.paths, "root", lambda: tmp_path)
+    (tmp_path / "workloads/one").mkdir(parents=True)
+    with pytest.raises(UserError, match="holds no C file"):
+        build.program("one")
+    (tmp_path / "workloads/one/one.c").write_text("int main(void) { return x; }")
+    with pytest.raises(UserError, match="does not compile.*error"):
+        build.program("one")
+
+
+def test_results_are_found_between_other_output() -> None:
+    text = "moscope# ./x\r\nmoscope: x threads=4\r\n^Cmoscope: x operations=12 cycles=1.5 verify=ok\r\nmoscope: y verify=wrong\r\n"
+    got = workloads.Results.of(text, "x")
+    assert got.finished and got.right and got.values["operations"] == 12 and got.values["threads"] == 4
+    assert workloads.Results.of(text, "y").finished and not workloads.Results.of(text, "y").right
+    assert not workloads.Results.of(text, "z").finished
