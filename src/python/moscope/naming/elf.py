@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""ELF files of the System V ABI for x86-64, as far as names need them: sections, loaded segments, symbol tables."""
+
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+ET_EXEC, ET_DYN = 2, 3
+PT_LOAD = 1
+SHT_SYMTAB, SHT_NOBITS, SHT_DYNSYM = 2, 8, 11
+STT_OBJECT, STT_FUNC, STT_NOTYPE, STT_TLS = 1, 2, 0, 6
+SHN_UNDEF, SHN_RESERVED = 0, 0xFF00
+
+
+class NotElf(Exception):
+    """The bytes are no 64-bit little-endian ELF file, or are cut short."""
+
+
+@dataclass(frozen=True)
+class Section:
+    name: str
+    kind: int
+    address: int
+    offset: int
+    size: int
+    link: int
+
+
+@dataclass(frozen=True)
+class Segment:
+    """What PT_LOAD maps: `file_size` bytes of the file, zeros up to `size`."""
+
+    offset: int
+    address: int
+    physical: int
+    file_size: int
+    size: int
+
+
+class Elf:
+    def __init__(self, data: bytes) -> None:
+        self.data = data
+        if data[:6] != b"\x7fELF\x02\x01" or len(data) < 64:
+            raise NotElf("no 64-bit little-endian ELF file")
+        (self.type,) = struct.unpack_from("<H", data, 16)
+        phoff, shoff = struct.unpack_from("<QQ", data, 32)
+        phentsize, phnum, shentsize, shnum, shstrndx = struct.unpack_from("<HHHHH", data, 54)
+        try:
+            self.segments = [Segment(p[2], p[3], p[4], p[5], p[6]) for p in
+                             (struct.unpack_from("<IIQQQQQQ", data, phoff + i * phentsize) for i in range(phnum))
+                             if p[0] == PT_LOAD]
+            raw = [struct.unpack_from("<IIQQQQII", data, shoff + i * shentsize) for i in range(shnum)]
+        except struct.error as error:
+            raise NotElf("the ELF file is cut short") from error
+        names = raw[shstrndx][4] if shstrndx < len(raw) else 0
+        self.sections = [Section(self._text(names + s[0]), s[1], s[3], s[4], s[5], s[6]) for s in raw]
+
+    def _text(self, at: int) -> str:
+        return self.data[at : self.data.find(b"\0", at)].decode(errors="replace")
+
+    def section(self, name: str) -> bytes | None:
+        """A section's content, or None where the file has none of that name."""
+        for s in self.sections:
+            if s.name == name and s.kind != SHT_NOBITS:
+                return self.data[s.offset : s.offset + s.size]
+        return None
+
+    def section_range(self, name: str) -> tuple[int, int] | None:
+        """Where a section lies in memory: first address, size."""
+        return next(((s.address, s.size) for s in self.sections if s.name == name), None)
+
+    def read(self, address: int, size: int) -> bytes:
+        """What the file puts at virtual `address`; empty where it puts nothing."""
+        for s in self.segments:
+            if s.address <= address < s.address + s.file_size:
+                size = min(size, s.address + s.file_size - address)
+                return self.data[s.offset + address - s.address :][:size]
+        return b""
+
+    def symbols(self) -> Iterator[tuple[int, int, str, str]]:
+        """(address, size, kind letter as nm prints it, name) of what lies in memory; .symtab, or else .dynsym."""
+        tables = [s for s in self.sections if s.kind == SHT_SYMTAB] or [s for s in self.sections if s.kind == SHT_DYNSYM]
+        for table in tables:
+            strings = self.sections[table.link].offset
+            for at in range(table.offset, table.offset + table.size - 23, 24):
+                name, info, _, section, value, size = struct.unpack_from("<IBBHQQ", self.data, at)
+                kind = info & 15
+                if section == SHN_UNDEF or section >= SHN_RESERVED or kind not in (STT_OBJECT, STT_FUNC, STT_NOTYPE):
+                    continue
+                text = self._text(strings + name)
+                if text:
+                    letter = "t" if kind == STT_FUNC else "d" if kind == STT_OBJECT else "n"
+                    yield value, size, letter.upper() if info >> 4 else letter, text
+
+
+def from_file(path: Path) -> Elf:
+    """Raises NotElf, or OSError where the file cannot be read."""
+    return Elf(path.read_bytes())

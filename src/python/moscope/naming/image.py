@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What a kernel's image tells of itself: its symbols (kallsyms, or the ELF's own table) and its types (section .BTF).
+
+A bzImage's payload is found by the header of the Linux x86 boot protocol (payload_offset, version 2.08 on). What was
+read is kept in the cache by the image's digest.
+"""
+
+import json
+import os
+import struct
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from moscope import paths
+from moscope.errors import UserError
+from moscope.guest.packages import digest_of
+from moscope.naming import elf, kallsyms, unpack
+from moscope.naming.symbols import SymbolTable
+
+VERSION = 1  # of what the cache holds
+PER_CPU_TOP = 1 << 31  # symbols below it are offsets into a core's own area
+BANNER_BYTES = 64
+
+
+@dataclass(frozen=True)
+class KernelImage:
+    """Addresses are those the image was linked for; `per_cpu` holds offsets. `banner` is the text at `banner_at`."""
+
+    sha256: str
+    symbols: SymbolTable
+    per_cpu: SymbolTable
+    btf: bytes
+    banner: bytes
+    banner_at: int
+
+    @property
+    def text(self) -> int:
+        return self.symbols.address("_text") or 0
+
+
+def load(image: Path) -> KernelImage:
+    """A kernel's names, from the cache or from the image: a bzImage or an ELF vmlinux. An image without symbols or
+    types yields empty tables; a file that is no kernel is a UserError."""
+    digest = digest_of(image)
+    kept = paths.cache_dir() / "naming" / f"{digest[:32]}-v{VERSION}"
+    try:
+        document = json.loads((kept / "symbols.json").read_text())
+        btf = (kept / "btf").read_bytes()
+    except (OSError, ValueError):
+        document, btf = _extract(image)
+        _keep(kept, document, btf)
+    rows = document["symbols"]
+    return KernelImage(
+        digest,
+        SymbolTable((a, s, k, n) for a, s, k, n in rows if a >= PER_CPU_TOP),
+        SymbolTable((a, s, k, n) for a, s, k, n in rows if a < PER_CPU_TOP),
+        btf, bytes.fromhex(document["banner"]), document["banner_at"])
+
+
+def payload(data: bytes, name: str = "kernel") -> bytes:
+    """The ELF vmlinux inside `data`."""
+    if data.startswith(b"\x7fELF"):
+        return data
+    if len(data) < 0x250 or data[0x202:0x206] != b"HdrS" or struct.unpack_from("<H", data, 0x206)[0] < 0x208:
+        raise UserError(f"{name}: is no kernel image: a bzImage (boot protocol 2.08 or later) or an ELF vmlinux would be right")
+    sectors = data[0x1F1] or 4
+    offset, length = struct.unpack_from("<II", data, 0x248)
+    start = (sectors + 1) * 512 + offset
+    try:
+        return unpack.unpack(data[start : start + length])
+    except unpack.CannotUnpack as error:
+        raise UserError(f"{name}: its payload cannot be unpacked: {error}: an undamaged image would be right") from error
+
+
+def _extract(image: Path) -> tuple[dict[str, object], bytes]:
+    vmlinux = payload(image.read_bytes(), str(image))
+    try:
+        file = elf.Elf(vmlinux)
+    except elf.NotElf as error:
+        raise UserError(f"{image}: {error}: a Linux kernel for x86-64 would be right") from error
+    rows = [(a, s, k, n) for a, s, k, n in file.symbols()]
+    if not rows:
+        try:
+            rows = [(a, 0, k, n) for a, k, n in kallsyms.parse(vmlinux)]
+        except kallsyms.NoSymbols:
+            rows = []
+    banner_at = next((a for a, _, _, n in rows if n == "linux_banner"), 0)
+    banner = file.read(banner_at, BANNER_BYTES) if banner_at else b""
+    return {"symbols": rows, "banner": banner.hex(), "banner_at": banner_at}, file.section(".BTF") or b""
+
+
+def _keep(folder: Path, document: dict[str, object], btf: bytes) -> None:
+    """Written aside and renamed, so that several processes can do it at once. A cache that cannot be written is none."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, content in (("btf", btf), ("symbols.json", json.dumps(document).encode())):
+            handle, aside = tempfile.mkstemp(dir=folder)
+            with os.fdopen(handle, "wb") as out:
+                out.write(content)
+            os.replace(aside, folder / name)
+    except OSError:
+        return

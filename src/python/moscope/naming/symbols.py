@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A table of symbols that is asked in both directions: by name, and for the symbol that an address lies in."""
+
+import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+# Marks of places, not of things: where another symbol has the same address, that one names it.
+PLACE = re.compile(r"^(_?_?(start|end|stop|begin)_|_[se]?(text|data|init|bss|brk|etext|edata|end)$|__pfx_|__cfi_|\.L|\$)"
+                   r"|_(start|end|begin)$|__UNIQUE_ID|^__SC|^__ksym|^__kstr")
+FARTHEST = 64 << 20  # nothing is larger; beyond it the distance to a symbol says nothing
+
+
+@dataclass(frozen=True)
+class Symbol:
+    """`size` is up to the next symbol where the table has no sizes."""
+
+    name: str
+    address: int
+    size: int
+    kind: str
+
+    @property
+    def is_code(self) -> bool:
+        return self.kind in "tTwW"
+
+
+@dataclass(frozen=True)
+class Place:
+    """An address as symbol and offset."""
+
+    symbol: Symbol
+    offset: int
+
+    def __str__(self) -> str:
+        return f"{self.symbol.name}+{self.offset:#x}" if self.offset else self.symbol.name
+
+
+def _rank(kind: str, name: str) -> tuple[bool, int, bool, int, str]:
+    """Of several names for one address the smallest wins: things before places, plain before decorated, global first."""
+    return bool(PLACE.search(name)), len(name) - len(name.lstrip("_")), not kind.isupper(), len(name), name
+
+
+class SymbolTable:
+    def __init__(self, rows: Iterable[tuple[int, int, str, str]]) -> None:
+        """Rows of address, size (0: not known), kind letter, name."""
+        kept = sorted(rows, key=lambda r: r[0])
+        self._by_name: dict[str, tuple[int, int, str]] = {}
+        best: dict[int, tuple[int, int, str, str]] = {}
+        for row in kept:
+            address, size, kind, name = row
+            self._by_name.setdefault(name, (address, size, kind))
+            held = best.get(address)
+            if held is None or (_rank(kind, name), -size) < (_rank(held[2], held[3]), -held[1]):
+                best[address] = row if held is None or size else (address, held[1], kind, name)
+        self._rows = list(best.values())
+        self._addresses = [r[0] for r in self._rows]
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._by_name
+
+    def address(self, name: str) -> int | None:
+        found = self._by_name.get(name)
+        return found[0] if found else None
+
+    def at(self, address: int) -> Place | None:
+        """The symbol that `address` lies in; None before the first, after a symbol's own end, and far beyond any."""
+        i = bisect_right(self._addresses, address) - 1
+        if i < 0:
+            return None
+        start, size, kind, name = self._rows[i]
+        extent = size
+        if not extent:
+            extent = self._addresses[i + 1] - start if i + 1 < len(self._rows) else FARTHEST
+        if address - start >= min(extent, FARTHEST):
+            return None
+        return Place(Symbol(name, start, extent, kind), address - start)
+
+    def starting_in(self, first: int, end: int) -> list[Symbol]:
+        """The symbols that begin in [first, end)."""
+        i, j = bisect_left(self._addresses, first), bisect_left(self._addresses, end)
+        return [Symbol(n, a, s or (self._addresses[k + 1] - a if k + 1 < len(self._rows) else 0), kind)
+                for k, (a, s, kind, n) in enumerate(self._rows[i:j], i)]

@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Symbols come out of a kernel's image whole: every payload's compression, every layout of the kallsyms table."""
+
+import bz2
+import gzip
+import lzma
+import random
+import struct
+from pathlib import Path
+
+import pytest
+import synthetic
+
+from moscope.errors import UserError
+from moscope.naming import elf, image, kallsyms, unpack
+from moscope.naming.symbols import SymbolTable
+
+SYMBOLS = [(0, "A", "__per_cpu_start"), (0x1980, "A", "runqueues"), (synthetic.BASE, "T", "_text"),
+           (synthetic.BASE, "T", "startup_64"), (synthetic.BASE + 0x100, "t", "the_path" * 20)]
+SYMBOLS += [(synthetic.BASE + 0x1000 + 16 * i, "D", f"variable_{i}") for i in range(700)]
+
+
+@pytest.mark.parametrize("after", [False, True], ids=["offsets before the names", "offsets after the tokens"])
+def test_kallsyms_give_back_what_was_put_in(after: bool) -> None:
+    assert kallsyms.parse(synthetic.kallsyms(SYMBOLS, after)) == SYMBOLS
+
+
+def test_data_without_a_table_has_no_symbols() -> None:
+    table = bytearray(synthetic.kallsyms(SYMBOLS))
+    at = table.index(struct.pack("<Q", len(SYMBOLS)))
+    table[at] += 1  # one name more than there are
+    for data in (bytes(table), random.Random(1).randbytes(100000), kallsyms.DIGITS * 30):
+        with pytest.raises(kallsyms.NoSymbols):
+            kallsyms.parse(data)
+
+
+def lz4(data: bytes) -> bytes:
+    """A legacy frame by the plainest compressor: a match where the last 8 bytes' repetition goes on, else literals."""
+    def lengths(n: int) -> bytes:
+        return b"" if n < 15 else b"\xff" * ((n - 15) // 255) + bytes([(n - 15) % 255])
+
+    block, literal, at = b"", b"", 0
+    while at < len(data):
+        length = 0
+        while at >= 8 and at + length < len(data) - 5 and data[at + length] == data[at + length - 8]:
+            length += 1
+        if length < 4:
+            literal += data[at : at + 1]
+            at += 1
+            continue
+        match = length - 4
+        block += bytes([min(len(literal), 15) << 4 | min(match, 15)]) + lengths(len(literal)) + literal
+        block += b"\x08\x00" + lengths(match)
+        literal, at = b"", at + length
+    block += bytes([min(len(literal), 15) << 4]) + lengths(len(literal)) + literal
+    return unpack.LZ4_LEGACY + struct.pack("<I", len(block)) + block
+
+
+VMLINUX = synthetic.elf({".rodata": b"\x7fELF" * 4 + random.Random(2).randbytes(900) + bytes(3000) + b"moscope " * 99}, 4096)
+
+
+@pytest.mark.parametrize("compress", [gzip.compress, bz2.compress, lzma.compress, lz4, bytes])
+def test_the_payload_of_a_bzimage_is_unpacked(compress) -> None:  # noqa: ANN001
+    packed = compress(VMLINUX)
+    header = bytearray(512 * 5)
+    header[0x1F1] = 4
+    header[0x202:0x208] = b"HdrS" + struct.pack("<H", 0x20F)
+    tail = packed + struct.pack("<I", len(VMLINUX))  # as the kernel's build does
+    header[0x248:0x250] = struct.pack("<II", 16, len(tail))
+    assert image.payload(bytes(header) + bytes(16) + tail).startswith(VMLINUX)
+
+
+def test_a_damaged_payload_and_a_file_that_is_no_kernel_are_user_errors(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="is no kernel image: .* would be right"):
+        image.payload(b"#!/bin/sh" + bytes(2000))
+    with pytest.raises(unpack.CannotUnpack):
+        unpack.unpack(gzip.compress(VMLINUX)[:40] + bytes(40))
+
+
+def test_an_image_is_read_once_and_then_from_the_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    rodata = b"Linux version 6.1".ljust(64, b"\0") + synthetic.kallsyms([*SYMBOLS, (synthetic.BASE + 0x9000, "D", "linux_banner")])
+    file = tmp_path / "vmlinux"
+    file.write_bytes(synthetic.elf({".rodata": rodata, ".BTF": b"types"}, synthetic.BASE + 0x9000))
+    first = image.load(file)
+    monkeypatch.setattr(kallsyms, "parse", None)
+    again = image.load(file)
+    for kernel in (first, again):
+        assert kernel.symbols.address("variable_699") == synthetic.BASE + 0x1000 + 16 * 699
+        assert str(kernel.per_cpu.at(0x1988)) == "runqueues+0x8"
+        assert kernel.btf == b"types"
+        assert kernel.banner.startswith(b"Linux version 6.1\0")
+
+
+def test_an_elf_files_own_symbols_have_sizes() -> None:
+    file = elf.Elf(synthetic.elf({".text": bytes(64)}, 0x401000, [(0x401000, 16, 2, "main"), (0x401020, 8, 1, "counter")]))
+    table = SymbolTable(file.symbols())
+    assert str(table.at(0x40100F)) == "main+0xf"
+    assert table.at(0x401010) is None
+    assert str(table.at(0x401020)) == "counter"
+    assert table.at(0x400FFF) is None
+
+
+def test_of_two_names_for_one_address_the_things_own_wins() -> None:
+    table = SymbolTable([(16, 0, "D", "__start_rodata"), (16, 0, "D", "jiffies_64"), (16, 0, "D", "jiffies"), (32, 0, "D", "end")])
+    assert str(table.at(20)) == "jiffies+0x4"
+    assert table.address("jiffies_64") == 16
