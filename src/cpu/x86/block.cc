@@ -48,7 +48,9 @@ std::uint64_t rip_mask(Mode mode) {
 Block::~Block() = default;
 
 BlockCache::BlockCache(const PhysMap &phys) : phys_(phys) {}
-BlockCache::~BlockCache() = default;
+BlockCache::~BlockCache() {
+    blocks_.for_each([](Block *b) { delete b; });
+}
 
 Block *BlockCache::find(Core &c, bool single, bool *global) {
     const Mode mode = c.mode();
@@ -64,23 +66,24 @@ Block *BlockCache::find(Core &c, bool single, bool *global) {
         const Tlb::Entry &e = c.tlbs[c.cpl == 3].at(va);
         *global = c.paging() && e.page == (va & ~(kPage - 1)) && (e.phys & Tlb::Entry::kGlobal);
     }
-    const std::uint64_t key = at.value << 2 | static_cast<unsigned>(mode);
+    const std::uint64_t key = at.value << 2 | (static_cast<unsigned>(mode) + 1);
     if (!single) {
-        const auto known = blocks_.find(key);
-        if (known != blocks_.end()) {
-            Block *b = known->second.get();
-            if (!b->crosses)
-                return b;
+        // Often it is the block that was here before an address-space switch.
+        Block *b = c.jump_of(c.rip).block;
+        if (!b || b->key != key || b->stale)
+            b = blocks_.find(key);
+        if (b && !b->crosses)
+            return b;
+        if (b) {
             PhysAddr second;
             if (!translate(c, (va | (kPage - 1)) + 1, Kind::fetch, c.cpl == 3, second))
                 return nullptr;
             // In detailed mode other cores may have run during the walk: look again.
-            const auto still = blocks_.find(key);
-            if (still != blocks_.end()) {
-                if (second == still->second->second)
-                    return still->second.get();
-                drop(*still->second);
-            }
+            b = blocks_.find(key);
+            if (b && second == b->second)
+                return b;
+            if (b)
+                drop(*b);
         }
     }
     return decode(c, key, at, va, single ? 1 : Block::kMaxOps);
@@ -89,7 +92,7 @@ Block *BlockCache::find(Core &c, bool single, bool *global) {
 Block *BlockCache::decode(Core &c, std::uint64_t key, PhysAddr at, Addr va, unsigned limit) {
     if (!promises_)
         promises_ = std::make_unique<Promises>(c.model);
-    const auto mode = static_cast<Mode>(key & 3);
+    const auto mode = static_cast<Mode>((key & 3) - 1);
     const std::byte *bytes = phys_.host(at);
     auto block = std::make_unique<Block>();
     block->key = key;
@@ -177,10 +180,10 @@ Block *BlockCache::decode(Core &c, std::uint64_t key, PhysAddr at, Addr va, unsi
         return single_[c.number].get();
     }
     // While this core walked page tables for the second half, another may have decoded the same.
-    const auto [place, fresh] = blocks_.try_emplace(key, std::move(block));
-    Block *b = place->second.get();
-    if (!fresh)
-        return b;
+    if (Block *known = blocks_.find(key))
+        return known;
+    Block *b = block.release();
+    blocks_.insert(key, b);
     enter(*b, at, std::min<Addr>(offset, kPage - (at.value & (kPage - 1))));
     if (b->crosses)
         enter(*b, b->second, kLongest);
@@ -249,12 +252,12 @@ void BlockCache::drop(Block &b) {
         if (it != pages_.end())
             std::erase(it->second.blocks, &b);
     }
-    const auto it = blocks_.find(b.key);
-    graveyard_.push_back(std::move(it->second));
-    blocks_.erase(it);
+    blocks_.erase(b.key);
+    graveyard_.emplace_back(&b);
 }
 
 void BlockCache::clear() {
+    blocks_.for_each([](Block *b) { delete b; });
     blocks_.clear();
     pages_.clear();
     code_pages_.clear();

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/types.hh"
+#include "cpu/x86/block_table.hh"
 #include "cpu/x86/core.hh"
 #include "cpu/x86/op.hh"
 
@@ -62,7 +63,8 @@ class BlockCache {
     /// Frees what went stale. Only while no core is inside a block.
     void collect() {
         for (Core *c : cores_)
-            c->forget_blocks(true);
+            for (Core::Jump &j : c->jumps)
+                j = {};
         graveyard_.clear();
     }
     std::size_t garbage() const { return graveyard_.size(); }
@@ -80,7 +82,7 @@ class BlockCache {
 
     const PhysMap &phys_;
     std::unique_ptr<Promises> promises_; ///< of the first core that decodes; all have the same model
-    std::unordered_map<std::uint64_t, std::unique_ptr<Block>> blocks_;
+    BlockTable blocks_; ///< owns them
     void mark(Addr page, bool code);
     std::unordered_map<std::uint64_t, Page> pages_;
     std::vector<std::uint64_t> code_pages_; ///< a bit for each page of DRAM: is in pages_

@@ -132,7 +132,7 @@ void TimedCore::run_block(Block &b) {
     if (!b.timing) {
         const std::byte *bytes = c_.phys.host(PhysAddr(b.key >> 2));
         std::vector<OpTiming> t = timing_of({reinterpret_cast<const std::uint8_t *>(bytes), b.crosses ? 15 : b.bytes},
-                                            static_cast<Mode>(b.key & 3), b.count);
+                                            static_cast<Mode>((b.key & 3) - 1), b.count);
         b.timing = std::make_unique<OpTiming[]>(t.size());
         std::copy(t.begin(), t.end(), b.timing.get());
     }
