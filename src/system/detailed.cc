@@ -41,15 +41,20 @@ void Detailed::enter() {
 }
 
 void Detailed::run(Tick until, const std::function<bool()> &host_done) {
-    while (board_.ending.state.empty() && board_.queue.now() < until && !host_done()) {
+    while (board_.ending.state.empty() && reached() < until && !host_done()) {
         const Tick next = board_.queue.next();
-        if (next >= until)
+        if (next >= until) {
+            reached_ = until;
             return;
+        }
         if (next == kNever) {
             board_.end({"hang", "nothing is left that could wake a core", 0});
             return;
         }
-        machine_.run(std::min(until, soon()));
+        const Tick to = std::min(until, soon());
+        machine_.run(to);
+        if (board_.ending.state.empty())
+            reached_ = to;
     }
 }
 
@@ -76,7 +81,7 @@ void Detailed::leave() {
 
 void Detailed::reset() {
     for (const auto &c : cores_)
-        c->reset_charges(board_.queue.now());
+        c->reset_charges(reached());
     machine_.reset_stats();
     attribution_.reset();
 }
@@ -96,7 +101,7 @@ void Detailed::check_conservation() const {
 
 void Detailed::settle() {
     for (const auto &c : cores_)
-        c->settle(board_.queue.now());
+        c->settle(reached());
 }
 
 } // namespace moscope

@@ -3,6 +3,7 @@
 // Taken over from functional mode between two instructions of every core, and given back the same way.
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <memory>
 #include <vector>
@@ -40,11 +41,13 @@ class Detailed {
 
   private:
     Tick soon() const;
+    Tick reached() const { return std::max(reached_, board_.queue.now()); }
 
     Board &board_;
     Machine &machine_;
     std::vector<std::unique_ptr<x86::TimedCore>> cores_;
     Attribution attribution_;
+    Tick reached_ = 0; ///< run() got to the end of this time
     bool active_ = false;
 };
 

@@ -38,6 +38,7 @@ struct FullSystem::Impl {
         }
         MachineOptions options;
         options.seed = config.seed;
+        options.zero_horizon = config.zero_horizon;
         machine = std::make_unique<Machine>(config.machine, config.library, options);
         if (machine->memory_bytes() != config.memory() || machine->cores() < config.cores)
             throw UserError("system: detailed.machine: has " + std::to_string(machine->memory_bytes() >> 20) + " MiB and " +
@@ -187,7 +188,7 @@ std::uint64_t FullSystem::operations() const { return impl_->board->operations; 
 
 const std::map<std::uint32_t, std::uint64_t> &FullSystem::unknown_msrs() const { return impl_->board->unknown_msrs; }
 
-Tick FullSystem::now() const { return impl_->board->scheduler.now(); }
+Tick FullSystem::now() const { return impl_->board->now(); }
 
 std::uint64_t FullSystem::touched_bytes() const { return touched_pages(impl_->board->memory).size() * 4096; }
 

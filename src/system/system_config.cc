@@ -47,6 +47,7 @@ SystemConfig parse_system_config(const std::string &text) {
     if (const auto d = j.find("detailed"); d != j.end()) {
         c.machine = need<json>(*d, "machine").dump();
         c.library = need<std::string>(*d, "library");
+        c.zero_horizon = d->value("zero_horizon", false);
     }
     c.restore = j.value("restore", false);
     c.markers = j.value("markers", std::vector<std::string>{});

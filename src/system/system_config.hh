@@ -27,6 +27,7 @@ struct SystemConfig {
     std::vector<std::string> markers; ///< texts on the console at which a step ends
     bool restore = false; ///< a checkpoint will be loaded, so there is no kernel to start
     std::string machine, library; ///< detailed mode: elaborated description and protocol library; empty: functional only
+    bool zero_horizon = false; ///< detailed mode: cores never run ahead (for comparison)
     std::string identity; ///< what a checkpoint holds of this and must agree in: all but files and markers
 
     /// APIC identifier of a core: eight per chip, as the family lays them out.

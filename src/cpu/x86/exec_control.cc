@@ -71,6 +71,7 @@ const Op *enter_by_instruction(Core &c, const Op *op, unsigned vector, Source so
         return c.fault_at(op);
     c.exit = Exit::trap;
     c.left_at = op + 1;
+    c.left_at = op + 1;
     return nullptr;
 }
 
