@@ -26,6 +26,8 @@ class Detailed {
     /// Every core reaches an instruction boundary with its stores performed; the functional clock takes over.
     void leave();
     bool active() const { return active_; }
+    /// The moment up to which everything has happened.
+    Tick reached() const { return std::max(reached_, board_.queue.now()); }
 
     const Attribution &attribution() const { return attribution_; }
 
@@ -41,7 +43,6 @@ class Detailed {
 
   private:
     Tick soon() const;
-    Tick reached() const { return std::max(reached_, board_.queue.now()); }
 
     Board &board_;
     Machine &machine_;

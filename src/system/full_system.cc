@@ -154,6 +154,7 @@ std::string FullSystem::stats_json() {
     }
     out["attribution"] = nlohmann::json::parse(d.attribution().json(200));
     out["machine"] = nlohmann::json::parse(impl_->machine->stats_json());
+    out["machine"]["tick"] = d.reached(); // not when the last event happened, which depends on the horizon
     return out.dump();
 }
 

@@ -24,6 +24,7 @@ TimedCore::TimedCore(EventQueue &queue, Port &port, Core &core, const TimedParam
 void TimedCore::take_over(Tick t) {
     c_.timed = this;
     c_.direct = false;
+    c_.exit = Exit::none; // why the functional run ended
     c_.flush_tlb(true);
     leaving_ = left_ = false;
     stamp_ = since_ = t;
