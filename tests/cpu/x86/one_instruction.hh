@@ -3,6 +3,9 @@
 // did and which fault it raised stay visible.
 #pragma once
 
+#include <algorithm>
+#include <array>
+
 #include <gtest/gtest.h>
 
 #include <vector>
@@ -20,8 +23,8 @@ class OneInstruction : public FlatMachine {
 
     /// Carries it out; the vector of its fault, or kDone.
     int run(std::initializer_list<int> bytes) {
-        std::vector<std::uint8_t> code(bytes.begin(), bytes.end());
-        code.resize(15);
+        std::array<std::uint8_t, 15> code{};
+        std::copy(bytes.begin(), bytes.end(), code.begin());
         static constexpr ZydisMachineMode kModes[] = {ZYDIS_MACHINE_MODE_REAL_16, ZYDIS_MACHINE_MODE_LEGACY_32,
                                                       ZYDIS_MACHINE_MODE_LONG_64};
         static constexpr ZydisStackWidth kStacks[] = {ZYDIS_STACK_WIDTH_16, ZYDIS_STACK_WIDTH_32, ZYDIS_STACK_WIDTH_64};

@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Detailed mode under Linux: every access of every core through caches, protocol, links and DRAM."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from moscope import _engine, buildproto
+from moscope.boot import plan
+from moscope.cli import Shared
+from moscope.config import elaborate, load_machine
+from moscope.config.machine import replace
+from moscope.config.units import Size
+
+MS = 10**12
+BEGIN = "moscope: busy now"
+BUSY = f"""
+n=$(nproc); i=0
+while [ $i -lt $n ]; do (while :; do cat /proc/self/status >/dev/shm/f$i; rm /dev/shm/f$i; done) & i=$((i+1)); done
+echo "{BEGIN}"
+sleep 0.02
+echo "still there"
+"""
+
+
+def configured(script: Path, cores: int, out: Path, programs: dict[str, Path] | None = None, **detailed: Any) -> dict[str, Any]:
+    memory = "128MiB"
+    machine = replace(load_machine("opteron48"), memory_per_node=Size(memory, "test")).validate()
+    options = plan.Options(cores=cores, memory_per_node=memory, script=script, programs=programs or {})
+    config: dict[str, Any] = plan.make(Shared(out=out, json=True), options).config
+    built = buildproto.ensure_protocol(str(machine.protocol))
+    interface = json.loads(built.interface.read_text(encoding="utf-8"))
+    config["markers"] = [BEGIN, "moscope: ready"]
+    config["detailed"] = {"machine": elaborate(machine, interface), "library": str(built.timing), **detailed}
+    return config
+
+
+def until(step: Callable[[], dict[str, Any]], *states: str) -> dict[str, Any]:
+    while True:
+        end = step()
+        if end["state"] != "running":
+            assert end["state"] in states, end
+            return end
+
+
+@pytest.fixture(scope="module")
+def busy(distro: Any, tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Any]:
+    """A machine of four busy cores at the moment of BEGIN, as often as wanted."""
+    folder = tmp_path_factory.mktemp("busy")
+    script = folder / "busy.sh"
+    script.write_text(BUSY, encoding="utf-8")
+    config = configured(script, 4, folder / "out")
+    system = _engine.System(json.dumps(config))
+    while until(lambda: system.step(200), "marker")["detail"] != BEGIN:
+        pass
+    system.save(str(folder / "at"))
+
+    def restored(**detailed: Any) -> Any:
+        again = dict(config, restore=True, detailed={**config["detailed"], **detailed})
+        system = _engine.System(json.dumps(again))
+        system.restore(str(folder / "at"))
+        return system
+
+    return restored
+
+
+def measured(system: Any, ms: float) -> tuple[dict[str, Any], list[int]]:
+    start = system.stats()["ticks"]
+    system.enter_detailed()
+    system.reset_stats()
+    until(lambda: system.step_until(start + int(ms * MS), 200), "time")
+    return json.loads(system.stats_json()), system.stats()["per_core"]
+
+
+def test_two_detailed_runs_are_equal_and_so_is_one_without_a_horizon(busy: Callable[..., Any]) -> None:
+    first = measured(busy(), 0.3)
+    assert measured(busy(), 0.3) == first
+    assert measured(busy(zero_horizon=True), 0.3) == first
+
+
+def test_every_tick_of_every_core_is_charged_once(busy: Callable[..., Any]) -> None:
+    stats, _ = measured(busy(), 0.3)
+    assert len(stats["cores"]) == 4
+    memory = 0
+    for core in stats["cores"]:
+        charges = [core[kind][who] for kind in ("busy", "idle", "core", "memory") for who in ("kernel", "user")]
+        assert sum(charges) == core["window"] and min(charges) >= 0
+        assert abs(core["window"] - 0.3 * MS) < 0.01 * MS
+        memory += sum(core["memory"].values())
+    attribution = stats["attribution"]
+    # What was still waiting when the window ended has been charged and not reported: at most one access each.
+    assert 0 <= memory - attribution["exposed"] < 4 * 10**10
+    assert sum(c["stall"] for c in attribution["classes"].values()) <= attribution["exposed"]
+    assert {k for k, c in attribution["classes"].items() if c["count"]} >= {"cold", "capacity", "true_sharing"}
+
+
+def test_the_guest_goes_on_in_functional_mode_and_back(busy: Callable[..., Any]) -> None:
+    system = busy()
+    measured(system, 0.1)
+    system.leave_detailed()
+    for _ in range(3):
+        before = system.stats()["instructions"]
+        system.step(50)
+        assert system.stats()["instructions"] > before
+        start = system.stats()["ticks"]
+        system.enter_detailed()
+        until(lambda end=start + MS // 20: system.step_until(end, 200), "time")
+        assert system.stats()["ticks"] >= start + MS // 20 - MS // 1000
+        system.leave_detailed()
+    said = b""
+    while b"still there" not in said:
+        assert system.step(200)["state"] in ("running", "marker")
+        said += system.console_output()
+
+
+@pytest.mark.long
+def test_litmus_programs_keep_to_tso_in_detailed_mode(distro: Any, programs: dict[str, Path], tmp_path: Path) -> None:
+    script = tmp_path / "litmus.sh"
+    script.write_text("/run/moscope/litmus 2\n", encoding="utf-8")
+    system = _engine.System(json.dumps(configured(script, 6, tmp_path / "out", {"litmus": programs["litmus"]})))
+    assert until(lambda: system.step(200), "marker")["detail"] == "moscope: ready"
+    system.enter_detailed()
+    until(lambda: system.step(200), "poweroff")
+    console = system.console_output().decode()
+    assert "litmus: right" in console, console[-2000:]
+    shown = [line for line in console.splitlines() if line.startswith("SB:")]
+    assert shown and not shown[0].startswith("SB: 0 "), console[-2000:]
