@@ -185,6 +185,13 @@ std::uint64_t FullSystem::pauses() const {
     return n;
 }
 
+std::uint64_t FullSystem::spun() const {
+    std::uint64_t n = 0;
+    for (const auto &c : impl_->board->cores)
+        n += c->spun;
+    return n;
+}
+
 std::uint64_t FullSystem::operations() const { return impl_->board->operations; }
 
 const std::map<std::uint32_t, std::uint64_t> &FullSystem::unknown_msrs() const { return impl_->board->unknown_msrs; }

@@ -47,6 +47,8 @@ class FullSystem {
     std::uint64_t instructions() const;
     std::vector<std::uint64_t> instructions_by_core() const;
     std::uint64_t pauses() const;
+    /// Instructions that cores retired in spin loops with PAUSE (cpu/x86/exec_machine.cc), since construction.
+    std::uint64_t spun() const;
     /// Operations that the workload has reported (m5 workend with a work item other than 0).
     std::uint64_t operations() const;
     /// Model-specific registers that the guest used and the model lacks (it got #GP), with how often.

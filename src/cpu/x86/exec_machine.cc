@@ -73,8 +73,16 @@ const Op *halt(Core &c, const Op *op) {
     return c.leave_after(op, Exit::halt);
 }
 
+// The same PAUSE again within a few instructions: a turn of a loop that waits for another core.
+constexpr std::uint64_t kSpinLoop = 24;
+
 const Op *pause(Core &c, const Op *op) {
     ++c.pauses;
+    if (const Addr at = c.address_of(op); at == c.spin_at && c.retired - c.spin_mark <= kSpinLoop)
+        c.spun += c.retired - c.spin_mark;
+    else
+        c.spin_at = at;
+    c.spin_mark = c.retired;
     return c.leave_after(op, Exit::pause);
 }
 

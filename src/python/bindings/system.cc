@@ -70,6 +70,17 @@ void bind_system(nb::module_ &m) {
                  d["touched_bytes"] = s.touched_bytes();
                  return d;
              })
+        .def("counts",
+             [](const FullSystem &s) {
+                 nb::dict d;
+                 d["instructions"] = s.instructions();
+                 d["pauses"] = s.pauses();
+                 d["spun"] = s.spun();
+                 d["ticks"] = s.now();
+                 d["operations"] = s.operations();
+                 return d;
+             },
+             "What of `stats` is quick to tell, for progress and for windows; `spun` are instructions in spin loops.")
         .def("save", &FullSystem::save, nb::arg("path"), nb::call_guard<nb::gil_scoped_release>())
         .def("restore", &FullSystem::restore, nb::arg("path"), nb::call_guard<nb::gil_scoped_release>())
         .def("read_physical",
@@ -84,6 +95,7 @@ void bind_system(nb::module_ &m) {
              })
         .def("physical_of", &FullSystem::physical_of)
         .def("registers_text", &FullSystem::registers_text);
+    m.attr("CHECKPOINT_VERSION") = moscope::kCheckpointVersion;
     m.def("isa_table", &moscope::isa_report, nb::arg("cpu"),
           "Every instruction that the decoder knows: who promises it, which group has it (system/isa_report.hh).");
     m.def("checkpoint_config", &moscope::read_checkpoint_description, nb::arg("path"),

@@ -40,6 +40,13 @@ class GuestDied(MoscopeError):
     kind = "the guest died"
 
 
+class WorkloadFailed(MoscopeError):
+    """A program in the guest ended too early, or its results are not what they have to be."""
+
+    exit_code = FOUND
+    kind = "the workload failed"
+
+
 class SimulatorBug(MoscopeError):
     """An assertion of the simulator itself."""
 

@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""`moscope run`: the main job."""
+
+from typing import Annotated
+
+import typer
+
+from moscope.cli import Shared, command
+
+
+@command
+def run(shared: Shared,
+        workload: Annotated[str | None, typer.Option(metavar="NAME,..", help="What the guest runs; `exim` if not "
+                                                     "given.")] = None,
+        kernel: Annotated[str | None, typer.Option(metavar="NAME,..", help="Kernels; `distro` if not given.")] = None,
+        cores: Annotated[str | None, typer.Option(metavar="LIST", help="Core counts; 1,12,24,48 if not given.")] = None,
+        warmup: Annotated[str | None, typer.Option(metavar="T", help="Detailed time before anything counts: 2ms; "
+                                                   "the workload's own if not given.")] = None,
+        window: Annotated[str | None, typer.Option(metavar="T", help="Length of a window: 5ms; the workload's own if not "
+                                                   "given.")] = None,
+        windows: Annotated[int | None, typer.Option(metavar="N", help="Windows, one after the other, from whose spread the "
+                                                    "errors come; 3 if not given.")] = None,
+        memory_per_node: Annotated[str | None, typer.Option(metavar="SIZE", help="Memory of each node: 512MiB.")] = None,
+        detail: Annotated[str, typer.Option(metavar="table|full", help="full: every transaction too, as "
+                                            "Parquet.")] = "table") -> int:
+    """Run a workload on simulated cores and tell where their time goes, line by line.
+
+    Boots the kernel (once per core count; later runs go on from a checkpoint), measures each core count in detailed
+    mode and writes a report. A run that was interrupted goes on where it was, with the same options and --out.
+    """
+    import sys
+
+    from moscope.run import main, options, table
+
+    plan = options.make(shared, options.Options(workload, kernel, cores, warmup, window, windows, detail, memory_per_node))
+    outcome = main.run(plan, shared)
+    if shared.json:
+        shared.result(outcome.document)
+    elif outcome.document["points"]:
+        table.show(outcome.document)
+    for error in outcome.failed:
+        print(error.report(), file=sys.stderr)
+    return outcome.exit_code

@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The run directory (docs/run-directory.md): what is finished lies in `points/`, and a start with the same options
+goes on from there; `run.json` is written again whenever a point is finished.
+"""
+
+import json
+import os
+import platform
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import moscope
+from moscope import jsonio
+from moscope.config import walk
+from moscope.errors import UserError
+from moscope.run.options import Plan, Point
+
+if TYPE_CHECKING:
+    from moscope.run.point import Result
+
+SCHEMA = "moscope.run/1"
+IDENTITY = "options.json"
+REPORT = "report.html"
+
+
+def point_folder(out: Path, point: Point) -> Path:
+    return out / "points" / point.name
+
+
+def open_for(plan: Plan) -> dict[str, dict[str, Any]]:
+    """Makes the directory, or finds it there from a run with the same options; the finished points by name."""
+    out = plan.out
+    jsonio.check_replaceable(out)
+    wanted = jsonio.dumps(plan.identity())
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        (out / jsonio.MARK).touch()
+        (out / "points").mkdir(exist_ok=True)
+        kept = out / IDENTITY
+        if not kept.exists():
+            if any(out.iterdir()) and any((out / "points").iterdir()):
+                raise UserError(f"{out}: holds points of unknown options: another --out would be right")
+            write_whole(kept, wanted)
+        elif kept.read_text(encoding="utf-8").strip() != wanted:
+            raise UserError(f"{out}: holds a run with other options ({differences(kept, plan)}): the same options, to go on "
+                            "with it, or another --out would be right")
+    except OSError as error:
+        raise UserError(f"{out}: {error.strerror}: a folder that can be written would be right") from error
+    return {p.name: found for p in plan.points if (found := finished(point_folder(out, p))) is not None}
+
+
+def differences(kept: Path, plan: Plan) -> str:
+    """The first option that is not as it was, for people."""
+    try:
+        before = json.loads(kept.read_text(encoding="utf-8"))
+    except ValueError:
+        return f"{kept.name} is damaged"
+    now = plan.identity()
+    for key in now:
+        if before.get(key) == now[key]:
+            continue
+        if key != "points":
+            return f"{key} {before.get(key)!r}, not {now[key]!r}"
+        old, new = before.get(key) or [], now[key]
+        for option in ("workload", "kernel", "cores"):
+            first, second = ([*dict.fromkeys(str(p.get(option)) for p in points)] for points in (old, new))
+            if first != second:
+                return f"--{option} {','.join(first)}, not {','.join(second)}"
+        for one, other in zip(old, new):
+            for option, value in other.items():
+                if one.get(option) != value:
+                    return f"{option} {one.get(option)!r}, not {value!r}"
+    return "of another version"
+
+
+def finished(folder: Path) -> dict[str, Any] | None:
+    try:
+        found: dict[str, Any] = json.loads((folder / "point.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    return found
+
+
+def write_point(folder: Path, result: "Result") -> None:
+    """Into a folder that gets its name when all of it is written."""
+    for name, document in (("point.json", result.point), ("stats.json", result.stats), ("lines.json", result.lines)):
+        (folder / name).write_text(jsonio.dumps(document) + "\n", encoding="utf-8")
+    (folder / "console.txt").write_bytes(result.console)
+
+
+def write_run(plan: Plan, points: list[dict[str, Any]], ok: bool) -> dict[str, Any]:
+    """`run.json`: the command's JSON object, and what it was configured with under `config`."""
+    document: dict[str, Any] = {"schema": SCHEMA, "ok": ok, "machine": plan.machine.name, "points": points}
+    if (plan.out / REPORT).exists():
+        document["report"] = str(plan.out / REPORT)
+    document["config"] = configuration(plan, points)
+    write_whole(plan.out / "run.json", jsonio.dumps(document))
+    return document
+
+
+def configuration(plan: Plan, points: list[dict[str, Any]]) -> dict[str, Any]:
+    """All that decided the results: options, every value of the machine's description, kernels, versions."""
+    machine = plan.machine
+    edges = machine.edges()
+    return {
+        **plan.identity(), "version": moscope.__version__, "python": platform.python_version(),
+        "kernels": {p["kernel"]: p["kernel_image"] for p in points},
+        "description": {row.key: str(row.value) for row in walk(machine)},
+        "chips": int(machine.chips), "cores_per_chip": int(machine.cores_per_chip),
+        "core_hz": float(machine.core_clock.hertz), "hops": machine.hops(), "edges": [[e.a, e.b] for e in edges],
+    }
+
+
+def write_whole(path: Path, text: str) -> None:
+    partial = path.with_name(f".{path.name}.{os.getpid()}")
+    partial.write_text(text + "\n", encoding="utf-8")
+    partial.replace(path)

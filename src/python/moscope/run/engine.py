@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What a measured point needs of the engine's machine beyond a boot's (src/python/bindings/system.cc), named so that tests
+can take its place.
+"""
+
+import json
+from typing import Any, Protocol
+
+from moscope.boot import engine
+from moscope.config import Machine, elaborate
+
+
+class System(engine.System, Protocol):
+    """`counts` has `instructions`, `spun` (those in spin loops), `ticks`, `operations`. `step_until` answers as `step`
+    does, with the state `time` at the simulated time. `stats_json` counts from the last `reset_stats` on."""
+
+    def counts(self) -> dict[str, int]: ...
+    def step_until(self, until: int, host_ms: int) -> dict[str, Any]: ...
+    def enter_detailed(self) -> None: ...
+    def leave_detailed(self) -> None: ...
+    def reset_stats(self) -> None: ...
+    def stats_json(self) -> str: ...
+    def physical_of(self, dram: int) -> int: ...
+    def read_physical(self, address: int, size: int) -> bytes: ...
+    def read_virtual(self, cr3: int, address: int, size: int) -> bytes: ...
+
+
+def create(config: dict[str, Any]) -> System:
+    from moscope import _engine
+
+    system: System = _engine.System(json.dumps(config))
+    return system
+
+
+def detailed(machine: Machine, say: Any) -> dict[str, Any]:
+    """What a configuration needs for detailed mode: the elaborated machine, and its protocol's library, built if need be."""
+    from moscope import buildproto
+
+    built = buildproto.ensure_protocol(str(machine.protocol), report=say)
+    interface = json.loads(built.interface.read_text(encoding="utf-8"))
+    return {"machine": elaborate(machine, interface), "library": str(built.timing)}

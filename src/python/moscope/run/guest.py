@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A guest that is driven from one moment to the next: to a text on its console, to a marker of its workload, to a
+simulated time. Whatever else ends it is an error: its death, or a workload that is over before its time.
+"""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from moscope.boot import plan
+from moscope.boot.session import DEATHS, LACKING, tail
+from moscope.errors import GuestDied, MoscopeError, SimulatorBug, WorkloadFailed
+from moscope.guest import initramfs
+from moscope.run.engine import System
+
+STEP_MS = 200
+FS_PER_S = 10**15
+# The guest's watchdog: longer than this in simulated time none of the moments is waited for.
+LONGEST_S = 120
+WORK_BEGINS, WORK_ENDS = "workbegin", "workend"
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Where a point is: `part` of its detailed time (0 to 1), million instructions per host second of late."""
+
+    phase: str
+    simulated_s: float
+    mips: float
+    part: float
+
+
+class Guest:
+    """`log` has every byte of the console. `report` is told a few times a second how things are."""
+
+    def __init__(self, system: System, report: Callable[[Progress], None], log: bytes = b"") -> None:
+        self.system, self.report = system, report
+        self.log = log
+        self._phase, self._part = "", 0.0
+        self._seen: tuple[float, int] = (time.monotonic(), 0)
+
+    def phase(self, name: str, part: float = 0.0) -> None:
+        self._phase, self._part = name, part
+        self._seen = (time.monotonic(), int(self.system.counts()["instructions"]))
+        self._tell()
+
+    def type(self, text: str) -> None:
+        self.system.console_input(text.encode())
+
+    def until_marker(self, wanted: str, what: str) -> None:
+        """Functional (or as fast as it goes) until the console shows the text, or a program sets the marker, `wanted`."""
+        begun = int(self.system.counts()["ticks"])
+        while True:
+            seen = self._step(lambda: self.system.step(STEP_MS))
+            if seen == wanted:
+                return
+            if seen == initramfs.PROMPT:
+                raise WorkloadFailed(f"{what}: ended before its time\n{self.last_words()}")
+            if int(self.system.counts()["ticks"]) - begun > LONGEST_S * FS_PER_S:
+                raise GuestDied(f"{what}: no sign of it in {LONGEST_S} s of simulated time\n{self.last_words()}")
+
+    def until_time(self, tick: int, part: Callable[[int], float]) -> bool:
+        """Detailed until the simulated time; False where the workload has ended before."""
+        while True:
+            seen = self._step(lambda: self.system.step_until(tick, STEP_MS))
+            if seen == "time":
+                return True
+            if seen in (WORK_ENDS, initramfs.PROMPT):
+                return False
+            self._part = part(int(self.system.counts()["ticks"]))
+
+    def last_words(self) -> str:
+        return f"--- the console's last lines\n{tail(self.log)}"
+
+    def take_output(self) -> None:
+        self.log += self.system.console_output()
+
+    def _step(self, step: Callable[[], dict[str, Any]]) -> str:
+        """One step: what it ended at (empty: nothing in particular)."""
+        answer = step()
+        self.take_output()
+        state, detail = str(answer["state"]), str(answer.get("detail", ""))
+        self._tell()
+        if detail == plan.PANIC or (state != "marker" and plan.PANIC.encode() in self.log):
+            raise self._death("kernel panic", "the kernel gave up")
+        if state == "running":
+            return ""
+        if state == "time":
+            return state
+        if state == "marker":
+            return detail
+        if state in DEATHS:
+            raise self._death(DEATHS[state], detail)
+        if state == LACKING:
+            raise self._death("the model lacks what the guest uses", detail, SimulatorBug)
+        raise self._death(f"the guest ended the run ({state})", detail)
+
+    def _death(self, how: str, detail: str, kind: type[MoscopeError] = GuestDied) -> MoscopeError:
+        return kind(f"{how}{': ' if detail else ''}{detail}\n{self.last_words()}\n--- registers\n"
+                    f"{self.system.registers_text()}")
+
+    def _tell(self) -> None:
+        stats, now = self.system.counts(), time.monotonic()
+        at, instructions = self._seen
+        rate = (int(stats["instructions"]) - instructions) / max(now - at, 1e-3) / 1e6
+        if now - at > 2:
+            self._seen = (now, int(stats["instructions"]))
+        self.report(Progress(self._phase, int(stats["ticks"]) / FS_PER_S, max(rate, 0.0), self._part))

@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What the process that measures a point is told: plain data, as JSON on its standard input."""
+
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from moscope.run.options import Plan, Point
+
+
+@dataclass(frozen=True)
+class Job:
+    point: Point
+    machine: str
+    sets: list[str]
+    seed: int
+    folder: str  # where the point's results go; made by the process, whole or not at all
+    programs: dict[str, str]
+
+    def text(self) -> str:
+        return json.dumps(asdict(self))
+
+
+def job(plan: Plan, point: Point, folder: Path) -> Job:
+    return Job(point, plan.machine_option, plan.sets, plan.seed, str(folder), {k: str(v) for k, v in plan.programs.items()})
+
+
+def parse(text: str) -> Job:
+    fields = json.loads(text)
+    return Job(**{**fields, "point": Point(**fields["point"])})

@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""From attribution to what a person reads: lines with names (moscope.lines/1), the twenty hottest for the point's
+result, and one sentence on what limits the point.
+"""
+
+from pathlib import Path
+from typing import Any
+
+from moscope.guest.kernel import Kernel
+from moscope.run.engine import System
+
+SCHEMA = "moscope.lines/1"
+MOST = 20
+# A share of the cores' time below which a cause is not worth naming.
+WORTH = 0.10
+KINDS = {"cold": "cold misses", "capacity": "capacity misses", "upgrade": "upgrades", "true_sharing": "true sharing",
+         "false_sharing": "false sharing"}
+
+
+def document(system: System, kernel: Kernel, programs: dict[str, Path], attribution: dict[str, Any]) -> dict[str, Any]:
+    """moscope.lines/1 with the names that guest memory tells; addresses where it cannot be read."""
+    try:
+        from moscope import naming
+    except ImportError:
+        return unnamed(system, attribution)
+    named: dict[str, Any] = naming.lines_document(naming.Namer(system, kernel.image, programs), attribution)
+    return named
+
+
+def unnamed(system: System, attribution: dict[str, Any]) -> dict[str, Any]:
+    """Physical addresses as names of lines, instruction addresses as names of functions."""
+    lines = []
+    for line in attribution["lines"]:
+        waiters: dict[str, int] = {}
+        for pair in line["pairs"]:
+            waiters[_code(pair["waiter"])] = waiters.get(_code(pair["waiter"]), 0) + pair["stall"]
+        lines.append({
+            **line, "name": f"physical {system.physical_of(line['line']):#x}", "object": "", "field": "",
+            "class": most_of(line["classes"]),
+            "writers": _shares({_code(w["pc"]): w["count"] for w in line["writers"]}), "waiters": _shares(waiters),
+            "pairs": [{"writer_function": _code(p["writer"]), "waiter_function": _code(p["waiter"]), "stall": p["stall"]}
+                      for p in line["pairs"]]})
+    functions = [{"function": _code(i["pc"]), "kernel": _kernel(i["pc"]), "stall": i["stall"], "count": i["count"]}
+                 for i in attribution["instructions"]]
+    return {"schema": SCHEMA, "lines": lines, "functions": functions}
+
+
+def _kernel(pc: int) -> bool:
+    return pc >> 63 != 0
+
+
+def _code(pc: int) -> str:
+    return f"{pc:#x}" if pc else "unknown"
+
+
+def _shares(weights: dict[str, int]) -> list[dict[str, Any]]:
+    whole = max(sum(weights.values()), 1)
+    return [{"function": f, "share": w / whole} for f, w in sorted(weights.items(), key=lambda x: (-x[1], x[0]))]
+
+
+def most_of(classes: dict[str, dict[str, int]]) -> str:
+    """The class with the largest stall (by count where nothing stalled)."""
+    return max(sorted(classes), key=lambda name: (classes[name]["stall"], classes[name]["count"]))
+
+
+def top(lines: dict[str, Any], physical: dict[int, int], memory_stall: int) -> list[dict[str, Any]]:
+    """LINE of the contracts, largest first; `stall_share` is of all memory stall in the windows."""
+    found = sorted(lines["lines"], key=lambda line: (-line["stall"], line["line"]))[:MOST]
+    return [{"name": line["name"], "address": f"{physical[line['line']]:#x}",
+             "stall_share": min(line["stall"] / memory_stall, 1.0) if memory_stall else 0.0,
+             "transfers": line["transfers"], "class": line["class"],
+             "writers": [w["function"] for w in line["writers"][:5]],
+             "waiters": [w["function"] for w in line["waiters"][:5]]} for line in found]
+
+
+def bottleneck(figures: dict[str, Any], hottest: list[dict[str, Any]]) -> str:
+    """What the cores' time goes to, in a sentence."""
+    cycles = figures["cycles"]
+    if cycles["memory"] >= WORTH and cycles["memory"] >= cycles["idle"] and hottest:
+        line = hottest[0]
+        by = f", which {line['waiters'][0]} waits for" if line["waiters"] else ""
+        after = f" and {line['writers'][0]} writes" if line["writers"] and by else ""
+        return (f"waiting for memory takes {cycles['memory']:.0%} of the cores' time, {line['stall_share']:.0%} of it for "
+                f"{line['name']} ({KINDS.get(line['class'], line['class'])}){by}{after}")
+    if cycles["idle"] >= 0.5:
+        return f"the cores are idle for {cycles['idle']:.0%} of their time: too little work reaches them"
+    kind = max(("busy", "core"), key=lambda k: cycles[k])
+    if kind == "core":
+        return f"stalls inside the cores take {cycles['core']:.0%} of their time; {cycles['memory']:.0%} goes to memory"
+    return f"the cores compute for {cycles['busy']:.0%} of their time; {cycles['memory']:.0%} goes to waiting for memory"

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A run from its plan to its results: points that are not finished yet, then the report."""
+
+import subprocess
+import sys
+from dataclasses import dataclass
+from typing import Any
+
+from moscope import errors, paths
+from moscope.cli import Shared
+from moscope.errors import MoscopeError
+from moscope.run import directory, display, engine, job, pool
+from moscope.run.options import Plan
+
+REPORT_SECONDS = 600
+
+
+@dataclass(frozen=True)
+class Outcome:
+    document: dict[str, Any]
+    failed: list[MoscopeError]
+
+    @property
+    def exit_code(self) -> int:
+        """Of the worst that happened: a bug, a broken protocol, a dead guest, a failed workload."""
+        codes = {e.exit_code for e in self.failed}
+        order = (errors.SimulatorBug, errors.ProtocolError, errors.GuestDied, errors.UserError, errors.WorkloadFailed)
+        return next((kind.exit_code for kind in order if kind.exit_code in codes), errors.OK)
+
+
+def run(plan: Plan, shared: Shared) -> Outcome:
+    """Measures what is missing in the run directory, and writes `run.json` and the report. KeyboardInterrupt gets
+    through after `run.json` has been brought up to date."""
+    found = directory.open_for(plan)
+    missing = [p for p in plan.points if p.name not in found]
+    if found:
+        shared.say(f"{plan.out}: {len(found)} of {len(plan.points)} points are there already")
+    if missing:
+        engine.detailed(plan.machine, shared.say)  # builds a protocol of the user's once, not once in each process
+    failed: list[MoscopeError] = []
+    quiet = shared.quiet or shared.json
+
+    def points() -> list[dict[str, Any]]:
+        return [found[p.name] for p in plan.points if p.name in found]
+
+    try:
+        with display.Display(quiet, len(plan.points), len(found)) as shown:
+
+            def finished(which: job.Job, point: dict[str, Any]) -> None:
+                found[which.point.name] = point
+                shown.finished(which, point)
+                directory.write_run(plan, points(), ok=len(found) == len(plan.points))
+
+            jobs = [job.job(plan, p, directory.point_folder(plan.out, p).absolute()) for p in missing]
+            failed = pool.run(jobs, shown.show, finished)
+    finally:
+        document = directory.write_run(plan, points(), ok=len(found) == len(plan.points))
+    if document["points"] and report(plan, shared):
+        document = directory.write_run(plan, points(), ok=document["ok"])
+    return Outcome(document, failed)
+
+
+def report(plan: Plan, shared: Shared) -> bool:
+    """`report.html` and figures, by a process of its own, since analysis reads the run directory and nothing else."""
+    if not (paths.root() / "analysis" / "report.py").is_file():
+        return False
+    code = ("import sys; sys.path.insert(0, sys.argv[1]); from pathlib import Path; from analysis.report import write_report; "
+            "write_report(Path(sys.argv[2]))")
+    shared.say("writing the report")
+    got = subprocess.run([sys.executable, "-P", "-c", code, str(paths.root()), str(plan.out)], capture_output=True, text=True,
+                         timeout=REPORT_SECONDS, check=False)
+    if got.returncode != 0:
+        raise errors.SimulatorBug(f"the report could not be written (the results are in {plan.out}):\n{got.stderr[-4000:]}")
+    return True

@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""From the options of `moscope run` to the points that have to be measured. All that can be wrong is found here.
+
+What decides a point's result stands in its `Point`, as plain data: it goes to the process that measures it, and into
+`run.json`, where a later start with other options is told from one that goes on.
+"""
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from moscope.boot import plan
+from moscope.cli import Shared
+from moscope.config import Machine, load_machine
+from moscope.config.errors import ConfigError
+from moscope.config.machine import replace
+from moscope.config.units import Size, Time
+from moscope.errors import UserError, unknown_name
+from moscope.guest import kernel
+
+if TYPE_CHECKING:
+    from moscope.workloads import Workload
+
+DEFAULT_OUT = Path("moscope-out/run")
+DEFAULT_CORES = "1,12,24,48"
+DEFAULT_WORKLOAD, DEFAULT_KERNEL = "exim", "distro"
+DEFAULT_WINDOWS = 3
+DETAILS = ("table", "full")
+# Kernel addresses that do not differ from boot to boot, so that those of two runs can be compared.
+APPEND = f"{plan.COMMAND_LINE} nokaslr"
+
+
+@dataclass(frozen=True)
+class Point:
+    """One workload on one kernel at one core count. Times in femtoseconds."""
+
+    workload: str
+    family: str  # whose name its results carry
+    operation: str
+    kernel: str
+    cores: int
+    command: str
+    warmup: int
+    window: int
+    windows: int
+    detail: str
+    memory_per_node: str
+
+    @property
+    def name(self) -> str:
+        """Of its folder."""
+        return f"{self.workload}-{self.kernel}-{self.cores}".replace("/", "_")
+
+
+@dataclass(frozen=True)
+class Plan:
+    machine: Machine
+    machine_option: str
+    sets: list[str]
+    seed: int
+    out: Path
+    points: list[Point]
+    programs: dict[str, Path] = field(default_factory=dict)
+
+    def identity(self) -> dict[str, Any]:
+        """What a run directory has to agree in for a run to go on in it."""
+        return {"machine": self.machine_option, "set": self.sets, "seed": self.seed,
+                "points": [asdict(p) for p in self.points]}
+
+
+@dataclass(frozen=True)
+class Options:
+    """The command's own options; None where the user gave none."""
+
+    workload: str | None = None
+    kernel: str | None = None
+    cores: str | None = None
+    warmup: str | None = None
+    window: str | None = None
+    windows: int | None = None
+    detail: str = "table"
+    memory_per_node: str | None = None
+
+
+def make(shared: Shared, options: Options) -> Plan:
+    """Checks the options; builds the workloads' programs."""
+    from moscope import workloads
+
+    if options.detail not in DETAILS:
+        raise unknown_name("--detail", "detail", options.detail, DETAILS)
+    machine = load_machine(shared.machine, shared.sets)
+    counts = core_list(options.cores or DEFAULT_CORES, machine)
+    windows = options.windows if options.windows is not None else DEFAULT_WINDOWS
+    if not 1 <= windows <= 1000:
+        raise UserError(f"--windows: {windows}: 1 to 1000 would be right")
+    warmup, window = given_time("--warmup", options.warmup, 0), given_time("--window", options.window, 1)
+    if options.memory_per_node is not None:
+        sized(machine, options.memory_per_node)
+    points = []
+    for name in names("--workload", options.workload or DEFAULT_WORKLOAD):
+        work = workloads.find(name)
+        memory = options.memory_per_node or work.memory_per_node
+        for system in names("--kernel", options.kernel or DEFAULT_KERNEL):
+            if system not in kernel.NAMES and "/" not in system and not Path(system).exists():
+                raise unknown_name("--kernel", "kernel", system, kernel.NAMES)
+            points += [Point(work.name, work.family, work.operation, system, n, work.command(n),
+                             default_time(work.warmup, n) if warmup is None else warmup,
+                             default_time(work.window, n) if window is None else window,
+                             windows, options.detail, memory) for n in _sensible(counts, work, options)]
+    return Plan(machine, shared.machine, list(shared.sets), shared.seed, shared.out or DEFAULT_OUT, points,
+                dict(workloads.programs()))
+
+
+def _sensible(counts: list[int], work: "Workload", options: Options) -> list[int]:
+    """Of the core counts by default those that the workload has use for; all that the user has named."""
+    if options.cores or work.most_cores is None:
+        return counts
+    return [n for n in counts if n <= work.most_cores] or counts[:1]
+
+
+def default_time(text: str | Callable[[int], str], cores: int) -> int:
+    """A workload's own, which may depend on the number of cores."""
+    return Time(text if isinstance(text, str) else text(cores)).fs
+
+
+def core_list(text: str, machine: Machine) -> list[int]:
+    """`1,12,24,48`: as many cores as the machine has, at most, each count once."""
+    right = f"numbers from 1 to {machine.cores}, as in {DEFAULT_CORES}, would be right"
+    counts = []
+    for part in text.split(","):
+        if not part.strip().isascii() or not part.strip().isdigit() or len(part.strip()) > 6:
+            raise UserError(f'--cores: "{part.strip()}" is no number of cores: {right}')
+        count = int(part)
+        if not 1 <= count <= machine.cores:
+            raise UserError(f"--cores: {count}: {right} for {machine.name}")
+        if count in counts:
+            raise UserError(f"--cores: {count} is there twice: each number once would be right")
+        counts.append(count)
+    return counts
+
+
+def names(option: str, text: str) -> list[str]:
+    found = [part.strip() for part in text.split(",")]
+    for name in found:
+        if not name:
+            raise UserError(f'{option}: "{text}" has an empty name in it: names with one comma between them would be right')
+        if found.count(name) > 1:
+            raise UserError(f"{option}: {name} is there twice: each name once would be right")
+    return found
+
+
+def given_time(option: str, text: str | None, least: int) -> int | None:
+    if text is None:
+        return None
+    try:
+        fs = Time(text, option).fs
+    except ConfigError as error:
+        raise error.at(option) from None
+    if fs < least or fs > 10**18:
+        raise UserError(f"{option}: {text}: more than 0, and 1000s at most, would be right")
+    return fs
+
+
+def sized(machine: Machine, memory_per_node: str) -> Machine:
+    """The machine with another size of memory."""
+    try:
+        changed: Machine = replace(machine, memory_per_node=Size(memory_per_node, "--memory-per-node")).validate()
+    except ConfigError as error:
+        raise error.at("--memory-per-node") from None
+    return changed

@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""One point: boot (or a checkpoint of it), the workload's start in functional mode, detailed mode with a warm-up and
+windows, back to functional mode for the workload's own check of its results.
+"""
+
+import json
+import resource
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from moscope.config import load_machine
+from moscope.errors import WorkloadFailed
+from moscope.guest import initramfs, kernel
+from moscope.run import checkpoints, engine, lines, windows
+from moscope.run.guest import WORK_BEGINS, Guest, Progress
+from moscope.run.job import Job
+from moscope.run.options import APPEND, Point, sized
+from moscope.workloads import Results, registry
+
+
+@dataclass
+class Result:
+    """What a point's folder holds."""
+
+    point: dict[str, Any]
+    stats: dict[str, Any]
+    lines: dict[str, Any]
+    console: bytes
+    kernel: dict[str, str] = field(default_factory=dict)
+
+
+def measure(job: Job, report: Callable[[Progress], None], say: Callable[[str], None]) -> Result:
+    """Everything, in this process. Errors as they come: GuestDied, WorkloadFailed, ProtocolError, SimulatorBug."""
+    started = time.monotonic()
+    machine = sized(load_machine(job.machine, job.sets), job.point.memory_per_node)
+    chosen = kernel.find(job.point.kernel, say)
+    programs = {name: Path(path) for name, path in job.programs.items()}
+    image = initramfs.build(chosen, say, extra=programs)
+    config = checkpoints.configuration(machine, chosen, image, APPEND, job.point.cores, job.seed)
+    start = checkpoints.at_prompt(config, chosen, report)
+    system = engine.create({**start.config, "detailed": engine.detailed(machine, say)})
+    system.restore(str(start.checkpoint))
+    guest = Guest(system, report, start.console)
+    begin(guest, job.point)
+    measured, stats = detailed(guest, job.point)
+    guest.phase("names", 1.0)
+    named = lines.document(system, chosen, programs, stats["attribution"])
+    physical = {line["line"]: system.physical_of(line["line"]) for line in named["lines"]}
+    finish(guest, job.point)
+    point = document(job.point, measured, lines.top(named, physical, memory_stall(stats)), chosen)
+    point |= {"host_s": round(time.monotonic() - started, 3), "touched_bytes": int(system.stats()["touched_bytes"]),
+              "host_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10}
+    return Result(point, stats, named, guest.log, chosen.document())
+
+
+def begin(guest: Guest, point: Point) -> None:
+    """From the prompt to the workload's steady state."""
+    guest.phase(f"start {point.workload}")
+    guest.type(point.command + "\n")
+    guest.until_marker(WORK_BEGINS, f"{point.workload} (until it marks its steady state)")
+
+
+def detailed(guest: Guest, point: Point) -> tuple[list[windows.Moment], dict[str, Any]]:
+    """The windows and what the engine counted in them. A workload that ends by itself ends them early: windows that were
+    whole by then count; of a workload that is over within the first, that one up to its end."""
+    system = guest.system
+    begun = int(system.counts()["ticks"])
+    length = point.warmup + point.windows * point.window
+
+    def part(tick: int) -> float:
+        return min((tick - begun) / length, 1.0)
+
+    system.enter_detailed()
+    guest.phase("warm-up")
+    at = begun + point.warmup
+    if point.warmup and not guest.until_time(at, part):
+        raise WorkloadFailed(f"{point.workload}: ended during the warm-up: a shorter --warmup would be right\n{guest.last_words()}")
+    system.reset_stats()
+    before = windows.beginning(at, system.counts(), time.monotonic())
+    measured: list[windows.Moment] = []
+    stats: dict[str, Any] = {}
+    for n in range(point.windows):
+        guest.phase(f"window {n + 1} of {point.windows}", part(at))
+        at += point.window
+        whole = guest.until_time(at, part)
+        if not whole and measured:
+            break
+        counts, end = system.counts(), time.monotonic()
+        stats = json.loads(system.stats_json())
+        now = windows.moment(at if whole else int(counts["ticks"]), counts, stats, end)
+        measured.append(now - before)
+        before = now
+        if not whole:
+            break
+    return measured, stats
+
+
+def finish(guest: Guest, point: Point) -> None:
+    """Stops the workload and lets it check its results."""
+    guest.phase("check of results", 1.0)
+    guest.system.leave_detailed()
+    if not guest.log.endswith(initramfs.PROMPT.encode()):
+        guest.type(registry.STOP.decode())
+        guest.until_marker(initramfs.PROMPT, f"{point.workload} (until it has checked its results)")
+    results = Results.of(guest.log.decode(errors="replace"), point.family)
+    if not results.finished:
+        raise WorkloadFailed(f"{point.workload}: did not come to its results\n{guest.last_words()}")
+    if not results.right:
+        raise WorkloadFailed(f"{point.workload}: found its results wrong\n{guest.last_words()}")
+
+
+def memory_stall(stats: dict[str, Any]) -> int:
+    return sum(int(core["memory"]["kernel"]) + int(core["memory"]["user"]) for core in stats["cores"])
+
+
+def document(point: Point, measured: list[windows.Moment], hottest: list[dict[str, Any]],
+             chosen: kernel.Kernel) -> dict[str, Any]:
+    """POINT of the contracts, and what reports need beyond it."""
+    figures = windows.summary(measured)
+    return {"workload": point.workload, "operation": point.operation, "kernel": point.kernel, "cores": point.cores, **figures,
+            "bottleneck": lines.bottleneck(figures, hottest), "top_lines": hottest, "verified": True,
+            "warmup_ms": point.warmup / windows.FS_PER_MS, "command": point.command,
+            "kernel_image": chosen.document()}

@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The results of a run as a person reads them on the terminal."""
+
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+
+def show(document: dict[str, Any]) -> None:
+    """Points in a table, then what limits each and its hottest lines."""
+    console = Console(highlight=False)
+    operations = {p["operation"] for p in document["points"]}
+    unit = operations.pop() if len(operations) == 1 else "operations"
+    table = Table(title=f"{document['machine']}: {unit} per second, and where the cores' time goes")
+    for name in ("workload", "kernel"):
+        table.add_column(name)
+    for name in ("cores", "per second", "+-", "per core", "busy", "idle", "core", "memory", "kernel"):
+        table.add_column(name, justify="right")
+    for p in document["points"]:
+        cycles = p["cycles"]
+        error = "" if p["stderr_per_s"] is None else f"{p['stderr_per_s']:,.0f}"
+        table.add_row(p["workload"], p["kernel"], str(p["cores"]), f"{p['throughput_per_s']:,.0f}", error,
+                      f"{p['throughput_per_s'] / p['cores']:,.0f}",
+                      *(f"{cycles[k]:.0%}" for k in ("busy", "idle", "core", "memory")), f"{p['kernel_share']:.0%}")
+    console.print(table)
+    for p in document["points"]:
+        console.print(f"{p['workload']} on {p['cores']} cores ({p['kernel']}): {p['bottleneck']}", soft_wrap=True)
+        for line in p["top_lines"][:3]:
+            console.print(f"    {line['stall_share']:>4.0%}  {line['name']}  {line['class']}", soft_wrap=True)
+    if "report" in document:
+        console.print(f"report: {document['report']}", soft_wrap=True)

@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""`python -m moscope.run.worker`: measures the point that its standard input describes (run/job.py), in this process.
+
+It tells how things are in lines of JSON on its standard output: {"progress": ...} a few times a second and, last,
+{"done": POINT} or {"error": CLASS, "text": ...}. What it measured is in its folder by then, whole.
+"""
+
+import json
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from moscope import errors, jsonio
+from moscope.cli import json_only_on_stdout
+from moscope.errors import MoscopeError, SimulatorBug
+from moscope.run import directory, job, point
+from moscope.run.guest import Progress
+
+EVERY_S = 0.2
+
+
+def main() -> int:
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    with json_only_on_stdout(True) as out:
+        tell = teller(out)
+        try:
+            tell(work(job.parse(sys.stdin.read()), progress_of(tell)))
+        except MoscopeError as error:
+            tell({"error": type(error).__name__, "text": str(error)})
+            return error.exit_code
+        except KeyboardInterrupt:
+            return errors.INTERRUPTED
+        except Exception as error:  # told to the front end, which knows what to do with a bug
+            import traceback
+
+            tell({"error": SimulatorBug.__name__, "text": "".join(traceback.format_exception(error)).rstrip()})
+            return SimulatorBug.exit_code
+    return errors.OK
+
+
+def teller(out: int) -> Callable[[dict[str, Any]], None]:
+    def tell(message: dict[str, Any]) -> None:
+        data = jsonio.dumps(message).encode() + b"\n"
+        while data:
+            data = data[os.write(out, data):]
+
+    return tell
+
+
+def progress_of(tell: Callable[[dict[str, Any]], None]) -> Callable[[Progress], None]:
+    """Tells of progress now and then; ends this process if the one that started it is gone."""
+    parent, last = os.getppid(), [0.0, ""]
+
+    def report(progress: Progress) -> None:
+        if os.getppid() != parent:
+            raise KeyboardInterrupt
+        now = time.monotonic()
+        if now - float(last[0]) >= EVERY_S or progress.phase != last[1]:
+            last[:] = [now, progress.phase]
+            tell({"progress": asdict(progress)})
+
+    return report
+
+
+def work(wanted: job.Job, report: Callable[[Progress], None]) -> dict[str, Any]:
+    """Measures, writes the folder; the last message."""
+    result = point.measure(wanted, report, lambda text: print(text, file=sys.stderr))
+    with jsonio.atomic_dir(Path(wanted.folder)) as folder:
+        directory.write_point(folder, result)
+    return {"done": result.point}
+
+
+if __name__ == "__main__":
+    sys.exit(main())
