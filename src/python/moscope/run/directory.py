@@ -9,10 +9,10 @@ import platform
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import moscope
-from moscope import jsonio
+from moscope import jsonio, paths
 from moscope.config import walk
 from moscope.errors import UserError
+from moscope.guest import packages
 from moscope.run.options import Plan, Point
 
 if TYPE_CHECKING:
@@ -46,7 +46,15 @@ def open_for(plan: Plan) -> dict[str, dict[str, Any]]:
                             "with it, or another --out would be right")
     except OSError as error:
         raise UserError(f"{out}: {error.strerror}: a folder that can be written would be right") from error
-    return {p.name: found for p in plan.points if (found := finished(point_folder(out, p))) is not None}
+    engine = engine_digest()
+    found = {p.name: finished(point_folder(out, p)) for p in plan.points}
+    # What another engine has measured is measured again, so that the points of a run can be compared.
+    return {name: point for name, point in found.items() if point is not None and point.get("engine") == engine}
+
+
+def engine_digest() -> str:
+    """Of the engine in use; tells results of one version from those of another."""
+    return packages.digest_of(paths.engine_library())[:16]
 
 
 def differences(kept: Path, plan: Plan) -> str:
@@ -103,7 +111,7 @@ def configuration(plan: Plan, points: list[dict[str, Any]]) -> dict[str, Any]:
     machine = plan.machine
     edges = machine.edges()
     return {
-        **plan.identity(), "version": moscope.__version__, "python": platform.python_version(),
+        **plan.identity(), "versions": {"engine": engine_digest(), "python": platform.python_version()},
         "kernels": {p["kernel"]: p["kernel_image"] for p in points},
         "description": {row.key: str(row.value) for row in walk(machine)},
         "chips": int(machine.chips), "cores_per_chip": int(machine.cores_per_chip),

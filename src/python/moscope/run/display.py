@@ -69,7 +69,7 @@ class Display(AbstractContextManager["Display"]):
         if not self.quiet:
             self.console.print(f"{job.point.name} finished ({self.done} of {self.points}): "
                                f"{point['throughput_per_s']:,.0f} {point['operation']} per second, {clock(point['host_s'])}",
-                               highlight=False)
+                               highlight=False, soft_wrap=True)
 
 
 def clock(seconds: float) -> str:

@@ -45,7 +45,7 @@ class Guest:
         self._seen = (time.monotonic(), int(self.system.counts()["instructions"]))
         self._tell()
 
-    def type(self, text: str) -> None:
+    def type_in(self, text: str) -> None:
         self.system.console_input(text.encode())
 
     def until_marker(self, wanted: str, what: str) -> None:

@@ -59,7 +59,7 @@ def measure(job: Job, report: Callable[[Progress], None], say: Callable[[str], N
 def begin(guest: Guest, point: Point) -> None:
     """From the prompt to the workload's steady state."""
     guest.phase(f"start {point.workload}")
-    guest.type(point.command + "\n")
+    guest.type_in(point.command + "\n")
     guest.until_marker(WORK_BEGINS, f"{point.workload} (until it marks its steady state)")
 
 
@@ -103,7 +103,7 @@ def finish(guest: Guest, point: Point) -> None:
     guest.phase("check of results", 1.0)
     guest.system.leave_detailed()
     if not guest.log.endswith(initramfs.PROMPT.encode()):
-        guest.type(registry.STOP.decode())
+        guest.type_in(registry.STOP.decode())
         guest.until_marker(initramfs.PROMPT, f"{point.workload} (until it has checked its results)")
     results = Results.of(guest.log.decode(errors="replace"), point.family)
     if not results.finished:

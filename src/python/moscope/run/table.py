@@ -6,10 +6,15 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+# Of output that goes into a file or a pipe.
+WIDTH = 120
+
 
 def show(document: dict[str, Any]) -> None:
     """Points in a table, then what limits each and its hottest lines."""
     console = Console(highlight=False)
+    if not console.is_terminal:
+        console.width = max(console.width, WIDTH)
     operations = {p["operation"] for p in document["points"]}
     unit = operations.pop() if len(operations) == 1 else "operations"
     table = Table(title=f"{document['machine']}: {unit} per second, and where the cores' time goes")

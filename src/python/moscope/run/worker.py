@@ -70,6 +70,7 @@ def progress_of(tell: Callable[[dict[str, Any]], None]) -> Callable[[Progress], 
 def work(wanted: job.Job, report: Callable[[Progress], None]) -> dict[str, Any]:
     """Measures, writes the folder; the last message."""
     result = point.measure(wanted, report, lambda text: print(text, file=sys.stderr))
+    result.point["engine"] = directory.engine_digest()
     with jsonio.atomic_dir(Path(wanted.folder)) as folder:
         directory.write_point(folder, result)
     return {"done": result.point}

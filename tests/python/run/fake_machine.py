@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A guest that runs a workload, in the place of the engine's machine."""
+
+import json
+from typing import Any
+
+from moscope.guest import initramfs
+
+MS = 10**12
+
+
+class FakeSystem:
+    """At its prompt; a typed line starts a workload that counts one operation every 100 us of simulated time. `ends_at`:
+    simulated ms of detailed time after which it is over; `script`: answers of functional steps in place of its own."""
+
+    def __init__(self, cores: int = 2, ends_at: float | None = None, script: list[dict[str, Any]] | None = None,
+                 verify: str = "ok") -> None:
+        self.cores, self.ends_at, self.script, self.verify = cores, ends_at, script, verify
+        self.tick, self.since, self.begun = 10 * MS, 0, 0
+        self.detailed, self.running = False, False
+        self.out = b""
+        self.typed: list[str] = []
+
+    def step(self, host_ms: int) -> dict[str, Any]:
+        assert not self.detailed
+        self.tick += MS
+        if self.script:
+            answer = {"state": "running", "detail": "", "status": 0, **self.script.pop(0)}
+            self.out += str(answer.pop("shows", "")).encode()
+            return answer
+        if self.typed and self.typed[-1] == "\x03":
+            self.out += f"^Cmoscope: fake operations=1 verify={self.verify}\r\n{initramfs.PROMPT}".encode()
+            return {"state": "marker", "detail": initramfs.PROMPT, "status": 0}
+        assert self.typed, "nothing was typed"
+        self.running = True
+        return {"state": "marker", "detail": "workbegin", "status": 0}
+
+    def step_until(self, until: int, host_ms: int) -> dict[str, Any]:
+        assert self.detailed and self.running
+        over = None if self.ends_at is None else self.begun + int(self.ends_at * MS)
+        if over is not None and over < until:
+            self.tick = over
+            return {"state": "marker", "detail": "workend", "status": 0}
+        self.tick = min(until, self.tick + MS)  # a step may end before the time has come
+        return {"state": "time" if self.tick == until else "running", "detail": "", "status": 0}
+
+    def counts(self) -> dict[str, int]:
+        gone = self.tick - self.begun if self.detailed else 0
+        return {"instructions": gone // 1000, "spun": gone // 4000, "ticks": self.tick, "operations": gone // (MS // 10),
+                "pauses": 0}
+
+    def stats(self) -> dict[str, Any]:
+        return {**self.counts(), "per_core": [], "touched_bytes": 4096}
+
+    def stats_json(self) -> str:
+        window = self.tick - self.since
+        half, quarter = window // 2, window // 4
+        core = {"window": window, "busy": {"kernel": quarter, "user": 0}, "idle": {"kernel": quarter, "user": 0},
+                "core": {"kernel": 0, "user": 0}, "memory": {"kernel": 0, "user": half}}
+        line = {"line": 64, "va": 64, "stall": self.cores * half, "transfers": 5, "pairs": [
+                    {"writer": 0x401000, "waiter": 0x402000, "stall": self.cores * half, "count": 5}],
+                "classes": {"cold": {"count": 1, "stall": 1}, "true_sharing": {"count": 4, "stall": self.cores * half - 1}},
+                "writers": [{"pc": 0x401000, "count": 5}]}
+        return json.dumps({"cores": [core] * self.cores, "machine": {},
+                           "attribution": {"lines": [line], "instructions": [{"pc": 0x402000, "stall": 1, "count": 5}]}})
+
+    def enter_detailed(self) -> None:
+        self.detailed, self.begun = True, self.tick
+
+    def leave_detailed(self) -> None:
+        self.detailed = False
+
+    def reset_stats(self) -> None:
+        self.since = self.tick
+
+    def physical_of(self, dram: int) -> int:
+        return dram + 0x1000
+
+    def console_output(self) -> bytes:
+        data, self.out = self.out, b""
+        return data
+
+    def console_input(self, data: bytes) -> None:
+        self.typed.append(data.decode())
+
+    def registers_text(self) -> str:
+        return "rip ffffffff81000000"

@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Options of `moscope run`: what they come to, and how wrong ones are answered."""
+
+import pytest
+
+from moscope.cli import Shared
+from moscope.errors import UserError
+from moscope.run import options
+
+MS = 10**12
+
+
+def made(shared: Shared, **given: object) -> options.Plan:
+    return options.make(shared, options.Options(**{"workload": "counter", **given}))  # type: ignore[arg-type]
+
+
+def test_without_core_counts_the_four_of_the_paper_are_measured(shared: Shared) -> None:
+    assert [p.cores for p in made(shared).points] == [1, 12, 24, 48]
+
+
+def test_a_workload_for_one_core_is_measured_on_one_core_unless_told_otherwise(shared: Shared) -> None:
+    assert [p.cores for p in made(shared, workload="chase").points] == [1]
+    assert [p.cores for p in made(shared, workload="chase", cores="4").points] == [4]
+
+
+def test_times_are_the_workloads_own_unless_given(shared: Shared) -> None:
+    point = made(shared, cores="2").points[0]
+    assert point.warmup > 0 and point.window > 0
+    point = made(shared, cores="2", warmup="1ms", window="250us").points[0]
+    assert (point.warmup, point.window) == (MS, MS // 4)
+
+
+def test_a_time_of_a_workload_may_depend_on_the_cores() -> None:
+    assert options.default_time("2ms", 48) == 2 * MS
+    assert options.default_time(lambda n: f"{96 // n}ms", 48) == 2 * MS
+
+
+def test_every_workload_meets_every_kernel_and_count(shared: Shared) -> None:
+    points = made(shared, workload="counter,ticketlock", cores="1,2").points
+    assert [(p.workload, p.cores) for p in points] == [("counter", 1), ("counter", 2), ("ticketlock", 1), ("ticketlock", 2)]
+    assert len({p.name for p in points}) == 4
+
+
+@pytest.mark.parametrize(("given", "says"), [
+    ({"workload": "conter"}, 'no workload called "conter": nearest'),
+    ({"workload": "counter,"}, "has an empty name in it"),
+    ({"workload": "counter,counter"}, "counter is there twice"),
+    ({"kernel": "distro0"}, 'no kernel called "distro0": nearest is distro'),
+    ({"cores": "0"}, "--cores: 0: numbers from 1 to 48"),
+    ({"cores": "49"}, "--cores: 49"),
+    ({"cores": "1,,2"}, 'is no number of cores'),
+    ({"cores": "1;2"}, '"1;2" is no number of cores'),
+    ({"cores": "2,2"}, "2 is there twice"),
+    ({"cores": "\u0663"}, "is no number of cores"),
+    ({"warmup": "5"}, "--warmup: .*has no unit"),
+    ({"window": "0ms"}, "--window: 0ms: more than 0"),
+    ({"window": "3GHz"}, "--window: .*is a frequency"),
+    ({"windows": 0}, "--windows: 0: 1 to 1000"),
+    ({"detail": "ful"}, 'no detail called "ful": nearest is full'),
+    ({"memory_per_node": "lots"}, "--memory-per-node: "),
+])
+def test_wrong_options_are_answered_with_what_would_be_right(shared: Shared, given: dict[str, object], says: str) -> None:
+    with pytest.raises(UserError, match=says):
+        made(shared, **given)

@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A point's course, on a guest that is not real: windows, early ends, deaths, results."""
+
+from typing import Any
+
+import pytest
+from fake_machine import MS, FakeSystem
+
+from moscope import jsonio
+from moscope.errors import GuestDied, SimulatorBug, WorkloadFailed
+from moscope.guest import initramfs
+from moscope.guest.kernel import Kernel
+from moscope.run import lines, point as measured
+from moscope.run.guest import Guest, Progress
+from moscope.run.options import Point
+
+
+def guest_of(system: FakeSystem, told: list[Progress] | None = None) -> Guest:
+    return Guest(system, (told if told is not None else []).append)  # type: ignore[arg-type]
+
+
+def course(system: FakeSystem, point: Point, told: list[Progress] | None = None) -> dict[str, Any]:
+    """All of a point but the boot."""
+    guest = guest_of(system, told)
+    measured.begin(guest, point)
+    windows, stats = measured.detailed(guest, point)
+    named = lines.unnamed(system, stats["attribution"])  # type: ignore[arg-type]
+    measured.finish(guest, point)
+    top = lines.top(named, {64: 0x1040}, measured.memory_stall(stats))
+    chosen = Kernel("distro", __file__, "0" * 64, "6.1", None, "test")  # type: ignore[arg-type]
+    return {**measured.document(point, windows, top, chosen), "host_s": 1.0, "lines": named}
+
+
+def test_windows_count_what_happens_after_the_warm_up_and_only_that(point: Point) -> None:
+    got = course(FakeSystem(), point)
+    assert (got["ops"], got["window_ms"], len(got["windows"])) == (60, 2.0, 3)
+    assert got["throughput_per_s"] == 10_000 and got["stderr_per_s"] == 0
+    assert got["cycles"] == {"busy": 0.25, "idle": 0.25, "core": 0.0, "memory": 0.5}
+    assert got["kernel_share"] == pytest.approx(1 / 3)
+    # 2 cores, 6 ms, half of it in user mode, 60 operations.
+    assert got["user_us_per_op"] == pytest.approx(100) and got["system_us_per_op"] == pytest.approx(50)
+    assert (got["instructions"], got["spin_instructions"]) == (6 * MS // 1000 * 3 // 4, 6 * MS // 4000)
+
+
+def test_the_document_is_what_its_schema_says(point: Point) -> None:
+    got = course(FakeSystem(), point)
+    jsonio.validate(got.pop("lines"))
+    jsonio.validate({"schema": "moscope.run/1", "ok": True, "machine": "m", "points": [got]})
+
+
+def test_the_hottest_line_and_who_fights_over_it_stand_in_the_sentence(point: Point) -> None:
+    got = course(FakeSystem(), point)
+    assert got["top_lines"] == [{"name": "physical 0x1040", "address": "0x1040", "stall_share": 1.0, "transfers": 5,
+                                 "class": "true_sharing", "writers": ["0x401000"], "waiters": ["0x402000"]}]
+    assert got["bottleneck"] == ("waiting for memory takes 50% of the cores' time, 100% of it for physical 0x1040 (true "
+                                 "sharing), which 0x402000 waits for and 0x401000 writes")
+
+
+def test_a_workload_that_ends_early_leaves_the_windows_that_were_whole(point: Point) -> None:
+    got = course(FakeSystem(ends_at=5.5), point)
+    assert [w["ops"] for w in got["windows"]] == [20, 20]
+
+
+def test_a_workload_that_ends_in_its_first_window_is_measured_to_its_end(point: Point) -> None:
+    got = course(FakeSystem(ends_at=1.5), point)
+    assert [w["ticks"] for w in got["windows"]] == [MS // 2]
+    assert got["stderr_per_s"] is None
+
+
+def test_a_workload_that_ends_in_the_warm_up_is_an_error(point: Point) -> None:
+    with pytest.raises(WorkloadFailed, match="a shorter --warmup would be right"):
+        course(FakeSystem(ends_at=0.5), point)
+
+
+def test_a_workload_that_ends_before_it_begins_is_an_error_with_its_last_words(point: Point) -> None:
+    script = [{"shows": "sh: no such program\r\n"}, {"state": "marker", "detail": initramfs.PROMPT}]
+    with pytest.raises(WorkloadFailed, match="(?s)fake.*ended before its time.*no such program"):
+        course(FakeSystem(script=script), point)
+
+
+@pytest.mark.parametrize("answer", [
+    {"state": "marker", "detail": "---[ end Kernel panic", "shows": "Kernel panic - not syncing: x\n---[ end Kernel panic"},
+    {"state": "triple_fault", "detail": "core 1"},
+    {"state": "hang"},
+    {"state": "poweroff"},
+])
+def test_a_dead_guest_is_reported_with_console_and_registers(point: Point, answer: dict[str, Any]) -> None:
+    script = [{"shows": "last words\r\n"}, answer]
+    with pytest.raises(GuestDied, match="(?s)last words.*rip ffffffff81000000"):
+        course(FakeSystem(script=script), point)
+
+
+def test_what_the_model_lacks_is_a_simulator_bug(point: Point) -> None:
+    with pytest.raises(SimulatorBug, match="0f 0b"):
+        course(FakeSystem(script=[{"state": "unmodelled", "detail": "0f 0b"}]), point)
+
+
+def test_a_guest_that_never_begins_runs_into_the_watchdog(point: Point) -> None:
+    system = FakeSystem(script=[{"shows": "."} for _ in range(200)])
+    step = system.step
+
+    def slow(host_ms: int) -> dict[str, Any]:
+        system.tick += 1000 * MS
+        return step(host_ms)
+
+    system.step = slow  # type: ignore[method-assign]
+    with pytest.raises(GuestDied, match="no sign of it in 120 s of simulated time"):
+        course(system, point)
+
+
+def test_wrong_results_are_an_error(point: Point) -> None:
+    with pytest.raises(WorkloadFailed, match="found its results wrong"):
+        course(FakeSystem(verify="wrong"), point)
+
+
+def test_progress_goes_from_nothing_to_all_of_the_detailed_time(point: Point) -> None:
+    told: list[Progress] = []
+    course(FakeSystem(), point, told)
+    phases = list(dict.fromkeys(p.phase for p in told))
+    assert phases == ["start fake", "warm-up", "window 1 of 3", "window 2 of 3", "window 3 of 3", "check of results"]
+    parts = [p.part for p in told]
+    assert parts == sorted(parts) and parts[0] == 0 and parts[-1] == 1

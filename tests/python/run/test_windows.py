@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Figures from windows, against sums done by hand."""
+
+import pytest
+
+from moscope.run import windows
+from moscope.run.windows import Moment
+
+
+def moment(tick: int, operations: int, busy: int, memory: int) -> Moment:
+    spent = {(kind, who): 0 for kind in windows.KINDS for who in ("kernel", "user")}
+    return Moment(tick, operations, 100, 0, busy + memory, {**spent, ("busy", "user"): busy, ("memory", "kernel"): memory}, 2.0)
+
+
+def test_the_standard_error_is_the_spread_over_the_root_of_the_count() -> None:
+    assert windows.standard_error([1.0, 2.0, 3.0]) == pytest.approx(1 / 3**0.5)
+    assert windows.standard_error([5.0, 5.0]) == 0
+    assert windows.standard_error([5.0]) is None
+
+
+def test_a_window_in_which_no_operation_ended_has_no_time_per_operation() -> None:
+    got = windows.figures(moment(10**12, 0, 5, 5))
+    assert got["user_us_per_op"] is None and got["system_us_per_op"] is None and got["throughput_per_s"] == 0
+
+
+def test_a_point_weighs_windows_by_their_time() -> None:
+    got = windows.summary([moment(10**12, 10, 100, 0), moment(10**12, 30, 0, 300)])
+    assert got["ops"] == 40 and got["throughput_per_s"] == 20_000
+    assert got["cycles"]["memory"] == 0.75 and got["kernel_share"] == 0.75
+    assert got["stderr_per_s"] == pytest.approx(10_000)
+    assert got["host_s_per_ms"] == 2.0
+
+
+def test_a_difference_of_moments_is_the_window_between_them() -> None:
+    first, second = moment(5, 1, 10, 20), moment(9, 4, 30, 25)
+    got = second - first
+    assert (got.tick, got.operations, got.spent["busy", "user"], got.spent["memory", "kernel"]) == (4, 3, 20, 5)

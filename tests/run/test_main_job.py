@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""`moscope run` from the command line to the run directory, on the real engine with the distribution's kernel on two cores."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from moscope import jsonio, paths
+from moscope.guest import initramfs, kernel, packages
+
+Moscope = Callable[..., "subprocess.CompletedProcess[str]"]
+QUICK = ("--workload", "counter", "--warmup", "50us", "--window", "100us")
+
+
+@pytest.fixture(autouse=True)
+def guest(request: pytest.FixtureRequest) -> None:
+    if all((packages.cache() / "chosen" / f"{n}.json").is_file() for n in (kernel.CLOUD_KERNEL, initramfs.BUSYBOX_PACKAGE)):
+        return
+    if not request.config.getoption("--long"):
+        pytest.skip("the distribution's kernel is not in the cache: `moscope boot` or --long fetches it")
+
+
+def measured(moscope: Moscope, out: str, *more: str) -> dict[str, Any]:
+    got = moscope("run", *QUICK, "--out", out, "--json", *more, timeout=600)
+    assert got.returncode == 0, got.stderr
+    document: dict[str, Any] = json.loads(got.stdout)
+    jsonio.validate(document)
+    return document
+
+
+def results(point: dict[str, Any]) -> dict[str, Any]:
+    """A point without what depends on the host."""
+    return {k: results(v) if isinstance(v, dict) else [results(x) if isinstance(x, dict) else x for x in v]
+            if isinstance(v, list) else v for k, v in point.items() if not k.startswith("host_")}
+
+
+def test_a_shared_counter_is_found_to_be_one_line_that_both_cores_fight_over(moscope: Moscope, tmp_path: Path) -> None:
+    document = measured(moscope, "a", "--cores", "2")
+    point = document["points"][0]
+    assert document["ok"] and point["ops"] > 1000 and point["verified"]
+    assert sum(point["cycles"].values()) == pytest.approx(1)
+    assert point["cycles"]["memory"] > 0.2 and point["top_lines"][0]["stall_share"] > 0.95
+    assert point["top_lines"][0]["class"] == "true_sharing"
+    folder = tmp_path / "a/points/counter-distro-2"
+    jsonio.validate(json.loads((folder / "lines.json").read_text()))
+    stats = json.loads((folder / "stats.json").read_text())
+    for core in stats["cores"]:
+        assert sum(core[k][who] for k in ("busy", "idle", "core", "memory") for who in ("kernel", "user")) == core["window"]
+    assert b"moscope: ready" in (folder / "console.txt").read_bytes()
+
+
+def test_two_runs_agree_to_the_last_count_and_a_finished_one_is_not_run_again(moscope: Moscope, tmp_path: Path) -> None:
+    first, second = measured(moscope, "a", "--cores", "2"), measured(moscope, "b", "--cores", "2")
+    assert results(first["points"][0]) == results(second["points"][0])
+    name = "points/counter-distro-2/stats.json"
+    assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
+    again = measured(moscope, "a", "--cores", "2")
+    assert again["points"] == first["points"]
+
+
+def test_other_options_in_the_same_folder_are_a_user_error(moscope: Moscope) -> None:
+    measured(moscope, "a", "--cores", "1")
+    got = moscope("run", *QUICK, "--cores", "2", "--out", "a")
+    assert got.returncode == 2 and "--cores 1, not 2" in got.stderr and "Traceback" not in got.stderr
+
+
+def test_what_the_engine_refuses_is_a_user_error_and_leaves_no_point(moscope: Moscope, tmp_path: Path) -> None:
+    got = moscope("run", *QUICK[:2], "--warmup", "0s", "--window", "1us", "--cores", "1", "--windows", "1", "--out", "a",
+                  "--memory-per-node", "65MiB", timeout=600)
+    assert got.returncode == 2 and "2MiB" in got.stderr
+    assert not (tmp_path / "a/points/counter-distro-1").exists()
+
+
+def test_an_interrupted_run_keeps_what_is_finished_and_goes_on(moscope: Moscope, tmp_path: Path) -> None:
+    env = {**os.environ, "PYTHONPATH": str(paths.root() / "src" / "python")}
+    command = [sys.executable, "-P", "-m", "moscope", "run", "--workload", "counter", "--cores", "1,2", "--warmup", "50us",
+               "--window", "100us", "--windows", "1000", "--out", "a", "--quiet"]
+    process = subprocess.Popen(command, cwd=tmp_path, env=env, stderr=subprocess.PIPE)
+    time.sleep(4)
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 130, said
+    left = [p.name for p in (tmp_path / "a/points").iterdir()]
+    assert all(not name.startswith(".") for name in left) and len(left) < 2
+    document = json.loads((tmp_path / "a/run.json").read_text())
+    jsonio.validate(document)
+    assert document["ok"] is False and len(document["points"]) == len(left)
