@@ -37,6 +37,7 @@ class Guest:
     def __init__(self, system: System, report: Callable[[Progress], None], log: bytes = b"") -> None:
         self.system, self.report = system, report
         self.log = log
+        self.observe: Callable[[], None] = lambda: None  # asked between steps of detailed time
         self._phase, self._part = "", 0.0
         self._seen: tuple[float, int] = (time.monotonic(), 0)
 
@@ -68,6 +69,7 @@ class Guest:
                 return True
             if seen in (WORK_ENDS, initramfs.PROMPT):
                 return False
+            self.observe()
             self._part = part(int(self.system.counts()["ticks"]))
 
     def last_words(self) -> str:

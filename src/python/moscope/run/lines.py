@@ -8,6 +8,7 @@ from typing import Any
 
 from moscope.guest.kernel import Kernel
 from moscope.run.engine import System
+from moscope.workloads import registry
 
 SCHEMA = "moscope.lines/1"
 MOST = 20
@@ -17,14 +18,30 @@ KINDS = {"cold": "cold misses", "capacity": "capacity misses", "upgrade": "upgra
          "false_sharing": "false sharing"}
 
 
-def document(system: System, kernel: Kernel, programs: dict[str, Path], attribution: dict[str, Any]) -> dict[str, Any]:
-    """moscope.lines/1 with the names that guest memory tells; addresses where it cannot be read."""
-    try:
-        from moscope import naming
-    except ImportError:
-        return unnamed(system, attribution)
-    named: dict[str, Any] = naming.lines_document(naming.Namer(system, kernel.image, programs), attribution)
-    return named
+class Names:
+    """What guest memory tells of lines and code: asked while the machine runs (processes come and go) and at the end."""
+
+    def __init__(self, system: System, kernel: Kernel, programs: dict[str, Path]) -> None:
+        self._system, self._namer = system, None
+        try:
+            from moscope.naming.namer import Namer
+        except ImportError:
+            return
+        self._namer = Namer(system, kernel.image, {f"{registry.GUEST_FOLDER}/{name}": path for name, path in programs.items()})
+
+    def observe(self) -> None:
+        if self._namer:
+            self._namer.observe()
+
+    def document(self, attribution: dict[str, Any]) -> dict[str, Any]:
+        """moscope.lines/1."""
+        if not self._namer:
+            return unnamed(self._system, attribution)
+        from moscope.naming.document import lines_document
+
+        self._namer.refresh()
+        named: dict[str, Any] = lines_document(self._namer, attribution)
+        return named
 
 
 def unnamed(system: System, attribution: dict[str, Any]) -> dict[str, Any]:
@@ -73,18 +90,30 @@ def top(lines: dict[str, Any], physical: dict[int, int], memory_stall: int) -> l
              "waiters": [w["function"] for w in line["waiters"][:5]]} for line in found]
 
 
-def bottleneck(figures: dict[str, Any], hottest: list[dict[str, Any]]) -> str:
-    """What the cores' time goes to, in a sentence."""
+def bottleneck(figures: dict[str, Any], lines: dict[str, Any], memory_stall: int) -> str:
+    """What the cores' time goes to, in a sentence. Lines of one name count as one."""
     cycles = figures["cycles"]
-    if cycles["memory"] >= WORTH and cycles["memory"] >= cycles["idle"] and hottest:
-        line = hottest[0]
-        by = f", which {line['waiters'][0]} waits for" if line["waiters"] else ""
-        after = f" and {line['writers'][0]} writes" if line["writers"] and by else ""
-        return (f"waiting for memory takes {cycles['memory']:.0%} of the cores' time, {line['stall_share']:.0%} of it for "
-                f"{line['name']} ({KINDS.get(line['class'], line['class'])}){by}{after}")
+    if cycles["memory"] >= WORTH and cycles["memory"] >= cycles["idle"] and lines["lines"] and memory_stall:
+        name, found = worst(lines)
+        share = min(sum(line["stall"] for line in found) / memory_stall, 1.0)
+        one = max(found, key=lambda line: line["stall"])
+        text = (f"waiting for memory takes {cycles['memory']:.0%} of the cores' time, {share:.0%} of it for {name} "
+                f"({KINDS.get(one['class'], one['class'])})")
+        writers, waiters = ([w["function"] for w in one[who] if w["function"]][:1] for who in ("writers", "waiters"))
+        if waiters:
+            text += f", which {waiters[0]} waits for" + (f" and {writers[0]} writes" if writers else "")
+        return text
     if cycles["idle"] >= 0.5:
         return f"the cores are idle for {cycles['idle']:.0%} of their time: too little work reaches them"
     kind = max(("busy", "core"), key=lambda k: cycles[k])
     if kind == "core":
         return f"stalls inside the cores take {cycles['core']:.0%} of their time; {cycles['memory']:.0%} goes to memory"
     return f"the cores compute for {cycles['busy']:.0%} of their time; {cycles['memory']:.0%} goes to waiting for memory"
+
+
+def worst(lines: dict[str, Any]) -> tuple[str, list[dict[str, Any]]]:
+    """The name whose lines were waited for longest, and these."""
+    by_name: dict[str, list[dict[str, Any]]] = {}
+    for line in lines["lines"]:
+        by_name.setdefault(line["name"], []).append(line)
+    return max(sorted(by_name.items()), key=lambda item: sum(line["stall"] for line in item[1]))

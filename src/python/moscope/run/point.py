@@ -45,12 +45,14 @@ def measure(job: Job, report: Callable[[Progress], None], say: Callable[[str], N
     system.restore(str(start.checkpoint))
     guest = Guest(system, report, start.console)
     begin(guest, job.point)
+    names = lines.Names(system, chosen, programs)
+    guest.observe = names.observe
     measured, stats = detailed(guest, job.point)
     guest.phase("names", 1.0)
-    named = lines.document(system, chosen, programs, stats["attribution"])
+    named = names.document(stats["attribution"])
     physical = {line["line"]: system.physical_of(line["line"]) for line in named["lines"]}
     finish(guest, job.point)
-    point = document(job.point, measured, lines.top(named, physical, memory_stall(stats)), chosen)
+    point = document(job.point, measured, named, physical, memory_stall(stats), chosen)
     point |= {"host_s": round(time.monotonic() - started, 3), "touched_bytes": int(system.stats()["touched_bytes"]),
               "host_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10}
     return Result(point, stats, named, guest.log, chosen.document())
@@ -116,11 +118,12 @@ def memory_stall(stats: dict[str, Any]) -> int:
     return sum(int(core["memory"]["kernel"]) + int(core["memory"]["user"]) for core in stats["cores"])
 
 
-def document(point: Point, measured: list[windows.Moment], hottest: list[dict[str, Any]],
-             chosen: kernel.Kernel) -> dict[str, Any]:
+def document(point: Point, measured: list[windows.Moment], named: dict[str, Any], physical: dict[int, int],
+             stall: int, chosen: kernel.Kernel) -> dict[str, Any]:
     """POINT of the contracts, and what reports need beyond it."""
     figures = windows.summary(measured)
     return {"workload": point.workload, "operation": point.operation, "kernel": point.kernel, "cores": point.cores, **figures,
-            "bottleneck": lines.bottleneck(figures, hottest), "top_lines": hottest, "verified": True,
+            "bottleneck": lines.bottleneck(figures, named, stall),
+            "top_lines": lines.top(named, physical, stall), "verified": True,
             "warmup_ms": point.warmup / windows.FS_PER_MS, "command": point.command,
             "kernel_image": chosen.document()}
