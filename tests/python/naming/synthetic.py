@@ -57,3 +57,56 @@ def elf(sections: dict[str, bytes], address: int, symbols: list[tuple[int, int, 
     header = b"\x7fELF\x02\x01\x01" + bytes(9) + struct.pack("<HHIQQQIHHHHHH", 2, 62, 1, address, 64, 120 + len(body),
                                                             0, 64, 56, 1, 64, len(names) + 1, len(names))
     return header + struct.pack("<IIQQQQQQ", 1, 5, 120, address, address, first, first, 4096) + body + headers
+
+
+class Types:
+    """Builds a BTF section."""
+
+    def __init__(self) -> None:
+        self._text, self._data, self.count = b"\0", b"", 0
+
+    def _name(self, name: str) -> int:
+        if not name:
+            return 0
+        self._text += name.encode() + b"\0"
+        return len(self._text) - len(name) - 1
+
+    def _add(self, name: str, kind: int, count: int, size: int, rest: bytes = b"", flag: int = 0) -> int:
+        self._data += struct.pack("<III", self._name(name), flag << 31 | kind << 24 | count, size) + rest
+        self.count += 1
+        return self.count
+
+    def integer(self, name: str, size: int) -> int:
+        return self._add(name, 1, 0, size, struct.pack("<I", size * 8))
+
+    def pointer(self, to: int) -> int:
+        return self._add("", 2, 0, to)
+
+    def array(self, of: int, count: int) -> int:
+        return self._add("", 3, 0, 0, struct.pack("<III", of, of, count))
+
+    def structure(self, name: str, size: int, members: list[tuple[str, int, int]], union: bool = False,
+                  bits: dict[str, int] | None = None) -> int:
+        """Members of (name, type, offset in bytes); with `bits` (member: width), a structure with bit fields."""
+        rest = b"".join(struct.pack("<III", self._name(n), t, o * 8 | (bits or {}).get(n, 0) << 24) for n, t, o in members)
+        return self._add(name, 5 if union else 4, len(members), size, rest, flag=int(bits is not None))
+
+    def typedef(self, name: str, of: int) -> int:
+        return self._add(name, 8, 0, of)
+
+    def const(self, of: int) -> int:
+        return self._add("", 10, 0, of)
+
+    def enumeration(self, name: str, values: dict[str, int]) -> int:
+        return self._add(name, 6, len(values), 4, b"".join(struct.pack("<Ii", self._name(n), v) for n, v in values.items()))
+
+    def enumeration64(self, name: str, values: dict[str, int]) -> int:
+        return self._add(name, 19, len(values), 8, b"".join(
+            struct.pack("<III", self._name(n), v & 0xFFFFFFFF, v >> 32) for n, v in values.items()))
+
+    def variable(self, name: str, of: int) -> int:
+        return self._add(name, 14, 0, of, struct.pack("<I", 1))
+
+    def blob(self) -> bytes:
+        return struct.pack("<HBBIIIII", 0xEB9F, 1, 0, 24, 0, len(self._data), len(self._data), len(self._text)) + \
+            self._data + self._text

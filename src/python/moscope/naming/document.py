@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The document moscope.lines/1: an attribution's lines and instructions with names (docs/naming.md)."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from typing import Any, Protocol
+
+
+class Names(Protocol):
+    """What a Namer does."""
+
+    def line(self, attribution: Mapping[str, Any]) -> dict[str, Any]: ...
+
+    def code(self, pc: int, cr3: int = 0) -> str: ...
+
+
+def _shares(weights: Iterable[tuple[str, int]]) -> list[dict[str, Any]]:
+    """Added up by function, as shares of one, largest first."""
+    total: dict[str, int] = defaultdict(int)
+    for function, weight in weights:
+        total[function] += weight
+    whole = sum(total.values())
+    return [{"function": f, "share": w / whole if whole else 0.0}
+            for f, w in sorted(total.items(), key=lambda item: (-item[1], item[0]))]
+
+
+def main_class(classes: Mapping[str, Mapping[str, int]]) -> str:
+    """The class of miss with the most stall, of several the one with the most misses."""
+    return max(classes, key=lambda c: (classes[c]["stall"], classes[c]["count"]), default="")
+
+
+def line_document(namer: Names, line: Mapping[str, Any]) -> dict[str, Any]:
+    """An attribution line with names. A pair's writer is empty where no other core had written the line."""
+    cr3 = line.get("address_space", 0)
+    pairs: dict[tuple[str, str], list[int]] = defaultdict(lambda: [0, 0])
+    for pair in line.get("pairs", ()):
+        key = namer.code(pair["writer"], cr3) if pair["writer"] else "", namer.code(pair["waiter"], cr3)
+        pairs[key][0] += pair["stall"]
+        pairs[key][1] += pair["count"]
+    return {
+        **line, **namer.line(line), "class": main_class(line.get("classes", {})),
+        "writers": _shares((namer.code(w["pc"], cr3), w["count"]) for w in line.get("writers", ())),
+        "waiters": _shares((waiter, stall) for (_, waiter), (stall, _) in pairs.items()),
+        "pairs": [{"writer_function": w, "waiter_function": r, "stall": stall, "count": count}
+                  for (w, r), (stall, count) in sorted(pairs.items(), key=lambda item: (-item[1][0], item[0]))],
+    }
+
+
+def lines_document(namer: Names, attribution: Mapping[str, Any]) -> dict[str, Any]:
+    """moscope.lines/1 of an `attribution` (moscope.attribution/1). Functions: largest stall first."""
+    functions: dict[tuple[str, bool], list[int]] = defaultdict(lambda: [0, 0])
+    for row in attribution.get("instructions", ()):
+        entry = functions[namer.code(row["pc"]), row["pc"] >= 1 << 63]
+        entry[0] += row["stall"]
+        entry[1] += row["count"]
+    return {
+        "schema": "moscope.lines/1",
+        "lines": [line_document(namer, line) for line in attribution.get("lines", ())],
+        "functions": [{"function": f, "kernel": kernel, "stall": stall, "count": count} for (f, kernel), (stall, count)
+                      in sorted(functions.items(), key=lambda item: (-item[1][0], item[0]))],
+    }

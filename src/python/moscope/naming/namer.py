@@ -1,0 +1,301 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What a line of memory is, and what function an instruction belongs to: all sources of names asked in order.
+
+A name is the same for all objects of a kind (`dentry.d_lockref.lock`), so that lines can be added up by it; `object`
+says which one it is. The sample address of an attribution line tells the byte; `fields` lists all that the line holds.
+"""
+
+import dataclasses
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from moscope.naming import image
+from moscope.naming.btf import NoType
+from moscope.naming.files import Files
+from moscope.naming.guest import PAGE, Guest, Memory, Unreadable
+from moscope.naming.known import Known
+from moscope.naming.percpu import PerCpu
+from moscope.naming.slab import Pages
+from moscope.naming.symbols import Place
+from moscope.naming.tasks import Tasks
+from moscope.naming.user import USER_TOP, Users
+from moscope.naming.vmalloc import Mapped
+
+T = TypeVar("T")
+LINE = 64
+KERNEL_HALF = 1 << 63
+ANON, MAPPING_FLAGS = 1, 3  # page->mapping: its low bits
+CLONE = re.compile(r"\.(isra|constprop|part|cold|llvm)(\.\d+)?")
+
+
+@dataclass
+class Named:
+    """`kind` is one of: kernel symbol, kernel code, per-CPU variable, slab, boot memory, struct page, kernel stack, module,
+    vmalloc, page table, page cache, anonymous memory, user symbol, heap, stack, free memory, kernel page, unknown."""
+
+    name: str
+    kind: str
+    object: str = ""
+    field: str = ""
+    fields: list[str] = dataclasses.field(default_factory=list)
+
+    def document(self) -> dict[str, Any]:
+        return {"name": self.name, "object": self.object, "field": self.field, "kind": self.kind, "fields": self.fields}
+
+
+class Namer:
+    """Names for one booted system. `user_binaries`: path or last part of it in the guest -> the file on the host."""
+
+    def __init__(self, system: Memory, kernel_image: Path | str,
+                 user_binaries: Mapping[str, Path | str] | None = None) -> None:
+        self._memory = system
+        self._guest = Guest(system, image.load(Path(kernel_image)))
+        self._files = Files(self._guest)
+        self._tasks = Tasks(self._guest, self._files)
+        self._users = Users(self._tasks, user_binaries or {})
+        self._code: dict[tuple[int, int], str] = {}
+        self._mapped = Mapped(self._guest)
+        self._per_cpu: PerCpu | None = None
+        self._pages: Pages | None = None
+        self._known: Known | None = None
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Forgets what may have changed while the machine ran. To be called when a window has ended, before its lines
+        are named."""
+        self._code.clear()
+        if not self._guest.locate():
+            return
+        self._mapped = Mapped(self._guest)
+        self._per_cpu = self._made(PerCpu, self._guest)
+        self._pages = self._made(Pages, self._guest)
+        self._known = self._made(Known, self._guest, self._files)
+        self.observe()
+
+    def observe(self) -> None:
+        """Notes which processes there are (milliseconds of host time), so that what they touch is named even when they
+        have ended by the time of asking. To be called every now and then while processes come and go."""
+        if self._guest.locate():
+            try:
+                self._tasks.refresh()
+            except Unreadable:
+                return
+
+    @staticmethod
+    def _made(kind: Callable[..., T], *what: object) -> T | None:
+        try:
+            return kind(*what)
+        except (Unreadable, NoType):
+            return None
+
+    # --- code -------------------------------------------------------------------------------------------------------
+
+    def code(self, pc: int, cr3: int = 0) -> str:
+        """The function that an instruction belongs to: `schedule`, `virtqueue_add [virtio_ring]`, `exim:deliver`."""
+        key = (pc, 0 if pc >= KERNEL_HALF else cr3)
+        if key not in self._code:
+            try:
+                self._code[key] = self._function(pc, cr3)
+            except (Unreadable, NoType):
+                self._code[key] = f"{pc:#x}"
+        return self._code[key]
+
+    def _function(self, pc: int, cr3: int) -> str:
+        if pc < USER_TOP:
+            found = self._users.place(pc, cr3)
+            if found:
+                return f"{found[0]}:{CLONE.sub('', found[1].symbol.name)}"
+            return self._users.owner(pc, cr3)
+        place = self._guest.place(pc)
+        if place:
+            return CLONE.sub("", place.symbol.name)
+        module = self._mapped.module(pc)
+        if module:
+            return f"{CLONE.sub('', module[1].split('+')[0]) or module[1]} [{module[0]}]"
+        area_ = self._mapped.area(pc)
+        return f"{area_[0]}+{area_[1]:#x}" if area_ else f"{pc:#x}"
+
+    # --- lines ------------------------------------------------------------------------------------------------------
+
+    def line(self, attribution: Mapping[str, Any]) -> dict[str, Any]:
+        """{name, object, field, kind, fields} of an attribution line; a physical address where nothing is known."""
+        physical = self._memory.physical_of(attribution["line"])
+        va, walk = attribution.get("va", 0), bool(attribution.get("walk"))
+        # A page walk's sample is the address that was translated, not the entry's own.
+        if va and not walk and va % PAGE // LINE == physical % PAGE // LINE:
+            physical += va % LINE
+        else:
+            va = 0
+        return self.at(physical, va, attribution.get("address_space", 0)).document()
+
+    def at(self, physical: int, va: int = 0, cr3: int = 0) -> Named:
+        """What a physical byte is, last accessed through `va` (0: not known) in the address space of `cr3`."""
+        if self._guest.found:
+            ways: list[Callable[[], Named | None]] = [
+                lambda: self._by_image(physical), lambda: self._by_kernel_address(va),
+                lambda: self._by_kernel_address(self._guest.direct(physical)), lambda: self._by_page(physical)]
+            if 0 < va < USER_TOP:
+                ways.insert(0, lambda: self._by_user_address(va, cr3, physical))
+            for way in ways:
+                try:
+                    named = way()
+                except (Unreadable, NoType):
+                    continue
+                if named:
+                    return named
+        return Named(f"physical {physical:#x}", "unknown")
+
+    def _typed(self, name: str, kind: str, instance: str, number: int, offset: int) -> Named:
+        """An object of which the type is known, or (number 0) only where in it the byte lies."""
+        types = self._guest.types
+        if number:
+            path = types.field_at(number, offset).path
+            fields = types.fields_in(number, offset // LINE * LINE, offset // LINE * LINE + LINE)
+        else:
+            path, fields = "", []
+        rest = f"+{offset:#x}" if offset else ""
+        return Named(f"{name}.{path}" if path else name + rest, kind, instance, path or rest, fields)
+
+    def _symbol(self, place: Place, kind: str, instance: str = "", number: int = 0) -> Named:
+        """A variable, with its fields where its type is known."""
+        symbol, offset = place.symbol, place.offset
+        if number:
+            return self._typed(symbol.name, kind, instance, number, offset)
+        return Named(str(place), kind, instance, f"+{offset:#x}" if offset else "")
+
+    def _by_image(self, physical: int) -> Named | None:
+        guest = self._guest
+        address = guest.image_address(physical)
+        if address is None:
+            return None
+        begin, end = guest.symbol("__init_begin") or 0, guest.symbol("__init_end") or 0
+        if begin <= address < end and self._pages and not self._pages.has(self._pages.page(physical), "PG_reserved"):
+            return None  # given back after the start-up
+        place = guest.place(address)
+        if place is None:
+            return None
+        if place.symbol.is_code:
+            return Named(CLONE.sub("", place.symbol.name), "kernel code", "", f"+{place.offset:#x}")
+        named = self._symbol(place, "kernel symbol", "", self._known.variable(place.symbol.name) if self._known else 0)
+        if not named.fields:
+            line = (address & -LINE) - guest.slide
+            within = [s.name for s in guest.image.symbols.starting_in(line, line + LINE)]
+            named.fields = within if place.symbol.name in within else [place.symbol.name, *within]
+        return named
+
+    def _by_kernel_address(self, address: int) -> Named | None:
+        if address < KERNEL_HALF:
+            return None
+        guest, pages = self._guest, self._pages
+        described = pages.described(address) if pages else None
+        if pages and described is not None:
+            about = self._by_page(described)
+            return self._typed("struct page", "struct page", f"of {about.name}: {about.object}" if about else f"of {described:#x}",
+                               guest.types.named("page"), (address - pages.base) % pages.size)
+        if self._per_cpu:
+            at = self._per_cpu.at(address)
+            if at:
+                return self._per_cpu_variable(at.cpu, at.pointer)
+        thing = self._known.at(address) if self._known else None
+        if thing:
+            index, offset = divmod(address - thing.start, thing.entry) if thing.entry else (0, address - thing.start)
+            instance = f"{thing.instance} [{index}]".strip() if thing.entry else thing.instance
+            return self._typed(thing.name, "boot memory" if thing.entry else "kernel object", instance, thing.type, offset)
+        if not guest.in_vmalloc(address):
+            return None
+        owner = self._tasks.stack_of(address)
+        if owner:
+            return Named("kernel stack", "kernel stack", owner)
+        module = self._mapped.module(address)
+        if module:
+            return Named(f"{module[1]} [{module[0]}]", "module")
+        area = self._mapped.area(address)
+        if area is None:
+            return None
+        if area[0].endswith("stack"):
+            return Named(area[0], "kernel stack", "of a process that has ended")
+        return Named(area[0], "vmalloc", f"+{area[1]:#x}")
+
+    def _per_cpu_variable(self, cpu: int, pointer: int) -> Named:
+        assert self._per_cpu is not None
+        guest, instance = self._guest, f"CPU {cpu}"
+        if pointer < self._per_cpu.static:
+            place = guest.image.per_cpu.at(pointer)
+            if place is None:
+                return Named(f"per-CPU {pointer:#x}", "per-CPU variable", instance)
+            number = guest.types.variables.get(place.symbol.name, 0)
+            named = self._symbol(place, "per-CPU variable", instance, number)
+            if len(named.fields) < 2:
+                line = pointer & -LINE
+                within = [s.name for s in guest.image.per_cpu.starting_in(line, line + LINE)]
+                named.fields = within if place.symbol.name in within else [place.symbol.name, *within]
+            return named
+        owned = self._per_cpu.owner(pointer)
+        if owned is None:
+            return Named("per-CPU allocation", "per-CPU variable", instance, f"+{pointer:#x}")
+        return self._typed(owned[0].name, "per-CPU variable", instance, owned[0].type, owned[1])
+
+    def _by_page(self, physical: int) -> Named | None:
+        guest, pages = self._guest, self._pages
+        if pages is None:
+            return None
+        found = pages.slab_object(physical)
+        if found:
+            thing = self._known.at(guest.direct(physical)) if self._known else None
+            if thing and not found.type:
+                return self._by_kernel_address(guest.direct(physical))
+            title = guest.types.type(found.type).name if found.type else found.cache
+            if not 0 <= found.offset < found.size:
+                return Named(f"slab {found.cache}", "slab", "between objects")
+            return self._typed(title, "slab", self._files.describe(title, found.address), found.type, found.offset)
+        page = pages.page(physical)
+        if pages.is_table(page):
+            return Named("page table", "page table")
+        if physical & -PAGE in self._tasks.processes:
+            process = self._tasks.processes[physical & -PAGE]
+            return Named("page table", "page table", f"top level of {process.name} {process.pid}")
+        if pages.is_free(page):
+            return Named("free memory", "free memory")
+        if pages.has(page, "PG_reserved"):
+            return Named("memory reserved at boot", "boot memory", f"physical {physical:#x}")
+        head = pages.head(page)
+        mapping = guest.get(head, "page", "mapping")
+        if mapping & MAPPING_FLAGS & ANON:
+            return Named("anonymous memory", "anonymous memory")
+        if mapping and not mapping & MAPPING_FLAGS and head == page:
+            return self._page_cache(page, mapping, physical)
+        return Named("kernel page", "kernel page", f"physical {physical:#x}")
+
+    def _page_cache(self, page: int, mapping: int, physical: int) -> Named:
+        file = self._files.describe("address_space", mapping)
+        offset = self._guest.get(page, "page", "index") * PAGE + physical % PAGE
+        found = self._users.place_in_file(file, offset)
+        if found:
+            return Named(f"{found[0]}:{found[1]}", "user symbol", file, "")
+        kind = file.split(":")[0] if file else ""
+        return Named(f"page cache {kind}".strip(), "page cache", file, f"+{offset:#x}")
+
+    def _by_user_address(self, va: int, cr3: int, physical: int) -> Named | None:
+        process = self._tasks.process(cr3)
+        found = self._users.place(va, cr3)
+        instance = f"{process.name} {process.pid}" if process else ""
+        if found:
+            return Named(f"{found[0]}:{found[1]}", "user symbol", instance)
+        area = self._tasks.area(process, va) if process else None
+        if process is None or area is None:
+            page = self._by_page(physical)
+            return page if page and page.kind in ("page cache", "user symbol") else Named(
+                "anonymous memory", "anonymous memory", f"{instance} {va:#x}".strip())
+        if area.what == "file":
+            page = self._by_page(physical)
+            if page and page.kind in ("page cache", "user symbol"):
+                return page
+            return Named(f"data of {area.file.rsplit('/', 1)[-1]}", "anonymous memory", instance,
+                         f"+{va - area.start + area.offset:#x}")
+        if area.what in ("heap", "stack"):
+            return Named(f"{area.what} of {process.name}", area.what, instance, f"+{va - area.start:#x}")
+        return Named(f"{area.what if area.what != 'anonymous' else 'anonymous memory'} of {process.name}", "anonymous memory",
+                     instance, f"+{va - area.start:#x}")

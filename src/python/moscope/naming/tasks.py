@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Processes of the guest, and what lies where in their address spaces (Linux, include/linux/maple_tree.h for the tree
+of areas of 6.1 and later, the linked list of before).
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from moscope.naming.files import Files
+from moscope.naming.guest import PAGE, Guest, Unreadable
+
+THREAD_SIZE = 16 << 10
+TABLE_MASK = 0x000FFFFFFFFFF000  # the bits of CR3 that are the table's address
+NODE_MASK = 0xFF  # a maple node's address has its type in bits 3 to 6
+MOST_NODES = 100_000
+
+
+@dataclass(frozen=True)
+class Process:
+    """`exe` is the path of what it runs; `mm` is 0 once it is no longer known to live."""
+
+    name: str
+    pid: int
+    exe: str
+    mm: int
+    page_table: int
+
+
+@dataclass(frozen=True)
+class Area:
+    """A stretch of an address space; `what` is `file`, `heap`, `stack`, `anonymous` or a name in brackets."""
+
+    start: int
+    end: int
+    offset: int
+    what: str
+    file: str
+
+
+class Tasks:
+    """What is found stays known, so that a line touched by a process that has ended since still finds its program."""
+
+    def __init__(self, guest: Guest, files: Files) -> None:
+        self._guest, self._files = guest, files
+        self.processes: dict[int, Process] = {}
+        self.stacks: dict[int, str] = {}
+        self._areas: dict[int, list[Area]] = {}
+
+    def refresh(self) -> None:
+        """Walks the list of tasks. A list that changes while the machine stands in its middle ends the walk early."""
+        self._areas.clear()
+        self.stacks.clear()
+        guest = self._guest
+        first = guest.needed("init_task")
+        try:
+            self._thread(first)
+            for leader in guest.list(first + guest.offset("task_struct", "tasks"), "task_struct", "tasks"):
+                if leader == first:
+                    continue
+                self._process(leader)
+                head = guest.get(leader, "task_struct", "signal") + guest.offset("signal_struct", "thread_head")
+                for thread in guest.list(head, "task_struct", "thread_node"):
+                    self._thread(thread)
+        except Unreadable:
+            return
+
+    def _thread(self, task: int) -> None:
+        guest = self._guest
+        name = guest.get_text(task, "task_struct", "comm")
+        self.stacks[guest.get(task, "task_struct", "stack")] = f"{name} {guest.get(task, 'task_struct', 'pid')}"
+
+    def _process(self, task: int) -> None:
+        guest = self._guest
+        mm = guest.get(task, "task_struct", "mm")
+        if not mm:
+            return
+        table = guest.physical(guest.get(mm, "mm_struct", "pgd"))
+        file = guest.get(mm, "mm_struct", "exe_file")
+        try:
+            exe = self._files.file(file) if file else ""
+        except Unreadable:
+            exe = ""
+        self.processes[table] = Process(guest.get_text(task, "task_struct", "comm"), guest.get(task, "task_struct", "pid"),
+                                        exe, mm, table)
+
+    def process(self, cr3: int) -> Process | None:
+        return self.processes.get(cr3 & TABLE_MASK)
+
+    def stack_of(self, address: int) -> str | None:
+        """Whose kernel stack an address lies in."""
+        base = address & -THREAD_SIZE
+        return self.stacks.get(base)
+
+    def area(self, process: Process, address: int) -> Area | None:
+        """The stretch of a process's address space that an address lies in."""
+        return next((a for a in self.areas(process) if a.start <= address < a.end), None)
+
+    def areas(self, process: Process) -> list[Area]:
+        """A process's address space, lowest first; empty once the process is gone."""
+        if process.mm not in self._areas:
+            try:
+                self._areas[process.mm] = list(self._all_areas(process))
+            except Unreadable:
+                self._areas[process.mm] = []
+        return self._areas[process.mm]
+
+    def _all_areas(self, process: Process) -> Iterator[Area]:
+        guest, mm = self._guest, process.mm
+        if guest.physical(guest.get(mm, "mm_struct", "pgd")) != process.page_table:
+            return  # the structure is another's by now
+        brk = guest.get(mm, "mm_struct", "start_brk"), guest.get(mm, "mm_struct", "brk")
+        stack = guest.get(mm, "mm_struct", "start_stack")
+        for area in self._area_structures(mm):
+            start = guest.get(area, "vm_area_struct", "vm_start")
+            end = guest.get(area, "vm_area_struct", "vm_end")
+            file = guest.get(area, "vm_area_struct", "vm_file")
+            if file:
+                offset = guest.get(area, "vm_area_struct", "vm_pgoff") * PAGE
+                yield Area(start, end, offset, "file", self._files.file(file))
+                continue
+            special = self._special(area)
+            what = special or ("stack" if start <= stack < end else "heap" if start < brk[1] and end > brk[0] else "anonymous")
+            yield Area(start, end, 0, what, "")
+
+    def _special(self, area: int) -> str:
+        """The name of a mapping that the kernel made itself: [vdso], [vvar]."""
+        guest = self._guest
+        if guest.get(area, "vm_area_struct", "vm_ops") != guest.symbol("special_mapping_vmops"):
+            return ""
+        mapping = guest.get(area, "vm_area_struct", "vm_private_data")
+        return guest.text(guest.get(mapping, "vm_special_mapping", "name"), 32)
+
+    def _area_structures(self, mm: int) -> Iterator[int]:
+        guest = self._guest
+        try:
+            root = guest.get(mm, "mm_struct", "mm_mt.ma_root")
+        except Unreadable:
+            area = guest.get(mm, "mm_struct", "mmap")
+            while area:
+                yield area
+                area = guest.get(area, "vm_area_struct", "vm_next")
+            return
+        if root & 3 == 2:
+            yield from self._maple(root, (1 << 64) - 1)
+        elif root:
+            yield root
+
+    def _maple(self, root: int, top: int) -> Iterator[int]:
+        """All entries of a maple tree, lowest first. The pivots tell where a node's slots end."""
+        guest = self._guest
+        kinds = {v: k for k, v in guest.types.enumeration("maple_type").items()}
+        left = [(root, top)]
+        for _ in range(MOST_NODES):
+            if not left:
+                return
+            encoded, last = left.pop()
+            kind, node = kinds.get(encoded >> 3 & 15, ""), encoded & ~NODE_MASK
+            layout = "maple_arange_64" if kind == "maple_arange_64" else "maple_range_64"
+            slots_at, slot_type = guest.types.find(guest.types.named(layout), "slot")
+            pivots_at = guest.offset(layout, "pivot")
+            count = guest.types.array(guest.types.resolve(slot_type))[1]
+            slots = guest.numbers(node + slots_at, count)
+            pivots = guest.numbers(node + pivots_at, count - 1)
+            below = []
+            for i, slot in enumerate(slots):
+                end = pivots[i] if i < count - 1 and pivots[i] else last
+                if slot and kind != "maple_leaf_64":
+                    below.append((slot, end))
+                elif slot > PAGE and not slot & 3:
+                    yield slot
+                if end >= last:
+                    break
+            left += reversed(below)
+        raise Unreadable("a maple tree does not end")

@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Names in programs' address spaces: by the area an address lies in, and by the symbols of the program's own file, of
+which the host has a copy.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from moscope.naming import elf
+from moscope.naming.guest import PAGE
+from moscope.naming.symbols import Place, SymbolTable
+from moscope.naming.tasks import Process, Tasks
+
+USER_TOP = 1 << 47
+
+
+class Program:
+    """One program's file; without symbols if it cannot be read."""
+
+    def __init__(self, name: str, path: Path) -> None:
+        self.name = name
+        self.fixed = False
+        self.segments: list[elf.Segment] = []
+        self.symbols = SymbolTable([])
+        try:
+            file = elf.from_file(path)
+        except (OSError, elf.NotElf):
+            return
+        self.fixed = file.type == elf.ET_EXEC
+        self.segments = file.segments
+        self.symbols = SymbolTable(file.symbols())
+
+    def covers(self, address: int) -> bool:
+        return any(s.address <= address < s.address + s.size for s in self.segments)
+
+    def address_of(self, offset: int) -> int | None:
+        """The link address of what lies at an offset of the file."""
+        return next((s.address + offset - s.offset for s in self.segments if 0 <= offset - s.offset < s.file_size), None)
+
+
+class Users:
+    def __init__(self, tasks: Tasks, binaries: Mapping[str, Path | str]) -> None:
+        self._tasks = tasks
+        self._paths = {name: Path(path) for name, path in binaries.items()}
+        self._programs: dict[str, Program] = {}
+
+    def program(self, file: str) -> Program | None:
+        """The host's copy of a guest's file: by the whole path, or by its last part."""
+        path = file.partition(":")[2] or file
+        for name in self._paths:
+            if path == name or path.rsplit("/", 1)[-1] == name.rsplit("/", 1)[-1]:
+                if name not in self._programs:
+                    self._programs[name] = Program(name.rsplit("/", 1)[-1], self._paths[name])
+                return self._programs[name]
+        return None
+
+    def place(self, address: int, cr3: int) -> tuple[str, Place] | None:
+        """(program, symbol) of an address in the address space of `cr3`. Where that process is no longer known, a
+        program that is linked to fixed addresses is told by its address, if just one fits."""
+        process = self._tasks.process(cr3)
+        if process is not None:
+            program, bias = self._loaded(process, address)
+            place = program.symbols.at(address - bias) if program else None
+            return (program.name, place) if program and place else None
+        fixed = self._fixed(address)
+        place = fixed.symbols.at(address) if fixed else None
+        return (fixed.name, place) if fixed and place else None
+
+    def _fixed(self, address: int) -> Program | None:
+        """The only program that is linked to an address."""
+        fits = [p for p in map(self.program, self._paths) if p and p.fixed and p.covers(address)]
+        return fits[0] if len(fits) == 1 else None
+
+    def owner(self, address: int, cr3: int) -> str:
+        """Whose code without symbols an address is: a file, so that a program's instructions add up."""
+        process = self._tasks.process(cr3)
+        area = self._tasks.area(process, address) if process else None
+        program = self._fixed(address) if process is None else None
+        file = area.file.rsplit("/", 1)[-1] if area and area.file else area.what if area else program.name if program else ""
+        if not file and process:
+            file = process.exe.rsplit("/", 1)[-1]
+        return f"{file or 'user code'} (no symbols)"
+
+    def place_in_file(self, file: str, offset: int) -> tuple[str, Place] | None:
+        """(program, symbol) of what lies at an offset of a program's file."""
+        program = self.program(file)
+        address = program.address_of(offset) if program else None
+        place = program.symbols.at(address) if program and address is not None else None
+        return (program.name, place) if program and place else None
+
+    def _loaded(self, process: Process, address: int) -> tuple[Program | None, int]:
+        """The program that an address belongs to, and how far it was loaded from where it was linked."""
+        area = self._tasks.area(process, address)
+        program = self.program(area.file if area and area.file else process.exe)
+        if program is None or program.fixed:
+            return program, 0
+        if area is None or area.what != "file":
+            # Zeroed data follows the file's own areas; the nearest below tells the bias.
+            below = [a for a in self._tasks.areas(process) if a.what == "file" and a.end <= address]
+            area = below[-1] if below else None
+            program = self.program(area.file) if area else None
+        if program is None or area is None:
+            return None, 0
+        for s in program.segments:
+            if s.offset // PAGE * PAGE == area.offset:
+                return program, area.start - s.address // PAGE * PAGE
+        return None, 0
