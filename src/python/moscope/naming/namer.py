@@ -52,7 +52,8 @@ class Namer:
     def __init__(self, system: Memory, kernel_image: Path | str,
                  user_binaries: Mapping[str, Path | str] | None = None) -> None:
         self._memory = system
-        self._guest = Guest(system, image.load(Path(kernel_image)))
+        self.kernel = image.load(Path(kernel_image))
+        self._guest = Guest(system, self.kernel)
         self._files = Files(self._guest)
         self._tasks = Tasks(self._guest, self._files)
         self._users = Users(self._tasks, user_binaries or {})
@@ -193,8 +194,12 @@ class Namer:
         described = pages.described(address) if pages else None
         if pages and described is not None:
             about = self._by_page(described)
-            return self._typed("struct page", "struct page", f"of {about.name}: {about.object}" if about else f"of {described:#x}",
-                               guest.types.named("page"), (address - pages.base) % pages.size)
+            owner = about.object or about.name if about else f"physical {described:#x}"
+            named = self._typed("struct page", "struct page", f"of {owner}", guest.types.named("page"),
+                                (address - pages.base) % pages.size)
+            if named.field.startswith("lru"):  # one place for both; every user of a page looks at the latter
+                named.field, named.name = "lru/compound_head", "struct page.lru/compound_head"
+            return named
         if self._per_cpu:
             at = self._per_cpu.at(address)
             if at:

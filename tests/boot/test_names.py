@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Lines and code of a booted Linux have the names that the guest itself gives them: /proc/kallsyms, /proc/slabinfo,
+and a program's /proc/self/pagemap are the references. The kernel has placed itself at random, as it does by default.
+"""
+
+import json
+import re
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+from table import GUEST
+
+from moscope.boot import plan
+from moscope.cli import Shared
+from moscope.guest import kernel
+from moscope.naming.guest import Guest
+from moscope.naming.namer import Namer
+from moscope.naming.percpu import PerCpu
+from moscope.naming.slab import Pages
+
+BOOT_SECONDS = 200
+PAGE = 4096
+
+
+@dataclass(frozen=True)
+class Booted:
+    namer: Namer
+    guest: Guest
+    console: str
+
+    def task(self, name: str) -> int:
+        """The task of a process, by the list of tasks."""
+        g = self.guest
+        first = g.needed("init_task")
+        tasks = g.list(first + g.offset("task_struct", "tasks"), "task_struct", "tasks")
+        return next(t for t in tasks if g.get_text(t, "task_struct", "comm") == name)
+
+    def cr3(self, name: str) -> int:
+        g = self.guest
+        return g.physical(g.get(g.get(self.task(name), "task_struct", "mm"), "mm_struct", "pgd"))
+
+    def pages(self) -> dict[str, tuple[int, int]]:
+        """What the program printed: name -> virtual address, physical address."""
+        return {n: (int(va, 16), int(pfn, 16) * PAGE + int(va, 16) % PAGE) for n, va, pfn in
+                re.findall(r"^page (\S+) ([0-9a-f]+) ([0-9a-f]+)", self.console, re.MULTILINE)}
+
+
+@pytest.fixture(scope="module")
+def booted(distro: kernel.Kernel, programs: dict[str, Path], engine: ModuleType,
+           tmp_path_factory: pytest.TempPathFactory) -> Booted:
+    options = plan.Options(cores=2, memory_per_node="512MiB", script=GUEST / "names.sh", append="slab_nomerge",
+                           programs={"names": programs["names"]})
+    planned = plan.make(Shared(out=tmp_path_factory.mktemp("names") / "out", json=True), options)
+    system = engine.System(json.dumps({**planned.config, "markers": ["names: look"]}))
+    console, end, state = b"", time.monotonic() + BOOT_SECONDS, {"state": "running"}
+    while state["state"] == "running" and time.monotonic() < end:
+        state = system.step(200)
+        console += system.console_output()
+    assert state["state"] == "marker", console[-2000:]
+    namer = Namer(system, distro.image, {"names": programs["names"]})
+    return Booted(namer, Guest(system, namer.kernel), console.decode(errors="replace").replace("\r", ""))
+
+
+def test_symbols_lie_where_the_guest_says(booted: Booted) -> None:
+    told = re.findall(r"^symbol ([0-9a-f]{16}) (\w) (\S+)(?: \[(\S+)\])?", booted.console, re.MULTILINE)
+    assert len(told) > 280
+    image = booted.guest.image
+    for text, _, name, module in told:
+        address = int(text, 16)
+        if module:
+            assert booted.namer.code(address).endswith(f"[{module}]")
+        elif address < 1 << 31:
+            assert image.per_cpu.at(address).symbol.address == address  # type: ignore[union-attr]
+        else:
+            place = booted.guest.place(address)
+            assert place is not None and place.offset == 0, name
+            assert name in image.symbols
+
+
+def test_slab_caches_have_the_sizes_that_the_guest_tells(booted: Booted) -> None:
+    told = {n: int(size) for n, size in re.findall(r"^slab (\S+) (\d+)", booted.console, re.MULTILINE)}
+    g = booted.guest
+    read = {g.text(g.get(c, "kmem_cache", "name")): g.get(c, "kmem_cache", "size")
+            for c in g.list(g.needed("slab_caches"), "kmem_cache", "list")}
+    assert read == told and read["dentry"] == g.size("dentry")
+
+
+def at(booted: Booted, address: int) -> tuple[str, str, str]:
+    """(name, kind, object) by physical address, as a line of attribution has it."""
+    named = booted.namer.at(booted.guest.physical(address))
+    return named.name, named.kind, named.object
+
+
+def test_variables_are_named(booted: Booted) -> None:
+    g = booted.guest
+    assert at(booted, g.needed("jiffies")) == ("jiffies", "kernel symbol", "")
+    assert at(booted, g.needed("tasklist_lock")) == ("tasklist_lock", "kernel symbol", "")
+    state = g.needed("init_task") + g.offset("task_struct", "se.vruntime")
+    assert at(booted, state) == ("init_task.se.vruntime", "kernel symbol", "")
+    assert at(booted, g.needed("schedule") + 5)[:2] == ("schedule", "kernel code")
+
+
+def test_per_cpu_variables_are_named_with_their_core(booted: Booted) -> None:
+    g, per_cpu = booted.guest, PerCpu(booted.guest)
+    queue = g.image.per_cpu.address("runqueues") + per_cpu.offsets[1]  # type: ignore[operator]
+    running = (queue + g.offset("rq", "cfs.nr_running")) % (1 << 64)
+    assert at(booted, running) == ("runqueues.cfs.nr_running", "per-CPU variable", "CPU 1")
+
+
+def test_an_open_files_dentry_inode_and_task_are_named(booted: Booted) -> None:
+    g, task = booted.guest, booted.task("names")
+    table = g.get(g.get(task, "task_struct", "files"), "files_struct", "fdt")
+    file = g.number(g.get(table, "fdtable", "fd") + 8 * 4)  # after 0 to 2 and the page map
+    dentry = g.get(file, "file", "f_path.dentry")
+    path = "tmpfs:/spool/deep/mail"
+    assert at(booted, file + g.offset("file", "f_count")) == ("file.f_count", "slab", path)
+    assert at(booted, dentry + g.offset("dentry", "d_lockref.count")) == ("dentry.d_lockref.count", "slab", path)
+    inode = g.get(dentry, "dentry", "d_inode")
+    name, kind, of = at(booted, inode + g.offset("inode", "i_lock"))
+    assert (name, kind, of) == ("shmem_inode_info.vfs_inode.i_lock", "slab", path)
+    pid = re.search(r"^pid (\d+)", booted.console, re.MULTILINE)
+    assert pid and at(booted, task + g.offset("task_struct", "pid"))[2] == f"names {pid.group(1)}"
+    block = g.get(dentry, "dentry", "d_sb")
+    assert at(booted, block + g.offset("super_block", "s_umount.count"))[0] == "super_block.s_umount.count"
+
+
+EXPECTED: dict[str, Callable[[str, str, str], bool]] = {
+    "shared_counter": lambda name, kind, of: name == "names:shared_counter" and kind == "user symbol" and of.startswith("names "),
+    "table_of_zeros": lambda name, kind, of: name == "names:table_of_zeros+0x3e80",
+    "heap": lambda name, kind, of: (name, kind) == ("heap of names", "heap"),
+    "stack": lambda name, kind, of: (name, kind) == ("stack of names", "stack"),
+    "file": lambda name, kind, of: (name, kind, of) == ("page cache tmpfs", "page cache", "tmpfs:/spool/deep/mail"),
+    "anonymous": lambda name, kind, of: (name, kind) == ("anonymous memory of names", "anonymous memory"),
+    "main": lambda name, kind, of: name == "names:main",
+}
+
+
+@pytest.mark.parametrize("what", EXPECTED)
+def test_a_programs_memory_is_named(booted: Booted, what: str) -> None:
+    va, physical = booted.pages()[what]
+    named = booted.namer.at(physical, va, booted.cr3("names"))
+    assert EXPECTED[what](named.name, named.kind, named.object), named
+
+
+def test_without_its_address_space_memory_is_still_told_by_its_page(booted: Booted) -> None:
+    pages = booted.pages()
+    kinds = {what: booted.namer.at(physical).kind for what, (_, physical) in pages.items()}
+    assert kinds == {**dict.fromkeys(pages, "anonymous memory"), "file": "page cache", "main": "user symbol"}
+    va, physical = pages["shared_counter"]
+    assert booted.namer.at(physical, va, 0x7000).name == "names:shared_counter"  # linked to fixed addresses
+
+
+def test_kernel_stacks_page_tables_and_the_page_array_are_named(booted: Booted) -> None:
+    g, task = booted.guest, booted.task("names")
+    stack = g.get(task, "task_struct", "stack") + 0x3F00
+    named = booted.namer.at(0x1000, stack)
+    assert (named.name, named.kind) == ("kernel stack", "kernel stack") and named.object.startswith("names ")
+    assert booted.namer.at(booted.cr3("names")).name == "page table"
+    page = Pages(g).page(booted.pages()["file"][1])
+    named = booted.namer.at(0x1000, page + g.offset("page", "_refcount"))
+    assert named.name == "struct page._refcount" and "tmpfs:/spool/deep/mail" in named.object
+
+
+def test_what_cannot_be_known_has_its_address(booted: Booted) -> None:
+    named = booted.namer.at(0xE0000000)  # the configuration space of PCI
+    assert (named.name, named.kind) == ("physical 0xe0000000", "unknown")
+    assert booted.namer.code(0xFFFFFFFFFFFFF000).startswith("0xffff")
+
+
+def test_code_is_named_by_function(booted: Booted) -> None:
+    g, va = booted.guest, booted.pages()["main"][0]
+    assert booted.namer.code(g.needed("schedule") + 3) == "schedule"
+    assert booted.namer.code(va + 1, booted.cr3("names")) == "names:main"
+    assert booted.namer.code(va + 1) == "names:main"
