@@ -153,12 +153,16 @@ struct Walk {
 
 bool nx_counts(const Core &c) { return (c.efer & efer::nxe) && (c.cr4 & cr4::pae); }
 
+Addr bits_of(const Leaf &leaf) {
+    using E = Tlb::Entry;
+    return (leaf.global ? E::kGlobal : 0) | (leaf.write ? E::kWritable : 0) | (leaf.execute ? E::kExecutable : 0) |
+           (leaf.dirty ? E::kDirty : 0);
+}
+
 void remember(Core &c, Tlb::Entry &e, Addr va, const Leaf &leaf) {
     const Addr page = va & ~(kPage - 1);
-    using E = Tlb::Entry;
     e.page = page;
-    e.phys = leaf.phys | (leaf.global ? E::kGlobal : 0) | (leaf.write ? E::kWritable : 0) |
-             (leaf.execute ? E::kExecutable : 0) | (leaf.dirty ? E::kDirty : 0);
+    e.phys = leaf.phys | bits_of(leaf);
     e.shift = static_cast<std::uint8_t>(leaf.shift);
     e.read = e.write = Tlb::kNoPage;
     if (!c.direct)
@@ -171,6 +175,22 @@ void remember(Core &c, Tlb::Entry &e, Addr va, const Leaf &leaf) {
     }
 }
 
+/// A large page that is remembered, if the access is one that needs no walk.
+bool large_page(Core &c, Addr va, Kind kind, bool user, Leaf &leaf) {
+    using E = Tlb::Entry;
+    const Tlb::Large &l = c.tlbs[user].large_at(va);
+    const Addr need = kind == Kind::write ? E::kWritable | E::kDirty : kind == Kind::fetch ? E::kExecutable : 0;
+    if (l.number != va >> 21 || (l.phys & need) != need)
+        return false;
+    leaf.phys = (l.phys & ~Addr{0x1fffff}) | (va & 0x1ff000);
+    leaf.write = l.phys & E::kWritable;
+    leaf.execute = l.phys & E::kExecutable;
+    leaf.global = l.phys & E::kGlobal;
+    leaf.dirty = l.phys & E::kDirty;
+    leaf.shift = l.shift;
+    return true;
+}
+
 } // namespace
 
 bool translate(Core &c, Addr va, Kind kind, bool user, PhysAddr &out) {
@@ -181,6 +201,8 @@ bool translate(Core &c, Addr va, Kind kind, bool user, PhysAddr &out) {
         const Addr need = kind == Kind::write ? E::kWritable | E::kDirty : kind == Kind::fetch ? E::kExecutable : 0;
         if ((e.phys & need) == need) {
             out = PhysAddr((e.phys & ~(kPage - 1)) | (va & (kPage - 1)));
+            if (c.timed && kind != Kind::fetch)
+                c.timed->l1_tlb(va >> e.shift);
             if (kind == Kind::write && c.direct && e.write == Tlb::kNoPage && e.read == page &&
                 !c.blocks.guarded(out))
                 e.write = page;
@@ -191,6 +213,8 @@ bool translate(Core &c, Addr va, Kind kind, bool user, PhysAddr &out) {
     if (!c.paging()) {
         leaf.phys = page;
         leaf.dirty = true;
+    } else if (large_page(c, va, kind, user, leaf)) {
+        // no walk
     } else {
         if (c.long_mode() && !canonical(va)) {
             c.raise(exc_gp, 0);
@@ -200,8 +224,13 @@ bool translate(Core &c, Addr va, Kind kind, bool user, PhysAddr &out) {
         Walk walk{c, va, kind, user, nx_counts(c)};
         if (!walk.tables(leaf))
             return false;
+        if (leaf.shift >= 21)
+            c.tlbs[user].large_at(va) = {va >> 21, (leaf.phys & ~Addr{0x1fffff}) | bits_of(leaf),
+                                         static_cast<std::uint8_t>(leaf.shift)};
     }
     remember(c, e, va, leaf);
+    if (c.timed && kind != Kind::fetch)
+        c.timed->l1_tlb(va >> leaf.shift);
     out = PhysAddr(leaf.phys | (va & (kPage - 1)));
     return true;
 }

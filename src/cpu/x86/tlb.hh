@@ -28,19 +28,37 @@ struct Tlb {
     };
     Entry entry[kEntries];
 
+    /// Large pages, by 2 MiB: what fills the entries above without another walk.
+    struct Large {
+        Addr number = ~Addr{0}; ///< virtual address / 2 MiB
+        Addr phys = 0;          ///< of the 2 MiB, with the bits of Entry::phys
+        std::uint8_t shift = 21;
+    };
+    static constexpr unsigned kLarge = 64;
+    Large large[kLarge];
+    Large &large_at(Addr va) { return large[va >> 21 & (kLarge - 1)]; }
+
     static unsigned index(Addr va) { return (va >> 12) & (kEntries - 1); }
     Entry &at(Addr va) { return entry[index(va)]; }
 
     void flush_all() {
         for (Entry &e : entry)
             e.read = e.write = e.page = kNoPage;
+        for (Large &l : large)
+            l.number = ~Addr{0};
     }
     void flush_local() {
+        for (Large &l : large)
+            if (!(l.phys & Entry::kGlobal))
+                l.number = ~Addr{0};
         for (Entry &e : entry)
             if (!(e.phys & Entry::kGlobal))
                 e.read = e.write = e.page = kNoPage;
     }
     void flush_page(Addr va) {
+        for (Large &l : large)
+            if (l.number != ~Addr{0} && (l.number << 21 ^ va) >> l.shift == 0)
+                l.number = ~Addr{0};
         for (Entry &e : entry)
             if (e.page != kNoPage && (e.page ^ va) >> e.shift == 0)
                 e.read = e.write = e.page = kNoPage;

@@ -10,7 +10,14 @@ namespace moscope::x86 {
 
 TimedCore::TimedCore(EventQueue &queue, Port &port, Core &core, const TimedParams &params)
     : FiberCore(queue, "core " + std::to_string(core.number), port), c_(core), params_(params),
-      stores_(queue, "store buffer " + std::to_string(core.number), port) {
+      stores_(queue, "store buffer " + std::to_string(core.number), port), combiner_(port) {
+    combiner_.owner = this;
+    combiner_.on_done = [](void *self, const Access &x) {
+        auto &core = *static_cast<TimedCore *>(self);
+        core.report_store(x);
+        if (core.waiting_combiner_)
+            core.schedule_no_later_than(std::max(x.done, core.queue().now()));
+    };
     stores_.owner = this;
     stores_.on_drain = [](void *self, Tick t) {
         auto &core = *static_cast<TimedCore *>(self);
@@ -26,6 +33,7 @@ void TimedCore::take_over(Tick t) {
     c_.direct = false;
     c_.exit = Exit::none; // why the functional run ended
     c_.flush_tlb(true);
+    l1_tlb_.clear();
     leaving_ = left_ = false;
     stamp_ = since_ = t;
     spent_ = {};
@@ -150,6 +158,7 @@ void TimedCore::run_block(Block &b) {
             fetch(line_of(at + op->length - 1));
         issue(*timing);
         pc_ = c_.address_of(op);
+        op_ = op;
         accesses_ = 0;
         load_ready_ = 0;
         const Op *next = op->exec(c_, op);
@@ -178,6 +187,15 @@ void TimedCore::run_block(Block &b) {
 void TimedCore::next_cycle() {
     advance_cycles(1);
     slot_ = 0;
+}
+
+void TimedCore::tlb_miss() {
+    if (walking_)
+        return;
+    charge(Charge::busy);
+    advance_cycles(params_.l2_tlb_cycles);
+    slot_ = 0;
+    charge(Charge::core);
 }
 
 void TimedCore::issue(const OpTiming &t) {
@@ -261,13 +279,58 @@ template <class F> void TimedCore::wait_for_stores(F &&until) {
     charge(Charge::memory);
 }
 
+template <class F> void TimedCore::wait_for_combiner(F &&until) {
+    if (until())
+        return;
+    charge(Charge::busy);
+    waiting_combiner_ = true;
+    while (!until())
+        suspend();
+    waiting_combiner_ = false;
+    slot_ = 0;
+    charge(Charge::core); // posted writes: no transaction that the core waits for by itself
+}
+
+void TimedCore::drain_combiner(bool arrived) {
+    while (combiner_.pending()) {
+        if (ahead())
+            catch_up();
+        if (!combiner_.send(now()))
+            wait_for_combiner([this, n = combiner_.under_way()] { return combiner_.under_way() < n; });
+        horizon_changed();
+    }
+    if (arrived)
+        wait_for_combiner([this] { return combiner_.idle(); });
+}
+
+void TimedCore::store_around(Addr d, const void *from, unsigned size) {
+    if (accesses_++)
+        next_cycle();
+    if (combiner_.must_send_before(line_of(d)))
+        drain_combiner(false);
+    // An older ordinary store to the line has to be performed before this one can pass the caches.
+    fence_stores();
+    combiner_.add(d, from, size, pc_);
+    if (observer)
+        observer->stored(c_.number, d, size, pc_);
+    if (combiner_.full())
+        drain_combiner(false);
+}
+
 void TimedCore::fence() {
+    drain_combiner(true);
+    fence_stores();
+}
+
+void TimedCore::fence_stores() {
     wait_for_stores([this] { return stores_.empty(); });
 }
 
 void TimedCore::load_line(Addr d, void *to, unsigned size) {
     if (accesses_++) // one access per cycle
         next_cycle();
+    if (combiner_.holds(line_of(d)))
+        drain_combiner(true);
     if (!stores_.empty()) {
         StoreBuffer::Found found = stores_.look(d, to, size);
         if (found == StoreBuffer::Found::part)
@@ -293,6 +356,12 @@ void TimedCore::load_line(Addr d, void *to, unsigned size) {
 }
 
 void TimedCore::store_line(Addr d, const void *from, unsigned size) {
+    if (op_ && op_->non_temporal) {
+        store_around(d, from, size);
+        return;
+    }
+    if (combiner_.holds(line_of(d)))
+        drain_combiner(true);
     const auto *bytes = static_cast<const std::uint8_t *>(from);
     while (size) {
         const unsigned n = std::min(size, StoreBuffer::kBytes);

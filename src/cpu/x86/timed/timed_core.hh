@@ -14,15 +14,17 @@
 #include "cpu/fiber_core.hh"
 #include "cpu/x86/block.hh"
 #include "cpu/x86/core.hh"
+#include "cpu/x86/timed/l1_tlb.hh"
 #include "cpu/x86/timed/op_timing.hh"
 #include "cpu/x86/timed/store_buffer.hh"
+#include "cpu/x86/timed/write_combiner.hh"
 
 namespace moscope::x86 {
 
 struct TimedParams {
     unsigned width = 3;               ///< operations issued per cycle (AMD 40546: three-way)
     unsigned locked_cycles = 12;      ///< a locked operation beyond its accesses
-    unsigned l2_tlb_cycles = 5;       ///< first-level TLB miss that the second level serves
+    unsigned l2_tlb_cycles = 5;       ///< a first-level TLB miss that the second level serves (its walk, if any, comes on top)
     Tick interrupt_latency = 60'000'000; ///< from an interrupt's arrival to the core's notice, 60 ns
 };
 
@@ -94,6 +96,11 @@ class TimedCore final : public FiberCore {
     void device_cost(std::uint64_t cycles);
     /// Until the store buffer is empty.
     void fence();
+    /// A data access to a page (its address shifted by its size): what the first-level TLB adds.
+    void l1_tlb(std::uint64_t page) {
+        if (!l1_tlb_.access(page))
+            tlb_miss();
+    }
     /// The linear address that the coming accesses belong to.
     void at_linear(Addr va) { va_ = va; }
 
@@ -111,6 +118,7 @@ class TimedCore final : public FiberCore {
     void fetch(Addr line);
     void issue(const OpTiming &t);
     void next_cycle();
+    void tlb_miss();
     void charge(Charge c) {
         spent_[user_][static_cast<unsigned>(c)] += now() - stamp_;
         stamp_ = now();
@@ -119,6 +127,11 @@ class TimedCore final : public FiberCore {
     void transact(AccessKind kind, PhysAddr a, void *data, unsigned size);
     void load_line(Addr dram, void *to, unsigned size);
     void store_line(Addr dram, const void *from, unsigned size);
+    void store_around(Addr dram, const void *from, unsigned size);
+    /// Sends what was collected and, if wanted, waits until it has arrived.
+    void drain_combiner(bool arrived);
+    void fence_stores();
+    template <class F> void wait_for_combiner(F &&until);
     void report(const Access &x, Tick exposed);
     void report_store(const Access &x);
     void wait_memory(Access &x);
@@ -128,6 +141,8 @@ class TimedCore final : public FiberCore {
     Core &c_;
     const TimedParams params_;
     StoreBuffer stores_;
+    WriteCombiner combiner_;
+    L1Tlb l1_tlb_;
     std::array<std::array<Tick, static_cast<unsigned>(Charge::count)>, 2> spent_{}; ///< kernel, user
     Tick stamp_ = 0, since_ = 0, unreported_ = 0;
     // The scoreboard, in cycles.
@@ -136,11 +151,12 @@ class TimedCore final : public FiberCore {
     std::int64_t load_ready_ = 0;
     unsigned slot_ = 0, accesses_ = 0;
     Addr fetch_line_ = ~Addr{0};
+    const Op *op_ = nullptr; ///< that runs
     Addr pc_ = 0, va_ = 0;
     Tick visible_ = 0; ///< from here on the core notices its signals
     bool user_ = false; ///< charges go to user time
     bool waiting_memory_ = false;
-    bool waiting_idle_ = false, waiting_stores_ = false, walking_ = false, leaving_ = false, left_ = true;
+    bool waiting_idle_ = false, waiting_stores_ = false, waiting_combiner_ = false, walking_ = false, leaving_ = false, left_ = true;
 };
 
 } // namespace moscope::x86

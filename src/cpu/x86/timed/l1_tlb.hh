@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The first-level data TLB for timing: 48 entries, fully associative, for pages of every size (AMD 40546, section A.10),
+// replaced in turn. It only says hit or miss; translations come from cpu/x86/tlb.hh, which stands for the second level.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "base/types.hh"
+
+namespace moscope::x86 {
+
+class L1Tlb {
+  public:
+    static constexpr unsigned kEntries = 48;
+
+    L1Tlb() { clear(); }
+    void clear() {
+        pages_.fill(kNone);
+        hint_.fill(0);
+    }
+    /// Whether the page (its address shifted by its size) is there; it is afterwards.
+    bool access(std::uint64_t page) {
+        std::uint8_t &slot = hint_[page % kHints];
+        if (pages_[slot] == page)
+            return true;
+        for (unsigned i = 0; i < kEntries; ++i)
+            if (pages_[i] == page) {
+                slot = static_cast<std::uint8_t>(i);
+                return true;
+            }
+        pages_[next_] = page;
+        slot = static_cast<std::uint8_t>(next_);
+        next_ = (next_ + 1) % kEntries;
+        return false;
+    }
+
+  private:
+    static constexpr std::uint64_t kNone = ~std::uint64_t{0};
+    static constexpr unsigned kHints = 256; ///< where a page was seen last, so that most looks need no search
+    std::array<std::uint64_t, kEntries> pages_;
+    std::array<std::uint8_t, kHints> hint_;
+    unsigned next_ = 0;
+};
+
+} // namespace moscope::x86
