@@ -38,3 +38,27 @@ def test_ctrl_c_stops_a_workload_which_then_checks_itself(booted: Callable[[], A
     guest.wait_for(initramfs.PROMPT)
     got = workloads.Results.of(guest.console, w.family)
     assert got.right and got.values["operations"] == guest.operations()
+
+
+def test_mail_flows_in_the_guest_until_ctrl_c_and_every_message_arrives(booted: Callable[[], Any]) -> None:
+    w, guest = workloads.find("exim"), booted()
+    guest.type(w.command(4))
+    guest.wait_for("workbegin")
+    before = guest.operations()
+    assert before >= sum(range(1, 9))  # each of the eight clients has had its first connection
+    while guest.operations() < before + 40:
+        guest.system.step(100)
+    guest.system.console_input(workloads.registry.STOP)
+    guest.wait_for(initramfs.PROMPT)
+    got = workloads.Results.of(guest.console, "exim")
+    assert got.right and got.values["clients"] == 8 and got.values["operations"] == guest.operations()
+
+
+def test_mail_ends_by_itself_after_so_many_messages(booted: Callable[[], Any]) -> None:
+    w, guest = workloads.find("exim"), booted()
+    guest.type(w.command(4, "--operations", "8"))
+    guest.wait_for("workbegin")
+    guest.wait_for("workend")
+    guest.wait_for(initramfs.PROMPT)
+    got = workloads.Results.of(guest.console, "exim")
+    assert got.right and got.values["operations"] == 4 * 8 == guest.operations()

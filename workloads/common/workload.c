@@ -7,6 +7,8 @@
 
 int simulated, crowded;
 volatile sig_atomic_t stopped;
+static volatile int nobody;
+volatile int *stopped_for_all = &nobody;
 
 static _Noreturn void refuse(const char *name, const char *what, const char *given, const char *right) {
     fprintf(stderr, "%s: %s: \"%s\": %s would be right\n", name, what, given, right);
@@ -78,6 +80,7 @@ void options_read(Options *o, int argc, char **argv, const Extra *extras, unsign
 static void stop(int signal) {
     (void)signal;
     stopped = 1;
+    *stopped_for_all = 1;
 }
 
 void stop_on_signals(const Options *o) {

@@ -77,7 +77,9 @@ void options_read(Options *, int argc, char **argv, const Extra *extras, unsigne
 uint64_t size_of_text(const char *option, const char *text);
 
 // Set by SIGINT, SIGTERM and the end of --seconds, once `stop_on_signals` was called.
+// A workload of several processes names a flag in memory that they share, which is set too.
 extern volatile sig_atomic_t stopped;
+extern volatile int *stopped_for_all;
 void stop_on_signals(const Options *);
 
 // Cores that this process may use; `pin` puts the calling thread on one, counted from 0 and beginning again.

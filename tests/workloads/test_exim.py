@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The mail server on the host: every message arrives once, and what is missing or altered is noticed."""
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from moscope.workloads import Results, build
+
+
+@pytest.fixture
+def spool(tmp_path: Path) -> Iterator[Path]:
+    """A folder that does not exist yet, on tmpfs where the host has one."""
+    memory = Path("/dev/shm")
+    yield (memory if os.access(memory, os.W_OK) else tmp_path) / f"moscope-exim-{os.getpid()}"
+
+
+def start(spool: Path, *arguments: str) -> "subprocess.Popen[str]":
+    return subprocess.Popen([build.program("exim"), "--directory", str(spool), *arguments], stdout=subprocess.PIPE,
+                            stderr=subprocess.PIPE, text=True)
+
+
+def ended(process: "subprocess.Popen[str]") -> tuple[int, Results, str]:
+    out, err = process.communicate(timeout=60)
+    return process.returncode, Results.of(out, "exim"), err
+
+
+def test_so_many_messages_of_each_client_arrive_over_connections_of_ten(spool: Path) -> None:
+    status, got, err = ended(start(spool, "--clients", "5", "--messages", "23"))
+    assert (status, err) == (0, "") and got.right
+    # The first connection of client i carries i + 1 messages.
+    assert got.values["operations"] == 5 * 23 and got.values["connections"] == 4 + 4 + 3 + 3 + 3
+    assert not spool.exists()
+
+
+def test_there_are_two_clients_for_each_core(spool: Path) -> None:
+    status, got, _ = ended(start(spool, "--cores", "3", "--operations", "10"))
+    assert status == 0 and got.values["clients"] == 6 and got.values["operations"] == 3 * 10
+
+
+def test_mail_flows_until_the_interrupt_and_all_that_was_taken_is_there(spool: Path) -> None:
+    process = start(spool, "--clients", "4")
+    time.sleep(0.5)
+    assert process.poll() is None
+    process.send_signal(signal.SIGINT)
+    status, got, err = ended(process)
+    assert (status, err) == (0, "") and got.right and got.values["operations"] > 4 and not spool.exists()
+
+
+def test_an_interrupt_before_anything_is_at_work_ends_it_too(spool: Path) -> None:
+    process = start(spool, "--clients", "40")
+    while not (spool / "log").is_dir():
+        assert process.poll() is None
+    time.sleep(0.005)
+    process.send_signal(signal.SIGTERM)
+    assert ended(process)[0] in (0, -signal.SIGTERM)
+    subprocess.run(["rm", "-rf", str(spool)], check=True)
+
+
+@pytest.mark.parametrize("file, text, complaint", [
+    ("mail/user1", "From user1 x\nc0001 m999999999999\n", "user1"),
+    ("log/mainlog", "0 x => user1 Completed\n", "log"),
+    ("spool/input/A/left-D", "left", "left over"),
+])
+def test_a_message_too_many_anywhere_is_noticed(spool: Path, file: str, text: str, complaint: str) -> None:
+    process = start(spool, "--clients", "2", "--seconds", "1")
+    until = time.monotonic() + 20
+    while not (spool / "mail/user1").is_file():
+        assert time.monotonic() < until and process.poll() is None
+    with (spool / file).open("a") as f:
+        f.write(text)
+    status, got, err = ended(process)
+    assert status == 1 and got.finished and not got.right and complaint in err
+    assert not spool.exists()
+
+
+def test_a_message_that_vanishes_is_noticed(spool: Path) -> None:
+    process = start(spool, "--clients", "2", "--seconds", "1")
+    time.sleep(0.4)
+    os.truncate(spool / "mail/user0", 0)
+    status, got, err = ended(process)
+    assert status == 1 and not got.right and "user0" in err
+
+
+def test_a_folder_that_is_there_already_is_left_alone(spool: Path) -> None:
+    spool.mkdir()
+    (spool / "kept").write_text("kept")
+    status, _, err = ended(start(spool, "--clients", "1", "--messages", "1"))
+    assert status == 1 and "File exists" in err and (spool / "kept").read_text() == "kept"
+    subprocess.run(["rm", "-r", str(spool)], check=True)

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A mail server as the kernel sees it: what Exim 4.71 does for each message in the MOSBENCH paper's configuration
+// (section 3.1), in system calls, processes and files, without its own computing. A master accepts connections
+// and forks a process for each; that receives ten messages of 20 bytes, queues each in one of 62 spool directories chosen by
+// its process number, forks to deliver it, and forks again to append it to the user's mail file; the delivery is
+// recorded in a log that all share, the spool files are deleted. Clients run on the same machine, one user each.
+//
+// Each client has one line of state that others read when all is over; nothing else is shared in user memory.
+#pragma once
+
+#include <stdint.h>
+#include <stdio.h>
+#include <sys/types.h>
+
+#include "../common/workload.h"
+
+enum {
+    kMessage = 20,          // bytes, newline included
+    kPerConnection = 10,    // messages
+    kSpoolDirectories = 62, // one for each character of Exim's base-62 names
+    kMostClients = 4 * kMaxCores,
+    kPath = 160,
+};
+
+// A client's own line: written by the client alone, read by others after it has ended.
+typedef struct {
+    _Alignas(kLine) uint64_t acknowledged; // messages that the server has taken
+    uint64_t connections;
+    int32_t failed;
+} ClientState;
+
+typedef struct {
+    _Alignas(kLine) volatile int stop; // clients end after the message at hand
+    ClientState client[];
+} Shared;
+
+typedef struct {
+    const char *directory; // everything lies below it
+    unsigned clients;
+    uint64_t messages;     // of each client; 0: until stopped
+    int port, listener;
+    int ready;             // pipe's end on which a client tells that its first connection is over
+    Shared *shared;
+} Server;
+
+// files.c: where things are. Every access is by absolute path, as Exim's are.
+void path_of(char *to, const Server *, const char *format, ...) __attribute__((format(printf, 3, 4)));
+char spool_character(unsigned directory); // its name
+void make_tree(Server *);
+void remove_tree(const Server *);
+_Noreturn void die(const char *what);
+// Writes all of it or ends the process.
+void put(int file, const char *text, size_t size);
+
+// session.c: the server's side.
+_Noreturn void master(const Server *);
+
+// delivery.c: queues a message, or delivers a queued one; the name is that of its spool files.
+void queue_message(const Server *, const char *name, unsigned directory, const char *envelope, const char *body);
+void deliver(const Server *, const char *name, unsigned directory);
+
+// client.c
+_Noreturn void client(const Server *, unsigned number);
+// The 20 bytes of a client's message.
+void message_text(char *to, unsigned client, uint64_t number);
+
+// verify.c: whether each mailbox holds the acknowledged messages, each once, in order, the log a line for each, and
+// the spool nothing. Tells what is wrong on stderr.
+int verify(const Server *, uint64_t *delivered);

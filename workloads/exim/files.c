@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#define _GNU_SOURCE
+#include "exim.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <sys/stat.h>
+
+char spool_character(unsigned directory) {
+    return "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"[directory];
+}
+
+_Noreturn void die(const char *what) {
+    dprintf(2, "exim: %s: %s\n", what, strerror(errno));
+    _exit(1);
+}
+
+void put(int file, const char *text, size_t size) {
+    while (size) {
+        const ssize_t n = write(file, text, size);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            die("write");
+        text += n;
+        size -= (size_t)n;
+    }
+}
+
+void path_of(char *to, const Server *s, const char *format, ...) {
+    const int n = snprintf(to, kPath, "%s/", s->directory);
+    va_list rest;
+    va_start(rest, format);
+    vsnprintf(to + n, kPath - (size_t)n, format, rest);
+    va_end(rest);
+}
+
+static void folder(const Server *s, const char *name) {
+    char path[kPath];
+    path_of(path, s, "%s", name);
+    if (mkdir(path, 0755))
+        die(path);
+}
+
+static void file_with(const Server *s, const char *name, const char *text) {
+    char path[kPath];
+    path_of(path, s, "%s", name);
+    const int f = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+    if (f < 0)
+        die(path);
+    put(f, text, strlen(text));
+    close(f);
+}
+
+void make_tree(Server *s) {
+    if (mkdir(s->directory, 0755))
+        die(s->directory);
+    const char *const folders[] = {"etc", "spool", "spool/input", "spool/msglog", "spool/db", "mail", "log", "home"};
+    for (unsigned i = 0; i < sizeof folders / sizeof *folders; ++i)
+        folder(s, folders[i]);
+    for (unsigned i = 0; i < kSpoolDirectories; ++i) {
+        char name[32];
+        snprintf(name, sizeof name, "spool/input/%c", spool_character(i));
+        folder(s, name);
+        snprintf(name, sizeof name, "spool/msglog/%c", spool_character(i));
+        folder(s, name);
+    }
+    file_with(s, "etc/aliases", "postmaster: root\nmailer-daemon: root\n");
+    file_with(s, "etc/exim.conf", "split_spool_directory\nlocal_delivery: mail/$local_part\n");
+    file_with(s, "log/mainlog", "");
+    for (unsigned i = 0; i < s->clients; ++i) {
+        char name[32];
+        snprintf(name, sizeof name, "home/user%u", i);
+        folder(s, name);
+        snprintf(name, sizeof name, "mail/user%u", i);
+        file_with(s, name, "");
+    }
+}
+
+static void remove_below(const char *path) {
+    DIR *d = opendir(path);
+    for (struct dirent *e; d && (e = readdir(d));) {
+        char below[kPath + sizeof e->d_name];
+        if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, ".."))
+            continue;
+        if (snprintf(below, sizeof below, "%s/%s", path, e->d_name) >= (int)sizeof below)
+            continue; // none of ours
+        if (e->d_type == DT_DIR)
+            remove_below(below);
+        else
+            unlink(below);
+    }
+    if (d)
+        closedir(d);
+    rmdir(path);
+}
+
+void remove_tree(const Server *s) { remove_below(s->directory); }
