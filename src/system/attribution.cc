@@ -102,8 +102,11 @@ void Attribution::transaction(const x86::Transaction &t) {
     Waiter &p = by_pc_[t.pc];
     p.stall += t.exposed;
     n.cores |= bit(t.core);
-    if (buffered) // the wait for the buffer; the transaction itself is reported when it ends
+    if (buffered) { // the wait for the buffer; the transaction itself is reported when it ends
+        if (log_)
+            record(t, l.writer, l.writer_pc, MissClass::count, true);
         return;
+    }
     ++w.count;
     ++p.count;
     ++n.transfers;
@@ -117,7 +120,10 @@ void Attribution::transaction(const x86::Transaction &t) {
     n.fetch |= x.kind == AccessKind::fetch;
     if (l.writer != 0xff && l.writer != t.core)
         ++n.writers[l.writer_pc];
+    const std::uint8_t writer = l.writer;
     const MissClass k = classify(l, t, byte_mask(x.addr.value, x.size));
+    if (log_)
+        record(t, writer, l.writer_pc, k, false);
     ++n.by_class[static_cast<unsigned>(k)];
     n.stall_by_class[static_cast<unsigned>(k)] += t.exposed;
     for (unsigned s = 0; s < kSegments; ++s)
@@ -126,7 +132,33 @@ void Attribution::transaction(const x86::Transaction &t) {
     ++latencies_.by_log2_cycles[static_cast<unsigned>(std::bit_width(ns))];
 }
 
+void Attribution::record(const x86::Transaction &t, std::uint8_t writer, Addr writer_pc, MissClass k, bool buffered) {
+    const Access &x = *t.access;
+    TransactionRecord r;
+    r.issued = x.issued;
+    r.done = buffered ? x.issued : x.done;
+    r.exposed = t.exposed;
+    r.line = line_of(x.addr.value);
+    r.va = t.va;
+    r.pc = t.pc;
+    r.address_space = t.address_space;
+    r.writer_pc = writer_pc;
+    if (!buffered)
+        r.segments = x.path.in;
+    r.hops = x.hops;
+    r.core = static_cast<std::uint8_t>(t.core);
+    r.writer = writer;
+    r.kind = static_cast<std::uint8_t>(x.kind);
+    r.miss = static_cast<std::uint8_t>(k);
+    r.supplier = x.supplier;
+    r.flags = static_cast<std::uint8_t>((t.walk ? TransactionRecord::kWalk : 0) | (t.user ? TransactionRecord::kUser : 0) |
+                                        (buffered ? TransactionRecord::kBufferWait : 0));
+    log_->write(r);
+}
+
 void Attribution::reset() {
+    if (log_)
+        log_->restart();
     for (const Addr a : counted_)
         line_at(a).counts.reset();
     counted_.clear();
@@ -139,6 +171,8 @@ void Attribution::reset() {
 
 std::string Attribution::json(std::size_t most) const {
     using nlohmann::json;
+    if (log_)
+        log_->flush();
     auto &self = const_cast<Attribution &>(*this);
     std::vector<std::pair<Tick, Addr>> order;
     for (const Addr a : counted_)

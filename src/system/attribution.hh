@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "cpu/x86/timed/timed_core.hh"
+#include "system/transaction_log.hh"
 
 namespace moscope {
 
@@ -29,7 +30,10 @@ class Attribution final : public x86::TransactionObserver {
     void transaction(const x86::Transaction &) override;
     void stored(unsigned core, Addr dram, unsigned size, Addr pc) override;
 
-    /// Counts begin anew; what is known of each line's history stays.
+    /// Every transaction from here on is written down, too.
+    void log_to(const std::string &path) { log_ = std::make_unique<TransactionLog>(path); }
+
+    /// Counts begin anew, and the log; what is known of each line's history stays.
     void reset();
 
     /// JSON text, the `most` lines with the largest stall; see docs/attribution.md.
@@ -78,6 +82,7 @@ class Attribution final : public x86::TransactionObserver {
         std::array<Line, 64> line;
     };
     Line &line_at(Addr dram);
+    void record(const x86::Transaction &t, std::uint8_t writer, Addr writer_pc, MissClass k, bool buffered);
     MissClass classify(Line &l, const x86::Transaction &t, std::uint64_t bytes);
 
     unsigned cores_;
@@ -90,6 +95,7 @@ class Attribution final : public x86::TransactionObserver {
         std::array<std::uint64_t, 64> by_log2_cycles{};
     } latencies_;
     std::unordered_map<Addr, Waiter> by_pc_;
+    std::unique_ptr<TransactionLog> log_;
 };
 
 } // namespace moscope

@@ -13,10 +13,13 @@ constexpr Tick kSlice = 20'000 * kTicksPerNs; ///< between two looks at the host
 
 Detailed::Detailed(Board &board, Machine &machine, const x86::TimedParams &params) : board_(board), machine_(machine),
       attribution_(static_cast<unsigned>(board.cores.size()), board.memory.bytes()) {
+    if (!board.config.transactions.empty())
+        attribution_.log_to(board.config.transactions);
     for (const auto &core : board.cores) {
         cores_.push_back(std::make_unique<x86::TimedCore>(board.queue, machine.port(core->number), *core, params));
         x86::TimedCore *timed = cores_.back().get();
-        timed->observer = &attribution_;
+        if (board.config.attribution)
+            timed->observer = &attribution_;
         timed->on_death = [this, c = core.get()](x86::Exit why) {
             board_.died = c;
             const bool lacking = why == x86::Exit::unmodelled;
@@ -96,7 +99,8 @@ void Detailed::check_conservation() const {
         memory += c->spent(x86::TimedCore::Charge::memory);
         unreported += c->unreported();
     }
-    MOSCOPE_CHECK(memory == attribution_.exposed() + unreported);
+    if (board_.config.attribution)
+        MOSCOPE_CHECK(memory == attribution_.exposed() + unreported);
 }
 
 void Detailed::settle() {

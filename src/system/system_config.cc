@@ -47,6 +47,8 @@ SystemConfig parse_system_config(const std::string &text) {
     if (const auto d = j.find("detailed"); d != j.end()) {
         c.machine = need<json>(*d, "machine").dump();
         c.library = need<std::string>(*d, "library");
+        c.attribution = d->value("attribution", true);
+        c.transactions = d->value("transactions", "");
         c.zero_horizon = d->value("zero_horizon", false);
     }
     c.restore = j.value("restore", false);

@@ -27,6 +27,8 @@ struct SystemConfig {
     std::vector<std::string> markers; ///< texts on the console at which a step ends
     bool restore = false; ///< a checkpoint will be loaded, so there is no kernel to start
     std::string machine, library; ///< detailed mode: elaborated description and protocol library; empty: functional only
+    bool attribution = true;   ///< detailed mode: who waited for which line is noted
+    std::string transactions;  ///< detailed mode: file for every transaction (empty: none)
     bool zero_horizon = false; ///< detailed mode: cores never run ahead (for comparison)
     std::string identity; ///< what a checkpoint holds of this and must agree in: all but files and markers
 

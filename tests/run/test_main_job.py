@@ -93,3 +93,16 @@ def test_an_interrupted_run_keeps_what_is_finished_and_goes_on(moscope: Moscope,
     document = json.loads((tmp_path / "a/run.json").read_text())
     jsonio.validate(document)
     assert document["ok"] is False and len(document["points"]) == len(left)
+
+
+def test_all_transactions_add_up_to_what_attribution_counts(moscope: Moscope, tmp_path: Path) -> None:
+    from pyarrow import compute, parquet
+
+    measured(moscope, "a", "--cores", "2", "--detail", "full")
+    folder = tmp_path / "a/points/counter-distro-2"
+    rows = parquet.read_table(folder / "transactions.parquet")
+    counted = json.loads((folder / "stats.json").read_text())["attribution"]
+    assert rows.num_rows - compute.sum(rows["buffer_wait"]).as_py() == counted["transactions"] > 1000
+    assert compute.sum(rows["exposed"]).as_py() == counted["exposed"]
+    for name, fs in counted["segments"].items():
+        assert compute.sum(rows[name]).as_py() == fs

@@ -5,6 +5,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include "mem/ruby/runtime/prelude_enums.hh"
 #include "system/checkpoint.hh"
 #include "system/full_system.hh"
 #include "system/isa_report.hh"
@@ -95,6 +96,12 @@ void bind_system(nb::module_ &m) {
              })
         .def("physical_of", &FullSystem::physical_of)
         .def("registers_text", &FullSystem::registers_text);
+    nb::list types;
+    for (unsigned t = 0; t < moscope::ruby::MachineType_NUM; ++t)
+        types.append(t == moscope::ruby::MachineType_NULL
+                         ? std::string("own")
+                         : std::string(moscope::ruby::MachineType_to_string(static_cast<moscope::ruby::MachineType>(t))));
+    m.attr("MACHINE_TYPES") = types; // by the number that transactions' records have
     m.attr("CHECKPOINT_VERSION") = moscope::kCheckpointVersion;
     m.def("isa_table", &moscope::isa_report, nb::arg("cpu"),
           "Every instruction that the decoder knows: who promises it, which group has it (system/isa_report.hh).");

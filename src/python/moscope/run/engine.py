@@ -39,3 +39,10 @@ def detailed(machine: Machine, say: Any) -> dict[str, Any]:
     built = buildproto.ensure_protocol(str(machine.protocol), report=say)
     interface = json.loads(built.interface.read_text(encoding="utf-8"))
     return {"machine": elaborate(machine, interface), "library": str(built.timing)}
+
+
+def machine_types() -> list[str]:
+    """The kinds of controllers by the numbers that transactions' records have."""
+    from moscope import _engine
+
+    return list(_engine.MACHINE_TYPES)

@@ -4,6 +4,7 @@ windows, back to functional mode for the workload's own check of its results.
 """
 
 import json
+import os
 import resource
 import time
 from collections.abc import Callable
@@ -14,7 +15,7 @@ from typing import Any
 from moscope.config import load_machine
 from moscope.errors import WorkloadFailed
 from moscope.guest import initramfs, kernel
-from moscope.run import checkpoints, engine, lines, windows
+from moscope.run import checkpoints, engine, lines, transactions, windows
 from moscope.run.guest import WORK_BEGINS, Guest, Progress
 from moscope.run.job import Job
 from moscope.run.options import APPEND, Point, sized
@@ -32,8 +33,9 @@ class Result:
     kernel: dict[str, str] = field(default_factory=dict)
 
 
-def measure(job: Job, report: Callable[[Progress], None], say: Callable[[str], None]) -> Result:
-    """Everything, in this process. Errors as they come: GuestDied, WorkloadFailed, ProtocolError, SimulatorBug."""
+def measure(job: Job, folder: Path, report: Callable[[Progress], None], say: Callable[[str], None]) -> Result:
+    """Everything, in this process; with `--detail full` transactions go into `folder`. Errors as they come: GuestDied,
+    WorkloadFailed, ProtocolError, SimulatorBug."""
     started = time.monotonic()
     machine = sized(load_machine(job.machine, job.sets), job.point.memory_per_node)
     chosen = kernel.find(job.point.kernel, say)
@@ -41,19 +43,23 @@ def measure(job: Job, report: Callable[[Progress], None], say: Callable[[str], N
     image = initramfs.build(chosen, say, extra=programs)
     config = checkpoints.configuration(machine, chosen, image, APPEND, job.point.cores, job.seed)
     start = checkpoints.at_prompt(config, chosen, report)
-    system = engine.create({**start.config, "detailed": engine.detailed(machine, say)})
+    log = folder / "transactions.raw" if job.point.detail == "full" else None
+    system = engine.create({**start.config, "detailed": {**engine.detailed(machine, say), "transactions": str(log or "")}})
     system.restore(str(start.checkpoint))
     guest = Guest(system, report, start.console)
     begin(guest, job.point)
     names = lines.Names(system, chosen, programs)
     guest.observe = names.observe
-    measured, stats = detailed(guest, job.point)
+    measured, stats = detailed(guest, job.point, log)
     guest.phase("names", 1.0)
+    if log:
+        transactions.convert(log, folder / transactions.NAME, engine.machine_types())
     named = names.document(stats["attribution"])
     physical = {line["line"]: system.physical_of(line["line"]) for line in named["lines"]}
     finish(guest, job.point)
     point = document(job.point, measured, named, physical, memory_stall(stats), chosen)
     point |= {"host_s": round(time.monotonic() - started, 3), "touched_bytes": int(system.stats()["touched_bytes"]),
+              **({"transactions": transactions.NAME} if log else {}),
               "host_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10}
     return Result(point, stats, named, guest.log, chosen.document())
 
@@ -65,9 +71,9 @@ def begin(guest: Guest, point: Point) -> None:
     guest.until_marker(WORK_BEGINS, f"{point.workload} (until it marks its steady state)")
 
 
-def detailed(guest: Guest, point: Point) -> tuple[list[windows.Moment], dict[str, Any]]:
+def detailed(guest: Guest, point: Point, log: Path | None = None) -> tuple[list[windows.Moment], dict[str, Any]]:
     """The windows and what the engine counted in them. A workload that ends by itself ends them early: windows that were
-    whole by then count; of a workload that is over within the first, that one up to its end."""
+    whole by then count; of a workload that is over within the first, that one up to its end. `log` is cut to them."""
     system = guest.system
     begun = int(system.counts()["ticks"])
     length = point.warmup + point.windows * point.window
@@ -84,6 +90,7 @@ def detailed(guest: Guest, point: Point) -> tuple[list[windows.Moment], dict[str
     before = windows.beginning(at, system.counts(), time.monotonic())
     measured: list[windows.Moment] = []
     stats: dict[str, Any] = {}
+    logged = 0
     for n in range(point.windows):
         guest.phase(f"window {n + 1} of {point.windows}", part(at))
         at += point.window
@@ -92,11 +99,14 @@ def detailed(guest: Guest, point: Point) -> tuple[list[windows.Moment], dict[str
             break
         counts, end = system.counts(), time.monotonic()
         stats = json.loads(system.stats_json())
+        logged = log.stat().st_size if log else 0
         now = windows.moment(at if whole else int(counts["ticks"]), counts, stats, end)
         measured.append(now - before)
         before = now
         if not whole:
             break
+    if log:
+        os.truncate(log, logged)
     return measured, stats
 
 

@@ -69,9 +69,9 @@ def progress_of(tell: Callable[[dict[str, Any]], None]) -> Callable[[Progress], 
 
 def work(wanted: job.Job, report: Callable[[Progress], None]) -> dict[str, Any]:
     """Measures, writes the folder; the last message."""
-    result = point.measure(wanted, report, lambda text: print(text, file=sys.stderr))
-    result.point["engine"] = directory.engine_digest()
     with jsonio.atomic_dir(Path(wanted.folder)) as folder:
+        result = point.measure(wanted, folder, report, lambda text: print(text, file=sys.stderr))
+        result.point["engine"] = directory.engine_digest()
         directory.write_point(folder, result)
     return {"done": result.point}
 

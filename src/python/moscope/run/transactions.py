@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Every transaction of the windows as Parquet (`--detail full`): from the engine's records (src/system/transaction_log.hh)
+to one row group per million, columns as docs/run-directory.md names them. Times are femtoseconds.
+"""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+NAME = "transactions.parquet"
+SEGMENTS = ("queue", "cache", "crossbar", "link", "home_queue", "probe_filter", "dram", "responder")
+KINDS = ("load", "store", "fetch", "rmw", "flush", "nt_store")
+CLASSES = ("cold", "capacity", "upgrade", "true_sharing", "false_sharing", "none")
+WALK, USER, BUFFER_WAIT = 1, 2, 4
+NOBODY = 0xFF
+ROWS = 1_000_000
+RECORD = [*((name, "<i8") for name in ("issued", "done", "exposed")),
+          *((name, "<u8") for name in ("line", "va", "pc", "address_space", "writer_pc")),
+          ("segments", "<i8", (len(SEGMENTS),)), ("hops", "<u2"),
+          *((name, "u1") for name in ("core", "writer", "kind", "class", "supplier", "flags"))]
+
+
+def convert(records: Path, parquet: Path, suppliers: Sequence[str], rows: int = ROWS) -> int:
+    """Writes `parquet`, removes `records`; the number of rows. `suppliers`: the protocol's machines, in order."""
+    import numpy
+    from pyarrow import parquet as pq
+
+    kind = numpy.dtype(RECORD)
+    count = 0
+    partial = parquet.with_name(f".{parquet.name}.{os.getpid()}")
+    with records.open("rb") as source, pq.ParquetWriter(partial, table(numpy.zeros(0, kind), suppliers).schema,
+                                                        compression="zstd") as writer:
+        while len(part := numpy.fromfile(source, kind, rows)):
+            writer.write_table(table(part, suppliers))
+            count += len(part)
+    partial.replace(parquet)
+    records.unlink()
+    return count
+
+
+def table(records: Any, suppliers: Sequence[str]) -> Any:
+    """A block of records as an Arrow table."""
+    import pyarrow
+
+    flags = records["flags"]
+    waits = flags & BUFFER_WAIT != 0
+    columns: dict[str, Any] = {
+        "core": records["core"], "issued": records["issued"],
+        "latency": pyarrow.array(records["done"] - records["issued"], mask=waits), "exposed": records["exposed"],
+        "kind": names(records["kind"], KINDS), "class": names(records["class"], CLASSES),
+        "buffer_wait": waits, "walk": flags & WALK != 0, "user": flags & USER != 0,
+        "line": records["line"], "va": records["va"], "pc": records["pc"], "address_space": records["address_space"],
+        "writer": pyarrow.array(records["writer"], mask=records["writer"] == NOBODY), "writer_pc": records["writer_pc"],
+        "supplier": names(records["supplier"], suppliers), "hops": records["hops"],
+        **{name: records["segments"][:, i] for i, name in enumerate(SEGMENTS)}}
+    return pyarrow.table({name: pyarrow.array(values) if not isinstance(values, pyarrow.Array) else values
+                          for name, values in columns.items()})
+
+
+def names(numbers: Any, known: Sequence[str]) -> Any:
+    """Numbers as words, each written once."""
+    import pyarrow
+
+    words = pyarrow.array([*known, "unknown"])
+    return pyarrow.DictionaryArray.from_arrays(pyarrow.array(numbers.clip(max=len(known)).astype("int8")), words)
