@@ -182,6 +182,7 @@ void Board::archive(Archive &a) {
         if (a.loading()) {
             c->flush_tlb(true);
             c->mode_changed();
+            c->debug_changed();
         }
     }
     for (dev::Device *d : devices_->all) {

@@ -68,7 +68,9 @@ struct Core : State {
     Tlb tlbs[2];                    ///< supervisor, user
     Tlb *tlb = &tlbs[0];            ///< the one of the current privilege level
     TimedCore *timed = nullptr;     ///< detailed mode: what accesses go through
-    bool direct = true;             ///< accesses may go straight to host memory (functional mode, no breakpoints on data)
+    bool direct = true;             ///< accesses may go straight to host memory (functional mode)
+    bool check_alignment = false;   ///< misaligned accesses raise #AC
+    inline static Tlb nothing;      ///< stays empty: `tlb` while each access has to be looked at
 
     /// Runs until `budget` instructions have retired (a block may overshoot) or something ends it earlier.
     Exit run(std::uint64_t budget);
@@ -76,7 +78,10 @@ struct Core : State {
     // --- the steps of the loop, for detailed mode, which has one of its own
     struct Begin {
         Block *block = nullptr;
-        bool single = false, trap = false;
+        bool single = false;  ///< one instruction
+        bool trap = false;    ///< end_block has to look for traps
+        bool step = false;    ///< RFLAGS.TF was set
+        bool resumed = false; ///< RFLAGS.RF was set, which lasts for one instruction
     };
     /// Takes what is pending (if poll) and finds the block at rip. No block: `exit` says why, or nothing does and
     /// a fault of the fetch was delivered: begin again.
@@ -125,13 +130,29 @@ struct Core : State {
         return false;
     }
 
+    // --- breakpoints (debug.cc)
+    static constexpr std::uint8_t kWatchFetch = 1, kWatchData = 2, kWatchPort = 4;
+    std::uint8_t watched = 0; ///< what DR7 has enabled breakpoints for
+    std::uint8_t struck = 0;  ///< breakpoints on data and ports that the running instruction met, as in DR6
+    /// After a change of DR0 to DR3 or DR7.
+    void debug_changed();
+    /// False: #DB of a breakpoint at rip, if armed. `near`: one of them is in this page.
+    bool watch_fetch(bool armed, bool &near);
+    void watch_data(Addr, unsigned size, bool write);
+    void watch_port(unsigned port, unsigned size);
+
     // --- translations (paging.cc)
     /// After a change of CR0, CR4, EFER, CPL or CS: the current TLB and what remembered blocks must agree in.
     void mode_changed() {
-        tlb = &tlbs[cpl == 3];
+        choose_tlb();
         if (!code64()) // an address means something else under another code segment
             ++local_generation, ++global_generation;
         retag();
+    }
+    /// Also after a change of RFLAGS.AC: the current TLB, or an empty one if each access has to be looked at.
+    void choose_tlb() {
+        check_alignment = cpl == 3 && (cr0 & cr0::am) && (flags.system & Flags::ac);
+        tlb = check_alignment || (watched & kWatchData) ? &nothing : &tlbs[cpl == 3];
     }
     void flush_tlb(bool global_too) {
         for (Tlb &t : tlbs)

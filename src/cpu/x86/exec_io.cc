@@ -12,7 +12,7 @@ constexpr unsigned kMapOffset = 0x66; ///< of the map's offset in the TSS
 constexpr unsigned kAtOnce = 512;     ///< elements of a repeated instruction between looks at interrupts
 
 /// False: #GP or a page fault on the map.
-bool permitted(Core &c, std::uint16_t port, unsigned size) {
+bool mapped(Core &c, std::uint16_t port, unsigned size) {
     const unsigned iopl = static_cast<unsigned>((c.flags.system & Flags::iopl) >> 12);
     if (!c.protected_mode() || (c.cpl <= iopl && !c.virtual_8086()))
         return true;
@@ -27,6 +27,14 @@ bool permitted(Core &c, std::uint16_t port, unsigned size) {
     if (!load_system(c, c.tr.base + at, bits))
         return false;
     return !(bits >> (port & 7) & ((1u << size) - 1)) || c.raise(exc_gp, 0);
+}
+
+bool permitted(Core &c, std::uint16_t port, unsigned size) {
+    if (!mapped(c, port, size))
+        return false;
+    if (__builtin_expect(c.watched & Core::kWatchPort, 0))
+        c.watch_port(port, size);
+    return true;
 }
 
 /// After an access: devices may have asked to stop.
@@ -77,8 +85,10 @@ template <class T, bool in> const Op *string_io(Core &c, const Op *op) {
         const std::uint64_t left = op->rep ? string_register(c, op, rcx) : 1;
         if (!left)
             return done(c, op);
-        if (k == kAtOnce)
+        if (k == kAtOnce) {
+            c.extra_cycles += k;
             return c.leave_before(op, Exit::restart);
+        }
         if (!(in ? input_element<T>(c, op, port) : output_element<T>(c, op, port)))
             return c.fault_at(op);
         set_string_register(c, op, pointer, string_register(c, op, pointer) + step);

@@ -23,7 +23,7 @@ const Op *undefined(Core &c, const Op *op) {
 const Op *after_load(Core &c, const Op *op, unsigned which) {
     if (which != ss)
         return op + 1;
-    c.shadow = 1;
+    c.shadow = State::kShadowDebug;
     return c.leave_after(op, Exit::restart);
 }
 

@@ -146,15 +146,16 @@ template <class I> const Op *once(Core &c, const Op *op) { return I::one(c, op) 
 
 template <class I, unsigned kSize> const Op *repeated(Core &c, const Op *op) {
     std::uint64_t count = string_register(c, op, rcx);
-    // With the trap flag set every element is an instruction's worth.
-    std::uint64_t burst = (c.flags.system & Flags::tf) ? 1 : kBurstBytes / kSize;
+    // With the trap flag set every element is an instruction's worth; so it is where it may meet a breakpoint.
+    const bool singly = (c.flags.system & Flags::tf) || (c.watched & Core::kWatchData);
+    std::uint64_t burst = singly ? 1 : kBurstBytes / kSize;
     if (op->address_bytes == 4) { // written, and so extended, even if nothing is done
         set_string_register(c, op, rcx, count);
         I::touch(c, op);
     }
     const Flags before = c.flags;
     const bool upwards = !op->legacy && !(c.flags.system & Flags::df);
-    c.extra_cycles += std::min(count, burst) * kSize / 16;
+    c.extra_cycles += std::min(count, burst) * kSize / 16 + singly;
     while (count && burst) {
         std::uint64_t n = upwards ? I::many(c, op, std::min(count, burst)) : 0;
         if (n == 0) {

@@ -99,6 +99,7 @@ const Op *write_debug(Core &c, const Op *op) {
     if (n == 7)
         v = (v & 0xffff2fff) | 0x400;
     c.dr[n] = v;
+    c.debug_changed();
     return start_anew(c, op);
 }
 

@@ -19,6 +19,7 @@ std::uint64_t changeable_flags(const Core &c, unsigned bytes) {
 
 void write_flags(Core &c, std::uint64_t value, std::uint64_t mask) {
     c.flags.set_value((c.flags.value() & ~mask) | (value & mask));
+    c.choose_tlb();
 }
 
 bool check_target(Core &c, const Segment &code, std::uint64_t offset) {
@@ -332,6 +333,8 @@ bool real_interrupt_return(Core &c, unsigned bytes) {
     std::uint64_t mask = Flags::kArithmetic | Flags::tf | Flags::df | Flags::nt | Flags::ac | Flags::id | Flags::if_;
     if (bytes == 2)
         mask &= 0xffff;
+    else
+        mask |= Flags::rf;
     if (!v86)
         mask |= Flags::iopl;
     if (virtual_if) {
@@ -373,7 +376,7 @@ bool interrupt_return(Core &c, unsigned bytes, std::uint64_t next) {
     if (!check_return(c, selector, ip, s))
         return false;
     const std::uint64_t mask =
-        changeable_flags(c, bytes) | (c.cpl == 0 && bytes != 2 ? Flags::vif | Flags::vip : 0);
+        changeable_flags(c, bytes) | (bytes != 2 ? Flags::rf : 0) | (c.cpl == 0 && bytes != 2 ? Flags::vif | Flags::vip : 0);
     if (rpl(selector) == c.cpl && !c.code64()) {
         st.commit_pointer();
         set_code_segment(c, s, c.cpl);

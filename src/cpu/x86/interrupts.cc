@@ -220,6 +220,7 @@ void deliver_fault(Core &c) {
         if (f.vector == exc_pf)
             c.cr2 = f.address;
         if (enter_handler(c, f.vector, Source::exception, f.has_error, f.error)) {
+            ++c.extra_cycles; // a program that does nothing but fault has its time run out as well
             if (f.vector == exc_db)
                 c.dr[7] &= ~std::uint64_t{1 << 13}; // general detect
             return;

@@ -35,6 +35,23 @@ bool translate_all(Core &c, Addr va, unsigned size, Kind kind, bool user, Pieces
 
 bool is_user(const Core &c, As as) { return as == As::current && c.cpl == 3; }
 
+/// False: #AC, or a pending #GP is left to translation. x87 operands of 80 bits want eight bytes; media operands that may
+/// lie anywhere are looked at only if MXCSR.MM makes alignment a matter of this check.
+bool aligned(Core &c, Addr va, unsigned size, As as) {
+    if (__builtin_expect(!c.check_alignment, 1) || as == As::system)
+        return true;
+    constexpr std::uint32_t misaligned_mode = 1 << 17;
+    const unsigned want = size == 2 || size == 4 || size == 8 ? size : size == 10 ? 8
+                          : size == 16 && (c.mxcsr & misaligned_mode) ? 16 : 1;
+    return !(va & (want - 1)) || (c.long_mode() && !canonical(va)) || c.raise(exc_ac, 0);
+}
+
+/// After an access that went well.
+void watch(Core &c, Addr va, unsigned size, bool write, As as) {
+    if (__builtin_expect(c.watched & Core::kWatchData, 0) && as == As::current)
+        c.watch_data(va, size, write);
+}
+
 /// The largest naturally aligned access at `a` within n bytes.
 unsigned chunk(Addr a, unsigned n) {
     unsigned s = 8;
@@ -122,8 +139,9 @@ void serialize(Core &c) {
 
 bool load_slow(Core &c, Addr va, void *to, unsigned size, As as) {
     Pieces p;
-    if (!translate_all(c, va, size, Kind::read, is_user(c, as), p))
+    if (!aligned(c, va, size, as) || !translate_all(c, va, size, Kind::read, is_user(c, as), p))
         return false;
+    watch(c, va, size, false, as);
     if (c.timed)
         c.timed->at_linear(va);
     auto *bytes = static_cast<std::uint8_t *>(to);
@@ -135,8 +153,9 @@ bool load_slow(Core &c, Addr va, void *to, unsigned size, As as) {
 
 bool store_slow(Core &c, Addr va, const void *from, unsigned size, As as) {
     Pieces p;
-    if (!translate_all(c, va, size, Kind::write, is_user(c, as), p))
+    if (!aligned(c, va, size, as) || !translate_all(c, va, size, Kind::write, is_user(c, as), p))
         return false;
+    watch(c, va, size, true, as);
     const auto *bytes = static_cast<const std::uint8_t *>(from);
     write_piece(c, p.at[0], p.size[0], bytes);
     if (p.count == 2)
@@ -146,8 +165,9 @@ bool store_slow(Core &c, Addr va, const void *from, unsigned size, As as) {
 
 bool modify_slow(Core &c, Addr va, unsigned size, void (*f)(void *, void *), void *context, bool locked) {
     Pieces p;
-    if (!translate_all(c, va, size, Kind::write, is_user(c, As::current), p))
+    if (!aligned(c, va, size, As::current) || !translate_all(c, va, size, Kind::write, is_user(c, As::current), p))
         return false;
+    watch(c, va, size, true, As::current);
     if (c.timed && p.count == 1 && c.phys.host(p.at[0])) {
         c.timed->modify(p.at[0], size, f, context, locked);
         if (c.blocks.guarded(p.at[0]))

@@ -53,6 +53,8 @@ void reset(Core &c, bool init) {
     const State fresh;
     for (unsigned i = 0; i < 8; ++i)
         c.dr[i] = fresh.dr[i];
+    c.struck = 0;
+    c.debug_changed();
     reset_segments(c);
     c.halted = c.nmi_blocked = false;
     c.shadow = 0;

@@ -10,13 +10,15 @@ namespace {
 
 /// Something has to be looked at before the next instruction.
 bool needs_attention(const Core &c) {
-    return c.shadow || c.halted || c.wait_for_sipi || (c.flags.system & Flags::tf) ||
+    return c.shadow || c.halted || c.wait_for_sipi || (c.flags.system & (Flags::tf | Flags::rf)) ||
            (c.signals.pending & ~dev::CoreSignals::intr) ||
            (c.signals.pending && (c.flags.system & Flags::if_));
 }
 
-void single_step_trap(Core &c) {
-    c.dr[6] |= 1 << 14;
+/// Traps after an instruction: RFLAGS.TF, and breakpoints on data and ports.
+void debug_trap(Core &c, bool step) {
+    c.dr[6] |= (step ? 1u << 14 : 0u) | c.struck;
+    c.struck = 0;
     c.raise(exc_db);
     deliver_fault(c);
 }
@@ -25,6 +27,7 @@ void single_step_trap(Core &c) {
 
 Core::Begin Core::begin_block(bool poll) {
     Begin next;
+    const bool after_mov_ss = shadow == kShadowDebug;
     if (__builtin_expect(poll && needs_attention(*this), 0)) {
         if (signals.pending & dev::CoreSignals::stop) {
             exit = Exit::stop;
@@ -42,8 +45,21 @@ Core::Begin Core::begin_block(bool poll) {
                 return next;
             }
         }
-        next.trap = flags.system & Flags::tf;
-        next.single |= next.trap;
+        next.trap = next.step = flags.system & Flags::tf;
+        next.single |= next.step;
+        next.resumed = flags.system & Flags::rf;
+        flags.system &= ~Flags::rf;
+    }
+    if (__builtin_expect(watched, 0)) {
+        bool near = false;
+        if ((watched & kWatchFetch) && !watch_fetch(!next.resumed && !after_mov_ss, near)) {
+            deliver_fault(*this);
+            if (exit != Exit::shutdown)
+                exit = Exit::none;
+            return next;
+        }
+        next.trap |= (watched & (kWatchData | kWatchPort)) != 0;
+        next.single |= near || next.trap;
     }
     Jump &j = jump_of(rip);
     if (__builtin_expect(!next.single && j.rip == rip && (j.tag == global_tag || j.tag == local_tag), 1)) {
@@ -64,12 +80,14 @@ Core::Begin Core::begin_block(bool poll) {
 }
 
 bool Core::end_block(const Begin &done) {
-    bool trap = done.trap;
+    bool trap = done.step;
+    Exit leave = Exit::none;
     if (__builtin_expect(exit != Exit::none, 0)) {
         retired -= done.block->count - static_cast<std::uint64_t>(left_at - done.block->ops.get());
         switch (exit) {
         case Exit::fault:
             trap = false;
+            struck = 0;
             deliver_fault(*this);
             if (exit == Exit::shutdown)
                 return false;
@@ -78,27 +96,33 @@ bool Core::end_block(const Begin &done) {
             Jump &j = jump_of(r[reg_block]);
             if (done.block->stale && j.block == done.block)
                 j = {};
+            if (done.resumed && left_at == done.block->ops.get())
+                flags.system |= Flags::rf; // the instruction has not ended yet
             break;
         }
         case Exit::trap:
             trap = false; // the handler is entered with TF clear
+            struck = 0;
             break;
         default:
-            return false;
+            if (!(trap || struck) || exit == Exit::unmodelled || left_at == done.block->ops.get())
+                return false;
+            leave = exit; // the instruction has ended: its traps come first
         }
         exit = Exit::none;
     }
-    if (__builtin_expect(trap, 0)) {
-        single_step_trap(*this);
+    if (__builtin_expect(trap || struck, 0) && shadow != kShadowDebug) {
+        halted = false;
+        debug_trap(*this, trap);
         if (exit == Exit::shutdown)
             return false;
-        exit = Exit::none;
     }
-    return true;
+    exit = leave == Exit::halt && !halted ? Exit::none : leave;
+    return exit == Exit::none;
 }
 
 Exit Core::run(std::uint64_t budget) {
-    const std::uint64_t end = retired + budget;
+    const std::uint64_t end = retired + budget, limit = end + extra_cycles;
     exit = Exit::none;
     while (true) {
         // The common case of begin_block, kept in this loop.
@@ -113,7 +137,7 @@ Exit Core::run(std::uint64_t budget) {
                 return Exit::none;
             next = begin_block(true);
             if (!next.block) {
-                if (exit != Exit::none)
+                if (exit != Exit::none || retired + extra_cycles >= limit)
                     return exit;
                 continue;
             }
@@ -125,7 +149,8 @@ Exit Core::run(std::uint64_t budget) {
         do
             op = op->exec(*this, op);
         while (op);
-        if (__builtin_expect(exit != Exit::none || next.trap, 0) && !end_block(next))
+        // Instructions that are begun again and again, and faults without end, retire nothing but take their time.
+        if (__builtin_expect(exit != Exit::none || next.trap, 0) && (!end_block(next) || retired + extra_cycles >= limit))
             return exit;
     }
 }

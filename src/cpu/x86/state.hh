@@ -143,7 +143,8 @@ struct State {
     bool halted = false;        ///< HLT: until an interrupt
     bool wait_for_sipi = false; ///< after INIT
     bool nmi_blocked = false;   ///< until IRET
-    std::uint8_t shadow = 0;    ///< interrupts are held off for the next instruction (STI, MOV SS, POP SS)
+    std::uint8_t shadow = 0;    ///< interrupts are held off for the next instruction (STI; kShadowDebug)
+    static constexpr std::uint8_t kShadowDebug = 2; ///< after MOV SS and POP SS: debug exceptions are held off as well
 
     bool protected_mode() const { return cr0 & cr0::pe; }
     bool paging() const { return cr0 & cr0::pg; }

@@ -167,6 +167,7 @@ bool task_switch(Core &c, std::uint16_t selector, TaskSwitch why, std::uint64_t 
         c.r[i] = l.bytes == 4 ? n.general[i] : n.general[i] | 0xffff0000;
     c.rip = n.ip;
     c.dr[7] &= ~std::uint64_t{0x155}; // local breakpoints
+    c.debug_changed();
     if (!load_segments(c, n))
         deliver_fault(c);
     return true;

@@ -73,7 +73,7 @@ void TimedCore::body() {
         while (!leaving_) {
             if (ahead())
                 catch_up();
-            bool poll = c_.shadow || c_.halted || c_.wait_for_sipi || (c_.flags.system & Flags::tf);
+            bool poll = c_.shadow || c_.halted || c_.wait_for_sipi || (c_.flags.system & (Flags::tf | Flags::rf));
             if (c_.signals.pending && now() >= visible_) {
                 catch_up(); // what has been pending up to this moment is what the core sees
                 poll = true;
