@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "cpu/x86/block.hh"
 #include "cpu/x86/interrupts.hh"
 
 namespace moscope {
@@ -36,6 +37,8 @@ void FunctionalScheduler::advance_to(Tick t) {
 
 FunctionalScheduler::Outcome FunctionalScheduler::round() {
     advance_to(now_);
+    if (x86::BlockCache &blocks = cores_.front()->blocks; blocks.garbage() > kGarbage)
+        blocks.collect(); // between slices no core is inside a block
     turn_.clear();
     for (Core *c : cores_)
         if (runnable(*c))

@@ -53,6 +53,7 @@ class FunctionalScheduler {
 
   private:
     static constexpr std::int64_t kQuantum = 2000; ///< cycles of a slice
+    static constexpr std::size_t kGarbage = 10'000; ///< blocks of overwritten code that may wait to be freed
 
     Outcome round();
     Outcome slice(x86::Core &c, std::int64_t sharers);
