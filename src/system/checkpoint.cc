@@ -20,7 +20,8 @@ namespace {
 constexpr std::string_view kMagic = "moscope checkpoint\n";
 constexpr std::size_t kPage = 4096;
 constexpr std::size_t kPagesPerFrame = 1024;
-constexpr std::uint64_t kLargestPart = std::uint64_t{1} << 36;
+// Largest parts that a whole file has, so that a damaged length is not taken for one.
+constexpr std::uint64_t kLargestText = std::uint64_t{16} << 20, kLargestState = std::uint64_t{1} << 30;
 constexpr std::string_view kComplete = "complete";
 
 using Bytes = std::vector<std::uint8_t>;
@@ -72,15 +73,18 @@ class Reader {
             truncated();
         left_ -= n;
     }
-    Bytes part() {
+    /// A part of at most so many bytes when unpacked.
+    Bytes part(std::uint64_t largest) {
         std::uint64_t length;
         raw(&length, sizeof length);
+        if (length > ZSTD_compressBound(largest))
+            altered();
         if (length > left_)
-            length > kLargestPart ? altered() : truncated();
+            truncated();
         in_.resize(length);
         raw(in_.data(), length);
         const unsigned long long size = ZSTD_getFrameContentSize(in_.data(), in_.size());
-        if (size == ZSTD_CONTENTSIZE_ERROR || size == ZSTD_CONTENTSIZE_UNKNOWN || size > kLargestPart)
+        if (size == ZSTD_CONTENTSIZE_ERROR || size == ZSTD_CONTENTSIZE_UNKNOWN || size > largest)
             altered();
         Bytes out(size);
         const std::size_t got = ZSTD_decompressDCtx(context_.get(), out.data(), out.size(), in_.data(), in_.size());
@@ -152,14 +156,14 @@ void write_pages(Writer &w, const GuestMemory &memory) {
 }
 
 void read_pages(Reader &r, GuestMemory &memory) {
-    const Bytes raw = r.part();
+    const Bytes raw = r.part(memory.bytes() / kPage * sizeof(Placed));
     if (raw.size() % sizeof(Placed))
         r.altered();
     std::vector<Placed> directory(raw.size() / sizeof(Placed));
     std::memcpy(directory.data(), raw.data(), raw.size());
     std::uint64_t contents = 0;
     for (const Placed &d : directory) {
-        if (d.page >= memory.bytes() / kPage)
+        if (d.page >= memory.bytes() / kPage || d.content >= directory.size())
             r.altered();
         contents = std::max(contents, d.content + 1);
     }
@@ -168,7 +172,7 @@ void read_pages(Reader &r, GuestMemory &memory) {
     for (std::uint64_t i = 0; i < directory.size(); ++i)
         wanted[directory[i].content / kPagesPerFrame].push_back(i);
     for (const auto &list : wanted) {
-        const Bytes frame = r.part();
+        const Bytes frame = r.part(kPagesPerFrame * kPage);
         for (const std::uint64_t i : list) {
             const std::uint64_t at = directory[i].content % kPagesPerFrame * kPage;
             if (at + kPage > frame.size())
@@ -253,11 +257,11 @@ Archive read_checkpoint(const std::string &path, const std::string &description,
     File f = open_to_read(path);
     Reader r(path, f.get());
     check_header(path, r);
-    if (r.part() != text_bytes(description))
+    if (r.part(kLargestText) != text_bytes(description))
         throw UserError(path + ": was written by another machine: the options that it was written with would be right");
-    Archive state(r.part());
+    Archive state(r.part(kLargestState));
     read_pages(r, memory);
-    if (r.part() != text_bytes(kComplete))
+    if (r.part(kLargestText) != text_bytes(kComplete))
         r.altered();
     return state;
 }
@@ -266,7 +270,7 @@ std::string read_checkpoint_description(const std::string &path) {
     File f = open_to_read(path);
     Reader r(path, f.get());
     check_header(path, r);
-    const Bytes text = r.part();
+    const Bytes text = r.part(kLargestText);
     return {text.begin(), text.end()};
 }
 
