@@ -45,7 +45,7 @@ CONFIGURATION = (
     Msr(0xC0010015, "HWCR", "B: the counter runs at the clock of P-state 0; INVD writes back", 1 << 24 | 1 << 4, WORD),
     Msr(0xC001001F, "NB_CFG", "B: APIC identifiers with the core's number in the low bits", 1 << 54),
     Msr(0xC0010055, "interrupt pending, C1E", "B: off", 0, WORD),
-    Msr(0xC0010058, "MMIO configuration base", "B: off", 0, ADDRESS),
+    Msr(0xC0010058, "MMIO configuration base", "B: on, for 64 buses from E0000000h, where the board has it", 0xE0000019, 0),
     Msr(0xC0010061, "P-state limit", "B: P-state 0 only", 0, 0),
     Msr(0xC0010062, "P-state control", "B", 0, 7),
     Msr(0xC0010063, "P-state status", "B", 0, 0),
