@@ -99,6 +99,7 @@ void Attribution::transaction(const x86::Transaction &t) {
     const Pair pair{l.writer != t.core ? l.writer_pc : 0, t.pc};
     Waiter &w = n.pairs[pair];
     w.stall += t.exposed;
+    w.offset = static_cast<std::uint8_t>(x.addr.value & 63);
     Waiter &p = by_pc_[t.pc];
     p.stall += t.exposed;
     n.cores |= bit(t.core);
@@ -209,7 +210,7 @@ std::string Attribution::json(std::size_t most) const {
             line["classes"][kMissClassNames[k]] = {{"count", c.by_class[k]}, {"stall", c.stall_by_class[k]}};
         json pairs = json::array();
         for (const auto &[p, w] : c.pairs)
-            pairs.push_back({{"writer", p.writer}, {"waiter", p.waiter}, {"stall", w.stall}, {"count", w.count}});
+            pairs.push_back({{"writer", p.writer}, {"waiter", p.waiter}, {"stall", w.stall}, {"count", w.count}, {"offset", w.offset}});
         std::sort(pairs.begin(), pairs.end(), [](const json &a, const json &b) {
             return std::tuple(-a["stall"].get<Tick>(), a["writer"].get<Addr>(), a["waiter"].get<Addr>()) <
                    std::tuple(-b["stall"].get<Tick>(), b["writer"].get<Addr>(), b["waiter"].get<Addr>());

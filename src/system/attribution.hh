@@ -47,6 +47,7 @@ class Attribution final : public x86::TransactionObserver {
     struct Waiter {
         Tick stall = 0;
         std::uint64_t count = 0;
+        std::uint8_t offset = 0; ///< within the line, of the last access: an instruction has its field
     };
     struct Pair { ///< writer's instruction to waiter's
         Addr writer, waiter;

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from moscope.naming.document import lines_document
+from moscope.naming.namer import hottest
 
 KERNEL = 0xFFFFFFFF81000000
 
@@ -13,8 +14,8 @@ KERNEL = 0xFFFFFFFF81000000
 class Names:
     """Functions of 256 bytes, named by their number."""
 
-    def line(self, attribution: dict[str, Any]) -> dict[str, Any]:
-        return {"name": f"line {attribution['line']}", "object": "", "field": "", "kind": "slab", "fields": []}
+    def line(self, attribution: dict[str, Any], offset: int | None = None) -> dict[str, Any]:
+        return {"name": f"line {attribution['line']}" + (f"+{offset}" if offset else ""), "object": "", "field": "", "kind": "slab", "fields": []}
 
     def code(self, pc: int, cr3: int = 0) -> str:
         return f"f{pc >> 8 & 0xFF}" if pc >> 63 else f"u{cr3}"
@@ -24,8 +25,8 @@ def attribution() -> dict[str, Any]:
     miss = {"cold": {"count": 9, "stall": 1}, "true_sharing": {"count": 3, "stall": 50}}
     return {"schema": "moscope.attribution/1", "exposed": 60, "lines": [{
         "line": 64, "va": KERNEL, "address_space": 7, "stall": 51, "classes": miss,
-        "pairs": [{"writer": KERNEL + 0x100, "waiter": KERNEL + 0x201, "stall": 20, "count": 2},
-                  {"writer": KERNEL + 0x180, "waiter": KERNEL + 0x2F0, "stall": 20, "count": 1},
+        "pairs": [{"writer": KERNEL + 0x100, "waiter": KERNEL + 0x201, "stall": 19, "count": 2, "offset": 8},
+                  {"writer": KERNEL + 0x180, "waiter": KERNEL + 0x2F0, "stall": 21, "count": 1, "offset": 16},
                   {"writer": 0, "waiter": 0x400000, "stall": 10, "count": 4}],
         "writers": [{"pc": KERNEL + 0x100, "count": 1}, {"pc": KERNEL + 0x180, "count": 2}, {"pc": KERNEL + 0x300, "count": 1}]}],
         "instructions": [{"pc": KERNEL + 0x201, "stall": 30, "count": 3}, {"pc": 0x400000, "stall": 35, "count": 1},
@@ -35,8 +36,8 @@ def attribution() -> dict[str, Any]:
 def test_pairs_writers_and_waiters_add_up_by_function() -> None:
     (line,) = lines_document(Names(), attribution())["lines"]
     assert line["class"] == "true_sharing"
-    assert line["pairs"] == [{"writer_function": "f1", "waiter_function": "f2", "stall": 40, "count": 3},
-                             {"writer_function": "", "waiter_function": "u7", "stall": 10, "count": 4}]
+    assert line["pairs"] == [{"writer_function": "f1", "waiter_function": "f2", "stall": 40, "count": 3, "name": "line 64+16"},
+                             {"writer_function": "", "waiter_function": "u7", "stall": 10, "count": 4, "name": "line 64"}]
     assert line["waiters"] == [{"function": "f2", "share": 0.8}, {"function": "u7", "share": 0.2}]
     assert line["writers"] == [{"function": "f1", "share": 0.75}, {"function": "f3", "share": 0.25}]
     assert (line["name"], line["stall"], line["line"]) == ("line 64", 51, 64)
@@ -59,3 +60,10 @@ def test_shares_of_nothing_are_nothing(stall: int) -> None:
     whole["lines"][0]["pairs"] = [{"writer": 0, "waiter": KERNEL, "stall": stall, "count": 1}]
     (line,) = lines_document(Names(), whole)["lines"]
     assert line["waiters"] == [{"function": "f0", "share": float(stall > 0)}]
+
+
+def test_the_field_is_the_one_that_was_waited_for_longest() -> None:
+    pairs = [{"stall": 5, "offset": 8}, {"stall": 6, "offset": 24}, {"stall": 4, "offset": 8}]
+    assert hottest({"va": 0x1030, "pairs": pairs}) == 8
+    assert hottest({"va": 0x1030, "pairs": [{"stall": 5}]}) == 0x30
+    assert hottest({"va": 0x1030}) == 0x30

@@ -3,13 +3,16 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Any, Protocol
+
+LINE = 64
 
 
 class Names(Protocol):
     """What a Namer does."""
 
-    def line(self, attribution: Mapping[str, Any]) -> dict[str, Any]: ...
+    def line(self, attribution: Mapping[str, Any], offset: int | None = None) -> dict[str, Any]: ...
 
     def code(self, pc: int, cr3: int = 0) -> str: ...
 
@@ -29,21 +32,37 @@ def main_class(classes: Mapping[str, Mapping[str, int]]) -> str:
     return max(classes, key=lambda c: (classes[c]["stall"], classes[c]["count"]), default="")
 
 
+@dataclass
+class _Pair:
+    stall: int = 0
+    count: int = 0
+    by_offset: dict[int, int] = field(default_factory=dict)
+
+
 def line_document(namer: Names, line: Mapping[str, Any]) -> dict[str, Any]:
-    """An attribution line with names. A pair's writer is empty where no other core had written the line."""
+    """An attribution line with names. A pair's writer is empty where no other core had written the line; its `name` is
+    what the waiter's instructions were after."""
     cr3 = line.get("address_space", 0)
-    pairs: dict[tuple[str, str], list[int]] = defaultdict(lambda: [0, 0])
-    for pair in line.get("pairs", ()):
-        key = namer.code(pair["writer"], cr3) if pair["writer"] else "", namer.code(pair["waiter"], cr3)
-        pairs[key][0] += pair["stall"]
-        pairs[key][1] += pair["count"]
+    pairs: dict[tuple[str, str], _Pair] = defaultdict(_Pair)
+    for raw in line.get("pairs", ()):
+        pair = pairs[namer.code(raw["writer"], cr3) if raw["writer"] else "", namer.code(raw["waiter"], cr3)]
+        pair.stall += raw["stall"]
+        pair.count += raw["count"]
+        at = raw.get("offset", line.get("va", 0) % LINE)
+        pair.by_offset[at] = pair.by_offset.get(at, 0) + raw["stall"]
+    after = {o: namer.line(line, o)["name"] for o in {_longest(p.by_offset) for p in pairs.values()}}
     return {
         **line, **namer.line(line), "class": main_class(line.get("classes", {})),
         "writers": _shares((namer.code(w["pc"], cr3), w["count"]) for w in line.get("writers", ())),
-        "waiters": _shares((waiter, stall) for (_, waiter), (stall, _) in pairs.items()),
-        "pairs": [{"writer_function": w, "waiter_function": r, "stall": stall, "count": count}
-                  for (w, r), (stall, count) in sorted(pairs.items(), key=lambda item: (-item[1][0], item[0]))],
+        "waiters": _shares((waiter, p.stall) for (_, waiter), p in pairs.items()),
+        "pairs": [{"writer_function": w, "waiter_function": r, "stall": p.stall, "count": p.count,
+                   "name": after[_longest(p.by_offset)]}
+                  for (w, r), p in sorted(pairs.items(), key=lambda item: (-item[1].stall, item[0]))],
     }
+
+
+def _longest(by_offset: Mapping[int, int]) -> int:
+    return max(sorted(by_offset), key=lambda o: by_offset[o])
 
 
 def lines_document(namer: Names, attribution: Mapping[str, Any]) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 """What a line of memory is, and what function an instruction belongs to: all sources of names asked in order.
 
 A name is the same for all objects of a kind (`dentry.d_lockref.lock`), so that lines can be added up by it; `object`
-says which one it is. The sample address of an attribution line tells the byte; `fields` lists all that the line holds.
+says which one it is. The byte that was waited for longest tells the field; `fields` lists all that the line holds.
 """
 
 import dataclasses
@@ -28,6 +28,7 @@ T = TypeVar("T")
 LINE = 64
 KERNEL_HALF = 1 << 63
 ANON, MAPPING_FLAGS = 1, 3  # page->mapping: its low bits
+UNMARKED = ("boot memory", "kernel page", "unknown")  # what the kernel's own page tables look like
 CLONE = re.compile(r"\.(isra|constprop|part|cold|llvm)(\.\d+)?")
 
 
@@ -44,6 +45,15 @@ class Named:
 
     def document(self) -> dict[str, Any]:
         return {"name": self.name, "object": self.object, "field": self.field, "kind": self.kind, "fields": self.fields}
+
+
+def hottest(line: Mapping[str, Any]) -> int:
+    """The offset in the line that cost the most stall, by the instructions that waited; the sample's if none did."""
+    stall: dict[int, int] = {}
+    for pair in line.get("pairs", ()):
+        if "offset" in pair:
+            stall[pair["offset"]] = stall.get(pair["offset"], 0) + pair["stall"]
+    return max(sorted(stall), key=lambda o: stall[o], default=line.get("va", 0) % LINE)
 
 
 class Namer:
@@ -121,16 +131,22 @@ class Namer:
 
     # --- lines ------------------------------------------------------------------------------------------------------
 
-    def line(self, attribution: Mapping[str, Any]) -> dict[str, Any]:
-        """{name, object, field, kind, fields} of an attribution line; a physical address where nothing is known."""
-        physical = self._memory.physical_of(attribution["line"])
-        va, walk = attribution.get("va", 0), bool(attribution.get("walk"))
+    def line(self, attribution: Mapping[str, Any], offset: int | None = None) -> dict[str, Any]:
+        """{name, object, field, kind, fields} of an attribution line; a physical address where nothing is known. The byte
+        that is named is the one at `offset`, else that which was waited for longest."""
+        physical = self._memory.physical_of(attribution["line"]) & -LINE
+        va = attribution.get("va", 0)
+        if offset is None:
+            offset = hottest(attribution)
         # A page walk's sample is the address that was translated, not the entry's own.
-        if va and not walk and va % PAGE // LINE == physical % PAGE // LINE:
-            physical += va % LINE
+        if va and not attribution.get("walk") and va % PAGE // LINE == physical % PAGE // LINE:
+            va = va & -LINE | offset
         else:
             va = 0
-        return self.at(physical, va, attribution.get("address_space", 0)).document()
+        named = self.at(physical | offset, va, attribution.get("address_space", 0))
+        if attribution.get("walk") and named.kind in UNMARKED:
+            named = Named("page table", "page table", "of the kernel")
+        return named.document()
 
     def at(self, physical: int, va: int = 0, cr3: int = 0) -> Named:
         """What a physical byte is, last accessed through `va` (0: not known) in the address space of `cr3`."""
