@@ -1,0 +1,14 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What is read out of run directories: tables, figures and the report. Nothing here links with the engine.
+
+    from analysis import load, tables
+    lines = tables.lines(load("moscope-out/run"))   # {column: [value per row]}
+    pandas.DataFrame(lines); polars.DataFrame(lines)
+
+`analysis.report.write_report` makes report.html, figures/ and tables/ from a run directory. The format of a run directory
+is in docs/run-directory.md, what the report shows in docs/analysis.md.
+"""
+
+from analysis.run_directory import Point, Run, RunDirectoryError, load
+
+__all__ = ["Point", "Run", "RunDirectoryError", "load"]

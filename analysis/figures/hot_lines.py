@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The lines that cost most, each by class of miss. The page shows them as a list of its own; this is the PNG of it."""
+
+from matplotlib.figure import Figure
+from matplotlib.patches import Patch
+
+from analysis import style, tables
+from analysis.figures import Spec
+from analysis.run_directory import Point
+
+MOST = 15
+
+
+def draw(point: Point, wide: bool) -> Figure | None:
+    lines = tables.hot_lines(point)[:MOST]
+    if not lines:
+        return None
+    fig = style.figure(wide, 1.2 + 0.34 * len(lines))
+    ax = fig.subplots()
+    used = []
+    for y, line in enumerate(lines):
+        left = 0.0
+        for cause, share in split(line):
+            ax.barh(y, 100 * share, 0.7, left=left, color=style.color(cause), edgecolor=style.color("page"), linewidth=0.5)
+            left += 100 * share
+            used.append(cause)
+        ax.annotate(f"{100 * line['stall_share']:.1f} %", (left, y), xytext=(4, 0), textcoords="offset points", va="center", fontsize=8.5)
+    ax.set_yticks(range(len(lines)), [style.shortened(one["name"], 48 if wide else 24) for one in lines])
+    ax.invert_yaxis()
+    ax.margins(x=0.1)
+    ax.spines["left"].set_visible(False)
+    ax.tick_params(axis="y", length=0)
+    ax.set_xlabel("share of all memory stall (%)")
+    kinds = [c for c in (*tables.CLASSES, "store_buffer", "memory") if c in used]
+    style.legend_above(fig, [Patch(color=style.color(c)) for c in kinds], [style.LABELS[c] for c in kinds], 6 if wide else 3)
+    return fig
+
+
+def split(line: dict) -> list[tuple[str, float]]:
+    """A line's share of all memory stall by cause; what no class has is the wait for a full store buffer."""
+    classes, whole = line["classes"], line["stall_share"]
+    stall = (line["stall_us"] or 0.0) * 1e9
+    if not stall or not any(classes.values()):
+        cause = line["class"] if line["class"] in tables.CLASSES else "memory"
+        return [(cause, whole)]
+    parts = [(k, whole * classes[k] / stall) for k in tables.CLASSES if classes[k]]
+    rest = whole - sum(share for _, share in parts)
+    return parts + [("store_buffer", rest)] if rest > 1e-3 * whole else parts
+
+
+FIGURE = Spec("hot-lines", "point", 5, "The lines that cost most", "Share of all memory stall of the cores in use.", draw, in_page=False)

@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Distribution of transactions' latency, and the segments that a transaction's mean latency adds up from."""
+
+from matplotlib.figure import Figure
+
+from analysis import paper, style, tables
+from analysis.figures import Spec
+from analysis.run_directory import Point
+
+SEGMENTS = {"queue": "waiting in queues", "cache": "caches", "crossbar": "crossbars", "link": "links", "home_queue": "waiting at home",
+            "probe_filter": "probe filter", "dram": "DRAM", "responder": "answering core"}
+
+
+def draw(point: Point, wide: bool) -> Figure | None:
+    buckets, beyond = tables.point_latency(point)
+    whole = sum(n for *_, n in buckets)
+    if not whole:
+        return None
+    segments = [(SEGMENTS.get(s, s), fs) for s, fs in (point.attribution.get("segments") or {}).items()]
+    fig = style.figure(wide, 4.0 if wide else 5.6)
+    left, right = fig.subplots(1, 2, width_ratios=(1.6, 1)) if wide else fig.subplots(2, 1, height_ratios=(1.3, 1))
+    style.horizontal_grid(left)
+    for x, (_, _, n) in enumerate(buckets):
+        left.bar(x + 0.5, 100 * n / whole, 0.92, color=style.color("series1"))
+    edges = [0, *(2**b for b in range(len(buckets)))]
+    step = 2 if len(edges) > (14 if wide else 9) else 1
+    left.set_xticks(range(0, len(edges), step), [_short(e) for e in edges[::step]])
+    left.set(xlabel="latency (ns, in powers of two)", ylabel="transactions (%)", xlim=(0, len(buckets)))
+    left.set_title("Distribution")
+    if point.machine.get("machine", "").startswith("opteron48"):
+        _references(left, len(buckets))
+    transactions = max(int(point.attribution.get("transactions") or whole), 1)
+    right.barh(range(len(segments)), [fs / 1e6 / transactions for _, fs in segments], 0.7, color=style.color("series2"))
+    for y, (_, fs) in enumerate(segments):
+        right.annotate(f"{fs / 1e6 / transactions:.1f}", (fs / 1e6 / transactions, y), xytext=(4, 0), textcoords="offset points",
+                       va="center", fontsize=8.5)
+    right.set_yticks(range(len(segments)), [s for s, _ in segments])
+    right.invert_yaxis()
+    right.margins(x=0.18)
+    right.spines["left"].set_visible(False)
+    right.tick_params(axis="y", length=0)
+    right.set_xlabel("mean ns per transaction")
+    right.set_title("What it adds up from")
+    if beyond:
+        fig.supxlabel(f"{beyond:,} more had not ended within the windows", fontsize=8.5, color=style.color("muted"))
+    return fig
+
+
+def _short(ns: float) -> str:
+    return f"{ns / 1e6:g}m" if ns >= 1e6 else f"{ns / 1024:g}k" if ns >= 1024 else f"{ns:g}"
+
+
+def _references(ax, buckets: int) -> None:  # type: ignore[no-untyped-def]
+    """The paper's idle latencies, so that what lies beyond them shows as waiting."""
+    import math
+
+    top = ax.get_ylim()[1]
+    ax.set_ylim(0, top * 1.32)
+    for n, (name, ns) in enumerate(paper.IDLE_LATENCY_NS):
+        x = 1 + math.log2(ns)
+        if x < buckets:
+            ax.axvline(x, ymax=0.99 - 0.065 * n, color=style.color("muted"), linestyle=":", linewidth=1.2)
+            ax.text(x + 0.06, top * 1.32 * (0.985 - 0.065 * n), f"{name}, idle", fontsize=8, color=style.color("muted"), va="top")
+
+
+FIGURE = Spec("latency", "point", 80, "Latency of transactions beyond L1",
+              "All transactions of all cores in the measured windows. Dotted lines mark the idle load latencies published for the machine: what "
+              "lies to the right of them waited in queues or for other cores.", draw)

@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Time per core split by cause, against core count."""
+
+from matplotlib.figure import Figure
+from matplotlib.patches import Patch
+
+from analysis import style, tables
+from analysis.figures import Spec
+from analysis.run_directory import Run
+
+WORTH_A_LABEL = 0.055
+
+
+def draw(run: Run, wide: bool) -> Figure | None:
+    split = {key: [(p.cores, tables.causes(p)) for p in points] for key, points in run.series().items()}
+    split = {key: [(n, c) for n, c in rows if c] for key, rows in split.items()}
+    split = {key: rows for key, rows in split.items() if rows}
+    if not split:
+        return None
+    shown = [c for c in ("busy", "user", "kernel", "core", "memory", *tables.CLASSES, "store_buffer", "idle")
+             if any(row.get(c) for rows in split.values() for _, row in rows)]
+    columns = min(len(split), 2) if wide else 1
+    rows_of = -(-len(split) // columns)
+    fig = style.figure(wide, 0.8 + (3.5 if wide else 3.2) * rows_of)
+    axes = fig.subplots(rows_of, columns, squeeze=False, sharey=True)
+    for ax in axes.flat[len(split):]:
+        ax.set_visible(False)
+    for ax, ((workload, kernel), rows) in zip(axes.flat, split.items(), strict=False):
+        _bars(ax, rows, shown)
+        ax.set_title(f"{workload} on {kernel}")
+        ax.set_xlabel("cores in use")
+    for ax in axes[:, 0]:
+        ax.set_ylabel("share of core time (%)")
+    handles = [Patch(facecolor=style.color(c), edgecolor=style.color("muted"), linewidth=0.4) for c in shown]
+    style.legend_above(fig, handles, [style.LABELS[c] for c in shown], 5 if wide else 3)
+    return fig
+
+
+def _bars(ax, rows, shown) -> None:  # type: ignore[no-untyped-def]
+    style.horizontal_grid(ax)
+    for x, (_, row) in enumerate(rows):
+        bottom = 0.0
+        for cause in shown:
+            share = 100 * row.get(cause, 0.0)
+            if not share:
+                continue
+            ax.bar(x, share, 0.66, bottom=bottom, color=style.color(cause), edgecolor=style.color("page"), linewidth=0.8)
+            if share >= 100 * WORTH_A_LABEL:
+                ax.text(x, bottom + share / 2, f"{share:.0f}", ha="center", va="center", fontsize=8.5, color=style.text_on(cause))
+            bottom += share
+    ax.set_xticks(range(len(rows)), [str(n) for n, _ in rows])
+    ax.set(xlim=(-0.6, max(len(rows), 3) - 0.4), ylim=(0, 100))
+
+
+FIGURE = Spec("time-split", "run", 10, "Where the cores' time goes",
+              "Time of all cores in use, by cause, in per cent. Busy is executing instructions; core stall is waiting for long operations "
+              "without a memory transaction; the other stalls wait for memory and are split by why the line was not there.", draw)

@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Heat map of links and nodes on the topology."""
+
+from matplotlib.figure import Figure
+from matplotlib.patches import FancyArrowPatch, FancyBboxPatch
+
+from analysis import style, tables
+from analysis.figures import Spec
+from analysis.run_directory import Point
+
+HALF_W, HALF_H = 0.30, 0.22
+APART = 0.07  # between the two directions of a link
+
+
+def place(node: int, wide: bool) -> tuple[float, float]:
+    """Nodes stand in two rows (two columns on a narrow page), as ladders are drawn."""
+    along, across = node // 2, node % 2
+    return (along * 1.25, -across * 1.15) if wide else (across * 1.7, -along * 1.1)
+
+
+def draw(point: Point, wide: bool) -> Figure | None:
+    nodes, links = tables.point_nodes(point), tables.point_links(point)
+    if not nodes and not links:
+        return None
+    count = max([n + 1 for n, _, _ in nodes] + [max(a, b) + 1 for a, b, _, _ in links])
+    spots = [place(n, wide) for n in range(count)]
+    xs, ys = [x for x, _ in spots], [y for _, y in spots]
+    height = 4.2 if wide else 1.6 + 1.25 * -(-count // 2)
+    fig = style.figure(wide, height)
+    ax = fig.subplots()
+    ax.set_aspect("equal")
+    ax.set_axis_off()
+    ax.set(xlim=(min(xs) - 0.5, max(xs) + 0.5), ylim=(min(ys) - 0.4, max(ys) + 0.4))
+    most_link = max([use for *_, use in links] + [1e-9])
+    most_node = max([use for *_, use in nodes] + [1e-9])
+    scale = max(most_link, most_node)
+    for a, b, rate, use in links:
+        _arrow(ax, spots[a], spots[b], use / scale, f"{rate:.2f}")
+    for n in range(count):
+        rate, use = next(((r, u) for m, r, u in nodes if m == n), (0.0, 0.0))
+        x, y = spots[n]
+        ax.add_patch(FancyBboxPatch((x - HALF_W, y - HALF_H), 2 * HALF_W, 2 * HALF_H, boxstyle="round,pad=0,rounding_size=0.06",
+                                    facecolor=style.color("page"), edgecolor=style.color("muted"), linewidth=1, zorder=3))
+        ax.add_patch(FancyBboxPatch((x - HALF_W, y - HALF_H), 2 * HALF_W, 2 * HALF_H, boxstyle="round,pad=0,rounding_size=0.06",
+                                    facecolor=(style.color("heat"), style.heat_alpha(use / scale)), edgecolor="none", zorder=4))
+        ink = style.text_on_heat(use / scale)
+        ax.text(x, y + 0.06, f"node {n}", ha="center", va="center", color=ink, weight="bold", fontsize=9.5, zorder=5)
+        ax.text(x, y - 0.09, f"{rate:.2f} GB/s", ha="center", va="center", color=ink, fontsize=8.5, zorder=5)
+    style.heat_scale(fig, ax, 100 * scale, "time in use (%): arrows links, boxes DRAM; numbers GB/s", wide)
+    return fig
+
+
+def _arrow(ax, a, b, share: float, label: str) -> None:  # type: ignore[no-untyped-def]
+    (x0, y0), (x1, y1) = a, b
+    dx, dy = x1 - x0, y1 - y0
+    length = (dx * dx + dy * dy) ** 0.5 or 1.0
+    ux, uy = dx / length, dy / length
+    ox, oy = -uy * APART, ux * APART
+    # From edge to edge of the boxes.
+    cut = min(HALF_W / abs(ux) if ux else 9.0, HALF_H / abs(uy) if uy else 9.0) + 0.02
+    start, end = (x0 + ux * cut + ox, y0 + uy * cut + oy), (x1 - ux * cut + ox, y1 - uy * cut + oy)
+    ax.add_patch(FancyArrowPatch(start, end, arrowstyle="-|>", mutation_scale=9, shrinkA=0, shrinkB=0, linewidth=1.2 + 3 * share,
+                                 color=(style.color("heat"), style.heat_alpha(share)), zorder=2))
+    # A third of the way, so that crossing links keep their numbers apart.
+    at = 0.36
+    ax.text(start[0] + (end[0] - start[0]) * at + 2.1 * ox, start[1] + (end[1] - start[1]) * at + 1.5 * oy, label, fontsize=8,
+            ha="center", va="center", color=style.color("muted"), zorder=2)
+
+
+FIGURE = Spec("topology", "point", 70, "Traffic on links and nodes",
+              "Each arrow is one direction of a HyperTransport link, each box the DRAM of a node. The stronger the colour, the larger the "
+              "share of time in which it is in use; the numbers are GB/s, on links with packet headers.", draw)

@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Small pieces of HTML. Text from a run (names, consoles, configurations) passes through `esc` on its way into the page."""
+
+import html
+from collections.abc import Iterable
+
+
+def esc(text: object) -> str:
+    return html.escape(str(text), quote=True)
+
+
+def percent(share: float | None, digits: int = 0) -> str:
+    if share is None:
+        return "–"
+    if 0 < share < 0.5 * 10 ** (-2 - digits):
+        return f"under {10.0 ** -digits:g} %"
+    return f"{100 * share:.{digits}f} %"
+
+
+def number(value: float | None, digits: int = 0) -> str:
+    return "–" if value is None else f"{value:,.{digits}f}"
+
+
+def code(name: str) -> str:
+    """A name of code or data; it may break after the characters at which such names break well."""
+    text = esc(name)
+    for mark in ("_", ".", "/", "+", ":"):
+        text = text.replace(mark, mark + "<wbr>")
+    return f"<code>{text}</code>"
+
+
+def table(caption: str, head: Iterable[str], rows: Iterable[Iterable[str]], numeric: Iterable[int] = ()) -> str:
+    """A table that scrolls inside itself where the page is narrow; cells are HTML already."""
+    right = set(numeric)
+
+    def cells(tag: str, values: Iterable[str]) -> str:
+        scope = ' scope="col"' if tag == "th" else ""
+        return "".join(f'<{tag}{scope}{" class=n" if i in right else ""}>{v}</{tag}>' for i, v in enumerate(values))
+
+    body = "".join(f"<tr>{cells('td', row)}</tr>" for row in rows)
+    return (f'<div class="scroll" tabindex="0" role="region" aria-label="{esc(caption)}"><table><caption>{esc(caption)}</caption>'
+            f"<thead><tr>{cells('th', head)}</tr></thead><tbody>{body}</tbody></table></div>")

@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Makes the report of a run: report.html, figures/*.png and tables/*.csv in the run directory. `python -m analysis.report DIR`."""
+
+import os
+import sys
+from pathlib import Path
+
+from analysis import style, tables
+from analysis.figures import Spec, all_figures
+from analysis.page.document import default_point, document, identity
+from analysis.page.lines import where
+from analysis.page.markup import esc
+from analysis.run_directory import Point, Run, RunDirectoryError, load
+
+# Points in the page as figures; of more the page would be too heavy, and their figures are PNG only.
+DRAWN_IN_PAGE = 24
+
+
+def write_report(run_dir: str | Path) -> Path:
+    """Makes (or makes again) the report of the run in `run_dir`, whole or partial, and returns the page's path.
+
+    Raises RunDirectoryError (`file: what is wrong: what would be right`) where there is no run or nothing can be written.
+    """
+    run = load(run_dir)
+    figures = all_figures()
+    try:
+        (run.path / "figures").mkdir(exist_ok=True)
+        shown = {(spec.name, id(subject)): _render(run, spec, subject)
+                 for spec in figures for subject in ([run] if spec.of == "run" else run.points)}
+        tables.write_csv(run, run.path / "tables")
+        target = run.path / "report.html"
+        _write_whole(target, document(run, figures, lambda spec, subject: shown[spec.name, id(subject)]).encode())
+    except OSError as error:
+        raise RunDirectoryError(f"{error.filename}: {error.strerror}: a folder that can be written would be right") from error
+    return target
+
+
+def _render(run: Run, spec: Spec, subject: Run | Point) -> str:
+    """Writes the figure's PNG and returns what the page has of it; nothing of either where there is no data."""
+    of_point = isinstance(subject, Point)
+    file = run.path / "figures" / (f"{spec.name}-{subject.name}.png" if of_point else f"{spec.name}.png")  # type: ignore[union-attr]
+    wide = spec.draw(subject, True)
+    if wide is None:
+        file.unlink(missing_ok=True)
+        return ""
+    in_page = spec.in_page and (not of_point or run.points.index(subject) < DRAWN_IN_PAGE or subject is default_point(run))  # type: ignore[arg-type]
+    key = spec.name + (f"-{identity(subject)}" if of_point else "")  # type: ignore[arg-type]
+    drawn = style.svg(wide, f"{key}-wide", spec.title, "wide") if in_page else ""
+    wide.suptitle(f"{spec.title}: {where(subject)}" if of_point else spec.title, x=0.01, ha="left", fontsize=12.5, weight="bold",  # type: ignore[arg-type]
+                  color=style.color("ink"))
+    _write_whole(file, style.png(wide))
+    narrow = spec.draw(subject, False) if in_page else None
+    if narrow is None:
+        return ""
+    drawn += style.svg(narrow, f"{key}-narrow", spec.title, "narrow")
+    return f'<figure id="{esc(key)}"><h3>{esc(spec.title)}</h3><figcaption>{esc(spec.caption)}</figcaption>{drawn}</figure>'
+
+
+def _write_whole(path: Path, data: bytes) -> None:
+    """Under another name first: an interrupted run leaves no half of a file."""
+    partial = path.with_name(f".{path.name}.partial-{os.getpid()}")
+    try:
+        partial.write_bytes(data)
+        partial.replace(path)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def main(arguments: list[str]) -> int:
+    if len(arguments) != 1:
+        print("analysis.report: takes one argument: the folder of a run would be right", file=sys.stderr)
+        return 2
+    try:
+        print(write_report(arguments[0]))
+    except RunDirectoryError as error:
+        print(error, file=sys.stderr)
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

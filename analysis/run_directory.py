@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Reads a run directory (docs/run-directory.md), whole or partial. What cannot be read is left out and told in
+`Run.problems`, so that one spoilt point does not cost the others. Times in the files are femtoseconds.
+"""
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+FS_PER_S = 10**15
+FS_PER_MS = 10**12
+FS_PER_US = 10**9
+
+
+class RunDirectoryError(ValueError):
+    """Reads `file: what is wrong: what would be right`."""
+
+
+@dataclass
+class Point:
+    """One workload on one kernel with so many cores."""
+
+    name: str
+    record: dict[str, Any]
+    stats: dict[str, Any] = field(default_factory=dict)
+    named: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def workload(self) -> str:
+        return str(self.record.get("workload") or "unknown")
+
+    @property
+    def kernel(self) -> str:
+        return str(self.record.get("kernel") or "unknown")
+
+    @property
+    def cores(self) -> int:
+        return int(self.record.get("cores") or len(self.stats.get("cores", [])))
+
+    @property
+    def operation(self) -> str:
+        """What the workload counts: one word, singular."""
+        return str(self.record.get("operation") or ("message" if self.workload == "exim" else "operation"))
+
+    @property
+    def attribution(self) -> dict[str, Any]:
+        return self.stats.get("attribution") or {}
+
+    @property
+    def machine(self) -> dict[str, Any]:
+        """Statistics of network, DRAM and controllers (docs/statistics.md)."""
+        return self.stats.get("machine") or {}
+
+    @property
+    def window_fs(self) -> int:
+        """Simulated time that the statistics cover."""
+        windows = [int(c.get("window", 0)) for c in self.stats.get("cores", [])]
+        return max(windows, default=0) or int(float(self.record.get("window_ms") or 0) * FS_PER_MS)
+
+    @property
+    def memory_stall_fs(self) -> int:
+        """Exposed stall of all cores."""
+        return int(self.attribution.get("exposed") or 0)
+
+    def number(self, key: str) -> float | None:
+        """A figure of the record; None where there is none."""
+        value = self.record.get(key)
+        return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None
+
+
+@dataclass
+class Run:
+    """A run directory in memory; points in order of workload, kernel, cores."""
+
+    path: Path
+    record: dict[str, Any]
+    points: list[Point]
+    problems: list[str]
+
+    @property
+    def machine(self) -> str:
+        return str(self.record.get("machine") or next((p.machine["machine"] for p in self.points if p.machine.get("machine")),
+                                                      "unknown machine"))
+
+    def series(self) -> dict[tuple[str, str], list[Point]]:
+        """Points by (workload, kernel), each in order of cores."""
+        found: dict[tuple[str, str], list[Point]] = {}
+        for p in self.points:
+            found.setdefault((p.workload, p.kernel), []).append(p)
+        return found
+
+
+def load(path: str | Path) -> Run:
+    """The run at `path`; raises RunDirectoryError if there is no run."""
+    path = Path(path)
+    if not path.is_dir():
+        raise RunDirectoryError(f"{path}: no such folder: the folder that `moscope run --out` wrote would be right")
+    problems: list[str] = []
+    record = _object(path / "run.json", problems) if (path / "run.json").exists() else None
+    if record is None:
+        problems.append("run.json is not there: the run has not ended")
+    points = []
+    for folder in sorted(f for f in (path / "points").glob("*") if f.is_dir() and not f.name.startswith(".")):
+        point = _point(folder, problems)
+        if point is not None:
+            points.append(point)
+    if not points:
+        # A run of which only run.json was kept still has its results.
+        points = [Point(f"{r.get('workload')}-{r.get('kernel')}-{r.get('cores')}", r)
+                  for r in (record or {}).get("points") or [] if isinstance(r, dict)]
+    if record is None and not points:
+        raise RunDirectoryError(f"{path}: has neither run.json nor a finished point: the folder that `moscope run --out` wrote "
+                                "would be right")
+    points.sort(key=lambda p: (p.workload, p.kernel, p.cores))
+    return Run(path, record or {}, points, problems)
+
+
+def _point(folder: Path, problems: list[str]) -> Point | None:
+    record = _object(folder / "point.json", problems)
+    if record is None:
+        return None
+    point = Point(folder.name, record)
+    point.stats = _object(folder / "stats.json", problems) or {}
+    point.named = _object(folder / "lines.json", problems) or {}
+    return point
+
+
+def _object(file: Path, problems: list[str]) -> dict[str, Any] | None:
+    name = file.name if file.name == "run.json" else f"{file.parent.name}/{file.name}"
+    try:
+        document = json.loads(file.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        problems.append(f"{name} is not there")
+    except (OSError, ValueError) as error:
+        problems.append(f"{name} cannot be read ({str(error).splitlines()[0]})")
+    else:
+        if isinstance(document, dict):
+            return document
+        problems.append(f"{name} is not a JSON object")
+    return None

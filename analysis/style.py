@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""How figures look: one palette by role with a light and a dark value each, and the way from a matplotlib figure to PNG and to
+an SVG that lies in the page and takes its colours from there.
+
+Colours are told apart by people with the common kinds of colour blindness (after Okabe and Ito, and Paul Tol); wherever
+they carry meaning, order, labels or markers carry it too. No colour is used for two roles: the SVG's colours are found by value.
+"""
+
+import html
+import io
+import re
+
+import matplotlib as mpl
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+# role: (light, dark)
+PALETTE: dict[str, tuple[str, str]] = {
+    "ink": ("#1c2126", "#e7eaed"), "muted": ("#59636d", "#9ba6b1"), "grid": ("#dde2e6", "#30373e"), "page": ("#fefefe", "#15191d"),
+    "user": ("#4477aa", "#6c9fd2"), "kernel": ("#99c8e3", "#2f6690"), "core": ("#8c8fa3", "#7a7e94"),
+    "true_sharing": ("#cc3311", "#e8573a"), "false_sharing": ("#ee8833", "#f5a04f"), "upgrade": ("#aa3377", "#cf5f9d"),
+    "store_buffer": ("#6b4226", "#a9785a"), "capacity": ("#999933", "#b9b955"), "cold": ("#e3d28a", "#8a7d42"),
+    "idle": ("#eceff1", "#252b31"), "busy": ("#4477ab", "#6c9fd1"), "memory": ("#cc3312", "#e8573b"),
+    "heat": ("#0b4f8c", "#7cc0f8"), "onheat": ("#fdfefe", "#0a1621"),
+    "series1": ("#0072b2", "#56a9e0"), "series2": ("#d55e00", "#f08a3c"), "series3": ("#009e73", "#35c79b"),
+    "series4": ("#cc79a7", "#e09cc3"),
+}
+LABELS = {
+    "user": "busy, user", "kernel": "busy, kernel", "core": "core stall", "true_sharing": "true sharing",
+    "false_sharing": "false sharing", "upgrade": "upgrade", "capacity": "capacity", "cold": "cold", "store_buffer": "store buffer full",
+    "idle": "idle", "busy": "busy", "memory": "memory stall",
+}
+# What is written upon these colours is dark, in either theme where (light, dark) says so.
+DARK_TEXT = {"kernel": (True, False), "false_sharing": (True, True), "cold": (True, False), "idle": (True, False), "capacity": (True, True)}
+SERIES = (("series1", "o"), ("series2", "s"), ("series3", "^"), ("series4", "D"))
+POINTS_PER_INCH = 72
+WIDE, NARROW = 9.6, 4.3  # inches
+
+
+def color(role: str) -> str:
+    return PALETTE[role][0]
+
+
+def text_on(role: str) -> str:
+    """The colour of text upon an area of this role's colour."""
+    return color("ink") if DARK_TEXT.get(role, (False, False))[0] else color("onheat")
+
+
+def figure(wide: bool, height: float, **kw: object) -> Figure:
+    """An empty figure in the house style; `height` in inches."""
+    with mpl.rc_context(RC):
+        return Figure(figsize=(WIDE if wide else NARROW, height), layout="constrained", **kw)  # type: ignore[arg-type]
+
+
+RC = {
+    "font.size": 10, "font.family": "DejaVu Sans", "svg.fonttype": "none", "axes.spines.top": False, "axes.spines.right": False,
+    "axes.edgecolor": color("muted"), "axes.labelcolor": color("ink"), "axes.titlecolor": color("ink"), "text.color": color("ink"),
+    "xtick.color": color("muted"), "ytick.color": color("muted"), "xtick.labelcolor": color("ink"), "ytick.labelcolor": color("ink"),
+    "axes.titlesize": 10.5, "axes.titleweight": "bold", "axes.titlelocation": "left", "axes.labelsize": 10, "legend.fontsize": 9,
+    "legend.frameon": False, "axes.grid": False, "grid.color": color("grid"), "grid.linewidth": 0.8, "axes.axisbelow": True,
+    "xtick.labelsize": 9.5, "ytick.labelsize": 9.5, "axes.facecolor": "none", "figure.facecolor": "none", "lines.linewidth": 2,
+    "lines.markersize": 6.5, "hatch.linewidth": 0.6,
+}
+
+
+def legend_above(fig: Figure, handles: list, labels: list[str], columns: int) -> None:
+    fig.legend(handles, labels, loc="outside upper left", ncols=columns, handlelength=1.1, handleheight=1.0, columnspacing=1.3,
+               handletextpad=0.5, borderaxespad=0.2)
+
+
+def horizontal_grid(ax: Axes) -> None:
+    ax.grid(axis="y")
+    ax.tick_params(axis="y", length=0)
+    ax.spines["left"].set_visible(False)
+
+
+def heat_scale(fig: Figure, ax: Axes, most: float, label: str, wide: bool) -> None:
+    """A bar beneath or beside `ax` that tells what the strength of the heat colour means."""
+    inset = ax.inset_axes((0.0, -0.11, 0.45 if wide else 0.8, 0.03))
+    steps = 16
+    inset.barh([0] * steps, [most / steps] * steps, left=[most * i / steps for i in range(steps)], height=1.0,
+               color=[(color("heat"), heat_alpha((i + 1) / steps)) for i in range(steps)], linewidth=0)
+    inset.set(xlim=(0, most), ylim=(-0.5, 0.5), yticks=[])
+    inset.set_xlabel(label)
+    inset.spines[:].set_visible(False)
+    inset.locator_params(axis="x", nbins=4)
+
+
+def heat_alpha(share: float) -> float:
+    """Strength of the heat colour for a value that is `share` of the largest."""
+    return 0.06 + 0.94 * max(0.0, min(share, 1.0)) ** 0.6
+
+
+def text_on_heat(share: float) -> str:
+    return color("onheat") if heat_alpha(share) > 0.55 else color("ink")
+
+
+def shortened(name: str, most: int) -> str:
+    """Long names lose their middle; both ends tell something."""
+    if len(name) <= most:
+        return name
+    head = (most - 1) * 3 // 5
+    return name[:head] + "\u2026" + name[len(name) - (most - 1 - head):]
+
+
+def png(fig: Figure) -> bytes:
+    out = io.BytesIO()
+    with mpl.rc_context(RC):
+        fig.savefig(out, format="png", dpi=160, facecolor=color("page"), metadata={"Software": None})
+    return out.getvalue()
+
+
+_NUMBERED = re.compile(r'\b(id="|xlink:href="#|href="#|url\(#)')
+
+
+def svg(fig: Figure, key: str, title: str, css_class: str) -> str:
+    """SVG to lie within a page: colours are the page's, text stays text, names are its own by `key`."""
+    out = io.StringIO()
+    with mpl.rc_context({**RC, "svg.hashsalt": key}):
+        fig.savefig(out, format="svg", transparent=True, metadata={"Date": None, "Creator": None, "Format": None, "Type": None})
+    text = out.getvalue()
+    text = text[text.index("<svg"):]
+    text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
+    text = re.sub(r"<style[^>]*>.*?</style>", "", text, flags=re.DOTALL)
+    text = re.sub(r"<!--.*?-->", "", text, flags=re.DOTALL)
+    for role, (light, _) in PALETTE.items():
+        text = re.sub(re.escape(light) + r"\b", f"var(--{role})", text, flags=re.IGNORECASE)
+    text = _NUMBERED.sub(lambda m: f"{m[1]}{key}-", text)
+    text = re.sub(r"font-family: [^;\"]*|(font: [^'\";]*px) [^;\"]*", lambda m: f"{m[1]} var(--font)" if m[1] else "font-family: var(--font)", text)
+    text = re.sub(r"\n\s*", "\n", text)
+    width = re.search(r'width="([\d.]+)pt"', text)
+    px = round(float(width[1]) * 96 / POINTS_PER_INCH) if width else 900
+    head = f'<svg class="{css_class}" style="max-width:{px}px" role="img" aria-label="{html.escape(title)}"'
+    return re.sub(r'<svg( xmlns:xlink="[^"]*")? width="[^"]*" height="[^"]*"| version="1.1"', lambda m: head if m[0].startswith("<svg") else "", text, count=2)

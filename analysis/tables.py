@@ -1,0 +1,252 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A run as tables: each function gives {column: [value per row]}, which is what pandas.DataFrame and polars.DataFrame take.
+
+The first columns are always workload, kernel and cores. Shares are fractions of one; units are in the columns' names.
+"""
+
+import csv
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+from analysis.run_directory import FS_PER_S, FS_PER_US, Point, Run
+
+Table = dict[str, list[Any]]
+KEY = ("workload", "kernel", "cores")
+CLASSES = ("true_sharing", "false_sharing", "upgrade", "capacity", "cold")
+# What a core's time splits into; the memory part by class of miss, and the wait for a full store buffer.
+CAUSES = ("user", "kernel", "core", *CLASSES, "store_buffer", "idle")
+NO_WRITER = "no other core wrote"
+LINE_BYTES = 64
+
+
+def _table(columns: Iterable[str], rows: Iterable[tuple[Any, ...]]) -> Table:
+    names = (*KEY, *columns)
+    kept = list(rows)
+    return {name: [row[i] for row in kept] for i, name in enumerate(names)}
+
+
+def _key(p: Point) -> tuple[str, str, int]:
+    return (p.workload, p.kernel, p.cores)
+
+
+def causes(p: Point) -> dict[str, float]:
+    """Shares of the cores' time by cause (CAUSES); `memory` undivided and `busy` where there is no more detail."""
+    cores = p.stats.get("cores") or []
+    whole = sum(int(c.get("window", 0)) for c in cores)
+    if not whole:
+        cycles = p.record.get("cycles") or {}
+        return {k: float(cycles.get(k) or 0) for k in ("busy", "core", "memory", "idle")} if cycles else {}
+
+    def spent(kind: str, who: str) -> float:
+        return sum(int((c.get(kind) or {}).get(who, 0)) for c in cores) / whole
+
+    found = {"user": spent("busy", "user"), "kernel": spent("busy", "kernel"), "core": spent("core", "user") + spent("core", "kernel")}
+    memory = spent("memory", "user") + spent("memory", "kernel")
+    by_class = {k: stall / whole for k, stall in class_stall(p).items()}
+    if not any(by_class.values()):
+        found["memory"] = memory
+    else:
+        found |= {k: by_class.get(k, 0.0) for k in CLASSES}
+        found["store_buffer"] = max(memory - sum(by_class.values()), 0.0)
+    found["idle"] = spent("idle", "user") + spent("idle", "kernel")
+    return found
+
+
+def class_stall(p: Point) -> dict[str, int]:
+    """Exposed stall in fs by class."""
+    classes = p.attribution.get("classes") or {}
+    return {k: int((classes.get(k) or {}).get("stall", 0)) for k in CLASSES}
+
+
+def points(run: Run) -> Table:
+    """One row per point: its figures."""
+    names = ("ops", "throughput_per_s", "stderr_per_s", "kernel_share", "user_us_per_op", "system_us_per_op", "instructions",
+             "host_s", "host_s_per_ms")
+    return _table((*names, "throughput_per_core_per_s", "memory_share", "bottleneck"), (
+        (*_key(p), *(p.number(n) for n in names), (p.number("throughput_per_s") or 0.0) / max(p.cores, 1),
+         (p.record.get("cycles") or {}).get("memory"), p.record.get("bottleneck")) for p in run.points))
+
+
+def windows(run: Run) -> Table:
+    """One row per repeated window."""
+    return _table(("window", "ops", "ms", "throughput_per_s"), (
+        (*_key(p), n, w.get("ops"), int(w.get("ticks") or 0) / 10**12, w.get("throughput_per_s"))
+        for p in run.points for n, w in enumerate(p.record.get("windows") or [], 1)))
+
+
+def time_split(run: Run) -> Table:
+    """One row per point and cause."""
+    return _table(("cause", "share"), ((*_key(p), k, v) for p in run.points for k, v in causes(p).items()))
+
+
+def hot_lines(p: Point) -> list[dict[str, Any]]:
+    """The lines of a point, largest stall first: name, what, address, stall_share, stall_us, transfers, cores, class,
+    classes {class: stall fs}, writers and waiters [(function, share)], pairs [(writer, waiter, stall fs)]."""
+    found = [_line(p, one) for one in p.named.get("lines") or [] if isinstance(one, dict)]
+    found = found or [_top_line(one) for one in p.record.get("top_lines") or [] if isinstance(one, dict)]
+    return sorted(found, key=lambda one: -one["stall_share"])
+
+
+def _line(p: Point, one: dict[str, Any]) -> dict[str, Any]:
+    stall = int(one.get("stall") or 0)
+    classes = one.get("classes") or {}
+    name = str(one.get("name") or f"line {int(one.get('line') or 0):#x}")
+    return {
+        "name": name, "what": _what(one, name), "address": f"{int(one.get('line') or 0):#x}",
+        "stall_share": stall / p.memory_stall_fs if p.memory_stall_fs else 0.0, "stall_us": stall / FS_PER_US,
+        "transfers": int(one.get("transfers") or 0), "cores": one.get("cores"), "class": str(one.get("class") or _largest(classes)),
+        "classes": {k: int((classes.get(k) or {}).get("stall", 0)) for k in CLASSES},
+        "writers": _shares(one.get("writers")), "waiters": _shares(one.get("waiters")),
+        "pairs": [(_writer(x.get("writer_function")), str(x.get("waiter_function") or "unknown"), int(x.get("stall") or 0))
+                  for x in one.get("pairs") or []]}
+
+
+def _top_line(one: dict[str, Any]) -> dict[str, Any]:
+    name = str(one.get("name") or one.get("address") or "line")
+    return {"name": name, "what": "", "address": str(one.get("address") or ""), "stall_share": float(one.get("stall_share") or 0),
+            "stall_us": None, "transfers": int(one.get("transfers") or 0), "cores": None, "class": str(one.get("class") or ""),
+            "classes": {}, "writers": [(str(f), None) for f in one.get("writers") or []],
+            "waiters": [(str(f), None) for f in one.get("waiters") or []], "pairs": []}
+
+
+def _what(one: dict[str, Any], name: str) -> str:
+    """Object and field, so far as the name does not say them already."""
+    said = [str(one[k]) for k in ("object", "field") if one.get(k)]
+    return ".".join(s for s in said if s not in name)
+
+
+def _largest(classes: dict[str, Any]) -> str:
+    return max(sorted(classes), key=lambda k: classes[k].get("stall", 0), default="")
+
+
+def _shares(weights: Any) -> list[tuple[str, float | None]]:
+    return [(str(w.get("function") or "unknown"), w.get("share")) for w in weights or [] if isinstance(w, dict)]
+
+
+def _writer(function: Any) -> str:
+    return NO_WRITER if function in (None, "", "unknown", "none", "0x0") else str(function)
+
+
+def lines(run: Run) -> Table:
+    """One row per line."""
+    names = ("name", "what", "address", "stall_share", "stall_us", "transfers", "cores", "class")
+    rows = ((*_key(p), *(one[n] for n in names), one["writers"][0][0] if one["writers"] else None,
+             one["waiters"][0][0] if one["waiters"] else None) for p in run.points for one in hot_lines(p))
+    return _table(("name", "object_field", "address", "stall_share", "stall_us", "transfers", "cores_waiting", "class", "writer",
+                   "waiter"), rows)
+
+
+def fights(p: Point) -> dict[tuple[str, str], int]:
+    """Stall in fs by (writer's function, waiter's function), over all lines that are listed."""
+    found: dict[tuple[str, str], int] = {}
+    for one in hot_lines(p):
+        for writer, waiter, stall in one["pairs"]:
+            found[writer, waiter] = found.get((writer, waiter), 0) + stall
+    return dict(sorted(found.items(), key=lambda x: (-x[1], x[0])))
+
+
+def pairs(run: Run) -> Table:
+    """One row per writer's and waiter's function."""
+    return _table(("writer", "waiter", "stall_us", "stall_share"), (
+        (*_key(p), *pair, stall / FS_PER_US, stall / p.memory_stall_fs if p.memory_stall_fs else 0.0)
+        for p in run.points for pair, stall in fights(p).items()))
+
+
+def functions(run: Run) -> Table:
+    """One row per function that waited."""
+    return _table(("function", "is_kernel", "stall_us", "stall_share", "transactions"), (
+        (*_key(p), *row) for p in run.points for row in waiting_functions(p)))
+
+
+def waiting_functions(p: Point) -> list[tuple[str, bool, float, float, int]]:
+    """(function, kernel, stall us, share of memory stall, transactions), largest first; instructions are added up."""
+    found: dict[tuple[str, bool], list[int]] = {}
+    for one in p.named.get("functions") or []:
+        sums = found.setdefault((str(one.get("function") or "unknown"), bool(one.get("kernel"))), [0, 0])
+        sums[0] += int(one.get("stall") or 0)
+        sums[1] += int(one.get("count") or 0)
+    whole = p.memory_stall_fs or sum(s for s, _ in found.values()) or 1
+    return [(name, kernel, stall / FS_PER_US, stall / whole, count)
+            for (name, kernel), (stall, count) in sorted(found.items(), key=lambda x: (-x[1][0], x[0]))]
+
+
+def point_links(p: Point) -> list[tuple[int, int, float, float]]:
+    """(from, to, GB/s, share of time in use), one per direction."""
+    window = p.window_fs
+    found = []
+    for link in (p.machine.get("network") or {}).get("links") or []:
+        channels = (link.get("channels") or {}).values()
+        if window and "from" in link and "to" in link:
+            found.append((int(link["from"]), int(link["to"]), sum(c.get("bytes", 0) for c in channels) / 1e9 / (window / FS_PER_S),
+                          sum(c.get("busy_fs", 0) for c in channels) / window))
+    return found
+
+
+def links(run: Run) -> Table:
+    """One row per link and direction."""
+    return _table(("from", "to", "gb_per_s", "use"), ((*_key(p), *row) for p in run.points for row in point_links(p)))
+
+
+def point_nodes(p: Point) -> list[tuple[int, float, float]]:
+    """(node, GB/s read and written in its DRAM, share of time that its data buses are in use)."""
+    found = []
+    for n, dram in enumerate(p.machine.get("dram") or []):
+        channels = dram.get("channels") or []
+        clocks = sum(c.get("clocks", 0) for c in channels)
+        moved = sum(c.get("reads", 0) + c.get("writes", 0) for c in channels) * LINE_BYTES
+        found.append((n, moved / 1e9 / (p.window_fs / FS_PER_S) if p.window_fs else 0.0,
+                      sum(c.get("busy", 0) for c in channels) / clocks if clocks else 0.0))
+    return found
+
+
+def nodes(run: Run) -> Table:
+    """One row per node's DRAM."""
+    return _table(("node", "gb_per_s", "use"), ((*_key(p), *row) for p in run.points for row in point_nodes(p)))
+
+
+# A longer one than this has not come to its end within the windows.
+LONGEST_LOG2_NS = 34
+
+
+def point_latency(p: Point) -> tuple[list[tuple[float, float, int]], int]:
+    """[(from ns, to ns, transactions)] in powers of two without empty ends, and how many had no end within the windows."""
+    counts = [int(n) for n in p.attribution.get("latency_log2_ns") or []]
+    inside, beyond = counts[:LONGEST_LOG2_NS], sum(counts[LONGEST_LOG2_NS:])
+    while inside and not inside[-1]:
+        inside.pop()
+    return [(float(2 ** (b - 1)) if b else 0.0, float(2**b), n) for b, n in enumerate(inside)], beyond
+
+
+def latency(run: Run) -> Table:
+    """One row per power of two of a transaction's latency."""
+    return _table(("from_ns", "to_ns", "transactions"), ((*_key(p), *row) for p in run.points for row in point_latency(p)[0]))
+
+
+def segments(run: Run) -> Table:
+    """One row per segment that transactions' latency adds up from."""
+    return _table(("segment", "ns_per_transaction"), (
+        (*_key(p), s, fs / 1e6 / max(int(p.attribution.get("transactions") or 0), 1))
+        for p in run.points for s, fs in (p.attribution.get("segments") or {}).items()))
+
+
+def misses(run: Run) -> Table:
+    """One row per class of miss."""
+    return _table(("class", "count", "stall_us"), (
+        (*_key(p), k, int(v.get("count", 0)), int(v.get("stall", 0)) / FS_PER_US)
+        for p in run.points for k, v in (p.attribution.get("classes") or {}).items()))
+
+
+ALL: dict[str, Callable[[Run], Table]] = {
+    f.__name__: f for f in (points, windows, time_split, lines, pairs, functions, links, nodes, latency, segments, misses)}
+
+
+def write_csv(run: Run, folder: Path) -> None:
+    """Every table as NAME.csv."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, make in ALL.items():
+        table = make(run)
+        with open(folder / f"{name}.csv", "w", newline="", encoding="utf-8") as file:
+            writer = csv.writer(file)
+            writer.writerow(table)
+            writer.writerows(zip(*table.values(), strict=True))

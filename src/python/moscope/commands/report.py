@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""`moscope report`: makes the report of a finished or partial run again, from its run directory only."""
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from moscope.cli import Shared, command
+
+
+@command
+def report(shared: Shared,
+           run_dir: Annotated[Path, typer.Argument(metavar="RUN_DIR", help="The folder that `moscope run` wrote.")]) -> None:
+    """Make report.html, figures and tables again from a run directory."""
+    from moscope import paths
+    from moscope.errors import UserError
+
+    sys.path.append(str(paths.root()))
+    from analysis import RunDirectoryError
+    from analysis.report import write_report
+
+    try:
+        page = write_report(run_dir)
+    except RunDirectoryError as error:
+        raise UserError(str(error)) from error
+    if shared.json:
+        shared.result({"schema": "moscope.report/1", "ok": True, "report": str(page)})
+    else:
+        print(page)

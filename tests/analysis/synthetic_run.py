@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Run directories made up after docs/run-directory.md, of the shape that a run of `exim` has. The values follow simple
+formulas of the core count; all sums that the engine checks (a core's window, the stall of the lines) hold here too.
+"""
+
+import json
+from pathlib import Path
+from typing import Any
+
+MS = 10**12
+US = 10**9
+LADDER = ((0, 1), (0, 2), (1, 3), (2, 4), (2, 5), (3, 4), (3, 5), (4, 6), (5, 7), (6, 7))
+CLASSES = ("cold", "capacity", "upgrade", "true_sharing", "false_sharing")
+# name, object, field, class, weight at 48 cores, [(writer, waiter, weight)]
+LINES: tuple[tuple[str, str, str, str, float, tuple[tuple[str, str, float], ...]], ...] = (
+    ("mount_lock", "seqlock_t", "seqcount.sequence", "true_sharing", 0.31,
+     (("lock_mount_hash", "lookup_mnt", 5), ("unlock_mount_hash", "lookup_mnt", 3), ("lock_mount_hash", "mntput_no_expire", 1))),
+    ("dentry.d_lockref of /dev/shm/spool", "dentry", "d_lockref", "true_sharing", 0.17,
+     (("lockref_get_not_dead", "dput", 4), ("dput", "lockref_get_not_dead", 4), ("lockref_put_return", "dput", 2))),
+    ("page._refcount of libc.so.6", "page", "_refcount", "false_sharing", 0.09,
+     (("filemap_map_pages", "page_add_file_rmap", 3), ("page_remove_rmap", "filemap_map_pages", 3), ("unknown", "zap_pte_range", 1))),
+    ("inode.i_rwsem of /dev/shm/mainlog", "inode", "i_rwsem", "upgrade", 0.07,
+     (("down_write", "down_write", 6), ("up_write", "down_write", 3))),
+    ("super_block.s_inode_list_lock of tmpfs", "super_block", "s_inode_list_lock", "true_sharing", 0.05,
+     (("inode_sb_list_add", "inode_sb_list_add", 3), ("evict", "inode_sb_list_add", 2))),
+    ("anon_vma.rwsem", "anon_vma", "rwsem", "true_sharing", 0.04, (("unlink_anon_vmas", "anon_vma_clone", 3),)),
+    ("runqueues[17].__lock", "rq", "__lock", "true_sharing", 0.03, (("raw_spin_rq_lock_nested", "try_to_wake_up", 3),)),
+    ("files_struct.count", "files_struct", "count", "false_sharing", 0.02, (("dup_fd", "put_files_struct", 1),)),
+    ("tcp_hashinfo.bhash[25].lock", "inet_bind_hashbucket", "lock", "upgrade", 0.02, (("inet_csk_get_port", "inet_put_port", 1),)),
+    ("page table of exim (4a1c2000)", "", "", "cold", 0.015, (("unknown", "copy_page_range", 1),)),
+    ("user data of exim: queue_index+0x18", "", "", "capacity", 0.01, (("unknown", "deliver_message", 1),)),
+    ("kmalloc-192 object +0x40", "", "", "cold", 0.008, (("unknown", "__alloc_skb", 1),)),
+)
+
+
+def attribution(cores: int, exposed: int) -> dict[str, Any]:
+    """`moscope.attribution/1`; what the listed lines do not take is cold, capacity and full store buffers."""
+    contended = min(1.0, cores / 48) ** 1.2 if cores > 1 else 0.0
+    lines, classes = [], {k: {"count": 0, "stall": 0} for k in CLASSES}
+    for n, (_, _, _, kind, weight, pairs) in enumerate(LINES):
+        own = int(exposed * weight * (contended if kind not in ("cold", "capacity") else 1.0))
+        by = {k: {"count": 0, "stall": 0} for k in CLASSES}
+        by[kind] = {"count": own // (200 * 10**6), "stall": own * 8 // 10}
+        by["upgrade" if kind != "upgrade" else "true_sharing"] = {"count": own // (900 * 10**6), "stall": own // 10}
+        whole = sum(w for *_, w in pairs)
+        lines.append({"line": 0x20045500 + n * 0x9240, "va": 0xffff8b1e40000000 + n * 0x40, "address_space": 0x34010000, "user": False,
+                      "walk": False, "fetch": False, "stall": own, "transfers": own // (180 * 10**6), "cores": max(1, cores - n),
+                      "classes": by, "pairs": [{"writer": 0xffffffffb4900000 + 16 * i, "waiter": 0xffffffffb4a00000 + 16 * i,
+                                                "stall": int(own * w / whole), "count": 10} for i, (_, _, w) in enumerate(pairs)],
+                      "writers": [{"pc": 0xffffffffb4900000 + 16 * i, "count": 10 + i} for i in range(len(pairs))]})
+        for k in CLASSES:
+            for v in ("count", "stall"):
+                classes[k][v] += by[k][v]
+    rest = exposed - sum(int(line["stall"]) for line in lines)
+    for k, part in (("capacity", 0.35), ("cold", 0.5)):
+        classes[k]["stall"] += int(rest * part)
+        classes[k]["count"] += int(rest * part) // (60 * 10**6)
+    histogram = [0] * 64
+    for bucket, n in enumerate((40, 300, 20, 7600, 900, 1200, 5200, 3100 + 40 * cores, 1500 + 90 * cores, 60 * cores, 12 * cores, cores)):
+        histogram[bucket] = n * cores
+    transactions = sum(histogram)
+    parts = {"queue": 4, "cache": 6, "crossbar": 5, "link": 40 if cores > 6 else 0, "home_queue": cores, "probe_filter": 5, "dram": 22,
+             "responder": 2}
+    return {"schema": "moscope.attribution/1", "exposed": exposed, "transactions": transactions, "lines_total": 61602,
+            "segments": {k: v * transactions * 10**6 for k, v in parts.items()}, "classes": classes, "latency_log2_ns": histogram,
+            "lines": sorted(lines, key=lambda x: -int(x["stall"])), "instructions": []}
+
+
+def named(found: dict[str, Any]) -> dict[str, Any]:
+    """`moscope.lines/1` of an attribution made above."""
+    by_address = {0x20045500 + n * 0x9240: spec for n, spec in enumerate(LINES)}
+    lines = []
+    functions: dict[str, list[int]] = {}
+    for line in found["lines"]:
+        name, what, field, kind, _, pairs = by_address[line["line"]]
+        whole = sum(w for *_, w in pairs)
+        lines.append({**line, "name": name, "object": what, "field": field, "class": kind,
+                      "writers": [{"function": a, "share": w / whole} for a, _, w in pairs if a != "unknown"],
+                      "waiters": [{"function": b, "share": w / whole} for _, b, w in pairs],
+                      "pairs": [{"writer_function": a, "waiter_function": b, "stall": int(line["stall"] * w / whole)} for a, b, w in pairs]})
+        for _, b, w in pairs:
+            sums = functions.setdefault(b, [0, 0])
+            sums[0] += int(line["stall"] * w / whole)
+            sums[1] += 40
+    return {"schema": "moscope.lines/1", "lines": lines,
+            "functions": [{"function": f, "kernel": f != "deliver_message", "stall": s, "count": n} for f, (s, n) in functions.items()]}
+
+
+def machine(cores: int, window: int) -> dict[str, Any]:
+    """The parts of `moscope.stats/1` that reports read."""
+    links = []
+    for a, b in (*LADDER, *((y, x) for x, y in LADDER)):
+        use = min(0.85, (0.002 + 0.03 * ((3 * a + 5 * b) % 7) / 7 + 0.04 * (a in (2, 3, 4, 5))) * cores / 8)
+        busy = int(use * window)
+        links.append({"name": f"{a}->{b}", "from": a, "to": b, "channels": {
+            "request": {"packets": 9, "data_packets": 0, "bytes": busy // 2_500_000, "busy_fs": busy // 10, "wait_fs": 0, "credit_stall_fs": 0},
+            "response": {"packets": 9, "data_packets": 9, "bytes": busy * 9 // 2_500_000, "busy_fs": busy * 9 // 10, "wait_fs": 0,
+                         "credit_stall_fs": 0}}})
+    clocks = window // 3_000_000
+    dram = [{"name": f"dram-{n}", "channels": [{"reads": int(clocks * 0.002 * cores / (1 + n / 3)), "writes": int(clocks * 0.0006 * cores),
+                                                "busy": int(clocks * 0.0052 * cores / (1 + n / 4)), "clocks": clocks}] * 2} for n in range(8)]
+    directories = [{"name": f"Directory-{n}", "transitions": {
+        "NP.Load": 900 * cores, "NP.Fetch": 120 * cores, "S.Load": 260 * cores, "EM.Load": 90 * cores * cores // (1 + n), "O.Load": 60 * cores,
+        "S.Upgrade": 30 * cores, "O.Upgrade": 12 * cores, "EM.Replace_Load": 4 * cores, "BM.Mem_Data": 1200 * cores}} for n in range(8)]
+    return {"schema": "moscope.stats/1", "machine": "opteron48", "protocol": "MOESI_HTAssist", "tick": 9 * 10**14, "cores": [],
+            "controllers": directories, "network": {"kind": "hypertransport", "channels": {}, "links": links, "ports": []}, "dram": dram}
+
+
+def point(workload: str, kernel: str, cores: int, gain: float = 1.0) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
+    """(point.json, stats.json, lines.json). `gain` below one leaves more to contention."""
+    window = 3 * MS
+    memory = 0.22 + 0.5 * (cores / 48) ** 1.5 / gain * (cores > 1)
+    idle, core = 0.01 * (cores > 6), 0.06
+    busy = 1 - memory - idle - core
+    parts = {"busy": (0.72, busy), "core": (0.7, core), "memory": (0.86, memory), "idle": (1.0, idle)}
+    spent = {k: {"kernel": int(window * share * kernel_part)} for k, (kernel_part, share) in parts.items()}
+    for k, (_, share) in parts.items():
+        spent[k]["user"] = int(window * share) - spent[k]["kernel"]
+    spent["idle"]["kernel"] += window - sum(sum(v.values()) for v in spent.values())
+    exposed = cores * sum(spent["memory"].values())
+    stats = {"cores": [{"window": window, **spent}] * cores, "attribution": attribution(cores, exposed), "machine": machine(cores, window)}
+    lines = named(stats["attribution"])
+    each = 620 * busy / 0.7
+    rates = [cores * each * f for f in (0.97, 1.0, 1.04)]
+    mean = sum(rates) / 3
+    error = (sum((r - mean) ** 2 for r in rates) / 2 / 3) ** 0.5
+    active = window * cores * (1 - idle)
+    ops = max(1, round(mean * 0.003))
+    whole_stall = exposed or 1
+    record = {
+        "workload": workload, "operation": "message", "kernel": kernel, "cores": cores, "window_ms": 1.0, "ops": ops,
+        "throughput_per_s": mean, "stderr_per_s": error, "kernel_share": 0.76, "user_us_per_op": active * 0.24 / US / ops,
+        "system_us_per_op": active * 0.76 / US / ops, "cycles": {"busy": busy, "idle": idle, "core": core, "memory": memory},
+        "bottleneck": f"waiting for memory takes {memory:.0%} of the cores' time, most of it for {lines['lines'][0]['name']}",
+        "top_lines": [{"name": x["name"], "address": hex(x["line"]), "stall_share": x["stall"] / whole_stall, "transfers": x["transfers"],
+                       "class": x["class"], "writers": [w["function"] for w in x["writers"]], "waiters": [w["function"] for w in x["waiters"]]}
+                      for x in lines["lines"]],
+        "instructions": 9_000_000 * cores, "host_s": 20.0 + 3 * cores, "host_s_per_ms": 1.5 + cores / 3,
+        "windows": [{"ops": ops // 3, "ticks": MS, "throughput_per_s": r} for r in rates]}
+    return record, stats, lines
+
+
+def write_point(folder: Path, documents: tuple[dict[str, Any], dict[str, Any], dict[str, Any]]) -> Path:
+    record, stats, lines = documents
+    target = folder / "points" / f"{record['workload']}-{record['kernel']}-{record['cores']}"
+    target.mkdir(parents=True)
+    for name, document in (("point", record), ("stats", stats), ("lines", lines)):
+        (target / f"{name}.json").write_text(json.dumps(document))
+    (target / "console.txt").write_text("moscope: ready\n")
+    return target
+
+
+def write_run(folder: Path, cores: tuple[int, ...] = (1, 12, 24, 48), kernels: tuple[str, ...] = ("distro",), workload: str = "exim") -> Path:
+    """A whole run in `folder`."""
+    records = []
+    for n, kernel in enumerate(kernels):
+        for c in cores:
+            documents = point(workload, kernel, c, 1.0 + 0.8 * n)
+            write_point(folder, documents)
+            records.append(documents[0])
+    run = {"schema": "moscope.run/1", "ok": True, "machine": "opteron48", "points": records, "report": str(folder / "report.html"),
+           "config": {"seed": 1, "machine": {"name": "opteron48", "chips": 8}, "options": {"cores": list(cores)}}}
+    (folder / "run.json").write_text(json.dumps(run))
+    return folder
