@@ -39,7 +39,7 @@ def _render(run: Run, spec: Spec, subject: Run | Point) -> str:
     """Writes the figure's PNG and returns what the page has of it; nothing of either where there is no data."""
     of_point = isinstance(subject, Point)
     file = run.path / "figures" / (f"{spec.name}-{subject.name}.png" if of_point else f"{spec.name}.png")  # type: ignore[union-attr]
-    wide = spec.draw(subject, True)
+    wide = spec.drawn(subject, True)
     if wide is None:
         file.unlink(missing_ok=True)
         return ""
@@ -49,7 +49,7 @@ def _render(run: Run, spec: Spec, subject: Run | Point) -> str:
     wide.suptitle(f"{spec.title}: {where(subject)}" if of_point else spec.title, x=0.01, ha="left", fontsize=12.5, weight="bold",  # type: ignore[arg-type]
                   color=style.color("ink"))
     _write_whole(file, style.png(wide))
-    narrow = spec.draw(subject, False) if in_page else None
+    narrow = spec.drawn(subject, False) if in_page else None
     if narrow is None:
         return ""
     drawn += style.svg(narrow, f"{key}-narrow", spec.title, "narrow")

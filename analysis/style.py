@@ -9,6 +9,7 @@ they carry meaning, order, labels or markers carry it too. No colour is used for
 import html
 import io
 import re
+from contextlib import AbstractContextManager
 
 import matplotlib as mpl
 from matplotlib.axes import Axes
@@ -34,7 +35,7 @@ LABELS = {
 DARK_TEXT = {"kernel": (True, False), "false_sharing": (True, True), "cold": (True, False), "idle": (True, False), "capacity": (True, True)}
 SERIES = (("series1", "o"), ("series2", "s"), ("series3", "^"), ("series4", "D"))
 POINTS_PER_INCH = 72
-WIDE, NARROW = 9.6, 4.3  # inches
+WIDE, NARROW = 10.3, 4.3  # inches
 
 
 def color(role: str) -> str:
@@ -48,7 +49,7 @@ def text_on(role: str) -> str:
 
 def figure(wide: bool, height: float, **kw: object) -> Figure:
     """An empty figure in the house style; `height` in inches."""
-    with mpl.rc_context(RC):
+    with house():
         return Figure(figsize=(WIDE if wide else NARROW, height), layout="constrained", **kw)  # type: ignore[arg-type]
 
 
@@ -61,6 +62,11 @@ RC = {
     "xtick.labelsize": 9.5, "ytick.labelsize": 9.5, "axes.facecolor": "none", "figure.facecolor": "none", "lines.linewidth": 2,
     "lines.markersize": 6.5, "hatch.linewidth": 0.6,
 }
+
+
+def house() -> AbstractContextManager[None]:
+    """While this lasts, figures are drawn in the house style."""
+    return mpl.rc_context(RC)
 
 
 def legend_above(fig: Figure, handles: list, labels: list[str], columns: int) -> None:
@@ -105,7 +111,7 @@ def shortened(name: str, most: int) -> str:
 
 def png(fig: Figure) -> bytes:
     out = io.BytesIO()
-    with mpl.rc_context(RC):
+    with house():
         fig.savefig(out, format="png", dpi=160, facecolor=color("page"), metadata={"Software": None})
     return out.getvalue()
 

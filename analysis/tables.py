@@ -121,7 +121,12 @@ def _largest(classes: dict[str, Any]) -> str:
 
 
 def _shares(weights: Any) -> list[tuple[str, float | None]]:
-    return [(str(w.get("function") or "unknown"), w.get("share")) for w in weights or [] if isinstance(w, dict)]
+    found: dict[str, float] = {}
+    for w in weights or []:
+        if isinstance(w, dict):
+            name = str(w.get("function") or "unknown")
+            found[name] = found.get(name, 0.0) + float(w.get("share") or 0)
+    return sorted(found.items(), key=lambda x: -x[1])  # type: ignore[return-value]
 
 
 def _writer(function: Any) -> str:

@@ -13,6 +13,8 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
+from analysis import style
+
 
 @dataclass(frozen=True)
 class Spec:
@@ -25,6 +27,11 @@ class Spec:
     caption: str
     draw: Callable[[Any, bool], Figure | None]
     in_page: bool = True
+
+    def drawn(self, subject: Any, wide: bool) -> Figure | None:
+        """`draw` in the house style."""
+        with style.house():
+            return self.draw(subject, wide)
 
 
 def all_figures() -> list[Spec]:

@@ -1,7 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Distribution of transactions' latency, and the segments that a transaction's mean latency adds up from."""
 
+import math
+
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
 
 from analysis import paper, style, tables
 from analysis.figures import Spec
@@ -27,8 +31,11 @@ def draw(point: Point, wide: bool) -> Figure | None:
     left.set_xticks(range(0, len(edges), step), [_short(e) for e in edges[::step]])
     left.set(xlabel="latency (ns, in powers of two)", ylabel="transactions (%)", xlim=(0, len(buckets)))
     left.set_title("Distribution")
-    if point.machine.get("machine", "").startswith("opteron48"):
-        _references(left, len(buckets))
+    handles, names = [Patch(color=style.color("series1")), Patch(color=style.color("series2"))], ["transactions", "mean time by segment"]
+    if str(point.machine.get("machine", "")).startswith("opteron48"):
+        handles.insert(1, _references(left, len(buckets)))
+        names.insert(1, "published idle load latency")
+    style.legend_above(fig, handles, names, 3 if wide else 1)
     transactions = max(int(point.attribution.get("transactions") or whole), 1)
     right.barh(range(len(segments)), [fs / 1e6 / transactions for _, fs in segments], 0.7, color=style.color("series2"))
     for y, (_, fs) in enumerate(segments):
@@ -50,17 +57,18 @@ def _short(ns: float) -> str:
     return f"{ns / 1e6:g}m" if ns >= 1e6 else f"{ns / 1024:g}k" if ns >= 1024 else f"{ns:g}"
 
 
-def _references(ax, buckets: int) -> None:  # type: ignore[no-untyped-def]
+def _references(ax, buckets: int) -> Line2D:  # type: ignore[no-untyped-def]
     """The paper's idle latencies, so that what lies beyond them shows as waiting."""
-    import math
-
     top = ax.get_ylim()[1]
     ax.set_ylim(0, top * 1.32)
     for n, (name, ns) in enumerate(paper.IDLE_LATENCY_NS):
         x = 1 + math.log2(ns)
         if x < buckets:
             ax.axvline(x, ymax=0.99 - 0.065 * n, color=style.color("muted"), linestyle=":", linewidth=1.2)
-            ax.text(x + 0.06, top * 1.32 * (0.985 - 0.065 * n), f"{name}, idle", fontsize=8, color=style.color("muted"), va="top")
+            right = x < 0.6 * buckets
+            ax.text(x + (0.06 if right else -0.06), top * 1.32 * (0.985 - 0.065 * n), f"{name}, idle", fontsize=8, va="top",
+                    ha="left" if right else "right", color=style.color("muted"))
+    return Line2D([], [], color=style.color("muted"), linestyle=":", linewidth=1.2)
 
 
 FIGURE = Spec("latency", "point", 80, "Latency of transactions beyond L1",

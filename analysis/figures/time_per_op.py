@@ -1,12 +1,16 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Kernel and user time per operation, against core count."""
+"""Kernel and user time per operation, and the kernel's share, against core count."""
 
+import math
+from typing import Any
+
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
-from analysis import style
+from analysis import paper, style
 from analysis.figures import Spec
-from analysis.run_directory import Run
+from analysis.run_directory import Point, Run
 
 
 def draw(run: Run, wide: bool) -> Figure | None:
@@ -15,29 +19,66 @@ def draw(run: Run, wide: bool) -> Figure | None:
     series = {key: points for key, points in series.items() if points}
     if not series:
         return None
-    columns = min(len(series), 2) if wide else 1
-    rows = -(-len(series) // columns)
-    fig = style.figure(wide, 0.6 + (2.9 if wide else 2.7) * rows)
-    axes = fig.subplots(rows, columns, squeeze=False)
-    for ax in axes.flat[len(series):]:
+    panels = len(series) + 1
+    columns = 2 if wide else 1
+    rows = -(-panels // columns)
+    fig = style.figure(wide, 0.7 + (3.0 if wide else 2.8) * rows)
+    axes = fig.subplots(rows, columns, squeeze=False).reshape(-1)
+    for ax in axes[panels:]:
         ax.set_visible(False)
-    for ax, ((workload, kernel), points) in zip(axes.flat, series.items(), strict=False):
-        style.horizontal_grid(ax)
-        for x, p in enumerate(points):
-            user, system = p.number("user_us_per_op") or 0.0, p.number("system_us_per_op") or 0.0
-            ax.bar(x, user, 0.6, color=style.color("user"))
-            ax.bar(x, system, 0.6, bottom=user, color=style.color("kernel"))
-            share = f"{100 * system / (user + system):.0f} %" if user + system else ""
-            ax.annotate(share, (x, user + system), xytext=(0, 3), textcoords="offset points", ha="center", fontsize=8.5)
-        ax.set_xticks(range(len(points)), [str(p.cores) for p in points])
-        ax.set_xlim(-0.6, max(len(points), 3) - 0.4)
-        ax.margins(y=0.12)
+    for ax, ((workload, kernel), points) in zip(axes, series.items(), strict=False):
+        _bars(ax, points)
         ax.set_title(f"{workload} on {kernel}")
-        ax.set(xlabel="cores in use", ylabel=f"core time per {points[0].operation} (µs)")
-    style.legend_above(fig, [Patch(color=style.color("user")), Patch(color=style.color("kernel"))],
-                       ["user", "kernel (share above the bar)"], 2)
+    handles = _shares(axes[panels - 1], series)
+    style.legend_above(fig, [Patch(color=style.color("kernel")), Patch(color=style.color("user")), *handles.values()],
+                       ["kernel time", "user time", *handles], 4 if wide else 1)
     return fig
 
 
+def _bars(ax: Axes, points: list[Point]) -> None:
+    style.horizontal_grid(ax)
+    for x, p in enumerate(points):
+        user, system = p.number("user_us_per_op") or 0.0, p.number("system_us_per_op") or 0.0
+        ax.bar(x, user, 0.6, color=style.color("user"), edgecolor=style.color("page"), linewidth=0.6)
+        ax.bar(x, system, 0.6, bottom=user, color=style.color("kernel"), edgecolor=style.color("page"), linewidth=0.6)
+        ax.annotate(f"{user + system:,.4g}", (x, user + system), xytext=(0, 3), textcoords="offset points", ha="center", fontsize=8.5)
+    ax.set_xticks(range(len(points)), [str(p.cores) for p in points])
+    ax.set_xlim(-0.6, max(len(points), 3) - 0.4)
+    ax.margins(y=0.12)
+    ax.set(xlabel="cores in use", ylabel=f"core time per {points[0].operation} (µs)")
+
+
+def _shares(ax: Axes, series: dict[tuple[str, str], list[Point]]) -> dict[str, Any]:
+    """Kernel's share against cores with the windows' standard error; returns handles by label."""
+    style.horizontal_grid(ax)
+    handles: dict[str, Any] = {}
+    most = 4
+    for ((workload, kernel), points), (role, marker) in zip(series.items(), style.SERIES * len(series), strict=False):
+        known = [p for p in points if p.number("kernel_share") is not None]
+        if not known:
+            continue
+        errors = [standard_error([100 * float(w["kernel_share"]) for w in p.record.get("windows") or []
+                                  if isinstance(w.get("kernel_share"), (int, float))]) for p in known]
+        handles[f"share: {workload} on {kernel}"] = ax.errorbar(
+            [p.cores for p in known], [100 * (p.number("kernel_share") or 0.0) for p in known], yerr=errors, color=style.color(role),
+            marker=marker, capsize=4, elinewidth=1.4)
+        most = max([most, *(p.cores for p in known)])
+    for workload in dict.fromkeys(w for w, _ in series):
+        if workload in paper.KERNEL_SHARE_1_CORE:
+            handles[f"paper: {workload} on 1 core"] = ax.plot([1], [100 * paper.KERNEL_SHARE_1_CORE[workload]], color=style.color("muted"),
+                                                              marker="x", markersize=8, markeredgewidth=2, linestyle="none")[0]
+    ax.set(xlabel="cores in use", ylabel="kernel's share of active time (%)", ylim=(0, 100), xlim=(0, most * 1.05))
+    ax.set_title("kernel's share")
+    return handles
+
+
+def standard_error(values: list[float]) -> float:
+    """Of the mean; zero of fewer than two."""
+    n = len(values)
+    mean = sum(values) / n if n else 0.0
+    return math.sqrt(sum((v - mean) ** 2 for v in values) / (n - 1) / n) if n > 1 else 0.0
+
+
 FIGURE = Spec("time-per-op", "run", 30, "Kernel and user time per operation",
-              "Busy and stalled time of all cores in use, divided by the operations finished, in microseconds; idle time is left out.", draw)
+              "Busy and stalled time of all cores in use, divided by the operations finished, in microseconds; idle time is left out. "
+              "The kernel's share is of busy and stalled time, with the standard error over repeated windows.", draw)

@@ -62,9 +62,10 @@ def _arrow(ax, a, b, share: float, label: str) -> None:  # type: ignore[no-untyp
     ax.add_patch(FancyArrowPatch(start, end, arrowstyle="-|>", mutation_scale=9, shrinkA=0, shrinkB=0, linewidth=1.2 + 3 * share,
                                  color=(style.color("heat"), style.heat_alpha(share)), zorder=2))
     # A third of the way, so that crossing links keep their numbers apart.
-    at = 0.36
+    at = 0.34
     ax.text(start[0] + (end[0] - start[0]) * at + 2.1 * ox, start[1] + (end[1] - start[1]) * at + 1.5 * oy, label, fontsize=8,
-            ha="center", va="center", color=style.color("muted"), zorder=2)
+            ha="center", va="center", color=style.color("muted"), zorder=2.5,
+            bbox={"facecolor": style.color("page"), "edgecolor": "none", "pad": 0.8, "alpha": 0.75})
 
 
 FIGURE = Spec("topology", "point", 70, "Traffic on links and nodes",

@@ -61,7 +61,11 @@ def picker(run: Run, chosen: Point) -> str:
 def per_point(run: Run, chosen: Point, content: Callable[[Point], str]) -> str:
     """The same section of every point, of which the chosen one is in sight."""
     return "".join(f'<div class="point" data-of="{identity(p)}"{"" if p is chosen else " hidden"}>'
-                   f'<p class="which">{esc(lines.where(p))}</p>{content(p)}</div>' for p in run.points)
+                   f'{content(p)}</div>' for p in run.points)
+
+
+def which(p: Point) -> str:
+    return f'<p class="which">{esc(lines.where(p))}</p>'
 
 
 def points_table(run: Run) -> str:
@@ -108,8 +112,8 @@ def document(run: Run, figures: list[Spec], shown: Shown) -> str:
         body += [
             f'<section aria-label="Lines"><div class="sticky">{picker(run, chosen)}</div>{per_point(run, chosen, lines.section)}</section>',
             f'<section><h2>How it scales</h2>{whole}</section>' if whole else "",
-            f'<section><h2>Who waits for whom, and where</h2>'
-            f'{per_point(run, chosen, lambda p: "".join(shown(f, p) for f in figures if f.of == "point") + lines.functions(p))}</section>',
+            f'<section><h2>Who waits for whom, and where</h2>{picker(run, chosen)}'
+            f'{per_point(run, chosen, lambda p: which(p) + "".join(shown(f, p) for f in figures if f.of == "point") + lines.functions(p))}</section>',
             f'<section><h2>All points</h2>{points_table(run)}</section>']
     else:
         body.append('<p class="headline">No point of this run has finished.</p>')

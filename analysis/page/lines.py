@@ -51,7 +51,7 @@ def foremost(line: dict[str, Any]) -> tuple[str, str] | None:
 
 def _people(found: list[tuple[str, float | None]]) -> str:
     if not found:
-        return '<span class="quiet">nobody recorded</span>'
+        return '<span class="quiet">no other core</span>'
     return ", ".join(code(f) + (f' <span class="quiet">{percent(s)}</span>' if s is not None else "") for f, s in found[:3])
 
 
@@ -101,7 +101,7 @@ def section(p: Point) -> str:
     keys = "".join(f'<span><i style="background:var(--{c})"></i>{style.LABELS[c]}</span>'
                    for c in (*tables.CLASSES, "store_buffer", "memory") if c in used)
     said = p.record.get("bottleneck")
-    told = f'<p class="bottleneck"><span class="quiet">In short:</span> {esc(said)}.</p>' if said else ""
+    told = f'<p class="bottleneck">{esc(said)}</p>' if said and not cards else ""
     return (f'<p class="headline">{headline(p)}</p>{told}<figure class="own"><h3>The lines that cost most</h3>'
             f'<p class="unit">Share of all memory stall of the cores in use (%), by why the line was not there. A line is 64 bytes; '
             f'open one to see who fights over it.</p><div class="legend">{keys}</div>{listed}</figure>')

@@ -3,7 +3,7 @@
 for (const button of document.querySelectorAll("button[data-point]")) {
   button.addEventListener("click", () => {
     for (const other of document.querySelectorAll("button[data-point]"))
-      other.setAttribute("aria-pressed", String(other === button));
+      other.setAttribute("aria-pressed", String(other.dataset.point === button.dataset.point));
     for (const part of document.querySelectorAll(".point"))
       part.hidden = part.dataset.of !== button.dataset.point;
   });

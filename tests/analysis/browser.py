@@ -34,7 +34,7 @@ class Page:
 
         options = [f"--user-data-dir={profile}"] if profile else []
         self._process = subprocess.Popen(
-            [find() or "chromium", "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run",
+            [find() or "chromium", "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run", "--hide-scrollbars",
              "--remote-debugging-pipe", *options, "about:blank"], close_fds=False, preexec_fn=places, stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         os.close(to_browser)
