@@ -39,9 +39,10 @@ class Point:
         return int(self.record.get("cores") or len(self.stats.get("cores", [])))
 
     @property
-    def operation(self) -> str:
-        """What the workload counts: one word, singular."""
-        return str(self.record.get("operation") or ("message" if self.workload == "exim" else "operation"))
+    def operations(self) -> str:
+        """What the workload counts, in the plural; a general word where its own would be too long for an axis."""
+        own = str(self.record.get("operation") or "")
+        return own if 0 < len(own) <= 14 else "operations"
 
     @property
     def attribution(self) -> dict[str, Any]:

@@ -19,7 +19,7 @@ def draw(run: Run, wide: bool) -> Figure | None:
     axes = fig.subplots(rows, columns, squeeze=False).reshape(-1)
     for n, ((workload, kernel), points) in enumerate(series.items()):
         by_op = all(p.record.get("ops") for p in points)
-        per = f"per {points[0].operation}" if by_op else "per ms of a core"
+        per = "per operation" if by_op else "per ms of a core"
         for ax, what, unit, scale in ((axes[2 * n], "count", "transactions", 1), (axes[2 * n + 1], "stall", "stall (µs)", FS_PER_US)):
             style.horizontal_grid(ax)
             for x, p in enumerate(points):
@@ -29,7 +29,7 @@ def draw(run: Run, wide: bool) -> Figure | None:
                     ax.bar(x, value, 0.6, bottom=bottom, color=style.color(k), edgecolor=style.color("page"), linewidth=0.6)
                     bottom += value
             ax.set_xticks(range(len(points)), [str(p.cores) for p in points])
-            ax.set_xlim(-0.6, max(len(points), 3) - 0.4)
+            ax.set_xlim(-0.6, max(len(points), 2) - 0.4)
             ax.set(xlabel="cores in use", ylabel=f"{unit} {per}")
             ax.set_title((f"{workload} on {kernel}: " if len(series) > 1 else "") + ("how many" if what == "count" else "what they cost"))
     style.legend_above(fig, [Patch(color=style.color(k)) for k in tables.CLASSES], [style.LABELS[k] for k in tables.CLASSES],

@@ -48,15 +48,15 @@ def _panel(ax: Axes, workload: str, mine: dict[str, list[Point]], per_core: bool
                                            markersize=8, linewidth=1.2)[0]
         top = max(top, *values)
         counts |= set(at)
-    name = next(iter(mine.values()))[0].operation
+    name = next(iter(mine.values()))[0].operations
     ax.set_title((f"{workload}: " if several else "") + ("per core" if per_core else "in total"))
-    ax.set(xlabel="cores in use", ylabel=f"{name}s per second" + (" and core" if per_core else ""), ylim=(0, top * 1.06 or 1))
+    ax.set(xlabel="cores in use", ylabel=f"{name} per second" + (" and core" if per_core else ""), ylim=(0, top * 1.06 or 1))
     ax.set_xlim(0, max([*counts, 4]) * 1.05)
-    ax.set_xticks(_apart(sorted(counts), max(counts) / 14))
+    ax.set_xticks(apart(sorted(counts), max(counts) / 14))
     ax.yaxis.set_major_formatter(lambda v, _: f"{v:,.0f}" if top >= 10 else f"{v:g}")
 
 
-def _apart(values: list[int], distance: float) -> list[int]:
+def apart(values: list[int], distance: float) -> list[int]:
     """Those of the values that are not too close to the one before."""
     kept: list[int] = []
     for v in values:

@@ -10,6 +10,7 @@ from matplotlib.patches import Patch
 
 from analysis import paper, style
 from analysis.figures import Spec
+from analysis.figures.throughput import apart
 from analysis.run_directory import Point, Run
 
 
@@ -43,9 +44,9 @@ def _bars(ax: Axes, points: list[Point]) -> None:
         ax.bar(x, system, 0.6, bottom=user, color=style.color("kernel"), edgecolor=style.color("page"), linewidth=0.6)
         ax.annotate(f"{user + system:,.4g}", (x, user + system), xytext=(0, 3), textcoords="offset points", ha="center", fontsize=8.5)
     ax.set_xticks(range(len(points)), [str(p.cores) for p in points])
-    ax.set_xlim(-0.6, max(len(points), 3) - 0.4)
+    ax.set_xlim(-0.6, max(len(points), 2) - 0.4)
     ax.margins(y=0.12)
-    ax.set(xlabel="cores in use", ylabel=f"core time per {points[0].operation} (µs)")
+    ax.set(xlabel="cores in use", ylabel=f"core time per operation (µs)")
 
 
 def _shares(ax: Axes, series: dict[tuple[str, str], list[Point]]) -> dict[str, Any]:
@@ -67,7 +68,8 @@ def _shares(ax: Axes, series: dict[tuple[str, str], list[Point]]) -> dict[str, A
         if workload in paper.KERNEL_SHARE_1_CORE:
             handles[f"paper: {workload} on 1 core"] = ax.plot([1], [100 * paper.KERNEL_SHARE_1_CORE[workload]], color=style.color("muted"),
                                                               marker="x", markersize=8, markeredgewidth=2, linestyle="none")[0]
-    ax.set(xlabel="cores in use", ylabel="kernel's share of active time (%)", ylim=(0, 100), xlim=(0, most * 1.05))
+    ax.set(xlabel="cores in use", ylabel="kernel's share of active time (%)", ylim=(0, 100), xlim=(0, most * 1.05),
+           xticks=apart(sorted({p.cores for points in series.values() for p in points}), most / 14))
     ax.set_title("kernel's share")
     return handles
 

@@ -49,7 +49,7 @@ def _bars(ax, rows, shown) -> None:  # type: ignore[no-untyped-def]
                 ax.text(x, bottom + share / 2, f"{share:.0f}", ha="center", va="center", fontsize=8.5, color=style.text_on(cause))
             bottom += share
     ax.set_xticks(range(len(rows)), [str(n) for n, _ in rows])
-    ax.set(xlim=(-0.6, max(len(rows), 3) - 0.4), ylim=(0, 100))
+    ax.set(xlim=(-0.6, max(len(rows), 2) - 0.4), ylim=(0, 100))
 
 
 FIGURE = Spec("time-split", "run", 10, "Where the cores' time goes",

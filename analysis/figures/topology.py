@@ -46,7 +46,7 @@ def draw(point: Point, wide: bool) -> Figure | None:
         ink = style.text_on_heat(use / scale)
         ax.text(x, y + 0.06, f"node {n}", ha="center", va="center", color=ink, weight="bold", fontsize=9.5, zorder=5)
         ax.text(x, y - 0.09, f"{rate:.2f} GB/s", ha="center", va="center", color=ink, fontsize=8.5, zorder=5)
-    style.heat_scale(fig, ax, 100 * scale, "time in use (%): arrows links, boxes DRAM; numbers GB/s", wide)
+    style.heat_scale(fig, ax, 100 * scale, "time in use (%)", wide)
     return fig
 
 

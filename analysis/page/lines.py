@@ -23,20 +23,20 @@ def headline(p: Point) -> str:
     causes = tables.causes(p)
     memory = causes.get("memory", sum(causes.get(k, 0.0) for k in (*tables.CLASSES, "store_buffer")))
     lines = tables.hot_lines(p)
-    begin = f"With {p.cores} core{'s' if p.cores != 1 else ''}, waiting for memory takes <strong>{percent(memory)}</strong> of the cores’ time"
+    begin = f"With {p.cores} core{'s' if p.cores != 1 else ''}, waiting for memory takes <strong>{esc(percent(memory))}</strong> of the cores’ time"
     if not causes:
         begin = f"{esc(where(p)).capitalize()}: no split of the cores’ time was recorded"
     if not lines or not lines[0]["stall_share"]:
         return f"{begin}. No line stood out, or none was recorded."
     first = lines[0]
-    text = f"{begin}; <strong>{percent(first['stall_share'])}</strong> of that is for one line, {code(first['name'])}"
+    text = f"{begin}; <strong>{esc(percent(first['stall_share']))}</strong> of that is for one line, {code(first['name'])}"
     pair = foremost(first)
     if pair and pair[0] == pair[1]:
         text += f", over which {code(pair[0])} fights with itself on other cores"
     elif pair:
         text += f", which {code(pair[0])} writes and {code(pair[1])} waits for"
     ten = sum(one["stall_share"] for one in lines[:SHOWN])
-    return f"{text}. The {min(SHOWN, len(lines))} lines below take {percent(ten)} of all memory stall."
+    return f"{text}. The {min(SHOWN, len(lines))} lines below take {esc(percent(ten))} of all memory stall."
 
 
 def foremost(line: dict[str, Any]) -> tuple[str, str] | None:
@@ -52,13 +52,13 @@ def foremost(line: dict[str, Any]) -> tuple[str, str] | None:
 def _people(found: list[tuple[str, float | None]]) -> str:
     if not found:
         return '<span class="quiet">no other core</span>'
-    return ", ".join(code(f) + (f' <span class="quiet">{percent(s)}</span>' if s is not None else "") for f, s in found[:3])
+    return ", ".join(code(f) + (f' <span class="quiet">{esc(percent(s))}</span>' if s is not None else "") for f, s in found[:3])
 
 
 def _card(rank: int, line: dict[str, Any], most: float) -> str:
     parts = split(line)
     bar = "".join(f'<i style="width:{100 * share / most:.3f}%;background:var(--{cause})" title="{esc(style.LABELS[cause])}: '
-                  f'{percent(share, 1)}"></i>' for cause, share in parts if share > 0) if most else ""
+                  f'{esc(percent(share, 1))}"></i>' for cause, share in parts if share > 0) if most else ""
     what = f'<span class="what">{code(line["what"])}</span>' if line["what"] else ""
     kind = CLASS_WORDS.get(line["class"], line["class"])
     facts = [f"{number(line['transfers'])} transfers"]
@@ -66,10 +66,10 @@ def _card(rank: int, line: dict[str, Any], most: float) -> str:
         facts.append(f"{line['cores']} core{'s' if line['cores'] != 1 else ''} waited")
     if line["stall_us"] is not None:
         facts.append(f"{number(line['stall_us'], 1)} µs of stall")
-    facts.append(f"at {esc(line['address'])}")
+    facts.append(f"address {esc(line['address'])}")
     return (f'<li><div class="rank">{rank}</div><div class="line"><div class="top"><span class="name">{code(line["name"])}</span>'
             f'{what}<span class="chip c-{esc(line["class"])}">{esc(kind)}</span></div>'
-            f'<div class="measure"><div class="bar">{bar}</div><b>{percent(line["stall_share"], 1)}</b></div>'
+            f'<div class="measure"><div class="bar">{bar}</div><b>{esc(percent(line["stall_share"], 1))}</b></div>'
             f'<div class="who"><span class="quiet">written by</span> {_people(line["writers"])} '
             f'<span class="quiet">· waited for by</span> {_people(line["waiters"])}</div>{_details(line, ", ".join(facts))}</div></li>')
 
@@ -83,7 +83,7 @@ def _details(line: dict[str, Any], facts: str) -> str:
     if not whole:
         return f'<div class="facts">{facts}</div>'
     rows = [(code(a) if a != tables.NO_WRITER else f'<span class="quiet">{a}</span>', code(b), number(stall / FS_PER_US, 1),
-             percent(stall / whole)) for (a, b), stall in ordered[:12]]
+             esc(percent(stall / whole))) for (a, b), stall in ordered[:12]]
     inner = table(f"Who fights over {line['name']}", ("last written by", "waits", "stall (µs)", "of the line"), rows, (2, 3))
     return f'<details><summary class="facts">{facts}</summary>{inner}</details>'
 
@@ -101,7 +101,8 @@ def section(p: Point) -> str:
     keys = "".join(f'<span><i style="background:var(--{c})"></i>{style.LABELS[c]}</span>'
                    for c in (*tables.CLASSES, "store_buffer", "memory") if c in used)
     said = p.record.get("bottleneck")
-    told = f'<p class="bottleneck">{esc(said)}</p>' if said and not cards else ""
+    # The run adds up lines of one name, so it may come to another answer than the hottest single line.
+    told = f'<p class="bottleneck">By name: {esc(said)}.</p>' if said and not (lines and lines[0]["name"] in str(said)) else ""
     return (f'<p class="headline">{headline(p)}</p>{told}<figure class="own"><h3>The lines that cost most</h3>'
             f'<p class="unit">Share of all memory stall of the cores in use (%), by why the line was not there. A line is 64 bytes; '
             f'open one to see who fights over it.</p><div class="legend">{keys}</div>{listed}</figure>')
@@ -113,6 +114,6 @@ def functions(p: Point) -> str:
     if not rows:
         return ""
     inner = table("Functions that wait most", ("function", "in", "stall (µs)", "of all memory stall", "transactions"), (
-        (code(name), "kernel" if kernel else "user", number(us, 1), percent(share, 1), number(count))
+        (code(name), "kernel" if kernel else "user", number(us, 1), esc(percent(share, 1)), number(count))
         for name, kernel, us, share, count in rows), (2, 3, 4))
     return f'<section class="block"><h3>Functions that wait most</h3><p class="unit">Exposed stall by the function that waited, summed over all cores.</p>{inner}</section>'

@@ -13,7 +13,7 @@ def percent(share: float | None, digits: int = 0) -> str:
     if share is None:
         return "–"
     if 0 < share < 0.5 * 10 ** (-2 - digits):
-        return f"under {10.0 ** -digits:g} %"
+        return f"< {10.0 ** -digits:g} %"
     return f"{100 * share:.{digits}f} %"
 
 

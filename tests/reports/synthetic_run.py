@@ -128,15 +128,17 @@ def point(workload: str, kernel: str, cores: int, gain: float = 1.0) -> tuple[di
     ops = max(1, round(mean * 0.003))
     whole_stall = exposed or 1
     record = {
-        "workload": workload, "operation": "message", "kernel": kernel, "cores": cores, "window_ms": 1.0, "ops": ops,
+        "workload": workload, "operation": "messages", "kernel": kernel, "cores": cores, "window_ms": 1.0, "ops": ops,
         "throughput_per_s": mean, "stderr_per_s": error, "kernel_share": 0.76, "user_us_per_op": active * 0.24 / US / ops,
         "system_us_per_op": active * 0.76 / US / ops, "cycles": {"busy": busy, "idle": idle, "core": core, "memory": memory},
-        "bottleneck": f"waiting for memory takes {memory:.0%} of the cores' time, most of it for {lines['lines'][0]['name']}",
+        "ticks": window, "spin_instructions": 0, "bottleneck": f"waiting for memory takes {memory:.0%} of the cores' time, most of it for {lines['lines'][0]['name']}",
         "top_lines": [{"name": x["name"], "address": hex(x["line"]), "stall_share": x["stall"] / whole_stall, "transfers": x["transfers"],
                        "class": x["class"], "writers": [w["function"] for w in x["writers"]], "waiters": [w["function"] for w in x["waiters"]]}
                       for x in lines["lines"]],
         "instructions": 9_000_000 * cores, "host_s": 20.0 + 3 * cores, "host_s_per_ms": 1.5 + cores / 3,
-        "windows": [{"ops": ops // 3, "ticks": MS, "throughput_per_s": r} for r in rates]}
+        "windows": [{"ops": ops // 3, "ticks": MS, "throughput_per_s": r, "kernel_share": 0.76 + 0.01 * (n - 1), "user_us_per_op": 400.0,
+                     "system_us_per_op": 1200.0, "cycles": {"busy": busy, "idle": idle, "core": core, "memory": memory},
+                     "instructions": 3_000_000 * cores, "spin_instructions": 0, "host_s": 2.0} for n, r in enumerate(rates)]}
     return record, stats, lines
 
 
@@ -159,6 +161,7 @@ def write_run(folder: Path, cores: tuple[int, ...] = (1, 12, 24, 48), kernels: t
             write_point(folder, documents)
             records.append(documents[0])
     run = {"schema": "moscope.run/1", "ok": True, "machine": "opteron48", "points": records, "report": str(folder / "report.html"),
-           "config": {"seed": 1, "machine": {"name": "opteron48", "chips": 8}, "options": {"cores": list(cores)}}}
+           "config": {"machine": "opteron48", "set": [], "seed": 1, "points": [], "versions": {}, "description": {"chips": "8"},
+                      "kernels": {}, "chips": 8, "cores_per_chip": 6, "core_hz": 2_400_000_000, "edges": LADDER}}
     (folder / "run.json").write_text(json.dumps(run))
     return folder

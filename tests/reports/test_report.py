@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The report: self-contained, answers first, whatever the run has or lacks."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+import synthetic_run
+
+from analysis import figures
+from analysis.report import write_report
+
+
+def page_of(folder: Path) -> str:
+    return write_report(folder).read_text(encoding="utf-8")
+
+
+def visible(page: str) -> str:
+    return re.sub(r"<[^>]+>", "", re.sub(r"<(style|script)>.*?</\1>", "", page, flags=re.DOTALL))
+
+
+def test_the_answer_comes_before_any_figure(whole: Path) -> None:
+    page = (whole / "report.html").read_text(encoding="utf-8")
+    start = page.index('class="headline"', page.index('data-of="p-exim-distro-48"'))
+    said = visible(page[start:page.index("</p>", start)])
+    assert "mount_lock" in said and "lock_mount_hash writes" in said and "lookup_mnt" in said and "31 %" in said
+    assert start < page.index("<svg")
+
+
+def test_the_page_needs_nothing_from_elsewhere(whole: Path) -> None:
+    page = (whole / "report.html").read_text(encoding="utf-8")
+    assert not re.findall(r"""(?:src|href)=["'](?!#|data:)[^"']+|url\((?!#)[^)]+\)|@import""", page)
+
+
+def test_every_figure_has_title_units_and_legend(whole: Path) -> None:
+    page = (whole / "report.html").read_text(encoding="utf-8")
+    found = re.findall(r'<figure id="([^"]+)">(.*?)</figure>', page, flags=re.DOTALL)
+    kinds = {name.split("-p-")[0] for name, _ in found}
+    assert kinds == {f.name for f in figures.all_figures() if f.in_page}
+    for name, body in found:
+        text = visible(body)
+        assert re.search("<h3>[^<]+</h3>", body), name
+        assert "figcaption" in body, name
+        assert re.search(r"\(%\)|\(µs\)|\(ns|per second|\(thousands\)", text), name
+        assert "legend_" in body or "share of all memory stall (%)" in text or "time in use (%)" in text, name
+
+
+def test_figures_are_there_as_png_too(whole: Path) -> None:
+    names = {f.name for f in (whole / "figures").iterdir()}
+    assert {"time-split.png", "throughput.png", "time-per-op.png", "misses.png", "hot-lines-exim-distro-48.png",
+            "writer-waiter-exim-pk-48.png", "topology-exim-distro-1.png", "latency-exim-distro-48.png"} <= names
+    assert all((whole / "figures" / n).read_bytes().startswith(b"\x89PNG") for n in names)
+
+
+def test_the_papers_points_stand_beside_exim_only(tmp_path: Path, whole: Path) -> None:
+    other = synthetic_run.write_run(tmp_path / "run", cores=(48,), workload="counter")
+    assert "paper: stock" in visible((whole / "report.html").read_text(encoding="utf-8"))
+    assert "paper: stock" not in visible(page_of(other))
+
+
+def test_made_again_it_is_the_same(tmp_path: Path) -> None:
+    folder = synthetic_run.write_run(tmp_path / "run", cores=(12,))
+    assert page_of(folder) == page_of(folder)
+
+
+def test_names_cannot_break_out_of_the_page(tmp_path: Path) -> None:
+    documents = synthetic_run.point("exim", "distro", 12)
+    documents[2]["lines"][0]["name"] = "<script>alert(1)</script>"
+    documents[2]["lines"][0]["pairs"][0]["writer_function"] = "</svg><b>"
+    documents[0]["workload"] = "a<b>$x_1$"
+    folder = tmp_path / "run"
+    folder.mkdir()
+    target = folder / "points" / "odd"
+    target.mkdir(parents=True)
+    for name, document in zip(("point", "stats", "lines"), documents, strict=True):
+        (target / f"{name}.json").write_text(json.dumps(document))
+    page = page_of(folder)
+    assert "<script>alert" not in page and "</svg><b>" not in page and "a<b>" not in page
+
+
+ODD = {
+    "no idle, no stall": lambda r, s, n: [s["attribution"].update(exposed=0, lines=[], transactions=0), n.update(lines=[])],
+    "no lines": lambda r, s, n: [n.update(lines=[], functions=[]), r.update(top_lines=[])],
+    "no statistics": lambda r, s, n: [s.clear(), n.clear()],
+    "no operation finished": lambda r, s, n: r.update(ops=0, throughput_per_s=0.0, stderr_per_s=None, user_us_per_op=None,
+                                                      system_us_per_op=None),
+    "one window": lambda r, s, n: r.update(stderr_per_s=None, windows=r["windows"][:1]),
+    "ideal network": lambda r, s, n: s["machine"].update(network={"kind": "ideal", "channels": {}, "links": [], "ports": []}),
+    "other protocol": lambda r, s, n: s["machine"].update(protocol="MSI", machine="small", controllers=[]),
+    "hardly any key": lambda r, s, n: [r.clear(), r.update(cores=4), s.clear(), n.clear()],
+    "long names": lambda r, s, n: n["lines"][0].update(name="a_very_long_" * 20, object="x" * 150, field="y" * 150),
+}
+
+
+@pytest.mark.parametrize("what", ODD)
+def test_a_report_is_made_of_odd_data(tmp_path: Path, what: str) -> None:
+    record, stats, lines = documents = synthetic_run.point("exim", "distro", 4)
+    folder = synthetic_run.write_point(tmp_path / "run", documents)
+    ODD[what](record, stats, lines)
+    for name, document in (("point", record), ("stats", stats), ("lines", lines)):
+        (folder / f"{name}.json").write_text(json.dumps(document))
+    page = page_of(tmp_path / "run")
+    assert 'class="headline"' in page and "All points" in page
+    assert "run.json is not there" in visible(page)
+    assert "nan" not in visible(page).lower().split()
+
+
+def test_the_command_makes_the_report_again(whole: Path, moscope) -> None:  # type: ignore[no-untyped-def]
+    (whole / "report.html").unlink()
+    got = moscope("report", str(whole), "--json", timeout=300)
+    assert got.returncode == 0, got.stderr
+    document = json.loads(got.stdout)
+    from moscope import jsonio
+    jsonio.validate(document)
+    assert Path(document["report"]).is_file()
+
+
+def test_the_command_answers_a_wrong_folder_as_a_user_error(tmp_path: Path, moscope) -> None:  # type: ignore[no-untyped-def]
+    got = moscope("report", str(tmp_path))
+    assert got.returncode == 2 and "neither run.json nor a finished point" in got.stderr and "Traceback" not in got.stderr

@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Run directories become tables whose sums are those of the engine."""
+
+import csv
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+import synthetic_run
+
+from analysis import RunDirectoryError, load, tables
+from analysis.figures.hot_lines import split
+from analysis.figures.probe_filter import outcome
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory):  # type: ignore[no-untyped-def]
+    return load(synthetic_run.write_run(tmp_path_factory.mktemp("tables") / "run", cores=(1, 48)))
+
+
+def test_points_come_in_order_of_cores(run) -> None:  # type: ignore[no-untyped-def]
+    assert [(p.workload, p.kernel, p.cores) for p in run.points] == [("exim", "distro", 1), ("exim", "distro", 48)]
+    assert not run.problems
+
+
+def test_causes_split_all_of_the_cores_time(run) -> None:  # type: ignore[no-untyped-def]
+    for p in run.points:
+        causes = tables.causes(p)
+        assert sum(causes.values()) == pytest.approx(1.0, abs=1e-9)
+        memory = sum(causes[k] for k in (*tables.CLASSES, "store_buffer"))
+        assert memory == pytest.approx(p.record["cycles"]["memory"], abs=1e-6)
+
+
+def test_without_attribution_memory_stall_stays_whole() -> None:
+    record, stats, lines = synthetic_run.point("exim", "distro", 12)
+    from analysis import Point
+    del stats["attribution"]
+    causes = tables.causes(Point("p", record, stats, lines))
+    assert causes["memory"] == pytest.approx(record["cycles"]["memory"], abs=1e-6)
+    assert sum(causes.values()) == pytest.approx(1.0, abs=1e-9)
+
+
+def test_every_column_of_a_table_is_as_long(run) -> None:  # type: ignore[no-untyped-def]
+    for name, make in tables.ALL.items():
+        table = make(run)
+        assert len({len(column) for column in table.values()}) == 1, name
+        assert len(table["cores"]) > 0, name
+
+
+def test_the_hottest_line_is_first_with_its_writer_and_waiter(run) -> None:  # type: ignore[no-untyped-def]
+    first = tables.hot_lines(run.points[-1])[0]
+    assert first["name"] == "mount_lock" and first["class"] == "true_sharing"
+    assert first["stall_share"] == pytest.approx(0.31, abs=1e-3)
+    assert first["writers"][0][0] == "lock_mount_hash" and first["waiters"][0][0] == "lookup_mnt"
+
+
+def test_a_lines_parts_add_up_to_its_share(run) -> None:  # type: ignore[no-untyped-def]
+    for line in tables.hot_lines(run.points[-1]):
+        assert sum(share for _, share in split(line)) == pytest.approx(line["stall_share"], rel=2e-3)
+
+
+def test_object_and_field_are_told_once() -> None:
+    assert tables._what({"object": "dentry", "field": "d_lockref"}, "dentry.d_lockref of /spool") == ""
+    assert tables._what({"object": "rq", "field": "__lock"}, "runqueues[3]") == "rq.__lock"
+
+
+def test_pairs_add_up_over_lines(run) -> None:  # type: ignore[no-untyped-def]
+    p = run.points[-1]
+    assert sum(tables.fights(p).values()) == sum(stall for one in tables.hot_lines(p) for *_, stall in one["pairs"])
+    assert next(iter(tables.fights(p))) == ("lock_mount_hash", "lookup_mnt")
+
+
+def test_a_latency_beyond_any_window_is_set_aside() -> None:
+    from analysis import Point
+    counts = [0] * 64
+    counts[6], counts[44] = 10, 3
+    buckets, beyond = tables.point_latency(Point("p", {}, {"attribution": {"latency_log2_ns": counts}}))
+    assert buckets[-1] == (32.0, 64.0, 10) and beyond == 3
+
+
+@pytest.mark.parametrize("state, event, which", [
+    ("NP", "Load", 0), ("S", "Fetch", 1), ("EM", "Load", 2), ("EM", "Store", 2), ("O", "Load", 2), ("O", "Upgrade", 3),
+    ("S1", "Store", 3), ("EM", "Replace_Load", 4), ("I", "Replace_Load", None), ("BM", "Mem_Data", None)])
+def test_filter_outcomes_are_those_of_ht_assist(state: str, event: str, which: int | None) -> None:
+    assert outcome(state, event) == which
+
+
+def test_csv_holds_what_the_tables_hold(whole: Path) -> None:
+    with open(whole / "tables" / "lines.csv", newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    assert rows[0].keys() == tables.lines(load(whole)).keys()
+    assert any(r["name"] == "mount_lock" and r["cores"] == "48" for r in rows)
+
+
+def test_a_folder_without_a_run_is_said_to_be_one(tmp_path: Path) -> None:
+    with pytest.raises(RunDirectoryError, match="neither run.json nor a finished point"):
+        load(tmp_path)
+    with pytest.raises(RunDirectoryError, match="no such folder"):
+        load(tmp_path / "none")
+
+
+def test_a_spoilt_point_costs_only_itself(tmp_path: Path) -> None:
+    synthetic_run.write_run(tmp_path / "run", cores=(1, 12))
+    (tmp_path / "run/points/exim-distro-12/point.json").write_text("{")
+    run = load(tmp_path / "run")
+    assert [p.cores for p in run.points] == [1]
+    assert any("exim-distro-12/point.json cannot be read" in problem for problem in run.problems)
+
+
+def test_run_json_alone_still_gives_points(tmp_path: Path) -> None:
+    synthetic_run.write_run(tmp_path / "run", cores=(1, 12))
+    shutil.rmtree(tmp_path / "run/points")
+    run = load(tmp_path / "run")
+    assert [p.cores for p in run.points] == [1, 12]
+    assert tables.hot_lines(run.points[1])[0]["name"] == "mount_lock"
+
+
+def test_the_synthetic_run_is_one_by_the_schema(tmp_path: Path) -> None:
+    from moscope import jsonio
+    if not jsonio.schema_file("moscope.run/1").is_file():
+        pytest.skip("moscope.run/1 has no schema here")
+    synthetic_run.write_run(tmp_path / "run", cores=(1,))
+    document = json.loads((tmp_path / "run/run.json").read_text())
+    assert document["schema"] == "moscope.run/1"
+    jsonio.validate(document)
