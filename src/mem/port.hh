@@ -49,6 +49,7 @@ struct Access {
     void (*on_done)(Access &) = nullptr;
     void *owner = nullptr;
     Addr pc = 0; ///< instruction address, for attribution
+    Addr va = 0; ///< linear address, for attribution; 0 of a fetch or a page walk
 
     // Filled in by the memory system.
     Tick issued = 0;

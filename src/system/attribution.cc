@@ -42,6 +42,7 @@ void Attribution::stored(unsigned core, Addr dram, unsigned size, Addr pc) {
                 if (c != l.writer)
                     l.written[c] |= l.tenure;
         l.tenure = 0;
+        l.before_pc = l.writer_pc;
         l.writer = static_cast<std::uint8_t>(core);
     }
     l.tenure |= byte_mask(dram, size);
@@ -93,19 +94,21 @@ void Attribution::transaction(const x86::Transaction &t) {
         counted_.push_back(line_of(x.addr.value));
     }
     Counts &n = *l.counts;
-    const bool buffered = x.kind == AccessKind::store && t.exposed;
+    const bool is_store = x.kind == AccessKind::store, buffered = is_store && t.exposed;
     n.stall += t.exposed;
     exposed_ += t.exposed;
-    const Pair pair{l.writer != t.core ? l.writer_pc : 0, t.pc};
+    // A store in the buffer has made its core the last writer already.
+    const Pair pair{l.writer != t.core ? l.writer_pc : is_store ? l.before_pc : 0, t.pc};
     Waiter &w = n.pairs[pair];
     w.stall += t.exposed;
     w.offset = static_cast<std::uint8_t>(x.addr.value & 63);
     Waiter &p = by_pc_[t.pc];
     p.stall += t.exposed;
     n.cores |= bit(t.core);
-    if (buffered) { // the wait for the buffer; the transaction itself is reported when it ends
+    if (buffered) { // the wait for the buffer; the transaction itself was reported when it ended, just before
         if (log_)
             record(t, l.writer, l.writer_pc, MissClass::count, true);
+        n.stall_by_class[static_cast<unsigned>(store_class_[t.core])] += t.exposed;
         return;
     }
     ++w.count;
@@ -125,6 +128,8 @@ void Attribution::transaction(const x86::Transaction &t) {
     const MissClass k = classify(l, t, byte_mask(x.addr.value, x.size));
     if (log_)
         record(t, writer, l.writer_pc, k, false);
+    if (is_store)
+        store_class_[t.core] = k;
     ++n.by_class[static_cast<unsigned>(k)];
     n.stall_by_class[static_cast<unsigned>(k)] += t.exposed;
     for (unsigned s = 0; s < kSegments; ++s)

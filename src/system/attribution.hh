@@ -75,6 +75,7 @@ class Attribution final : public x86::TransactionObserver {
         std::uint64_t read_since = 0; ///< cores whose copy others have read since they wrote
         std::uint64_t tenure = 0;     ///< bytes written since it last changed hands
         Addr writer_pc = 0;
+        Addr before_pc = 0;           ///< of the writer before, another core
         std::uint8_t writer = 0xff;
         std::unique_ptr<std::uint64_t[]> written; ///< by core: bytes that others wrote since it had the line
         std::unique_ptr<Counts> counts;
@@ -88,6 +89,7 @@ class Attribution final : public x86::TransactionObserver {
 
     unsigned cores_;
     std::vector<std::unique_ptr<std::array<std::unique_ptr<Page>, 512>>> pages_; ///< by DRAM address / 2 MiB, then / 4 KiB
+    std::array<MissClass, 64> store_class_{}; ///< by core: of the last store that went out of its buffer
     std::vector<Addr> counted_; ///< lines that have counts
     Tick exposed_ = 0;
     std::uint64_t transactions_ = 0;

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from moscope import workloads
-from moscope.config import load_machine
+from moscope import buildproto, workloads
+from moscope.config import elaborate, load_machine
 from moscope.config.machine import replace
 from moscope.config.units import Size
 from moscope.guest import initramfs, kernel, packages
@@ -59,7 +59,7 @@ class Guest:
 
 
 @pytest.fixture(scope="session")
-def booted(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Callable[[], Guest]:
+def booted(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Guest]:
     """Guests of four cores at the prompt, each from the checkpoint of one boot."""
     chosen = [packages.cache() / "chosen" / f"{name}.json" for name in (kernel.CLOUD_KERNEL, initramfs.BUSYBOX_PACKAGE)]
     if not all(c.is_file() for c in chosen) and not request.config.getoption("--long"):
@@ -78,8 +78,13 @@ def booted(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     checkpoint = tmp_path_factory.mktemp("guest") / "prompt.ckpt"
     first.system.save(str(checkpoint))
 
-    def again() -> Guest:
-        system = _engine.System(json.dumps(config | {"restore": True, "kernel": "", "initrd": ""}))
+    def again(detailed: bool = False) -> Guest:
+        restored = config | {"restore": True, "kernel": "", "initrd": ""}
+        if detailed:
+            protocol = buildproto.ensure_protocol(str(machine.protocol))
+            restored["detailed"] = {"machine": elaborate(machine, json.loads(protocol.interface.read_text())),
+                                    "library": str(protocol.timing)}
+        system = _engine.System(json.dumps(restored))
         system.restore(str(checkpoint))
         return Guest(system)
 

@@ -156,6 +156,8 @@ bool store_slow(Core &c, Addr va, const void *from, unsigned size, As as) {
     if (!aligned(c, va, size, as) || !translate_all(c, va, size, Kind::write, is_user(c, as), p))
         return false;
     watch(c, va, size, true, as);
+    if (c.timed)
+        c.timed->at_linear(va);
     const auto *bytes = static_cast<const std::uint8_t *>(from);
     write_piece(c, p.at[0], p.size[0], bytes);
     if (p.count == 2)
@@ -168,6 +170,8 @@ bool modify_slow(Core &c, Addr va, unsigned size, void (*f)(void *, void *), voi
     if (!aligned(c, va, size, As::current) || !translate_all(c, va, size, Kind::write, is_user(c, As::current), p))
         return false;
     watch(c, va, size, true, As::current);
+    if (c.timed)
+        c.timed->at_linear(va);
     if (c.timed && p.count == 1 && c.phys.host(p.at[0])) {
         c.timed->modify(p.at[0], size, f, context, locked);
         if (c.blocks.guarded(p.at[0]))

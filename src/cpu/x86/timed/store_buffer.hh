@@ -30,12 +30,13 @@ class StoreBuffer : public Component {
     bool full() const { return tail_ - head_ == kEntries; }
 
     /// Within a line. `retired`: when it may be performed.
-    void push(Addr dram, const void *from, unsigned size, Tick retired, Addr pc) {
+    void push(Addr dram, const void *from, unsigned size, Tick retired, Addr pc, Addr va) {
         Entry &e = entry(tail_++);
         e.address = dram;
         e.size = static_cast<std::uint8_t>(size);
         e.retired = retired;
         e.pc = pc;
+        e.va = va;
         std::memcpy(e.bytes, from, size);
         if (!in_flight_)
             schedule_no_later_than(std::max(retired, queue().now()));
@@ -72,7 +73,7 @@ class StoreBuffer : public Component {
     struct Entry {
         Addr address;
         Tick retired;
-        Addr pc;
+        Addr pc, va;
         std::uint8_t size;
         std::uint8_t bytes[kBytes];
     };
@@ -102,6 +103,7 @@ class StoreBuffer : public Component {
             access_.size = e.size;
             access_.data = e.bytes;
             access_.pc = e.pc;
+            access_.va = e.va;
             port_.issue(access_, now);
         }
     }

@@ -220,7 +220,7 @@ void TimedCore::issue(const OpTiming &t) {
 
 void TimedCore::report_store(const Access &x) {
     if (observer)
-        observer->transaction({&x, c_.number, x.pc, 0, 0, false, static_cast<std::int64_t>(x.pc) >= 0, c_.cr3});
+        observer->transaction({&x, c_.number, x.pc, x.va, 0, false, static_cast<std::int64_t>(x.pc) >= 0, c_.cr3});
 }
 
 void TimedCore::report(const Access &x, Tick exposed) {
@@ -383,7 +383,7 @@ void TimedCore::store_line(Addr d, const void *from, unsigned size) {
             }
         }
         wait_for_stores([this] { return !stores_.full(); });
-        stores_.push(d, bytes, n, now(), pc_);
+        stores_.push(d, bytes, n, now(), pc_, va_);
         if (observer)
             observer->stored(c_.number, d, n, pc_);
         horizon_changed();

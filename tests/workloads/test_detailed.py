@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Known truths in detailed mode, on four cores of one chip: which line costs, who fights over it, and of what class."""
+
+import json
+import subprocess
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from moscope import workloads
+from moscope.workloads import build
+
+FS_PER_MS = 10**12
+Measured = tuple[dict[str, Any], workloads.Results]
+
+
+@pytest.fixture(scope="module")
+def measured(booted: Callable[..., Any]) -> Callable[..., Measured]:
+    """Attribution of a region without its first moments, and what the workload said."""
+
+    def run(name: str, operations: int, *more: str) -> Measured:
+        w, guest = workloads.find(name), booted(detailed=True)
+        guest.type(w.command(4, "--operations", str(operations), *more))
+        guest.wait_for("workbegin")
+        system = guest.system
+        system.enter_detailed()
+        # Threads leave their barrier, caches fill.
+        system.step_until(system.stats()["ticks"] + FS_PER_MS // 10, 60_000)
+        system.reset_stats()
+        guest.wait_for("workend")
+        stats = json.loads(system.stats_json())
+        system.leave_detailed()
+        guest.wait_for("moscope# ")
+        return stats["attribution"], workloads.Results.of(guest.console, w.family)
+
+    return run
+
+
+def symbol(family: str, name: str) -> range:
+    """The addresses of a variable or function."""
+    for line in subprocess.run(["nm", "-S", build.program(family)], capture_output=True, text=True, check=True).stdout.splitlines():
+        words = line.split()
+        if words[-1] == name:
+            return range(int(words[0], 16), int(words[0], 16) + int(words[1], 16))
+    raise AssertionError(f"{family} has no {name}")
+
+
+def total(attribution: dict[str, Any]) -> int:
+    return sum(c["stall"] for c in attribution["classes"].values())
+
+
+def test_the_stall_of_all_classes_is_all_that_is_exposed(measured: Callable[..., Measured]) -> None:
+    attribution, _ = measured("falseshare", 4000)
+    assert total(attribution) == attribution["exposed"]
+    assert all(sum(c["stall"] for c in line["classes"].values()) == line["stall"] for line in attribution["lines"])
+
+
+def test_a_shared_counter_is_the_line_that_costs_and_its_functions_are_who_fights(measured: Callable[..., Measured]) -> None:
+    attribution, got = measured("counter", 8000)
+    line = attribution["lines"][0]
+    assert got.right and line["stall"] > 0.95 * attribution["exposed"]
+    assert line["va"] in symbol("counter", "shared_counter")
+    assert line["classes"]["true_sharing"]["stall"] > 0.95 * line["stall"]
+    functions = [symbol("counter", "shared_acquire"), symbol("counter", "shared_release")]
+    pair = line["pairs"][0]
+    assert any(pair["writer"] in f for f in functions) and any(pair["waiter"] in f for f in functions)
+
+
+def test_a_sloppy_counter_takes_the_stall_away(measured: Callable[..., Measured]) -> None:
+    shared, _ = measured("counter", 8000)
+    sloppy, got = measured("counter-sloppy", 60000)
+    assert got.right and sloppy["exposed"] < 0.1 * shared["exposed"]
+
+
+def test_packed_words_are_classed_as_false_sharing_and_padded_ones_have_none(measured: Callable[..., Measured]) -> None:
+    packed, got = measured("falseshare", 20000)
+    line = packed["lines"][0]
+    assert got.right and line["va"] in symbol("falseshare", "packed_counters")
+    assert line["classes"]["false_sharing"]["stall"] > 0.95 * line["stall"] > 0.8 * packed["exposed"]
+    padded, got = measured("falseshare-padded", 60000)
+    words = symbol("falseshare", "padded_counters")
+    assert got.right and not [x for x in padded["lines"] if x["va"] in words and x["classes"]["false_sharing"]["count"]]
+    assert padded["exposed"] < 0.1 * packed["exposed"]
+
+
+def test_waiting_for_a_ticket_lock_is_on_the_locks_line(measured: Callable[..., Measured]) -> None:
+    attribution, got = measured("ticketlock", 600)
+    line = attribution["lines"][0]
+    assert got.right and line["va"] in symbol("ticketlock", "ticket_lock")
+    assert line["stall"] > 0.8 * attribution["exposed"] and line["classes"]["true_sharing"]["count"] > 600
+
+
+@pytest.mark.parametrize("name, operations, cycles", [("chase-l1", 40, 3), ("chase-l2", 100, 14), ("chase-l3", 100, 28), ("chase", 30, 122),
+                                                      ("chase-1hop", 30, 249), ("chase-2hops", 20, 376), ("chase-3hops", 20, 503)])
+def test_a_chase_takes_the_papers_latencies(measured: Callable[..., Measured], name: str, operations: int, cycles: int) -> None:
+    """249 and 376 are derived, the others published (the machine's description has the sources)."""
+    _, got = measured(name, operations)
+    assert got.right and got.values["median"] == pytest.approx(cycles, rel=0.05)
