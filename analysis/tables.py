@@ -88,6 +88,47 @@ def hot_lines(p: Point) -> list[dict[str, Any]]:
     return sorted(found, key=lambda one: -one["stall_share"])
 
 
+def hot_names(p: Point) -> list[dict[str, Any]]:
+    """As `hot_lines`, with lines of one name added up (`lines` counts them, `what` tells the largest objects): an array or
+    many objects of a kind cost as one what none of their lines costs by itself."""
+    groups: dict[str, list[dict[str, Any]]] = {}
+    for one in hot_lines(p):
+        groups.setdefault(one["name"], []).append(one)
+    return sorted((_together(lines) for lines in groups.values()), key=lambda one: -one["stall_share"])
+
+
+def _together(lines: list[dict[str, Any]]) -> dict[str, Any]:
+    first = lines[0]
+    if len(lines) == 1:
+        return {**first, "lines": 1}
+    classes = {k: sum(one["classes"].get(k, 0) for one in lines) for k in CLASSES}
+    pairs: dict[tuple[str, str], int] = {}
+    people: dict[str, dict[str, float]] = {"writers": {}, "waiters": {}}
+    for one in lines:
+        for writer, waiter, stall in one["pairs"]:
+            pairs[writer, waiter] = pairs.get((writer, waiter), 0) + stall
+        for who, weight in (("writers", one["transfers"]), ("waiters", one["stall_share"])):
+            for function, share in one[who]:
+                people[who][function] = people[who].get(function, 0.0) + weight * (1.0 if share is None else share)
+    objects = list(dict.fromkeys(one["what"] for one in lines if one["what"]))
+    cores = [one["cores"] for one in lines if one["cores"]]
+    by_class: dict[str, float] = {}
+    for one in lines:
+        by_class[one["class"]] = by_class.get(one["class"], 0.0) + one["stall_share"]
+    return {
+        **first, "lines": len(lines), "what": ", ".join(objects[:2]) + (f" and {len(objects) - 2} more" if len(objects) > 2 else ""),
+        "stall_share": sum(one["stall_share"] for one in lines), "transfers": sum(one["transfers"] for one in lines),
+        "stall_us": sum(one["stall_us"] for one in lines) if all(one["stall_us"] is not None for one in lines) else None,
+        "cores": max(cores, default=None), "classes": classes if any(classes.values()) else {},
+        "class": max(by_class, key=lambda k: by_class[k]), "pairs": [(*pair, stall) for pair, stall in pairs.items()],
+        **{who: _normal(weights) for who, weights in people.items()}}
+
+
+def _normal(weights: dict[str, float]) -> list[tuple[str, float | None]]:
+    whole = sum(weights.values()) or 1.0
+    return [(name, weight / whole) for name, weight in sorted(weights.items(), key=lambda x: (-x[1], x[0]))]
+
+
 def _line(p: Point, one: dict[str, Any]) -> dict[str, Any]:
     stall = int(one.get("stall") or 0)
     classes = one.get("classes") or {}
@@ -113,7 +154,7 @@ def _top_line(one: dict[str, Any]) -> dict[str, Any]:
 def _what(one: dict[str, Any], name: str) -> str:
     """Object and field, so far as the name does not say them already."""
     said = [str(one[k]) for k in ("object", "field") if one.get(k)]
-    return ".".join(s for s in said if s not in name)
+    return ", ".join(s for s in said if s not in name)
 
 
 def _largest(classes: dict[str, Any]) -> str:
@@ -140,6 +181,13 @@ def lines(run: Run) -> Table:
              one["waiters"][0][0] if one["waiters"] else None) for p in run.points for one in hot_lines(p))
     return _table(("name", "object_field", "address", "stall_share", "stall_us", "transfers", "cores_waiting", "class", "writer",
                    "waiter"), rows)
+
+
+def names(run: Run) -> Table:
+    """One row per name, with how many lines have it."""
+    columns = ("name", "lines", "what", "stall_share", "stall_us", "transfers", "class")
+    return _table(("name", "lines", "objects", *columns[3:]), (
+        (*_key(p), *(one[c] for c in columns)) for p in run.points for one in hot_names(p)))
 
 
 def fights(p: Point) -> dict[tuple[str, str], int]:
@@ -243,7 +291,7 @@ def misses(run: Run) -> Table:
 
 
 ALL: dict[str, Callable[[Run], Table]] = {
-    f.__name__: f for f in (points, windows, time_split, lines, pairs, functions, links, nodes, latency, segments, misses)}
+    f.__name__: f for f in (points, windows, time_split, names, lines, pairs, functions, links, nodes, latency, segments, misses)}
 
 
 def write_csv(run: Run, folder: Path) -> None:

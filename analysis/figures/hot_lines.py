@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The lines that cost most, each by class of miss. The page shows them as a list of its own; this is the PNG of it."""
+"""The lines that cost most, those of one name together, each by class of miss. The page shows them as a list of its own; this is the PNG of it."""
 
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
@@ -12,7 +12,7 @@ MOST = 15
 
 
 def draw(point: Point, wide: bool) -> Figure | None:
-    lines = tables.hot_lines(point)[:MOST]
+    lines = tables.hot_names(point)[:MOST]
     if not lines:
         return None
     fig = style.figure(wide, 1.2 + 0.34 * len(lines))
@@ -25,7 +25,7 @@ def draw(point: Point, wide: bool) -> Figure | None:
             left += 100 * share
             used.append(cause)
         ax.annotate(f"{100 * line['stall_share']:.1f} %", (left, y), xytext=(4, 0), textcoords="offset points", va="center", fontsize=8.5)
-    ax.set_yticks(range(len(lines)), [style.shortened(one["name"], 48 if wide else 24) for one in lines])
+    ax.set_yticks(range(len(lines)), [label(one, wide) for one in lines])
     ax.invert_yaxis()
     ax.margins(x=0.1)
     ax.spines["left"].set_visible(False)
@@ -34,6 +34,11 @@ def draw(point: Point, wide: bool) -> Figure | None:
     kinds = [c for c in (*tables.CLASSES, "store_buffer", "memory") if c in used]
     style.legend_above(fig, [Patch(color=style.color(c)) for c in kinds], [style.LABELS[c] for c in kinds], 6 if wide else 3)
     return fig
+
+
+def label(one: dict, wide: bool) -> str:
+    many = f" ({one['lines']} lines)" if one["lines"] > 1 else ""
+    return style.shortened(one["name"], (56 if wide else 26) - len(many)) + many
 
 
 def split(line: dict) -> list[tuple[str, float]]:

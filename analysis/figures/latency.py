@@ -49,7 +49,7 @@ def draw(point: Point, wide: bool) -> Figure | None:
     right.set_xlabel("mean ns per transaction")
     right.set_title("What it adds up from")
     if beyond:
-        fig.supxlabel(f"{beyond:,} more had not ended within the windows", fontsize=8.5, color=style.color("muted"))
+        fig.supxlabel(f"{beyond:,} more have no end recorded", fontsize=8.5, color=style.color("muted"))
     return fig
 
 

@@ -73,12 +73,12 @@ def points_table(run: Run) -> str:
     for p in run.points:
         cycles = p.record.get("cycles") or {}
         error = p.number("stderr_per_s")
-        rows.append((esc(p.workload), esc(p.kernel), str(p.cores), esc(p.record.get("operation") or "operations"), number(p.number("throughput_per_s")) + (f" ± {error:,.0f}" if error is not None else ""),
+        rows.append((esc(p.workload), esc(p.kernel), str(p.cores), esc(p.operations), number(p.number("throughput_per_s")) + (f" ± {error:,.0f}" if error is not None else ""),
                      esc(percent(p.number("kernel_share"))), *(esc(percent(cycles.get(k))) for k in ("busy", "core", "memory", "idle")),
                      number(p.number("window_ms"), 2) + (f" × {len(p.record['windows'])}" if p.record.get("windows") else ""),
                      number(p.number("host_s"))))
     return table("All points", ("workload", "kernel", "cores", "operation", "per second", "kernel share", "busy", "core stall", "memory stall", "idle",
-                                "windows (ms)", "host time (s)"), rows, (2, *range(4, 12)))
+                                "windows (ms)", "host (s)"), rows, (2, *range(4, 12)))
 
 
 def configuration(run: Run) -> str:

@@ -22,21 +22,22 @@ def headline(p: Point) -> str:
     """The answer in words; HTML."""
     causes = tables.causes(p)
     memory = causes.get("memory", sum(causes.get(k, 0.0) for k in (*tables.CLASSES, "store_buffer")))
-    lines = tables.hot_lines(p)
+    lines = tables.hot_names(p)
     begin = f"With {p.cores} core{'s' if p.cores != 1 else ''}, waiting for memory takes <strong>{esc(percent(memory))}</strong> of the cores’ time"
     if not causes:
         begin = f"{esc(where(p)).capitalize()}: no split of the cores’ time was recorded"
     if not lines or not lines[0]["stall_share"]:
         return f"{begin}. No line stood out, or none was recorded."
     first = lines[0]
-    text = f"{begin}; <strong>{esc(percent(first['stall_share']))}</strong> of that is for one line, {code(first['name'])}"
+    which = "one line" if first["lines"] == 1 else f"{first['lines']} lines of one name"
+    text = f"{begin}; <strong>{esc(percent(first['stall_share']))}</strong> of that is for {which}, {code(first['name'])}"
     pair = foremost(first)
     if pair and pair[0] == pair[1]:
         text += f", over which {code(pair[0])} fights with itself on other cores"
     elif pair:
         text += f", which {code(pair[0])} writes and {code(pair[1])} waits for"
     ten = sum(one["stall_share"] for one in lines[:SHOWN])
-    return f"{text}. The {min(SHOWN, len(lines))} lines below take {esc(percent(ten))} of all memory stall."
+    return f"{text}. The first {min(SHOWN, len(lines))} below take {esc(percent(ten))} of all memory stall."
 
 
 def foremost(line: dict[str, Any]) -> tuple[str, str] | None:
@@ -61,14 +62,17 @@ def _card(rank: int, line: dict[str, Any], most: float) -> str:
                   f'{esc(percent(share, 1))}"></i>' for cause, share in parts if share > 0) if most else ""
     what = f'<span class="what">{code(line["what"])}</span>' if line["what"] else ""
     kind = CLASS_WORDS.get(line["class"], line["class"])
+    many = f'<span class="chip">{line["lines"]} lines</span>' if line["lines"] > 1 else ""
     facts = [f"{number(line['transfers'])} transfers"]
     if line["cores"]:
-        facts.append(f"{line['cores']} core{'s' if line['cores'] != 1 else ''} waited")
+        up_to = "up to " if line["lines"] > 1 else ""
+        facts.append(f"{up_to}{line['cores']} core{'s' if line['cores'] != 1 else ''} waited")
     if line["stall_us"] is not None:
         facts.append(f"{number(line['stall_us'], 1)} µs of stall")
-    facts.append(f"address {esc(line['address'])}")
+    if line["lines"] == 1:
+        facts.append(f"address {esc(line['address'])}")
     return (f'<li><div class="rank">{rank}</div><div class="line"><div class="top"><span class="name">{code(line["name"])}</span>'
-            f'{what}<span class="chip c-{esc(line["class"])}">{esc(kind)}</span></div>'
+            f'{what}<span class="chip c-{esc(line["class"])}">{esc(kind)}</span>{many}</div>'
             f'<div class="measure"><div class="bar">{bar}</div><b>{esc(percent(line["stall_share"], 1))}</b></div>'
             f'<div class="who"><span class="quiet">written by</span> {_people(line["writers"])} '
             f'<span class="quiet">· waited for by</span> {_people(line["waiters"])}</div>{_details(line, ", ".join(facts))}</div></li>')
@@ -90,22 +94,36 @@ def _details(line: dict[str, Any], facts: str) -> str:
 
 def section(p: Point) -> str:
     """Headline and list of one point."""
-    lines = tables.hot_lines(p)[:MOST]
+    lines = tables.hot_names(p)[:MOST]
     most = max((one["stall_share"] for one in lines), default=0.0)
     cards = [_card(n, one, most) for n, one in enumerate(lines, 1)]
     listed = f'<ol class="lines">{"".join(cards[:SHOWN])}</ol>' if cards else '<p class="none">No lines were recorded for this point.</p>'
     if len(cards) > SHOWN:
-        listed += (f'<details class="more"><summary>{len(cards) - SHOWN} more lines</summary><ol class="lines" start="{SHOWN + 1}">'
+        listed += (f'<details class="more"><summary>{len(cards) - SHOWN} more</summary><ol class="lines" start="{SHOWN + 1}">'
                    f'{"".join(cards[SHOWN:])}</ol></details>')
+    total, listed_lines = p.attribution.get("lines_total"), len(tables.hot_lines(p))
+    reach = f" Of the {number(total)} lines that were waited for, the {listed_lines} hottest are listed." if total and total > listed_lines else ""
     used = {cause for one in lines for cause, _ in split(one)}
     keys = "".join(f'<span><i style="background:var(--{c})"></i>{style.LABELS[c]}</span>'
                    for c in (*tables.CLASSES, "store_buffer", "memory") if c in used)
     said = p.record.get("bottleneck")
-    # The run adds up lines of one name, so it may come to another answer than the hottest single line.
-    told = f'<p class="bottleneck">By name: {esc(said)}.</p>' if said and not (lines and lines[0]["name"] in str(said)) else ""
+    told = f'<p class="bottleneck">The run says: {esc(said)}.</p>' if said and not (lines and lines[0]["name"] in str(said)) else ""
     return (f'<p class="headline">{headline(p)}</p>{told}<figure class="own"><h3>The lines that cost most</h3>'
-            f'<p class="unit">Share of all memory stall of the cores in use (%), by why the line was not there. A line is 64 bytes; '
-            f'open one to see who fights over it.</p><div class="legend">{keys}</div>{listed}</figure>')
+            f'<p class="unit">Share of all memory stall of the cores in use (%), by why the line was not there. A line is 64 bytes; lines of one name '
+            f'are added up. Open one to see who fights over it.{reach}</p><div class="legend">{keys}</div>{listed}{_single(p)}</figure>')
+
+
+def _single(p: Point) -> str:
+    """The hottest lines one by one, where names take several together."""
+    lines = tables.hot_lines(p)
+    if len({one["name"] for one in lines}) == len(lines):
+        return ""
+    rows = [(str(n), code(one["name"]), code(one["what"]) if one["what"] else "", code(one["address"]), esc(percent(one["stall_share"], 2)),
+             number(one["transfers"]), esc(CLASS_WORDS.get(one["class"], one["class"])), code(one["writers"][0][0]) if one["writers"] else "",
+             code(one["waiters"][0][0]) if one["waiters"] else "") for n, one in enumerate(lines[:MOST], 1)]
+    inner = table("The hottest single lines", ("", "name", "object", "address", "of all memory stall", "transfers", "class", "written by",
+                                               "waited for by"), rows, (4, 5))
+    return f'<details class="more"><summary>The {len(rows)} hottest single lines</summary>{inner}</details>'
 
 
 def functions(p: Point) -> str:

@@ -4,6 +4,8 @@
 import html
 from collections.abc import Iterable
 
+NARROW_SPACE = "\u202f"  # no line breaks at it
+
 
 def esc(text: object) -> str:
     return html.escape(str(text), quote=True)
@@ -13,8 +15,8 @@ def percent(share: float | None, digits: int = 0) -> str:
     if share is None:
         return "–"
     if 0 < share < 0.5 * 10 ** (-2 - digits):
-        return f"< {10.0 ** -digits:g} %"
-    return f"{100 * share:.{digits}f} %"
+        return f"<{NARROW_SPACE}{10.0 ** -digits:g}{NARROW_SPACE}%"
+    return f"{100 * share:.{digits}f}{NARROW_SPACE}%"
 
 
 def number(value: float | None, digits: int = 0) -> str:

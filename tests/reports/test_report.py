@@ -24,7 +24,7 @@ def test_the_answer_comes_before_any_figure(whole: Path) -> None:
     page = (whole / "report.html").read_text(encoding="utf-8")
     start = page.index('class="headline"', page.index('data-of="p-exim-distro-48"'))
     said = visible(page[start:page.index("</p>", start)])
-    assert "mount_lock" in said and "lock_mount_hash writes" in said and "lookup_mnt" in said and "31 %" in said
+    assert "mount_lock" in said and "lock_mount_hash writes" in said and "lookup_mnt" in said and "31\u202f%" in said
     assert start < page.index("<svg")
 
 

@@ -62,7 +62,7 @@ def test_a_lines_parts_add_up_to_its_share(run) -> None:  # type: ignore[no-unty
 
 def test_object_and_field_are_told_once() -> None:
     assert tables._what({"object": "dentry", "field": "d_lockref"}, "dentry.d_lockref of /spool") == ""
-    assert tables._what({"object": "rq", "field": "__lock"}, "runqueues[3]") == "rq.__lock"
+    assert tables._what({"object": "rq", "field": "__lock"}, "runqueues[3]") == "rq, __lock"
 
 
 def test_pairs_add_up_over_lines(run) -> None:  # type: ignore[no-untyped-def]
@@ -124,3 +124,19 @@ def test_the_synthetic_run_is_one_by_the_schema(tmp_path: Path) -> None:
     document = json.loads((tmp_path / "run/run.json").read_text())
     assert document["schema"] == "moscope.run/1"
     jsonio.validate(document)
+
+
+def test_lines_of_one_name_are_added_up() -> None:
+    from analysis import Point
+    record, stats, lines = synthetic_run.point("exim", "distro", 48)
+    for line in lines["lines"][2:5]:
+        line["name"] = "struct page._refcount"
+    p = Point("p", record, stats, lines)
+    alone = [one for one in tables.hot_lines(p) if one["name"] == "struct page._refcount"]
+    together = next(one for one in tables.hot_names(p) if one["name"] == "struct page._refcount")
+    assert together["lines"] == 3
+    assert together["stall_share"] == pytest.approx(sum(one["stall_share"] for one in alone))
+    assert together["class"] == "false_sharing"
+    assert sum(stall for *_, stall in together["pairs"]) == sum(stall for one in alone for *_, stall in one["pairs"])
+    assert sum(share for _, share in split(together)) == pytest.approx(together["stall_share"], rel=2e-3)
+    assert len(tables.hot_names(p)) == len(tables.hot_lines(p)) - 2
