@@ -4,6 +4,7 @@ and a program's /proc/self/pagemap are the references. The kernel has placed its
 """
 
 import json
+import random
 import re
 import time
 from collections.abc import Callable
@@ -17,7 +18,7 @@ from table import GUEST
 from moscope.boot import plan
 from moscope.cli import Shared
 from moscope.guest import kernel
-from moscope.naming.guest import Guest
+from moscope.naming.guest import Guest, Memory
 from moscope.naming.namer import Namer
 from moscope.naming.percpu import PerCpu
 from moscope.naming.slab import Pages
@@ -176,3 +177,40 @@ def test_code_is_named_by_function(booted: Booted) -> None:
     assert booted.namer.code(g.needed("schedule") + 3) == "schedule"
     assert booted.namer.code(va + 1, booted.cr3("names")) == "names:main"
     assert booted.namer.code(va + 1) == "names:main"
+
+
+class Damaged:
+    """The guest's memory with every so manyth read answered wrongly: by zeros, ones, noise, or not at all."""
+
+    def __init__(self, memory: Memory, seed: int, every: int) -> None:
+        self._memory, self._random, self._every = memory, random.Random(seed), every
+
+    def _spoil(self, data: bytes) -> bytes:
+        if self._random.randrange(self._every):
+            return data
+        return self._random.choice((bytes(len(data)), b"\xff" * len(data), self._random.randbytes(len(data)), b""))
+
+    def read_physical(self, address: int, size: int) -> bytes:
+        return self._spoil(self._memory.read_physical(address, size))
+
+    def read_virtual(self, cr3: int, address: int, size: int) -> bytes:
+        return self._memory.read_virtual(cr3, address, size)
+
+    def physical_of(self, line: int) -> int:
+        return self._memory.physical_of(line)
+
+
+@pytest.mark.parametrize("every", [3, 20, 200])
+def test_memory_that_makes_no_sense_is_named_without_an_error(booted: Booted, distro: kernel.Kernel, every: int) -> None:
+    g, pages = booted.guest, booted.pages()
+    addresses = [g.physical(g.needed(n)) for n in ("jiffies", "init_task", "dentry_hashtable")]
+    addresses += [p for _, p in pages.values()] + [booted.cr3("names"), g.physical(booted.task("names"))]
+    vas = [0, pages["heap"][0], g.needed("jiffies"), g.get(booted.task("names"), "task_struct", "stack"),
+           g.bases["vmemmap_base"] + 0x1008, g.bases["vmalloc_base"] + 0x5000]
+    for seed in range(3):
+        namer = Namer(Damaged(g.memory, seed, every), distro.image)
+        for physical in addresses:
+            for va in vas:
+                line = {"line": physical & -64, "va": va, "address_space": booted.cr3("names")}
+                assert namer.line(line)["name"]
+        assert namer.code(0xFFFFFFFFC0100000) and namer.code(0x401000, 0x123000)

@@ -22,7 +22,12 @@ WHOLE = {"spinlock", "raw_spinlock", "qspinlock", "qrwlock", "rwlock_t", "atomic
          "rb_node", "hlist_bl_node", "kuid_t", "kgid_t", "cpumask"}
 
 
-class NoType(Exception):
+class Unreadable(Exception):
+    """What was asked for is not there: memory that is not mapped, a symbol or type that this kernel lacks, a list that
+    does not end."""
+
+
+class NoType(Unreadable):
     """The blob is damaged, or has no type or member of the wanted name."""
 
 
@@ -123,7 +128,10 @@ class Btf:
 
     def array(self, number: int) -> tuple[int, int]:
         """An array's element type and number of elements."""
-        element, _, count = struct.unpack_from("<III", self._data, self.type(number).at)
+        t = self.type(number)
+        if t.kind != ARRAY:
+            raise NoType(f"`{self.title(number)}` is no array")
+        element, _, count = struct.unpack_from("<III", self._data, t.at)
         return element, count
 
     def size(self, number: int) -> int:

@@ -10,7 +10,7 @@ import struct
 from collections.abc import Iterator
 from typing import Protocol
 
-from moscope.naming.btf import Btf, NoType, parse
+from moscope.naming.btf import Btf, Unreadable, parse
 from moscope.naming.image import KernelImage
 from moscope.naming.symbols import Place
 
@@ -21,11 +21,8 @@ DEFAULT_BASES = {"page_offset_base": 0xFFFF888000000000, "vmalloc_base": 0xFFFFC
 VMALLOC_BYTES = 32 << 40
 STEP = 2 << 20  # the image's place is a multiple of CONFIG_PHYSICAL_ALIGN
 PAGE = 4096
-LONGEST_LIST = 100_000
-
-
-class Unreadable(Exception):
-    """Nothing is mapped there, the kernel has no such symbol or type, or a list does not end."""
+LONGEST_LIST = 20_000
+LARGEST = 16 << 20  # of one read; more is never asked for but by a damaged structure
 
 
 class Memory(Protocol):
@@ -127,6 +124,8 @@ class Guest:
 
     def read(self, address: int, size: int) -> bytes:
         """Bytes at a kernel address; Unreadable unless all are there."""
+        if not 0 <= address <= (1 << 64) - size or size > LARGEST:
+            raise Unreadable(f"{address:#x}, {size} bytes")
         try:
             raw = self.memory.read_physical(self.physical(address), size)
         except Unreadable:
@@ -154,16 +153,10 @@ class Guest:
         return self._found(structure, path)[0]
 
     def _found(self, structure: str, path: str) -> tuple[int, int]:
-        try:
-            return self.types.find(self.types.named(structure), path)
-        except NoType as error:
-            raise Unreadable(str(error)) from error
+        return self.types.find(self.types.named(structure), path)
 
     def size(self, structure: str) -> int:
-        try:
-            return self.types.size(self.types.named(structure))
-        except NoType as error:
-            raise Unreadable(str(error)) from error
+        return self.types.size(self.types.named(structure))
 
     def get(self, address: int, structure: str, path: str) -> int:
         """A member's value as an unsigned number."""

@@ -7,7 +7,6 @@ from bisect import bisect_right
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from moscope.naming.btf import NoType
 from moscope.naming.files import Files
 from moscope.naming.guest import Guest, Unreadable
 
@@ -54,7 +53,7 @@ class Known:
         """What one kernel lacks is no reason to go without the rest."""
         try:
             find()
-        except (Unreadable, NoType):
+        except Unreadable:
             pass
 
     def at(self, address: int) -> Thing | None:
@@ -78,7 +77,7 @@ class Known:
         guest = self._guest
 
         def shifted(name: str) -> int:
-            return 1 << (32 - guest.number(guest.needed(name), 4))
+            return 1 << (-guest.number(guest.needed(name), 4) & 31)
 
         def masked(name: str) -> int:
             return guest.number(guest.needed(name), 4) + 1

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from moscope.naming import image
-from moscope.naming.btf import NoType
 from moscope.naming.files import Files
 from moscope.naming.guest import PAGE, Guest, Memory, Unreadable
 from moscope.naming.known import Known
@@ -99,7 +98,7 @@ class Namer:
     def _made(kind: Callable[..., T], *what: object) -> T | None:
         try:
             return kind(*what)
-        except (Unreadable, NoType):
+        except Unreadable:
             return None
 
     # --- code -------------------------------------------------------------------------------------------------------
@@ -110,7 +109,7 @@ class Namer:
         if key not in self._code:
             try:
                 self._code[key] = self._function(pc, cr3)
-            except (Unreadable, NoType):
+            except Unreadable:
                 self._code[key] = f"{pc:#x}"
         return self._code[key]
 
@@ -159,7 +158,7 @@ class Namer:
             for way in ways:
                 try:
                     named = way()
-                except (Unreadable, NoType):
+                except Unreadable:
                     continue
                 if named:
                     return named

@@ -7,7 +7,6 @@ found from the structures that hold the pointers: slab caches, mounts, counters,
 from bisect import bisect_right
 from dataclasses import dataclass
 
-from moscope.naming.btf import NoType
 from moscope.naming.guest import Guest, Unreadable
 
 MOST_CORES = 8192
@@ -78,7 +77,7 @@ class PerCpu:
             for find in (self._caches, self._counters, self._zones, self._mounts):
                 try:
                     find(self._owners)
-                except (Unreadable, NoType):
+                except Unreadable:
                     continue
             self._sorted = sorted(self._owners)
         i = bisect_right(self._sorted, pointer) - 1
