@@ -14,7 +14,8 @@ from analysis.run_directory import FS_PER_S, FS_PER_US, Point, Run
 Table = dict[str, list[Any]]
 KEY = ("workload", "kernel", "cores")
 CLASSES = ("true_sharing", "false_sharing", "upgrade", "capacity", "cold")
-# What a core's time splits into; the memory part by class of miss, and the wait for a full store buffer.
+# What a core's time splits into; the memory part by class of miss, and what of it has
+# no class: the wait for a full store buffer, in runs that do not charge it to the class of the store it waits for.
 CAUSES = ("user", "kernel", "core", *CLASSES, "store_buffer", "idle")
 NO_WRITER = "no other core wrote"
 LINE_BYTES = 64
@@ -48,7 +49,8 @@ def causes(p: Point) -> dict[str, float]:
         found["memory"] = memory
     else:
         found |= {k: by_class.get(k, 0.0) for k in CLASSES}
-        found["store_buffer"] = max(memory - sum(by_class.values()), 0.0)
+        rest = memory - sum(by_class.values())
+        found["store_buffer"] = rest if rest > 1e-9 else 0.0
     found["idle"] = spent("idle", "user") + spent("idle", "kernel")
     return found
 

@@ -5,7 +5,7 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
-from analysis import style
+from analysis import style, tables
 from analysis.figures import Spec
 from analysis.page import lines
 from analysis.page.markup import code, esc, number, percent, table
@@ -117,7 +117,8 @@ def document(run: Run, figures: list[Spec], shown: Shown) -> str:
             f'<section><h2>All points</h2>{points_table(run)}</section>']
     else:
         body.append('<p class="headline">No point of this run has finished.</p>')
-    terms = "".join(f"<dt>{t}</dt><dd>{d}</dd>" for t, d in TERMS)
+    buffer = any(tables.causes(p).get("store_buffer") for p in run.points)
+    terms = "".join(f"<dt>{t}</dt><dd>{d}</dd>" for t, d in TERMS if buffer or t != "store buffer full")
     body.append(f"<section><h2>How to read this</h2><dl>{terms}</dl>{configuration(run)}</section>")
     css, script = ((HERE / n).read_text(encoding="utf-8") for n in ("style.css", "script.js"))
     return (f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1">'

@@ -140,3 +140,25 @@ def test_lines_of_one_name_are_added_up() -> None:
     assert sum(stall for *_, stall in together["pairs"]) == sum(stall for one in alone for *_, stall in one["pairs"])
     assert sum(share for _, share in split(together)) == pytest.approx(together["stall_share"], rel=2e-3)
     assert len(tables.hot_names(p)) == len(tables.hot_lines(p)) - 2
+
+
+def _luminance(color: str) -> float:
+    parts = [int(color[i:i + 2], 16) / 255 for i in (1, 3, 5)]
+    linear = [p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+@pytest.mark.parametrize("theme", [0, 1], ids=["light", "dark"])
+def test_text_stands_out_from_what_it_is_written_on(theme: int) -> None:
+    from analysis import style
+    pairs = [(cause, style.TEXT_ON.get(cause, "onheat"), 3.0) for cause in (*tables.CAUSES, "heat")]
+    pairs += [("page", "ink", 7.0), ("page", "muted", 4.5)]
+    for ground, text, least in pairs:
+        a, b = sorted(_luminance(style.PALETTE[role][theme]) for role in (ground, text))
+        assert (b + 0.05) / (a + 0.05) >= least, (ground, text)
+
+
+def test_no_colour_has_two_roles() -> None:
+    from analysis import style
+    lights = [light for light, _ in style.PALETTE.values()]
+    assert len(set(lights)) == len(lights)
