@@ -29,6 +29,13 @@ def test_the_command_names_the_program_where_the_initial_file_system_puts_it() -
     assert list(workloads.programs({"counter"})) == ["workloads/counter"]
 
 
+def test_windows_of_mail_get_shorter_with_more_cores() -> None:
+    w = workloads.find("exim")
+    assert callable(w.window) and callable(w.warmup)
+    assert [w.window(n) for n in (1, 12, 24, 48)] == ["15000us", "4000us", "2000us", "1000us"]
+    assert [w.warmup(n) for n in (1, 12, 48)] == ["5000us", "3000us", "2000us"]
+
+
 def test_a_program_is_built_once_and_again_when_its_source_changes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setattr(build.paths, "root", lambda: tmp_path)

@@ -3,5 +3,19 @@
 
 from .registry import Workload, register
 
+# A message takes a core about 1.4 ms, so a window needs some tens of milliseconds of all cores together; caches want
+# a few milliseconds of each core, more where there is little to share.
+WINDOW_OF_ALL_CORES, LONGEST_WINDOW = 48, 15  # ms
+WARMUP_OF_ALL_CORES, SHORTEST_WARMUP, LONGEST_WARMUP = 36, 2, 5
+
+
+def window(cores: int) -> str:
+    return f"{min(LONGEST_WINDOW, WINDOW_OF_ALL_CORES / cores) * 1000:.0f}us"
+
+
+def warmup(cores: int) -> str:
+    return f"{min(LONGEST_WARMUP, max(SHORTEST_WARMUP, WARMUP_OF_ALL_CORES / cores)) * 1000:.0f}us"
+
+
 register(Workload("exim", "exim", "a mail server's processes, files and connections", "messages delivered",
-                  lambda cores: f"--cores {cores}", warmup="1ms", window="2ms"))
+                  lambda cores: f"--cores {cores}", warmup=warmup, window=window))

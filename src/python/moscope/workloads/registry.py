@@ -29,8 +29,9 @@ class Workload:
     summary: str  # one line
     operation: str  # what one operation is, as in "increments"
     arguments: Callable[[int], str]  # the program's own arguments, for so many cores
-    warmup: str = "200us"  # simulated time before anything counts
-    window: str = "500us"  # simulated time of one window
+    # Simulated times, for so many cores where that matters: before anything counts, and of one window.
+    warmup: str | Callable[[int], str] = "200us"
+    window: str | Callable[[int], str] = "500us"
     memory_per_node: str = "512MiB"  # at least
     most_cores: int | None = None  # where more would idle
 
