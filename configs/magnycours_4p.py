@@ -15,6 +15,7 @@ machine = replace(
     name="magnycours_4p",
     chips=Count(8, "L: 4 packages of two dies"),
     cores_per_chip=Count(6, "L"),
+    cpu=Name("opteron6174", "x: the part with these clocks"),
     core_clock=Frequency("2.2GHz", "x: AMD product data, Opteron 6174"),
     nb_clock=Frequency("1.8GHz", "x: AMD product data, Opteron 6174"),
     outstanding_misses=Count(10, "x: miss buffers of family 10h"),

@@ -84,3 +84,12 @@ def test_the_p_state_is_the_machines_clock() -> None:
 def test_an_unknown_processor_is_answered_with_the_nearest() -> None:
     with pytest.raises(ConfigError, match="opteron"):
         cpu_json(apply_sets(load_machine("opteron48"), ["cpu=opteron8413"]))
+
+
+def test_magny_cours_machines_show_the_part_with_their_clock() -> None:
+    for name in ("magnycours_4p", "magnycours_2p"):
+        leaves = {leaf["function"]: leaf for leaf in cpu_json(load_machine(name))["leaves"]}
+        assert leaves[1]["eax"] == 0x00100F91
+        brand = b"".join(leaves[0x80000000 + f][r].to_bytes(4, "little") for f in (2, 3, 4) for r in ("eax", "ebx", "ecx", "edx"))
+        assert brand.rstrip(b"\0") == b"AMD Opteron(tm) Processor 6174"
+        assert not leaves[0x80000001]["ecx"] & 1 << BITS["nodeid_msr"].bit
