@@ -182,6 +182,7 @@ Block *BlockCache::decode(Core &c, std::uint64_t key, PhysAddr at, Addr va, unsi
     // While this core walked page tables for the second half, another may have decoded the same.
     if (Block *known = blocks_.find(key))
         return known;
+    block->kept = true;
     Block *b = block.release();
     blocks_.insert(key, b);
     enter(*b, at, std::min<Addr>(offset, kPage - (at.value & (kPage - 1))));

@@ -28,6 +28,7 @@ struct Block {
     std::uint32_t bytes = 0;
     std::uint16_t count = 0;   ///< instructions; ops holds one more, which ends the block
     bool stale = false;
+    bool kept = false;         ///< lives on until it is stale: may be remembered
     bool crosses = false;      ///< its one instruction ends in the next page ...
     PhysAddr second;           ///< ... which is here
     std::unique_ptr<Op[]> ops;

@@ -74,7 +74,7 @@ Core::Begin Core::begin_block(bool poll) {
             exit = Exit::none;
         return next;
     }
-    if (!next.single)
+    if (next.block->kept) // code in device memory is not
         jump_of(rip) = {rip, global ? global_tag : local_tag, next.block};
     return next;
 }

@@ -3,6 +3,7 @@
 // another mapping, by a repeated string store, from outside; and translations that change under decoded blocks.
 #include <gtest/gtest.h>
 
+#include "cpu/x86/flat_machine.hh"
 #include "cpu/x86/native/model_cpu.hh"
 
 namespace moscope::x86 {
@@ -177,6 +178,20 @@ TEST_F(Program, LongRepeatedStoresLetInterruptsInEveryPage) {
     run(kCode);
     EXPECT_EQ(c.r[rcx], 0u);
     EXPECT_EQ(*(model.data() + 0x1fff), 0x77);
+}
+
+TEST(SelfModifying, CodeInDeviceMemoryIsReadAnewEachTime) {
+    struct Rom : test::FlatMachine {
+        std::uint64_t mmio_read(Core &, PhysAddr a, unsigned) override { return a.value == 0xc0000000 ? 0x90 : a.value == 0xc0000001 ? last : 0x90; }
+        std::uint64_t last = 0xf4;
+    } m;
+    m.long_mode();
+    m.core.rip = 0xc0000000; // nop; hlt
+    EXPECT_EQ(m.core.run(100), Exit::halt);
+    m.core.halted = false;
+    m.last = 0xcc; // and now nop; int3, without a table for it
+    m.core.rip = 0xc0000000;
+    EXPECT_EQ(m.core.run(100), Exit::shutdown);
 }
 
 } // namespace
