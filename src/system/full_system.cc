@@ -137,7 +137,7 @@ void FullSystem::reset_stats() {
         impl_->detailed->reset();
 }
 
-std::string FullSystem::stats_json() {
+std::string FullSystem::stats_json(std::size_t lines) {
     nlohmann::json out;
     if (!impl_->detailed)
         return out.dump();
@@ -152,7 +152,7 @@ std::string FullSystem::stats_json() {
             core[name] = {{"kernel", c->spent(k, false)}, {"user", c->spent(k, true)}};
         out["cores"].push_back(core);
     }
-    out["attribution"] = nlohmann::json::parse(d.attribution().json(200));
+    out["attribution"] = nlohmann::json::parse(d.attribution().json(lines));
     out["machine"] = nlohmann::json::parse(impl_->machine->stats_json());
     out["machine"]["tick"] = d.reached(); // not when the last event happened, which depends on the horizon
     return out.dump();

@@ -36,7 +36,8 @@ class FullSystem {
     /// Counts of detailed mode begin anew.
     void reset_stats();
     /// JSON text: ticks of each core by what they were spent on, and the machine's statistics (docs/statistics.md).
-    std::string stats_json();
+    /// Of the lines that cores waited for the `lines` hottest.
+    std::string stats_json(std::size_t lines = 200);
     /// As step, but until the simulated time `until` at the latest (state "time"), in detailed mode.
     Step step_until(Tick until, unsigned host_ms);
 

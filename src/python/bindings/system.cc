@@ -49,7 +49,7 @@ void bind_system(nb::module_ &m) {
         .def("enter_detailed", &FullSystem::enter_detailed, nb::call_guard<nb::gil_scoped_release>())
         .def("leave_detailed", &FullSystem::leave_detailed, nb::call_guard<nb::gil_scoped_release>())
         .def("reset_stats", &FullSystem::reset_stats)
-        .def("stats_json", &FullSystem::stats_json)
+        .def("stats_json", &FullSystem::stats_json, nb::arg("lines") = 200)
         .def("console_output",
              [](FullSystem &s) {
                  const std::string out = s.console_output();

@@ -52,7 +52,7 @@ class FakeSystem:
     def stats(self) -> dict[str, Any]:
         return {**self.counts(), "per_core": [], "touched_bytes": 4096}
 
-    def stats_json(self) -> str:
+    def stats_json(self, lines: int) -> str:
         window = self.tick - self.since
         half, quarter = window // 2, window // 4
         core = {"window": window, "busy": {"kernel": quarter, "user": 0}, "idle": {"kernel": quarter, "user": 0},

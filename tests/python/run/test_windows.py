@@ -35,3 +35,19 @@ def test_a_difference_of_moments_is_the_window_between_them() -> None:
     first, second = moment(5, 1, 10, 20), moment(9, 4, 30, 25)
     got = second - first
     assert (got.tick, got.operations, got.spent["busy", "user"], got.spent["memory", "kernel"]) == (4, 3, 20, 5)
+
+
+def test_the_bench_leaves_spin_loops_out_and_compares_processor_time() -> None:
+    from moscope import bench_run, jsonio
+
+    def point(cpu_s: float) -> dict[str, object]:
+        return {"workload": "w", "cores": 4, "instructions": 20_000_000, "ticks": 10**12, "window_ms": 1.0, "host_s_per_ms": 2.0,
+                "windows": [{"host_s": 2.0, "host_cpu_s": cpu_s}], "host_bytes": 3 << 30, "touched_bytes": 2 << 30,
+                "cycles": {"idle": 0.25}}
+
+    got = bench_run.document("m", point(1.1), point(1.0))
+    jsonio.validate(got)
+    assert got["mips"] == 10 and got["attribution_overhead"] == pytest.approx(0.1) and got["busy"] == 0.75
+    assert got["ok"] is False  # 1 GiB is more than 1 GB
+    assert bench_run.document("m", {**point(1.1), "host_bytes": 2 << 30}, point(1.0))["ok"] is True
+    assert bench_run.document("m", {**point(1.3), "host_bytes": 2 << 30}, point(1.0))["ok"] is False

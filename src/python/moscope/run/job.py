@@ -16,6 +16,7 @@ class Job:
     seed: int
     folder: str  # where the point's results go; made by the process, whole or not at all
     programs: dict[str, str]
+    attribution: bool = True  # who waits for which line is noted
 
     def text(self) -> str:
         return json.dumps(asdict(self))

@@ -90,18 +90,45 @@ def top(lines: dict[str, Any], physical: dict[int, int], memory_stall: int) -> l
              "waiters": [w["function"] for w in line["waiters"][:5]]} for line in found]
 
 
-def bottleneck(figures: dict[str, Any], lines: dict[str, Any], memory_stall: int) -> str:
-    """What the cores' time goes to, in a sentence. Lines of one name count as one."""
+def top_names(lines: dict[str, Any], memory_stall: int) -> list[dict[str, Any]]:
+    """The hottest names, each with all of its lines among those that the engine told of."""
+    found = []
+    for name, group in by_name(lines).items():
+        stall: dict[str, int] = {}
+        writers: dict[str, float] = {}
+        waiters: dict[str, float] = {}
+        for line in group:
+            stall[line["class"]] = stall.get(line["class"], 0) + line["stall"]
+            for to, who in ((writers, "writers"), (waiters, "waiters")):
+                for w in line[who]:
+                    to[w["function"]] = to.get(w["function"], 0.0) + w["share"] * line["stall"]
+        whole = sum(stall.values())
+        found.append({"name": name, "lines": len(group), "stall_share": min(whole / memory_stall, 1.0) if memory_stall else 0.0,
+                      "transfers": sum(line["transfers"] for line in group), "class": max(sorted(stall), key=lambda k: stall[k]),
+                      "writers": _most(writers), "waiters": _most(waiters)})
+    return sorted(found, key=lambda n: (-n["stall_share"], n["name"]))[:MOST]
+
+
+def _most(weights: dict[str, float]) -> list[str]:
+    return [f for f in sorted(weights, key=lambda f: (-weights[f], f)) if f][:5]
+
+
+def by_name(lines: dict[str, Any]) -> dict[str, list[dict[str, Any]]]:
+    found: dict[str, list[dict[str, Any]]] = {}
+    for line in lines["lines"]:
+        found.setdefault(line["name"], []).append(line)
+    return found
+
+
+def bottleneck(figures: dict[str, Any], hottest: list[dict[str, Any]]) -> str:
+    """What the cores' time goes to, in a sentence; `hottest` are names."""
     cycles = figures["cycles"]
-    if cycles["memory"] >= WORTH and cycles["memory"] >= cycles["idle"] and lines["lines"] and memory_stall:
-        name, found = worst(lines)
-        share = min(sum(line["stall"] for line in found) / memory_stall, 1.0)
-        one = max(found, key=lambda line: line["stall"])
-        text = (f"waiting for memory takes {cycles['memory']:.0%} of the cores' time, {share:.0%} of it for {name} "
-                f"({KINDS.get(one['class'], one['class'])})")
-        writers, waiters = ([w["function"] for w in one[who] if w["function"]][:1] for who in ("writers", "waiters"))
-        if waiters:
-            text += f", which {waiters[0]} waits for" + (f" and {writers[0]} writes" if writers else "")
+    if cycles["memory"] >= WORTH and cycles["memory"] >= cycles["idle"] and hottest:
+        one = hottest[0]
+        text = (f"waiting for memory takes {cycles['memory']:.0%} of the cores' time, {one['stall_share']:.0%} of it for "
+                f"{one['name']} ({KINDS.get(one['class'], one['class'])})")
+        if one["waiters"]:
+            text += f", which {one['waiters'][0]} waits for" + (f" and {one['writers'][0]} writes" if one["writers"] else "")
         return text
     if cycles["idle"] >= 0.5:
         return f"the cores are idle for {cycles['idle']:.0%} of their time: too little work reaches them"
@@ -109,11 +136,3 @@ def bottleneck(figures: dict[str, Any], lines: dict[str, Any], memory_stall: int
     if kind == "core":
         return f"stalls inside the cores take {cycles['core']:.0%} of their time; {cycles['memory']:.0%} goes to memory"
     return f"the cores compute for {cycles['busy']:.0%} of their time; {cycles['memory']:.0%} goes to waiting for memory"
-
-
-def worst(lines: dict[str, Any]) -> tuple[str, list[dict[str, Any]]]:
-    """The name whose lines were waited for longest, and these."""
-    by_name: dict[str, list[dict[str, Any]]] = {}
-    for line in lines["lines"]:
-        by_name.setdefault(line["name"], []).append(line)
-    return max(sorted(by_name.items()), key=lambda item: sum(line["stall"] for line in item[1]))

@@ -22,6 +22,10 @@ from moscope.run.options import APPEND, Point, sized
 from moscope.workloads import Results, registry
 
 
+# Lines that the engine tells of: more than are shown, so that those of one name can be added up.
+LINES = 2000
+
+
 @dataclass
 class Result:
     """What a point's folder holds."""
@@ -44,7 +48,8 @@ def measure(job: Job, folder: Path, report: Callable[[Progress], None], say: Cal
     config = checkpoints.configuration(machine, chosen, image, APPEND, job.point.cores, job.seed)
     start = checkpoints.at_prompt(config, chosen, report)
     log = folder / "transactions.raw" if job.point.detail == "full" else None
-    system = engine.create({**start.config, "detailed": {**engine.detailed(machine, say), "transactions": str(log or "")}})
+    timed = {**engine.detailed(machine, say), "transactions": str(log or ""), "attribution": job.attribution}
+    system = engine.create({**start.config, "detailed": timed})
     system.restore(str(start.checkpoint))
     guest = Guest(system, report, start.console)
     begin(guest, job.point)
@@ -87,7 +92,7 @@ def detailed(guest: Guest, point: Point, log: Path | None = None) -> tuple[list[
     if point.warmup and not guest.until_time(at, part):
         raise WorkloadFailed(f"{point.workload}: ended during the warm-up: a shorter --warmup would be right\n{guest.last_words()}")
     system.reset_stats()
-    before = windows.beginning(at, system.counts(), time.monotonic())
+    before = windows.beginning(at, system.counts())
     measured: list[windows.Moment] = []
     stats: dict[str, Any] = {}
     logged = 0
@@ -97,10 +102,10 @@ def detailed(guest: Guest, point: Point, log: Path | None = None) -> tuple[list[
         whole = guest.until_time(at, part)
         if not whole and measured:
             break
-        counts, end = system.counts(), time.monotonic()
-        stats = json.loads(system.stats_json())
+        counts = system.counts()
+        stats = json.loads(system.stats_json(LINES))
         logged = log.stat().st_size if log else 0
-        now = windows.moment(at if whole else int(counts["ticks"]), counts, stats, end)
+        now = windows.moment(at if whole else int(counts["ticks"]), counts, stats)
         measured.append(now - before)
         before = now
         if not whole:
@@ -132,8 +137,8 @@ def document(point: Point, measured: list[windows.Moment], named: dict[str, Any]
              stall: int, chosen: kernel.Kernel) -> dict[str, Any]:
     """POINT of the contracts, and what reports need beyond it."""
     figures = windows.summary(measured)
+    hottest = lines.top_names(named, stall)
     return {"workload": point.workload, "operation": point.operation, "kernel": point.kernel, "cores": point.cores, **figures,
-            "bottleneck": lines.bottleneck(figures, named, stall),
-            "top_lines": lines.top(named, physical, stall), "verified": True,
-            "warmup_ms": point.warmup / windows.FS_PER_MS, "command": point.command,
+            "bottleneck": lines.bottleneck(figures, hottest), "top_lines": lines.top(named, physical, stall),
+            "top_names": hottest, "verified": True, "warmup_ms": point.warmup / windows.FS_PER_MS, "command": point.command,
             "kernel_image": chosen.document()}

@@ -31,7 +31,7 @@ def show(document: dict[str, Any]) -> None:
     console.print(table)
     for p in document["points"]:
         console.print(f"{p['workload']} on {p['cores']} cores ({p['kernel']}): {p['bottleneck']}", soft_wrap=True)
-        for line in p["top_lines"][:3]:
-            console.print(f"    {line['stall_share']:>4.0%}  {line['name']}  {line['class']}", soft_wrap=True)
+        for name in p["top_names"][:5]:
+            console.print(f"    {name['stall_share']:>4.0%}  {name['name']}  {name['class']}", soft_wrap=True)
     if "report" in document:
         console.print(f"report: {document['report']}", soft_wrap=True)

@@ -6,6 +6,7 @@ window is the difference of two moments, and their sum is what the engine has at
 """
 
 import math
+import time
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,23 +25,26 @@ class Moment:
     core_time: int
     spent: dict[tuple[str, str], int]
     host_s: float = 0.0
+    cpu_s: float = 0.0  # of this process
 
     def __sub__(self, before: "Moment") -> "Moment":
         return Moment(self.tick - before.tick, self.operations - before.operations, self.instructions - before.instructions,
                       self.spun - before.spun, self.core_time - before.core_time,
-                      {k: v - before.spent.get(k, 0) for k, v in self.spent.items()}, self.host_s - before.host_s)
+                      {k: v - before.spent.get(k, 0) for k, v in self.spent.items()}, self.host_s - before.host_s,
+                      self.cpu_s - before.cpu_s)
 
 
-def moment(tick: int, counts: dict[str, int], stats: dict[str, Any], host_s: float) -> Moment:
+def moment(tick: int, counts: dict[str, int], stats: dict[str, Any]) -> Moment:
     """`tick`: where the window was asked to end; cores stop at most one operation beyond."""
     spent = {(kind, who): sum(int(core[kind][who]) for core in stats["cores"])
              for kind in KINDS for who in ("kernel", "user")}
     return Moment(tick, int(counts["operations"]), int(counts["instructions"]), int(counts["spun"]),
-                  sum(int(core["window"]) for core in stats["cores"]), spent, host_s)
+                  sum(int(core["window"]) for core in stats["cores"]), spent, time.monotonic(), time.process_time())
 
 
-def beginning(tick: int, counts: dict[str, int], host_s: float) -> Moment:
-    return Moment(tick, int(counts["operations"]), int(counts["instructions"]), int(counts["spun"]), 0, {}, host_s)
+def beginning(tick: int, counts: dict[str, int]) -> Moment:
+    return Moment(tick, int(counts["operations"]), int(counts["instructions"]), int(counts["spun"]), 0, {}, time.monotonic(),
+                  time.process_time())
 
 
 def figures(window: Moment) -> dict[str, Any]:
@@ -56,7 +60,7 @@ def figures(window: Moment) -> dict[str, Any]:
         "user_us_per_op": active["user"] / FS_PER_US / ops if ops else None,
         "system_us_per_op": active["kernel"] / FS_PER_US / ops if ops else None,
         "instructions": window.instructions - window.spun, "spin_instructions": window.spun,
-        "host_s": round(window.host_s, 6),
+        "host_s": round(window.host_s, 6), "host_cpu_s": round(window.cpu_s, 6),
     }
 
 
@@ -75,7 +79,8 @@ def summary(windows: list[Moment]) -> dict[str, Any]:
     for w in windows[1:]:
         whole = Moment(whole.tick + w.tick, whole.operations + w.operations, whole.instructions + w.instructions,
                        whole.spun + w.spun, whole.core_time + w.core_time,
-                       {k: v + w.spent[k] for k, v in whole.spent.items()}, whole.host_s + w.host_s)
+                       {k: v + w.spent[k] for k, v in whole.spent.items()}, whole.host_s + w.host_s,
+                       whole.cpu_s + w.cpu_s)
     each = [figures(w) for w in windows]
     total = figures(whole)
     total["window_ms"] = windows[0].tick / FS_PER_MS
