@@ -245,6 +245,8 @@ void BlockCache::mark(Addr page, bool code) {
 }
 
 void BlockCache::drop(Block &b) {
+    if (b.stale) // both halves of an instruction may lie in one page that is mapped twice
+        return;
     b.stale = true;
     for (unsigned i = 0; i <= b.count; ++i)
         b.ops[i].exec = gone_stale;

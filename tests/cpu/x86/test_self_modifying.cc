@@ -3,7 +3,7 @@
 // another mapping, by a repeated string store, from outside; and translations that change under decoded blocks.
 #include <gtest/gtest.h>
 
-#include "cpu/x86/flat_machine.hh"
+#include "cpu/x86/system_machine.hh"
 #include "cpu/x86/native/model_cpu.hh"
 
 namespace moscope::x86 {
@@ -192,6 +192,20 @@ TEST(SelfModifying, CodeInDeviceMemoryIsReadAnewEachTime) {
     m.last = 0xcc; // and now nop; int3, without a table for it
     m.core.rip = 0xc0000000;
     EXPECT_EQ(m.core.run(100), Exit::shutdown);
+}
+
+TEST(SelfModifying, AnInstructionWithBothHalvesInOnePageIsDroppedOnce) {
+    test::SystemMachine m;
+    m.kernel64();
+    m.small_pages();
+    m.page(0x6000, 0x5007); // 5000h and 6000h are the same page
+    m.code(0x5000, {0x11, 0x22, 0x33, 0xf4});
+    m.code(0x5ffe, {0xb8, 0x00}); // mov eax, 33221100h; hlt
+    EXPECT_EQ(m.run(), Exit::halt);
+    EXPECT_EQ(m.core.r[rax], 0x33221100u);
+    m.blocks.written(PhysAddr(0x5000), 1);
+    EXPECT_EQ(m.blocks.garbage(), 2u) << "MOV and HLT, each once";
+    m.blocks.collect();
 }
 
 } // namespace
