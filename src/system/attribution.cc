@@ -134,6 +134,7 @@ void Attribution::transaction(const x86::Transaction &t) {
     n.stall_by_class[static_cast<unsigned>(k)] += t.exposed;
     for (unsigned s = 0; s < kSegments; ++s)
         segments_[s] += x.path.in[s];
+    MOSCOPE_CHECK(x.done >= x.issued && x.done != kNever);
     const auto ns = static_cast<std::uint64_t>((x.done - x.issued) / kTicksPerNs);
     ++latencies_.by_log2_cycles[static_cast<unsigned>(std::bit_width(ns))];
 }

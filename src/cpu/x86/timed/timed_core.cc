@@ -493,6 +493,7 @@ void TimedCore::settle_before_device() {
 
 void TimedCore::device_cost(std::uint64_t cycles) {
     advance_cycles(static_cast<std::int64_t>(cycles));
+    horizon_changed(); // the device may have woken others, or set a time for that
     slot_ = 0;
     charge(Charge::core);
 }
