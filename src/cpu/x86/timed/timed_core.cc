@@ -275,7 +275,8 @@ template <class F> void TimedCore::wait_for_stores(F &&until) {
         charge(Charge::core);
         return;
     }
-    report(stores_.access(), now() - stamp_);
+    if (now() > stamp_) // else it had drained by then: there is no wait to speak of
+        report(stores_.access(), now() - stamp_);
     charge(Charge::memory);
 }
 
