@@ -16,7 +16,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NoReturn
@@ -91,8 +91,10 @@ def tail(log: Path, lines: int = 40) -> str:
 # --- distribution packages -------------------------------------------------------------------------------------
 
 
-def install_packages(voice: Voice) -> None:
-    missing = sorted(set(toolchain.missing_packages()))
+def install_packages(voice: Voice, lacking: Callable[[], list[str]] | None = None) -> None:
+    """Installs what `lacking` names (by default what the build lacks), as root or with sudo, or says what an administrator has to run."""
+    lacking = lacking or toolchain.missing_packages
+    missing = sorted(set(lacking()))
     if not missing:
         return
     own_python = os.path.realpath(sys.executable).startswith("/usr/bin/")
@@ -114,7 +116,7 @@ def install_packages(voice: Voice) -> None:
     voice.say(f"installing distribution packages: {names}")
     log = paths.cache_dir() / "apt.log"
     shell = f"export DEBIAN_FRONTEND=noninteractive; {install.replace('apt-get', 'apt-get -o DPkg::Lock::Timeout=600')}"
-    if run_logged([*prefix, "sh", "-c", shell], log, voice) != 0 or toolchain.missing_packages():
+    if run_logged([*prefix, "sh", "-c", shell], log, voice) != 0 or lacking():
         raise UserError(f"{log}: the packages {names} could not be installed:\n{tail(log, 15)}")
 
 

@@ -109,7 +109,7 @@ def _fresh(shared: Shared, options: Options, out: Path, machine: Machine | None)
         raise UserError(f"--script: {options.initrd} is an initial file system of your own, which moscope cannot make "
                         "run a script: one of --script and --initrd alone would be right")
     chosen = kernel.find(options.kernel or "distro", shared.say)
-    append = " ".join(part for part in (COMMAND_LINE, options.append) if part)
+    append = " ".join(part for part in (COMMAND_LINE, chosen.append, options.append) if part)
     info: dict[str, Any] = {"machine": machine.name, "kernel": chosen.document(), "append": append,
                             "checkpoint_at": marker(options.checkpoint_at)}
     config = {
@@ -125,7 +125,7 @@ def _fresh(shared: Shared, options: Options, out: Path, machine: Machine | None)
     elif chosen.is_linux:
         built = initramfs.build(chosen, shared.say, options.script, options.programs)
         config["initrd"] = str(built.path)
-        if chosen.modules is None:
+        if chosen.modules is None and not chosen.append:
             remarks.append(f"no modules of {chosen.image} were found: what the guest needs has to be built in")
     elif options.script:
         raise UserError(f"--script: {chosen.image} is no Linux kernel: one that is would be right")

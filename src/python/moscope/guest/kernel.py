@@ -6,8 +6,8 @@ import struct
 from dataclasses import dataclass
 from pathlib import Path
 
-from moscope.errors import UserError, unknown_name
-from moscope.guest import packages
+from moscope.errors import UserError
+from moscope.guest import kernel_build, kernel_names, packages
 from moscope.guest.modules import Modules
 from moscope.guest.packages import Say
 
@@ -28,6 +28,7 @@ class Kernel:
     modules: Modules | None
     origin: str
     is_linux: bool = True
+    append: str = ""  # what the name adds to the command line
 
     def document(self) -> dict[str, str]:
         """What a result says of it."""
@@ -35,13 +36,20 @@ class Kernel:
 
 
 def find(wanted: str, say: Say) -> Kernel:
-    """A kernel by name (`distro`) or by file: whatever has a slash in it or exists is a file."""
-    if wanted == "distro":
+    """A kernel by name (`distro`, `stock`, `pk-7`, ...) or by file: whatever has a slash in it or exists is a file."""
+    wanted = check_name(wanted)
+    if wanted in NAMES:
         return _distro(say)
-    path = Path(wanted)
-    if "/" not in wanted and not path.exists():
-        raise unknown_name("--kernel", "kernel", wanted, NAMES)
-    return from_file(path)
+    return _ours(wanted, say) if kernel_names.is_ours(wanted) else from_file(Path(wanted))
+
+
+def check_name(wanted: str) -> str:
+    """`wanted` in the one way of writing it, a file as it is; UserError where it is neither name nor file."""
+    if kernel_names.is_ours(wanted):
+        return kernel_names.setting(wanted)
+    if wanted not in NAMES and "/" not in wanted and not Path(wanted).exists():
+        raise kernel_names.unknown(wanted, NAMES)
+    return wanted
 
 
 def from_file(path: Path) -> Kernel:
@@ -62,6 +70,12 @@ def _distro(say: Say) -> Kernel:
     release = release_of(images[0])
     return Kernel("distro", images[0], packages.digest_of(images[0]), release,
                   _modules_beside(images[0], release), f"{package.name} {package.version}")
+
+
+def _ours(setting: str, say: Say) -> Kernel:
+    built = kernel_build.build(say)
+    return Kernel(setting, built.image, built.document["sha256"], release_of(built.image), None,
+                  f"built from {built.document['source']}", append=f"{kernel_names.PARAMETER}={setting}")
 
 
 def release_of(image: Path) -> str:

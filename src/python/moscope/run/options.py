@@ -5,6 +5,7 @@ What decides a point's result stands in its `Point`, as plain data: it goes to t
 `run.json`, where a later start with other options is told from one that goes on.
 """
 
+import re
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -101,9 +102,7 @@ def make(shared: Shared, options: Options) -> Plan:
     for name in names("--workload", options.workload or DEFAULT_WORKLOAD):
         work = workloads.find(name)
         memory = options.memory_per_node or work.memory_per_node
-        for system in names("--kernel", options.kernel or DEFAULT_KERNEL):
-            if system not in kernel.NAMES and "/" not in system and not Path(system).exists():
-                raise unknown_name("--kernel", "kernel", system, kernel.NAMES)
+        for system in kernels(options.kernel or DEFAULT_KERNEL):
             points += [Point(work.name, work.family, work.operation, system, n, work.command(n),
                              default_time(work.warmup, n) if warmup is None else warmup,
                              default_time(work.window, n) if window is None else window,
@@ -148,6 +147,11 @@ def names(option: str, text: str) -> list[str]:
         if found.count(name) > 1:
             raise UserError(f"{option}: {name} is there twice: each name once would be right")
     return found
+
+
+def kernels(text: str) -> list[str]:
+    """`stock,stock+7,14,pk` is three kernels: a number belongs to the mix before it."""
+    return [kernel.check_name(name.replace(";", ",")) for name in names("--kernel", re.sub(r"(?<=[0-9]),(?=[0-9]+(,|$))", ";", text))]
 
 
 def given_time(option: str, text: str | None, least: int) -> int | None:

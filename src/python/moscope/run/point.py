@@ -45,7 +45,8 @@ def measure(job: Job, folder: Path, report: Callable[[Progress], None], say: Cal
     chosen = kernel.find(job.point.kernel, say)
     programs = {name: Path(path) for name, path in job.programs.items()}
     image = initramfs.build(chosen, say, extra=programs)
-    config = checkpoints.configuration(machine, chosen, image, APPEND, job.point.cores, job.seed)
+    append = " ".join(part for part in (APPEND, chosen.append) if part)
+    config = checkpoints.configuration(machine, chosen, image, append, job.point.cores, job.seed)
     start = checkpoints.at_prompt(config, chosen, report)
     log = folder / "transactions.raw" if job.point.detail == "full" else None
     timed = {**engine.detailed(machine, say), "transactions": str(log or ""), "attribution": job.attribution}

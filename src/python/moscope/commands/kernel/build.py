@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""`moscope kernel build`: makes the project's kernel and says where it lies."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from moscope.cli import Shared, command
+
+
+@command
+def build(shared: Shared,
+          source: Annotated[Path | None, typer.Option(metavar="DIR", help="Build from this 6.1.y tree (it is copied) instead of "
+                                                      "Debian's source.")] = None,
+          jobs: Annotated[int | None, typer.Option("--jobs", "-j", metavar="N", min=1, help="Compile so many files at once.")] = None) -> None:
+    """Build the project's kernel, or find it in the cache.
+
+    --kernel stock, pk and upstream take the build of Debian's source; one of --source is booted by its file, with
+    --append moscope.fix=SETTING.
+    """
+    from moscope.guest import kernel_build
+
+    built = kernel_build.build(shared.say, source, jobs)
+    if shared.json:
+        shared.result({"schema": "moscope.kernel.build/1", "key": built.key, "image": str(built.image),
+                       "source": built.document["source"], "sha256": built.document["sha256"]})
+        return
+    print(built.image)

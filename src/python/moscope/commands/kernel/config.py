@@ -1,0 +1,23 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""`moscope kernel config`: the configuration that the project's kernel is built with."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from moscope.cli import Shared, command
+
+
+@command
+def config(shared: Shared,
+           source: Annotated[Path | None, typer.Option(metavar="DIR", help="For this 6.1.y tree instead of Debian's source.")] = None) -> None:
+    """Print the full kernel configuration, made from kernels/config/moscope.config."""
+    from moscope.guest import kernel_build
+
+    text = kernel_build.configured(shared.say, source)
+    if shared.json:
+        options = dict(line.split("=", 1) for line in text.splitlines() if line.startswith("CONFIG_"))
+        shared.result({"schema": "moscope.kernel.config/1", "options": options})
+        return
+    print(text, end="")

@@ -1,0 +1,209 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Builds the project's kernel outside the checkout and keeps it by content: source, configuration, patches, compiler.
+
+A finished build is renamed into its place as a whole. The work folder is always the same one, so that a compiler
+cache finds what it has compiled before; what an interruption leaves there the next build removes.
+"""
+
+import hashlib
+import json
+import os
+import re
+import shutil
+import subprocess
+import time
+from collections import deque
+from dataclasses import dataclass
+from pathlib import Path
+
+from moscope.errors import UserError
+from moscope.guest import kernel_names, kernel_source, packages
+from moscope.guest.kernel_source import Source
+from moscope.guest.packages import Say
+
+# Program that the build calls, and the Debian package that holds it.
+PROGRAMS = {"gcc": "gcc", "make": "make", "flex": "flex", "bison": "bison", "bc": "bc", "pahole": "dwarves", "patch": "patch",
+            "tar": "tar", "xz": "xz-utils", "perl": "perl"}
+HEADERS = {"libelf.h": "libelf-dev"}
+# Equal inputs give equal images: nothing of the time or the machine goes in.
+FIXED = {"KBUILD_BUILD_TIMESTAMP": "Sun Oct  3 00:00:00 UTC 2010", "KBUILD_BUILD_USER": "moscope", "KBUILD_BUILD_HOST": "moscope",
+         "KBUILD_BUILD_VERSION": "1", "LC_ALL": "C"}
+REPORT_SECONDS = 15
+
+
+@dataclass(frozen=True)
+class Built:
+    """A kernel in the cache: `image` is the bzImage, beside it System.map, config and build.json."""
+
+    key: str
+    folder: Path
+    document: dict[str, str]
+
+    @property
+    def image(self) -> Path:
+        return self.folder / "vmlinuz"
+
+
+def lacking() -> list[str]:
+    """Debian packages that a build needs and this system lacks."""
+    missing = [package for program, package in PROGRAMS.items() if shutil.which(program) is None]
+    if shutil.which("gcc"):
+        probe = "".join(f"#if !__has_include(<{h}>)\nmissing {p}\n#endif\n" for h, p in HEADERS.items())
+        got = subprocess.run(["gcc", "-E", "-P", "-"], input=probe, text=True, capture_output=True, check=False)
+        missing += [line.split()[1] for line in got.stdout.splitlines() if line.startswith("missing ")]
+    return missing
+
+
+def fragment() -> Path:
+    return kernel_names.folder() / "config" / "moscope.config"
+
+
+def inputs(source: Source) -> dict[str, str]:
+    """What decides a build's content, by name."""
+    tools = [_first_line([program, "--version"]) for program in ("gcc", "ld", "pahole") if shutil.which(program)]
+    return {"source": source.identity, "config": packages.digest_of(fragment()), "tools": "; ".join(tools),
+            **{f"patch {p.name}": packages.digest_of(p) for p in kernel_names.patches()}}
+
+
+def key_of(source: Source) -> str:
+    return hashlib.sha256(json.dumps([inputs(source), FIXED], sort_keys=True).encode()).hexdigest()[:32]
+
+
+def kept(key: str) -> Built | None:
+    """The build of this key, if the cache has it."""
+    folder = _kernels() / key
+    try:
+        return Built(key, folder, json.loads((folder / "build.json").read_text(encoding="utf-8")))
+    except (FileNotFoundError, ValueError):
+        return None
+
+
+def all_kept() -> list[Built]:
+    return [built for folder in sorted(_kernels().glob("[0-9a-f]*")) if (built := kept(folder.name))]
+
+
+def build(say: Say, tree: Path | None = None, jobs: int | None = None) -> Built:
+    """The project's kernel, from the cache or built now."""
+    source = kernel_source.own(tree) if tree else kernel_source.debian(say)
+    if found := kept(key_of(source)):
+        return found
+    _install(say)
+    with packages.locked("kernel-build"):
+        key = key_of(source)  # what has been installed may be part of it
+        return kept(key) or _build(key, source, jobs or os.cpu_count() or 1, say)
+
+
+def configured(say: Say, tree: Path | None = None) -> str:
+    """The full configuration that a build would use."""
+    source = kernel_source.own(tree) if tree else kernel_source.debian(say)
+    if found := kept(key_of(source)):
+        return (found.folder / "config").read_text(encoding="utf-8")
+    _install(say)
+    with packages.locked("kernel-build"):
+        work = _fresh()
+        try:
+            return _configure(source, work, say)
+        finally:
+            shutil.rmtree(work, ignore_errors=True)
+
+
+def _kernels() -> Path:
+    return packages.cache() / "kernels"
+
+
+def _install(say: Say) -> None:
+    from moscope import bootstrap
+
+    if names := lacking():
+        say(f"the kernel's build needs {', '.join(names)}")
+        bootstrap.install_packages(bootstrap.Voice(False), lacking)
+
+
+def _fresh() -> Path:
+    work = _kernels() / ".work"
+    shutil.rmtree(work, ignore_errors=True)
+    work.mkdir(parents=True)
+    return work
+
+
+def _build(key: str, source: Source, jobs: int, say: Say) -> Built:
+    started = time.monotonic()
+    say(f"building the kernel from {source.version} (once; some minutes)")
+    work = _fresh()
+    try:
+        config = _configure(source, work, say)
+        compiler = "ccache gcc" if shutil.which("ccache") else "gcc"
+        _make(work, [f"-j{jobs}", f"CC={compiler}", f"HOSTCC={compiler}", "bzImage"], say)
+        ready = work / ".ready"
+        ready.mkdir()
+        shutil.copyfile(work / "arch/x86/boot/bzImage", ready / "vmlinuz")
+        shutil.copyfile(work / "System.map", ready / "System.map")
+        (ready / "config").write_text(config, encoding="utf-8")
+        document = {"source": source.version, "sha256": packages.digest_of(ready / "vmlinuz"), "inputs": inputs(source),
+                    "seconds": f"{time.monotonic() - started:.0f}", "jobs": str(jobs)}
+        (ready / "build.json").write_text(json.dumps(document, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+        place = _kernels() / key
+        shutil.rmtree(place, ignore_errors=True)
+        ready.rename(place)
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+    built = kept(key)
+    assert built
+    say(f"built in {time.monotonic() - started:.0f} s")
+    return built
+
+
+def _configure(source: Source, work: Path, say: Say) -> str:
+    """Unpacks, patches and configures in `work`; an option that the tree does not take as written is an error."""
+    source.unpack(work, say)
+    for patch in kernel_names.patches():
+        kernel_source.apply(patch, work)
+    if source.place.is_dir():
+        _make(work, ["-s", "mrproper"], say)
+    _make(work, ["-s", f"KCONFIG_ALLCONFIG={fragment()}", "allnoconfig"], say)
+    config = (work / ".config").read_text(encoding="utf-8")
+    if wrong := disregarded(fragment().read_text(encoding="utf-8"), config):
+        raise UserError(f"{fragment()}: the source does not take {', '.join(wrong)}: options as this kernel has them would be right")
+    return config
+
+
+def disregarded(wanted: str, got: str) -> list[str]:
+    """Lines of a fragment that the configuration made from it does not hold."""
+    lines = set(got.splitlines())
+    wrong = []
+    for line in wanted.splitlines():
+        name, equals, value = line.partition("=")
+        if not equals or line.startswith("#"):
+            continue
+        if value == "n" and any(one.startswith(f"{name}=") for one in lines) or value != "n" and line not in lines:
+            wrong.append(line)
+    return wrong
+
+
+def _make(work: Path, arguments: list[str], say: Say) -> None:
+    """Runs make in its own niceness, says now and then how far it is, and shows the end of its output if it fails."""
+    environment = {k: v for k, v in os.environ.items() if not k.startswith(("KBUILD", "KCONFIG", "MAKE", "ARCH", "CROSS_"))} | FIXED
+    last: deque[str] = deque(maxlen=15)
+    files, said = 0, time.monotonic()
+    with subprocess.Popen(["nice", "-n", "19", "make", *arguments], cwd=work, env=environment, stdin=subprocess.DEVNULL, text=True,
+                          errors="replace", stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as running:
+        try:
+            assert running.stdout
+            for line in running.stdout:
+                last.append(line.rstrip())
+                if re.match(r"  (CC|AS|HOSTCC) ", line):
+                    files += 1
+                if time.monotonic() - said > REPORT_SECONDS:
+                    said = time.monotonic()
+                    say(f"  {files} files compiled, at {line.split()[-1] if line.split() else ''}")
+        except BaseException:
+            running.terminate()
+            raise
+    if running.returncode:
+        raise UserError(f"{work}: the kernel does not build: a compiler that builds 6.1 would be right; the last lines were\n"
+                        + "\n".join(last))
+
+
+def _first_line(command: list[str]) -> str:
+    got = subprocess.run(command, capture_output=True, text=True, check=False)
+    return got.stdout.splitlines()[0] if got.stdout else ""

@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The source that the project's kernel is built from: Debian's package, or a tree of the user's, with the patch series."""
+
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+from moscope.errors import UserError
+from moscope.guest import packages
+from moscope.guest.packages import Say
+
+PACKAGE = "linux-source-6.1"
+# Large, and nothing that is built here reads them.
+LEFT_OUT = ("*/drivers/gpu/drm/amd/include", "*/tools/testing", "*/Documentation/translations")
+
+
+@dataclass(frozen=True)
+class Source:
+    """`identity` changes whenever the files do; `version` is for people."""
+
+    version: str
+    identity: str
+    place: Path
+
+    def unpack(self, into: Path, say: Say) -> None:
+        """The tree, unpatched, at `into`, which is empty."""
+        if self.place.is_dir():
+            say(f"copying {self.place}")
+            shutil.copytree(self.place, into, symlinks=True, dirs_exist_ok=True, ignore=shutil.ignore_patterns(".git"))
+            return
+        say(f"unpacking {self.place.name}")
+        command = ["tar", "-xJf", str(self.place), "-C", str(into), "--strip-components=1",
+                   *(f"--exclude={pattern}" for pattern in LEFT_OUT)]
+        got = subprocess.run(command, capture_output=True, text=True, check=False)
+        if got.returncode:
+            raise UserError(f"{self.place}: does not unpack ({got.stderr.strip().splitlines()[-1:]}): room on the disk, "
+                            "or removing the file's folder to fetch it again, would be right")
+
+
+def debian(say: Say) -> Source:
+    package = packages.fetch(PACKAGE, say, "kernel build --source DIR builds from a tree of your own")
+    archive = package.tree / "usr/src" / f"{PACKAGE}.tar.xz"
+    if not archive.is_file():
+        raise UserError(f"{archive}: is gone: removing the folder {package.tree}, so that it is fetched again, would be right")
+    return Source(f"{package.name} {package.version}", package.sha256, archive)
+
+
+def own(tree: Path) -> Source:
+    """A tree of the user's; it is copied, never changed. Its files' sizes and times stand for their content."""
+    version = version_of(tree)
+    digest = hashlib.sha256()
+    for folder, folders, files in os.walk(tree):
+        folders[:] = sorted(f for f in folders if f != ".git")
+        for name in sorted(files):
+            status = os.lstat(os.path.join(folder, name))
+            digest.update(f"{os.path.relpath(os.path.join(folder, name), tree)} {status.st_size} {status.st_mtime_ns}\n".encode())
+    return Source(f"{version} from {tree}", digest.hexdigest(), tree.absolute())
+
+
+def version_of(tree: Path) -> str:
+    """The version that a kernel tree's Makefile tells; only 6.1.y is taken."""
+    makefile = tree / "Makefile"
+    text = makefile.read_text(encoding="utf-8", errors="replace")[:1000] if makefile.is_file() else ""
+    parts = [re.search(rf"^{name} = (\d+)$", text, re.MULTILINE) for name in ("VERSION", "PATCHLEVEL", "SUBLEVEL")]
+    if not all(parts):
+        raise UserError(f"{tree}: is no Linux source tree: one of 6.1.y would be right")
+    version = ".".join(part.group(1) for part in parts if part)
+    if not version.startswith("6.1."):
+        raise UserError(f"{tree}: is Linux {version}: the patches are for 6.1.y")
+    return version
+
+
+def apply(patch: Path, tree: Path) -> None:
+    """Applies one patch; where a hunk does not fit, the error names the file and the hunk."""
+    got = subprocess.run(["patch", "-p1", "--forward", "--batch", "--no-backup-if-mismatch", "--reject-file=-", "-i", str(patch.absolute())],
+                         cwd=tree, capture_output=True, text=True, errors="replace", check=False)
+    if got.returncode == 0:
+        return
+    file, faults = "", []
+    for line in (got.stdout + got.stderr).splitlines():
+        if line.startswith(("patching file ", "checking file ")):
+            file = line.split(maxsplit=2)[2].strip("'")
+        elif match := re.match(r"Hunk #(\d+) FAILED at (\d+)", line):
+            faults.append(f"hunk {match.group(1)} of {file} (line {match.group(2)})")
+        elif match := re.match(r"\|(?:---|\+\+\+) [ab]/(\S+)", line):
+            file = match.group(1)
+        elif "ignored" in line and not faults:
+            faults.append(f"all hunks of {file}")
+    what = ", ".join(faults) or (got.stdout + got.stderr).strip().splitlines()[-1]
+    raise UserError(f"{patch.name}: {what} does not apply: a 6.1.y tree near the one that the patch was made for, or a patch "
+                    "made anew, would be right")

@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Source, configuration and cache of the project's kernel, on trees of a few lines."""
+
+from pathlib import Path
+
+import pytest
+
+from moscope.errors import UserError
+from moscope.guest import kernel_build, kernel_source
+
+PATCH = """\
+--- a/fs/one.c
++++ b/fs/one.c
+@@ -1,3 +1,3 @@
+ first
+-second
++changed
+ third
+@@ -11,3 +11,3 @@
+ eleven
+-twelve
++changed too
+ thirteen
+"""
+
+
+def tree(folder: Path, version: str = "6.1.99", text: str | None = None) -> Path:
+    numbers = version.split(".")
+    (folder / "fs").mkdir(parents=True)
+    (folder / "Makefile").write_text(f"VERSION = {numbers[0]}\nPATCHLEVEL = {numbers[1]}\nSUBLEVEL = {numbers[2]}\n")
+    lines = ["first", "second", "third", *map(str, range(4, 11)), "eleven", "twelve", "thirteen"]
+    (folder / "fs/one.c").write_text(text or "\n".join(lines) + "\n")
+    return folder
+
+
+def quiet(text: str) -> None:
+    pass
+
+
+def test_a_patch_that_fits_is_applied(tmp_path: Path) -> None:
+    (tmp_path / "01-x.patch").write_text(PATCH)
+    kernel_source.apply(tmp_path / "01-x.patch", tree(tmp_path / "linux"))
+    assert "changed too" in (tmp_path / "linux/fs/one.c").read_text()
+
+
+def test_a_patch_that_does_not_fit_names_file_and_hunk(tmp_path: Path) -> None:
+    (tmp_path / "01-x.patch").write_text(PATCH)
+    source = tree(tmp_path / "linux")
+    (source / "fs/one.c").write_text((source / "fs/one.c").read_text().replace("twelve", "another"))
+    with pytest.raises(UserError, match=r"01-x.patch: hunk 2 of fs/one.c .*does not apply: .*would be right"):
+        kernel_source.apply(tmp_path / "01-x.patch", source)
+
+
+def test_a_patch_whose_file_is_gone_names_the_file(tmp_path: Path) -> None:
+    (tmp_path / "01-x.patch").write_text(PATCH)
+    source = tree(tmp_path / "linux")
+    (source / "fs/one.c").unlink()
+    with pytest.raises(UserError, match=r"01-x.patch: .*fs/one.c.*does not apply"):
+        kernel_source.apply(tmp_path / "01-x.patch", source)
+
+
+def test_only_6_1_is_taken(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"is Linux 6.6.3: the patches are for 6.1.y"):
+        kernel_source.own(tree(tmp_path / "new", "6.6.3"))
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(UserError, match="is no Linux source tree"):
+        kernel_source.own(tmp_path / "empty")
+
+
+def test_a_tree_of_ones_own_is_copied_and_its_identity_follows_its_files(tmp_path: Path) -> None:
+    source = kernel_source.own(tree(tmp_path / "linux"))
+    assert source.identity == kernel_source.own(tmp_path / "linux").identity
+    (tmp_path / "copy").mkdir()
+    source.unpack(tmp_path / "copy", quiet)
+    assert (tmp_path / "copy/fs/one.c").read_text() == (tmp_path / "linux/fs/one.c").read_text()
+    (tmp_path / "linux/fs/one.c").write_text("other\n")
+    assert source.identity != kernel_source.own(tmp_path / "linux").identity
+
+
+def test_options_that_the_source_did_not_take_are_found() -> None:
+    wanted = "# CONFIG_X=y in a remark\nCONFIG_A=y\nCONFIG_B=64\nCONFIG_C=n\nCONFIG_D=n\n"
+    assert kernel_build.disregarded(wanted, "CONFIG_A=y\nCONFIG_B=64\n# CONFIG_C is not set\n") == []
+    assert kernel_build.disregarded(wanted, "CONFIG_B=8\nCONFIG_C=y\n") == ["CONFIG_A=y", "CONFIG_B=64", "CONFIG_C=n"]
+
+
+def test_the_key_follows_source_configuration_and_patches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    source = kernel_source.own(tree(tmp_path / "linux"))
+    keys = {kernel_build.key_of(source)}
+    assert kernel_build.key_of(source) in keys
+    other = tmp_path / "fragment"
+    other.write_text("CONFIG_SMP=y\n")
+    (tmp_path / "01-x.patch").write_text(PATCH)
+    monkeypatch.setattr(kernel_build, "fragment", lambda: other)
+    keys.add(kernel_build.key_of(source))
+    monkeypatch.setattr("moscope.guest.kernel_names.patches", lambda: [tmp_path / "01-x.patch"])
+    keys.add(kernel_build.key_of(source))
+    (tmp_path / "linux/fs/one.c").write_text("other\n")
+    keys.add(kernel_build.key_of(kernel_source.own(tmp_path / "linux")))
+    assert len(keys) == 4
+
+
+def test_an_interrupted_build_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setattr(kernel_build, "lacking", lambda: [])
+    monkeypatch.setattr("moscope.guest.kernel_names.patches", lambda: [])
+
+    def interrupted(*arguments: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(kernel_build, "_make", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        kernel_build.build(quiet, tree(tmp_path / "linux"))
+    assert not list((tmp_path / "cache/moscope/guest/kernels").glob("*"))
+    assert kernel_build.all_kept() == []
