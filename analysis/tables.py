@@ -92,11 +92,41 @@ def hot_lines(p: Point) -> list[dict[str, Any]]:
 
 def hot_names(p: Point) -> list[dict[str, Any]]:
     """As `hot_lines`, with lines of one name added up (`lines` counts them, `what` tells the largest objects): an array or
-    many objects of a kind cost as one what none of their lines costs by itself."""
+    many objects of a kind cost as one what none of their lines costs by itself. Of all lines of the point; where a run does
+    not tell those, of the lines that it lists."""
     groups: dict[str, list[dict[str, Any]]] = {}
     for one in hot_lines(p):
         groups.setdefault(one["name"], []).append(one)
+    names = [one for one in p.named.get("names") or [] if isinstance(one, dict)]
+    if names:
+        return [_name(p, one, groups.get(str(one.get("name")), [])) for one in names]
     return sorted((_together(lines) for lines in groups.values()), key=lambda one: -one["stall_share"])
+
+
+def _name(p: Point, one: dict[str, Any], listed: list[dict[str, Any]]) -> dict[str, Any]:
+    """A name with all of its lines; `listed` are the hottest of them, which have objects."""
+    of_all = _line(p, one)
+    if int(one.get("lines") or 0) == 1 and listed:
+        return {**of_all, **{k: listed[0][k] for k in ("what", "address", "cores")}, "lines": 1}
+    return {**of_all, "lines": int(one.get("lines") or 1), "what": _objects(listed), "address": "",
+            "cores": max((x["cores"] for x in listed if x["cores"]), default=None)}
+
+
+def _objects(lines: list[dict[str, Any]]) -> str:
+    """The objects of the hottest lines."""
+    objects = list(dict.fromkeys(one["what"] for one in lines if one["what"]))
+    return ", ".join(objects[:2]) + (f" and {len(objects) - 2} more" if len(objects) > 2 else "")
+
+
+def kinds(run: Run) -> Table:
+    """One row per kind of memory (docs/naming.md), over all lines."""
+    return _table(("kind", "lines", "stall_us", "stall_share"), ((*_key(p), *row) for p in run.points for row in point_kinds(p)))
+
+
+def point_kinds(p: Point) -> list[tuple[str, int, float, float]]:
+    """(kind, lines, stall us, share of memory stall), largest first."""
+    return [(str(k.get("kind")), int(k.get("lines") or 0), int(k.get("stall") or 0) / FS_PER_US,
+             int(k.get("stall") or 0) / p.memory_stall_fs if p.memory_stall_fs else 0.0) for k in p.named.get("kinds") or []]
 
 
 def _together(lines: list[dict[str, Any]]) -> dict[str, Any]:
@@ -112,13 +142,12 @@ def _together(lines: list[dict[str, Any]]) -> dict[str, Any]:
         for who, weight in (("writers", one["transfers"]), ("waiters", one["stall_share"])):
             for function, share in one[who]:
                 people[who][function] = people[who].get(function, 0.0) + weight * (1.0 if share is None else share)
-    objects = list(dict.fromkeys(one["what"] for one in lines if one["what"]))
     cores = [one["cores"] for one in lines if one["cores"]]
     by_class: dict[str, float] = {}
     for one in lines:
         by_class[one["class"]] = by_class.get(one["class"], 0.0) + one["stall_share"]
     return {
-        **first, "lines": len(lines), "what": ", ".join(objects[:2]) + (f" and {len(objects) - 2} more" if len(objects) > 2 else ""),
+        **first, "lines": len(lines), "what": _objects(lines),
         "stall_share": sum(one["stall_share"] for one in lines), "transfers": sum(one["transfers"] for one in lines),
         "stall_us": sum(one["stall_us"] for one in lines) if all(one["stall_us"] is not None for one in lines) else None,
         "cores": max(cores, default=None), "classes": classes if any(classes.values()) else {},
@@ -193,9 +222,9 @@ def names(run: Run) -> Table:
 
 
 def fights(p: Point) -> dict[tuple[str, str], int]:
-    """Stall in fs by (writer's function, waiter's function), over all lines that are listed."""
+    """Stall in fs by (writer's function, waiter's function), over all lines; of each name the largest twenty pairs."""
     found: dict[tuple[str, str], int] = {}
-    for one in hot_lines(p):
+    for one in hot_names(p):
         for writer, waiter, stall in one["pairs"]:
             found[writer, waiter] = found.get((writer, waiter), 0) + stall
     return dict(sorted(found.items(), key=lambda x: (-x[1], x[0])))
@@ -293,7 +322,7 @@ def misses(run: Run) -> Table:
 
 
 ALL: dict[str, Callable[[Run], Table]] = {
-    f.__name__: f for f in (points, windows, time_split, names, lines, pairs, functions, links, nodes, latency, segments, misses)}
+    f.__name__: f for f in (points, windows, time_split, names, kinds, lines, pairs, functions, links, nodes, latency, segments, misses)}
 
 
 def write_csv(run: Run, folder: Path) -> None:

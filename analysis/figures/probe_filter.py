@@ -22,10 +22,11 @@ def outcome(state: str, event: str) -> int | None:
         return None
     if state in ("NP", "I", "U"):
         return 0
-    if state in ("S", "S1"):
-        return 1 if event in ("Fetch", "Load") else 3
-    if state == "O":
-        return 2 if event in ("Fetch", "Load") else 3
+    # A read that joins others under way (RM, RO) has the outcome of the first; what is set aside comes back.
+    if state in ("S", "S1", "RM"):
+        return 1 if event in ("Fetch", "Load") else 3 if state != "RM" else None
+    if state in ("O", "RO"):
+        return 2 if event in ("Fetch", "Load") else 3 if state != "RO" else None
     return 2 if state == "EM" else None
 
 

@@ -101,8 +101,7 @@ def section(p: Point) -> str:
     if len(cards) > SHOWN:
         listed += (f'<details class="more"><summary>{len(cards) - SHOWN} more</summary><ol class="lines" start="{SHOWN + 1}">'
                    f'{"".join(cards[SHOWN:])}</ol></details>')
-    total, listed_lines = p.attribution.get("lines_total"), len(tables.hot_lines(p))
-    reach = f" Of the {number(total)} lines that were waited for, the {listed_lines} hottest are listed." if total and total > listed_lines else ""
+    reach = _reach(p, lines)
     used = {cause for one in lines for cause, _ in split(one)}
     keys = "".join(f'<span><i style="background:var(--{c})"></i>{style.LABELS[c]}</span>'
                    for c in (*tables.CLASSES, "store_buffer", "memory") if c in used)
@@ -111,6 +110,30 @@ def section(p: Point) -> str:
     return (f'<p class="headline">{headline(p)}</p>{told}<figure class="own"><h3>The lines that cost most</h3>'
             f'<p class="unit">Share of all memory stall of the cores in use (%), by why the line was not there. A line is 64 bytes; lines of one name '
             f'are added up. Open one to see who fights over it.{reach}</p><div class="legend">{keys}</div>{listed}{_single(p)}</figure>')
+
+
+def _reach(p: Point, shown: list[dict[str, Any]]) -> str:
+    """How much of the stall the list tells of, and how much lies below its end."""
+    total, listed = p.attribution.get("lines_total"), len(tables.hot_lines(p))
+    if not p.named.get("names"):
+        return f" Of the {number(total)} lines that were waited for, the {listed} hottest are listed." if total and total > listed else ""
+    lines, names = int((p.named.get("all") or {}).get("lines") or 0), len(p.named["names"])
+    text = f" All {number(lines)} lines that were waited for are added up, under {number(names)} names"
+    if names <= len(shown):
+        return f"{text}."
+    told = sum(one["stall_share"] for one in shown)
+    return f"{text}; the {len(shown)} listed here take {esc(percent(told))} of the stall, all others {esc(percent(max(0.0, 1 - told)))}."
+
+
+def kinds(p: Point) -> str:
+    """Table of the kinds of memory that were waited for."""
+    rows = tables.point_kinds(p)
+    if not rows:
+        return ""
+    inner = table("Kinds of memory that are waited for", ("kind", "lines", "stall (µs)", "of all memory stall"), (
+        (esc(kind), number(lines), number(us, 1), esc(percent(share, 1))) for kind, lines, us, share in rows), (1, 2, 3))
+    return (f'<section class="block"><h3>Kinds of memory that are waited for</h3><p class="unit">Exposed stall by what the line is part of, '
+            f'over all lines and cores.</p>{inner}</section>')
 
 
 def _single(p: Point) -> str:

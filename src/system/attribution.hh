@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "cpu/x86/timed/timed_core.hh"
+#include "system/attribution_tables.hh"
 #include "system/transaction_log.hh"
 
 namespace moscope {
@@ -38,6 +39,8 @@ class Attribution final : public x86::TransactionObserver {
 
     /// JSON text, the `most` lines with the largest stall; see docs/attribution.md.
     std::string json(std::size_t most) const;
+    /// All lines.
+    AttributionTables tables() const;
     /// Stall charged to transactions, of all cores: what conservation checks against the cores' own sum.
     Tick exposed() const { return exposed_; }
 

@@ -158,6 +158,10 @@ std::string FullSystem::stats_json(std::size_t lines) {
     return out.dump();
 }
 
+AttributionTables FullSystem::attribution_tables() const {
+    return impl_->detailed ? impl_->detailed->attribution().tables() : AttributionTables{};
+}
+
 std::string FullSystem::console_output() {
     std::string out;
     out.swap(impl_->board->console);

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "system/attribution_tables.hh"
 #include "system/functional.hh"
 #include "system/system_config.hh"
 
@@ -38,6 +39,8 @@ class FullSystem {
     /// JSON text: ticks of each core by what they were spent on, and the machine's statistics (docs/statistics.md).
     /// Of the lines that cores waited for the `lines` hottest.
     std::string stats_json(std::size_t lines = 200);
+    /// Attribution of all lines, to the moment of the last stats_json.
+    AttributionTables attribution_tables() const;
     /// As step, but until the simulated time `until` at the latest (state "time"), in detailed mode.
     Step step_until(Tick until, unsigned host_ms);
 

@@ -96,6 +96,19 @@ def at(booted: Booted, address: int) -> tuple[str, str, str]:
     return named.name, named.kind, named.object
 
 
+def test_what_the_image_gave_back_is_named_as_what_it_is_now(booted: Booted) -> None:
+    g = booted.guest
+    first, end = g.needed("_text"), g.needed("_end")
+    pages = Pages(g)
+    back = [a for a in range(first, end, PAGE) if not pages.is_reserved(g.physical(a))]
+    assert any(g.needed("__init_begin") <= a < g.needed("__init_end") for a in back)
+    assert any(a >= g.needed("__brk_base") for a in back) and not any(a < g.needed("_etext") for a in back)
+    told = {at(booted, a)[:2] for a in back}
+    assert not {kind for _, kind in told} & {"kernel symbol", "kernel code"}
+    assert not {name.split("+")[0] for name, _ in told} & {"__brk_base", "_etext", "__init_begin"}
+    assert at(booted, first + PAGE)[1] == "kernel code"
+
+
 def test_variables_are_named(booted: Booted) -> None:
     g = booted.guest
     assert at(booted, g.needed("jiffies")) == ("jiffies", "kernel symbol", "")

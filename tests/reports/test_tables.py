@@ -81,7 +81,7 @@ def test_a_latency_beyond_any_window_is_set_aside() -> None:
 
 @pytest.mark.parametrize("state, event, which", [
     ("NP", "Load", 0), ("S", "Fetch", 1), ("EM", "Load", 2), ("EM", "Store", 2), ("O", "Load", 2), ("O", "Upgrade", 3),
-    ("S1", "Store", 3), ("EM", "Replace_Load", 4), ("I", "Replace_Load", None), ("BM", "Mem_Data", None)])
+    ("S1", "Store", 3), ("RM", "Load", 1), ("RO", "Fetch", 2), ("RD", "Load", None), ("EM", "Replace_Load", 4), ("I", "Replace_Load", None), ("BM", "Mem_Data", None)])
 def test_filter_outcomes_are_those_of_ht_assist(state: str, event: str, which: int | None) -> None:
     assert outcome(state, event) == which
 
@@ -129,6 +129,7 @@ def test_the_synthetic_run_is_one_by_the_schema(tmp_path: Path) -> None:
 def test_lines_of_one_name_are_added_up() -> None:
     from analysis import Point
     record, stats, lines = synthetic_run.point("exim", "distro", 48)
+    del lines["names"]
     for line in lines["lines"][2:5]:
         line["name"] = "struct page._refcount"
     p = Point("p", record, stats, lines)
@@ -140,6 +141,25 @@ def test_lines_of_one_name_are_added_up() -> None:
     assert sum(stall for *_, stall in together["pairs"]) == sum(stall for one in alone for *_, stall in one["pairs"])
     assert sum(share for _, share in split(together)) == pytest.approx(together["stall_share"], rel=2e-3)
     assert len(tables.hot_names(p)) == len(tables.hot_lines(p)) - 2
+
+
+def test_names_count_all_lines_where_the_run_tells_them() -> None:
+    from analysis import Point
+    record, stats, lines = synthetic_run.point("exim", "distro", 48)
+    whole = sum(line["stall"] for line in lines["lines"])
+    pairs = [{"writer_function": "", "waiter_function": "clear_page_rep", "stall": 2 * whole, "count": 7}]
+    lines["names"] = [{"name": "page table", "kind": "page table", "lines": 8000, "stall": 2 * whole, "transfers": 9000, "class": "cold",
+                       "classes": {"cold": {"count": 9000, "stall": 2 * whole}}, "writers": [], "pairs": pairs,
+                       "waiters": [{"function": "clear_page_rep", "share": 1.0}]},
+                      {**lines["lines"][0], "kind": "kernel symbol", "lines": 1}]
+    lines["kinds"] = [{"kind": "page table", "lines": 8000, "stall": 2 * whole}]
+    p = Point("p", record, stats, lines)
+    first, second = tables.hot_names(p)
+    assert (first["name"], first["lines"], first["what"]) == ("page table", 8000, "")
+    assert first["stall_share"] == pytest.approx(2 * whole / p.memory_stall_fs)
+    assert second["what"] == tables.hot_lines(p)[0]["what"] and second["lines"] == 1
+    assert tables.fights(p)[tables.NO_WRITER, "clear_page_rep"] == 2 * whole
+    assert tables.point_kinds(p)[0][:2] == ("page table", 8000)
 
 
 def _luminance(color: str) -> float:

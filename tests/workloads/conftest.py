@@ -5,6 +5,7 @@ import json
 import subprocess
 import time
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -60,7 +61,7 @@ class Guest:
 
 @pytest.fixture(scope="session")
 def booted(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Guest]:
-    """Guests of four cores at the prompt, each from the checkpoint of one boot."""
+    """Guests at the prompt, of four cores or as many as are asked for, each from the checkpoint of one boot."""
     chosen = [packages.cache() / "chosen" / f"{name}.json" for name in (kernel.CLOUD_KERNEL, initramfs.BUSYBOX_PACKAGE)]
     if not all(c.is_file() for c in chosen) and not request.config.getoption("--long"):
         pytest.skip("the distribution's kernel is not in the cache: `moscope boot` or --long fetches it")
@@ -70,15 +71,21 @@ def booted(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     machine = replace(load_machine("opteron48"), memory_per_node=Size("256MiB", "test")).validate()
     distro = kernel.find("distro", print)
     built = initramfs.build(distro, print, extra=workloads.programs())
-    config = {**plan.platform(machine), "cores": 4, "seed": 1, "restore": False, "append": plan.COMMAND_LINE, "info": {},
-              "kernel": str(distro.image), "initrd": str(built.path), "disk": "", "disk_read_only": False,
-              "markers": [initramfs.PROMPT]}
-    first = Guest(_engine.System(json.dumps(config)))
-    first.wait_for(initramfs.PROMPT)
-    checkpoint = tmp_path_factory.mktemp("guest") / "prompt.ckpt"
-    first.system.save(str(checkpoint))
+    folder = tmp_path_factory.mktemp("guest")
 
-    def again(detailed: bool = False) -> Guest:
+    @cache
+    def prompt(cores: int) -> tuple[dict[str, Any], Path]:
+        config = {**plan.platform(machine), "cores": cores, "seed": 1, "restore": False, "append": plan.COMMAND_LINE,
+                  "info": {}, "kernel": str(distro.image), "initrd": str(built.path), "disk": "", "disk_read_only": False,
+                  "markers": [initramfs.PROMPT]}
+        first = Guest(_engine.System(json.dumps(config)))
+        first.wait_for(initramfs.PROMPT)
+        checkpoint = folder / f"prompt-{cores}.ckpt"
+        first.system.save(str(checkpoint))
+        return config, checkpoint
+
+    def again(detailed: bool = False, cores: int = 4) -> Guest:
+        config, checkpoint = prompt(cores)
         restored = config | {"restore": True, "kernel": "", "initrd": ""}
         if detailed:
             protocol = buildproto.ensure_protocol(str(machine.protocol))

@@ -19,9 +19,10 @@ Measured = tuple[dict[str, Any], workloads.Results]
 def measured(booted: Callable[..., Any]) -> Callable[..., Measured]:
     """Attribution of a region without its first moments, and what the workload said."""
 
-    def run(name: str, operations: int, *more: str) -> Measured:
-        w, guest = workloads.find(name), booted(detailed=True)
-        guest.type(w.command(4, "--operations", str(operations), *more))
+    def run(name: str, operations: int, *more: str, cores: int = 4, threads: int = 0, mask: str = "") -> Measured:
+        w, guest = workloads.find(name), booted(detailed=True, cores=cores)
+        command = w.command(threads or cores, "--operations", str(operations), *more)
+        guest.type(f"taskset {mask} {command}" if mask else command)
         guest.wait_for("workbegin")
         system = guest.system
         system.enter_detailed()
@@ -89,6 +90,23 @@ def test_waiting_for_a_ticket_lock_is_on_the_locks_line(measured: Callable[..., 
     line = attribution["lines"][0]
     assert got.right and line["va"] in symbol("ticketlock", "ticket_lock")
     assert line["stall"] > 0.8 * attribution["exposed"] and line["classes"]["true_sharing"]["count"] > 600
+
+
+@pytest.mark.long
+def test_with_48_cores_a_ticket_locks_hand_off_grows_with_the_waiters_and_an_mcs_locks_with_distance_alone(
+        measured: Callable[..., Measured]) -> None:
+    """500 to 4000 cycles are published for the ticket lock. One core of each chip is as far from the next as all 48 are."""
+
+    def hand_off(name: str, operations: int, **few: Any) -> float:
+        _, got = measured(name, operations, cores=48, **few)
+        assert got.right
+        return got.values["handoff_cycles"]
+
+    spread = {"threads": 8, "mask": "41041041041"}
+    ticket = hand_off("ticketlock", 60, **spread), hand_off("ticketlock", 60)
+    mcs = hand_off("ticketlock-mcs", 200, **spread), hand_off("ticketlock-mcs", 100)
+    assert 500 < ticket[1] < 4000 and ticket[1] > 1.25 * ticket[0]
+    assert mcs[1] == pytest.approx(mcs[0], rel=0.15) and mcs[1] < ticket[1]
 
 
 @pytest.mark.parametrize("name, operations, cycles", [("chase-l1", 40, 3), ("chase-l2", 100, 14), ("chase-l3", 100, 28), ("chase", 30, 122),

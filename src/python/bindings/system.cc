@@ -50,6 +50,13 @@ void bind_system(nb::module_ &m) {
         .def("leave_detailed", &FullSystem::leave_detailed, nb::call_guard<nb::gil_scoped_release>())
         .def("reset_stats", &FullSystem::reset_stats)
         .def("stats_json", &FullSystem::stats_json, nb::arg("lines") = 200)
+        .def(
+            "attribution_tables",
+            [](const FullSystem &s) {
+                const moscope::AttributionTables t = s.attribution_tables();
+                return nb::make_tuple(nb::bytes(t.lines.data(), t.lines.size()), nb::bytes(t.pairs.data(), t.pairs.size()));
+            },
+            "Rows of all lines and of their pairs of writer and waiter (system/attribution_tables.hh).")
         .def("console_output",
              [](FullSystem &s) {
                  const std::string out = s.console_output();

@@ -17,6 +17,9 @@ class Names:
     def line(self, attribution: dict[str, Any], offset: int | None = None) -> dict[str, Any]:
         return {"name": f"line {attribution['line']}" + (f"+{offset}" if offset else ""), "object": "", "field": "", "kind": "slab", "fields": []}
 
+    def brief(self, line: int, va: int, offset: int, cr3: int, walk: bool) -> tuple[str, str]:
+        return ("page table" if walk else f"type.{'count' if offset < 32 else 'next'}"), "slab"
+
     def code(self, pc: int, cr3: int = 0) -> str:
         return f"f{pc >> 8 & 0xFF}" if pc >> 63 else f"u{cr3}"
 
@@ -51,7 +54,8 @@ def test_functions_come_with_the_largest_stall_first_and_none_is_lost() -> None:
 
 
 def test_an_empty_attribution_is_an_empty_document() -> None:
-    assert lines_document(Names(), {}) == {"schema": "moscope.lines/1", "lines": [], "functions": []}
+    assert lines_document(Names(), {}) == {"schema": "moscope.lines/1", "lines": [], "functions": [], "names": [], "kinds": [],
+                                           "all": {"lines": 0, "stall": 0}}
 
 
 @pytest.mark.parametrize("stall", [0, 5])

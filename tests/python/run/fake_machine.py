@@ -4,7 +4,10 @@
 import json
 from typing import Any
 
+import numpy as np
+
 from moscope.guest import initramfs
+from moscope.naming import totals
 
 MS = 10**12
 
@@ -62,7 +65,14 @@ class FakeSystem:
                 "classes": {"cold": {"count": 1, "stall": 1}, "true_sharing": {"count": 4, "stall": self.cores * half - 1}},
                 "writers": [{"pc": 0x401000, "count": 5}]}
         return json.dumps({"cores": [core] * self.cores, "machine": {},
-                           "attribution": {"lines": [line], "instructions": [{"pc": 0x402000, "stall": 1, "count": 5}]}})
+                           "attribution": {"exposed": self.cores * half, "lines": [line], "instructions": [{"pc": 0x402000, "stall": 1, "count": 5}]}})
+
+    def attribution_tables(self) -> tuple[bytes, bytes]:
+        stall = self.cores * ((self.tick - self.since) // 2)
+        line, pair = np.zeros(1, totals.LINES), np.zeros(1, totals.PAIRS)
+        line[0] = (64, 64, 0, stall, 5, (1, 0, 0, stall - 1, 0), (1, 0, 0, 4, 0), 0, 0, self.cores, 0)
+        pair[0] = (0x401000, 0x402000, stall, 0, 5)
+        return line.tobytes(), pair.tobytes()
 
     def enter_detailed(self) -> None:
         self.detailed, self.begun = True, self.tick
@@ -85,3 +95,16 @@ class FakeSystem:
 
     def registers_text(self) -> str:
         return "rip ffffffff81000000"
+
+
+class FakeNames:
+    """Lines and code are called by their addresses."""
+
+    def line(self, attribution: dict[str, Any], offset: int | None = None) -> dict[str, Any]:
+        return {"name": f"physical {attribution['line'] + 0x1000:#x}", "object": "", "field": "", "kind": "unknown", "fields": []}
+
+    def brief(self, line: int, va: int, offset: int, cr3: int, walk: bool) -> tuple[str, str]:
+        return f"physical {line + 0x1000:#x}", "unknown"
+
+    def code(self, pc: int, cr3: int = 0) -> str:
+        return f"{pc:#x}"

@@ -4,13 +4,13 @@
 from typing import Any
 
 import pytest
-from fake_machine import MS, FakeSystem
+from fake_machine import MS, FakeNames, FakeSystem
 
 from moscope import jsonio
 from moscope.errors import GuestDied, SimulatorBug, WorkloadFailed
 from moscope.guest import initramfs
 from moscope.guest.kernel import Kernel
-from moscope.run import lines, point as measured
+from moscope.run import point as measured
 from moscope.run.guest import Guest, Progress
 from moscope.run.options import Point
 
@@ -23,8 +23,8 @@ def course(system: FakeSystem, point: Point, told: list[Progress] | None = None)
     """All of a point but the boot."""
     guest = guest_of(system, told)
     measured.begin(guest, point)
-    windows, stats = measured.detailed(guest, point)
-    named = lines.unnamed(system, stats["attribution"])  # type: ignore[arg-type]
+    windows, stats, tables = measured.detailed(guest, point)
+    named = measured.name(FakeNames(), stats["attribution"], tables)
     measured.finish(guest, point)
     chosen = Kernel("distro", __file__, "0" * 64, "6.1", None, "test")  # type: ignore[arg-type]
     return {**measured.document(point, windows, named, {64: 0x1040}, measured.memory_stall(stats), chosen), "host_s": 1.0, "lines": named}
@@ -53,6 +53,16 @@ def test_the_hottest_line_and_who_fights_over_it_stand_in_the_sentence(point: Po
                                  "class": "true_sharing", "writers": ["0x401000"], "waiters": ["0x402000"]}]
     assert got["bottleneck"] == ("waiting for memory takes 50% of the cores' time, 100% of it for physical 0x1040 (true "
                                  "sharing), which 0x402000 waits for and 0x401000 writes")
+
+
+def test_stall_that_is_lost_on_the_way_to_names_is_a_simulator_bug(point: Point) -> None:
+    system = FakeSystem()
+    guest = guest_of(system)
+    measured.begin(guest, point)
+    _, stats, (rows, pairs) = measured.detailed(guest, point)
+    with pytest.raises(SimulatorBug, match="the stall of all lines is 0 fs"):
+        measured.name(FakeNames(), stats["attribution"], (b"", b""))
+    assert measured.name(FakeNames(), stats["attribution"], (rows, pairs))["all"]["lines"] == 1
 
 
 def test_a_workload_that_ends_early_leaves_the_windows_that_were_whole(point: Point) -> None:

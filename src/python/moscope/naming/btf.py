@@ -8,7 +8,7 @@ offset. Offsets and sizes are in bytes. Members without a name are looked throug
 
 import struct
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import cache
 from typing import NamedTuple
 
 INT, PTR, ARRAY, STRUCT, UNION, ENUM, FWD, TYPEDEF, VOLATILE, CONST, RESTRICT = range(1, 12)
@@ -117,6 +117,7 @@ class Btf:
         except NoType:
             return False
 
+    @cache  # noqa: B019 (one Btf lives as long as its run)
     def resolve(self, number: int) -> int:
         """Through typedefs and qualifiers."""
         for _ in range(64):
@@ -134,6 +135,7 @@ class Btf:
         element, _, count = struct.unpack_from("<III", self._data, t.at)
         return element, count
 
+    @cache  # noqa: B019
     def size(self, number: int) -> int:
         t = self.type(self.resolve(number))
         if t.kind in (INT, STRUCT, UNION, ENUM, ENUM64, FLOAT, DATASEC):
@@ -157,7 +159,7 @@ class Btf:
             return f"{self.title(element)}[{count}]"
         return self.title(t.size) if t.kind in PASS_THROUGH else "?"
 
-    @lru_cache(maxsize=4096)  # noqa: B019 (one Btf lives as long as its run)
+    @cache  # noqa: B019
     def members(self, number: int) -> tuple[Member, ...]:
         t = self.type(number)
         if t.kind not in (STRUCT, UNION):
@@ -169,6 +171,7 @@ class Btf:
             out.append(Member(label, kind, offset & 0xFFFFFF, offset >> 24) if t.flag else Member(label, kind, offset, 0))
         return tuple(out)
 
+    @cache  # noqa: B019
     def find(self, number: int, path: str) -> tuple[int, int]:
         """(offset, type) of a member by a path such as `d_lockref.lock` or `node_zones[2].lock`; NoType if there is none."""
         offset = 0
@@ -217,15 +220,19 @@ class Btf:
             number, offset = member.type, offset - member.bit // 8
         return Field(path, number, offset)
 
+    @cache  # noqa: B019
+    def _extents(self, number: int) -> tuple[tuple[int, int, Member], ...]:
+        """Where each member begins and ends; an array without a length ends where it begins."""
+        return tuple((m.bit // 8, (m.bit + m.bits + 7) // 8 if m.bits else m.bit // 8 + self.size(m.type), m)
+                     for m in self.members(number))
+
     def _covering(self, t: Type, number: int, offset: int) -> Member | None:
         """The member that `offset` lies in: of a union's members a structure, since it tells more, then the first."""
         fits, unbounded = [], []
-        for m in self.members(number):
-            first = m.bit // 8
-            end = (m.bit + m.bits + 7) // 8 if m.bits else first + self.size(m.type)
+        for first, end, m in self._extents(number):
             if first <= offset < end:
                 fits.append(m)
-            elif offset >= first and m.type and not self.size(m.type) and self.type(self.resolve(m.type)).kind == ARRAY:
+            elif offset >= first == end and m.type and self.type(self.resolve(m.type)).kind == ARRAY:
                 unbounded.append(m)
         if t.kind == UNION:
             fits.sort(key=lambda m: self.type(self.resolve(m.type)).kind not in (STRUCT, UNION))

@@ -6,6 +6,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from moscope.naming.totals import totals
+
 LINE = 64
 
 
@@ -13,6 +15,8 @@ class Names(Protocol):
     """What a Namer does."""
 
     def line(self, attribution: Mapping[str, Any], offset: int | None = None) -> dict[str, Any]: ...
+
+    def brief(self, line: int, va: int, offset: int, cr3: int, walk: bool) -> tuple[str, str]: ...
 
     def code(self, pc: int, cr3: int = 0) -> str: ...
 
@@ -65,8 +69,9 @@ def _longest(by_offset: Mapping[int, int]) -> int:
     return max(sorted(by_offset), key=lambda o: by_offset[o])
 
 
-def lines_document(namer: Names, attribution: Mapping[str, Any]) -> dict[str, Any]:
-    """moscope.lines/1 of an `attribution` (moscope.attribution/1). Functions: largest stall first."""
+def lines_document(namer: Names, attribution: Mapping[str, Any], tables: tuple[bytes, bytes] = (b"", b"")) -> dict[str, Any]:
+    """moscope.lines/1 of an `attribution` (moscope.attribution/1) and the engine's `tables` of all lines. Functions:
+    largest stall first."""
     functions: dict[tuple[str, bool], list[int]] = defaultdict(lambda: [0, 0])
     for row in attribution.get("instructions", ()):
         entry = functions[namer.code(row["pc"]), row["pc"] >= 1 << 63]
@@ -75,6 +80,7 @@ def lines_document(namer: Names, attribution: Mapping[str, Any]) -> dict[str, An
     return {
         "schema": "moscope.lines/1",
         "lines": [line_document(namer, line) for line in attribution.get("lines", ())],
+        **totals(namer, *tables),
         "functions": [{"function": f, "kernel": kernel, "stall": stall, "count": count} for (f, kernel), (stall, count)
                       in sorted(functions.items(), key=lambda item: (-item[1][0], item[0]))],
     }

@@ -34,13 +34,20 @@ CLONE = re.compile(r"\.(isra|constprop|part|cold|llvm)(\.\d+)?")
 @dataclass
 class Named:
     """`kind` is one of: kernel symbol, kernel code, per-CPU variable, slab, boot memory, struct page, kernel stack, module,
-    vmalloc, page table, page cache, anonymous memory, user symbol, heap, stack, free memory, kernel page, unknown."""
+    vmalloc, page table, page cache, anonymous memory, user symbol, heap, stack, free memory, kernel page, unknown. Which
+    object it is may be told when asked for: paths take many reads."""
 
     name: str
     kind: str
-    object: str = ""
+    which: str | Callable[[], str] = ""
     field: str = ""
     fields: list[str] = dataclasses.field(default_factory=list)
+
+    @property
+    def object(self) -> str:
+        if not isinstance(self.which, str):
+            self.which = self.which()
+        return self.which
 
     def document(self) -> dict[str, Any]:
         return {"name": self.name, "object": self.object, "field": self.field, "kind": self.kind, "fields": self.fields}
@@ -67,6 +74,8 @@ class Namer:
         self._tasks = Tasks(self._guest, self._files)
         self._users = Users(self._tasks, user_binaries or {})
         self._code: dict[tuple[int, int], str] = {}
+        self._types: dict[tuple[int, int], tuple[str, list[str]]] = {}  # (type, offset): field, fields of the line
+        self._whole: dict[int, Named | None] = {}  # pages that have one name, by address
         self._mapped = Mapped(self._guest)
         self._per_cpu: PerCpu | None = None
         self._pages: Pages | None = None
@@ -77,20 +86,21 @@ class Namer:
         """Forgets what may have changed while the machine ran. To be called when a window has ended, before its lines
         are named."""
         self._code.clear()
+        self._whole.clear()
         if not self._guest.locate():
             return
         self._mapped = Mapped(self._guest)
         self._per_cpu = self._made(PerCpu, self._guest)
         self._pages = self._made(Pages, self._guest)
         self._known = self._made(Known, self._guest, self._files)
-        self.observe()
+        self._tasks.refresh()
 
     def observe(self) -> None:
-        """Notes which processes there are (milliseconds of host time), so that what they touch is named even when they
-        have ended by the time of asking. To be called every now and then while processes come and go."""
+        """Notes which processes there are (a millisecond of host time for a hundred), so that what they touch is named
+        even when they have ended by the time of asking. To be called every now and then while processes come and go."""
         if self._guest.locate():
             try:
-                self._tasks.refresh()
+                self._tasks.observe()
             except Unreadable:
                 return
 
@@ -133,47 +143,52 @@ class Namer:
     def line(self, attribution: Mapping[str, Any], offset: int | None = None) -> dict[str, Any]:
         """{name, object, field, kind, fields} of an attribution line; a physical address where nothing is known. The byte
         that is named is the one at `offset`, else that which was waited for longest."""
-        physical = self._memory.physical_of(attribution["line"]) & -LINE
-        va = attribution.get("va", 0)
-        if offset is None:
-            offset = hottest(attribution)
+        return self._line(attribution["line"], attribution.get("va", 0), hottest(attribution) if offset is None else offset,
+                          attribution.get("address_space", 0), bool(attribution.get("walk"))).document()
+
+    def brief(self, line: int, va: int, offset: int, cr3: int, walk: bool) -> tuple[str, str]:
+        """(name, kind) alone, which is much quicker: for all lines of a run."""
+        named = self._line(line, va, offset, cr3, walk)
+        return named.name, named.kind
+
+    def _line(self, line: int, va: int, offset: int, cr3: int, walk: bool) -> Named:
+        physical = self._memory.physical_of(line) & -LINE
         # A page walk's sample is the address that was translated, not the entry's own.
-        if va and not attribution.get("walk") and va % PAGE // LINE == physical % PAGE // LINE:
+        if va and not walk and va % PAGE // LINE == physical % PAGE // LINE:
             va = va & -LINE | offset
         else:
             va = 0
-        named = self.at(physical | offset, va, attribution.get("address_space", 0))
-        if attribution.get("walk") and named.kind in UNMARKED:
+        named = self.at(physical | offset, va, cr3)
+        if walk and named.kind in UNMARKED:
             named = Named("page table", "page table", "of the kernel")
-        return named.document()
+        return named
 
     def at(self, physical: int, va: int = 0, cr3: int = 0) -> Named:
         """What a physical byte is, last accessed through `va` (0: not known) in the address space of `cr3`."""
         if self._guest.found:
-            ways: list[Callable[[], Named | None]] = [
-                lambda: self._by_image(physical), lambda: self._by_kernel_address(va),
-                lambda: self._by_kernel_address(self._guest.direct(physical)), lambda: self._by_page(physical)]
-            if 0 < va < USER_TOP:
-                ways.insert(0, lambda: self._by_user_address(va, cr3, physical))
-            for way in ways:
+            for way in (self._by_user_address if 0 < va < USER_TOP else None, self._by_image, self._by_kernel_address,
+                        self._by_direct_map, self._by_page):
                 try:
-                    named = way()
+                    named = way(physical, va, cr3) if way else None
                 except Unreadable:
                     continue
                 if named:
                     return named
         return Named(f"physical {physical:#x}", "unknown")
 
-    def _typed(self, name: str, kind: str, instance: str, number: int, offset: int) -> Named:
+    def _typed(self, name: str, kind: str, instance: str | Callable[[], str], number: int, offset: int) -> Named:
         """An object of which the type is known, or (number 0) only where in it the byte lies."""
-        types = self._guest.types
-        if number:
-            path = types.field_at(number, offset).path
-            fields = types.fields_in(number, offset // LINE * LINE, offset // LINE * LINE + LINE)
-        else:
-            path, fields = "", []
+        path, fields = self._field(number, offset) if number else ("", [])
         rest = f"+{offset:#x}" if offset else ""
         return Named(f"{name}.{path}" if path else name + rest, kind, instance, path or rest, fields)
+
+    def _field(self, number: int, offset: int) -> tuple[str, list[str]]:
+        known = self._types.get((number, offset))
+        if known is None:
+            types, first = self._guest.types, offset // LINE * LINE
+            known = types.field_at(number, offset).path, types.fields_in(number, first, first + LINE)
+            self._types[number, offset] = known
+        return known
 
     def _symbol(self, place: Place, kind: str, instance: str = "", number: int = 0) -> Named:
         """A variable, with its fields where its type is known."""
@@ -182,14 +197,13 @@ class Namer:
             return self._typed(symbol.name, kind, instance, number, offset)
         return Named(str(place), kind, instance, f"+{offset:#x}" if offset else "")
 
-    def _by_image(self, physical: int) -> Named | None:
+    def _by_image(self, physical: int, va: int = 0, cr3: int = 0) -> Named | None:
         guest = self._guest
         address = guest.image_address(physical)
         if address is None:
             return None
-        begin, end = guest.symbol("__init_begin") or 0, guest.symbol("__init_end") or 0
-        if begin <= address < end and self._pages and not self._pages.has(self._pages.page(physical), "PG_reserved"):
-            return None  # given back after the start-up
+        if self._pages and not self._pages.is_reserved(physical):
+            return None  # given back after the start-up: initial code and data, gaps between sections, unused brk
         place = guest.place(address)
         if place is None:
             return None
@@ -202,15 +216,17 @@ class Namer:
             named.fields = within if place.symbol.name in within else [place.symbol.name, *within]
         return named
 
-    def _by_kernel_address(self, address: int) -> Named | None:
-        if address < KERNEL_HALF:
-            return None
+    def _by_direct_map(self, physical: int, va: int, cr3: int) -> Named | None:
+        return self._at_kernel_address(self._guest.direct(physical))
+
+    def _by_kernel_address(self, physical: int, va: int, cr3: int) -> Named | None:
+        return self._at_kernel_address(va) if va >= KERNEL_HALF else None
+
+    def _at_kernel_address(self, address: int) -> Named | None:
         guest, pages = self._guest, self._pages
         described = pages.described(address) if pages else None
         if pages and described is not None:
-            about = self._by_page(described)
-            owner = about.object or about.name if about else f"physical {described:#x}"
-            named = self._typed("struct page", "struct page", f"of {owner}", guest.types.named("page"),
+            named = self._typed("struct page", "struct page", lambda: self._page_user(described), guest.types.named("page"),
                                 (address - pages.base) % pages.size)
             if named.field.startswith("lru"):  # one place for both; every user of a page looks at the latter
                 named.field, named.name = "lru/compound_head", "struct page.lru/compound_head"
@@ -239,6 +255,14 @@ class Namer:
             return Named(area[0], "kernel stack", "of a process that has ended")
         return Named(area[0], "vmalloc", f"+{area[1]:#x}")
 
+    def _page_user(self, physical: int) -> str:
+        """What a described page holds."""
+        try:
+            about = self._by_page(physical)
+        except Unreadable:
+            about = None
+        return f"of {about.object or about.name}" if about else f"of physical {physical:#x}"
+
     def _per_cpu_variable(self, cpu: int, pointer: int) -> Named:
         assert self._per_cpu is not None
         guest, instance = self._guest, f"CPU {cpu}"
@@ -258,7 +282,7 @@ class Namer:
             return Named("per-CPU allocation", "per-CPU variable", instance, f"+{pointer:#x}")
         return self._typed(owned[0].name, "per-CPU variable", instance, owned[0].type, owned[1])
 
-    def _by_page(self, physical: int) -> Named | None:
+    def _by_page(self, physical: int, va: int = 0, cr3: int = 0) -> Named | None:
         guest, pages = self._guest, self._pages
         if pages is None:
             return None
@@ -266,11 +290,22 @@ class Namer:
         if found:
             thing = self._known.at(guest.direct(physical)) if self._known else None
             if thing and not found.type:
-                return self._by_kernel_address(guest.direct(physical))
+                return self._at_kernel_address(guest.direct(physical))
             title = guest.types.type(found.type).name if found.type else found.cache
             if not 0 <= found.offset < found.size:
                 return Named(f"slab {found.cache}", "slab", "between objects")
-            return self._typed(title, "slab", self._files.describe(title, found.address), found.type, found.offset)
+            address = found.address
+            return self._typed(title, "slab", lambda: self._files.describe(title, address), found.type, found.offset)
+        whole = physical & -PAGE
+        if whole not in self._whole:
+            self._whole[whole] = self._by_whole_page(physical)
+        named = self._whole[whole]
+        return named or self._page_cache(pages.page(physical), guest.get(pages.page(physical), "page", "mapping"), physical)
+
+    def _by_whole_page(self, physical: int) -> Named | None:
+        """A page of which every byte has the same name; None if it is a file's."""
+        guest, pages = self._guest, self._pages
+        assert pages is not None
         page = pages.page(physical)
         if pages.is_table(page):
             return Named("page table", "page table")
@@ -280,14 +315,14 @@ class Namer:
         if pages.is_free(page):
             return Named("free memory", "free memory")
         if pages.has(page, "PG_reserved"):
-            return Named("memory reserved at boot", "boot memory", f"physical {physical:#x}")
+            return Named("memory reserved at boot", "boot memory", f"physical {physical & -PAGE:#x}")
         head = pages.head(page)
         mapping = guest.get(head, "page", "mapping")
         if mapping & MAPPING_FLAGS & ANON:
             return Named("anonymous memory", "anonymous memory")
         if mapping and not mapping & MAPPING_FLAGS and head == page:
-            return self._page_cache(page, mapping, physical)
-        return Named("kernel page", "kernel page", f"physical {physical:#x}")
+            return None
+        return Named("kernel page", "kernel page", f"physical {physical & -PAGE:#x}")
 
     def _page_cache(self, page: int, mapping: int, physical: int) -> Named:
         file = self._files.describe("address_space", mapping)
@@ -298,7 +333,7 @@ class Namer:
         kind = file.split(":")[0] if file else ""
         return Named(f"page cache {kind}".strip(), "page cache", file, f"+{offset:#x}")
 
-    def _by_user_address(self, va: int, cr3: int, physical: int) -> Named | None:
+    def _by_user_address(self, physical: int, va: int, cr3: int) -> Named | None:
         process = self._tasks.process(cr3)
         found = self._users.place(va, cr3)
         instance = f"{process.name} {process.pid}" if process else ""

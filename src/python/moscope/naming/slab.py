@@ -45,7 +45,8 @@ class SlabObject:
 
 
 class Pages:
-    """The array of `struct page` (sparse, virtually mapped)."""
+    """The array of `struct page` (sparse, virtually mapped). What was read of a page stays known: one is made anew where
+    the machine has run meanwhile."""
 
     def __init__(self, guest: Guest) -> None:
         self._guest = guest
@@ -54,6 +55,8 @@ class Pages:
         self._flags = guest.types.enumeration("pageflags")
         self._kinds = guest.types.enumeration("pagetype")
         self._caches: dict[int, tuple[str, int, int, int, int]] = {}
+        self._slabs: dict[int, tuple[int, int] | None] = {}  # by page: where its slab begins, its cache
+        self._reserved: dict[int, bool] = {}
 
     def page(self, physical: int) -> int:
         """The address of the page's description."""
@@ -82,19 +85,33 @@ class Pages:
         """Whether it is a page table of a process (the kernel's own are not marked)."""
         return self._of_kind(page, "table", PAGE_TYPE_TABLE)
 
+    def is_reserved(self, physical: int) -> bool:
+        """Whether the page was kept back when the allocators took over: the kernel's image, early allocations."""
+        page = physical // PAGE
+        if page not in self._reserved:
+            self._reserved[page] = self.has(self.page(physical), "PG_reserved")
+        return self._reserved[page]
+
     def is_free(self, page: int) -> bool:
         return self._of_kind(page, "buddy", 0x80)
 
     def slab_object(self, physical: int) -> SlabObject | None:
         """The slab object that a physical byte lies in; None where the page is no slab's."""
-        guest = self._guest
-        head = self.head(self.page(physical))
-        if not (self.has(head, "PG_slab") or self._of_kind(head, "slab", 0)):
+        slab = self._slab(physical)
+        if slab is None:
             return None
-        name, stride, size, pad, kind = self._cache(guest.get(head, "slab", "slab_cache"))
-        first = (self.described(head) or 0)
+        first, cache = slab
+        name, stride, size, pad, kind = self._cache(cache)
         index, offset = divmod(physical - first, stride)
-        return SlabObject(name, guest.direct(first + index * stride + pad), offset - pad, size, kind)
+        return SlabObject(name, self._guest.direct(first + index * stride + pad), offset - pad, size, kind)
+
+    def _slab(self, physical: int) -> tuple[int, int] | None:
+        page = physical // PAGE
+        if page not in self._slabs:
+            head = self.head(self.page(physical))
+            is_slab = self.has(head, "PG_slab") or self._of_kind(head, "slab", 0)
+            self._slabs[page] = (self.described(head) or 0, self._guest.get(head, "slab", "slab_cache")) if is_slab else None
+        return self._slabs[page]
 
     def _cache(self, cache: int) -> tuple[str, int, int, int, int]:
         """A cache's name, the distance of its objects, their size, what lies before each, and their type."""

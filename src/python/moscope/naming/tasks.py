@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from moscope.naming.files import Files
-from moscope.naming.guest import PAGE, Guest, Unreadable
+from moscope.naming.guest import LONGEST_LIST, PAGE, Guest, Unreadable
 
 THREAD_SIZE = 16 << 10
 TABLE_MASK = 0x000FFFFFFFFFF000  # the bits of CR3 that are the table's address
@@ -45,14 +45,33 @@ class Tasks:
         self.processes: dict[int, Process] = {}
         self.stacks: dict[int, str] = {}
         self._areas: dict[int, list[Area]] = {}
+        self._seen: dict[int, bytes] = {}  # by task: what tells that it is still the same process
+
+    def observe(self) -> None:
+        """Notes processes that have come; of those known already it reads just enough to see that they are the same."""
+        guest = self._guest
+        first, mm = guest.needed("init_task"), guest.offset("task_struct", "mm")
+        link, pid = guest.offset("task_struct", "tasks"), guest.offset("task_struct", "pid")
+        low, high = min(link, mm, pid), max(link, mm, pid) + 8
+        task = first
+        for _ in range(LONGEST_LIST):
+            raw = guest.read(task + low, high - low)
+            told = raw[pid - low : pid - low + 4] + raw[mm - low : mm - low + 8]
+            if task != first and self._seen.get(task) != told:
+                self._process(task)
+                self._seen[task] = told
+            task = int.from_bytes(raw[link - low : link - low + 8], "little") - link
+            if task == first:
+                return
 
     def refresh(self) -> None:
         """Walks the list of tasks. A list that changes while the machine stands in its middle ends the walk early."""
         self._areas.clear()
         self.stacks.clear()
+        self._seen.clear()
         guest = self._guest
-        first = guest.needed("init_task")
         try:
+            first = guest.needed("init_task")
             self._thread(first)
             for leader in guest.list(first + guest.offset("task_struct", "tasks"), "task_struct", "tasks"):
                 if leader == first:

@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from moscope.config import load_machine
-from moscope.errors import WorkloadFailed
+from moscope.errors import SimulatorBug, WorkloadFailed
 from moscope.guest import initramfs, kernel
+from moscope.naming.document import Names, lines_document
 from moscope.run import checkpoints, engine, lines, transactions, windows
 from moscope.run.guest import WORK_BEGINS, Guest, Progress
 from moscope.run.job import Job
@@ -22,8 +23,9 @@ from moscope.run.options import APPEND, Point, sized
 from moscope.workloads import Results, registry
 
 
-# Lines that the engine tells of: more than are shown, so that those of one name can be added up.
-LINES = 2000
+Tables = tuple[bytes, bytes]
+# Lines that are told one by one; all are added up by name.
+LINES = 500
 
 
 @dataclass
@@ -54,13 +56,14 @@ def measure(job: Job, folder: Path, report: Callable[[Progress], None], say: Cal
     system.restore(str(start.checkpoint))
     guest = Guest(system, report, start.console)
     begin(guest, job.point)
-    names = lines.Names(system, chosen, programs)
-    guest.observe = names.observe
-    measured, stats = detailed(guest, job.point, log)
+    namer = lines.namer(system, chosen, programs)
+    guest.observe = namer.observe
+    measured, stats, tables = detailed(guest, job.point, log)
     guest.phase("names", 1.0)
     if log:
         transactions.convert(log, folder / transactions.NAME, engine.machine_types())
-    named = names.document(stats["attribution"])
+    namer.refresh()
+    named = name(namer, stats["attribution"], tables)
     physical = {line["line"]: system.physical_of(line["line"]) for line in named["lines"]}
     finish(guest, job.point)
     point = document(job.point, measured, named, physical, memory_stall(stats), chosen)
@@ -77,8 +80,16 @@ def begin(guest: Guest, point: Point) -> None:
     guest.until_marker(WORK_BEGINS, f"{point.workload} (until it marks its steady state)")
 
 
-def detailed(guest: Guest, point: Point, log: Path | None = None) -> tuple[list[windows.Moment], dict[str, Any]]:
-    """The windows and what the engine counted in them. A workload that ends by itself ends them early: windows that were
+def name(names: Names, attribution: dict[str, Any], tables: Tables) -> dict[str, Any]:
+    """moscope.lines/1. That no stall is lost on the way to names is checked in every run."""
+    named = lines_document(names, attribution, tables)
+    if named["all"]["stall"] != attribution.get("exposed", 0):
+        raise SimulatorBug(f"the stall of all lines is {named['all']['stall']} fs, that of all transactions {attribution['exposed']}")
+    return named
+
+
+def detailed(guest: Guest, point: Point, log: Path | None = None) -> tuple[list[windows.Moment], dict[str, Any], Tables]:
+    """The windows, what the engine counted in them, and its tables of all lines. A workload that ends by itself ends them early: windows that were
     whole by then count; of a workload that is over within the first, that one up to its end. `log` is cut to them."""
     system = guest.system
     begun = int(system.counts()["ticks"])
@@ -96,6 +107,7 @@ def detailed(guest: Guest, point: Point, log: Path | None = None) -> tuple[list[
     before = windows.beginning(at, system.counts())
     measured: list[windows.Moment] = []
     stats: dict[str, Any] = {}
+    tables = b"", b""
     logged = 0
     for n in range(point.windows):
         guest.phase(f"window {n + 1} of {point.windows}", part(at))
@@ -105,6 +117,7 @@ def detailed(guest: Guest, point: Point, log: Path | None = None) -> tuple[list[
             break
         counts = system.counts()
         stats = json.loads(system.stats_json(LINES))
+        tables = system.attribution_tables()
         logged = log.stat().st_size if log else 0
         now = windows.moment(at if whole else int(counts["ticks"]), counts, stats)
         measured.append(now - before)
@@ -113,7 +126,7 @@ def detailed(guest: Guest, point: Point, log: Path | None = None) -> tuple[list[
             break
     if log:
         os.truncate(log, logged)
-    return measured, stats
+    return measured, stats, tables
 
 
 def finish(guest: Guest, point: Point) -> None:

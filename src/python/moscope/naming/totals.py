@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""All lines of a run added up by name: what many objects of a kind cost together is seen only so, as none of their lines
+costs much by itself. Reads the engine's tables (src/system/attribution_tables.hh).
+"""
+
+from collections.abc import Iterable
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+CLASSES = ("cold", "capacity", "upgrade", "true_sharing", "false_sharing")
+LINES = np.dtype([("line", "<u8"), ("va", "<u8"), ("address_space", "<u8"), ("stall", "<i8"), ("transfers", "<u8"),
+                  ("class_stall", "<i8", 5), ("class_count", "<u4", 5), ("offset", "u1"), ("flags", "u1"), ("cores", "u1"),
+                  ("unused", "u1")])
+PAIRS = np.dtype([("writer", "<u8"), ("waiter", "<u8"), ("stall", "<i8"), ("line", "<u4"), ("count", "<u4")])
+WALK = 1
+KERNEL_HALF = 1 << 63
+# Of one name: the most functions, pairs and objects that are told.
+MOST_FUNCTIONS, MOST_PAIRS = 10, 20
+
+Rows = NDArray[Any]
+
+
+class Names(Protocol):
+    """What a Namer does."""
+
+    def brief(self, line: int, va: int, offset: int, cr3: int, walk: bool) -> tuple[str, str]: ...
+
+    def code(self, pc: int, cr3: int = 0) -> str: ...
+
+
+def totals(namer: Names, lines: bytes, pairs: bytes) -> dict[str, Any]:
+    """`names`, largest stall first, `kinds` (the same by kind of memory) and `all` of moscope.lines/1."""
+    rows, fights = np.frombuffer(lines, LINES), np.frombuffer(pairs, PAIRS)
+    ids: dict[tuple[str, str], int] = {}
+    of_line = np.fromiter((ids.setdefault(namer.brief(line, va, offset, cr3, bool(flags & WALK)), len(ids))
+                           for line, va, cr3, offset, flags in _columns(rows, "line", "va", "address_space", "offset", "flags")),
+                          np.int64, len(rows))
+    functions = _functions(namer, rows, fights, of_line, len(ids))
+    count = np.bincount(of_line, minlength=len(ids))
+    stall, transfers = _sum(of_line, rows["stall"], len(ids)), _sum(of_line, rows["transfers"], len(ids))
+    class_stall = [_sum(of_line, rows["class_stall"][:, k], len(ids)) for k in range(len(CLASSES))]
+    class_count = [_sum(of_line, rows["class_count"][:, k], len(ids)) for k in range(len(CLASSES))]
+    names, kinds = [], {}
+    for (name, kind), i in ids.items():
+        classes = {c: {"count": class_count[k][i], "stall": class_stall[k][i]} for k, c in enumerate(CLASSES)}
+        names.append({"name": name, "kind": kind, "lines": int(count[i]), "stall": stall[i], "transfers": transfers[i],
+                      "class": max(CLASSES, key=lambda c: (classes[c]["stall"], classes[c]["count"])), "classes": classes,  # noqa: B023
+                      **functions[i]})
+        sums = kinds.setdefault(kind, {"kind": kind, "lines": 0, "stall": 0})
+        sums["lines"] += int(count[i])
+        sums["stall"] += stall[i]
+    names.sort(key=lambda n: (-n["stall"], n["name"], n["kind"]))
+    return {"names": names, "kinds": sorted(kinds.values(), key=lambda k: (-k["stall"], k["kind"])),
+            "all": {"lines": len(rows), "stall": int(rows["stall"].sum())}}
+
+
+def _columns(rows: Rows, *names: str) -> Iterable[tuple[int, ...]]:
+    """Python's own numbers, row by row."""
+    return zip(*(rows[n].tolist() for n in names), strict=True)
+
+
+def _sum(group: Rows, values: Rows, groups: int) -> list[int]:
+    out = np.zeros(groups, np.int64)
+    np.add.at(out, group, values.astype(np.int64))
+    found: list[int] = out.tolist()
+    return found
+
+
+def _functions(namer: Names, rows: Rows, fights: Rows, of_line: Rows, groups: int) -> list[dict[str, Any]]:
+    """By name: `writers` (by times written), `waiters` (by stall) and `pairs` of functions."""
+    writers: list[dict[str, int]] = [{} for _ in range(groups)]
+    waiters: list[dict[str, int]] = [{} for _ in range(groups)]
+    pairs: list[dict[tuple[str, str], list[int]]] = [{} for _ in range(groups)]
+    group, spaces = of_line[fights["line"]], rows["address_space"][fights["line"]]
+    # Code of the kernel is the same in all address spaces, so most rows of a name fall together before they get names.
+    user = (fights["waiter"] < KERNEL_HALF) | ((fights["writer"] < KERNEL_HALF) & (fights["writer"] > 0))
+    keys = np.rec.fromarrays([group, fights["writer"], fights["waiter"], np.where(user, spaces, 0)])
+    distinct, which = np.unique(keys, return_inverse=True)
+    stall, count = _sum(which, fights["stall"], len(distinct)), _sum(which, fights["count"], len(distinct))
+    for (i, writer, waiter, cr3), s, n in zip(distinct.tolist(), stall, count, strict=True):
+        who, waits = namer.code(writer, cr3) if writer else "", namer.code(waiter, cr3)
+        if who:
+            writers[i][who] = writers[i].get(who, 0) + n
+        waiters[i][waits] = waiters[i].get(waits, 0) + s
+        sums = pairs[i].setdefault((who, waits), [0, 0])
+        sums[0] += s
+        sums[1] += n
+    return [{"writers": _shares(writers[i]), "waiters": _shares(waiters[i]),
+             "pairs": [{"writer_function": w, "waiter_function": r, "stall": s, "count": n} for (w, r), (s, n) in
+                       sorted(pairs[i].items(), key=lambda item: (-item[1][0], item[0]))[:MOST_PAIRS]]} for i in range(groups)]
+
+
+def _shares(weights: dict[str, int]) -> list[dict[str, Any]]:
+    whole = max(sum(weights.values()), 1)
+    return [{"function": f, "share": w / whole} for f, w in sorted(weights.items(), key=lambda x: (-x[1], x[0]))[:MOST_FUNCTIONS]]

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Attribution of all lines as two tables of fixed records, for whoever adds lines up by name: JSON with everything is
+// for the hottest few. Little-endian, as the host is; times in femtoseconds. docs/run-directory.md tells what is made of it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace moscope {
+
+struct LineRow {
+    std::uint64_t line, va, address_space; ///< DRAM address; a sample of how it was reached
+    std::int64_t stall;
+    std::uint64_t transfers;
+    std::int64_t class_stall[5];
+    std::uint32_t class_count[5];
+    std::uint8_t offset; ///< the byte that was waited for longest
+    std::uint8_t flags;  ///< bit 0: by page walks, 1: by fetches, 2: by user mode
+    std::uint8_t cores;  ///< that waited
+    std::uint8_t unused;
+};
+static_assert(sizeof(LineRow) == 104);
+
+struct PairRow {
+    std::uint64_t writer, waiter; ///< instructions; writer 0: no other core had written
+    std::int64_t stall;
+    std::uint32_t line;  ///< index of its row
+    std::uint32_t count;
+};
+static_assert(sizeof(PairRow) == 32);
+
+struct AttributionTables {
+    std::string lines, pairs; ///< rows one after the other; lines by address, the pairs of one together
+};
+
+} // namespace moscope
