@@ -80,7 +80,7 @@ void Board::build_firmware() {
 }
 
 void Board::end(Ending e) {
-    if (ending.state.empty())
+    if (ending.state.empty() || (ending.state == "marker" && e.state != "marker"))
         ending = std::move(e);
     if (detailed) {
         queue.stop();
@@ -89,6 +89,16 @@ void Board::end(Ending e) {
     scheduler.stop();
     for (const auto &c : cores)
         c->signals.raise(dev::CoreSignals::stop);
+}
+
+void Board::console_showed(const std::string &marker) {
+    if (detailed) {
+        end({"marker", marker, 0});
+        return;
+    }
+    if (ending.state.empty())
+        ending = {"marker", marker, 0};
+    scheduler.stop_between_rounds();
 }
 
 void Board::clear_ending() {
@@ -164,7 +174,7 @@ void Board::console_written(char c) {
         console_tail_.erase(0, console_tail_.size() - longest);
     for (const std::string &m : config.markers)
         if (!m.empty() && m.back() == c && console_tail_.ends_with(m)) {
-            end({"marker", m, 0});
+            console_showed(m);
             return;
         }
 }

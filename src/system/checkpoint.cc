@@ -253,11 +253,12 @@ void write_checkpoint(const std::string &path, const std::string &description, c
     }
 }
 
-Archive read_checkpoint(const std::string &path, const std::string &description, GuestMemory &memory) {
+Archive read_checkpoint(const std::string &path, const std::function<bool(const std::string &)> &fits, GuestMemory &memory) {
     File f = open_to_read(path);
     Reader r(path, f.get());
     check_header(path, r);
-    if (r.part(kLargestText) != text_bytes(description))
+    const Bytes text = r.part(kLargestText);
+    if (!fits({text.begin(), text.end()}))
         throw UserError(path + ": was written by another machine: the options that it was written with would be right");
     Archive state(r.part(kLargestState));
     read_pages(r, memory);

@@ -2,13 +2,14 @@
 // Checkpoint files: the state of all components (sim/archive.hh) and the guest pages that were touched, equal ones
 // stored once, compressed with zstd, each part with a checksum. Layout, little-endian:
 //   magic "moscope checkpoint\n" (19 bytes), version (u32), then parts: length of the compressed bytes (u64), a zstd frame
-//   with its content checksum. Parts: the description (text, must equal the machine's that loads it), the state,
+//   with its content checksum. Parts: the description (text, has to fit the machine that loads it), the state,
 //   the page directory (pairs of page number and index among the different pages), the pages in frames of up to 1024,
 //   and last the word "complete".
 // Written beside its place and renamed, so a file that exists is whole unless it was damaged later.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -24,8 +25,8 @@ void write_checkpoint(const std::string &path, const std::string &description, c
                       const GuestMemory &memory);
 
 /// Fills `memory` (all zero before) and returns the state. UserError that says whether the file is truncated,
-/// altered, of a newer version, or of another machine.
-Archive read_checkpoint(const std::string &path, const std::string &description, GuestMemory &memory);
+/// altered, of a newer version, or of another machine: one whose description does not fit.
+Archive read_checkpoint(const std::string &path, const std::function<bool(const std::string &)> &fits, GuestMemory &memory);
 
 /// The description that the file was written with. UserError as read_checkpoint's.
 std::string read_checkpoint_description(const std::string &path);

@@ -207,13 +207,14 @@ std::uint64_t FullSystem::touched_bytes() const { return touched_pages(impl_->bo
 void FullSystem::save(const std::string &path) const {
     Archive a;
     impl_->board->archive(a);
-    write_checkpoint(path, impl_->config.identity, a, impl_->board->memory);
+    write_checkpoint(path, impl_->config.description, a, impl_->board->memory);
 }
 
 void FullSystem::restore(const std::string &path) {
     Board &board = *impl_->board;
     board.memory.clear();
-    Archive a = read_checkpoint(path, impl_->config.identity, board.memory);
+    const auto fits = [&](const std::string &description) { return same_machine(description, impl_->config.description); };
+    Archive a = read_checkpoint(path, fits, board.memory);
     board.archive(a);
     if (!a.at_end())
         throw UserError(path + ": holds more than this machine has: the options that it was written with would be right");

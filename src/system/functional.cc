@@ -55,7 +55,7 @@ FunctionalScheduler::Outcome FunctionalScheduler::round() {
             return Outcome::hang;
         }
         advance_to(next);
-        return stop_ ? Outcome::stopped : Outcome::running;
+        return stop_ || stop_soon_ ? Outcome::stopped : Outcome::running;
     }
     const auto sharers = static_cast<std::int64_t>(turn_.size());
     for (Core *c : turn_) {
@@ -63,7 +63,7 @@ FunctionalScheduler::Outcome FunctionalScheduler::round() {
         if (o != Outcome::running)
             return o;
     }
-    return Outcome::running;
+    return stop_soon_ ? Outcome::stopped : Outcome::running;
 }
 
 FunctionalScheduler::Outcome FunctionalScheduler::slice(Core &c, std::int64_t sharers) {

@@ -43,7 +43,9 @@ class FunctionalScheduler {
     }
     /// Ends the run after the instruction that is running.
     void stop() { stop_ = true; }
-    void clear_stop() { stop_ = false; }
+    /// Ends the run between two rounds of slices, where it may go on later as if it had never stopped.
+    void stop_between_rounds() { stop_soon_ = true; }
+    void clear_stop() { stop_ = stop_soon_ = false; }
     /// The clock after a time in detailed mode.
     void set_now(Tick t) { now_ = seen_ = t; }
     x86::Core *culprit() const { return culprit_; }
@@ -75,7 +77,7 @@ class FunctionalScheduler {
     mutable Tick seen_ = 0;   ///< latest time that anybody was told
     x86::Core *culprit_ = nullptr;
     std::uint64_t slices_ = 0;
-    bool stop_ = false;
+    bool stop_ = false, stop_soon_ = false;
 };
 
 } // namespace moscope

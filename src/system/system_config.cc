@@ -64,8 +64,19 @@ SystemConfig parse_system_config(const std::string &text) {
     json same = j;
     for (const char *own : {"kernel", "initrd", "append", "disk", "disk_read_only", "restore", "markers", "detailed"})
         same.erase(own);
-    c.identity = same.dump();
+    c.description = same.dump();
     return c;
+}
+
+bool same_machine(const std::string &description, const std::string &other) {
+    const auto machine = [](const std::string &text) {
+        json j = json::parse(text, nullptr, false);
+        if (j.is_object())
+            j.erase("info");
+        return j;
+    };
+    const json one = machine(description);
+    return one.is_object() && one == machine(other);
 }
 
 } // namespace moscope

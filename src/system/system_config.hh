@@ -30,7 +30,7 @@ struct SystemConfig {
     bool attribution = true;   ///< detailed mode: who waited for which line is noted
     std::string transactions;  ///< detailed mode: file for every transaction (empty: none)
     bool zero_horizon = false; ///< detailed mode: cores never run ahead (for comparison)
-    std::string identity; ///< what a checkpoint holds of this and must agree in: all but files and markers
+    std::string description; ///< what a checkpoint holds of this: all but files and markers
 
     /// APIC identifier of a core: eight per chip, as the family lays them out.
     unsigned apic_id(unsigned core) const { return core / cores_per_chip * 8 + core % cores_per_chip; }
@@ -40,5 +40,8 @@ struct SystemConfig {
 
 /// UserError naming the key if the text is not a configuration.
 SystemConfig parse_system_config(const std::string &json_text);
+
+/// Whether a checkpoint of this description fits the machine: all but `info`, which only tells people where it comes from.
+bool same_machine(const std::string &description, const std::string &other);
 
 } // namespace moscope

@@ -17,7 +17,7 @@ from findings import Expected, Findings, faults
 from table import BOOTS, Boot
 
 from moscope import jsonio
-from moscope.boot import plan, result, run
+from moscope.boot import engine, plan, result, run
 from moscope.cli import Shared
 from moscope.config import Machine
 from moscope.config.units import Size
@@ -60,13 +60,22 @@ def test_two_runs_are_equal_to_the_byte_and_the_instruction(distro: kernel.Kerne
 
 def test_a_run_from_a_checkpoint_equals_the_one_that_went_on(distro: kernel.Kernel, programs: dict[str, Path],
                                                              tmp_path: Path) -> None:
-    whole, console = booted(named("compute"), tmp_path / "whole", programs, cores=2, checkpoint_at="ready")
-    planned = plan.make(Shared(out=tmp_path / "rest", json=True), plan.Options(resume=Path(whole["checkpoint"])))
-    outcome, rest, log = run.run(planned)
-    assert outcome.ended == "poweroff" and console.endswith(log.decode(errors="replace"))
-    assert rest["instructions_per_core"] == whole["instructions_per_core"]
-    assert rest["kernel"] == whole["kernel"]
-    assert json.loads((tmp_path / "rest/boot.json").read_text()) == rest
+    """Nor does it matter that one was taken, nor how often."""
+    whole, console = booted(named("compute"), tmp_path / "whole", programs, cores=2)
+    first, same = booted(named("compute"), tmp_path / "first", programs, cores=2, checkpoint_at="ready")
+    assert same == console and first["instructions_per_core"] == whole["instructions_per_core"]
+    checkpoint = Path(first["checkpoint"])
+    for name, marker in (("second", "gzip right"), ("rest", None)):
+        options = plan.Options(resume=checkpoint, checkpoint_at=marker)
+        outcome, rest, log = run.run(plan.make(Shared(out=tmp_path / name, json=True), options))
+        assert outcome.ended == "poweroff" and log and console.endswith(log.decode(errors="replace"))
+        assert rest["instructions_per_core"] == whole["instructions_per_core"]
+        assert rest["kernel"] == whole["kernel"]
+        assert json.loads((tmp_path / name / "boot.json").read_text()) == rest
+        checkpoint = tmp_path / name / "machine.ckpt"
+    # Each remembers the marker that it was taken at.
+    texts = [engine.checkpoint_config(tmp_path / name / "machine.ckpt") for name in ("first", "second")]
+    assert [json.loads(text)["info"]["checkpoint_at"] for text in texts] == ["moscope: ready", "gzip right"]
 
 
 def test_a_kernel_without_a_root_panics_and_says_so(distro: kernel.Kernel, tmp_path: Path) -> None:

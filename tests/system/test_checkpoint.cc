@@ -12,6 +12,7 @@
 
 #include "base/rng.hh"
 #include "system/checkpoint.hh"
+#include "system/system_config.hh"
 
 namespace moscope {
 namespace {
@@ -51,11 +52,14 @@ struct Checkpoint : testing::Test {
         std::ofstream f(path, std::ios::binary | std::ios::trunc);
         f.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
     }
+    static auto equals(const std::string &wanted) {
+        return [wanted](const std::string &description) { return description == wanted; };
+    }
     /// What reading says; empty: it went well.
     std::string complaint(const std::string &description = kDescription) const {
         GuestMemory memory(kBytes);
         try {
-            read_checkpoint(path, description, memory);
+            read_checkpoint(path, equals(description), memory);
         } catch (const UserError &e) {
             return e.what();
         }
@@ -66,7 +70,7 @@ struct Checkpoint : testing::Test {
 TEST_F(Checkpoint, WhatWasWrittenComesBack) {
     write();
     GuestMemory memory(kBytes);
-    Archive a = read_checkpoint(path, kDescription, memory);
+    Archive a = read_checkpoint(path, equals(kDescription), memory);
     std::uint64_t x = 0;
     a.section("test");
     a(x);
@@ -120,6 +124,13 @@ TEST_F(Checkpoint, AnotherMachineAndAnotherFileAreSaidToBeThat) {
     EXPECT_NE(complaint().find("cannot be read"), std::string::npos);
 }
 
+TEST(CheckpointsMachine, IsTheSameWhateverTheRunSaysOfItselfAndAnotherIfAnythingElseDiffers) {
+    const std::string one = R"({"cores": 2, "seed": 1, "info": {"checkpoint_at": "ready"}})";
+    EXPECT_TRUE(same_machine(one, R"({"seed": 1, "info": {"checkpoint_at": "shell"}, "cores": 2})"));
+    EXPECT_FALSE(same_machine(one, R"({"cores": 2, "seed": 2, "info": {"checkpoint_at": "ready"}})"));
+    EXPECT_FALSE(same_machine("no description", "no description"));
+}
+
 TEST_F(Checkpoint, NothingIsLeftBehindIfItCannotBeWritten) {
     const GuestMemory memory(kBytes);
     EXPECT_THROW(write_checkpoint("/nonexistent/folder/file", kDescription, state(), memory), UserError);
@@ -141,7 +152,7 @@ TEST_F(CheckpointLong, OneGigabyteTouchedIsRestoredWithinThreeSeconds) {
     }
     GuestMemory memory(2 * kGigabyte);
     const auto begin = std::chrono::steady_clock::now();
-    read_checkpoint(path, kDescription, memory);
+    read_checkpoint(path, equals(kDescription), memory);
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     std::printf("restored in %.2f s\n", seconds);
     EXPECT_LT(seconds, 3.0);

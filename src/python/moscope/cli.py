@@ -42,6 +42,7 @@ class Shared:
     json: bool = False
     quiet: bool = False
     result_fd: int = 1
+    given: frozenset[str] = frozenset()  # the fields above that the user set, be it to their defaults
 
     def say(self, text: str) -> None:
         """Progress and remarks for people."""
@@ -77,11 +78,15 @@ def command(function: Command) -> Command:
              for name, (kind, default) in _SHARED_OPTIONS.items()]
 
     def run(**arguments: Any) -> int | None:
+        context: typer.Context = arguments.pop("context")
         shared = {name: arguments.pop(name) for name in _SHARED_OPTIONS}
+        sources = {name: context.get_parameter_source(name) for name in shared}
+        given = frozenset(name for name, source in sources.items() if source and source.name == "COMMANDLINE")
         with json_only_on_stdout(shared["json"]) as fd:
-            return function(Shared(**shared, result_fd=fd), **arguments)
+            return function(Shared(**shared, result_fd=fd, given=given), **arguments)
 
-    parameters = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in own] + added
+    context = inspect.Parameter("context", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context)
+    parameters = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in own] + added + [context]
     run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     run.__annotations__ = {p.name: p.annotation for p in parameters}
     run.__doc__ = function.__doc__

@@ -2,20 +2,25 @@
 """Options that cannot be, each refused before anything runs; what a checkpoint brings along."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from moscope import cli
 from moscope.boot import engine, plan
 from moscope.cli import Shared
+from moscope.config import load_machine
+from moscope.config.load import configs_dir
+from moscope.config.units import Size
 from moscope.errors import UserError
 from moscope.guest import packages
 
 
-def refusal(tmp_path: Path, **given: Any) -> str:
+def refusal(tmp_path: Path, shared: Shared = Shared(), **given: Any) -> str:
     with pytest.raises(UserError) as caught:
-        plan.make(Shared(out=tmp_path / "out"), plan.Options(**given))
+        plan.make(replace(shared, out=tmp_path / "out"), plan.Options(**given))
     return str(caught.value)
 
 
@@ -47,8 +52,10 @@ def checkpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A checkpoint of a machine with a disk."""
     disk = tmp_path / "disk"
     disk.write_bytes(b"root")
-    config = {"chips": 8, "cores": 6, "info": {"append": "a", "kernel": {}, "checkpoint_at": "moscope# ", "disk": {
-        "file": str(disk), "sha256": packages.digest_of(disk)}}}
+    machine = replace(load_machine("opteron48"), memory_per_node=Size("256MiB", "x"))
+    config = {**plan.platform(machine), "cores": 6, "seed": 7, "info": {
+        "machine": "opteron48", "append": "a", "kernel": {}, "checkpoint_at": "moscope# ",
+        "disk": {"file": str(disk), "sha256": packages.digest_of(disk)}}}
     monkeypatch.setattr(engine, "checkpoint_config", lambda path: json.dumps(config))
     path = tmp_path / "m.ckpt"
     path.touch()
@@ -62,6 +69,45 @@ def test_a_checkpoint_brings_its_machine(tmp_path: Path, checkpoint: Path) -> No
     assert made.config["disk"] == str(tmp_path / "disk")
     said = refusal(tmp_path, resume=checkpoint, cores=6, append="x")
     assert said == f"{checkpoint}: a checkpoint has its own --append, --cores: leaving them out would be right"
+
+
+@pytest.mark.parametrize("shared", [
+    Shared(seed=7, given=frozenset({"seed"})),
+    Shared(given=frozenset({"machine"})),
+    Shared(sets=["dram.channels=1"]),  # which no boot depends on
+    Shared(sets=["memory_per_node=256MiB"]),
+    Shared(),
+], ids=["seed", "machine", "protocol", "memory", "nothing"])
+def test_seed_and_machine_of_a_checkpoint_may_be_said_again(tmp_path: Path, checkpoint: Path, shared: Shared) -> None:
+    made = plan.make(replace(shared, out=tmp_path / "out"), plan.Options(resume=checkpoint))
+    assert made.config["seed"] == 7 and made.config["memory_per_node"] == 256 << 20
+
+
+def test_another_seed_or_machine_beside_a_checkpoint_is_refused(tmp_path: Path, checkpoint: Path) -> None:
+    # 1 is the default, but here the user has asked for it.
+    said = refusal(tmp_path, Shared(seed=1, given=frozenset({"seed"})), resume=checkpoint)
+    assert said == f"--seed: 1: {checkpoint} goes on with its own, 7: that, or leaving the option out, would be right"
+    said = refusal(tmp_path, Shared(machine="opteron48_straight", given=frozenset({"machine"})), resume=checkpoint)
+    assert said.startswith(f"--machine opteron48_straight: {checkpoint} was taken of another machine, opteron48 (differs: hops)")
+    # Nothing that a boot depends on differs, but the results would name a machine that the user did not mean.
+    renamed = tmp_path / "mine.py"
+    renamed.write_text((configs_dir() / "opteron48.py").read_text().replace('name="opteron48"', 'name="mine"'))
+    said = refusal(tmp_path, Shared(machine=str(renamed), given=frozenset({"machine"})), resume=checkpoint)
+    assert "was taken of another machine, opteron48: " in said
+    said = refusal(tmp_path, Shared(sets=["topology=straight_ladder"]), resume=checkpoint)
+    assert said.startswith("--set topology=straight_ladder: ") and "(differs: hops)" in said
+    assert "(differs: memory_per_node)" in refusal(tmp_path, Shared(sets=["memory_per_node=1GiB"]), resume=checkpoint)
+
+
+def test_the_command_line_tells_a_seed_that_was_given_from_the_default(tmp_path: Path, checkpoint: Path,
+                                                                       capfd: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["boot", "--from", str(checkpoint), "--seed", "1", "--out", str(tmp_path / "out")]) == 2
+    assert capfd.readouterr().err.startswith("--seed: 1: ")
+
+
+def test_a_checkpoint_of_a_resumed_run_remembers_its_own_marker(tmp_path: Path, checkpoint: Path) -> None:
+    made = plan.make(Shared(out=tmp_path / "out"), plan.Options(resume=checkpoint, checkpoint_at="ready"))
+    assert made.at_prompt and made.config["info"]["checkpoint_at"] == "moscope: ready"
 
 
 def test_a_disk_that_is_gone_or_changed_since_is_refused(tmp_path: Path, checkpoint: Path) -> None:

@@ -7,8 +7,8 @@ from typing import Any, Protocol
 
 
 class System(Protocol):
-    """One machine. `step` runs for about that much host time, or to the end, or to the first of the markers that
-    the console has shown since; its answer has `state` (running, poweroff, reset, exit, panic, triple_fault, hang,
+    """One machine. `step` runs for about that much host time, or to the end, or until the console has shown
+    one of the markers; its answer has `state` (running, poweroff, reset, exit, panic, triple_fault, hang,
     marker, unmodelled), `detail` and `status`. `stats` has `instructions`, `per_core`, `pauses`, `ticks` and
     `touched_bytes`."""
 

@@ -13,8 +13,7 @@ from typing import Any
 
 from moscope import jsonio
 from moscope.cli import Shared
-from moscope.config import Machine
-from moscope.config.cpu import cpu_json
+from moscope.config import Machine, load_machine
 from moscope.config.cpu import cpu_json
 from moscope.config.errors import ConfigError
 from moscope.config.machine import replace
@@ -78,7 +77,7 @@ def make(shared: Shared, options: Options, machine: Machine | None = None) -> Pl
             _check_readable(name, path)
     if options.checkpoint_at == "":
         raise UserError('--checkpoint-at: "": a text that the console will show, or "ready", would be right')
-    plan = _resumed(options, out) if options.resume else _fresh(shared, options, out, machine)
+    plan = _resumed(shared, options, out) if options.resume else _fresh(shared, options, out, machine)
     markers = {initramfs.PROMPT, PANIC, *([plan.checkpoint_at] if plan.checkpoint_at else [])}
     plan.config["markers"] = sorted(markers)
     return plan
@@ -101,7 +100,7 @@ def _check_readable(name: str, path: Path) -> None:
 
 
 def _fresh(shared: Shared, options: Options, out: Path, machine: Machine | None) -> Plan:
-    machine = _sized(machine or _load(shared), options)
+    machine = _sized(machine or load_machine(shared.machine, shared.sets), options)
     cores = options.cores if options.cores is not None else machine.cores
     if not 1 <= cores <= machine.cores:
         raise UserError(f"--cores: {cores}: 1 to {machine.cores} would be right for {machine.name}")
@@ -133,7 +132,7 @@ def _fresh(shared: Shared, options: Options, out: Path, machine: Machine | None)
                 remarks=remarks)
 
 
-def _resumed(options: Options, out: Path) -> Plan:
+def _resumed(shared: Shared, options: Options, out: Path) -> Plan:
     from moscope.boot.engine import checkpoint_config
 
     assert options.resume is not None
@@ -142,11 +141,33 @@ def _resumed(options: Options, out: Path) -> Plan:
         raise UserError(f"{options.resume}: a checkpoint has its own {', '.join(sorted(fixed))}: leaving them out would be "
                         "right")
     config: dict[str, Any] = json.loads(checkpoint_config(options.resume))
+    _check_same(shared, options.resume, config)
     config |= {"restore": True, "kernel": "", "initrd": "", "append": config["info"]["append"],
                "disk": _disk_of(options, config["info"].get("disk"))}
     typed = script_lines(options.script) if options.script else None
     at_prompt = config["info"]["checkpoint_at"] == initramfs.PROMPT
+    config["info"]["checkpoint_at"] = marker(options.checkpoint_at)  # what a checkpoint of this run will say
     return Plan(config, out, marker(options.checkpoint_at), options.resume, typed, at_prompt)
+
+
+def _check_same(shared: Shared, checkpoint: Path, config: dict[str, Any]) -> None:
+    """Seed and machine are the checkpoint's: an option may repeat them, it cannot change them."""
+    if "seed" in shared.given and shared.seed != config["seed"]:
+        raise UserError(f"--seed: {shared.seed}: {checkpoint} goes on with its own, {config['seed']}: that, or leaving the "
+                        "option out, would be right")
+    named = [f"--machine {shared.machine}"] if "machine" in shared.given else []
+    changed = [f"--set {text:.80}" for text in shared.sets]
+    if not named and not changed:
+        return
+    machine = load_machine(shared.machine if named else config["info"]["machine"], shared.sets)
+    wanted = platform(machine)
+    if not any(text.partition("=")[0].strip() == "memory_per_node" for text in shared.sets):
+        wanted["memory_per_node"] = config["memory_per_node"]  # --memory-per-node may have chosen it
+    other = [key for key, value in wanted.items() if config.get(key) != value]
+    if machine.name != config["info"]["machine"] or other:
+        differs = f" (differs: {', '.join(other)})" if other else ""
+        raise UserError(f"{' '.join(named + changed)}: {checkpoint} was taken of another machine, {config['info']['machine']}"
+                        f"{differs}: leaving the options out, or a boot from the start, would be right")
 
 
 def _disk_of(options: Options, recorded: dict[str, str] | None) -> str:
@@ -163,12 +184,6 @@ def _disk_of(options: Options, recorded: dict[str, str] | None) -> str:
         raise UserError(f"{path}: is not what it was when {options.resume} was taken: the disk of then (sha256 "
                         f"{recorded['sha256']}) would be right")
     return str(path.absolute())
-
-
-def _load(shared: Shared) -> Machine:
-    from moscope.config import load_machine
-
-    return load_machine(shared.machine, shared.sets)
 
 
 def _sized(machine: Machine, options: Options) -> Machine:

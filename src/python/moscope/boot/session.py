@@ -2,8 +2,9 @@
 """One run of a machine: steps the engine, moves bytes between its console and ours, takes the checkpoint, and says
 how it ended.
 
-Without a terminal, input is typed a line at a time whenever the guest shows its prompt, and the engine stops exactly
-where a marker appears, so that two runs see the same bytes at the same instruction.
+Without a terminal, input is typed a line at a time whenever the guest shows its prompt. The engine stops soon after a
+marker has appeared, at a moment that depends on the guest alone and changes nothing for it, so that two runs see the
+same bytes at the same instruction, whether or not one of them takes a checkpoint there.
 """
 
 import re
