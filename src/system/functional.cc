@@ -5,6 +5,7 @@
 
 #include "cpu/x86/block.hh"
 #include "cpu/x86/interrupts.hh"
+#include "cpu/x86/monitor.hh"
 
 namespace moscope {
 
@@ -27,6 +28,7 @@ Tick FunctionalScheduler::now() const {
 }
 
 bool FunctionalScheduler::runnable(Core &c) const {
+    x86::poll_monitor(c);
     return !(c.halted || c.wait_for_sipi) || x86::interrupt_deliverable(c);
 }
 
@@ -47,7 +49,7 @@ FunctionalScheduler::Outcome FunctionalScheduler::round() {
         return Outcome::stopped;
     if (turn_.empty()) {
         const bool hopeless = std::all_of(cores_.begin(), cores_.end(), [](const Core *c) {
-            return c->wait_for_sipi || !(c->flags.system & x86::Flags::if_);
+            return c->wait_for_sipi || !(c->flags.system & x86::Flags::if_ || c->monitor.waiting);
         });
         const Tick next = queue_.next();
         if (hopeless || next == kNever) {

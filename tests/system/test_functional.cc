@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "cpu/x86/flat_machine.hh"
+#include "cpu/x86/system_machine.hh"
 #include "system/functional.hh"
 
 namespace moscope {
@@ -29,6 +29,113 @@ TEST(Functional, CodeThatIsRewrittenAllTheTimeDoesNotPileUp) {
     EXPECT_GT(m.core.r[x86::rcx], 40'000u) << "times the code was written and run";
     EXPECT_GT(most, 5'000u);
     EXPECT_LT(most, 12'000u);
+}
+
+/// Two cores; the first monitors the line at kLine and waits.
+struct Waiting : testing::Test {
+    static constexpr Addr kLine = 0x40040, kWaiter = 0x1000, kWriter = 0x2000;
+
+    Waiting() {
+        m.kernel64();
+        // monitor; mov ecx, esi; mwait; inc rbx; cli; hlt
+        m.code(kWaiter, {0x0f, 0x01, 0xc8, 0x89, 0xf1, 0x0f, 0x01, 0xc9, 0x48, 0xff, 0xc3, 0xfa, 0xf4});
+        waiter.r[x86::rax] = kLine + 8; // anywhere in the line
+        static_cast<x86::State &>(writer) = waiter;
+        m.blocks.add_core(writer);
+        writer.mode_changed();
+        scheduler.add_core(waiter);
+        scheduler.add_core(writer);
+        writer.halted = true;
+        waiter.flags.system |= x86::Flags::if_;
+    }
+    /// The other core stores a byte, then halts.
+    void write(Addr a) {
+        const Addr rip = waiter.rip;
+        m.code(kWriter, {0xc6, 0x07, 0x01, 0xf4}); // mov byte [rdi], 1; hlt
+        waiter.rip = rip;
+        writer.r[x86::rdi] = a;
+        writer.rip = kWriter;
+        writer.halted = false;
+    }
+    void rounds(unsigned n) {
+        while (n--)
+            scheduler.run([] { return true; });
+    }
+    bool awake() const { return waiter.r[x86::rbx] != 0; }
+
+    x86::test::SystemMachine m;
+    x86::Core &waiter = m.core;
+    x86::Core writer{1, m, m.phys, m.blocks, m.model};
+    x86::test::FakeApic apic{waiter};
+    EventQueue queue;
+    FunctionalScheduler scheduler{queue, Clock{}};
+};
+
+TEST_F(Waiting, MwaitSleepsUntilAnotherCoreWritesTheMonitoredLine) {
+    rounds(10);
+    const std::uint64_t before = waiter.retired;
+    EXPECT_TRUE(waiter.halted);
+    write(kLine - 1); // the line below
+    rounds(10);
+    write(kLine + 64); // and above
+    rounds(10);
+    EXPECT_EQ(waiter.retired, before) << "asleep, not waiting in a loop";
+    write(kLine + 63);
+    rounds(3);
+    EXPECT_TRUE(awake());
+}
+
+TEST_F(Waiting, MwaitDoesNotSleepIfTheLineWasWrittenSinceMonitor) {
+    m.code(kWaiter, {0x0f, 0x01, 0xc8, 0xc6, 0x00, 0x01, 0x0f, 0x01, 0xc9, 0x48, 0xff, 0xc3, 0xf4}); // mov byte [rax], 1 between
+    waiter.r[x86::rcx] = 0;
+    rounds(2);
+    EXPECT_TRUE(awake());
+}
+
+TEST_F(Waiting, MwaitWithoutAMonitoredLineDoesNotSleep) {
+    waiter.rip = kWaiter + 3;
+    rounds(2);
+    EXPECT_TRUE(awake());
+}
+
+TEST_F(Waiting, DmaIntoTheLineEndsMwaitAndTimeJumpsThere) {
+    constexpr Tick at = 1'000'000'000'000; // a millisecond on
+    struct Dma : Component {
+        explicit Dma(Waiting &w)
+            : Component(w.queue, "dma", [](Component &c, Tick) { static_cast<Dma &>(c).test.m.write<std::uint8_t>(kLine, 7); }),
+              test(w) {}
+        Waiting &test;
+    } dma(*this);
+    dma.schedule(at);
+    rounds(10);
+    EXPECT_TRUE(awake());
+    EXPECT_GE(scheduler.now(), at);
+    EXPECT_LT(waiter.retired, 100u);
+}
+
+TEST_F(Waiting, AnInterruptEndsMwaitAndItsHandlerReturnsBehindIt) {
+    rounds(2);
+    apic.interrupt(0x41); // whose handler halts
+    rounds(2);
+    EXPECT_EQ(m.pushed(0), kWaiter + 8);
+    write(kLine);
+    rounds(3);
+    EXPECT_TRUE(waiter.halted) << "the handler's HLT does not wait for the line";
+}
+
+TEST_F(Waiting, AMaskedInterruptEndsMwaitOnlyIfItIsAskedTo) {
+    for (const bool asked : {false, true}) {
+        waiter.flags.system &= ~x86::Flags::if_;
+        waiter.rip = kWaiter;
+        waiter.r[x86::rcx] = 0;
+        waiter.r[x86::rsi] = asked;
+        waiter.halted = false;
+        rounds(2);
+        apic.interrupt(0x41);
+        rounds(2);
+        EXPECT_EQ(awake(), asked);
+    }
+    EXPECT_TRUE(waiter.signals.pending & dev::CoreSignals::intr) << "and leaves it pending";
 }
 
 } // namespace

@@ -42,8 +42,8 @@ enum class Exit : std::uint8_t {
     fault,     ///< Core::fault, rip at the instruction
     trap,      ///< software interrupt taken already; nothing left to do but go on (rip is set)
     restart,   ///< run again from rip (interrupted string instruction, code was overwritten, mode changed)
-    pause,     ///< PAUSE or MWAIT: the rest of the time slice may go to others
-    halt,      ///< HLT; State::halted is set
+    pause,     ///< PAUSE: the rest of the time slice may go to others
+    halt,      ///< HLT or MWAIT; State::halted is set
     shutdown,  ///< triple fault
     stop,      ///< the platform asked to stop (power-off, exit port, marker)
     unmodelled ///< an instruction that the model lacks; rip at it

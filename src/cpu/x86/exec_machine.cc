@@ -4,6 +4,7 @@
 #include "cpu/x86/cpuid.hh"
 #include "cpu/x86/lower.hh"
 #include "cpu/x86/memory.hh"
+#include "cpu/x86/monitor.hh"
 #include "cpu/x86/msr.hh"
 #include "cpu/x86/string_operands.hh"
 
@@ -70,6 +71,7 @@ const Op *halt(Core &c, const Op *op) {
     if (!privileged(c))
         return c.fault_at(op);
     c.halted = true;
+    c.monitor.waiting = false; // of an MWAIT that an interrupt has ended
     return c.leave_after(op, Exit::halt);
 }
 
@@ -95,15 +97,16 @@ const Op *monitor(Core &c, const Op *op) {
     std::uint8_t x;
     if (!string_address(c, op, rax, op->seg, 1, false, a) || !load(c, a, x))
         return c.fault_at(op);
+    arm_monitor(c, a);
     return op + 1;
 }
-// MWAIT may end for reasons of the implementation's own; here it ends as soon as the others have had their turn.
 const Op *wait_for_monitor(Core &c, const Op *op) {
     if (c.cpl != 0)
         return undefined(c, op);
-    if (static_cast<std::uint32_t>(c.r[rcx]) > 1)
+    const auto extensions = static_cast<std::uint32_t>(c.r[rcx]);
+    if (extensions > 1)
         return protection(c, op);
-    return c.leave_after(op, Exit::pause);
+    return c.leave_after(op, begin_monitor_wait(c, extensions & 1) ? Exit::halt : Exit::pause);
 }
 
 const Op *swap_gs(Core &c, const Op *op) {

@@ -32,7 +32,7 @@ template <class T> std::uint64_t left_in_page(Addr a) { return (0x1000 - (a & 0x
 
 /// Each instruction: `one` does an element and moves the pointers, false: fault. `many` does up to n elements, upwards
 /// and within a page, and returns how many; 0: `one` has to. `touch` writes
-/// back the pointers that the instruction writes. Flags of a comparison are up to date after each.
+/// back the pointers that the instruction writes. Flags of a comparison are those of the last one.
 template <class T> struct Movs {
     static constexpr bool kCompares = false;
     static void touch(Core &c, const Op *op) {
@@ -153,14 +153,14 @@ template <class I, unsigned kSize> const Op *repeated(Core &c, const Op *op) {
         set_string_register(c, op, rcx, count);
         I::touch(c, op);
     }
-    const Flags before = c.flags;
+    const Flags before = c.flags; // a comparison that has not ended (fault, interrupt, trap) shows its progress, but no flags
     const bool upwards = !op->legacy && !(c.flags.system & Flags::df);
     c.extra_cycles += std::min(count, burst) * kSize / 16 + singly;
     while (count && burst) {
         std::uint64_t n = upwards ? I::many(c, op, std::min(count, burst)) : 0;
         if (n == 0) {
             if (!I::one(c, op)) {
-                c.flags = before; // a fault undoes the flags of a repeated comparison, not its progress
+                c.flags = before;
                 return c.fault_at(op);
             }
             n = 1;
@@ -171,7 +171,10 @@ template <class I, unsigned kSize> const Op *repeated(Core &c, const Op *op) {
         if (I::kCompares && c.flags.z() != (op->rep == 1))
             return op + 1;
     }
-    return count ? c.leave_before(op, Exit::restart) : op + 1;
+    if (!count)
+        return op + 1;
+    c.flags = before;
+    return c.leave_before(op, Exit::restart);
 }
 
 template <template <class> class I> struct Select {

@@ -202,35 +202,24 @@ bool system_segment(Core &c, std::uint16_t selector, bool ldt, Segment &s) {
     return change_descriptor_type(c, selector, d, s.type());
 }
 
-const Op *load_ldtr(Core &c, const Op *op) {
+template <Segment State::*which, bool ldt> const Op *load_system_register(Core &c, const Op *op) {
     std::uint16_t selector;
     if (c.real_mode())
         return undefined(c, op);
     if (!privileged(c) || !read_word(c, op, selector))
         return c.fault_at(op);
     Segment s;
-    if (null_selector(selector)) {
+    if (!null_selector(selector)) {
+        if (!system_segment(c, selector, ldt, s))
+            return c.fault_at(op);
+    } else if (ldt) { // there is none
         s.selector = selector;
         s.attr = 0;
-    } else if (!system_segment(c, selector, true, s))
-        return c.fault_at(op);
-    c.ldtr = s;
-    return op + 1;
-}
-const Op *load_task_register(Core &c, const Op *op) {
-    std::uint16_t selector;
-    if (c.real_mode())
-        return undefined(c, op);
-    if (!privileged(c) || !read_word(c, op, selector))
-        return c.fault_at(op);
-    Segment s;
-    if (null_selector(selector)) {
+    } else {
         c.raise(exc_gp, 0);
         return c.fault_at(op);
     }
-    if (!system_segment(c, selector, false, s))
-        return c.fault_at(op);
-    c.tr = s;
+    c.*which = s;
     return op + 1;
 }
 template <Segment State::*which> const Op *store_selector(Core &c, const Op *op) {
@@ -276,8 +265,8 @@ constexpr Form kForms[] = {
     {ZYDIS_MNEMONIC_LIDT, as<load_table<&State::idtr>>},
     {ZYDIS_MNEMONIC_SGDT, as<store_table<&State::gdtr>>},
     {ZYDIS_MNEMONIC_SIDT, as<store_table<&State::idtr>>},
-    {ZYDIS_MNEMONIC_LLDT, as<load_ldtr>},
-    {ZYDIS_MNEMONIC_LTR, as<load_task_register>},
+    {ZYDIS_MNEMONIC_LLDT, as<load_system_register<&State::ldtr, true>>},
+    {ZYDIS_MNEMONIC_LTR, as<load_system_register<&State::tr, false>>},
     {ZYDIS_MNEMONIC_SLDT, as<store_selector<&State::ldtr>>},
     {ZYDIS_MNEMONIC_STR, as<store_selector<&State::tr>>},
     {ZYDIS_MNEMONIC_INVLPG, as<invalidate_page>, true},

@@ -139,18 +139,6 @@ bool enter_same(Core &c, const Event &e, const Segment &code, unsigned bytes) {
     return true;
 }
 
-bool enter_by_task(Core &c, const Event &e, std::uint16_t tss) {
-    if (!task_switch(c, tss, TaskSwitch::interrupt, c.rip))
-        return false;
-    if (!e.has_error)
-        return true;
-    FarStack st = FarStack::current(c);
-    if (!st.push(e.error, (c.tr.type() & 8) ? 4 : 2))
-        return false;
-    st.commit_pointer();
-    return true;
-}
-
 bool enter_protected(Core &c, const Event &e) {
     std::uint64_t gate;
     if (e.vector * 8 + 7 > c.idtr.limit)
@@ -167,7 +155,7 @@ bool enter_protected(Core &c, const Event &e) {
         return c.raise(exc_np, e.gate_error());
     const auto selector = static_cast<std::uint16_t>(gate >> 16);
     if (type == sys_task_gate)
-        return enter_by_task(c, e, selector);
+        return task_switch(c, selector, TaskSwitch::interrupt, c.rip, e.has_error ? &e.error : nullptr);
 
     const unsigned bytes = (type & 8) ? 4 : 2;
     const std::uint64_t target = (gate & 0xffff) | (bytes == 4 ? gate >> 48 << 16 : 0);

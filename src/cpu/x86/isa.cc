@@ -75,6 +75,37 @@ const IsaFeature *feature_of(ZydisISASet set) {
     return nullptr;
 }
 
+bool of_user_mode(const ZydisDecodedInstruction &z) {
+    switch (z.meta.category) {
+    case ZYDIS_CATEGORY_SYSTEM:
+    case ZYDIS_CATEGORY_SYSCALL:
+    case ZYDIS_CATEGORY_SYSRET:
+    case ZYDIS_CATEGORY_INTERRUPT:
+    case ZYDIS_CATEGORY_IO:
+    case ZYDIS_CATEGORY_IOSTRINGOP:
+    case ZYDIS_CATEGORY_SEGOP:
+    case ZYDIS_CATEGORY_RDWRFSGS: return false;
+    default: break;
+    }
+    switch (z.mnemonic) {
+    case ZYDIS_MNEMONIC_CPUID:
+    case ZYDIS_MNEMONIC_IRET:
+    case ZYDIS_MNEMONIC_IRETD:
+    case ZYDIS_MNEMONIC_IRETQ:
+    case ZYDIS_MNEMONIC_LAR:
+    case ZYDIS_MNEMONIC_LSL:
+    case ZYDIS_MNEMONIC_VERR:
+    case ZYDIS_MNEMONIC_VERW:
+    case ZYDIS_MNEMONIC_ARPL:
+    case ZYDIS_MNEMONIC_MONITOR:
+    case ZYDIS_MNEMONIC_MWAIT:
+    case ZYDIS_MNEMONIC_UD0:
+    case ZYDIS_MNEMONIC_UD1:
+    case ZYDIS_MNEMONIC_UD2: return false;
+    default: return true;
+    }
+}
+
 Promises::Promises(const CpuModel &model) {
     for (const Row &r : kRows) {
         const IsaFeature &f = r.feature;

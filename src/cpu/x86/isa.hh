@@ -21,6 +21,9 @@ struct IsaFeature {
     unsigned bit = 0;
 };
 
+/// False: runs only with privilege, leaves user mode, loads segments or tells processors apart.
+bool of_user_mode(const ZydisDecodedInstruction &);
+
 /// Null: later than what the model knows of, or another vendor's.
 const IsaFeature *feature_of(ZydisISASet);
 

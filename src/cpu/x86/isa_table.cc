@@ -42,37 +42,6 @@ Bytes encoding(std::uint8_t prefix, bool rex_w, unsigned map, std::uint8_t opcod
     return b;
 }
 
-/// What runs only with privilege, leaves user mode or tells processors apart.
-bool of_user_mode(const ZydisDecodedInstruction &z) {
-    switch (z.meta.category) {
-    case ZYDIS_CATEGORY_SYSTEM:
-    case ZYDIS_CATEGORY_SYSCALL:
-    case ZYDIS_CATEGORY_SYSRET:
-    case ZYDIS_CATEGORY_INTERRUPT:
-    case ZYDIS_CATEGORY_IO:
-    case ZYDIS_CATEGORY_IOSTRINGOP:
-    case ZYDIS_CATEGORY_SEGOP: return false;
-    default: break;
-    }
-    switch (z.mnemonic) {
-    case ZYDIS_MNEMONIC_CPUID:
-    case ZYDIS_MNEMONIC_IRET:
-    case ZYDIS_MNEMONIC_IRETD:
-    case ZYDIS_MNEMONIC_IRETQ:
-    case ZYDIS_MNEMONIC_LAR:
-    case ZYDIS_MNEMONIC_LSL:
-    case ZYDIS_MNEMONIC_VERR:
-    case ZYDIS_MNEMONIC_VERW:
-    case ZYDIS_MNEMONIC_ARPL:
-    case ZYDIS_MNEMONIC_MONITOR:
-    case ZYDIS_MNEMONIC_MWAIT:
-    case ZYDIS_MNEMONIC_UD0:
-    case ZYDIS_MNEMONIC_UD1:
-    case ZYDIS_MNEMONIC_UD2: return false;
-    default: return true;
-    }
-}
-
 std::string form_key(const Insn &insn) {
     std::string key = std::to_string(static_cast<unsigned>(insn.mode)) + (insn.z.meta.branch_type == ZYDIS_BRANCH_TYPE_FAR ? "f" : "n");
     for (unsigned i = 0; i < insn.z.operand_count_visible; ++i) {

@@ -57,6 +57,7 @@ void reset(Core &c, bool init) {
     c.debug_changed();
     reset_segments(c);
     c.halted = c.nmi_blocked = false;
+    c.monitor = {};
     c.shadow = 0;
     // The boot processor starts, the others wait to be told where.
     const bool bootstrap = c.interrupts ? c.interrupts->apic_base() >> 8 & 1 : c.number == 0;

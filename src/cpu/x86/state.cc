@@ -13,7 +13,7 @@ void State::archive(Archive &a) {
     a(ldtr, tr, gdtr, idtr, cpl);
     a(cr0, cr2, cr3, cr4, efer, dr);
     a(star, lstar, cstar, sfmask, kernel_gs_base, sysenter_cs, sysenter_esp, sysenter_eip, tsc_aux, tsc_offset, pat, msrs);
-    a(halted, wait_for_sipi, nmi_blocked, shadow);
+    a(halted, monitor, wait_for_sipi, nmi_blocked, shadow);
 }
 
 } // namespace moscope::x86

@@ -113,6 +113,16 @@ struct RememberedMsr {
     void archive(Archive &a) { a(number, value); }
 };
 
+/// What MONITOR has set up (cpu/x86/monitor.hh).
+struct Monitor {
+    bool armed = false;
+    bool waiting = false;           ///< MWAIT: State::halted is set as well
+    bool masked_interrupts = false; ///< they end the wait, too
+    std::uint64_t line = 0;         ///< physical address
+    std::uint64_t content[8] = {};  ///< when MONITOR ran
+    void archive(Archive &a) { a(armed, waiting, masked_interrupts, line, content); }
+};
+
 /// How instructions are decoded and addresses formed; part of a decoded block's identity.
 enum class Mode : std::uint8_t { code16, code32, code64 };
 
@@ -140,7 +150,8 @@ struct State {
     std::uint64_t pat = 0x0007040600070406;
     std::vector<RememberedMsr> msrs; ///< the others, by number
 
-    bool halted = false;        ///< HLT: until an interrupt
+    bool halted = false;        ///< HLT and MWAIT: until an interrupt
+    Monitor monitor;
     bool wait_for_sipi = false; ///< after INIT
     bool nmi_blocked = false;   ///< until IRET
     std::uint8_t shadow = 0;    ///< interrupts are held off for the next instruction (STI; kShadowDebug)

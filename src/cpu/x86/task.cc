@@ -18,7 +18,8 @@ struct Layout {
 };
 constexpr Layout k16 = {2, 0x0e, 0x10, 0x12, 0x22, 4, 0x2a, 0x2b};
 constexpr Layout k32 = {4, 0x20, 0x24, 0x28, 0x48, 6, 0x60, 0x67};
-constexpr unsigned kCr3 = 0x1c;
+constexpr unsigned kCr3 = 0x1c, kTrap = 0x64; // of a TSS of 32 bits only
+constexpr std::uint64_t kTaskSwitched = 1 << 15; // DR6.BT
 
 const Layout &layout_of(const Segment &tss) { return (tss.type() & 8) ? k32 : k16; }
 
@@ -43,13 +44,13 @@ bool save_old(Core &c, std::uint64_t flags, std::uint64_t next) {
 }
 
 struct Incoming {
-    std::uint64_t ip, flags, cr3 = 0, ldt, general[8], segments[kSegs] = {};
+    std::uint64_t ip, flags, cr3 = 0, ldt, trap = 0, general[8], segments[kSegs] = {};
 };
 
 bool read_new(Core &c, const Segment &tss, Incoming &n) {
     const Layout &l = layout_of(tss);
     if (!get(c, tss.base + l.ip, n.ip, l.bytes) || !get(c, tss.base + l.flags, n.flags, l.bytes) ||
-        !get(c, tss.base + l.ldt, n.ldt, 2) || (l.bytes == 4 && !get(c, tss.base + kCr3, n.cr3, 4)))
+        !get(c, tss.base + l.ldt, n.ldt, 2) || (l.bytes == 4 && (!get(c, tss.base + kCr3, n.cr3, 4) || !get(c, tss.base + kTrap, n.trap, 2))))
         return false;
     for (unsigned i = 0; i < 8; ++i)
         if (!get(c, tss.base + l.general + i * l.bytes, n.general[i], l.bytes))
@@ -119,9 +120,17 @@ bool load_segments(Core &c, const Incoming &n) {
     return check_target(c, c.seg[cs], c.rip);
 }
 
+bool push_error(Core &c, std::uint32_t error, unsigned bytes) {
+    FarStack st = FarStack::current(c);
+    if (!st.push(error, bytes))
+        return false;
+    st.commit_pointer();
+    return true;
+}
+
 } // namespace
 
-bool task_switch(Core &c, std::uint16_t selector, TaskSwitch why, std::uint64_t next) {
+bool task_switch(Core &c, std::uint16_t selector, TaskSwitch why, std::uint64_t next, const std::uint32_t *error) {
     const unsigned vector = why == TaskSwitch::iret ? exc_ts : exc_gp;
     std::uint64_t d;
     if (null_selector(selector) || (selector & 4))
@@ -168,8 +177,17 @@ bool task_switch(Core &c, std::uint16_t selector, TaskSwitch why, std::uint64_t 
     c.rip = n.ip;
     c.dr[7] &= ~std::uint64_t{0x155}; // local breakpoints
     c.debug_changed();
-    if (!load_segments(c, n))
+    if (!load_segments(c, n)) {
         deliver_fault(c);
+        return true;
+    }
+    if (error && !push_error(c, *error, l.bytes))
+        return false;
+    if (n.trap & 1) {
+        c.dr[6] |= kTaskSwitched;
+        c.raise(exc_db);
+        deliver_fault(c);
+    }
     return true;
 }
 

@@ -278,19 +278,25 @@ TEST(FarTransfer, AJumpToInnerCodeIsRefused) {
     EXPECT_EQ(m.pushed(0), m.kCode64);
 }
 
-TEST(Tasks, AJumpToATaskSavesTheOldAndLoadsTheNew) {
+struct Tasks : testing::Test {
+    static constexpr Addr kOther = 0x13000; ///< a second task-state segment, of selector kSpare
+
+    Tasks() {
+        m.kernel32();
+        m.set(m.kSpare, SystemMachine::descriptor(kOther, 0x67, 0x0089));
+        m.write<std::uint32_t>(kOther + 0x20, 0x3000);            // EIP
+        m.write<std::uint32_t>(kOther + 0x24, Flags::fixed | Flags::cf);
+        m.write<std::uint32_t>(kOther + 0x28, 0xabcd);            // EAX
+        m.write<std::uint32_t>(kOther + 0x38, 0x68000);           // ESP
+        for (unsigned i = 0; i < 6; ++i)
+            m.write<std::uint32_t>(kOther + 0x48 + 4 * i, i == cs ? m.kCode32 : m.kData);
+        m.code(0x3000, {0xf4});
+        m.code(kCode, {0xea, 0, 0, 0, 0, 0x60, 0}); // jmp 60:0
+    }
     SystemMachine m;
-    m.kernel32();
-    constexpr Addr other = 0x13000;
-    m.set(m.kSpare, SystemMachine::descriptor(other, 0x67, 0x0089));
-    m.write<std::uint32_t>(other + 0x20, 0x3000);            // EIP
-    m.write<std::uint32_t>(other + 0x24, Flags::fixed | Flags::cf);
-    m.write<std::uint32_t>(other + 0x28, 0xabcd);            // EAX
-    m.write<std::uint32_t>(other + 0x38, 0x68000);           // ESP
-    for (unsigned i = 0; i < 6; ++i)
-        m.write<std::uint32_t>(other + 0x48 + 4 * i, i == cs ? m.kCode32 : m.kData);
-    m.code(0x3000, {0xf4});
-    m.code(kCode, {0xea, 0, 0, 0, 0, 0x60, 0}); // jmp 60:0
+};
+
+TEST_F(Tasks, AJumpToATaskSavesTheOldAndLoadsTheNew) {
     m.core.r[rbx] = 0x77;
     EXPECT_EQ(m.run(), Exit::halt);
     EXPECT_EQ(m.core.rip, 0x3001u);
@@ -303,6 +309,25 @@ TEST(Tasks, AJumpToATaskSavesTheOldAndLoadsTheNew) {
     EXPECT_EQ(m.read<std::uint32_t>(m.kTss + 0x20), kCode + 7);
     EXPECT_EQ(m.read<std::uint8_t>(m.kGdt + m.kTask + 5) & 15, 9) << "available again";
     EXPECT_EQ(m.read<std::uint8_t>(m.kGdt + m.kSpare + 5) & 15, 11) << "busy";
+    EXPECT_EQ(m.core.dr[6] & 1 << 15, 0u);
+}
+
+TEST_F(Tasks, TheTrapBitOfANewTaskStrikesBeforeItsFirstInstruction) {
+    m.write<std::uint16_t>(kOther + 0x64, 1);
+    EXPECT_EQ(m.vector_taken(), exc_db);
+    EXPECT_TRUE(m.core.dr[6] & 1 << 15);
+    EXPECT_EQ(m.pushed<std::uint32_t>(0), 0x3000u);
+    EXPECT_EQ(m.core.r[rsp], 0x68000u - 12) << "on the new task's stack";
+}
+
+TEST_F(Tasks, TheTrapBitStrikesAfterTheErrorCodeWasPushed) {
+    m.write<std::uint16_t>(kOther + 0x64, 1);
+    m.write<std::uint64_t>(m.kIdt + 8 * exc_gp, std::uint64_t{0x85} << 40 | std::uint64_t{m.kSpare} << 16); // a task gate
+    m.code(kCode, {0x8e, 0xd8}); // mov ds, eax
+    m.core.r[rax] = 0xfff8;
+    EXPECT_EQ(m.vector_taken(), exc_db);
+    EXPECT_EQ(m.pushed<std::uint32_t>(0), 0x3000u);
+    EXPECT_EQ(m.pushed<std::uint32_t>(3), 0xfff8u) << "the error code of #GP";
 }
 
 TEST(Virtual8086, IsEnteredByIretAndLeftByAnInterruptThatSavesTheSegments) {

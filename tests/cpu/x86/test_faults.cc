@@ -50,6 +50,37 @@ TEST(Faults, TheInterruptStackTableGivesTheStackEvenWithoutAChangeOfLevel) {
     EXPECT_EQ(m.core.r[rsp], m.kStackIst1 - 40);
 }
 
+/// REPE CMPSB, as the host does it: until it has ended its flags are those of before.
+TEST(Faults, ARepeatedComparisonThatFaultsFarOnKeepsItsProgressAndTheFlagsOfBefore) {
+    SystemMachine m;
+    m.kernel64();
+    m.small_pages();
+    m.code(kCode, {0xf3, 0xa6});
+    m.page(0x43000, 0);
+    m.core.r[rsi] = 0x40000; // zeros both
+    m.core.r[rdi] = 0x50000;
+    m.core.r[rcx] = 0x4000;
+    m.core.flags.set_value(Flags::fixed | Flags::cf | Flags::sf);
+    EXPECT_EQ(m.vector_taken(5000), exc_pf);
+    EXPECT_EQ(m.core.r[rcx], 0x1000u);
+    EXPECT_EQ(m.core.r[rsi], 0x43000u);
+    EXPECT_EQ(m.pushed(3) & (Flags::cf | Flags::sf | Flags::zf), Flags::cf | Flags::sf);
+}
+
+TEST(Faults, ASingleStepWithinARepeatedComparisonShowsTheFlagsOfBefore) {
+    SystemMachine m;
+    m.kernel64();
+    m.code(kCode, {0xf3, 0xa6, 0x90});
+    m.core.r[rsi] = 0x40000;
+    m.core.r[rdi] = 0x50000;
+    m.core.r[rcx] = 2;
+    m.core.flags.set_value(Flags::fixed | Flags::cf | Flags::tf);
+    EXPECT_EQ(m.vector_taken(), exc_db);
+    EXPECT_EQ(m.pushed(0), kCode);
+    EXPECT_EQ(m.core.r[rcx], 1u);
+    EXPECT_EQ(m.pushed(2) & (Flags::cf | Flags::zf), Flags::cf);
+}
+
 struct PageCase {
     const char *name;
     bool user, write, fetch;

@@ -5,6 +5,7 @@
 #include <bit>
 
 #include "cpu/x86/interrupts.hh"
+#include "cpu/x86/monitor.hh"
 
 namespace moscope::x86 {
 
@@ -32,6 +33,7 @@ void TimedCore::take_over(Tick t) {
     c_.timed = this;
     c_.direct = false;
     c_.exit = Exit::none; // why the functional run ended
+    end_monitor_wait(c_);
     c_.flush_tlb(true);
     l1_tlb_.clear();
     leaving_ = left_ = false;

@@ -34,6 +34,29 @@ inline std::uint64_t seed_of(const std::string &name, std::uint64_t n) {
     return h * 0x9e3779b97f4a7c15 + n;
 }
 
+/// A locked access across lines, which is not for the host (CaseMaker::choose_target tells why). 64-bit mode.
+inline bool splits_lock(const NativeForm &f, const Case &c) {
+    if (!f.locks())
+        return false;
+    for (unsigned i = 0; i < f.visible(); ++i) {
+        if (f.op[i].type != ZYDIS_OPERAND_TYPE_MEMORY)
+            continue;
+        const auto &m = f.op[i].mem;
+        const auto value = [&](ZydisRegister r) {
+            return r == ZYDIS_REGISTER_NONE ? 0 : r == ZYDIS_REGISTER_RIP || r == ZYDIS_REGISTER_EIP ? c.at + c.code.size()
+                                                                                               : c.in.r[ZydisRegisterGetId(r) & 15];
+        };
+        std::uint64_t a = value(m.base) + value(m.index) * m.scale + static_cast<std::uint64_t>(m.disp.value);
+        if (f.z.address_width == 32)
+            a &= 0xffffffff;
+        a += m.segment == ZYDIS_REGISTER_GS ? kGsBase : 0;
+        const std::uint64_t bytes = f.op[i].size / 8;
+        if (a % 64 + bytes > 64 || (f.is_bit_string() && a % bytes))
+            return true;
+    }
+    return false;
+}
+
 /// Empty: they agree. The case was made in the host's data pages.
 inline std::string run_both(HostCpu &host, ModelCpu &model, const NativeForm &f, const Case &c, bool &host_lacks) {
     for (const Window &w : kWindows)

@@ -82,6 +82,9 @@ class CaseMaker {
             t = kMiddle - 256 + v_.below(512);
         if (v_.percent(50) || bytes >= 100 || f_.stops)
             t &= ~15ull;
+        // Not a locked access across lines: it stops the host's whole memory, and hosts punish it with seconds of waiting.
+        if (f_.locks() && (f_.is_bit_string() || (t + bytes) % 64 < bytes))
+            t &= ~std::uint64_t{bytes - 1};
         // The value there, in the operand's own format half of the time.
         if (bytes == 10) {
             std::uint64_t significand;
@@ -108,6 +111,8 @@ class CaseMaker {
             return false; // JECXZ has a mnemonic of its own
         if (short_addresses && f_.mode == Mode::code32 && (f_.is(ZYDIS_MNEMONIC_MASKMOVQ) || f_.is(ZYDIS_MNEMONIC_MASKMOVDQU)))
             return false; // which byte faults is the processor's choice
+        if (short_addresses && f_.mode == Mode::code32 && f_.locks())
+            return false; // 16 bits of any value: across lines, see choose_target
         if (v_.percent(4)) {
             static constexpr std::uint8_t segments[] = {0x26, 0x2e, 0x36, 0x3e};
             const std::uint8_t s = v_.one_of(segments);

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "cpu/x86/isa.hh"
 #include "cpu/x86/lower.hh"
 #include "cpu/x86/native/snapshot.hh"
 
@@ -25,6 +26,12 @@ struct NativeForm {
     unsigned immediate_bytes = 0, offset_bytes = 0;
 
     bool is(ZydisMnemonic m) const { return z.mnemonic == m; }
+    /// Its access to memory is indivisible.
+    bool locks() const { return (z.attributes & ZYDIS_ATTRIB_HAS_LOCK) || (is(ZYDIS_MNEMONIC_XCHG) && memory_bytes()); }
+    /// A register moves its operand in memory.
+    bool is_bit_string() const {
+        return is(ZYDIS_MNEMONIC_BTS) || is(ZYDIS_MNEMONIC_BTR) || is(ZYDIS_MNEMONIC_BTC) || is(ZYDIS_MNEMONIC_BT);
+    }
     unsigned visible() const { return z.operand_count_visible; }
     bool has_mmx() const {
         for (unsigned i = 0; i < z.operand_count_visible; ++i)
@@ -52,41 +59,10 @@ inline bool decode(Mode mode, const Bytes &b, ZydisDecodedInstruction &z, ZydisD
     return ZYAN_SUCCESS(ZydisDecoderDecodeFull(mode == Mode::code64 ? &wide : &narrow, b.data(), b.size(), &z, op));
 }
 
-/// What the host's operating system keeps for itself, what tells processors apart, and what leaves user mode.
+/// What the host's operating system keeps for itself, and what leaves the segments of user mode.
 inline bool not_for_user_mode(const ZydisDecodedInstruction &z, const ZydisDecodedOperand *op) {
-    switch (z.meta.category) {
-    case ZYDIS_CATEGORY_SYSTEM:
-    case ZYDIS_CATEGORY_SYSCALL:
-    case ZYDIS_CATEGORY_SYSRET:
-    case ZYDIS_CATEGORY_INTERRUPT:
-    case ZYDIS_CATEGORY_IO:
-    case ZYDIS_CATEGORY_IOSTRINGOP:
-    case ZYDIS_CATEGORY_SEGOP:
-    case ZYDIS_CATEGORY_RDWRFSGS:
+    if (!of_user_mode(z))
         return true;
-    default:
-        break;
-    }
-    switch (z.mnemonic) {
-    case ZYDIS_MNEMONIC_CPUID:
-    case ZYDIS_MNEMONIC_IRET:
-    case ZYDIS_MNEMONIC_IRETD:
-    case ZYDIS_MNEMONIC_IRETQ:
-    case ZYDIS_MNEMONIC_LAR:
-    case ZYDIS_MNEMONIC_LSL:
-    case ZYDIS_MNEMONIC_VERR:
-    case ZYDIS_MNEMONIC_VERW:
-    case ZYDIS_MNEMONIC_MONITOR:
-    case ZYDIS_MNEMONIC_MWAIT:
-    case ZYDIS_MNEMONIC_LDS:
-    case ZYDIS_MNEMONIC_LES:
-    case ZYDIS_MNEMONIC_UD0:
-    case ZYDIS_MNEMONIC_UD1:
-    case ZYDIS_MNEMONIC_UD2:
-        return true;
-    default:
-        break;
-    }
     if (z.meta.branch_type == ZYDIS_BRANCH_TYPE_FAR)
         return true;
     // A 16-bit near branch is one on AMD processors only.

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// MONITOR and MWAIT (AMD 24594): a core that waits until a line of memory is written, or an interrupt arrives. Whether the
+// line was written is seen by its content: a write of what was there already wakes nobody.
+// The manual lets MWAIT end at any time; in detailed mode it ends at once.
+#pragma once
+
+#include "cpu/x86/core.hh"
+
+namespace moscope::x86 {
+
+/// MONITOR of an address that was read just now.
+void arm_monitor(Core &, Addr va);
+/// MWAIT: true: the core is halted; false: the line was written since, or none is monitored. `masked_interrupts` end the
+/// wait as well, without being taken.
+bool begin_monitor_wait(Core &, bool masked_interrupts);
+/// Wakes a core that waits if there is reason to.
+void poll_monitor(Core &);
+/// Ends a wait for no reason of the guest's.
+void end_monitor_wait(Core &);
+
+} // namespace moscope::x86
