@@ -261,16 +261,16 @@ void LocalApic::send_ipi() {
     all.destination = ApicBus::kBroadcast;
     switch ((icr_low_ >> 18) & 3) {
     case 0:
-        bus_.deliver(m);
+        bus_.send(m, *this, nullptr);
         break;
     case 1:
         accept(m);
         break;
     case 2:
-        bus_.deliver(all);
+        bus_.send(all, *this, nullptr);
         break;
     case 3:
-        bus_.deliver(all, this);
+        bus_.send(all, *this, this);
         break;
     }
 }

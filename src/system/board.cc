@@ -183,6 +183,14 @@ void Board::console_input(std::string_view bytes) { devices_->uart.push(bytes); 
 
 void Board::on_signal(unsigned core, std::function<void()> f) { devices_->apics[core]->on_raise(std::move(f)); }
 
+void Board::interrupts_travel(std::function<Tick(unsigned, unsigned)> way) {
+    devices_->bus.travel(queue, *this, [this, way = std::move(way)](unsigned from, unsigned to) {
+        return detailed ? way(from, to) : Tick{0};
+    });
+}
+
+void Board::interrupts_arrive() { devices_->bus.arrive_all(); }
+
 void Board::archive(Archive &a) {
     scheduler.archive(a);
     for (const auto &c : cores) {

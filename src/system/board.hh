@@ -57,6 +57,10 @@ class Board final : public x86::Platform, public dev::TimeSource {
     void archive(Archive &);
     /// Called whenever a core's local APIC raises a signal.
     void on_signal(unsigned core, std::function<void()> f);
+    /// Detailed mode: how long an interrupt from one core to another is under way.
+    void interrupts_travel(std::function<Tick(unsigned from, unsigned to)> way);
+    /// Those under way arrive now.
+    void interrupts_arrive();
 
     const SystemConfig &config;
     GuestMemory &memory;

@@ -15,6 +15,9 @@ Detailed::Detailed(Board &board, Machine &machine, const x86::TimedParams &param
       attribution_(static_cast<unsigned>(board.cores.size()), board.memory.bytes()) {
     if (!board.config.transactions.empty())
         attribution_.log_to(board.config.transactions);
+    board.interrupts_travel([&machine](unsigned from, unsigned to) {
+        return machine.command_latency(machine.chip_of_core(from), machine.chip_of_core(to));
+    });
     for (const auto &core : board.cores) {
         cores_.push_back(std::make_unique<x86::TimedCore>(board.queue, machine.port(core->number), *core, params));
         x86::TimedCore *timed = cores_.back().get();
@@ -79,6 +82,7 @@ void Detailed::leave() {
     }
     board_.detailed = false;
     board_.scheduler.set_now(latest);
+    board_.interrupts_arrive();
     active_ = false;
 }
 

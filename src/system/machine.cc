@@ -30,6 +30,9 @@ EventQueue &Machine::queue() { return impl_->queue; }
 unsigned Machine::cores() const { return static_cast<unsigned>(impl_->sequencers.size()); }
 unsigned Machine::nodes() const { return static_cast<unsigned>(impl_->addresses.ranges.size()); }
 unsigned Machine::chip_of_core(unsigned core) const { return impl_->chip_of_core.at(core); }
+Tick Machine::command_latency(unsigned from_chip, unsigned to_chip) const {
+    return impl_->network_params.command_latency(from_chip, to_chip, "posted");
+}
 Port &Machine::port(unsigned core) { return impl_->sequencers.at(core)->port(); }
 unsigned Machine::dma_ports() const { return static_cast<unsigned>(impl_->dma.size()); }
 Port &Machine::dma_port(unsigned i) { return impl_->dma.at(i)->port(); }

@@ -39,6 +39,8 @@ class Machine {
     unsigned cores() const;
     unsigned nodes() const;
     unsigned chip_of_core(unsigned core) const;
+    /// A posted packet without data from one chip to another on idle links, crossbars included.
+    Tick command_latency(unsigned from_chip, unsigned to_chip) const;
     Port &port(unsigned core);
     unsigned dma_ports() const;
     Port &dma_port(unsigned i);

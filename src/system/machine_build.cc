@@ -270,7 +270,8 @@ void Machine::Impl::build_memory(const json &j) {
 }
 
 void Machine::Impl::connect(const json &j) {
-    NetworkParams params = NetworkParams::from_json(need(j, "network", "machine"));
+    NetworkParams &params = network_params;
+    params = NetworkParams::from_json(need(j, "network", "machine"));
     params.seed = options.seed;
     params.validate();
     std::vector<ControllerName> names;

@@ -59,6 +59,7 @@ struct Machine::Impl {
     ruby::History history{1u << 10}; ///< small, to stay in the host's caches; larger in checking mode
     unsigned cores_per_chip = 1;
 
+    ruby::NetworkParams network_params;
     std::unique_ptr<ruby::Network> network;
     std::vector<std::unique_ptr<ruby::AbstractController>> owned_controllers;
     std::vector<ruby::AbstractController *> controllers; ///< by NodeIndex

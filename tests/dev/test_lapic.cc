@@ -58,6 +58,11 @@ struct LapicTest : testing::Test {
     }
     std::uint32_t get(unsigned core, Addr r) { return static_cast<std::uint32_t>(block.read(core, 0, r, 4)); }
     void set(unsigned core, Addr r, std::uint32_t v) { block.write(core, 0, r, v, 4); }
+    /// A fixed interrupt from one core to another (by its APIC identifier).
+    void send(unsigned from, std::uint32_t to, std::uint32_t vector) {
+        set(from, kIcrHigh, to << 24);
+        set(from, kIcr, vector);
+    }
     bool pending(unsigned core, CoreSignals::Bit b = CoreSignals::intr) { return signals[core].pending & b; }
     bool requested(unsigned core, unsigned v) { return get(core, kIrr + v / 32 * 16) >> (v % 32) & 1; }
     void ipi(unsigned from, unsigned to, std::uint32_t low) {
@@ -73,6 +78,37 @@ struct LapicTest : testing::Test {
     }
     using Cores = std::vector<unsigned>;
 };
+
+TEST_F(LapicTest, AMessageThatTravelsArrivesWhenItsWayIsOverAndNotATickBefore) {
+    bus.travel(queue, time, [](unsigned from, unsigned to) { return from / 6 == to / 6 ? Tick{1000} : Tick{5000}; });
+    send(0, 8, 0x41); // core 6, on the other chip
+    send(0, 1, 0x42);
+    EXPECT_EQ(signals[1].pending | signals[6].pending, 0u);
+    queue.run(1000); // all events before
+    EXPECT_EQ(signals[1].pending, 0u);
+    queue.run(1001);
+    EXPECT_EQ(signals[1].pending, CoreSignals::intr);
+    queue.run(5000);
+    EXPECT_EQ(signals[6].pending, 0u);
+    queue.run(5001);
+    EXPECT_EQ(signals[6].pending, CoreSignals::intr);
+    EXPECT_EQ(apics[6]->acknowledge(), 0x41);
+}
+
+TEST_F(LapicTest, MessagesOfOneSenderToOneCoreArriveInTheirOrderAndAllAtOnceWhenAsked) {
+    bus.travel(queue, time, [](unsigned, unsigned) { return Tick{5000}; });
+    set(0, kIcrHigh, 8u << 24);
+    set(0, kIcr, 0x500); // INIT
+    set(0, kIcr, 0x612); // start-up
+    EXPECT_EQ(signals[6].pending, 0u);
+    bus.arrive_all();
+    EXPECT_EQ(signals[6].pending, CoreSignals::init | CoreSignals::sipi);
+    EXPECT_EQ(signals[6].sipi_vector, 0x12);
+    queue.run(10'000); // and not once more
+    signals[6] = {};
+    queue.run(20'000);
+    EXPECT_EQ(signals[6].pending, 0u);
+}
 
 TEST_F(LapicTest, EachCoreSeesItsOwnRegisters) {
     EXPECT_EQ(get(0, kId), 0u);

@@ -25,6 +25,23 @@ Tick LinkParams::serialization(unsigned bytes) const {
     return static_cast<Tick>((static_cast<__int128>(bytes) * 8 * kSecond + per_second / 2) / per_second);
 }
 
+Tick NetworkParams::command_latency(unsigned from, unsigned to, std::string_view channel) const {
+    if (kind == Kind::ideal)
+        return ideal_latency;
+    const auto c = std::find_if(channels.begin(), channels.end(), [&](const ChannelParams &p) { return p.name == channel; });
+    const unsigned size = c == channels.end() ? bytes[0] : packet_bytes(static_cast<unsigned>(c - channels.begin()), false);
+    Tick t = router_latency;
+    while (from != to) {
+        const unsigned next = routes[from][to];
+        const auto link = std::find_if(links.begin(), links.end(), [&](const LinkParams &l) {
+            return (l.a == from && l.b == next) || (l.b == from && l.a == next);
+        });
+        t += link->serialization(size) + link->latency + router_latency;
+        from = next;
+    }
+    return t;
+}
+
 std::vector<ChannelParams> NetworkParams::hypertransport_channels() {
     // Order as in `Channel`. A posted buffer holds command and data together; probes carry no data in
     // HyperTransport, so the count given to them matters only to protocols that put data there.

@@ -75,6 +75,10 @@ struct NetworkParams {
         return own ? own : bytes[data];
     }
 
+    /// A packet without data on idle links from one router to another: crossbars, serialization, flight. `channel`
+    /// by name; where there is none of that name, packets are of the size for all.
+    Tick command_latency(unsigned from, unsigned to, std::string_view channel) const;
+
     /// HyperTransport's channels with the buffer counts of one coherent link.
     static std::vector<ChannelParams> hypertransport_channels();
 
