@@ -23,6 +23,7 @@ Detailed::Detailed(Board &board, Machine &machine, const x86::TimedParams &param
         x86::TimedCore *timed = cores_.back().get();
         if (board.config.attribution)
             timed->observer = &attribution_;
+        timed->split_lock = &split_lock_;
         timed->on_death = [this, c = core.get()](x86::Exit why) {
             board_.died = c;
             const bool lacking = why == x86::Exit::unmodelled;

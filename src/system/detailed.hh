@@ -46,6 +46,7 @@ class Detailed {
 
     Board &board_;
     Machine &machine_;
+    x86::SplitLock split_lock_;
     std::vector<std::unique_ptr<x86::TimedCore>> cores_;
     Attribution attribution_;
     Tick reached_ = 0; ///< run() got to the end of this time

@@ -452,9 +452,25 @@ void TimedCore::modify(PhysAddr a, unsigned size, void (*f)(void *, void *), voi
     charge(Charge::core);
 }
 
+void TimedCore::take_split_lock() {
+    constexpr std::int64_t kRetry = 50; // cycles between two looks
+    while (true) {
+        charge(Charge::busy);
+        catch_up(); // whoever takes or frees it before this moment has done so
+        if (!split_lock->holder) {
+            split_lock->holder = this;
+            return;
+        }
+        advance_cycles(kRetry);
+        slot_ = 0;
+        charge(Charge::core);
+    }
+}
+
 void TimedCore::modify_split(Addr d, unsigned size, void (*f)(void *, void *), void *context) {
     const Addr line[2] = {line_of(d), line_of(d) + kLineBytes};
     const unsigned first = kLineBytes - line_offset(d);
+    take_split_lock();
     while (true) {
         if (ahead())
             catch_up();
@@ -471,6 +487,9 @@ void TimedCore::modify_split(Addr d, unsigned size, void (*f)(void *, void *), v
             f(context, bytes);
             std::memcpy(b[0] + line_offset(d), bytes, first);
             std::memcpy(b[1], bytes + first, size - first);
+            charge(Charge::busy);
+            catch_up();
+            split_lock->holder = nullptr;
             return;
         }
         // Write permission for the one that is missing; losing the other meanwhile means another round.

@@ -49,6 +49,14 @@ class TransactionObserver {
     virtual void stored(unsigned core, Addr dram, unsigned size, Addr pc) = 0;
 };
 
+class TimedCore;
+
+/// Locked operations on two lines are rare and exclude each other: each needs both lines at one moment, and two that take
+/// turns at losing one would never end. The processor locks the whole machine for them (AMD 24593, section 7.3.2).
+struct SplitLock {
+    const TimedCore *holder = nullptr;
+};
+
 class TimedCore final : public FiberCore {
   public:
     enum class Charge : std::uint8_t { busy, idle, core, memory, count };
@@ -105,6 +113,7 @@ class TimedCore final : public FiberCore {
     void at_linear(Addr va) { va_ = va; }
 
     TransactionObserver *observer = nullptr;
+    SplitLock *split_lock = nullptr; ///< all cores' one; set before the first split access
     /// Told of a shutdown or of an instruction that the model lacks, before the run stops.
     std::function<void(Exit)> on_death = [](Exit) {};
 
@@ -114,6 +123,7 @@ class TimedCore final : public FiberCore {
     void run_block(Block &b);
     /// The run stops here: false: for good.
     bool ended(Exit why);
+    void take_split_lock();
     void modify_split(Addr dram, unsigned size, void (*f)(void *, void *), void *context);
     void fetch(Addr line);
     void issue(const OpTiming &t);
