@@ -116,11 +116,12 @@ def test_the_guest_goes_on_in_functional_mode_and_back(busy: Callable[..., Any])
         said += system.console_output()
 
 
-@pytest.mark.long
-def test_litmus_programs_keep_to_tso_in_detailed_mode(distro: Any, programs: dict[str, Path], tmp_path: Path) -> None:
+@pytest.mark.parametrize("cores", [6, pytest.param(48, marks=pytest.mark.long)])
+def test_litmus_programs_keep_to_tso_in_detailed_mode(distro: Any, programs: dict[str, Path], tmp_path: Path, cores: int) -> None:
+    """Its last part has four cores at locked operations on two lines, which have to come to an end."""
     script = tmp_path / "litmus.sh"
-    script.write_text("/run/moscope/litmus 2\n", encoding="utf-8")
-    system = _engine.System(json.dumps(configured(script, 6, tmp_path / "out", {"litmus": programs["litmus"]})))
+    script.write_text("/run/moscope/litmus 24\n", encoding="utf-8")
+    system = _engine.System(json.dumps(configured(script, cores, tmp_path / "out", {"litmus": programs["litmus"]})))
     assert until(lambda: system.step(200), "marker")["detail"] == "moscope: ready"
     system.enter_detailed()
     until(lambda: system.step(200), "poweroff")

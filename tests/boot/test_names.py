@@ -107,6 +107,8 @@ def test_what_the_image_gave_back_is_named_as_what_it_is_now(booted: Booted) -> 
     assert not {kind for _, kind in told} & {"kernel symbol", "kernel code"}
     assert not {name.split("+")[0] for name, _ in told} & {"__brk_base", "_etext", "__init_begin"}
     assert at(booted, first + PAGE)[1] == "kernel code"
+    kept = [a for a in range(g.needed("__brk_base"), end, PAGE) if pages.is_reserved(g.physical(a))]
+    assert kept and {at(booted, a)[:2] for a in kept} == {("memory reserved at boot", "boot memory")}
 
 
 def test_variables_are_named(booted: Booted) -> None:

@@ -204,6 +204,8 @@ class Namer:
             return None
         if self._pages and not self._pages.is_reserved(physical):
             return None  # given back after the start-up: initial code and data, gaps between sections, unused brk
+        if address >= (guest.symbol("__brk_base") or address + 1):
+            return Named("memory reserved at boot", "boot memory", "brk of the kernel")  # early page tables, mostly
         place = guest.place(address)
         if place is None:
             return None
