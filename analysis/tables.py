@@ -255,6 +255,44 @@ def waiting_functions(p: Point) -> list[tuple[str, bool, float, float, int]]:
             for (name, kernel), (stall, count) in sorted(found.items(), key=lambda x: (-x[1][0], x[0]))]
 
 
+def kernel_pairs(run: Run) -> list[tuple[Point, Point]]:
+    """For each workload measured on several kernels, the two to compare, on the most cores that both have: stock and pk
+    where they are there, else the first two."""
+    found = []
+    for workload in dict.fromkeys(p.workload for p in run.points):
+        kernels = {k: points for (w, k), points in run.series().items() if w == workload}
+        pair = ("stock", "pk") if {"stock", "pk"} <= kernels.keys() else tuple(kernels)[:2]
+        if len(pair) < 2:
+            continue
+        first, second = ({p.cores: p for p in kernels[k]} for k in pair)
+        if common := first.keys() & second.keys():
+            found.append((first[max(common)], second[max(common)]))
+    return found
+
+
+def stall_per_operation(first: Point, second: Point) -> list[tuple[str, str, float, float]]:
+    """(line or function, name, µs per operation in the first, in the second), the largest difference first. A name that one
+    of them does not list counts as nothing there."""
+    sums: dict[tuple[str, str], list[float]] = {}
+    for n, p in enumerate((first, second)):
+        ops = p.number("ops") or 0.0
+        if not ops:
+            return []
+        for one in hot_names(p):
+            if one["stall_us"] is not None:
+                sums.setdefault(("line", one["name"]), [0.0, 0.0])[n] += one["stall_us"] / ops
+        for name, _, stall, *_ in waiting_functions(p):
+            sums.setdefault(("function", name), [0.0, 0.0])[n] += stall / ops
+    rows = [(kind, name, a, b) for (kind, name), (a, b) in sums.items()]
+    return sorted(rows, key=lambda row: (-abs(row[2] - row[3]), row[1]))
+
+
+def differences(run: Run) -> Table:
+    """One row per line or function of two kernels that are compared; `kernel` is the first of them."""
+    return _table(("against", "kind", "name", "stall_us_per_op", "stall_us_per_op_against"), (
+        (*_key(first), second.kernel, *row) for first, second in kernel_pairs(run) for row in stall_per_operation(first, second)))
+
+
 def point_links(p: Point) -> list[tuple[int, int, float, float]]:
     """(from, to, GB/s, share of time in use), one per direction."""
     window = p.window_fs
@@ -322,7 +360,8 @@ def misses(run: Run) -> Table:
 
 
 ALL: dict[str, Callable[[Run], Table]] = {
-    f.__name__: f for f in (points, windows, time_split, names, kinds, lines, pairs, functions, links, nodes, latency, segments, misses)}
+    f.__name__: f for f in (points, windows, time_split, names, kinds, lines, pairs, functions, differences, links, nodes, latency,
+                            segments, misses)}
 
 
 def write_csv(run: Run, folder: Path) -> None:

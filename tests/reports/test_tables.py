@@ -10,6 +10,7 @@ import pytest
 import synthetic_run
 
 from analysis import RunDirectoryError, load, tables
+from analysis.figures import ablation
 from analysis.figures.hot_lines import split
 from analysis.figures.probe_filter import outcome
 
@@ -45,7 +46,37 @@ def test_every_column_of_a_table_is_as_long(run) -> None:  # type: ignore[no-unt
     for name, make in tables.ALL.items():
         table = make(run)
         assert len({len(column) for column in table.values()}) == 1, name
-        assert len(table["cores"]) > 0, name
+        assert len(table["cores"]) > 0 or name == "differences", name  # of two kernels
+
+
+def test_two_kernels_are_compared_where_both_have_the_most_cores(tmp_path: Path) -> None:
+    run = load(synthetic_run.write_run(tmp_path / "run", cores=(12, 48), kernels=("pk", "stock", "upstream")))
+    (first, second), = tables.kernel_pairs(run)
+    assert (first.kernel, second.kernel, first.cores, second.cores) == ("stock", "pk", 48, 48)
+    rows = tables.stall_per_operation(first, second)
+    _, name, one, other = next(row for row in rows if row[0] == "line")
+    line = next(x for x in tables.hot_names(first) if x["name"] == name)
+    assert one == pytest.approx(line["stall_us"] / first.record["ops"]) and one != other
+    gaps = [abs(a - b) for *_, a, b in rows]
+    assert gaps == sorted(gaps, reverse=True) and {kind for kind, *_ in rows} == {"line", "function"}
+
+
+def test_a_line_that_only_one_kernel_has_counts_as_nothing_in_the_other(tmp_path: Path) -> None:
+    run = load(synthetic_run.write_run(tmp_path / "run", cores=(48,), kernels=("pk", "stock")))
+    (first, second), = tables.kernel_pairs(run)
+    for line in (*second.named["lines"], *second.named.get("names", [])):
+        if line["name"] == "mount_lock":
+            line["name"] = "another"
+    found = {name: (a, b) for kind, name, a, b in tables.stall_per_operation(first, second) if kind == "line"}
+    assert found["mount_lock"][1] == 0 < found["mount_lock"][0] and found["another"][0] == 0 < found["another"][1]
+
+
+def test_settings_of_the_kernel_stand_from_stock_over_the_mixes_to_pk(tmp_path: Path) -> None:
+    kernels = ("pk", "pk-14", "pk-2", "stock+2,7", "stock", "stock+14", "distro")
+    run = load(synthetic_run.write_run(tmp_path / "run", cores=(48,), kernels=kernels))
+    (panel,) = ablation.panels(run)
+    assert [p.kernel for p in panel] == ["stock", "stock+2,7", "stock+14", "pk-2", "pk-14", "pk"]
+    assert not ablation.panels(load(synthetic_run.write_run(tmp_path / "two", cores=(48,), kernels=("stock", "pk"))))
 
 
 def test_the_hottest_line_is_first_with_its_writer_and_waiter(run) -> None:  # type: ignore[no-untyped-def]

@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What makes the difference between two kernels: stall per operation by line and by waiting function, on the most cores."""
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import Patch
+
+from analysis import style, tables
+from analysis.figures import Spec
+from analysis.run_directory import Run
+
+MOST = 8
+ROLES = ("series1", "series2")
+
+
+def draw(run: Run, wide: bool) -> Figure | None:
+    found = tables.kernel_pairs(run)
+    if not found:
+        return None
+    rows = [(first, second, kind) for first, second in found for kind in ("line", "function")]
+    fig = style.figure(wide, 0.6 + sum(0.9 + 0.36 * MOST for _ in rows))
+    axes = fig.subplots(len(rows), 1, squeeze=False).reshape(-1)
+    for ax, (first, second, kind) in zip(axes, rows, strict=True):
+        _bars(ax, [row for row in tables.stall_per_operation(first, second) if row[0] == kind][:MOST], wide)
+        ax.set_title(f"{first.workload} on {first.cores} cores: by {'line' if kind == 'line' else 'waiting function'}")
+        ax.set_xlabel(f"stall per {first.operations.removesuffix('s')} (µs of core time)")
+    kernels = list(dict.fromkeys((first.kernel, second.kernel) for first, second in found))[0]
+    style.legend_above(fig, [Patch(color=style.color(r)) for r in ROLES], list(kernels), 2)
+    return fig
+
+
+def _bars(ax: Axes, rows: list[tuple[str, str, float, float]], wide: bool) -> None:
+    for y, (_, _, *values) in enumerate(rows):
+        for n, (value, role) in enumerate(zip(values, ROLES, strict=True)):
+            ax.barh(y + 0.38 * (n - 0.5), value, 0.36, color=style.color(role), edgecolor=style.color("page"), linewidth=0.4)
+    ax.set_yticks(range(len(rows)), [style.shortened(name, 48 if wide else 24) for _, name, *_ in rows])
+    ax.invert_yaxis()
+    ax.margins(x=0.06)
+    ax.spines["left"].set_visible(False)
+    ax.tick_params(axis="y", length=0)
+
+
+FIGURE = Spec("kernel-difference", "run", 32, "What makes the difference between the kernels",
+              "Stall for memory of all cores in use, divided by the operations finished, for the lines and the waiting functions whose stall "
+              "differs most between two kernels on the most cores that both were measured on. Lines of one name are added up.", draw)
