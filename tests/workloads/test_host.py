@@ -5,6 +5,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -20,6 +21,39 @@ def test_so_many_operations_are_done_by_each_thread_and_none_is_lost(on_the_host
     status, got = on_the_host(family, variant, "--cores", "3", "--operations", "2000")
     assert status == 0 and got.right
     assert got.values["operations"] == 3 * 2000 and got.values["variant"] == variant
+
+
+@pytest.mark.parametrize("variant", ["dentry", "mount", "lookup", "table", "open", "seek"])
+def test_a_storm_does_its_calls_in_processes_and_leaves_nothing(on_the_host: Run, variant: str, tmp_path: Path) -> None:
+    folder = tmp_path / "storm"
+    status, got = on_the_host("vfsfix", variant, "--directory", str(folder), "--cores", "3", "--operations", "500")
+    assert status == 0 and got.right and not folder.exists()
+    assert got.values["operations"] == 3 * 500 and got.values["processes"] == 3 and got.values["variant"] == variant
+
+
+def test_queries_find_their_rows_and_the_files_their_sizes(on_the_host: Run, tmp_path: Path) -> None:
+    status, got = on_the_host("pglseek", "--directory", str(tmp_path / "pg"), "--cores", "2", "--operations", "200")
+    assert status == 0 and got.right and got.values["operations"] == 2 * 200 and not (tmp_path / "pg").exists()
+
+
+def test_a_file_that_changes_its_size_is_noticed(tmp_path: Path) -> None:
+    folder = tmp_path / "pg"
+    with subprocess.Popen([build.program("pglseek"), "--directory", str(folder), "--cores", "2"], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout
+        first = process.stdout.readline()
+        with (folder / "table").open("ab") as table:
+            table.write(b"more")
+        time.sleep(0.3)
+        process.send_signal(signal.SIGINT)
+        rest, _ = process.communicate(timeout=20)
+    got = Results.of(first + rest, "pglseek")
+    assert process.returncode == 1 and got.finished and not got.right
+
+
+@pytest.mark.parametrize("family", ["vfsfix", "pglseek"])
+def test_processes_end_after_the_seconds_given(on_the_host: Run, tmp_path: Path, family: str) -> None:
+    status, got = on_the_host(family, "--directory", str(tmp_path / "here"), "--cores", "2", "--seconds", "1")
+    assert status == 0 and got.right and got.values["operations"] > 0
 
 
 def test_the_lock_changes_hands(on_the_host: Run) -> None:

@@ -96,5 +96,10 @@ static inline void wait_a_little(unsigned *spins) {
 // Runs `work(i)` on threads 0 to cores-1, pinned. All of them are there before `region_begin`, which the first calls;
 // after the last one has returned `region_end` is called if the workload ended by itself.
 void run_threads(const Options *, void (*work)(unsigned thread));
-// In a thread's work: whether operation number `done` (from 0) is still to be done.
+
+// The same with processes, each forked by this one, pinned, with files and a current directory of its own; whether all ended
+// well. What they have in common is the kernel's, and memory from `shared_memory`, which is zero at first. (processes.c)
+void *shared_memory(size_t size);
+int run_processes(const Options *, void (*work)(unsigned process));
+// In the work of a thread or process: whether operation number `done` (from 0) is still to be done.
 static inline int goes_on(const Options *o, uint64_t done) { return !stopped && (!o->operations || done < o->operations); }
