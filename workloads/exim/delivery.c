@@ -124,8 +124,11 @@ static void deliver_here(const Server *s, const char *name, unsigned directory) 
     char header[kPath] = "", body[kMessage + 64] = "", user[32] = "";
     read_whole(s, "etc/exim.conf");
     const int h = opened(s, O_RDWR, "spool/input/%c/%s-H", directory, name);
-    if (read(h, header, sizeof header - 1) <= 0 || sscanf(header, "to %31s", user) != 1)
+    unsigned mark;
+    if (read(h, header, sizeof header - 1) <= 0 || sscanf(header, "to %31s mark %u", user, &mark) != 2)
         die("a spooled header");
+    if (computing(user, name, kComputingDelivered) != mark)
+        die("a message's mark");
     close(h);
     const int d = opened(s, O_RDWR, "spool/input/%c/%s-D", directory, name);
     struct flock all = {.l_type = F_WRLCK, .l_whence = SEEK_SET};

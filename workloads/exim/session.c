@@ -57,7 +57,7 @@ static void session(const Server *s, int socket) {
             if (!l || strlen(body) != kMessage)
                 die("a message that is not 20 bytes long");
             snprintf(name, sizeof name, "%06d-%04u", (int)getpid(), count++);
-            snprintf(envelope, sizeof envelope, "to %s\n", user);
+            snprintf(envelope, sizeof envelope, "to %s\nmark %u\n", user, computing(user, name, kComputingReceived));
             queue_message(s, name, directory, envelope, body);
             say(socket, "250 OK\r\n");
             deliver(s, name, directory);
