@@ -20,6 +20,9 @@ class Fix:
 
 
 FIXES: tuple[Fix, ...] = (
+    Fix(2, "reference count of a dentry", "02-dentry-count.patch", ("fs/dcache.c", "include/linux/dcache.h"),
+        stock="one count, in one word with the dentry's lock", pk="sloppy: spare references stay with the core",
+        upstream="as stock; RCU walk takes references of a path's end only"),
     Fix(3, "reference count of a mount", "03-vfsmount-count.patch", ("fs/namespace.c", "fs/mount.h"),
         stock="one atomic count", pk="per-CPU counts (6.1's)", upstream="per-CPU counts"),
     Fix(6, "lock of a dentry in lookup", "06-dentry-lookup-lock.patch", ("fs/dcache.c",),
