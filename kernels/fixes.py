@@ -38,5 +38,6 @@ FIXES: tuple[Fix, ...] = (
         stock="an unfair adaptive mutex per inode", pk="no mutex", upstream="no mutex"),
 )
 
-# Patches that every setting rests on, applied first. `stock` and `pk` walk paths by reference, `upstream` under RCU.
-COMMON = ("00-common.patch", "01-walk-by-reference.patch")
+# Patches that every setting rests on, applied first. `stock` and `pk` walk paths by reference, `upstream` under RCU; `stock` and
+# `pk` map a file's pages one by one, `upstream` several at a time.
+COMMON = ("00-common.patch", "01-fault-around.patch", "01-walk-by-reference.patch")
