@@ -14,14 +14,14 @@ from moscope.cli import Shared
 from moscope.run import directory, job, options, pool
 
 SCHEMA = "moscope.bench.run/1"
-CORES, WARMUP, WINDOW = "48", "1ms", "3ms"
+KERNEL, CORES, WARMUP, WINDOW = "distro", "48", "1ms", "3ms"
 # The bars that the project has set itself.
 LEAST_MIPS, MOST_OVERHEAD, MOST_BYTES_BEYOND_GUEST = 8.0, 0.20, 10**9
 
 
 def run(shared: Shared, given: options.Options) -> dict[str, Any]:
     """moscope.bench.run/1."""
-    plan = options.make(shared, replace(given, cores=given.cores or CORES, warmup=given.warmup or WARMUP,
+    plan = options.make(shared, replace(given, kernel=given.kernel or KERNEL, cores=given.cores or CORES, warmup=given.warmup or WARMUP,
                                         window=given.window or WINDOW, windows=1))
     with tempfile.TemporaryDirectory(prefix="moscope-") as place:
         whole = job.job(plan, plan.points[0], Path(place) / "with")

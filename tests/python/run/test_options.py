@@ -14,8 +14,20 @@ def made(shared: Shared, **given: object) -> options.Plan:
     return options.make(shared, options.Options(**{"workload": "counter", **given}))  # type: ignore[arg-type]
 
 
-def test_without_core_counts_the_four_of_the_paper_are_measured(shared: Shared) -> None:
-    assert [p.cores for p in made(shared).points] == [1, 12, 24, 48]
+def test_without_core_counts_those_of_the_papers_figures_are_measured(shared: Shared) -> None:
+    assert [p.cores for p in made(shared).points] == [1, 12, 24, 36, 48]
+
+
+def test_without_any_option_mail_is_measured_on_the_stock_and_the_patched_kernel(shared: Shared) -> None:
+    points = options.make(shared, options.Options()).points
+    assert {p.workload for p in points} == {"exim"} and [*dict.fromkeys(p.kernel for p in points)] == ["stock", "pk"]
+    assert len(points) == 10
+
+
+def test_a_workload_that_says_nothing_of_kernels_is_measured_on_the_distributions(shared: Shared) -> None:
+    assert {p.kernel for p in made(shared).points} == {"distro"}
+    assert {p.kernel for p in made(shared, kernel="pk,stock+2,7").points} == {"pk", "stock+2,7"}
+    assert {p.kernel for p in made(shared, workload="vfsfix-7").points} == {"pk-7", "pk"}
 
 
 def test_a_workload_for_one_core_is_measured_on_one_core_unless_told_otherwise(shared: Shared) -> None:

@@ -12,8 +12,9 @@ from moscope.cli import Shared, command
 def run(shared: Shared,
         workload: Annotated[str | None, typer.Option(metavar="NAME,..", help="What the guest runs; `exim` if not "
                                                      "given.")] = None,
-        kernel: Annotated[str | None, typer.Option(metavar="NAME,..", help="Kernels; `distro` if not given.")] = None,
-        cores: Annotated[str | None, typer.Option(metavar="LIST", help="Core counts; 1,12,24,48 if not given.")] = None,
+        kernel: Annotated[str | None, typer.Option(metavar="NAME,..", help="Kernels; the workload's own (stock,pk "
+                                                   "for `exim`) if not given.")] = None,
+        cores: Annotated[str | None, typer.Option(metavar="LIST", help="Core counts; 1,12,24,36,48 if not given.")] = None,
         warmup: Annotated[str | None, typer.Option(metavar="T", help="Detailed time before anything counts: 2ms; "
                                                    "the workload's own if not given.")] = None,
         window: Annotated[str | None, typer.Option(metavar="T", help="Length of a window: 5ms; the workload's own if not "

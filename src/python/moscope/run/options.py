@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from moscope.workloads import Workload
 
 DEFAULT_OUT = Path("moscope-out/run")
-DEFAULT_CORES = "1,12,24,48"
-DEFAULT_WORKLOAD, DEFAULT_KERNEL = "exim", "distro"
+DEFAULT_CORES = "1,12,24,36,48"
+DEFAULT_WORKLOAD = "exim"
 DEFAULT_WINDOWS = 3
 DETAILS = ("table", "full")
 # Kernel addresses that do not differ from boot to boot, so that those of two runs can be compared.
@@ -102,7 +102,7 @@ def make(shared: Shared, options: Options) -> Plan:
     for name in names("--workload", options.workload or DEFAULT_WORKLOAD):
         work = workloads.find(name)
         memory = options.memory_per_node or work.memory_per_node
-        for system in kernels(options.kernel or DEFAULT_KERNEL):
+        for system in kernels(options.kernel or work.kernels):
             points += [Point(work.name, work.family, work.operation, system, n, work.command(n),
                              default_time(work.warmup, n) if warmup is None else warmup,
                              default_time(work.window, n) if window is None else window,

@@ -18,4 +18,4 @@ def warmup(cores: int) -> str:
 
 
 register(Workload("exim", "exim", "a mail server's processes, files and connections", "messages delivered",
-                  lambda cores: f"--cores {cores}", warmup=warmup, window=window))
+                  lambda cores: f"--cores {cores}", warmup=warmup, window=window, kernels="stock,pk"))

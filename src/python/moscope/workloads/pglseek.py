@@ -4,4 +4,4 @@
 from .registry import Workload, register
 
 register(Workload("pglseek", "pglseek", "a database's lseeks and reads on two files, with its computing between", "queries",
-                  lambda cores: f"--cores {cores}", warmup="500us", window="1ms"))
+                  lambda cores: f"--cores {cores}", warmup="500us", window="1ms", kernels="stock,pk"))

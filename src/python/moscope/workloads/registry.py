@@ -32,6 +32,7 @@ class Workload:
     # Simulated times, for so many cores where that matters: before anything counts, and of one window.
     warmup: str | Callable[[int], str] = "200us"
     window: str | Callable[[int], str] = "500us"
+    kernels: str = "distro"  # that it is run on where none is named
     memory_per_node: str = "512MiB"  # at least
     most_cores: int | None = None  # where more would idle
 

@@ -15,5 +15,6 @@ STORMS = {
     14: ("seek", "seeks", "one inode's mutex: all seek in the same file"),
 }
 
-register(*(Workload(f"vfsfix-{fix}", "vfsfix", f"fix {fix}: {summary}", operation, lambda cores, v=variant: f"{v} --cores {cores}")
+register(*(Workload(f"vfsfix-{fix}", "vfsfix", f"fix {fix}: {summary}", operation, lambda cores, v=variant: f"{v} --cores {cores}",
+                    kernels=f"pk-{fix},pk")
            for fix, (variant, operation, summary) in STORMS.items()))
