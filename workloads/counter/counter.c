@@ -61,6 +61,9 @@ int main(int argc, char **argv) {
     const int form = options.variant[0] == 's' ? options.variant[1] == 'l' ? 2 : 0 : 1;
     acquire = (Step[]){shared_acquire, percore_acquire, sloppy_acquire}[form];
     release = (Step[]){shared_release, percore_release, sloppy_release}[form];
+    // Pages are there when the region begins.
+    for (unsigned i = 0; i < options.cores; ++i)
+        *(volatile int64_t *)&percore_counter[i].value = *(volatile int64_t *)&spares[i].value = 0;
     run_threads(&options, work);
     int64_t total = 0, in_use = shared_counter.value + central_counter.value;
     for (unsigned i = 0; i < options.cores; ++i) {
