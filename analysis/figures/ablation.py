@@ -57,4 +57,5 @@ def _bars(ax: Axes, points: list[Point]) -> None:
 
 FIGURE = Spec("ablation", "run", 22, "Each fix by itself",
               "stock+N is the stock kernel with fix N alone, pk-N the patched one without it; numbers are those of the MOSBENCH paper's figure 1. "
-              "Error bars are the standard error over repeated windows. Fixes are not independent: one bottleneck hides the next.", draw)
+              "Error bars are the standard error over repeated windows. Fixes are not independent: one bottleneck hides the next.", draw,
+              in_page=False)

@@ -23,7 +23,7 @@ def draw(run: Run, wide: bool) -> Figure | None:
     for ax, (first, second, kind) in zip(axes, rows, strict=True):
         _bars(ax, [row for row in tables.stall_per_operation(first, second) if row[0] == kind][:MOST], wide)
         ax.set_title(f"{first.workload} on {first.cores} cores: by {'line' if kind == 'line' else 'waiting function'}")
-        ax.set_xlabel(f"stall per {first.operations.removesuffix('s')} (µs of core time)")
+        ax.set_xlabel(f"core time waited per {first.operations.removesuffix('s')} (µs)")
     kernels = list(dict.fromkeys((first.kernel, second.kernel) for first, second in found))[0]
     style.legend_above(fig, [Patch(color=style.color(r)) for r in ROLES], list(kernels), 2)
     return fig
@@ -42,4 +42,5 @@ def _bars(ax: Axes, rows: list[tuple[str, str, float, float]], wide: bool) -> No
 
 FIGURE = Spec("kernel-difference", "run", 32, "What makes the difference between the kernels",
               "Stall for memory of all cores in use, divided by the operations finished, for the lines and the waiting functions whose stall "
-              "differs most between two kernels on the most cores that both were measured on. Lines of one name are added up.", draw)
+              "differs most between two kernels on the most cores that both were measured on. Lines of one name are added up.", draw,
+              in_page=False)

@@ -16,10 +16,10 @@ for folder in (paths.root(), HERE):
 
 @pytest.fixture(scope="session")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run of three kernels on 1 and 48 cores, and its report."""
+    """A run of two kernels on 1 and 48 cores, and its report."""
     import synthetic_run
     from analysis.report import write_report
 
-    folder = synthetic_run.write_run(tmp_path_factory.mktemp("whole") / "run", cores=(1, 48), kernels=("distro", "pk", "pk-7"))
+    folder = synthetic_run.write_run(tmp_path_factory.mktemp("whole") / "run", cores=(1, 48), kernels=("distro", "pk"))
     write_report(folder)
     return folder
