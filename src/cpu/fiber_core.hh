@@ -144,11 +144,12 @@ class FiberCore : public Component {
         static_cast<FiberCore *>(x.owner)->schedule_no_later_than(x.done);
     }
     Tick horizon() const {
-        // At its own moment a core may always act: everything before it has happened.
         Tick h = port_.horizon(queue());
         if (companion_ && companion_->next_wake() < h)
             h = companion_->next_wake();
-        return h > now() ? h : now() + 1;
+        // At its own moment a core may always act: everything before it has happened. A core that has moved on
+        // from the queue's moment (to its next clock edge, past a device's answer) has to catch up first.
+        return h > now() || queue().now() < now() ? h : now() + 1;
     }
 
     ClockCursor clock_;

@@ -127,9 +127,8 @@ std::byte *Sequencer::probe(AccessKind k, Addr line, Tick when) {
 }
 
 void Sequencer::finish(Access &a, std::byte *line_bytes, bool first, MachineType supplier) {
-    // A core that has run ahead may queue an access behind an older one of the same line, whose grant comes a few cycles
-    // before the core's own time: the access is done when it is issued, not before.
-    const Tick now = first ? c_.now() : std::max(c_.now(), a.issued);
+    const Tick now = c_.now();
+    MOSCOPE_CHECK(now >= a.issued); // a core never acts beyond its horizon
     std::byte *at = line_bytes + line_offset(a.addr.value);
     switch (a.kind) {
     case AccessKind::load:
