@@ -30,6 +30,7 @@ LATENCIES = Latencies(
     done=Cycles("1cycle", FITTED),
     l3_hit=Cycles("14cycles", FITTED),
     l3_miss=Cycles("5cycles", FITTED),
+    core_tags=Cycles("6cycles", "d: what a core's answer takes, l2_miss and a pass through the crossbar"),
     probe_response=Cycles("4cycles", FITTED),
     home=Cycles("4cycles", FITTED),
     probe_filter=Cycles("4cycles", FITTED),

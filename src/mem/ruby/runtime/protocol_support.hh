@@ -7,6 +7,7 @@
 
 #include "mem/ruby/runtime/controller.hh"
 #include "mem/ruby/runtime/dma_sequencer.hh"
+#include "mem/ruby/runtime/perfect_cache_memory.hh"
 #include "mem/ruby/runtime/requests.hh"
 #include "mem/ruby/runtime/sequencer.hh"
 #include "mem/ruby/runtime/slicc_util.hh"

@@ -153,7 +153,7 @@ class MachineEmitter:
                 out(f"{c_type(p.type)} {p.name}{{{default}}};")
         for o in m.objects:
             element = o.template or (f"<{self.tbe}>" if o.type.name == "TBETable" else "")
-            base = o.type.name if o.type.name in ("TBETable", "TimerTable") else c_type(o.type)
+            base = o.type.name if o.type.name in ("TBETable", "TimerTable", "PerfectCacheMemory") else c_type(o.type)
             init = self.code().expr(o.init) if o.init is not None else (o.default_text or "")
             if o.type.name == "TBETable":
                 init = ""

@@ -108,6 +108,7 @@ class Latencies(Described):
     done: Cycles  # from the last response to the completion that the home waits for, core cycles
     l3_hit: Cycles  # from a request's arrival at the L3 to its data, northbridge cycles
     l3_miss: Cycles  # from a request's arrival at the L3 to the request to the home, northbridge cycles
+    core_tags: Cycles  # from a look into the tags of cores that have nothing to its result, northbridge cycles
     probe_response: Cycles  # from the last core's answer to a probe to that of the chip, northbridge cycles
     home: Cycles  # responses and grants of the home agent, northbridge cycles
     probe_filter: Cycles  # look-up before probes go out, northbridge cycles

@@ -22,6 +22,7 @@ def moesi_htassist(machine: Machine) -> dict[str, Any]:
         "L1Cache.done_latency": t.done.count,
         "L3Cache.l3_hit_latency": t.l3_hit.count,
         "L3Cache.l3_miss_latency": t.l3_miss.count,
+        "L3Cache.core_tags_latency": t.core_tags.count,
         "L3Cache.probe_response_latency": t.probe_response.count,
         "Directory.home_latency": t.home.count,
         "Directory.probe_filter_latency": t.probe_filter.count,
