@@ -20,7 +20,7 @@ class FiberCore : public Component {
   public:
     FiberCore(EventQueue &queue, std::string name, Port &port)
         : Component(queue, std::move(name), wake_entry), port_(port), clock_(port.core_clock_),
-          hit_step_(clock_.step(port.hit_cycles_)), fiber_([this] { body(); }) {}
+          hit_step_(clock_.step(port.hit_cycles_)), one_cycle_(clock_.step(1)), fiber_([this] { body(); }) {}
 
     /// Begins running at tick t.
     void start(Tick t) { schedule(t); }
@@ -127,7 +127,9 @@ class FiberCore : public Component {
     void horizon_changed() { horizon_ = horizon(); }
     /// Whether everything up to the present moment is settled (else catch_up() before a look at the outside).
     bool ahead() const { return now() >= horizon_; }
-    void advance_cycles(std::int64_t n) { clock_.advance(clock_.step(n)); }
+    void advance_cycles(std::int64_t n) { clock_.advance(n == 1 ? one_cycle_ : clock_.step(n)); }
+    /// When a hit that begins now is done.
+    Tick hit_done() const { return clock_.after(hit_step_); }
     const ClockCursor &cursor() const { return clock_; }
     void move_to(Tick t) {
         if (t > now())
@@ -153,7 +155,7 @@ class FiberCore : public Component {
     }
 
     ClockCursor clock_;
-    ClockCursor::Step hit_step_;
+    ClockCursor::Step hit_step_, one_cycle_;
     Tick horizon_ = 0;
     Fiber fiber_;
 };

@@ -20,6 +20,7 @@
 // whenever anything else happens to its line.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -94,17 +95,23 @@ class Port {
         auto &s = (fetch ? fetch_slots_ : data_slots_)[i];
         s = {line | rights, touch, bytes};
     }
-    /// Forgets a line: called by the memory system.
+    /// Forgets a line: called by the memory system, at the queue's moment.
     void forget(Addr line) {
         const unsigned i = index(line);
         if (!(filled_[i / 64] >> (i & 63) & 1))
             return;
-        auto &d = data_slots_[i];
-        if (line_of(d.tag) == line)
-            d.tag = kEmpty;
-        auto &f = fetch_slots_[i];
-        if (line_of(f.tag) == line)
-            f.tag = kEmpty;
+        for (Slot *s : {&data_slots_[i], &fetch_slots_[i]})
+            if (line_of(s->tag) == line) {
+                MOSCOPE_CHECK(!used_before_ || *s->touch <= used_before_(memory_)); // no core acts beyond its horizon
+                s->tag = kEmpty;
+            }
+    }
+    /// The same for an access of the core's own, which may be ahead of the queue.
+    void forget_own(Addr line) {
+        const unsigned i = index(line);
+        for (Slot *s : {&data_slots_[i], &fetch_slots_[i]})
+            if (line_of(s->tag) == line)
+                s->tag = kEmpty;
     }
     void forget_all() {
         for (unsigned i = 0; i < kSlots; ++i)
@@ -113,23 +120,36 @@ class Port {
 
     /// Earliest tick at which something may change what this port's hits depend on: the controller's own next
     /// wake-up, or the next event anywhere plus the shortest way from there to here. Hits before it are final.
+    /// While this port has nothing under way, all that can come is what others send unasked: through the relay,
+    /// whose next wake-up is known, or over ways that are long.
     Tick horizon(const EventQueue &queue) const {
-        const Tick own = controller_ ? controller_->next_wake() : kNever;
-        const Tick next = queue.next();
-        const Tick others = next == kNever ? kNever : next + lookahead_;
-        const Tick t = own < others ? own : others;
-        return t < queue.limit() ? t : queue.limit();
+        Tick t = controller_ ? controller_->next_wake() : kNever;
+        if (const Tick next = queue.next(); next != kNever) {
+            if (unasked_ > lookahead_ && quiet_(memory_)) {
+                t = std::min(t, next + unasked_);
+                if (relay_ && relay_->next_wake() != kNever)
+                    t = std::min(t, relay_->next_wake() + relay_way_);
+            } else {
+                t = std::min(t, next + lookahead_);
+            }
+        }
+        return std::min(t, queue.limit());
     }
 
     // Set once by the memory system that stands behind the port.
     const Component *controller_ = nullptr;
     Tick lookahead_ = 0;     ///< shortest way from any other component to here
+    Tick unasked_ = 0;       ///< the same for what comes without having been asked for, the relay's next wake-up apart
+    const Component *relay_ = nullptr; ///< through which such things come (the chip's shared cache)
+    Tick relay_way_ = 0;     ///< from its waking to here
+    bool (*quiet_)(void *memory) = nullptr; ///< nothing is under way
     unsigned hit_cycles_ = 0; ///< first-level hit, in cycles of core_clock_
     Clock core_clock_;
     void *memory_ = nullptr;
     void (*issue_)(void *memory, Access &) = nullptr;
     std::byte *(*probe_)(void *memory, Port &, AccessKind, Addr line, Tick when) = nullptr;
     Tick (*hit_done_)(void *memory, Tick now) = nullptr;
+    Tick (*used_before_)(void *memory) = nullptr; ///< no hit of the past is done later than this
 
     std::uint64_t inline_hits = 0;
 

@@ -299,10 +299,42 @@ void Machine::Impl::connect(const json &j) {
             }
         }
     network->open_direct_ways(controllers);
-    for (auto &s : sequencers) {
-        Port &port = s->port();
-        port.lookahead_ = options.zero_horizon ? 0 : network->min_delivery_latency(s->controller().node);
+    if (!options.zero_horizon)
+        for (auto &s : sequencers)
+            set_horizon(s->port(), s->controller());
+}
+
+/// What a core may count on that runs ahead: what acts on its hits without having been asked for is sent by controllers that
+/// have a buffer into a virtual network from which its own reads such things, and not faster than they ever do.
+void Machine::Impl::set_horizon(Port &port, AbstractController &c) {
+    port.lookahead_ = network->min_delivery_latency(c.node);
+    bool unasked[kMaxVnets] = {};
+    for (auto &b : c.buffers())
+        if (b.direction == 'F')
+            unasked[b.vnet] |= b.unasked;
+    std::vector<std::pair<AbstractController *, Tick>> senders;
+    for (auto *from : controllers) {
+        Tick way = kNever;
+        for (auto &b : from->buffers())
+            if (b.direction == 'T' && unasked[b.vnet]) {
+                const Clock &clock = from->clock().clock();
+                // From a waking to the edge so many cycles later, which may be rounded down by a tick.
+                const Tick sending = std::min(b.shortest, std::int64_t{1} << 20) * clock.num / clock.den - 1;
+                way = std::min(way, std::max(sending, Tick{0}) + network->min_path_latency(from->node, c.node));
+            }
+        if (way != kNever)
+            senders.emplace_back(from, way);
     }
+    // The nearest is the relay; without a direct way from it, messages on theirs would be nearer than it is.
+    const auto nearest = std::min_element(senders.begin(), senders.end(), [](auto &a, auto &b) { return a.second < b.second; });
+    if (nearest == senders.end() || !c.crossing)
+        return;
+    port.unasked_ = network->min_delivery_latency(nearest->first->node) + nearest->second;
+    for (auto i = senders.begin(); i != senders.end(); ++i)
+        if (i != nearest)
+            port.unasked_ = std::min(port.unasked_, i->second);
+    port.relay_ = nearest->first;
+    port.relay_way_ = nearest->second;
 }
 
 } // namespace moscope

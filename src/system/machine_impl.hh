@@ -80,6 +80,7 @@ struct Machine::Impl {
     void build_controllers(const nlohmann::json &j);
     void build_memory(const nlohmann::json &j);
     void connect(const nlohmann::json &j);
+    void set_horizon(Port &port, ruby::AbstractController &c);
     void make_current() const {
         ruby::NodeMap::current = &nodes;
         ruby::AddressMap::current = &addresses;

@@ -115,7 +115,7 @@ def _clean_triggers(machine: Machine, port: ast.InPort) -> set[str]:
         for statement in block:
             if isinstance(statement, ast.Trigger):
                 if all(_looks_only(expr) for expr in ast.child_exprs(statement)):
-                    clean.update(_possible_events(statement.event, machine))
+                    clean.update(possible_events(statement.event, machine))
                 return False
             if isinstance(statement, ast.If):
                 if not all(_looks_only(condition) for condition, _ in statement.branches):
@@ -134,7 +134,8 @@ def _clean_triggers(machine: Machine, port: ast.InPort) -> set[str]:
     return clean
 
 
-def _possible_events(expr: Expr, machine: Machine) -> Iterator[str]:
+def possible_events(expr: Expr, machine: Machine) -> Iterator[str]:
+    """Names of the events that the expression of a trigger can give."""
     if isinstance(expr, ast.EnumRef):
         yield expr.value_name
         return

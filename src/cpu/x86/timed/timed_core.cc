@@ -255,7 +255,7 @@ void TimedCore::fetch(Addr line) {
     if (ahead())
         catch_up();
     fetch_line_ = line;
-    const Tick done = port_.hit_done(now());
+    const Tick done = hit_done();
     if (port_.fetch_hit(line, done) || port_.probe(AccessKind::fetch, line, done))
         return; // the next line is fetched while this one is decoded
     va_ = 0;
@@ -345,7 +345,7 @@ void TimedCore::load_line(Addr d, void *to, unsigned size) {
     }
     if (ahead())
         catch_up();
-    const Tick done = port_.hit_done(now());
+    const Tick done = hit_done();
     const Addr line = line_of(d);
     std::byte *b = port_.hit(line, Port::right_load, done);
     if (!b)

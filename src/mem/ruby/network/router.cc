@@ -56,6 +56,28 @@ void Router::open_direct_ways(const std::vector<AbstractController *> &controlle
         controllers[node]->crossing = &ports_[way_[node].port];
         ingress.beside[node] = controllers[node];
     });
+    ingress.split = [](Ingress &in, Message *m, Tick ready) {
+        return static_cast<Router *>(in.router)->split_to_locals(m, ready);
+    };
+}
+
+/// The parts of a message to several controllers of this chip enter the crossbar's ports without the router's waking.
+bool Router::split_to_locals(Message *m, Tick ready) {
+    NetDest rest = m->destination();
+    if (rest.isEmpty() || !local_.isSuperset(rest))
+        return false;
+    count_entry(*m, static_cast<unsigned>(rest.count()));
+    while (true) {
+        const NodeIndex node = rest.first_index();
+        rest.remove_index(node);
+        Message *part = rest.isEmpty() ? m : message_pool().clone(m);
+        part->destination().clear();
+        part->destination().add_index(node);
+        part->entered = true;
+        ingress.beside[node]->enter_crossing(part, ready);
+        if (rest.isEmpty())
+            return true;
+    }
 }
 
 void Router::add_remote(NodeIndex node, unsigned output) {

@@ -85,6 +85,7 @@ class Router final : public Component {
     unsigned number_in_network() const { return number_; }
 
   private:
+    bool split_to_locals(Message *m, Tick ready);
     struct Arrival {
         Message *message;
         unsigned input; ///< 0: this chip's controllers; i: the link in_[i - 1]

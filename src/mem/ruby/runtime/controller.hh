@@ -39,6 +39,8 @@ struct BufferPort {
     int vnet;       ///< -1: none
     const char *vnet_type;
     bool ordered;
+    std::int64_t shortest; ///< 'T': nothing is sent with a latency of fewer cycles
+    bool unasked;          ///< 'F': its messages may act on lines that can be hit, not only on those waited for
 };
 
 /// What a pure hit touches; see Port.

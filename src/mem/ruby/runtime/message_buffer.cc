@@ -19,6 +19,8 @@ void Ingress::push(Message *m, Tick ready) {
             beside[to]->enter_crossing(m, ready);
             return;
         }
+        if (to == kMaxNodes && split(*this, m, ready))
+            return;
     }
     queue.insert(ready, m);
     router->schedule_no_later_than(ready);

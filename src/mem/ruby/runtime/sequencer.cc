@@ -33,6 +33,8 @@ Sequencer::Sequencer(Params p, AbstractController &c, MessageBuffer &mandatory, 
     port_.issue_ = issue_entry;
     port_.probe_ = probe_entry;
     port_.hit_done_ = hit_done_entry;
+    port_.quiet_ = quiet_entry;
+    port_.used_before_ = used_before_entry;
     lines_.reserve(64);
 }
 
@@ -70,7 +72,7 @@ void Sequencer::issue(Access &a) {
 
 void Sequencer::start(Access &a, Tick now) {
     const Addr line = line_of(a.addr.value);
-    port_.forget(line);
+    port_.forget_own(line);
     c_.prefetch(line);
     c_.prefetch_victims(line); // that a request goes to the protocol says that the line is likely to come from elsewhere
     auto *m = message_pool().make<RubyRequest>();

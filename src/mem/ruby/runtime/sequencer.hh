@@ -87,6 +87,14 @@ class Sequencer {
     static std::byte *probe_entry(void *self, Port &, AccessKind k, Addr line, Tick when) {
         return static_cast<Sequencer *>(self)->probe(k, line, when);
     }
+    static bool quiet_entry(void *self) {
+        const auto *s = static_cast<const Sequencer *>(self);
+        return s->lines_.empty() && s->c_.tbes_in_use() == 0;
+    }
+    static Tick used_before_entry(void *self) {
+        const auto *s = static_cast<const Sequencer *>(self);
+        return s->c_.edge_from(s->c_.queue().now(), s->p_.hit_latency);
+    }
     static Tick hit_done_entry(void *self, Tick now) {
         auto *s = static_cast<Sequencer *>(self);
         return s->c_.edge_from(now, s->p_.hit_latency);
