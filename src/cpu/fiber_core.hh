@@ -5,6 +5,7 @@
 // generators of tests and benchmarks derive from it.
 #pragma once
 
+#include <algorithm>
 #include <cstring>
 #include <string>
 
@@ -123,6 +124,17 @@ class FiberCore : public Component {
         move_to(queue().now());
         horizon_ = horizon();
     }
+    /// Waits, its clock standing still, until something schedules or resumes this core; it then is to act up to the moment
+    /// returned as it would have without the wait, its horizon being that moment.
+    Tick doze() {
+        fiber_.yield();
+        return horizon_ = std::max(horizon_of_doze_, queue().now());
+    }
+    /// From outside: a dozing core runs up to tick t, before which everything has happened.
+    void resume_dozing(Tick t) {
+        horizon_of_doze_ = t;
+        fiber_.resume();
+    }
     /// After something else than an access may have brought this core's horizon nearer.
     void horizon_changed() { horizon_ = horizon(); }
     /// Whether everything up to the present moment is settled (else catch_up() before a look at the outside).
@@ -156,7 +168,7 @@ class FiberCore : public Component {
 
     ClockCursor clock_;
     ClockCursor::Step hit_step_, one_cycle_;
-    Tick horizon_ = 0;
+    Tick horizon_ = 0, horizon_of_doze_ = 0;
     Fiber fiber_;
 };
 

@@ -95,6 +95,14 @@ class Port {
         auto &s = (fetch ? fetch_slots_ : data_slots_)[i];
         s = {line | rights, touch, bytes};
     }
+    /// Before anything of a line changes: a dozing core that has it does what it would have done by now.
+    void before_change(Addr line) {
+        if (__builtin_expect(dozing_ == nullptr, 1))
+            return;
+        const unsigned i = index(line);
+        if (line_of(data_slots_[i].tag) == line || line_of(fetch_slots_[i].tag) == line)
+            wake_(dozing_);
+    }
     /// Forgets a line: called by the memory system, at the queue's moment.
     void forget(Addr line) {
         const unsigned i = index(line);
@@ -102,6 +110,7 @@ class Port {
             return;
         for (Slot *s : {&data_slots_[i], &fetch_slots_[i]})
             if (line_of(s->tag) == line) {
+                MOSCOPE_CHECK(!dozing_); // it would miss what has changed
                 MOSCOPE_CHECK(!used_before_ || *s->touch <= used_before_(memory_)); // no core acts beyond its horizon
                 s->tag = kEmpty;
             }
@@ -152,6 +161,10 @@ class Port {
     Tick (*used_before_)(void *memory) = nullptr; ///< no hit of the past is done later than this
 
     std::uint64_t inline_hits = 0;
+
+    /// A core that does nothing but hit lines it has, and sleeps meanwhile: told before one of them changes.
+    void *dozing_ = nullptr;
+    void (*wake_)(void *dozing) = nullptr;
 
   private:
     static constexpr Addr kEmpty = ~Addr{0} << kLineBits;

@@ -50,19 +50,26 @@ void Detailed::enter() {
 void Detailed::run(Tick until, const std::function<bool()> &host_done) {
     while (board_.ending.state.empty() && reached() < until && !host_done()) {
         const Tick next = board_.queue.next();
-        if (next >= until) {
-            reached_ = until;
-            return;
-        }
-        if (next == kNever) {
+        if (next == kNever && !any_dozing()) {
             board_.end({"hang", "nothing is left that could wake a core", 0});
             return;
         }
-        const Tick to = std::min(until, soon());
+        const Tick to = next >= until ? until : std::min(until, soon());
         machine_.run(to);
         if (board_.ending.state.empty())
             reached_ = to;
     }
+    wake_the_dozing();
+}
+
+bool Detailed::any_dozing() const {
+    return std::any_of(cores_.begin(), cores_.end(), [](const auto &c) { return c->dozing(); });
+}
+
+/// Before anybody looks: cores that sleep in spin loops have turned up to here.
+void Detailed::wake_the_dozing() {
+    for (const auto &c : cores_)
+        c->wake_from_doze(reached());
 }
 
 void Detailed::leave() {

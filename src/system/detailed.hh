@@ -43,6 +43,8 @@ class Detailed {
 
   private:
     Tick soon() const;
+    bool any_dozing() const;
+    void wake_the_dozing();
 
     Board &board_;
     Machine &machine_;

@@ -45,7 +45,9 @@ struct FullSystem::Impl {
                             std::to_string(machine->cores()) + " cores: as much memory as `chips` and `memory_per_node` "
                             "say, and at least `cores`, would be right");
         board = std::make_unique<Board>(config, machine->queue(), machine->guest_memory());
-        detailed = std::make_unique<Detailed>(*board, *machine, x86::TimedParams{});
+        x86::TimedParams params;
+        params.doze = !config.zero_horizon; // the comparison runs every instruction at its own moment
+        detailed = std::make_unique<Detailed>(*board, *machine, params);
     }
 
     void load_kernel() {

@@ -119,7 +119,7 @@ def test_diagrams_are_whole_files_of_their_kind(moscope: Moscope, tmp_path: Path
 
 
 def test_a_broadcast_to_all_caches_can_be_drawn(moscope: Moscope, tmp_path: Path) -> None:
-    got = moscope("trace", "c0 st A@n3; c7 ld A@n3", *SMALL, "--set", "probe_filter.enabled=false", "--svg", "b.svg")
+    got = moscope("trace", "c0 ld A@n3; c1 ld A@n3; c7 st A@n3", *SMALL, "--set", "probe_filter.enabled=false", "--svg", "b.svg")
     assert got.returncode == 0, got.stderr
     assert " x L1Cache" in (tmp_path / "b.svg").read_text()
 

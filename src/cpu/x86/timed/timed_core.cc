@@ -62,7 +62,7 @@ void TimedCore::settle(Tick t) {
 
 void TimedCore::signalled() {
     visible_ = queue().now() + params_.interrupt_latency;
-    if (waiting_idle_)
+    if (waiting_idle_ || dozing())
         schedule_no_later_than(visible_);
 }
 
@@ -77,7 +77,8 @@ void TimedCore::body() {
                 catch_up();
             bool poll = c_.shadow || c_.halted || c_.wait_for_sipi || (c_.flags.system & (Flags::tf | Flags::rf));
             if (c_.signals.pending && now() >= visible_) {
-                catch_up(); // what has been pending up to this moment is what the core sees
+                if (now() > queue().now())
+                    catch_up(); // what has been pending up to this moment is what the core sees
                 poll = true;
             }
             const Core::Begin next = c_.begin_block(poll);
@@ -100,7 +101,9 @@ void TimedCore::body() {
                 c_.exit = Exit::none;
                 if (why == Exit::halt)
                     wait_idle();
-                else if (why != Exit::pause && !ended(why))
+                else if (why == Exit::pause)
+                    turn_of_spin_loop();
+                else if (!ended(why))
                     break;
             }
         }
@@ -137,6 +140,45 @@ void TimedCore::wait_idle() {
     }
     waiting_idle_ = false;
     charge(Charge::idle);
+}
+
+void TimedCore::turn_of_spin_loop() {
+    const SpinLoop::Turn counts{c_.retired, c_.pauses, c_.spun, port_.inline_hits, cursor().cycle()};
+    if (!spin_.turned(c_, counts, disturbances_) || now() < awake_until_ || !params_.doze || stamp_ != now() ||
+        !stores_.empty() || !combiner_.idle() || leaving_ || c_.watched || c_.signals.pending > dev::CoreSignals::intr ||
+        (c_.signals.pending && (c_.flags.system & Flags::if_)))
+        return;
+    for (RegMask m = pending_; m; m &= m - 1)
+        if (ready_[static_cast<unsigned>(std::countr_zero(m))] > cursor().cycle())
+            return;
+    pending_ = 0;
+
+    port_.dozing_ = this;
+    port_.wake_ = [](void *self) {
+        auto &core = *static_cast<TimedCore *>(self);
+        core.wake_from_doze(core.queue().now());
+    };
+    awake_until_ = doze();
+    port_.dozing_ = nullptr;
+
+    // All turns but the last whole one before that moment are left out.
+    const SpinLoop::Turn &turn = spin_.turn();
+    const Tick length = cursor().clock().edge(turn.cycles) + 1;
+    const std::int64_t n = (awake_until_ - now()) / length - 1;
+    if (n <= 0)
+        return;
+    for (std::int64_t i = 0; i < n; ++i)
+        spin_.for_each_charge([this](std::int64_t cycles, std::uint8_t what) {
+            advance_cycles(cycles);
+            spent_[user_][what] += now() - stamp_;
+            stamp_ = now();
+        });
+    const auto times = static_cast<std::uint64_t>(n);
+    c_.retired += times * turn.retired;
+    c_.pauses += times * turn.pauses;
+    c_.spun += times * turn.spun;
+    c_.spin_mark = c_.retired;
+    port_.inline_hits += times * turn.hits;
 }
 
 void TimedCore::run_block(Block &b) {
@@ -195,6 +237,7 @@ void TimedCore::tlb_miss() {
     if (walking_)
         return;
     charge(Charge::busy);
+    ++disturbances_;
     advance_cycles(params_.l2_tlb_cycles);
     slot_ = 0;
     charge(Charge::core);
@@ -238,6 +281,7 @@ void TimedCore::wait_memory(Access &x) {
 }
 
 void TimedCore::transact(AccessKind kind, PhysAddr a, void *data, unsigned size) {
+    ++disturbances_;
     charge(Charge::busy);
     Access x;
     x.addr = a;
@@ -256,7 +300,10 @@ void TimedCore::fetch(Addr line) {
         catch_up();
     fetch_line_ = line;
     const Tick done = hit_done();
-    if (port_.fetch_hit(line, done) || port_.probe(AccessKind::fetch, line, done))
+    if (port_.fetch_hit(line, done))
+        return;
+    ++disturbances_;
+    if (port_.probe(AccessKind::fetch, line, done))
         return; // the next line is fetched while this one is decoded
     va_ = 0;
     transact(AccessKind::fetch, PhysAddr(line), nullptr, kLineBytes);
@@ -265,6 +312,7 @@ void TimedCore::fetch(Addr line) {
 template <class F> void TimedCore::wait_for_stores(F &&until) {
     if (until())
         return;
+    ++disturbances_;
     charge(Charge::busy);
     const std::uint64_t before = stores_.accesses();
     const bool in_flight = stores_.in_flight();
@@ -307,6 +355,7 @@ void TimedCore::drain_combiner(bool arrived) {
 }
 
 void TimedCore::store_around(Addr d, const void *from, unsigned size) {
+    ++disturbances_;
     if (accesses_++)
         next_cycle();
     if (combiner_.must_send_before(line_of(d)))
@@ -321,6 +370,7 @@ void TimedCore::store_around(Addr d, const void *from, unsigned size) {
 }
 
 void TimedCore::fence() {
+    ++disturbances_;
     drain_combiner(true);
     fence_stores();
 }
@@ -348,8 +398,10 @@ void TimedCore::load_line(Addr d, void *to, unsigned size) {
     const Tick done = hit_done();
     const Addr line = line_of(d);
     std::byte *b = port_.hit(line, Port::right_load, done);
-    if (!b)
+    if (!b) {
+        ++disturbances_; // it may not be told of this line's loss
         b = port_.probe(AccessKind::load, line, done);
+    }
     if (b) {
         std::memcpy(to, b + line_offset(d), size);
         load_ready_ = cursor().cycle() + port_.hit_cycles_;
@@ -359,6 +411,7 @@ void TimedCore::load_line(Addr d, void *to, unsigned size) {
 }
 
 void TimedCore::store_line(Addr d, const void *from, unsigned size) {
+    ++disturbances_;
     if (op_ && op_->non_temporal) {
         store_around(d, from, size);
         return;
@@ -411,6 +464,7 @@ void TimedCore::store(PhysAddr a, const void *from, unsigned size) {
 }
 
 void TimedCore::modify(PhysAddr a, unsigned size, void (*f)(void *, void *), void *context, bool locked) {
+    ++disturbances_;
     std::uint8_t bytes[kLineBytes];
     if (!locked) {
         load(a, bytes, size);

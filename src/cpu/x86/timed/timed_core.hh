@@ -16,6 +16,7 @@
 #include "cpu/x86/core.hh"
 #include "cpu/x86/timed/l1_tlb.hh"
 #include "cpu/x86/timed/op_timing.hh"
+#include "cpu/x86/timed/spin.hh"
 #include "cpu/x86/timed/store_buffer.hh"
 #include "cpu/x86/timed/write_combiner.hh"
 
@@ -25,6 +26,7 @@ struct TimedParams {
     unsigned width = 3;               ///< operations issued per cycle (AMD 40546: three-way)
     unsigned locked_cycles = 12;      ///< a locked operation beyond its accesses
     unsigned l2_tlb_cycles = 5;       ///< a first-level TLB miss that the second level serves (its walk, if any, comes on top)
+    bool doze = true;                 ///< cores sleep while they turn in spin loops
     Tick interrupt_latency = 60'000'000; ///< from an interrupt's arrival to the core's notice, 60 ns
 };
 
@@ -68,7 +70,7 @@ class TimedCore final : public FiberCore {
     /// Asks the core to leave detailed mode at its next instruction boundary, with its buffer empty.
     void ask_to_leave() {
         leaving_ = true;
-        if (waiting_idle_)
+        if (waiting_idle_ || dozing())
             schedule_no_later_than(queue().now());
     }
     bool left() const { return left_; }
@@ -85,6 +87,13 @@ class TimedCore final : public FiberCore {
     Tick unreported() const { return unreported_; }
     /// Brings the charges up to tick t (a core that waits has not charged its wait yet).
     void settle(Tick t);
+
+    /// A core that sleeps in a spin loop is brought up to tick t, before which everything has happened.
+    void wake_from_doze(Tick t) {
+        if (dozing())
+            resume_dozing(t);
+    }
+    bool dozing() const { return port_.dozing_ == this; }
 
     /// The local APIC raised a signal at the queue's present moment.
     void signalled();
@@ -132,8 +141,10 @@ class TimedCore final : public FiberCore {
     void charge(Charge c) {
         spent_[user_][static_cast<unsigned>(c)] += now() - stamp_;
         stamp_ = now();
+        spin_.charged(cursor().cycle(), static_cast<std::uint8_t>(c));
     }
     void wait_idle();
+    void turn_of_spin_loop();
     void transact(AccessKind kind, PhysAddr a, void *data, unsigned size);
     void load_line(Addr dram, void *to, unsigned size);
     void store_line(Addr dram, const void *from, unsigned size);
@@ -161,6 +172,9 @@ class TimedCore final : public FiberCore {
     std::int64_t load_ready_ = 0;
     unsigned slot_ = 0, accesses_ = 0;
     Addr fetch_line_ = ~Addr{0};
+    SpinLoop spin_;
+    Tick awake_until_ = 0; ///< a core that was woken from its doze has to come to this moment
+    std::uint64_t disturbances_ = 0; ///< what a turn of a spin loop that may be left out does not do
     const Op *op_ = nullptr; ///< that runs
     Addr pc_ = 0, va_ = 0;
     Tick visible_ = 0; ///< from here on the core notices its signals

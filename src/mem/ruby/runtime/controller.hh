@@ -219,6 +219,8 @@ class AbstractController : public Component {
             if (!b->isStallMapEmpty())
                 b->wake_all(now_);
     }
+    /// A core that sleeps while nothing changes is told first.
+    inline void before_change(Addr line);
     /// Inline slots of the core may not outlive a transition on their line.
     inline void forget_line(Addr line);
 

@@ -118,6 +118,11 @@ class Sequencer {
     TxnId next_txn_ = 0;
 };
 
+inline void AbstractController::before_change(Addr line) {
+    if (sequencer_)
+        sequencer_->port().before_change(line_of(line));
+}
+
 inline void AbstractController::forget_line(Addr line) {
     if (sequencer_)
         sequencer_->port().forget(line_of(line));

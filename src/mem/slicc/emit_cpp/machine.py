@@ -260,6 +260,7 @@ class MachineEmitter:
             out(f"const {state} state = getState({self.state_call()});")
             out(f"{state} next = state;")
             out("const unsigned number = kTable[state][event];")
+            out("before_change(address);")
             with out.block("switch (number)"):
                 out("case 0: no_transition(state, event, address);")
                 for i, t in enumerate(m.transitions):
