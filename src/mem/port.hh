@@ -112,7 +112,7 @@ class Port {
             if (line_of(s->tag) == line) {
                 MOSCOPE_CHECK(!dozing_); // it would miss what has changed
                 MOSCOPE_CHECK(!used_before_ || *s->touch <= used_before_(memory_)); // no core acts beyond its horizon
-                s->tag = kEmpty;
+                s->tag = kEmpty, ++lost;
             }
     }
     /// The same for an access of the core's own, which may be ahead of the queue.
@@ -120,7 +120,7 @@ class Port {
         const unsigned i = index(line);
         for (Slot *s : {&data_slots_[i], &fetch_slots_[i]})
             if (line_of(s->tag) == line)
-                s->tag = kEmpty;
+                s->tag = kEmpty, ++lost;
     }
     void forget_all() {
         for (unsigned i = 0; i < kSlots; ++i)
@@ -161,6 +161,7 @@ class Port {
     Tick (*used_before_)(void *memory) = nullptr; ///< no hit of the past is done later than this
 
     std::uint64_t inline_hits = 0;
+    std::uint64_t lost = 0; ///< slots emptied
 
     /// A core that does nothing but hit lines it has, and sleeps meanwhile: told before one of them changes.
     void *dozing_ = nullptr;

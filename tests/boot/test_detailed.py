@@ -16,7 +16,7 @@ from moscope.config.machine import replace
 from moscope.config.units import Size
 
 MS = 10**12
-BEGIN = "moscope: busy now"
+BEGIN, SPINNING = "moscope: busy now", "moscope: spinning"
 BUSY = f"""
 n=$(nproc); i=0
 while [ $i -lt $n ]; do (while :; do cat /proc/self/status >/dev/shm/f$i; rm /dev/shm/f$i; done) & i=$((i+1)); done
@@ -33,7 +33,7 @@ def configured(script: Path, cores: int, out: Path, programs: dict[str, Path] | 
     config: dict[str, Any] = plan.make(Shared(out=out, json=True), options).config
     built = buildproto.ensure_protocol(str(machine.protocol))
     interface = json.loads(built.interface.read_text(encoding="utf-8"))
-    config["markers"] = [BEGIN, "moscope: ready"]
+    config["markers"] = [BEGIN, SPINNING, "moscope: ready"]
     config["detailed"] = {"machine": elaborate(machine, interface), "library": str(built.timing), **detailed}
     return config
 
@@ -46,15 +46,13 @@ def until(step: Callable[[], dict[str, Any]], *states: str) -> dict[str, Any]:
             return end
 
 
-@pytest.fixture(scope="module")
-def busy(distro: Any, tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Any]:
-    """A machine of four busy cores at the moment of BEGIN, as often as wanted."""
-    folder = tmp_path_factory.mktemp("busy")
-    script = folder / "busy.sh"
-    script.write_text(BUSY, encoding="utf-8")
-    config = configured(script, 4, folder / "out")
+def at_marker(folder: Path, text: str, marker: str, programs: dict[str, Path] | None = None) -> Callable[..., Any]:
+    """A machine of four cores whose script has come to the marker, as often as wanted."""
+    script = folder / "script.sh"
+    script.write_text(text, encoding="utf-8")
+    config = configured(script, 4, folder / "out", programs)
     system = _engine.System(json.dumps(config))
-    while until(lambda: system.step(200), "marker")["detail"] != BEGIN:
+    while until(lambda: system.step(200), "marker")["detail"] != marker:
         pass
     system.save(str(folder / "at"))
 
@@ -65,6 +63,11 @@ def busy(distro: Any, tmp_path_factory: pytest.TempPathFactory) -> Callable[...,
         return system
 
     return restored
+
+
+@pytest.fixture(scope="module")
+def busy(distro: Any, tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Any]:
+    return at_marker(tmp_path_factory.mktemp("busy"), BUSY, BEGIN)
 
 
 def measured(system: Any, ms: float) -> tuple[dict[str, Any], list[int]]:
@@ -79,6 +82,20 @@ def test_two_detailed_runs_are_equal_and_so_is_one_without_a_horizon(busy: Calla
     first = measured(busy(), 0.3)
     assert measured(busy(), 0.3) == first
     assert measured(busy(zero_horizon=True), 0.3) == first
+
+
+def test_cores_that_sleep_in_spin_loops_count_as_if_they_had_turned(distro: Any, programs: dict[str, Path],
+                                                                    tmp_path: Path) -> None:
+    spinning = at_marker(tmp_path, "/run/moscope/spin", SPINNING, {"spin": programs["spin"]})
+    sleeping = spinning()
+    before = sleeping.counts()
+    first = measured(sleeping, 0.2)
+    counts = sleeping.counts()
+    spun, all_ = (counts[k] - before[k] for k in ("spun", "instructions"))
+    assert spun > all_ - spun > 1000
+    turning = spinning(zero_horizon=True)
+    assert measured(turning, 0.2) == first
+    assert turning.counts() == counts
 
 
 def test_every_tick_of_every_core_is_charged_once(busy: Callable[..., Any]) -> None:

@@ -29,7 +29,8 @@ class SpinLoop {
     }
 
     /// After a PAUSE: counts since some beginning. True: the last two turns were alike, and changed nothing.
-    /// `disturbances` counts whatever a turn must not do: misses, stores, fences, device accesses.
+    /// `disturbances` counts whatever a turn must not do: misses, stores, fences, device
+    /// accesses, lines that were lost meanwhile.
     bool turned(const State &s, const Turn &now, std::uint64_t disturbances) {
         const Turn turn{now.retired - last_.retired, now.pauses - last_.pauses, now.spun - last_.spun,
                         now.hits - last_.hits, now.cycles - last_.cycles};
