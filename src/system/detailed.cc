@@ -12,7 +12,8 @@ constexpr Tick kSlice = 20'000 * kTicksPerNs; ///< between two looks at the host
 } // namespace
 
 Detailed::Detailed(Board &board, Machine &machine, const x86::TimedParams &params) : board_(board), machine_(machine),
-      attribution_(static_cast<unsigned>(board.cores.size()), board.memory.bytes()) {
+      attribution_(static_cast<unsigned>(board.cores.size()), board.memory.bytes()),
+      end_(board.queue, "end of the run", [](Component &, Tick) {}) {
     if (!board.config.transactions.empty())
         attribution_.log_to(board.config.transactions);
     board.interrupts_travel([&machine](unsigned from, unsigned to) {
@@ -55,6 +56,8 @@ void Detailed::run(Tick until, const std::function<bool()> &host_done) {
             return;
         }
         const Tick to = next >= until ? until : std::min(until, soon());
+        if (to == until)
+            end_.schedule(std::max(until - 1, board_.queue.now()));
         machine_.run(to);
         if (board_.ending.state.empty())
             reached_ = to;

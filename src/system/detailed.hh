@@ -51,6 +51,7 @@ class Detailed {
     x86::SplitLock split_lock_;
     std::vector<std::unique_ptr<x86::TimedCore>> cores_;
     Attribution attribution_;
+    Component end_; ///< wakes at the end of a run, so that statistics are those of that moment
     Tick reached_ = 0; ///< run() got to the end of this time
     bool active_ = false;
 };

@@ -69,7 +69,9 @@ def protocol_inputs(slicc: Path) -> list[Path]:
 
 
 def runtime_headers(root: Path) -> list[Path]:
-    return [p for folder in RUNTIME_HEADERS for p in files_under(root / folder, {".hh"})]
+    """What generated code is compiled against: the runtime, and the seam to what issues accesses (src/mem/port.hh)."""
+    return sorted((root / "src/mem").glob("*.hh")) + [p for folder in RUNTIME_HEADERS
+                                                       for p in files_under(root / folder, {".hh"})]
 
 
 def run_slicc(arguments: list[str]) -> str:

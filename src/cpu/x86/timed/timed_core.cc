@@ -144,7 +144,7 @@ void TimedCore::wait_idle() {
 
 void TimedCore::turn_of_spin_loop() {
     const SpinLoop::Turn counts{c_.retired, c_.pauses, c_.spun, port_.inline_hits, cursor().cycle()};
-    if (!spin_.turned(c_, counts, disturbances_ + port_.lost) || now() < awake_until_ || !params_.doze || stamp_ != now() ||
+    if (!spin_.turned(c_, counts, disturbances_ + port_.lost) || queue().now() <= awake_until_ || !params_.doze || stamp_ != now() ||
         !stores_.empty() || !combiner_.idle() || leaving_ || c_.watched || c_.signals.pending > dev::CoreSignals::intr ||
         (c_.signals.pending && (c_.flags.system & Flags::if_)))
         return;
@@ -385,6 +385,7 @@ void TimedCore::load_line(Addr d, void *to, unsigned size) {
     if (combiner_.holds(line_of(d)))
         drain_combiner(true);
     if (!stores_.empty()) {
+        ++disturbances_;
         StoreBuffer::Found found = stores_.look(d, to, size);
         if (found == StoreBuffer::Found::part)
             wait_for_stores([&] { return (found = stores_.look(d, to, size)) != StoreBuffer::Found::part; });

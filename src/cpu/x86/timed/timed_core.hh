@@ -173,7 +173,7 @@ class TimedCore final : public FiberCore {
     unsigned slot_ = 0, accesses_ = 0;
     Addr fetch_line_ = ~Addr{0};
     SpinLoop spin_;
-    Tick awake_until_ = 0; ///< a core that was woken from its doze has to come to this moment
+    Tick awake_until_ = 0; ///< a core that was woken from its doze comes to this moment, and the queue passes it, before the next
     std::uint64_t disturbances_ = 0; ///< what a turn of a spin loop that may be left out does not do
     const Op *op_ = nullptr; ///< that runs
     Addr pc_ = 0, va_ = 0;
