@@ -134,7 +134,7 @@ class Port {
     Tick horizon(const EventQueue &queue) const {
         Tick t = controller_ ? controller_->next_wake() : kNever;
         if (const Tick next = queue.next(); next != kNever) {
-            if (unasked_ > lookahead_ && quiet_(memory_)) {
+            if (unasked_ > lookahead_ && !(*routed_ & unasked_vnets_) && quiet_(memory_)) {
                 t = std::min(t, next + unasked_);
                 if (relay_ && relay_->next_wake() != kNever)
                     t = std::min(t, relay_->next_wake() + relay_way_);
@@ -149,6 +149,8 @@ class Port {
     const Component *controller_ = nullptr;
     Tick lookahead_ = 0;     ///< shortest way from any other component to here
     Tick unasked_ = 0;       ///< the same for what comes without having been asked for, the relay's next wake-up apart
+    std::uint32_t unasked_vnets_ = 0;         ///< virtual networks on which it comes, by bit
+    const std::uint32_t *routed_ = nullptr;   ///< those of which something has gone through a router: no bound but lookahead_ holds
     const Component *relay_ = nullptr; ///< through which such things come (the chip's shared cache)
     Tick relay_way_ = 0;     ///< from its waking to here
     bool (*quiet_)(void *memory) = nullptr; ///< nothing is under way

@@ -312,6 +312,9 @@ void Machine::Impl::set_horizon(Port &port, AbstractController &c) {
     for (auto &b : c.buffers())
         if (b.direction == 'F')
             unasked[b.vnet] |= b.unasked;
+    for (unsigned v = 0; v < kMaxVnets; ++v)
+        port.unasked_vnets_ |= unasked[v] ? 1u << v : 0;
+    port.routed_ = &network->routed_vnets;
     std::vector<std::pair<AbstractController *, Tick>> senders;
     for (auto *from : controllers) {
         Tick way = kNever;
@@ -325,7 +328,7 @@ void Machine::Impl::set_horizon(Port &port, AbstractController &c) {
         if (way != kNever)
             senders.emplace_back(from, way);
     }
-    // The nearest is the relay; without a direct way from it, messages on theirs would be nearer than it is.
+    // The nearest is the relay. This holds while all such messages go directly: one in a router is nearer than its sender.
     const auto nearest = std::min_element(senders.begin(), senders.end(), [](auto &a, auto &b) { return a.second < b.second; });
     if (nearest == senders.end() || !c.crossing)
         return;

@@ -59,6 +59,10 @@ class Network {
     /// From a message's entry at one controller to its delivery at another.
     virtual Tick min_path_latency(NodeIndex from, NodeIndex to) const = 0;
 
+    /// Virtual networks, by bit, that have not been served by direct ways alone: a message on its way through routers is
+    /// nearer to its destination than its sender.
+    std::uint32_t routed_vnets = 0;
+
     // ---- observation
     TraceHook *trace = nullptr; ///< told of hops and deliveries when set
     /// Counts since the beginning or the last reset. Link and port occupation is counted when it is granted.

@@ -56,6 +56,7 @@ void Router::open_direct_ways(const std::vector<AbstractController *> &controlle
         controllers[node]->crossing = &ports_[way_[node].port];
         ingress.beside[node] = controllers[node];
     });
+    ingress.routed = &network_.routed_vnets;
     ingress.split = [](Ingress &in, Message *m, Tick ready) {
         return static_cast<Router *>(in.router)->split_to_locals(m, ready);
     };

@@ -22,6 +22,8 @@ void Ingress::push(Message *m, Tick ready) {
         if (to == kMaxNodes && split(*this, m, ready))
             return;
     }
+    if (routed)
+        *routed |= 1u << (m->vnet & 31);
     queue.insert(ready, m);
     router->schedule_no_later_than(ready);
 }

@@ -26,6 +26,8 @@ struct Ingress {
     /// With `beside`: takes a message for several of them, and for no others; false: it is for others too.
     bool (*split)(Ingress &, Message *, Tick ready) = nullptr;
     std::uint32_t entry = 0;
+    /// The network's: virtual networks, by bit, of which something has gone through a router, not directly.
+    std::uint32_t *routed = nullptr;
 
     void push(Message *m, Tick ready);
 };
