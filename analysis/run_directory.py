@@ -63,6 +63,16 @@ class Point:
         """Exposed stall of all cores."""
         return int(self.attribution.get("exposed") or 0)
 
+    @property
+    def spin_fs(self) -> int:
+        """Time of all cores in loops that look at lines until others write them."""
+        return int(self.attribution.get("spin") or 0)
+
+    @property
+    def waiting_fs(self) -> int:
+        """Memory stall and spinning: what shares of waiting are shares of."""
+        return self.memory_stall_fs + self.spin_fs
+
     def number(self, key: str) -> float | None:
         """A figure of the record; None where there is none."""
         value = self.record.get(key)

@@ -21,18 +21,18 @@ PALETTE: dict[str, tuple[str, str]] = {
     "user": ("#4477aa", "#6c9fd2"), "kernel": ("#99c8e3", "#2f6690"), "core": ("#8c8fa3", "#7a7e94"),
     "true_sharing": ("#cc3311", "#e8573a"), "false_sharing": ("#ee8833", "#f5a04f"), "upgrade": ("#aa3377", "#cf5f9d"),
     "store_buffer": ("#6b4226", "#a9785a"), "capacity": ("#999933", "#b9b955"), "cold": ("#e3d28a", "#8a7d42"),
-    "idle": ("#eceff1", "#252b31"), "busy": ("#4477ab", "#6c9fd1"), "memory": ("#cc3312", "#e8573b"),
+    "spin": ("#44aa99", "#3d9586"), "idle": ("#eceff1", "#252b31"), "busy": ("#4477ab", "#6c9fd1"), "memory": ("#cc3312", "#e8573b"),
     "heat": ("#0b4f8c", "#7cc0f8"), "onheat": ("#fdfefe", "#0a1621"), "dark": ("#1c2127", "#0a1622"),
     "series1": ("#0072b2", "#56a9e0"), "series2": ("#d55e00", "#f08a3c"), "series3": ("#009e73", "#35c79b"),
     "series4": ("#cc79a7", "#e09cc3"),
 }
 LABELS = {
-    "user": "busy, user", "kernel": "busy, kernel", "core": "core stall", "true_sharing": "true sharing",
+    "user": "busy, user", "kernel": "busy, kernel", "core": "core stall", "spin": "spinning", "true_sharing": "true sharing",
     "false_sharing": "false sharing", "upgrade": "upgrade", "capacity": "capacity", "cold": "cold", "store_buffer": "store buffer full",
     "idle": "idle", "busy": "busy", "memory": "memory stall",
 }
 # The colour of text upon these; upon others it is `onheat`.
-TEXT_ON = {"kernel": "ink", "cold": "ink", "idle": "ink", "false_sharing": "dark", "capacity": "dark"}
+TEXT_ON = {"kernel": "ink", "cold": "ink", "idle": "ink", "false_sharing": "dark", "capacity": "dark", "spin": "dark"}
 SERIES = (("series1", "o"), ("series2", "s"), ("series3", "^"), ("series4", "D"))
 POINTS_PER_INCH = 72
 WIDE, NARROW = 10.3, 4.3  # inches

@@ -14,9 +14,11 @@ from analysis.run_directory import FS_PER_S, FS_PER_US, Point, Run
 Table = dict[str, list[Any]]
 KEY = ("workload", "kernel", "cores")
 CLASSES = ("true_sharing", "false_sharing", "upgrade", "capacity", "cold")
-# What a core's time splits into; the memory part by class of miss, and what of it has
-# no class: the wait for a full store buffer, in runs that do not charge it to the class of the store it waits for.
-CAUSES = ("user", "kernel", "core", *CLASSES, "store_buffer", "idle")
+# What lines are waited for: memory stall by class of miss, and turns of loops that look at them.
+WAITS = (*CLASSES, "spin")
+# What a core's time splits into: busy and core stall without those loops, the loops, the memory part by class of miss, and what of it
+# has no class: the wait for a full store buffer, in runs that do not charge it to the class of the store it waits for.
+CAUSES = ("user", "kernel", "core", "spin", *CLASSES, "store_buffer", "idle")
 NO_WRITER = "no other core wrote"
 LINE_BYTES = 64
 
@@ -42,7 +44,12 @@ def causes(p: Point) -> dict[str, float]:
     def spent(kind: str, who: str) -> float:
         return sum(int((c.get(kind) or {}).get(who, 0)) for c in cores) / whole
 
-    found = {"user": spent("busy", "user"), "kernel": spent("busy", "kernel"), "core": spent("core", "user") + spent("core", "kernel")}
+    def spun(kind: str, who: str) -> float:
+        return sum(int(((c.get("spin") or {}).get(kind) or {}).get(who, 0)) for c in cores) / whole
+
+    found = {who: spent("busy", who) - spun("busy", who) for who in ("user", "kernel")}
+    found["core"] = sum(spent("core", who) - spun("core", who) for who in ("user", "kernel"))
+    found["spin"] = sum(spun(kind, who) for kind in ("busy", "core") for who in ("user", "kernel"))
     memory = spent("memory", "user") + spent("memory", "kernel")
     by_class = {k: stall / whole for k, stall in class_stall(p).items()}
     if not any(by_class.values()):
@@ -83,11 +90,12 @@ def time_split(run: Run) -> Table:
 
 
 def hot_lines(p: Point) -> list[dict[str, Any]]:
-    """The lines of a point, largest stall first: name, what, address, stall_share, stall_us, transfers, cores, class,
-    classes {class: stall fs}, writers and waiters [(function, share)], pairs [(writer, waiter, stall fs)]."""
+    """The lines of a point, those that were waited for longest first: name, what, address, wait_share (of memory stall and
+    spinning), stall_share (of memory stall), stall_us, spin_us, transfers, cores, class, classes {class or spin: fs},
+    writers and waiters [(function, share)], pairs [(writer, waiter, stall and spinning fs)]."""
     found = [_line(p, one) for one in p.named.get("lines") or [] if isinstance(one, dict)]
     found = found or [_top_line(one) for one in p.record.get("top_lines") or [] if isinstance(one, dict)]
-    return sorted(found, key=lambda one: -one["stall_share"])
+    return sorted(found, key=lambda one: -one["wait_share"])
 
 
 def hot_names(p: Point) -> list[dict[str, Any]]:
@@ -100,7 +108,7 @@ def hot_names(p: Point) -> list[dict[str, Any]]:
     names = [one for one in p.named.get("names") or [] if isinstance(one, dict)]
     if names:
         return [_name(p, one, groups.get(str(one.get("name")), [])) for one in names]
-    return sorted((_together(lines) for lines in groups.values()), key=lambda one: -one["stall_share"])
+    return sorted((_together(lines) for lines in groups.values()), key=lambda one: -one["wait_share"])
 
 
 def _name(p: Point, one: dict[str, Any], listed: list[dict[str, Any]]) -> dict[str, Any]:
@@ -120,36 +128,48 @@ def _objects(lines: list[dict[str, Any]]) -> str:
 
 def kinds(run: Run) -> Table:
     """One row per kind of memory (docs/naming.md), over all lines."""
-    return _table(("kind", "lines", "stall_us", "stall_share"), ((*_key(p), *row) for p in run.points for row in point_kinds(p)))
+    return _table(("kind", "lines", "stall_us", "spin_us", "wait_share"), ((*_key(p), *row) for p in run.points for row in point_kinds(p)))
 
 
-def point_kinds(p: Point) -> list[tuple[str, int, float, float]]:
-    """(kind, lines, stall us, share of memory stall), largest first."""
-    return [(str(k.get("kind")), int(k.get("lines") or 0), int(k.get("stall") or 0) / FS_PER_US,
-             int(k.get("stall") or 0) / p.memory_stall_fs if p.memory_stall_fs else 0.0) for k in p.named.get("kinds") or []]
+def point_kinds(p: Point) -> list[tuple[str, int, float, float, float]]:
+    """(kind, lines, stall us, spinning us, share of both), largest first."""
+    return [(str(k.get("kind")), int(k.get("lines") or 0), *_us(k), _share(_waited(k), p)) for k in p.named.get("kinds") or []]
+
+
+def _waited(one: dict[str, Any]) -> int:
+    return int(one.get("stall") or 0) + int(one.get("spin") or 0)
+
+
+def _us(one: dict[str, Any]) -> tuple[float, float]:
+    """Stall and spinning."""
+    return int(one.get("stall") or 0) / FS_PER_US, int(one.get("spin") or 0) / FS_PER_US
+
+
+def _share(waited: int, p: Point) -> float:
+    return waited / p.waiting_fs if p.waiting_fs else 0.0
 
 
 def _together(lines: list[dict[str, Any]]) -> dict[str, Any]:
     first = lines[0]
     if len(lines) == 1:
         return {**first, "lines": 1}
-    classes = {k: sum(one["classes"].get(k, 0) for one in lines) for k in CLASSES}
+    classes = {k: sum(one["classes"].get(k, 0) for one in lines) for k in WAITS}
     pairs: dict[tuple[str, str], int] = {}
     people: dict[str, dict[str, float]] = {"writers": {}, "waiters": {}}
     for one in lines:
         for writer, waiter, stall in one["pairs"]:
             pairs[writer, waiter] = pairs.get((writer, waiter), 0) + stall
-        for who, weight in (("writers", one["transfers"]), ("waiters", one["stall_share"])):
+        for who, weight in (("writers", one["transfers"]), ("waiters", one["wait_share"])):
             for function, share in one[who]:
                 people[who][function] = people[who].get(function, 0.0) + weight * (1.0 if share is None else share)
     cores = [one["cores"] for one in lines if one["cores"]]
     by_class: dict[str, float] = {}
     for one in lines:
-        by_class[one["class"]] = by_class.get(one["class"], 0.0) + one["stall_share"]
+        by_class[one["class"]] = by_class.get(one["class"], 0.0) + one["wait_share"]
     return {
         **first, "lines": len(lines), "what": _objects(lines),
-        "stall_share": sum(one["stall_share"] for one in lines), "transfers": sum(one["transfers"] for one in lines),
-        "stall_us": sum(one["stall_us"] for one in lines) if all(one["stall_us"] is not None for one in lines) else None,
+        **{k: sum(one[k] for one in lines) for k in ("stall_share", "wait_share", "transfers")},
+        **{k: sum(one[k] for one in lines) if all(one[k] is not None for one in lines) else None for k in ("stall_us", "spin_us")},
         "cores": max(cores, default=None), "classes": classes if any(classes.values()) else {},
         "class": max(by_class, key=lambda k: by_class[k]), "pairs": [(*pair, stall) for pair, stall in pairs.items()],
         **{who: _normal(weights) for who, weights in people.items()}}
@@ -161,23 +181,23 @@ def _normal(weights: dict[str, float]) -> list[tuple[str, float | None]]:
 
 
 def _line(p: Point, one: dict[str, Any]) -> dict[str, Any]:
-    stall = int(one.get("stall") or 0)
+    stall, (stall_us, spin_us) = int(one.get("stall") or 0), _us(one)
     classes = one.get("classes") or {}
     name = str(one.get("name") or f"line {int(one.get('line') or 0):#x}")
     return {
         "name": name, "what": _what(one, name), "address": f"{int(one.get('line') or 0):#x}",
-        "stall_share": stall / p.memory_stall_fs if p.memory_stall_fs else 0.0, "stall_us": stall / FS_PER_US,
-        "transfers": int(one.get("transfers") or 0), "cores": one.get("cores"), "class": str(one.get("class") or _largest(classes)),
-        "classes": {k: int((classes.get(k) or {}).get("stall", 0)) for k in CLASSES},
+        "stall_share": stall / p.memory_stall_fs if p.memory_stall_fs else 0.0, "wait_share": _share(_waited(one), p),
+        "stall_us": stall_us, "spin_us": spin_us, "transfers": int(one.get("transfers") or 0), "cores": one.get("cores"), "class": str(one.get("class") or _largest(classes)),
+        "classes": {**{k: int((classes.get(k) or {}).get("stall", 0)) for k in CLASSES}, "spin": int(one.get("spin") or 0)},
         "writers": _shares(one.get("writers")), "waiters": _shares(one.get("waiters")),
-        "pairs": [(_writer(x.get("writer_function")), str(x.get("waiter_function") or "unknown"), int(x.get("stall") or 0))
+        "pairs": [(_writer(x.get("writer_function")), str(x.get("waiter_function") or "unknown"), _waited(x))
                   for x in one.get("pairs") or []]}
 
 
 def _top_line(one: dict[str, Any]) -> dict[str, Any]:
     name = str(one.get("name") or one.get("address") or "line")
     return {"name": name, "what": "", "address": str(one.get("address") or ""), "stall_share": float(one.get("stall_share") or 0),
-            "stall_us": None, "transfers": int(one.get("transfers") or 0), "cores": None, "class": str(one.get("class") or ""),
+            "wait_share": float(one.get("wait_share", one.get("stall_share")) or 0), "stall_us": None, "spin_us": None, "transfers": int(one.get("transfers") or 0), "cores": None, "class": str(one.get("class") or ""),
             "classes": {}, "writers": [(str(f), None) for f in one.get("writers") or []],
             "waiters": [(str(f), None) for f in one.get("waiters") or []], "pairs": []}
 
@@ -207,52 +227,51 @@ def _writer(function: Any) -> str:
 
 def lines(run: Run) -> Table:
     """One row per line."""
-    names = ("name", "what", "address", "stall_share", "stall_us", "transfers", "cores", "class")
+    names = ("name", "what", "address", "wait_share", "stall_share", "stall_us", "spin_us", "transfers", "cores", "class")
     rows = ((*_key(p), *(one[n] for n in names), one["writers"][0][0] if one["writers"] else None,
              one["waiters"][0][0] if one["waiters"] else None) for p in run.points for one in hot_lines(p))
-    return _table(("name", "object_field", "address", "stall_share", "stall_us", "transfers", "cores_waiting", "class", "writer",
-                   "waiter"), rows)
+    return _table(("name", "object_field", "address", "wait_share", "stall_share", "stall_us", "spin_us", "transfers", "cores_waiting",
+                   "class", "writer", "waiter"), rows)
 
 
 def names(run: Run) -> Table:
     """One row per name, with how many lines have it."""
-    columns = ("name", "lines", "what", "stall_share", "stall_us", "transfers", "class")
+    columns = ("name", "lines", "what", "wait_share", "stall_share", "stall_us", "spin_us", "transfers", "class")
     return _table(("name", "lines", "objects", *columns[3:]), (
         (*_key(p), *(one[c] for c in columns)) for p in run.points for one in hot_names(p)))
 
 
 def fights(p: Point) -> dict[tuple[str, str], int]:
-    """Stall in fs by (writer's function, waiter's function), over all lines; of each name the largest twenty pairs."""
+    """Stall and spinning in fs by (writer's function, waiter's function), over all lines; of each name the largest twenty pairs."""
     found: dict[tuple[str, str], int] = {}
     for one in hot_names(p):
-        for writer, waiter, stall in one["pairs"]:
-            found[writer, waiter] = found.get((writer, waiter), 0) + stall
+        for writer, waiter, waited in one["pairs"]:
+            found[writer, waiter] = found.get((writer, waiter), 0) + waited
     return dict(sorted(found.items(), key=lambda x: (-x[1], x[0])))
 
 
 def pairs(run: Run) -> Table:
     """One row per writer's and waiter's function."""
-    return _table(("writer", "waiter", "stall_us", "stall_share"), (
-        (*_key(p), *pair, stall / FS_PER_US, stall / p.memory_stall_fs if p.memory_stall_fs else 0.0)
-        for p in run.points for pair, stall in fights(p).items()))
+    return _table(("writer", "waiter", "wait_us", "wait_share"), (
+        (*_key(p), *pair, waited / FS_PER_US, _share(waited, p)) for p in run.points for pair, waited in fights(p).items()))
 
 
 def functions(run: Run) -> Table:
     """One row per function that waited."""
-    return _table(("function", "is_kernel", "stall_us", "stall_share", "transactions"), (
+    return _table(("function", "is_kernel", "stall_us", "spin_us", "wait_share", "transactions"), (
         (*_key(p), *row) for p in run.points for row in waiting_functions(p)))
 
 
-def waiting_functions(p: Point) -> list[tuple[str, bool, float, float, int]]:
-    """(function, kernel, stall us, share of memory stall, transactions), largest first; instructions are added up."""
-    found: dict[tuple[str, bool], list[int]] = {}
+def waiting_functions(p: Point) -> list[tuple[str, bool, float, float, float, int]]:
+    """(function, kernel, stall us, spinning us, share of both, transactions), largest first; instructions are added up."""
+    found: dict[tuple[str, bool], dict[str, int]] = {}
     for one in p.named.get("functions") or []:
-        sums = found.setdefault((str(one.get("function") or "unknown"), bool(one.get("kernel"))), [0, 0])
-        sums[0] += int(one.get("stall") or 0)
-        sums[1] += int(one.get("count") or 0)
-    whole = p.memory_stall_fs or sum(s for s, _ in found.values()) or 1
-    return [(name, kernel, stall / FS_PER_US, stall / whole, count)
-            for (name, kernel), (stall, count) in sorted(found.items(), key=lambda x: (-x[1][0], x[0]))]
+        sums = found.setdefault((str(one.get("function") or "unknown"), bool(one.get("kernel"))), {"stall": 0, "spin": 0, "count": 0})
+        for what in sums:
+            sums[what] += int(one.get(what) or 0)
+    whole = p.waiting_fs or sum(_waited(sums) for sums in found.values()) or 1
+    return [(name, kernel, *_us(sums), _waited(sums) / whole, sums["count"])
+            for (name, kernel), sums in sorted(found.items(), key=lambda x: (-_waited(x[1]), x[0]))]
 
 
 def kernel_pairs(run: Run) -> list[tuple[Point, Point]]:
@@ -270,9 +289,9 @@ def kernel_pairs(run: Run) -> list[tuple[Point, Point]]:
     return found
 
 
-def stall_per_operation(first: Point, second: Point) -> list[tuple[str, str, float, float]]:
-    """(line or function, name, µs per operation in the first, in the second), the largest difference first. A name that one
-    of them does not list counts as nothing there."""
+def wait_per_operation(first: Point, second: Point) -> list[tuple[str, str, float, float]]:
+    """(line or function, name, µs of stall and spinning per operation in the first, in the second), the largest difference
+    first. A name that one of them does not list counts as nothing there."""
     sums: dict[tuple[str, str], list[float]] = {}
     for n, p in enumerate((first, second)):
         ops = p.number("ops") or 0.0
@@ -280,17 +299,17 @@ def stall_per_operation(first: Point, second: Point) -> list[tuple[str, str, flo
             return []
         for one in hot_names(p):
             if one["stall_us"] is not None:
-                sums.setdefault(("line", one["name"]), [0.0, 0.0])[n] += one["stall_us"] / ops
-        for name, _, stall, *_ in waiting_functions(p):
-            sums.setdefault(("function", name), [0.0, 0.0])[n] += stall / ops
+                sums.setdefault(("line", one["name"]), [0.0, 0.0])[n] += (one["stall_us"] + one["spin_us"]) / ops
+        for name, _, stall, spin, *_ in waiting_functions(p):
+            sums.setdefault(("function", name), [0.0, 0.0])[n] += (stall + spin) / ops
     rows = [(kind, name, a, b) for (kind, name), (a, b) in sums.items()]
     return sorted(rows, key=lambda row: (-abs(row[2] - row[3]), row[1]))
 
 
 def differences(run: Run) -> Table:
     """One row per line or function of two kernels that are compared; `kernel` is the first of them."""
-    return _table(("against", "kind", "name", "stall_us_per_op", "stall_us_per_op_against"), (
-        (*_key(first), second.kernel, *row) for first, second in kernel_pairs(run) for row in stall_per_operation(first, second)))
+    return _table(("against", "kind", "name", "wait_us_per_op", "wait_us_per_op_against"), (
+        (*_key(first), second.kernel, *row) for first, second in kernel_pairs(run) for row in wait_per_operation(first, second)))
 
 
 def point_links(p: Point) -> list[tuple[int, int, float, float]]:

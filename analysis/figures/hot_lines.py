@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The lines that cost most, those of one name together, each by class of miss. The page shows them as a list of its own; this is the PNG of it."""
+"""The lines that are waited for longest, those of one name together, each by class of miss and spinning. The page shows them as a list of its own; this is the PNG of it."""
 
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
@@ -24,14 +24,14 @@ def draw(point: Point, wide: bool) -> Figure | None:
             ax.barh(y, 100 * share, 0.7, left=left, color=style.color(cause), edgecolor=style.color("page"), linewidth=0.5)
             left += 100 * share
             used.append(cause)
-        ax.annotate(f"{100 * line['stall_share']:.1f} %", (left, y), xytext=(4, 0), textcoords="offset points", va="center", fontsize=8.5)
+        ax.annotate(f"{100 * line['wait_share']:.1f} %", (left, y), xytext=(4, 0), textcoords="offset points", va="center", fontsize=8.5)
     ax.set_yticks(range(len(lines)), [label(one, wide) for one in lines])
     ax.invert_yaxis()
     ax.margins(x=0.1)
     ax.spines["left"].set_visible(False)
     ax.tick_params(axis="y", length=0)
-    ax.set_xlabel("share of all memory stall (%)")
-    kinds = [c for c in (*tables.CLASSES, "store_buffer", "memory") if c in used]
+    ax.set_xlabel("share of all waiting (%)")
+    kinds = [c for c in (*tables.WAITS, "store_buffer", "memory") if c in used]
     style.legend_above(fig, [Patch(color=style.color(c)) for c in kinds], [style.LABELS[c] for c in kinds], 6 if wide else 3)
     return fig
 
@@ -42,15 +42,15 @@ def label(one: dict, wide: bool) -> str:
 
 
 def split(line: dict) -> list[tuple[str, float]]:
-    """A line's share of all memory stall by cause; what no class has is the wait for a full store buffer."""
-    classes, whole = line["classes"], line["stall_share"]
-    stall = (line["stall_us"] or 0.0) * 1e9
-    if not stall or not any(classes.values()):
-        cause = line["class"] if line["class"] in tables.CLASSES else "memory"
+    """A line's share of all waiting by cause; what no class has is the wait for a full store buffer."""
+    classes, whole = line["classes"], line["wait_share"]
+    waited = ((line["stall_us"] or 0.0) + (line["spin_us"] or 0.0)) * 1e9
+    if not waited or not any(classes.values()):
+        cause = line["class"] if line["class"] in tables.WAITS else "memory"
         return [(cause, whole)]
-    parts = [(k, whole * classes[k] / stall) for k in tables.CLASSES if classes[k]]
+    parts = [(k, whole * classes[k] / waited) for k in tables.WAITS if classes.get(k)]
     rest = whole - sum(share for _, share in parts)
     return parts + [("store_buffer", rest)] if rest > 1e-3 * whole else parts
 
 
-FIGURE = Spec("hot-lines", "point", 5, "The lines that cost most", "Share of all memory stall of the cores in use.", draw, in_page=False)
+FIGURE = Spec("hot-lines", "point", 5, "The lines that cost most", "Share of all waiting of the cores in use: memory stall, and spinning on a line.", draw, in_page=False)

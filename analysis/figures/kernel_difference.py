@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What makes the difference between two kernels: stall per operation by line and by waiting function, on the most cores."""
+"""What makes the difference between two kernels: stall and spinning per operation by line and by waiting function, on the most cores."""
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -21,7 +21,7 @@ def draw(run: Run, wide: bool) -> Figure | None:
     fig = style.figure(wide, 0.6 + sum(0.9 + 0.36 * MOST for _ in rows))
     axes = fig.subplots(len(rows), 1, squeeze=False).reshape(-1)
     for ax, (first, second, kind) in zip(axes, rows, strict=True):
-        _bars(ax, [row for row in tables.stall_per_operation(first, second) if row[0] == kind][:MOST], wide)
+        _bars(ax, [row for row in tables.wait_per_operation(first, second) if row[0] == kind][:MOST], wide)
         ax.set_title(f"{first.workload} on {first.cores} cores: by {'line' if kind == 'line' else 'waiting function'}")
         ax.set_xlabel(f"core time waited per {first.operations.removesuffix('s')} (µs)")
     kernels = list(dict.fromkeys((first.kernel, second.kernel) for first, second in found))[0]
@@ -41,6 +41,6 @@ def _bars(ax: Axes, rows: list[tuple[str, str, float, float]], wide: bool) -> No
 
 
 FIGURE = Spec("kernel-difference", "run", 32, "What makes the difference between the kernels",
-              "Stall for memory of all cores in use, divided by the operations finished, for the lines and the waiting functions whose stall "
-              "differs most between two kernels on the most cores that both were measured on. Lines of one name are added up.", draw,
+              "Stall for memory and spinning of all cores in use, divided by the operations finished, for the lines and the waiting functions "
+              "where it differs most between two kernels on the most cores that both were measured on. Lines of one name are added up.", draw,
               in_page=False)

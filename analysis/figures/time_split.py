@@ -17,7 +17,7 @@ def draw(run: Run, wide: bool) -> Figure | None:
     split = {key: rows for key, rows in split.items() if rows}
     if not split:
         return None
-    shown = [c for c in ("busy", "user", "kernel", "core", "memory", *tables.CLASSES, "store_buffer", "idle")
+    shown = [c for c in ("busy", "user", "kernel", "core", "spin", "memory", *tables.CLASSES, "store_buffer", "idle")
              if any(row.get(c) for rows in split.values() for _, row in rows)]
     columns = min(len(split), 2) if wide else 1
     rows_of = -(-len(split) // columns)
@@ -54,4 +54,4 @@ def _bars(ax, rows, shown) -> None:  # type: ignore[no-untyped-def]
 
 FIGURE = Spec("time-split", "run", 10, "Where the cores' time goes",
               "Time of all cores in use, by cause, in per cent. Busy is executing instructions; core stall is waiting for long operations "
-              "without a memory transaction; the other stalls wait for memory and are split by why the line was not there.", draw)
+              "without a memory transaction; spinning is turning in a loop around a PAUSE, on a line that is there; the other stalls wait for memory and are split by why the line was not there.", draw)

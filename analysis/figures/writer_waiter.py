@@ -22,7 +22,7 @@ def draw(point: Point, wide: bool) -> Figure | None:
     writers, waiters = _largest(fights, 0, 12 if wide else 6), _largest(fights, 1, 12 if wide else 10)
     if not writers or not waiters:
         return None
-    whole = point.memory_stall_fs or sum(fights.values())
+    whole = point.waiting_fs or sum(fights.values())
     most = max(fights.get((a, b), 0) for a in writers for b in waiters) or 1
     fig = style.figure(wide, 2.6 + 0.36 * len(waiters))
     ax = fig.subplots()
@@ -44,10 +44,10 @@ def draw(point: Point, wide: bool) -> Figure | None:
     ax.spines[:].set_visible(False)
     ax.set_xlabel("last wrote the line")
     ax.set_ylabel("waits for it")
-    style.heat_scale(fig, ax, 100 * most / whole, "share of all memory stall (%)", wide)
+    style.heat_scale(fig, ax, 100 * most / whole, "share of all waiting (%)", wide)
     return fig
 
 
 FIGURE = Spec("writer-waiter", "point", 60, "Who writes, who waits",
-              "Stall of the function in the row for lines that the function in the column wrote last on another core; in per cent of all "
-              "memory stall, over the lines that the run lists. Waits that no other core's write caused are left out.", draw)
+              "Stall and spinning of the function in the row for lines that the function in the column wrote last on another core; in per cent "
+              "of all waiting, over the lines that the run lists. Waits that no other core's write caused are left out.", draw)

@@ -18,6 +18,10 @@ Shown = Callable[[Spec, Run | Point], str]
 TERMS = (
     ("memory stall", "Time in which a core cannot go on because a transaction beyond its L1 has not ended: exposed stall, charged to the "
      "oldest load, walk, fetch or full store buffer that it waits for. Every stalled tick is charged to exactly one line."),
+    ("spinning", "Time in which a core turns in a loop around a PAUSE and looks at a line that it has, until another core writes it: waiting "
+     "for a lock. It belongs to the line whose write ends it, and is part of busy time and core stall, not of memory stall. A waiter in a "
+     "queued lock looks at a line of its own."),
+    ("waiting", "Memory stall and spinning together: what a line costs."),
     ("true and false sharing", "Another core wrote the line since this core last had it: the bytes that it wants now (true), or only other "
      "bytes (false). Moving fields apart removes false sharing only."),
     ("upgrade", "The core has the line but not the right to write it."),

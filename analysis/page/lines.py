@@ -9,9 +9,10 @@ from analysis.page.markup import code, esc, number, percent, table
 from analysis.run_directory import FS_PER_US, Point
 
 SHOWN = 10
+WORTH_TELLING = 0.005
 MOST = 40
 CLASS_WORDS = {"cold": "cold", "capacity": "capacity", "upgrade": "upgrade", "true_sharing": "true sharing",
-               "false_sharing": "false sharing"}
+               "false_sharing": "false sharing", "spin": "spinning"}
 
 
 def where(p: Point) -> str:
@@ -22,28 +23,31 @@ def headline(p: Point) -> str:
     """The answer in words; HTML."""
     causes = tables.causes(p)
     memory = causes.get("memory", sum(causes.get(k, 0.0) for k in (*tables.CLASSES, "store_buffer")))
+    spin = causes.get("spin", 0.0)
     lines = tables.hot_names(p)
     begin = f"With {p.cores} core{'s' if p.cores != 1 else ''}, waiting for memory takes <strong>{esc(percent(memory))}</strong> of the cores’ time"
+    if spin >= WORTH_TELLING:
+        begin += f" and turning in spin loops <strong>{esc(percent(spin))}</strong>"
     if not causes:
         begin = f"{esc(where(p)).capitalize()}: no split of the cores’ time was recorded"
-    if not lines or not lines[0]["stall_share"]:
+    if not lines or not lines[0]["wait_share"]:
         return f"{begin}. No line stood out, or none was recorded."
     first = lines[0]
     which = "one line" if first["lines"] == 1 else f"{first['lines']} lines of one name"
-    text = f"{begin}; <strong>{esc(percent(first['stall_share']))}</strong> of that is for {which}, {code(first['name'])}"
+    text = f"{begin}; <strong>{esc(percent(first['wait_share']))}</strong> of that is for {which}, {code(first['name'])}"
     pair = foremost(first)
     if pair and pair[0] == pair[1]:
         text += f", over which {code(pair[0])} fights with itself on other cores"
     elif pair:
         text += f", which {code(pair[0])} writes and {code(pair[1])} waits for"
-    ten = sum(one["stall_share"] for one in lines[:SHOWN])
-    return f"{text}. The first {min(SHOWN, len(lines))} below take {esc(percent(ten))} of all memory stall."
+    ten = sum(one["wait_share"] for one in lines[:SHOWN])
+    return f"{text}. The first {min(SHOWN, len(lines))} below take {esc(percent(ten))} of all waiting."
 
 
 def foremost(line: dict[str, Any]) -> tuple[str, str] | None:
     """Who fights most over a line: (writer, waiter)."""
-    for writer, waiter, stall in sorted(line["pairs"], key=lambda x: -x[2]):
-        if stall and writer != tables.NO_WRITER:
+    for writer, waiter, waited in sorted(line["pairs"], key=lambda x: -x[2]):
+        if waited and writer != tables.NO_WRITER:
             return writer, waiter
     if line["writers"] and line["waiters"]:
         return line["writers"][0][0], line["waiters"][0][0]
@@ -69,33 +73,35 @@ def _card(rank: int, line: dict[str, Any], most: float) -> str:
         facts.append(f"{up_to}{line['cores']} core{'s' if line['cores'] != 1 else ''} waited")
     if line["stall_us"] is not None:
         facts.append(f"{number(line['stall_us'], 1)} µs of stall")
+    if line["spin_us"]:
+        facts.append(f"{number(line['spin_us'], 1)} µs of spinning")
     if line["lines"] == 1:
         facts.append(f"address {esc(line['address'])}")
     return (f'<li><div class="rank">{rank}</div><div class="line"><div class="top"><span class="name">{code(line["name"])}</span>'
             f'{what}<span class="chip c-{esc(line["class"])}">{esc(kind)}</span>{many}</div>'
-            f'<div class="measure"><div class="bar">{bar}</div><b>{esc(percent(line["stall_share"], 1))}</b></div>'
+            f'<div class="measure"><div class="bar">{bar}</div><b>{esc(percent(line["wait_share"], 1))}</b></div>'
             f'<div class="who"><span class="quiet">written by</span> {_people(line["writers"])} '
             f'<span class="quiet">· waited for by</span> {_people(line["waiters"])}</div>{_details(line, ", ".join(facts))}</div></li>')
 
 
 def _details(line: dict[str, Any], facts: str) -> str:
     pairs: dict[tuple[str, str], int] = {}
-    for writer, waiter, stall in line["pairs"]:
-        pairs[writer, waiter] = pairs.get((writer, waiter), 0) + stall
+    for writer, waiter, waited in line["pairs"]:
+        pairs[writer, waiter] = pairs.get((writer, waiter), 0) + waited
     ordered = sorted(pairs.items(), key=lambda x: -x[1])
     whole = sum(pairs.values())
     if not whole:
         return f'<div class="facts">{facts}</div>'
-    rows = [(code(a) if a != tables.NO_WRITER else f'<span class="quiet">{a}</span>', code(b), number(stall / FS_PER_US, 1),
-             esc(percent(stall / whole))) for (a, b), stall in ordered[:12]]
-    inner = table(f"Who fights over {line['name']}", ("last written by", "waits", "stall (µs)", "of the line"), rows, (2, 3))
+    rows = [(code(a) if a != tables.NO_WRITER else f'<span class="quiet">{a}</span>', code(b), number(waited / FS_PER_US, 1),
+             esc(percent(waited / whole))) for (a, b), waited in ordered[:12]]
+    inner = table(f"Who fights over {line['name']}", ("last written by", "waits", "waiting (µs)", "of the line"), rows, (2, 3))
     return f'<details><summary class="facts">{facts}</summary>{inner}</details>'
 
 
 def section(p: Point) -> str:
     """Headline and list of one point."""
     lines = tables.hot_names(p)[:MOST]
-    most = max((one["stall_share"] for one in lines), default=0.0)
+    most = max((one["wait_share"] for one in lines), default=0.0)
     cards = [_card(n, one, most) for n, one in enumerate(lines, 1)]
     listed = f'<ol class="lines">{"".join(cards[:SHOWN])}</ol>' if cards else '<p class="none">No lines were recorded for this point.</p>'
     if len(cards) > SHOWN:
@@ -104,11 +110,11 @@ def section(p: Point) -> str:
     reach = _reach(p, lines)
     used = {cause for one in lines for cause, _ in split(one)}
     keys = "".join(f'<span><i style="background:var(--{c})"></i>{style.LABELS[c]}</span>'
-                   for c in (*tables.CLASSES, "store_buffer", "memory") if c in used)
+                   for c in (*tables.WAITS, "store_buffer", "memory") if c in used)
     said = p.record.get("bottleneck")
     told = f'<p class="bottleneck">The run says: {esc(said)}.</p>' if said and not (lines and lines[0]["name"] in str(said)) else ""
     return (f'<p class="headline">{headline(p)}</p>{told}<figure class="own"><h3>The lines that cost most</h3>'
-            f'<p class="unit">Share of all memory stall of the cores in use (%), by why the line was not there. A line is 64 bytes; lines of one name '
+            f'<p class="unit">Share of all waiting of the cores in use (%): memory stall, by why the line was not there, and spinning on it. A line is 64 bytes; lines of one name '
             f'are added up. Open one to see who fights over it.{reach}</p><div class="legend">{keys}</div>{listed}{_single(p)}</figure>')
 
 
@@ -121,8 +127,8 @@ def _reach(p: Point, shown: list[dict[str, Any]]) -> str:
     text = f" All {number(lines)} lines that were waited for are added up, under {number(names)} names"
     if names <= len(shown):
         return f"{text}."
-    told = sum(one["stall_share"] for one in shown)
-    return f"{text}; the {len(shown)} listed here take {esc(percent(told))} of the stall, all others {esc(percent(max(0.0, 1 - told)))}."
+    told = sum(one["wait_share"] for one in shown)
+    return f"{text}; the {len(shown)} listed here take {esc(percent(told))} of the waiting, all others {esc(percent(max(0.0, 1 - told)))}."
 
 
 def kinds(p: Point) -> str:
@@ -130,9 +136,10 @@ def kinds(p: Point) -> str:
     rows = tables.point_kinds(p)
     if not rows:
         return ""
-    inner = table("Kinds of memory that are waited for", ("kind", "lines", "stall (µs)", "of all memory stall"), (
-        (esc(kind), number(lines), number(us, 1), esc(percent(share, 1))) for kind, lines, us, share in rows), (1, 2, 3))
-    return (f'<section class="block"><h3>Kinds of memory that are waited for</h3><p class="unit">Exposed stall by what the line is part of, '
+    inner = table("Kinds of memory that are waited for", ("kind", "lines", "stall (µs)", "spinning (µs)", "of all waiting"), (
+        (esc(kind), number(lines), number(us, 1), number(spin, 1), esc(percent(share, 1))) for kind, lines, us, spin, share in rows),
+        (1, 2, 3, 4))
+    return (f'<section class="block"><h3>Kinds of memory that are waited for</h3><p class="unit">Exposed stall and spinning by what the line is part of, '
             f'over all lines and cores.</p>{inner}</section>')
 
 
@@ -141,10 +148,10 @@ def _single(p: Point) -> str:
     lines = tables.hot_lines(p)
     if len({one["name"] for one in lines}) == len(lines):
         return ""
-    rows = [(str(n), code(one["name"]), code(one["what"]) if one["what"] else "", code(one["address"]), esc(percent(one["stall_share"], 2)),
+    rows = [(str(n), code(one["name"]), code(one["what"]) if one["what"] else "", code(one["address"]), esc(percent(one["wait_share"], 2)),
              number(one["transfers"]), esc(CLASS_WORDS.get(one["class"], one["class"])), code(one["writers"][0][0]) if one["writers"] else "",
              code(one["waiters"][0][0]) if one["waiters"] else "") for n, one in enumerate(lines[:MOST], 1)]
-    inner = table("The hottest single lines", ("", "name", "object", "address", "of all memory stall", "transfers", "class", "written by",
+    inner = table("The hottest single lines", ("", "name", "object", "address", "of all waiting", "transfers", "class", "written by",
                                                "waited for by"), rows, (4, 5))
     return f'<details class="more"><summary>The {len(rows)} hottest single lines</summary>{inner}</details>'
 
@@ -154,7 +161,7 @@ def functions(p: Point) -> str:
     rows = tables.waiting_functions(p)[:15]
     if not rows:
         return ""
-    inner = table("Functions that wait most", ("function", "in", "stall (µs)", "of all memory stall", "transactions"), (
-        (code(name), "kernel" if kernel else "user", number(us, 1), esc(percent(share, 1)), number(count))
-        for name, kernel, us, share, count in rows), (2, 3, 4))
-    return f'<section class="block"><h3>Functions that wait most</h3><p class="unit">Exposed stall by the function that waited, summed over all cores.</p>{inner}</section>'
+    inner = table("Functions that wait most", ("function", "in", "stall (µs)", "spinning (µs)", "of all waiting", "transactions"), (
+        (code(name), "kernel" if kernel else "user", number(us, 1), number(spin, 1), esc(percent(share, 1)), number(count))
+        for name, kernel, us, spin, share, count in rows), (2, 3, 4, 5))
+    return f'<section class="block"><h3>Functions that wait most</h3><p class="unit">Exposed stall, and time in spin loops, by the function that waited, summed over all cores.</p>{inner}</section>'

@@ -17,6 +17,8 @@ std::uint64_t byte_mask(Addr a, unsigned size) {
 
 constexpr std::uint64_t bit(unsigned core) { return std::uint64_t{1} << core; }
 
+Tick waited(const nlohmann::json &row) { return row["stall"].get<Tick>() + row["spin"].get<Tick>(); }
+
 } // namespace
 
 Attribution::Attribution(unsigned cores, std::uint64_t dram_bytes) : cores_(cores), pages_((dram_bytes >> 21) + 1) {
@@ -86,14 +88,43 @@ MissClass Attribution::classify(Line &l, const x86::Transaction &t, std::uint64_
     return k;
 }
 
+Attribution::Counts &Attribution::counts_of(Line &l, Addr dram) {
+    if (!l.counts) {
+        l.counts = std::make_unique<Counts>();
+        counted_.push_back(line_of(dram));
+    }
+    return *l.counts;
+}
+
+void Attribution::spun(const x86::Spin &s) {
+    const Addr a = s.look.dram;
+    Counts &n = counts_of(line_at(a), a);
+    Addr writer = 0;
+    const Recent &recent = recent_[s.core];
+    for (unsigned i = 0; i < recent.entry.size(); ++i) // the latest first
+        if (const auto &e = recent.entry[(recent.next - 1 - i) % recent.entry.size()]; e.line == line_of(a)) {
+            writer = e.writer;
+            break;
+        }
+    Waiter &w = n.pairs[{writer, s.look.pc}];
+    w.spin += s.time;
+    w.offset = static_cast<std::uint8_t>(line_offset(a));
+    by_pc_[s.look.pc].spin += s.time;
+    n.spin += s.time;
+    n.turns += s.turns;
+    spinning_ += s.time;
+    n.cores |= bit(s.core);
+    if (!n.va) {
+        n.va = s.look.va;
+        n.address_space = s.look.address_space;
+        n.user = s.look.user;
+    }
+}
+
 void Attribution::transaction(const x86::Transaction &t) {
     const Access &x = *t.access;
     Line &l = line_at(x.addr.value);
-    if (!l.counts) {
-        l.counts = std::make_unique<Counts>();
-        counted_.push_back(line_of(x.addr.value));
-    }
-    Counts &n = *l.counts;
+    Counts &n = counts_of(l, x.addr.value);
     const bool is_store = x.kind == AccessKind::store, buffered = is_store && t.exposed;
     n.stall += t.exposed;
     exposed_ += t.exposed;
@@ -126,6 +157,10 @@ void Attribution::transaction(const x86::Transaction &t) {
         ++n.writers[l.writer_pc];
     const std::uint8_t writer = l.writer;
     const MissClass k = classify(l, t, byte_mask(x.addr.value, x.size));
+    if (x.kind == AccessKind::load || x.kind == AccessKind::rmw) {
+        Recent &recent = recent_[t.core];
+        recent.entry[recent.next++ % recent.entry.size()] = {line_of(x.addr.value), pair.writer};
+    }
     if (log_)
         record(t, writer, l.writer_pc, k, false);
     if (is_store)
@@ -169,7 +204,7 @@ void Attribution::reset() {
     for (const Addr a : counted_)
         line_at(a).counts.reset();
     counted_.clear();
-    exposed_ = 0;
+    exposed_ = spinning_ = 0;
     transactions_ = 0;
     segments_ = {};
     latencies_ = {};
@@ -182,8 +217,10 @@ std::string Attribution::json(std::size_t most) const {
         log_->flush();
     auto &self = const_cast<Attribution &>(*this);
     std::vector<std::pair<Tick, Addr>> order;
-    for (const Addr a : counted_)
-        order.emplace_back(self.line_at(a).counts->stall, a);
+    for (const Addr a : counted_) {
+        const Counts &c = *self.line_at(a).counts;
+        order.emplace_back(c.stall + c.spin, a);
+    }
     const std::size_t n = std::min(most, order.size());
     std::partial_sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(n), order.end(), [](const auto &a, const auto &b) {
         return a.first != b.first ? a.first > b.first : a.second < b.second;
@@ -191,6 +228,7 @@ std::string Attribution::json(std::size_t most) const {
     json out;
     out["schema"] = "moscope.attribution/1";
     out["exposed"] = exposed_;
+    out["spin"] = spinning_;
     out["transactions"] = transactions_;
     for (unsigned s = 0; s < kSegments; ++s)
         out["segments"][kSegmentNames[s]] = segments_[s];
@@ -210,16 +248,17 @@ std::string Attribution::json(std::size_t most) const {
     for (std::size_t i = 0; i < n; ++i) {
         const Counts &c = *self.line_at(order[i].second).counts;
         json line = {{"line", order[i].second}, {"va", c.va}, {"address_space", c.address_space}, {"user", c.user},
-                     {"walk", c.walk}, {"fetch", c.fetch}, {"stall", c.stall}, {"transfers", c.transfers},
-                     {"cores", std::popcount(c.cores)}};
+                     {"walk", c.walk}, {"fetch", c.fetch}, {"stall", c.stall}, {"spin", c.spin}, {"turns", c.turns},
+                     {"transfers", c.transfers}, {"cores", std::popcount(c.cores)}};
         for (unsigned k = 0; k < kClasses; ++k)
             line["classes"][kMissClassNames[k]] = {{"count", c.by_class[k]}, {"stall", c.stall_by_class[k]}};
         json pairs = json::array();
         for (const auto &[p, w] : c.pairs)
-            pairs.push_back({{"writer", p.writer}, {"waiter", p.waiter}, {"stall", w.stall}, {"count", w.count}, {"offset", w.offset}});
+            pairs.push_back({{"writer", p.writer}, {"waiter", p.waiter}, {"stall", w.stall}, {"spin", w.spin},
+                             {"count", w.count}, {"offset", w.offset}});
         std::sort(pairs.begin(), pairs.end(), [](const json &a, const json &b) {
-            return std::tuple(-a["stall"].get<Tick>(), a["writer"].get<Addr>(), a["waiter"].get<Addr>()) <
-                   std::tuple(-b["stall"].get<Tick>(), b["writer"].get<Addr>(), b["waiter"].get<Addr>());
+            return std::tuple(-waited(a), a["writer"].get<Addr>(), a["waiter"].get<Addr>()) <
+                   std::tuple(-waited(b), b["writer"].get<Addr>(), b["waiter"].get<Addr>());
         });
         if (pairs.size() > 50)
             pairs.erase(pairs.begin() + 50, pairs.end());
@@ -237,9 +276,9 @@ std::string Attribution::json(std::size_t most) const {
     out["lines"] = lines;
     json pcs = json::array();
     for (const auto &[pc, w] : by_pc_)
-        pcs.push_back({{"pc", pc}, {"stall", w.stall}, {"count", w.count}});
+        pcs.push_back({{"pc", pc}, {"stall", w.stall}, {"spin", w.spin}, {"count", w.count}});
     std::sort(pcs.begin(), pcs.end(), [](const json &a, const json &b) {
-        return std::pair(-a["stall"].get<Tick>(), a["pc"].get<Addr>()) < std::pair(-b["stall"].get<Tick>(), b["pc"].get<Addr>());
+        return std::pair(-waited(a), a["pc"].get<Addr>()) < std::pair(-waited(b), b["pc"].get<Addr>());
     });
     out["instructions"] = pcs;
     return out.dump();

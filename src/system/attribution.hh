@@ -5,6 +5,9 @@
 // Classes, by what happened since this core last had the line (Torrellas et al., IEEE ToC 43(6), 1994, by bytes):
 // cold (it never had it), upgrade (it has it and lacks the right to write), true sharing (others wrote bytes that it
 // accesses now), false sharing (others wrote only other bytes), capacity (nobody wrote: it was replaced).
+//
+// Beside the stall, and not part of it: the time that cores turned in loops around a PAUSE until another core wrote the line
+// (cpu/x86/timed/polling.hh). They have the line then.
 #pragma once
 
 #include <array>
@@ -29,6 +32,7 @@ class Attribution final : public x86::TransactionObserver {
     Attribution(unsigned cores, std::uint64_t dram_bytes);
 
     void transaction(const x86::Transaction &) override;
+    void spun(const x86::Spin &) override;
     void stored(unsigned core, Addr dram, unsigned size, Addr pc) override;
 
     /// Every transaction from here on is written down, too.
@@ -37,18 +41,20 @@ class Attribution final : public x86::TransactionObserver {
     /// Counts begin anew, and the log; what is known of each line's history stays.
     void reset();
 
-    /// JSON text, the `most` lines with the largest stall; see docs/attribution.md.
+    /// JSON text, the `most` lines that were waited for longest, stall and spinning together; see docs/run-directory.md.
     std::string json(std::size_t most) const;
     /// All lines.
     AttributionTables tables() const;
     /// Stall charged to transactions, of all cores: what conservation checks against the cores' own sum.
     Tick exposed() const { return exposed_; }
+    /// Time in spin loops, likewise.
+    Tick spinning() const { return spinning_; }
 
   private:
     static constexpr unsigned kClasses = static_cast<unsigned>(MissClass::count);
 
     struct Waiter {
-        Tick stall = 0;
+        Tick stall = 0, spin = 0;
         std::uint64_t count = 0;
         std::uint8_t offset = 0; ///< within the line, of the last access: an instruction has its field
     };
@@ -61,8 +67,8 @@ class Attribution final : public x86::TransactionObserver {
     };
     /// What is counted for a line.
     struct Counts {
-        Tick stall = 0;
-        std::uint64_t transfers = 0;
+        Tick stall = 0, spin = 0;
+        std::uint64_t transfers = 0, turns = 0; ///< turns of spin loops
         std::array<std::uint64_t, kClasses> by_class{};
         std::array<Tick, kClasses> stall_by_class{};
         std::unordered_map<Pair, Waiter, PairHash> pairs;
@@ -86,15 +92,25 @@ class Attribution final : public x86::TransactionObserver {
     struct Page {
         std::array<Line, 64> line;
     };
+    /// A core's last transactions, and who had written their lines before: whose write a spin loop waits after.
+    struct Recent {
+        struct Entry {
+            Addr line = ~Addr{0}, writer = 0;
+        };
+        std::array<Entry, 4> entry;
+        unsigned next = 0;
+    };
     Line &line_at(Addr dram);
+    Counts &counts_of(Line &l, Addr dram);
     void record(const x86::Transaction &t, std::uint8_t writer, Addr writer_pc, MissClass k, bool buffered);
     MissClass classify(Line &l, const x86::Transaction &t, std::uint64_t bytes);
 
     unsigned cores_;
     std::vector<std::unique_ptr<std::array<std::unique_ptr<Page>, 512>>> pages_; ///< by DRAM address / 2 MiB, then / 4 KiB
     std::array<MissClass, 64> store_class_{}; ///< by core: of the last store that went out of its buffer
+    std::array<Recent, 64> recent_;
     std::vector<Addr> counted_; ///< lines that have counts
-    Tick exposed_ = 0;
+    Tick exposed_ = 0, spinning_ = 0;
     std::uint64_t transactions_ = 0;
     std::array<Tick, kSegments> segments_{};
     struct Histogram {

@@ -26,7 +26,7 @@ AttributionTables Attribution::tables() const {
     std::vector<PairRow> pairs;
     for (std::uint32_t n = 0; n < lines.size(); ++n) {
         const Counts &c = *self.line_at(lines[n]).counts;
-        LineRow row{lines[n], c.va, c.address_space, c.stall, c.transfers, {}, {}, 0, 0, 0, 0};
+        LineRow row{lines[n], c.va, c.address_space, c.stall, c.spin, c.transfers, {}, {}, 0, 0, 0, 0};
         for (unsigned k = 0; k < kClasses; ++k) {
             row.class_stall[k] = c.stall_by_class[k];
             row.class_count[k] = static_cast<std::uint32_t>(c.by_class[k]);
@@ -34,8 +34,8 @@ AttributionTables Attribution::tables() const {
         std::array<Tick, kLineBytes> by_offset{};
         pairs.clear();
         for (const auto &[p, w] : c.pairs) {
-            pairs.push_back({p.writer, p.waiter, w.stall, n, static_cast<std::uint32_t>(w.count)});
-            by_offset[w.offset] += w.stall;
+            pairs.push_back({p.writer, p.waiter, w.stall, w.spin, n, static_cast<std::uint32_t>(w.count)});
+            by_offset[w.offset] += w.stall + w.spin;
         }
         row.offset = static_cast<std::uint8_t>(std::max_element(by_offset.begin(), by_offset.end()) - by_offset.begin());
         row.flags = static_cast<std::uint8_t>((c.walk ? 1 : 0) | (c.fetch ? 2 : 0) | (c.user ? 4 : 0));

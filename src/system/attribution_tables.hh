@@ -10,7 +10,7 @@ namespace moscope {
 
 struct LineRow {
     std::uint64_t line, va, address_space; ///< DRAM address; a sample of how it was reached
-    std::int64_t stall;
+    std::int64_t stall, spin;
     std::uint64_t transfers;
     std::int64_t class_stall[5];
     std::uint32_t class_count[5];
@@ -19,15 +19,15 @@ struct LineRow {
     std::uint8_t cores;  ///< that waited
     std::uint8_t unused;
 };
-static_assert(sizeof(LineRow) == 104);
+static_assert(sizeof(LineRow) == 112);
 
 struct PairRow {
     std::uint64_t writer, waiter; ///< instructions; writer 0: no other core had written
-    std::int64_t stall;
+    std::int64_t stall, spin;
     std::uint32_t line;  ///< index of its row
     std::uint32_t count;
 };
-static_assert(sizeof(PairRow) == 32);
+static_assert(sizeof(PairRow) == 40);
 
 struct AttributionTables {
     std::string lines, pairs; ///< rows one after the other; lines by address, the pairs of one together

@@ -105,17 +105,25 @@ void Detailed::reset() {
 }
 
 void Detailed::check_conservation() const {
-    Tick memory = 0, unreported = 0;
+    using C = x86::TimedCore::Charge;
+    Tick memory = 0, unreported = 0, spinning = 0;
     for (const auto &c : cores_) {
         Tick sum = 0;
-        for (unsigned k = 0; k < static_cast<unsigned>(x86::TimedCore::Charge::count); ++k)
-            sum += c->spent(static_cast<x86::TimedCore::Charge>(k));
+        for (unsigned k = 0; k < static_cast<unsigned>(C::count); ++k)
+            sum += c->spent(static_cast<C>(k));
         MOSCOPE_CHECK(sum == c->window());
-        memory += c->spent(x86::TimedCore::Charge::memory);
+        for (const C k : {C::busy, C::core})
+            for (const bool user : {false, true}) {
+                MOSCOPE_CHECK(c->spun(k, user) <= c->spent(k, user));
+                spinning += c->spun(k, user);
+            }
+        memory += c->spent(C::memory);
         unreported += c->unreported();
     }
-    if (board_.config.attribution)
+    if (board_.config.attribution) {
         MOSCOPE_CHECK(memory == attribution_.exposed() + unreported);
+        MOSCOPE_CHECK(spinning == attribution_.spinning());
+    }
 }
 
 void Detailed::settle() {

@@ -93,6 +93,9 @@ def test_cores_that_sleep_in_spin_loops_count_as_if_they_had_turned(distro: Any,
     counts = sleeping.counts()
     spun, all_ = (counts[k] - before[k] for k in ("spun", "instructions"))
     assert spun > all_ - spun > 1000
+    cores, attribution = first[0]["cores"], first[0]["attribution"]
+    turned = [sum(core["spin"][k][who] for k in ("busy", "core") for who in ("kernel", "user")) for core in cores]
+    assert sum(turned) == attribution["spin"] > 0.5 * sum(core["window"] for core in cores)
     turning = spinning(zero_horizon=True)
     assert measured(turning, 0.2) == first
     assert turning.counts() == counts

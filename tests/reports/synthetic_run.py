@@ -33,20 +33,24 @@ LINES: tuple[tuple[str, str, str, str, float, tuple[tuple[str, str, float], ...]
 )
 
 
-def attribution(cores: int, exposed: int) -> dict[str, Any]:
-    """`moscope.attribution/1`; what the listed lines do not take is cold, capacity and full store buffers."""
+SPUN_ON = "super_block.s_inode_list_lock of tmpfs"
+
+
+def attribution(cores: int, exposed: int, spin: int) -> dict[str, Any]:
+    """`moscope.attribution/1`; all spinning is on one line; what the listed lines do not take is cold, capacity and full store buffers."""
     contended = min(1.0, cores / 48) ** 1.2 if cores > 1 else 0.0
     lines, classes = [], {k: {"count": 0, "stall": 0} for k in CLASSES}
-    for n, (_, _, _, kind, weight, pairs) in enumerate(LINES):
+    for n, (name, _, _, kind, weight, pairs) in enumerate(LINES):
         own = int(exposed * weight * (contended if kind not in ("cold", "capacity") else 1.0))
         by = {k: {"count": 0, "stall": 0} for k in CLASSES}
         by[kind] = {"count": own // (200 * 10**6), "stall": own * 8 // 10}
         by["upgrade" if kind != "upgrade" else "true_sharing"] = {"count": own // (900 * 10**6), "stall": own // 10}
         whole = sum(w for *_, w in pairs)
+        turns = spin if name == SPUN_ON else 0
         lines.append({"line": 0x20045500 + n * 0x9240, "va": 0xffff8b1e40000000 + n * 0x40, "address_space": 0x34010000, "user": False,
-                      "walk": False, "fetch": False, "stall": own, "transfers": own // (180 * 10**6), "cores": max(1, cores - n),
+                      "walk": False, "fetch": False, "stall": own, "spin": turns, "turns": turns // 10**7, "transfers": own // (180 * 10**6), "cores": max(1, cores - n),
                       "classes": by, "pairs": [{"writer": 0xffffffffb4900000 + 16 * i, "waiter": 0xffffffffb4a00000 + 16 * i,
-                                                "stall": int(own * w / whole), "count": 10} for i, (_, _, w) in enumerate(pairs)],
+                                                "stall": int(own * w / whole), "spin": turns * (i == 0), "count": 10} for i, (_, _, w) in enumerate(pairs)],
                       "writers": [{"pc": 0xffffffffb4900000 + 16 * i, "count": 10 + i} for i in range(len(pairs))]})
         for k in CLASSES:
             for v in ("count", "stall"):
@@ -61,33 +65,35 @@ def attribution(cores: int, exposed: int) -> dict[str, Any]:
     transactions = sum(histogram)
     parts = {"queue": 4, "cache": 6, "crossbar": 5, "link": 40 if cores > 6 else 0, "home_queue": cores, "probe_filter": 5, "dram": 22,
              "responder": 2}
-    return {"schema": "moscope.attribution/1", "exposed": exposed, "transactions": transactions, "lines_total": 61602,
+    return {"schema": "moscope.attribution/1", "exposed": exposed, "spin": spin, "transactions": transactions, "lines_total": 61602,
             "segments": {k: v * transactions * 10**6 for k, v in parts.items()}, "classes": classes, "latency_log2_ns": histogram,
-            "lines": sorted(lines, key=lambda x: -int(x["stall"])), "instructions": []}
+            "lines": sorted(lines, key=lambda x: -int(x["stall"]) - int(x["spin"])), "instructions": []}
 
 
 def named(found: dict[str, Any]) -> dict[str, Any]:
     """`moscope.lines/1` of an attribution made above."""
     by_address = {0x20045500 + n * 0x9240: spec for n, spec in enumerate(LINES)}
     lines = []
-    functions: dict[str, list[int]] = {}
+    functions: dict[str, dict[str, int]] = {}
     for line in found["lines"]:
         name, what, field, kind, _, pairs = by_address[line["line"]]
         whole = sum(w for *_, w in pairs)
         lines.append({**line, "name": name, "object": what, "field": field, "class": kind,
                       "writers": [{"function": a, "share": w / whole} for a, _, w in pairs if a != "unknown"],
                       "waiters": [{"function": b, "share": w / whole} for _, b, w in pairs],
-                      "pairs": [{"writer_function": a, "waiter_function": b, "stall": int(line["stall"] * w / whole)} for a, b, w in pairs]})
-        for _, b, w in pairs:
-            sums = functions.setdefault(b, [0, 0])
-            sums[0] += int(line["stall"] * w / whole)
-            sums[1] += 40
-    whole = sum(line["stall"] for line in lines)
-    return {"schema": "moscope.lines/1", "lines": lines, "all": {"lines": 4 * len(lines), "stall": whole},
-            "kinds": [{"kind": "slab", "lines": 3 * len(lines), "stall": whole * 3 // 4},
-                      {"kind": "page table", "lines": len(lines), "stall": whole - whole * 3 // 4}],
+                      "pairs": [{"writer_function": a, "waiter_function": b, "stall": int(line["stall"] * w / whole), "spin": line["spin"] * (i == 0)}
+                                for i, (a, b, w) in enumerate(pairs)]})
+        for i, (_, b, w) in enumerate(pairs):
+            sums = functions.setdefault(b, {"stall": 0, "spin": 0, "count": 0})
+            sums["stall"] += int(line["stall"] * w / whole)
+            sums["spin"] += line["spin"] * (i == 0)
+            sums["count"] += 40
+    whole, spin = sum(line["stall"] for line in lines), sum(line["spin"] for line in lines)
+    return {"schema": "moscope.lines/1", "lines": lines, "all": {"lines": 4 * len(lines), "stall": whole, "spin": spin},
+            "kinds": [{"kind": "slab", "lines": 3 * len(lines), "stall": whole * 3 // 4, "spin": spin},
+                      {"kind": "page table", "lines": len(lines), "stall": whole - whole * 3 // 4, "spin": 0}],
             "names": [{**line, "kind": "slab", "lines": 1 if n == 0 else 4} for n, line in enumerate(lines)],
-            "functions": [{"function": f, "kernel": f != "deliver_message", "stall": s, "count": n} for f, (s, n) in functions.items()]}
+            "functions": [{"function": f, "kernel": f != "deliver_message", **sums} for f, sums in functions.items()]}
 
 
 def machine(cores: int, window: int) -> dict[str, Any]:
@@ -122,7 +128,11 @@ def point(workload: str, kernel: str, cores: int, gain: float = 1.0) -> tuple[di
         spent[k]["user"] = int(window * share) - spent[k]["kernel"]
     spent["idle"]["kernel"] += window - sum(sum(v.values()) for v in spent.values())
     exposed = cores * sum(spent["memory"].values())
-    stats = {"cores": [{"window": window, **spent}] * cores, "attribution": attribution(cores, exposed), "machine": machine(cores, window)}
+    # Of what the kernel does on several cores, a quarter is turns of spin loops.
+    spin = {k: {"kernel": spent[k]["kernel"] // 4 * (cores > 1), "user": 0} for k in ("busy", "core")}
+    spinning = cores * sum(spin[k]["kernel"] for k in spin)
+    stats = {"cores": [{"window": window, **spent, "spin": spin}] * cores, "attribution": attribution(cores, exposed, spinning),
+             "machine": machine(cores, window)}
     lines = named(stats["attribution"])
     each = 620 * busy / 0.7
     rates = [cores * each * f for f in (0.97, 1.0, 1.04)]
@@ -130,19 +140,20 @@ def point(workload: str, kernel: str, cores: int, gain: float = 1.0) -> tuple[di
     error = (sum((r - mean) ** 2 for r in rates) / 2 / 3) ** 0.5
     active = window * cores * (1 - idle)
     ops = max(1, round(mean * 0.003))
-    whole_stall = exposed or 1
+    whole_stall, waiting, spin_cycles = exposed or 1, exposed + spinning or 1, spinning / cores / window
     record = {
         "workload": workload, "operation": "messages", "kernel": kernel, "cores": cores, "window_ms": 1.0, "ops": ops,
         "throughput_per_s": mean, "stderr_per_s": error, "kernel_share": 0.76, "user_us_per_op": active * 0.24 / US / ops,
         "system_us_per_op": active * 0.76 / US / ops, "cycles": {"busy": busy, "idle": idle, "core": core, "memory": memory},
-        "ticks": window, "spin_instructions": 0, "bottleneck": f"waiting for memory takes {memory:.0%} of the cores' time, most of it for {lines['lines'][0]['name']}",
-        "top_lines": [{"name": x["name"], "address": hex(x["line"]), "stall_share": x["stall"] / whole_stall, "transfers": x["transfers"],
+        "spin_cycles": spin_cycles, "ticks": window, "spin_instructions": 0, "bottleneck": f"waiting for memory takes {memory:.0%} of the cores' time, most of it for {lines['lines'][0]['name']}",
+        "top_lines": [{"name": x["name"], "address": hex(x["line"]), "stall_share": x["stall"] / whole_stall,
+                       "wait_share": (x["stall"] + x["spin"]) / waiting, "spin_share": x["spin"] / waiting, "transfers": x["transfers"],
                        "class": x["class"], "writers": [w["function"] for w in x["writers"]], "waiters": [w["function"] for w in x["waiters"]]}
                       for x in lines["lines"]],
         "instructions": 9_000_000 * cores, "host_s": 20.0 + 3 * cores, "host_s_per_ms": 1.5 + cores / 3,
         "windows": [{"ops": ops // 3, "ticks": MS, "throughput_per_s": r, "kernel_share": 0.76 + 0.01 * (n - 1), "user_us_per_op": 400.0,
                      "system_us_per_op": 1200.0, "cycles": {"busy": busy, "idle": idle, "core": core, "memory": memory},
-                     "instructions": 3_000_000 * cores, "spin_instructions": 0, "host_s": 2.0} for n, r in enumerate(rates)]}
+                     "spin_cycles": spin_cycles, "instructions": 3_000_000 * cores, "spin_instructions": 0, "host_s": 2.0} for n, r in enumerate(rates)]}
     return record, stats, lines
 
 

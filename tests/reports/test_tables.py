@@ -33,10 +33,22 @@ def test_causes_split_all_of_the_cores_time(run) -> None:  # type: ignore[no-unt
         assert memory == pytest.approx(p.record["cycles"]["memory"], abs=1e-6)
 
 
+def test_spinning_is_taken_from_busy_time_and_core_stall_and_ranks_its_line(run) -> None:  # type: ignore[no-untyped-def]
+    for p in run.points:
+        causes, cycles = tables.causes(p), p.record["cycles"]
+        assert causes["spin"] == pytest.approx(p.record["spin_cycles"]) == p.spin_fs / p.cores / p.window_fs
+        assert causes["user"] + causes["kernel"] + causes["core"] + causes["spin"] == pytest.approx(cycles["busy"] + cycles["core"])
+    p = run.points[-1]
+    line = next(one for one in tables.hot_lines(p) if one["name"] == synthetic_run.SPUN_ON)
+    assert line["spin_us"] > line["stall_us"] > 0 and ("spin", pytest.approx(p.spin_fs / p.waiting_fs)) in split(line)
+    assert line["wait_share"] > 2 * line["stall_share"] and tables.hot_names(p).index(
+        next(one for one in tables.hot_names(p) if one["name"] == synthetic_run.SPUN_ON)) < 4
+
+
 def test_without_attribution_memory_stall_stays_whole() -> None:
     record, stats, lines = synthetic_run.point("exim", "distro", 12)
     from analysis import Point
-    del stats["attribution"]
+    del stats["attribution"], stats["cores"][0]["spin"]
     causes = tables.causes(Point("p", record, stats, lines))
     assert causes["memory"] == pytest.approx(record["cycles"]["memory"], abs=1e-6)
     assert sum(causes.values()) == pytest.approx(1.0, abs=1e-9)
@@ -53,10 +65,10 @@ def test_two_kernels_are_compared_where_both_have_the_most_cores(tmp_path: Path)
     run = load(synthetic_run.write_run(tmp_path / "run", cores=(12, 48), kernels=("pk", "stock", "upstream")))
     (first, second), = tables.kernel_pairs(run)
     assert (first.kernel, second.kernel, first.cores, second.cores) == ("stock", "pk", 48, 48)
-    rows = tables.stall_per_operation(first, second)
+    rows = tables.wait_per_operation(first, second)
     _, name, one, other = next(row for row in rows if row[0] == "line")
     line = next(x for x in tables.hot_names(first) if x["name"] == name)
-    assert one == pytest.approx(line["stall_us"] / first.record["ops"]) and one != other
+    assert one == pytest.approx((line["stall_us"] + line["spin_us"]) / first.record["ops"]) and one != other
     gaps = [abs(a - b) for *_, a, b in rows]
     assert gaps == sorted(gaps, reverse=True) and {kind for kind, *_ in rows} == {"line", "function"}
 
@@ -67,7 +79,7 @@ def test_a_line_that_only_one_kernel_has_counts_as_nothing_in_the_other(tmp_path
     for line in (*second.named["lines"], *second.named.get("names", [])):
         if line["name"] == "mount_lock":
             line["name"] = "another"
-    found = {name: (a, b) for kind, name, a, b in tables.stall_per_operation(first, second) if kind == "line"}
+    found = {name: (a, b) for kind, name, a, b in tables.wait_per_operation(first, second) if kind == "line"}
     assert found["mount_lock"][1] == 0 < found["mount_lock"][0] and found["another"][0] == 0 < found["another"][1]
 
 
@@ -88,7 +100,7 @@ def test_the_hottest_line_is_first_with_its_writer_and_waiter(run) -> None:  # t
 
 def test_a_lines_parts_add_up_to_its_share(run) -> None:  # type: ignore[no-untyped-def]
     for line in tables.hot_lines(run.points[-1]):
-        assert sum(share for _, share in split(line)) == pytest.approx(line["stall_share"], rel=2e-3)
+        assert sum(share for _, share in split(line)) == pytest.approx(line["wait_share"], rel=2e-3)
 
 
 def test_object_and_field_are_told_once() -> None:
@@ -144,7 +156,7 @@ def test_run_json_alone_still_gives_points(tmp_path: Path) -> None:
     shutil.rmtree(tmp_path / "run/points")
     run = load(tmp_path / "run")
     assert [p.cores for p in run.points] == [1, 12]
-    assert tables.hot_lines(run.points[1])[0]["name"] == "mount_lock"
+    assert [one["name"] for one in tables.hot_lines(run.points[1])[:2]] == [synthetic_run.SPUN_ON, "mount_lock"]
 
 
 def test_the_synthetic_run_is_one_by_the_schema(tmp_path: Path) -> None:
@@ -161,7 +173,7 @@ def test_lines_of_one_name_are_added_up() -> None:
     from analysis import Point
     record, stats, lines = synthetic_run.point("exim", "distro", 48)
     del lines["names"]
-    for line in lines["lines"][2:5]:
+    for line in [one for one in lines["lines"] if one["name"] != synthetic_run.SPUN_ON][2:5]:
         line["name"] = "struct page._refcount"
     p = Point("p", record, stats, lines)
     alone = [one for one in tables.hot_lines(p) if one["name"] == "struct page._refcount"]
@@ -170,7 +182,7 @@ def test_lines_of_one_name_are_added_up() -> None:
     assert together["stall_share"] == pytest.approx(sum(one["stall_share"] for one in alone))
     assert together["class"] == "false_sharing"
     assert sum(stall for *_, stall in together["pairs"]) == sum(stall for one in alone for *_, stall in one["pairs"])
-    assert sum(share for _, share in split(together)) == pytest.approx(together["stall_share"], rel=2e-3)
+    assert sum(share for _, share in split(together)) == pytest.approx(together["wait_share"], rel=2e-3)
     assert len(tables.hot_names(p)) == len(tables.hot_lines(p)) - 2
 
 
@@ -183,7 +195,7 @@ def test_names_count_all_lines_where_the_run_tells_them() -> None:
                        "classes": {"cold": {"count": 9000, "stall": 2 * whole}}, "writers": [], "pairs": pairs,
                        "waiters": [{"function": "clear_page_rep", "share": 1.0}]},
                       {**lines["lines"][0], "kind": "kernel symbol", "lines": 1}]
-    lines["kinds"] = [{"kind": "page table", "lines": 8000, "stall": 2 * whole}]
+    lines["kinds"] = [{"kind": "page table", "lines": 8000, "stall": 2 * whole, "spin": 0}]
     p = Point("p", record, stats, lines)
     first, second = tables.hot_names(p)
     assert (first["name"], first["lines"], first["what"]) == ("page table", 8000, "")

@@ -92,6 +92,24 @@ def test_waiting_for_a_ticket_lock_is_on_the_locks_line(measured: Callable[..., 
     assert line["stall"] > 0.8 * attribution["exposed"] and line["classes"]["true_sharing"]["count"] > 600
 
 
+def test_turns_of_a_ticket_locks_loop_belong_to_the_lock_and_those_of_an_mcs_locks_to_each_waiters_own_line(
+        measured: Callable[..., Measured]) -> None:
+    ticket, _ = measured("ticketlock", 600)
+    line = ticket["lines"][0]
+    assert line["va"] in symbol("ticketlock", "ticket_lock") and line["spin"] > 0.95 * ticket["spin"] > 0 and line["turns"] > 600
+    pair = max(line["pairs"], key=lambda p: p["spin"])
+    functions = [symbol("ticketlock", "ticket_acquire"), symbol("ticketlock", "ticket_release")]
+    assert pair["waiter"] in functions[0] and any(pair["writer"] in f for f in functions)
+    mcs, _ = measured("ticketlock-mcs", 600)
+    own = [one for one in mcs["lines"] if one["spin"] > 0.1 * mcs["spin"]]
+    assert len(own) == 4 and sum(one["spin"] for one in own) > 0.95 * mcs["spin"]
+    waiting = [symbol("ticketlock", name) for name in ("mcs_acquire", "mcs_release")]
+    assert all(any(pair["waiter"] in f for f in waiting) for one in own for pair in one["pairs"] if pair["spin"])
+    for attribution in (ticket, mcs):
+        assert sum(one["spin"] for one in attribution["lines"]) == attribution["spin"]
+        assert sum(row["spin"] for row in attribution["instructions"]) == attribution["spin"]
+
+
 @pytest.mark.long
 def test_with_48_cores_a_ticket_locks_hand_off_grows_with_the_waiters_and_an_mcs_locks_with_distance_alone(
         measured: Callable[..., Measured]) -> None:

@@ -39,8 +39,8 @@ def attribution() -> dict[str, Any]:
 def test_pairs_writers_and_waiters_add_up_by_function() -> None:
     (line,) = lines_document(Names(), attribution())["lines"]
     assert line["class"] == "true_sharing"
-    assert line["pairs"] == [{"writer_function": "f1", "waiter_function": "f2", "stall": 40, "count": 3, "name": "line 64+16"},
-                             {"writer_function": "", "waiter_function": "u7", "stall": 10, "count": 4, "name": "line 64"}]
+    assert line["pairs"] == [{"writer_function": "f1", "waiter_function": "f2", "stall": 40, "spin": 0, "count": 3, "name": "line 64+16"},
+                             {"writer_function": "", "waiter_function": "u7", "stall": 10, "spin": 0, "count": 4, "name": "line 64"}]
     assert line["waiters"] == [{"function": "f2", "share": 0.8}, {"function": "u7", "share": 0.2}]
     assert line["writers"] == [{"function": "f1", "share": 0.75}, {"function": "f3", "share": 0.25}]
     assert (line["name"], line["stall"], line["line"]) == ("line 64", 51, 64)
@@ -49,13 +49,13 @@ def test_pairs_writers_and_waiters_add_up_by_function() -> None:
 def test_functions_come_with_the_largest_stall_first_and_none_is_lost() -> None:
     document = lines_document(Names(), attribution())
     assert document["schema"] == "moscope.lines/1"
-    assert document["functions"] == [{"function": "f2", "kernel": True, "stall": 40, "count": 4},
-                                     {"function": "u0", "kernel": False, "stall": 35, "count": 1}]
+    assert document["functions"] == [{"function": "f2", "kernel": True, "stall": 40, "spin": 0, "count": 4},
+                                     {"function": "u0", "kernel": False, "stall": 35, "spin": 0, "count": 1}]
 
 
 def test_an_empty_attribution_is_an_empty_document() -> None:
     assert lines_document(Names(), {}) == {"schema": "moscope.lines/1", "lines": [], "functions": [], "names": [], "kinds": [],
-                                           "all": {"lines": 0, "stall": 0}}
+                                           "all": {"lines": 0, "stall": 0, "spin": 0}}
 
 
 @pytest.mark.parametrize("stall", [0, 5])

@@ -14,10 +14,10 @@ def tables(lines: list[tuple[object, ...]], pairs: list[tuple[int, ...]]) -> tup
     return np.array(lines, LINES).tobytes(), np.array(pairs, PAIRS).tobytes()
 
 
-def line(address: int, stall: int, offset: int = 0, flags: int = 0, space: int = 7, kind: int = 3) -> tuple[object, ...]:
+def line(address: int, stall: int, offset: int = 0, flags: int = 0, space: int = 7, kind: int = 3, spin: int = 0) -> tuple[object, ...]:
     by_class = [0] * 5
     by_class[kind] = stall
-    return (address, KERNEL + address, space, stall, 2, tuple(by_class), (0, 0, 0, 2, 0), offset, flags, 1, 0)
+    return (address, KERNEL + address, space, stall, spin, 2, tuple(by_class), (0, 0, 0, 2, 0), offset, flags, 1, 0)
 
 
 def test_lines_of_one_name_add_up_and_the_largest_comes_first() -> None:
@@ -25,21 +25,32 @@ def test_lines_of_one_name_add_up_and_the_largest_comes_first() -> None:
     assert [(n["name"], n["lines"], n["stall"], n["transfers"]) for n in got["names"]] == [
         ("type.count", 2, 35, 4), ("type.next", 1, 30, 2), ("page table", 1, 1, 2)]
     assert got["names"][0]["class"] == "cold" and got["names"][0]["classes"]["true_sharing"] == {"count": 4, "stall": 10}
-    assert got["kinds"] == [{"kind": "slab", "lines": 4, "stall": 66}] and got["all"] == {"lines": 4, "stall": 66}
+    assert got["kinds"] == [{"kind": "slab", "lines": 4, "stall": 66, "spin": 0}] and got["all"] == {"lines": 4, "stall": 66, "spin": 0}
+
+
+def test_a_name_that_is_spun_on_comes_before_one_with_more_stall() -> None:
+    rows = [line(64, 10, spin=50), line(128, 30, 40), line(192, 25, 8)]
+    pairs = [(KERNEL + 0x100, KERNEL + 0x200, 10, 50, 0, 1), (KERNEL + 0x100, KERNEL + 0x300, 25, 0, 2, 9)]
+    got = totals(Names(), *tables(rows, pairs))
+    assert [(n["name"], n["stall"], n["spin"], n["class"]) for n in got["names"]] == [
+        ("type.count", 35, 50, "spin"), ("type.next", 30, 0, "true_sharing")]
+    first = got["names"][0]
+    assert [p["waiter_function"] for p in first["pairs"]] == ["f2", "f3"] == [w["function"] for w in first["waiters"]]
+    assert first["waiters"][0]["share"] == pytest.approx(60 / 85) and got["all"]["spin"] == 50 == got["kinds"][0]["spin"]
 
 
 def test_functions_of_a_name_are_those_of_all_its_lines() -> None:
     rows = [line(64, 10, space=7), line(128, 30, space=8)]
-    pairs = [(KERNEL + 0x100, KERNEL + 0x200, 6, 0, 1), (KERNEL + 0x100, KERNEL + 0x210, 20, 1, 2), (0, 0x400000, 4, 0, 1),
-             (0, 0x400000, 10, 1, 1)]
+    pairs = [(KERNEL + 0x100, KERNEL + 0x200, 6, 0, 0, 1), (KERNEL + 0x100, KERNEL + 0x210, 20, 0, 1, 2), (0, 0x400000, 4, 0, 0, 1),
+             (0, 0x400000, 10, 0, 1, 1)]
     (name,) = totals(Names(), *tables(rows, pairs))["names"]
     assert name["writers"] == [{"function": "f1", "share": 1.0}]
     assert name["waiters"] == [{"function": "f2", "share": 0.65}, {"function": "u8", "share": 0.25}, {"function": "u7", "share": 0.1}]
-    assert name["pairs"][0] == {"writer_function": "f1", "waiter_function": "f2", "stall": 26, "count": 3}
+    assert name["pairs"][0] == {"writer_function": "f1", "waiter_function": "f2", "stall": 26, "spin": 0, "count": 3}
 
 
 def test_a_stall_beyond_32_bits_is_not_cut() -> None:
-    rows, pairs = tables([line(64, 1 << 60), line(128, 1 << 60)], [(0, KERNEL, 1 << 60, 0, 1), (0, KERNEL, 1 << 60, 1, 1)])
+    rows, pairs = tables([line(64, 1 << 60), line(128, 1 << 60)], [(0, KERNEL, 1 << 60, 0, 0, 1), (0, KERNEL, 1 << 60, 0, 1, 1)])
     got = totals(Names(), rows, pairs)
     assert got["all"]["stall"] == got["names"][0]["stall"] == got["names"][0]["pairs"][0]["stall"] == 1 << 61
 
@@ -51,5 +62,5 @@ def test_a_table_that_is_cut_off_is_refused() -> None:
 
 
 def test_the_document_is_what_its_schema_says() -> None:
-    rows = tables([line(64, 10)], [(KERNEL + 0x100, KERNEL + 0x200, 10, 0, 1)])
+    rows = tables([line(64, 10)], [(KERNEL + 0x100, KERNEL + 0x200, 10, 0, 0, 1)])
     jsonio.validate(lines_document(Names(), {}, rows))

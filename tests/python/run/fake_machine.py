@@ -58,20 +58,25 @@ class FakeSystem:
     def stats_json(self, lines: int) -> str:
         window = self.tick - self.since
         half, quarter = window // 2, window // 4
-        core = {"window": window, "busy": {"kernel": quarter, "user": 0}, "idle": {"kernel": quarter, "user": 0},
+        # Of the kernel's quarter, a half is turns of a spin loop that looks at the line.
+        spin = {"busy": {"kernel": quarter // 2, "user": 0}, "core": {"kernel": 0, "user": 0}}
+        core = {"window": window, "spin": spin, "busy": {"kernel": quarter, "user": 0}, "idle": {"kernel": quarter, "user": 0},
                 "core": {"kernel": 0, "user": 0}, "memory": {"kernel": 0, "user": half}}
-        line = {"line": 64, "va": 64, "stall": self.cores * half, "transfers": 5, "pairs": [
-                    {"writer": 0x401000, "waiter": 0x402000, "stall": self.cores * half, "count": 5}],
+        spun = self.cores * (quarter // 2)
+        line = {"line": 64, "va": 64, "stall": self.cores * half, "spin": spun, "turns": 3, "transfers": 5, "pairs": [
+                    {"writer": 0x401000, "waiter": 0x402000, "stall": self.cores * half, "spin": spun, "count": 5}],
                 "classes": {"cold": {"count": 1, "stall": 1}, "true_sharing": {"count": 4, "stall": self.cores * half - 1}},
                 "writers": [{"pc": 0x401000, "count": 5}]}
         return json.dumps({"cores": [core] * self.cores, "machine": {},
-                           "attribution": {"exposed": self.cores * half, "lines": [line], "instructions": [{"pc": 0x402000, "stall": 1, "count": 5}]}})
+                           "attribution": {"exposed": self.cores * half, "spin": spun, "lines": [line],
+                                           "instructions": [{"pc": 0x402000, "stall": 1, "spin": spun, "count": 5}]}})
 
     def attribution_tables(self) -> tuple[bytes, bytes]:
-        stall = self.cores * ((self.tick - self.since) // 2)
+        window = self.tick - self.since
+        stall, spun = self.cores * (window // 2), self.cores * (window // 4 // 2)
         line, pair = np.zeros(1, totals.LINES), np.zeros(1, totals.PAIRS)
-        line[0] = (64, 64, 0, stall, 5, (1, 0, 0, stall - 1, 0), (1, 0, 0, 4, 0), 0, 0, self.cores, 0)
-        pair[0] = (0x401000, 0x402000, stall, 0, 5)
+        line[0] = (64, 64, 0, stall, spun, 5, (1, 0, 0, stall - 1, 0), (1, 0, 0, 4, 0), 0, 0, self.cores, 0)
+        pair[0] = (0x401000, 0x402000, stall, spun, 0, 5)
         return line.tobytes(), pair.tobytes()
 
     def enter_detailed(self) -> None:

@@ -29,7 +29,7 @@ def test_a_fix_that_cannot_be_switched_is_refused_with_those_that_can(shared: Sh
 
 def test_the_rows_are_the_points_that_there_are(shared: Shared, capsys: pytest.CaptureFixture[str]) -> None:
     plan = ablate.plan(shared, options.Options(workload="counter", cores="4"), "7")
-    line = {"name": "mount_lock", "address": "0x40", "stall_share": 0.4, "transfers": 3, "class": "true_sharing", "writers": [], "waiters": []}
+    line = {"name": "mount_lock", "address": "0x40", "stall_share": 0.6, "wait_share": 0.4, "spin_share": 0.1, "transfers": 3, "class": "true_sharing", "writers": [], "waiters": []}
     points = [{"kernel": k, "throughput_per_s": t, "stderr_per_s": None, "top_lines": lines}
               for k, t, lines in (("stock", 100.0, [line]), ("pk", 400.0, []))]
     document = ablate.document(plan, {"ok": False, "points": points})

@@ -36,6 +36,7 @@ def test_windows_count_what_happens_after_the_warm_up_and_only_that(point: Point
     assert got["throughput_per_s"] == 10_000 and got["stderr_per_s"] == 0
     assert got["cycles"] == {"busy": 0.25, "idle": 0.25, "core": 0.0, "memory": 0.5}
     assert got["kernel_share"] == pytest.approx(1 / 3)
+    assert got["spin_cycles"] == 0.125 == got["windows"][1]["spin_cycles"]
     # 2 cores, 6 ms, half of it in user mode, 60 operations.
     assert got["user_us_per_op"] == pytest.approx(100) and got["system_us_per_op"] == pytest.approx(50)
     assert (got["instructions"], got["spin_instructions"]) == (6 * MS // 1000 * 3 // 4, 6 * MS // 4000)
@@ -49,10 +50,11 @@ def test_the_document_is_what_its_schema_says(point: Point) -> None:
 
 def test_the_hottest_line_and_who_fights_over_it_stand_in_the_sentence(point: Point) -> None:
     got = course(FakeSystem(), point)
-    assert got["top_lines"] == [{"name": "physical 0x1040", "address": "0x1040", "stall_share": 1.0, "transfers": 5,
+    assert got["top_lines"] == [{"name": "physical 0x1040", "address": "0x1040", "stall_share": 1.0, "wait_share": 1.0,
+                                 "spin_share": 0.2, "transfers": 5,
                                  "class": "true_sharing", "writers": ["0x401000"], "waiters": ["0x402000"]}]
-    assert got["bottleneck"] == ("waiting for memory takes 50% of the cores' time, 100% of it for physical 0x1040 (true "
-                                 "sharing), which 0x402000 waits for and 0x401000 writes")
+    assert got["bottleneck"] == ("waiting for memory (50%) and in spin loops (12%) takes 62% of the cores' time, 100% of it for "
+                                 "physical 0x1040 (true sharing), which 0x402000 waits for and 0x401000 writes")
 
 
 def test_stall_that_is_lost_on_the_way_to_names_is_a_simulator_bug(point: Point) -> None:
@@ -60,8 +62,10 @@ def test_stall_that_is_lost_on_the_way_to_names_is_a_simulator_bug(point: Point)
     guest = guest_of(system)
     measured.begin(guest, point)
     _, stats, (rows, pairs) = measured.detailed(guest, point)
-    with pytest.raises(SimulatorBug, match="the stall of all lines is 0 fs"):
+    with pytest.raises(SimulatorBug, match="stall: all lines have 0 fs"):
         measured.name(FakeNames(), stats["attribution"], (b"", b""))
+    with pytest.raises(SimulatorBug, match="spin: all lines have 1500000000000 fs, all cores 1500000000001"):
+        measured.name(FakeNames(), stats["attribution"] | {"spin": stats["attribution"]["spin"] + 1}, (rows, pairs))
     assert measured.name(FakeNames(), stats["attribution"], (rows, pairs))["all"]["lines"] == 1
 
 

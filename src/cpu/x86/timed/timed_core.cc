@@ -39,6 +39,8 @@ void TimedCore::take_over(Tick t) {
     leaving_ = left_ = false;
     stamp_ = since_ = t;
     spent_ = {};
+    polling_.reset();
+    spun_ = c_.spun;
     unreported_ = 0;
     start(t);
 }
@@ -46,11 +48,13 @@ void TimedCore::take_over(Tick t) {
 void TimedCore::reset_charges(Tick now) {
     settle(now);
     spent_ = {};
+    polling_.reset();
     since_ = stamp_;
     unreported_ = 0;
 }
 
 void TimedCore::settle(Tick t) {
+    tell_all_spinning();
     if (t <= stamp_)
         return;
     const Charge what = waiting_idle_ ? Charge::idle : waiting_memory_ ? Charge::memory : Charge::busy;
@@ -109,6 +113,7 @@ void TimedCore::body() {
         }
         fence();
         charge(Charge::busy);
+        tell_all_spinning();
         left_ = true;
         c_.timed = nullptr;
         do
@@ -143,6 +148,8 @@ void TimedCore::wait_idle() {
 }
 
 void TimedCore::turn_of_spin_loop() {
+    polling_.paused(c_.spun != spun_, spent_outside_memory(), [this](auto &&...spin) { tell_spinning(spin...); });
+    spun_ = c_.spun;
     const SpinLoop::Turn counts{c_.retired, c_.pauses, c_.spun, port_.inline_hits, cursor().cycle()};
     if (!spin_.turned(c_, counts, disturbances_ + port_.lost) || queue().now() <= awake_until_ || !params_.doze || stamp_ != now() ||
         !stores_.empty() || !combiner_.idle() || leaving_ || c_.watched || c_.signals.pending > dev::CoreSignals::intr ||
@@ -177,8 +184,10 @@ void TimedCore::turn_of_spin_loop() {
     c_.retired += times * turn.retired;
     c_.pauses += times * turn.pauses;
     c_.spun += times * turn.spun;
+    spun_ = c_.spun;
     c_.spin_mark = c_.retired;
     port_.inline_hits += times * turn.hits;
+    polling_.slept(times, spent_outside_memory());
 }
 
 void TimedCore::run_block(Block &b) {
@@ -274,6 +283,8 @@ void TimedCore::report(const Access &x, Tick exposed) {
 }
 
 void TimedCore::wait_memory(Access &x) {
+    if (!walking_ && x.kind != AccessKind::fetch)
+        polling_.missed(line_of(x.addr.value), [this](auto &&...spin) { tell_spinning(spin...); });
     waiting_memory_ = true;
     start_access(x);
     wait_for(x);
@@ -380,6 +391,7 @@ void TimedCore::fence_stores() {
 }
 
 void TimedCore::load_line(Addr d, void *to, unsigned size) {
+    looks_at(d);
     if (accesses_++) // one access per cycle
         next_cycle();
     if (combiner_.holds(line_of(d)))
@@ -475,6 +487,7 @@ void TimedCore::modify(PhysAddr a, unsigned size, void (*f)(void *, void *), voi
     }
     fence();
     const Addr d = dram(a);
+    looks_at(d);
     if (line_offset(d) + size <= kLineBytes) {
         if (ahead())
             catch_up();

@@ -16,6 +16,7 @@
 #include "cpu/x86/core.hh"
 #include "cpu/x86/timed/l1_tlb.hh"
 #include "cpu/x86/timed/op_timing.hh"
+#include "cpu/x86/timed/polling.hh"
 #include "cpu/x86/timed/spin.hh"
 #include "cpu/x86/timed/store_buffer.hh"
 #include "cpu/x86/timed/write_combiner.hh"
@@ -42,11 +43,20 @@ struct Transaction {
     Addr address_space; ///< CR3
 };
 
-/// Told of transactions, and of all stores (system/attribution).
+/// Time in a loop around a PAUSE, on the line that was waited for.
+struct Spin {
+    unsigned core;
+    Polling::Look look;
+    Tick time;
+    std::uint64_t turns;
+};
+
+/// Told of transactions, of time in spin loops, and of all stores (system/attribution).
 class TransactionObserver {
   public:
     virtual ~TransactionObserver() = default;
     virtual void transaction(const Transaction &) = 0;
+    virtual void spun(const Spin &) = 0;
     /// A store or locked operation of a core, as it retires.
     virtual void stored(unsigned core, Addr dram, unsigned size, Addr pc) = 0;
 };
@@ -79,13 +89,15 @@ class TimedCore final : public FiberCore {
     std::uint64_t cycles() const { return static_cast<std::uint64_t>(cursor().cycle()); }
     Tick spent(Charge c, bool user) const { return spent_[user][static_cast<unsigned>(c)]; }
     Tick spent(Charge c) const { return spent(c, false) + spent(c, true); }
+    /// What of busy and core was in spin loops.
+    Tick spun(Charge c, bool user) const { return polling_.spent()[c == Charge::core][user]; }
     /// Charges begin anew at the core's own moment, not before `now`.
     void reset_charges(Tick now);
     /// Ticks since then, which the charges add up to exactly.
     Tick window() const { return stamp_ - since_; }
     /// Memory stall that settle() charged while its transaction was under way (reported to nobody).
     Tick unreported() const { return unreported_; }
-    /// Brings the charges up to tick t (a core that waits has not charged its wait yet).
+    /// Brings the charges up to tick t (a core that waits has not charged its wait yet), and tells the observer all spinning.
     void settle(Tick t);
 
     /// A core that sleeps in a spin loop is brought up to tick t, before which everything has happened.
@@ -145,6 +157,21 @@ class TimedCore final : public FiberCore {
     }
     void wait_idle();
     void turn_of_spin_loop();
+    Polling::Times spent_outside_memory() const {
+        constexpr auto busy = static_cast<unsigned>(Charge::busy), core = static_cast<unsigned>(Charge::core);
+        return {{{spent_[0][busy], spent_[1][busy]}, {spent_[0][core], spent_[1][core]}}};
+    }
+    void tell_spinning(const Polling::Look &look, Tick time, std::uint64_t turns) {
+        if (observer)
+            observer->spun({c_.number, look, time, turns});
+    }
+    void tell_all_spinning() {
+        polling_.told([this](auto &&...spin) { tell_spinning(spin...); });
+    }
+    void looks_at(Addr dram) {
+        if (__builtin_expect(polling_.attends(), 0) && !walking_)
+            polling_.looked({dram, pc_, va_, c_.cr3, user_});
+    }
     void transact(AccessKind kind, PhysAddr a, void *data, unsigned size);
     void load_line(Addr dram, void *to, unsigned size);
     void store_line(Addr dram, const void *from, unsigned size);
@@ -173,6 +200,8 @@ class TimedCore final : public FiberCore {
     unsigned slot_ = 0, accesses_ = 0;
     Addr fetch_line_ = ~Addr{0};
     SpinLoop spin_;
+    Polling polling_;
+    std::uint64_t spun_ = 0; ///< c_.spun at the last PAUSE
     Tick awake_until_ = 0; ///< a core that was woken from its doze comes to this moment, and the queue passes it, before the next
     std::uint64_t disturbances_ = 0; ///< what a turn of a spin loop that may be left out does not do
     const Op *op_ = nullptr; ///< that runs

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from moscope.naming.totals import totals
+from moscope.naming.totals import main_class, totals, waited
 
 LINE = 64
 
@@ -31,14 +31,10 @@ def _shares(weights: Iterable[tuple[str, int]]) -> list[dict[str, Any]]:
             for f, w in sorted(total.items(), key=lambda item: (-item[1], item[0]))]
 
 
-def main_class(classes: Mapping[str, Mapping[str, int]]) -> str:
-    """The class of miss with the most stall, of several the one with the most misses."""
-    return max(classes, key=lambda c: (classes[c]["stall"], classes[c]["count"]), default="")
-
-
 @dataclass
 class _Pair:
     stall: int = 0
+    spin: int = 0
     count: int = 0
     by_offset: dict[int, int] = field(default_factory=dict)
 
@@ -51,17 +47,18 @@ def line_document(namer: Names, line: Mapping[str, Any]) -> dict[str, Any]:
     for raw in line.get("pairs", ()):
         pair = pairs[namer.code(raw["writer"], cr3) if raw["writer"] else "", namer.code(raw["waiter"], cr3)]
         pair.stall += raw["stall"]
+        pair.spin += raw.get("spin", 0)
         pair.count += raw["count"]
         at = raw.get("offset", line.get("va", 0) % LINE)
-        pair.by_offset[at] = pair.by_offset.get(at, 0) + raw["stall"]
+        pair.by_offset[at] = pair.by_offset.get(at, 0) + waited(raw)
     after = {o: namer.line(line, o)["name"] for o in {_longest(p.by_offset) for p in pairs.values()}}
     return {
-        **line, **namer.line(line), "class": main_class(line.get("classes", {})),
+        **line, **namer.line(line), "class": main_class(line.get("classes", {}), line.get("spin", 0)),
         "writers": _shares((namer.code(w["pc"], cr3), w["count"]) for w in line.get("writers", ())),
-        "waiters": _shares((waiter, p.stall) for (_, waiter), p in pairs.items()),
-        "pairs": [{"writer_function": w, "waiter_function": r, "stall": p.stall, "count": p.count,
+        "waiters": _shares((waiter, p.stall + p.spin) for (_, waiter), p in pairs.items()),
+        "pairs": [{"writer_function": w, "waiter_function": r, "stall": p.stall, "spin": p.spin, "count": p.count,
                    "name": after[_longest(p.by_offset)]}
-                  for (w, r), p in sorted(pairs.items(), key=lambda item: (-item[1].stall, item[0]))],
+                  for (w, r), p in sorted(pairs.items(), key=lambda item: (-item[1].stall - item[1].spin, item[0]))],
     }
 
 
@@ -71,16 +68,16 @@ def _longest(by_offset: Mapping[int, int]) -> int:
 
 def lines_document(namer: Names, attribution: Mapping[str, Any], tables: tuple[bytes, bytes] = (b"", b"")) -> dict[str, Any]:
     """moscope.lines/1 of an `attribution` (moscope.attribution/1) and the engine's `tables` of all lines. Functions:
-    largest stall first."""
-    functions: dict[tuple[str, bool], list[int]] = defaultdict(lambda: [0, 0])
+    those that waited longest first."""
+    functions: dict[tuple[str, bool], dict[str, int]] = defaultdict(lambda: {"stall": 0, "spin": 0, "count": 0})
     for row in attribution.get("instructions", ()):
         entry = functions[namer.code(row["pc"]), row["pc"] >= 1 << 63]
-        entry[0] += row["stall"]
-        entry[1] += row["count"]
+        for what in entry:
+            entry[what] += row.get(what, 0)
     return {
         "schema": "moscope.lines/1",
         "lines": [line_document(namer, line) for line in attribution.get("lines", ())],
         **totals(namer, *tables),
-        "functions": [{"function": f, "kernel": kernel, "stall": stall, "count": count} for (f, kernel), (stall, count)
-                      in sorted(functions.items(), key=lambda item: (-item[1][0], item[0]))],
+        "functions": [{"function": f, "kernel": kernel, **sums} for (f, kernel), sums
+                      in sorted(functions.items(), key=lambda item: (-waited(item[1]), item[0]))],
     }

@@ -20,6 +20,7 @@ from moscope.naming.percpu import PerCpu
 from moscope.naming.slab import Pages
 from moscope.naming.symbols import Place
 from moscope.naming.tasks import Tasks
+from moscope.naming.totals import waited
 from moscope.naming.user import USER_TOP, Users
 from moscope.naming.vmalloc import Mapped
 
@@ -54,11 +55,11 @@ class Named:
 
 
 def hottest(line: Mapping[str, Any]) -> int:
-    """The offset in the line that cost the most stall, by the instructions that waited; the sample's if none did."""
+    """The offset in the line that was waited for longest, by the instructions that waited; the sample's if none did."""
     stall: dict[int, int] = {}
     for pair in line.get("pairs", ()):
         if "offset" in pair:
-            stall[pair["offset"]] = stall.get(pair["offset"], 0) + pair["stall"]
+            stall[pair["offset"]] = stall.get(pair["offset"], 0) + waited(pair)
     return max(sorted(stall), key=lambda o: stall[o], default=line.get("va", 0) % LINE)
 
 

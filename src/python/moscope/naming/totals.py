@@ -3,17 +3,19 @@
 costs much by itself. Reads the engine's tables (src/system/attribution_tables.hh).
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 CLASSES = ("cold", "capacity", "upgrade", "true_sharing", "false_sharing")
-LINES = np.dtype([("line", "<u8"), ("va", "<u8"), ("address_space", "<u8"), ("stall", "<i8"), ("transfers", "<u8"),
+# What a line is waited for without being away: turns of loops around a PAUSE that look at it.
+SPIN = "spin"
+LINES = np.dtype([("line", "<u8"), ("va", "<u8"), ("address_space", "<u8"), ("stall", "<i8"), ("spin", "<i8"), ("transfers", "<u8"),
                   ("class_stall", "<i8", 5), ("class_count", "<u4", 5), ("offset", "u1"), ("flags", "u1"), ("cores", "u1"),
                   ("unused", "u1")])
-PAIRS = np.dtype([("writer", "<u8"), ("waiter", "<u8"), ("stall", "<i8"), ("line", "<u4"), ("count", "<u4")])
+PAIRS = np.dtype([("writer", "<u8"), ("waiter", "<u8"), ("stall", "<i8"), ("spin", "<i8"), ("line", "<u4"), ("count", "<u4")])
 WALK = 1
 KERNEL_HALF = 1 << 63
 # Of one name: the most functions, pairs and objects that are told.
@@ -30,8 +32,15 @@ class Names(Protocol):
     def code(self, pc: int, cr3: int = 0) -> str: ...
 
 
+def main_class(classes: Mapping[str, Mapping[str, int]], spin: int) -> str:
+    """The class of miss with the most stall, of several the one with the most misses; `spin` where more time went there."""
+    found = max(classes, key=lambda c: (classes[c]["stall"], classes[c]["count"]), default="")
+    return SPIN if spin > (classes[found]["stall"] if found else 0) else found
+
+
 def totals(namer: Names, lines: bytes, pairs: bytes) -> dict[str, Any]:
-    """`names`, largest stall first, `kinds` (the same by kind of memory) and `all` of moscope.lines/1."""
+    """`names`, those that were waited for longest first (stall and spinning together), `kinds` (the same by kind of
+    memory) and `all` of moscope.lines/1."""
     rows, fights = np.frombuffer(lines, LINES), np.frombuffer(pairs, PAIRS)
     ids: dict[tuple[str, str], int] = {}
     of_line = np.fromiter((ids.setdefault(namer.brief(line, va, offset, cr3, bool(flags & WALK)), len(ids))
@@ -39,21 +48,26 @@ def totals(namer: Names, lines: bytes, pairs: bytes) -> dict[str, Any]:
                           np.int64, len(rows))
     functions = _functions(namer, rows, fights, of_line, len(ids))
     count = np.bincount(of_line, minlength=len(ids))
-    stall, transfers = _sum(of_line, rows["stall"], len(ids)), _sum(of_line, rows["transfers"], len(ids))
+    stall, spin, transfers = (_sum(of_line, rows[what], len(ids)) for what in ("stall", SPIN, "transfers"))
     class_stall = [_sum(of_line, rows["class_stall"][:, k], len(ids)) for k in range(len(CLASSES))]
     class_count = [_sum(of_line, rows["class_count"][:, k], len(ids)) for k in range(len(CLASSES))]
     names, kinds = [], {}
     for (name, kind), i in ids.items():
         classes = {c: {"count": class_count[k][i], "stall": class_stall[k][i]} for k, c in enumerate(CLASSES)}
-        names.append({"name": name, "kind": kind, "lines": int(count[i]), "stall": stall[i], "transfers": transfers[i],
-                      "class": max(CLASSES, key=lambda c: (classes[c]["stall"], classes[c]["count"])), "classes": classes,  # noqa: B023
-                      **functions[i]})
-        sums = kinds.setdefault(kind, {"kind": kind, "lines": 0, "stall": 0})
+        names.append({"name": name, "kind": kind, "lines": int(count[i]), "stall": stall[i], "spin": spin[i], "transfers": transfers[i],
+                      "class": main_class(classes, spin[i]), "classes": classes, **functions[i]})
+        sums = kinds.setdefault(kind, {"kind": kind, "lines": 0, "stall": 0, "spin": 0})
         sums["lines"] += int(count[i])
         sums["stall"] += stall[i]
-    names.sort(key=lambda n: (-n["stall"], n["name"], n["kind"]))
-    return {"names": names, "kinds": sorted(kinds.values(), key=lambda k: (-k["stall"], k["kind"])),
-            "all": {"lines": len(rows), "stall": int(rows["stall"].sum())}}
+        sums["spin"] += spin[i]
+    names.sort(key=lambda n: (-waited(n), n["name"], n["kind"]))
+    return {"names": names, "kinds": sorted(kinds.values(), key=lambda k: (-waited(k), k["kind"])),
+            "all": {"lines": len(rows), "stall": int(rows["stall"].sum()), "spin": int(rows["spin"].sum())}}
+
+
+def waited(one: Mapping[str, Any]) -> int:
+    """For a line, a pair or an instruction: stalled and spinning."""
+    return int(one["stall"]) + int(one.get("spin", 0))
 
 
 def _columns(rows: Rows, *names: str) -> Iterable[tuple[int, ...]]:
@@ -69,27 +83,27 @@ def _sum(group: Rows, values: Rows, groups: int) -> list[int]:
 
 
 def _functions(namer: Names, rows: Rows, fights: Rows, of_line: Rows, groups: int) -> list[dict[str, Any]]:
-    """By name: `writers` (by times written), `waiters` (by stall) and `pairs` of functions."""
+    """By name: `writers` (by times written), `waiters` (by time) and `pairs` of functions."""
     writers: list[dict[str, int]] = [{} for _ in range(groups)]
     waiters: list[dict[str, int]] = [{} for _ in range(groups)]
-    pairs: list[dict[tuple[str, str], list[int]]] = [{} for _ in range(groups)]
+    pairs: list[dict[tuple[str, str], dict[str, int]]] = [{} for _ in range(groups)]
     group, spaces = of_line[fights["line"]], rows["address_space"][fights["line"]]
     # Code of the kernel is the same in all address spaces, so most rows of a name fall together before they get names.
     user = (fights["waiter"] < KERNEL_HALF) | ((fights["writer"] < KERNEL_HALF) & (fights["writer"] > 0))
     keys = np.rec.fromarrays([group, fights["writer"], fights["waiter"], np.where(user, spaces, 0)])
     distinct, which = np.unique(keys, return_inverse=True)
-    stall, count = _sum(which, fights["stall"], len(distinct)), _sum(which, fights["count"], len(distinct))
-    for (i, writer, waiter, cr3), s, n in zip(distinct.tolist(), stall, count, strict=True):
+    sums = zip(*(_sum(which, fights[what], len(distinct)) for what in ("stall", "spin", "count")), strict=True)
+    for (i, writer, waiter, cr3), (stall, spin, n) in zip(distinct.tolist(), sums, strict=True):
         who, waits = namer.code(writer, cr3) if writer else "", namer.code(waiter, cr3)
         if who:
             writers[i][who] = writers[i].get(who, 0) + n
-        waiters[i][waits] = waiters[i].get(waits, 0) + s
-        sums = pairs[i].setdefault((who, waits), [0, 0])
-        sums[0] += s
-        sums[1] += n
+        waiters[i][waits] = waiters[i].get(waits, 0) + stall + spin
+        pair = pairs[i].setdefault((who, waits), {"stall": 0, "spin": 0, "count": 0})
+        for what, value in (("stall", stall), ("spin", spin), ("count", n)):
+            pair[what] += value
     return [{"writers": _shares(writers[i]), "waiters": _shares(waiters[i]),
-             "pairs": [{"writer_function": w, "waiter_function": r, "stall": s, "count": n} for (w, r), (s, n) in
-                       sorted(pairs[i].items(), key=lambda item: (-item[1][0], item[0]))[:MOST_PAIRS]]} for i in range(groups)]
+             "pairs": [{"writer_function": w, "waiter_function": r, **found} for (w, r), found in
+                       sorted(pairs[i].items(), key=lambda item: (-waited(item[1]), item[0]))[:MOST_PAIRS]]} for i in range(groups)]
 
 
 def _shares(weights: dict[str, int]) -> list[dict[str, Any]]:

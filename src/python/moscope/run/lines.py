@@ -8,6 +8,7 @@ from typing import Any
 
 from moscope.guest.kernel import Kernel
 from moscope.naming.namer import Namer
+from moscope.naming.totals import waited
 from moscope.run.engine import System
 from moscope.workloads import registry
 
@@ -15,7 +16,7 @@ MOST = 20
 # A share of the cores' time below which a cause is not worth naming.
 WORTH = 0.10
 KINDS = {"cold": "cold misses", "capacity": "capacity misses", "upgrade": "upgrades", "true_sharing": "true sharing",
-         "false_sharing": "false sharing"}
+         "false_sharing": "false sharing", "spin": "spinning on it"}
 
 
 def namer(system: System, kernel: Kernel, programs: dict[str, Path]) -> Namer:
@@ -23,11 +24,19 @@ def namer(system: System, kernel: Kernel, programs: dict[str, Path]) -> Namer:
     return Namer(system, kernel.image, {f"{registry.GUEST_FOLDER}/{name}": path for name, path in programs.items()})
 
 
+def shares(one: dict[str, Any], lines: dict[str, Any], memory_stall: int) -> dict[str, float]:
+    """`stall_share` is of all memory stall in the windows; `wait_share` of that and all spinning together, `spin_share` what
+    of it is spinning."""
+    stall, spin = one["stall"], one["spin"]
+    whole = memory_stall + lines["all"]["spin"]
+    return {"stall_share": min(stall / memory_stall, 1.0) if memory_stall else 0.0,
+            "wait_share": min((stall + spin) / whole, 1.0) if whole else 0.0, "spin_share": spin / whole if whole else 0.0}
+
+
 def top(lines: dict[str, Any], physical: dict[int, int], memory_stall: int) -> list[dict[str, Any]]:
-    """LINE of the contracts, largest first; `stall_share` is of all memory stall in the windows."""
-    found = sorted(lines["lines"], key=lambda line: (-line["stall"], line["line"]))[:MOST]
-    return [{"name": line["name"], "address": f"{physical[line['line']]:#x}",
-             "stall_share": min(line["stall"] / memory_stall, 1.0) if memory_stall else 0.0,
+    """LINE of the contracts, those that were waited for longest first."""
+    found = sorted(lines["lines"], key=lambda line: (-waited(line), line["line"]))[:MOST]
+    return [{"name": line["name"], "address": f"{physical[line['line']]:#x}", **shares(line, lines, memory_stall),
              "transfers": line["transfers"], "class": line["class"],
              "writers": [w["function"] for w in line["writers"][:5]],
              "waiters": [w["function"] for w in line["waiters"][:5]]} for line in found]
@@ -35,18 +44,21 @@ def top(lines: dict[str, Any], physical: dict[int, int], memory_stall: int) -> l
 
 def top_names(lines: dict[str, Any], memory_stall: int) -> list[dict[str, Any]]:
     """The hottest names, each with all of its lines."""
-    return [{"name": n["name"], "lines": n["lines"], "stall_share": min(n["stall"] / memory_stall, 1.0) if memory_stall else 0.0,
-             "transfers": n["transfers"], "class": n["class"],
+    return [{"name": n["name"], "lines": n["lines"], **shares(n, lines, memory_stall), "transfers": n["transfers"], "class": n["class"],
              **{who: [w["function"] for w in n[who] if w["function"]][:5] for who in ("writers", "waiters")}}
             for n in lines["names"][:MOST]]
 
 
 def bottleneck(figures: dict[str, Any], hottest: list[dict[str, Any]]) -> str:
     """What the cores' time goes to, in a sentence; `hottest` are names."""
-    cycles = figures["cycles"]
-    if cycles["memory"] >= WORTH and cycles["memory"] >= cycles["idle"] and hottest:
+    cycles, spin = figures["cycles"], figures["spin_cycles"]
+    waiting = cycles["memory"] + spin
+    if waiting >= WORTH and waiting >= cycles["idle"] and hottest:
         one = hottest[0]
-        text = (f"waiting for memory takes {cycles['memory']:.0%} of the cores' time, {one['stall_share']:.0%} of it for "
+        what = "waiting for memory takes"
+        if spin >= 0.005:
+            what = f"waiting for memory ({cycles['memory']:.0%}) and in spin loops ({spin:.0%}) takes"
+        text = (f"{what} {waiting:.0%} of the cores' time, {one['wait_share']:.0%} of it for "
                 f"{one['name']} ({KINDS.get(one['class'], one['class'])})")
         if one["waiters"]:
             text += f", which {one['waiters'][0]} waits for" + (f" and {one['writers'][0]} writes" if one["writers"] else "")

@@ -81,10 +81,11 @@ def begin(guest: Guest, point: Point) -> None:
 
 
 def name(names: Names, attribution: dict[str, Any], tables: Tables) -> dict[str, Any]:
-    """moscope.lines/1. That no stall is lost on the way to names is checked in every run."""
+    """moscope.lines/1. That no stall and no spinning is lost on the way to names is checked in every run."""
     named = lines_document(names, attribution, tables)
-    if named["all"]["stall"] != attribution.get("exposed", 0):
-        raise SimulatorBug(f"the stall of all lines is {named['all']['stall']} fs, that of all transactions {attribution['exposed']}")
+    for what, all_of in (("stall", "exposed"), ("spin", "spin")):
+        if named["all"][what] != attribution.get(all_of, 0):
+            raise SimulatorBug(f"{what}: all lines have {named['all'][what]} fs, all cores {attribution.get(all_of, 0)}")
     return named
 
 

@@ -20,18 +20,19 @@ def show(document: dict[str, Any]) -> None:
     table = Table(title=f"{document['machine']}: {unit} per second, and where the cores' time goes")
     for name in ("workload", "kernel"):
         table.add_column(name)
-    for name in ("cores", "per second", "+-", "per core", "busy", "idle", "core", "memory", "kernel"):
+    for name in ("cores", "per second", "+-", "per core", "busy", "idle", "core", "memory", "spin", "kernel"):
         table.add_column(name, justify="right")
     for p in document["points"]:
         cycles = p["cycles"]
         error = "" if p["stderr_per_s"] is None else f"{p['stderr_per_s']:,.0f}"
         table.add_row(p["workload"], p["kernel"], str(p["cores"]), f"{p['throughput_per_s']:,.0f}", error,
                       f"{p['throughput_per_s'] / p['cores']:,.0f}",
-                      *(f"{cycles[k]:.0%}" for k in ("busy", "idle", "core", "memory")), f"{p['kernel_share']:.0%}")
+                      *(f"{cycles[k]:.0%}" for k in ("busy", "idle", "core", "memory")), f"{p['spin_cycles']:.0%}", f"{p['kernel_share']:.0%}")
     console.print(table)
     for p in document["points"]:
         console.print(f"{p['workload']} on {p['cores']} cores ({p['kernel']}): {p['bottleneck']}", soft_wrap=True)
         for name in p["top_names"][:5]:
-            console.print(f"    {name['stall_share']:>4.0%}  {name['name']}  {name['class']}", soft_wrap=True)
+            spin = f", {name['spin_share'] / name['wait_share']:.0%} spinning" if name["spin_share"] > 0.005 * name["wait_share"] else ""
+            console.print(f"    {name['wait_share']:>4.0%}  {name['name']}  {name['class']}{spin}", soft_wrap=True)
     if "report" in document:
         console.print(f"report: {document['report']}", soft_wrap=True)

@@ -3,6 +3,7 @@
 window is the difference of two moments, and their sum is what the engine has at the end: nothing is counted twice.
 
 `cycles` are fractions of the cores' time: busy, idle, core (stalled on other things than memory), memory (stalled on it).
+`spin_cycles` is the fraction in spin loops, a part of busy and core.
 """
 
 import math
@@ -26,20 +27,22 @@ class Moment:
     spent: dict[tuple[str, str], int]
     host_s: float = 0.0
     cpu_s: float = 0.0  # of this process
+    spin: int = 0  # of `spent`, in spin loops
 
     def __sub__(self, before: "Moment") -> "Moment":
         return Moment(self.tick - before.tick, self.operations - before.operations, self.instructions - before.instructions,
                       self.spun - before.spun, self.core_time - before.core_time,
                       {k: v - before.spent.get(k, 0) for k, v in self.spent.items()}, self.host_s - before.host_s,
-                      self.cpu_s - before.cpu_s)
+                      self.cpu_s - before.cpu_s, self.spin - before.spin)
 
 
 def moment(tick: int, counts: dict[str, int], stats: dict[str, Any]) -> Moment:
     """`tick`: where the window was asked to end; cores stop at most one operation beyond."""
     spent = {(kind, who): sum(int(core[kind][who]) for core in stats["cores"])
              for kind in KINDS for who in ("kernel", "user")}
+    spin = sum(int(ticks) for core in stats["cores"] for who in core.get("spin", {}).values() for ticks in who.values())
     return Moment(tick, int(counts["operations"]), int(counts["instructions"]), int(counts["spun"]),
-                  sum(int(core["window"]) for core in stats["cores"]), spent, time.monotonic(), time.process_time())
+                  sum(int(core["window"]) for core in stats["cores"]), spent, time.monotonic(), time.process_time(), spin)
 
 
 def beginning(tick: int, counts: dict[str, int]) -> Moment:
@@ -56,6 +59,7 @@ def figures(window: Moment) -> dict[str, Any]:
     return {
         "ops": ops, "ticks": window.tick, "throughput_per_s": ops / seconds,
         "cycles": {kind: sum(t for (k, _), t in window.spent.items() if k == kind) / whole for kind in KINDS},
+        "spin_cycles": window.spin / whole,
         "kernel_share": active["kernel"] / max(sum(active.values()), 1),
         "user_us_per_op": active["user"] / FS_PER_US / ops if ops else None,
         "system_us_per_op": active["kernel"] / FS_PER_US / ops if ops else None,
@@ -80,7 +84,7 @@ def summary(windows: list[Moment]) -> dict[str, Any]:
         whole = Moment(whole.tick + w.tick, whole.operations + w.operations, whole.instructions + w.instructions,
                        whole.spun + w.spun, whole.core_time + w.core_time,
                        {k: v + w.spent[k] for k, v in whole.spent.items()}, whole.host_s + w.host_s,
-                       whole.cpu_s + w.cpu_s)
+                       whole.cpu_s + w.cpu_s, whole.spin + w.spin)
     each = [figures(w) for w in windows]
     total = figures(whole)
     total["window_ms"] = windows[0].tick / FS_PER_MS
