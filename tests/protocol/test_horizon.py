@@ -12,9 +12,9 @@ from moscope.protocol_check import WATCHDOG_FS
 PROTOCOLS = sorted(buildproto.known_protocols())
 
 
-def mix(engine: Any, subject: Any, checking: bool, zero_horizon: bool, seed: int = 1, steps: int = 600) -> Any:
+def mix(engine: Any, subject: Any, checking: bool, zero_horizon: bool, seed: int = 1, steps: int = 600, **request: int) -> Any:
     library = subject.protocol.checking if checking else subject.protocol.timing
-    return json.loads(engine.run_mix(subject.text, str(library), json.dumps({"steps": steps, "seed": seed}),
+    return json.loads(engine.run_mix(subject.text, str(library), json.dumps({"steps": steps, "seed": seed, **request}),
                                      seed=seed, zero_horizon=zero_horizon, watchdog=WATCHDOG_FS))
 
 
@@ -31,6 +31,15 @@ def test_a_horizon_of_zero_gives_the_same_statistics(engine: Any, subject: Any, 
     hits = sum(core["inline_hits"] for core in ahead["statistics"]["cores"])
     others = sum(core["accesses"] for core in ahead["statistics"]["cores"])
     assert hits > (48 * 100 if caches == "machine" else 48 * 10) and others > 48 * 50  # the mix has both
+
+
+@pytest.mark.parametrize("seed", range(1, 4))
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_an_invalidation_in_a_router_finds_no_core_beyond_it(engine: Any, subject: Any, protocol: str, seed: int) -> None:
+    """A few lines that two chips read and write: with MSI invalidations come over the link, and are nearer than any controller."""
+    machine = subject(protocol, 12, caches="machine", jitter=None)
+    ahead, zero = (mix(engine, machine, True, z, seed, 2000, shared_bytes=256) for z in (False, True))
+    assert ahead == zero
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
