@@ -2,6 +2,7 @@
 // How devices reach guest memory. Addresses come from the guest, so every transfer is checked: one that touches
 // anything but DRAM moves no byte and returns false. The system decides what a transfer costs and tells whoever must
 // know of a write (blocks of decoded code, the memory system); `PhysMapDma` is the functional one, which takes no time.
+// Where a transfer takes time, it does so within perform() only: read() and write() return there when it has ended.
 #pragma once
 
 #include <algorithm>
@@ -20,6 +21,8 @@ class Dma {
     virtual ~Dma() = default;
     virtual bool read(PhysAddr from, std::span<std::uint8_t> to) = 0;
     virtual bool write(PhysAddr to, std::span<const std::uint8_t> from) = 0;
+    /// Does a device's work that reads or writes, in turn with other such work; at once where transfers take no time.
+    virtual void perform(std::function<void()> work) { work(); }
     /// Whether all of [from, from + size) is DRAM.
     virtual bool reaches(PhysAddr from, std::uint64_t size) const = 0;
 

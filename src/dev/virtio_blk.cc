@@ -33,7 +33,7 @@ VirtioBlk::VirtioBlk(std::string name, const Parameters &p, DiskImage &image, Dm
                  .class_code = 0x018000,
                  .features = kSegmentLimit | kBlockSize | kFlushFeature | (p.read_only ? std::uint64_t{kReadOnly} : 0)},
                 dma, msi),
-      p_(p), image_(image), time_(time), alarm_(queue, this->name(), [this](Tick now) { complete(now); }) {
+      p_(p), image_(image), time_(time), alarm_(queue, this->name(), [this](Tick) { work([this] { complete(); }); }) {
     // Section 5.2.4: capacity in sectors, segments of a request, block size. Two descriptors are header and status.
     std::vector<std::uint8_t> config(60);
     put(config, 0, image.bytes() / DiskImage::kSector, 8);
@@ -60,8 +60,8 @@ void VirtioBlk::notified(unsigned queue) {
         alarm_.set(pending_.front().due);
 }
 
-void VirtioBlk::complete(Tick now) {
-    while (!pending_.empty() && pending_.front().due <= now) {
+void VirtioBlk::complete() {
+    while (!pending_.empty() && pending_.front().due <= time_.now() && !resetting()) {
         const Request request = std::move(pending_.front());
         pending_.pop_front();
         execute(request.chain);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A virtio block device (Virtual I/O Device specification 1.1, section 5.2): one queue; read, write, flush and get-id on
 // a disk image. A request completes a fixed latency after it was made, and requests share the device's bandwidth; bytes
-// move and the driver is interrupted at completion.
+// move at completion, and the driver is interrupted when they are there.
 #pragma once
 
 #include <deque>
@@ -39,7 +39,7 @@ class VirtioBlk final : public VirtioPci {
     };
     void notified(unsigned queue) override;
     void device_reset() override;
-    void complete(Tick now);
+    void complete();
     void execute(const Virtqueue::Chain &);
     bool transfer_in(std::uint64_t offset, std::uint64_t bytes, SegmentCursor &to);
     bool transfer_out(std::uint64_t offset, std::uint64_t bytes, SegmentCursor &from);

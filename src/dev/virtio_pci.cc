@@ -191,10 +191,10 @@ void VirtioPci::write_common(Addr offset, std::uint32_t value, unsigned size) {
 }
 
 void VirtioPci::write_status(std::uint8_t value) {
-    if (value == 0) {
-        virtio_reset();
+    if (value == 0)
+        begin_reset();
+    if (value == 0 || resetting_)
         return;
-    }
     const std::uint8_t before = status_;
     if ((value & kFeaturesOk) && !(before & kFeaturesOk) &&
         ((driver_features_ & ~features_) != 0 || !driver_has(kVersion1)))
@@ -205,6 +205,25 @@ void VirtioPci::write_status(std::uint8_t value) {
     if ((status_ & kDriverOk) && !(before & kDriverOk))
         for (unsigned i = 0; i < queues_.size(); ++i)
             notify(i);
+}
+
+void VirtioPci::begin_reset() {
+    if (working_)
+        resetting_ = true;
+    else
+        virtio_reset();
+}
+
+void VirtioPci::work(std::function<void()> piece) {
+    dma_.perform([this, piece = std::move(piece)] {
+        working_ = true;
+        piece();
+        working_ = false;
+        if (resetting_) {
+            resetting_ = false;
+            virtio_reset();
+        }
+    });
 }
 
 void VirtioPci::virtio_reset() {
@@ -225,8 +244,11 @@ void VirtioPci::virtio_reset() {
 // --- queues ---------------------------------------------------------------------------------------------------------------
 
 void VirtioPci::notify(unsigned queue) {
-    if (queue < queues_.size() && queues_[queue].ring.enabled() && live())
-        notified(queue);
+    if (queue < queues_.size())
+        work([this, queue] {
+            if (queues_[queue].ring.enabled() && live())
+                notified(queue);
+        });
 }
 
 bool VirtioPci::take(unsigned queue, Virtqueue::Chain &chain) {
@@ -297,7 +319,7 @@ void VirtioPci::config_written(unsigned offset, unsigned size) {
 }
 
 void VirtioPci::reset() {
-    virtio_reset();
+    begin_reset();
     msix_.reset();
     PciFunction::reset();
 }

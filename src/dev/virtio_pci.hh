@@ -4,6 +4,8 @@
 // on, feature negotiation and device status (chapter 3). A device type derives from it and serves its queues.
 //
 // A driver that breaks the rules of a queue finds DEVICE_NEEDS_RESET in the device status; nothing else happens.
+// A reset while the device moves bytes waits for the end of that piece of work (the status reads as before until then, which
+// drivers have to wait for: section 3.1.1); no byte moves after it.
 #pragma once
 
 #include <vector>
@@ -47,11 +49,15 @@ class VirtioPci : public PciFunction {
   protected:
     VirtioPci(std::string name, const Type &, Dma &, MsiTarget &);
 
-    /// The driver may have made chains available in `queue`; called only while the device is live.
+    /// The driver may have made chains available in `queue`; called only while the device is live, as a piece of work.
     virtual void notified(unsigned queue) = 0;
     /// The driver reset the device: chains under way are forgotten.
     virtual void device_reset() = 0;
 
+    /// Does something with the queues in its turn (Dma::perform).
+    void work(std::function<void()> piece);
+    /// Whether the driver waits for a reset: there is nothing more to do for it.
+    bool resetting() const { return resetting_; }
     bool driver_has(std::uint64_t feature) const { return driver_features_ & feature; }
     bool take(unsigned queue, Virtqueue::Chain &);
     /// Gives a chain back and interrupts if the driver wants it.
@@ -69,7 +75,8 @@ class VirtioPci : public PciFunction {
     };
     static constexpr std::uint16_t kNoVector = 0xffff;
 
-    bool live() const { return (status_ & kDriverOk) && !(status_ & kNeedsReset) && bus_master(); }
+    bool live() const { return (status_ & kDriverOk) && !(status_ & kNeedsReset) && bus_master() && !resetting_; }
+    void begin_reset();
     void virtio_reset();
     void write_common(Addr offset, std::uint32_t value, unsigned size);
     void write_status(std::uint8_t);
@@ -91,6 +98,7 @@ class VirtioPci : public PciFunction {
     std::uint16_t config_vector_ = kNoVector, queue_select_ = 0;
     std::uint8_t status_ = 0, isr_ = 0;
     const char *fault_ = nullptr;
+    bool working_ = false, resetting_ = false; ///< in the middle of a piece of work; the driver asked for a reset meanwhile
 };
 
 } // namespace moscope::dev

@@ -44,16 +44,20 @@ bool Virtqueue::pop(Dma &dma, Chain &chain) {
     if (!enabled_ || fault_)
         return false;
     const PhysAddr driver(area_[kDriver]);
-    std::uint16_t available;
-    if (!dma.load(driver + 2, available))
-        return broken("the driver area is not memory");
-    const auto waiting = static_cast<std::uint16_t>(available - next_available_);
-    if (waiting > size_)
-        return broken("more chains available than the queue holds");
-    if (waiting == 0) {
-        if (event_index_ && !dma.store(PhysAddr(area_[kDevice]) + 4 + 8u * size_, next_available_))
+    for (bool asked = false;; asked = true) {
+        std::uint16_t available;
+        if (!dma.load(driver + 2, available))
+            return broken("the driver area is not memory");
+        const auto waiting = static_cast<std::uint16_t>(available - next_available_);
+        if (waiting > size_)
+            return broken("more chains available than the queue holds");
+        if (waiting != 0)
+            break;
+        if (!event_index_ || asked)
+            return false;
+        // Section 2.6.10: what was made available before the driver could see the index comes without a notification.
+        if (!dma.store(PhysAddr(area_[kDevice]) + 4 + 8u * size_, next_available_))
             return broken("the device area is not memory");
-        return false;
     }
     if (under_way_ >= size_)
         return broken("more chains under way than the queue holds");

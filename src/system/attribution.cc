@@ -35,9 +35,9 @@ Attribution::Line &Attribution::line_at(Addr dram) {
     return page->line[dram >> kLineBits & 63];
 }
 
-void Attribution::stored(unsigned core, Addr dram, unsigned size, Addr pc) {
+Attribution::Line &Attribution::written(std::uint8_t by, Addr dram, unsigned size, Addr pc) {
     Line &l = line_at(dram);
-    if (l.writer != core) {
+    if (l.writer != by) {
         // Bytes of the previous writer's tenure are news to everybody else from here on.
         if (l.written)
             for (unsigned c = 0; c < cores_; ++c)
@@ -45,11 +45,15 @@ void Attribution::stored(unsigned core, Addr dram, unsigned size, Addr pc) {
                     l.written[c] |= l.tenure;
         l.tenure = 0;
         l.before_pc = l.writer_pc;
-        l.writer = static_cast<std::uint8_t>(core);
+        l.writer = by;
     }
     l.tenure |= byte_mask(dram, size);
     l.writer_pc = pc;
-    l.read_since &= ~bit(core);
+    return l;
+}
+
+void Attribution::stored(unsigned core, Addr dram, unsigned size, Addr pc) {
+    written(static_cast<std::uint8_t>(core), dram, size, pc).read_since &= ~bit(core);
 }
 
 MissClass Attribution::classify(Line &l, const x86::Transaction &t, std::uint64_t bytes) {
@@ -75,7 +79,7 @@ MissClass Attribution::classify(Line &l, const x86::Transaction &t, std::uint64_
         k = MissClass::capacity;
 
     // It has the line now: nothing in it is news any more.
-    if (l.writer != 0xff && l.writer != c) {
+    if (l.writer != kNobody && l.writer != c) {
         for (unsigned o = 0; o < cores_; ++o)
             if (o != l.writer && o != c)
                 l.written[o] |= l.tenure;
@@ -153,7 +157,7 @@ void Attribution::transaction(const x86::Transaction &t) {
     }
     n.walk |= t.walk;
     n.fetch |= x.kind == AccessKind::fetch;
-    if (l.writer != 0xff && l.writer != t.core)
+    if (l.writer < kDevice && l.writer != t.core)
         ++n.writers[l.writer_pc];
     const std::uint8_t writer = l.writer;
     const MissClass k = classify(l, t, byte_mask(x.addr.value, x.size));

@@ -34,6 +34,8 @@ class Attribution final : public x86::TransactionObserver {
     void transaction(const x86::Transaction &) override;
     void spun(const x86::Spin &) override;
     void stored(unsigned core, Addr dram, unsigned size, Addr pc) override;
+    /// A device has written: as a core that has no number and no instructions.
+    void stored_by_device(Addr dram, unsigned size) { written(kDevice, dram, size, 0); }
 
     /// Every transaction from here on is written down, too.
     void log_to(const std::string &path) { log_ = std::make_unique<TransactionLog>(path); }
@@ -51,6 +53,7 @@ class Attribution final : public x86::TransactionObserver {
     Tick spinning() const { return spinning_; }
 
   private:
+    static constexpr std::uint8_t kNobody = 0xff, kDevice = 0xfe; ///< in place of a core's number
     static constexpr unsigned kClasses = static_cast<unsigned>(MissClass::count);
 
     struct Waiter {
@@ -85,7 +88,7 @@ class Attribution final : public x86::TransactionObserver {
         std::uint64_t tenure = 0;     ///< bytes written since it last changed hands
         Addr writer_pc = 0;
         Addr before_pc = 0;           ///< of the writer before, another core
-        std::uint8_t writer = 0xff;
+        std::uint8_t writer = kNobody;
         std::unique_ptr<std::uint64_t[]> written; ///< by core: bytes that others wrote since it had the line
         std::unique_ptr<Counts> counts;
     };
@@ -101,6 +104,7 @@ class Attribution final : public x86::TransactionObserver {
         unsigned next = 0;
     };
     Line &line_at(Addr dram);
+    Line &written(std::uint8_t by, Addr dram, unsigned size, Addr pc);
     Counts &counts_of(Line &l, Addr dram);
     void record(const x86::Transaction &t, std::uint8_t writer, Addr writer_pc, MissClass k, bool buffered);
     MissClass classify(Line &l, const x86::Transaction &t, std::uint64_t bytes);

@@ -189,6 +189,13 @@ void Board::interrupts_travel(std::function<Tick(unsigned, unsigned)> way) {
     });
 }
 
+void Board::transfers_go(Port *port, std::function<void(Addr, unsigned)> stored) {
+    devices_->dma.through(port);
+    devices_->dma.stored = std::move(stored);
+}
+
+bool Board::transfers_under_way() const { return !devices_->dma.idle(); }
+
 void Board::interrupts_arrive() { devices_->bus.arrive_all(); }
 
 void Board::archive(Archive &a) {

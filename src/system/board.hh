@@ -59,6 +59,10 @@ class Board final : public x86::Platform, public dev::TimeSource {
     void on_signal(unsigned core, std::function<void()> f);
     /// Detailed mode: how long an interrupt from one core to another is under way.
     void interrupts_travel(std::function<Tick(unsigned from, unsigned to)> way);
+    /// Detailed mode: devices' transfers are transactions of this port (null: in no time, as in functional mode), and `stored`
+    /// hears of each line, or part of one, that they have written. None may be under way.
+    void transfers_go(Port *port, std::function<void(Addr dram, unsigned size)> stored);
+    bool transfers_under_way() const;
     /// Those under way arrive now.
     void interrupts_arrive();
 

@@ -10,7 +10,6 @@
 #include "dev/apic_bus.hh"
 #include "dev/debug_ports.hh"
 #include "dev/disk_image.hh"
-#include "dev/dma.hh"
 #include "dev/hpet.hh"
 #include "dev/ioapic.hh"
 #include "dev/isa_interrupts.hh"
@@ -25,6 +24,7 @@
 #include "dev/virtio_blk.hh"
 #include "dev/virtio_rng.hh"
 #include "system/board.hh"
+#include "system/timed_dma.hh"
 
 namespace moscope {
 
@@ -50,7 +50,7 @@ struct Board::Devices {
     dev::DebugConsole debug_console;
     dev::PciHost pci;
     std::vector<std::unique_ptr<dev::Northbridge>> northbridges;
-    dev::PhysMapDma dma;
+    TimedDma dma;
     dev::VirtioRng entropy;
     std::unique_ptr<dev::DiskImage> image;
     std::unique_ptr<dev::VirtioBlk> disk;

@@ -44,6 +44,9 @@ void Detailed::enter() {
     active_ = true;
     const Tick t = board_.scheduler.now();
     board_.detailed = true;
+    // Devices are at the first chip.
+    if (machine_.dma_ports())
+        board_.transfers_go(&machine_.dma_port(0), [this](Addr dram, unsigned size) { attribution_.stored_by_device(dram, size); });
     for (const auto &c : cores_)
         c->take_over(t);
 }
@@ -82,8 +85,9 @@ void Detailed::leave() {
     const auto all_left = [this] {
         return std::all_of(cores_.begin(), cores_.end(), [](const auto &c) { return c->left(); });
     };
-    while (!all_left())
+    while (!all_left() || board_.transfers_under_way())
         machine_.run(soon());
+    board_.transfers_go(nullptr, {});
     Tick latest = board_.queue.now();
     for (const auto &c : cores_)
         latest = std::max(latest, c->local_time());

@@ -23,7 +23,8 @@ class Detailed {
     void enter();
     /// Runs until `until`, until something ends the run (Board::ending), or until `host_done`.
     void run(Tick until, const std::function<bool()> &host_done);
-    /// Every core reaches an instruction boundary with its stores performed; the functional clock takes over.
+    /// Every core reaches an instruction boundary with its stores performed, devices end what they move; the functional clock takes
+    /// over.
     void leave();
     bool active() const { return active_; }
     /// The moment up to which everything has happened.

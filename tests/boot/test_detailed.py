@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Detailed mode under Linux: every access of every core through caches, protocol, links and DRAM."""
 
+import hashlib
 import json
+import random
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -134,6 +136,35 @@ def test_the_guest_goes_on_in_functional_mode_and_back(busy: Callable[..., Any])
     while b"still there" not in said:
         assert system.step(200)["state"] in ("running", "marker")
         said += system.console_output()
+
+
+def test_what_devices_move_goes_through_the_protocol(distro: Any, tmp_path: Path) -> None:
+    content = random.Random(3).randbytes(64 * 4096)
+    disk, script = tmp_path / "disk.img", tmp_path / "disk.sh"
+    disk.write_bytes(content)
+    script.write_text(f"""echo "{BEGIN}"
+md5sum < /dev/vda
+dd if=/dev/zero of=/dev/vda bs=4096 count=8 oflag=direct conv=notrunc
+echo 3 > /proc/sys/vm/drop_caches
+echo "written $(md5sum < /dev/vda)"
+echo "entropy $(dd if=/dev/hwrng bs=64 count=2 2>/dev/null | wc -c)"
+""", encoding="utf-8")
+    config = configured(script, 2, tmp_path / "out")
+    config["disk"] = str(disk)
+    system = _engine.System(json.dumps(config))
+    while until(lambda: system.step(200), "marker")["detail"] != BEGIN:
+        pass
+    system.console_output()
+    system.enter_detailed()
+    until(lambda: system.step(200), "poweroff")
+    devices = {c["name"]: c["transitions"] for c in json.loads(system.stats_json())["machine"]["controllers"] if "DMA" in c["name"]}
+    console = system.console_output().decode()
+    assert hashlib.md5(content).hexdigest() in console
+    assert f"written {hashlib.md5(bytes(8 * 4096) + content[8 * 4096:]).hexdigest()}" in console and "entropy 128" in console, console
+    # A line is a transaction: 64 of a page, read twice and written once, beside rings and requests.
+    reads, writes = (sum(n for k, n in devices["DMA-0"].items() if what in k) for what in ("Read", "Write"))
+    assert writes > 2 * 64 * 64 and reads > 8 * 64, devices
+    assert not any(sum(t.values()) for name, t in devices.items() if name != "DMA-0")
 
 
 @pytest.mark.parametrize("cores", [6, pytest.param(48, marks=pytest.mark.long)])
