@@ -171,6 +171,7 @@ void Machine::Impl::build_controllers(const json &j) {
             ctrl.core = get_or<std::uint16_t>(c, "core", 0xffff);
             ctrl.clusterID = get_or<NodeID>(c, "cluster", 0);
             ctrl.history = &history;
+            ctrl.foresight = &foresight;
             ctrl.guest_memory = memory->base();
             ctrl.checks_data = protocol->checks_data;
             ctrl.transitions_per_cycle = get_or<int>(c, "transitions_per_cycle", 32);
@@ -184,8 +185,7 @@ void Machine::Impl::build_controllers(const json &j) {
                     caches.push_back(std::make_unique<CacheMemory>(geometry(value, full + "." + key), queue,
                                                                    options.seed * 1000003 + caches.size()));
                     known = ctrl.set_cache(key, caches.back().get());
-                    if (caches.back()->getNumBlocks() >= 4096)
-                        ctrl.large_arrays.push_back(caches.back().get());
+                    ctrl.stores.arrays.push_back(caches.back().get());
                 } else {
                     known = ctrl.set_value(key, value.is_boolean() ? value.get<bool>() : value.get<std::int64_t>());
                 }

@@ -56,6 +56,7 @@ struct Machine::Impl {
     ruby::NodeMap nodes;
     ruby::AddressMap addresses;
     std::unique_ptr<GuestMemory> memory;
+    ruby::Foresight foresight;
     ruby::History history{1u << 10}; ///< small, to stay in the host's caches; larger in checking mode
     unsigned cores_per_chip = 1;
 

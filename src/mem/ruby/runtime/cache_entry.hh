@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What every line held by a SLICC cache or directory has: its address, the permission that the protocol's
-// state gives, and where it sits. Protocols add their own fields by deriving. Entries come from free lists of
-// their type, filled in blocks.
+// state gives, and where it sits. Protocols add their own fields by deriving; with a state and no data an entry has
+// 16 bytes, as many thousands of them are looked at that no cache of the host holds. Entries of arrays lie in the
+// arrays; others come from free lists of their type, filled in blocks.
 #pragma once
 
 #include <new>
@@ -14,15 +15,16 @@ namespace moscope::ruby {
 
 struct AbstractCacheEntry {
     Addr m_Address = 0;
+    std::uint32_t slot = ~0u; ///< set * ways + way in the cache that holds it
     AccessPermission m_Permission = AccessPermission_NotPresent;
     bool m_locked = false;
-    std::uint32_t slot = ~0u;    ///< set * ways + way in the cache that holds it
-    Tick *stamp = nullptr;       ///< replacement stamp there; null if a hit does more than set it
-    void (*release)(AbstractCacheEntry *) = nullptr; ///< returns the entry to its pool
 
     void changePermission(AccessPermission p) { m_Permission = p; }
     AccessPermission getPermission() const { return m_Permission; }
 };
+
+/// SLICC's `new Type` where an array takes it: the entry comes into being in its way.
+template <class T> struct NewEntry {};
 
 /// Free list of one entry type; T is trivially destructible.
 template <class T> class EntryPool {
@@ -37,11 +39,9 @@ template <class T> class EntryPool {
         }
         T *p = f.back();
         f.pop_back();
-        T *made = new (p) T();
-        made->release = release;
-        return made;
+        return new (p) T();
     }
-    static void release(AbstractCacheEntry *e) { free_list().push_back(static_cast<T *>(e)); }
+    static void give_back(T *e) { free_list().push_back(e); }
 
   private:
     static std::vector<T *> &free_list() {

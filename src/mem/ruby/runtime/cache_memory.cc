@@ -13,10 +13,9 @@ CacheMemory::CacheMemory(CacheGeometry g, const EventQueue &queue, std::uint64_t
     if (g_.replacement == Replacement::tree_plru && (!std::has_single_bit(g_.ways) || g_.ways > 64))
         throw UserError(g_.name + ": tree pseudo-LRU needs a power of two of at most 64 ways");
     const std::size_t n = std::size_t{g_.sets} * g_.ways;
-    tags_.assign(n, kNoTag);
-    entries_.assign(n, nullptr);
-    stamps_.assign(n, 0);
     used_.assign(g_.sets, 0);
+    hold(sizeof(AbstractCacheEntry), alignof(AbstractCacheEntry));
+    stamps_.assign(n, 0);
     if (g_.ways > 4) {
         vectors_ = (g_.ways + kLanes - 1) / kLanes;
         hints_.assign(std::size_t{g_.sets} * vectors_, Hints{});
@@ -55,24 +54,30 @@ unsigned CacheMemory::victim(unsigned set) const {
 Addr CacheMemory::cacheProbe(Addr a) const {
     const Addr line = line_of(a);
     MOSCOPE_CHECK(!cacheAvail(line));
-    const unsigned slot = victim(set_of(line));
-    __builtin_prefetch(entries_[slot]);
-    return tags_[slot];
+    return entry(victim(set_of(line)))->m_Address;
 }
 
-AbstractCacheEntry *CacheMemory::allocate(Addr a, AbstractCacheEntry *e, bool touch_it) {
+void CacheMemory::hold(std::size_t bytes, std::size_t alignment) {
+    MOSCOPE_CHECK(alignment <= kHostLine);
+    const std::size_t n = std::size_t{g_.sets} * g_.ways;
+    for (unsigned set = 0; set < g_.sets; ++set)
+        if (used_[set])
+            throw ProtocolError(g_.name + ": entries of two types in one array");
+    ways_.reset(static_cast<std::byte *>(::operator new(n * bytes, std::align_val_t{kHostLine})));
+    stride_ = bytes;
+    for (std::size_t i = 0; i < n; ++i)
+        (new (entry(i)) AbstractCacheEntry())->m_Address = kNoTag;
+}
+
+/// The free way that the line of `a` now has.
+unsigned CacheMemory::take_way(Addr a, bool touch_it) {
     const Addr line = line_of(a);
     const unsigned set = set_of(line);
     if (used_[set] == g_.ways)
         throw ProtocolError(g_.name + ": allocate without a free way in the set");
     const unsigned i = free_slot(set);
     ++used_[set];
-    tags_[i] = line;
     set_hint(i, set, hint_of(line));
-    entries_[i] = e;
-    e->m_Address = line;
-    e->slot = i;
-    e->stamp = stamp(i);
     memo_line_ = line;
     memo_slot_ = i;
     stamps_[i] = queue_.now();
@@ -80,7 +85,7 @@ AbstractCacheEntry *CacheMemory::allocate(Addr a, AbstractCacheEntry *e, bool to
         random_draw_ = rng_.next();
     if (touch_it)
         touch(i);
-    return e;
+    return i;
 }
 
 void CacheMemory::deallocate(Addr a) {
@@ -90,10 +95,7 @@ void CacheMemory::deallocate(Addr a) {
         throw ProtocolError(g_.name + ": deallocate of a line that is not present");
     if (on_remove)
         on_remove(on_remove_context, line);
-    if (entries_[i]->release)
-        entries_[i]->release(entries_[i]);
-    entries_[i] = nullptr;
-    tags_[i] = kNoTag;
+    entry(i)->m_Address = kNoTag;
     const unsigned set = set_of(line);
     set_hint(i, set, 0);
     --used_[set];

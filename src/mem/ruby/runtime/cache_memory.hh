@@ -1,15 +1,20 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A set-associative array of protocol entries: SLICC's CacheMemory. Tags lie side by side per set, so that a
-// lookup touches few host lines; any number of sets is allowed (powers of two are quicker). Replacement
-// policies: least recently used (time stamps), tree pseudo-LRU, first in first out, random (seeded).
+// A set-associative array of protocol entries: SLICC's CacheMemory. The entries lie side by side in their ways,
+// so that a lookup touches few host lines, and what it will touch can be fetched ahead; any number of sets is
+// allowed (powers of two are quicker). Replacement policies: least recently used (time stamps), tree pseudo-LRU,
+// first in first out, random (seeded).
 #pragma once
 
 #include <emmintrin.h>
 
+#include <algorithm>
 #include <memory>
 #include <string>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
+#include "base/error.hh"
 #include "base/rng.hh"
 #include "base/types.hh"
 #include "mem/ruby/runtime/cache_entry.hh"
@@ -36,7 +41,7 @@ class CacheMemory {
     bool isTagPresent(Addr a) const { return find(line_of(a)) != kNone; }
     AbstractCacheEntry *lookup(Addr a) const {
         const unsigned i = find(line_of(a));
-        return i == kNone ? nullptr : entries_[i];
+        return i == kNone ? nullptr : entry(i);
     }
     /// A free way in the set of `a`, or the line present already.
     bool cacheAvail(Addr a) const {
@@ -45,8 +50,29 @@ class CacheMemory {
     }
     /// Line to replace so that `a` fits.
     Addr cacheProbe(Addr a) const;
-    AbstractCacheEntry *allocate(Addr a, AbstractCacheEntry *e, bool touch = true);
-    void allocateVoid(Addr a, AbstractCacheEntry *e) { allocate(a, e, true); }
+    /// A new entry in a free way; it stays there until it is deallocated.
+    template <class T> T *allocate(Addr a, NewEntry<T>, bool touch = true) {
+        static_assert(std::is_base_of_v<AbstractCacheEntry, T> && std::is_trivially_copyable_v<T>);
+        if (__builtin_expect(stride_ != sizeof(T), 0))
+            hold(sizeof(T), alignof(T));
+        const unsigned i = take_way(a, touch);
+        T *e = new (entry(i)) T();
+        e->m_Address = line_of(a);
+        e->slot = i;
+        return e;
+    }
+    /// The same for one that has been made before: it moves into its way, and `e` with it.
+    template <class T> T *allocate(Addr a, T *&e, bool touch = true) {
+        T *there = allocate(a, NewEntry<T>{}, touch);
+        const AbstractCacheEntry place = *there;
+        *there = *e;
+        there->m_Address = place.m_Address;
+        there->slot = place.slot;
+        EntryPool<T>::give_back(e);
+        return e = there;
+    }
+    template <class T> T *allocate(Addr a, T *&&e, bool touch = true) { return allocate(a, e, touch); }
+    template <class... E> void allocateVoid(Addr a, E &&...e) { allocate(a, std::forward<E>(e)...); }
     void deallocate(Addr a);
     void setMRU(Addr a) {
         const unsigned i = find(line_of(a));
@@ -60,7 +86,10 @@ class CacheMemory {
     int getDataLatency() const { return g_.data_latency; }
     int getCacheSize() const { return static_cast<int>(g_.sets * g_.ways * kLineBytes); }
     int getNumBlocks() const { return static_cast<int>(g_.sets * g_.ways); }
-    Addr getAddressAtIdx(int i) const { return entries_[i] ? tags_[i] : 0; }
+    Addr getAddressAtIdx(int i) const {
+        const Addr a = entry(static_cast<unsigned>(i))->m_Address;
+        return a == kNoTag ? 0 : a;
+    }
     // Bank and array contention is not modelled (docs/warts.md); requests are counted by transitions.
     void recordRequestType(CacheRequestType, Addr) {}
     bool checkResourceAvailable(CacheResourceType, Addr) const { return true; }
@@ -72,29 +101,45 @@ class CacheMemory {
     void htmAbortTransaction() {}
 
     const CacheGeometry &geometry() const { return g_; }
-    // Into the host's caches, without waiting. What a lookup of `a` will need:
-    void prefetch(Addr a) const {
+    // Into the host's caches, without waiting. First what tells where the line of `a` is, and, if one is to be
+    // replaced for it, which; some time later that line and that victim.
+    void prefetch_set(Addr a, bool placed) const {
+        const unsigned set = set_of(line_of(a));
+        const std::size_t base = std::size_t{set} * g_.ways;
+        if (hints_.empty()) {
+            __builtin_prefetch(entry(base));
+            __builtin_prefetch(&stamps_[base]);
+            return;
+        }
+        const auto *v = &hints_[std::size_t{set} * vectors_];
+        for (unsigned k = 0; k < vectors_; k += kHostLine / sizeof *v)
+            __builtin_prefetch(v + k);
+        if (placed && used_[set] == g_.ways)
+            for (unsigned w = 0; w < g_.ways + kHostLine / sizeof(Tick) - 1; w += kHostLine / sizeof(Tick))
+                __builtin_prefetch(&stamps_[base + std::min(w, g_.ways - 1)]);
+    }
+    void prefetch_line(Addr a, bool placed) const {
+        if (hints_.empty())
+            return;
         const Addr line = line_of(a);
         const unsigned set = set_of(line);
-        const unsigned base = set * g_.ways;
-        const unsigned slot = hints_.empty() ? base : likely_slot(line, set, base);
-        __builtin_prefetch(&tags_[slot]);
+        const unsigned slot = placed && used_[set] == g_.ways ? victim(set) : likely_slot(line, set, set * g_.ways);
+        __builtin_prefetch(entry(slot));
         __builtin_prefetch(&stamps_[slot]);
-        __builtin_prefetch(entries_[slot]);
     }
-    /// What replacing a line for `a` will need, when it is not there.
-    void prefetch_victim(Addr a) const {
-        const unsigned set = set_of(line_of(a));
-        if (used_[set] == g_.ways)
-            __builtin_prefetch(entries_[victim(set)]);
+    /// Whether an entry lies in this array.
+    bool holds(const AbstractCacheEntry *e) const {
+        const auto at = static_cast<std::size_t>(reinterpret_cast<const std::byte *>(e) - ways_.get());
+        return at < std::size_t{g_.sets} * g_.ways * stride_;
     }
     /// Replacement stamp of a slot if touching it is all that a hit does to the order; null for tree PLRU.
     Tick *stamp(unsigned slot) { return g_.replacement == Replacement::tree_plru ? nullptr : &stamp_of(slot); }
     void touch(unsigned slot);
+    /// Calls f(AbstractCacheEntry *) for each line held.
     template <class F> void for_each(F &&f) const {
-        for (auto *e : entries_)
-            if (e)
-                f(e);
+        for (unsigned i = 0; i < g_.sets * g_.ways; ++i)
+            if (entry(i)->m_Address != kNoTag)
+                f(entry(i));
     }
     /// Told of every line that leaves, so that inline slots can forget it.
     void (*on_remove)(void *context, Addr line) = nullptr;
@@ -105,6 +150,7 @@ class CacheMemory {
   private:
     static constexpr unsigned kNone = ~0u;
     static constexpr Addr kNoTag = ~Addr{0};
+    static constexpr std::size_t kHostLine = 64;
 
     unsigned set_of(Addr line) const {
         const Addr n = line >> g_.start_index_bit;
@@ -115,11 +161,10 @@ class CacheMemory {
             return memo_slot_;
         const unsigned set = set_of(line);
         const unsigned base = set * g_.ways;
-        const Addr *t = &tags_[base];
         unsigned found = kNone;
         if (hints_.empty()) {
             for (unsigned w = 0; w < g_.ways; ++w)
-                if (t[w] == line) {
+                if (entry(base + w)->m_Address == line) {
                     found = base + w;
                     break;
                 }
@@ -135,8 +180,14 @@ class CacheMemory {
         return g_.replacement == Replacement::lru ? stamps_[slot] : scratch_;
     }
     unsigned victim(unsigned set) const;
+    AbstractCacheEntry *entry(std::size_t slot) const {
+        return reinterpret_cast<AbstractCacheEntry *>(ways_.get() + slot * stride_);
+    }
+    /// Makes the ways as large as the protocol's entries.
+    void hold(std::size_t bytes, std::size_t alignment);
+    unsigned take_way(Addr a, bool touch);
 
-    // Wide sets: 16 bits of each tag side by side, compared eight at a time; a match is checked against the tag.
+    // Wide sets: 16 bits of each tag side by side, compared eight at a time; a match is checked against the entry.
     struct alignas(16) Hints {
         std::uint16_t lane[8];
     };
@@ -153,7 +204,7 @@ class CacheMemory {
             // Two bits for each lane that is equal.
             for (int m = _mm_movemask_epi8(_mm_cmpeq_epi16(lanes, wanted)) & 0x5555; m; m &= m - 1) {
                 const unsigned w = k * kLanes + static_cast<unsigned>(__builtin_ctz(static_cast<unsigned>(m))) / 2;
-                if (tags_[base + w] == line)
+                if (entry(base + w)->m_Address == line)
                     return base + w;
             }
         }
@@ -183,7 +234,7 @@ class CacheMemory {
                 return base + k * kLanes + static_cast<unsigned>(__builtin_ctz(static_cast<unsigned>(m))) / 2;
         }
         unsigned slot = base;
-        while (tags_[slot] != kNoTag)
+        while (entry(slot)->m_Address != kNoTag)
             ++slot;
         return slot;
     }
@@ -196,8 +247,11 @@ class CacheMemory {
     const EventQueue &queue_;
     bool pow2_;
     Addr mask_;
-    std::vector<Addr> tags_;
-    std::vector<AbstractCacheEntry *> entries_;
+    struct Free {
+        void operator()(std::byte *p) const { ::operator delete(p, std::align_val_t{kHostLine}); }
+    };
+    std::unique_ptr<std::byte[], Free> ways_; ///< the entries, `stride_` bytes each; free ones have no address
+    std::size_t stride_ = 0;
     std::vector<Hints> hints_; ///< empty for narrow sets
     unsigned vectors_ = 0;     ///< per set
     std::vector<Tick> stamps_;

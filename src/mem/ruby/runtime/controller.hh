@@ -15,6 +15,7 @@
 #include "mem/ruby/runtime/crossing.hh"
 #include "mem/ruby/runtime/data_block.hh"
 #include "mem/ruby/runtime/directory_memory.hh"
+#include "mem/ruby/runtime/foresight.hh"
 #include "mem/ruby/runtime/history.hh"
 #include "mem/ruby/runtime/message.hh"
 #include "mem/ruby/runtime/message_buffer.hh"
@@ -98,15 +99,12 @@ class AbstractController : public Component {
     Tick now() const { return now_; }
     const ClockCursor &clock() const { return clock_; }
 
-    /// Large arrays, whose sets are seldom in the host's caches.
-    std::vector<const CacheMemory *> large_arrays;
-    void prefetch(Addr line) const {
-        for (const CacheMemory *c : large_arrays)
-            c->prefetch(line);
-    }
-    void prefetch_victims(Addr line) const {
-        for (const CacheMemory *c : large_arrays)
-            c->prefetch_victim(line);
+    LineStores stores;
+    Foresight *foresight = nullptr; ///< the machine's
+    /// A message about `line` is on its way here, or soon will be.
+    void announce(Addr line, bool placed) const {
+        if (foresight)
+            foresight->announce(stores, line, placed);
     }
 
     /// A message will be due at `arrival`: wake at the first edge from then on.
@@ -117,7 +115,7 @@ class AbstractController : public Component {
     unsigned crossing_to_here = 0;
     void enter_crossing(Message *m, Tick entry) {
         ++crossing_to_here;
-        prefetch(m->line);
+        announce(m->line, m->carries_data);
         arrive(crossing->enter(m, entry));
     }
     /// Edge `cycles` after the edge at or after t, for producers outside.

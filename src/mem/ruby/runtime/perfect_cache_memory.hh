@@ -1,97 +1,131 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // SLICC's PerfectCacheMemory: an entry for as many lines as are asked for, found by line address through open
-// addressing. Entries do not move while they live.
+// addressing. A cell of the table has 8 bytes: half of the line's hash, which tells nearly always whether it is the
+// line's, and the number of the entry. Entries do not move while they live.
 #pragma once
 
 #include <memory>
+#include <type_traits>
 #include <vector>
 
 #include "base/error.hh"
 #include "base/types.hh"
+#include "mem/ruby/runtime/cache_entry.hh"
 
 namespace moscope::ruby {
 
-template <class T> class PerfectCacheMemory {
+/// What tables of all entry types share: where an entry is.
+class PerfectTable {
   public:
-    PerfectCacheMemory() : cells_(kCellsAtFirst, Cell{kFree, nullptr}) {}
+    std::size_t count() const { return count_; }
+
+    // Into the host's caches, without waiting: first where the line is looked up, later what is found there.
+    void prefetch_cell(Addr a) const { __builtin_prefetch(&cells_[hash(line_of(a)) & mask()]); }
+    void prefetch_entry(Addr a) const {
+        if (const std::uint32_t number = cells_[hash(line_of(a)) & mask()].number)
+            __builtin_prefetch(entry(number));
+    }
+
+  protected:
+    explicit PerfectTable(std::size_t stride) : cells_(kCellsAtFirst), stride_(stride) {}
+
+    struct Cell {
+        std::uint32_t hash = 0;
+        std::uint32_t number = 0; ///< of the entry, from one; 0: the cell is free
+    };
+    static constexpr unsigned kCellsAtFirst = 1024, kBlockBits = 8, kBlock = 1u << kBlockBits;
+
+    AbstractCacheEntry *entry(std::uint32_t number) const {
+        return reinterpret_cast<AbstractCacheEntry *>(blocks_[number >> kBlockBits].get() + (number % kBlock) * stride_);
+    }
+    unsigned mask() const { return static_cast<unsigned>(cells_.size()) - 1; }
+    static std::uint32_t hash(Addr line) {
+        return static_cast<std::uint32_t>(((line >> kLineBits) * 0x9e3779b97f4a7c15ull) >> 32);
+    }
+    /// Where the line is, or the free cell where it would be.
+    unsigned cell(Addr line) const {
+        const std::uint32_t wanted = hash(line);
+        unsigned c = wanted & mask();
+        while (cells_[c].number != 0 && (cells_[c].hash != wanted || entry(cells_[c].number)->m_Address != line))
+            c = (c + 1) & mask();
+        return c;
+    }
+    std::uint32_t take_number() {
+        if (free_.empty()) {
+            const auto first = static_cast<std::uint32_t>(blocks_.size() << kBlockBits);
+            blocks_.push_back(std::make_unique<std::byte[]>(kBlock * stride_));
+            for (std::uint32_t i = kBlock; i-- > 0;)
+                if (first + i != 0)
+                    free_.push_back(first + i);
+        }
+        const std::uint32_t number = free_.back();
+        free_.pop_back();
+        return number;
+    }
+    void grow() {
+        std::vector<Cell> old(2 * cells_.size());
+        old.swap(cells_);
+        for (const Cell &c : old)
+            if (c.number != 0) {
+                unsigned to = c.hash & mask();
+                while (cells_[to].number != 0)
+                    to = (to + 1) & mask();
+                cells_[to] = c;
+            }
+    }
+    /// Empties a cell, and closes the gap so that searches need no tombstones.
+    void remove(unsigned c) {
+        free_.push_back(cells_[c].number);
+        --count_;
+        cells_[c].number = 0;
+        for (unsigned n = (c + 1) & mask(); cells_[n].number != 0; n = (n + 1) & mask()) {
+            if (((n - cells_[n].hash) & mask()) >= ((n - c) & mask())) {
+                cells_[c] = cells_[n];
+                cells_[n].number = 0;
+                c = n;
+            }
+        }
+    }
+
+    std::vector<Cell> cells_;
+    std::size_t count_ = 0;
+
+  private:
+    std::size_t stride_;
+    std::vector<std::unique_ptr<std::byte[]>> blocks_;
+    std::vector<std::uint32_t> free_;
+};
+
+template <class T> class PerfectCacheMemory : public PerfectTable {
+    static_assert(std::is_base_of_v<AbstractCacheEntry, T> && std::is_trivially_copyable_v<T>);
+
+  public:
+    PerfectCacheMemory() : PerfectTable(sizeof(T)) {}
 
     bool isTagPresent(Addr a) const { return lookup(a) != nullptr; }
     /// Null: none.
     T *lookup(Addr a) const {
         const Cell &c = cells_[cell(line_of(a))];
-        return c.line == kFree ? nullptr : c.entry;
+        return c.number == 0 ? nullptr : static_cast<T *>(entry(c.number));
     }
     void allocate(Addr a) {
         const Addr line = line_of(a);
         if (2 * (count_ + 1) > cells_.size())
             grow();
         Cell &c = cells_[cell(line)];
-        if (c.line != kFree)
+        if (c.number != 0)
             throw ProtocolError("an entry for this line is allocated already", line);
-        c = {line, make()};
+        c = {hash(line), take_number()};
+        (new (entry(c.number)) T())->m_Address = line;
         ++count_;
     }
     void deallocate(Addr a) {
         const Addr line = line_of(a);
-        unsigned c = cell(line);
-        if (cells_[c].line == kFree)
+        const unsigned c = cell(line);
+        if (cells_[c].number == 0)
             throw ProtocolError("deallocation of an entry that is not allocated", line);
-        free_.push_back(cells_[c].entry);
-        --count_;
-        // Close the gap so that searches need no tombstones.
-        cells_[c].line = kFree;
-        for (unsigned n = (c + 1) & mask(); cells_[n].line != kFree; n = (n + 1) & mask()) {
-            if (((n - hash(cells_[n].line)) & mask()) >= ((n - c) & mask())) {
-                cells_[c] = cells_[n];
-                cells_[n].line = kFree;
-                c = n;
-            }
-        }
+        remove(c);
     }
-    std::size_t count() const { return count_; }
-
-  private:
-    struct Cell {
-        Addr line;
-        T *entry;
-    };
-    static constexpr Addr kFree = ~Addr{0};
-    static constexpr unsigned kCellsAtFirst = 1024, kBlock = 256;
-
-    T *make() {
-        if (free_.empty()) {
-            blocks_.push_back(std::make_unique<T[]>(kBlock));
-            for (unsigned i = kBlock; i-- > 0;)
-                free_.push_back(&blocks_.back()[i]);
-        }
-        T *e = free_.back();
-        free_.pop_back();
-        *e = T();
-        return e;
-    }
-    void grow() {
-        std::vector<Cell> old(2 * cells_.size(), Cell{kFree, nullptr});
-        old.swap(cells_);
-        for (const Cell &c : old)
-            if (c.line != kFree)
-                cells_[cell(c.line)] = c;
-    }
-    unsigned mask() const { return static_cast<unsigned>(cells_.size()) - 1; }
-    unsigned hash(Addr line) const {
-        return static_cast<unsigned>(((line >> kLineBits) * 0x9e3779b97f4a7c15ull) >> 32) & mask();
-    }
-    /// Where the line is, or the free cell where it would be.
-    unsigned cell(Addr line) const {
-        unsigned c = hash(line);
-        while (cells_[c].line != kFree && cells_[c].line != line)
-            c = (c + 1) & mask();
-        return c;
-    }
-
-    std::vector<Cell> cells_;
-    std::size_t count_ = 0;
-    std::vector<std::unique_ptr<T[]>> blocks_;
-    std::vector<T *> free_;
 };
 
 } // namespace moscope::ruby

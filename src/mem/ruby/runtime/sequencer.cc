@@ -73,8 +73,7 @@ void Sequencer::issue(Access &a) {
 void Sequencer::start(Access &a, Tick now) {
     const Addr line = line_of(a.addr.value);
     port_.forget_own(line);
-    c_.prefetch(line);
-    c_.prefetch_victims(line); // that a request goes to the protocol says that the line is likely to come from elsewhere
+    c_.announce(line, true); // that a request goes to the protocol says that the line is likely to come from elsewhere
     auto *m = message_pool().make<RubyRequest>();
     m->type = RubyRequest::kType;
     m->line = line;

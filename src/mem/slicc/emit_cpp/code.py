@@ -65,7 +65,10 @@ class Code:
         if isinstance(target, ast.Name) and (target.kind == "in_port" or (target.type and target.type.name == "InPort")):
             return self.port_method(target, e)
         arrow = "->" if self.is_pointer(target) else "."
-        return f"{self.expr(target)}{arrow}{e.name}({self.args(e.args)})"
+        in_place = target.type is not None and target.type.name == "CacheMemory"
+        args = ", ".join(f"NewEntry<{c_type(a.type_ref.type)}>{{}}" if in_place and isinstance(a, ast.New) else self.expr(a)
+                         for a in e.args)
+        return f"{self.expr(target)}{arrow}{e.name}({args})"
 
     def port_method(self, port: ast.Name, e: ast.MethodCall) -> str:
         buffer = self.buffer(port)

@@ -138,6 +138,8 @@ class MachineEmitter:
             for o in m.objects:
                 if o.type.name == "TBETable":
                     out(f"{o.name}.set_capacity(static_cast<unsigned>(number_of_TBEs));")
+                elif o.type.name == "PerfectCacheMemory":
+                    out(f"stores.tables.push_back({'' if o.pointer else '&'}{o.name});")
         out()
 
     def plain(self, p: ast.Param) -> bool:
@@ -310,7 +312,9 @@ class MachineEmitter:
         self.hit_table(found)
         with out.block(f"bool pure_hit({m.event_type.c_name} event, Entry_ *cache_entry, Tbe_ *tbe, Addr address, HitInfo &hit_)"):
             out(f"if (!cache_entry || !kPureHit[getState({self.state_call()})][event]) return false;")
-            out("hit_.stamp = cache_entry->stamp;")
+            for p in m.params:
+                if p.type.name == CACHE:
+                    out(f"if ({p.name} && {p.name}->holds(cache_entry)) hit_.stamp = {p.name}->stamp(cache_entry->slot);")
             out(f"hit_.bytes = cache_entry->{self.data_field()}.bytes();")
             out("return true;")
         with out.block("bool probe_hit(Addr line, RubyRequestType type, HitInfo &hit_) override"):

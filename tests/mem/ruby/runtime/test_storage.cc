@@ -37,7 +37,7 @@ TEST(CacheMemory, LruReplacesTheLineTouchedLongestAgo) {
     for (unsigned i = 0; i < 4; ++i) {
         c.to(10 + i);
         EXPECT_TRUE(cache.cacheAvail(line(i)));
-        cache.allocate(line(i), EntryPool<Entry>::make());
+        cache.allocate(line(i), NewEntry<Entry>{});
     }
     EXPECT_FALSE(cache.cacheAvail(line(9)));
     EXPECT_EQ(cache.cacheProbe(line(9)), line(0));
@@ -50,10 +50,10 @@ TEST(CacheMemory, AStampWrittenByAnInlineHitCountsAsATouch) {
     ClockedQueue c;
     CacheMemory cache({"c", 1, 2, Replacement::lru}, c.q, 1);
     c.to(1);
-    auto *a = cache.allocate(line(0), EntryPool<Entry>::make());
+    auto *a = cache.allocate(line(0), NewEntry<Entry>{});
     c.to(2);
-    cache.allocate(line(1), EntryPool<Entry>::make());
-    *a->stamp = 3;
+    cache.allocate(line(1), NewEntry<Entry>{});
+    *cache.stamp(a->slot) = 3;
     EXPECT_EQ(cache.cacheProbe(line(9)), line(1));
 }
 
@@ -61,12 +61,12 @@ TEST(CacheMemory, FifoIgnoresHits) {
     ClockedQueue c;
     CacheMemory cache({"c", 1, 2, Replacement::fifo}, c.q, 1);
     c.to(1);
-    auto *a = cache.allocate(line(0), EntryPool<Entry>::make());
+    auto *a = cache.allocate(line(0), NewEntry<Entry>{});
     c.to(2);
-    cache.allocate(line(1), EntryPool<Entry>::make());
+    cache.allocate(line(1), NewEntry<Entry>{});
     c.to(3);
     cache.setMRU(line(0));
-    *a->stamp = 9;
+    *cache.stamp(a->slot) = 9;
     EXPECT_EQ(cache.cacheProbe(line(9)), line(0));
 }
 
@@ -74,7 +74,7 @@ TEST(CacheMemory, TreePlruNeverReplacesTheLineTouchedLastAndOffersNoInlineStamp)
     ClockedQueue c;
     CacheMemory cache({"c", 1, 8, Replacement::tree_plru}, c.q, 1);
     for (unsigned i = 0; i < 8; ++i)
-        EXPECT_EQ(cache.allocate(line(i), EntryPool<Entry>::make())->stamp, nullptr);
+        EXPECT_EQ(cache.stamp(cache.allocate(line(i), NewEntry<Entry>{})->slot), nullptr);
     Rng rng(5);
     for (int i = 0; i < 1000; ++i) {
         const auto touched = line(static_cast<unsigned>(rng.below(8)));
@@ -100,7 +100,7 @@ TEST(CacheMemory, AgreesWithAMapOverRandomOperationsAndAnOddNumberOfSets) {
             model.erase(a);
             --in_set[set];
         } else if (in_set[set] < kWays) {
-            model[a] = cache.allocate(a, EntryPool<Entry>::make());
+            model[a] = cache.allocate(a, NewEntry<Entry>{});
             ++in_set[set];
         } else {
             const Addr victim = cache.cacheProbe(a);
