@@ -17,6 +17,9 @@ std::uint64_t byte_mask(Addr a, unsigned size) {
 
 constexpr std::uint64_t bit(unsigned core) { return std::uint64_t{1} << core; }
 
+/// Of a writer: a device, or nobody, is none of the cores.
+constexpr std::uint64_t bit_of(unsigned writer) { return writer < 64 ? bit(writer) : 0; }
+
 Tick waited(const nlohmann::json &row) { return row["stall"].get<Tick>() + row["spin"].get<Tick>(); }
 
 } // namespace
@@ -26,23 +29,49 @@ Attribution::Attribution(unsigned cores, std::uint64_t dram_bytes) : cores_(core
 }
 
 Attribution::Line &Attribution::line_at(Addr dram) {
-    auto &block = pages_[dram >> 21];
-    if (!block)
-        block = std::make_unique<std::array<std::unique_ptr<Page>, 512>>();
-    auto &page = (*block)[dram >> 12 & 511];
-    if (!page)
-        page = std::make_unique<Page>();
-    return page->line[dram >> kLineBits & 63];
+    Known &known = known_[(dram >> 12) % known_.size()];
+    if (known.number != dram >> 12) {
+        auto &block = pages_[dram >> 21];
+        if (!block)
+            block = std::make_unique<std::array<std::unique_ptr<Page>, 512>>();
+        auto &page = (*block)[dram >> 12 & 511];
+        if (!page)
+            page = std::make_unique<Page>();
+        known = {dram >> 12, page.get()};
+    }
+    return known.page->line[dram >> kLineBits & 63];
+}
+
+void Attribution::expected(Addr dram) {
+    // Each step reads what the one before has asked for.
+    constexpr unsigned kStep = 4;
+    const auto before = [this](unsigned steps) { return expected_[(expected_next_ - steps * kStep) % expected_.size()]; };
+    const Line *l = expected_[expected_next_ % expected_.size()] = &line_at(dram);
+    __builtin_prefetch(l, 1);
+    if (const Line *then = before(1))
+        if (const Counts *n = then->counts.get())
+            for (std::size_t i = 0; i < sizeof *n; i += kLineBytes)
+                __builtin_prefetch(reinterpret_cast<const char *>(n) + i, 1);
+    if (const Line *then = before(2))
+        if (then->counts)
+            __builtin_prefetch(then->counts->pairs.data(), 1);
+    ++expected_next_;
+}
+
+void Attribution::tell(Line &l, std::uint64_t cores) {
+    if (!l.tenure || !cores)
+        return;
+    if (!l.written)
+        l.written = std::make_unique<std::uint64_t[]>(cores_);
+    for (; cores; cores &= cores - 1)
+        l.written[static_cast<unsigned>(std::countr_zero(cores))] |= l.tenure;
 }
 
 Attribution::Line &Attribution::written(std::uint8_t by, Addr dram, unsigned size, Addr pc) {
     Line &l = line_at(dram);
     if (l.writer != by) {
-        // Bytes of the previous writer's tenure are news to everybody else from here on.
-        if (l.written)
-            for (unsigned c = 0; c < cores_; ++c)
-                if (c != l.writer)
-                    l.written[c] |= l.tenure;
+        // Bytes of the previous writer's tenure are news from here on to everybody else who has had the line.
+        tell(l, l.had & ~bit_of(l.writer));
         l.tenure = 0;
         l.before_pc = l.writer_pc;
         l.writer = by;
@@ -60,10 +89,7 @@ MissClass Attribution::classify(Line &l, const x86::Transaction &t, std::uint64_
     const unsigned c = t.core;
     const bool writes = t.access->kind == AccessKind::store || t.access->kind == AccessKind::rmw ||
                         t.access->kind == AccessKind::nt_store;
-    if (!l.written) {
-        l.written = std::make_unique<std::uint64_t[]>(cores_);
-    }
-    std::uint64_t news = l.written[c];
+    std::uint64_t news = l.written ? l.written[c] : 0;
     if (l.writer != c)
         news |= l.tenure;
     MissClass k;
@@ -80,12 +106,11 @@ MissClass Attribution::classify(Line &l, const x86::Transaction &t, std::uint64_
 
     // It has the line now: nothing in it is news any more.
     if (l.writer != kNobody && l.writer != c) {
-        for (unsigned o = 0; o < cores_; ++o)
-            if (o != l.writer && o != c)
-                l.written[o] |= l.tenure;
+        tell(l, l.had & ~bit_of(l.writer) & ~bit(c));
         l.tenure = 0;
     }
-    l.written[c] = 0;
+    if (l.written)
+        l.written[c] = 0;
     if (!writes)
         l.read_since |= l.had & ~bit(c);
     l.had |= bit(c);

@@ -14,11 +14,11 @@
 #include <cstdint>
 #include <memory>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 #include "cpu/x86/timed/timed_core.hh"
 #include "system/attribution_tables.hh"
+#include "system/small_map.hh"
 #include "system/transaction_log.hh"
 
 namespace moscope {
@@ -36,6 +36,7 @@ class Attribution final : public x86::TransactionObserver {
     void stored(unsigned core, Addr dram, unsigned size, Addr pc) override;
     /// A device has written: as a core that has no number and no instructions.
     void stored_by_device(Addr dram, unsigned size) { written(kDevice, dram, size, 0); }
+    void expected(Addr dram) override;
 
     /// Every transaction from here on is written down, too.
     void log_to(const std::string &path) { log_ = std::make_unique<TransactionLog>(path); }
@@ -74,22 +75,22 @@ class Attribution final : public x86::TransactionObserver {
         std::uint64_t transfers = 0, turns = 0; ///< turns of spin loops
         std::array<std::uint64_t, kClasses> by_class{};
         std::array<Tick, kClasses> stall_by_class{};
-        std::unordered_map<Pair, Waiter, PairHash> pairs;
-        std::unordered_map<Addr, std::uint64_t> writers; ///< stores by instruction, at changes of hands
+        SmallMap<Pair, Waiter, PairHash> pairs;
+        SmallMap<Addr, std::uint64_t> writers; ///< stores by instruction, at changes of hands
         Addr va = 0;
         Addr address_space = 0;
         bool user = false, walk = false, fetch = false;
         std::uint64_t cores = 0; ///< that waited
     };
     /// What is remembered of a line.
-    struct Line {
+    struct alignas(64) Line {
         std::uint64_t had = 0;        ///< cores that have had it
         std::uint64_t read_since = 0; ///< cores whose copy others have read since they wrote
         std::uint64_t tenure = 0;     ///< bytes written since it last changed hands
         Addr writer_pc = 0;
         Addr before_pc = 0;           ///< of the writer before, another core
         std::uint8_t writer = kNobody;
-        std::unique_ptr<std::uint64_t[]> written; ///< by core: bytes that others wrote since it had the line
+        std::unique_ptr<std::uint64_t[]> written; ///< by core that has had it: bytes that others wrote since; made when there are any
         std::unique_ptr<Counts> counts;
     };
     struct Page {
@@ -105,12 +106,23 @@ class Attribution final : public x86::TransactionObserver {
     };
     Line &line_at(Addr dram);
     Line &written(std::uint8_t by, Addr dram, unsigned size, Addr pc);
+    /// Puts the bytes of the tenure down as news for these cores.
+    void tell(Line &l, std::uint64_t cores);
     Counts &counts_of(Line &l, Addr dram);
     void record(const x86::Transaction &t, std::uint8_t writer, Addr writer_pc, MissClass k, bool buffered);
     MissClass classify(Line &l, const x86::Transaction &t, std::uint64_t bytes);
 
     unsigned cores_;
     std::vector<std::unique_ptr<std::array<std::unique_ptr<Page>, 512>>> pages_; ///< by DRAM address / 2 MiB, then / 4 KiB
+    /// Pages looked up last, so that most looks need no walk.
+    struct Known {
+        Addr number = ~Addr{0};
+        Page *page = nullptr;
+    };
+    std::array<Known, 1024> known_;
+    /// Lines of transactions that have begun: what their end will need is asked for from the host's memory step by step.
+    std::array<const Line *, 16> expected_{};
+    unsigned expected_next_ = 0;
     std::array<MissClass, 64> store_class_{}; ///< by core: of the last store that went out of its buffer
     std::array<Recent, 64> recent_;
     std::vector<Addr> counted_; ///< lines that have counts
@@ -120,7 +132,7 @@ class Attribution final : public x86::TransactionObserver {
     struct Histogram {
         std::array<std::uint64_t, 64> by_log2_cycles{};
     } latencies_;
-    std::unordered_map<Addr, Waiter> by_pc_;
+    SmallMap<Addr, Waiter> by_pc_;
     std::unique_ptr<TransactionLog> log_;
 };
 

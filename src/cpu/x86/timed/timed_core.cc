@@ -286,6 +286,8 @@ void TimedCore::wait_memory(Access &x) {
     if (!walking_ && x.kind != AccessKind::fetch)
         polling_.missed(line_of(x.addr.value), [this](auto &&...spin) { tell_spinning(spin...); });
     waiting_memory_ = true;
+    if (observer)
+        observer->expected(x.addr.value);
     start_access(x);
     wait_for(x);
     waiting_memory_ = false;

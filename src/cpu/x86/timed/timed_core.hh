@@ -59,6 +59,8 @@ class TransactionObserver {
     virtual void spun(const Spin &) = 0;
     /// A store or locked operation of a core, as it retires.
     virtual void stored(unsigned core, Addr dram, unsigned size, Addr pc) = 0;
+    /// A transaction has begun that a core waits for, and will be told of.
+    virtual void expected(Addr dram) = 0;
 };
 
 class TimedCore;
