@@ -20,9 +20,9 @@ class Fix:
 
 
 FIXES: tuple[Fix, ...] = (
-    Fix(2, "reference count of a dentry", "02-dentry-count.patch", ("fs/dcache.c", "include/linux/dcache.h"),
-        stock="one count, in one word with the dentry's lock", pk="sloppy: spare references stay with the core",
-        upstream="as stock; RCU walk takes references of a path's end only"),
+    Fix(2, "reference count of a dentry", "02-dentry-count.patch", ("fs/dcache.c", "include/linux/dcache.h", "lib/lockref.c"),
+        stock="one atomic count beside the dentry's lock", pk="sloppy: spare references stay with the core",
+        upstream="one count, in one word with the dentry's lock; RCU walk takes references of a path's end only"),
     Fix(3, "reference count of a mount", "03-vfsmount-count.patch", ("fs/namespace.c", "fs/mount.h"),
         stock="one atomic count", pk="per-CPU counts (6.1's)", upstream="per-CPU counts"),
     Fix(6, "lock of a dentry in lookup", "06-dentry-lookup-lock.patch", ("fs/dcache.c",),
@@ -39,5 +39,6 @@ FIXES: tuple[Fix, ...] = (
 )
 
 # Patches that every setting rests on, applied first. `stock` and `pk` walk paths by reference, `upstream` under RCU; `stock` and
-# `pk` map a file's pages one by one, `upstream` several at a time.
-COMMON = ("00-common.patch", "01-fault-around.patch", "01-walk-by-reference.patch")
+# `pk` map a file's pages one by one, `upstream` several at a time;
+# `stock` and `pk` keep reverse maps as lists, `upstream` as interval trees.
+COMMON = ("00-common.patch", "01-fault-around.patch", "01-reverse-map.patch", "01-walk-by-reference.patch")

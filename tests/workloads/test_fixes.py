@@ -21,7 +21,7 @@ NAMED: dict[int, tuple[str, set[str]]] = {
     2: ("dentry.d_lockref", {"lockref_get", "lockref_put_or_lock", "lockref_put_return", "lockref_get_not_dead"}),
     3: ("mount.mnt_one_count", {"mntget", "mntput_no_expire"}),
     6: ("dentry.d_lockref", {"__d_lookup"}),
-    7: ("mount_lock", {"lookup_mnt_locked"}),
+    7: ("vfsmount_lock", {"lookup_mnt_locked"}),
     8: ("all_open_files", {"file_list_add", "__fput"}),
     14: ("shmem_inode_info.vfs_inode.i_lseek_mutex", {"moscope_mutex_lock", "moscope_mutex_lock_slow", "moscope_mutex_unlock_slow"}),
 }

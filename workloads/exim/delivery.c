@@ -28,14 +28,6 @@ static void removed(const Server *s, const char *format, unsigned directory, con
         die(path);
 }
 
-// A look at a path that is of interest for its being there only.
-static int is_there(const Server *s, const char *format, const char *name) {
-    char path[kPath];
-    struct stat about;
-    path_of(path, s, format, name);
-    return stat(path, &about) == 0;
-}
-
 void queue_message(const Server *s, const char *name, unsigned directory, const char *envelope, const char *body) {
     char path[kPath], whole[kPath];
     struct statfs space;
@@ -62,21 +54,26 @@ void queue_message(const Server *s, const char *name, unsigned directory, const 
     close(data);
 }
 
-static void read_whole(const Server *s, const char *name) {
-    char path[kPath], text[512];
-    path_of(path, s, "%s", name);
-    const int f = open(path, O_RDONLY | O_CLOEXEC);
-    struct stat about;
-    if (f < 0 || fstat(f, &about))
+// The hints about earlier failures: there are none, but that is found out under a lock.
+static void look_at_hints(const Server *s) {
+    char path[kPath];
+    path_of(path, s, "spool/db/retry.lockfile");
+    const int f = open(path, O_RDWR | O_CLOEXEC);
+    struct flock all = {.l_type = F_RDLCK, .l_whence = SEEK_SET};
+    if (f < 0 || fcntl(f, F_SETLKW, &all) || is_there(s, "spool/db/%s", "retry"))
         die(path);
-    while (read(f, text, sizeof text) > 0)
-        ;
     close(f);
 }
 
 // In a process of its own, as the user's: appends the message to the mail file.
 static void append(const Server *s, const char *user, const char *name, const char *body) {
-    char mail[kPath], lock[kPath], hitch[kPath];
+    char mail[kPath], lock[kPath], hitch[kPath], home[kPath];
+    struct stat about;
+    use_text(s, kUsedByAppend);
+    look_up(s, "etc/group");
+    path_of(home, s, "home/%s", user);
+    if (chdir(home))
+        die(home);
     path_of(mail, s, "mail/%s", user);
     path_of(lock, s, "mail/%s.lock", user);
     path_of(hitch, s, "mail/%s.%s", user, name);
@@ -90,14 +87,20 @@ static void append(const Server *s, const char *user, const char *name, const ch
         usleep(1000);
     }
     unlink(hitch);
-    struct stat about;
+    if (lstat(mail, &about))
+        die(mail);
     const int f = open(mail, O_RDWR | O_APPEND | O_CLOEXEC);
     struct flock all = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
-    if (f < 0 || fstat(f, &about) || fcntl(f, F_SETLKW, &all) || lseek(f, 0, SEEK_END) < 0)
+    if (f < 0 || fstat(f, &about) || fcntl(f, F_SETLKW, &all) || lstat(mail, &about) || lseek(f, 0, SEEK_END) < 0)
         die(mail);
+    if (!is_there(s, "etc/%s", "localtime")) // for the time in the line that begins a message
+        die("etc/localtime");
     char text[kPath];
     const int n = snprintf(text, sizeof text, "From %s %s\n%.*s\n", user, name, kMessage - 1, body);
     put(f, text, (size_t)n);
+    const struct timespec times[2] = {about.st_atim, {.tv_nsec = UTIME_NOW}};
+    if (utimensat(AT_FDCWD, mail, times, 0))
+        die(mail);
     close(f);
     if (unlink(lock))
         die(lock);
@@ -122,6 +125,7 @@ static void wait_for(pid_t p) {
 // The delivering process: finds out where the message goes, has it appended, records it, cleans up.
 static void deliver_here(const Server *s, const char *name, unsigned directory) {
     char header[kPath] = "", body[kMessage + 64] = "", user[32] = "";
+    use_text(s, kUsedByDelivery);
     read_whole(s, "etc/exim.conf");
     const int h = opened(s, O_RDWR, "spool/input/%c/%s-H", directory, name);
     unsigned mark;
@@ -135,12 +139,20 @@ static void deliver_here(const Server *s, const char *name, unsigned directory) 
     const ssize_t skip = (ssize_t)strlen(name) + 3;
     if (fcntl(d, F_SETLK, &all) || read(d, body, (size_t)skip + kMessage) != skip + kMessage)
         die("a spooled message");
+    look_at_hints(s); // about the address, and below about the transport
     read_whole(s, "etc/aliases");
+    look_up(s, "etc/passwd");
     char forward[kPath];
     snprintf(forward, sizeof forward, "%s/.forward", user);
     if (!is_there(s, "home/%s", user) || is_there(s, "home/%s", forward) || !is_there(s, "mail/%s", user) || !is_there(s, "%s", "spool/db"))
         die(user);
+    char old[kPath];
+    snprintf(old, sizeof old, "%c/%s-J", spool_character(directory), name);
+    if (is_there(s, "spool/input/%s", old)) // of a delivery that was cut off
+        die(old);
     const int journal = opened(s, O_WRONLY | O_CREAT | O_APPEND, "spool/input/%c/%s-J", directory, name);
+    look_at_hints(s);
+    look_up(s, "etc/passwd"); // as whom it is delivered
     const pid_t writer = forked();
     if (!writer) {
         append(s, user, name, body + skip);
@@ -153,17 +165,8 @@ static void deliver_here(const Server *s, const char *name, unsigned directory) 
     put(log, "delivered\n", 10);
     close(log);
 
-    char line[kPath], path[kPath];
-    struct timespec now;
-    struct stat about;
-    clock_gettime(CLOCK_REALTIME, &now);
-    const int n = snprintf(line, sizeof line, "%lld %s => %s Completed\n", (long long)now.tv_sec, name, user);
-    path_of(path, s, "log/mainlog");
-    const int f = open(path, O_WRONLY | O_APPEND | O_CLOEXEC);
-    if (f < 0 || stat(path, &about))
-        die(path);
-    put(f, line, (size_t)n);
-    close(f);
+    log_line(s, "%s => %s\n", name, user);
+    log_line(s, "%s Completed\n", name);
     removed(s, "spool/msglog/%c/%s", directory, name);
     removed(s, "spool/input/%c/%s-D", directory, name);
     removed(s, "spool/input/%c/%s-H", directory, name);

@@ -22,8 +22,16 @@ enum {
     kPath = 160,
     // Rounds of `computing` for each message. Together they take the user time that leaves the kernel its share at one
     // core in the paper, 69 %; that the delivering process has the larger part is assumed (it reads the configuration).
-    kComputingReceived = 6,
-    kComputingDelivered = 10,
+    kComputingReceived = 9,
+    kComputingDelivered = 15,
+    // The program's and its libraries' text, as files that are mapped; pages of it that each process uses. A process finds
+    // those that it uses by page faults, after a fork too. How many is chosen so that one core's time for a message is the
+    // paper's; that faults on a file's pages have the largest part of the kernel's time is from its profiles.
+    kLibraries = 8,
+    kLibraryPages = 64,
+    kUsedBySession = 256,
+    kUsedByDelivery = 240,
+    kUsedByAppend = 160,
 };
 
 // A client's own line: written by the client alone, read by others after it has ended.
@@ -40,10 +48,12 @@ typedef struct {
 
 typedef struct {
     const char *directory; // everything lies below it
+    int mounted;           // a file system of its own, where the user may mount one
     unsigned clients;
     uint64_t messages;     // of each client; 0: until stopped
     int port, listener;
     int ready;             // pipe's end on which a client tells that its first connection is over
+    const volatile char *text[kLibraries];
     Shared *shared;
 } Server;
 
@@ -51,10 +61,26 @@ typedef struct {
 void path_of(char *to, const Server *, const char *format, ...) __attribute__((format(printf, 3, 4)));
 char spool_character(unsigned directory); // its name
 void make_tree(Server *);
-void remove_tree(const Server *);
+// 0 if the tree's file system is still in use when all that used it have ended, or soon after.
+int remove_tree(const Server *);
 _Noreturn void die(const char *what);
 // Writes all of it or ends the process.
 void put(int file, const char *text, size_t size);
+// As the C library looks somebody up in `etc/passwd` or `etc/group`: where to look, and if that has changed; the file to its end.
+void look_up(const Server *, const char *name);
+// Reads a file to its end.
+void read_whole(const Server *, const char *name);
+// A look at a path that is of interest for its being there only.
+int is_there(const Server *, const char *format, const char *name);
+
+// program.c: the program's text. Maps its files; uses so many of its pages, spread over them.
+void map_text(Server *);
+void unmap_text(Server *);
+void use_text(const Server *, unsigned pages);
+
+// log.c: a line in the log that all share. The time of day is local, for which the C library looks whether the time zone's
+// file is the same as before; so does Exim with the log, in case that it was put aside.
+void log_line(const Server *, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 // session.c: the server's side.
 _Noreturn void master(const Server *);

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 
 char spool_character(unsigned directory) {
@@ -37,6 +38,31 @@ void path_of(char *to, const Server *s, const char *format, ...) {
     va_end(rest);
 }
 
+int is_there(const Server *s, const char *format, const char *name) {
+    char path[kPath];
+    struct stat about;
+    path_of(path, s, format, name);
+    return stat(path, &about) == 0;
+}
+
+void read_whole(const Server *s, const char *name) {
+    char path[kPath], text[4096];
+    path_of(path, s, "%s", name);
+    const int f = open(path, O_RDONLY | O_CLOEXEC);
+    struct stat about;
+    if (f < 0 || fstat(f, &about))
+        die(path);
+    while (read(f, text, sizeof text) > 0)
+        ;
+    close(f);
+}
+
+void look_up(const Server *s, const char *name) {
+    if (!is_there(s, "etc/%s", "nsswitch.conf"))
+        die("etc/nsswitch.conf");
+    read_whole(s, name);
+}
+
 static void folder(const Server *s, const char *name) {
     char path[kPath];
     path_of(path, s, "%s", name);
@@ -54,10 +80,23 @@ static void file_with(const Server *s, const char *name, const char *text) {
     close(f);
 }
 
+// A file with a line for each user; the reading of what is in it is not the point.
+static void users(const Server *s, const char *name, const char *format) {
+    char path[kPath], line[kPath];
+    path_of(path, s, "%s", name);
+    const int f = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+    if (f < 0)
+        die(path);
+    for (unsigned i = 0; i < s->clients; ++i)
+        put(f, line, (size_t)snprintf(line, sizeof line, format, i, 1000 + i, i));
+    close(f);
+}
+
 void make_tree(Server *s) {
     if (mkdir(s->directory, 0755))
         die(s->directory);
-    const char *const folders[] = {"etc", "spool", "spool/input", "spool/msglog", "spool/db", "mail", "log", "home"};
+    s->mounted = !mount("exim", s->directory, "tmpfs", 0, "mode=0755");
+    const char *const folders[] = {"etc", "spool", "spool/input", "spool/msglog", "spool/db", "mail", "log", "home", "lib"};
     for (unsigned i = 0; i < sizeof folders / sizeof *folders; ++i)
         folder(s, folders[i]);
     for (unsigned i = 0; i < kSpoolDirectories; ++i) {
@@ -69,7 +108,12 @@ void make_tree(Server *s) {
     }
     file_with(s, "etc/aliases", "postmaster: root\nmailer-daemon: root\n");
     file_with(s, "etc/exim.conf", "split_spool_directory\nlocal_delivery: mail/$local_part\n");
+    file_with(s, "etc/localtime", "");
+    file_with(s, "etc/nsswitch.conf", "passwd: files\ngroup: files\n");
+    file_with(s, "spool/db/retry.lockfile", "");
     file_with(s, "log/mainlog", "");
+    users(s, "etc/passwd", "user%u:x:%u:100::user%u:/bin/sh\n");
+    users(s, "etc/group", "user%u:x:%u:\n");
     for (unsigned i = 0; i < s->clients; ++i) {
         char name[32];
         snprintf(name, sizeof name, "home/user%u", i);
@@ -97,4 +141,18 @@ static void remove_below(const char *path) {
     rmdir(path);
 }
 
-void remove_tree(const Server *s) { remove_below(s->directory); }
+int remove_tree(const Server *s) {
+    if (s->mounted) {
+        int tries = 400; // the last sessions may be about to end
+        while (umount(s->directory) && errno == EBUSY && --tries)
+            usleep(5000);
+        if (!tries) {
+            dprintf(2, "exim: %s: %s: a file or a directory there is still in use\n", s->directory, strerror(errno));
+            return 0;
+        }
+        rmdir(s->directory);
+    } else {
+        remove_below(s->directory);
+    }
+    return 1;
+}

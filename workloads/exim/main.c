@@ -96,6 +96,7 @@ int main(int argc, char **argv) {
         return 2;
     }
     make_tree(&s);
+    map_text(&s);
     s.shared = mmap(NULL, sizeof(Shared) + s.clients * sizeof(ClientState), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     int ready[2];
     if (s.shared == MAP_FAILED || pipe(ready))
@@ -141,12 +142,13 @@ int main(int argc, char **argv) {
     kill(server, SIGTERM);
     waitpid(server, NULL, 0);
     uint64_t delivered = 0;
-    const int right = verify(&s, &delivered) && !failed && working;
+    int right = verify(&s, &delivered) && !failed && working;
     uint64_t connections = 0;
     for (unsigned i = 0; i < s.clients; ++i)
         connections += s.shared->client[i].connections;
+    unmap_text(&s);
+    right &= remove_tree(&s);
     printf("moscope: exim operations=%llu connections=%llu verify=%s\n", (unsigned long long)delivered,
            (unsigned long long)connections, right ? "ok" : "wrong");
-    remove_tree(&s);
     return !right;
 }

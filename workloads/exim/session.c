@@ -44,10 +44,13 @@ static void session(const Server *s, int socket) {
     char user[32] = "", name[40], envelope[64], body[kMessage + 1];
     const unsigned directory = (unsigned)getpid() % kSpoolDirectories;
     unsigned count = 0;
+    use_text(s, kUsedBySession);
     say(socket, "220 moscope ESMTP\r\n");
     for (const char *l; (l = line(&lines));) {
         if (!strncmp(l, "RCPT TO:<", 9)) {
             snprintf(user, sizeof user, "%.*s", (int)strcspn(l + 9, ">@"), l + 9);
+            read_whole(s, "etc/aliases"); // whether there is such a user
+            look_up(s, "etc/passwd");
             say(socket, "250 Accepted\r\n");
         } else if (!strcmp(l, "DATA")) {
             say(socket, "354 Enter message\r\n");
@@ -57,8 +60,11 @@ static void session(const Server *s, int socket) {
             if (!l || strlen(body) != kMessage)
                 die("a message that is not 20 bytes long");
             snprintf(name, sizeof name, "%06d-%04u", (int)getpid(), count++);
+            if (!is_there(s, "etc/%s", "localtime")) // for the line that tells how it came
+                die("etc/localtime");
             snprintf(envelope, sizeof envelope, "to %s\nmark %u\n", user, computing(user, name, kComputingReceived));
             queue_message(s, name, directory, envelope, body);
+            log_line(s, "%s <= client@moscope\n", name);
             say(socket, "250 OK\r\n");
             deliver(s, name, directory);
         } else if (!strcmp(l, "QUIT")) {
