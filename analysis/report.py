@@ -46,9 +46,7 @@ def _render(run: Run, spec: Spec, subject: Run | Point) -> str:
     in_page = spec.in_page and (not of_point or run.points.index(subject) < DRAWN_IN_PAGE or subject is default_point(run))  # type: ignore[arg-type]
     key = spec.name + (f"-{identity(subject)}" if of_point else "")  # type: ignore[arg-type]
     drawn = style.svg(wide, f"{key}-wide", spec.title, "wide") if in_page else ""
-    wide.suptitle(f"{spec.title}: {where(subject)}" if of_point else spec.title, x=0.01, ha="left", fontsize=12.5, weight="bold",  # type: ignore[arg-type]
-                  color=style.color("ink"))
-    _write_whole(file, style.png(wide))
+    _write_whole(file, style.png(wide, f"{spec.title}: {where(subject)}" if of_point else spec.title))  # type: ignore[arg-type]
     narrow = spec.drawn(subject, False) if in_page else None
     if narrow is None:
         return ""

@@ -14,6 +14,7 @@ from contextlib import AbstractContextManager
 import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from PIL import Image
 
 # role: (light, dark)
 PALETTE: dict[str, tuple[str, str]] = {
@@ -35,7 +36,7 @@ LABELS = {
 TEXT_ON = {"kernel": "ink", "cold": "ink", "idle": "ink", "false_sharing": "dark", "capacity": "dark", "spin": "dark"}
 SERIES = (("series1", "o"), ("series2", "s"), ("series3", "^"), ("series4", "D"))
 POINTS_PER_INCH = 72
-WIDE, NARROW = 10.3, 4.3  # inches
+WIDE, NARROW, TITLE = 10.3, 4.3, 0.4  # inches; the last is the height of a PNG's title
 
 
 def color(role: str) -> str:
@@ -109,11 +110,25 @@ def shortened(name: str, most: int) -> str:
     return name[:head] + "\u2026" + name[len(name) - (most - 1 - head):]
 
 
-def png(fig: Figure) -> bytes:
+def png(fig: Figure, title: str) -> bytes:
+    """The figure beneath its title. They are drawn apart, as legends beside the axes are placed without regard to a title."""
+    head = figure(True, TITLE)
+    head.set_layout_engine("none")
+    head.text(0.01, 0.5, title, ha="left", va="center", fontsize=12.5, weight="bold", color=color("ink"))
+    parts = [_drawn(head), _drawn(fig)]
+    whole = Image.new("RGB", (parts[1].width, sum(p.height for p in parts)), color("page"))
+    whole.paste(parts[0], (0, 0))
+    whole.paste(parts[1], (0, parts[0].height))
+    out = io.BytesIO()
+    whole.save(out, "png", optimize=True)
+    return out.getvalue()
+
+
+def _drawn(fig: Figure) -> Image.Image:
     out = io.BytesIO()
     with house():
-        fig.savefig(out, format="png", dpi=160, facecolor=color("page"), metadata={"Software": None})
-    return out.getvalue()
+        fig.savefig(out, format="png", dpi=160, facecolor=color("page"))
+    return Image.open(out)
 
 
 _NUMBERED = re.compile(r'\b(id="|xlink:href="#|href="#|url\(#)')

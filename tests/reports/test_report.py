@@ -119,3 +119,19 @@ def test_the_command_makes_the_report_again(whole: Path, moscope) -> None:  # ty
 def test_the_command_answers_a_wrong_folder_as_a_user_error(tmp_path: Path, moscope) -> None:  # type: ignore[no-untyped-def]
     got = moscope("report", str(tmp_path))
     assert got.returncode == 2 and "neither run.json nor a finished point" in got.stderr and "Traceback" not in got.stderr
+
+
+def test_a_png_has_its_title_above_all_of_the_figure(tmp_path: Path) -> None:
+    import io
+
+    from PIL import Image, ImageChops
+
+    from analysis import load, style
+    run = load(synthetic_run.write_run(tmp_path / "run", cores=(48,)))
+    spec = next(f for f in figures.all_figures() if f.name == "time-split")
+    one, other = (Image.open(io.BytesIO(style.png(spec.drawn(run, True), title))) for title in ("A title", "Another one"))
+    band = round(style.TITLE * 160)
+    differing = ImageChops.difference(one.convert("RGB"), other.convert("RGB")).getbbox()
+    assert differing and differing[3] <= band
+    plain = style._drawn(spec.drawn(run, True)).convert("RGB")
+    assert ImageChops.difference(one.convert("RGB").crop((0, band, *one.size)), plain).getbbox() is None
