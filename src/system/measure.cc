@@ -20,6 +20,7 @@
 #include "cpu/traffic/hit_loop.hh"
 #include "mem/ruby/runtime/message.hh"
 #include "system/measure_trace.hh"
+#include "system/measure_transitions.hh"
 
 namespace moscope {
 
@@ -310,9 +311,12 @@ struct Experiment::Step : Component {
 };
 
 Json Experiment::script(const Json &phase) {
-    const bool traced = phase.value("trace", true);
+    const Json traced = phase.value("trace", Json(true));
     std::optional<TraceRecorder> recorder;
-    if (traced)
+    std::optional<TransitionLog> transitions;
+    if (traced == "transitions")
+        transitions.emplace(machine_);
+    else if (traced.get<bool>())
         recorder.emplace(machine_);
 
     std::deque<ScriptAccess> accesses;
@@ -359,6 +363,8 @@ Json Experiment::script(const Json &phase) {
         ++step_number;
         run_while(kStep, [&] { return open > 0; });
         settle();
+        if (transitions)
+            transitions->end_step();
     }
 
     Json answer;
@@ -372,6 +378,8 @@ Json Experiment::script(const Json &phase) {
     }
     if (recorder)
         recorder->write(answer);
+    if (transitions)
+        transitions->write(answer);
     return answer;
 }
 

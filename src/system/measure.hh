@@ -10,8 +10,9 @@
 //    one}..], and either "warm" and "accesses" (per stream) or "warm_fs" and "window_fs"}: streams of accesses; only
 //    what follows the warming is counted. "statistics": true adds the machine's. "trace": true (not with a window)
 //    records every message.
-//   {"kind": "script", "steps": [[{"core", "op", "address"}..]..], "trace": true | false}: the accesses of a step
-//    are issued at the same time, the next step when the machine is quiet again.
+//   {"kind": "script", "steps": [[{"core", "op", "address"}..]..], "trace": true | false | "transitions" (these alone, in
+//    few words: measure_transitions.hh)}: the accesses of a step are issued at the same time, the next step when the
+//    machine is quiet again.
 //   {"kind": "hits", "core", "base", "bytes", "loads"}: one core that loads from its first-level cache.
 // answer: {"phases": [..]}, the same order.
 #pragma once

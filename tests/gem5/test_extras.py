@@ -26,3 +26,11 @@ def test_each_choice_of_the_kconfig_is_a_protocol_by_its_exact_name(root: Path) 
     for name in chosen:
         slicc = buildproto.known_protocols()[name]
         assert slicc.name == f"{name}.slicc" and f'protocol "{name}";' in slicc.read_text()
+
+
+def test_the_object_that_gem5_compiles_is_named_in_its_sconscript(root: Path) -> None:
+    folder = root / FOLDER / "gem5"
+    sconscript = (folder / "SConscript").read_text()
+    for path in folder.iterdir():
+        if path.suffix in (".cc", ".py"):
+            assert f"'{path.name}'" in sconscript

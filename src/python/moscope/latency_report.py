@@ -60,3 +60,13 @@ def print_tables(subject: Subject, rows: list[Row], bandwidths: list[Bandwidth],
                           f"{b.limit.name}: {b.limit.why}")
         console.print(table)
     console.print(f"The segments of each row add up to its latency. Traces of every row: {out}", soft_wrap=True)
+
+
+def print_gem5(document: dict[str, Any]) -> None:
+    """gem5's rows; it keeps no segments."""
+    print(f"{document['machine']}, {document['protocol']}, on gem5: idle load latency in core cycles")
+    print(f"{'':14}{'reference':>10}  {'source':10}{'measured':>9}  off")
+    for row in document["rows"]:
+        reference = "" if row["reference"] is None else f"{row['reference']:g}"
+        print(f"{row['name']:14}{reference:>10}  {row['source'] or '':10}{row['measured']:9.1f}  "
+              f"{difference(row['measured'], row['reference'])[0]}")

@@ -138,7 +138,7 @@ def mean_segments(subject: Subject, accesses: list[dict[str, Any]]) -> list[dict
 
 def measure(subject: Subject, level: Level) -> Row:
     core = measuring_core(subject.machine)
-    ranges = _ranges(subject, level, core)
+    ranges = ranges_of(subject, level, core)
     lines = sum(size for _, size in ranges) // LINE
     stream = {"core": core, "ranges": ranges}
     walked, traced = subject.run([
@@ -160,7 +160,7 @@ def measure(subject: Subject, level: Level) -> Row:
     )
 
 
-def _ranges(subject: Subject, level: Level, core: int) -> list[list[int]]:
+def ranges_of(subject: Subject, level: Level, core: int) -> list[list[int]]:
     """What is walked: a buffer in the core's own node, or as much untouched memory as is needed, taken in turn from
     all the nodes at the row's distance."""
     size = subject.machine.memory_per_node.bytes

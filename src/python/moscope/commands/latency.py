@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from moscope.cli import Shared, command
+from moscope.errors import UserError
 
 DEFAULT_OUT = Path("moscope-out/latency")
 
@@ -14,8 +15,22 @@ DEFAULT_OUT = Path("moscope-out/latency")
 @command
 def latency(shared: Shared,
             bandwidth: Annotated[bool, typer.Option("--bandwidth", help="Also measure bandwidths: of a node, of the "
-                                                    "machine, and of every core reading all nodes.")] = False) -> None:
+                                                    "machine, and of every core reading all nodes.")] = False,
+            engine: Annotated[str, typer.Option(metavar="moscope|gem5", help="What simulates.")] = "moscope",
+            gem5: Annotated[Path | None, typer.Option(metavar="PATH", help="The gem5 binary; the environment variable "
+                                                      "GEM5 if not given.")] = None) -> None:
     """Measure load latencies of an idle machine, level by level, and show them beside published ones."""
+    from moscope.gem5 import engines
+
+    if engines.is_gem5(engine, gem5):
+        if bandwidth:
+            raise UserError("latency: --bandwidth with --engine gem5: the latencies alone, or the embedded engine")
+        _on_gem5(shared, gem5)
+    else:
+        _on_moscope(shared, bandwidth)
+
+
+def _on_moscope(shared: Shared, bandwidth: bool) -> None:
     from moscope import jsonio, latency_bandwidth, latency_report, latency_rows, trace_files
     from moscope.experiment import prepare
 
@@ -44,3 +59,27 @@ def latency(shared: Shared,
         shared.result(document)
     else:
         latency_report.print_tables(subject, rows, bandwidths, out)
+
+
+def _on_gem5(shared: Shared, path: Path | None) -> None:
+    from moscope import jsonio, latency_report, latency_rows
+    from moscope.experiment import prepare
+    from moscope.gem5 import binary, ladder
+
+    out = shared.out or DEFAULT_OUT
+    jsonio.check_replaceable(out)
+    subject = prepare(shared)
+    gem5 = binary.require(binary.find(path), subject.protocol)
+    document: dict[str, Any] = {"schema": "moscope.latency/1", "machine": subject.machine.name, "engine": "gem5",
+                                "protocol": subject.protocol, "seed": subject.seed, "rows": []}
+    with jsonio.atomic_dir(out) as folder:
+        for level in latency_rows.levels(subject):
+            shared.say(f"measuring {level.name} on gem5")
+            name = level.name.replace(" ", "-")
+            row = ladder.measure(subject, gem5, level, folder.resolve() / name)
+            document["rows"].append(ladder.row_json(row, str(out / name / "accesses.txt")))
+        (folder / "latency.json").write_text(jsonio.dumps(document) + "\n", encoding="utf-8")
+    if shared.json:
+        shared.result(document)
+    else:
+        latency_report.print_gem5(document)

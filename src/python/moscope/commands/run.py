@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """`moscope run`: the main job."""
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -23,7 +24,11 @@ def run(shared: Shared,
                                                     "errors come; 3 if not given.")] = None,
         memory_per_node: Annotated[str | None, typer.Option(metavar="SIZE", help="Memory of each node: 512MiB.")] = None,
         detail: Annotated[str, typer.Option(metavar="table|full", help="full: every transaction too, as "
-                                            "Parquet.")] = "table") -> int:
+                                            "Parquet.")] = "table",
+        engine: Annotated[str, typer.Option(metavar="moscope|gem5", help="gem5: the program alone, without a kernel, in "
+                                            "gem5's syscall emulation.")] = "moscope",
+        gem5: Annotated[Path | None, typer.Option(metavar="PATH", help="The gem5 binary; the environment variable GEM5 if "
+                                                  "not given.")] = None) -> int:
     """Run a workload on simulated cores and tell where their time goes, line by line.
 
     Boots the kernel (once per core count; later runs go on from a checkpoint), measures each core count in detailed
@@ -31,14 +36,20 @@ def run(shared: Shared,
     """
     import sys
 
+    from moscope.gem5 import engines
     from moscope.run import main, options, table
 
-    plan = options.make(shared, options.Options(workload, kernel, cores, warmup, window, windows, detail, memory_per_node))
-    outcome = main.run(plan, shared)
+    chosen = options.Options(workload, kernel, cores, warmup, window, windows, detail, memory_per_node)
+    if engines.is_gem5(engine, gem5):
+        from moscope.gem5 import programs
+
+        outcome, show = programs.run(shared, chosen, gem5), programs.show
+    else:
+        outcome, show = main.run(options.make(shared, chosen), shared), table.show
     if shared.json:
         shared.result(outcome.document)
     elif outcome.document["points"]:
-        table.show(outcome.document)
+        show(outcome.document)
     for error in outcome.failed:
         print(error.report(), file=sys.stderr)
     return outcome.exit_code

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """`moscope protocol check`: the random test of a protocol, values checked (contracts: moscope.check/1)."""
 
+import json
 import sys
 import time
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -26,12 +28,20 @@ def check(shared: Shared,
           without: Annotated[str, typer.Option(metavar="LIST", help="Leave out some of flush,nt_store,dma.")] = "",
           include: Annotated[str, typer.Option("--with", metavar="LIST", help="Test these of flush,dma too, which "
                                                "are left out for protocols from elsewhere.")] = "",
+          engine: Annotated[str, typer.Option(metavar="moscope|gem5", help="Whose random tester runs.")] = "moscope",
+          gem5: Annotated[Path | None, typer.Option(metavar="PATH", help="The gem5 binary; the environment variable GEM5 "
+                                                    "if not given.")] = None,
           ) -> int:
     """Test a protocol with random accesses that collide, random message delays, and data in the messages."""
     from moscope import protocol_check
+    from moscope.gem5 import engines
 
     if ops < 1:
         raise UserError(f"--ops: {ops}: 1 or more would be right")
+    if engines.is_gem5(engine, gem5):
+        if in_flight is not None or without or include:
+            raise UserError("--engine gem5: --in-flight, --without and --with: gem5's random tester has none of these")
+        return _on_gem5(shared, protocol, cores, ops, caches, homes, gem5)
     if in_flight is not None and not 1 <= in_flight <= 16:
         raise UserError(f"--in-flight: {in_flight}: 1 to 16 would be right")
     subject = protocol_check.prepare(protocol, shared.machine, shared.sets, cores=cores, caches=caches,
@@ -65,6 +75,26 @@ def check(shared: Shared,
     else:
         _print(document)
     return errors.OK if document["ok"] else errors.FOUND
+
+
+def _on_gem5(shared: Shared, protocol: str, cores: int | None, ops: int, caches: str, homes: int | None, path: Path | None) -> int:
+    """gem5's random tester on the same machine; its folder is not kept when it found nothing."""
+    import tempfile
+
+    from moscope import protocol_check
+    from moscope.gem5 import binary, random_test
+
+    subject = protocol_check.prepare(protocol, shared.machine, shared.sets, cores=cores, caches=caches, homes=homes,
+                                     jitter=None, report=shared.say)
+    gem5 = binary.require(binary.find(path), subject.protocol.name)
+    interface = json.loads(subject.protocol.interface.read_text(encoding="utf-8"))
+    with tempfile.TemporaryDirectory(prefix="moscope-gem5-") as folder:
+        document = random_test.run(gem5, subject, interface, ops, shared.seed, Path(folder))
+    if shared.json:
+        shared.result(document)
+    else:
+        _print(document)
+    return errors.OK
 
 
 class _Bar:

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""`moscope crosscheck`: the same accesses on the embedded engine and on gem5 (contracts: moscope.crosscheck/1)."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from moscope import errors
+from moscope.cli import Shared, command
+from moscope.errors import UserError
+
+DEFAULT_OUT = Path("moscope-out/crosscheck")
+
+
+@command
+def crosscheck(shared: Shared,
+               gem5: Annotated[Path | None, typer.Option(metavar="PATH", help="The gem5 binary; the environment variable "
+                                                         "GEM5 if not given.")] = None,
+               accesses: Annotated[int, typer.Option(metavar="N", help="Random accesses to make.")] = 100_000,
+               cores: Annotated[int | None, typer.Option(metavar="N", help="Cores; the machine's if not given.")] = None,
+               caches: Annotated[str, typer.Option(metavar="tiny|machine", help="Tiny caches replace all the time.")] = "tiny",
+               together: Annotated[bool, typer.Option("--together", help="All cores at the same time, not one access "
+                                                      "after the other.")] = False,
+               script: Annotated[str | None, typer.Option(metavar="'SCRIPT'", help="These accesses, written as for "
+                                                          "`moscope trace`, instead of random ones.")] = None) -> int:
+    """Make the same accesses on both engines; compare transitions, latencies, messages, filter and final states."""
+    from moscope import config, jsonio, trace_script
+    from moscope.gem5 import binary, crosscheck as check
+    from moscope.gem5.job import ScriptedAccess
+
+    if accesses < 1:
+        raise UserError(f"--accesses: {accesses}: 1 or more would be right")
+    if caches not in ("tiny", "machine"):
+        raise UserError(f"--caches: {caches!r}: tiny or machine would be right")
+    out = shared.out or DEFAULT_OUT
+    jsonio.check_replaceable(out)
+    machine = config.load_machine(shared.machine, shared.sets)
+    if cores is not None:
+        machine = config.with_cores(machine, cores)
+    steps = trace_script.parse(script, machine) if script else []
+    user = binary.require(binary.find(gem5), str(machine.protocol))
+    subject = check.prepare(machine, caches, shared.seed, shared.say)
+    if script:
+        together = any(len(step) > 1 for step in steps)
+        wanted = [ScriptedAccess(n, a.core, a.op, a.address) for n, step in enumerate(steps) for a in step]
+    else:
+        wanted = check.random_accesses(subject, accesses, caches, together)
+    with jsonio.atomic_dir(out) as folder:
+        document = check.run(user, subject, wanted, folder.resolve(), together, shared.say)
+        (folder / "crosscheck.json").write_text(jsonio.dumps(document) + "\n", encoding="utf-8")
+    if shared.json:
+        shared.result(document)
+    else:
+        _print(document)
+    return errors.OK if document["ok"] else errors.FOUND
+
+
+def _print(document: dict[str, Any]) -> None:
+    counts = document["transitions"]
+    print(f"{document['protocol']} on {document['machine']}, {document['cores']} cores, {document['accesses']:,} accesses "
+          f"{document['mode']}")
+    print(f"transitions: {counts['moscope']:,} and on gem5 {counts['gem5']:,}, "
+          f"{'the same' if document['transitions_equal'] else 'not the same'}")
+    print(f"final states: {'the same' if document['states_equal'] else 'not the same'}; "
+          f"messages: {'the same' if document['messages_equal'] else 'not the same'}")
+    print(f"latency: gem5's differs by {100 * document['latency_mean_error']:.1f} % on average, "
+          f"{100 * document['latency_max_error']:.1f} % at most")
+    for engine, faults in document["invariants"].items():
+        print(f"invariants on {engine}: {'hold' if not faults else ''}")
+        for fault in faults:
+            print(f"  {fault}")
+    if first := document["first_difference"]:
+        print(f"first difference at access {first['access']}: {first['text']}")
+        for engine in ("moscope", "gem5"):
+            for line in first[f"only_{engine}"]:
+                print(f"  only {engine}: {line}")

@@ -1,0 +1,17 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The option `--engine` of the commands that gem5 can do too."""
+
+from pathlib import Path
+
+from moscope.errors import UserError, unknown_name
+
+ENGINES = ("moscope", "gem5")
+
+
+def is_gem5(engine: str, gem5: Path | None) -> bool:
+    """Whether gem5 is asked for; a gem5 that is named beside the other engine is a mistake."""
+    if engine not in ENGINES:
+        raise unknown_name("--engine", "engine", engine, ENGINES)
+    if gem5 is not None and engine != "gem5":
+        raise UserError(f"--gem5 {gem5}: the engine is {engine}: --engine gem5 beside it")
+    return engine == "gem5"

@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What must hold of a run on any engine: loads return values that were current, and the states that are left exclude
+each other. Written for the field's state names (M, E, O, S), so for both of the project's protocols."""
+
+from collections import defaultdict
+from itertools import groupby
+
+from moscope.gem5.job import ScriptedAccess
+from moscope.gem5.observed import Observed, Place
+
+ALONE = {"M", "E"}
+STABLE = {"M", "E", "O", "S"}
+CACHES = {"L1Cache", "L3Cache"}
+HOME = "Directory"
+
+
+def value_faults(accesses: list[ScriptedAccess], values: list[int], rmw_adds: bool) -> list[str]:
+    """Loads that saw what no store of theirs or an earlier step has left. A store writes its number, counted from 1;
+    a read-modify-write tells what was there before (`rmw_adds` false) or the sum that it left (true)."""
+    faults: list[str] = []
+    possible: dict[int, set[int]] = defaultdict(lambda: {0})
+    for _, group in groupby(range(len(accesses)), lambda i: accesses[i].step):
+        step = list(group)
+        written: dict[int, set[int]] = defaultdict(set)
+        for i in step:
+            a = accesses[i]
+            if a.op == "st":
+                written[a.address].add(i + 1)
+            elif a.op == "rmw":
+                written[a.address].add(values[i] if rmw_adds else i + 1)
+        for i in step:
+            a = accesses[i]
+            seen = values[i] - 1 if a.op == "rmw" and rmw_adds else values[i]
+            if a.op in ("ld", "if", "rmw") and seen not in possible[a.address] | written[a.address]:
+                faults.append(f"access {i}: core {a.core} {a.op} {a.address:#x} saw {seen}, which nobody has left there")
+        for address, new in written.items():
+            possible[address] = new
+        for i in step:  # what a lone load saw is the only possible value from now on
+            a = accesses[i]
+            if a.op in ("ld", "if") and not written.get(a.address):
+                possible[a.address] = {values[i]}
+    return faults
+
+
+def state_faults(observed: Observed) -> list[str]:
+    """Lines left in states that exclude each other, in transient ones, or cached where the home knows of nobody."""
+    held: dict[int, list[tuple[Place, str]]] = defaultdict(list)
+    homes: dict[int, str] = {}
+    for place, state in observed.states.items():
+        if place[0] in CACHES:
+            held[place[2]].append((place, state))
+        elif place[0] == HOME:
+            homes[place[2]] = state
+    faults = []
+    for line, copies in sorted(held.items()):
+        names = ", ".join(f"{machine}-{version} {state}" for (machine, version, _), state in copies)
+        if any(state in ALONE for _, state in copies) and len(copies) > 1:
+            faults.append(f"line {line:#x}: {names}: an only copy beside others")
+        if sum(state == "O" for _, state in copies) > 1:
+            faults.append(f"line {line:#x}: {names}: several owners")
+        if any(state not in STABLE for _, state in copies):
+            faults.append(f"line {line:#x}: {names}: not at rest")
+        if any(state in ALONE for _, state in copies) and homes.get(line) in ("S", "S1", "I"):
+            faults.append(f"line {line:#x}: {names}, and its home says {homes[line]}")
+    return faults

@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The user's gem5: found, asked what it is, run, and its failures told apart; with stand-ins for gem5."""
+
+import json
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from moscope.errors import ProtocolError, UserError
+from moscope.gem5 import binary
+from moscope.gem5.binary import Gem5Died
+
+Fake = Callable[..., Path]
+Moscope = Callable[..., subprocess.CompletedProcess[str]]
+
+
+def test_the_option_names_the_binary_before_the_environment(fake_gem5: Fake, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = fake_gem5()
+    monkeypatch.setenv("GEM5", "/bin/true")
+    assert binary.find(path) == path
+    assert binary.find(None) == Path("/bin/true").resolve()
+
+
+def test_without_a_name_the_error_says_how_to_give_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("GEM5", raising=False)
+    with pytest.raises(UserError, match="--gem5 PATH, or the environment variable GEM5"):
+        binary.find(None)
+
+
+def test_a_file_that_is_no_program_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "notes").write_text("gem5")
+    for name in ("notes", "absent"):
+        with pytest.raises(UserError, match="is no program"):
+            binary.find(tmp_path / name)
+
+
+def test_a_program_that_is_no_gem5_is_refused_with_its_words() -> None:
+    with pytest.raises(UserError, match="is no gem5"):
+        binary.ask(Path("/bin/echo"))
+
+
+def test_version_protocol_and_x86_are_what_a_script_in_it_tells(fake_gem5: Fake) -> None:
+    found = binary.require(fake_gem5(x86=True), "MOESI_HTAssist", x86=True)
+    assert (found.version, found.protocol, found.runs_x86) == ("24.0.0.1", "MOESI_HTAssist", True)
+
+
+def test_another_version_is_refused_by_its_number(fake_gem5: Fake) -> None:
+    with pytest.raises(UserError, match=r"is gem5 23\.1\.0\.0: version 24"):
+        binary.require(fake_gem5(version="23.1.0.0"), "MOESI_HTAssist")
+
+
+def test_another_protocol_is_refused_and_the_usual_reason_told(fake_gem5: Fake) -> None:
+    with pytest.raises(UserError, match="built with the protocol MI_example: one built with MOESI_HTAssist.*EXTRAS"):
+        binary.require(fake_gem5(protocol="MI_example"), "MOESI_HTAssist")
+
+
+def test_a_gem5_without_x86_runs_no_programs(fake_gem5: Fake) -> None:
+    with pytest.raises(UserError, match="without x86"):
+        binary.require(fake_gem5(x86=False), "MOESI_HTAssist", x86=True)
+
+
+def run(path: Path, folder: Path) -> binary.Ran:
+    return binary.run(binary.ask(path), "play_script.py", ["job.json"], folder, ["--debug-flags=X"])
+
+
+def test_gem5_is_given_output_folder_options_script_and_arguments(fake_gem5: Fake, tmp_path: Path) -> None:
+    ran = run(fake_gem5(), tmp_path / "out")
+    arguments = json.loads((tmp_path / "out" / "arguments.json").read_text())
+    assert arguments[:2] == [f"--outdir={tmp_path / 'out'}", "--debug-flags=X"]
+    assert Path(arguments[2]).is_file() and arguments[3:] == ["job.json"]
+    assert ran.ending() == ("the script is at its end", 1.5)
+
+
+def test_a_gem5_that_dies_is_reported_with_its_last_lines(fake_gem5: Fake, tmp_path: Path) -> None:
+    says = "\n".join(f"line {n}" for n in range(100)) + "\nfatal: out of memory"
+    with pytest.raises(Gem5Died) as error:
+        run(fake_gem5(says=says, code=1), tmp_path / "out")
+    assert "fatal: out of memory" in str(error.value) and "line 99" in str(error.value) and "line 1\n" not in str(error.value)
+    assert error.value.exit_code == 5
+
+
+def test_a_protocol_that_breaks_on_gem5_is_a_protocol_error(fake_gem5: Fake, tmp_path: Path) -> None:
+    with pytest.raises(ProtocolError, match="Invalid transition"):
+        run(fake_gem5(says="panic: Invalid transition\nMemory Usage: 1 KBytes", code=6), tmp_path / "out")
+
+
+def test_what_our_scripts_say_to_the_user_is_a_user_error(fake_gem5: Fake, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="gem5.opt: no ScriptPlayer in this gem5"):
+        run(fake_gem5(says="moscope-gem5: no ScriptPlayer in this gem5: another", code=1), tmp_path / "out")
+
+
+def test_an_end_that_the_script_did_not_reach_is_no_end(fake_gem5: Fake, tmp_path: Path) -> None:
+    with pytest.raises(Gem5Died, match="did not come to the end"):
+        run(fake_gem5(says="Exiting"), tmp_path / "out").ending()
+
+
+@pytest.mark.parametrize("command", [["latency", "--engine", "gem5"], ["crosscheck"]])
+def test_commands_without_a_gem5_say_what_is_missing(moscope: Moscope, monkeypatch: pytest.MonkeyPatch, command: list[str]) -> None:
+    monkeypatch.delenv("GEM5", raising=False)
+    got = moscope(*command, "--machine", "small")
+    assert got.returncode == 2 and "GEM5" in got.stderr and "Traceback" not in got.stderr
+
+
+def test_an_engine_that_nobody_knows_is_answered_with_those_there_are(moscope: Moscope) -> None:
+    got = moscope("latency", "--engine", "gem")
+    assert got.returncode == 2 and "gem5" in got.stderr
+
+
+def test_naming_a_gem5_for_the_embedded_engine_is_a_mistake(moscope: Moscope, fake_gem5: Fake) -> None:
+    got = moscope("latency", "--machine", "small", "--gem5", str(fake_gem5()))
+    assert got.returncode == 2 and "--engine gem5" in got.stderr
+
+
+def test_bandwidths_are_not_measured_on_gem5(moscope: Moscope, fake_gem5: Fake) -> None:
+    got = moscope("latency", "--machine", "small", "--engine", "gem5", "--gem5", str(fake_gem5()), "--bandwidth")
+    assert got.returncode == 2 and "--bandwidth" in got.stderr
