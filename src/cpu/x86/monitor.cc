@@ -31,7 +31,7 @@ void arm_monitor(Core &c, Addr va) {
 }
 
 bool begin_monitor_wait(Core &c, bool masked_interrupts) {
-    if (!c.monitor.armed || written(c) || c.timed) {
+    if (!c.monitor.armed || written(c)) {
         c.monitor.armed = false;
         return false;
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// MONITOR and MWAIT (AMD 24594): a core that waits until a line of memory is written, or an interrupt arrives. Whether the
-// line was written is seen by its content: a write of what was there already wakes nobody.
-// The manual lets MWAIT end at any time; in detailed mode it ends at once.
+// MONITOR and MWAIT (AMD 24594): a core that waits until a line of memory is written, or an interrupt arrives. In functional
+// mode whether the line was written is seen by its content: a write of what was there already wakes nobody. In detailed mode
+// the wait ends when the core loses the line (cpu/x86/timed), as any write makes it do; the manual lets it end at any time.
 #pragma once
 
 #include "cpu/x86/core.hh"

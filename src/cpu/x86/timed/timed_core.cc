@@ -65,7 +65,8 @@ void TimedCore::settle(Tick t) {
 }
 
 void TimedCore::signalled() {
-    visible_ = queue().now() + params_.interrupt_latency;
+    if (visible_ <= queue().now()) // else an earlier one is about to be noticed, and this one with it
+        visible_ = queue().now() + params_.interrupt_latency;
     if (waiting_idle_ || dozing())
         schedule_no_later_than(visible_);
 }
@@ -135,16 +136,39 @@ bool TimedCore::ended(Exit why) {
 void TimedCore::wait_idle() {
     charge(Charge::busy);
     waiting_idle_ = true;
+    bool stop = false;
     while (!leaving_) {
-        const bool stop = c_.signals.pending & dev::CoreSignals::stop;
-        if (c_.signals.pending && (now() >= visible_ || stop) && (stop || interrupt_deliverable(c_)))
+        stop = c_.signals.pending & dev::CoreSignals::stop;
+        const bool wakes = interrupt_deliverable(c_) || (c_.monitor.waiting && c_.monitor.masked_interrupts &&
+                                                         (c_.signals.pending & dev::CoreSignals::intr));
+        if (stop || (wakes && now() >= visible_))
             break;
-        if (c_.signals.pending && interrupt_deliverable(c_))
+        if (c_.monitor.waiting && !watches_line())
+            break;
+        if (wakes)
             schedule_no_later_than(visible_);
         suspend();
     }
+    port_.dozing_ = nullptr;
     waiting_idle_ = false;
     charge(Charge::idle);
+    if (!stop && !leaving_)
+        end_monitor_wait(c_);
+}
+
+/// Whether the core still has the line that its MWAIT is about; it is then woken when anything happens to it.
+bool TimedCore::watches_line() {
+    if (now() > queue().now())
+        catch_up();
+    if (!port_.probe(AccessKind::load, dram(PhysAddr(c_.monitor.line)), hit_done()))
+        return false;
+    port_.dozing_ = &watch_;
+    port_.wake_ = [](void *watch) {
+        TimedCore &core = *static_cast<Watch *>(watch)->core;
+        core.port_.dozing_ = nullptr;
+        core.schedule_no_later_than(core.queue().now());
+    };
+    return true;
 }
 
 void TimedCore::turn_of_spin_loop() {

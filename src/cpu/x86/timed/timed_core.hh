@@ -158,6 +158,7 @@ class TimedCore final : public FiberCore {
         spin_.charged(cursor().cycle(), static_cast<std::uint8_t>(c));
     }
     void wait_idle();
+    bool watches_line();
     void turn_of_spin_loop();
     Polling::Times spent_outside_memory() const {
         constexpr auto busy = static_cast<unsigned>(Charge::busy), core = static_cast<unsigned>(Charge::core);
@@ -208,6 +209,9 @@ class TimedCore final : public FiberCore {
     std::uint64_t disturbances_ = 0; ///< what a turn of a spin loop that may be left out does not do
     const Op *op_ = nullptr; ///< that runs
     Addr pc_ = 0, va_ = 0;
+    struct Watch { ///< what the port wakes while an MWAIT lasts; a core that dozes in a spin loop is another thing
+        TimedCore *core;
+    } watch_{this};
     Tick visible_ = 0; ///< from here on the core notices its signals
     bool user_ = false; ///< charges go to user time
     bool waiting_memory_ = false;

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What ends a wait in detailed mode, and when: HLT and interrupts, MWAIT and the line that it monitors.
+#include <gtest/gtest.h>
+
+#include "cpu/x86/timed/timed_machine.hh"
+
+using namespace moscope;
+using namespace moscope::x86;
+using namespace moscope::x86::test;
+
+namespace {
+
+constexpr Addr kCode = 0x1000, kLine = 0x40040, kNeighbour = 0x40080;
+constexpr Tick kNotice = TimedParams{}.interrupt_latency, kUs = 1000 * kTicksPerNs;
+
+struct Waiting : testing::Test, TimedMachine {
+    void interrupt_at(Tick t, int vector = 0x41) {
+        at(t, [this, vector] {
+            apic.interrupt(vector);
+            core.signalled();
+        });
+    }
+    /// monitor; mwait; inc rbx; cli; hlt
+    void monitors(bool masked_interrupts_too = false) {
+        m.code(kCode, {0x0f, 0x01, 0xc8, 0x89, 0xf1, 0x0f, 0x01, 0xc9, 0x48, 0xff, 0xc3, 0xfa, 0xf4});
+        m.core.r[rax] = kLine + 8;
+        m.core.r[rsi] = masked_interrupts_too;
+        m.core.r[rcx] = 0;
+        begin();
+    }
+    bool taken() const { return m.core.rip - SystemMachine::kHandlers < 4096; }
+    bool awake() const { return m.core.r[rbx] != 0; }
+    /// Ticks from the beginning, of which the core was not idle.
+    Tick spent_awake() const { return core.window() - core.spent(TimedCore::Charge::idle); }
+};
+
+} // namespace
+
+TEST_F(Waiting, AnInterruptIsNoticedAfterItsTimeHoweverManyFollow) {
+    m.code(kCode, {0xfb, 0xf4, 0x90}); // sti; hlt
+    begin();
+    interrupt_at(kUs);
+    interrupt_at(kUs + kNotice / 2);
+    interrupt_at(kUs + kNotice - 1);
+    queue.run(kUs + kNotice);
+    EXPECT_FALSE(taken());
+    queue.run(kUs + kNotice + 200 * kTicksPerNs);
+    EXPECT_TRUE(taken()) << "later ones do not push the notice back";
+}
+
+TEST_F(Waiting, MwaitSleepsUntilItsLineIsTakenAway) {
+    monitors();
+    at(kUs, [this] { port.lose(kNeighbour); });
+    at(2 * kUs, [this] { port.before_change(kLine); }); // and nothing is lost: another core reads it
+    queue.run(3 * kUs);
+    EXPECT_FALSE(awake());
+    at(3 * kUs, [this] { port.lose(kLine); });
+    queue.run(3 * kUs + 20 * kTicksPerNs);
+    EXPECT_TRUE(awake());
+    core.settle(queue.now());
+    EXPECT_LT(spent_awake(), kUs / 2);
+}
+
+TEST_F(Waiting, MwaitDoesNotSleepOnALineThatWasTakenSinceMonitor) {
+    monitors();
+    port.lose(kLine); // before MONITOR it would be fetched again, so from the first instruction's end on
+    m.core.monitor = {};
+    m.core.monitor.armed = true;
+    m.core.monitor.line = kLine;
+    m.core.rip = kCode + 3;
+    queue.run(kUs / 10);
+    EXPECT_TRUE(awake());
+}
+
+TEST_F(Waiting, AnInterruptEndsMwaitAndIsTaken) {
+    monitors();
+    m.core.flags.system |= Flags::if_;
+    interrupt_at(kUs);
+    queue.run(kUs + kNotice);
+    EXPECT_FALSE(awake());
+    queue.run(kUs + kNotice + 200 * kTicksPerNs);
+    EXPECT_FALSE(m.core.monitor.waiting);
+    EXPECT_EQ(m.pushed(0), kCode + 8) << "it returns behind MWAIT";
+}
+
+TEST_F(Waiting, AMaskedInterruptEndsMwaitOnlyWhereItIsAskedFor) {
+    for (const bool asked : {false, true}) {
+        TimedMachine fresh;
+        fresh.m.code(kCode, {0x0f, 0x01, 0xc8, 0x89, 0xf1, 0x0f, 0x01, 0xc9, 0x48, 0xff, 0xc3, 0xfa, 0xf4});
+        fresh.m.core.r[rax] = kLine;
+        fresh.m.core.r[rsi] = asked;
+        fresh.m.core.r[rcx] = 0;
+        fresh.m.core.flags.system &= ~Flags::if_;
+        fresh.begin();
+        fresh.at(kUs, [&] {
+            fresh.apic.interrupt(0x41);
+            fresh.core.signalled();
+        });
+        fresh.queue.run(2 * kUs);
+        EXPECT_EQ(fresh.m.core.r[rbx] != 0, asked);
+    }
+}

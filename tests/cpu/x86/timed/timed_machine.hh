@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A core in detailed mode on a memory system that always has every line, but for those that a test takes away: for what
+// a core does of its own, without a protocol.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <set>
+
+#include "cpu/x86/system_machine.hh"
+#include "cpu/x86/timed/timed_core.hh"
+
+namespace moscope::x86::test {
+
+/// Every line hits until lose(); a line that was lost comes back after kMiss.
+class AmplePort : public Port, private Component {
+  public:
+    static constexpr Tick kMiss = 50 * kTicksPerNs;
+
+    AmplePort(EventQueue &queue, std::byte *bytes) : Component(queue, "port", [](Component &c, Tick t) { static_cast<AmplePort &>(c).finish(t); }),
+                                                      bytes_(bytes) {
+        memory_ = this;
+        hit_cycles_ = 3;
+        probe_ = [](void *self, Port &p, AccessKind kind, Addr line, Tick) -> std::byte * {
+            auto &port = *static_cast<AmplePort *>(self);
+            if (port.lost_.contains(line))
+                return nullptr;
+            p.fill(kind == AccessKind::fetch, line, right_load | right_store, &port.touched_, port.bytes_ + line);
+            return port.bytes_ + line;
+        };
+        issue_ = [](void *self, Access &a) {
+            auto &port = *static_cast<AmplePort *>(self);
+            port.access_ = &a;
+            port.schedule(a.issued + kMiss);
+        };
+        hit_done_ = [](void *, Tick now) { return now + kTicksPerNs; };
+    }
+    /// As a protocol takes a line from its core.
+    void lose(Addr line) {
+        before_change(line);
+        lost_.insert(line);
+        forget(line);
+    }
+
+  private:
+    void finish(Tick now) {
+        Access &a = *std::exchange(access_, nullptr);
+        lost_.erase(line_of(a.addr.value));
+        if (a.kind == AccessKind::rmw)
+            a.rmw(a.rmw_context, bytes_ + a.addr.value);
+        else if (a.kind == AccessKind::store)
+            std::memcpy(bytes_ + a.addr.value, a.data, a.size);
+        else if (a.data)
+            std::memcpy(a.data, bytes_ + a.addr.value, a.size);
+        a.done = now;
+        a.on_done(a);
+    }
+    std::byte *bytes_;
+    std::set<Addr> lost_;
+    Access *access_ = nullptr;
+    Tick touched_ = 0;
+};
+
+/// A core that begins at tick 0 with the code that the test writes; at() makes something happen at a moment.
+struct TimedMachine {
+    TimedMachine() { m.kernel64(); }
+    void begin() { core.take_over(0); }
+    void at(Tick t, std::function<void()> f) {
+        happens.emplace(t, std::move(f));
+        agenda.schedule(happens.begin()->first);
+    }
+
+    SystemMachine m;
+    FakeApic apic{m.core};
+    EventQueue queue;
+    AmplePort port{queue, m.memory.data()};
+    TimedCore core{queue, port, m.core, {}};
+    struct Agenda : Component {
+        explicit Agenda(TimedMachine &t) : Component(t.queue, "agenda", wake), machine(t) {}
+        static void wake(Component &c, Tick now) {
+            TimedMachine &t = static_cast<Agenda &>(c).machine;
+            while (!t.happens.empty() && t.happens.begin()->first <= now) {
+                t.happens.begin()->second();
+                t.happens.erase(t.happens.begin());
+            }
+            c.schedule(t.happens.empty() ? kNever : t.happens.begin()->first);
+        }
+        TimedMachine &machine;
+    } agenda{*this};
+    std::multimap<Tick, std::function<void()>> happens;
+};
+
+} // namespace moscope::x86::test
