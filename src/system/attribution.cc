@@ -18,6 +18,7 @@ std::uint64_t byte_mask(Addr a, unsigned size) {
 constexpr std::uint64_t bit(unsigned core) { return std::uint64_t{1} << core; }
 
 /// Of a writer: a device, or nobody, is none of the cores.
+constexpr std::uint64_t kLackable = (std::uint64_t{1} << 56) - 1; ///< of Line::lacked
 constexpr std::uint64_t bit_of(unsigned writer) { return writer < 64 ? bit(writer) : 0; }
 
 Tick waited(const nlohmann::json &row) { return row["stall"].get<Tick>() + row["spin"].get<Tick>(); }
@@ -67,8 +68,7 @@ void Attribution::tell(Line &l, std::uint64_t cores) {
         l.written[static_cast<unsigned>(std::countr_zero(cores))] |= l.tenure;
 }
 
-Attribution::Line &Attribution::written(std::uint8_t by, Addr dram, unsigned size, Addr pc) {
-    Line &l = line_at(dram);
+void Attribution::written(Line &l, std::uint8_t by, Addr dram, unsigned size, Addr pc) {
     if (l.writer != by) {
         // Bytes of the previous writer's tenure are news from here on to everybody else who has had the line.
         tell(l, l.had & ~bit_of(l.writer));
@@ -78,11 +78,14 @@ Attribution::Line &Attribution::written(std::uint8_t by, Addr dram, unsigned siz
     }
     l.tenure |= byte_mask(dram, size);
     l.writer_pc = pc;
-    return l;
 }
 
 void Attribution::stored(unsigned core, Addr dram, unsigned size, Addr pc) {
-    written(static_cast<std::uint8_t>(core), dram, size, pc).read_since &= ~bit(core);
+    Line &l = line_at(dram);
+    if (lacks_right(l, core)) // of a store in the buffer, whose transaction is yet to come
+        l.lacked |= bit(core) & kLackable;
+    written(l, static_cast<std::uint8_t>(core), dram, size, pc);
+    l.read_since &= ~bit(core);
 }
 
 MissClass Attribution::classify(Line &l, const x86::Transaction &t, std::uint64_t bytes) {
@@ -99,7 +102,7 @@ MissClass Attribution::classify(Line &l, const x86::Transaction &t, std::uint64_
         k = MissClass::true_sharing;
     else if (news)
         k = MissClass::false_sharing;
-    else if (writes && (l.read_since & bit(c) || (l.writer != c && l.had & ~bit(c))))
+    else if (t.access->kind == AccessKind::rmw ? lacks_right(l, c) : writes && (l.lacked & bit(c)))
         k = MissClass::upgrade;
     else
         k = MissClass::capacity;
@@ -111,6 +114,7 @@ MissClass Attribution::classify(Line &l, const x86::Transaction &t, std::uint64_
     }
     if (l.written)
         l.written[c] = 0;
+    l.lacked &= ~bit(c) & kLackable;
     if (!writes)
         l.read_since |= l.had & ~bit(c);
     l.had |= bit(c);
@@ -167,7 +171,7 @@ void Attribution::transaction(const x86::Transaction &t) {
     n.cores |= bit(t.core);
     if (buffered) { // the wait for the buffer; the transaction itself was reported when it ended, just before
         if (log_)
-            record(t, l.writer, l.writer_pc, MissClass::count, true);
+            record(t, static_cast<std::uint8_t>(l.writer), l.writer_pc, MissClass::count, true);
         n.stall_by_class[static_cast<unsigned>(store_class_[t.core])] += t.exposed;
         return;
     }
@@ -184,7 +188,7 @@ void Attribution::transaction(const x86::Transaction &t) {
     n.fetch |= x.kind == AccessKind::fetch;
     if (l.writer < kDevice && l.writer != t.core)
         ++n.writers[l.writer_pc];
-    const std::uint8_t writer = l.writer;
+    const auto writer = static_cast<std::uint8_t>(l.writer);
     const MissClass k = classify(l, t, byte_mask(x.addr.value, x.size));
     if (x.kind == AccessKind::load || x.kind == AccessKind::rmw) {
         Recent &recent = recent_[t.core];

@@ -35,7 +35,7 @@ class Attribution final : public x86::TransactionObserver {
     void spun(const x86::Spin &) override;
     void stored(unsigned core, Addr dram, unsigned size, Addr pc) override;
     /// A device has written: as a core that has no number and no instructions.
-    void stored_by_device(Addr dram, unsigned size) { written(kDevice, dram, size, 0); }
+    void stored_by_device(Addr dram, unsigned size) { written(line_at(dram), kDevice, dram, size, 0); }
     void expected(Addr dram) override;
 
     /// Every transaction from here on is written down, too.
@@ -89,7 +89,8 @@ class Attribution final : public x86::TransactionObserver {
         std::uint64_t tenure = 0;     ///< bytes written since it last changed hands
         Addr writer_pc = 0;
         Addr before_pc = 0;           ///< of the writer before, another core
-        std::uint8_t writer = kNobody;
+        std::uint64_t writer : 8 = kNobody;
+        std::uint64_t lacked : 56 = 0; ///< cores (below 56) that had it without the right to write when a store retired
         std::unique_ptr<std::uint64_t[]> written; ///< by core that has had it: bytes that others wrote since; made when there are any
         std::unique_ptr<Counts> counts;
     };
@@ -104,8 +105,13 @@ class Attribution final : public x86::TransactionObserver {
         std::array<Entry, 4> entry;
         unsigned next = 0;
     };
+    /// Of a core that has the line: others read or wrote it since it wrote.
+    static bool lacks_right(const Line &l, unsigned core) {
+        const std::uint64_t own = std::uint64_t{1} << core;
+        return l.read_since & own || (l.writer != core && l.had & ~own);
+    }
     Line &line_at(Addr dram);
-    Line &written(std::uint8_t by, Addr dram, unsigned size, Addr pc);
+    void written(Line &l, std::uint8_t by, Addr dram, unsigned size, Addr pc);
     /// Puts the bytes of the tenure down as news for these cores.
     void tell(Line &l, std::uint64_t cores);
     Counts &counts_of(Line &l, Addr dram);

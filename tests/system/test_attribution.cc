@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Classes of misses and of waiting, from hand-made transactions.
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "system/attribution.hh"
+
+using namespace moscope;
+
+namespace {
+
+constexpr Addr kLine = 0x1000;
+
+struct Transactions : testing::Test {
+    Attribution a{4, 1 << 21};
+
+    void transaction(unsigned core, AccessKind kind, Addr at = kLine, Tick exposed = 10) {
+        Access x;
+        x.addr = PhysAddr(at);
+        x.size = 8;
+        x.kind = kind;
+        x.issued = 0;
+        x.done = 100;
+        a.transaction({&x, core, 0x400000 + core, at, exposed, false, true, 0});
+    }
+    void load(unsigned core, Addr at = kLine) { transaction(core, AccessKind::load, at); }
+    /// A store that retires into the buffer and needs a transaction, for which nobody waits.
+    void store(unsigned core, Addr at = kLine) {
+        a.stored(core, at, 8, 0x500000 + core);
+        transaction(core, AccessKind::store, at, 0);
+    }
+    void rmw(unsigned core, Addr at = kLine) {
+        transaction(core, AccessKind::rmw, at);
+        a.stored(core, at, 8, 0x500000 + core);
+    }
+    unsigned count(const char *miss) const { return nlohmann::json::parse(a.json(9))["classes"][miss]["count"]; }
+};
+
+} // namespace
+
+TEST_F(Transactions, AStoreToALineThatOthersHaveReadIsAnUpgrade) {
+    load(0);
+    load(1);
+    store(0);
+    EXPECT_EQ(count("upgrade"), 1u);
+    load(1);
+    EXPECT_EQ(count("true_sharing"), 1u);
+    store(0); // again, after the other has read it
+    EXPECT_EQ(count("upgrade"), 2u);
+    EXPECT_EQ(count("capacity"), 0u);
+}
+
+TEST_F(Transactions, ALockedOperationOnALineThatOthersHaveReadIsAnUpgradeToo) {
+    rmw(0);
+    load(1);
+    rmw(0);
+    EXPECT_EQ(count("upgrade"), 1u);
+    EXPECT_EQ(count("capacity"), 0u);
+}
+
+TEST_F(Transactions, AStoreToALineThatWasReplacedIsACapacityMiss) {
+    store(0);
+    store(0);
+    EXPECT_EQ(count("capacity"), 1u);
+    EXPECT_EQ(count("upgrade"), 0u);
+}
+
+TEST_F(Transactions, WhatADeviceWroteIsSharing) {
+    load(0);
+    load(1);
+    a.stored_by_device(kLine + 8, 8);
+    load(0);
+    load(1, kLine + 8);
+    EXPECT_EQ(count("false_sharing"), 1u);
+    EXPECT_EQ(count("true_sharing"), 1u);
+}
+
+TEST_F(Transactions, SpinningIsBesideTheStallWithTheWriterThatTheLineWasFetchedAfter) {
+    rmw(0);
+    load(1);
+    a.spun({1, {kLine + 4, 0x600000, kLine + 4, 0, true}, 1000, 7});
+    const auto all = nlohmann::json::parse(a.json(9));
+    const auto &line = all["lines"][0];
+    EXPECT_EQ(all["spin"], 1000);
+    EXPECT_EQ(all["exposed"], 20);
+    EXPECT_EQ(line["spin"], 1000);
+    EXPECT_EQ(line["turns"], 7);
+    EXPECT_EQ(line["pairs"][0]["spin"], 1000);
+    EXPECT_EQ(line["pairs"][0]["writer"], 0x500000);
+    EXPECT_EQ(line["pairs"][0]["waiter"], 0x600000);
+    EXPECT_EQ(line["pairs"][0]["offset"], 4);
+}
