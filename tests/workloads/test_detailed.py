@@ -52,7 +52,7 @@ def total(attribution: dict[str, Any]) -> int:
 
 
 def test_the_stall_of_all_classes_is_all_that_is_exposed(measured: Callable[..., Measured]) -> None:
-    attribution, _ = measured("falseshare", 4000)
+    attribution, _ = measured("falseshare", 20000)
     assert total(attribution) == attribution["exposed"]
     assert all(sum(c["stall"] for c in line["classes"].values()) == line["stall"] for line in attribution["lines"])
 

@@ -64,13 +64,6 @@ void TimedCore::settle(Tick t) {
     stamp_ = t;
 }
 
-void TimedCore::signalled() {
-    if (visible_ <= queue().now()) // else an earlier one is about to be noticed, and this one with it
-        visible_ = queue().now() + params_.interrupt_latency;
-    if (waiting_idle_ || dozing())
-        schedule_no_later_than(visible_);
-}
-
 void TimedCore::body() {
     while (true) {
         move_to(queue().now());
@@ -131,87 +124,6 @@ bool TimedCore::ended(Exit why) {
     queue().stop();
     catch_up();
     return !leaving_;
-}
-
-void TimedCore::wait_idle() {
-    charge(Charge::busy);
-    waiting_idle_ = true;
-    bool stop = false;
-    while (!leaving_) {
-        stop = c_.signals.pending & dev::CoreSignals::stop;
-        const bool wakes = interrupt_deliverable(c_) || (c_.monitor.waiting && c_.monitor.masked_interrupts &&
-                                                         (c_.signals.pending & dev::CoreSignals::intr));
-        if (stop || (wakes && now() >= visible_))
-            break;
-        if (c_.monitor.waiting && !watches_line())
-            break;
-        if (wakes)
-            schedule_no_later_than(visible_);
-        suspend();
-    }
-    port_.dozing_ = nullptr;
-    waiting_idle_ = false;
-    charge(Charge::idle);
-    if (!stop && !leaving_)
-        end_monitor_wait(c_);
-}
-
-/// Whether the core still has the line that its MWAIT is about; it is then woken when anything happens to it.
-bool TimedCore::watches_line() {
-    if (now() > queue().now())
-        catch_up();
-    if (!port_.probe(AccessKind::load, dram(PhysAddr(c_.monitor.line)), hit_done()))
-        return false;
-    port_.dozing_ = &watch_;
-    port_.wake_ = [](void *watch) {
-        TimedCore &core = *static_cast<Watch *>(watch)->core;
-        core.port_.dozing_ = nullptr;
-        core.schedule_no_later_than(core.queue().now());
-    };
-    return true;
-}
-
-void TimedCore::turn_of_spin_loop() {
-    polling_.paused(c_.spun != spun_, spent_outside_memory(), [this](auto &&...spin) { tell_spinning(spin...); });
-    spun_ = c_.spun;
-    const SpinLoop::Turn counts{c_.retired, c_.pauses, c_.spun, port_.inline_hits, cursor().cycle()};
-    if (!spin_.turned(c_, counts, disturbances_ + port_.lost) || queue().now() <= awake_until_ || !params_.doze || stamp_ != now() ||
-        !stores_.empty() || !combiner_.idle() || leaving_ || c_.watched || c_.signals.pending > dev::CoreSignals::intr ||
-        (c_.signals.pending && (c_.flags.system & Flags::if_)))
-        return;
-    for (RegMask m = pending_; m; m &= m - 1)
-        if (ready_[static_cast<unsigned>(std::countr_zero(m))] > cursor().cycle())
-            return;
-    pending_ = 0;
-
-    port_.dozing_ = this;
-    port_.wake_ = [](void *self) {
-        auto &core = *static_cast<TimedCore *>(self);
-        core.wake_from_doze(core.queue().now());
-    };
-    awake_until_ = doze();
-    port_.dozing_ = nullptr;
-
-    // All turns but the last whole one before that moment are left out.
-    const SpinLoop::Turn &turn = spin_.turn();
-    const Tick length = cursor().clock().edge(turn.cycles) + 1;
-    const std::int64_t n = (awake_until_ - now()) / length - 1;
-    if (n <= 0)
-        return;
-    for (std::int64_t i = 0; i < n; ++i)
-        spin_.for_each_charge([this](std::int64_t cycles, std::uint8_t what) {
-            advance_cycles(cycles);
-            spent_[user_][what] += now() - stamp_;
-            stamp_ = now();
-        });
-    const auto times = static_cast<std::uint64_t>(n);
-    c_.retired += times * turn.retired;
-    c_.pauses += times * turn.pauses;
-    c_.spun += times * turn.spun;
-    spun_ = c_.spun;
-    c_.spin_mark = c_.retired;
-    port_.inline_hits += times * turn.hits;
-    polling_.slept(times, spent_outside_memory());
 }
 
 void TimedCore::run_block(Block &b) {
