@@ -84,7 +84,8 @@ class EventQueue {
             if (t >= until)
                 break;
             now_ = t;
-            turn_ = t >> kBucketBits;
+            // The wheel never turns back: what lies almost a whole turn ahead would be taken for what comes next.
+            turn_ = std::max(turn_, t >> kBucketBits);
             take_first(c);
             running_ = c;
             ++events_;

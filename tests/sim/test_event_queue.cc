@@ -69,6 +69,29 @@ TEST(EventQueue, RunStopsBeforeItsLimitAndGoesOnFromThere) {
     EXPECT_EQ(log.size(), 3u);
 }
 
+TEST(EventQueue, AWakeUpInThePastChangesNothingInTheOrderOfThoseToCome) {
+    EventQueue q;
+    Log log;
+    constexpr Tick kBucket = Tick{1} << 18, kStart = 1000 * kBucket;
+    struct Asking : Probe {
+        Asking(EventQueue &q_, Log &log_) : Probe(q_, log_), late(q_, log_), near(q_, log_), far(q_, log_) {}
+        Probe late, near, far;
+    } a(q, log);
+    struct Start : Component {
+        Start(EventQueue &q_, Asking &a_) : Component(q_, "start", wake), asking(a_) {}
+        static void wake(Component &c, Tick t) {
+            Asking &to = static_cast<Start &>(c).asking;
+            to.late.schedule(t - 1); // as one asks that had not noticed how late it is
+            to.near.schedule(t + 2 * kBucket);
+            to.far.schedule(t + 255 * kBucket); // as far as the wheel reaches
+        }
+        Asking &asking;
+    } start(q, a);
+    start.schedule(kStart);
+    q.run();
+    EXPECT_EQ(log, (Log{{kStart - 1, a.late.number()}, {kStart + 2 * kBucket, a.near.number()}, {kStart + 255 * kBucket, a.far.number()}}));
+}
+
 TEST(EventQueue, StopEndsTheRunAfterTheCurrentWakeUp) {
     EventQueue q;
     Log log;

@@ -77,7 +77,7 @@ void DramController::push(const DramRequest &request, Tick now) {
         if (done_)
             done_(done_owner_, r, now + params_.frontend);
     } else {
-        schedule_no_later_than(eager_ ? seen * params_.tCK : c.read_complete(c.next_read()) - params_.tCK);
+        schedule_no_later_than(std::max(eager_ ? seen * params_.tCK : c.read_complete(c.next_read()) - params_.tCK, queue().now()));
     }
 }
 
