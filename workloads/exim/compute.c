@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The server's own computing: Exim decides everything about a message by expanding strings of its configuration (access
 // lists, routers, transports, rewriting, log lines). Here a small language of that kind is expanded again and again. How
-// often is chosen so that the kernel's share at one core is the paper's (`computing` in exim.h); what comes out is the message's
+// often is chosen so that the kernel's share at one core comes near the paper's (`computing` in exim.h); what comes out is the message's
 // mark, which the receiving process writes and the delivering one finds again.
 #include "exim.h"
 

@@ -20,13 +20,13 @@ enum {
     kSpoolDirectories = 62, // one for each character of Exim's base-62 names
     kMostClients = 4 * kMaxCores,
     kPath = 160,
-    // Rounds of `computing` for each message. Together they take the user time that leaves the kernel its share at one
-    // core in the paper, 69 %; that the delivering process has the larger part is assumed (it reads the configuration).
+    // Rounds of `computing` for each message. Together they leave the kernel 63 % of one core's time; in the
+    // paper it has 69 %; that the delivering process has the larger part is assumed (it reads the configuration).
     kComputingReceived = 9,
     kComputingDelivered = 15,
     // The program's and its libraries' text, as files that are mapped; pages of it that each process uses. A process finds
-    // those that it uses by page faults, after a fork too. How many is chosen so that one core's time for a message is the
-    // paper's; that faults on a file's pages have the largest part of the kernel's time is from its profiles.
+    // those that it uses by page faults, after a fork too. How many is assumed; that faults on a file's pages have the largest
+    // part of the kernel's time is from the paper's profiles.
     kLibraries = 8,
     kLibraryPages = 64,
     kUsedBySession = 256,
