@@ -35,7 +35,7 @@ bool far_pointer(Core &c, const Op *op, std::uint64_t &offset, std::uint16_t &se
     const unsigned bytes = op->width == 2 ? 2 : 4;
     Addr a;
     offset = 0;
-    return address(c, op, bytes + 2, false, a) && load_slow(c, a, &offset, bytes) && load(c, a + bytes, selector);
+    return address(c, op, bytes, false, a) && load_slow(c, a, &offset, bytes) && load_part(c, op, bytes, selector);
 }
 
 const Op *jump_far(Core &c, const Op *op) {
@@ -136,9 +136,8 @@ const Op *return_from_interrupt(Core &c, const Op *op) {
 
 template <class T> struct Bound {
     static const Op *run(Core &c, const Op *op) {
-        Addr a;
         T low, high;
-        if (!address(c, op, 2 * sizeof(T), false, a) || !load(c, a, low) || !load(c, a + sizeof(T), high))
+        if (!load_part(c, op, 0, low) || !load_part(c, op, sizeof(T), high))
             return c.fault_at(op);
         const T index = reg<T>(c, op->dst);
         if (index >= low && index <= high)

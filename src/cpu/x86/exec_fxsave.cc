@@ -32,27 +32,27 @@ unsigned xmm_count(const Core &c) {
     return c.code64() ? 16 : 8;
 }
 
-bool area(Core &c, const Op *op, bool write, Addr &a) {
-    return address(c, op, kArea, write, a) && (!(a & 15) || c.raise(exc_gp, 0));
+bool aligned_area(Core &c, const Op *op, bool write) {
+    Addr a;
+    return address(c, op, 16, write, a) && (!(a & 15) || c.raise(exc_gp, 0));
 }
 
 /// Pieces of 16 bytes; the end is tried first, so that a fault leaves nothing half done.
-bool write_area(Core &c, Addr a, const Image &image, unsigned bytes) {
-    if (!modify<std::uint8_t>(c, a + kArea - 1, false, [](std::uint8_t x) { return x; }))
+bool write_area(Core &c, const Op *op, const Image &image, unsigned bytes) {
+    if (!try_part<std::uint8_t>(c, op, kArea - 1))
         return false;
     const auto *from = reinterpret_cast<const std::byte *>(&image);
     for (unsigned i = 0; i < bytes; i += 16) {
         Xmm x;
         std::memcpy(&x, from + i, 16);
-        if (!store(c, a + i, x))
+        if (!store_part(c, op, i, x))
             return false;
     }
     return true;
 }
 
 template <bool kWide> const Op *fxsave(Core &c, const Op *op) {
-    Addr a;
-    if (!available(c) || !area(c, op, true, a))
+    if (!available(c) || !aligned_area(c, op, true))
         return c.fault_at(op);
     const X87 &f = c.fpu;
     Image image;
@@ -70,21 +70,20 @@ template <bool kWide> const Op *fxsave(Core &c, const Op *op) {
     }
     const unsigned count = xmm_count(c);
     std::memcpy(image.xmm, c.xmm, 16 * count);
-    if (!write_area(c, a, image, kBeforeXmm + 16 * count))
+    if (!write_area(c, op, image, kBeforeXmm + 16 * count))
         return c.fault_at(op);
     return op + 1;
 }
 
 template <bool kWide> const Op *fxrstor(Core &c, const Op *op) {
-    Addr a;
     std::uint8_t last;
-    if (!available(c) || !area(c, op, false, a) || !load(c, a + kArea - 1, last))
+    if (!available(c) || !aligned_area(c, op, false) || !load_part(c, op, kArea - 1, last))
         return c.fault_at(op);
     Image image;
     const unsigned count = xmm_count(c), bytes = kBeforeXmm + 16 * count;
     for (unsigned i = 0; i < bytes; i += 16) {
         Xmm x;
-        if (!load(c, a + i, x))
+        if (!load_part(c, op, i, x))
             return c.fault_at(op);
         std::memcpy(reinterpret_cast<std::byte *>(&image) + i, &x, 16);
     }

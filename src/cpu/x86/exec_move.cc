@@ -13,7 +13,7 @@ std::uint64_t effective_offset(const Core &c, const Op *op) {
     std::uint64_t a = base + (index << op->scale) + static_cast<std::int64_t>(op->disp);
     if (op->legacy && op->base == reg_block * 8)
         a += static_cast<std::uint64_t>(op->start) + op->length;
-    return op->address_bytes == 8 ? a : op->address_bytes == 4 ? a & 0xffffffff : a & 0xffff;
+    return wrap_offset(op, a);
 }
 
 namespace {

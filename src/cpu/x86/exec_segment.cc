@@ -69,10 +69,9 @@ template <class T> struct PopSegment {
 
 /// LDS, LES, LFS, LGS, LSS: a register and a segment from a far pointer.
 template <Seg which, class T> const Op *load_far_pointer(Core &c, const Op *op) {
-    Addr a;
     T offset;
     std::uint16_t selector;
-    if (!address(c, op, sizeof(T) + 2, false, a) || !load(c, a, offset) || !load(c, a + sizeof(T), selector) ||
+    if (!load_part(c, op, 0, offset) || !load_part(c, op, sizeof(T), selector) ||
         !load_segment(c, which, selector))
         return c.fault_at(op);
     set_reg<T>(c, op->dst, offset);

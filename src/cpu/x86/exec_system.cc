@@ -151,8 +151,7 @@ template <TableRegister State::*table> const Op *load_table(Core &c, const Op *o
     std::uint16_t limit;
     std::uint64_t base = 0;
     const unsigned bytes = c.code64() ? 8 : 4;
-    if (!privileged(c) || !address(c, op, bytes + 2, false, a) || !load(c, a, limit) ||
-        !load_slow(c, a + 2, &base, bytes))
+    if (!privileged(c) || !load_part(c, op, 0, limit) || !address(c, op, bytes, false, a, 2) || !load_slow(c, a, &base, bytes))
         return c.fault_at(op);
     if (bytes == 8 && !canonical(base)) {
         c.raise(exc_gp, 0);
@@ -167,10 +166,9 @@ template <TableRegister State::*table> const Op *store_table(Core &c, const Op *
     Addr a;
     const unsigned bytes = c.code64() ? 8 : 4;
     const TableRegister &t = c.*table;
-    std::uint8_t image[10];
-    std::memcpy(image, &t.limit, 2);
-    std::memcpy(image + 2, &t.base, bytes);
-    if (!address(c, op, bytes + 2, true, a) || !store_slow(c, a, image, bytes + 2))
+    // The first part is tried, then written last: a fault leaves nothing half done.
+    if (!try_part<std::uint16_t>(c, op, 0) || !address(c, op, bytes, true, a, 2) || !store_slow(c, a, &t.base, bytes) ||
+        !store_part(c, op, 0, t.limit))
         return c.fault_at(op);
     return op + 1;
 }

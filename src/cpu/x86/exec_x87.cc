@@ -12,23 +12,23 @@ using namespace x87;
 
 namespace {
 
-/// An operand of 2, 4, 8 or 10 bytes.
-bool load_operand(Core &c, Addr a, unsigned bytes, std::uint8_t *to) {
+template <unsigned n> using Bytes = std::uint8_t[n];
+
+/// An operand of 2, 4, 8 or 10 bytes; the last is two accesses, on processors too.
+bool load_operand(Core &c, const Op *op, unsigned bytes, std::uint8_t *to) {
     switch (bytes) {
-    case 2: return load(c, a, *reinterpret_cast<std::uint8_t(*)[2]>(to));
-    case 4: return load(c, a, *reinterpret_cast<std::uint8_t(*)[4]>(to));
-    case 8: return load(c, a, *reinterpret_cast<std::uint8_t(*)[8]>(to));
-    default: return load(c, a, *reinterpret_cast<std::uint8_t(*)[10]>(to));
+    case 2: return load_part(c, op, 0, *reinterpret_cast<Bytes<2> *>(to));
+    case 4: return load_part(c, op, 0, *reinterpret_cast<Bytes<4> *>(to));
+    case 8: return load_part(c, op, 0, *reinterpret_cast<Bytes<8> *>(to));
+    default: return load_operand(c, op, 8, to) && load_part(c, op, 8, *reinterpret_cast<Bytes<2> *>(to + 8));
     }
 }
-bool store_operand(Core &c, Addr a, unsigned bytes, const std::uint8_t *from) {
+bool store_operand(Core &c, const Op *op, unsigned bytes, const std::uint8_t *from) {
     switch (bytes) {
-    case 2: return store(c, a, *reinterpret_cast<const std::uint8_t(*)[2]>(from));
-    case 4: return store(c, a, *reinterpret_cast<const std::uint8_t(*)[4]>(from));
-    case 8: return store(c, a, *reinterpret_cast<const std::uint8_t(*)[8]>(from));
-    default: // two accesses, on processors too
-        return store(c, a, *reinterpret_cast<const std::uint8_t(*)[8]>(from)) &&
-               store(c, a + 8, *reinterpret_cast<const std::uint8_t(*)[2]>(from + 8));
+    case 2: return store_part(c, op, 0, *reinterpret_cast<const Bytes<2> *>(from));
+    case 4: return store_part(c, op, 0, *reinterpret_cast<const Bytes<4> *>(from));
+    case 8: return store_part(c, op, 0, *reinterpret_cast<const Bytes<8> *>(from));
+    default: return store_operand(c, op, 8, from) && store_part(c, op, 8, *reinterpret_cast<const Bytes<2> *>(from + 8));
     }
 }
 
@@ -61,16 +61,16 @@ const Op *with_memory(Core &c, const Op *op) {
     std::uint8_t operand[16] = {};
     std::uint64_t flags = Flags::fixed;
     Addr a;
-    if (!ready(c) || !address(c, op, p.bytes, p.store, a))
+    if (!ready(c) || !address(c, op, std::min<unsigned>(p.bytes, 8), p.store, a))
         return c.fault_at(op);
-    if (!p.store && !load_operand(c, a, p.bytes, operand))
+    if (!p.store && !load_operand(c, op, p.bytes, operand))
         return c.fault_at(op);
     X87 after = c.fpu;
     run_on_host(after, p.code, operand, flags);
     // An unmasked exception other than an inexact result leaves memory as it is.
     constexpr unsigned kInexact = 0x20;
     const unsigned pending = after.status & ~after.control & kFlags;
-    if (p.store && !(pending & ~kInexact) && !store_operand(c, a, p.bytes, operand))
+    if (p.store && !(pending & ~kInexact) && !store_operand(c, op, p.bytes, operand))
         return c.fault_at(op);
     c.fpu = after;
     remember(c, op, p.code, a);

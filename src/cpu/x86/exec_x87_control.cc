@@ -94,67 +94,58 @@ struct Environment {
 };
 
 /// An area may lie on two pages: its first field of type T and its last byte are tried before any of it is used.
-template <class T> bool writable(Core &c, Addr a, unsigned bytes) {
-    return (a & 0xfff) + bytes <= 0x1000 ||
-           (modify<T>(c, a, false, [](T x) { return x; }) &&
-            modify<std::uint8_t>(c, a + bytes - 1, false, [](std::uint8_t x) { return x; }));
+template <class T> bool writable(Core &c, const Op *op, unsigned bytes) {
+    Addr first, last;
+    if (!address(c, op, sizeof(T), true, first) || !address(c, op, 1, true, last, bytes - 1))
+        return false;
+    return first >> 12 == last >> 12 || (try_part<T>(c, op, 0) && try_part<std::uint8_t>(c, op, bytes - 1));
 }
-template <class T> bool readable(Core &c, Addr a, unsigned bytes) {
+template <class T> bool readable(Core &c, const Op *op, unsigned bytes) {
     T first;
     std::uint8_t last;
-    return load(c, a, first) && load(c, a + bytes - 1, last);
+    return load_part(c, op, 0, first) && load_part(c, op, bytes - 1, last);
 }
 
-template <class T> bool write_environment(Core &c, Addr a, const Environment &e) {
+template <class T> bool write_environment(Core &c, const Op *op, const Environment &e) {
     for (unsigned i = 0; i < 7; ++i)
-        if (!store<T>(c, a + i * sizeof(T), static_cast<T>(e.field[i])))
+        if (!store_part(c, op, i * sizeof(T), static_cast<T>(e.field[i])))
             return false;
     return true;
 }
-template <class T> bool read_environment(Core &c, Addr a, Environment &e) {
+template <class T> bool read_environment(Core &c, const Op *op, Environment &e) {
     for (unsigned i = 0; i < 7; ++i) {
         T x;
-        if (!load<T>(c, a + i * sizeof(T), x))
+        if (!load_part(c, op, i * sizeof(T), x))
             return false;
         e.field[i] = x;
     }
     return true;
 }
 
-using Tenbyte = std::uint8_t[10];
-
 template <class T> const Op *fnstenv(Core &c, const Op *op) {
-    Addr a;
-    constexpr unsigned kBytes = 7 * sizeof(T);
-    if (!ready_control(c) || !address(c, op, kBytes, true, a) || !writable<T>(c, a, kBytes) ||
-        !write_environment<T>(c, a, Environment(c, sizeof(T) == 4)))
+    if (!ready_control(c) || !writable<T>(c, op, 7 * sizeof(T)) || !write_environment<T>(c, op, Environment(c, sizeof(T) == 4)))
         return c.fault_at(op);
     set_control(c.fpu, c.fpu.control | kAllMasked);
     return op + 1;
 }
 
 template <class T> const Op *fldenv(Core &c, const Op *op) {
-    Addr a;
     Environment e;
-    constexpr unsigned kBytes = 7 * sizeof(T);
-    if (!ready(c) || !address(c, op, kBytes, false, a) || !readable<T>(c, a, kBytes) || !read_environment<T>(c, a, e))
+    if (!ready(c) || !readable<T>(c, op, 7 * sizeof(T)) || !read_environment<T>(c, op, e))
         return c.fault_at(op);
     e.load_into(c, sizeof(T) == 4);
     return op + 1;
 }
 
 template <class T> const Op *fnsave(Core &c, const Op *op) {
-    Addr a;
-    constexpr unsigned kEnvironment = 7 * sizeof(T), kBytes = kEnvironment + kRegisterBytes;
-    if (!ready_control(c) || !address(c, op, kBytes, true, a) || !writable<T>(c, a, kBytes) ||
-        !write_environment<T>(c, a, Environment(c, sizeof(T) == 4)))
+    constexpr unsigned kEnvironment = 7 * sizeof(T);
+    if (!ready_control(c) || !writable<T>(c, op, kEnvironment + kRegisterBytes) ||
+        !write_environment<T>(c, op, Environment(c, sizeof(T) == 4)))
         return c.fault_at(op);
     for (unsigned i = 0; i < 8; ++i) {
         const X87::Reg &r = c.fpu.st[(c.fpu.top() + i) & 7];
-        Tenbyte bytes;
-        std::memcpy(bytes, &r.significand, 8);
-        std::memcpy(bytes + 8, &r.sign_exponent, 2);
-        if (!store(c, a + kEnvironment + 10 * i, bytes))
+        const unsigned at = kEnvironment + 10 * i;
+        if (!store_part(c, op, at, r.significand) || !store_part(c, op, at + 8, r.sign_exponent))
             return c.fault_at(op);
     }
     initialize(c.fpu);
@@ -162,22 +153,19 @@ template <class T> const Op *fnsave(Core &c, const Op *op) {
 }
 
 template <class T> const Op *frstor(Core &c, const Op *op) {
-    Addr a;
-    constexpr unsigned kEnvironment = 7 * sizeof(T), kBytes = kEnvironment + kRegisterBytes;
+    constexpr unsigned kEnvironment = 7 * sizeof(T);
     Environment e;
-    Tenbyte bytes[8];
-    if (!ready(c) || !address(c, op, kBytes, false, a) || !readable<T>(c, a, kBytes) ||
-        !read_environment<T>(c, a, e))
+    X87::Reg st[8];
+    if (!ready(c) || !readable<T>(c, op, kEnvironment + kRegisterBytes) || !read_environment<T>(c, op, e))
         return c.fault_at(op);
-    for (unsigned i = 0; i < 8; ++i)
-        if (!load(c, a + kEnvironment + 10 * i, bytes[i]))
-            return c.fault_at(op);
-    e.load_into(c, sizeof(T) == 4);
     for (unsigned i = 0; i < 8; ++i) {
-        X87::Reg &r = c.fpu.st[(c.fpu.top() + i) & 7];
-        std::memcpy(&r.significand, bytes[i], 8);
-        std::memcpy(&r.sign_exponent, bytes[i] + 8, 2);
+        const unsigned at = kEnvironment + 10 * i;
+        if (!load_part(c, op, at, st[i].significand) || !load_part(c, op, at + 8, st[i].sign_exponent))
+            return c.fault_at(op);
     }
+    e.load_into(c, sizeof(T) == 4);
+    for (unsigned i = 0; i < 8; ++i)
+        c.fpu.st[(c.fpu.top() + i) & 7] = st[i];
     return op + 1;
 }
 

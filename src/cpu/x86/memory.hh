@@ -20,22 +20,27 @@ bool store_slow(Core &, Addr, const void *from, unsigned size, As = As::current)
 /// f(context, bytes) runs once on the bytes, with write permission; `locked`: as one indivisible access.
 bool modify_slow(Core &, Addr, unsigned size, void (*f)(void *, void *), void *context, bool locked);
 
-/// Linear address of a memory operand with masking and segment checks (memory.cc); false on #GP, #SS.
-bool legacy_address(Core &, const Op *, unsigned size, bool write, Addr &out);
+/// Linear address of a memory operand with masking and segment checks (segment.cc); false on #GP, #SS.
+bool legacy_address(Core &, const Op *, unsigned size, bool write, Addr &out, unsigned skip = 0);
 
-/// Linear address of the memory operand of `op`.
-inline bool address(Core &c, const Op *op, unsigned size, bool write, Addr &out) {
+/// Linear address of the memory operand of `op`, or of the part of it that begins `skip` bytes into it. A part's offset wraps at
+/// the address size; what begins before the end and reaches over it goes on behind.
+inline bool address(Core &c, const Op *op, unsigned size, bool write, Addr &out, unsigned skip = 0) {
     const auto *file = reinterpret_cast<const std::uint8_t *>(c.r);
     std::uint64_t b, i;
     std::memcpy(&b, file + op->base, 8);
     std::memcpy(&i, file + op->index, 8);
     if (__builtin_expect(op->legacy, 0))
-        return legacy_address(c, op, size, write, out);
-    out = b + (i << op->scale) + static_cast<std::int64_t>(op->disp) + c.seg[op->seg].base;
+        return legacy_address(c, op, size, write, out, skip);
+    out = b + (i << op->scale) + static_cast<std::int64_t>(op->disp) + c.seg[op->seg].base + skip;
     return true;
 }
 /// The offset alone (LEA): no segment base.
 std::uint64_t effective_offset(const Core &, const Op *);
+/// An offset, cut to the instruction's address size.
+inline std::uint64_t wrap_offset(const Op *op, std::uint64_t a) {
+    return op->address_bytes == 8 ? a : op->address_bytes == 4 ? a & 0xffffffff : a & 0xffff;
+}
 
 template <class T> inline bool fits_page(Addr a) { return sizeof(T) == 1 || (a & 0xfff) <= 0x1000 - sizeof(T); }
 
@@ -78,6 +83,21 @@ template <class T, class F> inline bool modify(Core &c, Addr a, bool locked, F &
             std::memcpy(bytes, &x, sizeof(T));
         },
         const_cast<std::remove_const_t<G> *>(&f), locked);
+}
+
+// Parts of an operand that the processor moves one by one: far pointers, bounds, 80-bit values, areas of saved state.
+template <class T> inline bool load_part(Core &c, const Op *op, unsigned skip, T &out) {
+    Addr a;
+    return address(c, op, sizeof(T), false, a, skip) && load(c, a, out);
+}
+template <class T> inline bool store_part(Core &c, const Op *op, unsigned skip, const T &value) {
+    Addr a;
+    return address(c, op, sizeof(T), true, a, skip) && store(c, a, value);
+}
+/// The part could be written.
+template <class T> inline bool try_part(Core &c, const Op *op, unsigned skip) {
+    Addr a;
+    return address(c, op, sizeof(T), true, a, skip) && modify<T>(c, a, false, [](T x) { return x; });
 }
 
 /// Around an access to a device register or port: in detailed mode everything before has happened, and it takes time.

@@ -180,8 +180,9 @@ bool segment_address(Core &c, Seg which, std::uint64_t offset, unsigned size, bo
     return true;
 }
 
-bool legacy_address(Core &c, const Op *op, unsigned size, bool write, Addr &out) {
-    return segment_address(c, static_cast<Seg>(op->seg), effective_offset(c, op), size, write, out);
+bool legacy_address(Core &c, const Op *op, unsigned size, bool write, Addr &out, unsigned skip) {
+    const std::uint64_t offset = wrap_offset(op, effective_offset(c, op) + skip);
+    return segment_address(c, static_cast<Seg>(op->seg), offset, size, write, out);
 }
 
 bool stack_address(Core &c, std::uint64_t sp, unsigned size, bool write, Addr &out) {

@@ -272,14 +272,11 @@ template <bool kAbsolute> const Op *change_sign(Core &c, const Op *op) {
 /// The 80-bit format moves as it is.
 const Op *load_extended(Core &c, const Op *op) {
     Addr a;
-    std::uint8_t bytes[10];
+    Reg r;
     if (!waits_for_nothing(c) || filled(c.fpu, at(c.fpu, 7)))
         return with_memory(c, op);
-    if (!address(c, op, sizeof bytes, false, a) || !load(c, a, bytes))
+    if (!address(c, op, 8, false, a) || !load(c, a, r.significand) || !load_part(c, op, 8, r.sign_exponent))
         return c.fault_at(op);
-    Reg r;
-    std::memcpy(&r.significand, bytes, 8);
-    std::memcpy(&r.sign_exponent, bytes + 8, 2);
     push(c.fpu, r);
     c.fpu.status &= static_cast<std::uint16_t>(~kC1);
     remember(c, op, unpack(op->imm).code, a);
@@ -290,7 +287,7 @@ const Op *store_extended(Core &c, const Op *op) {
     const Reg r = c.fpu.st[c.fpu.top()];
     if (!waits_for_nothing(c) || !filled(c.fpu, c.fpu.top()))
         return with_memory(c, op);
-    if (!address(c, op, 10, true, a) || !store(c, a, r.significand) || !store(c, a + 8, r.sign_exponent))
+    if (!address(c, op, 8, true, a) || !store(c, a, r.significand) || !store_part(c, op, 8, r.sign_exponent))
         return c.fault_at(op);
     pop(c.fpu);
     c.fpu.status &= static_cast<std::uint16_t>(~kC1);
