@@ -35,17 +35,37 @@ class FuzzMachine {
             write<std::uint64_t>(kJunk + 8 * i, rng_.next());
     }
 
-    /// A random program on each core and a turn for each. The bytes of an instruction that the model lacks, or nothing.
+    /// A random program on each core and a turn for each: mostly a short one, because what follows a program's first faults is
+    /// much the same from one to the next. The bytes of an instruction that the model lacks, or nothing.
     std::string streams() {
         for (auto &c : board_->cores)
             prepare(*c);
         board_->clear_ending();
+        cut_.start(board_->scheduler.now(), one_in(32) ? kNever : kNanosecond * static_cast<Tick>(5 + rng_.below(30)));
         const auto outcome = board_->scheduler.run([] { return true; });
         board_->console.clear();
         return outcome == FunctionalScheduler::Outcome::unmodelled ? describe_instruction(*board_->scheduler.culprit()) : "";
     }
 
   private:
+    static constexpr Tick kNanosecond = 1'000'000;
+
+    /// Events for their time alone: a core's turn ends where one is due.
+    class Cut final : public Component {
+      public:
+        explicit Cut(EventQueue &q) : Component(q, "cut", [](Component &c, Tick now) { static_cast<Cut &>(c).next(now); }) {}
+        void start(Tick now, Tick every) {
+            every_ = every;
+            left_ = kCores;
+            next(now);
+        }
+
+      private:
+        void next(Tick now) { schedule(every_ == kNever || !left_-- ? kNever : now + every_); }
+        Tick every_ = kNever;
+        unsigned left_ = 0;
+    };
+
     // Guest memory: tables, junk, stacks and code of each core.
     static constexpr Addr kJunk = 0x100000, kGdt = 0x110000, kIdt = 0x111000, kTss = 0x113000, kTables = 0x120000, kLow = 0x1000,
                           kCode = 0x200000, kStack = 0x300000;
@@ -273,6 +293,7 @@ class FuzzMachine {
     Rng rng_;
     SystemConfig config_;
     EventQueue queue_;
+    Cut cut_{queue_};
     std::unique_ptr<GuestMemory> memory_;
     std::unique_ptr<Board> board_;
     std::uint8_t code_[256] = {};
