@@ -52,6 +52,7 @@ void Detailed::enter() {
 }
 
 void Detailed::run(Tick until, const std::function<bool()> &host_done) {
+    MOSCOPE_CHECK(!leaving_);
     while (board_.ending.state.empty() && reached() < until && !host_done()) {
         const Tick next = board_.queue.next();
         if (next == kNever && !any_dozing()) {
@@ -78,15 +79,20 @@ void Detailed::wake_the_dozing() {
         c->wake_from_doze(reached());
 }
 
-void Detailed::leave() {
+bool Detailed::leave(const std::function<bool()> &host_done) {
     MOSCOPE_CHECK(active_);
+    leaving_ = true;
     for (const auto &c : cores_)
         c->ask_to_leave();
     const auto all_left = [this] {
         return std::all_of(cores_.begin(), cores_.end(), [](const auto &c) { return c->left(); });
     };
-    while (!all_left() || board_.transfers_under_way())
+    while (!all_left() || board_.transfers_under_way()) {
+        MOSCOPE_CHECK(board_.queue.next() != kNever);
         machine_.run(soon());
+        if (host_done())
+            return false;
+    }
     board_.transfers_go(nullptr, {});
     Tick latest = board_.queue.now();
     for (const auto &c : cores_)
@@ -98,7 +104,8 @@ void Detailed::leave() {
     board_.detailed = false;
     board_.scheduler.set_now(latest);
     board_.interrupts_arrive();
-    active_ = false;
+    active_ = leaving_ = false;
+    return true;
 }
 
 void Detailed::reset() {

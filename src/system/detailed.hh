@@ -24,8 +24,8 @@ class Detailed {
     /// Runs until `until`, until something ends the run (Board::ending), or until `host_done`.
     void run(Tick until, const std::function<bool()> &host_done);
     /// Every core reaches an instruction boundary with its stores performed, devices end what they move; the functional clock takes
-    /// over.
-    void leave();
+    /// over. False: `host_done` (asked now and then) came first, and the next call goes on with it.
+    bool leave(const std::function<bool()> &host_done);
     bool active() const { return active_; }
     /// The moment up to which everything has happened.
     Tick reached() const { return std::max(reached_, board_.queue.now()); }
@@ -55,7 +55,7 @@ class Detailed {
     Attribution attribution_;
     Component end_; ///< wakes at the end of a run, so that statistics are those of that moment
     Tick reached_ = 0; ///< run() got to the end of this time
-    bool active_ = false;
+    bool active_ = false, leaving_ = false;
 };
 
 } // namespace moscope

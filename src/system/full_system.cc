@@ -129,9 +129,12 @@ void FullSystem::enter_detailed() {
     }
 }
 
-void FullSystem::leave_detailed() {
-    if (impl_->detailed && impl_->detailed->active())
-        impl_->detailed->leave();
+bool FullSystem::leave_detailed(unsigned host_ms) {
+    if (!impl_->detailed || !impl_->detailed->active())
+        return true;
+    using Clock = std::chrono::steady_clock;
+    const auto end = Clock::now() + std::chrono::milliseconds(host_ms);
+    return impl_->detailed->leave([&] { return Clock::now() >= end; });
 }
 
 void FullSystem::reset_stats() {

@@ -33,7 +33,8 @@ class FullSystem {
 
     /// Detailed mode, where the configuration names a machine for it. Between steps only.
     void enter_detailed();
-    void leave_detailed();
+    /// False: it takes longer than about so many milliseconds of host time, and has to be called again.
+    bool leave_detailed(unsigned host_ms);
     /// Counts of detailed mode begin anew.
     void reset_stats();
     /// JSON text: ticks of each core by what they were spent on, and the machine's statistics (docs/statistics.md).

@@ -48,6 +48,11 @@ def until(step: Callable[[], dict[str, Any]], *states: str) -> dict[str, Any]:
             return end
 
 
+def leave(system: Any) -> None:
+    while not system.leave_detailed(200):
+        pass
+
+
 def at_marker(folder: Path, text: str, marker: str, programs: dict[str, Path] | None = None) -> Callable[..., Any]:
     """A machine of four cores whose script has come to the marker, as often as wanted."""
     script = folder / "script.sh"
@@ -122,7 +127,7 @@ def test_every_tick_of_every_core_is_charged_once(busy: Callable[..., Any]) -> N
 def test_the_guest_goes_on_in_functional_mode_and_back(busy: Callable[..., Any]) -> None:
     system = busy()
     measured(system, 0.1)
-    system.leave_detailed()
+    leave(system)
     for _ in range(3):
         before = system.stats()["instructions"]
         system.step(50)
@@ -131,30 +136,54 @@ def test_the_guest_goes_on_in_functional_mode_and_back(busy: Callable[..., Any])
         system.enter_detailed()
         until(lambda end=start + MS // 20: system.step_until(end, 200), "time")
         assert system.stats()["ticks"] >= start + MS // 20 - MS // 1000
-        system.leave_detailed()
+        leave(system)
     said = b""
     while b"still there" not in said:
         assert system.step(200)["state"] in ("running", "marker")
         said += system.console_output()
 
 
-def test_what_devices_move_goes_through_the_protocol(distro: Any, tmp_path: Path) -> None:
-    content = random.Random(3).randbytes(64 * 4096)
-    disk, script = tmp_path / "disk.img", tmp_path / "disk.sh"
+def with_disk(folder: Path, content: bytes, text: str) -> Any:
+    """A machine of two cores with a disk, whose script has begun."""
+    disk, script = folder / "disk.img", folder / "disk.sh"
     disk.write_bytes(content)
-    script.write_text(f"""echo "{BEGIN}"
-md5sum < /dev/vda
-dd if=/dev/zero of=/dev/vda bs=4096 count=8 oflag=direct conv=notrunc
-echo 3 > /proc/sys/vm/drop_caches
-echo "written $(md5sum < /dev/vda)"
-echo "entropy $(dd if=/dev/hwrng bs=64 count=2 2>/dev/null | wc -c)"
-""", encoding="utf-8")
-    config = configured(script, 2, tmp_path / "out")
+    script.write_text(f'echo "{BEGIN}"\n{text}', encoding="utf-8")
+    config = configured(script, 2, folder / "out")
     config["disk"] = str(disk)
     system = _engine.System(json.dumps(config))
     while until(lambda: system.step(200), "marker")["detail"] != BEGIN:
         pass
     system.console_output()
+    return system
+
+
+def test_leaving_waits_for_devices_in_steps_that_end_when_the_host_wants(distro: Any, tmp_path: Path) -> None:
+    """What takes long in the engine gives way now and then, or Ctrl-C would not be heard."""
+    content = random.Random(4).randbytes(1024 * 4096)
+    system = with_disk(tmp_path, content, "md5sum < /dev/vda\n")
+    steps = 0
+    for _ in range(12):
+        system.enter_detailed()
+        assert system.step_until(system.stats()["ticks"] + MS // 8, 60_000)["state"] == "time"
+        while not system.leave_detailed(0):
+            steps += 1
+            assert steps < 100_000
+        system.step(1)
+    assert steps > 12
+    said = b""
+    while (state := system.step(200)["state"]) in ("running", "marker"):
+        said += system.console_output()
+    assert state == "poweroff" and hashlib.md5(content).hexdigest().encode() in said
+
+
+def test_what_devices_move_goes_through_the_protocol(distro: Any, tmp_path: Path) -> None:
+    content = random.Random(3).randbytes(64 * 4096)
+    system = with_disk(tmp_path, content, """md5sum < /dev/vda
+dd if=/dev/zero of=/dev/vda bs=4096 count=8 oflag=direct conv=notrunc
+echo 3 > /proc/sys/vm/drop_caches
+echo "written $(md5sum < /dev/vda)"
+echo "entropy $(dd if=/dev/hwrng bs=64 count=2 2>/dev/null | wc -c)"
+""")
     system.enter_detailed()
     until(lambda: system.step(200), "poweroff")
     devices = {c["name"]: c["transitions"] for c in json.loads(system.stats_json())["machine"]["controllers"] if "DMA" in c["name"]}

@@ -31,7 +31,8 @@ def measured(booted: Callable[..., Any]) -> Callable[..., Measured]:
         system.reset_stats()
         guest.wait_for("workend")
         stats = json.loads(system.stats_json())
-        system.leave_detailed()
+        while not system.leave_detailed(200):
+            pass
         guest.wait_for("moscope# ")
         return stats["attribution"], workloads.Results.of(guest.console, w.family)
 

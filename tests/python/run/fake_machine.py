@@ -17,10 +17,11 @@ class FakeSystem:
     simulated ms of detailed time after which it is over; `script`: answers of functional steps in place of its own."""
 
     def __init__(self, cores: int = 2, ends_at: float | None = None, script: list[dict[str, Any]] | None = None,
-                 verify: str = "ok") -> None:
+                 verify: str = "ok", steps_to_leave: int = 3) -> None:
         self.cores, self.ends_at, self.script, self.verify = cores, ends_at, script, verify
         self.tick, self.since, self.begun = 10 * MS, 0, 0
         self.detailed, self.running = False, False
+        self.steps_to_leave = steps_to_leave
         self.out = b""
         self.typed: list[str] = []
 
@@ -82,8 +83,10 @@ class FakeSystem:
     def enter_detailed(self) -> None:
         self.detailed, self.begun = True, self.tick
 
-    def leave_detailed(self) -> None:
-        self.detailed = False
+    def leave_detailed(self, host_ms: int) -> bool:
+        self.steps_to_leave -= 1
+        self.detailed = self.steps_to_leave > 0
+        return not self.detailed
 
     def reset_stats(self) -> None:
         self.since = self.tick

@@ -69,6 +69,17 @@ def test_stall_that_is_lost_on_the_way_to_names_is_a_simulator_bug(point: Point)
     assert measured.name(FakeNames(), stats["attribution"], (rows, pairs))["all"]["lines"] == 1
 
 
+def test_leaving_detailed_mode_takes_steps_between_which_an_interruption_ends_it(point: Point) -> None:
+    class Interrupted(FakeSystem):
+        def leave_detailed(self, host_ms: int) -> bool:
+            if self.steps_to_leave < 1_000_000 - 5:
+                raise KeyboardInterrupt  # as the interpreter does when it has the word
+            return super().leave_detailed(host_ms)
+
+    with pytest.raises(KeyboardInterrupt):
+        course(Interrupted(steps_to_leave=1_000_000), point)
+
+
 def test_a_workload_that_ends_early_leaves_the_windows_that_were_whole(point: Point) -> None:
     got = course(FakeSystem(ends_at=5.5), point)
     assert [w["ops"] for w in got["windows"]] == [20, 20]

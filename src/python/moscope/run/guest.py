@@ -72,6 +72,11 @@ class Guest:
             self.observe()
             self._part = part(int(self.system.counts()["ticks"]))
 
+    def leave_detailed(self) -> None:
+        """Functional from here on. In steps, as all that takes long, so that an interruption comes between."""
+        while not self.system.leave_detailed(STEP_MS):
+            self._tell()
+
     def last_words(self) -> str:
         return f"--- the console's last lines\n{tail(self.log)}"
 

@@ -133,7 +133,7 @@ def detailed(guest: Guest, point: Point, log: Path | None = None) -> tuple[list[
 def finish(guest: Guest, point: Point) -> None:
     """Stops the workload and lets it check its results."""
     guest.phase("check of results", 1.0)
-    guest.system.leave_detailed()
+    guest.leave_detailed()
     if not guest.log.endswith(initramfs.PROMPT.encode()):
         guest.type_in(registry.STOP.decode())
         guest.until_marker(initramfs.PROMPT, f"{point.workload} (until it has checked its results)")
