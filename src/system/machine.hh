@@ -37,6 +37,7 @@ class Machine {
 
     EventQueue &queue();
     unsigned cores() const;
+    unsigned outstanding_misses() const; ///< of a core
     unsigned nodes() const;
     unsigned chip_of_core(unsigned core) const;
     /// A posted packet without data from one chip to another on idle links, crossbars included.

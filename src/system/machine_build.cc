@@ -80,6 +80,7 @@ Machine::Impl::~Impl() {
 void Machine::Impl::build(Machine &machine, const json &j, const std::string &library_path) {
     name = need(j, "name", "machine").get<std::string>();
     cores_per_chip = get_or<unsigned>(j, "cores_per_chip", 1);
+    outstanding_misses = get_or<unsigned>(j, "outstanding_misses", 1);
     library = dlopen(library_path.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (!library) {
         const char *why = dlerror();

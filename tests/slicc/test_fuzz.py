@@ -16,7 +16,7 @@ FOLDER = Path(__file__).parent / "protocols"
 WORDS = ["{", "}", "(", ")", ";", ",", ":=", "=", "::", ":", ".", "[", "]", "*", "action", "transition", "machine", "peek", "enqueue",
          "if", "else", "return", "in_msg", "address", "1", "0.5", '"text"', "'x'", "State", "Event", "structure", "void", "OOD", "new",
          "static_cast", "is_valid", "!", "&&", "==", "++", "include", "protocol", "enumeration", "state_declaration", "\\", "é", "\0"]
-SECONDS = 10.0
+SECONDS = 10.0  # of processor time: how busy the host is does not matter
 
 
 @pytest.fixture(name="folder", scope="module")
@@ -29,9 +29,9 @@ def _folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def compiles_cleanly(folder: Path, text: bytes) -> None:
     path = folder / "fuzzed.slicc"
     path.write_bytes(text)
-    begin = time.monotonic()
+    begin = time.process_time()
     program, diagnostics = compile_protocol(str(path))
-    assert time.monotonic() - begin < SECONDS
+    assert time.process_time() - begin < SECONDS
     errors = diagnostics.errors()
     assert (program is None) == bool(errors)
     assert len(errors) <= MAX_ERRORS + 1

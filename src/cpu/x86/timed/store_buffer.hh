@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The store buffer of a core with x86-TSO order (Sewell et al., CACM 53(7), 2010): stores leave it in program order, one
-// access in flight at a time; those that hit a writable line leave without one. A store is performed not before the
-// moment at which it retired, although its core may have run ahead of the event queue since.
+// The store buffer of a core with x86-TSO order (Sewell et al., CACM 53(7), 2010): stores leave it in program order; those
+// that hit a writable line leave without an access. While the oldest waits for its line, the lines of those behind it
+// that have retired are asked for too (an access to own the line, which moves no bytes), up to the core's outstanding
+// misses; a line that is lost again before its store's turn is asked for again. A store is performed not before the moment
+// at which it retired, although its core may have run ahead of the event queue since.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <cstring>
+#include <vector>
 
 #include "mem/port.hh"
 #include "sim/event_queue.hh"
@@ -18,12 +22,15 @@ class StoreBuffer : public Component {
     static constexpr unsigned kEntries = 32; ///< of the family's 44-entry load/store unit (AMD 40546, section A.5.4), most hold loads
     static constexpr unsigned kBytes = 16;
 
-    StoreBuffer(EventQueue &queue, std::string name, Port &port)
+    /// most: accesses in flight at a time, one at least.
+    StoreBuffer(EventQueue &queue, std::string name, Port &port, unsigned most)
         : Component(queue, std::move(name), [](Component &c, Tick now) { static_cast<StoreBuffer &>(c).drain(now); }),
-          port_(port) {
-        access_.owner = this;
-        access_.kind = AccessKind::store;
-        access_.on_done = [](Access &x) { static_cast<StoreBuffer *>(x.owner)->done(x); };
+          port_(port), accesses_of_(most), asked_(most, kNone) {
+        for (Access &a : accesses_of_) {
+            a.owner = this;
+            a.kind = AccessKind::store;
+            a.on_done = [](Access &x) { static_cast<StoreBuffer *>(x.owner)->done(x); };
+        }
     }
 
     bool empty() const { return head_ == tail_; }
@@ -38,7 +45,8 @@ class StoreBuffer : public Component {
         e.pc = pc;
         e.va = va;
         std::memcpy(e.bytes, from, size);
-        if (!in_flight_)
+        // Behind a store that waits only a line that is not asked for yet makes work.
+        if (!waits_ || (in_flight_ < accesses_of_.size() && line_of(dram) != line_of(entry(tail_ - 2).address)))
             schedule_no_later_than(std::max(retired, queue().now()));
     }
 
@@ -57,11 +65,11 @@ class StoreBuffer : public Component {
         return Found::none;
     }
 
-    /// The store in flight, or that was last: what a core that waits for the buffer waits for.
-    const Access &access() const { return access_; }
+    /// The access that finished last: what a core that has waited for the buffer has waited for.
+    const Access &access() const { return last_; }
     /// Accesses begun so far.
     std::uint64_t accesses() const { return accesses_; }
-    bool in_flight() const { return in_flight_; }
+    bool in_flight() const { return in_flight_ != 0; }
 
     /// Called whenever a store has left the buffer, at that moment.
     void (*on_drain)(void *owner, Tick) = nullptr;
@@ -80,48 +88,96 @@ class StoreBuffer : public Component {
     Entry &entry(unsigned i) { return entries_[i % kEntries]; }
     const Entry &entry(unsigned i) const { return entries_[i % kEntries]; }
 
+    std::byte *writable(Addr line, Tick now) {
+        std::byte *b = port_.hit(line, Port::right_store, now);
+        return b ? b : port_.probe(AccessKind::store, line, now);
+    }
+
     void drain(Tick now) {
-        while (!empty() && !in_flight_) {
+        waits_ = false;
+        while (!empty()) {
             Entry &e = entry(head_);
             if (e.retired > now) {
                 schedule(e.retired);
                 return;
             }
             const Addr line = line_of(e.address);
-            std::byte *b = port_.hit(line, Port::right_store, now);
-            if (!b)
-                b = port_.probe(AccessKind::store, line, now);
-            if (b) {
-                std::memcpy(b + line_offset(e.address), e.bytes, e.size);
-                ++head_;
-                on_drain(owner, now);
-                continue;
+            if (!asked_for(line)) {
+                if (std::byte *b = writable(line, now)) {
+                    std::memcpy(b + line_offset(e.address), e.bytes, e.size);
+                    ++head_;
+                    on_drain(owner, now);
+                    continue;
+                }
+                if (in_flight_ < accesses_of_.size())
+                    ask_for(e, e.bytes, now);
             }
-            in_flight_ = true;
-            ++accesses_;
-            access_.addr = PhysAddr(e.address);
-            access_.size = e.size;
-            access_.data = e.bytes;
-            access_.pc = e.pc;
-            access_.va = e.va;
-            port_.issue(access_, now);
+            waits_ = true;
+            look_ahead(now);
+            return;
         }
     }
+
+    /// Asks for the lines of the stores behind the oldest, as far as they have retired.
+    void look_ahead(Tick now) {
+        for (unsigned i = static_cast<int>(looked_ - head_) > 0 ? looked_ : head_ + 1;
+             i != tail_ && in_flight_ < accesses_of_.size(); ++i) {
+            Entry &e = entry(i);
+            if (e.retired > now) {
+                schedule_no_later_than(e.retired);
+                return;
+            }
+            looked_ = i + 1;
+            const Addr line = line_of(e.address);
+            if (line != line_of(entry(i - 1).address) && !asked_for(line) && !writable(line, now))
+                ask_for(e, nullptr, now);
+        }
+    }
+
+    bool asked_for(Addr line) const {
+        return std::find(asked_.begin(), asked_.end(), line) != asked_.end();
+    }
+
+    /// bytes: null to own the line only.
+    void ask_for(Entry &e, void *bytes, Tick now) {
+        const auto slot = static_cast<std::size_t>(std::find(asked_.begin(), asked_.end(), kNone) - asked_.begin());
+        Access &a = accesses_of_[slot];
+        asked_[slot] = line_of(e.address);
+        ++in_flight_;
+        ++accesses_;
+        a.addr = PhysAddr(e.address);
+        a.size = e.size;
+        a.data = bytes;
+        a.pc = e.pc;
+        a.va = e.va;
+        port_.issue(a, now);
+    }
+
     void done(Access &x) {
-        in_flight_ = false;
-        ++head_;
-        on_access(owner, x);
-        on_drain(owner, x.done);
+        --in_flight_;
+        waits_ = false; // until `drain` has looked again: by the next push the buffer may be empty
+        last_ = x;
+        asked_[static_cast<std::size_t>(&x - accesses_of_.data())] = kNone;
+        on_access(owner, last_);
+        if (last_.data) {
+            ++head_;
+            on_drain(owner, last_.done);
+        }
         if (!empty())
-            schedule_no_later_than(std::max(x.done, entry(head_).retired));
+            schedule_no_later_than(std::max(last_.done, entry(head_).retired));
     }
 
     Port &port_;
-    Access access_;
+    static constexpr Addr kNone = ~Addr{0};
+    std::vector<Access> accesses_of_;
+    std::vector<Addr> asked_; ///< the line of each access in flight, kNone of the others
+    Access last_;
     std::array<Entry, kEntries> entries_;
     unsigned head_ = 0, tail_ = 0; ///< counted on
     std::uint64_t accesses_ = 0;
-    bool in_flight_ = false;
+    unsigned in_flight_ = 0;
+    unsigned looked_ = 0; ///< entries before it are asked for, as far as they had to be; counted on
+    bool waits_ = false;  ///< the oldest store waits for its line
 };
 
 } // namespace moscope::x86

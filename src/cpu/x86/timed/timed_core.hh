@@ -27,6 +27,7 @@ struct TimedParams {
     unsigned width = 3;               ///< operations issued per cycle (AMD 40546: three-way)
     unsigned locked_cycles = 12;      ///< a locked operation beyond its accesses
     unsigned l2_tlb_cycles = 5;       ///< a first-level TLB miss that the second level serves (its walk, if any, comes on top)
+    unsigned outstanding_misses = 8;  ///< lines that the store buffer asks for at a time, of the machine description
     bool doze = true;                 ///< cores sleep while they turn in spin loops
     Tick interrupt_latency = 60'000'000; ///< from an interrupt's arrival to the core's notice, 60 ns
 };
