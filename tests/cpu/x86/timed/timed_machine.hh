@@ -5,14 +5,13 @@
 
 #include <functional>
 #include <map>
-#include <set>
 
 #include "cpu/x86/system_machine.hh"
 #include "cpu/x86/timed/timed_core.hh"
 
 namespace moscope::x86::test {
 
-/// Every line hits until lose(); a line that was lost comes back after kMiss.
+/// Every line hits until lose(); a line that was lost comes back kMiss, or what lose() was told, after it is asked for.
 class AmplePort : public Port, private Component {
   public:
     static constexpr Tick kMiss = 50 * kTicksPerNs;
@@ -30,25 +29,37 @@ class AmplePort : public Port, private Component {
         };
         issue_ = [](void *self, Access &a) {
             auto &port = *static_cast<AmplePort *>(self);
-            port.access_ = &a;
-            port.schedule(a.issued + kMiss);
+            ++port.asked;
+            const auto of_line = port.lost_.find(line_of(a.addr.value));
+            const Tick done = a.issued + (of_line != port.lost_.end() ? of_line->second : kMiss);
+            port.accesses_.emplace(done, &a);
+            port.schedule_no_later_than(done);
         };
         hit_done_ = [](void *, Tick now) { return now + kTicksPerNs; };
     }
     /// As a protocol takes a line from its core.
-    void lose(Addr line) {
+    void lose(Addr line, Tick comes_back_after = kMiss) {
         before_change(line);
-        lost_.insert(line);
+        lost_[line] = comes_back_after;
         forget(line);
     }
+    unsigned asked = 0; ///< accesses so far
 
   private:
     void finish(Tick now) {
-        Access &a = *std::exchange(access_, nullptr);
+        while (!accesses_.empty() && accesses_.begin()->first <= now) {
+            Access &a = *accesses_.begin()->second;
+            accesses_.erase(accesses_.begin());
+            finish(a, now);
+        }
+        if (!accesses_.empty())
+            schedule_no_later_than(accesses_.begin()->first);
+    }
+    void finish(Access &a, Tick now) {
         lost_.erase(line_of(a.addr.value));
         if (a.kind == AccessKind::rmw)
             a.rmw(a.rmw_context, bytes_ + a.addr.value);
-        else if (a.kind == AccessKind::store)
+        else if (a.data && a.kind == AccessKind::store)
             std::memcpy(bytes_ + a.addr.value, a.data, a.size);
         else if (a.data)
             std::memcpy(a.data, bytes_ + a.addr.value, a.size);
@@ -56,8 +67,8 @@ class AmplePort : public Port, private Component {
         a.on_done(a);
     }
     std::byte *bytes_;
-    std::set<Addr> lost_;
-    Access *access_ = nullptr;
+    std::map<Addr, Tick> lost_; ///< and how long each takes to come back
+    std::multimap<Tick, Access *> accesses_; ///< under way, by their end
     Tick touched_ = 0;
 };
 

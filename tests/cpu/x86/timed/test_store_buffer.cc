@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The store buffer on its own: lines are asked for side by side, stores are performed in program order.
+#include <gtest/gtest.h>
+
+#include "cpu/x86/timed/timed_machine.hh"
+
+using namespace moscope;
+using namespace moscope::x86;
+using namespace moscope::x86::test;
+
+namespace {
+
+constexpr Addr kBase = 0x40000;
+constexpr Tick kMiss = AmplePort::kMiss;
+
+Addr line(unsigned i) { return kBase + i * kLineBytes; }
+
+struct Stores : testing::Test {
+    std::unique_ptr<StoreBuffer> buffer(unsigned most) {
+        auto b = std::make_unique<StoreBuffer>(queue, "stores", port, most);
+        b->owner = this;
+        b->on_drain = [](void *self, Tick t) { static_cast<Stores *>(self)->left.push_back(t); };
+        b->on_access = [](void *, const Access &) {};
+        return b;
+    }
+    /// One byte, `value`, into line i.
+    void store(StoreBuffer &b, unsigned i, unsigned char value, Tick retired = 0) { b.push(line(i), &value, 1, retired, 0, line(i)); }
+    void lose(unsigned lines) {
+        for (unsigned i = 0; i < lines; ++i)
+            port.lose(line(i));
+    }
+    unsigned char at(unsigned i) const { return static_cast<unsigned char>(memory[line(i)]); }
+
+    std::vector<std::byte> memory{2 * kBase};
+    EventQueue queue;
+    AmplePort port{queue, memory.data()};
+    std::vector<Tick> left; ///< when each store left the buffer
+};
+
+} // namespace
+
+TEST_F(Stores, LinesAreAskedForSideBySideUpToTheCoresMisses) {
+    for (const unsigned most : {1u, 4u, 8u}) {
+        left.clear();
+        const auto b = buffer(most);
+        lose(8);
+        const Tick begun = queue.now();
+        for (unsigned i = 0; i < 8; ++i)
+            store(*b, i, 1, begun);
+        queue.run();
+        ASSERT_EQ(left.size(), 8u);
+        EXPECT_GE(left.back() - begun, 8 / most * kMiss) << most;
+        EXPECT_LT(left.back() - begun, (8 / most + 1) * kMiss) << most;
+    }
+}
+
+TEST_F(Stores, AreSeenInTheirOrderThoughLinesComeInAnother) {
+    const auto b = buffer(8);
+    port.lose(line(0), 3 * kMiss);
+    port.lose(line(1), kMiss);
+    store(*b, 0, 1);
+    store(*b, 1, 2);
+    store(*b, 2, 3); // its line is here
+    queue.run(2 * kMiss);
+    EXPECT_EQ(port.asked, 2u);
+    EXPECT_EQ(at(1), 0);
+    EXPECT_EQ(at(2), 0);
+    queue.run();
+    EXPECT_EQ(at(0), 1);
+    EXPECT_EQ(at(1), 2);
+    EXPECT_EQ(at(2), 3);
+    EXPECT_EQ(port.asked, 2u) << "the second line was kept";
+    EXPECT_TRUE(b->empty());
+}
+
+TEST_F(Stores, ALineThatIsLostBeforeItsStoresTurnIsAskedForAgain) {
+    const auto b = buffer(8);
+    port.lose(line(0), 3 * kMiss);
+    port.lose(line(1), kMiss);
+    store(*b, 0, 1);
+    store(*b, 1, 2);
+    queue.run(2 * kMiss);
+    port.lose(line(1));
+    queue.run();
+    EXPECT_EQ(port.asked, 3u);
+    EXPECT_EQ(at(1), 2);
+    EXPECT_EQ(left, (std::vector<Tick>{3 * kMiss, 4 * kMiss}));
+}
+
+TEST_F(Stores, NothingIsAskedForBeforeItsStoreHasRetired) {
+    const auto b = buffer(8);
+    lose(2);
+    store(*b, 0, 1);
+    store(*b, 1, 2, kMiss / 2);
+    queue.run(kMiss / 2);
+    EXPECT_EQ(port.asked, 1u);
+    queue.run(kMiss / 2 + 1);
+    EXPECT_EQ(port.asked, 2u);
+    queue.run();
+    EXPECT_EQ(left, (std::vector<Tick>{kMiss, kMiss + kMiss / 2}));
+}
+
+TEST_F(Stores, ToOneLineAskForItOnce) {
+    const auto b = buffer(8);
+    lose(2);
+    for (unsigned char v = 1; v < 10; ++v)
+        store(*b, v / 5, v);
+    queue.run();
+    EXPECT_EQ(port.asked, 2u);
+    EXPECT_EQ(at(0), 4);
+    EXPECT_EQ(at(1), 9);
+}
