@@ -2,6 +2,8 @@
 """The command line as scripts see it: exit codes, what goes to which stream, answers to names that are not known."""
 
 import json
+import os
+import pty
 import sys
 from pathlib import Path
 
@@ -33,12 +35,27 @@ def extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     ("from moscope.errors import GuestDied; raise GuestDied('panic')", 4, "moscope: the guest died: panic\n"),
     ("from moscope.errors import SimulatorBug; raise SimulatorBug('x')", 5, "moscope: simulator bug: x\n"),
     ("raise KeyboardInterrupt", 130, "moscope: interrupted\n"),
+    ("import signal; signal.raise_signal(signal.SIGTERM)", 130, "moscope: interrupted\n"),
+    ("raise OSError(28, 'No space left on device', 'out/a')", 2, "out/a: No space left on device: room where they are written "
+     "(--out, the standard output, the cache) would be right\n"),
 ])
 def test_each_kind_of_end_has_its_exit_code(extra: Path, capfd: pytest.CaptureFixture[str], body: str, code: int,
                                             text: str) -> None:
     write_command(extra, "probe", body)
     assert cli.main(["probe"]) == code
     assert capfd.readouterr() == ("", text)
+
+
+def test_a_terminal_that_closes_is_an_interruption_and_nothing_is_said_to_it(extra: Path) -> None:
+    write_command(extra, "probe", "import os, signal; os.write(1, b'waits'); signal.pause()")
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os._exit(cli.main(["probe"]))
+    seen = b""
+    while b"waits" not in seen:
+        seen += os.read(terminal, 100)
+    os.close(terminal)
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == errors.INTERRUPTED
 
 
 def test_an_unforeseen_exception_is_one_line_and_a_log(extra: Path, capfd: pytest.CaptureFixture[str]) -> None:

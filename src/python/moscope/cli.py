@@ -7,6 +7,7 @@ A command is one module under `moscope/commands/`; its path is its name (`comman
 Only the command that is called is imported, so a start stays quick; heavy imports belong inside functions.
 """
 
+import errno
 import importlib
 import inspect
 import os
@@ -29,6 +30,8 @@ from moscope.errors import MoscopeError, SimulatorBug, UserError, unknown_name
 
 DEFAULT_MACHINE = "opteron48"
 HELP = ("-h", "--help")
+# Of a disk or pipe that takes no more: the user's to mend.
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)
 
 
 @dataclass(frozen=True)
@@ -181,10 +184,23 @@ def _unexpected(error: BaseException, arguments: list[str]) -> int:
                                 f"(details in {log.name})"))
 
 
+def _hear_polite_ends() -> None:
+    """The end of the process or of its terminal is an interruption too: what writes aside cleans up."""
+    terminals = [fd for fd in (1, 2) if os.isatty(fd)]
+
+    def hung_up(*_: Any) -> None:
+        for fd in terminals:  # where whatever is said would be one more error
+            os.dup2(os.open(os.devnull, os.O_WRONLY), fd)
+        raise KeyboardInterrupt
+
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:  # as nohup wants it
+        signal.signal(signal.SIGHUP, hung_up)
+
+
 def main(arguments: list[str]) -> int:
     """Runs one command line and returns its exit code; nothing gets past it as a traceback."""
-    # A polite end is an interruption too: what writes aside cleans up.
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    _hear_polite_ends()
     try:
         code = _dispatch(arguments)
         if code == errors.INTERRUPTED:  # typer's answer to an interruption
@@ -202,5 +218,10 @@ def main(arguments: list[str]) -> int:
         # Whoever read our output has seen enough; keep the interpreter from complaining at its end.
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         return errors.OK
+    except OSError as error:
+        if error.errno not in NO_ROOM:
+            return _unexpected(error, arguments)
+        return _report(UserError(f"{error.filename or 'results'}: {error.strerror}: room where they are written (--out, the "
+                                 "standard output, the cache) would be right"))
     except Exception as error:  # the one place where everything is caught: it becomes exit code 5
         return _unexpected(error, arguments)

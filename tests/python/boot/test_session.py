@@ -196,6 +196,42 @@ def test_in_a_terminal_keys_go_to_the_guest_and_the_escape_ends_the_run(fake: Fa
         os.close(child)
 
 
+def endless() -> Script:
+    while True:
+        yield "more\r\n"
+
+
+def test_a_reader_that_has_seen_enough_ends_the_run_and_its_results_are_whole(fake: Fake, tmp_path: Path) -> None:
+    ours, theirs = os.pipe()
+    fake(endless)
+    try:
+        os.set_blocking(theirs, False)
+        os.close(ours)
+        outcome, document, log = run.run(planned(tmp_path / "out"), console.Terminal(0, theirs).show)
+    finally:
+        os.close(theirs)
+    assert outcome.ended == "quit" and document["ok"] and log
+    assert (tmp_path / "out/console.txt").read_bytes() == log
+
+
+def test_a_terminal_that_was_hung_up_interrupts_the_run(fake: Fake, tmp_path: Path) -> None:
+    parent, child = pty.openpty()
+
+    def interactive() -> Script:
+        yield "Linux\r\n"
+        os.close(parent)
+        yield from endless()
+
+    fake(interactive)
+    terminal = console.Terminal(child, child)
+    try:
+        outcome, document, log = run.run(planned(tmp_path / "out"), terminal.show, terminal)
+    finally:
+        os.close(child)
+    assert outcome.ended == "interrupted" and not document["ok"] and log.startswith(b"Linux\r\nmore")
+    assert (tmp_path / "out/boot.json").is_file()
+
+
 def test_the_command_gives_the_document_alone_on_stdout(fake: Fake, image: Path, tmp_path: Path,
                                                         capfd: pytest.CaptureFixture[str]) -> None:
     made = fake(lambda: shell([]))

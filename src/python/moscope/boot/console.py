@@ -4,17 +4,22 @@
 In a terminal every key goes to the guest, Ctrl-C too, but for the escape: Ctrl-] and then a letter.
 """
 
+import errno
 import os
 import select
 import sys
 import termios
 import tty
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 ESCAPE = 0x1D  # Ctrl-]
 HELP = "Ctrl-] then: q ends the run, s tells how far it is, ] sends Ctrl-] to the guest, ? shows this"
+
+
+class Gone(Exception):
+    """Nobody is at the other end of the console any more: a closed pipe, a terminal that was hung up."""
 
 
 class Watch:
@@ -75,20 +80,37 @@ class Terminal:
             tty.setraw(self.stdin)
             yield
         finally:
-            termios.tcsetattr(self.stdin, termios.TCSADRAIN, before)
+            with suppress(termios.error):  # of a terminal that is gone
+                termios.tcsetattr(self.stdin, termios.TCSADRAIN, before)
 
     def typed(self) -> bytes:
         """What was typed since, without waiting."""
-        ready, _, _ = select.select([self.stdin], [], [], 0)
-        return os.read(self.stdin, 4096) if ready else b""
+        if not select.select([self.stdin], [], [], 0)[0]:
+            return b""
+        with _somebody_there():
+            data = os.read(self.stdin, 4096)
+        if not data:
+            raise Gone
+        return data
 
     def show(self, data: bytes) -> None:
-        while data:
-            data = data[os.write(self.stdout, data):]
+        with _somebody_there():
+            while data:
+                data = data[os.write(self.stdout, data):]
 
     def remark(self, text: str) -> None:
         """A line of ours between the guest's."""
         self.show(f"\r\n[moscope: {text}]\r\n".encode())
+
+
+@contextmanager
+def _somebody_there() -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in (errno.EPIPE, errno.EIO):
+            raise
+        raise Gone from error
 
 
 def is_interactive() -> bool:

@@ -82,6 +82,10 @@ class Session:
                 self._loop(STEP_MS)
         except KeyboardInterrupt:
             self.outcome.ended = "interrupted"
+        except console.Gone:
+            # Who reads a pipe has seen enough; who sat at a terminal has not said so.
+            self.outcome.ended = "interrupted" if self.terminal else "quit"
+        self.show = None
         self._take_output()
         self.log.flush()
         self._count()
