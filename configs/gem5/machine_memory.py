@@ -27,11 +27,25 @@ def extra_fs(dram, line_bytes, home_period):
     return rest + home_period - Fraction(dram["tCK_fs"], 2)
 
 
-def interface(dram, base, size, line_bytes):
+def ranges(description, spread_from_bit=None):
+    """What each node has of memory, in the order of the address map: a part of its own, or with `spread_from_bit` what
+    an address's bits from there on choose, so that small addresses have all homes too."""
+    nodes = description["address_map"]
+    bits = len(nodes).bit_length() - 1
+    if spread_from_bit is None or len(nodes) == 1 or len(nodes) != 1 << bits:
+        return [AddrRange(n["base"], size=n["bytes"]) for n in nodes]
+    size = sum(n["bytes"] for n in nodes)
+    return [
+        AddrRange(0, size=size, intlvHighBit=spread_from_bit + bits - 1, intlvBits=bits, intlvMatch=n)
+        for n in range(len(nodes))
+    ]
+
+
+def interface(dram, range_, size, line_bytes):
     t = dram["timing_fs"]
     bits = dram["channel_bytes"] * dram["channels"] * 8
     return DRAMInterface(
-        range=AddrRange(base, size=size),
+        range=range_,
         device_size=f"{size // dram['ranks']}B",
         device_bus_width=bits,
         burst_length=line_bytes * 8 // bits,
@@ -64,16 +78,16 @@ def interface(dram, base, size, line_bytes):
     )
 
 
-def controllers(description):
-    """One memory controller per node, in the order of the address map."""
+def controllers(description, those):
+    """One memory controller per node, in the order of the address map, for the ranges given."""
     dram = description["dram"]
     return [
         MemCtrl(
-            dram=interface(dram, node["base"], node["bytes"], description["line_bytes"]),
+            dram=interface(dram, range_, node["bytes"], description["line_bytes"]),
             static_frontend_latency=fs(dram["frontend_fs"]),
             static_backend_latency=fs(dram["backend_fs"]),
             write_high_thresh_perc=100 * dram["write_high"] // dram["write_entries"],
-            write_low_thresh_perc=100 * dram["write_low"] // dram["write_entries"],
+            write_low_thresh_perc=0,  # gem5 keeps so many writes back when idle, and answers reads from them
         )
-        for node in description["address_map"]
+        for node, range_ in zip(description["address_map"], those)
     ]

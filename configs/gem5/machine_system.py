@@ -18,6 +18,9 @@ from m5.objects import (
 
 FS_PER_S = 10**15
 HOME = "Directory"
+# What a home asks of memory arrives in its order, also where the random tester delays messages: a home reads a line
+# again without waiting until its last write is done.
+TO_MEMORY = "requestToMemory"
 REPLACEMENT = {"lru": LRURP, "tree_plru": TreePLRURP, "fifo": FIFORP, "random": RandomRP}
 # Cycles after which gem5's sequencers take a request for stuck: far above what contention of all cores takes.
 DEADLOCK_CYCLES = 500_000_000
@@ -93,7 +96,7 @@ def controller(told, description, interface, ruby, clocks):
     for name, value in plain_parameters(told, description).items():
         setattr(made, name, value)
     for buffer in machine["buffers"]:
-        setattr(made, buffer["name"], MessageBuffer(ordered=bool(buffer["ordered"])))
+        setattr(made, buffer["name"], MessageBuffer(ordered=bool(buffer["ordered"]) or buffer["name"] == TO_MEMORY))
         if buffer["network"] == "To":
             getattr(made, buffer["name"]).out_port = ruby.network.in_port
         elif buffer["network"] == "From":
@@ -107,8 +110,9 @@ def data_array(machine, made):
     return getattr(made, next((n for n in names if "dcache" in n.lower()), names[0]))
 
 
-def build(job, *, tick_fs=1, max_outstanding=None):
-    """System with Ruby, not yet instantiated. Clock periods are whole ticks, one at least."""
+def build(job, *, tick_fs=1, max_outstanding=None, spread_from_bit=None):
+    """System with Ruby, not yet instantiated. Clock periods are whole ticks, one at least; `spread_from_bit` as for
+    machine_memory.ranges."""
     description, interface = job["machine"], job["interface"]
     m5.ticks.setGlobalFrequency(FS_PER_S // tick_fs)
     system = System(mem_mode="timing", mmap_using_noreserve=True, cache_line_size=description["line_bytes"])
@@ -152,11 +156,12 @@ def build(job, *, tick_fs=1, max_outstanding=None):
         if told["machine"] == HOME:
             homes.append(one)
 
-    machine_network.connect(ruby.network, description, made)
+    machine_network.connect(ruby.network, description, made, vnets)
     ruby.num_of_sequencers = len(sequencers)
-    ruby.number_of_virtual_networks = vnets
-    system.memory_controllers = machine_memory.controllers(description)
-    for home, memory, range_ in zip(homes, system.memory_controllers, system.mem_ranges):
+    ruby.number_of_virtual_networks = ruby.network.number_of_virtual_networks
+    ranges = machine_memory.ranges(description, spread_from_bit)
+    system.memory_controllers = machine_memory.controllers(description, ranges)
+    for home, memory, range_ in zip(homes, system.memory_controllers, ranges):
         home.addr_ranges = [range_]
         memory.port = home.memory_out_port
     system.system_proxy = RubyPortProxy(ruby_system=ruby)

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 FAKE = """#!{python}
-import json, shutil, sys
+import json, os, shutil, sys
 from pathlib import Path
 told = json.loads({told!r})
 if sys.argv[-1].endswith("tell.py"):
@@ -21,7 +21,9 @@ folder = Path(next(a for a in sys.argv if a.startswith("--outdir=")).partition("
 (folder / "arguments.json").write_text(json.dumps(sys.argv[1:]))
 for name in Path(told["files"]).iterdir() if told["files"] else []:
     shutil.copy(name, folder / name.name)
-print(told["says"])
+print(told["says"], flush=True)
+if told["code"] < 0:
+    os.kill(os.getpid(), -told["code"])
 sys.exit(told["code"])
 """
 
@@ -31,7 +33,7 @@ Fake = Callable[..., Path]
 @pytest.fixture
 def fake_gem5(tmp_path: Path) -> Fake:
     """Writes a program that says what it is and, asked to run a script, leaves `files` (a folder's) in the output
-    folder, says something and ends."""
+    folder, says something and ends: by a signal if `code` is negative."""
 
     def write(*, version: str = "24.0.0.1", protocol: str = "MOESI_HTAssist", x86: bool = False, says: str = "moscope-gem5: "
               "ended: the script is at its end: 1.5 s", code: int = 0, files: Path | None = None) -> Path:

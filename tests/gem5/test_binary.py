@@ -2,6 +2,7 @@
 """The user's gem5: found, asked what it is, run, and its failures told apart; with stand-ins for gem5."""
 
 import json
+import signal
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -79,6 +80,24 @@ def test_a_gem5_that_dies_is_reported_with_its_last_lines(fake_gem5: Fake, tmp_p
         run(fake_gem5(says=says, code=1), tmp_path / "out")
     assert "fatal: out of memory" in str(error.value) and "line 99" in str(error.value) and "line 1\n" not in str(error.value)
     assert error.value.exit_code == 5
+
+
+@pytest.mark.parametrize("number", [signal.SIGSEGV, signal.SIGABRT, signal.SIGKILL])
+def test_a_gem5_that_a_signal_ends_is_reported_with_its_last_lines(fake_gem5: Fake, tmp_path: Path, number: int) -> None:
+    with pytest.raises(Gem5Died, match=f"by signal {number}; its last lines:\n  what it said last"):
+        run(fake_gem5(says="what it said last\n--- BEGIN LIBC BACKTRACE ---\nmain", code=-number), tmp_path / "out")
+
+
+@pytest.mark.parametrize("said, code", [
+    ("src/mem/dram.cc:690: fatal: no such rank\nMemory Usage: 1 KBytes", 5),
+    ("src/base/x.cc:1: panic: condition c occurred: bad\nProgram aborted at tick 7", 5),
+    ("Sequencer.cc:242: panic: Possible Deadlock detected. Aborting!\nProgram aborted at tick 7", 3),
+])
+def test_commands_end_with_the_code_of_what_went_wrong_on_gem5(moscope: Moscope, fake_gem5: Fake, said: str, code: int) -> None:
+    path = fake_gem5(says=said, code=-signal.SIGABRT)
+    for command in (["crosscheck", "--accesses", "5"], ["latency", "--engine", "gem5"]):
+        got = moscope(*command, "--machine", "small", "--gem5", str(path))
+        assert got.returncode == code and said.splitlines()[0] in got.stderr and "Traceback" not in got.stderr
 
 
 def test_a_protocol_that_breaks_on_gem5_is_a_protocol_error(fake_gem5: Fake, tmp_path: Path) -> None:

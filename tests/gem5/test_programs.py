@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from moscope import jsonio
+from moscope import bench_gem5, jsonio
 
 Fake = Callable[..., Path]
 Moscope = Callable[..., subprocess.CompletedProcess[str]]
@@ -80,3 +80,21 @@ def test_workloads_of_processes_are_refused_by_name(moscope: Moscope, fake_gem5:
 def test_a_gem5_without_x86_is_refused(moscope: Moscope, fake_gem5: Fake) -> None:
     got = run(moscope, fake_gem5(x86=False))
     assert got.returncode == 2 and "without x86" in got.stderr
+
+
+def speed_point(instructions: int, host_s: float) -> dict[str, Any]:
+    return {"workload": "counter", "cores": 48, "instructions": instructions, "host_s": host_s, "window_ms": 0.2, "cycles": {"idle": 0.25}}
+
+
+@pytest.mark.parametrize("there, ok", [(50_000, True), (50_001, False)])
+def test_the_speeds_ratio_is_of_instructions_per_second_and_has_a_bar(there: int, ok: bool) -> None:
+    document = bench_gem5.document("m", "24.0.0.1", speed_point(6_000_000, 2.0), speed_point(there, 1.0), [1.0, 2.0])
+    jsonio.validate(document)
+    assert document["ratio"] == pytest.approx(60, rel=1e-4) and document["ok"] is ok
+    assert document["moscope"]["mips"] == pytest.approx(3) and document["gem5"]["busy"] == pytest.approx(0.75)
+
+
+def test_the_speeds_are_not_compared_without_a_gem5_or_with_processes(moscope: Moscope, fake_gem5: Fake) -> None:
+    for options, what in (((), "no gem5 is named"), (("--gem5", str(fake_gem5(x86=False))), "without x86"), (("--workload", "exim"), "exim")):
+        got = moscope("bench", "gem5", "--machine", "small", "--cores", "2", *options)
+        assert got.returncode == 2 and what in got.stderr

@@ -11,7 +11,7 @@ from .ast import Machine, Stmt
 from .errors import Diagnostics, describe, nearest
 
 STRICT = frozenset({"unreachable-state", "unused-action", "unused-event", "missing-transition", "missing-return", "no-pop", "no-wakeup",
-                    "incomplete-message"})
+                    "incomplete-message", "wake-rank"})
 """What `--strict` turns into errors: the project's own protocols are built so."""
 ALLOWABLE = frozenset({"enqueue-to-from"})
 """Errors that `--allow` turns into warnings, since some protocol out there means them."""
@@ -54,6 +54,7 @@ class Checker:
             self._missing(machine)
             self._pops(machine)
             self._wakeups(machine)
+            self._ranks_of_wakeups(machine)
         self._networks()
 
     def _functions(self) -> Iterator[ast.Function]:
@@ -236,6 +237,29 @@ class Checker:
                 if isinstance(expr, ast.Call) and (expr.name in _WAKES or expr.name.lower().startswith("wakeup")):
                     return
         self.warn(stalls[0].loc, f"machine '{machine.name}' stalls messages, and wakes none", "no-wakeup")
+
+    def _ranks_of_wakeups(self, machine: Machine) -> None:
+        """On gem5 wakeUpBuffers looks at ports of a lower rank than that whose message is being handled, and forgets the others."""
+        stalling = {statement.port.decl for block in _blocks(machine) for statement in ast.walk_statements(block)
+                    if isinstance(statement, ast.StallAndWait) and isinstance(statement.port.decl, ast.InPort)}
+        waking = {action.name: call for action in machine.actions for call in ast.walk_exprs(action.body)
+                  if isinstance(call, ast.Call) and call.name == "wakeUpBuffers"}
+        if not stalling or not waking:
+            return
+        highest = max(stalling, key=lambda port: port.rank)
+        lowest: dict[str, ast.InPort] = {}  # by event
+        for port in sorted(machine.in_ports, key=lambda port: port.rank):
+            for statement in ast.walk_statements(port.body):
+                if isinstance(statement, ast.Trigger):
+                    for event in _events_of(statement.event, machine):
+                        lowest.setdefault(event, port)
+        for transition in machine.transitions:
+            handled = lowest.get(transition.event.name)
+            for action in transition.actions:
+                if action.name in waking and handled is not None and handled.rank <= highest.rank:
+                    self.warn(waking.pop(action.name).loc, f"wakeUpBuffers in a transition of event {transition.event.name}, of port "
+                              f"'{handled.name}' with rank {handled.rank}: on gem5 that wakes ports of lower rank only, not "
+                              f"'{highest.name}' with rank {highest.rank}; wakeUpAllBuffers wakes all", "wake-rank")
 
 
 def _ends(block: list[Stmt]) -> bool:

@@ -82,8 +82,8 @@ def measure(gem5: binary.Gem5, plan: Plan, point: Point, folder: Path) -> dict[s
     return document(point, window(stats, point.cores, host_s), float(machine.core_clock.period), " ".join(command))
 
 
-def run(shared: Shared, chosen: Options, path: Path | None) -> Outcome:
-    """The plan's points one after the other; `run.json` and a folder for each, as of any run, but no report."""
+def plan_of(shared: Shared, chosen: Options) -> Plan:
+    """The points that are asked for; a UserError for what gem5 cannot do."""
     if chosen.kernel is not None:
         raise UserError(f"--kernel {chosen.kernel}: programs run without a kernel on gem5: no --kernel")
     if chosen.windows not in (None, 1) or chosen.detail != "table":
@@ -94,6 +94,12 @@ def run(shared: Shared, chosen: Options, path: Path | None) -> Outcome:
     if processes:
         raise UserError(f"--workload: {', '.join(processes)}: gem5's syscall emulation has threads and no processes: one of "
                         f"{', '.join(sorted(THREADED))}")
+    return plan
+
+
+def run(shared: Shared, chosen: Options, path: Path | None) -> Outcome:
+    """The plan's points one after the other; `run.json` and a folder for each, as of any run, but no report."""
+    plan = plan_of(shared, chosen)
     gem5 = binary.require(binary.find(path), str(plan.machine.protocol), x86=True)
     jsonio.check_replaceable(plan.out)
     points: list[dict[str, Any]] = []

@@ -1,0 +1,13 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Routing that chooses among links beside each other by a message's size; routing_by_size.hh tells how."""
+
+from m5.objects.SimpleNetwork import BaseRoutingUnit
+from m5.params import *
+
+
+class RoutingBySize(BaseRoutingUnit):
+    type = "RoutingBySize"
+    cxx_header = "gem5/routing_by_size.hh"
+    cxx_class = "gem5::ruby::RoutingBySize"
+
+    ways = VectorParam.Int("By virtual network, without and with data: which of the links beside each other")

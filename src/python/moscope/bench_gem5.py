@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""How much faster detailed mode is on this host than gem5's TimingSimpleCPU with the same protocol on the same machine: the
+same static program for the same window of simulated time on both, one after the other. Instructions are the guest's user and
+kernel ones here and the program's there; both are divided by the host seconds of the window alone, without start and warm-up.
+"""
+
+import os
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from moscope import bench_run
+from moscope.cli import Shared
+from moscope.gem5 import binary, programs
+from moscope.run import job, options
+
+SCHEMA = "moscope.bench.gem5/1"
+WORKLOAD, CORES, WARMUP, WINDOW = "counter", "48", "50us", "200us"
+# The bar that the project has set itself.
+LEAST_RATIO = 60.0
+
+
+def run(shared: Shared, given: options.Options, path: Path | None) -> dict[str, Any]:
+    """moscope.bench.gem5/1."""
+    plan = programs.plan_of(shared, replace(given, workload=given.workload or WORKLOAD, cores=given.cores or CORES,
+                                            warmup=given.warmup or WARMUP, window=given.window or WINDOW))
+    gem5 = binary.require(binary.find(path), str(plan.machine.protocol), x86=True)
+    with tempfile.TemporaryDirectory(prefix="moscope-") as place:
+        load = os.getloadavg()[0]
+        ours = bench_run.measured(shared, job.job(plan, plan.points[0], Path(place) / "moscope"))
+        shared.say(f"{plan.points[0].name}: on gem5")
+        theirs = programs.measure(gem5, plan, plan.points[0], Path(place) / "gem5")
+    return document(plan.machine.name, gem5.version, ours, theirs, [load, os.getloadavg()[0]])
+
+
+def side(point: dict[str, Any]) -> dict[str, float]:
+    return {"mips": point["instructions"] / point["host_s"] / 1e6, "instructions": point["instructions"], "host_s": point["host_s"],
+            "simulated_ms": point["window_ms"], "busy": 1 - point["cycles"]["idle"]}
+
+
+def document(machine: str, version: str, ours: dict[str, Any], theirs: dict[str, Any], load: list[float]) -> dict[str, Any]:
+    here, there = side(ours), side(theirs)
+    if not there["mips"]:
+        raise binary.Gem5Died(f"{theirs['workload']}: it has executed no instruction in the window")
+    ratio = here["mips"] / there["mips"]
+    return {"schema": SCHEMA, "ok": ratio >= LEAST_RATIO, "machine": machine, "workload": ours["workload"], "cores": ours["cores"],
+            "engine": f"gem5 {version}", "ratio": ratio, "moscope": here, "gem5": there, "load": load, "bars": {"ratio": LEAST_RATIO}}

@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""`moscope bench gem5`: the speed of detailed mode beside gem5's."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from moscope.cli import Shared, command
+
+
+@command
+def gem5(shared: Shared,
+         workload: Annotated[str, typer.Option(metavar="NAME", help="A static program of threads.")] = "counter",
+         cores: Annotated[str, typer.Option(metavar="N", help="Cores in use.")] = "48",
+         warmup: Annotated[str, typer.Option(metavar="T", help="Detailed time before the clock starts.")] = "50us",
+         window: Annotated[str, typer.Option(metavar="T", help="Detailed time that is timed.")] = "200us",
+         path: Annotated[Path | None, typer.Option("--gem5", metavar="PATH", help="The gem5 binary; the environment variable "
+                                                   "GEM5 if not given.")] = None) -> int:
+    """Time detailed mode and gem5's TimingSimpleCPU on the same program, machine and protocol, one after the other.
+
+    Exit code 1 where the bar is not met: 60 times gem5's instructions per second.
+    """
+    from moscope import bench_gem5, errors
+    from moscope.run import options
+
+    document = bench_gem5.run(shared, options.Options(workload=workload, cores=cores, warmup=warmup, window=window), path)
+    if shared.json:
+        shared.result(document)
+    else:
+        print(f"{document['workload']} on {document['cores']} cores; load of the host {document['load'][0]:.1f} to {document['load'][1]:.1f}")
+        for name in ("moscope", "gem5"):
+            one = document[name]
+            print(f"  {name:<8} {one['mips']:>9.4f} million instructions per second: {one['instructions']:,} in {one['host_s']:.1f} s, "
+                  f"{one['simulated_ms']:g} ms, cores at work {one['busy']:.0%} of the time")
+        print(f"  ratio    {document['ratio']:>9.1f} (at least {document['bars']['ratio']:g})")
+    return errors.OK if document["ok"] else errors.FOUND
