@@ -30,7 +30,8 @@ bool translate_all(Core &c, Addr va, unsigned size, Kind kind, bool user, Pieces
     }
     if (!translate(c, va, kind, user, p.at[0]))
         return false;
-    return p.count == 1 || translate(c, va + first, kind, user, p.at[1]);
+    // Outside of 64-bit mode linear addresses have 32 bits.
+    return p.count == 1 || translate(c, c.code64() ? va + first : (va + first) & 0xffffffff, kind, user, p.at[1]);
 }
 
 bool is_user(const Core &c, As as) { return as == As::current && c.cpl == 3; }

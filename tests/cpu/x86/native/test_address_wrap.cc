@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operands with 16-bit addresses that reach over 64 KiB. What the processor moves in parts (saved state, 80-bit values, far
-// pointers, bounds) goes on at offset 0 with the next part; a part that itself reaches over the end goes on behind it. AMD's manual
-// says no more than that an address is cut to its size (24592, 2.2.3); the table is what the host does, which is asked too where it
-// lets a test have the first 64 KiB.
+// Operands with 16-bit addresses that reach over 64 KiB, or with 32-bit ones over 4 GiB. What the processor moves in parts (saved
+// state, 80-bit values, far pointers, bounds) goes on at offset 0 with the next part; a part that itself reaches over the end goes on
+// behind it, if there is a behind: in compatibility mode linear addresses end at 4 GiB. AMD's manual says no more than that an
+// address is cut to its size (24592, 2.2.3); the tables are what the host does, which is asked too where it lets a test have page 0.
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <span>
 #include <string>
 
 #include "cpu/x86/native/host_cpu.hh"
@@ -14,21 +15,21 @@
 namespace moscope::x86::native {
 namespace {
 
-constexpr std::uint64_t kEnd = 0x10000;
+constexpr std::uint64_t kEnd16 = 0x10000, kEnd32 = 0x1'0000'0000;
 
-enum Needs { low, beyond, both }; ///< the page at 0, the one at kEnd
+enum Needs { low, beyond, both }; ///< the page at 0, the one at the end of addresses
 
 struct Row {
     const char *name;
     Bytes code;
-    unsigned at;      ///< offset of the operand
+    unsigned at; ///< offset of the operand
     Needs needs;
-    unsigned address; ///< where it faults without a page that it needs; if it needs both, without the one at 0
+    std::uint64_t address; ///< where it faults without a page that it needs; if it needs both, without the one at 0
     bool stores = false;
     int done = -1; ///< how it ends with the page that it needs
 };
 
-const Row kRows[] = {
+const Row kRows16[] = {
     {"fxsave", {0x67, 0x0f, 0xae, 0x07}, 0xff00, low, 0xff, true},
     {"fxrstor", {0x67, 0x0f, 0xae, 0x0f}, 0xff00, low, 0xff},
     {"fnsave, 32 bits", {0x67, 0xdd, 0x37}, 0xffd0, low, 0x3b, true},
@@ -56,7 +57,34 @@ const Row kRows[] = {
     {"cmpxchg8b m64", {0x67, 0x0f, 0xc7, 0x0f}, 0xfffc, beyond, 0x10000},
 };
 
-Snapshot state(const Row &row) {
+const Row kRows32In64[] = {
+    {"fxsave", {0x67, 0x0f, 0xae, 0x07}, 0xffffff00, low, 0xff, true},
+    {"fnsave", {0x67, 0xdd, 0x37}, 0xffffffd0, low, 0x3b, true},
+    {"fstp m80", {0x67, 0xdb, 0x3f}, 0xfffffff8, low, 0, true},
+    {"fstp m80, within the significand", {0x67, 0xdb, 0x3f}, 0xfffffffc, both, 4},
+    {"movdqu m128", {0x67, 0xf3, 0x0f, 0x7f, 0x07}, 0xfffffff8, beyond, kEnd32, true},
+    {"mov m32", {0x67, 0x89, 0x07}, 0xfffffffe, beyond, kEnd32, true},
+};
+
+const Row kRows32[] = {
+    {"fxsave", {0x0f, 0xae, 0x07}, 0xffffff00, low, 0xff, true},
+    {"fnsave", {0xdd, 0x37}, 0xffffffd0, low, 0x3b, true},
+    {"fstp m80", {0xdb, 0x3f}, 0xfffffff8, low, 0, true},
+    {"fstp m80, within the significand", {0xdb, 0x3f}, 0xfffffffc, low, 0, true},
+    {"movdqu m128", {0xf3, 0x0f, 0x7f, 0x07}, 0xfffffff8, low, 0, true},
+    {"mov m32", {0x89, 0x07}, 0xfffffffe, low, 0, true},
+};
+
+struct Table {
+    std::span<const Row> rows;
+    std::uint64_t end;
+    Mode mode;
+    std::uint64_t above; ///< in the address register, and not of the address
+};
+const Table kTables[] = {
+    {kRows16, kEnd16, Mode::code32, 0xbeef0000}, {kRows32In64, kEnd32, Mode::code64, 0x77'0000'0000}, {kRows32, kEnd32, Mode::code32, 0}};
+
+Snapshot state(const Row &row, std::uint64_t above) {
     Snapshot s{};
     s.flags = 0x202;
     s.fx.control = 0x37f;
@@ -67,78 +95,97 @@ Snapshot state(const Row &row) {
     for (auto &x : s.fx.xmm)
         x[0] = x[1] = 0x123456789abcdef;
     s.r[rsp] = kMiddle;
-    s.r[rbx] = s.r[rdi] = 0xbeef0000 | row.at;
+    s.r[rbx] = s.r[rdi] = above | row.at;
     s.r[rax] = row.stores ? 0x11223344 : 0; // of BOUND and CMPXCHG8B: equal to what is there
     return s;
 }
 
-/// The lowest 128 KiB of a processor: the pages at 0 and kEnd come and go.
+// Where pages lie that come and go: the first, and those around both ends.
+constexpr std::uint64_t kPages[] = {0, kEnd16 - 0x1000, kEnd16, kEnd32 - 0x1000, kEnd32};
+
+template <class Cpu> void follow(Cpu &cpu, const Table &table, const Row &row, bool first_page) {
+    SCOPED_TRACE(std::string(row.name) + (first_page ? ", no page at the end" : ", no page at 0"));
+    cpu.clear();
+    cpu.show(0, first_page);
+    cpu.show(table.end, !first_page);
+    Snapshot out;
+    const Outcome o = cpu.run(row, table.mode, state(row, table.above), out);
+    if (row.needs == both || first_page == (row.needs == beyond)) {
+        EXPECT_EQ(o.vector, exc_pf);
+        EXPECT_EQ(o.address, row.needs == both && first_page ? table.end : row.address);
+        return;
+    }
+    EXPECT_EQ(o.vector, row.done);
+    if (row.stores) {
+        EXPECT_TRUE(cpu.written(first_page ? 0 : table.end));
+        EXPECT_TRUE(cpu.written(table.end - 0x1000));
+    }
+}
+
 template <class Cpu> void follow(Cpu &cpu) {
-    for (const Row &row : kRows)
-        for (const bool first_page : {true, false}) {
-            SCOPED_TRACE(std::string(row.name) + (first_page ? ", no page at 10000h" : ", no page at 0"));
-            cpu.clear();
-            cpu.show(0, first_page);
-            cpu.show(kEnd, !first_page);
-            const Snapshot in = state(row);
-            Snapshot out;
-            const Outcome o = cpu.run(row, in, out);
-            if (row.needs == both || first_page == (row.needs == beyond)) {
-                EXPECT_EQ(o.vector, exc_pf);
-                EXPECT_EQ(o.address, row.needs == both && first_page ? kEnd : row.address);
-                continue;
-            }
-            EXPECT_EQ(o.vector, row.done);
-            if (row.stores) {
-                EXPECT_TRUE(cpu.written(first_page ? 0 : kEnd));
-                EXPECT_TRUE(cpu.written(0xf000));
-            }
-        }
+    for (const Table &table : kTables)
+        for (const Row &row : table.rows)
+            for (const bool first_page : {true, false})
+                follow(cpu, table, row, first_page);
 }
 
 class LowModel {
   public:
-    LowModel() { entry(ModelCpu::kTables + 0x2000, 0, kTable | kUser); }
+    LowModel() {
+        constexpr std::uint64_t pointers = ModelCpu::kTables + 0x1000, directory = ModelCpu::kTables + 0x2000;
+        entry(directory, 0, kLow | kUser);
+        entry(pointers, 3, kFourth | kUser);
+        entry(kFourth, 511, kTop | kUser);
+        entry(pointers, 4, kFifth | kUser);
+        entry(kFifth, 0, kAbove | kUser);
+    }
     void clear() {
-        for (const std::uint64_t page : {std::uint64_t{0}, std::uint64_t{0xf000}, kEnd}) {
+        for (const std::uint64_t page : kPages) {
             std::memset(model_.memory(phys(page)), 0, 0x1000);
             show(page, true);
         }
     }
     void show(std::uint64_t page, bool there) {
-        entry(kTable, page >> 12, there ? phys(page) | kUser : 0);
+        entry(page < kEnd32 - 0x1000 ? kLow : page < kEnd32 ? kTop : kAbove, page >> 12 & 511, there ? phys(page) | kUser : 0);
         model_.core().flush_tlb(true);
     }
-    Outcome run(const Row &row, const Snapshot &in, Snapshot &out) { return model_.run(row.code, kCode + 0x800, in, out, Mode::code32); }
+    Outcome run(const Row &row, Mode mode, const Snapshot &in, Snapshot &out) { return model_.run(row.code, kCode + 0x800, in, out, mode); }
     bool written(std::uint64_t page) {
         const std::uint8_t *p = model_.memory(phys(page));
         return std::any_of(p, p + 0x1000, [](std::uint8_t x) { return x; });
     }
 
   private:
-    static constexpr std::uint64_t kUser = 0x67, kTable = ModelCpu::kTables + 0x5000;
-    static std::uint64_t phys(std::uint64_t page) { return 0x40000 + page; }
+    static constexpr std::uint64_t kUser = 0x67, kLow = 0x30000, kFourth = 0x31000, kTop = 0x32000, kFifth = 0x33000, kAbove = 0x34000;
+    static std::uint64_t phys(std::uint64_t page) {
+        return 0x40000 + 0x1000 * static_cast<std::uint64_t>(std::find(std::begin(kPages), std::end(kPages), page) - kPages);
+    }
     void entry(std::uint64_t table, std::uint64_t index, std::uint64_t value) { std::memcpy(model_.memory(table + index * 8), &value, 8); }
     ModelCpu model_;
 };
 
-/// The host, if it gives away its lowest pages.
+/// The host, if it gives away its lowest page.
 class LowHost {
   public:
-    static constexpr std::size_t kBytes = kEnd + 0x1000;
     bool map() {
-        void *p = mmap(at(0), kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
-        return p == at(0);
+        return std::all_of(std::begin(kPages), std::end(kPages), [](std::uint64_t page) {
+            return mmap(at(page), 0x1000, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0) == at(page);
+        });
     }
-    ~LowHost() { munmap(at(0), kBytes); }
+    ~LowHost() {
+        for (const std::uint64_t page : kPages)
+            munmap(at(page), 0x1000);
+    }
     void clear() {
-        mprotect(at(0), kBytes, PROT_READ | PROT_WRITE);
-        for (std::size_t i = 0; i < kBytes; ++i)
-            at(0)[i] = 0;
+        for (const std::uint64_t page : kPages) {
+            show(page, true);
+            for (std::size_t i = 0; i < 0x1000; ++i)
+                at(page)[i] = 0;
+        }
     }
     void show(std::uint64_t page, bool there) { mprotect(at(page), 0x1000, there ? PROT_READ | PROT_WRITE : PROT_NONE); }
-    Outcome run(const Row &row, const Snapshot &in, Snapshot &out) {
-        return HostCpu::get().run(Mode::code32, row.code, kCode + 0x800, false, in, out);
+    Outcome run(const Row &row, Mode mode, const Snapshot &in, Snapshot &out) {
+        return HostCpu::get().run(mode, row.code, kCode + 0x800, false, in, out);
     }
     bool written(std::uint64_t page) {
         bool any = false;
@@ -162,7 +209,7 @@ TEST(AddressWrap, EachPartOfAnOperandWrapsByItself) {
 TEST(AddressWrap, TheHostDoesTheSame) {
     LowHost host;
     if (!host.map())
-        GTEST_SKIP() << "the host keeps its lowest pages (vm.mmap_min_addr)";
+        GTEST_SKIP() << "the host keeps its lowest page (vm.mmap_min_addr)";
     follow(host);
 }
 
