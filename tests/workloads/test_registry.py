@@ -32,8 +32,8 @@ def test_the_command_names_the_program_where_the_initial_file_system_puts_it() -
 def test_windows_of_mail_get_shorter_with_more_cores() -> None:
     w = workloads.find("exim")
     assert callable(w.window) and callable(w.warmup)
-    assert [w.window(n) for n in (1, 12, 24, 48)] == ["15000us", "4000us", "2000us", "1000us"]
-    assert [w.warmup(n) for n in (1, 12, 48)] == ["5000us", "3000us", "2000us"]
+    assert [w.window(n) for n in (1, 12, 24, 48)] == ["50000us", "12000us", "6000us", "3000us"]
+    assert [w.warmup(n) for n in (1, 12, 48)] == ["5000us", "3000us", "3000us"]
 
 
 def test_a_program_is_built_once_and_again_when_its_source_changes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -49,6 +49,7 @@ void queue_message(const Server *s, const char *name, unsigned directory, const 
     if (rename(path, whole))
         die(path);
     const int log = opened(s, O_WRONLY | O_CREAT | O_APPEND, "spool/msglog/%c/%s", directory, name);
+    time_stamp(s);
     put(log, "received\n", 9);
     close(log);
     close(data);
@@ -93,8 +94,8 @@ static void append(const Server *s, const char *user, const char *name, const ch
     struct flock all = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
     if (f < 0 || fstat(f, &about) || fcntl(f, F_SETLKW, &all) || lstat(mail, &about) || lseek(f, 0, SEEK_END) < 0)
         die(mail);
-    if (!is_there(s, "etc/%s", "localtime")) // for the time in the line that begins a message
-        die("etc/localtime");
+    time_stamp(s); // the line that begins a message, and the header line "Delivery-date"
+    time_stamp(s);
     char text[kPath];
     const int n = snprintf(text, sizeof text, "From %s %s\n%.*s\n", user, name, kMessage - 1, body);
     put(f, text, (size_t)n);
@@ -162,6 +163,7 @@ static void deliver_here(const Server *s, const char *name, unsigned directory) 
     put(journal, user, strlen(user));
     close(journal);
     const int log = opened(s, O_WRONLY | O_APPEND, "spool/msglog/%c/%s", directory, name);
+    time_stamp(s);
     put(log, "delivered\n", 10);
     close(log);
 

@@ -48,7 +48,8 @@ typedef struct {
 
 typedef struct {
     const char *directory; // everything lies below it
-    int mounted;           // a file system of its own, where the user may mount one
+    char base[kPath];      // in the inner of two file systems of its own, where the user may mount them
+    int mounted;           // how many of them are
     unsigned clients;
     uint64_t messages;     // of each client; 0: until stopped
     int port, listener;
@@ -78,8 +79,9 @@ void map_text(Server *);
 void unmap_text(Server *);
 void use_text(const Server *, unsigned pages);
 
-// log.c: a line in the log that all share. The time of day is local, for which the C library looks whether the time zone's
-// file is the same as before; so does Exim with the log, in case that it was put aside.
+// log.c: what a local time costs: the C library looks whether the time zone's file is the same as before.
+void time_stamp(const Server *);
+// A line in the log that all share, which begins with a time. Exim looks whether the log's file is the same as before, too.
 void log_line(const Server *, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 // session.c: the server's side.

@@ -31,7 +31,7 @@ void put(int file, const char *text, size_t size) {
 }
 
 void path_of(char *to, const Server *s, const char *format, ...) {
-    const int n = snprintf(to, kPath, "%s/", s->directory);
+    const int n = snprintf(to, kPath, "%s/", s->base);
     va_list rest;
     va_start(rest, format);
     vsnprintf(to + n, kPath - (size_t)n, format, rest);
@@ -93,9 +93,14 @@ static void users(const Server *s, const char *name, const char *format) {
 }
 
 void make_tree(Server *s) {
-    if (mkdir(s->directory, 0755))
-        die(s->directory);
-    s->mounted = !mount("exim", s->directory, "tmpfs", 0, "mode=0755");
+    snprintf(s->base, sizeof s->base, "%s", s->directory);
+    for (unsigned i = 0; i < 2; ++i) {
+        if (i)
+            strcat(s->base, "/exim");
+        if (mkdir(s->base, 0755))
+            die(s->base);
+        s->mounted += !mount("exim", s->base, "tmpfs", 0, "mode=0755");
+    }
     const char *const folders[] = {"etc", "spool", "spool/input", "spool/msglog", "spool/db", "mail", "log", "home", "lib"};
     for (unsigned i = 0; i < sizeof folders / sizeof *folders; ++i)
         folder(s, folders[i]);
@@ -141,18 +146,22 @@ static void remove_below(const char *path) {
     rmdir(path);
 }
 
+static int unmounted(const char *path) {
+    int tries = 400; // the last sessions may be about to end
+    while (umount(path) && errno == EBUSY && --tries)
+        usleep(5000);
+    if (!tries)
+        dprintf(2, "exim: %s: %s: a file or a directory there is still in use\n", path, strerror(errno));
+    return tries;
+}
+
 int remove_tree(const Server *s) {
-    if (s->mounted) {
-        int tries = 400; // the last sessions may be about to end
-        while (umount(s->directory) && errno == EBUSY && --tries)
-            usleep(5000);
-        if (!tries) {
-            dprintf(2, "exim: %s: %s: a file or a directory there is still in use\n", s->directory, strerror(errno));
-            return 0;
-        }
-        rmdir(s->directory);
-    } else {
+    if (!s->mounted) {
         remove_below(s->directory);
+        return 1;
     }
-    return 1;
+    const int free = unmounted(s->base) && unmounted(s->directory);
+    if (free)
+        rmdir(s->directory);
+    return free;
 }

@@ -10,12 +10,16 @@
 static int file = -1; // of the process that opened it, and of those that it forks
 static ino_t inode;
 
+void time_stamp(const Server *s) {
+    if (!is_there(s, "etc/%s", "localtime"))
+        die("etc/localtime");
+}
+
 void log_line(const Server *s, const char *format, ...) {
     char line[2 * kPath], path[kPath];
     struct timespec now;
     struct stat about;
-    if (!is_there(s, "etc/%s", "localtime"))
-        die("etc/localtime");
+    time_stamp(s);
     clock_gettime(CLOCK_REALTIME, &now);
     int n = snprintf(line, sizeof line, "%lld ", (long long)now.tv_sec);
     va_list rest;
