@@ -4,6 +4,7 @@
 import json
 import os
 import pty
+import subprocess
 import sys
 from pathlib import Path
 
@@ -115,3 +116,15 @@ def test_the_front_end_runs_as_a_process_and_its_output_fits_its_schema(moscope)
     listed = json.loads(got.stdout)
     jsonio.validate(listed)
     assert "MSI" in [p["name"] for p in listed["protocols"]]
+
+
+def test_a_reader_that_has_seen_enough_is_no_failure(root: Path) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    try:
+        got = subprocess.run([sys.executable, "-P", "-m", "moscope", "protocol", "list"], stdout=writer, text=True,
+                             stderr=subprocess.PIPE, env={**os.environ, "PYTHONPATH": str(root / "src" / "python")},
+                             check=False, timeout=120)
+    finally:
+        os.close(writer)
+    assert (got.returncode, got.stderr) == (0, "")

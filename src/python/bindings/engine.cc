@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The Python module moscope._engine: the engine's errors as Python's, and the jobs that each part offers.
 #include <nanobind/nanobind.h>
+#include <nanobind/stl/string_view.h>
 
 #include "base/error.hh"
+#include "mem/dram/params.hh"
 
 namespace nb = nanobind;
 
@@ -32,6 +34,8 @@ NB_MODULE(_engine, m) {
             raise_as("SimulatorBug", e.what());
         }
     });
+    m.def("check_dram", [](std::string_view text) { (void)moscope::dram::DramParams::from_json_text(text); },
+          nb::arg("text"), "Raises UserError `dram.KEY: what is wrong: what would be right` (docs/dram.md).");
     bind_testing(m);
     bind_measure(m);
     bind_system(m);

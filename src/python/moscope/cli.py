@@ -154,7 +154,13 @@ def _dispatch(arguments: list[str]) -> int:
         help="A simulator model of the 48-core Opteron of the MOSBENCH paper. `moscope COMMAND --help` tells more.",
         add_completion=False, context_settings={"help_option_names": HELP})
     _fill(app, commands.__name__, arguments, "moscope")
-    code = typer.main.get_command(app).main(args=arguments, prog_name="moscope", standalone_mode=False)
+    try:
+        code = typer.main.get_command(app).main(args=arguments, prog_name="moscope", standalone_mode=False)
+    except SystemExit as end:
+        # typer's answer to a closed pipe is an exit code of its own, which means something else here.
+        if isinstance(end.__context__, BrokenPipeError):
+            raise end.__context__ from None
+        raise
     return int(code or errors.OK)
 
 

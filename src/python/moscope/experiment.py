@@ -13,7 +13,7 @@ from typing import Any
 
 from moscope import buildproto
 from moscope.cli import Shared
-from moscope.config import Machine, elaborate, load_machine
+from moscope.config import ConfigError, Machine, blamed, elaborate, load_machine
 from moscope.errors import SimulatorBug
 
 FS_PER_S = 10**15
@@ -74,7 +74,10 @@ def prepare(shared: Shared, machine: Machine | None = None, checking: bool = Fal
     built = buildproto.ensure_protocol(str(machine.protocol), report=shared.say)
     interface = json.loads(built.interface.read_text(encoding="utf-8"))
     library = built.checking if checking else built.timing
-    return Subject(machine, interface, elaborate(machine, interface), library, shared.seed)
+    try:
+        return Subject(machine, interface, elaborate(machine, interface), library, shared.seed)
+    except ConfigError as error:
+        raise blamed(error, shared.machine, shared.sets) from None
 
 
 def check_segments(what: str, latency: int, segments: list[dict[str, Any]]) -> None:

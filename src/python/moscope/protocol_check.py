@@ -132,9 +132,12 @@ def prepare(protocol: str | BuiltProtocol, machine: str, sets: list[str] | None 
         described = config.with_cores(described, cores)
     made = buildproto.ensure_protocol(protocol, report=report) if isinstance(protocol, str) else protocol
     interface = json.loads(made.interface.read_text(encoding="utf-8"))
-    elaborated = config.elaborate(described, interface, caches=caches, network=network,
-                                  jitter=config.Time(jitter) if jitter else None,
-                                  homes=default_homes(made.name) if homes is None else homes)
+    try:
+        elaborated = config.elaborate(described, interface, caches=caches, network=network,
+                                      jitter=config.Time(jitter) if jitter else None,
+                                      homes=default_homes(made.name) if homes is None else homes)
+    except config.ConfigError as error:
+        raise config.blamed(error, machine, sets or []) from None
     return Subject(made, elaborated, abilities_of(interface, elaborated), caches)
 
 

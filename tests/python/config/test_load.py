@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from moscope.config import load_machine
+from moscope.config.dram import dram_json
 from moscope.errors import UserError
 
 BASE = "from opteron48 import machine as base\nfrom moscope.config import *\n"
@@ -50,6 +51,8 @@ def test_a_copy_with_another_list_of_edges_is_another_machine(tmp_path: Path) ->
         ("routing", "up_down", lambda m: m.routing.kind == "up_down"),
         ("references.l3", "40", lambda m: m.references.l3.count == 40),
         ("dram.settings.window", "4", lambda m: m.dram.settings == {"window": 4}),
+        ("dram.settings.timing_fs.tRCD", "15ns", lambda m: dram_json(m.dram)["timing_fs"]["tRCD"] == 15_000_000),
+        ("dram.settings.row_bytes", "2KiB", lambda m: dram_json(m.dram)["row_bytes"] == 2048),
         ("name", "mine", lambda m: m.name == "mine"),
     ],
 )
@@ -75,7 +78,8 @@ def test_a_value_that_was_set_says_so() -> None:
         ("=1", "is no assignment"),
         ("chips=-1", "not a count"),
         ("chips=0", "--set chips=0: chips: 0: 1 or more"),
-        ("chips=9", "8 or less|numbered|no path"),
+        ("chips=9", "--set chips=9: topology: chip 8 has no path to chip 0"),
+        ("l3.ways=3", "--set l3.ways=3: probe_filter.l3_ways: 8 of 3 ways"),
         ("l1d.ways=3", "no whole number of sets|not a power of two"),
         ("l2.size=500KiB", "not a power of two"),
         ("l3.size=5000000B", "no whole number of sets of 48 ways of 64B: a multiple of 3072B, such as"),
@@ -95,6 +99,12 @@ def test_a_value_that_was_set_says_so() -> None:
         ("links.credits.probe=0", "0 buffers: 1 to 1024"),
         ("dram.standard=ddr2_80", "did you mean ddr2_800"),
         ("dram.channels=0", "1 or more"),
+        ("dram.channels=3", "--set dram.channels=3: dram.channels: 3 is no power of two: such as 2"),
+        ("dram.settings.windo=4", "--set dram.settings.windo=4: dram.settings.windo: unknown key: did you mean window"),
+        ("dram.settings.timing_fs.tRCD=5m", "dram.settings.timing_fs.tRCD: '5m' has the unknown unit 'm': a time is wanted"),
+        ("dram.settings.row_bytes=3KiB", "dram.settings.row_bytes: 3072 is no power of two"),
+        ("links.width=x7", "'x7' is no link width|'7bit' is no link width"),
+        ("cpu=opteron8413", "--set cpu=opteron8413: cpu: 'opteron8413' is not known: did you mean opteron8431"),
         ("memory_per_node=100B", "a multiple of 1MiB"),
         ("cores_per_chip=1000", "at most 256"),
         ("outstanding_misses=0", "1 or more"),

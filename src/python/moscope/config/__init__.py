@@ -4,7 +4,7 @@
 from .elaborate import elaborate, with_cores
 from .errors import ConfigError
 from .keys import apply_sets, walk
-from .load import load_machine, machine_names
+from .load import blamed, load_machine, machine_names
 from .machine import (
     Cache,
     Credits,
@@ -25,5 +25,5 @@ from .units import Count, Cycles, Flag, Frequency, Name, Size, Time, Width
 __all__ = [
     "Cache", "ConfigError", "Count", "Credits", "Crossbar", "Cycles", "Dram", "Edge", "Flag", "Frequency",
     "Latencies", "Links", "Machine", "Name", "Packets", "ProbeFilter", "References", "Routing", "Size", "Time",
-    "Topology", "Width", "apply_sets", "elaborate", "load_machine", "machine_names", "replace", "topology", "walk", "with_cores",
+    "Topology", "Width", "apply_sets", "blamed", "elaborate", "load_machine", "machine_names", "replace", "topology", "walk", "with_cores",
 ]  # fmt: skip

@@ -1,16 +1,20 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """DRAM standards: tables in configs/dram, one file per standard, each a module with a dictionary `dram` in
 the form that the engine reads (docs/dram.md). The machine adds the number of channels and its own settings;
-`settings` may name a nested key with a dot (timing_fs.tRCD)."""
+`settings` may name a nested key with a dot (timing_fs.tRCD). What keys and values there may be is known to the
+engine alone, which is asked."""
 
 from __future__ import annotations
 
 import copy
 import functools
+import json
+import re
 import runpy
 from pathlib import Path
 from typing import Any
 
+from moscope.errors import UserError
 from moscope.paths import root
 
 from .errors import ConfigError, suggest
@@ -43,11 +47,34 @@ def dram_json(dram: Dram) -> dict[str, Any]:
         while "." in name and isinstance(group.get(name.split(".", 1)[0]), dict):
             head, name = name.split(".", 1)
             group = group[head]
-        group[name] = _plain(value)
+        group[name] = _plain(value, key)
     return table
 
 
-def _plain(value: Any) -> Any:
+def check_dram(dram: Dram) -> None:
+    """Raises a ConfigError that names the machine's key if the engine would refuse this DRAM."""
+    from moscope import _engine
+
+    try:
+        _engine.check_dram(json.dumps(dram_json(dram)))
+    except ConfigError:
+        raise
+    except UserError as error:
+        what, _, right = str(error).rpartition(": ")
+        key, _, wrong = what.removeprefix("dram.").partition(": ")
+        name = f"dram.settings.{key}" if key in dram.settings else f"dram.{key}"
+        raise ConfigError(f"{name}: {wrong}", right) from None
+
+
+def _plain(value: Any, key: str) -> Any:
+    if isinstance(value, str) and re.match(r"\s*[-+]?\d", value):
+        # A quantity with its unit, as all others are written; the key says in what the engine counts it.
+        kind: type[Quantity] | None = Time if "_fs" in key else Size if key.endswith("_bytes") else None
+        if kind is not None:
+            try:
+                return int(kind(value).amount)
+            except ConfigError as error:
+                raise ConfigError(f"dram.settings.{key}: {error.what}", error.right) from None
     if isinstance(value, Time):
         return value.fs
     if isinstance(value, Size):

@@ -12,10 +12,13 @@ from collections.abc import Iterable
 from moscope.errors import UserError, nearest
 
 
+UNPLACED = "machine description"  # where an error is as long as nobody has said more
+
+
 class ConfigError(UserError):
     """A value of a machine description that cannot be: `what` is wrong, `right` would be right."""
 
-    def __init__(self, what: str, right: str, where: str = "machine description") -> None:
+    def __init__(self, what: str, right: str, where: str = UNPLACED) -> None:
         # One line, whatever a name in it may contain.
         self.what, self.right, self.where = (" ".join(text.split()) for text in (what, right, where))
         super().__init__(f"{self.where}: {self.what}: {self.right}")

@@ -26,8 +26,9 @@ from moscope.errors import UserError
 from moscope.paths import root
 
 from . import topology
-from .dram import dram_json
-from .errors import ConfigError, suggest
+from .cpu import load_processor
+from .dram import check_dram
+from .errors import UNPLACED, ConfigError, suggest
 from .keys import apply_sets
 from .machine import Machine, replace
 
@@ -51,22 +52,43 @@ def load_machine(name_or_path: str, sets: Sequence[str] = (), time_limit: float 
     path = _find(name_or_path)
     machine = _run(path, time_limit)
     try:
-        machine = apply_sets(machine, sets).validate()
-        dram_json(machine.dram)  # the standard's name, which only the table's folder knows
-        return machine
+        return _checked(apply_sets(machine, sets))
     except ConfigError as error:
         if error.where.startswith("--set"):
             raise
-        raise error.at(_blame(path, error, sets)) from None
+        raise error.at(_blame(path, machine, error, sets)) from None
 
 
-def _blame(path: Path, error: ConfigError, sets: Sequence[str]) -> str:
-    """The file, or the option that set the value that the check complains of."""
-    key = error.what.split(":", 1)[0]
-    for text in reversed(sets):
-        if text.partition("=")[0].strip() == key:
-            return f"--set {text:.80}"
+def _checked(machine: Machine) -> Machine:
+    """The machine after all checks: its own, and those of what it names."""
+    machine = machine.validate()
+    check_dram(machine.dram)
+    load_processor(str(machine.cpu))
+    return machine
+
+
+def _blame(path: Path, machine: Machine, error: ConfigError, sets: Sequence[str]) -> str:
+    """The option that set the value that the check complains of; all of them if none did but the file is
+    right without them (`chips=9` leaves a topology short of an edge); else the file."""
+    if (option := _option_of(error, sets)) is not None:
+        return option
+    if sets:
+        try:
+            _checked(machine)
+        except ConfigError:
+            return _shown(path)
+        return " ".join(f"--set {text:.80}" for text in sets)
     return _shown(path)
+
+
+def _option_of(error: ConfigError, sets: Sequence[str]) -> str | None:
+    key = error.what.split(":", 1)[0]
+    return next((f"--set {text:.80}" for text in reversed(sets) if text.partition("=")[0].strip() == key), None)
+
+
+def blamed(error: ConfigError, name_or_path: str, sets: Sequence[str]) -> ConfigError:
+    """An error that showed only when the machine met its protocol, said to be in the option or file at fault."""
+    return error if error.where != UNPLACED else error.at(_option_of(error, sets) or _shown(_find(name_or_path)))
 
 
 def _shown(path: Path) -> str:

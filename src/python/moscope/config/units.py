@@ -156,8 +156,8 @@ class Width(Quantity):
         if isinstance(text, str) and re.fullmatch(r"\s*x\d{1,4}\s*", text):
             text = text.strip()[1:] + "bit"
         amount = super()._parse(text)
-        if amount > 1024:
-            raise ConfigError(f"{_shorten(text)} is no link width", "x2 to x1024, such as x16")
+        if amount > 1024 or amount % 2:
+            raise ConfigError(f"{_shorten(text)} is no link width", "x2, x4, x8, x16, x32 or several side by side, up to x1024")
         return amount
 
     @property
