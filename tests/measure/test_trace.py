@@ -125,6 +125,22 @@ def test_a_broadcast_to_all_chips_can_be_drawn(moscope: Moscope, tmp_path: Path)
     assert drawn.count("ProbeReadAll") >= 1 and all(f"L3Cache-{chip}" in drawn for chip in range(4))
 
 
+def test_a_message_to_many_is_named_once_to_each_side(moscope: Moscope, tmp_path: Path) -> None:
+    got = moscope("trace", "c0 ld A@n0; c6 ld A@n0; c1 st A@n0", "--svg", "b.svg")
+    assert got.returncode == 0, got.stderr
+    svg = ElementTree.parse(tmp_path / "b.svg").getroot()
+    # A tip comes before what is written.
+    texts = [list(t.itertext())[-1] for t in svg.iter("{http://www.w3.org/2000/svg}text")]
+    assert [t for t in texts if "\N{MULTIPLICATION SIGN}" in t and "Probe" in t] == ["ProbeInv \N{MULTIPLICATION SIGN}7"]
+
+
+def test_data_from_memory_is_said_to_be_so_also_where_the_last_answer_to_a_probe_came_later(moscope: Moscope) -> None:
+    got = moscope("trace", "c0 ld A@n0; c6 ld A@n0; c1 st A@n0")
+    assert got.returncode == 0, got.stderr
+    last = next(line for line in got.stdout.splitlines() if line.startswith("c1 st A@n0: "))
+    assert "supplied by the memory of node 0" in last
+
+
 def test_out_holds_the_document_and_both_diagrams(moscope: Moscope, tmp_path: Path) -> None:
     got = moscope("trace", "c0 ld A@n0", "--out", "result", *MSI)
     assert got.returncode == 0, got.stderr

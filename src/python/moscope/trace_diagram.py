@@ -286,19 +286,19 @@ def _steps(drawing: Drawing, plan: _Plan, top: float, right: float) -> float:
     y = top
     state: dict[str, str] = {}
     for number, (step, window) in enumerate(zip(steps(plan.document), step_windows(plan.document), strict=True), 1):
-        y = _step_title(drawing, step, number, y, right)
+        y = _step_title(drawing, plan.document, step, number, y, right)
         y = _step(drawing, plan, window, y, right, state) + 26
     return y - 10
 
 
-def _step_title(drawing: Drawing, step: list[dict[str, Any]], number: int, y: float, right: float) -> float:
+def _step_title(drawing: Drawing, document: Document, step: list[dict[str, Any]], number: int, y: float, right: float) -> float:
     """A rule, and each access with a bar of where its latency went."""
     drawing.add(Line(12, y + 4, right + 8, y + 4, RULE, 1))
     y += 22
     for access in step:
         text = f"{number}.  {access['text']}"
         tail = (f"{access['latency_cycles']:.1f} cycles = {access['latency_ns']:.1f} ns, supplied by "
-                f"{supplier_text(access)}, {hops_text(access['hops'])}")
+                f"{supplier_text(document, access)}, {hops_text(access['hops'])}")
         drawing.add(Text(16, y, text, 12, INK, bold=True, halo=True),
                     Text(24 + text_width(text, 12, True), y, tail, 11, INK, halo=True))
         y += 9
@@ -360,8 +360,11 @@ def _step(drawing: Drawing, plan: _Plan, window: tuple[int, int], top: float, ri
             y = time.at[at] + i * (PILL + 15)
             labels += [(x, y + 4, _pill_width(plan, t)), (x, y + PILL / 2 + 9.5, text_width(t["event"], 9))]
     # Names on short arrows have the least choice of place.
+    names = _names_of_fans(plan, arrows)
+    written: list[Text | None] = []
     for a in sorted(arrows, key=lambda a: abs(plan.lanes[a.source].x - plan.lanes[a.target].x)):
-        _arrow(drawing, plan, a, time, halves, labels)
+        written.append(_arrow(drawing, plan, a, names[id(a)], time, halves, labels))
+    drawing.add(*(text for text in written if text))  # above all arrows
     for (name, at), stack in shown.items():
         _pills(drawing, plan, plan.lanes[name], time.at[at], stack)
     return bottom
@@ -414,8 +417,21 @@ def _dram_at_work(drawing: Drawing, plan: _Plan, window: tuple[int, int], time: 
                              SEGMENTS["dram"][1], 7.0))
 
 
-def _arrow(drawing: Drawing, plan: _Plan, a: Arrow, time: _Time, halves: dict[tuple[str, int], float],
-           labels: list[tuple[float, float, float]]) -> None:
+def _names_of_fans(plan: _Plan, arrows: list[Arrow]) -> dict[int, str]:
+    """What is written at each arrow (by its id): a message to many to one side is named once, at the uppermost arrow."""
+    fans: dict[tuple[str, int, str, bool], list[Arrow]] = defaultdict(list)
+    for a in arrows:
+        fans[a.source, a.sent, a.label, plan.lanes[a.target].x > plan.lanes[a.source].x].append(a)
+    names = {id(a): "" for a in arrows}
+    for (source, sent, label, _), fan in fans.items():
+        first = min(fan, key=lambda a: (a.arrives - sent) / max(1.0, abs(plan.lanes[a.target].x - plan.lanes[source].x)))
+        names[id(first)] = label if len(fan) == 1 else f"{label} \N{MULTIPLICATION SIGN}{len(fan)}"
+    return names
+
+
+def _arrow(drawing: Drawing, plan: _Plan, a: Arrow, name: str, time: _Time, halves: dict[tuple[str, int], float],
+           labels: list[tuple[float, float, float]]) -> Text | None:
+    """Draws the arrow; its name is returned, in a place that the names before it leave free."""
     x1, x2 = plan.lanes[a.source].x, plan.lanes[a.target].x
     y1, y2 = time.at[a.sent], time.at[a.arrives]
     direction = 1 if x2 > x1 else -1
@@ -427,8 +443,10 @@ def _arrow(drawing: Drawing, plan: _Plan, a: Arrow, time: _Time, halves: dict[tu
     colour = KINDS.get(a.kind, OTHER)[0]
     drawing.add(Line(x1, y1, x2, y2, colour, 2.2 if a.data else 1.1, () if a.data or a.kind != "memory" else (4, 2)),
                 Head(x2, y2, x2 - x1, y2 - y1, colour, 8.0 if a.data else 6.5, hollow=not a.data))
+    if not name:
+        return None
     # The name stands near the beginning of its arrow, above it; further along where another name is there already.
-    width = text_width(a.label, 10, a.data)
+    width = text_width(name, 10, a.data)
     length = abs(x2 - x1)
     for below, share in [(0.0, s) for s in SHARES] + [(14.0, s) for s in SHARES]:
         near = max(0.0, min(5 + share * length, (length - width) / 2 if share == 0.0 else length - width - 10))
@@ -438,7 +456,7 @@ def _arrow(drawing: Drawing, plan: _Plan, a: Arrow, time: _Time, halves: dict[tu
         if all(abs(x - lx) > (width + lw) / 2 - 3 or abs(y - ly) > 11 for lx, ly, lw in labels):
             break
     labels.append((x, y, width))
-    drawing.add(Text(x, y, a.label, 10, colour, "middle", bold=a.data, halo=True, tip=a.tip))
+    return Text(x, y, name, 10, colour, "middle", bold=a.data, halo=True, tip=a.tip)
 
 
 def _to_edge(half_box: float | None, dx: float, dy: float) -> float:

@@ -42,7 +42,7 @@ def period(document: Document) -> Fraction:
     return Fraction(numerator, denominator)
 
 
-def supplier_text(access: dict[str, Any]) -> str:
+def supplier_text(document: Document, access: dict[str, Any]) -> str:
     """Who had the data, in words."""
     names = {"own": "its own caches", "L1Cache": "another core's cache", "L2Cache": "an L2", "L3Cache": "an L3",
              "Directory": f"the memory of node {access['home']}"}
@@ -51,7 +51,9 @@ def supplier_text(access: dict[str, Any]) -> str:
     if access["supplier"] == "L1Cache" and not access["hops"] and not any(
             s["name"] in ("crossbar", "link") for s in access["segments"]):
         return names["own"]
-    if access["supplier"] == "Directory" and not any(s["name"] == "dram" for s in access["segments"]):
+    # Not by the segments: an access that waited longest for a probe's answer may have its data from DRAM all the same.
+    read = any(m["access"] == access["id"] and m["from"].startswith("DRAM") for m in document["messages"])
+    if access["supplier"] == "Directory" and not read:
         return f"node {access['home']}, which had it from a cache"
     return names.get(access["supplier"], str(access["supplier"]))
 
@@ -147,7 +149,7 @@ def print_trace(document: Document) -> None:
                           Text(line.what, line.style), sep="")
         console.print()
         for access in step:
-            print_segments(console, access)
+            print_segments(console, document, access)
             console.print()
 
 
@@ -155,13 +157,13 @@ def _all_lines(document: Document) -> list[Line]:
     return [line for window in step_windows(document) for line in lines_of(document, window)]
 
 
-def print_segments(console: Any, access: dict[str, Any]) -> None:
+def print_segments(console: Any, document: Document, access: dict[str, Any]) -> None:
     """An access's latency, segment by segment, with their sum."""
     from rich.text import Text
 
     value = "" if access["value"] is None else f", value {access['value']}"
     console.print(Text(f"{access['text']}: {access['latency_cycles']:.1f} cycles = {access['latency_ns']:.2f} ns, "
-                       f"supplied by {supplier_text(access)}, {hops_text(access['hops'])}{value}", "bold"))
+                       f"supplied by {supplier_text(document, access)}, {hops_text(access['hops'])}{value}", "bold"))
     longest = max((s["fs"] for s in access["segments"]), default=1)
     for s in access["segments"]:
         meaning, colour = SEGMENTS.get(s["name"], (s["name"], "white"))
