@@ -80,6 +80,14 @@ def test_the_html_page_is_whole_and_needs_nothing_else(program: ast.Program) -> 
     assert all(action.name in text for action in tables.used_actions(machine))
 
 
+def test_the_html_page_shows_messages_set_aside_as_stalls() -> None:
+    program, diagnostics = compile_protocol(str(ROOT / "src" / "mem" / "ruby" / "protocol" / "MSI.slicc"))
+    assert program is not None, diagnostics.report()
+    text = tables.FORMATS["html"](program)
+    aside = [t for m in program.machines for t in m.table.values() if any(a.short == "z" for a in t.actions)]
+    assert aside and text.count("<td class=stall") == len(aside)
+
+
 def test_the_html_page_escapes_what_protocols_write(tmp_path: Path) -> None:
     program, diagnostics = compile_protocol(str(PROTOCOLS / "ok_plain.slicc"))
     assert program is not None, diagnostics.report()

@@ -458,6 +458,12 @@ class Transition(Node):
     def is_stall(self) -> bool:
         return any(action.name == "z_stall" for action in self.actions)
 
+    @property
+    def sets_aside(self) -> bool:
+        """Whether its actions put the message back for later, by stall_and_wait or recycle: a stall to whoever reads the table."""
+        return any(isinstance(s, StallAndWait) for action in self.actions for s in walk_statements(action.body)) or any(
+            isinstance(e, Call) and e.name == "recycle" for action in self.actions for e in walk_exprs(action.body))
+
 
 @dataclass(eq=False, kw_only=True)
 class Machine(Node):

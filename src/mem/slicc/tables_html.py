@@ -82,7 +82,8 @@ def _cell(transition: ast.Transition | None, state: ast.State, event: ast.Event)
     moves = transition.next_state is not state
     title = f"{where} → {target}: " + "; ".join(action.name for action in transition.actions)
     body = " ".join(_short(action.short) for action in transition.actions) + (f"<b>→ {escape(target)}</b>" if moves else "")
-    return f'<td{" class=move" if moves else ""} title="{escape(title)}">{body or "·"}</td>'
+    kind = " class=stall" if transition.sets_aside else " class=move" if moves else ""
+    return f'<td{kind} title="{escape(title)}">{body or "·"}</td>'
 
 
 def _short(text: str) -> str:

@@ -2,21 +2,19 @@
 """The sequence diagram of a trace: time goes down, each controller that takes part has a lifeline, grouped by chip;
 messages are arrows, slanted by their time under way, transitions are boxes on the lifelines, whose colour between
 them shows what the line may be used for. Time is stretched where much happens and compressed where nothing does; the
-scale at the left tells. Caches of a chip that are only asked whether they hold the line share one lifeline.
+scale at the left tells. Who takes part is in trace_plan.py.
 """
 
 import math
 from collections import defaultdict
-from dataclasses import dataclass, field
 from typing import Any
 
 from moscope.experiment import FS_PER_NS
 from moscope.trace_draw import Box, Drawing, Head, Line, Text, text_width
+from moscope.trace_plan import Arrow, Lane, Plan
 from moscope.trace_text import (
-    OPS,
     SEGMENTS,
     hops_text,
-    is_request,
     period,
     step_windows,
     steps,
@@ -40,9 +38,6 @@ KINDS = {
     "core": ("#222222", "access of a core"),
 }
 OTHER = ("#444444", "other message")
-# What goes between a home and its DRAM: (type, does it come from DRAM).
-MEMORY_WORDS = {("MEMORY_READ", False): "read", ("MEMORY_READ", True): "data", ("MEMORY_WB", False): "write",
-                ("MEMORY_WB", True): "written"}
 AT_WORK = "#9fb0c3"  # a home between the first and the last of its transitions
 # What a state allows, as a lifeline shows it: colour, width, name in the legend.
 RIGHTS = {
@@ -51,143 +46,9 @@ RIGHTS = {
     "Maybe_Stale": ("#a9dfb0", 7.0, "may read"),
     "Busy": ("#f2b84b", 7.0, "in transition"),
 }
-LANE, PILL, GAP = 104.0, 17.0, 5.0
+PILL, GAP = 17.0, 5.0
 SHARES = (0.0, 0.25, 0.5, 0.12, 0.37, 0.75)  # of an arrow's length: where its name may stand
 LEFT, TOP = 118.0, 20.0
-
-
-@dataclass
-class Lane:
-    """A lifeline: a core, a controller, a DRAM, or several caches that are merely asked."""
-
-    name: str
-    title: str
-    chip: int
-    rank: tuple[int, int]
-    machine: str
-    x: float = 0.0
-    half: float = LANE / 2
-    pills: list[tuple[int, float, str, str, str]] = field(default_factory=list)  # fs, y, text, next state, tip
-
-
-@dataclass
-class Arrow:
-    source: str
-    target: str
-    sent: int
-    arrives: int
-    label: str
-    kind: str
-    data: bool
-    tip: str
-
-
-class _Plan:
-    """Who takes part and what is drawn, before anything has a place."""
-
-    def __init__(self, document: Document) -> None:
-        self.document = document
-        self.controllers = {c["name"]: c for c in document["controllers"]}
-        self.permissions = document["permissions"]
-        self.lines = self._line_names()
-        self.homes = {a["home"] for a in document["accesses"]}
-        self.several = len({t["address"] for t in document["transitions"]}) > 1
-        self.lane_of: dict[str, str] = {}
-        self.lanes: dict[str, Lane] = {}
-        self._bystanders()
-        self.arrows = self._arrows()
-        self.order = self._ordered()
-
-    def _line_names(self) -> dict[int, str]:
-        """Names of the script's lines; without their node where the letter is enough."""
-        names = {int(a["address"], 16) // 64 * 64: str(a["line"]) for a in self.document["accesses"]}
-        short = [name.split("@")[0] for name in names.values()]
-        return {at: name if short.count(name.split("@")[0]) > 1 else name.split("@")[0] for at, name in names.items()}
-
-    def _bystanders(self) -> None:
-        """Caches of a chip that no access starts at, that supply nothing and whose state never changes."""
-        active = {m["from"] for m in self.document["messages"] if m["data"] or is_request(m)}
-        active |= {t["controller"] for t in self.document["transitions"] if t["state"] != t["next"]}
-        groups: dict[tuple[int, str], list[str]] = defaultdict(list)
-        for name, c in self.controllers.items():
-            if name not in active and c["core"] is not None:
-                groups[c["chip"], c["machine"]].append(name)
-        for (chip, machine), names in groups.items():
-            if len(names) > 1:
-                merged = f"{machine}s of chip {chip}"
-                self.lane_of |= dict.fromkeys(names, merged)
-                self.lanes[merged] = Lane(merged, f"{len(names)} x {machine}", chip, (2, 0), machine)
-
-    def lane(self, name: str) -> str:
-        """The lifeline of a controller, a core ("core 3") or a DRAM ("DRAM-2"), made when first asked for."""
-        name = self.lane_of.get(name, name)
-        if name in self.lanes:
-            return name
-        kind, number = name.replace(" ", "-").rsplit("-", 1)
-        if kind == "core":
-            chip = next(c["chip"] for c in self.controllers.values() if c["core"] == int(number))
-            self.lanes[name] = Lane(name, name, chip, (0, int(number)), "")
-        elif kind == "DRAM":
-            chip = next(c["chip"] for c in self.controllers.values()
-                        if c["version"] == int(number) and c["core"] is None and c["machine"] in ("Directory", "Memory"))
-            self.lanes[name] = Lane(name, f"DRAM {number}", chip, (9, 0), "")
-        else:
-            c = self.controllers[name]
-            # A core's cache stands beside its core.
-            rank = (0, c["core"]) if c["core"] is not None else {"L2Cache": (3, 0), "L3Cache": (4, 0)}.get(kind, (6, 0))
-            self.lanes[name] = Lane(name, f"{kind} {number}", c["chip"], rank, kind)
-        return name
-
-    def _arrows(self) -> list[Arrow]:
-        found: list[Arrow] = []
-        for a in self.document["accesses"]:
-            cache = next((m["from"] for m in self.document["messages"] if is_request(m) and m["access"] == a["id"]), None)
-            if cache is None:
-                continue
-            core = self.lane(f"core {a['core']}")
-            cache = self.lane(cache)
-            found.append(Arrow(core, cache, a["issued"], a["issued"], f"{a['op']} {a['line']}", "core", False,
-                               f"{OPS[a['op']]} of {a['address']}"))
-            found.append(Arrow(cache, core, a["done"], a["done"], f"{a['latency_cycles']:.0f} cycles", "core", True,
-                               f"done after {a['latency_cycles']:.1f} cycles, {a['latency_ns']:.2f} ns"))
-        merged: dict[tuple[str, str, int, str], Arrow] = {}
-        for m in self.document["messages"]:
-            memory = m["structure"] == "MemoryMsg"
-            if is_request(m) or not (m["network"] or memory):
-                continue
-            kind = "memory" if memory else self.document["vnets"].get(str(m["vnet"]), "")
-            for d in m["deliveries"]:
-                source, target = self.lane(m["from"]), self.lane(d["to"])
-                if source == target:
-                    continue
-                label = MEMORY_WORDS.get((m["type"], m["from"].startswith("DRAM")), m["type"]) if memory else m["type"]
-                if self.several:
-                    label = f"{label} {self.lines.get(int(m['address'], 16), '')}".rstrip()
-                arrow = Arrow(source, target, m["sent"], d["at"], label, kind, m["data"],
-                              f"{m['structure']}: {m['fields']}")
-                # Alike messages of merged caches are one arrow: from the first sent to the last that arrives.
-                if source in self.lane_of.values() or target in self.lane_of.values():
-                    key = (source, target, m["access"] if m["access"] is not None else -1, m["type"])
-                    if key in merged:
-                        merged[key].arrives = max(merged[key].arrives, d["at"])
-                        continue
-                    merged[key] = arrow
-                found.append(arrow)
-        for t in self.document["transitions"]:
-            self.lane(t["controller"])
-        return found
-
-    def _ordered(self) -> list[Lane]:
-        """Lifelines by chip, chips in the order in which they come in."""
-        seen: list[int] = []
-        for arrow in sorted(self.arrows, key=lambda a: a.sent):
-            for end in (arrow.source, arrow.target):
-                if self.lanes[end].chip not in seen:
-                    seen.append(self.lanes[end].chip)
-        for lane in self.lanes.values():
-            if lane.chip not in seen:
-                seen.append(lane.chip)
-        return sorted(self.lanes.values(), key=lambda lane: (seen.index(lane.chip), lane.rank, bool(lane.machine), lane.name))
 
 
 class _Time:
@@ -214,7 +75,7 @@ class _Time:
 
 def draw(document: Document) -> Drawing:
     """The diagram of a trace document (moscope.trace/1)."""
-    plan = _Plan(document)
+    plan = Plan(document)
     drawing = Drawing(title=f"{document['script']} on {document['machine']}, {document['protocol']}")
     right = _place_lanes(plan)
     top = _header(drawing, plan, right)
@@ -226,7 +87,7 @@ def draw(document: Document) -> Drawing:
     return drawing
 
 
-def _pill_text(plan: _Plan, t: dict[str, Any]) -> str:
+def _pill_text(plan: Plan, t: dict[str, Any]) -> str:
     line = f"{plan.lines.get(int(t['address'], 16), '')} " if plan.several else ""
     times = f" \u00d7{t['times']}" if t.get("times", 1) > 1 else ""
     return f"{line}{t['next']}{times}" if t["state"] == t["next"] else f"{line}{t['state']} \u2192 {t['next']}"
@@ -238,7 +99,7 @@ def _same(one: dict[str, Any], other: dict[str, Any]) -> bool:
     return bool(one["state"] == one["next"] and all(one[k] == other[k] for k in keys))
 
 
-def _place_lanes(plan: _Plan) -> float:
+def _place_lanes(plan: Plan) -> float:
     for t in plan.document["transitions"]:
         lane = plan.lanes[plan.lane(t["controller"])]
         wide = max(text_width(_pill_text(plan, t), 10.5, True) + 16, text_width(t["event"], 9.5) + 10)
@@ -256,7 +117,7 @@ def _place_lanes(plan: _Plan) -> float:
     return max(x, LEFT + 560.0)
 
 
-def _header(drawing: Drawing, plan: _Plan, right: float) -> float:
+def _header(drawing: Drawing, plan: Plan, right: float) -> float:
     document = plan.document
     y = TOP + 12
     drawing.add(Text(16, y, document["script"], 16, INK, bold=True))
@@ -266,7 +127,7 @@ def _header(drawing: Drawing, plan: _Plan, right: float) -> float:
     return y + 64
 
 
-def _chips(plan: _Plan, top: float, bottom: float) -> list[Any]:
+def _chips(plan: Plan, top: float, bottom: float) -> list[Any]:
     shapes: list[Any] = []
     for chip in dict.fromkeys(lane.chip for lane in plan.order):
         lanes = [lane for lane in plan.order if lane.chip == chip]
@@ -282,7 +143,7 @@ def _chips(plan: _Plan, top: float, bottom: float) -> list[Any]:
     return shapes
 
 
-def _steps(drawing: Drawing, plan: _Plan, top: float, right: float) -> float:
+def _steps(drawing: Drawing, plan: Plan, top: float, right: float) -> float:
     y = top
     state: dict[str, str] = {}
     for number, (step, window) in enumerate(zip(steps(plan.document), step_windows(plan.document), strict=True), 1):
@@ -317,7 +178,7 @@ def _step_title(drawing: Drawing, document: Document, step: list[dict[str, Any]]
     return y
 
 
-def _step(drawing: Drawing, plan: _Plan, window: tuple[int, int], top: float, right: float, state: dict[str, str]) -> float:
+def _step(drawing: Drawing, plan: Plan, window: tuple[int, int], top: float, right: float, state: dict[str, str]) -> float:
     begin, end = window
     arrows = [a for a in plan.arrows if begin <= a.sent < end]
     # Transitions at one tick on one lifeline are stacked.
@@ -370,7 +231,7 @@ def _step(drawing: Drawing, plan: _Plan, window: tuple[int, int], top: float, ri
     return bottom
 
 
-def _scale(drawing: Drawing, plan: _Plan, ticks: list[int], time: _Time, begin: int, right: float) -> None:
+def _scale(drawing: Drawing, plan: Plan, ticks: list[int], time: _Time, begin: int, right: float) -> None:
     cycle = period(plan.document)
     last = -100.0
     for t in ticks:
@@ -383,7 +244,7 @@ def _scale(drawing: Drawing, plan: _Plan, ticks: list[int], time: _Time, begin: 
                     Text(LEFT - 14, y + 3.5, f"{(t - begin) / FS_PER_NS:.1f} ns", 9, FAINT, "end"))
 
 
-def _lifelines(drawing: Drawing, plan: _Plan, shown: dict[tuple[str, int], list[dict[str, Any]]], time: _Time,
+def _lifelines(drawing: Drawing, plan: Plan, shown: dict[tuple[str, int], list[dict[str, Any]]], time: _Time,
                state: dict[str, str], top: float, bottom: float) -> None:
     """The coloured part of each lifeline: what its controller may do with the line."""
     for lane in plan.order:
@@ -407,7 +268,7 @@ def _lifelines(drawing: Drawing, plan: _Plan, shown: dict[tuple[str, int], list[
             state[lane.name] = changes[-1][1]
 
 
-def _dram_at_work(drawing: Drawing, plan: _Plan, window: tuple[int, int], time: _Time) -> None:
+def _dram_at_work(drawing: Drawing, plan: Plan, window: tuple[int, int], time: _Time) -> None:
     """From the arrival of a request at a DRAM to its answer."""
     asked = {m["id"]: m for m in plan.document["messages"]}
     for m in plan.document["messages"]:
@@ -417,7 +278,7 @@ def _dram_at_work(drawing: Drawing, plan: _Plan, window: tuple[int, int], time: 
                              SEGMENTS["dram"][1], 7.0))
 
 
-def _names_of_fans(plan: _Plan, arrows: list[Arrow]) -> dict[int, str]:
+def _names_of_fans(plan: Plan, arrows: list[Arrow]) -> dict[int, str]:
     """What is written at each arrow (by its id): a message to many to one side is named once, at the uppermost arrow."""
     fans: dict[tuple[str, int, str, bool], list[Arrow]] = defaultdict(list)
     for a in arrows:
@@ -429,7 +290,7 @@ def _names_of_fans(plan: _Plan, arrows: list[Arrow]) -> dict[int, str]:
     return names
 
 
-def _arrow(drawing: Drawing, plan: _Plan, a: Arrow, name: str, time: _Time, halves: dict[tuple[str, int], float],
+def _arrow(drawing: Drawing, plan: Plan, a: Arrow, name: str, time: _Time, halves: dict[tuple[str, int], float],
            labels: list[tuple[float, float, float]]) -> Text | None:
     """Draws the arrow; its name is returned, in a place that the names before it leave free."""
     x1, x2 = plan.lanes[a.source].x, plan.lanes[a.target].x
@@ -466,11 +327,11 @@ def _to_edge(half_box: float | None, dx: float, dy: float) -> float:
     return min(across, down, 0.45)
 
 
-def _pill_width(plan: _Plan, t: dict[str, Any]) -> float:
+def _pill_width(plan: Plan, t: dict[str, Any]) -> float:
     return text_width(_pill_text(plan, t), 10.5, t["state"] != t["next"]) + 12
 
 
-def _pills(drawing: Drawing, plan: _Plan, lane: Lane, y: float, stack: list[dict[str, Any]]) -> None:
+def _pills(drawing: Drawing, plan: Plan, lane: Lane, y: float, stack: list[dict[str, Any]]) -> None:
     for i, t in enumerate(stack):
         at = y + i * (PILL + 15)
         text = _pill_text(plan, t)
@@ -483,7 +344,7 @@ def _pills(drawing: Drawing, plan: _Plan, lane: Lane, y: float, stack: list[dict
                     Text(lane.x, at + PILL / 2 + 9.5, t["event"], 9, FAINT, "middle", halo=True))
 
 
-def _legend(drawing: Drawing, plan: _Plan, y: float, right: float) -> float:
+def _legend(drawing: Drawing, plan: Plan, y: float, right: float) -> float:
     x = 16.0
 
     def room(width: float) -> None:
