@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from moscope.errors import UserError
-from moscope.guest import kernel_build, kernel_source
+from moscope.guest import kernel_build, kernel_config, kernel_source
 
 PATCH = """\
 --- a/fs/one.c
@@ -77,12 +77,6 @@ def test_a_tree_of_ones_own_is_copied_and_its_identity_follows_its_files(tmp_pat
     assert source.identity != kernel_source.own(tmp_path / "linux").identity
 
 
-def test_options_that_the_source_did_not_take_are_found() -> None:
-    wanted = "# CONFIG_X=y in a remark\nCONFIG_A=y\nCONFIG_B=64\nCONFIG_C=n\nCONFIG_D=n\n"
-    assert kernel_build.disregarded(wanted, "CONFIG_A=y\nCONFIG_B=64\n# CONFIG_C is not set\n") == []
-    assert kernel_build.disregarded(wanted, "CONFIG_B=8\nCONFIG_C=y\n") == ["CONFIG_A=y", "CONFIG_B=64", "CONFIG_C=n"]
-
-
 def test_the_key_follows_source_configuration_and_patches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     source = kernel_source.own(tree(tmp_path / "linux"))
     keys = {kernel_build.key_of(source)}
@@ -90,13 +84,34 @@ def test_the_key_follows_source_configuration_and_patches(tmp_path: Path, monkey
     other = tmp_path / "fragment"
     other.write_text("CONFIG_SMP=y\n")
     (tmp_path / "01-x.patch").write_text(PATCH)
-    monkeypatch.setattr(kernel_build, "fragment", lambda: other)
+    monkeypatch.setattr(kernel_config, "common", lambda: other)
     keys.add(kernel_build.key_of(source))
     monkeypatch.setattr("moscope.guest.kernel_names.patches", lambda: [tmp_path / "01-x.patch"])
     keys.add(kernel_build.key_of(source))
     (tmp_path / "linux/fs/one.c").write_text("other\n")
     keys.add(kernel_build.key_of(kernel_source.own(tmp_path / "linux")))
     assert len(keys) == 4
+
+
+def test_a_variant_has_a_key_of_its_own_and_leaves_the_ordinary_one_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    source = kernel_source.own(tree(tmp_path / "linux"))
+    ordinary = kernel_build.key_of(source)
+    monkeypatch.setattr(kernel_config, "folder", lambda: tmp_path)
+    (tmp_path / "moscope.config").write_bytes((kernel_build.kernel_names.folder() / "config/moscope.config").read_bytes())
+    (tmp_path / "other.config").write_text("CONFIG_SMP=n\n")
+    assert kernel_build.key_of(source) == ordinary
+    keys = {ordinary, kernel_build.key_of(source, "other")}
+    (tmp_path / "other.config").write_text("CONFIG_SMP=y\n")
+    keys.add(kernel_build.key_of(source, "other"))
+    assert len(keys) == 3
+
+
+def test_an_unknown_variant_is_answered_before_anything_is_fetched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    for work in (kernel_build.build, kernel_build.configured):
+        with pytest.raises(UserError, match='--variant: no variant of the kernel called "cheked": nearest is checked'):
+            work(quiet, variant="cheked")
+    assert not (tmp_path / "cache").exists()
 
 
 def test_an_interrupted_build_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from moscope.errors import UserError
-from moscope.guest import kernel_names, kernel_source, packages
+from moscope.guest import kernel_config, kernel_names, kernel_source, packages
 from moscope.guest.kernel_source import Source
 from moscope.guest.packages import Say
 
@@ -54,19 +54,16 @@ def lacking() -> list[str]:
     return missing
 
 
-def fragment() -> Path:
-    return kernel_names.folder() / "config" / "moscope.config"
-
-
-def inputs(source: Source) -> dict[str, str]:
+def inputs(source: Source, variant: str = "") -> dict[str, str]:
     """What decides a build's content, by name."""
     tools = [_first_line([program, "--version"]) for program in ("gcc", "ld", "pahole") if shutil.which(program)]
-    return {"source": source.identity, "config": packages.digest_of(fragment()), "tools": "; ".join(tools),
-            **{f"patch {p.name}": packages.digest_of(p) for p in kernel_names.patches()}}
+    other = {f"variant {variant}": kernel_config.options(variant)} if variant else {}
+    return {"source": source.identity, "config": packages.digest_of(kernel_config.common()), "tools": "; ".join(tools),
+            **{f"patch {p.name}": packages.digest_of(p) for p in kernel_names.patches()}, **other}
 
 
-def key_of(source: Source) -> str:
-    return hashlib.sha256(json.dumps([inputs(source), FIXED], sort_keys=True).encode()).hexdigest()[:32]
+def key_of(source: Source, variant: str = "") -> str:
+    return hashlib.sha256(json.dumps([inputs(source, variant), FIXED], sort_keys=True).encode()).hexdigest()[:32]
 
 
 def kept(key: str) -> Built | None:
@@ -82,27 +79,29 @@ def all_kept() -> list[Built]:
     return [built for folder in sorted(_kernels().glob("[0-9a-f]*")) if (built := kept(folder.name))]
 
 
-def build(say: Say, tree: Path | None = None, jobs: int | None = None) -> Built:
-    """The project's kernel, from the cache or built now."""
+def build(say: Say, tree: Path | None = None, jobs: int | None = None, variant: str = "") -> Built:
+    """The project's kernel or a variant of it, from the cache or built now."""
+    kernel_config.check(variant)
     source = kernel_source.own(tree) if tree else kernel_source.debian(say)
-    if found := kept(key_of(source)):
+    if found := kept(key_of(source, variant)):
         return found
     _install(say)
     with packages.locked("kernel-build"):
-        key = key_of(source)  # what has been installed may be part of it
-        return kept(key) or _build(key, source, jobs or os.cpu_count() or 1, say)
+        key = key_of(source, variant)  # what has been installed may be part of it
+        return kept(key) or _build(key, source, variant, jobs or os.cpu_count() or 1, say)
 
 
-def configured(say: Say, tree: Path | None = None) -> str:
+def configured(say: Say, tree: Path | None = None, variant: str = "") -> str:
     """The full configuration that a build would use."""
+    kernel_config.check(variant)
     source = kernel_source.own(tree) if tree else kernel_source.debian(say)
-    if found := kept(key_of(source)):
+    if found := kept(key_of(source, variant)):
         return (found.folder / "config").read_text(encoding="utf-8")
     _install(say)
     with packages.locked("kernel-build"):
         work = _fresh()
         try:
-            return _configure(source, work, say)
+            return _configure(source, variant, work, say)
         finally:
             shutil.rmtree(work, ignore_errors=True)
 
@@ -126,12 +125,12 @@ def _fresh() -> Path:
     return work
 
 
-def _build(key: str, source: Source, jobs: int, say: Say) -> Built:
+def _build(key: str, source: Source, variant: str, jobs: int, say: Say) -> Built:
     started = time.monotonic()
-    say(f"building the kernel from {source.version} (once; some minutes)")
+    say(f"building the {f'{variant} variant of the ' if variant else ''}kernel from {source.version} (once; some minutes)")
     work = _fresh()
     try:
-        config = _configure(source, work, say)
+        config = _configure(source, variant, work, say)
         compiler = "ccache gcc" if shutil.which("ccache") else "gcc"
         _make(work, [f"-j{jobs}", f"CC={compiler}", f"HOSTCC={compiler}", "bzImage"], say)
         ready = work / ".ready"
@@ -139,8 +138,8 @@ def _build(key: str, source: Source, jobs: int, say: Say) -> Built:
         shutil.copyfile(work / "arch/x86/boot/bzImage", ready / "vmlinuz")
         shutil.copyfile(work / "System.map", ready / "System.map")
         (ready / "config").write_text(config, encoding="utf-8")
-        document = {"source": source.version, "sha256": packages.digest_of(ready / "vmlinuz"), "inputs": inputs(source),
-                    "seconds": f"{time.monotonic() - started:.0f}", "jobs": str(jobs)}
+        document = {"source": source.version, "sha256": packages.digest_of(ready / "vmlinuz"), "inputs": inputs(source, variant),
+                    "seconds": f"{time.monotonic() - started:.0f}", "jobs": str(jobs), **({"variant": variant} if variant else {})}
         (ready / "build.json").write_text(json.dumps(document, indent=1, sort_keys=True) + "\n", encoding="utf-8")
         place = _kernels() / key
         shutil.rmtree(place, ignore_errors=True)
@@ -153,31 +152,22 @@ def _build(key: str, source: Source, jobs: int, say: Say) -> Built:
     return built
 
 
-def _configure(source: Source, work: Path, say: Say) -> str:
+def _configure(source: Source, variant: str, work: Path, say: Say) -> str:
     """Unpacks, patches and configures in `work`; an option that the tree does not take as written is an error."""
     source.unpack(work, say)
     for patch in kernel_names.patches():
         kernel_source.apply(patch, work)
     if source.place.is_dir():
         _make(work, ["-s", "mrproper"], say)
-    _make(work, ["-s", f"KCONFIG_ALLCONFIG={fragment()}", "allnoconfig"], say)
+    wanted = kernel_config.fragment(variant)
+    laid = work / ".fragment"
+    laid.write_text(wanted, encoding="utf-8")
+    _make(work, ["-s", f"KCONFIG_ALLCONFIG={laid}", "allnoconfig"], say)
     config = (work / ".config").read_text(encoding="utf-8")
-    if wrong := disregarded(fragment().read_text(encoding="utf-8"), config):
-        raise UserError(f"{fragment()}: the source does not take {', '.join(wrong)}: options as this kernel has them would be right")
+    if wrong := kernel_config.disregarded(wanted, config):
+        raise UserError(f"{kernel_config.file_of(variant)}: the source does not take {', '.join(wrong)}: options as this kernel has "
+                        "them would be right")
     return config
-
-
-def disregarded(wanted: str, got: str) -> list[str]:
-    """Lines of a fragment that the configuration made from it does not hold."""
-    lines = set(got.splitlines())
-    wrong = []
-    for line in wanted.splitlines():
-        name, equals, value = line.partition("=")
-        if not equals or line.startswith("#"):
-            continue
-        if value == "n" and any(one.startswith(f"{name}=") for one in lines) or value != "n" and line not in lines:
-            wrong.append(line)
-    return wrong
 
 
 def _make(work: Path, arguments: list[str], say: Say) -> None:

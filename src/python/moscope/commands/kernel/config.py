@@ -11,11 +11,12 @@ from moscope.cli import Shared, command
 
 @command
 def config(shared: Shared,
-           source: Annotated[Path | None, typer.Option(metavar="DIR", help="For this 6.1.y tree instead of Debian's source.")] = None) -> None:
+           source: Annotated[Path | None, typer.Option(metavar="DIR", help="For this 6.1.y tree instead of Debian's source.")] = None,
+           variant: Annotated[str, typer.Option(metavar="NAME", help="With kernels/config/NAME.config over it.")] = "") -> None:
     """Print the full kernel configuration, made from kernels/config/moscope.config."""
     from moscope.guest import kernel_build
 
-    text = kernel_build.configured(shared.say, source)
+    text = kernel_build.configured(shared.say, source, variant)
     if shared.json:
         options = dict(line.split("=", 1) for line in text.splitlines() if line.startswith("CONFIG_"))
         shared.result({"schema": "moscope.kernel.config/1", "options": options})
