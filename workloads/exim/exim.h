@@ -20,7 +20,7 @@ enum {
     kSpoolDirectories = 62, // one for each character of Exim's base-62 names
     kMostClients = 4 * kMaxCores,
     kPath = 160,
-    // Rounds of `computing` for each message. Together they leave the kernel 63 % of one core's time; in the
+    // Rounds of `computing` for each message. Together they leave the kernel 62 % of one core's time; in the
     // paper it has 69 %; that the delivering process has the larger part is assumed (it reads the configuration).
     kComputingReceived = 9,
     kComputingDelivered = 15,
