@@ -62,5 +62,6 @@ def test_every_fix_that_can_be_switched_has_its_storm() -> None:
 def test_without_the_fix_the_largest_stall_is_on_its_line_and_with_it_elsewhere(measured: Measured, fix: int, cores: int) -> None:
     without, fixed = measured(f"pk-{fix}", fix, cores), measured("pk", fix, cores)
     assert on_the_named_line(fix, without["top_names"][0]), without["top_names"][:3]
-    assert not on_the_named_line(fix, fixed["top_names"][0]), fixed["top_names"][:3]
+    # With the fix there may be no stall at all.
+    assert not any(on_the_named_line(fix, name) for name in fixed["top_names"][:1]), fixed["top_names"][:3]
     assert without["verified"] and fixed["verified"] and fixed["throughput_per_s"] > without["throughput_per_s"]
