@@ -3,7 +3,9 @@
 
 import json
 import os
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import jsonschema
 import pytest
@@ -28,6 +30,23 @@ def test_each_schema_is_valid_and_lies_under_its_name(path: Path) -> None:
     schema = json.loads(path.read_text())
     jsonschema.Draft202012Validator.check_schema(schema)
     assert jsonio.schema_file(schema["properties"]["schema"]["const"]) == path
+
+
+def closed(schema: Any, place: str) -> Iterator[str]:
+    """Places in a schema that refuse keys which they do not name."""
+    if isinstance(schema, dict):
+        if schema.get("additionalProperties") is False or schema.get("unevaluatedProperties") is False:
+            yield place
+        for key, inner in schema.items():
+            yield from closed(inner, f"{place}/{key}")
+    elif isinstance(schema, list):
+        for inner in schema:
+            yield from closed(inner, place)
+
+
+def test_keys_may_be_added_under_a_number_but_to_what_adds_up() -> None:
+    found = [p for path in sorted(jsonio.SCHEMAS.glob("*.json")) for p in closed(json.loads(path.read_text()), path.name)]
+    assert found == ["moscope.run.1.json/$defs/cycles"]
 
 
 @pytest.mark.parametrize("document", [LATENCY, CHECK, TRACE, BENCH], ids=lambda d: d["schema"])
