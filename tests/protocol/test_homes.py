@@ -81,3 +81,12 @@ def test_the_pool_keeps_its_size_with_fewer_homes() -> None:
 def test_homes_that_the_machine_cannot_have_are_refused(homes: int) -> None:
     with pytest.raises(UserError, match=f"{homes} homes on 8 chips: 1 to 8"):
         protocol_check.prepare("MSI", "opteron48", cores=CORES, homes=homes)
+
+
+def test_a_protocol_of_the_users_own_runs_on_a_machine_by_its_path(moscope: Any, handover: BuiltProtocol) -> None:
+    got = moscope("trace", "c0 ld A@n0; c6 st A@n0", "--machine", "small", "--set", f"protocol={HANDOVER}", "--json",
+                  "--set", "cores_per_chip=4")
+    assert got.returncode == 0, got.stderr
+    document = json.loads(got.stdout)
+    assert document["protocol"] == handover.name == "Handover"
+    assert {t["machine"] for t in document["transitions"]} == {"Directory", "L1Cache"}

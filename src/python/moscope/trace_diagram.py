@@ -286,7 +286,8 @@ def _names_of_fans(plan: Plan, arrows: list[Arrow]) -> dict[int, str]:
     names = {id(a): "" for a in arrows}
     for (source, sent, label, _), fan in fans.items():
         first = min(fan, key=lambda a: (a.arrives - sent) / max(1.0, abs(plan.lanes[a.target].x - plan.lanes[source].x)))
-        names[id(first)] = label if len(fan) == 1 else f"{label} \N{MULTIPLICATION SIGN}{len(fan)}"
+        count = sum(a.messages for a in fan)
+        names[id(first)] = label if count == 1 else f"{label} \N{MULTIPLICATION SIGN}{count}"
     return names
 
 

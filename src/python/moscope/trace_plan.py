@@ -41,6 +41,7 @@ class Arrow:
     kind: str
     data: bool
     tip: str
+    messages: int = 1  # that it stands for
 
 
 class Plan:
@@ -131,6 +132,7 @@ class Plan:
                     key = (source, target, m["access"] if m["access"] is not None else -1, m["type"])
                     if key in merged:
                         merged[key].arrives = max(merged[key].arrives, d["at"])
+                        merged[key].messages += 1
                         continue
                     merged[key] = arrow
                 found.append(arrow)

@@ -54,6 +54,8 @@ def test_a_copy_with_another_list_of_edges_is_another_machine(tmp_path: Path) ->
         ("dram.settings.timing_fs.tRCD", "15ns", lambda m: dram_json(m.dram)["timing_fs"]["tRCD"] == 15_000_000),
         ("dram.settings.row_bytes", "2KiB", lambda m: dram_json(m.dram)["row_bytes"] == 2048),
         ("name", "mine", lambda m: m.name == "mine"),
+        ("protocol", "MSI", lambda m: m.protocol == "MSI"),
+        ("protocol", "/some where/X.slicc", lambda m: m.protocol == "/some where/X.slicc"),
     ],
 )
 def test_any_value_can_be_set(key: str, value: str, get: object) -> None:
@@ -103,6 +105,7 @@ def test_a_value_that_was_set_says_so() -> None:
         ("dram.settings.windo=4", "--set dram.settings.windo=4: dram.settings.windo: unknown key: did you mean window"),
         ("dram.settings.timing_fs.tRCD=5m", "dram.settings.timing_fs.tRCD: '5m' has the unknown unit 'm': a time is wanted"),
         ("dram.settings.row_bytes=3KiB", "dram.settings.row_bytes: 3072 is no power of two"),
+        ("protocol=some/where", "--set protocol=some/where: protocol: 'some/where' is not a name: a protocol's name, or the path"),
         ("links.width=x7", "'x7' is no link width|'7bit' is no link width"),
         ("cpu=opteron8413", "--set cpu=opteron8413: cpu: 'opteron8413' is not known: did you mean opteron8431"),
         ("memory_per_node=100B", "a multiple of 1MiB"),

@@ -21,7 +21,7 @@ from . import topology as topo
 from .errors import ConfigError, suggest
 from .routing import Routing, Table, compute
 from .topology import Topology
-from .units import LEAVES, Count, Cycles, Flag, Frequency, Name, Quantity, Size, Time, Width
+from .units import LEAVES, Count, Cycles, Flag, Frequency, Name, ProtocolName, Quantity, Size, Time, Width
 
 PARSED = (Topology, Routing)
 
@@ -47,7 +47,7 @@ def coerce(kind: Any, value: Any, key: str, source: str = "") -> Any:
         if kind in PARSED:
             return kind.parse(value, source)
         if isinstance(kind, type) and issubclass(kind, LEAVES):
-            if isinstance(value, LEAVES) and not isinstance(value, kind):
+            if isinstance(value, LEAVES) and not isinstance(value, kind) and not (isinstance(value, Name) and issubclass(kind, Name)):
                 # A Count is an int and a Name a str, but neither stands for a quantity with a unit.
                 raise ConfigError(f"{value} is a {_kind_name(type(value))}", f"a {_kind_name(kind)} is wanted")
             return value if isinstance(value, kind) and not source else kind(value, source)
@@ -71,7 +71,7 @@ def coerce(kind: Any, value: Any, key: str, source: str = "") -> Any:
 def _kind_name(kind: type) -> str:
     if issubclass(kind, Quantity):
         return kind.kind
-    return {Count: "count", Flag: "true or false", Name: "name"}[kind]
+    return {Count: "count", Flag: "true or false", Name: "name", ProtocolName: "name"}[kind]
 
 
 @dataclass(frozen=True)
@@ -198,7 +198,7 @@ class References(Described):
 @dataclass(frozen=True)
 class Machine(Described):
     name: str
-    protocol: Name
+    protocol: ProtocolName  # or the path of its .slicc file
     chips: Count
     cores_per_chip: Count
     core_clock: Frequency

@@ -221,11 +221,27 @@ class Name(str):
     source: str
 
     def __new__(cls, value: str, source: str = "") -> Name:
-        if not isinstance(value, str) or not re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_.+-]{0,99}", value):
-            raise ConfigError(f"{_shorten(value)} is not a name", "letters, digits and _ - . + are wanted")
+        if not isinstance(value, str) or not cls._fits(value):
+            raise ConfigError(f"{_shorten(value)} is not a name", cls._wanted)
         name = super().__new__(cls, value)
         name.source = source or getattr(value, "source", "")
         return name
+
+    _wanted: ClassVar[str] = "letters, digits and _ - . + are wanted"
+
+    @classmethod
+    def _fits(cls, text: str) -> bool:
+        return re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_.+-]{0,99}", text) is not None
+
+
+class ProtocolName(Name):
+    """A protocol of the project by name, or one of the user's by its file, seen from where the command runs."""
+
+    _wanted = "a protocol's name, or the path of a file that ends in .slicc"
+
+    @classmethod
+    def _fits(cls, text: str) -> bool:
+        return super()._fits(text) or text.endswith(".slicc") and text.isprintable() and len(text) < 4096
 
 
 LEAVES = (Quantity, Count, Flag, Name)
