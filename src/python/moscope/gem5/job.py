@@ -68,12 +68,12 @@ def read_answers(path: Path) -> list[Answer]:
 
 
 def play(gem5: binary.Gem5, machine: dict[str, Any], interface: dict[str, Any], accesses: list[ScriptedAccess],
-         folder: Path, options: list[str] | None = None) -> list[Answer]:
-    """Plays accesses on a fresh machine; gem5's statistics stay in `folder`."""
+         folder: Path, options: list[str] | None = None, settle_fs: int = SETTLE_FS) -> list[Answer]:
+    """Plays accesses on a fresh machine, `settle_fs` from a step's end to the next; gem5's statistics stay in `folder`."""
     folder.mkdir(parents=True, exist_ok=True)
     script = (folder / "script.txt").resolve()
     write_script(script, accesses)
-    path = write_job(folder, machine, interface, script=str(script), settle_fs=SETTLE_FS)
+    path = write_job(folder, machine, interface, script=str(script), settle_fs=settle_fs)
     binary.run(gem5, "play_script.py", [str(path)], folder, options).ending()
     answers = read_answers(folder / "accesses.txt")
     if len(answers) != len(accesses):
