@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """gem5's trace and statistics as data, from texts in their form."""
 
+from moscope.gem5.random_test import reached
 from moscope.gem5.trace import Transition, received, statistics, transitions
 
 TRACE = """\
@@ -47,3 +48,14 @@ def test_statistics_are_those_of_the_last_dump() -> None:
 
 def test_messages_are_added_up_by_machine_and_buffer() -> None:
     assert received(statistics(STATS)) == {("L1Cache", "responseToCore"): 7, ("Directory", "requestToHome"): 5}
+
+
+def test_transitions_are_counted_of_one_controller_and_of_many() -> None:
+    values = statistics("""\
+system.ruby.Directory_Controller.NP.Load            7      0.00%      0.00% (Unspecified)
+system.ruby.Directory_Controller.Load               9      0.00%      0.00% (Unspecified)
+system.ruby.L1Cache_Controller.I.Load    |           3     60.00%     60.00% |           2     40.00%    100.00% (Unspecified)
+system.ruby.L1Cache_Controller.I.Load::total            5                       (Unspecified)
+system.ruby.L1Cache_Controller.I.Store::total            0                       (Unspecified)
+""")
+    assert reached(values) == {"Directory.NP.Load", "L1Cache.I.Load"}

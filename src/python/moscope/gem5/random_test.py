@@ -10,7 +10,8 @@ from moscope import protocol_check
 from moscope.gem5 import binary, job, trace
 from moscope.protocol_check import Subject
 
-COUNT = re.compile(r"^system\.ruby\.(\w+)_Controller\.(\w+)\.(\w+)::total$")
+# With one controller of a kind there is no total, but its own count under the bare name.
+COUNT = re.compile(r"^system\.ruby\.(\w+)_Controller\.(\w+)\.(\w+)(?:::total)?$")
 
 
 def declared(interface: dict[str, Any]) -> set[str]:
