@@ -55,6 +55,8 @@ disturber() {
             [ $tries -lt 500 ] || { fault "busy for ever $round"; break; }
         done
         rm /tmp/storm/crowd/d/e/file
+        # Names that nobody uses any more are freed, and the next unmount comes by where cores had references of them to spare.
+        echo 2 >/proc/sys/vm/drop_caches
         mv /tmp/storm/crowd/d /tmp/storm/crowd/gone
         rmdir /tmp/storm/crowd/gone/e /tmp/storm/crowd/gone || fault "not empty $round"
     done
