@@ -173,6 +173,7 @@ def test_leaving_waits_for_devices_in_steps_that_end_when_the_host_wants(distro:
     said = b""
     while (state := system.step(200)["state"]) in ("running", "marker"):
         said += system.console_output()
+    said += system.console_output()
     assert state == "poweroff" and hashlib.md5(content).hexdigest().encode() in said
 
 
