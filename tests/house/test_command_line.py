@@ -4,6 +4,7 @@
 import json
 import os
 import pty
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -51,6 +52,7 @@ def test_a_terminal_that_closes_is_an_interruption_and_nothing_is_said_to_it(ext
     write_command(extra, "probe", "import os, signal; os.write(1, b'waits'); signal.pause()")
     pid, terminal = pty.fork()
     if pid == 0:
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)  # the tests may run under nohup
         os._exit(cli.main(["probe"]))
     seen = b""
     while b"waits" not in seen:
