@@ -83,7 +83,9 @@ def test_an_interrupted_run_keeps_what_is_finished_and_goes_on(moscope: Moscope,
     env = {**os.environ, "PYTHONPATH": str(paths.root() / "src" / "python")}
     command = [sys.executable, "-P", "-m", "moscope", "run", "--workload", "counter", "--cores", "1,2", "--warmup", "50us",
                "--window", "100us", "--windows", "1000", "--out", "a", "--quiet"]
-    process = subprocess.Popen(command, cwd=tmp_path, env=env, stderr=subprocess.PIPE)
+    # Also where the tests run in the background of a shell, which lets what it starts ignore the signal.
+    process = subprocess.Popen(command, cwd=tmp_path, env=env, stderr=subprocess.PIPE,
+                               preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
     time.sleep(4)
     process.send_signal(signal.SIGINT)
     _, said = process.communicate(timeout=60)
