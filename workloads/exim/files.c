@@ -160,8 +160,8 @@ int remove_tree(const Server *s) {
         remove_below(s->directory);
         return 1;
     }
-    const int free = unmounted(s->base) && unmounted(s->directory);
-    if (free)
-        rmdir(s->directory);
-    return free;
+    if (!unmounted(s->base) || !unmounted(s->directory))
+        return 0;
+    rmdir(s->directory);
+    return 1;
 }
