@@ -202,8 +202,13 @@ bool enter_handler(Core &c, unsigned vector, Source source, bool has_error, std:
     return false;
 }
 
+// Faults that are not contributory and meet are served one after the other (AMD 24593, section 8.2.9), and may so meet without
+// end: where a handler at level 3 has a misaligned stack, #AC's own delivery raises #AC. A processor is lost then, out of
+// reach of interrupts (CVE-2015-5307); here it shuts down, which says so.
+constexpr unsigned kInSeries = 64;
+
 void deliver_fault(Core &c) {
-    while (true) {
+    for (unsigned meeting = 0;; ++meeting) {
         const Fault f = c.fault;
         if (f.vector == exc_pf)
             c.cr2 = f.address;
@@ -213,7 +218,7 @@ void deliver_fault(Core &c) {
                 c.dr[7] &= ~std::uint64_t{1 << 13}; // general detect
             return;
         }
-        if (f.vector == exc_df) {
+        if (f.vector == exc_df || meeting == kInSeries) {
             c.exit = Exit::shutdown;
             return;
         }

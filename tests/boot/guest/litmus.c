@@ -2,6 +2,9 @@
 // Litmus tests for x86-TSO in user space: litmus [ROUNDS]. Each test runs its threads, pinned to cores of their own,
 // over arrays of independent locations, so that they meet at all offsets, and counts outcomes. Exits with 1 if one
 // that the manual forbids (AMD 24593, section 7.2) was seen. SB may show its relaxed outcome; the count is printed.
+// In every other round each thread has all locations in its caches at the start: its loads are quick then, and what
+// it stores has to take lines from the others. Without that, where x and y have one home, a thread's store is ordered
+// there before its load, being asked for first, and SB shows only where a store waits behind others.
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <sched.h>
@@ -70,21 +73,27 @@ static const struct Test *running;
 static int rounds = 100, cores;
 
 // Threads that meet have to leave together, within less than a test's length, so they spin; where there are fewer
-// cores than threads they give the core away after a while.
+// cores than threads they give the core away after a while. News of the last one's arrival takes longer to some than
+// to others, so they leave at a time that it has set.
+enum { kNews = 4000 }; // cycles
 static atomic_uint arrived, generation;
+static atomic_ullong leaving;
 static unsigned members;
 
 static void meet(void) {
     const unsigned mine = atomic_load(&generation);
     if (atomic_fetch_add(&arrived, 1) + 1 == members) {
         atomic_store(&arrived, 0);
+        atomic_store(&leaving, __builtin_ia32_rdtsc() + kNews);
         atomic_fetch_add(&generation, 1);
-        return;
     }
     for (unsigned spins = 0; atomic_load(&generation) == mine; ++spins) {
         __asm__ volatile("pause");
         if (spins % 1024 == 1023)
             sched_yield();
+    }
+    // A difference beyond kNews: counters that do not go together.
+    for (unsigned long long at = atomic_load(&leaving); at - __builtin_ia32_rdtsc() <= kNews;) {
     }
 }
 
@@ -96,12 +105,19 @@ static void pin(int thread) {
     sched_setaffinity(0, sizeof set, &set);
 }
 
+static int warm(int round) { return round % 2; }
+
 static void *litmus_thread(void *argument) {
     const int t = (int)(intptr_t)argument;
     uint32_t random = (uint32_t)t * 2654435761u + 1;
     pin(t);
     for (int round = 0; round < rounds; ++round) {
         meet();
+        if (warm(round)) {
+            for (int i = 0; i < kCells; ++i)
+                (void)(x[i].v + y[i].v);
+            meet();
+        }
         random = random * 1664525u + 1013904223u;
         for (uint32_t wait = (random >> 16) % 64; wait; --wait)
             __asm__ volatile("" : : : "memory");
@@ -124,6 +140,8 @@ static long run(const struct Test *test) {
         memset(x, 0, sizeof x);
         memset(y, 0, sizeof y);
         memset(r, 0, sizeof r);
+        if (warm(round))
+            meet();
         meet();
         meet();
         for (int i = 0; i < kCells; ++i)

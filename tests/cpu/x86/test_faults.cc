@@ -217,6 +217,20 @@ TEST(Faults, AThirdFaultShutsDown) {
     EXPECT_EQ(m.run(), Exit::shutdown);
 }
 
+// Found by the fuzzing test, which did not come back.
+TEST(Faults, AnAlignmentCheckThatRaisesItselfShutsDown) {
+    SystemMachine m;
+    m.kernel32();
+    m.gate32(exc_ac, 0xee, m.kUserCode32 | 3);
+    m.user32();
+    m.core.cr0 |= cr0::am;
+    m.core.flags.system |= Flags::ac;
+    m.core.mode_changed();
+    m.core.r[rsp] = 0x60001;
+    m.code(kCode, {0x50}); // push eax
+    EXPECT_EQ(m.run(), Exit::shutdown);
+}
+
 TEST(Faults, ADivideErrorInRealModeGoesThroughTheVectorTable) {
     SystemMachine m;
     reset(m.core, false);
