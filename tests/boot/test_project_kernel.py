@@ -17,10 +17,11 @@ from moscope.boot.plan import COMMAND_LINE
 from moscope.cli import Shared
 from moscope.config import Machine
 from moscope.guest import initramfs, kernel, kernel_build, kernel_config, kernel_names, kernel_source, qemu
+from moscope.workloads import build
 
 pytestmark = pytest.mark.long
 SETTINGS = ("upstream", "stock", "pk", *(f"stock+{n}" for n in kernel_names.numbers()), *(f"pk-{n}" for n in kernel_names.numbers()))
-SHOWS = ("maps right", "unmounted", "empty", "nothing lost", "quiet")
+SHOWS = ("maps right", r"moscope: vfsfix operations=\d+ wrong=0 verify=ok", "unmounted", "empty", "nothing lost", "quiet")
 # What a kernel says of itself when something is wrong: its own checks, KASAN's and lockdep's.
 REPORT = re.compile(r"\] (?:WARNING|BUG|INFO: (?:possible|suspicious|inconsistent|trying|lockdep)|Oops|KASAN|.*(?:lock debugging|Bad page|KASAN:))")
 # What shows that a variant is what its name says.
@@ -41,9 +42,14 @@ def built() -> Path:
     return image_of("")
 
 
-def stormed(image: Path, setting: str, machine: Machine, maps: Path) -> str:
+def stormers(programs: dict[str, Path]) -> dict[str, Path]:
+    """The programs that storms.sh starts."""
+    return {"maps": programs["maps"], "vfsfix": build.program("vfsfix")}
+
+
+def stormed(image: Path, setting: str, machine: Machine, programs: dict[str, Path]) -> str:
     """The console of storms on six cores of QEMU."""
-    started = initramfs.build(kernel.from_file(image), print, GUEST / "storms.sh", {"maps": maps})
+    started = initramfs.build(kernel.from_file(image), print, GUEST / "storms.sh", stormers(programs))
     guest = qemu.Guest(image, started.path, f"{COMMAND_LINE} {kernel_names.PARAMETER}={setting}", node_cores(machine, 6),
                        [[10 + 6 * h for h in row] for row in machine.hops()], 512 << 20)
     finished = qemu.run(guest, 1200)
@@ -60,14 +66,14 @@ def right(console: str, setting: str) -> None:
 @on_qemu
 @pytest.mark.parametrize("setting", SETTINGS)
 def test_a_setting_stands_storms_on_qemu(setting: str, built: Path, opteron48: Machine, programs: dict[str, Path]) -> None:
-    right(stormed(built, setting, opteron48, programs["maps"]), setting)
+    right(stormed(built, setting, opteron48, programs), setting)
 
 
 @on_qemu
 @pytest.mark.parametrize("setting", ["stock", "pk", "upstream", "pk-2", "stock+6,7"])
 @pytest.mark.parametrize("variant", kernel_config.variants())
 def test_a_variant_stands_storms_on_qemu(variant: str, setting: str, opteron48: Machine, programs: dict[str, Path]) -> None:
-    console = stormed(image_of(variant), setting, opteron48, programs["maps"])
+    console = stormed(image_of(variant), setting, opteron48, programs)
     right(console, setting)
     assert not in_order(console, SIGNS[variant])
 
@@ -76,7 +82,7 @@ def test_a_variant_stands_storms_on_qemu(variant: str, setting: str, opteron48: 
 @pytest.mark.parametrize("variant", ["", *kernel_config.variants()])
 def test_storms_on_the_model(variant: str, setting: str, programs: dict[str, Path], tmp_path: Path) -> None:
     options = plan.Options(kernel=str(image_of(variant)), append=f"{kernel_names.PARAMETER}={setting}", cores=4, script=GUEST / "storms.sh",
-                           memory_per_node="128MiB", programs={"maps": programs["maps"]})
+                           memory_per_node="128MiB", programs=stormers(programs))
     planned = plan.make(Shared(out=tmp_path / "out", json=True), options)
     outcome, _, log = run.run(planned)
     console = log.decode(errors="replace").replace("\r", "")
