@@ -26,6 +26,8 @@ SLICC = "src/mem/slicc"
 INCLUDE = re.compile(r'^\s*include\s+"([^"]+)"', re.MULTILINE)
 # What generated code may include: a change of these rebuilds the protocols.
 RUNTIME_HEADERS = ("src/base", "src/sim", "src/mem/ruby/runtime")
+# In kept warnings, for the protocol's folder: the build is kept by content, and found again from wherever that lies.
+HERE = "//protocol//"
 
 
 @dataclass(frozen=True)
@@ -36,10 +38,11 @@ class BuiltProtocol:
     interface: Path  # NAME.json: machines, parameters, buffers, states, events, transitions
     timing: Path  # NAME.so
     checking: Path  # NAME.check.so
+    warnings: str = ""  # of the SLICC compiler, as it prints them
 
 
-def built(name: str, folder: Path) -> BuiltProtocol:
-    return BuiltProtocol(name, folder / f"{name}.json", folder / f"{name}.so", folder / f"{name}.check.so")
+def built(name: str, folder: Path, warnings: str = "") -> BuiltProtocol:
+    return BuiltProtocol(name, folder / f"{name}.json", folder / f"{name}.so", folder / f"{name}.check.so", warnings)
 
 
 def files_under(folder: Path, suffixes: set[str]) -> Iterator[Path]:
@@ -74,24 +77,29 @@ def runtime_headers(root: Path) -> list[Path]:
                                                        for p in files_under(root / folder, {".hh"})]
 
 
-def run_slicc(arguments: list[str]) -> str:
-    """The SLICC compiler as its own process; its diagnostics are the user's answer."""
+def run_slicc(arguments: list[str]) -> tuple[str, str]:
+    """The SLICC compiler as its own process: what it printed, and its warnings; its errors are the user's answer."""
     got = subprocess.run([sys.executable, str(paths.root() / SLICC), *arguments], capture_output=True, text=True,
                          check=False)
     if got.returncode == UserError.exit_code:
         raise UserError(got.stderr.rstrip())
     if got.returncode != 0:
         raise SimulatorBug(f"the SLICC compiler ended with {got.returncode}:\n{got.stderr.rstrip()}")
-    if got.stderr:
-        sys.stderr.write(got.stderr)  # warnings
-    return got.stdout
+    return got.stdout, got.stderr.rstrip()
 
 
-def generate(slicc: Path, out: Path) -> None:
-    """Protocol text into C++ and NAME.json in `out`, which holds nothing else afterwards."""
+def generate(slicc: Path, out: Path) -> str:
+    """Protocol text into C++ and NAME.json in `out`, which holds nothing else afterwards; returns the warnings. In the
+    project's own protocols what --strict names is an error."""
+    strict = slicc.resolve() in known_protocols().values()
     shutil.rmtree(out, ignore_errors=True)
     out.mkdir(parents=True)
-    run_slicc(["--protocol", str(slicc), "--out", str(out)])
+    return run_slicc(["--protocol", str(slicc), "--out", str(out), *(["--strict"] if strict else [])])[1]
+
+
+def check_strictly(slicc: Path) -> None:
+    """UserError for what may be meant, or stands in widely used protocols, as for plain mistakes; builds nothing."""
+    run_slicc(["--protocol", str(slicc), "--check-only", "--strict", "--no-warnings"])
 
 
 def generated_digest(generated: Path) -> str:
@@ -165,16 +173,22 @@ def content_key(slicc: Path, variant: str) -> str:
     return key.hexdigest()[:16]
 
 
-def ensure_protocol(name_or_file: str, report: Report = lambda text: None) -> BuiltProtocol:
-    """The libraries of a protocol: those of the build for a project protocol, built and kept for a user's own."""
+def ensure_protocol(name_or_file: str, report: Report = lambda text: None, strict: bool = False) -> BuiltProtocol:
+    """The libraries of a protocol: those of the build for a project protocol, built and kept for a user's own. Its
+    warnings are reported each time, errors if `strict`."""
     slicc = find_protocol(name_or_file)
+    if strict:
+        check_strictly(slicc)
     name = slicc.stem
     if known_protocols().get(name) == slicc:
         return built(name, paths.protocol_dir())
     folder = paths.protocol_dir() / "user" / f"{name}-{content_key(slicc, paths.variant())}"
     if not folder.exists():
         build_outside(slicc, folder, report)
-    return built(name, folder)
+    warnings = (folder / f"{name}.warnings").read_text(encoding="utf-8").replace(HERE, f"{slicc.parent}/")
+    if warnings:
+        report(warnings)
+    return built(name, folder, warnings)
 
 
 def build_outside(slicc: Path, folder: Path, report: Report) -> None:
@@ -185,7 +199,8 @@ def build_outside(slicc: Path, folder: Path, report: Report) -> None:
     jobs = len(os.sched_getaffinity(0))
     try:
         report(f"generate {name}")
-        generate(slicc, generated)
+        warnings = generate(slicc, generated).replace(f"{slicc.parent}/", HERE)
+        (partial / f"{name}.warnings").write_text(warnings, encoding="utf-8")
         for library, check in ((f"{name}.so", False), (f"{name}.check.so", True)):
             compile_protocol(generated, partial / library, check, paths.variant(), jobs, report)
         shutil.copyfile(generated / f"{name}.json", partial / f"{name}.json")

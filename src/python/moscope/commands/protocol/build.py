@@ -11,11 +11,13 @@ from moscope.cli import Shared, command
 
 @command
 def build(shared: Shared,
-          protocol: Annotated[str, typer.Argument(metavar="NAME|FILE.slicc", help="The protocol to build.")]) -> None:
-    """Build a protocol; done once per content, so a second call only tells where it is."""
-    made = buildproto.ensure_protocol(protocol, report=shared.say)
+          protocol: Annotated[str, typer.Argument(metavar="NAME|FILE.slicc", help="The protocol to build.")],
+          strict: Annotated[bool, typer.Option("--strict", help="Missing transitions, unreachable states, unused actions and "
+                                               "the like are errors.")] = False) -> None:
+    """Build a protocol; done once per content, so a second call only tells where it is, and repeats the warnings."""
+    made = buildproto.ensure_protocol(protocol, report=shared.say, strict=strict)
     if shared.json:
         shared.result({"schema": "moscope.protocol.build/1", "name": made.name, "interface": str(made.interface),
-                       "timing": str(made.timing), "checking": str(made.checking)})
+                       "timing": str(made.timing), "checking": str(made.checking), "warnings": made.warnings})
     else:
         print(f"{made.name}: {made.timing.parent}")

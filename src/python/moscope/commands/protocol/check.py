@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from moscope import errors
+from moscope import buildproto, errors
 from moscope.cli import Shared, command
 from moscope.errors import ProtocolError, UserError, unknown_name
 
@@ -28,6 +28,8 @@ def check(shared: Shared,
           without: Annotated[str, typer.Option(metavar="LIST", help="Leave out some of flush,nt_store,dma.")] = "",
           include: Annotated[str, typer.Option("--with", metavar="LIST", help="Test these of flush,dma too, which "
                                                "are left out for protocols from elsewhere.")] = "",
+          strict: Annotated[bool, typer.Option("--strict", help="Missing transitions, unreachable states, unused actions and "
+                                               "the like are errors, before anything is tested.")] = False,
           engine: Annotated[str, typer.Option(metavar="moscope|gem5", help="Whose random tester runs.")] = "moscope",
           gem5: Annotated[Path | None, typer.Option(metavar="PATH", help="The gem5 binary; the environment variable GEM5 "
                                                     "if not given.")] = None,
@@ -38,6 +40,8 @@ def check(shared: Shared,
 
     if ops < 1:
         raise UserError(f"--ops: {ops}: 1 or more would be right")
+    if strict:
+        buildproto.check_strictly(buildproto.find_protocol(protocol))
     if engines.is_gem5(engine, gem5):
         if in_flight is not None or without or include:
             raise UserError("--engine gem5: --in-flight, --without and --with: gem5's random tester has none of these")
