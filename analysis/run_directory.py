@@ -110,11 +110,17 @@ def load(path: str | Path) -> Run:
     record = _object(path / "run.json", problems) if (path / "run.json").exists() else None
     if record is None:
         problems.append("run.json is not there: the run has not ended")
+    listed = [_key(r) for r in (record or {}).get("points") or [] if isinstance(r, dict)]
     points = []
     for folder in sorted(f for f in (path / "points").glob("*") if f.is_dir() and not f.name.startswith(".")):
         point = _point(folder, problems)
-        if point is not None:
+        if point is None:
+            continue
+        if record is None or _key(point.record) in listed:
             points.append(point)
+        else:
+            problems.append(f"points/{folder.name} is left out: it was made from other inputs than run.json tells, or not told there yet; "
+                            "the same `moscope run` measures it again")
     if not points:
         # A run of which only run.json was kept still has its results.
         points = [Point(f"{r.get('workload')}-{r.get('kernel')}-{r.get('cores')}", r)
@@ -124,6 +130,10 @@ def load(path: str | Path) -> Run:
                                 "would be right")
     points.sort(key=lambda p: (p.workload, p.kernel, p.cores))
     return Run(path, record or {}, points, problems)
+
+
+def _key(record: dict[str, Any]) -> tuple[Any, ...]:
+    return tuple(record.get(k) for k in ("workload", "kernel", "cores"))
 
 
 def _point(folder: Path, problems: list[str]) -> Point | None:

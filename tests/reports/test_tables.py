@@ -151,6 +151,16 @@ def test_a_spoilt_point_costs_only_itself(tmp_path: Path) -> None:
     assert any("exim-distro-12/point.json cannot be read" in problem for problem in run.problems)
 
 
+def test_a_point_that_run_json_does_not_tell_of_is_left_out_and_said_to_be(tmp_path: Path) -> None:
+    synthetic_run.write_run(tmp_path / "run", cores=(1, 12))
+    file = tmp_path / "run/run.json"
+    record = json.loads(file.read_text())
+    file.write_text(json.dumps(record | {"points": [p for p in record["points"] if p["cores"] == 1]}))
+    run = load(tmp_path / "run")
+    assert [p.cores for p in run.points] == [1]
+    assert any("points/exim-distro-12 is left out" in problem for problem in run.problems)
+
+
 def test_run_json_alone_still_gives_points(tmp_path: Path) -> None:
     synthetic_run.write_run(tmp_path / "run", cores=(1, 12))
     shutil.rmtree(tmp_path / "run/points")

@@ -35,10 +35,22 @@ def test_finished_points_are_found_again(plan: MakePlan) -> None:
     assert list(found) == ["fake-distro-2"] and found["fake-distro-2"]["cores"] == 2
 
 
-def test_points_of_another_engine_are_not_taken_over(plan: MakePlan) -> None:
+NOW = {"kernel": "1" * 16, "programs": "2" * 16, "protocol": "3" * 16, "machine": "4" * 16}
+
+
+@pytest.mark.parametrize(("more", "why"), [
+    ({"made_from": NOW}, None),
+    ({"made_from": NOW, "engine": "0" * 16}, "there is another build of the engine now"),
+    ({"made_from": NOW | {"machine": "0" * 16}}, "there is another description of the machine now"),
+    ({"made_from": NOW | {"kernel": "0" * 16, "programs": "0" * 16}}, "there is another kernel image and other programs in the guest now"),
+    ({"made_from": NOW | {"protocol": "0" * 16}}, "there is another protocol now"),
+    ({}, "it does not tell what it was made from"),
+])
+def test_points_that_were_made_from_other_things_are_not_taken_over(plan: MakePlan, more: dict[str, Any], why: str | None) -> None:
     directory.open_for(plan(1, 2))
-    measured(plan(1, 2), 2, engine="0" * 16)
-    assert directory.open_for(plan(1, 2)) == {}
+    measured(plan(1, 2), 2, **more)
+    found = directory.open_for(plan(1, 2))
+    assert directory.outdated(found, {"fake-distro-1": NOW, "fake-distro-2": NOW}) == ({"fake-distro-2": why} if why else {})
 
 
 def test_a_damaged_point_is_measured_again(plan: MakePlan) -> None:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The run directory (docs/run-directory.md): what is finished lies in `points/`, and a start with the same options
-goes on from there; `run.json` is written again whenever a point is finished.
+goes on from there, as far as it was made from what is there now; `run.json` is written again whenever a point is finished.
 """
 
 import json
@@ -13,6 +13,7 @@ from moscope import jsonio, paths
 from moscope.config import walk
 from moscope.errors import UserError
 from moscope.guest import packages
+from moscope.run import inputs
 from moscope.run.options import Plan, Point
 
 if TYPE_CHECKING:
@@ -46,10 +47,19 @@ def open_for(plan: Plan) -> dict[str, dict[str, Any]]:
                             "with it, or another --out would be right")
     except OSError as error:
         raise UserError(f"{out}: {error.strerror}: a folder that can be written would be right") from error
-    engine = engine_digest()
     found = {p.name: finished(point_folder(out, p)) for p in plan.points}
-    # What another engine has measured is measured again, so that the points of a run can be compared.
-    return {name: point for name, point in found.items() if point is not None and point.get("engine") == engine}
+    return {name: point for name, point in found.items() if point is not None}
+
+
+def outdated(found: dict[str, dict[str, Any]], now: dict[str, dict[str, str]]) -> dict[str, str]:
+    """Which finished points are to be measured again, so that the points of a run can be compared, and why: they were made from
+    others than those whose digests (run/inputs.py) `now` has by point."""
+    why = {}
+    for name, point in found.items():
+        before = {"engine": str(point.get("engine")), **(point.get("made_from") or {})}
+        if changed := inputs.differences(before, {"engine": engine_digest(), **now[name]}):
+            why[name] = "it does not tell what it was made from" if "made_from" not in point else f"there is {' and '.join(changed)} now"
+    return why
 
 
 def engine_digest() -> str:

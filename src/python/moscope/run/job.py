@@ -17,13 +17,15 @@ class Job:
     folder: str  # where the point's results go; made by the process, whole or not at all
     programs: dict[str, str]
     attribution: bool = True  # who waits for which line is noted
+    inputs: dict[str, str] | None = None  # digests (run/inputs.py) that it is to be made from, where that matters
 
     def text(self) -> str:
         return json.dumps(asdict(self))
 
 
-def job(plan: Plan, point: Point, folder: Path) -> Job:
-    return Job(point, plan.machine_option, plan.sets, plan.seed, str(folder), {k: str(v) for k, v in plan.programs.items()})
+def job(plan: Plan, point: Point, folder: Path, inputs: dict[str, str] | None = None) -> Job:
+    return Job(point, plan.machine_option, plan.sets, plan.seed, str(folder), {k: str(v) for k, v in plan.programs.items()},
+               inputs=inputs)
 
 
 def parse(text: str) -> Job:

@@ -9,7 +9,7 @@ from typing import Any
 from moscope import errors, paths
 from moscope.cli import Shared
 from moscope.errors import MoscopeError
-from moscope.run import directory, display, engine, job, pool
+from moscope.run import directory, display, inputs, job, pool
 from moscope.run.options import Plan
 
 REPORT_SECONDS = 600
@@ -32,17 +32,24 @@ def run(plan: Plan, shared: Shared) -> Outcome:
     """Measures what is missing in the run directory, and writes `run.json` and the report. KeyboardInterrupt gets
     through after `run.json` has been brought up to date."""
     found = directory.open_for(plan)
+    # Builds kernels and protocols once, not once in each process.
+    gatherer = inputs.Gatherer(plan.machine, plan.programs, shared.say)
+    wanted = {p.name: gatherer.of(p).digests() for p in plan.points}
+    again = directory.outdated(found, wanted)
+    for why in dict.fromkeys(again.values()):
+        shared.say(f"measured again, as {why}: {', '.join(name for name in again if again[name] == why)}")
+    found = {name: point for name, point in found.items() if name not in again}
     missing = [p for p in plan.points if p.name not in found]
     if found:
         shared.say(f"{plan.out}: {len(found)} of {len(plan.points)} points are there already")
-    if missing:
-        engine.detailed(plan.machine, shared.say)  # builds a protocol of the user's once, not once in each process
     failed: list[MoscopeError] = []
     quiet = shared.quiet or shared.json
 
     def points() -> list[dict[str, Any]]:
         return [found[p.name] for p in plan.points if p.name in found]
 
+    if again:
+        directory.write_run(plan, points(), ok=False)  # so that nobody takes them for this machine's, whatever comes now
     try:
         with display.Display(quiet, len(plan.points), len(found)) as shown:
 
@@ -51,7 +58,7 @@ def run(plan: Plan, shared: Shared) -> Outcome:
                 shown.finished(which, point)
                 directory.write_run(plan, points(), ok=len(found) == len(plan.points))
 
-            jobs = [job.job(plan, p, directory.point_folder(plan.out, p).absolute()) for p in missing]
+            jobs = [job.job(plan, p, directory.point_folder(plan.out, p).absolute(), wanted[p.name]) for p in missing]
             failed = pool.run(jobs, shown.show, finished)
     finally:
         document = directory.write_run(plan, points(), ok=len(found) == len(plan.points))

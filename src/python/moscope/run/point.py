@@ -13,13 +13,14 @@ from pathlib import Path
 from typing import Any
 
 from moscope.config import load_machine
-from moscope.errors import SimulatorBug, WorkloadFailed
+from moscope.errors import SimulatorBug, UserError, WorkloadFailed
 from moscope.guest import initramfs, kernel
 from moscope.naming.document import Names, lines_document
 from moscope.run import checkpoints, engine, lines, transactions, windows
+from moscope.run.inputs import Gatherer, Inputs, differences
 from moscope.run.guest import WORK_BEGINS, Guest, Progress
 from moscope.run.job import Job
-from moscope.run.options import APPEND, Point, sized
+from moscope.run.options import APPEND, Point
 from moscope.workloads import Results, registry
 
 
@@ -43,15 +44,14 @@ def measure(job: Job, folder: Path, report: Callable[[Progress], None], say: Cal
     """Everything, in this process; with `--detail full` transactions go into `folder`. Errors as they come: GuestDied,
     WorkloadFailed, ProtocolError, SimulatorBug."""
     started = time.monotonic()
-    machine = sized(load_machine(job.machine, job.sets), job.point.memory_per_node)
-    chosen = kernel.find(job.point.kernel, say)
     programs = {name: Path(path) for name, path in job.programs.items()}
-    image = initramfs.build(chosen, say, extra=programs)
+    inputs = Gatherer(load_machine(job.machine, job.sets), programs, say).of(job.point)
+    made_from, chosen = checked(job, inputs), inputs.kernel
     append = " ".join(part for part in (APPEND, chosen.append) if part)
-    config = checkpoints.configuration(machine, chosen, image, append, job.point.cores, job.seed)
+    config = checkpoints.configuration(inputs.machine, chosen, inputs.image, append, job.point.cores, job.seed)
     start = checkpoints.at_prompt(config, chosen, report)
     log = folder / "transactions.raw" if job.point.detail == "full" else None
-    timed = {**engine.detailed(machine, say), "transactions": str(log or ""), "attribution": job.attribution}
+    timed = {**inputs.detailed, "transactions": str(log or ""), "attribution": job.attribution}
     system = engine.create({**start.config, "detailed": timed})
     system.restore(str(start.checkpoint))
     guest = Guest(system, report, start.console)
@@ -67,10 +67,19 @@ def measure(job: Job, folder: Path, report: Callable[[Progress], None], say: Cal
     physical = {line["line"]: system.physical_of(line["line"]) for line in named["lines"]}
     finish(guest, job.point)
     point = document(job.point, measured, named, physical, memory_stall(stats), chosen)
-    point |= {"host_s": round(time.monotonic() - started, 3), "touched_bytes": int(system.stats()["touched_bytes"]),
+    point |= {"made_from": made_from, "host_s": round(time.monotonic() - started, 3), "touched_bytes": int(system.stats()["touched_bytes"]),
               **({"transactions": transactions.NAME} if log else {}),
               "host_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10}
     return Result(point, stats, named, guest.log, chosen.document())
+
+
+def checked(job: Job, inputs: Inputs) -> dict[str, str]:
+    """The digests of what the point is made from; UserError where that is no longer what the run began with, as its points could not be
+    compared."""
+    found = inputs.digests()
+    if job.inputs is not None and (changed := differences(job.inputs, found)):
+        raise UserError(f"there is {' and '.join(changed)} since the run began: the same command again would be right")
+    return found
 
 
 def begin(guest: Guest, point: Point) -> None:
