@@ -8,15 +8,15 @@ from typing import Any
 
 import pytest
 
-from moscope import jsonio
+from moscope import bench_memory, cli, jsonio
 
 Moscope = Callable[..., subprocess.CompletedProcess[str]]
 
 
 def bench(moscope: Moscope, *arguments: str) -> dict[str, Any]:
     got = moscope("bench", *arguments, "--json", timeout=600)
-    assert got.returncode == 0, got.stderr
     document: dict[str, Any] = json.loads(got.stdout)
+    assert got.returncode == (0 if document.get("ok", True) else 1), got.stderr
     return document
 
 
@@ -25,6 +25,28 @@ def test_memory_gives_every_figure_of_the_contract(moscope: Moscope) -> None:
     jsonio.validate(document)
     assert document["l1_hits_per_s"] > document["l3_misses_per_s"] > 0
     assert set(document["cost_per_miss_ns"]) == {"8"}
+
+
+MET = {"l1_hits": 1e8, "l3_misses": 2e6, "dram_far": 5e5, "tester": 5e4, "cost_per_miss": {"8": 1000.0, "48": 1250.0}}
+
+
+@pytest.mark.parametrize("figures, missed", [
+    ({}, []),
+    ({"l1_hits": 99e6}, ["l1_hits_per_s"]),
+    ({"l3_misses": 1.9e6, "dram_far": 4.9e5}, ["l3_misses_per_s", "dram3_misses_per_s"]),
+    ({"tester": 49e3}, ["tester_loads_per_s"]),
+    ({"cost_per_miss": {"8": 1000.0, "24": 990.0, "48": 1250.0}}, ["cost_growth"]),
+])
+def test_memory_ends_with_1_where_a_bar_is_missed(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str],
+                                                  figures: dict[str, Any], missed: list[str]) -> None:
+    for name, figure in {**MET, **figures}.items():
+        monkeypatch.setattr(bench_memory.Bench, name, lambda self, figure=figure: figure)
+    for form in ([], ["--json"]):
+        assert cli.main(["bench", "memory", "--machine", "small", "--quiet", *form]) == (1 if missed else 0)
+    told, document = capfd.readouterr().out.rsplit("\n", 2)[:2]
+    assert told.count("missed") == len(missed)
+    jsonio.validate(json.loads(document))
+    assert json.loads(document)["missed"] == missed and json.loads(document)["ok"] == (not missed)
 
 
 def test_memory_says_when_a_protocol_has_no_l3(moscope: Moscope) -> None:
