@@ -79,6 +79,61 @@ def test_with_json_stdout_holds_the_object_and_nothing_else(extra: Path, capfd: 
     assert "from C" in err and "said" in err
 
 
+@pytest.mark.parametrize("form", [[], ["--json"]])
+def test_out_keeps_the_object_of_a_command_that_writes_no_files(extra: Path, tmp_path: Path, form: list[str]) -> None:
+    write_command(extra, "probe", "import os; os.chdir('/'); shared.result({'a': shared.seed})")
+    out = tmp_path / "kept"
+    for seed in ("1", "2"):  # the second takes the place of the first
+        assert cli.main(["probe", "--out", os.path.relpath(out), "--seed", seed, *form]) == 0
+    assert json.loads((out / "probe.json").read_text()) == {"a": 2}
+    assert sorted(p.name for p in out.iterdir()) == [jsonio.MARK, "probe.json"]
+
+
+def test_out_is_refused_before_any_work_where_it_holds_something_else(extra: Path, tmp_path: Path,
+                                                                     capfd: pytest.CaptureFixture[str]) -> None:
+    write_command(extra, "probe", "print('worked')")
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "thesis.tex").touch()
+    assert cli.main(["probe", "--out", str(tmp_path / "mine")]) == errors.UserError.exit_code
+    out, err = capfd.readouterr()
+    assert out == "" and "a new or empty folder would be right" in err
+
+
+def test_a_command_that_fills_the_folder_itself_keeps_no_object(extra: Path, tmp_path: Path) -> None:
+    (extra / "probe.py").write_text("from moscope.cli import command\n\n@command(fills_out=True)\ndef f(shared):\n"
+                                    "    shared.result({'a': 1})\n")
+    assert cli.main(["probe", "--json", "--out", str(tmp_path / "kept")]) == 0
+    assert not (tmp_path / "kept").exists()
+
+
+COMMANDS = ["ablate", "boot", "crosscheck", "isa", "latency", "report", "run", "test", "trace", "protocol list", "protocol table",
+            "protocol check", "protocol build", "bench memory", "bench boot", "bench filter", "bench run", "bench gem5",
+            "kernel list", "kernel config", "kernel build"]
+FILL_OUT = {"ablate", "boot", "crosscheck", "latency", "run", "trace", "protocol table"}
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_says_what_out_will_hold(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    assert cli.main([*name.split(), "--help"]) == 0
+    said = " ".join(capfd.readouterr().out.split())
+    assert ("the JSON object as " + name.replace(" ", "-") + ".json" in said) == (name not in FILL_OUT)
+    assert "Folder for the results" in said
+
+
+def test_every_command_is_among_those(capfd: pytest.CaptureFixture[str]) -> None:
+    folder = Path(commands.__path__[0])
+    found = {" ".join(p.relative_to(folder).with_suffix("").parts) for p in folder.rglob("*.py") if p.stem != "__init__"}
+    assert found == set(COMMANDS)
+
+
+def test_protocol_list_keeps_what_it_gives_to_scripts(moscope, tmp_path: Path) -> None:
+    told, kept = moscope("protocol", "list", "--json"), moscope("protocol", "list", "--out", "kept")
+    assert kept.returncode == told.returncode == 0, kept.stderr
+    assert "MSI" in kept.stdout
+    assert json.loads((tmp_path / "kept" / "protocol-list.json").read_text()) == json.loads(told.stdout)
+
+
 def test_every_command_takes_the_shared_options(extra: Path, capfd: pytest.CaptureFixture[str]) -> None:
     write_command(extra, "probe", "print(shared.machine, shared.sets, shared.seed, shared.out, shared.quiet)")
     assert cli.main(["probe"]) == 0

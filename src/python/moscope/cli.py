@@ -19,6 +19,7 @@ import traceback
 from collections.abc import Callable
 from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Iterator
 
@@ -46,6 +47,7 @@ class Shared:
     quiet: bool = False
     result_fd: int = 1
     given: frozenset[str] = frozenset()  # the fields above that the user set, be it to their defaults
+    kept: Path | None = None  # where the JSON object goes besides; None without `--out`, or where the command fills that itself
 
     def say(self, text: str) -> None:
         """Progress and remarks for people."""
@@ -53,7 +55,13 @@ class Shared:
             print(text, file=sys.stderr, flush=True)
 
     def result(self, document: dict[str, Any]) -> None:
-        """The command's one JSON object, for `--json`."""
+        """The command's one JSON object: on stdout with `--json`, and in `--out` where nothing else goes there."""
+        if self.kept:
+            with jsonio.atomic_dir(self.kept.parent) as folder:
+                (folder / self.kept.name).write_text(jsonio.dumps(document) + "\n", encoding="utf-8")
+            self.say(f"wrote {self.kept}")
+        if not self.json:
+            return
         sys.stdout.flush()
         data = jsonio.dumps(document).encode() + b"\n"
         while data:
@@ -65,7 +73,7 @@ _SHARED_OPTIONS: dict[str, tuple[Any, Any]] = {
     "machine": (Annotated[str, typer.Option(metavar="NAME|FILE.py", help="Machine to simulate.")], DEFAULT_MACHINE),
     "sets": (Annotated[list[str], typer.Option("--set", metavar="KEY=VALUE", help="Change a machine parameter.")], []),
     "seed": (Annotated[int, typer.Option(metavar="N", help="Seed of all random choices.")], 1),
-    "out": (Annotated[Path | None, typer.Option(metavar="DIR", help="Folder for the results.")], None),
+    "out": (Annotated[Path | None, typer.Option(metavar="DIR", help="Folder for the results.")], None),  # see _out
     "json": (Annotated[bool, typer.Option("--json", help="One JSON object on stdout, all else on stderr.")], False),
     "quiet": (Annotated[bool, typer.Option("--quiet", help="Say nothing but results and errors.")], False),
 }
@@ -74,10 +82,20 @@ Command = Callable[..., int | None]
 _registered: dict[str, Command] = {}
 
 
-def command(function: Command) -> Command:
-    """Registers `function` as the command of its module and gives it the shared options."""
+def _out(kept_as: str) -> Any:
+    """The option `--out` of a command that does not fill the folder itself."""
+    return Annotated[Path | None, typer.Option(metavar="DIR", help=f"Folder for the results: the JSON object as {kept_as}.")]
+
+
+def command(function: Command | None = None, *, fills_out: bool = False) -> Any:
+    """Registers `function` as the command of its module and gives it the shared options. `fills_out`: it puts files into
+    `--out` itself; for the others `Shared.result` keeps the JSON object there."""
+    if function is None:
+        return partial(command, fills_out=fills_out)
+    kept_as = "" if fills_out else "-".join(function.__module__.split(".")[2:]) + ".json"
     own = list(inspect.signature(function, eval_str=True).parameters.values())[1:]
-    added = [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=kind, default=default)
+    added = [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default,
+                               annotation=_out(kept_as) if name == "out" and kept_as else kind)
              for name, (kind, default) in _SHARED_OPTIONS.items()]
 
     def run(**arguments: Any) -> int | None:
@@ -85,8 +103,11 @@ def command(function: Command) -> Command:
         shared = {name: arguments.pop(name) for name in _SHARED_OPTIONS}
         sources = {name: context.get_parameter_source(name) for name in shared}
         given = frozenset(name for name, source in sources.items() if source and source.name == "COMMANDLINE")
+        kept = (shared["out"] / kept_as).absolute() if kept_as and shared["out"] else None
+        if kept:
+            jsonio.check_replaceable(kept.parent)  # before any long work
         with json_only_on_stdout(shared["json"]) as fd:
-            return function(Shared(**shared, result_fd=fd, given=given), **arguments)
+            return function(Shared(**shared, result_fd=fd, given=given, kept=kept), **arguments)
 
     context = inspect.Parameter("context", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context)
     parameters = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in own] + added + [context]

@@ -8,7 +8,7 @@ import typer
 from moscope.cli import Shared, command
 
 
-@command
+@command(fills_out=True)
 def ablate(shared: Shared,
            workload: Annotated[str, typer.Option(metavar="NAME", help="What the guest runs.")] = "exim",
            cores: Annotated[int, typer.Option(metavar="N", help="Cores in use.")] = 48,

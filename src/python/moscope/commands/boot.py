@@ -9,7 +9,7 @@ import typer
 from moscope.cli import Shared, command
 
 
-@command
+@command(fills_out=True)
 def boot(shared: Shared,
          kernel: Annotated[str | None, typer.Option(metavar="NAME|FILE", help="Kernel to boot: `distro` (Debian's cloud "
                                                     "kernel, the default) or a file (bzImage, vmlinux, Multiboot).")] = None,

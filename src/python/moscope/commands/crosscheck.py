@@ -13,7 +13,7 @@ from moscope.errors import UserError
 DEFAULT_OUT = Path("moscope-out/crosscheck")
 
 
-@command
+@command(fills_out=True)
 def crosscheck(shared: Shared,
                gem5: Annotated[Path | None, typer.Option(metavar="PATH", help="The gem5 binary; the environment variable "
                                                          "GEM5 if not given.")] = None,

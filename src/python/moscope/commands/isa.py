@@ -19,9 +19,9 @@ def isa(shared: Shared) -> int:
     brand = load_processor(str(machine.cpu)).brand
     rows = table(machine)
     count = counts(rows)
+    shared.result({"schema": "moscope.isa/1", "ok": count["lacking"] == 0, "machine": machine.name, "processor": brand,
+                   "counts": count, "instructions": [{**asdict(r), "lacking": list(r.lacking)} for r in rows]})
     if shared.json:
-        shared.result({"schema": "moscope.isa/1", "ok": count["lacking"] == 0, "machine": machine.name, "processor": brand,
-                       "counts": count, "instructions": [{**asdict(r), "lacking": list(r.lacking)} for r in rows]})
         return errors.OK if count["lacking"] == 0 else errors.FOUND
     print(f"{brand}: {count['implemented']} instructions implemented, {count['lacking']} lacking, {count['masked']} masked")
     for (name, feature), members in groupby(rows, key=lambda r: (r.set, r.feature)):

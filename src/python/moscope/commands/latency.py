@@ -12,7 +12,7 @@ from moscope.errors import UserError
 DEFAULT_OUT = Path("moscope-out/latency")
 
 
-@command
+@command(fills_out=True)
 def latency(shared: Shared,
             bandwidth: Annotated[bool, typer.Option("--bandwidth", help="Also measure bandwidths: of a node, of the "
                                                     "machine, and of every core reading all nodes.")] = False,

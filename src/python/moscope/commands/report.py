@@ -25,7 +25,6 @@ def report(shared: Shared,
         page = write_report(run_dir)
     except RunDirectoryError as error:
         raise UserError(str(error)) from error
-    if shared.json:
-        shared.result({"schema": "moscope.report/1", "ok": True, "report": str(page)})
-    else:
+    shared.result({"schema": "moscope.report/1", "ok": True, "report": str(page)})
+    if not shared.json:
         print(page)

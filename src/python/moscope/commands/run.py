@@ -9,7 +9,7 @@ import typer
 from moscope.cli import Shared, command
 
 
-@command
+@command(fills_out=True)
 def run(shared: Shared,
         workload: Annotated[str | None, typer.Option(metavar="NAME,..", help="What the guest runs; `exim` if not "
                                                      "given.")] = None,

@@ -65,10 +65,8 @@ def test(shared: Shared,
     if code in (int(pytest.ExitCode.USAGE_ERROR), int(pytest.ExitCode.INTERNAL_ERROR)):
         raise SimulatorBug("pytest could not run the tests, see above")
     passed, failed, skipped = (tally.count(o) for o in ("passed", "failed", "skipped"))
-    if shared.json:
-        shared.result({"schema": "moscope.test/1", "ok": code == 0, "passed": passed, "failed": failed,
-                       "skipped": skipped})
-    else:
+    shared.result({"schema": "moscope.test/1", "ok": code == 0, "passed": passed, "failed": failed, "skipped": skipped})
+    if not shared.json:
         print(f"{passed} passed, {failed} failed, {skipped} skipped")
     return errors.OK if code == 0 else errors.FOUND
 

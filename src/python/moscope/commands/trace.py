@@ -9,7 +9,7 @@ import typer
 from moscope.cli import Shared, command
 
 
-@command
+@command(fills_out=True)
 def trace(shared: Shared,
           script: Annotated[str, typer.Argument(metavar="'SCRIPT'", help="Accesses such as 'c0 ld A@n0; c1 st A@n0': "
                                                 "cCORE OP ADDR with OP ld, st, if, rmw or flush and ADDR a number or "

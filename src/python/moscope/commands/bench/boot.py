@@ -19,9 +19,8 @@ def boot(shared: Shared,
     from moscope import bench_boot, errors
 
     document = bench_boot.run(shared, cores, memory_per_node, shared.say)
-    if shared.json:
-        shared.result(document)
-    else:
+    shared.result(document)
+    if not shared.json:
         bars = document["bars"]
         print(f"{document['cores']} cores, Linux {document['kernel']['release']}")
         print(f"  moscope             {document['moscope_s']:>8.1f} s   ({document['boot_s']:.1f} s of it to the script)")

@@ -26,8 +26,8 @@ def filter_(shared: Shared,
     subject = prepare(shared)
     without = prepare(shared, apply_sets(subject.machine, ["probe_filter.enabled=false"]))
     document = bench_filter.compare(subject, without, total, accesses, shared.say)
+    shared.result(document)
     if shared.json:
-        shared.result(document)
         return
     print(f"{document['machine']}, {document['protocol']}: {document['bytes'] / 2**20:.1f} MiB in use, caches hold "
           f"{document['cached_bytes'] / 2**20:.1f} MiB, a node's filter covers {document['filter_bytes'] / 2**20:.1f} MiB")

@@ -25,9 +25,8 @@ def gem5(shared: Shared,
     from moscope.run import options
 
     document = bench_gem5.run(shared, options.Options(workload=workload, cores=cores, warmup=warmup, window=window), path)
-    if shared.json:
-        shared.result(document)
-    else:
+    shared.result(document)
+    if not shared.json:
         print(f"{document['workload']} on {document['cores']} cores; load of the host {document['load'][0]:.1f} to {document['load'][1]:.1f}")
         for name in ("moscope", "gem5"):
             one = document[name]

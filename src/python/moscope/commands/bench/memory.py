@@ -23,8 +23,8 @@ def memory(shared: Shared,
     if runs < 1:
         raise UserError(f"--runs: {runs}: 1 or more would be right")
     document = bench_memory.run(shared, runs, 0.05 if short else 1.0)
+    shared.result(document)
     if shared.json:
-        shared.result(document)
         return errors.OK if document["ok"] else errors.FOUND
     bars = document["bars"]
 

@@ -23,9 +23,8 @@ def run(shared: Shared,
     from moscope.run import options
 
     document = bench_run.run(shared, options.Options(workload=workload, cores=cores, warmup=warmup, window=window))
-    if shared.json:
-        shared.result(document)
-    else:
+    shared.result(document)
+    if not shared.json:
         bars, beyond = document["bars"], document["rss_bytes"] - document["guest_touched_bytes"]
         print(f"{document['workload']} on {document['cores']} cores, {document['simulated_ms']:g} ms, cores at work "
               f"{document['busy']:.0%} of the time")

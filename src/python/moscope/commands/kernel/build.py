@@ -24,8 +24,7 @@ def build(shared: Shared,
     from moscope.guest import kernel_build
 
     built = kernel_build.build(shared.say, source, jobs, variant)
-    if shared.json:
-        shared.result({"schema": "moscope.kernel.build/1", "key": built.key, "image": str(built.image),
-                       "source": built.document["source"], "sha256": built.document["sha256"], "variant": variant})
-        return
-    print(built.image)
+    shared.result({"schema": "moscope.kernel.build/1", "key": built.key, "image": str(built.image),
+                   "source": built.document["source"], "sha256": built.document["sha256"], "variant": variant})
+    if not shared.json:
+        print(built.image)

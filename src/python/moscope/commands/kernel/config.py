@@ -17,8 +17,7 @@ def config(shared: Shared,
     from moscope.guest import kernel_build
 
     text = kernel_build.configured(shared.say, source, variant)
-    if shared.json:
-        options = dict(line.split("=", 1) for line in text.splitlines() if line.startswith("CONFIG_"))
-        shared.result({"schema": "moscope.kernel.config/1", "options": options})
-        return
-    print(text, end="")
+    options = dict(line.split("=", 1) for line in text.splitlines() if line.startswith("CONFIG_"))
+    shared.result({"schema": "moscope.kernel.config/1", "options": options})
+    if not shared.json:
+        print(text, end="")

@@ -12,12 +12,12 @@ def list_(shared: Shared) -> None:
     from moscope.guest import kernel, kernel_build, kernel_config, kernel_names
 
     fixes, built = kernel_names.table().FIXES, kernel_build.all_kept()
+    shared.result({"schema": "moscope.kernels/1", "names": [*kernel.NAMES, *kernel_names.SETTINGS],
+                   "fixes": [{**asdict(fix), "files": list(fix.files)} for fix in fixes],
+                   "variants": kernel_config.variants(),
+                   "built": [{"key": b.key, "image": str(b.image), "source": b.document["source"],
+                              "sha256": b.document["sha256"], "variant": b.document.get("variant", "")} for b in built]})
     if shared.json:
-        shared.result({"schema": "moscope.kernels/1", "names": [*kernel.NAMES, *kernel_names.SETTINGS],
-                       "fixes": [{**asdict(fix), "files": list(fix.files)} for fix in fixes],
-                       "variants": kernel_config.variants(),
-                       "built": [{"key": b.key, "image": str(b.image), "source": b.document["source"],
-                                  "sha256": b.document["sha256"], "variant": b.document.get("variant", "")} for b in built]})
         return
     print("distro     Debian's cloud kernel, unmodified\n"
           "upstream   the project's build of Linux 6.1, every form its own\n"

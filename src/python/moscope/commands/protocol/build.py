@@ -16,8 +16,7 @@ def build(shared: Shared,
                                                "the like are errors.")] = False) -> None:
     """Build a protocol; done once per content, so a second call only tells where it is, and repeats the warnings."""
     made = buildproto.ensure_protocol(protocol, report=shared.say, strict=strict)
-    if shared.json:
-        shared.result({"schema": "moscope.protocol.build/1", "name": made.name, "interface": str(made.interface),
-                       "timing": str(made.timing), "checking": str(made.checking), "warnings": made.warnings})
-    else:
+    shared.result({"schema": "moscope.protocol.build/1", "name": made.name, "interface": str(made.interface),
+                   "timing": str(made.timing), "checking": str(made.checking), "warnings": made.warnings})
+    if not shared.json:
         print(f"{made.name}: {made.timing.parent}")

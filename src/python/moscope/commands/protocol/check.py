@@ -67,16 +67,14 @@ def check(shared: Shared,
         chosen = {} if in_flight is None else {"in_flight": in_flight}
         answer = protocol_check.random_test(subject, ops, shared.seed, progress=bar.show, **chosen)
     except ProtocolError as error:
-        if shared.json:
-            took = time.monotonic() - began
-            shared.result(protocol_check.failed_document(subject, error, bar.done, took, shared.seed))
+        took = time.monotonic() - began
+        shared.result(protocol_check.failed_document(subject, error, bar.done, took, shared.seed))
         raise
     finally:
         bar.clear()
     document = protocol_check.document(subject, answer, shared.seed)
-    if shared.json:
-        shared.result(document)
-    else:
+    shared.result(document)
+    if not shared.json:
         _print(document)
     return errors.OK if document["ok"] else errors.FOUND
 
@@ -94,9 +92,8 @@ def _on_gem5(shared: Shared, protocol: str, cores: int | None, ops: int, caches:
     interface = json.loads(subject.protocol.interface.read_text(encoding="utf-8"))
     with tempfile.TemporaryDirectory(prefix="moscope-gem5-") as folder:
         document = random_test.run(gem5, subject, interface, ops, shared.seed, Path(folder))
-    if shared.json:
-        shared.result(document)
-    else:
+    shared.result(document)
+    if not shared.json:
         _print(document)
     return errors.OK
 

@@ -12,8 +12,8 @@ from moscope.cli import Shared, command
 def list_protocols(shared: Shared) -> None:
     """List the protocols, with the states, events and transitions of each of their machines."""
     rows = [_describe(name) for name in buildproto.known_protocols()]
+    shared.result({"schema": "moscope.protocols/1", "protocols": rows})
     if shared.json:
-        shared.result({"schema": "moscope.protocols/1", "protocols": rows})
         return
     for row in rows:
         print(f"{row['name']}  ({row['file']})")

@@ -13,7 +13,7 @@ from moscope.errors import unknown_name
 ENDINGS = {"text": "txt", "markdown": "md", "html": "html"}
 
 
-@command
+@command(fills_out=True)
 def table(shared: Shared,
           protocol: Annotated[str, typer.Argument(metavar="NAME|FILE.slicc", help="The protocol to show.")],
           format: Annotated[str, typer.Option("--format", metavar="text|markdown|html", help="How to write it.")] = "text",
