@@ -8,7 +8,7 @@
 //   "fetch": bool, "devices": "none" | "gentle" (whole-line writes, no two devices at one line) | "any",
 //   "inline_hits": bool}, all optional; answer {"ops", "checked_loads", "by_kind", "inline_hits", "device_reads",
 //   "device_writes", "sim_fs", "seconds", "loads_per_second", "reached", "declared", "unreached":
-//   ["machine.state.event"..], "violations": [text..]}.
+//   ["machine.state.event"..], "violations": [text..]}, and "protocol_error": text if one ended the run.
 // run_litmus: request {"threads": [[{"op": "load" | "store" | "swap" | "add" | "fence", "var", "reg", "value"}
 //   ..]..], "vars", "regs", "rounds", "seed"}; answer {"runs", "outcomes": [{"values", "count"}..]}, the values
 //   being those of the registers, then those of the variables at the end.

@@ -156,14 +156,24 @@ std::string run_random_test(const std::string &machine, const std::string &libra
             devices.push_back(&m.dma_port(i));
     RandomTester tester(m.queue(), testing::core_ports(m), devices, lines, p);
     const auto began = std::chrono::steady_clock::now();
-    tester.start(0);
-    testing::run_to_end(m, [&] { return tester.finished(); }, [&] { return tester.counts().finished; }, poll);
-    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
-    const Tick sim = m.queue().now();
-    check_end(m, tester, lines, p.flushes != 0, poll);
+    std::chrono::duration<double> took{};
+    Tick sim = 0;
+    json out;
+    const auto stopped = [&] {
+        took = std::chrono::steady_clock::now() - began;
+        sim = m.queue().now();
+    };
+    try {
+        tester.start(0);
+        testing::run_to_end(m, [&] { return tester.finished(); }, [&] { return tester.counts().finished; }, poll);
+        stopped();
+        check_end(m, tester, lines, p.flushes != 0, poll);
+    } catch (const ProtocolError &error) { // what was reached until then counts
+        stopped();
+        out["protocol_error"] = error.what();
+    }
 
     const auto &n = tester.counts();
-    json out;
     out["ops"] = n.finished;
     out["checked_loads"] = n.checked_loads;
     for (unsigned k = 0; k < kAccessKinds; ++k)

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from moscope import buildproto, config, protocol_check
+from moscope import buildproto, config, jsonio, protocol_check
 from moscope.buildproto import BuiltProtocol
 from moscope.errors import ProtocolError, UserError
 from moscope.experiment import Subject
@@ -90,3 +90,23 @@ def test_a_protocol_of_the_users_own_runs_on_a_machine_by_its_path(moscope: Any,
     document = json.loads(got.stdout)
     assert document["protocol"] == handover.name == "Handover"
     assert {t["machine"] for t in document["transitions"]} == {"Directory", "L1Cache"}
+
+
+def test_a_check_that_a_protocol_error_ends_says_what_was_reached_until_then(moscope: Any, handover: BuiltProtocol, tmp_path: Path) -> None:
+    got = moscope("protocol", "check", str(HANDOVER), "--cores", str(CORES), "--homes", "8", "--json", "--out", "kept", timeout=600)
+    assert got.returncode == ProtocolError.exit_code, got.stderr
+    document = json.loads(got.stdout)
+    jsonio.validate(document)
+    assert json.loads((tmp_path / "kept" / "protocol-check.json").read_text(encoding="utf-8")) == document
+    assert not document["ok"] and document["violations"][0].startswith("protocol error: ")
+    assert 0 < document["ops"] < 1_000_000 and document["seconds"] > 0
+    # Some lines were handed on before it stopped, and not all of so many accesses' transitions can have been missed.
+    assert document["declared"] == len(transitions(handover))
+    assert set(document["unreached"]) < transitions(handover)
+    assert document["reached"] == document["declared"] - len(document["unreached"]) > document["declared"] / 2
+
+
+def transitions(made: BuiltProtocol) -> set[str]:
+    """machine.state.event of all that the protocol declares."""
+    interface = json.loads(made.interface.read_text(encoding="utf-8"))
+    return {f"{m['type']}.{t['state']}.{t['event']}" for m in interface["machines"] for t in m["transitions"]}

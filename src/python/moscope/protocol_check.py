@@ -13,7 +13,7 @@ from typing import Any
 
 from moscope import buildproto, config
 from moscope.buildproto import BuiltProtocol
-from moscope.errors import MoscopeError, ProtocolError, UserError, unknown_name
+from moscope.errors import ProtocolError, UserError, unknown_name
 
 SCHEMA = "moscope.check/1"
 DEFAULT_OPS = 1_000_000
@@ -28,6 +28,14 @@ POOLS = {
 }
 
 Progress = Callable[[int], None]
+
+
+class Broken(ProtocolError):
+    """A protocol error in a random test; `answer` is the engine's of the test up to it."""
+
+    def __init__(self, text: str, answer: dict[str, Any]) -> None:
+        super().__init__(text)
+        self.answer = answer
 
 
 @dataclass(frozen=True)
@@ -143,7 +151,7 @@ def prepare(protocol: str | BuiltProtocol, machine: str, sets: list[str] | None 
 
 def random_test(subject: Subject, ops: int, seed: int = 1, progress: Progress | None = None,
                 watchdog_fs: int = WATCHDOG_FS, **request: Any) -> dict[str, Any]:
-    """One run of the random test; the engine's answer (src/system/testing.hh). ProtocolError passes through."""
+    """One run of the random test; the engine's answer (src/system/testing.hh). A protocol error is raised as `Broken`."""
     from moscope import _engine
 
     wanted = {"ops": ops, "seed": seed, "flush": subject.abilities.flush, "nt_store": subject.abilities.nt_store,
@@ -151,6 +159,8 @@ def random_test(subject: Subject, ops: int, seed: int = 1, progress: Progress | 
     answer = _engine.run_random_test(subject.text, str(subject.protocol.checking), json.dumps(wanted), seed=seed,
                                      watchdog=watchdog_fs, progress=progress)
     got: dict[str, Any] = json.loads(answer)
+    if "protocol_error" in got:
+        raise Broken(got["protocol_error"], got)
     return got
 
 
@@ -168,10 +178,10 @@ def document(subject: Subject, answer: dict[str, Any], seed: int) -> dict[str, A
     }
 
 
-def failed_document(subject: Subject, error: MoscopeError, done: int, seconds: float, seed: int) -> dict[str, Any]:
-    """What is left to say when the protocol broke: the error stands among the violations."""
-    return {"schema": SCHEMA, "ok": False, "ops": done, "seconds": seconds, "reached": 0, "declared": 0,
-            "unreached": [], "violations": [f"{ProtocolError.kind}: {error}"], **_identity(subject, seed)}
+def failed_document(subject: Subject, error: Broken, seed: int) -> dict[str, Any]:
+    """The same where the protocol broke: the error stands before the violations."""
+    violations = [f"{error.kind}: {error}", *error.answer["violations"]]
+    return document(subject, {**error.answer, "violations": violations}, seed)
 
 
 def _identity(subject: Subject, seed: int) -> dict[str, Any]:

@@ -11,7 +11,7 @@ import typer
 
 from moscope import buildproto, errors
 from moscope.cli import Shared, command
-from moscope.errors import ProtocolError, UserError, unknown_name
+from moscope.errors import UserError, unknown_name
 
 UNREACHED_SHOWN = 20
 
@@ -62,13 +62,11 @@ def check(shared: Shared,
         shared.say(f"{subject.protocol.name}: {subject.homes} home, as in gem5's random tester; --homes "
                    f"{subject.machine['chips']} tests with all nodes")
     bar = _Bar(shared, ops)
-    began = time.monotonic()
     try:
         chosen = {} if in_flight is None else {"in_flight": in_flight}
         answer = protocol_check.random_test(subject, ops, shared.seed, progress=bar.show, **chosen)
-    except ProtocolError as error:
-        took = time.monotonic() - began
-        shared.result(protocol_check.failed_document(subject, error, bar.done, took, shared.seed))
+    except protocol_check.Broken as error:
+        shared.result(protocol_check.failed_document(subject, error, shared.seed))
         raise
     finally:
         bar.clear()
