@@ -45,8 +45,7 @@ struct FullSystem::Impl {
                             std::to_string(machine->cores()) + " cores: as much memory as `chips` and `memory_per_node` "
                             "say, and at least `cores`, would be right");
         board = std::make_unique<Board>(config, machine->queue(), machine->guest_memory());
-        x86::TimedParams params;
-        params.outstanding_misses = machine->outstanding_misses();
+        x86::TimedParams params = machine->pipeline();
         params.doze = !config.zero_horizon; // the comparison runs every instruction at its own moment
         detailed = std::make_unique<Detailed>(*board, *machine, params);
     }

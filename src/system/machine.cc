@@ -27,7 +27,7 @@ Machine::Machine(const std::string &description, const std::string &library, Mac
 Machine::~Machine() = default;
 
 EventQueue &Machine::queue() { return impl_->queue; }
-unsigned Machine::outstanding_misses() const { return impl_->outstanding_misses; }
+const x86::TimedParams &Machine::pipeline() const { return impl_->pipeline; }
 unsigned Machine::cores() const { return static_cast<unsigned>(impl_->sequencers.size()); }
 unsigned Machine::nodes() const { return static_cast<unsigned>(impl_->addresses.ranges.size()); }
 unsigned Machine::chip_of_core(unsigned core) const { return impl_->chip_of_core.at(core); }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/types.hh"
+#include "cpu/x86/timed/timed_params.hh"
 #include "mem/port.hh"
 #include "mem/ruby/runtime/controller.hh"
 #include "mem/ruby/runtime/slicc_util.hh"
@@ -37,7 +38,7 @@ class Machine {
 
     EventQueue &queue();
     unsigned cores() const;
-    unsigned outstanding_misses() const; ///< of a core
+    const x86::TimedParams &pipeline() const; ///< of a core in detailed mode
     unsigned nodes() const;
     unsigned chip_of_core(unsigned core) const;
     /// A posted packet without data from one chip to another on idle links, crossbars included.

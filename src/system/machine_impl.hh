@@ -58,7 +58,8 @@ struct Machine::Impl {
     std::unique_ptr<GuestMemory> memory;
     ruby::Foresight foresight;
     ruby::History history{1u << 10}; ///< small, to stay in the host's caches; larger in checking mode
-    unsigned cores_per_chip = 1, outstanding_misses = 1;
+    unsigned cores_per_chip = 1;
+    x86::TimedParams pipeline;
 
     ruby::NetworkParams network_params;
     std::unique_ptr<ruby::Network> network;

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The first-level data TLB for timing: 48 entries, fully associative, for pages of every size (AMD 40546, section A.10),
+// The first-level data TLB for timing: fully associative, for pages of every size (AMD 40546, section A.10: 48 entries),
 // replaced in turn. It only says hit or miss; translations come from cpu/x86/tlb.hh, which stands for the second level.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
+#include <vector>
 
 #include "base/types.hh"
 
@@ -12,11 +14,11 @@ namespace moscope::x86 {
 
 class L1Tlb {
   public:
-    static constexpr unsigned kEntries = 48;
+    static constexpr unsigned kMost = 256; ///< entries
 
-    L1Tlb() { clear(); }
+    explicit L1Tlb(unsigned entries) : pages_(entries) { clear(); }
     void clear() {
-        pages_.fill(kNone);
+        std::fill(pages_.begin(), pages_.end(), kNone);
         hint_.fill(0);
     }
     /// Whether the page (its address shifted by its size) is there; it is afterwards.
@@ -24,21 +26,21 @@ class L1Tlb {
         std::uint8_t &slot = hint_[page % kHints];
         if (pages_[slot] == page)
             return true;
-        for (unsigned i = 0; i < kEntries; ++i)
+        for (unsigned i = 0; i < pages_.size(); ++i)
             if (pages_[i] == page) {
                 slot = static_cast<std::uint8_t>(i);
                 return true;
             }
         pages_[next_] = page;
         slot = static_cast<std::uint8_t>(next_);
-        next_ = (next_ + 1) % kEntries;
+        next_ = next_ + 1 == pages_.size() ? 0 : next_ + 1;
         return false;
     }
 
   private:
     static constexpr std::uint64_t kNone = ~std::uint64_t{0};
     static constexpr unsigned kHints = 256; ///< where a page was seen last, so that most looks need no search
-    std::array<std::uint64_t, kEntries> pages_;
+    std::vector<std::uint64_t> pages_;
     std::array<std::uint8_t, kHints> hint_;
     unsigned next_ = 0;
 };

@@ -7,7 +7,7 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
+#include <bit>
 #include <cstdint>
 #include <cstring>
 #include <vector>
@@ -19,13 +19,13 @@ namespace moscope::x86 {
 
 class StoreBuffer : public Component {
   public:
-    static constexpr unsigned kEntries = 32; ///< of the family's 44-entry load/store unit (AMD 40546, section A.5.4), most hold loads
+    static constexpr unsigned kMost = 256; ///< entries
     static constexpr unsigned kBytes = 16;
 
-    /// most: accesses in flight at a time, one at least.
-    StoreBuffer(EventQueue &queue, std::string name, Port &port, unsigned most)
+    /// entries: 1 to kMost. most: accesses in flight at a time, one at least.
+    StoreBuffer(EventQueue &queue, std::string name, Port &port, unsigned entries, unsigned most)
         : Component(queue, std::move(name), [](Component &c, Tick now) { static_cast<StoreBuffer &>(c).drain(now); }),
-          port_(port), accesses_of_(most), asked_(most, kNone) {
+          port_(port), accesses_of_(most), asked_(most, kNone), room_(entries), entries_(std::bit_ceil(entries)) {
         for (Access &a : accesses_of_) {
             a.owner = this;
             a.kind = AccessKind::store;
@@ -34,7 +34,7 @@ class StoreBuffer : public Component {
     }
 
     bool empty() const { return head_ == tail_; }
-    bool full() const { return tail_ - head_ == kEntries; }
+    bool full() const { return tail_ - head_ == room_; }
 
     /// Within a line. `retired`: when it may be performed.
     void push(Addr dram, const void *from, unsigned size, Tick retired, Addr pc, Addr va) {
@@ -85,8 +85,8 @@ class StoreBuffer : public Component {
         std::uint8_t size;
         std::uint8_t bytes[kBytes];
     };
-    Entry &entry(unsigned i) { return entries_[i % kEntries]; }
-    const Entry &entry(unsigned i) const { return entries_[i % kEntries]; }
+    Entry &entry(unsigned i) { return entries_[i & (entries_.size() - 1)]; }
+    const Entry &entry(unsigned i) const { return entries_[i & (entries_.size() - 1)]; }
 
     std::byte *writable(Addr line, Tick now) {
         std::byte *b = port_.hit(line, Port::right_store, now);
@@ -172,7 +172,8 @@ class StoreBuffer : public Component {
     std::vector<Access> accesses_of_;
     std::vector<Addr> asked_; ///< the line of each access in flight, kNone of the others
     Access last_;
-    std::array<Entry, kEntries> entries_;
+    unsigned room_;
+    std::vector<Entry> entries_; ///< a ring of 2^n
     unsigned head_ = 0, tail_ = 0; ///< counted on
     std::uint64_t accesses_ = 0;
     unsigned in_flight_ = 0;

@@ -11,7 +11,8 @@ namespace moscope::x86 {
 
 TimedCore::TimedCore(EventQueue &queue, Port &port, Core &core, const TimedParams &params)
     : FiberCore(queue, "core " + std::to_string(core.number), port), c_(core), params_(params),
-      stores_(queue, "store buffer " + std::to_string(core.number), port, params.outstanding_misses), combiner_(port) {
+      stores_(queue, "store buffer " + std::to_string(core.number), port, params.store_buffer, params.outstanding_misses), combiner_(port),
+      l1_tlb_(params.l1_tlb) {
     combiner_.owner = this;
     combiner_.on_done = [](void *self, const Access &x) {
         auto &core = *static_cast<TimedCore *>(self);

@@ -19,18 +19,10 @@
 #include "cpu/x86/timed/polling.hh"
 #include "cpu/x86/timed/spin.hh"
 #include "cpu/x86/timed/store_buffer.hh"
+#include "cpu/x86/timed/timed_params.hh"
 #include "cpu/x86/timed/write_combiner.hh"
 
 namespace moscope::x86 {
-
-struct TimedParams {
-    unsigned width = 3;               ///< operations issued per cycle (AMD 40546: three-way)
-    unsigned locked_cycles = 12;      ///< a locked operation beyond its accesses
-    unsigned l2_tlb_cycles = 5;       ///< a first-level TLB miss that the second level serves (its walk, if any, comes on top)
-    unsigned outstanding_misses = 8;  ///< lines that the store buffer asks for at a time, of the machine description
-    bool doze = true;                 ///< cores sleep while they turn in spin loops
-    Tick interrupt_latency = 60'000'000; ///< from an interrupt's arrival to the core's notice, 60 ns
-};
 
 /// A finished transaction beyond the first-level cache, as attribution sees it.
 struct Transaction {

@@ -14,6 +14,7 @@ from .machine import (
     Links,
     Machine,
     Packets,
+    Pipeline,
     ProbeFilter,
     References,
     replace,
@@ -24,6 +25,6 @@ from .units import Count, Cycles, Flag, Frequency, Name, Size, Time, Width
 
 __all__ = [
     "Cache", "ConfigError", "Count", "Credits", "Crossbar", "Cycles", "Dram", "Edge", "Flag", "Frequency",
-    "Latencies", "Links", "Machine", "Name", "Packets", "ProbeFilter", "References", "Routing", "Size", "Time",
+    "Latencies", "Links", "Machine", "Name", "Packets", "Pipeline", "ProbeFilter", "References", "Routing", "Size", "Time",
     "Topology", "Width", "apply_sets", "blamed", "elaborate", "load_machine", "machine_names", "replace", "topology", "walk", "with_cores",
 ]  # fmt: skip

@@ -68,6 +68,14 @@ def elaborate(
         "chips": int(machine.chips),
         "cores_per_chip": int(machine.cores_per_chip),
         "outstanding_misses": int(machine.outstanding_misses),
+        "pipeline": {
+            "issue_width": int(machine.pipeline.issue_width),
+            "locked_cycles": machine.pipeline.locked.count,
+            "store_buffer": int(machine.pipeline.store_buffer),
+            "l1d_tlb": int(machine.pipeline.l1d_tlb),
+            "l2_tlb_cycles": machine.pipeline.l2_tlb.count,
+            "interrupt_fs": machine.pipeline.interrupt.fs,
+        },
         "clocks": {"core": clock_json(machine.core_clock), "nb": clock_json(machine.nb_clock)},
         "address_map": [
             {"base": n * machine.memory_per_node.bytes, "bytes": machine.memory_per_node.bytes, "node": n}

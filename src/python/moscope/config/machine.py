@@ -24,6 +24,8 @@ from .topology import Topology
 from .units import LEAVES, Count, Cycles, Flag, Frequency, Name, ProtocolName, Quantity, Size, Time, Width
 
 PARSED = (Topology, Routing)
+# The engine's room: src/cpu/x86/timed.
+PIPELINE_MOST = {"issue_width": 16, "store_buffer": 256, "l1d_tlb": 256}
 
 
 class Described:
@@ -185,6 +187,19 @@ class Dram(Described):
 
 
 @dataclass(frozen=True)
+class Pipeline(Described):
+    """A core in detailed mode, beside its caches. What each instruction takes is a table of the family's manual
+    (src/cpu/x86/timed/op_timing.cc). The values given here are family 10h's."""
+
+    issue_width: Count = Count(3, "x: AMD 40546, three-way")  # operations per cycle
+    locked: Cycles = Cycles("12cycles", "assumed")  # a locked operation beyond its accesses
+    store_buffer: Count = Count(32, "assumed: most of the 44-entry load/store unit (x: AMD 40546, section A.5.4) hold loads")
+    l1d_tlb: Count = Count(48, "x: AMD 40546, section A.10")  # entries, fully associative, for pages of all sizes
+    l2_tlb: Cycles = Cycles("5cycles", "assumed")  # what a miss in the first level takes that the second level serves
+    interrupt: Time = Time("60ns", "assumed")  # from its arrival at the core to the core's notice
+
+
+@dataclass(frozen=True)
 class References(Described):
     """Published idle latencies in core cycles, for comparison only; nothing is computed from them."""
 
@@ -216,6 +231,7 @@ class Machine(Described):
     links: Links
     memory_per_node: Size
     dram: Dram
+    pipeline: Pipeline = Pipeline()
     cpu: Name = Name("opteron8431", "P")  # what the guest sees: a file in configs/cpus
     routing: Routing = Routing()
     references: References = References()
@@ -264,11 +280,23 @@ class Machine(Described):
 
     # --- checks ---
 
+    def _check_pipeline(self) -> None:
+        for name, most in PIPELINE_MOST.items():
+            value = getattr(self.pipeline, name)
+            if not 1 <= value <= most:
+                raise ConfigError(f"pipeline.{name}: {value}", f"1 to {most}")
+        for name in ("locked", "l2_tlb"):
+            if getattr(self.pipeline, name).count > 1_000_000:
+                raise ConfigError(f"pipeline.{name}: {getattr(self.pipeline, name)}", "at most a million cycles")
+        if self.pipeline.interrupt.fs > Time("1ms").fs:
+            raise ConfigError(f"pipeline.interrupt: {self.pipeline.interrupt}", "at most 1ms")
+
     def validate(self) -> Machine:
         """Checks each value and their fit; returns the machine with its topology resolved."""
         _at_least(self, "chips", self.chips, 1)
         _at_least(self, "cores_per_chip", self.cores_per_chip, 1)
         _at_least(self, "outstanding_misses", self.outstanding_misses, 1)
+        self._check_pipeline()
         if self.chips > topo.MAX_CHIPS:
             raise ConfigError(f"chips: {self.chips} chips", f"at most {topo.MAX_CHIPS} are supported")
         if self.cores > 256:

@@ -16,8 +16,8 @@ constexpr Tick kMiss = AmplePort::kMiss;
 Addr line(unsigned i) { return kBase + i * kLineBytes; }
 
 struct Stores : testing::Test {
-    std::unique_ptr<StoreBuffer> buffer(unsigned most) {
-        auto b = std::make_unique<StoreBuffer>(queue, "stores", port, most);
+    std::unique_ptr<StoreBuffer> buffer(unsigned most, unsigned entries = 32) {
+        auto b = std::make_unique<StoreBuffer>(queue, "stores", port, entries, most);
         b->owner = this;
         b->on_drain = [](void *self, Tick t) { static_cast<Stores *>(self)->left.push_back(t); };
         b->on_access = [](void *, const Access &) {};
@@ -109,4 +109,25 @@ TEST_F(Stores, ToOneLineAskForItOnce) {
     EXPECT_EQ(port.asked, 2u);
     EXPECT_EQ(at(0), 4);
     EXPECT_EQ(at(1), 9);
+}
+
+TEST_F(Stores, ItHoldsAsManyAsTheMachineSays) {
+    for (const unsigned entries : {1u, 5u, 32u}) {
+        left.clear();
+        const auto b = buffer(1, entries);
+        lose(entries);
+        for (unsigned round = 0; round < 2; ++round) { // past the ring's end
+            const Tick begun = queue.now();
+            for (unsigned i = 0; i < entries; ++i) {
+                EXPECT_FALSE(b->full()) << i << " of " << entries;
+                store(*b, i, static_cast<unsigned char>(entries + round), begun);
+            }
+            EXPECT_TRUE(b->full());
+            queue.run();
+            EXPECT_TRUE(b->empty());
+        }
+        ASSERT_EQ(left.size(), 2 * entries);
+        for (unsigned i = 0; i < entries; ++i)
+            EXPECT_EQ(at(i), entries + 1);
+    }
 }
