@@ -21,7 +21,9 @@ DDR2_NODE = {
     "mapping": "rank row column bank channel",
     "bank_swizzle": False,  # B: off after reset
     "channel_hash": False,  # needs two channels
-    "page_policy": "closed",  # B: auto-precharge is a setting; with rows left open an idle load would find the wrong one
+    # B: auto-precharge is a setting. Fitted, with the mapping, to the 51.5 GB/s of P; with rows left open an idle load would
+    # find the wrong one.
+    "page_policy": "closed",
     "read_entries": 64,  # assumed: does not limit, a node's six cores have 48 lines in flight
     "write_entries": 64,  # assumed
     "window": 16,  # assumed: entries among which the scheduler chooses; 8 to 48 make no difference to P's load

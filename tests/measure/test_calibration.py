@@ -16,8 +16,23 @@ from moscope.latency_bandwidth import loads, measure
 Moscope = Callable[..., subprocess.CompletedProcess[str]]
 
 
+def fitted_settings(text: str, table: str) -> set[str]:
+    """Keys of a DRAM table whose comment, beside them or above, says that they were fitted."""
+    found, above = set(), ""
+    for line in text.split(f"{table} = {{\n")[1].split("\n}\n")[0].splitlines():
+        key, comment = re.match(r'\s*(?:"(\w+)":)?[^#]*(#.*)?', line).groups()  # type: ignore[union-attr]
+        above += comment or ""
+        if key:
+            found |= {key} if "fitted" in above.lower() else set()
+            above = ""
+    return found
+
+
 def test_the_calibration_table_lists_exactly_the_fitted_parameters() -> None:
     fitted = {row.key for row in walk(load_machine("opteron48")) if "fitted" in row.source}
+    source = (paths.root() / "configs" / "dram" / "_family10h.py").read_text(encoding="utf-8")
+    fitted |= {f"dram.settings.{key}" for key in fitted_settings(source, "DDR2_NODE")}
+    assert "dram.settings.ganged" in fitted and not fitted_settings(source, "DDR3_NODE")
     text = (paths.root() / "docs" / "calibration.md").read_text(encoding="utf-8")
     listed = set(re.findall(r"^\| `([a-z0-9_.]+)` \|", text, re.MULTILINE))
     assert listed == fitted
