@@ -79,8 +79,13 @@ def test_on_the_48_core_machine_it_is_the_probe_and_with_one_chip_dram() -> None
 def test_a_farther_chip_makes_it_dearer_while_dram_stays_where_it_is() -> None:
     rows = [measured(*chain(chips)) for chips in (2, 3, 4)]
     per_hop = [far.miss - near.miss for near, far in zip(rows, rows[1:], strict=False)]
-    command = 8 / 4 + 15.4 + 1  # ns of a hop: 8 bytes at 4 GB/s, link, crossbar
-    assert per_hop == pytest.approx([2 * command * 2.4] * 2, rel=0.05)
+    machine = subject(*chain(2)).machine
+    links = machine.links
+    # Of a probe: its bits on a link that moves data at both edges of its clock, the link, the crossbar.
+    probe = links.packets.probe.bytes * 8 / (2 * links.width.bits) * links.clock.period + links.latency.fs + machine.crossbar.latency.fs
+    # The answer is shorter than the probe, and with data longer; the farthest chip's has none.
+    answer = probe - (links.packets.probe.bytes - links.packets.response.bytes) * 8 / (2 * links.width.bits) * links.clock.period
+    assert per_hop == pytest.approx([float((probe + answer) / machine.core_clock.period)] * 2, rel=0.02)
     assert [row.dram for row in rows] == pytest.approx([rows[0].dram] * 3, rel=0.005)
 
 

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The random tester notices seeded faults within a minute: as a wrong value, a protocol error, or by the watchdog."""
+"""The random tester notices seeded faults within a minute's accesses: as a wrong value, a protocol error, or by the watchdog."""
 
 import shutil
-import time
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +9,9 @@ import pytest
 from mutations import ALL, MOESI, SHORT, Mutation
 
 from moscope import buildproto, paths, protocol_check
-from moscope.errors import ProtocolError
+from moscope.protocol_check import Broken
 
-SECONDS = 60  # of testing, the build not counted
+BUDGET = 3_000_000  # accesses: a minute of them at 50 000 a second, the least that the tester is to make
 CORES = 16
 OPS = 250_000
 
@@ -30,21 +29,17 @@ def build(mutation: Mutation, folder: Path) -> Path:
 
 
 def run_until_caught(subject: Any) -> tuple[str, int]:
-    """How the fault showed, empty if it did not, and after how many accesses about."""
-    began, done = time.monotonic(), 0
-    for seed in range(1, 1000):
+    """How the fault showed, empty if it did not, and after how many accesses."""
+    done = 0
+    for seed in range(1, BUDGET // OPS + 1):
         try:
             answer = protocol_check.random_test(subject, OPS, seed)
-        except ProtocolError as error:
-            return f"protocol error: {str(error).splitlines()[0]}", done
+        except Broken as error:
+            return f"protocol error: {str(error).splitlines()[0]}", done + error.answer["ops"]
         done += answer["ops"]
         if answer["violations"]:
             return f"wrong value: {answer['violations'][0]}", done
-        if time.monotonic() - began > SECONDS:
-            break
     return "", done
-
-
 
 
 @pytest.mark.parametrize("mutation", [
@@ -52,12 +47,9 @@ def run_until_caught(subject: Any) -> tuple[str, int]:
 def test_a_seeded_fault_is_caught_within_a_minute(mutation: Mutation, subject: Any, tmp_path: Path) -> None:
     healthy = subject(mutation.protocol, CORES, sets=mutation.sets)
     library = build(mutation, tmp_path)
-    began = time.monotonic()
     how, done = run_until_caught(healthy.with_library(library))
-    took = time.monotonic() - began
-    print(f"{mutation.name} ({mutation.what}): {took:.1f} s, {done:,} accesses: {how}")
+    print(f"{mutation.name} ({mutation.what}): {done:,} accesses: {how}")
     assert how, f"{mutation.name}: {mutation.what}: not noticed in {done:,} accesses"
-    assert took < 2 * SECONDS  # the last run may end late on a busy host
 
 
 @pytest.mark.parametrize("mutation", ALL, ids=lambda m: m.name)
