@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Protocols as gem5 24 ships them, from the folder that the environment variable GEM5_PROTOCOLS names (src/mem/ruby/protocol
+of a gem5 tree): they compile unmodified and pass the random test on 16 cores, as they do there: with one home, no devices."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from moscope import buildproto, protocol_check
+from moscope.buildproto import BuiltProtocol
+from moscope.errors import ProtocolError
+
+CORES, OPS = 16, 200_000
+
+
+@pytest.fixture(scope="session")
+def folder() -> Path:
+    name = os.environ.get("GEM5_PROTOCOLS")
+    if not name:
+        pytest.skip("needs gem5's protocols: the environment variable GEM5_PROTOCOLS names no folder")
+    return Path(name)
+
+
+@pytest.fixture(scope="session", params=["MI_example", "MESI_Two_Level", "MOESI_hammer"])
+def built(request: pytest.FixtureRequest, folder: Path) -> BuiltProtocol:
+    return buildproto.ensure_protocol(str(folder / f"{request.param}.slicc"))
+
+
+def test_what_it_omits_is_warned_of_and_no_more(built: BuiltProtocol) -> None:
+    assert ": warning: " in built.warnings and ": error: " not in built.warnings
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_it_passes_the_random_test_with_one_home(built: BuiltProtocol, seed: int) -> None:
+    subject = protocol_check.prepare(built, "opteron48", cores=CORES)
+    assert subject.homes == 1
+    answer = protocol_check.random_test(subject.leave_out(subject.default_left_out()), OPS, seed)
+    assert answer["ops"] == OPS and not answer["violations"]
+    assert answer["checked_loads"] > OPS / 2
+
+
+def test_it_passes_with_eight_homes_unless_it_cannot(built: BuiltProtocol) -> None:
+    """docs/slicc.md, "Stalled forwards", says why one of them stops."""
+    subject = protocol_check.prepare(built, "opteron48", cores=CORES, homes=8)
+    subject = subject.leave_out(subject.default_left_out())
+    if built.name == "MI_example":
+        with pytest.raises(ProtocolError, match="no progress"):
+            protocol_check.random_test(subject, OPS, 1)
+    else:
+        assert not protocol_check.random_test(subject, OPS, 1)["violations"]
