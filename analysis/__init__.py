@@ -3,7 +3,7 @@
 
     from analysis import load, tables
     lines = tables.lines(load("moscope-out/run"))   # {column: [value per row]}
-    pandas.DataFrame(lines); polars.DataFrame(lines)
+    pyarrow.table(lines); pandas.DataFrame(lines); polars.DataFrame(lines)
 
 `analysis.report.write_report` makes report.html, figures/ and tables/ from a run directory. The format of a run directory
 is in docs/run-directory.md, what the report shows in docs/analysis.md.

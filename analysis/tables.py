@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A run as tables: each function gives {column: [value per row]}, which is what pandas.DataFrame and polars.DataFrame take.
+"""A run as tables: each function gives {column: [value per row]}, which is what pyarrow.table, pandas.DataFrame and polars.DataFrame take.
 
 The first columns are always workload, kernel and cores. Shares are fractions of one; units are in the columns' names.
 """
@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
+from analysis.locks import lock_of
 from analysis.run_directory import FS_PER_S, FS_PER_US, Point, Run
 
 Table = dict[str, list[Any]]
@@ -185,7 +186,7 @@ def _line(p: Point, one: dict[str, Any]) -> dict[str, Any]:
     classes = one.get("classes") or {}
     name = str(one.get("name") or f"line {int(one.get('line') or 0):#x}")
     return {
-        "name": name, "what": _what(one, name), "address": f"{int(one.get('line') or 0):#x}",
+        "name": name, "kind": str(one.get("kind") or ""), "what": _what(one, name), "address": f"{int(one.get('line') or 0):#x}",
         "stall_share": stall / p.memory_stall_fs if p.memory_stall_fs else 0.0, "wait_share": _share(_waited(one), p),
         "stall_us": stall_us, "spin_us": spin_us, "transfers": int(one.get("transfers") or 0), "cores": one.get("cores"), "class": str(one.get("class") or _largest(classes)),
         "classes": {**{k: int((classes.get(k) or {}).get("stall", 0)) for k in CLASSES}, "spin": int(one.get("spin") or 0)},
@@ -196,7 +197,7 @@ def _line(p: Point, one: dict[str, Any]) -> dict[str, Any]:
 
 def _top_line(one: dict[str, Any]) -> dict[str, Any]:
     name = str(one.get("name") or one.get("address") or "line")
-    return {"name": name, "what": "", "address": str(one.get("address") or ""), "stall_share": float(one.get("stall_share") or 0),
+    return {"name": name, "kind": "", "what": "", "address": str(one.get("address") or ""), "stall_share": float(one.get("stall_share") or 0),
             "wait_share": float(one.get("wait_share", one.get("stall_share")) or 0), "stall_us": None, "spin_us": None, "transfers": int(one.get("transfers") or 0), "cores": None, "class": str(one.get("class") or ""),
             "classes": {}, "writers": [(str(f), None) for f in one.get("writers") or []],
             "waiters": [(str(f), None) for f in one.get("waiters") or []], "pairs": []}
@@ -239,6 +240,26 @@ def names(run: Run) -> Table:
     columns = ("name", "lines", "what", "wait_share", "stall_share", "stall_us", "spin_us", "transfers", "class")
     return _table(("name", "lines", "objects", *columns[3:]), (
         (*_key(p), *(one[c] for c in columns)) for p in run.points for one in hot_names(p)))
+
+
+def point_locks(p: Point) -> list[dict[str, Any]]:
+    """The locks of a point (`analysis.locks` says which names are locks), longest waited for first: lock, form, lines, wait_share, stall_us,
+    spin_us, transfers, waiters [(function, share)]."""
+    groups: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    for one in hot_names(p):
+        # A line of a function's code bears its name, and the function itself waits for it.
+        if (found := lock_of(one["name"], one["kind"])) and one["name"] not in [f for f, _ in one["waiters"]]:
+            groups.setdefault(found, []).append(one)
+    whole = [{"lock": lock, "form": form, **_together(names), "lines": sum(one["lines"] for one in names)}
+             for (lock, form), names in groups.items()]
+    return sorted(whole, key=lambda one: (-one["wait_share"], one["lock"]))
+
+
+def locks(run: Run) -> Table:
+    """One row per lock."""
+    columns = ("lock", "form", "lines", "wait_share", "stall_us", "spin_us", "transfers")
+    return _table((*columns, "waiters"), ((*_key(p), *(one[c] for c in columns), "; ".join(f for f, _ in one["waiters"][:5]))
+                                          for p in run.points for one in point_locks(p)))
 
 
 def fights(p: Point) -> dict[tuple[str, str], int]:
@@ -379,7 +400,7 @@ def misses(run: Run) -> Table:
 
 
 ALL: dict[str, Callable[[Run], Table]] = {
-    f.__name__: f for f in (points, windows, time_split, names, kinds, lines, pairs, functions, differences, links, nodes, latency,
+    f.__name__: f for f in (points, windows, time_split, names, kinds, lines, locks, pairs, functions, differences, links, nodes, latency,
                             segments, misses)}
 
 

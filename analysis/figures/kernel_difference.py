@@ -22,8 +22,8 @@ def draw(run: Run, wide: bool) -> Figure | None:
     axes = fig.subplots(len(rows), 1, squeeze=False).reshape(-1)
     for ax, (first, second, kind) in zip(axes, rows, strict=True):
         _bars(ax, [row for row in tables.wait_per_operation(first, second) if row[0] == kind][:MOST], wide)
-        ax.set_title(f"{first.workload} on {first.cores} cores: by {'line' if kind == 'line' else 'waiting function'}")
-        ax.set_xlabel(f"core time waited per {first.operations.removesuffix('s')} (µs)")
+        ax.set_title(f"{first.workload} on {first.cores} cores:{' ' if wide else chr(10)}by {'line' if kind == 'line' else 'waiting function'}")
+        ax.set_xlabel(f"{'core time ' if wide else ''}waited per {first.operations.removesuffix('s')} (µs)")
     kernels = list(dict.fromkeys((first.kernel, second.kernel) for first, second in found))[0]
     style.legend_above(fig, [Patch(color=style.color(r)) for r in ROLES], list(kernels), 2)
     return fig
@@ -33,14 +33,15 @@ def _bars(ax: Axes, rows: list[tuple[str, str, float, float]], wide: bool) -> No
     for y, (_, _, *values) in enumerate(rows):
         for n, (value, role) in enumerate(zip(values, ROLES, strict=True)):
             ax.barh(y + 0.38 * (n - 0.5), value, 0.36, color=style.color(role), edgecolor=style.color("page"), linewidth=0.4)
-    ax.set_yticks(range(len(rows)), [style.shortened(name, 48 if wide else 24) for _, name, *_ in rows])
+            ax.annotate(f"{value:,.0f}" if value >= 10 else f"{value:.2g}", (value, y + 0.38 * (n - 0.5)), xytext=(4, 0),
+                        textcoords="offset points", va="center", fontsize=8)
+    ax.set_yticks(range(len(rows)), [style.shortened(name, 48 if wide else 20) for _, name, *_ in rows])
     ax.invert_yaxis()
-    ax.margins(x=0.06)
+    ax.margins(x=0.12 if wide else 0.2)
     ax.spines["left"].set_visible(False)
     ax.tick_params(axis="y", length=0)
 
 
 FIGURE = Spec("kernel-difference", "run", 32, "What makes the difference between the kernels",
               "Stall for memory and spinning of all cores in use, divided by the operations finished, for the lines and the waiting functions "
-              "where it differs most between two kernels on the most cores that both were measured on. Lines of one name are added up.", draw,
-              in_page=False)
+              "where it differs most between two kernels on the most cores that both were measured on. Lines of one name are added up.", draw)

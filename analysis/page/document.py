@@ -117,7 +117,7 @@ def document(run: Run, figures: list[Spec], shown: Shown) -> str:
             f'<section aria-label="Lines"><div class="sticky">{picker(run, chosen)}</div>{per_point(run, chosen, lines.section)}</section>',
             f'<section><h2>How it scales</h2>{whole}</section>' if whole else "",
             f'<section><h2>Who waits for whom, and where</h2>{picker(run, chosen)}'
-            f'{per_point(run, chosen, lambda p: which(p) + "".join(shown(f, p) for f in figures if f.of == "point") + lines.functions(p) + lines.kinds(p))}</section>',
+            f'{per_point(run, chosen, lambda p: which(p) + "".join(shown(f, p) for f in figures if f.of == "point") + lines.functions(p) + lines.locks(p) + lines.kinds(p))}</section>',
             f'<section><h2>All points</h2>{points_table(run)}</section>']
     else:
         body.append('<p class="headline">No point of this run has finished.</p>')

@@ -46,6 +46,22 @@ def test_every_figure_has_title_units_and_legend(whole: Path) -> None:
         assert "legend_" in body or "share of all waiting (%)" in text or "time in use (%)" in text, name
 
 
+def test_the_page_tells_what_makes_the_difference_between_two_kernels(whole: Path) -> None:
+    page = (whole / "report.html").read_text(encoding="utf-8")
+    start = page.index('<figure id="kernel-difference">')
+    said = visible(page[start:page.index("</figure>", start)])
+    assert "by line" in said and "by waiting function" in said and "mount_lock" in said and "lookup_mnt" in said
+    assert "distro" in said and "pk" in said and "per message (µs)" in said
+
+
+def test_the_page_tells_the_locks_with_who_waits_for_them(whole: Path) -> None:
+    page = (whole / "report.html").read_text(encoding="utf-8")
+    start = page.index("<h3>Locks that are waited for</h3>", page.index('data-of="p-exim-distro-48"'))
+    rows = visible(page[start:page.index("</section>", start)].replace("</tr>", "\n")).splitlines()
+    assert any("mount_lock" in row and "lookup_mnt" in row for row in rows) and not any("files_struct" in row for row in rows)
+    assert (whole / "tables/locks.csv").read_text(encoding="utf-8").startswith("workload,kernel,cores,lock,form,lines,wait_share")
+
+
 def test_figures_are_there_as_png_too(whole: Path) -> None:
     names = {f.name for f in (whole / "figures").iterdir()}
     assert {"time-split.png", "throughput.png", "time-per-op.png", "misses.png", "hot-lines-exim-distro-48.png",

@@ -13,6 +13,7 @@ from analysis import RunDirectoryError, load, tables
 from analysis.figures import ablation
 from analysis.figures.hot_lines import split
 from analysis.figures.probe_filter import outcome
+from analysis.locks import lock_of
 
 
 @pytest.fixture(scope="module")
@@ -112,6 +113,56 @@ def test_pairs_add_up_over_lines(run) -> None:  # type: ignore[no-untyped-def]
     p = run.points[-1]
     assert sum(tables.fights(p).values()) == sum(stall for one in tables.hot_lines(p) for *_, stall in one["pairs"])
     assert next(iter(tables.fights(p))) == ("lock_mount_hash", "lookup_mnt")
+
+
+@pytest.mark.parametrize("name, kind, told", [
+    ("vfsmount_lock", "kernel symbol", ("vfsmount_lock", "lock")),
+    ("tasklist_lock+0x4", "kernel symbol", ("tasklist_lock", "lock")),
+    ("anon_vma.rwsem.owner", "slab", ("anon_vma.rwsem", "semaphore")),
+    ("shmem_inode_info.vfs_inode.i_lseek_mutex.count", "slab", ("shmem_inode_info.vfs_inode.i_lseek_mutex", "mutex")),
+    ("dentry.d_lockref.count", "slab", ("dentry.d_lockref", "lock and count")),
+    ("super_block.s_umount.count", "kernel object", ("super_block.s_umount", "semaphore")),
+    ("runqueues.__lock", "per-CPU variable", ("runqueues.__lock", "lock")),
+    ("rcu_state.node[1].lock", "kernel symbol", ("rcu_state.node[1].lock", "lock")),
+    ("sighand_struct.siglock", "slab", ("sighand_struct.siglock", "lock")),
+    ("osq_node.locked", "per-CPU variable", ("osq_node", "queue of waiters")),
+    ("qnodes[0].mcs.locked", "per-CPU variable", ("qnodes[0]", "queue of waiters")),
+    ("ticketlock:ticket_lock", "user symbol", ("ticketlock:ticket_lock", "lock")),
+    ("ticketlock:mcs_nodes+0x40", "user symbol", ("ticketlock:mcs_nodes", "queue of waiters")),
+    ("file_lock.fl_list", "slab", None), ("runqueues.clock_task", "per-CPU variable", None), ("task_struct.blocked.sig[0]", "slab", None),
+    ("task_struct.rcu_read_lock_nesting", "slab", None), ("unlock_mount", "kernel code", None), ("_raw_spin_lock", "kernel code", None),
+    ("super_block.s_remove_count", "kernel object", None), ("struct page._refcount", "struct page", None)])
+def test_locks_are_known_by_their_names(name: str, kind: str, told: tuple[str, str] | None) -> None:
+    assert lock_of(name, kind) == told
+
+
+def test_a_locks_row_is_the_sum_of_its_fields_with_who_waits_for_it() -> None:
+    from analysis import Point
+    record, stats, lines = synthetic_run.point("exim", "distro", 48)
+    names = {one["name"]: one for one in lines["names"]}
+    own = [names["anon_vma.rwsem"], names["inode.i_rwsem of /dev/shm/mainlog"], names["files_struct.count"]]
+    for one, name in zip(own, ("anon_vma.rwsem.owner", "anon_vma.rwsem.count", "up_write"), strict=True):
+        one |= {"name": name}
+    own[2] |= {"kind": "user symbol", "name": "busy_lock", "waiters": [{"function": "busy_lock", "share": 1.0}]}  # code
+    found = {one["lock"]: one for one in tables.point_locks(Point("p", record, stats, lines))}
+    assert {"mount_lock", "anon_vma.rwsem", "super_block.s_inode_list_lock"} <= found.keys() and "busy_lock" not in found
+    lock, waited = found["anon_vma.rwsem"], sum(one["stall"] + one["spin"] for one in own[:2])
+    assert lock["lines"] == 8 and lock["stall_us"] + lock["spin_us"] == pytest.approx(waited / 1e9)
+    assert lock["wait_share"] == pytest.approx(waited / (stats["attribution"]["exposed"] + stats["attribution"]["spin"]))
+    assert [f for f, _ in lock["waiters"]] == ["down_write", "anon_vma_clone"]  # 7 of 11 parts, and 4
+    assert list(found) == sorted(found, key=lambda name: -found[name]["wait_share"])
+
+
+def test_tables_are_data_frames(run) -> None:  # type: ignore[no-untyped-def]
+    import pyarrow
+    from pyarrow import compute
+
+    for name, make in tables.ALL.items():
+        table = make(run)
+        frame = pyarrow.table(table)
+        assert frame.column_names == list(table) and frame.num_rows == len(table["cores"]), name
+    lines = pyarrow.table(tables.lines(run)).filter(compute.field("cores") == 48).sort_by([("wait_share", "descending")])
+    assert lines["name"][0].as_py() == tables.hot_lines(run.points[-1])[0]["name"]
 
 
 def test_a_latency_beyond_any_window_is_set_aside() -> None:

@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Which names of lines (docs/naming.md) are those of locks. By the name alone: Linux calls its locks `..._lock`, `..._sem`,
+`..._mutex`, with few exceptions; of a lock's own fields (`rwsem.owner`, `d_lockref.count`, `tasklist_lock+0x4`) the lock is told.
+"""
+
+import re
+
+# Ends of a field's or a variable's name, and what such a lock is called; the first that fits counts.
+FORMS = (
+    (re.compile(r"lockref$"), "lock and count"),
+    (re.compile(r"mutex$"), "mutex"),
+    (re.compile(r"(rw|_|^)sem$|^s_umount$"), "semaphore"),
+    (re.compile(r"(?<![bc])lock(\.rlock)?$"), "lock"),
+)
+# Nodes of queued locks' waiters, each core's or thread's own: which lock they wait for the node does not tell.
+QUEUE = re.compile(r"^(osq_node|qnodes|mcs_nodes?|thread_nodes?)$")
+QUEUED = "queue of waiters"
+# Of these kinds a name begins with the type of the object, of others with a variable.
+OF_TYPES = ("slab", "kernel object")
+CODE = ("kernel code", "module")
+
+
+def lock_of(name: str, kind: str = "") -> tuple[str, str] | None:
+    """(lock, its form) of a line's name and kind; None where it is no lock's."""
+    if kind in CODE:
+        return None
+    program, _, rest = name.split(" ")[0].rpartition(":")
+    parts = re.sub(r"\+0x[0-9a-f]+$", "", rest).split(".")
+    plain = [re.sub(r"\[[^]]*\]", "", part) for part in parts]
+    for n, part in enumerate(plain):
+        if n == 0 and kind in OF_TYPES and len(plain) > 1:
+            continue
+        form = QUEUED if QUEUE.match(part) else next((f for pattern, f in FORMS if pattern.search(part)), None)
+        if form:
+            return (f"{program}:" if program else "") + ".".join(parts[:n + 1]), form
+    return None
