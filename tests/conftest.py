@@ -94,16 +94,25 @@ class GTestCase(pytest.Item):
 Moscope = Callable[..., subprocess.CompletedProcess[str]]
 
 
+@pytest.fixture(scope="session")
+def moscope_in() -> Callable[[Path], Moscope]:
+    """Gives what runs the front end in a folder, for results that several tests look at."""
+
+    def at(folder: Path) -> Moscope:
+        def run(*arguments: str, timeout: float = 120, **kw: object) -> subprocess.CompletedProcess[str]:
+            env = {**os.environ, "PYTHONPATH": str(paths.root() / "src" / "python"), "NO_COLOR": "1", "TERM": "dumb"}
+            return subprocess.run([sys.executable, "-P", "-m", "moscope", *arguments], capture_output=True, text=True,
+                                  timeout=timeout, cwd=folder, env=env, check=False, **kw)  # type: ignore[call-overload]
+
+        return run
+
+    return at
+
+
 @pytest.fixture
-def moscope(tmp_path: Path) -> Moscope:
+def moscope(tmp_path: Path, moscope_in: Callable[[Path], Moscope]) -> Moscope:
     """Runs the front end in an empty folder: `moscope("protocol", "list", "--json")`; stdout and stderr as text."""
-
-    def run(*arguments: str, timeout: float = 120, **kw: object) -> subprocess.CompletedProcess[str]:
-        env = {**os.environ, "PYTHONPATH": str(paths.root() / "src" / "python"), "NO_COLOR": "1", "TERM": "dumb"}
-        return subprocess.run([sys.executable, "-P", "-m", "moscope", *arguments], capture_output=True, text=True,
-                              timeout=timeout, cwd=tmp_path, env=env, check=False, **kw)  # type: ignore[call-overload]
-
-    return run
+    return moscope_in(tmp_path)
 
 
 @pytest.fixture(scope="session")

@@ -13,6 +13,30 @@ from pathlib import Path
 from typing import Any
 
 
+# Elements that reach beyond the page, and text that reaches beyond its figure; tables may scroll inside themselves.
+CUT_OFF = """
+(() => {
+  const found = [], width = document.documentElement.clientWidth;
+  if (document.documentElement.scrollWidth > width) found.push(`page ${document.documentElement.scrollWidth} > ${width}`);
+  for (const e of document.querySelectorAll("main *")) {
+    if (e.closest(".scroll") && !e.matches(".scroll") || e.closest("svg") && !e.matches("svg") || e.matches("caption")) continue;
+    const r = e.getBoundingClientRect();
+    if (r.width && (r.right > width + 0.5 || r.left < -0.5)) found.push(`${e.tagName} ${e.className} ${r.left}..${r.right}`);
+  }
+  for (const s of document.querySelectorAll("svg")) {
+    const f = s.getBoundingClientRect();
+    if (!f.width) continue;
+    for (const t of s.querySelectorAll("text")) {
+      const r = t.getBoundingClientRect();
+      if (r.left < f.left - 1 || r.right > f.right + 1 || r.top < f.top - 1 || r.bottom > f.bottom + 1)
+        found.push(`text "${t.textContent}" of ${s.closest("figure").id}`);
+    }
+  }
+  return found;
+})()
+"""
+
+
 def find() -> str | None:
     return next((path for name in ("chromium", "chromium-browser", "google-chrome", "chrome") if (path := shutil.which(name))), None)
 
@@ -110,3 +134,11 @@ class Page:
         """The whole page as PNG."""
         got = self._call("Page.captureScreenshot", format="png", captureBeyondViewport=True)
         file.write_bytes(base64.b64decode(got["data"]))
+
+
+def faults(page: Page) -> list[str]:
+    """What a reader would find wrong with a page: things cut off, with details closed and open; script errors; files asked for elsewhere."""
+    found = list(page.ask(CUT_OFF))
+    page.ask('document.querySelectorAll("details").forEach(d => d.open = true)')
+    found += page.ask(CUT_OFF)
+    return found + page.errors + [r for r in page.requests if not r.startswith(("file:", "data:"))]

@@ -16,11 +16,15 @@ import pytest
 from moscope import jsonio, paths
 from moscope.guest import initramfs, kernel, packages
 
+sys.path.insert(0, str(Path(__file__).parents[1] / "reports"))
+
+import browser  # noqa: E402
+
 Moscope = Callable[..., "subprocess.CompletedProcess[str]"]
 QUICK = ("--workload", "counter", "--warmup", "50us", "--window", "100us")
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture(autouse=True, scope="module")
 def guest(request: pytest.FixtureRequest) -> None:
     if all((packages.cache() / "chosen" / f"{n}.json").is_file() for n in (kernel.CLOUD_KERNEL, initramfs.BUSYBOX_PACKAGE)):
         return
@@ -36,20 +40,28 @@ def measured(moscope: Moscope, out: str, *more: str) -> dict[str, Any]:
     return document
 
 
+@pytest.fixture(scope="module")
+def counter(tmp_path_factory: pytest.TempPathFactory, moscope_in: Callable[[Path], Moscope]) -> Path:
+    """A run of two cores with its report."""
+    folder = tmp_path_factory.mktemp("counter")
+    measured(moscope_in(folder), "a", "--cores", "2")
+    return folder / "a"
+
+
 def results(point: dict[str, Any]) -> dict[str, Any]:
     """A point without what depends on the host."""
     return {k: results(v) if isinstance(v, dict) else [results(x) if isinstance(x, dict) else x for x in v]
             if isinstance(v, list) else v for k, v in point.items() if not k.startswith("host_")}
 
 
-def test_a_shared_counter_is_found_to_be_one_line_that_both_cores_fight_over(moscope: Moscope, tmp_path: Path) -> None:
-    document = measured(moscope, "a", "--cores", "2")
+def test_a_shared_counter_is_found_to_be_one_line_that_both_cores_fight_over(counter: Path) -> None:
+    document = json.loads((counter / "run.json").read_text())
     point = document["points"][0]
     assert document["ok"] and point["ops"] > 1000 and point["verified"]
     assert sum(point["cycles"].values()) == pytest.approx(1)
     assert point["cycles"]["memory"] > 0.2 and point["top_lines"][0]["stall_share"] > 0.95
     assert point["top_lines"][0]["class"] == "true_sharing"
-    folder = tmp_path / "a/points/counter-distro-2"
+    folder = counter / "points/counter-distro-2"
     jsonio.validate(json.loads((folder / "lines.json").read_text()))
     stats = json.loads((folder / "stats.json").read_text())
     for core in stats["cores"]:
@@ -57,13 +69,22 @@ def test_a_shared_counter_is_found_to_be_one_line_that_both_cores_fight_over(mos
     assert b"moscope: ready" in (folder / "console.txt").read_bytes()
 
 
-def test_two_runs_agree_to_the_last_count_and_a_finished_one_is_not_run_again(moscope: Moscope, tmp_path: Path) -> None:
-    first, second = measured(moscope, "a", "--cores", "2"), measured(moscope, "b", "--cores", "2")
+def test_two_runs_agree_to_the_last_count_and_a_finished_one_is_not_run_again(counter: Path, moscope: Moscope, tmp_path: Path) -> None:
+    first, second = json.loads((counter / "run.json").read_text()), measured(moscope, "b", "--cores", "2")
     assert results(first["points"][0]) == results(second["points"][0])
     name = "points/counter-distro-2/stats.json"
-    assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
-    again = measured(moscope, "a", "--cores", "2")
-    assert again["points"] == first["points"]
+    assert (counter / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
+    again = measured(moscope, "b", "--cores", "2")
+    assert again["points"] == second["points"]
+
+
+@pytest.mark.parametrize("width", [1280, 400])
+def test_its_report_is_whole_in_a_browser(counter: Path, tmp_path: Path, width: int) -> None:
+    if browser.find() is None:
+        pytest.skip("no Chromium here")
+    with browser.Page(counter / "report.html", width, profile=tmp_path / "profile") as page:
+        assert browser.faults(page) == []
+        assert "counter" in page.ask('document.querySelector(".headline").innerText') and page.ask('document.querySelectorAll("figure svg").length') > 5
 
 
 MACHINE = """from opteron48 import machine
