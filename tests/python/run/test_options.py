@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Options of `moscope run`: what they come to, and how wrong ones are answered."""
 
+from collections.abc import Callable
+from typing import get_type_hints
+
 import pytest
 
 from moscope.cli import Shared
@@ -40,6 +43,33 @@ def test_times_are_the_workloads_own_unless_given(shared: Shared) -> None:
     assert point.warmup > 0 and point.window > 0
     point = made(shared, cores="2", warmup="1ms", window="250us").points[0]
     assert (point.warmup, point.window) == (MS, MS // 4)
+
+
+def help_of(command: Callable[..., int], option: str) -> str:
+    return str(get_type_hints(command, include_extras=True)[option].__metadata__[0].help)
+
+
+def test_the_help_tells_the_times_that_are_taken_where_none_are_given() -> None:
+    from moscope import workloads
+    from moscope.commands.run import run
+
+    for option, field in (("warmup", "warmup"), ("window", "window")):
+        own, others = getattr(workloads.find("exim"), field), getattr(workloads.find("counter"), field)
+        times = [options.default_time(own, n) for n in range(1, 49)]
+        assert f"own: {others}, {min(times) // MS}ms to {max(times) // MS}ms for `exim`" in help_of(run, option)
+        assert all(t % MS == 0 for t in (min(times), max(times)))
+    assert f"({workloads.find('exim').memory_per_node})" in help_of(run, "memory_per_node")
+
+
+def test_the_help_names_kernels_that_are_there() -> None:
+    from moscope.commands.boot import boot
+    from moscope.commands.run import run
+    from moscope.guest import kernel
+
+    for command in (boot, run):
+        told = help_of(command, "kernel")
+        assert "file" in told and all(name in told for name in ("distro", "stock", "pk", "upstream", "pk-7"))
+        assert [kernel.check_name(name) for name in ("distro", "stock", "pk", "upstream", "pk-7")]
 
 
 def test_a_time_of_a_workload_may_depend_on_the_cores() -> None:

@@ -11,8 +11,9 @@ from moscope.cli import Shared, command
 
 @command(fills_out=True)
 def boot(shared: Shared,
-         kernel: Annotated[str | None, typer.Option(metavar="NAME|FILE", help="Kernel to boot: `distro` (Debian's cloud "
-                                                    "kernel, the default) or a file (bzImage, vmlinux, Multiboot).")] = None,
+         kernel: Annotated[str | None, typer.Option(metavar="NAME|FILE", help="Kernel to boot: `distro` (Debian's cloud kernel, "
+                                                    "the default), `stock`, `pk`, `upstream` or a mix such as `pk-7` (the project's "
+                                                    "kernel), or a file (bzImage, vmlinux, Multiboot).")] = None,
          initrd: Annotated[Path | None, typer.Option(metavar="FILE", help="Initial file system instead of moscope's.")] = None,
          append: Annotated[str | None, typer.Option(metavar="STR", help="More for the kernel's command line.")] = None,
          disk: Annotated[Path | None, typer.Option(metavar="FILE", help="Image of the virtio disk (squashfs or raw); the "

@@ -13,16 +13,18 @@ from moscope.cli import Shared, command
 def run(shared: Shared,
         workload: Annotated[str | None, typer.Option(metavar="NAME,..", help="What the guest runs; `exim` if not "
                                                      "given.")] = None,
-        kernel: Annotated[str | None, typer.Option(metavar="NAME,..", help="Kernels; the workload's own (stock,pk "
-                                                   "for `exim`) if not given.")] = None,
+        kernel: Annotated[str | None, typer.Option(metavar="NAME,..", help="Kernels: distro, stock, pk, upstream, mixes such as "
+                                                   "pk-7, files; the workload's own (stock,pk for `exim`) if not given.")] = None,
         cores: Annotated[str | None, typer.Option(metavar="LIST", help="Core counts; 1,12,24,36,48 if not given.")] = None,
-        warmup: Annotated[str | None, typer.Option(metavar="T", help="Detailed time before anything counts: 2ms; "
-                                                   "the workload's own if not given.")] = None,
-        window: Annotated[str | None, typer.Option(metavar="T", help="Length of a window: 5ms; the workload's own if not "
-                                                   "given.")] = None,
+        warmup: Annotated[str | None, typer.Option(metavar="T", help="Detailed time before anything counts, as 2ms; if "
+                                                   "not given the workload's own: 200us, 3ms to 5ms for `exim`, others in "
+                                                   "docs/workloads.md.")] = None,
+        window: Annotated[str | None, typer.Option(metavar="T", help="Length of a window, as 5ms; if not given the workload's "
+                                                   "own: 500us, 3ms to 50ms for `exim`, others in docs/workloads.md.")] = None,
         windows: Annotated[int | None, typer.Option(metavar="N", help="Windows, one after the other, from whose spread the "
                                                     "errors come; 3 if not given.")] = None,
-        memory_per_node: Annotated[str | None, typer.Option(metavar="SIZE", help="Memory of each node: 512MiB.")] = None,
+        memory_per_node: Annotated[str | None, typer.Option(metavar="SIZE", help="Memory of each node, as 1GiB; the workload's own "
+                                                            "(512MiB) if not given.")] = None,
         detail: Annotated[str, typer.Option(metavar="table|full", help="full: every transaction too, as "
                                             "Parquet.")] = "table",
         engine: Annotated[str, typer.Option(metavar="moscope|gem5", help="gem5: the program alone, without a kernel, in "
