@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from moscope import buildproto, workloads
-from moscope.config import elaborate, load_machine
+from moscope.config import Machine, elaborate, load_machine
 from moscope.config.machine import replace
 from moscope.config.units import Size
 from moscope.guest import initramfs, kernel, packages
@@ -68,28 +68,34 @@ def booted(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     from moscope import _engine
     from moscope.boot import plan
 
-    machine = replace(load_machine("opteron48"), memory_per_node=Size("256MiB", "test")).validate()
+    @cache
+    def machine(sets: tuple[str, ...]) -> Machine:
+        described: Machine = replace(load_machine("opteron48", sets), memory_per_node=Size("256MiB", "test")).validate()
+        return described
+
     distro = kernel.find("distro", print)
     built = initramfs.build(distro, print, extra=workloads.programs())
     folder = tmp_path_factory.mktemp("guest")
 
     @cache
-    def prompt(cores: int) -> tuple[dict[str, Any], Path]:
-        config = {**plan.platform(machine), "cores": cores, "seed": 1, "restore": False, "append": plan.COMMAND_LINE,
+    def prompt(cores: int, sets: tuple[str, ...]) -> tuple[dict[str, Any], Path]:
+        config = {**plan.platform(machine(sets)), "cores": cores, "seed": 1, "restore": False, "append": plan.COMMAND_LINE,
                   "info": {}, "kernel": str(distro.image), "initrd": str(built.path), "disk": "", "disk_read_only": False,
                   "markers": [initramfs.PROMPT]}
         first = Guest(_engine.System(json.dumps(config)))
         first.wait_for(initramfs.PROMPT)
-        checkpoint = folder / f"prompt-{cores}.ckpt"
+        checkpoint = folder / f"prompt-{cores}-{len(list(folder.iterdir()))}.ckpt"
         first.system.save(str(checkpoint))
         return config, checkpoint
 
-    def again(detailed: bool = False, cores: int = 4) -> Guest:
-        config, checkpoint = prompt(cores)
+    def again(detailed: bool = False, cores: int = 4, sets: tuple[str, ...] = (), timing: tuple[str, ...] = ()) -> Guest:
+        """`sets` are of the machine that boots, `timing` more of the one whose times detailed mode has."""
+        config, checkpoint = prompt(cores, sets)
         restored = config | {"restore": True, "kernel": "", "initrd": ""}
         if detailed:
-            protocol = buildproto.ensure_protocol(str(machine.protocol))
-            restored["detailed"] = {"machine": elaborate(machine, json.loads(protocol.interface.read_text())),
+            timed = machine((*sets, *timing))
+            protocol = buildproto.ensure_protocol(str(timed.protocol))
+            restored["detailed"] = {"machine": elaborate(timed, json.loads(protocol.interface.read_text())),
                                     "library": str(protocol.timing)}
         system = _engine.System(json.dumps(restored))
         system.restore(str(checkpoint))

@@ -111,6 +111,25 @@ def test_turns_of_a_ticket_locks_loop_belong_to_the_lock_and_those_of_an_mcs_loc
         assert sum(row["spin"] for row in attribution["instructions"]) == attribution["spin"]
 
 
+def test_what_a_guest_does_and_shows_is_the_same_on_every_protocol_and_topology_and_only_its_times_are_not(booted: Callable[..., Any]) -> None:
+    """From the same prompt, on four cores of four chips: detailed mode from the region's beginning until the results have been shown."""
+    w = workloads.find("counter")
+    told: dict[tuple[str, ...], tuple[str, int, int]] = {}
+    for timing in ((), ("protocol=MSI",), ("topology=straight_ladder",)):
+        guest = booted(detailed=True, sets=("cores_per_chip=1",), timing=timing)
+        guest.type(w.command(4, "--operations", "1500"))
+        guest.wait_for("workbegin")
+        begun = guest.system.stats()["ticks"]
+        guest.system.enter_detailed()
+        guest.wait_for("workend")
+        guest.wait_for("moscope# ")
+        told[timing] = guest.console, guest.operations(), guest.system.stats()["ticks"] - begun
+        got = workloads.Results.of(guest.console, "counter")
+        assert got.right and got.values["operations"] == 6000
+    consoles, operations, ticks = (set(column) for column in zip(*told.values(), strict=True))
+    assert len(consoles) == 1 and operations == {6000} and len(ticks) == 3, told
+
+
 @pytest.mark.long
 def test_with_48_cores_a_ticket_locks_hand_off_grows_with_the_waiters_and_an_mcs_locks_with_distance_alone(
         measured: Callable[..., Measured]) -> None:
