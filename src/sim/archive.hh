@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <cstring>
 #include <deque>
+#include <map>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -64,6 +65,17 @@ class Archive {
     void one(std::string &s) { list(s); }
     template <class T> void one(std::vector<T> &v) { list(v); }
     template <class T> void one(std::deque<T> &v) { list(v); }
+
+    template <class K, class V> void one(std::map<K, V> &m) {
+        std::vector<K> keys;
+        for (const auto &[k, v] : m)
+            keys.push_back(k);
+        list(keys);
+        if (loading_)
+            m.clear();
+        for (const K &k : keys)
+            one(m[k]);
+    }
 
     template <class L> void list(L &l) {
         std::uint64_t n = l.size();

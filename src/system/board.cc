@@ -3,6 +3,7 @@
 
 #include "base/error.hh"
 #include "cpu/x86/interrupts.hh"
+#include "cpu/x86/translations.hh"
 #include "dev/acpi.hh"
 #include "system/board_devices.hh"
 
@@ -203,7 +204,7 @@ void Board::archive(Archive &a) {
     for (const auto &c : cores) {
         a.section("core");
         c->archive(a);
-        a(c->retired, c->extra_cycles, c->pauses, c->signals);
+        a(c->retired, c->extra_cycles, c->pauses, c->spun, c->spin_at, c->spin_mark, c->signals);
         if (a.loading()) {
             c->flush_tlb(true);
             c->mode_changed();
@@ -214,8 +215,13 @@ void Board::archive(Archive &a) {
         a.section(d->name());
         d->archive(a);
     }
+    a.section("counts");
+    a(operations, unknown_msrs);
+    a.section("translations");
     if (a.loading())
         blocks.clear();
+    for (const auto &c : cores)
+        x86::archive_translations(*c, a);
 }
 
 } // namespace moscope

@@ -212,6 +212,9 @@ Tick FullSystem::now() const { return impl_->board->now(); }
 std::uint64_t FullSystem::touched_bytes() const { return touched_pages(impl_->board->memory).size() * 4096; }
 
 void FullSystem::save(const std::string &path) const {
+    if (impl_->board->detailed)
+        throw UserError(path + ": cannot be written in detailed mode, whose caches and messages no checkpoint holds: "
+                               "leave_detailed first would be right");
     Archive a;
     impl_->board->archive(a);
     write_checkpoint(path, impl_->config.description, a, impl_->board->memory);

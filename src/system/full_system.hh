@@ -52,15 +52,17 @@ class FullSystem {
     std::uint64_t instructions() const;
     std::vector<std::uint64_t> instructions_by_core() const;
     std::uint64_t pauses() const;
-    /// Instructions that cores retired in spin loops with PAUSE (cpu/x86/exec_machine.cc), since construction.
+    /// Instructions that cores retired in spin loops with PAUSE (cpu/x86/exec_machine.cc).
     std::uint64_t spun() const;
     /// Operations that the workload has reported (m5 workend with a work item other than 0).
     std::uint64_t operations() const;
     /// Model-specific registers that the guest used and the model lacks (it got #GP), with how often.
     const std::map<std::uint32_t, std::uint64_t> &unknown_msrs() const;
     Tick now() const;
+    /// Guest memory in pages of 4 KiB that anybody has read or written, or a checkpoint brought: what the host gave memory to.
     std::uint64_t touched_bytes() const;
 
+    /// The whole machine, in functional mode. UserError: it cannot be written, or detailed mode is on.
     void save(const std::string &path) const;
     void restore(const std::string &path);
 

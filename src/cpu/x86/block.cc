@@ -89,7 +89,14 @@ Block *BlockCache::find(Core &c, bool single, bool *global) {
     return decode(c, key, at, va, single ? 1 : Block::kMaxOps);
 }
 
-Block *BlockCache::decode(Core &c, std::uint64_t key, PhysAddr at, Addr va, unsigned limit) {
+Block *BlockCache::recall(Core &c, std::uint64_t key, PhysAddr second) {
+    if (Block *b = blocks_.find(key))
+        return b;
+    const PhysAddr at(key >> 2);
+    return key & 3 && phys_.host(at) ? decode(c, key, at, 0, Block::kMaxOps, &second) : nullptr;
+}
+
+Block *BlockCache::decode(Core &c, std::uint64_t key, PhysAddr at, Addr va, unsigned limit, const PhysAddr *known_second) {
     if (!promises_)
         promises_ = std::make_unique<Promises>(c.model);
     const auto mode = static_cast<Mode>((key & 3) - 1);
@@ -123,8 +130,8 @@ Block *BlockCache::decode(Core &c, std::uint64_t key, PhysAddr at, Addr va, unsi
             if (!ops.empty())
                 break; // it becomes the first of the next block
             // Its rest lies in the next page.
-            PhysAddr second;
-            if (!translate(c, (va | (kPage - 1)) + 1, Kind::fetch, c.cpl == 3, second))
+            PhysAddr second = known_second ? *known_second : PhysAddr{};
+            if (!known_second && !translate(c, (va | (kPage - 1)) + 1, Kind::fetch, c.cpl == 3, second))
                 return nullptr;
             const unsigned head = have;
             if (from != window)
@@ -259,12 +266,23 @@ void BlockCache::drop(Block &b) {
     graveyard_.emplace_back(&b);
 }
 
+void BlockCache::collect() {
+    // Only those: which others a core remembers must not depend on when this happens.
+    for (Core *c : cores_)
+        for (Core::Jump &j : c->jumps)
+            if (j.block && j.block->stale)
+                j = {};
+    graveyard_.clear();
+}
+
 void BlockCache::clear() {
+    for (Core *c : cores_)
+        std::fill(std::begin(c->jumps), std::end(c->jumps), Core::Jump{});
+    graveyard_.clear();
     blocks_.for_each([](Block *b) { delete b; });
     blocks_.clear();
     pages_.clear();
     code_pages_.clear();
-    collect();
 }
 
 } // namespace moscope::x86

@@ -47,6 +47,10 @@ class BlockCache {
     /// `global` is told whether the page is a global one.
     Block *find(Core &, bool single = false, bool *global = nullptr);
 
+    /// The block of this key, for a core that had it without looking; `second` is where its last instruction ends, if that
+    /// is in another page. Null: no block can have been there.
+    Block *recall(Core &, std::uint64_t key, PhysAddr second);
+
     /// All cores, whose direct writes must be taken away from code pages.
     void add_core(Core &c) { cores_.push_back(&c); }
 
@@ -62,12 +66,7 @@ class BlockCache {
     /// Forgets all blocks. Only while no core is inside one.
     void clear();
     /// Frees what went stale. Only while no core is inside a block.
-    void collect() {
-        for (Core *c : cores_)
-            for (Core::Jump &j : c->jumps)
-                j = {};
-        graveyard_.clear();
-    }
+    void collect();
     std::size_t garbage() const { return graveyard_.size(); }
     std::size_t decoded() const { return blocks_.size(); }
 
@@ -76,7 +75,7 @@ class BlockCache {
         std::bitset<64> lines;      ///< lines that hold code
         std::vector<Block *> blocks;
     };
-    Block *decode(Core &, std::uint64_t key, PhysAddr at, Addr va, unsigned limit);
+    Block *decode(Core &, std::uint64_t key, PhysAddr at, Addr va, unsigned limit, const PhysAddr *second = nullptr);
     void enter(Block &, PhysAddr at, std::uint64_t bytes);
     void drop(Block &);
     void drop_page(Addr page);

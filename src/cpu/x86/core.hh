@@ -59,7 +59,7 @@ struct Core : State {
     std::uint64_t retired = 0;      ///< instructions, in whole blocks while one is running
     std::uint64_t extra_cycles = 0; ///< time beyond one cycle per instruction (I/O, long operations), functional mode
     std::uint64_t pauses = 0;       ///< PAUSE instructions retired
-    std::uint64_t spun = 0;         ///< instructions retired in loops around a PAUSE, since construction
+    std::uint64_t spun = 0;         ///< instructions retired in loops around a PAUSE
     Addr spin_at = 0;               ///< the last PAUSE ...
     std::uint64_t spin_mark = 0;    ///< ... and `retired` there
     const Op *left_at = nullptr;    ///< where a block was left early

@@ -164,15 +164,7 @@ void remember(Core &c, Tlb::Entry &e, Addr va, const Leaf &leaf) {
     e.page = page;
     e.phys = leaf.phys | bits_of(leaf);
     e.shift = static_cast<std::uint8_t>(leaf.shift);
-    e.read = e.write = Tlb::kNoPage;
-    if (!c.direct)
-        return;
-    if (std::byte *host = c.phys.host(PhysAddr(leaf.phys))) {
-        e.host = reinterpret_cast<std::uintptr_t>(host) - page;
-        e.read = page;
-        if (leaf.write && leaf.dirty && !c.blocks.guarded(PhysAddr(leaf.phys)))
-            e.write = page;
-    }
+    let_direct(c, e);
 }
 
 /// A large page that is remembered, if the access is one that needs no walk.
@@ -192,6 +184,19 @@ bool large_page(Core &c, Addr va, Kind kind, bool user, Leaf &leaf) {
 }
 
 } // namespace
+
+void let_direct(Core &c, Tlb::Entry &e) {
+    e.read = e.write = Tlb::kNoPage;
+    if (!c.direct)
+        return;
+    const PhysAddr phys(e.phys & ~(kPage - 1));
+    if (std::byte *host = c.phys.host(phys)) {
+        e.host = reinterpret_cast<std::uintptr_t>(host) - e.page;
+        e.read = e.page;
+        if ((e.phys & Tlb::Entry::kWritable) && (e.phys & Tlb::Entry::kDirty) && !c.blocks.guarded(phys))
+            e.write = e.page;
+    }
+}
 
 bool translate(Core &c, Addr va, Kind kind, bool user, PhysAddr &out) {
     using E = Tlb::Entry;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The architectural state of one x86-64 core as the AMD64 Architecture Programmer's Manual (24593, 24592)
 // defines it: registers, segments, control and model-specific registers, x87 and SSE state. What a checkpoint
-// holds of a core is what is here.
+// holds of a core is what is here, its counters and what it remembers of translations (translations.hh).
 #pragma once
 
 #include <array>

@@ -2,7 +2,8 @@
 // Translations that a core remembers, arranged for the interpreter: direct-mapped, one entry per 4-KiB page
 // whatever the guest's page size, with the host address of the page where it may be accessed directly. Two of
 // them exist per core, for supervisor and for user accesses. This is not the model of the family's TLBs, whose
-// sizes and timing belong to detailed mode; a guest cannot see it as long as INVLPG, CR3 and the like empty it.
+// sizes and timing belong to detailed mode. A guest that changes page tables without INVLPG, CR3 and the like sees
+// which entries it still holds, so checkpoints hold them as well (translations.hh).
 #pragma once
 
 #include <cstddef>

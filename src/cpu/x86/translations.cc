@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "cpu/x86/translations.hh"
+
+#include "cpu/x86/block.hh"
+#include "cpu/x86/paging.hh"
+
+namespace moscope::x86 {
+
+namespace {
+
+struct Page {
+    Addr page, phys; ///< of Tlb::Large the number, instead of the page
+    std::uint8_t shift;
+    void archive(Archive &a) { a(page, phys, shift); }
+};
+
+/// An entry of Core::jumps: at `rip`, in the mode, privilege and kind of page that `how` says, that block begins.
+struct Begins {
+    Addr rip;
+    std::uint8_t how; ///< the low bits of its tag
+    std::uint64_t key;
+    PhysAddr second;
+    void archive(Archive &a) { a(rip, how, key, second.value); }
+};
+
+constexpr std::uint64_t kHow = 15, kGlobal = 1;
+
+std::uint64_t tag(const Core &c, std::uint64_t how) {
+    return (how & kGlobal ? c.global_generation : c.local_generation) << 4 | how;
+}
+
+void archive_pages(Core &c, Tlb &tlb, Archive &a) {
+    std::vector<Page> pages, large;
+    for (const Tlb::Entry &e : tlb.entry)
+        if (e.page != Tlb::kNoPage)
+            pages.push_back({e.page, e.phys, e.shift});
+    for (const Tlb::Large &l : tlb.large)
+        if (l.number != ~Addr{0})
+            large.push_back({l.number, l.phys, l.shift});
+    a(pages, large);
+    if (!a.loading())
+        return;
+    for (const Page &p : pages) {
+        Tlb::Entry &e = tlb.at(p.page);
+        e.page = p.page;
+        e.phys = p.phys;
+        e.shift = p.shift;
+        let_direct(c, e);
+    }
+    for (const Page &p : large)
+        tlb.large_at(p.page << 21) = {p.page, p.phys, p.shift};
+}
+
+void archive_blocks(Core &c, Archive &a) {
+    std::vector<Begins> blocks;
+    for (const Core::Jump &j : c.jumps)
+        if (j.block && !j.block->stale && j.tag == tag(c, j.tag & kHow))
+            blocks.push_back({j.rip, static_cast<std::uint8_t>(j.tag & kHow), j.block->key, j.block->second});
+    a(blocks);
+    if (!a.loading())
+        return;
+    for (const Begins &b : blocks) {
+        Block *block = c.blocks.recall(c, b.key, b.second);
+        if (!block)
+            throw UserError("checkpoint: holds code outside memory: the file as it was written would be right");
+        c.jump_of(b.rip) = {b.rip, tag(c, b.how & kHow), block};
+    }
+}
+
+} // namespace
+
+void archive_translations(Core &c, Archive &a) {
+    for (Tlb &t : c.tlbs)
+        archive_pages(c, t, a);
+    archive_blocks(c, a);
+}
+
+} // namespace moscope::x86
