@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -79,6 +80,40 @@ TEST_F(Checkpoint, WhatWasWrittenComesBack) {
     EXPECT_EQ(std::memcmp(memory.base() + 3 * 4096, memory.base() + 4 * 4096, 4096), 0);
     EXPECT_EQ(memory.base()[7 * 4096], std::byte{0});
     EXPECT_EQ(read_checkpoint_description(path), kDescription);
+}
+
+TEST(GuestMemory, APageThatIsTouchedIsThatPageAloneWhateverTheHostGivesUnasked) {
+    constexpr std::uint64_t kHuge = 2 << 20;
+    GuestMemory memory(64 * kHuge);
+    const std::uint64_t first = (kHuge - reinterpret_cast<std::uintptr_t>(memory.base()) % kHuge) / 4096;
+    for (unsigned i = 0; i < 32; ++i)
+        memory.base()[first * 4096 + i * kHuge + 4096 * i] = std::byte{1};
+    const std::vector<std::uint64_t> touched = touched_pages(memory);
+    ASSERT_EQ(touched.size(), 32u);
+    for (unsigned i = 0; i < 32; ++i)
+        EXPECT_EQ(touched[i], first + i * (kHuge / 4096) + i);
+}
+
+/// How Linux flags the mapping that the address lies in (proc(5), smaps: VmFlags).
+std::string flags_of_mapping(std::uintptr_t address) {
+    std::ifstream maps("/proc/self/smaps");
+    bool inside = false;
+    for (std::string line; std::getline(maps, line);) {
+        std::uintptr_t first = 0, last = 0;
+        if (std::sscanf(line.c_str(), "%lx-%lx ", &first, &last) == 2)
+            inside = first <= address && address < last;
+        else if (inside && line.rfind("VmFlags:", 0) == 0)
+            return line + " ";
+    }
+    return "";
+}
+
+TEST(GuestMemory, TheHostIsToldToGiveNoHugePages) {
+    if (!std::filesystem::exists("/sys/kernel/mm/transparent_hugepage"))
+        GTEST_SKIP() << "this host has none";
+    const GuestMemory memory(kBytes);
+    const std::string flags = flags_of_mapping(reinterpret_cast<std::uintptr_t>(memory.base()));
+    EXPECT_NE(flags.find(" nh "), std::string::npos) << flags;
 }
 
 TEST_F(Checkpoint, ATruncatedFileIsSaidToBeTruncatedWhereverItEnds) {
