@@ -23,7 +23,7 @@ STEP_MS = 200
 INTERACTIVE_STEP_MS = 20
 END_OF_INPUT = b"\x04"
 # Ends at which the guest is dead (exit code 4), with what a person calls them.
-DEATHS = {"panic": "kernel panic", "triple_fault": "triple fault", "hang": "no progress: the guest's watchdog ran out"}
+DEATHS = {"panic": "kernel panic", "triple_fault": "triple fault", "hang": "hang"}
 # The guest used what the processor promises and the model lacks: a fault of the simulator (exit code 5).
 LACKING = "unmodelled"
 # Ends that the user brought about.
