@@ -320,11 +320,17 @@ def wait_per_operation(first: Point, second: Point) -> list[tuple[str, str, floa
             return []
         for one in hot_names(p):
             if one["stall_us"] is not None:
-                sums.setdefault(("line", one["name"]), [0.0, 0.0])[n] += (one["stall_us"] + one["spin_us"]) / ops
+                sums.setdefault(("line", _without_offset(one)), [0.0, 0.0])[n] += (one["stall_us"] + one["spin_us"]) / ops
         for name, _, stall, spin, *_ in waiting_functions(p):
             sums.setdefault(("function", name), [0.0, 0.0])[n] += (stall + spin) / ops
     rows = [(kind, name, a, b) for (kind, name), (a, b) in sums.items()]
     return sorted(rows, key=lambda row: (-abs(row[2] - row[3]), row[1]))
+
+
+def _without_offset(one: dict[str, Any]) -> str:
+    """A name that two runs have in common: of a lock without known fields one waits for this byte, the other for that (`tasklist_lock+0x4`)."""
+    lock = lock_of(one["name"], one["kind"])
+    return lock[0] if lock and "+0x" in one["name"] else str(one["name"])
 
 
 def differences(run: Run) -> Table:

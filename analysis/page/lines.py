@@ -161,9 +161,9 @@ def locks(p: Point) -> str:
     rows = [one for one in tables.point_locks(p) if one["wait_share"] >= 0.0005][:12]
     if not rows:
         return ""
-    inner = table("Locks that are waited for", ("lock", "form", "lines", "stall (µs)", "spinning (µs)", "of all waiting", "waiting functions"), (
-        (code(one["lock"]), esc(one["form"]), number(one["lines"]), number(one["stall_us"], 1), number(one["spin_us"], 1),
-         esc(percent(one["wait_share"], 1)), _people(one["waiters"])) for one in rows), (2, 3, 4, 5))
+    inner = table("Locks that are waited for", ("lock", "of all waiting", "waiting functions", "stall (µs)", "spinning (µs)", "lines", "form"), (
+        (code(one["lock"]), esc(percent(one["wait_share"], 1)), _people(one["waiters"]), number(one["stall_us"], 1),
+         number(one["spin_us"], 1), number(one["lines"]), esc(one["form"])) for one in rows), (1, 3, 4, 5))
     return ('<section class="block"><h3>Locks that are waited for</h3><p class="unit">Exposed stall and spinning by lock, all objects of a kind together, over all '
             f'cores. Waiters of queued locks look at nodes of their own, which do not tell the lock: these are a row of their own.</p>{inner}</section>')
 

@@ -84,6 +84,16 @@ def test_a_line_that_only_one_kernel_has_counts_as_nothing_in_the_other(tmp_path
     assert found["mount_lock"][1] == 0 < found["mount_lock"][0] and found["another"][0] == 0 < found["another"][1]
 
 
+def test_one_lock_is_one_line_in_both_kernels_whichever_of_its_bytes_they_wait_for(tmp_path: Path) -> None:
+    run = load(synthetic_run.write_run(tmp_path / "run", cores=(48,), kernels=("pk", "stock")))
+    (first, second), = tables.kernel_pairs(run)
+    for line in (*second.named["lines"], *second.named["names"]):
+        if line["name"] == "mount_lock":
+            line["name"] = "mount_lock+0x4"
+    found = {name: (a, b) for kind, name, a, b in tables.wait_per_operation(first, second) if kind == "line"}
+    assert all(found["mount_lock"]) and "mount_lock+0x4" not in found
+
+
 def test_settings_of_the_kernel_stand_from_stock_over_the_mixes_to_pk(tmp_path: Path) -> None:
     kernels = ("pk", "pk-14", "pk-2", "stock+2,7", "stock", "stock+14", "distro")
     run = load(synthetic_run.write_run(tmp_path / "run", cores=(48,), kernels=kernels))
