@@ -4,12 +4,17 @@
 // the guest does to itself does not matter here, only that it is all that happens.
 #pragma once
 
+#include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <initializer_list>
 #include <memory>
 #include <sstream>
 #include <string>
 
+#include <unistd.h>
+
+#include "base/error.hh"
 #include "base/rng.hh"
 #include "cpu/x86/family10h_model.hh"
 #include "cpu/x86/far.hh"
@@ -29,6 +34,7 @@ class FuzzMachine {
         config_.hops = {{0}};
         config_.cpu = x86::test::family10h_model();
         config_.cpu.msrs[0x1d9] = {0, 0x3f};
+        config_.disk = file_.path;
         memory_ = std::make_unique<GuestMemory>(config_.memory());
         board_ = std::make_unique<Board>(config_, queue_, *memory_);
         for (unsigned i = 0; i < 4096; ++i)
@@ -64,6 +70,18 @@ class FuzzMachine {
         void next(Tick now) { schedule(every_ == kNever || !left_-- ? kNever : now + every_); }
         Tick every_ = kNever;
         unsigned left_ = 0;
+    };
+
+    /// What the disk shows: zeros.
+    struct File {
+        File() : path((std::filesystem::temp_directory_path() / "moscope-fuzz-XXXXXX").string()) {
+            const int fd = mkstemp(path.data());
+            if (fd < 0 || ftruncate(fd, 1 << 20) != 0)
+                throw UserError(path + ": cannot be made: a folder for temporary files would be right");
+            close(fd);
+        }
+        ~File() { std::filesystem::remove(path); }
+        std::string path;
     };
 
     // Guest memory: tables, junk, stacks and code of each core.
@@ -291,6 +309,7 @@ class FuzzMachine {
     }
 
     Rng rng_;
+    File file_;
     SystemConfig config_;
     EventQueue queue_;
     Cut cut_{queue_};
