@@ -16,8 +16,9 @@ std::string isa_report(const std::string &cpu_json) {
                         {"feature", r.feature},
                         {"group", r.group},
                         {"promised", r.promised},
-                        {"user", r.user},
                         {"forms", r.forms},
+                        {"compared", r.compared},
+                        {"apart", r.apart},
                         {"lacking", r.lacking}});
     return rows.dump();
 }

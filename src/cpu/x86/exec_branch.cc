@@ -34,10 +34,21 @@ bool reachable(Core &c, std::uint64_t target) {
     return fine || c.raise(exc_gp, 0);
 }
 
-void fill_target(const Insn &i, Op &op) {
+/// In 64-bit mode near branches have 64 bits, or 16 with an operand-size prefix (AMD 24594, appendix B.2; other makers'
+/// processors ignore the prefix). True: 64.
+bool wide(const Insn &i, Op &op) {
+    if (i.mode != Mode::code64)
+        return false;
+    // The decoder's width is 64 for all but those whose displacement gets shorter.
+    const bool cut = (i.z.attributes & ZYDIS_ATTRIB_HAS_OPERANDSIZE) && !i.z.raw.rex.W;
+    op.width = cut ? 2 : 8;
+    return !cut;
+}
+
+/// As wide.
+bool fill_target(const Insn &i, Op &op) {
     op.imm = static_cast<std::uint64_t>(i.op[0].imm.value.s) + op.start + op.length;
-    if (i.mode == Mode::code64)
-        op.width = 8;
+    return wide(i, op);
 }
 
 const Op *jump_relative(Core &c, const Op *op) { return go(c, op, (c.r[reg_block] + op->imm) & ip_mask(op->width)); }
@@ -58,8 +69,7 @@ template <unsigned code> const Op *jump_if64(Core &c, const Op *op) {
     return nullptr;
 }
 template <unsigned code> Exec lower_jcc(const Insn &i, Op &op) {
-    fill_target(i, op);
-    return i.mode == Mode::code64 ? jump_if64<code> : jump_if<code>;
+    return fill_target(i, op) ? jump_if64<code> : jump_if<code>;
 }
 
 template <class T> bool load_wide(Core &c, Addr a, std::uint64_t &t) {
@@ -93,12 +103,9 @@ const Op *jump_indirect(Core &c, const Op *op) {
 Exec lower_jmp(const Insn &i, Op &op) {
     if (i.z.meta.branch_type == ZYDIS_BRANCH_TYPE_FAR)
         return lower_jmp_far(i, op);
-    if (i.is_imm(0)) {
-        fill_target(i, op);
-        return i.mode == Mode::code64 ? jump_relative64 : jump_relative;
-    }
-    if (i.mode == Mode::code64)
-        op.width = 8;
+    if (i.is_imm(0))
+        return fill_target(i, op) ? jump_relative64 : jump_relative;
+    wide(i, op);
     return jump_indirect;
 }
 
@@ -134,12 +141,9 @@ const Op *call_indirect(Core &c, const Op *op) {
 Exec lower_call(const Insn &i, Op &op) {
     if (i.z.meta.branch_type == ZYDIS_BRANCH_TYPE_FAR)
         return lower_call_far(i, op);
-    if (i.is_imm(0)) {
-        fill_target(i, op);
-        return i.mode == Mode::code64 ? call_relative64 : call_relative;
-    }
-    if (i.mode == Mode::code64)
-        op.width = 8;
+    if (i.is_imm(0))
+        return fill_target(i, op) ? call_relative64 : call_relative;
+    wide(i, op);
     return call_indirect;
 }
 
@@ -158,8 +162,7 @@ template <class T> struct Ret {
 Exec lower_ret(const Insn &i, Op &op) {
     if (i.z.meta.branch_type == ZYDIS_BRANCH_TYPE_FAR)
         return lower_ret_far(i, op);
-    if (i.mode == Mode::code64)
-        op.width = 8;
+    wide(i, op);
     return by_size<Ret>(op.width);
 }
 

@@ -75,6 +75,9 @@ const IsaFeature *feature_of(ZydisISASet set) {
     return nullptr;
 }
 
+namespace {
+
+/// False: runs only with privilege, leaves user mode, loads segments or tells processors apart.
 bool of_user_mode(const ZydisDecodedInstruction &z) {
     switch (z.meta.category) {
     case ZYDIS_CATEGORY_SYSTEM:
@@ -104,6 +107,29 @@ bool of_user_mode(const ZydisDecodedInstruction &z) {
     case ZYDIS_MNEMONIC_UD2: return false;
     default: return true;
     }
+}
+
+} // namespace
+
+const char *not_beside_the_host(const ZydisDecodedInstruction &z, const ZydisDecodedOperand *op) {
+    if (!of_user_mode(z))
+        return "system";
+    if (z.meta.branch_type == ZYDIS_BRANCH_TYPE_FAR)
+        return "far";
+    if (z.mnemonic == ZYDIS_MNEMONIC_JCXZ)
+        return "16-bit addresses"; // with others the instruction has another name, under which it is compared
+    // A 16-bit near branch is one on AMD processors only.
+    if (z.meta.branch_type != ZYDIS_BRANCH_TYPE_NONE && (z.attributes & ZYDIS_ATTRIB_HAS_OPERANDSIZE))
+        return kCutBranch.data();
+    for (unsigned i = 0; i < z.operand_count_visible; ++i)
+        if (op[i].type == ZYDIS_OPERAND_TYPE_REGISTER)
+            switch (ZydisRegisterGetClass(op[i].reg.value)) {
+            case ZYDIS_REGCLASS_SEGMENT: return "segment register";
+            case ZYDIS_REGCLASS_CONTROL:
+            case ZYDIS_REGCLASS_DEBUG: return "control register";
+            default: break;
+            }
+    return nullptr;
 }
 
 Promises::Promises(const CpuModel &model) {

@@ -4,7 +4,9 @@
 #pragma once
 
 #include <bitset>
+#include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <Zydis/Zydis.h>
@@ -21,8 +23,10 @@ struct IsaFeature {
     unsigned bit = 0;
 };
 
-/// False: runs only with privilege, leaves user mode, loads segments or tells processors apart.
-bool of_user_mode(const ZydisDecodedInstruction &);
+/// Why an instruction with these operands cannot run beside the host's own in user mode; null: it can.
+/// What native tests (tests/cpu/x86/native) leave out is this and nothing else.
+const char *not_beside_the_host(const ZydisDecodedInstruction &, const ZydisDecodedOperand *);
+inline constexpr std::string_view kCutBranch = "16-bit near branch", kSixteenBitCode = "16-bit code";
 
 /// Null: later than what the model knows of, or another vendor's.
 const IsaFeature *feature_of(ZydisISASet);
@@ -45,8 +49,9 @@ struct IsaRow {
     std::string mnemonic, set, feature; ///< feature "": everybody's; "-": of no processor that the model knows
     std::string group;                  ///< the instruction group that has it; empty: none
     bool promised = false;
-    bool user = false;                  ///< of user mode, so it can be run beside the host's own
     unsigned forms = 0;                 ///< mnemonic, operand kinds and sizes, mode
+    unsigned compared = 0;              ///< those that run beside the host's own
+    std::set<std::string> apart;        ///< why others do not
     std::vector<std::string> lacking;   ///< bytes of an example of each form that no group takes
 };
 

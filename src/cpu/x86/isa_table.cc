@@ -85,9 +85,15 @@ struct Table {
             row.set = ZydisISASetGetString(z.meta.isa_set);
             row.feature = f ? f->name : "-";
             row.promised = promises(z);
-            row.user = of_user_mode(z);
         }
         ++row.forms;
+        const char *alone = not_beside_the_host(z, insn.op);
+        if (insn.mode == Mode::code16 && (!alone || alone == kCutBranch))
+            row.apart.emplace(kSixteenBitCode); // which hosts in 64-bit mode cannot be asked about
+        else if (alone)
+            row.apart.insert(alone);
+        else
+            ++row.compared;
         Op op;
         fill_operands(insn, op);
         const Form *form = lower(insn, op);

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 from moscope.config.cpu import cpu_json, load_processor
 from moscope.config.machine import Machine
+from moscope.isa_tests import tests_of
 
-HOST = "tests/cpu/x86/native: each form against the host"
-OWN = "tests/cpu/x86: tests of its own"
+HOST = "beside the host (tests/cpu/x86/native)"
 
 
 @dataclass(frozen=True)
@@ -25,6 +25,17 @@ class Row:
     forms: int
     lacking: tuple[str, ...]  # bytes of an example of each form that the model lacks
     note: str  # how it is tested, or why it is masked
+    compared: int = 0  # forms that run beside the host's own
+    untested: tuple[str, ...] = ()  # why the others do not, where they have no test of their own either
+
+
+def how_tested(mnemonic: str, forms: int, compared: int, apart: list[str]) -> tuple[str, tuple[str, ...]]:
+    """In words, and the reasons for which forms have no test."""
+    said = [HOST if compared == forms else f"{compared} of {forms} forms {HOST}"] if compared else []
+    own = {reason: tests_of(mnemonic, reason) for reason in apart}
+    said += [f"{reason}: {', '.join(tests)}" for reason, tests in own.items() if tests]
+    untested = tuple(reason for reason, tests in own.items() if not tests)
+    return "; ".join(said + [f"no test: {', '.join(untested)}"] * bool(untested)), untested
 
 
 def table(machine: Machine) -> list[Row]:
@@ -35,14 +46,17 @@ def table(machine: Machine) -> list[Row]:
     masked = load_processor(str(machine.cpu)).masked
     rows = []
     for r in json.loads(_engine.isa_table(json.dumps(cpu_json(machine)))):
+        compared = 0
+        untested: tuple[str, ...] = ()
         if r["promised"]:
-            status, note = ("lacking" if r["lacking"] else "implemented"), (HOST if r["user"] else OWN)
+            status, compared = ("lacking" if r["lacking"] else "implemented"), r["compared"]
+            note, untested = how_tested(r["mnemonic"], r["forms"], compared, r["apart"])
         elif r["feature"] in masked:
             status, note = "masked", masked[r["feature"]]
         else:
             continue
         rows.append(Row(r["mnemonic"], r["set"], r["feature"], status, r["group"] if status != "masked" else "", r["forms"],
-                        tuple(r["lacking"]) if status == "lacking" else (), note))
+                        tuple(r["lacking"]) if status == "lacking" else (), note, compared, untested))
     return sorted(rows, key=lambda r: (r.set, r.mnemonic))
 
 

@@ -190,18 +190,29 @@ TEST(SystemEnter, WorksInProtectedMode) {
     m.core.sysenter_eip = 0x3000;
     m.user32();
     m.code(0x3000, {0xf4});
-    m.code(kCode, {0x0f, 0x34});
+    m.code(kCode, {0x0f, 0x34}); // sysenter
     EXPECT_EQ(m.run(), Exit::halt);
     EXPECT_EQ(m.core.rip, 0x3001u);
     EXPECT_EQ(m.core.cpl, 0u);
     EXPECT_EQ(m.core.r[rsp], 0x75000u);
+    // And back, to the selectors that follow.
+    m.core.halted = false;
+    m.core.r[rdx] = 0x4000;
+    m.core.r[rcx] = 0x66000;
+    m.write<std::uint16_t>(0x4000, 0x0b0f); // ud2
+    m.code(0x3000, {0x0f, 0x35});           // sysexit
+    EXPECT_EQ(m.vector_taken(), exc_ud);
+    EXPECT_EQ(m.pushed<std::uint32_t>(0), 0x4000u);
+    EXPECT_EQ(m.pushed<std::uint32_t>(1), 0x1bu);
+    EXPECT_EQ(m.pushed<std::uint32_t>(3), 0x66000u);
+    EXPECT_EQ(m.pushed<std::uint32_t>(4), 0x23u);
 }
 
 TEST(SoftwareInterrupt, NeedsAGateOfItsPrivilege) {
     SystemMachine m;
     m.kernel64();
     m.user64();
-    m.code(kCode, {0xcd, 0x80});
+    m.code(kCode, {0xcd, 0x80}); // int 80h
     EXPECT_EQ(m.vector_taken(), exc_gp);
     EXPECT_EQ(m.pushed(0), 0x80u * 8 + 2) << "no EXT: the program did it";
     EXPECT_EQ(m.pushed(1), kCode);
@@ -273,7 +284,7 @@ TEST(FarTransfer, AJumpToInnerCodeIsRefused) {
     m.write<std::uint32_t>(0x4000, 0x3000);
     m.write<std::uint16_t>(0x4004, m.kCode64 | 3);
     m.user64();
-    m.code(kCode, {0xff, 0x2c, 0x25, 0, 0x40, 0, 0});
+    m.code(kCode, {0xff, 0x2c, 0x25, 0, 0x40, 0, 0}); // jmp far [4000h]
     EXPECT_EQ(m.vector_taken(), exc_gp);
     EXPECT_EQ(m.pushed(0), m.kCode64);
 }

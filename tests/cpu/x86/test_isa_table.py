@@ -2,11 +2,13 @@
 """The table of instructions: all that CPUID promises is there, the rest is masked with a reason."""
 
 import json
+import re
+from pathlib import Path
 from types import ModuleType
 
 import pytest
 
-from moscope import isa, jsonio
+from moscope import isa, isa_tests, jsonio
 from moscope.config import load_machine
 from moscope.config.cpu import cpu_json
 
@@ -31,6 +33,45 @@ def test_each_instruction_is_in_a_group_or_masked_for_a_reason(rows: dict[tuple[
     ("cmpxchg16b", "implemented"), ("fsin", "implemented"), ("iretq", "implemented"), ("rdtscp", "implemented")])
 def test_instructions_are_where_they_belong(rows: dict[tuple[str, str], isa.Row], mnemonic: str, status: str) -> None:
     assert {r.status for r in rows.values() if r.mnemonic == mnemonic} == {status}
+
+
+def test_what_cannot_run_beside_the_host_has_a_test_of_its_own_but_in_16_bit_code(rows: dict[tuple[str, str], isa.Row]) -> None:
+    assert {reason for r in rows.values() for reason in r.untested} == {isa_tests.SIXTEEN_BIT_CODE}
+    assert all(r.untested == () or "no test: " in r.note for r in rows.values())
+
+
+def test_a_form_without_a_test_is_said_to_have_none() -> None:
+    assert isa.how_tested("arpl", 2, 1, ["system", "other"])[1] == ("other",)
+    assert isa.how_tested("hlt", 1, 0, ["far"]) == ("no test: far", ("far",))
+
+
+@pytest.fixture(scope="module")
+def apart(engine: ModuleType) -> dict[str, set[str]]:
+    """Why forms of each instruction are apart."""
+    found: dict[str, set[str]] = {}
+    for r in json.loads(engine.isa_table(json.dumps(cpu_json(load_machine("opteron48"))))):
+        found.setdefault(r["mnemonic"], set()).update(r["apart"])
+    return found
+
+
+def words(suite: str, name: str, file: Path) -> set[str]:
+    """Of a test's name and body, in lower case; none if the test is not there."""
+    text = file.read_text(encoding="utf-8")
+    found = re.search(rf"^TEST(?:_F|_P)?\({suite}, {name}\) \{{.*?^\}}", text, re.MULTILINE | re.DOTALL)
+    if not found:
+        return set()
+    return {w.lower() for w in [*re.findall(r"\w+", found.group()), *re.findall(r"[A-Z][a-z0-9]*", name)]}
+
+
+@pytest.mark.parametrize("tested", isa_tests.TESTS, ids=lambda t: f"{t.test}-{t.reason}")
+def test_each_test_that_is_listed_exists_and_names_its_instructions(apart: dict[str, set[str]], root: Path,
+                                                                    tested: isa_tests.Tested) -> None:
+    suite, name = tested.test.split(".")
+    said = words(suite, name, root / tested.file)
+    assert said, "there is no such test"
+    for mnemonic in tested.mnemonics:
+        assert tested.reason in apart[mnemonic], mnemonic
+        assert {mnemonic, f"{mnemonic}f", f"{mnemonic}q"} & said, mnemonic
 
 
 @pytest.mark.parametrize("mnemonic", ["pshufb", "crc32", "aesenc", "rdrand", "xgetbv", "tzcnt", "movbe", "invpcid"])

@@ -59,24 +59,6 @@ inline bool decode(Mode mode, const Bytes &b, ZydisDecodedInstruction &z, ZydisD
     return ZYAN_SUCCESS(ZydisDecoderDecodeFull(mode == Mode::code64 ? &wide : &narrow, b.data(), b.size(), &z, op));
 }
 
-/// What the host's operating system keeps for itself, and what leaves the segments of user mode.
-inline bool not_for_user_mode(const ZydisDecodedInstruction &z, const ZydisDecodedOperand *op) {
-    if (!of_user_mode(z))
-        return true;
-    if (z.meta.branch_type == ZYDIS_BRANCH_TYPE_FAR)
-        return true;
-    // A 16-bit near branch is one on AMD processors only.
-    if (z.meta.branch_type != ZYDIS_BRANCH_TYPE_NONE && (z.attributes & ZYDIS_ATTRIB_HAS_OPERANDSIZE))
-        return true;
-    for (unsigned i = 0; i < z.operand_count_visible; ++i)
-        if (op[i].type == ZYDIS_OPERAND_TYPE_REGISTER) {
-            const auto c = ZydisRegisterGetClass(op[i].reg.value);
-            if (c == ZYDIS_REGCLASS_SEGMENT || c == ZYDIS_REGCLASS_CONTROL || c == ZYDIS_REGCLASS_DEBUG)
-                return true;
-        }
-    return false;
-}
-
 /// Operands by type, size and place in the encoding: two encodings with the same text are cases of one form.
 inline std::string signature(const ZydisDecodedInstruction &z, const ZydisDecodedOperand *op, bool &in_opcode) {
     std::string s = ZydisMnemonicGetString(z.mnemonic);
@@ -120,7 +102,7 @@ inline std::vector<NativeForm> all_forms(Mode mode = Mode::code64) {
         b.resize(15);
         NativeForm f;
         f.mode = mode;
-        if (!decode(mode, b, f.z, f.op) || not_for_user_mode(f.z, f.op) || f.z.encoding != ZYDIS_INSTRUCTION_ENCODING_LEGACY ||
+        if (!decode(mode, b, f.z, f.op) || not_beside_the_host(f.z, f.op) || f.z.encoding != ZYDIS_INSTRUCTION_ENCODING_LEGACY ||
             (modrm >= 0) != ((f.z.attributes & ZYDIS_ATTRIB_HAS_MODRM) != 0) || f.z.raw.rex.offset > 4)
             return;
         if (rex_w && f.z.raw.rex.W == 0)

@@ -44,7 +44,7 @@ bool form_of(const Bytes &code, NativeForm &f) {
     f = NativeForm{};
     if (!decode(f.mode, code, f.z, f.op))
         return true; // both have to refuse it
-    if (f.z.length != code.size() || not_for_user_mode(f.z, f.op) || f.z.encoding != ZYDIS_INSTRUCTION_ENCODING_LEGACY)
+    if (f.z.length != code.size() || not_beside_the_host(f.z, f.op) || f.z.encoding != ZYDIS_INSTRUCTION_ENCODING_LEGACY)
         return false;
     f.name = "any";
     f.memory = f.memory_bytes() != 0;
