@@ -158,7 +158,7 @@ void Attribution::transaction(const x86::Transaction &t) {
     const Access &x = *t.access;
     Line &l = line_at(x.addr.value);
     Counts &n = counts_of(l, x.addr.value);
-    const bool is_store = x.kind == AccessKind::store, buffered = is_store && t.exposed;
+    const bool is_store = x.kind == AccessKind::store || x.kind == AccessKind::nt_store;
     n.stall += t.exposed;
     exposed_ += t.exposed;
     // A store in the buffer has made its core the last writer already.
@@ -169,10 +169,10 @@ void Attribution::transaction(const x86::Transaction &t) {
     Waiter &p = by_pc_[t.pc];
     p.stall += t.exposed;
     n.cores |= bit(t.core);
-    if (buffered) { // the wait for the buffer; the transaction itself was reported when it ended, just before
+    if (t.wait) { // the transaction itself was reported when it ended, at this moment
         if (log_)
-            record(t, static_cast<std::uint8_t>(l.writer), l.writer_pc, MissClass::count, true);
-        n.stall_by_class[static_cast<unsigned>(store_class_[t.core])] += t.exposed;
+            record(t, static_cast<std::uint8_t>(l.writer), l.writer_pc, MissClass::count);
+        n.stall_by_class[static_cast<unsigned>(n.store)] += t.exposed;
         return;
     }
     ++w.count;
@@ -195,9 +195,9 @@ void Attribution::transaction(const x86::Transaction &t) {
         recent.entry[recent.next++ % recent.entry.size()] = {line_of(x.addr.value), pair.writer};
     }
     if (log_)
-        record(t, writer, l.writer_pc, k, false);
+        record(t, writer, l.writer_pc, k);
     if (is_store)
-        store_class_[t.core] = k;
+        n.store = k;
     ++n.by_class[static_cast<unsigned>(k)];
     n.stall_by_class[static_cast<unsigned>(k)] += t.exposed;
     for (unsigned s = 0; s < kSegments; ++s)
@@ -207,18 +207,18 @@ void Attribution::transaction(const x86::Transaction &t) {
     ++latencies_.by_log2_cycles[static_cast<unsigned>(std::bit_width(ns))];
 }
 
-void Attribution::record(const x86::Transaction &t, std::uint8_t writer, Addr writer_pc, MissClass k, bool buffered) {
+void Attribution::record(const x86::Transaction &t, std::uint8_t writer, Addr writer_pc, MissClass k) {
     const Access &x = *t.access;
     TransactionRecord r;
     r.issued = x.issued;
-    r.done = buffered ? x.issued : x.done;
+    r.done = t.wait ? x.issued : x.done;
     r.exposed = t.exposed;
     r.line = line_of(x.addr.value);
     r.va = t.va;
     r.pc = t.pc;
     r.address_space = t.address_space;
     r.writer_pc = writer_pc;
-    if (!buffered)
+    if (!t.wait)
         r.segments = x.path.in;
     r.hops = x.hops;
     r.core = static_cast<std::uint8_t>(t.core);
@@ -227,7 +227,7 @@ void Attribution::record(const x86::Transaction &t, std::uint8_t writer, Addr wr
     r.miss = static_cast<std::uint8_t>(k);
     r.supplier = x.supplier;
     r.flags = static_cast<std::uint8_t>((t.walk ? TransactionRecord::kWalk : 0) | (t.user ? TransactionRecord::kUser : 0) |
-                                        (buffered ? TransactionRecord::kBufferWait : 0));
+                                        (t.wait ? TransactionRecord::kBufferWait : 0));
     log_->write(r);
 }
 

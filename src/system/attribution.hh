@@ -80,6 +80,7 @@ class Attribution final : public x86::TransactionObserver {
         Addr va = 0;
         Addr address_space = 0;
         bool user = false, walk = false, fetch = false;
+        MissClass store = MissClass::cold; ///< of the last transaction out of a core's buffer
         std::uint64_t cores = 0; ///< that waited
     };
     /// What is remembered of a line.
@@ -115,7 +116,7 @@ class Attribution final : public x86::TransactionObserver {
     /// Puts the bytes of the tenure down as news for these cores.
     void tell(Line &l, std::uint64_t cores);
     Counts &counts_of(Line &l, Addr dram);
-    void record(const x86::Transaction &t, std::uint8_t writer, Addr writer_pc, MissClass k, bool buffered);
+    void record(const x86::Transaction &t, std::uint8_t writer, Addr writer_pc, MissClass k);
     MissClass classify(Line &l, const x86::Transaction &t, std::uint64_t bytes);
 
     unsigned cores_;
@@ -129,7 +130,6 @@ class Attribution final : public x86::TransactionObserver {
     /// Lines of transactions that have begun: what their end will need is asked for from the host's memory step by step.
     std::array<const Line *, 16> expected_{};
     unsigned expected_next_ = 0;
-    std::array<MissClass, 64> store_class_{}; ///< by core: of the last store that went out of its buffer
     std::array<Recent, 64> recent_;
     std::vector<Addr> counted_; ///< lines that have counts
     Tick exposed_ = 0, spinning_ = 0;

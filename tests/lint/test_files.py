@@ -14,7 +14,6 @@ LONGEST = 500
 LONG_FILES: dict[str, str] = {
     "src/mem/slicc/ast.py": "the syntax tree: one small class per construct of the language, read as a reference",
     "src/mem/ruby/protocol/MOESI_HTAssist-dir-transitions.sm": "the home's one table, 349 entries in the order of its states",
-    "src/cpu/x86/timed/timed_core.cc": "a core's accesses in detailed mode from issue to end: one class, one file; waiting is beside it",
     "src/mem/dram/channel.cc": "one scheduler, whose rules are read beside each other",
     "tests/dev/test_lapic.cc": "a case for each register and rule of one device",
 }

@@ -50,6 +50,23 @@ TEST_F(Transactions, AStoreToALineThatOthersHaveReadIsAnUpgrade) {
     EXPECT_EQ(count("capacity"), 0u);
 }
 
+TEST_F(Transactions, AWaitForABufferHasTheClassOfTheStoreThatIsWaitedFor) {
+    constexpr Addr kOther = kLine + kLineBytes;
+    load(0);
+    load(1);
+    store(0);
+    store(0, kOther); // its transaction ends first though its line is waited for later, or not at all
+    Access x;
+    x.addr = PhysAddr(kLine);
+    x.kind = AccessKind::store;
+    a.transaction({&x, 0, 0x400000, kLine, 500, false, true, 0, true});
+    const auto all = nlohmann::json::parse(a.json(9));
+    EXPECT_EQ(all["classes"]["upgrade"], (nlohmann::json{{"count", 1}, {"stall", 500}}));
+    EXPECT_EQ(all["classes"]["cold"]["stall"], 20);
+    EXPECT_EQ(all["exposed"], 520);
+    EXPECT_EQ(all["transactions"], 4) << "the wait is none of its own";
+}
+
 TEST_F(Transactions, ALockedOperationOnALineThatOthersHaveReadIsAnUpgradeToo) {
     rmw(0);
     load(1);

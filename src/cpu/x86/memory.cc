@@ -147,8 +147,11 @@ bool load_slow(Core &c, Addr va, void *to, unsigned size, As as) {
         c.timed->at_linear(va);
     auto *bytes = static_cast<std::uint8_t *>(to);
     read_piece(c, p.at[0], p.size[0], bytes);
-    if (p.count == 2)
+    if (p.count == 2) {
+        if (c.timed)
+            c.timed->at_linear(va + p.size[0]);
         read_piece(c, p.at[1], p.size[1], bytes + p.size[0]);
+    }
     return true;
 }
 
@@ -161,8 +164,11 @@ bool store_slow(Core &c, Addr va, const void *from, unsigned size, As as) {
         c.timed->at_linear(va);
     const auto *bytes = static_cast<const std::uint8_t *>(from);
     write_piece(c, p.at[0], p.size[0], bytes);
-    if (p.count == 2)
+    if (p.count == 2) {
+        if (c.timed)
+            c.timed->at_linear(va + p.size[0]);
         write_piece(c, p.at[1], p.size[1], bytes + p.size[0]);
+    }
     return true;
 }
 
@@ -186,8 +192,11 @@ bool modify_slow(Core &c, Addr va, unsigned size, void (*f)(void *, void *), voi
         read_piece(c, p.at[1], p.size[1], bytes + p.size[0]);
     f(context, bytes);
     write_piece(c, p.at[0], p.size[0], bytes);
-    if (p.count == 2)
+    if (p.count == 2) {
+        if (c.timed)
+            c.timed->at_linear(va + p.size[0]);
         write_piece(c, p.at[1], p.size[1], bytes + p.size[0]);
+    }
     return true;
 }
 

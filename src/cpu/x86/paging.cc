@@ -64,7 +64,7 @@ struct Walk {
     template <class T> void set_bits(Addr at, T bits) const {
         if (std::byte *p = c.phys.host(PhysAddr(at))) {
             if (c.timed)
-                c.timed->modify(PhysAddr(at), sizeof bits, or_bits<T>, &bits, true);
+                c.timed->walk_modify(PhysAddr(at), sizeof bits, or_bits<T>, &bits);
             else
                 or_bits<T>(&bits, p);
             if (c.blocks.guarded(PhysAddr(at)))

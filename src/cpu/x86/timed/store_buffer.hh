@@ -10,6 +10,7 @@
 #include <bit>
 #include <cstdint>
 #include <cstring>
+#include <utility>
 #include <vector>
 
 #include "mem/port.hh"
@@ -65,14 +66,9 @@ class StoreBuffer : public Component {
         return Found::none;
     }
 
-    /// The access that finished last: what a core that has waited for the buffer has waited for.
-    const Access &access() const { return last_; }
-    /// Accesses begun so far.
-    std::uint64_t accesses() const { return accesses_; }
-    bool in_flight() const { return in_flight_ != 0; }
-
-    /// Called whenever a store has left the buffer, at that moment.
-    void (*on_drain)(void *owner, Tick) = nullptr;
+    /// Called whenever a store has left the buffer, at that moment, with the access that brought its line while it was the
+    /// oldest; null: it found the line.
+    void (*on_drain)(void *owner, Tick, const Access *brought) = nullptr;
     /// Called with each finished access, before on_drain.
     void (*on_access)(void *owner, const Access &) = nullptr;
     void *owner = nullptr;
@@ -105,8 +101,7 @@ class StoreBuffer : public Component {
             if (!asked_for(line)) {
                 if (std::byte *b = writable(line, now)) {
                     std::memcpy(b + line_offset(e.address), e.bytes, e.size);
-                    ++head_;
-                    on_drain(owner, now);
+                    leave(now);
                     continue;
                 }
                 if (in_flight_ < accesses_of_.size())
@@ -144,7 +139,6 @@ class StoreBuffer : public Component {
         Access &a = accesses_of_[slot];
         asked_[slot] = line_of(e.address);
         ++in_flight_;
-        ++accesses_;
         a.addr = PhysAddr(e.address);
         a.size = e.size;
         a.data = bytes;
@@ -156,15 +150,23 @@ class StoreBuffer : public Component {
     void done(Access &x) {
         --in_flight_;
         waits_ = false; // until `drain` has looked again: by the next push the buffer may be empty
-        last_ = x;
         asked_[static_cast<std::size_t>(&x - accesses_of_.data())] = kNone;
-        on_access(owner, last_);
-        if (last_.data) {
-            ++head_;
-            on_drain(owner, last_.done);
+        on_access(owner, x);
+        const Tick done = x.done;
+        if (line_of(x.addr.value) == line_of(entry(head_).address)) {
+            last_ = x;
+            brought_ = &last_;
         }
+        if (x.data)
+            leave(done);
         if (!empty())
-            schedule_no_later_than(std::max(last_.done, entry(head_).retired));
+            schedule_no_later_than(std::max(done, entry(head_).retired));
+    }
+
+    /// The oldest has been performed.
+    void leave(Tick now) {
+        ++head_;
+        on_drain(owner, now, std::exchange(brought_, nullptr));
     }
 
     Port &port_;
@@ -172,10 +174,10 @@ class StoreBuffer : public Component {
     std::vector<Access> accesses_of_;
     std::vector<Addr> asked_; ///< the line of each access in flight, kNone of the others
     Access last_;
+    const Access *brought_ = nullptr; ///< what brought the oldest store's line
     unsigned room_;
     std::vector<Entry> entries_; ///< a ring of 2^n
     unsigned head_ = 0, tail_ = 0; ///< counted on
-    std::uint64_t accesses_ = 0;
     unsigned in_flight_ = 0;
     unsigned looked_ = 0; ///< entries before it are asked for, as far as they had to be; counted on
     bool waits_ = false;  ///< the oldest store waits for its line

@@ -18,13 +18,13 @@ TimedCore::TimedCore(EventQueue &queue, Port &port, Core &core, const TimedParam
         auto &core = *static_cast<TimedCore *>(self);
         core.report_store(x);
         if (core.waiting_combiner_)
-            core.schedule_no_later_than(std::max(x.done, core.queue().now()));
+            core.departed(&x, x.done);
     };
     stores_.owner = this;
-    stores_.on_drain = [](void *self, Tick t) {
+    stores_.on_drain = [](void *self, Tick t, const Access *brought) {
         auto &core = *static_cast<TimedCore *>(self);
         if (core.waiting_stores_)
-            core.schedule_no_later_than(std::max(t, core.queue().now()));
+            core.departed(brought, t);
     };
     stores_.on_access = [](void *self, const Access &x) { static_cast<TimedCore *>(self)->report_store(x); };
     companion_ = &stores_;
@@ -80,6 +80,7 @@ void TimedCore::body() {
                     catch_up(); // what has been pending up to this moment is what the core sees
                 poll = true;
             }
+            pc_ = c_.rip; // whose code is looked up, and which an interrupt comes before
             const Core::Begin next = c_.begin_block(poll);
             if (!next.block) {
                 const Exit why = c_.exit;
@@ -140,14 +141,16 @@ void TimedCore::run_block(Block &b) {
     c_.retired += b.count;
     const Op *op = b.ops.get();
     const OpTiming *timing = b.timing.get();
-    if (first != PhysMap::kNone && line_of(first) != fetch_line_)
+    if (first != PhysMap::kNone && line_of(first) != fetch_line_) {
+        pc_ = c_.address_of(op);
         fetch(line_of(first));
+    }
     do {
         const Addr at = first + op->start;
+        pc_ = c_.address_of(op);
         if (line_of(at + op->length - 1) != fetch_line_ && op->length && !b.crosses && first != PhysMap::kNone)
             fetch(line_of(at + op->length - 1));
         issue(*timing);
-        pc_ = c_.address_of(op);
         op_ = op;
         accesses_ = 0;
         load_ready_ = 0;
@@ -209,14 +212,11 @@ void TimedCore::issue(const OpTiming &t) {
     ++slot_;
 }
 
-void TimedCore::report_store(const Access &x) {
+void TimedCore::report(const Access &x) {
+    const Tick exposed = stalled();
     if (observer)
-        observer->transaction({&x, c_.number, x.pc, x.va, 0, false, static_cast<std::int64_t>(x.pc) >= 0, c_.cr3});
-}
-
-void TimedCore::report(const Access &x, Tick exposed) {
-    if (observer)
-        observer->transaction({&x, c_.number, x.pc, va_, exposed, walking_, c_.cpl == 3, c_.cr3});
+        observer->transaction({&x, c_.number, x.pc, x.va, exposed, walking_, c_.cpl == 3, c_.cr3, false});
+    charge(Charge::memory);
 }
 
 void TimedCore::wait_memory(Access &x) {
@@ -239,10 +239,10 @@ void TimedCore::transact(AccessKind kind, PhysAddr a, void *data, unsigned size)
     x.kind = kind;
     x.data = data;
     x.pc = pc_;
+    x.va = kind == AccessKind::fetch || walking_ ? 0 : va_;
     wait_memory(x);
     slot_ = 0;
-    report(x, now() - stamp_);
-    charge(Charge::memory);
+    report(x);
 }
 
 void TimedCore::fetch(Addr line) {
@@ -255,78 +255,7 @@ void TimedCore::fetch(Addr line) {
     ++disturbances_;
     if (port_.probe(AccessKind::fetch, line, done))
         return; // the next line is fetched while this one is decoded
-    va_ = 0;
     transact(AccessKind::fetch, PhysAddr(line), nullptr, kLineBytes);
-}
-
-template <class F> void TimedCore::wait_for_stores(F &&until) {
-    if (until())
-        return;
-    ++disturbances_;
-    charge(Charge::busy);
-    const std::uint64_t before = stores_.accesses();
-    const bool in_flight = stores_.in_flight();
-    waiting_stores_ = waiting_memory_ = true;
-    while (!until())
-        suspend();
-    waiting_stores_ = waiting_memory_ = false;
-    slot_ = 0;
-    if (!in_flight && stores_.accesses() == before) { // only for the moment at which a store retires
-        charge(Charge::core);
-        return;
-    }
-    if (now() > stamp_) // else it had drained by then: there is no wait to speak of
-        report(stores_.access(), now() - stamp_);
-    charge(Charge::memory);
-}
-
-template <class F> void TimedCore::wait_for_combiner(F &&until) {
-    if (until())
-        return;
-    charge(Charge::busy);
-    waiting_combiner_ = true;
-    while (!until())
-        suspend();
-    waiting_combiner_ = false;
-    slot_ = 0;
-    charge(Charge::core); // posted writes: no transaction that the core waits for by itself
-}
-
-void TimedCore::drain_combiner(bool arrived) {
-    while (combiner_.pending()) {
-        if (ahead())
-            catch_up();
-        if (!combiner_.send(now()))
-            wait_for_combiner([this, n = combiner_.under_way()] { return combiner_.under_way() < n; });
-        horizon_changed();
-    }
-    if (arrived)
-        wait_for_combiner([this] { return combiner_.idle(); });
-}
-
-void TimedCore::store_around(Addr d, const void *from, unsigned size) {
-    ++disturbances_;
-    if (accesses_++)
-        next_cycle();
-    if (combiner_.must_send_before(line_of(d)))
-        drain_combiner(false);
-    // An older ordinary store to the line has to be performed before this one can pass the caches.
-    fence_stores();
-    combiner_.add(d, from, size, pc_);
-    if (observer)
-        observer->stored(c_.number, d, size, pc_);
-    if (combiner_.full())
-        drain_combiner(false);
-}
-
-void TimedCore::fence() {
-    ++disturbances_;
-    drain_combiner(true);
-    fence_stores();
-}
-
-void TimedCore::fence_stores() {
-    wait_for_stores([this] { return stores_.empty(); });
 }
 
 void TimedCore::load_line(Addr d, void *to, unsigned size) {
@@ -362,57 +291,26 @@ void TimedCore::load_line(Addr d, void *to, unsigned size) {
     transact(AccessKind::load, PhysAddr(d), to, size);
 }
 
-void TimedCore::store_line(Addr d, const void *from, unsigned size) {
-    ++disturbances_;
-    if (op_ && op_->non_temporal) {
-        store_around(d, from, size);
-        return;
-    }
-    if (combiner_.holds(line_of(d)))
-        drain_combiner(true);
-    const auto *bytes = static_cast<const std::uint8_t *>(from);
-    while (size) {
-        const unsigned n = std::min(size, StoreBuffer::kBytes);
-        if (accesses_++)
-            next_cycle();
-        if (stores_.empty()) {
-            if (ahead())
-                catch_up();
-            const Addr line = line_of(d);
-            std::byte *b = port_.hit(line, Port::right_store, now());
-            if (!b)
-                b = port_.probe(AccessKind::store, line, now());
-            if (b) {
-                std::memcpy(b + line_offset(d), bytes, n);
-                if (observer)
-                    observer->stored(c_.number, d, n, pc_);
-                d += n, bytes += n, size -= n;
-                continue;
-            }
-        }
-        wait_for_stores([this] { return !stores_.full(); });
-        stores_.push(d, bytes, n, now(), pc_, va_);
-        if (observer)
-            observer->stored(c_.number, d, n, pc_);
-        horizon_changed();
-        d += n, bytes += n, size -= n;
-    }
-}
-
 void TimedCore::load(PhysAddr a, void *to, unsigned size) {
     const Addr d = dram(a);
     const unsigned first = std::min(size, kLineBytes - line_offset(d));
     load_line(d, to, first);
-    if (first < size)
+    if (first < size) {
+        va_ += first;
         load_line(d + first, static_cast<std::uint8_t *>(to) + first, size - first);
+        va_ -= first;
+    }
 }
 
 void TimedCore::store(PhysAddr a, const void *from, unsigned size) {
     const Addr d = dram(a);
     const unsigned first = std::min(size, kLineBytes - line_offset(d));
     store_line(d, from, first);
-    if (first < size)
+    if (first < size) {
+        va_ += first;
         store_line(d + first, static_cast<const std::uint8_t *>(from) + first, size - first);
+        va_ -= first;
+    }
 }
 
 void TimedCore::modify(PhysAddr a, unsigned size, void (*f)(void *, void *), void *context, bool locked) {
@@ -445,9 +343,9 @@ void TimedCore::modify(PhysAddr a, unsigned size, void (*f)(void *, void *), voi
             x.rmw = f;
             x.rmw_context = context;
             x.pc = pc_;
+            x.va = walking_ ? 0 : va_;
             wait_memory(x);
-            report(x, now() - stamp_);
-            charge(Charge::memory);
+            report(x);
         }
     } else
         modify_split(d, size, f, context);
@@ -508,9 +406,9 @@ void TimedCore::modify_split(Addr d, unsigned size, void (*f)(void *, void *), v
         x.kind = AccessKind::rmw;
         x.rmw = [](void *, void *) {};
         x.pc = pc_;
+        x.va = va_ + (i ? first : 0);
         wait_memory(x);
-        report(x, now() - stamp_);
-        charge(Charge::memory);
+        report(x);
     }
 }
 

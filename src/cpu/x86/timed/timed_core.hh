@@ -10,6 +10,7 @@
 #include <array>
 #include <cstdint>
 #include <functional>
+#include <utility>
 
 #include "cpu/fiber_core.hh"
 #include "cpu/x86/block.hh"
@@ -34,6 +35,8 @@ struct Transaction {
     bool walk;
     bool user;
     Addr address_space; ///< CR3
+    /// A wait for an access out of a buffer, which itself was told of before: room, or a drain.
+    bool wait = false;
 };
 
 /// Time in a loop around a PAUSE, on the line that was waited for.
@@ -90,7 +93,7 @@ class TimedCore final : public FiberCore {
     void reset_charges(Tick now);
     /// Ticks since then, which the charges add up to exactly.
     Tick window() const { return stamp_ - since_; }
-    /// Memory stall that settle() charged while its transaction was under way (reported to nobody).
+    /// Memory stall that settle() charged to the transaction under way, whose end will report it.
     Tick unreported() const { return unreported_; }
     /// Brings the charges up to tick t (a core that waits has not charged its wait yet), and tells the observer all spinning.
     void settle(Tick t);
@@ -112,6 +115,12 @@ class TimedCore final : public FiberCore {
     void walk_load(PhysAddr a, void *to, unsigned size) {
         walking_ = true;
         load(a, to, size);
+        walking_ = false;
+    }
+    /// The walker's update of an entry.
+    void walk_modify(PhysAddr a, unsigned size, void (*f)(void *, void *), void *context) {
+        walking_ = true;
+        modify(a, size, f, context, true);
         walking_ = false;
     }
     /// Before a device register is touched: everything before has happened, everywhere.
@@ -175,11 +184,29 @@ class TimedCore final : public FiberCore {
     /// Sends what was collected and, if wanted, waits until it has arrived.
     void drain_combiner(bool arrived);
     void fence_stores();
-    template <class F> void wait_for_combiner(F &&until);
-    void report(const Access &x, Tick exposed);
-    void report_store(const Access &x);
+    /// The stall since the last charge, with what settle() has charged of it already.
+    Tick stalled() { return now() - stamp_ + std::exchange(unreported_, 0); }
+    /// Charges the stall to an access that the core has waited for by itself, which has ended.
+    void report(const Access &x);
+    /// An access out of a buffer has ended.
+    void report_store(const Access &x, Tick exposed = 0, bool wait = false);
     void wait_memory(Access &x);
-    template <class F> void wait_for_stores(F &&until);
+    template <class F> void wait_for_stores(F &&until) { wait_for_buffer(waiting_stores_, until); }
+    template <class F> void wait_for_combiner(F &&until) { wait_for_buffer(waiting_combiner_, until); }
+    template <class F> void wait_for_buffer(bool &waiting, F &&until) {
+        if (until())
+            return;
+        ++disturbances_;
+        charge(Charge::busy);
+        do
+            wait_for_departure(waiting);
+        while (!until());
+        slot_ = 0;
+        charge(Charge::core); // the moment at which a store retires, if that was all
+    }
+    void wait_for_departure(bool &waiting);
+    /// Something has left the buffer that the core waits for; x: the access that let it, null: none was needed.
+    void departed(const Access *x, Tick t);
     Addr dram(PhysAddr a) const { return c_.phys.dram_address(a); }
 
     Core &c_;
@@ -202,6 +229,8 @@ class TimedCore final : public FiberCore {
     std::uint64_t disturbances_ = 0; ///< what a turn of a spin loop that may be left out does not do
     const Op *op_ = nullptr; ///< that runs
     Addr pc_ = 0, va_ = 0;
+    Access departed_; ///< the first that ended since the core began to wait for a buffer, or last looked
+    bool has_departed_ = false;
     struct Watch { ///< what the port wakes while an MWAIT lasts; a core that dozes in a spin loop is another thing
         TimedCore *core;
     } watch_{this};

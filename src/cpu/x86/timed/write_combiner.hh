@@ -32,9 +32,10 @@ class WriteCombiner {
     unsigned under_way() const { return under_way_; }
 
     /// Within a line, the one that is being collected or, if none is, a new one.
-    void add(Addr dram, const void *from, unsigned size, Addr pc) {
+    void add(Addr dram, const void *from, unsigned size, Addr pc, Addr va) {
         line_ = line_of(dram);
         pc_ = pc;
+        va_ = va - line_offset(dram);
         std::memcpy(bytes_ + line_offset(dram), from, size);
         mask_ |= (size == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << size) - 1) << line_offset(dram);
     }
@@ -55,6 +56,7 @@ class WriteCombiner {
             f.access.data = f.bytes;
             f.access.owner = &f;
             f.access.pc = pc_;
+            f.access.va = va_ + first;
             f.access.on_done = [](Access &x) { static_cast<Flight *>(x.owner)->owner->done(*static_cast<Flight *>(x.owner)); };
             mask_ &= ~((run == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << run) - 1) << first);
             ++under_way_;
@@ -84,7 +86,7 @@ class WriteCombiner {
     Port &port_;
     std::array<Flight, 4> flights_; ///< write buffers of the family (AMD 40546, section A.5)
     unsigned under_way_ = 0;
-    Addr line_ = 0, pc_ = 0;
+    Addr line_ = 0, pc_ = 0, va_ = 0; ///< va_: of the line, as the last store reached it
     std::uint64_t mask_ = 0; ///< bytes collected
     std::uint8_t bytes_[kLineBytes];
 };

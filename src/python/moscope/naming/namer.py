@@ -154,7 +154,7 @@ class Namer:
 
     def _line(self, line: int, va: int, offset: int, cr3: int, walk: bool) -> Named:
         physical = self._memory.physical_of(line) & -LINE
-        # A page walk's sample is the address that was translated, not the entry's own.
+        # A page table is told by its page, whatever else than walks has reached it.
         if va and not walk and va % PAGE // LINE == physical % PAGE // LINE:
             va = va & -LINE | offset
         else:

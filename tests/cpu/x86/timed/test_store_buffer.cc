@@ -19,7 +19,10 @@ struct Stores : testing::Test {
     std::unique_ptr<StoreBuffer> buffer(unsigned most, unsigned entries = 32) {
         auto b = std::make_unique<StoreBuffer>(queue, "stores", port, entries, most);
         b->owner = this;
-        b->on_drain = [](void *self, Tick t) { static_cast<Stores *>(self)->left.push_back(t); };
+        b->on_drain = [](void *self, Tick t, const Access *brought) {
+            static_cast<Stores *>(self)->left.push_back(t);
+            static_cast<Stores *>(self)->brought.push_back(brought ? line_of(brought->addr.value) : 0);
+        };
         b->on_access = [](void *, const Access &) {};
         return b;
     }
@@ -35,6 +38,7 @@ struct Stores : testing::Test {
     EventQueue queue;
     AmplePort port{queue, memory.data()};
     std::vector<Tick> left; ///< when each store left the buffer
+    std::vector<Addr> brought; ///< the line that was waited for, of each; 0: it was there
 };
 
 } // namespace
@@ -70,6 +74,7 @@ TEST_F(Stores, AreSeenInTheirOrderThoughLinesComeInAnother) {
     EXPECT_EQ(at(1), 2);
     EXPECT_EQ(at(2), 3);
     EXPECT_EQ(port.asked, 2u) << "the second line was kept";
+    EXPECT_EQ(brought, (std::vector<Addr>{line(0), 0, 0})) << "only the oldest is waited for";
     EXPECT_TRUE(b->empty());
 }
 
@@ -85,6 +90,7 @@ TEST_F(Stores, ALineThatIsLostBeforeItsStoresTurnIsAskedForAgain) {
     EXPECT_EQ(port.asked, 3u);
     EXPECT_EQ(at(1), 2);
     EXPECT_EQ(left, (std::vector<Tick>{3 * kMiss, 4 * kMiss}));
+    EXPECT_EQ(brought, (std::vector<Addr>{line(0), line(1)}));
 }
 
 TEST_F(Stores, NothingIsAskedForBeforeItsStoreHasRetired) {

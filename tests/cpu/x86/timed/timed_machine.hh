@@ -59,7 +59,7 @@ class AmplePort : public Port, private Component {
         lost_.erase(line_of(a.addr.value));
         if (a.kind == AccessKind::rmw)
             a.rmw(a.rmw_context, bytes_ + a.addr.value);
-        else if (a.data && a.kind == AccessKind::store)
+        else if (a.data && (a.kind == AccessKind::store || a.kind == AccessKind::nt_store))
             std::memcpy(bytes_ + a.addr.value, a.data, a.size);
         else if (a.data)
             std::memcpy(a.data, bytes_ + a.addr.value, a.size);

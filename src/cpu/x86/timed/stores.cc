@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Stores of a core in detailed mode: through the store buffer, or past the caches through the write combiner; and the waits
+// for those buffers, for room in them or until they are empty. A wait has as many pieces as things leave the buffer
+// meanwhile, and each piece is charged to the access that the one which leaves has waited for.
+#include <algorithm>
+#include <cstring>
+
+#include "cpu/x86/timed/timed_core.hh"
+
+namespace moscope::x86 {
+
+void TimedCore::report_store(const Access &x, Tick exposed, bool wait) {
+    if (observer)
+        observer->transaction({&x, c_.number, x.pc, x.va, exposed, false, static_cast<std::int64_t>(x.pc) >= 0, c_.cr3, wait});
+}
+
+void TimedCore::departed(const Access *x, Tick t) {
+    if (x && !has_departed_) { // several at one moment: only the first has been waited for
+        departed_ = *x;
+        has_departed_ = true;
+    }
+    schedule_no_later_than(std::max(t, queue().now()));
+}
+
+void TimedCore::wait_for_departure(bool &waiting) {
+    has_departed_ = false;
+    waiting = waiting_memory_ = true;
+    suspend();
+    waiting = waiting_memory_ = false;
+    if (!has_departed_)
+        return; // what time has passed goes with the next
+    if (const Tick exposed = stalled()) // else it had left by then: there is no wait to speak of
+        report_store(departed_, exposed, true);
+    charge(Charge::memory);
+}
+
+void TimedCore::drain_combiner(bool arrived) {
+    while (combiner_.pending()) {
+        if (ahead())
+            catch_up();
+        if (!combiner_.send(now()))
+            wait_for_combiner([this, n = combiner_.under_way()] { return combiner_.under_way() < n; });
+        horizon_changed();
+    }
+    if (arrived)
+        wait_for_combiner([this] { return combiner_.idle(); });
+}
+
+void TimedCore::store_around(Addr d, const void *from, unsigned size) {
+    ++disturbances_;
+    if (accesses_++)
+        next_cycle();
+    if (combiner_.must_send_before(line_of(d)))
+        drain_combiner(false);
+    // An older ordinary store to the line has to be performed before this one can pass the caches.
+    fence_stores();
+    combiner_.add(d, from, size, pc_, va_);
+    if (observer)
+        observer->stored(c_.number, d, size, pc_);
+    if (combiner_.full())
+        drain_combiner(false);
+}
+
+void TimedCore::fence() {
+    ++disturbances_;
+    drain_combiner(true);
+    fence_stores();
+}
+
+void TimedCore::fence_stores() {
+    wait_for_stores([this] { return stores_.empty(); });
+}
+
+void TimedCore::store_line(Addr d, const void *from, unsigned size) {
+    ++disturbances_;
+    if (op_ && op_->non_temporal) {
+        store_around(d, from, size);
+        return;
+    }
+    if (combiner_.holds(line_of(d)))
+        drain_combiner(true);
+    const auto *bytes = static_cast<const std::uint8_t *>(from);
+    while (size) {
+        const unsigned n = std::min(size, StoreBuffer::kBytes);
+        if (accesses_++)
+            next_cycle();
+        if (stores_.empty()) {
+            if (ahead())
+                catch_up();
+            const Addr line = line_of(d);
+            std::byte *b = port_.hit(line, Port::right_store, now());
+            if (!b)
+                b = port_.probe(AccessKind::store, line, now());
+            if (b) {
+                std::memcpy(b + line_offset(d), bytes, n);
+                if (observer)
+                    observer->stored(c_.number, d, n, pc_);
+                d += n, bytes += n, size -= n;
+                continue;
+            }
+        }
+        wait_for_stores([this] { return !stores_.full(); });
+        stores_.push(d, bytes, n, now(), pc_, va_);
+        if (observer)
+            observer->stored(c_.number, d, n, pc_);
+        horizon_changed();
+        d += n, bytes += n, size -= n;
+    }
+}
+
+} // namespace moscope::x86
