@@ -29,7 +29,7 @@ PALETTE: dict[str, tuple[str, str]] = {
 }
 LABELS = {
     "user": "busy, user", "kernel": "busy, kernel", "core": "core stall", "spin": "spinning", "true_sharing": "true sharing",
-    "false_sharing": "false sharing", "upgrade": "upgrade", "capacity": "capacity", "cold": "cold", "store_buffer": "store buffer full",
+    "false_sharing": "false sharing", "upgrade": "upgrade", "capacity": "capacity", "cold": "cold", "store_buffer": "without a class",
     "idle": "idle", "busy": "busy", "memory": "memory stall",
 }
 # The colour of text upon these; upon others it is `onheat`.

@@ -18,7 +18,7 @@ CLASSES = ("true_sharing", "false_sharing", "upgrade", "capacity", "cold")
 # What lines are waited for: memory stall by class of miss, and turns of loops that look at them.
 WAITS = (*CLASSES, "spin")
 # What a core's time splits into: busy and core stall without those loops, the loops, the memory part by class of miss, and what of it
-# has no class: the wait for a full store buffer, in runs that do not charge it to the class of the store it waits for.
+# has no class: transactions under way at the end; the wait for a full store buffer, in runs that do not charge it to its store's class.
 CAUSES = ("user", "kernel", "core", "spin", *CLASSES, "store_buffer", "idle")
 NO_WRITER = "no other core wrote"
 LINE_BYTES = 64

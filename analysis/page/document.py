@@ -17,7 +17,8 @@ Shown = Callable[[Spec, Run | Point], str]
 
 TERMS = (
     ("memory stall", "Time in which a core cannot go on because a transaction beyond its L1 has not ended: exposed stall, charged to the "
-     "oldest load, walk, fetch or full store buffer that it waits for. Every stalled tick is charged to exactly one line."),
+     "oldest load, walk, fetch or buffered store that it waits for. Every stalled tick is charged to exactly one line, when its "
+     "transaction ends; those under way at the last window's end (at most one per core) have none."),
     ("spinning", "Time in which a core turns in a loop around a PAUSE and looks at a line that it has, until another core writes it: waiting "
      "for a lock. It belongs to the line whose write ends it, and is part of busy time and core stall, not of memory stall. A waiter in a "
      "queued lock looks at a line of its own."),
@@ -26,7 +27,8 @@ TERMS = (
      "bytes (false). Moving fields apart removes false sharing only."),
     ("upgrade", "The core has the line but not the right to write it."),
     ("cold, capacity", "The core never had the line since detailed simulation began; or it had it and replaced it while nobody wrote it."),
-    ("store buffer full", "A store could not retire because older stores still wait for their lines."),
+    ("without a class", "Memory stall whose transaction was under way when the last window ended; in runs of older versions the wait for "
+     "a full store buffer."),
     ("core stall", "Stalls without a memory transaction: long operations, device registers."),
 )
 
@@ -122,7 +124,7 @@ def document(run: Run, figures: list[Spec], shown: Shown) -> str:
     else:
         body.append('<p class="headline">No point of this run has finished.</p>')
     buffer = any(tables.causes(p).get("store_buffer") for p in run.points)
-    terms = "".join(f"<dt>{t}</dt><dd>{d}</dd>" for t, d in TERMS if buffer or t != "store buffer full")
+    terms = "".join(f"<dt>{t}</dt><dd>{d}</dd>" for t, d in TERMS if buffer or t != "without a class")
     body.append(f"<section><h2>How to read this</h2><dl>{terms}</dl>{configuration(run)}</section>")
     css, script = ((HERE / n).read_text(encoding="utf-8") for n in ("style.css", "script.js"))
     return (f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1">'

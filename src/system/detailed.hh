@@ -32,8 +32,8 @@ class Detailed {
 
     const Attribution &attribution() const { return attribution_; }
 
-    /// SimulatorBug unless every core's charges add up to its window, all memory stall was charged to transactions and all
-    /// time in spin loops to lines.
+    /// SimulatorBug unless every core's charges add up to its window, all memory stall was charged to transactions that have
+    /// ended or are under way and all time in spin loops to lines.
     void check_conservation() const;
 
     /// Counts from here on: charges, transactions, the machine's statistics.

@@ -155,6 +155,7 @@ std::string FullSystem::stats_json(std::size_t lines) {
         nlohmann::json core = {{"window", c->window()}};
         for (const auto &[k, name] : kinds)
             core[name] = {{"kernel", c->spent(k, false)}, {"user", c->spent(k, true)}};
+        core["unreported"] = c->unreported();
         for (const C k : {C::busy, C::core})
             core["spin"][k == C::busy ? "busy" : "core"] = {{"kernel", c->spun(k, false)}, {"user", c->spun(k, true)}};
         out["cores"].push_back(core);

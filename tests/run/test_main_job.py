@@ -15,6 +15,7 @@ import pytest
 
 from moscope import jsonio, paths
 from moscope.guest import initramfs, kernel, packages
+from moscope.run.point import memory_stall
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "reports"))
 
@@ -66,6 +67,8 @@ def test_a_shared_counter_is_found_to_be_one_line_that_both_cores_fight_over(cou
     stats = json.loads((folder / "stats.json").read_text())
     for core in stats["cores"]:
         assert sum(core[k][who] for k in ("busy", "idle", "core", "memory") for who in ("kernel", "user")) == core["window"]
+        assert 0 <= core["unreported"] < 10**10, "one transaction's at most"
+    assert memory_stall(stats) == stats["attribution"]["exposed"] + sum(core["unreported"] for core in stats["cores"])
     assert b"moscope: ready" in (folder / "console.txt").read_bytes()
 
 
