@@ -49,7 +49,8 @@ def test_each_kind_of_end_has_its_exit_code(extra: Path, capfd: pytest.CaptureFi
 
 
 def test_a_terminal_that_closes_is_an_interruption_and_nothing_is_said_to_it(extra: Path) -> None:
-    write_command(extra, "probe", "import os, signal; os.write(1, b'waits'); signal.pause()")
+    # Not pause(): a signal just before it would never be seen.
+    write_command(extra, "probe", "import os, time; os.write(1, b'waits'); [time.sleep(0.05) for _ in range(1200)]")
     pid, terminal = pty.fork()
     if pid == 0:
         signal.signal(signal.SIGHUP, signal.SIG_DFL)  # the tests may run under nohup
