@@ -7,6 +7,7 @@
 #include <boost/context/protected_fixedsize_stack.hpp>
 
 #ifdef MOSCOPE_ASAN
+#include <sanitizer/asan_interface.h>
 #include <sanitizer/common_interface_defs.h>
 #endif
 
@@ -27,7 +28,13 @@ struct NotingStack {
         *bottom = static_cast<char *>(s.sp) - s.size;
         return s;
     }
-    void deallocate(boost::context::stack_context &s) { inner.deallocate(s); }
+    void deallocate(boost::context::stack_context &s) {
+#ifdef MOSCOPE_ASAN
+        // The fiber's first frames never return, so their marks would stay with the addresses, which are handed out again.
+        __asan_unpoison_memory_region(static_cast<char *>(s.sp) - s.size, s.size);
+#endif
+        inner.deallocate(s);
+    }
 };
 } // namespace
 
