@@ -52,7 +52,7 @@ BY_FUNCTION = (2, 6)
 
 
 def on_the_named_line(fix: int, name: dict[str, Any]) -> bool:
-    """Whether this stall is on the line that the fix is about."""
+    """Whether this line is the one that the fix is about."""
     line, functions = NAMED[fix]
     return name["name"].startswith(line) and (fix not in BY_FUNCTION or name["waiters"][0] in functions)
 
@@ -65,10 +65,10 @@ def test_every_fix_that_can_be_switched_has_its_storm() -> None:
 @pytest.mark.parametrize("fix", sorted(NAMED))
 def test_without_the_fix_the_largest_stall_is_on_its_line_and_with_it_elsewhere(measured: Measured, fix: int, cores: int) -> None:
     without, fixed = measured(f"pk-{fix}", fix, cores), measured("pk", fix, cores)
-    top = without["top_names"][0]
-    assert on_the_named_line(fix, top) and top["waiters"][0] in NAMED[fix][1], without["top_names"][:3]
+    top = without["top_lines"][0]
+    assert on_the_named_line(fix, top) and top["waiters"][0] in NAMED[fix][1], without["top_lines"][:3]
     # With the fix there may be no stall at all.
-    assert not any(on_the_named_line(fix, name) for name in fixed["top_names"][:1]), fixed["top_names"][:3]
+    assert not any(on_the_named_line(fix, name) for name in fixed["top_lines"][:1]), fixed["top_lines"][:3]
     assert without["verified"] and fixed["verified"]
     # On four cores a contended line may cost no more than the fix does, which is to cost nothing: the bar of "one core".
     least = 1 if cores > 4 else 0.95
