@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What ast.py promises to the emitters holds for every protocol at hand: the tiny ones that compile and the project's own."""
+"""What the package ast promises to the emitters holds for every protocol at hand: the tiny ones that compile and the project's own."""
 from __future__ import annotations
 
 from collections.abc import Iterator

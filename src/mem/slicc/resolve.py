@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Second half of resolution: bodies and expressions. Every name gets its declaration, every expression its type, every call its
 overload; lists of states and events become transitions. Errors are reported and resolution goes on, with an unknown type that
-agrees with everything, so that one mistake is reported once. What holds afterwards is written in ast.py."""
+agrees with everything, so that one mistake is reported once. What holds afterwards is written in ast/__init__.py."""
 from __future__ import annotations
 
 from typing import Iterator, Optional

@@ -123,6 +123,13 @@ class SystemMachine : public FlatMachine {
         const Addr at = core.rip - 1 - kHandlers;
         return at % 16 == 0 && at < 4096 ? static_cast<int>(at / 16) : -1;
     }
+    /// Runs the bytes and then HLT: -1 if they ended there, otherwise the exception.
+    int fault(Addr at, std::initializer_list<int> bytes) {
+        core.halted = false;
+        code(at, bytes);
+        write<std::uint8_t>(at + bytes.size(), 0xf4);
+        return vector_taken();
+    }
     /// The n-th item on the stack, counted from its top.
     template <class T = std::uint64_t> T pushed(unsigned n) const { return read<T>(core.seg[ss].base + core.r[rsp] + n * sizeof(T)); }
 

@@ -17,13 +17,7 @@ constexpr Addr kCode = 0x1000, kData = 0x4000;
 
 struct RareInstructions : testing::Test {
     RareInstructions() { m.kernel64(); }
-    /// Runs the bytes and then HLT: -1 if they ended there, otherwise the exception.
-    int fault(std::initializer_list<int> bytes) {
-        c.halted = false;
-        m.code(kCode, bytes);
-        m.write<std::uint8_t>(kCode + bytes.size(), 0xf4);
-        return m.vector_taken();
-    }
+    int fault(std::initializer_list<int> bytes) { return m.fault(kCode, bytes); }
     SystemMachine m;
     Core &c = m.core;
 };
@@ -215,12 +209,7 @@ TEST_F(RareInstructions, SegmentRegistersArePushedAndPoppedAsStackWords) {
 
 struct RareInstructionsOfLegacyMode : testing::Test {
     RareInstructionsOfLegacyMode() { m.kernel32(); }
-    int fault(std::initializer_list<int> bytes) {
-        c.halted = false;
-        m.code(kCode, bytes);
-        m.write<std::uint8_t>(kCode + bytes.size(), 0xf4);
-        return m.vector_taken();
-    }
+    int fault(std::initializer_list<int> bytes) { return m.fault(kCode, bytes); }
     SystemMachine m;
     Core &c = m.core;
 };

@@ -87,11 +87,7 @@ void TimedCore::store_line(Addr d, const void *from, unsigned size) {
         if (stores_.empty()) {
             if (ahead())
                 catch_up();
-            const Addr line = line_of(d);
-            std::byte *b = port_.hit(line, Port::right_store, now());
-            if (!b)
-                b = port_.probe(AccessKind::store, line, now());
-            if (b) {
+            if (std::byte *b = writable(line_of(d))) {
                 std::memcpy(b + line_offset(d), bytes, n);
                 if (observer)
                     observer->stored(c_.number, d, n, pc_);

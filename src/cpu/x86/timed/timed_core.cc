@@ -328,11 +328,7 @@ void TimedCore::modify(PhysAddr a, unsigned size, void (*f)(void *, void *), voi
     if (line_offset(d) + size <= kLineBytes) {
         if (ahead())
             catch_up();
-        const Addr line = line_of(d);
-        std::byte *b = port_.hit(line, Port::right_store, now());
-        if (!b)
-            b = port_.probe(AccessKind::store, line, now());
-        if (b)
+        if (std::byte *b = writable(line_of(d)))
             f(context, b + line_offset(d));
         else {
             charge(Charge::busy);
@@ -380,11 +376,8 @@ void TimedCore::modify_split(Addr d, unsigned size, void (*f)(void *, void *), v
         if (ahead())
             catch_up();
         std::byte *b[2];
-        for (unsigned i = 0; i < 2; ++i) {
-            b[i] = port_.hit(line[i], Port::right_store, now());
-            if (!b[i])
-                b[i] = port_.probe(AccessKind::store, line[i], now());
-        }
+        for (unsigned i = 0; i < 2; ++i)
+            b[i] = writable(line[i]);
         if (b[0] && b[1]) {
             std::uint8_t bytes[kLineBytes];
             std::memcpy(bytes, b[0] + line_offset(d), first);

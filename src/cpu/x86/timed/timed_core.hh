@@ -178,6 +178,11 @@ class TimedCore final : public FiberCore {
             polling_.looked({dram, pc_, va_, c_.cr3, user_});
     }
     void transact(AccessKind kind, PhysAddr a, void *data, unsigned size);
+    /// The line's bytes if the core may write them now, without a transaction; or null.
+    std::byte *writable(Addr line) {
+        std::byte *b = port_.hit(line, Port::right_store, now());
+        return b ? b : port_.probe(AccessKind::store, line, now());
+    }
     void load_line(Addr dram, void *to, unsigned size);
     void store_line(Addr dram, const void *from, unsigned size);
     void store_around(Addr dram, const void *from, unsigned size);
