@@ -161,15 +161,16 @@ def test_leaving_waits_for_devices_in_steps_that_end_when_the_host_wants(distro:
     """What takes long in the engine gives way now and then, or Ctrl-C would not be heard."""
     content = random.Random(4).randbytes(1024 * 4096)
     system = with_disk(tmp_path, content, "md5sum < /dev/vda\n")
-    steps = 0
-    for _ in range(12):
+    # Most windows end with no transfer under way, and how far the guest comes between them is the host's matter: until one does.
+    steps, windows = 0, 0
+    while steps < 2:
         system.enter_detailed()
         assert system.step_until(system.stats()["ticks"] + MS // 8, 60_000)["state"] == "time"
+        steps, windows = 0, windows + 1
         while not system.leave_detailed(0):
             steps += 1
             assert steps < 100_000
-        system.step(1)
-    assert steps > 12
+        assert windows < 200 and system.step(1)["state"] == "running"
     said = b""
     while (state := system.step(200)["state"]) in ("running", "marker"):
         said += system.console_output()
