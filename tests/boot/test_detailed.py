@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from moscope import _engine, buildproto
+from moscope import _engine, buildproto, jsonio
 from moscope.boot import plan
 from moscope.cli import Shared
 from moscope.config import elaborate, load_machine
@@ -82,7 +82,10 @@ def measured(system: Any, ms: float) -> tuple[dict[str, Any], list[int]]:
     system.enter_detailed()
     system.reset_stats()
     until(lambda: system.step_until(start + int(ms * MS), 200), "time")
-    return json.loads(system.stats_json()), system.stats()["per_core"]
+    stats = json.loads(system.stats_json())
+    for part in ("machine", "attribution"):
+        jsonio.validate(stats[part])
+    return stats, system.stats()["per_core"]
 
 
 def test_two_detailed_runs_are_equal_and_so_is_one_without_a_horizon(busy: Callable[..., Any]) -> None:
