@@ -110,12 +110,12 @@ def data_array(machine, made):
     return getattr(made, next((n for n in names if "dcache" in n.lower()), names[0]))
 
 
-def build(job, *, tick_fs=1, max_outstanding=None, spread_from_bit=None):
+def build(job, *, tick_fs=1, max_outstanding=None, spread_from_bit=None, mem_mode="timing"):
     """System with Ruby, not yet instantiated. Clock periods are whole ticks, one at least; `spread_from_bit` as for
     machine_memory.ranges."""
     description, interface = job["machine"], job["interface"]
     m5.ticks.setGlobalFrequency(FS_PER_S // tick_fs)
-    system = System(mem_mode="timing", mmap_using_noreserve=True, cache_line_size=description["line_bytes"])
+    system = System(mem_mode=mem_mode, mmap_using_noreserve=True, cache_line_size=description["line_bytes"])
     system.mem_ranges = [AddrRange(n["base"], size=n["bytes"]) for n in description["address_map"]]
     system.voltage_domain = VoltageDomain()
     clocks = {}

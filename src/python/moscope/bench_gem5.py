@@ -12,7 +12,7 @@ from typing import Any
 
 from moscope import bench_run
 from moscope.cli import Shared
-from moscope.gem5 import binary, programs
+from moscope.gem5 import binary, points, programs
 from moscope.run import job, options
 
 SCHEMA = "moscope.bench.gem5/1"
@@ -23,7 +23,7 @@ LEAST_RATIO = 60.0
 
 def run(shared: Shared, given: options.Options, path: Path | None) -> dict[str, Any]:
     """moscope.bench.gem5/1."""
-    plan = programs.plan_of(shared, replace(given, workload=given.workload or WORKLOAD, cores=given.cores or CORES,
+    plan = points.plan_of(shared, replace(given, workload=given.workload or WORKLOAD, cores=given.cores or CORES,
                                             warmup=given.warmup or WARMUP, window=given.window or WINDOW))
     gem5 = binary.require(binary.find(path), str(plan.machine.protocol), x86=True)
     with tempfile.TemporaryDirectory(prefix="moscope-") as place:

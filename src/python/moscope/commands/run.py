@@ -27,8 +27,8 @@ def run(shared: Shared,
                                                             "(512MiB) if not given.")] = None,
         detail: Annotated[str, typer.Option(metavar="table|full", help="full: every transaction too, as "
                                             "Parquet.")] = "table",
-        engine: Annotated[str, typer.Option(metavar="moscope|gem5", help="gem5: the program alone, without a kernel, in "
-                                            "gem5's syscall emulation.")] = "moscope",
+        engine: Annotated[str, typer.Option(metavar="moscope|gem5", help="gem5: with the --kernel that is named, else the "
+                                            "program alone in gem5's syscall emulation.")] = "moscope",
         gem5: Annotated[Path | None, typer.Option(metavar="PATH", help="The gem5 binary; the environment variable GEM5 if "
                                                   "not given.")] = None) -> int:
     """Run a workload on simulated cores and tell where their time goes, line by line.
@@ -43,9 +43,9 @@ def run(shared: Shared,
 
     chosen = options.Options(workload, kernel, cores, warmup, window, windows, detail, memory_per_node)
     if engines.is_gem5(engine, gem5):
-        from moscope.gem5 import programs
+        from moscope.gem5 import points
 
-        outcome, show = programs.run(shared, chosen, gem5), programs.show
+        outcome, show = points.run(shared, chosen, gem5), points.show
     else:
         outcome, show = main.run(options.make(shared, chosen), shared), table.show
     if shared.json:

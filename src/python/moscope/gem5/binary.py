@@ -22,6 +22,8 @@ LAST_LINES = 12
 PROTOCOL_FAULTS = re.compile(r"Invalid transition|Possible Deadlock|Deadlock detected|Action/check failure|Ruby functional")
 # What our scripts say to the launcher (configs/gem5/machine_system.py).
 OWN_WORDS = re.compile(r"^moscope-gem5: (.*)$", re.MULTILINE)
+# What of it is no complaint.
+NEWS = ("ended: ", "region: ", "progress: ", "is: ")
 
 
 class Gem5Died(MoscopeError):
@@ -102,6 +104,10 @@ class Ran:
             raise Gem5Died(f"it did not come to the end of its script; last lines:\n{last_lines(self.log)}")
         return found[1], float(found[2])
 
+    def says(self, news: str) -> bool:
+        """Whether the script came to where it says this."""
+        return f"moscope-gem5: {news}" in self.log
+
 
 def run(gem5: Gem5, script: str, arguments: list[str], folder: Path, options: list[str] | None = None) -> Ran:
     """Runs a script of configs/gem5; an error says what the script or gem5 itself said last."""
@@ -125,7 +131,7 @@ def run(gem5: Gem5, script: str, arguments: list[str], folder: Path, options: li
 
 def failure(gem5: Gem5, text: str, code: int) -> MoscopeError:
     """What went wrong: the user's gem5 or machine, the protocol, or gem5."""
-    own = [words for words in OWN_WORDS.findall(text) if not words.startswith(("ended: ", "region: ", "is: "))]
+    own = [words for words in OWN_WORDS.findall(text) if not words.startswith(NEWS)]
     if own:
         return UserError(f"{gem5.path}: {own[-1]}")
     how = f"by signal {-code}" if code < 0 else f"with exit code {code}"

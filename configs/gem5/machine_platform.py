@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The PC around a machine that boots a kernel: gem5's south bridge, serial port and I/O bus, and its loader; run by
+gem5. What firmware and boot loader would have left in memory comes in files (moscope/gem5/firmware.py makes them)."""
+
+import machine_system
+from m5.objects import IOXBar, NULL, Pc, X86E820Entry, X86FsLinux, X86ISA
+
+# Where gem5's loader begins the structure of the boot protocol; the files' addresses count on it.
+BOOT_PARAMETERS = 0x90200
+CPUID_FEATURES, CPUID_POWER = "FamilyModelStepping", "APMInfo"
+EBX, EDX = 1, 2  # in gem5's order of registers
+APIC_ID_SHIFT = 24
+INVARIANT_TSC = 1 << 8
+
+
+def attach(built, job):
+    """Devices and buses for the cores in use, and the kernel to load."""
+    system = built.system
+    system.pc = Pc()
+    system.iobus = IOXBar()
+    system.pc.attachIO(system.iobus)
+    system.pc.south_bridge.io_apic.apic_id = job["io_apic"]
+    for sequencer in built.sequencers[: job["cores"]]:
+        sequencer.connectIOPorts(system.iobus)
+    if job["boot_parameters"] != BOOT_PARAMETERS:
+        machine_system.stop(f"boot parameters at {job['boot_parameters']:#x}: {BOOT_PARAMETERS:#x}, where gem5 24 has them")
+    system.workload = X86FsLinux(
+        object_file=job["kernel"],
+        command_line=job["command_line"],
+        extras=[loaded["file"] for loaded in job["loads"]],
+        extras_addrs=[loaded["address"] for loaded in job["loads"]],
+        acpi_description_table_pointer=NULL,
+    )
+    system.workload.e820_table.entries = [
+        X86E820Entry(addr=part["base"], size=f"{part['bytes']}B", range_type=part["kind"]) for part in job["memory"]
+    ]
+
+
+def with_changed(isa, name, register, change):
+    """A CPUID function of gem5's own with one register changed."""
+    values = [int(value) for value in getattr(isa, name)]
+    values[register] = change(values[register])
+    setattr(isa, name, values)
+
+
+def processor(kind, number, **parameters):
+    """A core as firmware numbers it. Its time-stamp counter is told to run at one rate, as gem5's do, else a kernel
+    takes those of several cores for out of step."""
+    isa = X86ISA()
+    with_changed(isa, CPUID_FEATURES, EBX, lambda old: old | number << APIC_ID_SHIFT)
+    with_changed(isa, CPUID_POWER, EDX, lambda old: old | INVARIANT_TSC)
+    made = kind(cpu_id=number, isa=[isa], **parameters)
+    made.createThreads()
+    return made

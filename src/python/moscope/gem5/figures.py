@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""From gem5's statistics of a window to a point of `moscope run`.
+
+gem5's cores tell instructions and idle time. A TimingSimpleCPU issues an instruction per cycle and waits for memory
+otherwise, so what is neither issue nor idle is memory stall. It keeps no account by line, nor by kernel and user."""
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from moscope.run.options import Point
+
+FS_PER_MS = 10**12
+FS_PER_S = 10**15
+INSTRUCTIONS = re.compile(r"^system\.cpu\d*\.(?:commitStats0\.numInsts|numInsts|committedInsts)$")
+BUSY_PART = re.compile(r"^system\.cpu\d*\.exec_context\.thread_0\.notIdleFraction$")
+OPERATIONS = "system.work_item_type1::samples"
+
+
+@dataclass(frozen=True)
+class Window:
+    """Added up over cores; times in femtoseconds."""
+
+    instructions: int
+    operations: int
+    ticks: int
+    not_idle: float  # of all cores' time
+    host_s: float
+
+
+def window(stats: dict[str, float], cores: int, host_s: float) -> Window:
+    """What the statistics of the window say."""
+    instructions = sum(value for name, value in stats.items() if INSTRUCTIONS.match(name))
+    parts = [value for name, value in stats.items() if BUSY_PART.match(name)]
+    return Window(int(instructions), int(stats.get(OPERATIONS, 0)), int(stats["simTicks"]), sum(parts) / cores, host_s)
+
+
+def document(point: Point, seen: Window, cycle_fs: float, kernel: str | None, command: str) -> dict[str, Any]:
+    """POINT of the contracts. Without a kernel (None) all time is the user's, with one gem5 does not tell whose."""
+    time = seen.ticks * point.cores
+    busy = min(seen.instructions * cycle_fs / time, seen.not_idle)
+    cycles = {"busy": busy, "idle": 1 - seen.not_idle, "core": 0.0, "memory": seen.not_idle - busy}
+    per_op = seen.not_idle * time / 10**9 / seen.operations if seen.operations and kernel is None else None
+    return {
+        "workload": point.workload, "operation": point.operation, "kernel": kernel or "none (gem5's syscall emulation)", "cores": point.cores,
+        "window_ms": seen.ticks / FS_PER_MS, "ops": seen.operations, "ticks": seen.ticks,
+        "throughput_per_s": seen.operations * FS_PER_S / seen.ticks, "stderr_per_s": None,
+        "kernel_share": 0.0 if kernel is None else None, "user_us_per_op": per_op,
+        "system_us_per_op": None if per_op is None else 0.0, "cycles": cycles, "spin_cycles": None,
+        "bottleneck": "gem5 keeps no account of stalls by line", "top_lines": [], "instructions": seen.instructions,
+        "host_s": seen.host_s, "host_s_per_ms": seen.host_s * FS_PER_MS / seen.ticks, "warmup_ms": point.warmup / FS_PER_MS,
+        "command": command,
+    }

@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""`moscope run --engine gem5`: the points that are asked for, one after the other, with a kernel where one is named and
+as programs alone where none is. A run directory as of any run, but without a report."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from moscope import jsonio
+from moscope.cli import Shared
+from moscope.errors import MoscopeError, UserError
+from moscope.gem5 import binary, full_system, programs
+from moscope.run import directory, options
+from moscope.run.main import Outcome
+from moscope.run.options import Options, Plan, Point
+
+
+def plan_of(shared: Shared, chosen: Options) -> Plan:
+    """The points that are asked for; a UserError for what gem5 cannot do."""
+    if chosen.windows not in (None, 1) or chosen.detail != "table":
+        raise UserError("--engine gem5: there is one window, and no record of transactions: --windows 1 and --detail table")
+    if chosen.kernel is not None:
+        return options.make(shared, replace(chosen, windows=1))
+    # The kernel is named only to have one point where a workload has several.
+    plan = options.make(shared, replace(chosen, kernel="distro", windows=1))
+    processes = sorted({p.family for p in plan.points if p.family not in programs.THREADED})
+    if processes:
+        raise UserError(f"--workload: {', '.join(processes)}: gem5's syscall emulation has threads and no processes: one of "
+                        f"{', '.join(sorted(programs.THREADED))}, or a kernel (--kernel stock)")
+    return plan
+
+
+def run(shared: Shared, chosen: Options, path: Path | None) -> Outcome:
+    """The plan's points; `run.json` and a folder for each, of those that failed with what gem5 has left."""
+    plan = plan_of(shared, chosen)
+    gem5 = binary.require(binary.find(path), str(plan.machine.protocol), x86=True)
+    jsonio.check_replaceable(plan.out)
+    points: list[dict[str, Any]] = []
+    failed: list[MoscopeError] = []
+    with_kernel = chosen.kernel is not None
+    measure = full_system.measure if with_kernel else programs.measure
+    with jsonio.atomic_dir(plan.out) as folder:
+        for point in plan.points:
+            shared.say(f"{point.workload} on {point.cores} cores{', ' + point.kernel if with_kernel else ''}, on gem5")
+            name = name_of(point, with_kernel)
+            try:
+                points.append(measure(gem5, plan, point, (folder / "points" / name).resolve()))
+            except UserError:
+                raise
+            except MoscopeError as error:
+                failed.append(error)
+                continue
+            (folder / "points" / name / "point.json").write_text(jsonio.dumps(points[-1]) + "\n", encoding="utf-8")
+        document = {"schema": directory.SCHEMA, "ok": not failed, "machine": plan.machine.name, "engine": f"gem5 {gem5.version}",
+                    "points": points}
+        (folder / "run.json").write_text(jsonio.dumps(document) + "\n", encoding="utf-8")
+    return Outcome(document, failed)
+
+
+def name_of(point: Point, with_kernel: bool) -> str:
+    """Of a point's folder."""
+    return f"{point.workload}-gem5-{point.kernel.replace('/', '_') + '-' if with_kernel else ''}{point.cores}"
+
+
+def show(document: dict[str, Any]) -> None:
+    """For people."""
+    print(f"{document['machine']} on {document['engine']}")
+    for p in document["points"]:
+        speed = p["instructions"] / p["host_s"] / 10**6 if p["host_s"] else 0.0
+        cycles = ", ".join(f"{name} {share:.0%}" for name, share in p["cycles"].items())
+        print(f"{p['workload']} on {p['cores']} cores, kernel {p['kernel']}: {p['throughput_per_s']:,.0f} {p['operation']} per second in "
+              f"{p['window_ms']:g} ms; {cycles}; {p['instructions']:,} instructions in {p['host_s']:.1f} s of the host, {speed:.3f} million "
+              "per second")
