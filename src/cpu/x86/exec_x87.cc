@@ -60,20 +60,17 @@ const Op *with_memory(Core &c, const Op *op) {
     const Packed p = unpack(op->imm);
     std::uint8_t operand[16] = {};
     std::uint64_t flags = Flags::fixed;
-    Addr a;
-    if (!ready(c) || !address(c, op, std::min<unsigned>(p.bytes, 8), p.store, a))
-        return c.fault_at(op);
-    if (!p.store && !load_operand(c, op, p.bytes, operand))
+    if (!ready(c) || (!p.store && !load_operand(c, op, p.bytes, operand)))
         return c.fault_at(op);
     X87 after = c.fpu;
     run_on_host(after, p.code, operand, flags);
-    // An unmasked exception other than an inexact result leaves memory as it is.
+    // An unmasked exception other than an inexact result leaves memory as it is, and its address and rights unseen.
     constexpr unsigned kInexact = 0x20;
     const unsigned pending = after.status & ~after.control & kFlags;
     if (p.store && !(pending & ~kInexact) && !store_operand(c, op, p.bytes, operand))
         return c.fault_at(op);
     c.fpu = after;
-    remember(c, op, p.code, a);
+    remember(c, op, p.code, c.seg[op->seg].base + effective_offset(c, op));
     return op + 1;
 }
 

@@ -93,11 +93,14 @@ struct Environment {
     }
 };
 
-/// An area may lie on two pages: its first field of type T and its last byte are tried before any of it is used.
+/// An area may lie on two pages: its first field of type T and its last byte are tried before any of it is used, each its limit
+/// and then its page.
 template <class T> bool writable(Core &c, const Op *op, unsigned bytes) {
     Addr first, last;
-    if (!address(c, op, sizeof(T), true, first) || !address(c, op, 1, true, last, bytes - 1))
+    if (!address(c, op, sizeof(T), true, first))
         return false;
+    if (!address(c, op, 1, true, last, bytes - 1))
+        return try_part<T>(c, op, 0) && address(c, op, 1, true, last, bytes - 1);
     return first >> 12 == last >> 12 || (try_part<T>(c, op, 0) && try_part<std::uint8_t>(c, op, bytes - 1));
 }
 template <class T> bool readable(Core &c, const Op *op, unsigned bytes) {

@@ -112,15 +112,14 @@ bool of_user_mode(const ZydisDecodedInstruction &z) {
 } // namespace
 
 const char *not_beside_the_host(const ZydisDecodedInstruction &z, const ZydisDecodedOperand *op) {
+    const bool sixteen_bit_code = z.machine_mode == ZYDIS_MACHINE_MODE_LONG_COMPAT_16 || z.machine_mode == ZYDIS_MACHINE_MODE_LEGACY_16;
     if (!of_user_mode(z))
         return "system";
     if (z.meta.branch_type == ZYDIS_BRANCH_TYPE_FAR)
         return "far";
-    if (z.mnemonic == ZYDIS_MNEMONIC_JCXZ)
-        return "16-bit addresses"; // with others the instruction has another name, under which it is compared
-    // A 16-bit near branch is one on AMD processors only.
-    if (z.meta.branch_type != ZYDIS_BRANCH_TYPE_NONE && (z.attributes & ZYDIS_ATTRIB_HAS_OPERANDSIZE))
-        return kCutBranch.data();
+    // With an operand-size prefix, a branch of other code than 16-bit code cuts its target; in 64-bit mode on AMD processors only.
+    if (z.meta.branch_type != ZYDIS_BRANCH_TYPE_NONE && (z.attributes & ZYDIS_ATTRIB_HAS_OPERANDSIZE) && !sixteen_bit_code)
+        return "16-bit near branch";
     for (unsigned i = 0; i < z.operand_count_visible; ++i)
         if (op[i].type == ZYDIS_OPERAND_TYPE_REGISTER)
             switch (ZydisRegisterGetClass(op[i].reg.value)) {

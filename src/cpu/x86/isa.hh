@@ -6,7 +6,6 @@
 #include <bitset>
 #include <set>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include <Zydis/Zydis.h>
@@ -26,7 +25,6 @@ struct IsaFeature {
 /// Why an instruction with these operands cannot run beside the host's own in user mode; null: it can.
 /// What native tests (tests/cpu/x86/native) leave out is this and nothing else.
 const char *not_beside_the_host(const ZydisDecodedInstruction &, const ZydisDecodedOperand *);
-inline constexpr std::string_view kCutBranch = "16-bit near branch", kSixteenBitCode = "16-bit code";
 
 /// Null: later than what the model knows of, or another vendor's.
 const IsaFeature *feature_of(ZydisISASet);

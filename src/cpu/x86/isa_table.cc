@@ -87,10 +87,7 @@ struct Table {
             row.promised = promises(z);
         }
         ++row.forms;
-        const char *alone = not_beside_the_host(z, insn.op);
-        if (insn.mode == Mode::code16 && (!alone || alone == kCutBranch))
-            row.apart.emplace(kSixteenBitCode); // which hosts in 64-bit mode cannot be asked about
-        else if (alone)
+        if (const char *alone = not_beside_the_host(z, insn.op))
             row.apart.insert(alone);
         else
             ++row.compared;

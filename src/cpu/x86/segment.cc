@@ -157,8 +157,8 @@ bool load_segment(Core &c, Seg which, std::uint16_t selector) {
 
 bool within_limit(const Segment &s, std::uint64_t offset, unsigned size) {
     const std::uint64_t last = offset + size - 1;
-    if (!s.expand_down()) // all of 4 GiB is a ring
-        return last <= s.limit || s.limit == 0xffffffff;
+    if (!s.expand_down()) // what reaches over 4 GiB is left open: hosts take flat segments, and no others, for a ring
+        return last <= s.limit || (s.limit == 0xffffffff && s.base == 0);
     return offset > s.limit && last <= (s.big() ? 0xffffffffu : 0xffffu);
 }
 

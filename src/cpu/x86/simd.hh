@@ -64,13 +64,15 @@ inline void set_mmx(Core &c, unsigned i, std::uint64_t x) {
 // --- memory operands
 constexpr std::uint32_t kMisalignedMask = 1u << 17; ///< MXCSR.MM: packed operands may be misaligned
 
-/// 16 bytes, which must be aligned unless MXCSR.MM is set. `strict`: whatever MM says (moves that are aligned by name).
+/// 16 bytes, which must be aligned unless MXCSR.MM is set. `strict`: whatever MM says (moves that are aligned by name). As hosts
+/// do, it is #GP that tells of a misaligned operand beyond the limit of the stack's segment, too.
 inline bool address16(Core &c, const Op *op, bool write, Addr &a, bool strict = false) {
-    if (!address(c, op, 16, write, a))
-        return false;
+    const bool within = address(c, op, 16, write, a);
+    if (__builtin_expect(!within, 0))
+        a = c.seg[op->seg].base + effective_offset(c, op);
     if (__builtin_expect((a & 15) != 0, 0) && (strict || !(c.mxcsr & kMisalignedMask)))
         return c.raise(exc_gp, 0);
-    return true;
+    return within;
 }
 inline bool load16(Core &c, const Op *op, V &out, bool strict = false) {
     Addr a;

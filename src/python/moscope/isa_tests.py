@@ -11,8 +11,6 @@ from dataclasses import dataclass
 RARE = "tests/cpu/x86/test_rare_instructions.cc"
 SYSTEM = "tests/cpu/x86/test_system_instructions.cc"
 TRANSFERS = "tests/cpu/x86/test_control_transfers.cc"
-# Of a form for 16-bit code there is none: its operands and addresses are those of 32-bit code with prefixes, which are compared.
-SIXTEEN_BIT_CODE = "16-bit code"
 
 
 @dataclass(frozen=True)
@@ -74,7 +72,7 @@ TESTS = [
     _tested("16-bit near branch", "call ret", RARE, "CutBranches.CallPushesAndRetPopsTwoBytes"),
     _tested("16-bit near branch", "jo jno jb jnb jz jnz jbe jnbe js jns jp jnp jl jnl jle jnle loop loope loopne jecxz", RARE,
             "CutBranches.ConditionsAndCountsCutIfTheyAreTaken"),
-    _tested("16-bit addresses", "jcxz", RARE, "CutBranches.SoDoThoseOfProtectedMode"),
+    _tested("16-bit near branch", "jcxz", RARE, "CutBranches.SoDoThoseOfProtectedMode"),
 ]
 
 

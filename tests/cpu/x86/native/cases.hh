@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // One execution of a form: bytes with random registers, addressing, prefixes without meaning and immediates, and
 // the state that they meet. Registers that address memory or count are set so that most executions stay in the
-// data pages; the rest meet unmapped, read-only and non-canonical addresses.
+// data pages; the rest meet unmapped, read-only and non-canonical addresses. All places are chosen as linear addresses; 16-bit code
+// has its offsets in segments of a base, which end (or begin) among the data at times.
 #pragma once
 
 #include <cstddef>
 #include <cstring>
+#include <iterator>
 
 #include "cpu/x86/native/forms.hh"
 #include "cpu/x86/native/values.hh"
@@ -16,6 +18,7 @@ struct Case {
     Bytes code;
     std::uint64_t at = 0;     ///< address of the code
     std::uint64_t target = 0; ///< address of the memory operand, if the form has one
+    unsigned layout = 0;      ///< the segments, of kLayouts
     Snapshot in;
 };
 
@@ -29,6 +32,7 @@ class CaseMaker {
         Case c;
         while (true) {
             v_.fill(c.in);
+            c.layout = layout_ = f_.mode == Mode::code16 ? choose_layout() : 0;
             fill_data();
             c.target = choose_target();
             if (!build(c))
@@ -63,19 +67,35 @@ class CaseMaker {
             for (std::uint64_t a = w.at; a < w.at + w.bytes; a += 8)
                 put(a, f_.stops ? code_address() : v_.quadword());
     }
-    /// Where a branch may go: an INT3, away from the branch itself.
-    std::uint64_t code_address() { return (v_.percent(50) ? kCode + 0x100 : kCode + 0x1100) + v_.below(0x600); }
+    /// Where a branch may go, in CS: an INT3, away from the branch itself.
+    std::uint64_t code_address() { return kCode - code_base(layout_) + (v_.percent(50) ? 0x100 : 0x1100) + v_.below(0x600); }
+
+    unsigned choose_layout() {
+        if (v_.percent(50))
+            return 1;
+        return 2 + static_cast<unsigned>(v_.below(std::size(kLayouts) - 2));
+    }
+    const Layout &layout() const { return kLayouts[layout_]; }
+    std::uint64_t offset(std::uint64_t linear) const { return linear - layout().base; }
+    /// For a stack register: in 16-bit stacks the upper half is not looked at, and has to be kept.
+    std::uint64_t stack_pointer(std::uint64_t linear) {
+        return layout().big ? offset(linear) & (f_.mode == Mode::code64 ? ~0ull : 0xffffffff) : (offset(linear) & 0xffff) | v_.below(0x10000) << 16;
+    }
+    unsigned address_bits(bool prefixed) const {
+        const bool wide = f_.mode == Mode::code64, old = f_.mode == Mode::code16;
+        return wide ? (prefixed ? 32 : 64) : prefixed != old ? 16 : 32;
+    }
 
     std::uint64_t choose_target() {
         const unsigned bytes = f_.memory_bytes() ? f_.memory_bytes() : 8;
         std::uint64_t t;
         if (f_.stops && v_.percent(4))
             t = kReadOnly + 0x1040;
-        else if (!f_.stops && v_.percent(4)) {
-            static constexpr std::uint64_t edges[] = {kData, kReadOnly, kReadOnly + 0x1000};
-            t = v_.one_of(edges) - v_.below(bytes + 1);
+        else if (!f_.stops && v_.percent(layout_ ? 10 : 4)) {
+            const std::uint64_t edges[] = {kData, kReadOnly, kReadOnly + 0x1000, layout().base + layout().limit + 1, layout().base + 0x10000};
+            t = edges[v_.below(layout_ ? 5 : 3)] - v_.below(bytes + 1);
         } else if (!f_.stops && v_.percent(1))
-            t = v_.percent(50) ? v_.next() : kReadOnly + 64;
+            t = !v_.percent(50) ? kReadOnly + 64 : layout_ ? layout().base + v_.below(0x10000) : v_.next();
         else if (v_.percent(20))
             t = kMiddle - v_.below(bytes + 1);
         else
@@ -106,9 +126,7 @@ class CaseMaker {
 
     bool build(Case &c) {
         c.code.clear();
-        const bool short_addresses = (f_.memory || f_.offset_bytes || implicit_memory() || f_.is(ZYDIS_MNEMONIC_JRCXZ)) && v_.percent(8);
-        if (f_.is(ZYDIS_MNEMONIC_JRCXZ) && short_addresses)
-            return false; // JECXZ has a mnemonic of its own
+        const bool short_addresses = (f_.memory || f_.offset_bytes || implicit_memory() || f_.mode == Mode::code16) && !f_.jumps_by_count() && v_.percent(8);
         if (short_addresses && f_.mode == Mode::code32 && (f_.is(ZYDIS_MNEMONIC_MASKMOVQ) || f_.is(ZYDIS_MNEMONIC_MASKMOVDQU)))
             return false; // which byte faults is the processor's choice
         if (short_addresses && f_.mode == Mode::code32 && f_.locks())
@@ -118,6 +136,8 @@ class CaseMaker {
             const std::uint8_t s = v_.one_of(segments);
             // CS in compatibility mode, which cannot be written: what has become of the x87 stack by then is left open.
             const bool x87 = f_.z.meta.isa_ext == ZYDIS_ISA_EXT_X87 || f_.is(ZYDIS_MNEMONIC_FISTTP) || f_.has_mmx();
+            if (s == 0x2e && layout_ && c.target - kData >= kDataBytes + 0x1000)
+                return false; // in the segment of code that may be the code itself, which the host's way back is part of
             if (!f_.stops && (s != 0x2e || f_.mode == Mode::code64 || !x87))
                 c.code.push_back(s);
         }
@@ -139,12 +159,12 @@ class CaseMaker {
             const std::uint8_t m = f_.modrms[v_.below(f_.modrms.size())];
             if (!f_.memory)
                 c.code.push_back(m);
-            else if (!address(c, m & 0x38, rex, short_addresses, linear))
+            else if (!address(c, m & 0x38, rex, address_bits(short_addresses), offset(linear)))
                 return false;
         }
-        const unsigned offset_bytes = f_.offset_bytes ? (short_addresses ? (wide ? 4 : 2) : (wide ? 8 : 4)) : 0;
+        const unsigned offset_bytes = f_.offset_bytes ? address_bits(short_addresses) / 8 : 0;
         for (unsigned i = 0; i < offset_bytes; ++i)
-            c.code.push_back(static_cast<std::uint8_t>(linear >> 8 * i));
+            c.code.push_back(static_cast<std::uint8_t>(offset(linear) >> 8 * i));
         std::uint64_t immediate = v_.percent(50) ? v_.integer() : v_.below(70);
         if (f_.stops) // within the code pages
             immediate = f_.immediate_bytes == 1 ? v_.next() : v_.below(0x800) - 0x400;
@@ -171,18 +191,35 @@ class CaseMaker {
         return true;
     }
 
-    /// ModRM, SIB and displacement of a memory operand at `t`; base and index registers are set.
-    bool address(Case &c, std::uint8_t reg, std::uint8_t rex, bool short_addresses, std::uint64_t t) {
+    /// ModRM and displacement of 16-bit addresses. In flat segments they reach nothing: the fault tells which address it was.
+    void address16(Case &c, std::uint8_t reg, std::uint64_t t) {
+        const unsigned m = static_cast<unsigned>(v_.below(3)), rm = static_cast<unsigned>(v_.below(8));
+        const bool absolute = m == 0 && rm == 6;
+        std::uint64_t d = m == 1 ? static_cast<std::uint64_t>(static_cast<std::int8_t>(v_.next())) : m == 2 ? v_.next() : 0;
+        if (absolute)
+            d = layout_ ? t : v_.next();
+        else if (layout_) {
+            static constexpr struct {
+                Reg base, index;
+            } sums[8] = {{rbx, rsi}, {rbx, rdi}, {rbp, rsi}, {rbp, rdi}, {rsi, rsi}, {rdi, rdi}, {rbp, rbp}, {rbx, rbx}};
+            const auto [base, index] = sums[rm];
+            const std::uint64_t rest = t - d - (index == base ? 0 : c.in.r[index]);
+            c.in.r[base] = (c.in.r[base] & ~0xffffull) | (rest & 0xffff);
+        }
+        c.code.push_back(static_cast<std::uint8_t>(m << 6 | reg | rm));
+        for (unsigned i = 0; i < (m == 1 ? 1u : m == 2 || absolute ? 2u : 0u); ++i)
+            c.code.push_back(static_cast<std::uint8_t>(d >> 8 * i));
+    }
+
+    /// ModRM, SIB and displacement of a memory operand at offset `t`; base and index registers are set.
+    bool address(Case &c, std::uint8_t reg, std::uint8_t rex, unsigned bits, std::uint64_t t) {
         const bool wide = f_.mode == Mode::code64;
-        if (!wide && short_addresses) { // 16 bits, which reach nothing: the fault tells which address it was
-            const unsigned m = static_cast<unsigned>(v_.below(3)), rm = static_cast<unsigned>(v_.below(8));
-            c.code.push_back(static_cast<std::uint8_t>(m << 6 | reg | rm));
-            for (unsigned i = 0; i < (m == 1 ? 1u : m == 2 || rm == 6 ? 2u : 0u); ++i)
-                c.code.push_back(static_cast<std::uint8_t>(v_.next()));
+        if (bits == 16) {
             rip_relative_ = false;
+            address16(c, reg, t);
             return true;
         }
-        const std::uint64_t mask = short_addresses || !wide ? 0xffffffff : ~0ull;
+        const std::uint64_t mask = bits == 32 ? 0xffffffff : ~0ull;
         const auto set = [&](unsigned r, std::uint64_t x) { c.in.r[r] = (x & mask) | (v_.next() & ~mask); };
         rip_relative_ = false;
         const std::uint64_t kind = v_.below(10);
@@ -202,7 +239,7 @@ class CaseMaker {
             return true;
         }
         if (kind == 1) { // a 32-bit address alone
-            if (static_cast<std::uint64_t>(static_cast<std::int32_t>(t)) != t)
+            if (wide && static_cast<std::uint64_t>(static_cast<std::int32_t>(t)) != t)
                 return false;
             c.code.push_back(reg | 4);
             c.code.push_back(0x25);
@@ -251,6 +288,7 @@ class CaseMaker {
     const NativeForm &f_;
     Values v_;
     std::uint8_t *data_ = nullptr;
+    unsigned layout_ = 0;
     bool rip_relative_ = false;
     std::size_t displacement_at_ = 0;
 };
@@ -272,8 +310,11 @@ inline void CaseMaker::prepare(Case &c, const ZydisDecodedInstruction &z, const 
         if (!addresses(n))
             r[n] = x;
     };
-    const auto pointer = [&](std::uint64_t x) { return z.address_width == 64 ? x : (x & 0xffffffff) | (v_.next() << 32); };
-    set(4, v_.percent(90) ? in_window(8) : in_window(1)); // the stack
+    const auto cut = [&](std::uint64_t x) {
+        return z.address_width == 64 ? x : z.address_width == 32 ? (x & 0xffffffff) | (v_.next() << 32) : (x & 0xffff) | (v_.next() << 16);
+    };
+    const auto pointer = [&](std::uint64_t linear) { return cut(offset(linear)); };
+    set(4, stack_pointer(in_window(v_.percent(90) ? 8 : 1)));
 
     const bool register_at_1 = z.operand_count_visible > 1 && op[1].type == ZYDIS_OPERAND_TYPE_REGISTER;
     switch (z.mnemonic) {
@@ -331,13 +372,16 @@ inline void CaseMaker::prepare(Case &c, const ZydisDecodedInstruction &z, const 
     case ZYDIS_MNEMONIC_POPF:
     case ZYDIS_MNEMONIC_POPFD:
     case ZYDIS_MNEMONIC_POPFQ:
-        r[4] = in_window(8);
-        put(r[4], (v_.next() & 0xcd5) | 0x202);
+    {
+        const std::uint64_t top = in_window(8);
+        r[4] = stack_pointer(top);
+        put(top, (v_.next() & 0xcd5) | 0x202);
         break;
+    }
     case ZYDIS_MNEMONIC_LEAVE:
     case ZYDIS_MNEMONIC_ENTER:
         if (v_.percent(95))
-            r[5] = in_window(8);
+            r[5] = stack_pointer(in_window(8));
         r[5] &= f_.mode == Mode::code64 ? ~0ull : ~15ull; // not around the end of 4 GB
         break;
     case ZYDIS_MNEMONIC_LDMXCSR:
@@ -362,17 +406,19 @@ inline void CaseMaker::prepare(Case &c, const ZydisDecodedInstruction &z, const 
     case ZYDIS_MNEMONIC_LOOPNE:
     case ZYDIS_MNEMONIC_JRCXZ:
     case ZYDIS_MNEMONIC_JECXZ:
+    case ZYDIS_MNEMONIC_JCXZ:
         if (v_.percent(50))
-            r[1] = v_.below(3) | (v_.percent(30) ? v_.next() << 32 : 0);
+            r[1] = v_.below(3) | (v_.percent(30) ? v_.next() << (layout_ ? 16 : 32) : 0);
         break;
     default:
         break;
     }
     if (z.meta.category == ZYDIS_CATEGORY_STRINGOP) {
         const unsigned size = z.operand_width / 8;
-        r[6] = pointer(in_window(v_.percent(50) ? size : 1));
-        r[7] = pointer(v_.percent(30) ? r[6] + v_.below(64) - 32 : in_window(v_.percent(50) ? size : 1));
-        r[1] = pointer(v_.percent(1) ? v_.below(4000 / size) : v_.below(20)); // beyond the pages at times
+        const std::uint64_t source = in_window(v_.percent(50) ? size : 1);
+        r[6] = pointer(source);
+        r[7] = pointer(v_.percent(30) ? source + v_.below(64) - 32 : in_window(v_.percent(50) ? size : 1));
+        r[1] = cut(v_.percent(1) ? v_.below(4000 / size) : v_.below(20)); // beyond the pages at times
         if (v_.percent(30)) { // something to find, something to differ
             for (std::uint64_t a = kMiddle - 256; a < kMiddle + 256; a += 8)
                 put(a, v_.percent(90) ? 0x4141414141414141 : v_.next());
@@ -380,9 +426,9 @@ inline void CaseMaker::prepare(Case &c, const ZydisDecodedInstruction &z, const 
         }
     }
     if (f_.stops && z.operand_count_visible && op[0].type == ZYDIS_OPERAND_TYPE_REGISTER && z.meta.branch_type != ZYDIS_BRANCH_TYPE_NONE)
-        r[ZydisRegisterGetId(op[0].reg.value) & 15] = code_address();
+        r[ZydisRegisterGetId(op[0].reg.value) & 15] = code_address() | (z.operand_width == 16 ? v_.next() << 16 : 0);
     if (z.mnemonic == ZYDIS_MNEMONIC_RET)
-        r[4] = in_window(8);
+        r[4] = stack_pointer(in_window(8));
 }
 
 } // namespace moscope::x86::native

@@ -35,8 +35,10 @@ inline unsigned count_of(const NativeForm &f, const Case &c) {
     return static_cast<unsigned>(count & (f.z.operand_width == 64 ? 63 : 31));
 }
 
-/// Makes equal what may differ: undefined flags, and what x87 remembers of its last instruction.
-inline void ignore_undefined(const NativeForm &f, const Case &c, Snapshot &a, Snapshot &b, std::uint8_t *memory_a, std::uint8_t *memory_b) {
+/// Makes equal what may differ: undefined flags, what x87 remembers of its last instruction, and what some instructions have done
+/// by the time of a fault. `vector`: how the execution ended on a.
+inline void ignore_undefined(const NativeForm &f, const Case &c, int vector, Snapshot &a, Snapshot &b, std::uint8_t *memory_a,
+                             std::uint8_t *memory_b) {
     const bool shift = f.z.meta.category == ZYDIS_CATEGORY_SHIFT || f.z.meta.category == ZYDIS_CATEGORY_ROTATE;
     const std::uint64_t undefined = undefined_of(f.z.mnemonic, shift ? count_of(f, c) : 1, f.z.operand_width);
     a.flags = (a.flags & ~undefined) | (b.flags & undefined);
@@ -55,6 +57,21 @@ inline void ignore_undefined(const NativeForm &f, const Case &c, Snapshot &a, Sn
     case ZYDIS_MNEMONIC_FNSTENV:
         f.z.operand_width == 16 ? skip(6, 8) : skip(12, 16);
         break;
+    case ZYDIS_MNEMONIC_POPA:
+    case ZYDIS_MNEMONIC_POPAD: // hosts have loaded what lay before the end of the stack's segment
+        if (vector >= 0)
+            for (unsigned i = 0; i < 8; ++i)
+                if (i != rsp)
+                    a.r[i] = b.r[i];
+        break;
+    case ZYDIS_MNEMONIC_MOVNTQ:
+    case ZYDIS_MNEMONIC_MASKMOVQ: // hosts take hold of the x87 stack before they look at the limit
+        if ((vector == exc_ss || vector == exc_gp) && f.mode != Mode::code64) {
+            a.fx.status = b.fx.status;
+            a.fx.valid = b.fx.valid;
+            std::memcpy(a.fx.st, b.fx.st, sizeof a.fx.st);
+        }
+        break;
     default:
         break;
     }
@@ -72,6 +89,8 @@ inline std::string describe(const NativeForm &f, const Case &c, std::uint64_t n,
     for (std::uint8_t b : c.code)
         s += text("%02x ", b);
     s += std::string(" ") + assembly + text(" at %llx, flags %llx", ull(c.at), ull(c.in.flags));
+    if (c.layout)
+        s += text(", segments %u, sp %llx", c.layout, ull(c.in.r[4] & 0xffffffff));
     if (f.z.meta.isa_ext == ZYDIS_ISA_EXT_X87)
         s += text(", control %x, status %x, valid %x", c.in.fx.control, c.in.fx.status, c.in.fx.valid);
     return s + text(", mxcsr %x\n", c.in.fx.mxcsr);

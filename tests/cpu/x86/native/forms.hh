@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Every form of instruction that exists in user mode of 64-bit or compatibility mode, found by decoding all opcodes with all prefixes
+// Every form of instruction that exists in user mode of 64-bit, 32-bit or 16-bit code, found by decoding all opcodes with all prefixes
 // that choose an instruction: no table to forget one in. A form is a mnemonic with the kinds and sizes of its operands
 // and its opcode; registers, addresses and immediates are the case's to choose.
 #pragma once
@@ -33,6 +33,8 @@ struct NativeForm {
         return is(ZYDIS_MNEMONIC_BTS) || is(ZYDIS_MNEMONIC_BTR) || is(ZYDIS_MNEMONIC_BTC) || is(ZYDIS_MNEMONIC_BT);
     }
     unsigned visible() const { return z.operand_count_visible; }
+    /// JCXZ, JECXZ and JRCXZ: the address size chooses the instruction.
+    bool jumps_by_count() const { return is(ZYDIS_MNEMONIC_JCXZ) || is(ZYDIS_MNEMONIC_JECXZ) || is(ZYDIS_MNEMONIC_JRCXZ); }
     bool has_mmx() const {
         for (unsigned i = 0; i < z.operand_count_visible; ++i)
             if (op[i].type == ZYDIS_OPERAND_TYPE_REGISTER && ZydisRegisterGetClass(op[i].reg.value) == ZYDIS_REGCLASS_MMX)
@@ -56,7 +58,9 @@ inline bool decode(Mode mode, const Bytes &b, ZydisDecodedInstruction &z, ZydisD
     };
     static const ZydisDecoder wide = decoder(ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
     static const ZydisDecoder narrow = decoder(ZYDIS_MACHINE_MODE_LONG_COMPAT_32, ZYDIS_STACK_WIDTH_32);
-    return ZYAN_SUCCESS(ZydisDecoderDecodeFull(mode == Mode::code64 ? &wide : &narrow, b.data(), b.size(), &z, op));
+    static const ZydisDecoder old = decoder(ZYDIS_MACHINE_MODE_LONG_COMPAT_16, ZYDIS_STACK_WIDTH_16);
+    const ZydisDecoder &chosen = mode == Mode::code64 ? wide : mode == Mode::code32 ? narrow : old;
+    return ZYAN_SUCCESS(ZydisDecoderDecodeFull(&chosen, b.data(), b.size(), &z, op));
 }
 
 /// Operands by type, size and place in the encoding: two encodings with the same text are cases of one form.
@@ -114,6 +118,8 @@ inline std::vector<NativeForm> all_forms(Mode mode = Mode::code64) {
         name += code;
         if (name.find("lock") != 0 && !prefixes.empty() && prefixes[0] == 0xf0)
             return;
+        if (!prefixes.empty() && prefixes[0] == 0x67 && !f.jumps_by_count())
+            return;
         const auto it = known.find(name);
         if (it != known.end()) {
             NativeForm &same = forms[it->second];
@@ -141,7 +147,7 @@ inline std::vector<NativeForm> all_forms(Mode mode = Mode::code64) {
         forms.push_back(f);
     };
     for (const Bytes &prefixes : {Bytes{}, Bytes{0x66}, Bytes{0xf3}, Bytes{0xf2}, Bytes{0xf0}, Bytes{0xf0, 0x66}, Bytes{0x66, 0xf3},
-                                  Bytes{0x66, 0xf2}})
+                                  Bytes{0x66, 0xf2}, Bytes{0x67}, Bytes{0x67, 0x66}})
         for (bool rex_w : {false, true}) {
             if (rex_w && mode != Mode::code64)
                 continue;

@@ -4,9 +4,11 @@
 // error code and address. The header belongs in one source of a program: it defines the trampoline.
 #pragma once
 
+#include <asm/ldt.h>
 #include <asm/prctl.h>
 #include <csignal>
 #include <cstddef>
+#include <iterator>
 #include <stdexcept>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -104,26 +106,36 @@ class HostCpu {
         return it;
     }
 
+    /// Linux may be built without segments of 16 bits.
+    bool has_sixteen_bit_code() const { return sixteen_bit_code_; }
+
     /// Runs the bytes at `at`. `stops`: they end by themselves in an INT3 somewhere (branches); otherwise what follows
-    /// them leads back.
-    Outcome run(Mode mode, const Bytes &code, std::uint64_t at, bool stops, const Snapshot &in, Snapshot &out) {
+    /// them leads back. `layout`: of kLayouts, for 16-bit code.
+    Outcome run(Mode mode, const Bytes &code, std::uint64_t at, bool stops, const Snapshot &in, Snapshot &out, unsigned layout = 0) {
         if (stops) // INT3 wherever it may go
             std::memset(memory(kCode), 0xcc, kCodeBytes);
         else // little, because writes to what has just run are slow
             int3_around(memory(kCode), at);
         std::memcpy(memory(at), code.data(), mapped(code, at));
-        const bool wide = mode == Mode::code64;
         if (!stops && at + code.size() + 14 <= kCode + kCodeBytes)
-            std::memcpy(memory(at + code.size()), wide ? back_ : back_from_32_, wide ? sizeof back_ : sizeof back_from_32_);
-        if (!wide)
-            std::memcpy(memory(kGate + 6), &at, 4);
+            lead_back(mode, memory(at + code.size()));
+        const std::uint64_t ip = at - code_base(layout);
+        if (mode == Mode::code32)
+            std::memcpy(memory(kGate + 6), &ip, 4);
+        if (mode == Mode::code16) {
+            std::memcpy(memory(kGate16 + kPointer), &ip, 4);
+            const std::uint16_t data = local_selector(layout);
+            std::memcpy(memory(kGate16 + kSelector), &data, 2);
+        }
         moscope_native_in = in;
-        moscope_native_code = wide ? at : kGate;
+        moscope_native_code = mode == Mode::code64 ? at : mode == Mode::code32 ? kGate : kGate16;
         outcome_ = Outcome{};
-        moscope_native_out.rip = at + code.size();
+        moscope_native_out.rip = ip + code.size();
         running_ = true;
         moscope_native_enter();
         running_ = false;
+        if (mode == Mode::code16)
+            flat_segments();
         out = moscope_native_out;
         return outcome_;
     }
@@ -132,7 +144,8 @@ class HostCpu {
 
   private:
     static constexpr std::uint64_t kGate = 0x6abc'd000; ///< code by which compatibility mode is entered and left
-    static constexpr std::uint64_t kGateBack = kGate + 0x40;
+    static constexpr std::uint64_t kGateBack = kGate + 0x40, kGate16 = kGate + 0x80;
+    static constexpr unsigned kPointer = 32, kSelector = 40; ///< behind the code at kGate16: where it goes, and with which data
     static constexpr std::uint16_t kCode32 = 0x23, kCode64 = 0x33, kStack = 0x2b; // Linux's selectors
 
     HostCpu() {
@@ -150,7 +163,16 @@ class HostCpu {
         std::memcpy(memory(kGate), far_jump, sizeof far_jump);
         const auto gate_back = static_cast<std::uint32_t>(kGateBack);
         std::memcpy(back_from_32_ + 1, &gate_back, 4);
-        asm volatile("mov %0, %%ds; mov %0, %%es" : : "r"(static_cast<std::uint32_t>(kStack)));
+        flat_segments();
+        const std::uint8_t to_16[] = {0x8e, 0x1d, kSelector - 6, 0, 0, 0,   // MOV DS, [RIP + ..]
+                                      0x8e, 0x05, kSelector - 12, 0, 0, 0,  // MOV ES
+                                      0x8e, 0x15, kSelector - 18, 0, 0, 0,  // MOV SS, so that nothing comes between it and
+                                      0xff, 0x2d, kPointer - 24, 0, 0, 0};  // JMP FAR
+        std::memcpy(memory(kGate16), to_16, sizeof to_16);
+        const std::uint16_t code16 = local_selector(0);
+        std::memcpy(memory(kGate16 + kPointer + 4), &code16, 2);
+        std::memcpy(back_from_16_ + 2, &gate_back, 4);
+        sixteen_bit_code_ = make_local_segments();
         map(kData, kDataBytes + 0x1000, PROT_READ | PROT_WRITE);
         std::memset(memory(kReadOnly), 0x5a, 0x1000);
         mprotect(memory(kReadOnly), 0x1000, PROT_READ);
@@ -166,6 +188,40 @@ class HostCpu {
         action.sa_flags = SA_SIGINFO | SA_ONSTACK;
         for (int s : {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP})
             sigaction(s, &action, nullptr);
+    }
+
+    /// Of the table's entry: 0 is 16-bit code, others are kLayouts' data.
+    static constexpr std::uint16_t local_selector(unsigned entry) { return static_cast<std::uint16_t>(entry << 3 | 7); }
+
+    static bool make_local_segments() {
+        constexpr unsigned data = 0, data_down = 1, code = 2; // modify_ldt(2): contents
+        const auto make = [](unsigned entry, std::uint64_t base, std::uint32_t limit, unsigned contents, bool big) {
+            user_desc d{};
+            d.entry_number = entry;
+            d.base_addr = static_cast<unsigned>(base);
+            d.limit_in_pages = limit > 0xfffff;
+            d.limit = d.limit_in_pages ? limit >> 12 : limit;
+            d.contents = contents & 3;
+            d.seg_32bit = big;
+            return syscall(SYS_modify_ldt, 0x11, &d, sizeof d) == 0;
+        };
+        bool made = make(0, kCode, 0xffff, code, false);
+        for (unsigned i = 1; i < std::size(kLayouts); ++i)
+            made = made && make(i, kLayouts[i].base, kLayouts[i].limit, kLayouts[i].expand_down ? data_down : data, kLayouts[i].big);
+        return made;
+    }
+
+    static void flat_segments() {
+        asm volatile("mov %0, %%ds; mov %0, %%es; mov %0, %%ss" : : "r"(static_cast<std::uint32_t>(kStack)));
+    }
+
+    void lead_back(Mode mode, std::uint8_t *at) {
+        if (mode == Mode::code64)
+            std::memcpy(at, back_, sizeof back_);
+        else if (mode == Mode::code32)
+            std::memcpy(at, back_from_32_, sizeof back_from_32_);
+        else
+            std::memcpy(at, back_from_16_, sizeof back_from_16_);
     }
 
     void on_signal(int number, void *context) {
@@ -195,11 +251,13 @@ class HostCpu {
         g[REG_RSP] = static_cast<greg_t>(moscope_native_host_rsp);
         g[REG_RIP] = static_cast<greg_t>(reinterpret_cast<std::uint64_t>(&moscope_native_return));
         g[REG_EFL] = 0x202;
-        g[REG_CSGSFS] = (g[REG_CSGSFS] & ~0xffffll) | kCode64;
+        g[REG_CSGSFS] = (g[REG_CSGSFS] & 0x0000ffffffff0000ll) | kCode64 | std::int64_t{kStack} << 48;
     }
 
     std::uint8_t back_[14] = {0xff, 0x25};                                // JMP [RIP + 0], then the address
     std::uint8_t back_from_32_[7] = {0xea, 0, 0, 0, 0, kCode64, 0};       // JMP FAR
+    std::uint8_t back_from_16_[8] = {0x66, 0xea, 0, 0, 0, 0, kCode64, 0};
+    bool sixteen_bit_code_ = false;
     Outcome outcome_;
     volatile bool running_ = false;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Runs an instruction on the model: one core in 64-bit mode at privilege level 3, with page tables that show code
+// Runs an instruction on the model: one core at privilege level 3, with page tables that show code
 // and data at the addresses at which the host has them, and the same rights.
 #pragma once
 
@@ -60,14 +60,12 @@ class ModelCpu {
         c.cr4 = cr4::pae | cr4::osfxsr | cr4::osxmmexcpt;
         c.efer = efer::lme | efer::lma | efer::sce | efer::nxe;
         c.cr3 = kTables;
-        const auto attr = [](unsigned type) { return static_cast<std::uint16_t>(Segment::kPresent | 0x60 | Segment::kCodeOrData | type); };
-        c.seg[cs] = {0, 0xffffffff, 0x33, static_cast<std::uint16_t>(attr(11) | Segment::kLong | Segment::kGranular)};
-        for (Seg s : {es, ss, ds, fs, gs})
-            c.seg[s] = {0, 0xffffffff, 0x2b, static_cast<std::uint16_t>(attr(3) | Segment::kBig | Segment::kGranular)};
+        for (Seg s : {fs, gs})
+            c.seg[s] = data_segment(kLayouts[0]);
         c.seg[gs].base = kGsBase;
         c.cpl = 3;
         c.flush_tlb(true);
-        c.mode_changed();
+        set_mode(Mode::code64);
     }
     ~ModelCpu() { munmap(phys_.memory, kMemory); }
     ModelCpu(const ModelCpu &) = delete;
@@ -79,14 +77,15 @@ class ModelCpu {
     std::uint8_t *data() { return memory(kDataPhys); }
 
     /// One instruction (a repeated one to its end).
-    Outcome run(const Bytes &code, std::uint64_t at, const Snapshot &in, Snapshot &out, Mode mode = Mode::code64) {
+    Outcome run(const Bytes &code, std::uint64_t at, const Snapshot &in, Snapshot &out, Mode mode = Mode::code64, unsigned layout = 0) {
         int3_around(memory(kCodePhys), at);
         std::memcpy(memory(kCodePhys + (at - kCode)), code.data(), mapped(code, at));
         Core &c = *core_;
         set(in);
-        if (c.mode() != mode)
-            set_mode(mode);
-        c.rip = at;
+        if (c.mode() != mode || layout != layout_)
+            set_mode(mode, layout);
+        const std::uint64_t ip = at - code_base(layout);
+        c.rip = ip;
         Outcome o;
         for (unsigned rounds = 0; rounds < 1000; ++rounds) {
             c.exit = Exit::none;
@@ -100,7 +99,7 @@ class ModelCpu {
             do
                 op = op->exec(c, op);
             while (op);
-            if (c.exit != Exit::restart || c.rip != at)
+            if (c.exit != Exit::restart || c.rip != ip)
                 break;
         }
         if (c.exit == Exit::fault) {
@@ -113,14 +112,27 @@ class ModelCpu {
         return o;
     }
 
-    void set_mode(Mode mode) {
-        Segment &s = core_->seg[cs];
-        s.attr = static_cast<std::uint16_t>((s.attr & ~(Segment::kLong | Segment::kBig)) | (mode == Mode::code64 ? Segment::kLong : Segment::kBig));
-        s.selector = mode == Mode::code64 ? 0x33 : 0x23;
+    void set_mode(Mode mode, unsigned layout = 0) {
+        const std::uint16_t size = mode == Mode::code64 ? Segment::kLong : mode == Mode::code32 ? Segment::kBig : std::uint16_t{0};
+        core_->seg[cs] = mode == Mode::code16 ? Segment{kCode, 0xffff, 0x7, attributes(11)}
+                                              : Segment{0, 0xffffffff, mode == Mode::code64 ? std::uint16_t{0x33} : std::uint16_t{0x23},
+                                                        static_cast<std::uint16_t>(attributes(11) | size | Segment::kGranular)};
+        for (Seg s : {es, ss, ds})
+            core_->seg[s] = data_segment(kLayouts[layout]);
+        layout_ = layout;
         core_->mode_changed();
     }
 
   private:
+    static std::uint16_t attributes(unsigned type) {
+        return static_cast<std::uint16_t>(Segment::kPresent | 0x60 | Segment::kCodeOrData | type);
+    }
+    static Segment data_segment(const Layout &l) {
+        return {l.base, l.limit, 0x2b,
+                static_cast<std::uint16_t>(attributes(l.expand_down ? 7 : 3) | (l.big ? Segment::kBig : 0) |
+                                           (l.limit > 0xfffff ? Segment::kGranular : 0))};
+    }
+
     void set(const Snapshot &s) {
         Core &c = *core_;
         std::memcpy(c.r, s.r, sizeof s.r);
@@ -152,6 +164,7 @@ class ModelCpu {
         }
     }
 
+    unsigned layout_ = 0;
     PhysMap phys_;
     NoPlatform platform_;
     CpuModel model_ = test::family10h_model();

@@ -20,6 +20,25 @@ inline constexpr std::uint64_t kReadOnly = kData + kDataBytes;
 inline constexpr std::uint64_t kMiddle = kData + 0x1000;
 inline constexpr std::uint64_t kGsBase = 0x1234'5000;
 
+/// Segments of data (DS and ES) and of the stack, and for 16-bit code the base of CS, so that 16-bit addresses reach the pages.
+struct Layout {
+    std::uint64_t base;
+    std::uint32_t limit;
+    bool big;         ///< the stack pointer is ESP
+    bool expand_down; ///< offsets beyond the limit are the valid ones
+};
+inline constexpr std::uint64_t kBase16 = kData - 0x4000;
+inline constexpr std::uint32_t kMiddle16 = static_cast<std::uint32_t>(kMiddle - kBase16);
+inline constexpr Layout kLayouts[] = {
+    {0, 0xffffffff, true, false}, // of 64-bit and 32-bit code
+    {kBase16, 0xffff, false, false},
+    {kBase16, 0xffff, true, false},
+    {kBase16, 0xffffffff, false, false}, // operands may reach over 64 KiB
+    {kBase16, kMiddle16 + 99, false, false},
+    {kBase16, kMiddle16 - 100, false, true},
+};
+inline constexpr std::uint64_t code_base(unsigned layout) { return layout ? kCode : 0; }
+
 /// The parts of the data pages that a case fills; all of it is compared.
 struct Window {
     std::uint64_t at, bytes;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Every form of instruction that the model has in user mode of 64-bit and compatibility mode, with generated operands, against the
+// Every form of instruction that the model has in user mode, in 64-bit, 32-bit and 16-bit code, with generated operands, against the
 // processor that the tests run on: registers, flags, memory, x87 and SSE state and faults are the same but for what
 // the manual calls undefined. MOSCOPE_NATIVE_FORM=text runs only forms whose name contains it, MOSCOPE_NATIVE_SEED and
 // MOSCOPE_NATIVE_CASES choose others than the usual ones.
@@ -80,9 +80,16 @@ TEST(InstructionsAgainstTheHost, X87FormsAgree) { run_part(Part::x87, kShort); }
 
 TEST(InstructionsAgainstTheHost, CompatibilityModeFormsAgree) { run_part(Part::all, kShort / 2, Mode::code32); }
 
+void run_16_bit(std::uint64_t cases) {
+    if (!HostCpu::get().has_sixteen_bit_code())
+        GTEST_SKIP() << "the host's Linux has no segments of 16 bits (modify_ldt)";
+    run_part(Part::all, cases, Mode::code16);
+}
+TEST(InstructionsAgainstTheHost, SixteenBitCodeAgrees) { run_16_bit(kShort / 2); }
+
 TEST(NativeForms, AreOfThoseInstructionsThatTheTableSaysAreCompared) {
     std::set<std::string> run, compared, promised;
-    for (const Mode mode : {Mode::code64, Mode::code32})
+    for (const Mode mode : {Mode::code64, Mode::code32, Mode::code16})
         for (const NativeForm &f : all_forms(mode))
             if (modelled(f))
                 run.insert(ZydisMnemonicGetString(f.z.mnemonic));
@@ -101,6 +108,7 @@ TEST(InstructionsAgainstTheHostLong, IntegerFormsAgree) { run_part(Part::integer
 TEST(InstructionsAgainstTheHostLong, MmxAndSseFormsAgree) { run_part(Part::simd, kLong); }
 TEST(InstructionsAgainstTheHostLong, X87FormsAgree) { run_part(Part::x87, kLong); }
 TEST(InstructionsAgainstTheHostLong, CompatibilityModeFormsAgree) { run_part(Part::all, kLong, Mode::code32); }
+TEST(InstructionsAgainstTheHostLong, SixteenBitCodeAgrees) { run_16_bit(kLong); }
 
 } // namespace
 } // namespace moscope::x86::native
