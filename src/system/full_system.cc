@@ -72,33 +72,36 @@ struct FullSystem::Impl {
     std::unique_ptr<Board> board;
     std::unique_ptr<Detailed> detailed;
     bool loaded = false;
+
+    Step step_functional(Tick until, unsigned host_ms);
 };
 
 FullSystem::FullSystem(const std::string &config_json) : impl_(std::make_unique<Impl>(config_json)) {}
 FullSystem::~FullSystem() = default;
 
-FullSystem::Step FullSystem::step(unsigned host_ms) {
-    if (impl_->detailed && impl_->detailed->active())
-        return step_until(kNever, host_ms);
-    Board &board = *impl_->board;
-    if (!impl_->loaded && !impl_->config.restore) {
-        impl_->load_kernel();
-        impl_->loaded = true;
+FullSystem::Step FullSystem::step(unsigned host_ms) { return step_until(kNever, host_ms); }
+
+FullSystem::Step FullSystem::Impl::step_functional(Tick until, unsigned host_ms) {
+    if (!loaded && !config.restore) {
+        load_kernel();
+        loaded = true;
     }
     using Clock = std::chrono::steady_clock;
-    const auto until = Clock::now() + std::chrono::milliseconds(host_ms);
-    board.clear_ending();
-    switch (board.scheduler.run([&] { return Clock::now() >= until; })) {
+    const auto end = Clock::now() + std::chrono::milliseconds(host_ms);
+    board->clear_ending();
+    switch (board->scheduler.run([&] { return Clock::now() >= end; }, until)) {
     case Outcome::running:
         return {};
+    case Outcome::arrived:
+        return {"time", "", 0};
     case Outcome::stopped:
-        return {board.ending.state, board.ending.detail, board.ending.status};
+        return {board->ending.state, board->ending.detail, board->ending.status};
     case Outcome::shutdown:
-        return {"triple_fault", "core " + std::to_string(board.scheduler.culprit()->number) + " shut down", 0};
+        return {"triple_fault", "core " + std::to_string(board->scheduler.culprit()->number) + " shut down", 0};
     case Outcome::hang:
         return {"hang", "all cores wait with interrupts off, or nothing is left that could wake one", 0};
     case Outcome::unmodelled:
-        return {"unmodelled", describe_instruction(*board.scheduler.culprit()), 0};
+        return {"unmodelled", describe_instruction(*board->scheduler.culprit()), 0};
     }
     return {};
 }
@@ -106,7 +109,7 @@ FullSystem::Step FullSystem::step(unsigned host_ms) {
 FullSystem::Step FullSystem::step_until(Tick until, unsigned host_ms) {
     Board &board = *impl_->board;
     if (!impl_->detailed || !impl_->detailed->active())
-        throw UserError("system: is not in detailed mode: enter_detailed first would be right");
+        return impl_->step_functional(until, host_ms);
     using Clock = std::chrono::steady_clock;
     const auto end = Clock::now() + std::chrono::milliseconds(host_ms);
     board.clear_ending();

@@ -24,7 +24,7 @@ class FullSystem {
 
     /// How a step ended.
     struct Step {
-        std::string state = "running"; ///< running, poweroff, reset, exit, marker, triple_fault, hang, unmodelled
+        std::string state = "running"; ///< running, time, poweroff, reset, exit, marker, triple_fault, hang, unmodelled
         std::string detail;            ///< for people; of a marker its name
         int status = 0;                ///< exit: the value that the guest gave
     };
@@ -42,7 +42,8 @@ class FullSystem {
     std::string stats_json(std::size_t lines = 200);
     /// Attribution of all lines, to the moment of the last stats_json.
     AttributionTables attribution_tables() const;
-    /// As step, but until the simulated time `until` at the latest (state "time"), in detailed mode.
+    /// As step, but until the simulated time `until` at the latest (state "time"); functional mode stops about a
+    /// microsecond beyond.
     Step step_until(Tick until, unsigned host_ms);
 
     /// What the guest has written to its console since the last call.

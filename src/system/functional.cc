@@ -37,7 +37,7 @@ void FunctionalScheduler::advance_to(Tick t) {
     queue_.run(now_ + 1);
 }
 
-FunctionalScheduler::Outcome FunctionalScheduler::round() {
+FunctionalScheduler::Outcome FunctionalScheduler::round(Tick until) {
     advance_to(now_);
     if (x86::BlockCache &blocks = cores_.front()->blocks; blocks.garbage() > kGarbage)
         blocks.collect(); // between slices no core is inside a block
@@ -56,7 +56,7 @@ FunctionalScheduler::Outcome FunctionalScheduler::round() {
             culprit_ = cores_.front();
             return Outcome::hang;
         }
-        advance_to(next);
+        advance_to(std::min(next, until));
         return stop_ || stop_soon_ ? Outcome::stopped : Outcome::running;
     }
     const auto sharers = static_cast<std::int64_t>(turn_.size());

@@ -21,13 +21,15 @@ class FunctionalScheduler {
 
     void add_core(x86::Core &c) { cores_.push_back(&c); }
 
-    enum class Outcome { running, stopped, hang, shutdown, unmodelled };
+    enum class Outcome { running, arrived, stopped, hang, shutdown, unmodelled };
 
-    /// Runs until `host_done` (asked every few thousand slices) says so or something ends the run. The core that
-    /// ended it is `culprit`.
-    template <class F> Outcome run(F &&host_done) {
+    /// Runs until `host_done` (asked every few thousand slices) says so, the clock has come to `until` (to less than a
+    /// round of slices beyond), or something ends the run. The core that ended it is `culprit`.
+    template <class F> Outcome run(F &&host_done, Tick until = kNever) {
         for (unsigned n = 0;; ++n) {
-            const Outcome o = round();
+            if (now_ >= until)
+                return Outcome::arrived;
+            const Outcome o = round(until);
             if (o != Outcome::running)
                 return o;
             if ((n & 63) == 0 && host_done())
@@ -57,7 +59,7 @@ class FunctionalScheduler {
     static constexpr std::int64_t kQuantum = 2000; ///< cycles of a slice
     static constexpr std::size_t kGarbage = 10'000; ///< blocks of overwritten code that may wait to be freed
 
-    Outcome round();
+    Outcome round(Tick until);
     Outcome slice(x86::Core &c, std::int64_t sharers);
     bool runnable(x86::Core &c) const;
     Tick span(std::uint64_t cycles, std::int64_t sharers) const {

@@ -132,7 +132,11 @@ def test_an_interrupted_run_keeps_what_is_finished_and_goes_on(moscope: Moscope,
     # Also where the tests run in the background of a shell, which lets what it starts ignore the signal.
     process = subprocess.Popen(command, cwd=tmp_path, env=env, stderr=subprocess.PIPE,
                                preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
-    time.sleep(4)
+    for _ in range(600):
+        if (tmp_path / "a/points").is_dir():
+            break
+        time.sleep(0.1)
+    time.sleep(2)
     process.send_signal(signal.SIGINT)
     _, said = process.communicate(timeout=60)
     assert process.returncode == 130, said
@@ -141,6 +145,64 @@ def test_an_interrupted_run_keeps_what_is_finished_and_goes_on(moscope: Moscope,
     document = json.loads((tmp_path / "a/run.json").read_text())
     jsonio.validate(document)
     assert document["ok"] is False and len(document["points"]) == len(left)
+
+
+OWN = """
+#include <stdio.h>
+#include <string.h>
+static volatile long shelf[1 << 19];
+static void mark(long code, long item) {
+    if (code == 0x5a) __asm__ volatile(".byte 0x0f, 0x04, 0x5a, 0x00" : : "D"(item), "S"(0L) : "rax", "memory");
+    else __asm__ volatile(".byte 0x0f, 0x04, 0x5b, 0x00" : : "D"(item), "S"(0L) : "rax", "memory");
+}
+__attribute__((noinline)) static void dust(unsigned long seed) {
+    for (int i = 0; i < 64; i++) {
+        seed = seed * 6364136223846793005 + 1442695040888963407;
+        shelf[seed >> 45]++;
+    }
+}
+int main(int count, char **words) {
+    if (count > 1 && !strcmp(words[1], "quit")) return 3;
+    memset((void *)shelf, 1, sizeof shelf);
+    puts("dusting");
+    fflush(stdout);
+    if (count > 1 && !strcmp(words[1], "marked")) mark(0x5a, 0);
+    for (unsigned long n = 0;; n++) { dust(n); mark(0x5b, 1); }
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def own(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A user's program, which goes through memory of its own and never ends."""
+    folder = tmp_path_factory.mktemp("own")
+    (folder / "duster.c").write_text(OWN)
+    subprocess.run(["gcc", "-O2", "-static", "-o", folder / "duster", folder / "duster.c"], check=True)
+    return folder / "duster"
+
+
+def test_a_program_of_ones_own_is_measured_from_a_time_from_its_mark_and_from_a_text(own: Path, moscope: Moscope, tmp_path: Path) -> None:
+    quick = ("--cores", "1", "--warmup", "20us", "--window", "100us", "--windows", "1", "--json")
+    points = {}
+    for out, *given in (("time", f"{own}", "--begin", "20ms"), ("mark", f"{own} marked"), ("text", f"{own}", "--begin", "dusting")):
+        got = moscope("run", "--program", *given, *quick, "--out", out, timeout=600)
+        assert got.returncode == 0, got.stderr
+        document = json.loads(got.stdout)
+        jsonio.validate(document)
+        points[out] = document["points"][0]
+    for point in points.values():
+        assert point["workload"] == "duster" and point["ops"] > 10 and not point["verified"]
+        assert any(line["name"].startswith("duster:shelf") and line["waiters"] == ["duster:dust"] for line in point["top_lines"])
+    assert [p["begin"] for p in points.values()] == ["20ms", "workbegin", "dusting"]
+    again = moscope("run", "--program", f"{own} marked", *quick, "--out", "mark", timeout=600)
+    assert json.loads(again.stdout)["points"][0]["host_s"] == points["mark"]["host_s"], "a finished point is not measured again"
+
+
+def test_a_program_of_ones_own_that_ends_early_is_told_with_its_status(own: Path, moscope: Moscope) -> None:
+    got = moscope("run", "--program", f"{own} quit", "--begin", "50ms", "--cores", "1", "--out", "quit", timeout=600)
+    assert got.returncode == 1, got.stderr
+    assert "duster: ended before --begin 50ms: a shorter time would be right" in got.stderr
+    assert "moscope: program ended with status 3" in got.stderr and "Traceback" not in got.stderr
 
 
 def test_all_transactions_add_up_to_what_attribution_counts(moscope: Moscope, tmp_path: Path) -> None:

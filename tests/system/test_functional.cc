@@ -31,6 +31,41 @@ TEST(Functional, CodeThatIsRewrittenAllTheTimeDoesNotPileUp) {
     EXPECT_LT(most, 12'000u);
 }
 
+/// One core that counts in RCX.
+struct Counting {
+    Counting() {
+        m.long_mode();
+        m.code(0x1000, {0x48, 0xff, 0xc1, 0xeb, 0xfb}); // l: inc rcx; jmp l
+        scheduler.add_core(m.core);
+    }
+    static bool never() { return false; }
+    x86::test::FlatMachine m;
+    EventQueue queue;
+    FunctionalScheduler scheduler{queue, Clock{}};
+};
+
+TEST(FunctionalUntil, ATimeEndsTheRunWithinARoundOfIt) {
+    constexpr Tick at = 1'000'000'000'000; // a millisecond
+    Counting c;
+    EXPECT_EQ(c.scheduler.run(Counting::never, at), FunctionalScheduler::Outcome::arrived);
+    EXPECT_GE(c.scheduler.now(), at);
+    EXPECT_LT(c.scheduler.now(), at + Clock{}.edge(2100));
+    const std::uint64_t count = c.m.core.r[x86::rcx];
+    EXPECT_GT(count, 100'000u);
+    EXPECT_EQ(c.scheduler.run(Counting::never, at), FunctionalScheduler::Outcome::arrived);
+    EXPECT_EQ(c.m.core.r[x86::rcx], count) << "a time that has passed runs nothing";
+}
+
+TEST(FunctionalUntil, AStopAtATimeChangesNothingForTheGuest) {
+    constexpr Tick at = 1'000'000'000'000;
+    Counting one, other;
+    one.scheduler.run(Counting::never, at / 3);
+    one.scheduler.run(Counting::never, at);
+    other.scheduler.run(Counting::never, at);
+    EXPECT_EQ(one.m.core.r[x86::rcx], other.m.core.r[x86::rcx]);
+    EXPECT_EQ(one.scheduler.now(), other.scheduler.now());
+}
+
 /// Two cores; the first monitors the line at kLine and waits.
 struct Waiting : testing::Test {
     static constexpr Addr kLine = 0x40040, kWaiter = 0x1000, kWriter = 0x2000;
@@ -111,6 +146,16 @@ TEST_F(Waiting, DmaIntoTheLineEndsMwaitAndTimeJumpsThere) {
     EXPECT_TRUE(awake());
     EXPECT_GE(scheduler.now(), at);
     EXPECT_LT(waiter.retired, 100u);
+}
+
+TEST_F(Waiting, IdleTimeIsJumpedOverNoFurtherThanToTheTimeThatIsAskedFor) {
+    constexpr Tick event = 1'000'000'000'000, at = event / 2;
+    struct Far : Component {
+        explicit Far(EventQueue &q) : Component(q, "far", [](Component &, Tick) {}) {}
+    } far(queue);
+    far.schedule(event);
+    EXPECT_EQ(scheduler.run([] { return false; }, at), FunctionalScheduler::Outcome::arrived);
+    EXPECT_EQ(scheduler.now(), at);
 }
 
 TEST_F(Waiting, AnInterruptEndsMwaitAndItsHandlerReturnsBehindIt) {

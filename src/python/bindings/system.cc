@@ -45,7 +45,7 @@ void bind_system(nb::module_ &m) {
                 d["status"] = step.status;
                 return d;
             },
-            nb::arg("until"), nb::arg("host_ms"), "Detailed mode: as step, to a simulated time at most (state time).")
+            nb::arg("until"), nb::arg("host_ms"), "As step, to a simulated time at most (state time).")
         .def("enter_detailed", &FullSystem::enter_detailed, nb::call_guard<nb::gil_scoped_release>())
         .def("leave_detailed", &FullSystem::leave_detailed, nb::arg("host_ms"), nb::call_guard<nb::gil_scoped_release>(),
              "False: not all have left after about so many milliseconds of host time; to be called again.")

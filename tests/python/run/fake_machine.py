@@ -28,6 +28,7 @@ class FakeSystem:
     def step(self, host_ms: int) -> dict[str, Any]:
         assert not self.detailed
         self.tick += MS
+        self.running = bool(self.typed)
         if self.script:
             answer = {"state": "running", "detail": "", "status": 0, **self.script.pop(0)}
             self.out += str(answer.pop("shows", "")).encode()
@@ -40,13 +41,23 @@ class FakeSystem:
         return {"state": "marker", "detail": "workbegin", "status": 0}
 
     def step_until(self, until: int, host_ms: int) -> dict[str, Any]:
-        assert self.detailed and self.running
+        if not self.detailed:
+            return self._step_functional_until(until)
+        assert self.running
         over = None if self.ends_at is None else self.begun + int(self.ends_at * MS)
         if over is not None and over < until:
             self.tick = over
             return {"state": "marker", "detail": "workend", "status": 0}
         self.tick = min(until, self.tick + MS)  # a step may end before the time has come
         return {"state": "time" if self.tick == until else "running", "detail": "", "status": 0}
+
+    def _step_functional_until(self, until: int) -> dict[str, Any]:
+        assert self.typed and until >= self.tick
+        self.running = True
+        if self.script:
+            return self.step(0)
+        self.tick = until + 7  # functional mode stops a little beyond
+        return {"state": "time", "detail": "", "status": 0}
 
     def counts(self) -> dict[str, int]:
         gone = self.tick - self.begun if self.detailed else 0

@@ -45,6 +45,14 @@ def test_times_are_the_workloads_own_unless_given(shared: Shared) -> None:
     assert (point.warmup, point.window) == (MS, MS // 4)
 
 
+def test_detailed_time_begins_at_the_workloads_own_mark_unless_told_otherwise(shared: Shared) -> None:
+    assert {p.begin for given in ({}, {"begin": "workbegin"}) for p in made(shared, **given).points} == {None}
+    assert {p.begin for p in made(shared, begin="250ms").points} == {250 * MS}
+    assert {p.begin for p in made(shared, begin="all set").points} == {"all set"}
+    assert made(shared, begin="0.25s").identity() == made(shared, begin="250ms").identity() != made(shared).identity()
+    assert "begin" not in made(shared).identity()["points"][0], "so that runs from before the option was there go on"
+
+
 def help_of(command: Callable[..., int], option: str) -> str:
     return str(get_type_hints(command, include_extras=True)[option].__metadata__[0].help)
 
@@ -100,6 +108,13 @@ def test_every_workload_meets_every_kernel_and_count(shared: Shared) -> None:
     ({"windows": 0}, "--windows: 0: 1 to 1000"),
     ({"detail": "ful"}, 'no detail called "ful": nearest is full'),
     ({"memory_per_node": "lots"}, "--memory-per-node: "),
+    ({"begin": "250"}, "--begin: .*has no unit"),
+    ({"begin": "3GHz"}, "--begin: .*is a frequency"),
+    ({"begin": "2000s"}, "--begin: 2000s: .*1000s at most"),
+    ({"begin": " "}, "--begin: ' ': a time such as 250ms, workbegin, or a text"),
+    ({"begin": "a\tb"}, "--begin: 'a.*b': a time"),
+    ({"begin": "counter"}, '--begin: "counter" is in the command'),
+    ({"program": "/bin/true"}, "--program: --workload is there too"),
 ])
 def test_wrong_options_are_answered_with_what_would_be_right(shared: Shared, given: dict[str, object], says: str) -> None:
     with pytest.raises(UserError, match=says):

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """A point's course, on a guest that is not real: windows, early ends, deaths, results."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ from moscope import jsonio
 from moscope.errors import GuestDied, SimulatorBug, WorkloadFailed
 from moscope.guest import initramfs
 from moscope.guest.kernel import Kernel
+from moscope.run import own_program
 from moscope.run import point as measured
 from moscope.run.guest import Guest, Progress
 from moscope.run.options import Point
@@ -100,6 +102,48 @@ def test_a_workload_that_ends_before_it_begins_is_an_error_with_its_last_words(p
     script = [{"shows": "sh: no such program\r\n"}, {"state": "marker", "detail": initramfs.PROMPT}]
     with pytest.raises(WorkloadFailed, match="(?s)fake.*ended before its time.*no such program"):
         course(FakeSystem(script=script), point)
+
+
+def test_detailed_time_begins_so_long_after_the_workloads_start_as_was_asked_for(point: Point) -> None:
+    system = FakeSystem(script=[{}, {"state": "marker", "detail": measured.STARTS}, {"state": "marker", "detail": "workbegin"}, {}])
+    got = course(system, replace(point, begin=250 * MS))
+    assert system.begun == 10 * MS + 2 * MS + 250 * MS + 7, "the workload's own mark was passed by"
+    assert system.typed[0].endswith(f"; {point.command}\n") and measured.STARTS not in system.typed[0], "which the shell echoes"
+    assert got["begin"] == "250ms" and len(got["windows"]) == 3
+
+
+def test_detailed_time_begins_at_the_text_that_was_asked_for(point: Point) -> None:
+    system = FakeSystem(script=[{"state": "marker", "detail": "workbegin"}, {}, {"state": "marker", "detail": "all set"}])
+    got = course(system, replace(point, begin="all set"))
+    assert got["begin"] == "all set" and not system.script
+    assert course(FakeSystem(), point)["begin"] == "workbegin"
+
+
+def test_a_workload_that_ends_before_the_time_at_which_it_is_to_begin_is_an_error(point: Point) -> None:
+    script = [{"state": "marker", "detail": measured.STARTS}, {"shows": "done early\r\n"}, {"state": "marker", "detail": initramfs.PROMPT}]
+    with pytest.raises(WorkloadFailed, match="(?s)fake: ended before --begin 1.5ms: a shorter time.*done early"):
+        course(FakeSystem(script=script), replace(point, begin=3 * MS // 2))
+
+
+def own(point: Point) -> Point:
+    return replace(point, family="", workload="mine")
+
+
+def test_a_program_of_ones_own_is_not_asked_for_results(point: Point) -> None:
+    system = FakeSystem()
+    got = course(system, own(point))
+    assert not got["verified"] and system.typed == [point.command + "\n"]
+
+
+@pytest.mark.parametrize("status", [0, 1, 139])
+def test_a_program_of_ones_own_that_ends_in_its_windows_must_have_ended_well(point: Point, status: int) -> None:
+    system = FakeSystem(ends_at=5.5)
+    system.out = f"{own_program.ENDED}$?\r\n{own_program.ENDED}{status}\r\n".encode()
+    if status:
+        with pytest.raises(WorkloadFailed, match=f"mine: ended with status {status}\n"):
+            course(system, own(point))
+    else:
+        assert len(course(system, own(point))["windows"]) == 2
 
 
 @pytest.mark.parametrize("answer", [

@@ -13,6 +13,10 @@ from moscope.cli import Shared, command
 def run(shared: Shared,
         workload: Annotated[str | None, typer.Option(metavar="NAME,..", help="What the guest runs; `exim` if not "
                                                      "given.")] = None,
+        program: Annotated[str | None, typer.Option(metavar="'FILE ARG ..'", help="A static Linux program of your own in place of a "
+                                                    "workload, with its arguments, in which {cores} stands for the core count.")] = None,
+        begin: Annotated[str | None, typer.Option(metavar="MARKER|T", help="Where detailed time begins: at a time after the workload's "
+                                                  "start, as 250ms, or when the console shows a text; at m5 workbegin if not given.")] = None,
         kernel: Annotated[str | None, typer.Option(metavar="NAME,..", help="Kernels: distro, stock, pk, upstream, mixes such as "
                                                    "pk-7, files; the workload's own (stock,pk for `exim`) if not given.")] = None,
         cores: Annotated[str | None, typer.Option(metavar="LIST", help="Core counts; 1,12,24,36,48 if not given.")] = None,
@@ -41,7 +45,7 @@ def run(shared: Shared,
     from moscope.gem5 import engines
     from moscope.run import main, options, table
 
-    chosen = options.Options(workload, kernel, cores, warmup, window, windows, detail, memory_per_node)
+    chosen = options.Options(workload, kernel, cores, warmup, window, windows, detail, memory_per_node, begin, program)
     if engines.is_gem5(engine, gem5):
         from moscope.gem5 import points
 

@@ -85,9 +85,9 @@ def differences(kept: Path, plan: Plan) -> str:
             if first != second:
                 return f"--{option} {','.join(first)}, not {','.join(second)}"
         for one, other in zip(old, new):
-            for option, value in other.items():
-                if one.get(option) != value:
-                    return f"{option} {one.get(option)!r}, not {value!r}"
+            for option in {**one, **other}:
+                if one.get(option) != other.get(option):
+                    return f"{option} {one.get(option)!r}, not {other.get(option)!r}"
     return "of another version"
 
 

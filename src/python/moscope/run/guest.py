@@ -18,7 +18,7 @@ STEP_MS = 200
 FS_PER_S = 10**15
 # The guest's watchdog: longer than this in simulated time none of the moments is waited for.
 LONGEST_S = 120
-WORK_BEGINS, WORK_ENDS = "workbegin", "workend"
+WORK_ENDS = "workend"
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class Guest:
                 raise GuestDied(f"{what}: no sign of it in {LONGEST_S} s of simulated time\n{self.last_words()}")
 
     def until_time(self, tick: int, part: Callable[[int], float]) -> bool:
-        """Detailed until the simulated time; False where the workload has ended before."""
+        """On until the simulated time; False where the workload has ended before."""
         while True:
             seen = self._step(lambda: self.system.step_until(tick, STEP_MS))
             if seen == "time":

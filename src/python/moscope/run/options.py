@@ -19,6 +19,8 @@ from moscope.config.machine import replace
 from moscope.config.units import Size, Time
 from moscope.errors import UserError, unknown_name
 from moscope.guest import kernel
+from moscope.run import own_program
+from moscope.run.own_program import WORK_BEGINS, OwnProgram
 
 if TYPE_CHECKING:
     from moscope.workloads import Workload
@@ -47,6 +49,7 @@ class Point:
     windows: int
     detail: str
     memory_per_node: str
+    begin: str | int | None = None  # what detailed time begins with: a marker, a time after the workload's start, None: its own marker
 
     @property
     def name(self) -> str:
@@ -67,7 +70,7 @@ class Plan:
     def identity(self) -> dict[str, Any]:
         """What a run directory has to agree in for a run to go on in it."""
         return {"machine": self.machine_option, "set": self.sets, "seed": self.seed,
-                "points": [asdict(p) for p in self.points]}
+                "points": [{k: v for k, v in asdict(p).items() if v is not None} for p in self.points]}
 
 
 @dataclass(frozen=True)
@@ -82,6 +85,8 @@ class Options:
     windows: int | None = None
     detail: str = "table"
     memory_per_node: str | None = None
+    begin: str | None = None
+    program: str | None = None
 
 
 def make(shared: Shared, options: Options) -> Plan:
@@ -98,17 +103,42 @@ def make(shared: Shared, options: Options) -> Plan:
     warmup, window = given_time("--warmup", options.warmup, 0), given_time("--window", options.window, 1)
     if options.memory_per_node is not None:
         sized(machine, options.memory_per_node)
-    points = []
-    for name in names("--workload", options.workload or DEFAULT_WORKLOAD):
-        work = workloads.find(name)
+    begin = beginning(options.begin)
+    points, programs = [], {}
+    for work in chosen_workloads(options):
+        if isinstance(work, OwnProgram):
+            programs[work.guest_file] = work.path
         memory = options.memory_per_node or work.memory_per_node
         for system in kernels(options.kernel or work.kernels):
             points += [Point(work.name, work.family, work.operation, system, n, work.command(n),
                              default_time(work.warmup, n) if warmup is None else warmup,
                              default_time(work.window, n) if window is None else window,
-                             windows, options.detail, memory) for n in _sensible(counts, work, options)]
+                             windows, options.detail, memory, begin) for n in _sensible(counts, work, options)]
+    if isinstance(begin, str) and any(begin in p.command for p in points):
+        raise UserError(f'--begin: "{begin}" is in the command that the guest\'s shell shows first: a text of the output alone would be right')
     return Plan(machine, shared.machine, list(shared.sets), shared.seed, shared.out or DEFAULT_OUT, points,
-                dict(workloads.programs()))
+                {**workloads.programs(), **programs})
+
+
+def chosen_workloads(options: Options) -> list["Workload"]:
+    from moscope import workloads
+
+    if options.program is None:
+        return [workloads.find(name) for name in names("--workload", options.workload or DEFAULT_WORKLOAD)]
+    if options.workload is not None:
+        raise UserError("--program: --workload is there too: one of the two would be right")
+    return [own_program.parse(options.program, marked=options.begin is None)]
+
+
+def beginning(text: str | None) -> str | int | None:
+    """`250ms` is a time, in femtoseconds then; what does not begin with a digit is a marker."""
+    if text is None or text == WORK_BEGINS:
+        return None
+    if text[:1].isdecimal():
+        return given_time("--begin", text, 0)
+    if not (text.isascii() and text.isprintable() and text.strip()):
+        raise UserError(f"--begin: {text!r}: a time such as 250ms, {WORK_BEGINS}, or a text that the console shows would be right")
+    return text
 
 
 def _sensible(counts: list[int], work: "Workload", options: Options) -> list[int]:

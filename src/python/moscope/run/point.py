@@ -18,15 +18,19 @@ from moscope.guest import initramfs, kernel
 from moscope.naming.document import Names, lines_document
 from moscope.run import checkpoints, engine, lines, transactions, windows
 from moscope.run.inputs import Gatherer, Inputs, differences
-from moscope.run.guest import WORK_BEGINS, Guest, Progress
+from moscope.run.guest import Guest, Progress
 from moscope.run.job import Job
 from moscope.run.options import APPEND, Point
+from moscope.run.own_program import WORK_BEGINS, status_of
 from moscope.workloads import Results, registry
 
 
 Tables = tuple[bytes, bytes]
 # Lines that are told one by one; all are added up by name.
 LINES = 500
+# From when a time is counted that detailed mode is to begin at: the serial console takes tens of milliseconds to take a command. What is
+# typed does not contain what it says.
+STARTS, SAY_STARTS = "moscope: starts", "echo moscope: 'starts'"
 
 
 @dataclass
@@ -52,7 +56,8 @@ def measure(job: Job, folder: Path, report: Callable[[Progress], None], say: Cal
     start = checkpoints.at_prompt(config, chosen, report)
     log = folder / "transactions.raw" if job.point.detail == "full" else None
     timed = {**inputs.detailed, "transactions": str(log or ""), "attribution": job.attribution}
-    system = engine.create({**start.config, "detailed": timed})
+    watched = [job.point.begin] if isinstance(job.point.begin, str) else [STARTS]
+    system = engine.create({**start.config, "detailed": timed, "markers": [*start.config["markers"], *watched]})
     system.restore(str(start.checkpoint))
     guest = Guest(system, report, start.console)
     begin(guest, job.point)
@@ -83,10 +88,23 @@ def checked(job: Job, inputs: Inputs) -> dict[str, str]:
 
 
 def begin(guest: Guest, point: Point) -> None:
-    """From the prompt to the workload's steady state."""
+    """From the prompt to where detailed time begins: the workload's steady state, if nothing else was asked for."""
     guest.phase(f"start {point.workload}")
+    if isinstance(point.begin, int):
+        guest.type_in(f"{SAY_STARTS}; {point.command}\n")
+        guest.until_marker(STARTS, f"{point.workload} (until the shell has taken the command)")
+        if not guest.until_time(int(guest.system.counts()["ticks"]) + point.begin, lambda tick: 0.0):
+            raise WorkloadFailed(f"{point.workload}: ended before --begin {told(point.begin)}: a shorter time would be right\n"
+                                 f"{guest.last_words()}")
+        return
     guest.type_in(point.command + "\n")
-    guest.until_marker(WORK_BEGINS, f"{point.workload} (until it marks its steady state)")
+    guest.until_marker(point.begin or WORK_BEGINS, f"{point.workload} (until {told(point.begin)})")
+
+
+def told(begin: str | int | None) -> str:
+    if isinstance(begin, int):
+        return f"{begin / windows.FS_PER_MS:g}ms"
+    return f'the console shows "{begin}"' if begin else f"{WORK_BEGINS}, the mark of its steady state"
 
 
 def name(names: Names, attribution: dict[str, Any], tables: Tables) -> dict[str, Any]:
@@ -140,8 +158,13 @@ def detailed(guest: Guest, point: Point, log: Path | None = None) -> tuple[list[
 
 
 def finish(guest: Guest, point: Point) -> None:
-    """Stops the workload and lets it check its results."""
+    """Stops the workload and lets it check its results. A user's own program has no check but its status, if it has ended."""
     guest.phase("check of results", 1.0)
+    if not point.family:
+        status = status_of(guest.log)
+        if status:
+            raise WorkloadFailed(f"{point.workload}: ended with status {status}\n{guest.last_words()}")
+        return
     guest.leave_detailed()
     if not guest.log.endswith(initramfs.PROMPT.encode()):
         guest.type_in(registry.STOP.decode())
@@ -164,5 +187,6 @@ def document(point: Point, measured: list[windows.Moment], named: dict[str, Any]
     hottest = lines.top_names(named, stall)
     return {"workload": point.workload, "operation": point.operation, "kernel": point.kernel, "cores": point.cores, **figures,
             "bottleneck": lines.bottleneck(figures, hottest), "top_lines": lines.top(named, physical, stall),
-            "top_names": hottest, "verified": True, "warmup_ms": point.warmup / windows.FS_PER_MS, "command": point.command,
+            "top_names": hottest, "verified": bool(point.family), "begin": point.begin if isinstance(point.begin, str) else
+            told(point.begin) if point.begin is not None else WORK_BEGINS, "warmup_ms": point.warmup / windows.FS_PER_MS, "command": point.command,
             "kernel_image": chosen.document()}

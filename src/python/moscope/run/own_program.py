@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""`moscope run --program 'FILE ARG ..'`: a user's own static Linux program in the place of a workload.
+
+It needs to know nothing of moscope: with `--begin T` detailed time begins by the clock. If it executes gem5's
+pseudo-instructions, m5_work_begin(0, 0) begins it, and each m5_work_end of another work item counts an operation. What can be
+seen of the file to be wrong is told before anything boots.
+"""
+
+import re
+import shlex
+import struct
+from dataclasses import dataclass
+from pathlib import Path
+
+from moscope.errors import UserError
+from moscope.workloads.registry import GUEST_FOLDER, Workload
+
+WORK_BEGINS = "workbegin"
+WORK_BEGIN_CODE = bytes((0x0F, 0x04, 0x5A, 0x00))
+FOLDER = "programs"
+# What the guest's shell takes as one line.
+LONGEST_COMMAND = 900
+RIGHT = "a static Linux program for x86-64 (gcc -static) would be right"
+ENDED = "moscope: program ended with status "
+_MACHINE_X86_64, _EXECUTABLE, _POSITION_INDEPENDENT = 62, 2, 3
+_PT_LOAD, _PT_INTERP, _PF_X = 1, 3, 1
+
+
+@dataclass(frozen=True)
+class OwnProgram(Workload):
+    path: Path = Path()
+
+    @property
+    def guest_file(self) -> str:
+        """Under /run/moscope in the guest."""
+        return f"{FOLDER}/{self.name}"
+
+    @property
+    def program(self) -> str:
+        return f"{GUEST_FOLDER}/{self.guest_file}"
+
+    def command(self, cores: int, *more: str) -> str:
+        line = " ".join([self.program, self.arguments(cores), *more]).rstrip()
+        if len(line) > LONGEST_COMMAND:
+            raise UserError(f"--program: the command has {len(line)} characters: {LONGEST_COMMAND} at most would be right")
+        return f'{line}; echo "{ENDED}$?"'
+
+
+def parse(text: str, marked: bool) -> OwnProgram:
+    """`marked`: the program has to say by itself where detailed time begins."""
+    try:
+        words = shlex.split(text)
+    except ValueError as error:
+        raise UserError(f"--program: {text}: {str(error).lower()}: a file and its arguments, quoted as for a shell, would be right") from None
+    if not words:
+        raise UserError("--program: is empty: a file and its arguments would be right")
+    path, arguments = Path(words[0]), words[1:]
+    if not re.fullmatch(r"[A-Za-z0-9._+-]+", path.name) or path.name in (".", ".."):
+        raise UserError(f"--program: {path}: its file name: one of letters, digits, dots, dashes and underscores would be right")
+    for word in arguments:
+        if not (word.isascii() and (word.isprintable() or not word)):
+            raise UserError(f"--program: {word!r}: arguments of printable ASCII characters would be right, as they are typed at a console")
+    check(path, marked)
+    return OwnProgram(path.name, "", f"{path}", "operations", lambda cores: shlex.join(w.replace("{cores}", str(cores)) for w in arguments),
+                      path=path.absolute())
+
+
+def check(path: Path, marked: bool) -> None:
+    """UserError for what could not run, or would never begin."""
+    try:
+        data = path.read_bytes()
+    except IsADirectoryError:
+        raise UserError(f"--program: {path} is a folder: {RIGHT}") from None
+    except OSError as error:
+        raise UserError(f"--program: {path}: {error.strerror}: a file that can be read would be right") from error
+    if data[:2] == b"#!":
+        raise UserError(f"--program: {path}: is a script: {RIGHT}")
+    if data[:4] != b"\x7fELF" or len(data) < 64:
+        raise UserError(f"--program: {path}: is no ELF file: {RIGHT}")
+    kind, machine = struct.unpack_from("<HH", data, 16)
+    if data[4:6] != b"\x02\x01" or machine != _MACHINE_X86_64:
+        raise UserError(f"--program: {path}: is for another processor than x86-64: {RIGHT}")
+    if kind not in (_EXECUTABLE, _POSITION_INDEPENDENT):
+        raise UserError(f"--program: {path}: is an object file, not linked: {RIGHT}")
+    headers = program_headers(path, data)
+    if any(h[0] == _PT_INTERP for h in headers):
+        raise UserError(f"--program: {path}: is dynamically linked, and the guest has no libraries: {RIGHT}")
+    code = [data[offset : offset + size] for k, flags, offset, _, _, size, _, _ in headers if k == _PT_LOAD and flags & _PF_X]
+    if not code:
+        raise UserError(f"--program: {path}: holds no code: {RIGHT}")
+    if marked and not any(WORK_BEGIN_CODE in part for part in code):
+        raise UserError(f"--program: {path}: never says where detailed time begins: m5_work_begin(0, 0) in it (the instruction "
+                        f"{WORK_BEGIN_CODE.hex(' ')}), or --begin with a time or a text of its output, would be right")
+
+
+def program_headers(path: Path, data: bytes) -> list[tuple[int, ...]]:
+    (at,) = struct.unpack_from("<Q", data, 32)
+    size, count = struct.unpack_from("<HH", data, 54)
+    try:
+        return [struct.unpack_from("<IIQQQQQQ", data, at + i * size) for i in range(count)]
+    except struct.error:
+        raise UserError(f"--program: {path}: is cut short: {RIGHT}") from None
+
+
+def status_of(console: bytes) -> int | None:
+    """What the program ended with; None: it had not ended, or was stopped."""
+    found = re.findall(re.escape(ENDED).encode() + rb"(\d+)", console)
+    return int(found[-1]) if found else None
