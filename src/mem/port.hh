@@ -59,6 +59,12 @@ struct Access {
     PathTimes path;          ///< adds up to done - issued
     std::uint16_t hops = 0;  ///< links crossed on the path
     std::uint8_t supplier = 0; ///< protocol's machine type that supplied the data
+    std::uint8_t supplier_state = kUnknown; ///< its state of the line, by number, when it sent it; of a home when it asked DRAM
+    std::uint16_t supplier_number = kUnknown16; ///< its core, or its version where it is no core's
+    std::uint16_t supplier_chip = kUnknown16;
+    std::uint16_t probes = 0; ///< controllers to which a probe or an invalidation was sent for it
+    static constexpr std::uint8_t kUnknown = 0xff; ///< nobody sent data: the core's own caches, or the right to write alone
+    static constexpr std::uint16_t kUnknown16 = 0xffff;
     Access *next = nullptr;  ///< memory system's list
 };
 

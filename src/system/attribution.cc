@@ -226,6 +226,12 @@ void Attribution::record(const x86::Transaction &t, std::uint8_t writer, Addr wr
     r.kind = static_cast<std::uint8_t>(x.kind);
     r.miss = static_cast<std::uint8_t>(k);
     r.supplier = x.supplier;
+    if (!t.wait) {
+        r.supplier_number = x.supplier_number;
+        r.supplier_chip = x.supplier_chip;
+        r.supplier_state = x.supplier_state;
+        r.probes = x.probes;
+    }
     r.flags = static_cast<std::uint8_t>((t.walk ? TransactionRecord::kWalk : 0) | (t.user ? TransactionRecord::kUser : 0) |
                                         (t.wait ? TransactionRecord::kBufferWait : 0));
     log_->write(r);

@@ -161,6 +161,7 @@ void Machine::Impl::build_controllers(const json &j) {
     }
     const auto cores = need(j, "cores", "machine").get<unsigned>();
     sequencers.resize(cores);
+    requestors.resize(cores);
     chip_of_core.resize(cores);
     if (list.size() > kMaxNodes)
         throw UserError("controllers: " + std::to_string(list.size()) + ": at most " + std::to_string(kMaxNodes));
@@ -194,6 +195,7 @@ void Machine::Impl::build_controllers(const json &j) {
             ctrl.core = get_or<std::uint16_t>(c, "core", 0xffff);
             ctrl.clusterID = get_or<NodeID>(c, "cluster", 0);
             ctrl.history = &history;
+            ctrl.requestors = &requestors;
             ctrl.foresight = &foresight;
             ctrl.guest_memory = memory->base();
             ctrl.checks_data = protocol->checks_data;
@@ -229,7 +231,7 @@ void Machine::Impl::build_controllers(const json &j) {
                 p.nt_store_type = request_type(get_or<std::string>(s, "nt_store_type", "ST"));
                 sequencers[ctrl.core] = std::make_unique<Sequencer>(p, ctrl, *mandatory, memory->base(),
                                                                     protocol->checks_data);
-                ctrl.sequencer_ = sequencers[ctrl.core].get();
+                ctrl.sequencer_ = requestors[ctrl.core] = sequencers[ctrl.core].get();
                 ctrl.set_sequencer("", ctrl.sequencer_);
                 chip_of_core[ctrl.core] = ctrl.chip;
                 Port &port = ctrl.sequencer_->port();

@@ -68,6 +68,7 @@ struct Machine::Impl {
     std::vector<std::unique_ptr<ruby::CacheMemory>> caches;
     std::vector<std::unique_ptr<ruby::DirectoryMemory>> directories;
     std::vector<std::unique_ptr<ruby::Sequencer>> sequencers; ///< by core
+    std::vector<ruby::Sequencer *> requestors; ///< the same, for controllers
     std::vector<std::unique_ptr<ruby::DMASequencer>> dma;
     std::vector<std::unique_ptr<NodeDram>> dram;
     std::vector<std::unique_ptr<ruby::MemoryBridge<NodeDram>>> bridges;

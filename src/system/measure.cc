@@ -194,6 +194,15 @@ Json Experiment::counts(const StreamCounts &c) const {
 
 /// One access, done.
 Json Experiment::account(const Access &a) const {
+    Json number, chip, state;
+    if (a.supplier_chip != Access::kUnknown16)
+        chip = a.supplier_chip;
+    if (a.supplier_number != Access::kUnknown16) {
+        number = a.supplier_number;
+        for (unsigned m = 0; m < machine_.protocol().machines; ++m)
+            if (const ruby::MachineInfo &info = machine_.protocol().machine[m]; info.type == a.supplier && a.supplier_state < info.states)
+                state = info.state[a.supplier_state].name;
+    }
     return {{"op", kOps[static_cast<unsigned>(a.kind)]},
             {"address", hex(a.addr.value)},
             {"issued", a.issued},
@@ -201,7 +210,11 @@ Json Experiment::account(const Access &a) const {
             {"latency_fs", a.done - a.issued},
             {"segments", segments(a.path)},
             {"hops", a.hops},
-            {"supplier", supplier(a.supplier)}};
+            {"supplier", supplier(a.supplier)},
+            {"supplier_number", number},
+            {"supplier_chip", chip},
+            {"supplier_state", state},
+            {"probes", a.probes}};
 }
 
 Json Experiment::loads(const Json &phase) {

@@ -24,11 +24,15 @@ struct TransactionRecord {
     std::uint8_t miss = 0;      ///< MissClass
     std::uint8_t supplier = 0;  ///< machine type of the protocol
     std::uint8_t flags = 0;     ///< what follows, or-ed
+    std::uint16_t supplier_number = 0xffff, supplier_chip = 0xffff; ///< as Access has them; 0xffff: none
+    std::uint16_t probes = 0;
+    std::uint8_t supplier_state = 0xff;
+    std::uint8_t unused = 0;
     static constexpr std::uint8_t kWalk = 1, kUser = 2;
     /// No transaction of its own: a wait for room in the store buffer, whose oldest store's transaction comes by itself.
     static constexpr std::uint8_t kBufferWait = 4;
 };
-static_assert(sizeof(TransactionRecord) == 136);
+static_assert(sizeof(TransactionRecord) == 144);
 
 class TransactionLog {
   public:

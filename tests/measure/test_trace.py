@@ -80,6 +80,35 @@ def test_a_flush_leaves_no_copy(moscope: Moscope) -> None:
     assert document["accesses"][2]["value"] == 1
 
 
+def test_an_access_knows_who_sent_its_line_and_in_which_state_and_how_many_were_asked(moscope: Moscope) -> None:
+    def told(access: dict[str, Any]) -> tuple[object, ...]:
+        return tuple(access[k] for k in ("supplier", "supplier_number", "supplier_state", "probes"))
+
+    script = "c0 ld A@n1; c0 st A@n1; c7 ld A@n1; c5 ld A@n1; c7 st A@n1; c0 ld B@n1; c7 ld B@n1; c7 st B@n1"
+    first, own, far, third, taken, _, shared, upgrade = (told(a) for a in trace(moscope, script)["accesses"])
+    assert first == ("Directory", 1, "NP", 0)
+    assert own[1:] == (None, None, 0), "it had the line to itself"
+    assert far == ("L1Cache", 0, "M", 2), "its chip was asked, and there the core"
+    assert third[:3] == ("L1Cache", 0, "O")
+    assert taken[:3] == ("L1Cache", 0, "O") and taken[3] > 8, "a dirty owner sends the line to whoever takes it; all chips were asked"
+    assert shared == ("L1Cache", 0, "E", 2)
+    assert upgrade[1:3] == (None, None) and upgrade[3] > 8, "no data moved; all chips were asked, and a core"
+
+
+def test_of_lines_that_are_not_sent_to_the_core_nobody_is_the_supplier(moscope: Moscope) -> None:
+    flush = trace(moscope, "c0 st A@n1; c7 flush A@n1")["accesses"][1]
+    assert (flush["supplier"], flush["supplier_number"], flush["supplier_chip"]) == ("own", None, None), "the owner's line goes to memory"
+    assert flush["probes"] >= 2
+
+
+def test_reads_side_by_side_know_at_least_their_suppliers_chip(moscope: Moscope) -> None:
+    script = "c0 st A@n1; c7 ld A@n1; " + " | ".join(f"c{core} ld A@n1" for core in range(12, 48))
+    reads = [a for a in trace(moscope, script)["accesses"][2:]]
+    assert {a["supplier"] for a in reads} <= {"L1Cache", "L3Cache"} and {a["supplier_chip"] for a in reads} >= {0}
+    assert all(a["supplier_chip"] is not None for a in reads)
+    assert any(a["supplier_number"] is None for a in reads), "some are answered with what the owner gave to others"
+
+
 def test_the_same_seed_gives_the_same_trace(moscope: Moscope) -> None:
     script = "c0 st A@n1 | c5 st A@n1 | c7 ld A@n1; c0 ld A@n1"
     assert trace(moscope, script, *SMALL) == trace(moscope, script, *SMALL)

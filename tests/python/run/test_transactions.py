@@ -8,6 +8,7 @@ import numpy
 from moscope.run import transactions
 
 SUPPLIERS = ["own", "L1Cache", "Directory"]
+STATES = {"L1Cache": ["I", "S", "M"], "Directory": ["NP", "S"]}
 
 
 def record(**fields: object) -> numpy.ndarray:
@@ -18,7 +19,7 @@ def record(**fields: object) -> numpy.ndarray:
 
 
 def test_a_record_is_as_long_as_the_engine_writes_it() -> None:
-    assert numpy.dtype(transactions.RECORD).itemsize == 136
+    assert numpy.dtype(transactions.RECORD).itemsize == 144
 
 
 def test_rows_say_what_the_records_say(tmp_path: Path) -> None:
@@ -27,25 +28,33 @@ def test_rows_say_what_the_records_say(tmp_path: Path) -> None:
     raw = tmp_path / "raw"
     records = [
         record(core=3, issued=100, done=350, exposed=200, line=0x40, pc=0xFFFFFFFF81000000, kind=3, supplier=2, hops=2,
-               writer=5, writer_pc=0x401000, segments=[0, 0, 0, 200, 0, 0, 50, 0], flags=transactions.USER,
-               **{"class": 3}),
-        record(core=1, issued=7, done=7, exposed=9, writer=0xFF, flags=transactions.BUFFER_WAIT, **{"class": 5}),
+               supplier_number=6, supplier_chip=1, supplier_state=1, probes=3, writer=5,
+               writer_pc=0x401000, segments=[0, 0, 0, 200, 0, 0, 50, 0], flags=transactions.USER, **{"class": 3}),
+        record(core=1, issued=7, done=7, exposed=9, writer=0xFF, flags=transactions.BUFFER_WAIT, supplier_number=0xFFFF,
+               supplier_chip=0xFFFF, supplier_state=0xFF, **{"class": 5}),
     ]
     raw.write_bytes(b"".join(r.tobytes() for r in records) * 3)
-    assert transactions.convert(raw, tmp_path / "t.parquet", SUPPLIERS, rows=4) == 6
+    assert transactions.convert(raw, tmp_path / "t.parquet", SUPPLIERS, STATES, rows=4) == 6
     rows = parquet.read_table(tmp_path / "t.parquet").to_pylist()
     assert len(rows) == 6 and rows[:2] == rows[4:]
     first, second = rows[:2]
     assert (first["core"], first["latency"], first["exposed"], first["link"], first["dram"]) == (3, 250, 200, 200, 50)
     assert (first["kind"], first["class"], first["supplier"], first["writer"]) == ("rmw", "true_sharing", "Directory", 5)
     assert first["pc"] == 0xFFFFFFFF81000000 and first["user"] and not first["walk"]
+    assert (first["supplier_number"], first["supplier_chip"], first["supplier_state"], first["probes"]) == (6, 1, "S", 3)
+    assert second["supplier_number"] is None and second["supplier_state"] is None and second["probes"] is None
     assert second["buffer_wait"] and second["latency"] is None and second["writer"] is None and second["class"] == "none"
     assert not raw.exists()
+
+
+def test_a_supplier_of_which_only_the_chip_is_known_has_neither_number_nor_state() -> None:
+    (row,) = transactions.table(record(supplier=1, supplier_number=0xFFFF, supplier_chip=2, supplier_state=0xFF), SUPPLIERS, STATES).to_pylist()
+    assert (row["supplier"], row["supplier_number"], row["supplier_chip"], row["supplier_state"]) == ("L1Cache", None, 2, None)
 
 
 def test_no_transactions_give_a_file_without_rows(tmp_path: Path) -> None:
     from pyarrow import parquet
 
     (tmp_path / "raw").write_bytes(b"")
-    assert transactions.convert(tmp_path / "raw", tmp_path / "t.parquet", SUPPLIERS) == 0
+    assert transactions.convert(tmp_path / "raw", tmp_path / "t.parquet", SUPPLIERS, STATES) == 0
     assert parquet.read_table(tmp_path / "t.parquet").num_rows == 0

@@ -3,11 +3,23 @@
 #include "mem/ruby/runtime/controller.hh"
 
 #include "mem/ruby/runtime/requests.hh"
+#include "mem/ruby/runtime/sequencer.hh"
 
 #include <cstring>
 #include <sstream>
 
 namespace moscope::ruby {
+
+void AbstractController::tell_requestor(const Message &m) {
+    Sequencer &to = *(*requestors)[m.txn_core];
+    if (m.type == MemoryMsg::kType || m.carries_data) {
+        // What DRAM has sent is the home's, in the state in which it asked. What the core itself sends on is nobody's supply.
+        if (&to != sequencer_ && cause_->type != MemoryMsg::kType)
+            to.sent_line(m, *this, in_state_);
+    } else if (m.size_type != MessageSizeType_Request_Control) {
+        to.sent_probes(m, m.dest_offset ? m.destination().count() : 1);
+    }
+}
 
 void AbstractController::functionalMemoryRead(Packet *pkt) {
     std::memcpy(pkt->bytes, guest_memory + line_of(pkt->addr), kLineBytes);

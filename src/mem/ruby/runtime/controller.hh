@@ -69,6 +69,7 @@ class AbstractController : public Component {
     int number_of_TBEs = 1024; ///< a home checks before it allocates; others must never refuse
     Segment work_segment = Segment::cache;
     Sequencer *sequencer_ = nullptr; ///< whose lines change with this controller's transitions
+    const std::vector<Sequencer *> *requestors = nullptr; ///< by core: told who sends what for their accesses
     TraceHook *trace = nullptr;
     MessageBuffer *memory_responses = nullptr; ///< where DRAM answers, of a home
     History *history = nullptr;
@@ -193,10 +194,18 @@ class AbstractController : public Component {
             m->path = cause_->path;
         }
         m->account(work_, arrival);
+        if (m->txn_core != 0xffff && (m->carries_data ? !cause_->carries_data : kTold >> m->size_type & 1))
+            tell_requestor(*m);
         if (__builtin_expect(trace != nullptr, 0))
             trace->sent(*this, now_, *m, arrival, cause_);
         b.enqueue(m, arrival);
     }
+    /// Sizes of messages without data that an access's record counts or, of a read of DRAM, learns the home's state from.
+    static constexpr std::uint32_t kTold = 1u << MessageSizeType_Forwarded_Control | 1u << MessageSizeType_Broadcast_Control |
+                                           1u << MessageSizeType_Multicast_Control | 1u << MessageSizeType_Invalidate_Control |
+                                           1u << MessageSizeType_Request_Control;
+    static_assert(MessageSizeType_NUM <= 32);
+    void tell_requestor(const Message &m);
     /// Takes the head of a port out; the message lives until the next transition.
     Tick dequeue(MessageBuffer &b) {
         retire(b.pop(now_));
@@ -261,6 +270,7 @@ class AbstractController : public Component {
     Message *cause_ = nullptr;
     Message *retired_ = nullptr;
     Segment work_ = Segment::cache;
+    unsigned in_state_ = 0; ///< of the line, before the transition that is at work
     std::uint64_t *counts_ = nullptr;
     std::vector<MessageBuffer *> in_buffers_;
 

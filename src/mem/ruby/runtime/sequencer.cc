@@ -2,6 +2,7 @@
 // Issue, coalescing and completion of a core's accesses.
 #include "mem/ruby/runtime/sequencer.hh"
 
+#include <algorithm>
 #include <cstring>
 #include <sstream>
 
@@ -66,7 +67,7 @@ void Sequencer::issue(Access &a) {
             l.tail = &a;
             return;
         }
-    lines_.push_back({line, &a, &a});
+    lines_.push_back({line, &a, &a, {}});
     start(a, a.issued);
 }
 
@@ -127,7 +128,52 @@ std::byte *Sequencer::probe(AccessKind k, Addr line, Tick when) {
     return bytes;
 }
 
-void Sequencer::finish(Access &a, std::byte *line_bytes, bool first, MachineType supplier) {
+Sequencer::Line *Sequencer::in_flight(const Message &m) {
+    for (Line &l : lines_)
+        if (l.line == m.line)
+            return l.head->txn == m.txn ? &l : nullptr;
+    return nullptr;
+}
+
+void Sequencer::sent_line(const Message &m, const AbstractController &by, unsigned state) {
+    Line *l = in_flight(m);
+    if (!l)
+        return;
+    const MachineType type = by.machineID.type;
+    unsigned i = 0;
+    while (i < l->senders_known && l->senders[i].type != type)
+        ++i;
+    if (i == l->senders.size())
+        return;
+    l->senders_known = static_cast<std::uint8_t>(std::max<unsigned>(l->senders_known, i + 1));
+    l->senders[i] = {type, static_cast<std::uint8_t>(state), m.type == MemoryMsg::kType,
+                     by.core != 0xffff ? by.core : static_cast<std::uint16_t>(by.version), by.chip};
+}
+
+void Sequencer::Line::tell(Access &a) const {
+    a.probes = probes;
+    if (a.supplier == static_cast<std::uint8_t>(MachineType_NULL))
+        return; // what a flush had sent went to memory
+    for (unsigned i = 0; i < senders_known; ++i) {
+        const Sender &s = senders[i];
+        if (s.type == static_cast<MachineType>(a.supplier)) {
+            a.supplier_state = s.state;
+            a.supplier_number = s.number;
+            a.supplier_chip = s.chip;
+            return;
+        }
+        // What a shared cache sends on of an answer that was not meant for this access: its chip is the supplier's.
+        if (!s.from_memory)
+            a.supplier_chip = s.chip;
+    }
+}
+
+void Sequencer::sent_probes(const Message &m, unsigned to) {
+    if (Line *l = in_flight(m))
+        l->probes = static_cast<std::uint16_t>(l->probes + to);
+}
+
+void Sequencer::finish(Access &a, std::byte *line_bytes, bool first, MachineType supplier, const Line &told) {
     const Tick now = c_.now();
     MOSCOPE_CHECK(now >= a.issued); // a core never acts beyond its horizon
     std::byte *at = line_bytes + line_offset(a.addr.value);
@@ -153,6 +199,11 @@ void Sequencer::finish(Access &a, std::byte *line_bytes, bool first, MachineType
     a.path = {};
     a.hops = 0;
     a.supplier = static_cast<std::uint8_t>(supplier);
+    a.supplier_state = Access::kUnknown;
+    a.supplier_number = a.supplier_chip = Access::kUnknown16;
+    a.probes = 0;
+    if (first)
+        told.tell(a);
     if (first && c_.cause_) {
         a.path = c_.cause_->path;
         a.hops = c_.cause_->txn_hops;
@@ -190,6 +241,7 @@ void Sequencer::complete(Addr addr, const std::byte *bytes, bool write, bool, Ma
         throw ProtocolError(s.str(), line);
     }
     Access *a = lines_[i].head;
+    const Line told = lines_[i];
     const AccessKind first = a->kind;
     if (needs_write(first) && !write) {
         std::ostringstream s;
@@ -206,7 +258,7 @@ void Sequencer::complete(Addr addr, const std::byte *bytes, bool write, bool, Ma
     }
     last->next = nullptr;
     if (rest) {
-        lines_[i].head = rest;
+        lines_[i] = {line, rest, lines_[i].tail};
     } else {
         lines_[i] = lines_.back();
         lines_.pop_back();
@@ -214,7 +266,7 @@ void Sequencer::complete(Addr addr, const std::byte *bytes, bool write, bool, Ma
     bool is_first = true;
     while (a) {
         Access *next = a->next;
-        finish(*a, line_bytes, is_first, supplier);
+        finish(*a, line_bytes, is_first, supplier, told);
         is_first = false;
         a = next;
     }

@@ -4,6 +4,7 @@
 // suffices, or start a request of their own. Bytes move at the moment of the protocol's callback.
 #pragma once
 
+#include <array>
 #include <vector>
 
 #include "mem/port.hh"
@@ -55,6 +56,10 @@ class Sequencer {
     void recordRequestType(SequencerRequestType) {}
     bool checkResourceAvailable(CacheResourceType, Addr) { return true; }
 
+    // ---- told by controllers that work for an access of this core
+    void sent_line(const Message &m, const AbstractController &by, unsigned state);
+    void sent_probes(const Message &m, unsigned to);
+
     // ---- for the machine
     unsigned outstanding() const { return in_flight_; }
     /// Issue tick of the oldest access in flight; kNever if none.
@@ -77,10 +82,21 @@ class Sequencer {
     PathTimes path_sum;
 
   private:
+    /// Who sent the line for the access at the head, the last of each kind of controller.
+    struct Sender {
+        MachineType type;
+        std::uint8_t state;
+        bool from_memory; ///< a home that has asked DRAM, whose answer another's may beat
+        std::uint16_t number, chip;
+    };
     struct Line {
         Addr line;
         Access *head;
         Access *tail;
+        std::array<Sender, 4> senders{};
+        std::uint8_t senders_known = 0;
+        std::uint16_t probes = 0;
+        void tell(Access &a) const;
     };
 
     static void issue_entry(void *self, Access &a) { static_cast<Sequencer *>(self)->issue(a); }
@@ -104,7 +120,8 @@ class Sequencer {
     void start(Access &a, Tick now);
     std::byte *probe(AccessKind k, Addr line, Tick when);
     void complete(Addr a, const std::byte *bytes, bool write, bool external, MachineType supplier);
-    void finish(Access &a, std::byte *line_bytes, bool first, MachineType supplier);
+    void finish(Access &a, std::byte *line_bytes, bool first, MachineType supplier, const Line &told);
+    Line *in_flight(const Message &m);
     RubyRequestType type_of(AccessKind k) const;
 
     Params p_;

@@ -261,6 +261,7 @@ class MachineEmitter:
         with out.block(f"Result doTransition({event} event, Entry_ *cache_entry, Tbe_ *tbe, Addr address)"):
             out(f"const {state} state = getState({self.state_call()});")
             out(f"{state} next = state;")
+            out("in_state_ = state;")
             out("const unsigned number = kTable[state][event];")
             out("before_change(address);")
             with out.block("switch (number)"):

@@ -42,6 +42,14 @@ def detailed(machine: Machine, say: Any) -> dict[str, Any]:
     return {"machine": elaborate(machine, interface), "library": str(built.timing)}
 
 
+def machine_states(machine: Machine) -> dict[str, list[str]]:
+    """The states of each kind of controller, by the numbers that transactions' records have."""
+    from moscope import buildproto
+
+    interface = json.loads(buildproto.ensure_protocol(str(machine.protocol)).interface.read_text(encoding="utf-8"))
+    return {str(one["type"]): [str(state["name"]) for state in one["states"]] for one in interface["machines"]}
+
+
 def machine_types() -> list[str]:
     """The kinds of controllers by the numbers that transactions' records have."""
     from moscope import _engine

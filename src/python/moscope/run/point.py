@@ -66,7 +66,7 @@ def measure(job: Job, folder: Path, report: Callable[[Progress], None], say: Cal
     measured, stats, tables = detailed(guest, job.point, log)
     guest.phase("names", 1.0)
     if log:
-        transactions.convert(log, folder / transactions.NAME, engine.machine_types())
+        transactions.convert(log, folder / transactions.NAME, engine.machine_types(), engine.machine_states(inputs.machine))
     namer.refresh()
     named = name(namer, stats["attribution"], tables)
     physical = {line["line"]: system.physical_of(line["line"]) for line in named["lines"]}

@@ -4,7 +4,7 @@ to one row group per million, columns as docs/run-directory.md names them. Times
 """
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,32 +18,38 @@ ROWS = 1_000_000
 RECORD = [*((name, "<i8") for name in ("issued", "done", "exposed")),
           *((name, "<u8") for name in ("line", "va", "pc", "address_space", "writer_pc")),
           ("segments", "<i8", (len(SEGMENTS),)), ("hops", "<u2"),
-          *((name, "u1") for name in ("core", "writer", "kind", "class", "supplier", "flags"))]
+          *((name, "u1") for name in ("core", "writer", "kind", "class", "supplier", "flags")),
+          *((name, "<u2") for name in ("supplier_number", "supplier_chip", "probes")),
+          *((name, "u1") for name in ("supplier_state", "unused"))]
+# In place of a supplier's number and chip: not known, or nobody sent the line.
+NO_NUMBER = 0xFFFF
 
 
-def convert(records: Path, parquet: Path, suppliers: Sequence[str], rows: int = ROWS) -> int:
-    """Writes `parquet`, removes `records`; the number of rows. `suppliers`: the protocol's machines, in order."""
+def convert(records: Path, parquet: Path, suppliers: Sequence[str], states: Mapping[str, Sequence[str]], rows: int = ROWS) -> int:
+    """Writes `parquet`, removes `records`; the number of rows. `suppliers`: the protocol's machines, in order; `states`: of
+    each machine, likewise."""
     import numpy
     from pyarrow import parquet as pq
 
     kind = numpy.dtype(RECORD)
     count = 0
     partial = parquet.with_name(f".{parquet.name}.{os.getpid()}")
-    with records.open("rb") as source, pq.ParquetWriter(partial, table(numpy.zeros(0, kind), suppliers).schema,
+    with records.open("rb") as source, pq.ParquetWriter(partial, table(numpy.zeros(0, kind), suppliers, states).schema,
                                                         compression="zstd") as writer:
         while len(part := numpy.fromfile(source, kind, rows)):
-            writer.write_table(table(part, suppliers))
+            writer.write_table(table(part, suppliers, states))
             count += len(part)
     partial.replace(parquet)
     records.unlink()
     return count
 
 
-def table(records: Any, suppliers: Sequence[str]) -> Any:
+def table(records: Any, suppliers: Sequence[str], states: Mapping[str, Sequence[str]]) -> Any:
     """A block of records as an Arrow table."""
     import pyarrow
 
     flags = records["flags"]
+    unsent = records["supplier_number"] == NO_NUMBER
     waits = flags & BUFFER_WAIT != 0
     columns: dict[str, Any] = {
         "core": records["core"], "issued": records["issued"],
@@ -53,9 +59,27 @@ def table(records: Any, suppliers: Sequence[str]) -> Any:
         "line": records["line"], "va": records["va"], "pc": records["pc"], "address_space": records["address_space"],
         "writer": pyarrow.array(records["writer"], mask=records["writer"] == NOBODY), "writer_pc": records["writer_pc"],
         "supplier": names(records["supplier"], suppliers), "hops": records["hops"],
+        "supplier_number": pyarrow.array(records["supplier_number"], mask=unsent),
+        "supplier_chip": pyarrow.array(records["supplier_chip"], mask=records["supplier_chip"] == NO_NUMBER),
+        "supplier_state": state_names(records, suppliers, states, unsent),
+        "probes": pyarrow.array(records["probes"], mask=waits),
         **{name: records["segments"][:, i] for i, name in enumerate(SEGMENTS)}}
     return pyarrow.table({name: pyarrow.array(values) if not isinstance(values, pyarrow.Array) else values
                           for name, values in columns.items()})
+
+
+def state_names(records: Any, suppliers: Sequence[str], states: Mapping[str, Sequence[str]], unsent: Any) -> Any:
+    """The state of each record's supplier by name, whose number is the supplier's own."""
+    import numpy
+    import pyarrow
+
+    words = sorted({state for of_one in states.values() for state in of_one}) + ["unknown"]
+    number = numpy.full((256, 256), len(words) - 1, "int16")
+    for machine, of_one in states.items():
+        if machine in suppliers:
+            number[suppliers.index(machine), :len(of_one)] = [words.index(state) for state in of_one]
+    found = number[records["supplier"], records["supplier_state"]]
+    return pyarrow.DictionaryArray.from_arrays(pyarrow.array(found, mask=unsent), pyarrow.array(words))
 
 
 def names(numbers: Any, known: Sequence[str]) -> Any:
