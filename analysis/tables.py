@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
+from analysis import moves as line_moves
 from analysis.locks import lock_of
 from analysis.run_directory import FS_PER_S, FS_PER_US, Point, Run
 
@@ -93,14 +94,15 @@ def time_split(run: Run) -> Table:
 def hot_lines(p: Point) -> list[dict[str, Any]]:
     """The lines of a point, those that were waited for longest first: name, what, address, wait_share (of memory stall and
     spinning), stall_share (of memory stall), stall_us, spin_us, transfers, cores, class, classes {class or spin: fs},
-    writers and waiters [(function, share)], pairs [(writer, waiter, stall and spinning fs)]."""
+    writers and waiters [(function, share)], pairs [(writer, waiter, stall and spinning fs)], moves (`analysis.moves`)."""
     found = [_line(p, one) for one in p.named.get("lines") or [] if isinstance(one, dict)]
     found = found or [_top_line(one) for one in p.record.get("top_lines") or [] if isinstance(one, dict)]
     return sorted(found, key=lambda one: -one["wait_share"])
 
 
 def hot_names(p: Point) -> list[dict[str, Any]]:
-    """As `hot_lines`, with lines of one name added up (`lines` counts them, `what` tells the largest objects): an array or
+    """As `hot_lines`, with lines of one name added up (`lines` counts them, `what` tells the largest objects; `moves` are of those
+    `listed` one by one): an array or
     many objects of a kind cost as one what none of their lines costs by itself. Of all lines of the point; where a run does
     not tell those, of the lines that it lists."""
     groups: dict[str, list[dict[str, Any]]] = {}
@@ -116,8 +118,9 @@ def _name(p: Point, one: dict[str, Any], listed: list[dict[str, Any]]) -> dict[s
     """A name with all of its lines; `listed` are the hottest of them, which have objects."""
     of_all = _line(p, one)
     if int(one.get("lines") or 0) == 1 and listed:
-        return {**of_all, **{k: listed[0][k] for k in ("what", "address", "cores")}, "lines": 1}
+        return {**of_all, **{k: listed[0][k] for k in ("what", "address", "cores", "moves")}, "lines": 1, "listed": 1}
     return {**of_all, "lines": int(one.get("lines") or 1), "what": _objects(listed), "address": "",
+            "moves": line_moves.together([x["moves"] for x in listed]), "listed": len(listed),
             "cores": max((x["cores"] for x in listed if x["cores"]), default=None)}
 
 
@@ -153,7 +156,7 @@ def _share(waited: int, p: Point) -> float:
 def _together(lines: list[dict[str, Any]]) -> dict[str, Any]:
     first = lines[0]
     if len(lines) == 1:
-        return {**first, "lines": 1}
+        return {**first, "lines": 1, "listed": 1}
     classes = {k: sum(one["classes"].get(k, 0) for one in lines) for k in WAITS}
     pairs: dict[tuple[str, str], int] = {}
     people: dict[str, dict[str, float]] = {"writers": {}, "waiters": {}}
@@ -168,7 +171,8 @@ def _together(lines: list[dict[str, Any]]) -> dict[str, Any]:
     for one in lines:
         by_class[one["class"]] = by_class.get(one["class"], 0.0) + one["wait_share"]
     return {
-        **first, "lines": len(lines), "what": _objects(lines),
+        **first, "lines": len(lines), "listed": len(lines), "what": _objects(lines),
+        "moves": line_moves.together([one["moves"] for one in lines]),
         **{k: sum(one[k] for one in lines) for k in ("stall_share", "wait_share", "transfers")},
         **{k: sum(one[k] for one in lines) if all(one[k] is not None for one in lines) else None for k in ("stall_us", "spin_us")},
         "cores": max(cores, default=None), "classes": classes if any(classes.values()) else {},
@@ -192,7 +196,8 @@ def _line(p: Point, one: dict[str, Any]) -> dict[str, Any]:
         "classes": {**{k: int((classes.get(k) or {}).get("stall", 0)) for k in CLASSES}, "spin": int(one.get("spin") or 0)},
         "writers": _shares(one.get("writers")), "waiters": _shares(one.get("waiters")),
         "pairs": [(_writer(x.get("writer_function")), str(x.get("waiter_function") or "unknown"), _waited(x))
-                  for x in one.get("pairs") or []]}
+                  for x in one.get("pairs") or []],
+        "moves": line_moves.of_line(one)}
 
 
 def _top_line(one: dict[str, Any]) -> dict[str, Any]:
@@ -200,7 +205,7 @@ def _top_line(one: dict[str, Any]) -> dict[str, Any]:
     return {"name": name, "kind": "", "what": "", "address": str(one.get("address") or ""), "stall_share": float(one.get("stall_share") or 0),
             "wait_share": float(one.get("wait_share", one.get("stall_share")) or 0), "stall_us": None, "spin_us": None, "transfers": int(one.get("transfers") or 0), "cores": None, "class": str(one.get("class") or ""),
             "classes": {}, "writers": [(str(f), None) for f in one.get("writers") or []],
-            "waiters": [(str(f), None) for f in one.get("waiters") or []], "pairs": []}
+            "waiters": [(str(f), None) for f in one.get("waiters") or []], "pairs": [], "moves": {}}
 
 
 def _what(one: dict[str, Any], name: str) -> str:
@@ -233,6 +238,13 @@ def lines(run: Run) -> Table:
              one["waiters"][0][0] if one["waiters"] else None) for p in run.points for one in hot_lines(p))
     return _table(("name", "object_field", "address", "wait_share", "stall_share", "stall_us", "spin_us", "transfers", "cores_waiting",
                    "class", "writer", "waiter"), rows)
+
+
+def moves(run: Run) -> Table:
+    """One row per line and way that it went: times that `supplier`, a kind of controller of one chip, sent it to a core of another."""
+    return _table(("name", "object_field", "address", "supplier", "from_chip", "to_chip", "times"), (
+        (*_key(p), one["name"], one["what"], one["address"], *way, times)
+        for p in run.points for one in hot_lines(p) for way, times in sorted(one["moves"].items(), key=lambda x: (-x[1], x[0]))))
 
 
 def names(run: Run) -> Table:
@@ -406,7 +418,7 @@ def misses(run: Run) -> Table:
 
 
 ALL: dict[str, Callable[[Run], Table]] = {
-    f.__name__: f for f in (points, windows, time_split, names, kinds, lines, locks, pairs, functions, differences, links, nodes, latency,
+    f.__name__: f for f in (points, windows, time_split, names, kinds, lines, moves, locks, pairs, functions, differences, links, nodes, latency,
                             segments, misses)}
 
 

@@ -3,7 +3,7 @@
 
 from typing import Any
 
-from analysis import style, tables
+from analysis import moves, style, tables
 from analysis.figures.hot_lines import split
 from analysis.page.markup import code, esc, number, percent, table
 from analysis.run_directory import FS_PER_US, Point
@@ -89,13 +89,24 @@ def _details(line: dict[str, Any], facts: str) -> str:
     for writer, waiter, waited in line["pairs"]:
         pairs[writer, waiter] = pairs.get((writer, waiter), 0) + waited
     ordered = sorted(pairs.items(), key=lambda x: -x[1])
-    whole = sum(pairs.values())
+    whole, ways = sum(pairs.values()), _moves(line)
     if not whole:
-        return f'<div class="facts">{facts}</div>'
+        return f'<details><summary class="facts">{facts}</summary>{ways}</details>' if ways else f'<div class="facts">{facts}</div>'
     rows = [(code(a) if a != tables.NO_WRITER else f'<span class="quiet">{a}</span>', code(b), number(waited / FS_PER_US, 1),
              esc(percent(waited / whole))) for (a, b), waited in ordered[:12]]
     inner = table(f"Who fights over {line['name']}", ("last written by", "waits", "waiting (µs)", "of the line"), rows, (2, 3))
-    return f'<details><summary class="facts">{facts}</summary>{inner}</details>'
+    return f'<details><summary class="facts">{facts}</summary>{inner}{ways}</details>'
+
+
+def _moves(line: dict[str, Any]) -> str:
+    """Who sent the line to whom, by chips."""
+    to, senders = moves.matrix(line["moves"])
+    if not senders:
+        return ""
+    of = "" if line["lines"] == line["listed"] else f" (the hottest {line['listed']} of {number(line['lines'])} lines)"
+    said = f'<p class="unit">Times that it was sent from chip to chip{of}:</p>'
+    return said + table(f"Times that {line['name']} was sent, by chips{of}", ("from", *(f"to chip {chip}" for chip in to)), (
+        (esc(source), *(number(times) if times else "" for times in row)) for source, row in senders), range(1, len(to) + 1))
 
 
 def section(p: Point) -> str:

@@ -6,6 +6,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "mem/ruby/runtime/prelude_enums.hh"
+
 namespace moscope {
 
 namespace {
@@ -25,8 +27,9 @@ Tick waited(const nlohmann::json &row) { return row["stall"].get<Tick>() + row["
 
 } // namespace
 
-Attribution::Attribution(unsigned cores, std::uint64_t dram_bytes) : cores_(cores), pages_((dram_bytes >> 21) + 1) {
-    MOSCOPE_CHECK(cores <= 64);
+Attribution::Attribution(std::vector<unsigned> chip_of_core, std::uint64_t dram_bytes)
+    : cores_(static_cast<unsigned>(chip_of_core.size())), chip_of_core_(std::move(chip_of_core)), pages_((dram_bytes >> 21) + 1) {
+    MOSCOPE_CHECK(cores_ <= 64);
 }
 
 Attribution::Line &Attribution::line_at(Addr dram) {
@@ -169,6 +172,11 @@ void Attribution::transaction(const x86::Transaction &t) {
     Waiter &p = by_pc_[t.pc];
     p.stall += t.exposed;
     n.cores |= bit(t.core);
+    if (x.supplier_chip != Access::kUnknown16) {
+        Moved &m = n.moves[Way{x.supplier} << 32 | Way{x.supplier_chip} << 16 | chip_of_core_[t.core]];
+        m.stall += t.exposed;
+        m.count += !t.wait;
+    }
     if (t.wait) { // the transaction itself was reported when it ended, at this moment
         if (log_)
             record(t, static_cast<std::uint8_t>(l.writer), l.writer_pc, MissClass::count);
@@ -310,6 +318,18 @@ std::string Attribution::json(std::size_t most) const {
                    std::tuple(-b["count"].get<std::int64_t>(), b["pc"].get<Addr>());
         });
         line["writers"] = writers;
+        json moves = json::array();
+        for (const auto &[way, m] : c.moves)
+            moves.push_back({{"supplier", ruby::MachineType_to_string(static_cast<ruby::MachineType>(way >> 32))},
+                             {"from", way >> 16 & 0xffff}, {"to", way & 0xffff}, {"count", m.count}, {"stall", m.stall}});
+        std::sort(moves.begin(), moves.end(), [](const json &a, const json &b) {
+            const auto key = [](const json &m) {
+                return std::tuple(-m["count"].get<std::int64_t>(), m["from"].get<int>(), m["to"].get<int>(),
+                                  m["supplier"].get<std::string>());
+            };
+            return key(a) < key(b);
+        });
+        line["moves"] = moves;
         lines.push_back(std::move(line));
     }
     out["lines"] = lines;

@@ -29,7 +29,7 @@ inline constexpr std::array<const char *, static_cast<unsigned>(MissClass::count
 
 class Attribution final : public x86::TransactionObserver {
   public:
-    Attribution(unsigned cores, std::uint64_t dram_bytes);
+    Attribution(std::vector<unsigned> chip_of_core, std::uint64_t dram_bytes);
 
     void transaction(const x86::Transaction &) override;
     void spun(const x86::Spin &) override;
@@ -69,6 +69,12 @@ class Attribution final : public x86::TransactionObserver {
     struct PairHash {
         std::size_t operator()(const Pair &p) const { return p.writer * 0x9e3779b97f4a7c15 ^ p.waiter; }
     };
+    /// From where to where a line has moved, as one number: its supplier's type, its chip, the chip of the core that got it.
+    using Way = std::uint64_t;
+    struct Moved {
+        Tick stall = 0;
+        std::uint64_t count = 0;
+    };
     /// What is counted for a line.
     struct Counts {
         Tick stall = 0, spin = 0;
@@ -77,6 +83,7 @@ class Attribution final : public x86::TransactionObserver {
         std::array<Tick, kClasses> stall_by_class{};
         SmallMap<Pair, Waiter, PairHash> pairs;
         SmallMap<Addr, std::uint64_t> writers; ///< stores by instruction, at changes of hands
+        SmallMap<Way, Moved> moves;
         Addr va = 0;
         Addr address_space = 0;
         bool user = false, walk = false, fetch = false;
@@ -120,6 +127,7 @@ class Attribution final : public x86::TransactionObserver {
     MissClass classify(Line &l, const x86::Transaction &t, std::uint64_t bytes);
 
     unsigned cores_;
+    std::vector<unsigned> chip_of_core_;
     std::vector<std::unique_ptr<std::array<std::unique_ptr<Page>, 512>>> pages_; ///< by DRAM address / 2 MiB, then / 4 KiB
     /// Pages looked up last, so that most looks need no walk.
     struct Known {

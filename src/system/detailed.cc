@@ -9,10 +9,18 @@ namespace {
 
 constexpr Tick kSlice = 20'000 * kTicksPerNs; ///< between two looks at the host's clock
 
+/// By core.
+std::vector<unsigned> chips(const Machine &machine, std::size_t cores) {
+    std::vector<unsigned> chip(cores);
+    for (unsigned core = 0; core < cores; ++core)
+        chip[core] = machine.chip_of_core(core);
+    return chip;
+}
+
 } // namespace
 
 Detailed::Detailed(Board &board, Machine &machine, const x86::TimedParams &params) : board_(board), machine_(machine),
-      attribution_(static_cast<unsigned>(board.cores.size()), board.memory.bytes()),
+      attribution_(chips(machine, board.cores.size()), board.memory.bytes()),
       end_(board.queue, "end of the run", [](Component &, Tick) {}) {
     if (!board.config.transactions.empty())
         attribution_.log_to(board.config.transactions);

@@ -36,6 +36,13 @@ LINES: tuple[tuple[str, str, str, str, float, tuple[tuple[str, str, float], ...]
 SPUN_ON = "super_block.s_inode_list_lock of tmpfs"
 
 
+def moves(cores: int, n: int) -> list[dict[str, Any]]:
+    """Between all chips in use, and from the memory of one node."""
+    chips = range((cores + 5) // 6)
+    return [{"supplier": "L1Cache", "from": a, "to": b, "count": 100 * (a + 1) + 10 * b + n, "stall": US} for a in chips for b in chips if cores > 1] + [
+        {"supplier": "Directory", "from": n % 8, "to": b, "count": 7, "stall": US} for b in chips]
+
+
 def attribution(cores: int, exposed: int, spin: int) -> dict[str, Any]:
     """`moscope.attribution/1`; all spinning is on one line; what the listed lines do not take is cold, capacity and full store buffers."""
     contended = min(1.0, cores / 48) ** 1.2 if cores > 1 else 0.0
@@ -51,7 +58,7 @@ def attribution(cores: int, exposed: int, spin: int) -> dict[str, Any]:
                       "walk": False, "fetch": False, "stall": own, "spin": turns, "turns": turns // 10**7, "transfers": own // (180 * 10**6), "cores": max(1, cores - n),
                       "classes": by, "pairs": [{"writer": 0xffffffffb4900000 + 16 * i, "waiter": 0xffffffffb4a00000 + 16 * i,
                                                 "stall": int(own * w / whole), "spin": turns * (i == 0), "count": 10} for i, (_, _, w) in enumerate(pairs)],
-                      "writers": [{"pc": 0xffffffffb4900000 + 16 * i, "count": 10 + i} for i in range(len(pairs))]})
+                      "writers": [{"pc": 0xffffffffb4900000 + 16 * i, "count": 10 + i} for i in range(len(pairs))], "moves": moves(cores, n)})
         for k in CLASSES:
             for v in ("count", "stall"):
                 classes[k][v] += by[k][v]

@@ -62,6 +62,15 @@ def test_the_page_tells_the_locks_with_who_waits_for_them(whole: Path) -> None:
     assert (whole / "tables/locks.csv").read_text(encoding="utf-8").startswith("workload,kernel,cores,lock,form,lines,wait_share")
 
 
+def test_the_page_tells_from_where_to_where_a_line_went(whole: Path) -> None:
+    page = (whole / "report.html").read_text(encoding="utf-8")
+    start = page.index("<caption>Times that mount_lock was sent, by chips</caption>", page.index('data-of="p-exim-distro-48"'))
+    rows = [re.findall(r"<t[hd](?: [^>]*)?>(.*?)</t[hd]>", row) for row in page[start:page.index("</table>", start)].split("</tr>")]
+    assert rows[0] == ["from", *(f"to chip {n}" for n in range(8))]
+    assert rows[4] == ["cores of chip 3", *(str(400 + 10 * n) for n in range(8))] and rows[9][0] == "memory of node 0"
+    assert "(the hottest 1 of 4 lines)</caption>" in page[start:]
+
+
 def test_figures_are_there_as_png_too(whole: Path) -> None:
     names = {f.name for f in (whole / "figures").iterdir()}
     assert {"time-split.png", "throughput.png", "time-per-op.png", "misses.png", "hot-lines-exim-distro-48.png",

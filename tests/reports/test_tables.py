@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import synthetic_run
 
-from analysis import RunDirectoryError, load, tables
+from analysis import RunDirectoryError, load, moves, tables
 from analysis.figures import ablation
 from analysis.figures.hot_lines import split
 from analysis.figures.probe_filter import outcome
@@ -117,6 +117,21 @@ def test_a_lines_parts_add_up_to_its_share(run) -> None:  # type: ignore[no-unty
 def test_object_and_field_are_told_once() -> None:
     assert tables._what({"object": "dentry", "field": "d_lockref"}, "dentry.d_lockref of /spool") == ""
     assert tables._what({"object": "rq", "field": "__lock"}, "runqueues[3]") == "rq, __lock"
+
+
+def test_moves_of_the_lines_of_a_name_add_up() -> None:
+    from analysis import Point
+
+    record, stats, lines = synthetic_run.point("exim", "distro", 12)
+    lines["names"][1] = {**lines["names"][1], "name": "mount_lock"}
+    first, second = lines["lines"][:2]
+    first["name"] = second["name"] = "mount_lock"
+    first["moves"] = [{"supplier": "L1Cache", "from": 1, "to": 0, "count": 3, "stall": 1}, {"supplier": "Directory", "from": 0, "to": 1, "count": 2, "stall": 1}]
+    second["moves"] = [{"supplier": "L1Cache", "from": 1, "to": 0, "count": 4, "stall": 1}, {"supplier": "L3Cache", "from": 0, "to": 0, "count": 0, "stall": 1}]
+    del lines["lines"][2]["moves"]  # as of a run of before
+    name = tables.hot_names(Point("p", record, stats, lines))[1]
+    assert name["moves"] == {("L1Cache", 1, 0): 7, ("Directory", 0, 1): 2} and name["listed"] == 2
+    assert moves.matrix(name["moves"]) == ([0, 1], [("cores of chip 1", [7, 0]), ("memory of node 0", [0, 2])])
 
 
 def test_pairs_add_up_over_lines(run) -> None:  # type: ignore[no-untyped-def]

@@ -216,3 +216,12 @@ def test_all_transactions_add_up_to_what_attribution_counts(moscope: Moscope, tm
     assert compute.sum(rows["exposed"]).as_py() == counted["exposed"]
     for name, fs in counted["segments"].items():
         assert compute.sum(rows[name]).as_py() == fs
+    sent: dict[int, dict[tuple[str, int], int]] = {}
+    for row in rows.filter(compute.is_valid(rows["supplier_chip"])).select(["line", "supplier", "supplier_chip", "buffer_wait"]).to_pylist():
+        assert not row["buffer_wait"]
+        of_line = sent.setdefault(row["line"], {})
+        key = row["supplier"], row["supplier_chip"]
+        of_line[key] = of_line.get(key, 0) + 1
+    told = {line["line"]: {(m["supplier"], m["from"]): m["count"] for m in line["moves"] if m["to"] == 0 and m["count"]}
+            for line in json.loads((folder / "lines.json").read_text())["lines"]}
+    assert any(told.values()) and told == {line: sent.get(line, {}) for line in told}, "both cores are of the first chip"

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "mem/ruby/runtime/prelude_enums.hh"
 #include "system/attribution.hh"
 
 using namespace moscope;
@@ -12,7 +13,7 @@ namespace {
 constexpr Addr kLine = 0x1000;
 
 struct Transactions : testing::Test {
-    Attribution a{4, 1 << 21};
+    Attribution a{{0, 0, 1, 1}, 1 << 21};
 
     void transaction(unsigned core, AccessKind kind, Addr at = kLine, Tick exposed = 10) {
         Access x;
@@ -65,6 +66,24 @@ TEST_F(Transactions, AWaitForABufferHasTheClassOfTheStoreThatIsWaitedFor) {
     EXPECT_EQ(all["classes"]["cold"]["stall"], 20);
     EXPECT_EQ(all["exposed"], 520);
     EXPECT_EQ(all["transactions"], 4) << "the wait is none of its own";
+}
+
+TEST_F(Transactions, ALineTellsFromWhichChipToWhichItHasMoved) {
+    Access x;
+    x.addr = PhysAddr(kLine);
+    x.kind = AccessKind::store;
+    x.done = 100;
+    x.supplier = ruby::MachineType_Directory;
+    x.supplier_chip = 0;
+    a.transaction({&x, 1, 0x400000, kLine, 10, false, true, 0});
+    x.supplier = ruby::MachineType_L1Cache;
+    for (const unsigned core : {2, 3}) // of one chip
+        a.transaction({&x, core, 0x400000, kLine, 10, false, true, 0});
+    a.transaction({&x, 3, 0x400000, kLine, 500, false, true, 0, true}); // the buffer, after the same store
+    load(0);                                                             // of its own chip's, or nobody's
+    const auto moves = nlohmann::json::parse(a.json(9))["lines"][0]["moves"];
+    EXPECT_EQ(moves, nlohmann::json::parse(R"([{"supplier": "L1Cache", "from": 0, "to": 1, "count": 2, "stall": 520},
+                                               {"supplier": "Directory", "from": 0, "to": 0, "count": 1, "stall": 10}])"));
 }
 
 TEST_F(Transactions, ALockedOperationOnALineThatOthersHaveReadIsAnUpgradeToo) {
