@@ -132,6 +132,15 @@ Attribution::Counts &Attribution::counts_of(Line &l, Addr dram) {
     return *l.counts;
 }
 
+const PageSeen &Attribution::page_of(Addr dram) {
+    const PageSeen &own = line_at(dram).counts->page;
+    if (!own.told)
+        for (Addr a = dram & ~Addr{4095}; a < (dram | 4095); a += kLineBytes)
+            if (const Counts *n = line_at(a).counts.get(); n && n->page.told)
+                return n->page;
+    return own;
+}
+
 void Attribution::spun(const x86::Spin &s) {
     const Addr a = s.look.dram;
     Counts &n = counts_of(line_at(a), a);
@@ -162,6 +171,8 @@ void Attribution::transaction(const x86::Transaction &t) {
     Line &l = line_at(x.addr.value);
     Counts &n = counts_of(l, x.addr.value);
     const bool is_store = x.kind == AccessKind::store || x.kind == AccessKind::nt_store;
+    if (pages_of_guest_ && !n.page.told)
+        n.page = pages_of_guest_->look(x.addr.value);
     n.stall += t.exposed;
     exposed_ += t.exposed;
     // A store in the buffer has made its core the last writer already.
@@ -330,6 +341,8 @@ std::string Attribution::json(std::size_t most) const {
             return key(a) < key(b);
         });
         line["moves"] = moves;
+        if (const PageSeen &p = self.page_of(order[i].second); p.told)
+            line["page"] = {{"flags", p.flags}, {"part_of", p.part_of}, {"index", p.index}, {"type", p.type}, {"before", p.before}};
         lines.push_back(std::move(line));
     }
     out["lines"] = lines;

@@ -18,6 +18,7 @@
 
 #include "cpu/x86/timed/timed_core.hh"
 #include "system/attribution_tables.hh"
+#include "system/page_watch.hh"
 #include "system/small_map.hh"
 #include "system/transaction_log.hh"
 
@@ -40,6 +41,9 @@ class Attribution final : public x86::TransactionObserver {
 
     /// Every transaction from here on is written down, too.
     void log_to(const std::string &path) { log_ = std::make_unique<TransactionLog>(path); }
+
+    /// Pages are looked at when their lines are missed, from here on.
+    void watch(std::unique_ptr<PageWatch> pages) { pages_of_guest_ = std::move(pages); }
 
     /// Counts begin anew, and the log; what is known of each line's history stays.
     void reset();
@@ -84,6 +88,7 @@ class Attribution final : public x86::TransactionObserver {
         SmallMap<Pair, Waiter, PairHash> pairs;
         SmallMap<Addr, std::uint64_t> writers; ///< stores by instruction, at changes of hands
         SmallMap<Way, Moved> moves;
+        PageSeen page; ///< at the first transaction at which it told anything
         Addr va = 0;
         Addr address_space = 0;
         bool user = false, walk = false, fetch = false;
@@ -123,6 +128,8 @@ class Attribution final : public x86::TransactionObserver {
     /// Puts the bytes of the tenure down as news for these cores.
     void tell(Line &l, std::uint64_t cores);
     Counts &counts_of(Line &l, Addr dram);
+    /// What was told of a line's page when it was missed; of one that told nothing yet, when others of the page were.
+    const PageSeen &page_of(Addr dram);
     void record(const x86::Transaction &t, std::uint8_t writer, Addr writer_pc, MissClass k);
     MissClass classify(Line &l, const x86::Transaction &t, std::uint64_t bytes);
 
@@ -148,6 +155,7 @@ class Attribution final : public x86::TransactionObserver {
     } latencies_;
     SmallMap<Addr, Waiter> by_pc_;
     std::unique_ptr<TransactionLog> log_;
+    std::unique_ptr<PageWatch> pages_of_guest_;
 };
 
 } // namespace moscope

@@ -26,7 +26,9 @@ AttributionTables Attribution::tables() const {
     std::vector<PairRow> pairs;
     for (std::uint32_t n = 0; n < lines.size(); ++n) {
         const Counts &c = *self.line_at(lines[n]).counts;
-        LineRow row{lines[n], c.va, c.address_space, c.stall, c.spin, c.transfers, {}, {}, 0, 0, 0, 0};
+        const PageSeen &page = self.page_of(lines[n]);
+        LineRow row{lines[n], c.va, c.address_space, c.stall, c.spin, c.transfers, {}, {}, 0, 0, 0, 0,
+                    page.flags, page.part_of, page.index, page.type, page.before};
         for (unsigned k = 0; k < kClasses; ++k) {
             row.class_stall[k] = c.stall_by_class[k];
             row.class_count[k] = static_cast<std::uint32_t>(c.by_class[k]);
@@ -38,7 +40,7 @@ AttributionTables Attribution::tables() const {
             by_offset[w.offset] += w.stall + w.spin;
         }
         row.offset = static_cast<std::uint8_t>(std::max_element(by_offset.begin(), by_offset.end()) - by_offset.begin());
-        row.flags = static_cast<std::uint8_t>((c.walk ? 1 : 0) | (c.fetch ? 2 : 0) | (c.user ? 4 : 0));
+        row.flags = static_cast<std::uint8_t>((c.walk ? 1 : 0) | (c.fetch ? 2 : 0) | (c.user ? 4 : 0) | (page.told ? 8 : 0));
         row.cores = static_cast<std::uint8_t>(std::popcount(c.cores));
         append(out.lines, row);
         // The order of a hash table is not that of another host's.

@@ -31,6 +31,10 @@ class Detailed {
     Tick reached() const { return std::max(reached_, board_.queue.now()); }
 
     const Attribution &attribution() const { return attribution_; }
+    /// What the guest's kernel says of pages is kept of each line from its first miss on.
+    void watch_pages(const PageFormat &format) {
+        attribution_.watch(std::make_unique<PageWatch>(board_.phys, *board_.cores[0], format));
+    }
 
     /// SimulatorBug unless every core's charges add up to its window, all memory stall was charged to transactions that have
     /// ended or are under way and all time in spin loops to lines.

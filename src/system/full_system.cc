@@ -145,6 +145,15 @@ void FullSystem::reset_stats() {
         impl_->detailed->reset();
 }
 
+void FullSystem::watch_pages(const std::string &format) {
+    if (!impl_->detailed)
+        return;
+    const auto j = nlohmann::json::parse(format);
+    const auto type = [&](const char *name) { return PageFormat::Type{j.at(name).at(0), j.at(name).at(1)}; };
+    impl_->detailed->watch_pages({j.at("page_table"), j.at("array"), j.at("size"), j.at("flags"), j.at("link"), j.at("mapping"),
+                                  j.at("cache"), j.at("index"), j.at("type"), j.at("slab_flag"), type("slab"), type("table")});
+}
+
 std::string FullSystem::stats_json(std::size_t lines) {
     nlohmann::json out;
     if (!impl_->detailed)

@@ -37,6 +37,9 @@ class FullSystem {
     bool leave_detailed(unsigned host_ms);
     /// Counts of detailed mode begin anew.
     void reset_stats();
+    /// Detailed mode keeps of each line that is missed what the kernel says of its page then: JSON text of where that lies
+    /// (system/page_watch.hh).
+    void watch_pages(const std::string &format);
     /// JSON text: ticks of each core by what they were spent on, and the machine's statistics (docs/statistics.md).
     /// Of the lines that cores waited for the `lines` hottest.
     std::string stats_json(std::size_t lines = 200);

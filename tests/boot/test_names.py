@@ -24,7 +24,7 @@ from moscope.naming.percpu import PerCpu
 from moscope.naming.slab import Pages
 
 BOOT_SECONDS = 200
-PAGE = 4096
+PAGE, LINE = 4096, 64
 
 
 @dataclass(frozen=True)
@@ -100,14 +100,14 @@ def test_what_the_image_gave_back_is_named_as_what_it_is_now(booted: Booted) -> 
     g = booted.guest
     first, end = g.needed("_text"), g.needed("_end")
     pages = Pages(g)
-    back = [a for a in range(first, end, PAGE) if not pages.is_reserved(g.physical(a))]
+    back = [a for a in range(first, end, PAGE) if not pages.is_reserved(pages.now(g.physical(a)))]
     assert any(g.needed("__init_begin") <= a < g.needed("__init_end") for a in back)
     assert any(a >= g.needed("__brk_base") for a in back) and not any(a < g.needed("_etext") for a in back)
     told = {at(booted, a)[:2] for a in back}
     assert not {kind for _, kind in told} & {"kernel symbol", "kernel code"}
     assert not {name.split("+")[0] for name, _ in told} & {"__brk_base", "_etext", "__init_begin"}
     assert at(booted, first + PAGE)[1] == "kernel code"
-    kept = [a for a in range(g.needed("__brk_base"), end, PAGE) if pages.is_reserved(g.physical(a))]
+    kept = [a for a in range(g.needed("__brk_base"), end, PAGE) if pages.is_reserved(pages.now(g.physical(a)))]
     assert kept and {at(booted, a)[:2] for a in kept} == {("memory reserved at boot", "boot memory")}
 
 
@@ -179,6 +179,28 @@ def test_kernel_stacks_page_tables_and_the_page_array_are_named(booted: Booted) 
     page = Pages(g).page(booted.pages()["file"][1])
     named = booted.namer.at(0x1000, page + g.offset("page", "_refcount"))
     assert named.name == "struct page._refcount" and "tmpfs:/spool/deep/mail" in named.object
+
+
+def test_a_page_that_was_freed_since_is_named_as_what_it_was_at_the_miss(booted: Booted) -> None:
+    g, pages = booted.guest, Pages(booted.guest)
+    free = next(p for p in range(16 << 20, 1 << 30, PAGE) if pages.is_free(pages.now(p)))
+
+    def named(like: int, offset: int = 0) -> tuple[str, str, str]:
+        """A line of the free page, of which the engine has kept what is written down of the page of `like` now."""
+        then = pages.now(like)
+        kept = {"flags": then.flags, "type": then.type, "part_of": then.part_of, "index": then.index, "before": like // PAGE - then.first}
+        told = booted.namer.line({"line": free + offset // LINE * LINE, "page": kept}, offset % LINE)
+        return told["name"], told["kind"], told["object"]
+
+    assert at(booted, g.direct(free))[:2] == named(free)[:2] == ("free memory", "free memory")
+    where = booted.pages()
+    assert named(where["file"][1]) == ("page cache tmpfs", "page cache", "tmpfs:/spool/deep/mail")
+    assert named(where["anonymous"][1])[1] == "anonymous memory"
+    assert named(booted.cr3("names"))[1] in ("page table", "kernel page")
+    task = booted.task("names")
+    dentry = g.get(g.get(g.get(task, "task_struct", "fs"), "fs_struct", "pwd.dentry"), "dentry", "d_parent")
+    count = g.physical(dentry + g.offset("dentry", "d_lockref.count"))
+    assert named(count, count % PAGE)[:2] == ("dentry.d_lockref.count", "slab")
 
 
 def test_what_cannot_be_known_has_its_address(booted: Booted) -> None:

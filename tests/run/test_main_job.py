@@ -222,6 +222,7 @@ def test_all_transactions_add_up_to_what_attribution_counts(moscope: Moscope, tm
         of_line = sent.setdefault(row["line"], {})
         key = row["supplier"], row["supplier_chip"]
         of_line[key] = of_line.get(key, 0) + 1
-    told = {line["line"]: {(m["supplier"], m["from"]): m["count"] for m in line["moves"] if m["to"] == 0 and m["count"]}
-            for line in json.loads((folder / "lines.json").read_text())["lines"]}
+    lines = json.loads((folder / "lines.json").read_text())["lines"]
+    told = {line["line"]: {(m["supplier"], m["from"]): m["count"] for m in line["moves"] if m["to"] == 0 and m["count"]} for line in lines}
     assert any(told.values()) and told == {line: sent.get(line, {}) for line in told}, "both cores are of the first chip"
+    assert all(line["page"]["part_of"] & 1 for line in lines), "anonymous memory, which the kernel says of it at each miss"

@@ -50,6 +50,7 @@ void bind_system(nb::module_ &m) {
         .def("leave_detailed", &FullSystem::leave_detailed, nb::arg("host_ms"), nb::call_guard<nb::gil_scoped_release>(),
              "False: not all have left after about so many milliseconds of host time; to be called again.")
         .def("reset_stats", &FullSystem::reset_stats)
+        .def("watch_pages", &FullSystem::watch_pages, nb::arg("format"), "What the kernel says of a page is kept of each missed line.")
         .def("stats_json", &FullSystem::stats_json, nb::arg("lines") = 200)
         .def(
             "attribution_tables",

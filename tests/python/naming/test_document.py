@@ -17,7 +17,7 @@ class Names:
     def line(self, attribution: dict[str, Any], offset: int | None = None) -> dict[str, Any]:
         return {"name": f"line {attribution['line']}" + (f"+{offset}" if offset else ""), "object": "", "field": "", "kind": "slab", "fields": []}
 
-    def brief(self, line: int, va: int, offset: int, cr3: int, walk: bool) -> tuple[str, str]:
+    def brief(self, line: int, va: int, offset: int, cr3: int, walk: bool, page: dict[str, int] | None = None) -> tuple[str, str]:
         return ("page table" if walk else f"type.{'count' if offset < 32 else 'next'}"), "slab"
 
     def code(self, pc: int, cr3: int = 0) -> str:

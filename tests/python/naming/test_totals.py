@@ -7,7 +7,7 @@ from test_document import KERNEL, Names
 
 from moscope import jsonio
 from moscope.naming.document import lines_document
-from moscope.naming.totals import LINES, PAIRS, WALK, totals
+from moscope.naming.totals import LINES, PAGE_TOLD, PAIRS, WALK, totals
 
 
 def tables(lines: list[tuple[object, ...]], pairs: list[tuple[int, ...]]) -> tuple[bytes, bytes]:
@@ -17,7 +17,7 @@ def tables(lines: list[tuple[object, ...]], pairs: list[tuple[int, ...]]) -> tup
 def line(address: int, stall: int, offset: int = 0, flags: int = 0, space: int = 7, kind: int = 3, spin: int = 0) -> tuple[object, ...]:
     by_class = [0] * 5
     by_class[kind] = stall
-    return (address, KERNEL + address, space, stall, spin, 2, tuple(by_class), (0, 0, 0, 2, 0), offset, flags, 1, 0)
+    return (address, KERNEL + address, space, stall, spin, 2, tuple(by_class), (0, 0, 0, 2, 0), offset, flags, 1, 0, 1, 2, 3, 4, 5)
 
 
 def test_lines_of_one_name_add_up_and_the_largest_comes_first() -> None:
@@ -26,6 +26,15 @@ def test_lines_of_one_name_add_up_and_the_largest_comes_first() -> None:
         ("type.count", 2, 35, 4), ("type.next", 1, 30, 2), ("page table", 1, 1, 2)]
     assert got["names"][0]["class"] == "cold" and got["names"][0]["classes"]["true_sharing"] == {"count": 4, "stall": 10}
     assert got["kinds"] == [{"kind": "slab", "lines": 4, "stall": 66, "spin": 0}] and got["all"] == {"lines": 4, "stall": 66, "spin": 0}
+
+
+def test_what_a_page_was_at_the_miss_reaches_the_names_of_its_lines() -> None:
+    class Told(Names):
+        def brief(self, line: int, va: int, offset: int, cr3: int, walk: bool, page: dict[str, int] | None = None) -> tuple[str, str]:
+            return str(page), "slab"
+
+    got = totals(Told(), *tables([line(64, 30, flags=PAGE_TOLD), line(128, 10)], []))
+    assert [n["name"] for n in got["names"]] == ["{'flags': 1, 'part_of': 2, 'index': 3, 'type': 4, 'before': 5}", "None"]
 
 
 def test_a_name_that_is_spun_on_comes_before_one_with_more_stall() -> None:

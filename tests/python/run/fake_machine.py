@@ -87,7 +87,7 @@ class FakeSystem:
         window = self.tick - self.since
         stall, spun = self.cores * (window // 2), self.cores * (window // 4 // 2)
         line, pair = np.zeros(1, totals.LINES), np.zeros(1, totals.PAIRS)
-        line[0] = (64, 64, 0, stall, spun, 5, (1, 0, 0, stall - 1, 0), (1, 0, 0, 4, 0), 0, 0, self.cores, 0)
+        line[0] = (64, 64, 0, stall, spun, 5, (1, 0, 0, stall - 1, 0), (1, 0, 0, 4, 0), 0, 0, self.cores, 0, 0, 0, 0, 0, 0)
         pair[0] = (0x401000, 0x402000, stall, spun, 0, 5)
         return line.tobytes(), pair.tobytes()
 
@@ -122,7 +122,7 @@ class FakeNames:
     def line(self, attribution: dict[str, Any], offset: int | None = None) -> dict[str, Any]:
         return {"name": f"physical {attribution['line'] + 0x1000:#x}", "object": "", "field": "", "kind": "unknown", "fields": []}
 
-    def brief(self, line: int, va: int, offset: int, cr3: int, walk: bool) -> tuple[str, str]:
+    def brief(self, line: int, va: int, offset: int, cr3: int, walk: bool, page: dict[str, int] | None = None) -> tuple[str, str]:
         return f"physical {line + 0x1000:#x}", "unknown"
 
     def code(self, pc: int, cr3: int = 0) -> str:

@@ -17,7 +17,7 @@ from moscope.naming.files import Files
 from moscope.naming.guest import PAGE, Guest, Memory, Unreadable
 from moscope.naming.known import Known
 from moscope.naming.percpu import PerCpu
-from moscope.naming.slab import Pages
+from moscope.naming.slab import Description, Pages
 from moscope.naming.symbols import Place
 from moscope.naming.tasks import Tasks
 from moscope.naming.totals import waited
@@ -29,6 +29,7 @@ LINE = 64
 KERNEL_HALF = 1 << 63
 ANON, MAPPING_FLAGS = 1, 3  # page->mapping: its low bits
 UNMARKED = ("boot memory", "kernel page", "unknown")  # what the kernel's own page tables look like
+FILE_SYSTEM = re.compile(r"[a-z][a-z0-9_.-]*")
 CLONE = re.compile(r"\.(isra|constprop|part|cold|llvm)(\.\d+)?")
 
 
@@ -76,7 +77,7 @@ class Namer:
         self._users = Users(self._tasks, user_binaries or {})
         self._code: dict[tuple[int, int], str] = {}
         self._types: dict[tuple[int, int], tuple[str, list[str]]] = {}  # (type, offset): field, fields of the line
-        self._whole: dict[int, Named | None] = {}  # pages that have one name, by address
+        self._whole: dict[tuple[int, Description], Named | None] = {}  # pages that have one name, by address
         self._mapped = Mapped(self._guest)
         self._per_cpu: PerCpu | None = None
         self._pages: Pages | None = None
@@ -145,32 +146,38 @@ class Namer:
         """{name, object, field, kind, fields} of an attribution line; a physical address where nothing is known. The byte
         that is named is the one at `offset`, else that which was waited for longest."""
         return self._line(attribution["line"], attribution.get("va", 0), hottest(attribution) if offset is None else offset,
-                          attribution.get("address_space", 0), bool(attribution.get("walk"))).document()
+                          attribution.get("address_space", 0), bool(attribution.get("walk")), attribution.get("page")).document()
 
-    def brief(self, line: int, va: int, offset: int, cr3: int, walk: bool) -> tuple[str, str]:
+    def brief(self, line: int, va: int, offset: int, cr3: int, walk: bool, page: Mapping[str, int] | None = None) -> tuple[str, str]:
         """(name, kind) alone, which is much quicker: for all lines of a run."""
-        named = self._line(line, va, offset, cr3, walk)
+        named = self._line(line, va, offset, cr3, walk, page)
         return named.name, named.kind
 
-    def _line(self, line: int, va: int, offset: int, cr3: int, walk: bool) -> Named:
+    def page_format(self) -> dict[str, int | list[int]] | None:
+        """What an engine has to know to look at pages at misses; None while nothing is known of the kernel's pages."""
+        return self._pages.format() if self._pages else None
+
+    def _line(self, line: int, va: int, offset: int, cr3: int, walk: bool, page: Mapping[str, int] | None) -> Named:
         physical = self._memory.physical_of(line) & -LINE
+        then = Description(page["flags"], page["type"], page["part_of"], page["index"], physical // PAGE - page["before"]) if page else None
         # A page table is told by its page, whatever else than walks has reached it.
         if va and not walk and va % PAGE // LINE == physical % PAGE // LINE:
             va = va & -LINE | offset
         else:
             va = 0
-        named = self.at(physical | offset, va, cr3)
+        named = self.at(physical | offset, va, cr3, then)
         if walk and named.kind in UNMARKED:
             named = Named("page table", "page table", "of the kernel")
         return named
 
-    def at(self, physical: int, va: int = 0, cr3: int = 0) -> Named:
-        """What a physical byte is, last accessed through `va` (0: not known) in the address space of `cr3`."""
+    def at(self, physical: int, va: int = 0, cr3: int = 0, then: Description | None = None) -> Named:
+        """What a physical byte is, last accessed through `va` (0: not known) in the address space of `cr3`. `then`: what the kernel
+        had written down of its page at that time."""
         if self._guest.found:
             for way in (self._by_user_address if 0 < va < USER_TOP else None, self._by_image, self._by_kernel_address,
                         self._by_direct_map, self._by_page):
                 try:
-                    named = way(physical, va, cr3) if way else None
+                    named = way(physical, va, cr3, then) if way else None
                 except Unreadable:
                     continue
                 if named:
@@ -198,12 +205,12 @@ class Namer:
             return self._typed(symbol.name, kind, instance, number, offset)
         return Named(str(place), kind, instance, f"+{offset:#x}" if offset else "")
 
-    def _by_image(self, physical: int, va: int = 0, cr3: int = 0) -> Named | None:
+    def _by_image(self, physical: int, va: int, cr3: int, then: Description | None) -> Named | None:
         guest = self._guest
         address = guest.image_address(physical)
         if address is None:
             return None
-        if self._pages and not self._pages.is_reserved(physical):
+        if self._pages and not self._pages.is_reserved(self._pages.now(physical)):
             return None  # given back after the start-up: initial code and data, gaps between sections, unused brk
         if address >= (guest.symbol("__brk_base") or address + 1):
             return Named("memory reserved at boot", "boot memory", "brk of the kernel")  # early page tables, mostly
@@ -219,10 +226,10 @@ class Namer:
             named.fields = within if place.symbol.name in within else [place.symbol.name, *within]
         return named
 
-    def _by_direct_map(self, physical: int, va: int, cr3: int) -> Named | None:
+    def _by_direct_map(self, physical: int, va: int, cr3: int, then: Description | None) -> Named | None:
         return self._at_kernel_address(self._guest.direct(physical))
 
-    def _by_kernel_address(self, physical: int, va: int, cr3: int) -> Named | None:
+    def _by_kernel_address(self, physical: int, va: int, cr3: int, then: Description | None) -> Named | None:
         return self._at_kernel_address(va) if va >= KERNEL_HALF else None
 
     def _at_kernel_address(self, address: int) -> Named | None:
@@ -285,11 +292,12 @@ class Namer:
             return Named("per-CPU allocation", "per-CPU variable", instance, f"+{pointer:#x}")
         return self._typed(owned[0].name, "per-CPU variable", instance, owned[0].type, owned[1])
 
-    def _by_page(self, physical: int, va: int = 0, cr3: int = 0) -> Named | None:
+    def _by_page(self, physical: int, va: int = 0, cr3: int = 0, then: Description | None = None) -> Named | None:
         guest, pages = self._guest, self._pages
         if pages is None:
             return None
-        found = pages.slab_object(physical)
+        page = then or pages.now(physical)
+        found = pages.slab_object(physical, page)
         if found:
             thing = self._known.at(guest.direct(physical)) if self._known else None
             if thing and not found.type:
@@ -299,17 +307,15 @@ class Namer:
                 return Named(f"slab {found.cache}", "slab", "between objects")
             address = found.address
             return self._typed(title, "slab", lambda: self._files.describe(title, address), found.type, found.offset)
-        whole = physical & -PAGE
+        whole = physical & -PAGE, page
         if whole not in self._whole:
-            self._whole[whole] = self._by_whole_page(physical)
-        named = self._whole[whole]
-        return named or self._page_cache(pages.page(physical), guest.get(pages.page(physical), "page", "mapping"), physical)
+            self._whole[whole] = self._by_whole_page(physical, page)
+        return self._whole[whole] or self._page_cache(page, physical)
 
-    def _by_whole_page(self, physical: int) -> Named | None:
+    def _by_whole_page(self, physical: int, page: Description) -> Named | None:
         """A page of which every byte has the same name; None if it is a file's."""
-        guest, pages = self._guest, self._pages
+        pages = self._pages
         assert pages is not None
-        page = pages.page(physical)
         if pages.is_table(page):
             return Named("page table", "page table")
         if physical & -PAGE in self._tasks.processes:
@@ -317,26 +323,26 @@ class Namer:
             return Named("page table", "page table", f"top level of {process.name} {process.pid}")
         if pages.is_free(page):
             return Named("free memory", "free memory")
-        if pages.has(page, "PG_reserved"):
+        if pages.is_reserved(page):
             return Named("memory reserved at boot", "boot memory", f"physical {physical & -PAGE:#x}")
-        head = pages.head(page)
-        mapping = guest.get(head, "page", "mapping")
-        if mapping & MAPPING_FLAGS & ANON:
+        if page.part_of & MAPPING_FLAGS & ANON:
             return Named("anonymous memory", "anonymous memory")
-        if mapping and not mapping & MAPPING_FLAGS and head == page:
+        if page.part_of and not page.part_of & MAPPING_FLAGS and page.first == physical // PAGE:
             return None
         return Named("kernel page", "kernel page", f"physical {physical & -PAGE:#x}")
 
-    def _page_cache(self, page: int, mapping: int, physical: int) -> Named:
-        file = self._files.describe("address_space", mapping)
-        offset = self._guest.get(page, "page", "index") * PAGE + physical % PAGE
+    def _page_cache(self, page: Description, physical: int) -> Named:
+        file = self._files.describe("address_space", page.part_of)
+        offset = page.index * PAGE + physical % PAGE
         found = self._users.place_in_file(file, offset)
         if found:
             return Named(f"{found[0]}:{found[1]}", "user symbol", file, "")
-        kind = file.split(":")[0] if file else ""
+        kind = file.split(":")[0]
+        if not FILE_SYSTEM.fullmatch(kind):
+            file = kind = ""  # what was there when the page was looked at has gone, and something else lies in its place
         return Named(f"page cache {kind}".strip(), "page cache", file, f"+{offset:#x}")
 
-    def _by_user_address(self, physical: int, va: int, cr3: int) -> Named | None:
+    def _by_user_address(self, physical: int, va: int, cr3: int, then: Description | None) -> Named | None:
         process = self._tasks.process(cr3)
         found = self._users.place(va, cr3)
         instance = f"{process.name} {process.pid}" if process else ""
@@ -344,11 +350,11 @@ class Namer:
             return Named(f"{found[0]}:{found[1]}", "user symbol", instance)
         area = self._tasks.area(process, va) if process else None
         if process is None or area is None:
-            page = self._by_page(physical)
+            page = self._by_page(physical, then=then)
             return page if page and page.kind in ("page cache", "user symbol") else Named(
                 "anonymous memory", "anonymous memory", f"{instance} {va:#x}".strip())
         if area.what == "file":
-            page = self._by_page(physical)
+            page = self._by_page(physical, then=then)
             if page and page.kind in ("page cache", "user symbol"):
                 return page
             return Named(f"data of {area.file.rsplit('/', 1)[-1]}", "anonymous memory", instance,

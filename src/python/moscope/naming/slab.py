@@ -3,7 +3,7 @@
 slab -> cache -> object, offset, and by the cache's name the type, so that the offset has a member's name.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from moscope.naming.guest import PAGE, Guest, Unreadable
 
@@ -29,7 +29,7 @@ TYPE_OF_CACHE = {
     "anon_vma_name": "anon_vma_name", "squashfs_inode_cache": "squashfs_inode_info", "fsnotify_mark": "fsnotify_mark",
     "jbd2_journal_head": "journal_head", "jbd2_journal_handle": "jbd2_journal_handle", "request_queue": "request_queue",
 }
-PAGE_TYPE_BASE, PAGE_TYPE_TABLE = 0xF0000000, 0x200  # page-flags.h up to 6.10: a page's type is told by cleared bits
+PAGE_TYPE_BASE, PAGE_TYPE_TABLE, PAGE_TYPE_FREE = 0xF0000000, 0x200, 0x80  # page-flags.h up to 6.10: a page's type is told by cleared bits
 
 
 @dataclass(frozen=True)
@@ -44,9 +44,21 @@ class SlabObject:
     type: int
 
 
+@dataclass(frozen=True)
+class Description:
+    """What the kernel has written down of a page, in its head's `struct page`: `part_of` is the slab's cache or the mapping,
+    `first` the number of the page that the whole begins with."""
+
+    flags: int
+    type: int
+    part_of: int
+    index: int
+    first: int
+
+
 class Pages:
     """The array of `struct page` (sparse, virtually mapped). What was read of a page stays known: one is made anew where
-    the machine has run meanwhile."""
+    the machine has run meanwhile. What pages were at another time is asked with a description of that time."""
 
     def __init__(self, guest: Guest) -> None:
         self._guest = guest
@@ -54,9 +66,10 @@ class Pages:
         self.size = guest.size("page")
         self._flags = guest.types.enumeration("pageflags")
         self._kinds = guest.types.enumeration("pagetype")
+        self._at = {name: guest.offset("page", name) for name in ("flags", "compound_head", "mapping", "index", "page_type")}
+        self._at["slab_cache"] = guest.offset("slab", "slab_cache") if "slab" in guest.types else self._at["mapping"]
         self._caches: dict[int, tuple[str, int, int, int, int]] = {}
-        self._slabs: dict[int, tuple[int, int] | None] = {}  # by page: where its slab begins, its cache
-        self._reserved: dict[int, bool] = {}
+        self._now: dict[int, Description] = {}
 
     def page(self, physical: int) -> int:
         """The address of the page's description."""
@@ -66,52 +79,67 @@ class Pages:
         """The physical page that an address within the array describes."""
         return (address - self.base) // self.size * PAGE if 0 <= address - self.base < 1 << 42 else None
 
-    def head(self, page: int) -> int:
-        """A tail page's head; itself for others."""
-        link = self._guest.get(page, "page", "compound_head")
-        return link - 1 if link & 1 else page
+    def format(self) -> dict[str, int | list[int]]:
+        """Where the parts of a description lie, for an engine that looks at pages at misses (src/system/page_watch.hh)."""
+        at = self._at
+        return {"page_table": self._guest.page_table, "array": self.base, "size": self.size, "flags": at["flags"],
+                "link": at["compound_head"], "mapping": at["mapping"], "cache": at["slab_cache"], "index": at["index"],
+                "type": at["page_type"], "slab_flag": 1 << self._flags["PG_slab"] if "PG_slab" in self._flags else 0,
+                "slab": list(self._type_of("slab", 0)), "table": list(self._type_of("table", PAGE_TYPE_TABLE))}
 
-    def has(self, page: int, flag: str) -> bool:
+    def now(self, physical: int) -> Description:
+        """What is written down of a physical byte's page."""
+        number = physical // PAGE
+        if number not in self._now:
+            raw = self._guest.read(self.page(physical), self.size)
+            link, first = self._part(raw, "compound_head"), number
+            if link & 1:
+                first = (link - 1 - self.base) // self.size
+                raw = self._guest.read(link - 1, self.size)
+            found = Description(self._part(raw, "flags"), self._part(raw, "page_type", 4), 0, self._part(raw, "index"), first)
+            self._now[number] = replace(found, part_of=self._part(raw, "slab_cache" if self.is_slab(found) else "mapping"))
+        return self._now[number]
+
+    def _part(self, raw: bytes, name: str, size: int = 8) -> int:
+        return int.from_bytes(raw[self._at[name] : self._at[name] + size], "little")
+
+    def _flag(self, page: Description, flag: str) -> bool:
         bit = self._flags.get(flag)
-        return bit is not None and bool(self._guest.get(page, "page", "flags") >> bit & 1)
+        return bit is not None and bool(page.flags >> bit & 1)
 
-    def _of_kind(self, page: int, name: str, cleared: int) -> bool:
-        kind = self._guest.get(page, "page", "page_type")
+    def _type_of(self, name: str, cleared: int) -> tuple[int, int]:
+        """Mask and value of a page's type; a mask of 0 where the kernel has no such type."""
         if f"PGTY_{name}" in self._kinds:
-            return kind >> 24 == self._kinds[f"PGTY_{name}"]
-        return kind & (PAGE_TYPE_BASE | cleared) == PAGE_TYPE_BASE if cleared else False
+            return 0xFF000000, self._kinds[f"PGTY_{name}"] << 24
+        return (PAGE_TYPE_BASE | cleared, PAGE_TYPE_BASE) if cleared else (0, 0)
 
-    def is_table(self, page: int) -> bool:
+    def _of_kind(self, page: Description, name: str, cleared: int) -> bool:
+        mask, value = self._type_of(name, cleared)
+        return bool(mask) and page.type & mask == value
+
+    def is_slab(self, page: Description) -> bool:
+        return self._flag(page, "PG_slab") or self._of_kind(page, "slab", 0)
+
+    def is_table(self, page: Description) -> bool:
         """Whether it is a page table of a process (the kernel's own are not marked)."""
         return self._of_kind(page, "table", PAGE_TYPE_TABLE)
 
-    def is_reserved(self, physical: int) -> bool:
+    def is_reserved(self, page: Description) -> bool:
         """Whether the page was kept back when the allocators took over: the kernel's image, early allocations."""
-        page = physical // PAGE
-        if page not in self._reserved:
-            self._reserved[page] = self.has(self.page(physical), "PG_reserved")
-        return self._reserved[page]
+        return self._flag(page, "PG_reserved")
 
-    def is_free(self, page: int) -> bool:
-        return self._of_kind(page, "buddy", 0x80)
+    def is_free(self, page: Description) -> bool:
+        return self._of_kind(page, "buddy", PAGE_TYPE_FREE)
 
-    def slab_object(self, physical: int) -> SlabObject | None:
+    def slab_object(self, physical: int, page: Description | None = None) -> SlabObject | None:
         """The slab object that a physical byte lies in; None where the page is no slab's."""
-        slab = self._slab(physical)
-        if slab is None:
+        page = page or self.now(physical)
+        if not self.is_slab(page):
             return None
-        first, cache = slab
-        name, stride, size, pad, kind = self._cache(cache)
+        name, stride, size, pad, kind = self._cache(page.part_of)
+        first = page.first * PAGE
         index, offset = divmod(physical - first, stride)
         return SlabObject(name, self._guest.direct(first + index * stride + pad), offset - pad, size, kind)
-
-    def _slab(self, physical: int) -> tuple[int, int] | None:
-        page = physical // PAGE
-        if page not in self._slabs:
-            head = self.head(self.page(physical))
-            is_slab = self.has(head, "PG_slab") or self._of_kind(head, "slab", 0)
-            self._slabs[page] = (self.described(head) or 0, self._guest.get(head, "slab", "slab_cache")) if is_slab else None
-        return self._slabs[page]
 
     def _cache(self, cache: int) -> tuple[str, int, int, int, int]:
         """A cache's name, the distance of its objects, their size, what lies before each, and their type."""

@@ -14,9 +14,11 @@ CLASSES = ("cold", "capacity", "upgrade", "true_sharing", "false_sharing")
 SPIN = "spin"
 LINES = np.dtype([("line", "<u8"), ("va", "<u8"), ("address_space", "<u8"), ("stall", "<i8"), ("spin", "<i8"), ("transfers", "<u8"),
                   ("class_stall", "<i8", 5), ("class_count", "<u4", 5), ("offset", "u1"), ("flags", "u1"), ("cores", "u1"),
-                  ("unused", "u1")])
+                  ("unused", "u1"), ("page_flags", "<u8"), ("page_part_of", "<u8"), ("page_index", "<u8"), ("page_type", "<u4"),
+                  ("page_before", "<u4")])
+PAGE = ("flags", "part_of", "index", "type", "before")
 PAIRS = np.dtype([("writer", "<u8"), ("waiter", "<u8"), ("stall", "<i8"), ("spin", "<i8"), ("line", "<u4"), ("count", "<u4")])
-WALK = 1
+WALK, PAGE_TOLD = 1, 8
 KERNEL_HALF = 1 << 63
 # Of one name: the most functions, pairs and objects that are told.
 MOST_FUNCTIONS, MOST_PAIRS = 10, 20
@@ -27,7 +29,7 @@ Rows = NDArray[Any]
 class Names(Protocol):
     """What a Namer does."""
 
-    def brief(self, line: int, va: int, offset: int, cr3: int, walk: bool) -> tuple[str, str]: ...
+    def brief(self, line: int, va: int, offset: int, cr3: int, walk: bool, page: Mapping[str, int] | None = None) -> tuple[str, str]: ...
 
     def code(self, pc: int, cr3: int = 0) -> str: ...
 
@@ -43,8 +45,10 @@ def totals(namer: Names, lines: bytes, pairs: bytes) -> dict[str, Any]:
     memory) and `all` of moscope.lines/1."""
     rows, fights = np.frombuffer(lines, LINES), np.frombuffer(pairs, PAIRS)
     ids: dict[tuple[str, str], int] = {}
-    of_line = np.fromiter((ids.setdefault(namer.brief(line, va, offset, cr3, bool(flags & WALK)), len(ids))
-                           for line, va, cr3, offset, flags in _columns(rows, "line", "va", "address_space", "offset", "flags")),
+    of_line = np.fromiter((ids.setdefault(namer.brief(line, va, offset, cr3, bool(flags & WALK),
+                                                      dict(zip(PAGE, page, strict=True)) if flags & PAGE_TOLD else None), len(ids))
+                           for line, va, cr3, offset, flags, *page in _columns(rows, "line", "va", "address_space", "offset", "flags",
+                                                                               *(f"page_{part}" for part in PAGE))),
                           np.int64, len(rows))
     functions = _functions(namer, rows, fights, of_line, len(ids))
     count = np.bincount(of_line, minlength=len(ids))

@@ -63,6 +63,8 @@ def measure(job: Job, folder: Path, report: Callable[[Progress], None], say: Cal
     begin(guest, job.point)
     namer = lines.namer(system, chosen, programs)
     guest.observe = namer.observe
+    if pages := namer.page_format():
+        system.watch_pages(json.dumps(pages))
     measured, stats, tables = detailed(guest, job.point, log)
     guest.phase("names", 1.0)
     if log:
