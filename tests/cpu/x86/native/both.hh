@@ -34,7 +34,7 @@ inline std::uint64_t seed_of(const std::string &name, std::uint64_t n) {
     return h * 0x9e3779b97f4a7c15 + n;
 }
 
-/// A locked access across lines, which is not for the host (CaseMaker::choose_target tells why). 64-bit mode.
+/// A locked access across lines, which is not for the host (CaseMaker::choose_target tells why).
 inline bool splits_lock(const NativeForm &f, const Case &c) {
     if (!f.locks())
         return false;
@@ -47,9 +47,9 @@ inline bool splits_lock(const NativeForm &f, const Case &c) {
                                                                                                : c.in.r[ZydisRegisterGetId(r) & 15];
         };
         std::uint64_t a = value(m.base) + value(m.index) * m.scale + static_cast<std::uint64_t>(m.disp.value);
-        if (f.z.address_width == 32)
-            a &= 0xffffffff;
-        a += m.segment == ZYDIS_REGISTER_GS ? kGsBase : 0;
+        if (f.z.address_width != 64)
+            a &= (std::uint64_t{1} << f.z.address_width) - 1;
+        a += m.segment == ZYDIS_REGISTER_GS ? kGsBase : kLayouts[c.layout].base;
         const std::uint64_t bytes = f.op[i].size / 8;
         if (a % 64 + bytes > 64 || (f.is_bit_string() && a % bytes))
             return true;
