@@ -25,6 +25,8 @@ class Point:
     record: dict[str, Any]
     stats: dict[str, Any] = field(default_factory=dict)
     named: dict[str, Any] = field(default_factory=dict)
+    # What tables have made of it: figures, page and CSV files ask for the same again and again.
+    made: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
     @property
     def workload(self) -> str:

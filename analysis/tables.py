@@ -6,6 +6,7 @@ The first columns are always workload, kernel and cores. Shares are fractions of
 
 import csv
 from collections.abc import Callable, Iterable
+from functools import wraps
 from pathlib import Path
 from typing import Any
 
@@ -91,6 +92,19 @@ def time_split(run: Run) -> Table:
     return _table(("cause", "share"), ((*_key(p), k, v) for p in run.points for k, v in causes(p).items()))
 
 
+def _once(table: Callable[[Point], list[dict[str, Any]]]) -> Callable[[Point], list[dict[str, Any]]]:
+    """Made once for each point; its rows are for reading only."""
+
+    @wraps(table)
+    def kept(p: Point) -> list[dict[str, Any]]:
+        if table.__name__ not in p.made:
+            p.made[table.__name__] = table(p)
+        return list(p.made[table.__name__])
+
+    return kept
+
+
+@_once
 def hot_lines(p: Point) -> list[dict[str, Any]]:
     """The lines of a point, those that were waited for longest first: name, what, address, wait_share (of memory stall and
     spinning), stall_share (of memory stall), stall_us, spin_us, transfers, cores, class, classes {class or spin: fs},
@@ -100,6 +114,7 @@ def hot_lines(p: Point) -> list[dict[str, Any]]:
     return sorted(found, key=lambda one: -one["wait_share"])
 
 
+@_once
 def hot_names(p: Point) -> list[dict[str, Any]]:
     """As `hot_lines`, with lines of one name added up (`lines` counts them, `what` tells the largest objects; `moves` are of those
     `listed` one by one): an array or

@@ -12,8 +12,6 @@ from moscope.errors import MoscopeError
 from moscope.run import directory, display, inputs, job, pool
 from moscope.run.options import Plan
 
-REPORT_SECONDS = 600
-
 
 @dataclass(frozen=True)
 class Outcome:
@@ -75,7 +73,7 @@ def report(plan: Plan, shared: Shared) -> bool:
             "write_report(Path(sys.argv[2]))")
     shared.say("writing the report")
     got = subprocess.run([sys.executable, "-P", "-c", code, str(paths.root()), str(plan.out)], capture_output=True, text=True,
-                         timeout=REPORT_SECONDS, check=False)
+                         check=False)
     if got.returncode != 0:
         raise errors.SimulatorBug(f"the report could not be written (the results are in {plan.out}):\n{got.stderr[-4000:]}")
     return True
