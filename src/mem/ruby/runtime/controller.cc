@@ -13,10 +13,9 @@ namespace moscope::ruby {
 void AbstractController::tell_requestor(const Message &m) {
     Sequencer &to = *(*requestors)[m.txn_core];
     if (m.type == MemoryMsg::kType || m.carries_data) {
-        // What DRAM has sent is the home's, in the state in which it asked. What the core itself sends on is nobody's supply.
-        if (&to != sequencer_ && cause_->type != MemoryMsg::kType)
+        if (cause_->type != MemoryMsg::kType) // what DRAM has sent is the home's, in the state in which it asked
             to.sent_line(m, *this, in_state_);
-    } else if (m.size_type != MessageSizeType_Request_Control) {
+    } else {
         to.sent_probes(m, m.dest_offset ? m.destination().count() : 1);
     }
 }

@@ -19,6 +19,7 @@
 #include "mem/ruby/runtime/history.hh"
 #include "mem/ruby/runtime/message.hh"
 #include "mem/ruby/runtime/message_buffer.hh"
+#include "mem/ruby/runtime/requests.hh"
 #include "mem/ruby/runtime/tbe_table.hh"
 #include "mem/ruby/runtime/timer_table.hh"
 #include "mem/ruby/runtime/trace_hook.hh"
@@ -194,16 +195,17 @@ class AbstractController : public Component {
             m->path = cause_->path;
         }
         m->account(work_, arrival);
-        if (m->txn_core != 0xffff && (m->carries_data ? !cause_->carries_data : kTold >> m->size_type & 1))
+        // What the core's own controllers send is nobody's supply, nor a probe.
+        if (m->txn_core != core && m->txn_core != 0xffff &&
+            (m->carries_data ? !cause_->carries_data : kTold >> m->size_type & 1 || m->type == MemoryMsg::kType))
             tell_requestor(*m);
         if (__builtin_expect(trace != nullptr, 0))
             trace->sent(*this, now_, *m, arrival, cause_);
         b.enqueue(m, arrival);
     }
-    /// Sizes of messages without data that an access's record counts or, of a read of DRAM, learns the home's state from.
+    /// Sizes of messages without data that an access's record counts. Of a read of DRAM it learns the home's state.
     static constexpr std::uint32_t kTold = 1u << MessageSizeType_Forwarded_Control | 1u << MessageSizeType_Broadcast_Control |
-                                           1u << MessageSizeType_Multicast_Control | 1u << MessageSizeType_Invalidate_Control |
-                                           1u << MessageSizeType_Request_Control;
+                                           1u << MessageSizeType_Multicast_Control | 1u << MessageSizeType_Invalidate_Control;
     static_assert(MessageSizeType_NUM <= 32);
     void tell_requestor(const Message &m);
     /// Takes the head of a port out; the message lives until the next transition.

@@ -60,6 +60,9 @@ void Sequencer::issue(Access &a) {
     MOSCOPE_CHECK(line_offset(a.addr.value) + a.size <= kLineBytes);
     const Addr line = line_of(a.addr.value);
     a.next = nullptr;
+    a.supplier_state = Access::kUnknown; // told of the access that the grant is for; others of the line were sent nothing
+    a.supplier_number = a.supplier_chip = Access::kUnknown16;
+    a.probes = 0;
     ++in_flight_;
     for (auto &l : lines_)
         if (l.line == line) {
@@ -150,13 +153,13 @@ void Sequencer::sent_line(const Message &m, const AbstractController &by, unsign
                      by.core != 0xffff ? by.core : static_cast<std::uint16_t>(by.version), by.chip};
 }
 
-void Sequencer::Line::tell(Access &a) const {
+void Sequencer::Line::tell(Access &a, MachineType supplier) const {
     a.probes = probes;
-    if (a.supplier == static_cast<std::uint8_t>(MachineType_NULL))
+    if (supplier == MachineType_NULL)
         return; // what a flush had sent went to memory
     for (unsigned i = 0; i < senders_known; ++i) {
         const Sender &s = senders[i];
-        if (s.type == static_cast<MachineType>(a.supplier)) {
+        if (s.type == supplier) {
             a.supplier_state = s.state;
             a.supplier_number = s.number;
             a.supplier_chip = s.chip;
@@ -173,7 +176,7 @@ void Sequencer::sent_probes(const Message &m, unsigned to) {
         l->probes = static_cast<std::uint16_t>(l->probes + to);
 }
 
-void Sequencer::finish(Access &a, std::byte *line_bytes, bool first, MachineType supplier, const Line &told) {
+void Sequencer::finish(Access &a, std::byte *line_bytes, bool first, MachineType supplier) {
     const Tick now = c_.now();
     MOSCOPE_CHECK(now >= a.issued); // a core never acts beyond its horizon
     std::byte *at = line_bytes + line_offset(a.addr.value);
@@ -199,11 +202,6 @@ void Sequencer::finish(Access &a, std::byte *line_bytes, bool first, MachineType
     a.path = {};
     a.hops = 0;
     a.supplier = static_cast<std::uint8_t>(supplier);
-    a.supplier_state = Access::kUnknown;
-    a.supplier_number = a.supplier_chip = Access::kUnknown16;
-    a.probes = 0;
-    if (first)
-        told.tell(a);
     if (first && c_.cause_) {
         a.path = c_.cause_->path;
         a.hops = c_.cause_->txn_hops;
@@ -241,7 +239,6 @@ void Sequencer::complete(Addr addr, const std::byte *bytes, bool write, bool, Ma
         throw ProtocolError(s.str(), line);
     }
     Access *a = lines_[i].head;
-    const Line told = lines_[i];
     const AccessKind first = a->kind;
     if (needs_write(first) && !write) {
         std::ostringstream s;
@@ -257,6 +254,7 @@ void Sequencer::complete(Addr addr, const std::byte *bytes, bool write, bool, Ma
         rest = rest->next;
     }
     last->next = nullptr;
+    lines_[i].tell(*a, supplier);
     if (rest) {
         lines_[i] = {line, rest, lines_[i].tail};
     } else {
@@ -266,7 +264,7 @@ void Sequencer::complete(Addr addr, const std::byte *bytes, bool write, bool, Ma
     bool is_first = true;
     while (a) {
         Access *next = a->next;
-        finish(*a, line_bytes, is_first, supplier, told);
+        finish(*a, line_bytes, is_first, supplier);
         is_first = false;
         a = next;
     }

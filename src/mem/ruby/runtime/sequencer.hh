@@ -96,7 +96,7 @@ class Sequencer {
         std::array<Sender, 4> senders{};
         std::uint8_t senders_known = 0;
         std::uint16_t probes = 0;
-        void tell(Access &a) const;
+        void tell(Access &a, MachineType supplier) const;
     };
 
     static void issue_entry(void *self, Access &a) { static_cast<Sequencer *>(self)->issue(a); }
@@ -120,7 +120,7 @@ class Sequencer {
     void start(Access &a, Tick now);
     std::byte *probe(AccessKind k, Addr line, Tick when);
     void complete(Addr a, const std::byte *bytes, bool write, bool external, MachineType supplier);
-    void finish(Access &a, std::byte *line_bytes, bool first, MachineType supplier, const Line &told);
+    void finish(Access &a, std::byte *line_bytes, bool first, MachineType supplier);
     Line *in_flight(const Message &m);
     RubyRequestType type_of(AccessKind k) const;
 
