@@ -3,13 +3,15 @@
 gem5. What firmware and boot loader would have left in memory comes in files (moscope/gem5/firmware.py makes them)."""
 
 import machine_system
-from m5.objects import IOXBar, NULL, Pc, X86E820Entry, X86FsLinux, X86ISA
+from m5.objects import IOXBar, Pc, X86E820Entry, X86FsLinux, X86ISA
+from m5.params import NULL
 
 # Where gem5's loader begins the structure of the boot protocol; the files' addresses count on it.
 BOOT_PARAMETERS = 0x90200
 CPUID_FEATURES, CPUID_POWER = "FamilyModelStepping", "APMInfo"
-EBX, EDX = 1, 2  # in gem5's order of registers
+EBX, EDX, ECX = 1, 2, 3  # in gem5's order of registers
 APIC_ID_SHIFT = 24
+MONITOR = 1 << 3
 INVARIANT_TSC = 1 << 8
 
 
@@ -45,9 +47,11 @@ def with_changed(isa, name, register, change):
 
 def processor(kind, number, **parameters):
     """A core as firmware numbers it. Its time-stamp counter is told to run at one rate, as gem5's do, else a kernel
-    takes those of several cores for out of step."""
+    takes those of several cores for out of step. MONITOR and MWAIT are not told: Ruby does not wake a core for what
+    others write, so an idle kernel would sleep through what it is woken by."""
     isa = X86ISA()
     with_changed(isa, CPUID_FEATURES, EBX, lambda old: old | number << APIC_ID_SHIFT)
+    with_changed(isa, CPUID_FEATURES, ECX, lambda old: old & ~MONITOR)
     with_changed(isa, CPUID_POWER, EDX, lambda old: old | INVARIANT_TSC)
     made = kind(cpu_id=number, isa=[isa], **parameters)
     made.createThreads()

@@ -22,7 +22,7 @@ from moscope.guest.kernel import Kernel
 Fake = Callable[..., Path]
 Moscope = Callable[..., subprocess.CompletedProcess[str]]
 BOOTED = "moscope-gem5: progress: at 0.010 s, 5 instructions in 1.0 s\nmoscope-gem5: region: begins: 90.0 s, 123 instructions\n"
-MEASURED = f"{BOOTED}moscope-gem5: region: window begins\nmoscope-gem5: ended: simulate() limit reached: 4.000 s"
+MEASURED = f"{BOOTED}moscope-gem5: region: window begins\nmoscope-gem5: region: operations: 3000\nmoscope-gem5: region: processor: 3.5 s\nmoscope-gem5: ended: simulate() limit reached: 4.000 s"
 STATS = """
 ---------- Begin Simulation Statistics ----------
 simTicks                                 100000000000                       # Number of ticks simulated (Tick)
@@ -31,7 +31,7 @@ system.cpu0.commitStats0.numInsts               60000                       # co
 system.cpu1.commitStats0.numInsts               12000                       # committed
 system.cpu0.exec_context.thread_0.notIdleFraction     1.000000                       # not idle
 system.cpu1.exec_context.thread_0.notIdleFraction     0.500000                       # not idle
-system.work_item_type1::samples                  3000                       # operations
+
 ---------- End Simulation Statistics   ----------
 """
 
@@ -65,7 +65,7 @@ def test_a_window_with_a_kernel_is_a_point_as_any(moscope: Moscope, fake_gem5: F
     document: dict[str, Any] = json.loads(got.stdout)
     jsonio.validate(document)
     point = document["points"][0]
-    assert (point["instructions"], point["ops"], point["window_ms"], point["host_s"]) == (72000, 3000, 0.1, 4.0)
+    assert (point["instructions"], point["ops"], point["window_ms"], point["host_s"], point["host_cpu_s"]) == (72000, 3000, 0.1, 4.0, 3.5)
     assert point["kernel"] == str(kernel) and point["kernel_image"]["name"] == "vmlinux" and point["kernel_share"] is None
     assert sum(point["cycles"].values()) == pytest.approx(1) and point["cycles"]["idle"] == pytest.approx(0.25)
     (folder,) = (tmp_path / "moscope-out/run/points").iterdir()

@@ -13,7 +13,7 @@ from moscope import bench_gem5, jsonio
 
 Fake = Callable[..., Path]
 Moscope = Callable[..., subprocess.CompletedProcess[str]]
-ENDED = "moscope-gem5: region: begins: 2.0 s\nmoscope-gem5: ended: simulate() limit reached: 4.000 s"
+ENDED = "moscope-gem5: region: begins: 2.0 s\nmoscope-gem5: region: window begins\nmoscope-gem5: region: operations: 3000\nmoscope-gem5: region: processor: 3.5 s\nmoscope-gem5: ended: simulate() limit reached: 4.000 s"
 # Two cores, 100 us: one issues in a quarter of its cycles and never halts, the other halts half of the time.
 STATS = """
 ---------- Begin Simulation Statistics ----------
@@ -22,7 +22,7 @@ system.cpu0.commitStats0.numInsts               60000                       # co
 system.cpu1.commitStats0.numInsts               12000                       # committed
 system.cpu0.exec_context.thread_0.notIdleFraction     1.000000                       # not idle
 system.cpu1.exec_context.thread_0.notIdleFraction     0.500000                       # not idle
-system.work_item_type1::samples                  3000                       # operations
+
 ---------- End Simulation Statistics   ----------
 """
 
@@ -45,14 +45,14 @@ def test_a_window_of_gem5_is_a_point_as_any(moscope: Moscope, fake_gem5: Fake, t
     document: dict[str, Any] = json.loads(got.stdout)
     jsonio.validate(document)
     point = document["points"][0]
-    assert (point["instructions"], point["ops"], point["window_ms"], point["host_s"]) == (72000, 3000, 0.1, 4.0)
+    assert (point["instructions"], point["ops"], point["window_ms"], point["host_s"], point["host_cpu_s"]) == (72000, 3000, 0.1, 4.0, 3.5)
     assert point["throughput_per_s"] == pytest.approx(3e7)
     assert sum(point["cycles"].values()) == pytest.approx(1)
     assert point["cycles"]["idle"] == pytest.approx(0.25)
     assert point["cycles"]["busy"] == pytest.approx(72000 / (2 * 240000), rel=1e-3)
     assert "gem5" in point["kernel"] and document["engine"] == "gem5 24.0.0.1"
     job = json.loads((tmp_path / "moscope-out/run/points/counter-gem5-2/job.json").read_text())
-    assert job["machine"]["cores"] == 2 and job["window_fs"] == 10**11
+    assert job["cores"] == 2 < job["machine"]["cores"] and job["window_fs"] == 10**11
     assert Path(job["program"][0]).name == "counter" and "--cores" in job["program"]
 
 
@@ -60,6 +60,12 @@ def test_a_program_that_finds_its_results_wrong_fails_the_run(moscope: Moscope, 
     files = left_by_gem5(tmp_path / "files", "moscope: counter operations=1 verify=wrong\n")
     got = run(moscope, fake_gem5(x86=True, says=ENDED, files=files))
     assert got.returncode == 1 and "results wrong" in got.stderr
+
+
+def test_a_program_that_ends_before_its_window_fails_the_run_with_its_words(moscope: Moscope, fake_gem5: Fake, tmp_path: Path) -> None:
+    files = left_by_gem5(tmp_path / "files", "counter: no such variant\n")
+    got = run(moscope, fake_gem5(x86=True, says=ENDED.replace("window begins", "nothing begins"), files=files))
+    assert got.returncode == 1 and "before its window" in got.stderr and "no such variant" in got.stderr
 
 
 @pytest.mark.parametrize("options, what", [
@@ -81,16 +87,18 @@ def test_a_gem5_without_x86_is_refused(moscope: Moscope, fake_gem5: Fake) -> Non
     assert got.returncode == 2 and "without x86" in got.stderr
 
 
-def speed_point(instructions: int, host_s: float) -> dict[str, Any]:
-    return {"workload": "counter", "cores": 48, "instructions": instructions, "host_s": host_s, "window_ms": 0.2, "cycles": {"idle": 0.25}}
+def speed_window(instructions: int, host_cpu_s: float) -> dict[str, Any]:
+    return {"instructions": instructions, "host_s": 9 * host_cpu_s, "host_cpu_s": host_cpu_s, "ticks": 2 * 10**11, "cycles": {"idle": 0.25}}
 
 
 @pytest.mark.parametrize("there, ok", [(50_000, True), (50_001, False)])
-def test_the_speeds_ratio_is_of_instructions_per_second_and_has_a_bar(there: int, ok: bool) -> None:
-    document = bench_gem5.document("m", "24.0.0.1", speed_point(6_000_000, 2.0), speed_point(there, 1.0), [1.0, 2.0])
+def test_the_speeds_ratio_is_of_instructions_per_processor_second_of_the_window_and_has_a_bar(there: int, ok: bool) -> None:
+    ours = {"workload": "counter", "cores": 48, "instructions": 6_000_000, "host_s": 500.0, "windows": [speed_window(6_000_000, 2.0)]}
+    document = bench_gem5.document("m", "24.0.0.1", ours, {"workload": "counter", **speed_window(there, 1.0)}, [1.0, 2.0])
     jsonio.validate(document)
     assert document["ratio"] == pytest.approx(60, rel=1e-4) and document["ok"] is ok
     assert document["moscope"]["mips"] == pytest.approx(3) and document["gem5"]["busy"] == pytest.approx(0.75)
+    assert document["moscope"]["host_s"] == 18 and document["moscope"]["simulated_ms"] == pytest.approx(0.2)
 
 
 def test_the_speeds_are_not_compared_without_a_gem5_or_with_processes(moscope: Moscope, fake_gem5: Fake) -> None:

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """How much faster detailed mode is on this host than gem5's TimingSimpleCPU with the same protocol on the same machine: the
 same static program for the same window of simulated time on both, one after the other. Instructions are the guest's user and
-kernel ones here and the program's there; both are divided by the host seconds of the window alone, without start and warm-up.
+kernel ones here and the program's there; both are divided by the processor seconds that the host took for the window alone, without start
+and warm-up, so that other work on the host does not count.
 """
 
 import os
@@ -12,7 +13,7 @@ from typing import Any
 
 from moscope import bench_run
 from moscope.cli import Shared
-from moscope.gem5 import binary, points, programs
+from moscope.gem5 import binary, figures, points, programs
 from moscope.run import job, options
 
 SCHEMA = "moscope.bench.gem5/1"
@@ -35,8 +36,10 @@ def run(shared: Shared, given: options.Options, path: Path | None) -> dict[str, 
 
 
 def side(point: dict[str, Any]) -> dict[str, float]:
-    return {"mips": point["instructions"] / point["host_s"] / 1e6, "instructions": point["instructions"], "host_s": point["host_s"],
-            "simulated_ms": point["window_ms"], "busy": 1 - point["cycles"]["idle"]}
+    """Of the window: moscope's points have it in `windows`, their own `host_s` is of the boot and all."""
+    window = point["windows"][0] if "windows" in point else point
+    return {"mips": window["instructions"] / window["host_cpu_s"] / 1e6, "instructions": window["instructions"], "host_s": window["host_s"],
+            "host_cpu_s": window["host_cpu_s"], "simulated_ms": window["ticks"] / figures.FS_PER_MS, "busy": 1 - window["cycles"]["idle"]}
 
 
 def document(machine: str, version: str, ours: dict[str, Any], theirs: dict[str, Any], load: list[float]) -> dict[str, Any]:

@@ -104,6 +104,13 @@ class Ran:
             raise Gem5Died(f"it did not come to the end of its script; last lines:\n{last_lines(self.log)}")
         return found[1], float(found[2])
 
+    def told(self, what: str) -> float:
+        """A number that the script tells of the window: "operations", "processor" (seconds)."""
+        found = re.search(rf"^moscope-gem5: region: {what}: ([0-9.]+)", self.log, re.MULTILINE)
+        if found is None:
+            raise Gem5Died(f"it did not tell the window's {what}; last lines:\n{last_lines(self.log)}")
+        return float(found[1])
+
     def says(self, news: str) -> bool:
         """Whether the script came to where it says this."""
         return f"moscope-gem5: {news}" in self.log

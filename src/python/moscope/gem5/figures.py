@@ -6,15 +6,19 @@ otherwise, so what is neither issue nor idle is memory stall. It keeps no accoun
 
 import re
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
+from moscope.gem5 import trace
+from moscope.gem5.binary import Ran
 from moscope.run.options import Point
 
+# What the scripts say when they come to them.
+REGION_BEGINS, WINDOW_BEGINS = "region: begins", "region: window begins"
 FS_PER_MS = 10**12
 FS_PER_S = 10**15
 INSTRUCTIONS = re.compile(r"^system\.cpu\d*\.(?:commitStats0\.numInsts|numInsts|committedInsts)$")
 BUSY_PART = re.compile(r"^system\.cpu\d*\.exec_context\.thread_0\.notIdleFraction$")
-OPERATIONS = "system.work_item_type1::samples"
 
 
 @dataclass(frozen=True)
@@ -26,13 +30,15 @@ class Window:
     ticks: int
     not_idle: float  # of all cores' time
     host_s: float
+    host_cpu_s: float
 
 
-def window(stats: dict[str, float], cores: int, host_s: float) -> Window:
-    """What the statistics of the window say."""
+def window(folder: Path, cores: int, ran: Ran) -> Window:
+    """What the statistics of the window say, and the script."""
+    stats = trace.statistics((folder / "stats.txt").read_text(encoding="utf-8"))
     instructions = sum(value for name, value in stats.items() if INSTRUCTIONS.match(name))
     parts = [value for name, value in stats.items() if BUSY_PART.match(name)]
-    return Window(int(instructions), int(stats.get(OPERATIONS, 0)), int(stats["simTicks"]), sum(parts) / cores, host_s)
+    return Window(int(instructions), int(ran.told("operations")), int(stats["simTicks"]), sum(parts) / cores, ran.ending()[1], ran.told("processor"))
 
 
 def document(point: Point, seen: Window, cycle_fs: float, kernel: str | None, command: str) -> dict[str, Any]:
@@ -48,6 +54,6 @@ def document(point: Point, seen: Window, cycle_fs: float, kernel: str | None, co
         "kernel_share": 0.0 if kernel is None else None, "user_us_per_op": per_op,
         "system_us_per_op": None if per_op is None else 0.0, "cycles": cycles, "spin_cycles": None,
         "bottleneck": "gem5 keeps no account of stalls by line", "top_lines": [], "instructions": seen.instructions,
-        "host_s": seen.host_s, "host_s_per_ms": seen.host_s * FS_PER_MS / seen.ticks, "warmup_ms": point.warmup / FS_PER_MS,
+        "host_s": seen.host_s, "host_cpu_s": seen.host_cpu_s, "host_s_per_ms": seen.host_s * FS_PER_MS / seen.ticks, "warmup_ms": point.warmup / FS_PER_MS,
         "command": command,
     }

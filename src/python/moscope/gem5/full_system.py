@@ -15,15 +15,13 @@ from moscope.boot import plan as booting
 from moscope.boot.session import tail
 from moscope.config import Machine
 from moscope.errors import GuestDied, UserError, WorkloadFailed
-from moscope.gem5 import binary, figures, firmware, job, trace
+from moscope.gem5 import binary, figures, firmware, job
 from moscope.guest import initramfs, kernel
 from moscope.naming import elf, image
 from moscope.run.guest import LONGEST_S
 from moscope.run.options import APPEND, Plan, Point, sized
 
 CONSOLE, GEM5_CONSOLE = "console.txt", "system.pc.com_1.device"
-# What the script says when it comes to them.
-REGION_BEGINS, WINDOW_BEGINS = "region: begins", "region: window begins"
 # gem5's loader has room for so many characters.
 LONGEST_COMMAND_LINE = 511
 
@@ -85,11 +83,8 @@ def measure(gem5: binary.Gem5, plan: Plan, point: Point, folder: Path) -> dict[s
             ran = binary.run(gem5, "boot_kernel.py", [str(path)], folder)
         finally:
             console = keep_console(folder)
-    ending, host_s = ran.ending()
-    check(point, ran, ending, console)
-    stats = trace.statistics((folder / "stats.txt").read_text(encoding="utf-8"))
-    seen = figures.window(stats, point.cores, host_s)
-    document = figures.document(point, seen, float(machine.core_clock.period), point.kernel, point.command)
+    check(point, ran, ran.ending()[0], console)
+    document = figures.document(point, figures.window(folder, point.cores, ran), float(machine.core_clock.period), point.kernel, point.command)
     return document | {"kernel_image": chosen.document()}
 
 
@@ -106,9 +101,9 @@ def check(point: Point, ran: binary.Ran, ending: str, console: bytes) -> None:
     words = f"{point.workload}: {ending}\n--- the console's last lines\n{tail(console)}"
     if booting.PANIC in ending:
         raise GuestDied(f"kernel panic on gem5: {words}")
-    if ran.says(WINDOW_BEGINS):
+    if ran.says(figures.WINDOW_BEGINS):
         return
-    begun = ran.says(REGION_BEGINS)
+    begun = ran.says(figures.REGION_BEGINS)
     if initramfs.SCRIPT_ENDED in ending or begun:
         raise WorkloadFailed(f"ended before its {'window' if begun else 'region of interest'} on gem5: {words}")
     raise GuestDied(f"no sign of the workload in {LONGEST_S} s of simulated time on gem5: {words}")

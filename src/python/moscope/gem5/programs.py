@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Workloads of `moscope run` on gem5 without a kernel: the same static programs in gem5's syscall emulation, every core a
-TimingSimpleCPU. One window per point, from the region of interest on."""
+TimingSimpleCPU. One window per point, from the region of interest on. The machine is whole, as with a kernel; its first cores are
+in use."""
 
 import json
 import re
@@ -9,7 +10,7 @@ from typing import Any
 
 from moscope import buildproto, config
 from moscope.errors import WorkloadFailed
-from moscope.gem5 import binary, figures, job, trace
+from moscope.gem5 import binary, figures, job
 from moscope.run.options import Plan, Point
 
 # Workloads made of threads alone.
@@ -19,17 +20,18 @@ FAILED = re.compile(r"verify=wrong")
 
 def measure(gem5: binary.Gem5, plan: Plan, point: Point, folder: Path) -> dict[str, Any]:
     """One point, in `folder`: gem5's own output and statistics, and the point."""
-    machine = config.with_cores(plan.machine, point.cores) if point.cores != plan.machine.cores else plan.machine
+    machine = plan.machine
     built = buildproto.ensure_protocol(str(machine.protocol))
     interface = json.loads(built.interface.read_text(encoding="utf-8"))
     program = plan.programs[f"workloads/{point.family}"]
     command = [str(program), *point.command.split()[1:]]
     path = job.write_job(folder, config.elaborate(machine, interface), interface, program=command, cwd=str(folder),
-                         warmup_fs=point.warmup, window_fs=point.window)
-    ending, host_s = binary.run(gem5, "run_program.py", [str(path)], folder).ending()
-    printed = folder / "program.txt"
-    if FAILED.search(printed.read_text(encoding="utf-8", errors="replace") if printed.exists() else ""):
-        raise WorkloadFailed(f"{point.workload}: found its results wrong on gem5: {printed}")
-    stats = trace.statistics((folder / "stats.txt").read_text(encoding="utf-8"))
-    seen = figures.window(stats, point.cores, host_s)
-    return figures.document(point, seen, float(machine.core_clock.period), None, " ".join(command))
+                         cores=point.cores, warmup_fs=point.warmup, window_fs=point.window)
+    ran = binary.run(gem5, "run_program.py", [str(path)], folder)
+    ending, _ = ran.ending()
+    printed = (folder / "program.txt").read_text(encoding="utf-8", errors="replace") if (folder / "program.txt").exists() else ""
+    if FAILED.search(printed):
+        raise WorkloadFailed(f"{point.workload}: found its results wrong on gem5: {folder / 'program.txt'}")
+    if not ran.says(figures.WINDOW_BEGINS):
+        raise WorkloadFailed(f"{point.workload}: ended before its window on gem5: {ending}\n{printed}")
+    return figures.document(point, figures.window(folder, point.cores, ran), float(machine.core_clock.period), None, " ".join(command))
