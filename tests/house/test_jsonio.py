@@ -46,7 +46,8 @@ def closed(schema: Any, place: str) -> Iterator[str]:
 
 def test_keys_may_be_added_under_a_number_but_to_what_adds_up() -> None:
     found = [p for path in sorted(jsonio.SCHEMAS.glob("*.json")) for p in closed(json.loads(path.read_text()), path.name)]
-    assert found == ["moscope.run.1.json/$defs/cycles"]
+    # Shares of the cores' time add up to one, a transaction's segments to its latency.
+    assert found == ["moscope.attribution.1.json/properties/segments", "moscope.run.1.json/$defs/cycles", "moscope.stats.1.json/properties/cores/items/properties/segments_fs"]
 
 
 @pytest.mark.parametrize("document", [LATENCY, CHECK, TRACE, BENCH], ids=lambda d: d["schema"])
