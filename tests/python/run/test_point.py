@@ -44,6 +44,25 @@ def test_windows_count_what_happens_after_the_warm_up_and_only_that(point: Point
     assert (got["instructions"], got["spin_instructions"]) == (6 * MS // 1000 * 3 // 4, 6 * MS // 4000)
 
 
+def test_the_hosts_time_of_a_window_is_that_of_simulating_it(point: Point, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Asking for its statistics takes longer than a short window, and is no part of it nor of the next."""
+    now = [0.0]
+    monkeypatch.setattr(measured.windows, "host_time", lambda: measured.windows.HostTime(now[0], now[0]))
+
+    class Slow(FakeSystem):
+        def step_until(self, until: int, host_ms: int) -> dict[str, Any]:
+            now[0] += 1 if self.detailed else 0
+            return super().step_until(until, host_ms)
+
+        def stats_json(self, lines: int) -> str:
+            now[0] += 100
+            return super().stats_json(lines)
+
+    got = course(Slow(), point)  # three windows of two steps each
+    assert [(w["host_s"], w["host_cpu_s"]) for w in got["windows"]] == [(2.0, 2.0)] * 3
+    assert got["host_s_per_ms"] == 1.0
+
+
 def test_the_document_is_what_its_schema_says(point: Point) -> None:
     got = course(FakeSystem(), point)
     jsonio.validate(got.pop("lines"))

@@ -143,15 +143,16 @@ def detailed(guest: Guest, point: Point, log: Path | None = None) -> tuple[list[
         guest.phase(f"window {n + 1} of {point.windows}", part(at))
         at += point.window
         whole = guest.until_time(at, part)
+        ended = windows.host_time()
         if not whole and measured:
             break
         counts = system.counts()
         stats = json.loads(system.stats_json(LINES))
         tables = system.attribution_tables()
         logged = log.stat().st_size if log else 0
-        now = windows.moment(at if whole else int(counts["ticks"]), counts, stats)
+        now = windows.moment(at if whole else int(counts["ticks"]), counts, stats, ended)
         measured.append(now - before)
-        before = now
+        before = now.at(windows.host_time())
         if not whole:
             break
     if log:

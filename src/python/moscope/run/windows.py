@@ -8,11 +8,22 @@ window is the difference of two moments, and their sum is what the engine has at
 
 import math
 import time
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 FS_PER_S, FS_PER_MS, FS_PER_US = 10**15, 10**12, 10**9
 KINDS = ("busy", "idle", "core", "memory")
+
+
+class HostTime(NamedTuple):
+    """Seconds."""
+
+    elapsed: float
+    cpu: float  # of this process
+
+
+def host_time() -> HostTime:
+    return HostTime(time.monotonic(), time.process_time())
 
 
 @dataclass(frozen=True)
@@ -35,19 +46,22 @@ class Moment:
                       {k: v - before.spent.get(k, 0) for k, v in self.spent.items()}, self.host_s - before.host_s,
                       self.cpu_s - before.cpu_s, self.spin - before.spin)
 
+    def at(self, host: HostTime) -> "Moment":
+        """The same counts at another time of the host: asking for them takes some, which is no window's."""
+        return replace(self, host_s=host.elapsed, cpu_s=host.cpu)
 
-def moment(tick: int, counts: dict[str, int], stats: dict[str, Any]) -> Moment:
-    """`tick`: where the window was asked to end; cores stop at most one operation beyond."""
+
+def moment(tick: int, counts: dict[str, int], stats: dict[str, Any], host: HostTime) -> Moment:
+    """`tick`: where the window was asked to end; cores stop at most one operation beyond. `host`: when it ended."""
     spent = {(kind, who): sum(int(core[kind][who]) for core in stats["cores"])
              for kind in KINDS for who in ("kernel", "user")}
     spin = sum(int(ticks) for core in stats["cores"] for who in core.get("spin", {}).values() for ticks in who.values())
     return Moment(tick, int(counts["operations"]), int(counts["instructions"]), int(counts["spun"]),
-                  sum(int(core["window"]) for core in stats["cores"]), spent, time.monotonic(), time.process_time(), spin)
+                  sum(int(core["window"]) for core in stats["cores"]), spent, host.elapsed, host.cpu, spin)
 
 
 def beginning(tick: int, counts: dict[str, int]) -> Moment:
-    return Moment(tick, int(counts["operations"]), int(counts["instructions"]), int(counts["spun"]), 0, {}, time.monotonic(),
-                  time.process_time())
+    return Moment(tick, int(counts["operations"]), int(counts["instructions"]), int(counts["spun"]), 0, {}).at(host_time())
 
 
 def figures(window: Moment) -> dict[str, Any]:
