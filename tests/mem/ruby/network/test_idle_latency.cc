@@ -51,7 +51,7 @@ TEST(IdleNetwork, EachChannelHasPacketsOfItsOwnSize) {
             ASSERT_EQ(got.size(), 1u);
             const Tick bytes = (vnet == 2 ? 4 : 8) + (data ? 64 : 0);
             EXPECT_EQ(got[0].path[Segment::link], ns(10) + bytes * ns(1) / 4);
-            const auto &sent = b.net->stats().link[0].channel[vnet];
+            const auto sent = b.net->stats().link[0].channel[vnet];
             EXPECT_EQ(sent.bytes, static_cast<std::uint64_t>(bytes));
             EXPECT_EQ(sent.busy, bytes * ns(1) / 4);
             EXPECT_EQ(b.net->min_path_latency(0, 1), 2 * ns(1) + ns(10) + ns(1)) << "of the shortest packet";
