@@ -5,6 +5,7 @@
 
 #include <cstdint>
 
+#include "cpu/testers/increment.hh"
 #include "mem/port.hh"
 #include "sim/event_queue.hh"
 
@@ -21,7 +22,7 @@ class Contender : public Component {
         access_.size = 8;
         access_.kind = kind;
         access_.data = kind == AccessKind::store ? &value_ : nullptr;
-        access_.rmw = [](void *, void *bytes) { ++*static_cast<std::uint64_t *>(bytes); };
+        access_.rmw = [](void *, void *bytes) { increment(bytes); };
         access_.owner = this;
         access_.on_done = [](Access &a) { static_cast<Contender *>(a.owner)->done(a); };
     }

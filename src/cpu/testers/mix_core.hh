@@ -10,6 +10,7 @@
 
 #include "base/rng.hh"
 #include "cpu/fiber_core.hh"
+#include "cpu/testers/increment.hh"
 
 namespace moscope::testers {
 
@@ -55,7 +56,7 @@ class MixCore : public FiberCore {
             read(word(shared_, p_.shared_bytes));
             break;
         case 3:
-            rmw(word(shared_, 128), 8, [&](void *b) { mix(++*static_cast<std::uint64_t *>(b)); });
+            rmw(word(shared_, 128), 8, [&](void *b) { mix(increment(b)); });
             break;
         case 4:
             delay(1 + static_cast<std::int64_t>(rng_.below(40)));
