@@ -63,6 +63,7 @@ bool reads_code(const NativeForm &f) {
 
 /// In 16-bit code without overrides of GS, which is null there, and CS.
 void prefixed(Mode mode, std::uint64_t cases) {
+    MOSCOPE_NEEDS_AN_EMPTY_PROCESS();
     cases = number("MOSCOPE_NATIVE_CASES", cases);
     const std::vector<NativeForm> forms = modelled_forms(mode);
     Judge judge;

@@ -47,6 +47,7 @@ std::string run_form(ModelCpu &model, const NativeForm &f, std::uint64_t cases, 
 }
 
 void run_part(Part part, std::uint64_t cases, Mode mode = Mode::code64) {
+    MOSCOPE_NEEDS_AN_EMPTY_PROCESS();
     cases = number("MOSCOPE_NATIVE_CASES", cases);
     const char *only = std::getenv("MOSCOPE_NATIVE_FORM");
     ModelCpu model;

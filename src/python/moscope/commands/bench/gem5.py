@@ -14,7 +14,7 @@ def gem5(shared: Shared,
          workload: Annotated[str, typer.Option(metavar="NAME", help="A static program of threads.")] = "counter",
          cores: Annotated[str, typer.Option(metavar="N", help="Cores in use.")] = "48",
          warmup: Annotated[str, typer.Option(metavar="T", help="Detailed time before the clock starts.")] = "50us",
-         window: Annotated[str, typer.Option(metavar="T", help="Detailed time that is timed.")] = "200us",
+         window: Annotated[str, typer.Option(metavar="T", help="Detailed time that is timed; 4 ms hold a timer tick of each core.")] = "4ms",
          path: Annotated[Path | None, typer.Option("--gem5", metavar="PATH", help="The gem5 binary; the environment variable "
                                                    "GEM5 if not given.")] = None) -> int:
     """Time detailed mode and gem5's TimingSimpleCPU on the same program, machine and protocol, one after the other.
