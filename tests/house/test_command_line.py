@@ -162,6 +162,12 @@ def test_a_usage_error_is_one_line_that_points_to_help(capfd: pytest.CaptureFixt
     assert out == "" and err.count("\n") == 1 and "--help" in err
 
 
+def test_a_selection_that_is_no_expression_is_a_user_error(moscope) -> None:
+    got = moscope("test", "--quiet", "linux on 6")
+    assert got.returncode == errors.UserError.exit_code, got.stderr
+    assert '"linux on 6" selects no tests' in got.stderr and "Traceback" not in got.stderr
+
+
 def test_help_and_an_empty_command_line_say_what_there_is(capfd: pytest.CaptureFixture[str]) -> None:
     for arguments in ([], ["--help"], ["protocol"], ["protocol", "--help"]):
         assert cli.main(arguments) == 0
