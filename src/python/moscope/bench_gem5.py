@@ -7,7 +7,6 @@ and warm-up, so that other work on the host does not count.
 
 import os
 import tempfile
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,15 +16,13 @@ from moscope.gem5 import binary, figures, points, programs
 from moscope.run import job, options
 
 SCHEMA = "moscope.bench.gem5/1"
-WORKLOAD, CORES, WARMUP, WINDOW = "counter", "48", "50us", "4ms"
 # The bar that the project has set itself.
 LEAST_RATIO = 60.0
 
 
 def run(shared: Shared, given: options.Options, path: Path | None) -> dict[str, Any]:
     """moscope.bench.gem5/1."""
-    plan = points.plan_of(shared, replace(given, workload=given.workload or WORKLOAD, cores=given.cores or CORES,
-                                            warmup=given.warmup or WARMUP, window=given.window or WINDOW))
+    plan = points.plan_of(shared, given)
     gem5 = binary.require(binary.find(path), str(plan.machine.protocol), x86=True)
     with tempfile.TemporaryDirectory(prefix="moscope-") as place:
         load = os.getloadavg()[0]

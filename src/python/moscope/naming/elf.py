@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ET_EXEC, ET_DYN = 2, 3
-PT_LOAD = 1
+PT_LOAD, PT_INTERP = 1, 3
+PF_X = 1
 SHT_SYMTAB, SHT_NOBITS, SHT_DYNSYM = 2, 8, 11
 STT_OBJECT, STT_FUNC, STT_NOTYPE, STT_TLS = 1, 2, 0, 6
 SHN_UNDEF, SHN_RESERVED = 0, 0xFF00
@@ -38,18 +39,26 @@ class Segment:
     size: int
 
 
+def program_headers(data: bytes) -> list[tuple[int, ...]]:
+    """(type, flags, offset, address, physical address, size in the file, size, alignment) of each; NotElf where they are cut short."""
+    (at,) = struct.unpack_from("<Q", data, 32)
+    size, count = struct.unpack_from("<HH", data, 54)
+    try:
+        return [struct.unpack_from("<IIQQQQQQ", data, at + i * size) for i in range(count)]
+    except struct.error as error:
+        raise NotElf("the ELF file is cut short") from error
+
+
 class Elf:
     def __init__(self, data: bytes) -> None:
         self.data = data
         if data[:6] != b"\x7fELF\x02\x01" or len(data) < 64:
             raise NotElf("no 64-bit little-endian ELF file")
         (self.type,) = struct.unpack_from("<H", data, 16)
-        phoff, shoff = struct.unpack_from("<QQ", data, 32)
-        phentsize, phnum, shentsize, shnum, shstrndx = struct.unpack_from("<HHHHH", data, 54)
+        (shoff,) = struct.unpack_from("<Q", data, 40)
+        shentsize, shnum, shstrndx = struct.unpack_from("<HHH", data, 58)
+        self.segments = [Segment(p[2], p[3], p[4], p[5], p[6]) for p in program_headers(data) if p[0] == PT_LOAD]
         try:
-            self.segments = [Segment(p[2], p[3], p[4], p[5], p[6]) for p in
-                             (struct.unpack_from("<IIQQQQQQ", data, phoff + i * phentsize) for i in range(phnum))
-                             if p[0] == PT_LOAD]
             raw = [struct.unpack_from("<IIQQQQII", data, shoff + i * shentsize) for i in range(shnum)]
         except struct.error as error:
             raise NotElf("the ELF file is cut short") from error

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from moscope.errors import UserError
+from moscope.naming import elf
 from moscope.workloads.registry import GUEST_FOLDER, Workload
 
 WORK_BEGINS = "workbegin"
@@ -22,8 +23,7 @@ FOLDER = "programs"
 LONGEST_COMMAND = 900
 RIGHT = "a static Linux program for x86-64 (gcc -static) would be right"
 ENDED = "moscope: program ended with status "
-_MACHINE_X86_64, _EXECUTABLE, _POSITION_INDEPENDENT = 62, 2, 3
-_PT_LOAD, _PT_INTERP, _PF_X = 1, 3, 1
+_MACHINE_X86_64 = 62
 
 
 @dataclass(frozen=True)
@@ -80,26 +80,20 @@ def check(path: Path, marked: bool) -> None:
     kind, machine = struct.unpack_from("<HH", data, 16)
     if data[4:6] != b"\x02\x01" or machine != _MACHINE_X86_64:
         raise UserError(f"--program: {path}: is for another processor than x86-64: {RIGHT}")
-    if kind not in (_EXECUTABLE, _POSITION_INDEPENDENT):
+    if kind not in (elf.ET_EXEC, elf.ET_DYN):
         raise UserError(f"--program: {path}: is an object file, not linked: {RIGHT}")
-    headers = program_headers(path, data)
-    if any(h[0] == _PT_INTERP for h in headers):
+    try:
+        headers = elf.program_headers(data)
+    except elf.NotElf:
+        raise UserError(f"--program: {path}: is cut short: {RIGHT}") from None
+    if any(h[0] == elf.PT_INTERP for h in headers):
         raise UserError(f"--program: {path}: is dynamically linked, and the guest has no libraries: {RIGHT}")
-    code = [data[offset : offset + size] for k, flags, offset, _, _, size, _, _ in headers if k == _PT_LOAD and flags & _PF_X]
+    code = [data[offset : offset + size] for k, flags, offset, _, _, size, _, _ in headers if k == elf.PT_LOAD and flags & elf.PF_X]
     if not code:
         raise UserError(f"--program: {path}: holds no code: {RIGHT}")
     if marked and not any(WORK_BEGIN_CODE in part for part in code):
         raise UserError(f"--program: {path}: never says where detailed time begins: m5_work_begin(0, 0) in it (the instruction "
                         f"{WORK_BEGIN_CODE.hex(' ')}), or --begin with a time or a text of its output, would be right")
-
-
-def program_headers(path: Path, data: bytes) -> list[tuple[int, ...]]:
-    (at,) = struct.unpack_from("<Q", data, 32)
-    size, count = struct.unpack_from("<HH", data, 54)
-    try:
-        return [struct.unpack_from("<IIQQQQQQ", data, at + i * size) for i in range(count)]
-    except struct.error:
-        raise UserError(f"--program: {path}: is cut short: {RIGHT}") from None
 
 
 def status_of(console: bytes) -> int | None:
