@@ -92,6 +92,16 @@ def test_an_image_is_read_once_and_then_from_the_cache(tmp_path: Path, monkeypat
         assert kernel.banner.startswith(b"Linux version 6.1\0")
 
 
+def test_types_beside_an_image_are_read_if_it_has_none_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    for name, own in (("bare", {}), ("whole", {".BTF": b"own types"})):
+        file = tmp_path / name
+        file.write_bytes(synthetic.elf({".rodata": synthetic.kallsyms(SYMBOLS), **own}, synthetic.BASE + 0x9000))
+        assert image.load(file).btf == own.get(".BTF", b"")
+        image.beside(file).write_bytes(b"types beside it")
+        assert image.load(file).btf == own.get(".BTF", b"types beside it")
+
+
 def test_an_elf_files_own_symbols_have_sizes() -> None:
     file = elf.Elf(synthetic.elf({".text": bytes(64)}, 0x401000, [(0x401000, 16, 2, "main"), (0x401020, 8, 1, "counter")]))
     table = SymbolTable(file.symbols())

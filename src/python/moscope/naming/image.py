@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a kernel's image tells of itself: its symbols (kallsyms, or the ELF's own table) and its types (section .BTF).
+"""What a kernel's image tells of itself: its symbols (kallsyms, or the ELF's own table) and its types (section .BTF, or the
+file of that format beside the image).
 
 A bzImage's payload is found by the header of the Linux x86 boot protocol (payload_offset, version 2.08 on). What was
 read is kept in the cache by the image's digest.
 """
 
+import contextlib
 import json
 import os
 import struct
@@ -39,6 +41,11 @@ class KernelImage:
         return self.symbols.address("_text") or 0
 
 
+def beside(image: Path) -> Path:
+    """Where the types of an image without a section .BTF are."""
+    return image.with_name(image.name + ".btf")
+
+
 def load(image: Path) -> KernelImage:
     """A kernel's names, from the cache or from the image: a bzImage or an ELF vmlinux. An image without symbols or
     types yields empty tables; a file that is no kernel is a UserError."""
@@ -50,6 +57,9 @@ def load(image: Path) -> KernelImage:
     except (OSError, ValueError):
         document, btf = _extract(image)
         _keep(kept, document, btf)
+    if not btf:
+        with contextlib.suppress(OSError):
+            btf = beside(image).read_bytes()
     rows = document["symbols"]
     return KernelImage(
         digest,
