@@ -95,6 +95,11 @@ class Run:
         return str(self.record.get("machine") or next((p.machine["machine"] for p in self.points if p.machine.get("machine")),
                                                       "unknown machine"))
 
+    @property
+    def engine(self) -> str:
+        """Name and version, of an engine other than moscope's own; else empty."""
+        return str(self.record.get("engine") or "")
+
     def series(self) -> dict[tuple[str, str], list[Point]]:
         """Points by (workload, kernel), each in order of cores."""
         found: dict[tuple[str, str], list[Point]] = {}
@@ -115,7 +120,7 @@ def load(path: str | Path) -> Run:
     listed = [_key(r) for r in (record or {}).get("points") or [] if isinstance(r, dict)]
     points = []
     for folder in sorted(f for f in (path / "points").glob("*") if f.is_dir() and not f.name.startswith(".")):
-        point = _point(folder, problems)
+        point = _point(folder, problems, counted="engine" not in (record or {}))
         if point is None:
             continue
         if record is None or _key(point.record) in listed:
@@ -138,11 +143,14 @@ def _key(record: dict[str, Any]) -> tuple[Any, ...]:
     return tuple(record.get(k) for k in ("workload", "kernel", "cores"))
 
 
-def _point(folder: Path, problems: list[str]) -> Point | None:
+def _point(folder: Path, problems: list[str], counted: bool) -> Point | None:
+    """`counted`: by moscope's own engine, and so by line; of another there is the point alone."""
     record = _object(folder / "point.json", problems)
     if record is None:
         return None
     point = Point(folder.name, record)
+    if not counted:
+        return point
     point.stats = _object(folder / "stats.json", problems) or {}
     point.named = _object(folder / "lines.json", problems) or {}
     return point

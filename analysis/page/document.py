@@ -112,7 +112,7 @@ def document(run: Run, figures: list[Spec], shown: Shown) -> str:
     workloads = ", ".join(dict.fromkeys(p.workload for p in run.points)) or "no finished point"
     kernels = ", ".join(dict.fromkeys(p.kernel for p in run.points))
     body = [f'<header><p class="brand">moscope</p><h1>Which cache lines cost most, and who fights over them</h1>'
-            f'<p class="sub">{esc(workloads)}{" on kernel " + esc(kernels) if kernels else ""} · machine {code(run.machine)}</p></header>', notices(run)]
+            f'<p class="sub">{esc(workloads)}{" on kernel " + esc(kernels) if kernels else ""} · machine {code(run.machine)}{" · " + esc(run.engine) if run.engine else ""}</p></header>', notices(run)]
     if chosen:
         whole = "".join(shown(f, run) for f in figures if f.of == "run")
         body += [

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """`moscope run --engine gem5`: the points that are asked for, one after the other, with a kernel where one is named and
-as programs alone where none is. A run directory as of any run, but without a report."""
+as programs alone where none is. A run directory as of any run, but without what gem5 keeps no account of."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -10,7 +10,7 @@ from moscope import jsonio
 from moscope.cli import Shared
 from moscope.errors import MoscopeError, UserError
 from moscope.gem5 import binary, full_system, programs
-from moscope.run import directory, options
+from moscope.run import directory, main, options
 from moscope.run.main import Outcome
 from moscope.run.options import Options, Plan, Point
 
@@ -33,7 +33,7 @@ def plan_of(shared: Shared, chosen: Options) -> Plan:
 
 
 def run(shared: Shared, chosen: Options, path: Path | None) -> Outcome:
-    """The plan's points; `run.json` and a folder for each, of those that failed with what gem5 has left."""
+    """The plan's points; `run.json` and a folder for each, of those that failed with what gem5 has left; the report."""
     plan = plan_of(shared, chosen)
     gem5 = binary.require(binary.find(path), str(plan.machine.protocol), x86=True)
     jsonio.check_replaceable(plan.out)
@@ -56,6 +56,9 @@ def run(shared: Shared, chosen: Options, path: Path | None) -> Outcome:
         document = {"schema": directory.SCHEMA, "ok": not failed, "machine": plan.machine.name, "engine": f"gem5 {gem5.version}",
                     "points": points}
         (folder / "run.json").write_text(jsonio.dumps(document) + "\n", encoding="utf-8")
+    if points and main.report(plan, shared):
+        document["report"] = str(plan.out / directory.REPORT)
+        directory.write_whole(plan.out / "run.json", jsonio.dumps(document))
     return Outcome(document, failed)
 
 
