@@ -22,13 +22,12 @@ system = built.system
 machine_drive.prepare(system)
 machine_platform.attach(built, job)
 numbers = range(job["cores"])
-# With stalls an instruction takes a cycle more or two: fewer where a kernel counts time in loops.
-stalls = {"simulate_inst_stalls": True, "simulate_data_stalls": True}
-system.boot_cpu = [machine_platform.processor(X86AtomicSimpleCPU, n, **stalls) for n in numbers]
+system.boot_cpu = [machine_platform.processor(X86AtomicSimpleCPU, n, simulate_inst_stalls=True) for n in numbers]
 system.cpu = [machine_platform.processor(X86TimingSimpleCPU, n, switched_out=True) for n in numbers]
 for cpu, sequencer in zip(system.boot_cpu, built.sequencers):
     cpu.createInterruptController()
     sequencer.connectCpuPorts(cpu)
+    machine_platform.slow_down(cpu, machine_system.period_of(job["machine"]["clocks"]["core"]))
 
 
 def executed(cpus):
@@ -55,6 +54,8 @@ drive = machine_drive.Drive()
 cause = advance(system.boot_cpu, job["longest_fs"])
 if cause == machine_drive.BEGINS:
     machine_system.say(f"region: begins: {drive.seconds():.3f} s, {executed(system.boot_cpu)} instructions")
+    for cpu in system.boot_cpu:
+        machine_platform.speed_up(cpu)
     m5.switchCpus(system, list(zip(system.boot_cpu, system.cpu)))
     cause = advance(system.cpu, job["warmup_fs"])
     if cause == machine_drive.LIMIT:

@@ -3,7 +3,7 @@
 gem5. What firmware and boot loader would have left in memory comes in files (moscope/gem5/firmware.py makes them)."""
 
 import machine_system
-from m5.objects import IOXBar, Pc, X86E820Entry, X86FsLinux, X86ISA
+from m5.objects import Bridge, IOXBar, Pc, X86E820Entry, X86FsLinux, X86ISA
 from m5.params import NULL
 
 # Where gem5's loader begins the structure of the boot protocol; the files' addresses count on it.
@@ -13,6 +13,7 @@ EBX, EDX, ECX = 1, 2, 3  # in gem5's order of registers
 APIC_ID_SHIFT = 24
 MONITOR = 1 << 3
 INVARIANT_TSC = 1 << 8
+FETCH_CYCLES = 40  # for each fetch before the region of interest
 
 
 def attach(built, job):
@@ -56,3 +57,17 @@ def processor(kind, number, **parameters):
     made = kind(cpu_id=number, isa=[isa], **parameters)
     made.createThreads()
     return made
+
+
+def slow_down(cpu, period):
+    """Lets a connected core without timing wait at each fetch. A kernel measures its timers by turning in loops for some tenths of a
+    second, each core alone; so it turns less often."""
+    cpu.slow_fetch = Bridge(delay=f"{round(FETCH_CYCLES * period)}fs")
+    cpu.icache_port.splice(cpu.slow_fetch.cpu_side_port, cpu.slow_fetch.mem_side_port)
+
+
+def speed_up(cpu):
+    """Takes the bridge out again while nothing is under way, so that the core that takes over has a port of the sequencer's."""
+    behind = cpu.slow_fetch.mem_side_port.peer
+    sequencer_port = behind.simobj.getCCObject().getPort(behind.name, behind.index)
+    cpu.getCCObject().getPort(cpu.icache_port.name, cpu.icache_port.index).bind(sequencer_port)

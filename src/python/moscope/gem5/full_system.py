@@ -24,11 +24,15 @@ from moscope.run.options import APPEND, Plan, Point, sized
 CONSOLE, GEM5_CONSOLE = "console.txt", "system.pc.com_1.device"
 # gem5's loader has room for so many characters.
 LONGEST_COMMAND_LINE = 511
+KERNEL_HZ = 250  # ticks per second of Debian's kernels and of ours
 
 
 def command_line(machine: Machine, append: str) -> str:
-    """The embedded engine's, and the rate of the time-stamp counter, which kernels otherwise find out by counting."""
-    text = " ".join(part for part in (APPEND, f"tsc_early_khz={round(machine.core_clock.hertz / 1000)}", append) if part)
+    """The embedded engine's, and what kernels otherwise count or wait for, on gem5 by the ten million instructions: how fast the time-stamp
+    counter and delay loops are, that cores have the same time, that the timer ticks, that processors need no rest before they start."""
+    hertz = machine.core_clock.hertz
+    known = f"tsc_early_khz={round(hertz / 1000)} lpj={round(hertz / KERNEL_HZ)} tsc=reliable no_timer_check cpu_init_udelay=0"
+    text = " ".join(part for part in (APPEND, known, append) if part)
     if len(text) > LONGEST_COMMAND_LINE:
         raise UserError(f"kernel parameters: {text}: are {len(text)} characters: {LONGEST_COMMAND_LINE} at most would be right on gem5")
     return text
