@@ -105,7 +105,8 @@ def test_the_speeds_ratio_is_of_instructions_per_processor_second_of_the_window_
     assert document["moscope"]["host_s"] == 18 and document["moscope"]["simulated_ms"] == pytest.approx(0.2)
 
 
-def test_the_speeds_are_not_compared_without_a_gem5_or_with_processes(moscope: Moscope, fake_gem5: Fake) -> None:
+def test_the_speeds_are_not_compared_without_a_gem5_or_with_processes(moscope: Moscope, fake_gem5: Fake, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("GEM5", raising=False)
     for options, what in (((), "no gem5 is named"), (("--gem5", str(fake_gem5(x86=False))), "without x86"), (("--workload", "exim"), "exim")):
         got = moscope("bench", "gem5", "--machine", "small", "--cores", "2", *options)
         assert got.returncode == 2 and what in got.stderr
