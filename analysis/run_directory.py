@@ -114,8 +114,10 @@ def load(path: str | Path) -> Run:
     if not path.is_dir():
         raise RunDirectoryError(f"{path}: no such folder: the folder that `moscope run --out` wrote would be right")
     problems: list[str] = []
-    record = _object(path / "run.json", problems) if (path / "run.json").exists() else None
-    if record is None:
+    record = None
+    if (path / "run.json").exists():
+        record = _object(path / "run.json", problems)
+    else:
         problems.append("run.json is not there: the run has not ended")
     listed = [_key(r) for r in (record or {}).get("points") or [] if isinstance(r, dict)]
     points = []
@@ -131,7 +133,9 @@ def load(path: str | Path) -> Run:
     if not points:
         # A run of which only run.json was kept still has its results.
         points = [Point(f"{r.get('workload')}-{r.get('kernel')}-{r.get('cores')}", r)
-                  for r in (record or {}).get("points") or [] if isinstance(r, dict)]
+                  for r in (record or {}).get("points") or [] if isinstance(r, dict) and _counts_cores(r, "run.json", problems)]
+        if points:
+            problems.append("the folders of the points are not there: only what run.json tells of them is shown")
     if record is None and not points:
         raise RunDirectoryError(f"{path}: has neither run.json nor a finished point: the folder that `moscope run --out` wrote "
                                 "would be right")
@@ -146,7 +150,7 @@ def _key(record: dict[str, Any]) -> tuple[Any, ...]:
 def _point(folder: Path, problems: list[str], counted: bool) -> Point | None:
     """`counted`: by moscope's own engine, and so by line; of another there is the point alone."""
     record = _object(folder / "point.json", problems)
-    if record is None:
+    if record is None or not _counts_cores(record, f"{folder.name}/point.json", problems):
         return None
     point = Point(folder.name, record)
     if not counted:
@@ -154,6 +158,15 @@ def _point(folder: Path, problems: list[str], counted: bool) -> Point | None:
     point.stats = _object(folder / "stats.json", problems) or {}
     point.named = _object(folder / "lines.json", problems) or {}
     return point
+
+
+def _counts_cores(record: dict[str, Any], file: str, problems: list[str]) -> bool:
+    """Whether the record can be placed among others, which its cores decide."""
+    cores = record.get("cores")
+    if cores is None or isinstance(cores, int) and not isinstance(cores, bool):
+        return True
+    problems.append(f"{file} is left out: its cores are {json.dumps(cores)}, not a number")
+    return False
 
 
 def _object(file: Path, problems: list[str]) -> dict[str, Any] | None:

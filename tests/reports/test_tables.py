@@ -3,6 +3,7 @@
 
 import csv
 import json
+import re
 import shutil
 from pathlib import Path
 
@@ -227,6 +228,27 @@ def test_a_spoilt_point_costs_only_itself(tmp_path: Path) -> None:
     assert any("exim-distro-12/point.json cannot be read" in problem for problem in run.problems)
 
 
+def test_a_point_whose_cores_are_no_number_costs_only_itself(tmp_path: Path) -> None:
+    synthetic_run.write_run(tmp_path / "run", cores=(1, 12))
+    for name in ("run.json", "points/exim-distro-12/point.json"):
+        file = tmp_path / "run" / name
+        file.write_text(re.sub(r'"cores": ?12,', '"cores": "twelve",', file.read_text()))
+    run = load(tmp_path / "run")
+    assert [p.cores for p in run.points] == [1]
+    assert 'exim-distro-12/point.json is left out: its cores are "twelve", not a number' in run.problems
+    shutil.rmtree(tmp_path / "run/points")
+    run = load(tmp_path / "run")
+    assert [p.cores for p in run.points] == [1] and any("run.json is left out" in problem for problem in run.problems)
+
+
+def test_a_run_json_that_cannot_be_read_is_not_said_to_be_absent(tmp_path: Path) -> None:
+    synthetic_run.write_run(tmp_path / "run", cores=(1,))
+    (tmp_path / "run/run.json").write_text("{")
+    problems = load(tmp_path / "run").problems
+    assert any("run.json cannot be read" in problem for problem in problems)
+    assert not any("is not there" in problem for problem in problems)
+
+
 def test_a_point_that_run_json_does_not_tell_of_is_left_out_and_said_to_be(tmp_path: Path) -> None:
     synthetic_run.write_run(tmp_path / "run", cores=(1, 12))
     file = tmp_path / "run/run.json"
@@ -242,6 +264,7 @@ def test_run_json_alone_still_gives_points(tmp_path: Path) -> None:
     shutil.rmtree(tmp_path / "run/points")
     run = load(tmp_path / "run")
     assert [p.cores for p in run.points] == [1, 12]
+    assert any("folders of the points are not there" in problem for problem in run.problems)
     assert [one["name"] for one in tables.hot_lines(run.points[1])[:2]] == [synthetic_run.SPUN_ON, "mount_lock"]
 
 
