@@ -42,6 +42,23 @@ def test_a_program_that_is_no_gem5_is_refused_with_its_words() -> None:
         binary.ask(Path("/bin/echo"))
 
 
+@pytest.mark.parametrize("tells", ["", "no JSON", "{}", "5"])
+def test_a_program_that_tells_something_else_is_refused_with_its_words(tmp_path: Path, tells: str) -> None:
+    path = tmp_path / "gem5.opt"
+    path.write_text(f"#!/bin/sh\necho 'moscope-gem5: is: {tells}'\n")
+    path.chmod(0o755)
+    with pytest.raises(UserError, match=f"does not tell its version, protocol and x86(.|\n)*moscope-gem5: is:.?{tells}"):
+        binary.ask(path)
+
+
+def test_a_program_that_is_killed_is_said_to_be(tmp_path: Path) -> None:
+    path = tmp_path / "gem5.opt"
+    path.write_text("#!/bin/sh\nkill -9 $$\n")
+    path.chmod(0o755)
+    with pytest.raises(UserError, match=r"does not run \(it ended by signal 9\)"):
+        binary.ask(path)
+
+
 def test_version_protocol_and_x86_are_what_a_script_in_it_tells(fake_gem5: Fake) -> None:
     found = binary.require(fake_gem5(x86=True), "MOESI_HTAssist", x86=True)
     assert (found.version, found.protocol, found.runs_x86) == ("24.0.0.1", "MOESI_HTAssist", True)

@@ -65,9 +65,14 @@ def ask(path: Path) -> Gem5:
             raise UserError(f"{path}: does not run a script: {type(error).__name__}: a gem5 binary of version {VERSION}x") from error
     told = re.search(r"^moscope-gem5: is: (.*)$", got.stdout, re.MULTILINE)
     if got.returncode != 0 or told is None:
-        raise UserError(f"{path}: is no gem5, or does not run: a gem5 binary of version {VERSION}x\n{last_lines(got.stdout + got.stderr)}")
-    is_ = json.loads(told[1])
-    return Gem5(path, is_["version"], is_["protocol"], is_["x86"])
+        raise UserError(f"{path}: is no gem5, or does not run (it ended {ending(got.returncode)}): a gem5 binary of version {VERSION}x\n"
+                        f"{last_lines(got.stdout + got.stderr)}".rstrip())
+    try:
+        is_ = json.loads(told[1])
+        return Gem5(path, str(is_["version"]), str(is_["protocol"]), bool(is_["x86"]))
+    except (ValueError, KeyError, TypeError) as error:
+        raise UserError(f"{path}: does not tell its version, protocol and x86: a gem5 binary of version {VERSION}x\n"
+                        f"{last_lines(got.stdout)}") from error
 
 
 def require(path: Path, protocol: str, x86: bool = False) -> Gem5:
@@ -81,6 +86,11 @@ def require(path: Path, protocol: str, x86: bool = False) -> Gem5:
     if x86 and not gem5.runs_x86:
         raise UserError(f"{path}: was built without x86: one built with USE_X86_ISA=y, to run programs")
     return gem5
+
+
+def ending(code: int) -> str:
+    """How a process ended."""
+    return f"by signal {-code}" if code < 0 else f"with exit code {code}"
 
 
 def last_lines(text: str) -> str:
@@ -141,8 +151,7 @@ def failure(gem5: Gem5, text: str, code: int) -> MoscopeError:
     own = [words for words in OWN_WORDS.findall(text) if not words.startswith(NEWS)]
     if own:
         return UserError(f"{gem5.path}: {own[-1]}")
-    how = f"by signal {-code}" if code < 0 else f"with exit code {code}"
-    message = f"{gem5.path.name} ended {how}; its last lines:\n{last_lines(text)}"
+    message = f"{gem5.path.name} ended {ending(code)}; its last lines:\n{last_lines(text)}"
     if PROTOCOL_FAULTS.search(text):
         return ProtocolError(message)
     return Gem5Died(message)
