@@ -155,7 +155,7 @@ def test_an_unknown_name_is_answered_with_the_nearest(capfd: pytest.CaptureFixtu
     assert capfd.readouterr() == ("", expected + "\n")
 
 
-@pytest.mark.parametrize("arguments", [["protocol", "list", "--seed", "x"], ["protocol", "build"], ["test", "--jobs"]])
+@pytest.mark.parametrize("arguments", [["protocol", "list", "--seed", "x"], ["protocol", "build"], ["test", "--jobs"], ["test", "--jobs", "0"]])
 def test_a_usage_error_is_one_line_that_points_to_help(capfd: pytest.CaptureFixture[str], arguments: list[str]) -> None:
     assert cli.main(arguments) == errors.UserError.exit_code
     out, err = capfd.readouterr()

@@ -115,6 +115,18 @@ def test_a_folder_of_the_users_own_is_not_replaced(tmp_path: Path) -> None:
     assert names(tmp_path) == ["thesis.tex"]
 
 
+def test_a_place_where_no_folder_can_be_is_refused_before_any_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "notes").touch()
+    (tmp_path / "astray").symlink_to(tmp_path / "gone")
+    jsonio.check_replaceable(tmp_path / "a" / "b")
+    for name, says in (("notes/run", "notes: is a file"), ("astray", "astray: is a link to nowhere"), ("astray/run", "astray: is a link to nowhere")):
+        with pytest.raises(UserError, match=says):
+            jsonio.check_replaceable(tmp_path / name)
+    monkeypatch.setattr(os, "access", lambda path, *_: path != tmp_path)
+    with pytest.raises(UserError, match=f"{tmp_path}/a/b: the folder {tmp_path} cannot be written"):
+        jsonio.check_replaceable(tmp_path / "a" / "b")
+
+
 def test_leftovers_of_killed_runs_are_removed_and_those_of_live_ones_kept(tmp_path: Path) -> None:
     dead, live = tmp_path / ".run.partial-4194999", tmp_path / f".run.partial-{os.getppid()}"
     dead.mkdir()

@@ -34,6 +34,7 @@ def settings(fixes: list[int]) -> list[str]:
 
 def plan(shared: Shared, given: options.Options, fixes: str | None) -> options.Plan:
     """As `moscope run` would have it with these kernels; into a folder of its own."""
+    options.one_point("ablate", given)
     return options.make(replace(shared, out=shared.out or DEFAULT_OUT), replace(given, kernel=",".join(settings(chosen(fixes)))))
 
 

@@ -22,6 +22,7 @@ LEAST_RATIO = 60.0
 
 def run(shared: Shared, given: options.Options, path: Path | None) -> dict[str, Any]:
     """moscope.bench.gem5/1."""
+    options.one_point("bench gem5", given)
     plan = points.plan_of(shared, given)
     gem5 = binary.require(binary.find(path), str(plan.machine.protocol), x86=True)
     with tempfile.TemporaryDirectory(prefix="moscope-") as place:

@@ -21,6 +21,7 @@ LEAST_MIPS, MOST_OVERHEAD, MOST_BYTES_BEYOND_GUEST = 8.0, 0.20, 10**9
 
 def run(shared: Shared, given: options.Options) -> dict[str, Any]:
     """moscope.bench.run/1."""
+    options.one_point("bench run", given)
     plan = options.make(shared, replace(given, kernel=given.kernel or KERNEL, cores=given.cores or CORES, warmup=given.warmup or WARMUP,
                                         window=given.window or WINDOW, windows=1))
     with tempfile.TemporaryDirectory(prefix="moscope-") as place:

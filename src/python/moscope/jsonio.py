@@ -75,10 +75,13 @@ def atomic_dir(path: Path) -> Iterator[Path]:
 
 def check_replaceable(path: Path) -> None:
     """Raises unless results may be put at `path`; worth calling before a long run."""
+    place = next(folder for folder in (path.absolute(), *path.absolute().parents) if os.path.lexists(folder))
+    if not place.is_dir():
+        raise UserError(f"{path if path.exists() else place}: is {'a file' if place.exists() else 'a link to nowhere'}: a folder would be right")
     if not path.exists():
+        if not os.access(place, os.W_OK | os.X_OK):
+            raise UserError(f"{path}: the folder {place} cannot be written: one that can would be right")
         return
-    if not path.is_dir():
-        raise UserError(f"{path}: is a file: a folder would be right")
     if any(path.iterdir()) and not (path / MARK).exists():
         raise UserError(f"{path}: holds files that are no results of moscope: a new or empty folder would be right")
 

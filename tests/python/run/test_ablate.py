@@ -3,7 +3,7 @@
 
 import pytest
 
-from moscope import ablate, jsonio
+from moscope import ablate, bench_gem5, bench_run, jsonio
 from moscope.cli import Shared
 from moscope.errors import UserError
 from moscope.guest import kernel_names
@@ -25,6 +25,13 @@ def test_without_a_list_every_fix_that_can_be_switched_is(shared: Shared) -> Non
 def test_a_fix_that_cannot_be_switched_is_refused_with_those_that_can(shared: Shared, fixes: str) -> None:
     with pytest.raises(UserError, match=r"--fixes: .*2,3,.*would be right"):
         ablate.chosen(fixes)
+
+
+@pytest.mark.parametrize("given", [{"workload": "counter,falseshare", "cores": "1"}, {"workload": "counter", "cores": "1,2"}])
+def test_what_measures_one_point_refuses_several(shared: Shared, given: dict[str, str]) -> None:
+    for ask in (lambda o: ablate.plan(shared, o, "7"), lambda o: bench_run.run(shared, o), lambda o: bench_gem5.run(shared, o, None)):
+        with pytest.raises(UserError, match=r"--(workload|cores): (ablate|bench run|bench gem5) takes one, not 2"):
+            ask(options.Options(**given))
 
 
 def test_the_rows_are_the_points_that_there_are(shared: Shared, capsys: pytest.CaptureFixture[str]) -> None:

@@ -111,6 +111,8 @@ def test_every_workload_meets_every_kernel_and_count(shared: Shared) -> None:
     ({"begin": "250"}, "--begin: .*has no unit"),
     ({"begin": "3GHz"}, "--begin: .*is a frequency"),
     ({"begin": "2000s"}, "--begin: 2000s: .*1000s at most"),
+    ({"begin": "-5ms"}, "--begin: '-5ms' is out of range"),
+    ({"begin": ".5ms"}, "--begin: '.5ms' is not a number with a unit"),
     ({"begin": " "}, "--begin: ' ': a time such as 250ms, workbegin, or a text"),
     ({"begin": "a\tb"}, "--begin: 'a.*b': a time"),
     ({"begin": "counter"}, '--begin: "counter" is in the command'),

@@ -50,6 +50,8 @@ def test_it_needs_a_mark_only_if_nothing_else_says_where_to_begin(shared: Shared
     program.write_bytes(elf(b"\x90" * 16))
     with pytest.raises(UserError, match=r"mine: never says where detailed time begins: m5_work_begin\(0, 0\) in it \(the instruction 0f 04 5a 00\)"):
         made(shared, program)
+    with pytest.raises(UserError, match="never says where detailed time begins"):
+        made(shared, program, begin="workbegin")
     assert made(shared, program, begin="1ms").points and made(shared, program, begin="ready").points
 
 

@@ -148,6 +148,12 @@ def own(point: Point) -> Point:
     return replace(point, family="", workload="mine")
 
 
+def test_a_program_that_fails_before_the_time_at_which_it_is_to_begin_is_told_with_its_status(point: Point) -> None:
+    script = [{"state": "marker", "detail": measured.STARTS}, {"shows": f"{own_program.ENDED}139\r\n"}, {"state": "marker", "detail": initramfs.PROMPT}]
+    with pytest.raises(WorkloadFailed, match="mine: ended with status 139 before --begin 1.5ms: a program that runs so long"):
+        course(FakeSystem(script=script), replace(own(point), begin=3 * MS // 2))
+
+
 def test_a_program_of_ones_own_is_not_asked_for_results(point: Point) -> None:
     system = FakeSystem()
     got = course(system, own(point))

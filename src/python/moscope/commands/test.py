@@ -43,7 +43,7 @@ class Tally:
 def test(shared: Shared,
          select: Annotated[str | None, typer.Argument(help="A file, folder, or (part of) a test's name.")] = None,
          long: Annotated[bool, typer.Option("--long", help="Also the tests that take minutes or hours.")] = False,
-         jobs: Annotated[int, typer.Option(metavar="N", help="Tests run side by side.")] = 1) -> int:
+         jobs: Annotated[int, typer.Option(metavar="N", min=1, help="Tests run side by side.")] = 1) -> int:
     """Run the test suite; the last line reads `N passed, N failed, N skipped`."""
     import pytest
 

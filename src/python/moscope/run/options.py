@@ -127,14 +127,15 @@ def chosen_workloads(options: Options) -> list["Workload"]:
         return [workloads.find(name) for name in names("--workload", options.workload or DEFAULT_WORKLOAD)]
     if options.workload is not None:
         raise UserError("--program: --workload is there too: one of the two would be right")
-    return [own_program.parse(options.program, marked=options.begin is None)]
+    return [own_program.parse(options.program, marked=options.begin in (None, WORK_BEGINS))]
 
 
 def beginning(text: str | None) -> str | int | None:
-    """`250ms` is a time, in femtoseconds then; what does not begin with a digit is a marker."""
+    """`250ms` is a time, in femtoseconds then; what does not begin as a number is a marker. (`-5ms` as a marker would be waited for
+    in vain.)"""
     if text is None or text == WORK_BEGINS:
         return None
-    if text[:1].isdecimal():
+    if re.match(r"[+-]?[.]?[0-9]", text):
         return given_time("--begin", text, 0)
     if not (text.isascii() and text.isprintable() and text.strip()):
         raise UserError(f"--begin: {text!r}: a time such as 250ms, {WORK_BEGINS}, or a text that the console shows would be right")
@@ -151,6 +152,13 @@ def _sensible(counts: list[int], work: "Workload", options: Options) -> list[int
 def default_time(text: str | Callable[[int], str], cores: int) -> int:
     """A workload's own, which may depend on the number of cores."""
     return Time(text if isinstance(text, str) else text(cores)).fs
+
+
+def one_point(command: str, options: Options) -> None:
+    """UserError where a command that measures one point is asked for several."""
+    for option, text in (("--workload", options.workload), ("--cores", options.cores)):
+        if text is not None and len(parts := names(option, text)) > 1:
+            raise UserError(f"{option}: {command} takes one, not {len(parts)}: {parts[0]}, say, would be right")
 
 
 def core_list(text: str, machine: Machine) -> list[int]:

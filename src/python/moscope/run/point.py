@@ -96,7 +96,10 @@ def begin(guest: Guest, point: Point) -> None:
         guest.type_in(f"{SAY_STARTS}; {point.command}\n")
         guest.until_marker(STARTS, f"{point.workload} (until the shell has taken the command)")
         if not guest.until_time(int(guest.system.counts()["ticks"]) + point.begin, lambda tick: 0.0):
-            raise WorkloadFailed(f"{point.workload}: ended before --begin {told(point.begin)}: a shorter time would be right\n"
+            status = status_of(guest.log)
+            how = f" with status {status}" if status else ""
+            raise WorkloadFailed(f"{point.workload}: ended{how} before --begin {told(point.begin)}: "
+                                 f"{'a program that runs so long' if status else 'a shorter time'} would be right\n"
                                  f"{guest.last_words()}")
         return
     guest.type_in(point.command + "\n")
