@@ -99,8 +99,7 @@ def begin(guest: Guest, point: Point) -> None:
             status = status_of(guest.log)
             how = f" with status {status}" if status else ""
             raise WorkloadFailed(f"{point.workload}: ended{how} before --begin {told(point.begin)}: "
-                                 f"{'a program that runs so long' if status else 'a shorter time'} would be right\n"
-                                 f"{guest.last_words()}")
+                                 f"a program that runs so long, or a shorter time, would be right\n{guest.last_words()}")
         return
     guest.type_in(point.command + "\n")
     guest.until_marker(point.begin or WORK_BEGINS, f"{point.workload} (until {told(point.begin)})")
