@@ -74,6 +74,7 @@ bool Router::split_to_locals(Message *m, Tick ready) {
         Message *part = rest.isEmpty() ? m : message_pool().clone(m);
         part->destination().clear();
         part->destination().add_index(node);
+        part->to = node;
         part->entered = true;
         ingress.beside[node]->enter_crossing(part, ready);
         if (rest.isEmpty())
@@ -125,9 +126,7 @@ void Router::count_entry(const Message &m, unsigned destinations) {
 }
 
 void Router::accept(Message *m, unsigned input, Tick now) {
-    if (__builtin_expect(m->dest_offset == 0, 0))
-        network_.bad_message(*m, "has no destination");
-    const NodeIndex node = m->destination().sole_index();
+    const NodeIndex node = m->to;
     if (__builtin_expect(node == kMaxNodes, 0)) {
         multicast(m, input, now);
         return;
@@ -146,9 +145,9 @@ void Router::accept(Message *m, unsigned input, Tick now) {
 }
 
 void Router::multicast(Message *m, unsigned input, Tick now) {
-    NetDest rest = m->destination();
-    if (rest.isEmpty())
+    if (m->dest_offset == 0 || m->destination().isEmpty())
         network_.bad_message(*m, "has no destination");
+    NetDest rest = m->destination();
     if (input == 0)
         count_entry(*m, static_cast<unsigned>(rest.count()));
     // The input buffer is free when the last part has left; this function holds it until all have been seen.
@@ -158,6 +157,7 @@ void Router::multicast(Message *m, unsigned input, Tick now) {
         rest.removeNetDest(part);
         Message *p = rest.isEmpty() ? m : message_pool().clone(m);
         p->destination() = part;
+        p->note_destination();
         if (slot)
             ++slots_[slot].parts;
         return p;
@@ -196,7 +196,7 @@ void Router::grant_entered(CrossbarPort &port, Tick before) {
         port.waiting.pop();
         if (!m->entered)
             count_entry(*m, 1);
-        const NodeIndex node = m->destination().sole_index();
+        const NodeIndex node = m->to;
         --ingress.beside[node]->crossing_to_here;
         deliver(m, node, entry, true);
     }

@@ -13,18 +13,18 @@ CacheMemory::CacheMemory(CacheGeometry g, const EventQueue &queue, std::uint64_t
     if (g_.replacement == Replacement::tree_plru && (!std::has_single_bit(g_.ways) || g_.ways > 64))
         throw UserError(g_.name + ": tree pseudo-LRU needs a power of two of at most 64 ways");
     const std::size_t n = std::size_t{g_.sets} * g_.ways;
-    used_.assign(g_.sets, 0);
     hold(sizeof(AbstractCacheEntry), alignof(AbstractCacheEntry));
-    stamps_.assign(n, 0);
-    if (g_.ways > 4) {
-        vectors_ = (g_.ways + kLanes - 1) / kLanes;
-        hints_.assign(std::size_t{g_.sets} * vectors_, Hints{});
-    }
+    if (g_.ways > kNarrow && g_.ways <= SetHeads::kMostWays)
+        heads_.init(g_.sets, g_.ways);
+    const bool by_order = g_.replacement == Replacement::lru || g_.replacement == Replacement::fifo;
+    listed_ = by_order && !heads_.none();
+    if (!listed_)
+        stamps_.assign(n, 0);
     if (g_.replacement == Replacement::tree_plru)
         tree_.assign(g_.sets, 0);
 }
 
-unsigned CacheMemory::victim(unsigned set) const {
+unsigned CacheMemory::victim_otherwise(unsigned set) const {
     const unsigned base = set * g_.ways;
     switch (g_.replacement) {
     case Replacement::lru:
@@ -51,17 +51,20 @@ unsigned CacheMemory::victim(unsigned set) const {
     return base;
 }
 
-Addr CacheMemory::cacheProbe(Addr a) const {
-    const Addr line = line_of(a);
-    MOSCOPE_CHECK(!cacheAvail(line));
-    return entry(victim(set_of(line)))->m_Address;
+/// Stamps that say what the list of ways says; those to come are later.
+void CacheMemory::begin_stamps() {
+    stamps_.assign(std::size_t{g_.sets} * g_.ways, 0);
+    for (unsigned set = 0; set < g_.sets; ++set) {
+        Tick before_all = -static_cast<Tick>(g_.ways);
+        heads_.for_each(set, [&](unsigned way) { stamps_[std::size_t{set} * g_.ways + way] = before_all++; });
+    }
 }
 
 void CacheMemory::hold(std::size_t bytes, std::size_t alignment) {
     MOSCOPE_CHECK(alignment <= kHostLine);
     const std::size_t n = std::size_t{g_.sets} * g_.ways;
-    for (unsigned set = 0; set < g_.sets; ++set)
-        if (used_[set])
+    for (std::size_t i = 0; stride_ && i < n; ++i)
+        if (entry(i)->m_Address != kNoTag)
             throw ProtocolError(g_.name + ": entries of two types in one array");
     ways_.reset(static_cast<std::byte *>(::operator new(n * bytes, std::align_val_t{kHostLine})));
     stride_ = bytes;
@@ -73,18 +76,22 @@ void CacheMemory::hold(std::size_t bytes, std::size_t alignment) {
 unsigned CacheMemory::take_way(Addr a, bool touch_it) {
     const Addr line = line_of(a);
     const unsigned set = set_of(line);
-    if (used_[set] == g_.ways)
+    if (full(set))
         throw ProtocolError(g_.name + ": allocate without a free way in the set");
-    const unsigned i = free_slot(set);
-    ++used_[set];
-    set_hint(i, set, hint_of(line));
+    unsigned i = set * g_.ways;
+    if (heads_.none())
+        while (entry(i)->m_Address != kNoTag)
+            ++i;
+    else
+        i += heads_.take(set, hint_of(line));
     memo_line_ = line;
     memo_slot_ = i;
-    stamps_[i] = queue_.now();
+    if (!stamps_.empty())
+        stamps_[i] = queue_.now();
     if (g_.replacement == Replacement::random)
         random_draw_ = rng_.next();
-    if (touch_it)
-        touch(i);
+    if (touch_it && g_.replacement == Replacement::tree_plru)
+        touch_tree(i);
     return i;
 }
 
@@ -96,25 +103,20 @@ void CacheMemory::deallocate(Addr a) {
     if (on_remove)
         on_remove(on_remove_context, line);
     entry(i)->m_Address = kNoTag;
-    const unsigned set = set_of(line);
-    set_hint(i, set, 0);
-    --used_[set];
+    if (const unsigned set = set_of(line); !heads_.none())
+        heads_.free(set, i - set * g_.ways);
     memo_slot_ = kNone;
 }
 
-void CacheMemory::touch(unsigned slot) {
-    if (g_.replacement == Replacement::lru) {
-        stamps_[slot] = queue_.now();
-    } else if (g_.replacement == Replacement::tree_plru) {
-        const unsigned set = slot / g_.ways;
-        // Point every node on the way to the slot at the other side.
-        unsigned node = slot % g_.ways + g_.ways;
-        while (node > 1) {
-            const unsigned parent = node / 2;
-            const std::uint64_t bit = std::uint64_t{1} << parent;
-            tree_[set] = (node & 1) ? tree_[set] & ~bit : tree_[set] | bit;
-            node = parent;
-        }
+void CacheMemory::touch_tree(unsigned slot) {
+    const unsigned set = slot / g_.ways;
+    // Point every node on the way to the slot at the other side.
+    unsigned node = slot % g_.ways + g_.ways;
+    while (node > 1) {
+        const unsigned parent = node / 2;
+        const std::uint64_t bit = std::uint64_t{1} << parent;
+        tree_[set] = (node & 1) ? tree_[set] & ~bit : tree_[set] | bit;
+        node = parent;
     }
 }
 

@@ -5,9 +5,6 @@
 // first in first out, random (seeded).
 #pragma once
 
-#include <emmintrin.h>
-
-#include <algorithm>
 #include <memory>
 #include <string>
 #include <type_traits>
@@ -18,6 +15,7 @@
 #include "base/rng.hh"
 #include "base/types.hh"
 #include "mem/ruby/runtime/cache_entry.hh"
+#include "mem/ruby/runtime/cache_set.hh"
 #include "sim/event_queue.hh"
 
 namespace moscope::ruby {
@@ -46,10 +44,13 @@ class CacheMemory {
     /// A free way in the set of `a`, or the line present already.
     bool cacheAvail(Addr a) const {
         const Addr line = line_of(a);
-        return used_[set_of(line)] < g_.ways || find(line) != kNone;
+        return !full(set_of(line)) || find(line) != kNone;
     }
     /// Line to replace so that `a` fits.
-    Addr cacheProbe(Addr a) const;
+    Addr cacheProbe(Addr a) const {
+        MOSCOPE_CHECK(!cacheAvail(a));
+        return entry(victim(set_of(line_of(a))))->m_Address;
+    }
     /// A new entry in a free way; it stays there until it is deallocated.
     template <class T> T *allocate(Addr a, NewEntry<T>, bool touch = true) {
         static_assert(std::is_base_of_v<AbstractCacheEntry, T> && std::is_trivially_copyable_v<T>);
@@ -77,10 +78,10 @@ class CacheMemory {
     void setMRU(Addr a) {
         const unsigned i = find(line_of(a));
         if (i != kNone)
-            touch(i);
+            touch(entry(i));
     }
     void setMRU(Addr a, int) { setMRU(a); }
-    void setMRU(AbstractCacheEntry *e) { touch(e->slot); }
+    void setMRU(AbstractCacheEntry *e) { touch(e); }
     AbstractCacheEntry *getNullEntry() const { return nullptr; }
     int getTagLatency() const { return g_.tag_latency; }
     int getDataLatency() const { return g_.data_latency; }
@@ -103,38 +104,49 @@ class CacheMemory {
     const CacheGeometry &geometry() const { return g_; }
     // Into the host's caches, without waiting. First what tells where the line of `a` is, and, if one is to be
     // replaced for it, which; some time later that line and that victim.
-    void prefetch_set(Addr a, bool placed) const {
+    void prefetch_set(Addr a) const {
         const unsigned set = set_of(line_of(a));
-        const std::size_t base = std::size_t{set} * g_.ways;
-        if (hints_.empty()) {
-            __builtin_prefetch(entry(base));
-            __builtin_prefetch(&stamps_[base]);
+        if (!heads_.none()) {
+            heads_.prefetch(set);
             return;
         }
-        const auto *v = &hints_[std::size_t{set} * vectors_];
-        for (unsigned k = 0; k < vectors_; k += kHostLine / sizeof *v)
-            __builtin_prefetch(v + k);
-        if (placed && used_[set] == g_.ways)
-            for (unsigned w = 0; w < g_.ways + kHostLine / sizeof(Tick) - 1; w += kHostLine / sizeof(Tick))
-                __builtin_prefetch(&stamps_[base + std::min(w, g_.ways - 1)]);
+        __builtin_prefetch(entry(std::size_t{set} * g_.ways));
+        __builtin_prefetch(&stamps_[std::size_t{set} * g_.ways]);
     }
     void prefetch_line(Addr a, bool placed) const {
-        if (hints_.empty())
+        if (heads_.none())
             return;
         const Addr line = line_of(a);
         const unsigned set = set_of(line);
-        const unsigned slot = placed && used_[set] == g_.ways ? victim(set) : likely_slot(line, set, set * g_.ways);
-        __builtin_prefetch(entry(slot));
-        __builtin_prefetch(&stamps_[slot]);
+        const unsigned way = placed && heads_.full(set) ? heads_.first(set) : heads_.likely(set, hint_of(line));
+        __builtin_prefetch(entry(std::size_t{set} * g_.ways + way));
     }
     /// Whether an entry lies in this array.
     bool holds(const AbstractCacheEntry *e) const {
         const auto at = static_cast<std::size_t>(reinterpret_cast<const std::byte *>(e) - ways_.get());
         return at < std::size_t{g_.sets} * g_.ways * stride_;
     }
-    /// Replacement stamp of a slot if touching it is all that a hit does to the order; null for tree PLRU.
-    Tick *stamp(unsigned slot) { return g_.replacement == Replacement::tree_plru ? nullptr : &stamp_of(slot); }
-    void touch(unsigned slot);
+    /// Replacement stamp of a slot if touching it is all that a hit does to the order; null for tree PLRU. From the
+    /// first that is asked for, stamps keep the order of the whole array.
+    Tick *stamp(unsigned slot) {
+        if (g_.replacement != Replacement::lru)
+            return g_.replacement == Replacement::tree_plru ? nullptr : &scratch_; // others are left as they are by hits
+        if (__builtin_expect(stamps_.empty(), 0))
+            begin_stamps();
+        return &stamps_[slot];
+    }
+    void touch(AbstractCacheEntry *e) {
+        if (g_.replacement == Replacement::lru) {
+            if (!stamps_.empty()) {
+                stamps_[e->slot] = queue_.now();
+            } else {
+                const unsigned set = set_of(e->m_Address);
+                heads_.move_to_end(set, e->slot - set * g_.ways);
+            }
+        } else if (g_.replacement == Replacement::tree_plru) {
+            touch_tree(e->slot);
+        }
+    }
     /// Calls f(AbstractCacheEntry *) for each line held.
     template <class F> void for_each(F &&f) const {
         for (unsigned i = 0; i < g_.sets * g_.ways; ++i)
@@ -150,7 +162,8 @@ class CacheMemory {
   private:
     static constexpr unsigned kNone = ~0u;
     static constexpr Addr kNoTag = ~Addr{0};
-    static constexpr std::size_t kHostLine = 64;
+    static constexpr std::size_t kHostLine = SetHeads::kHostLine;
+    static constexpr unsigned kNarrow = 4; ///< ways whose entries are looked at one by one
 
     unsigned set_of(Addr line) const {
         const Addr n = line >> g_.start_index_bit;
@@ -162,24 +175,39 @@ class CacheMemory {
         const unsigned set = set_of(line);
         const unsigned base = set * g_.ways;
         unsigned found = kNone;
-        if (hints_.empty()) {
+        if (heads_.none()) {
             for (unsigned w = 0; w < g_.ways; ++w)
                 if (entry(base + w)->m_Address == line) {
                     found = base + w;
                     break;
                 }
         } else {
-            found = find_wide(line, set, base);
+            const unsigned way =
+                heads_.find(set, hint_of(line), [&](unsigned w) { return entry(base + w)->m_Address == line; });
+            if (way != SetHeads::kNoWay)
+                found = base + way;
         }
         memo_line_ = line;
         memo_slot_ = found;
         return found;
     }
-    Tick &stamp_of(unsigned slot) {
-        // A stamp that only hits write keeps FIFO and random untouched by them.
-        return g_.replacement == Replacement::lru ? stamps_[slot] : scratch_;
+    bool full(unsigned set) const {
+        if (!heads_.none())
+            return heads_.full(set);
+        for (unsigned w = 0; w < g_.ways; ++w)
+            if (entry(std::size_t{set} * g_.ways + w)->m_Address == kNoTag)
+                return false;
+        return true;
     }
-    unsigned victim(unsigned set) const;
+    /// Slot to be given up next, of a set that is full.
+    unsigned victim(unsigned set) const {
+        if (__builtin_expect(listed_ && stamps_.empty(), 1))
+            return set * g_.ways + heads_.first(set);
+        return victim_otherwise(set);
+    }
+    unsigned victim_otherwise(unsigned set) const;
+    void begin_stamps();
+    void touch_tree(unsigned slot);
     AbstractCacheEntry *entry(std::size_t slot) const {
         return reinterpret_cast<AbstractCacheEntry *>(ways_.get() + slot * stride_);
     }
@@ -187,60 +215,9 @@ class CacheMemory {
     void hold(std::size_t bytes, std::size_t alignment);
     unsigned take_way(Addr a, bool touch);
 
-    // Wide sets: 16 bits of each tag side by side, compared eight at a time; a match is checked against the entry.
-    struct alignas(16) Hints {
-        std::uint16_t lane[8];
-    };
-    static constexpr unsigned kLanes = 8;
     std::uint16_t hint_of(Addr line) const {
         const Addr n = line >> kLineBits;
         return static_cast<std::uint16_t>((n ^ (n >> 16) ^ (n >> 29)) | 1); // never 0, the hint of a free way
-    }
-    unsigned find_wide(Addr line, unsigned set, unsigned base) const {
-        const __m128i wanted = _mm_set1_epi16(static_cast<short>(hint_of(line)));
-        const Hints *v = &hints_[std::size_t{set} * vectors_];
-        for (unsigned k = 0; k < vectors_; ++k) {
-            const __m128i lanes = _mm_load_si128(reinterpret_cast<const __m128i *>(v + k));
-            // Two bits for each lane that is equal.
-            for (int m = _mm_movemask_epi8(_mm_cmpeq_epi16(lanes, wanted)) & 0x5555; m; m &= m - 1) {
-                const unsigned w = k * kLanes + static_cast<unsigned>(__builtin_ctz(static_cast<unsigned>(m))) / 2;
-                if (entry(base + w)->m_Address == line)
-                    return base + w;
-            }
-        }
-        return kNone;
-    }
-    /// The slot in which the line is if it is present; without a branch, as nobody waits for the answer.
-    unsigned likely_slot(Addr line, unsigned set, unsigned base) const {
-        const __m128i wanted = _mm_set1_epi16(static_cast<short>(hint_of(line)));
-        const Hints *v = &hints_[std::size_t{set} * vectors_];
-        unsigned slot = base;
-        for (unsigned k = 0; k < vectors_; ++k) {
-            const __m128i lanes = _mm_load_si128(reinterpret_cast<const __m128i *>(v + k));
-            const auto m = static_cast<unsigned>(_mm_movemask_epi8(_mm_cmpeq_epi16(lanes, wanted)));
-            const unsigned w = base + k * kLanes + static_cast<unsigned>(__builtin_ctz(m | 0x10000)) / 2;
-            slot = m ? w : slot;
-        }
-        return slot;
-    }
-    /// A free way of a set that has one.
-    unsigned free_slot(unsigned set) const {
-        const unsigned base = set * g_.ways;
-        for (unsigned k = 0; k < vectors_; ++k) {
-            const __m128i lanes =
-                _mm_load_si128(reinterpret_cast<const __m128i *>(&hints_[std::size_t{set} * vectors_ + k]));
-            const int m = _mm_movemask_epi8(_mm_cmpeq_epi16(lanes, _mm_setzero_si128()));
-            if (m)
-                return base + k * kLanes + static_cast<unsigned>(__builtin_ctz(static_cast<unsigned>(m))) / 2;
-        }
-        unsigned slot = base;
-        while (entry(slot)->m_Address != kNoTag)
-            ++slot;
-        return slot;
-    }
-    void set_hint(unsigned slot, unsigned set, std::uint16_t h) {
-        if (!hints_.empty())
-            hints_[std::size_t{set} * vectors_ + (slot - set * g_.ways) / kLanes].lane[(slot - set * g_.ways) % kLanes] = h;
     }
 
     CacheGeometry g_;
@@ -252,10 +229,9 @@ class CacheMemory {
     };
     std::unique_ptr<std::byte[], Free> ways_; ///< the entries, `stride_` bytes each; free ones have no address
     std::size_t stride_ = 0;
-    std::vector<Hints> hints_; ///< empty for narrow sets
-    unsigned vectors_ = 0;     ///< per set
-    std::vector<Tick> stamps_;
-    std::vector<std::uint16_t> used_; ///< ways taken, by set
+    SetHeads heads_;           ///< none for narrow sets
+    bool listed_ = false;      ///< the heads' order is that of replacement, unless there are stamps
+    std::vector<Tick> stamps_; ///< by slot, if they keep the order
     std::vector<std::uint64_t> tree_; ///< tree PLRU: one word of node bits per set
     mutable Rng rng_;
     mutable std::uint64_t random_draw_ = 0;

@@ -110,7 +110,10 @@ class AbstractController : public Component {
     }
 
     /// A message will be due at `arrival`: wake at the first edge from then on.
-    void arrive(Tick arrival) { schedule_no_later_than(clock_.align(arrival)); }
+    void arrive(Tick arrival) {
+        if (arrival < next_wake())
+            schedule_no_later_than(clock_.align(arrival));
+    }
 
     /// The crossbar's port towards this controller, and how many of the messages that wait there are for it.
     Crossing *crossing = nullptr;
@@ -180,7 +183,8 @@ class AbstractController : public Component {
         return m;
     }
     void send(MessageBuffer &b, Message *m, std::int64_t latency) {
-        if (b.ingress && m->dest_offset && m->destination().isEmpty()) {
+        m->note_destination();
+        if (b.ingress && m->to == kMaxNodes && m->dest_offset && m->destination().isEmpty()) {
             message_pool().free(m); // to nobody: protocols invalidate sets of sharers without asking whether there are any
             return;
         }

@@ -45,7 +45,7 @@ struct Crossing {
         for (unsigned i = 0; i < waiting.size(); ++i) {
             const auto &[entry, m] = waiting.at(i);
             const Tick start = std::max(entry, free);
-            if (m->destination().has_index(to))
+            if (m->to == to)
                 return start + latency;
             free = start + occupancy[m->vnet][m->carries_data];
         }

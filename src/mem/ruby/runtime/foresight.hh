@@ -18,9 +18,9 @@ struct LineStores {
     std::vector<const CacheMemory *> arrays;
     std::vector<const PerfectTable *> tables;
 
-    void prefetch_sets(Addr line, bool placed) const {
+    void prefetch_sets(Addr line) const {
         for (const CacheMemory *a : arrays)
-            a->prefetch_set(line, placed);
+            a->prefetch_set(line);
         for (const PerfectTable *t : tables)
             t->prefetch_cell(line);
     }
@@ -38,7 +38,7 @@ class Foresight {
     /// A message about `line` is under way to where these stores are. placed: the line will probably be put into an
     /// array there, so that another may have to leave.
     void announce(const LineStores &to, Addr line, bool placed) {
-        to.prefetch_sets(line, placed);
+        to.prefetch_sets(line);
         Announced &due = ring_[n_++ % kAhead];
         if (due.to)
             due.to->prefetch_lines(due.line, due.placed);

@@ -30,6 +30,7 @@ struct Message {
     std::uint8_t size_type = 0;    ///< MessageSizeType
     std::uint8_t hops = 0;         ///< links crossed by this message
     bool entered = false;          ///< the network has counted its entry
+    NodeIndex to = kMaxNodes;      ///< in the network: the controller that it goes to; kMaxNodes: several, or none
 
     // History of the transaction that it works for.
     TxnId txn = 0;
@@ -48,6 +49,8 @@ struct Message {
         return *reinterpret_cast<NetDest *>(reinterpret_cast<char *>(this) + dest_offset);
     }
     const NetDest &destination() const { return const_cast<Message *>(this)->destination(); }
+    /// Before it enters the network.
+    void note_destination() { to = dest_offset ? destination().sole_index() : static_cast<NodeIndex>(kMaxNodes); }
 };
 
 /// Free lists by size class for all messages of the process's simulation thread.

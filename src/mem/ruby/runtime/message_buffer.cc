@@ -13,15 +13,12 @@ MessagePool &message_pool() {
 
 void Ingress::push(Message *m, Tick ready) {
     m->entry = entry++;
-    if (!beside.empty() && m->dest_offset) {
-        const NodeIndex to = m->destination().sole_index();
-        if (to < beside.size() && beside[to]) {
-            beside[to]->enter_crossing(m, ready);
-            return;
-        }
-        if (to == kMaxNodes && split(*this, m, ready))
-            return;
+    if (m->to < beside.size() && beside[m->to]) {
+        beside[m->to]->enter_crossing(m, ready);
+        return;
     }
+    if (m->to == kMaxNodes && !beside.empty() && m->dest_offset && split(*this, m, ready))
+        return;
     if (routed)
         *routed |= 1u << (m->vnet & 31);
     queue.insert(ready, m);

@@ -29,6 +29,7 @@ struct Ingress {
     /// The network's: virtual networks, by bit, of which something has gone through a router, not directly.
     std::uint32_t *routed = nullptr;
 
+    /// Takes a message that has noted its destination.
     void push(Message *m, Tick ready);
 };
 

@@ -3,7 +3,7 @@
 // nearly always in order, so insertion looks from the tail and is constant time in practice.
 #pragma once
 
-#include <vector>
+#include <memory>
 
 #include "base/types.hh"
 
@@ -27,8 +27,7 @@ template <class T> class TimedQueue {
 
     void pop() {
         head_ = (head_ + 1) & mask_;
-        --count_;
-        note_front();
+        front_tick_ = --count_ ? ring_[head_].tick : kNever;
     }
 
     void insert(Tick tick, T item) {
@@ -37,20 +36,27 @@ template <class T> class TimedQueue {
 
     /// The same, but before those of the same tick of which `behind` says that they come later.
     template <class Behind> void insert_if(Tick tick, T item, Behind &&behind) {
-        if (count_ == ring_.size())
+        if (__builtin_expect(count_ == room_, 0))
             grow();
-        unsigned i = count_++;
-        while (i > 0 && (at(i - 1).tick > tick || (at(i - 1).tick == tick && behind(at(i - 1).item)))) {
-            at(i) = at(i - 1);
+        Entry *const ring = ring_.get();
+        const unsigned mask = mask_;
+        unsigned i = head_ + count_++;
+        while (i != head_) {
+            const Entry &before = ring[(i - 1) & mask];
+            if (__builtin_expect(before.tick < tick || (before.tick == tick && !behind(before.item)), 1)) {
+                ring[i & mask] = {tick, item};
+                return;
+            }
+            ring[i & mask] = before;
             --i;
         }
-        at(i) = {tick, item};
-        note_front();
+        ring[i & mask] = {tick, item};
+        front_tick_ = tick;
     }
 
     /// Puts an entry back before all entries of the same or a later tick.
     void insert_early(Tick tick, T item) {
-        if (count_ == ring_.size())
+        if (count_ == room_)
             grow();
         if (count_ == 0 || ring_[head_].tick >= tick) {
             head_ = (head_ - 1) & mask_;
@@ -71,23 +77,23 @@ template <class T> class TimedQueue {
         T item = at(i).item;
         for (; i + 1 < count_; ++i)
             at(i) = at(i + 1);
-        --count_;
-        note_front();
+        front_tick_ = --count_ ? ring_[head_].tick : kNever;
         return item;
     }
 
   private:
-    void note_front() { front_tick_ = count_ ? ring_[head_].tick : kNever; }
     void grow() {
-        std::vector<Entry> bigger(ring_.empty() ? 8 : ring_.size() * 2);
+        const unsigned room = room_ ? 2 * room_ : 8;
+        auto bigger = std::make_unique<Entry[]>(room);
         for (unsigned i = 0; i < count_; ++i)
             bigger[i] = at(i);
-        ring_.swap(bigger);
+        ring_ = std::move(bigger);
+        room_ = room;
         head_ = 0;
-        mask_ = static_cast<unsigned>(ring_.size()) - 1;
+        mask_ = room - 1;
     }
-    std::vector<Entry> ring_;
-    unsigned head_ = 0, count_ = 0, mask_ = 0;
+    std::unique_ptr<Entry[]> ring_;
+    unsigned head_ = 0, count_ = 0, mask_ = 0, room_ = 0;
     Tick front_tick_ = kNever; ///< looked at far more often than changed
 };
 

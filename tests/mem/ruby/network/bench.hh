@@ -134,6 +134,7 @@ class Bench {
                                                     reinterpret_cast<char *>(static_cast<Message *>(m)));
         for (unsigned n : to)
             m->Destination.add_index(static_cast<NodeIndex>(n));
+        m->note_destination();
         m->source = static_cast<NodeIndex>(source);
         m->vnet = static_cast<std::uint8_t>(vnet);
         m->carries_data = data;
