@@ -164,7 +164,7 @@ NetworkStats HyperTransport::stats() const {
         const DirectedLink &d = tables_.links()[l];
         s.link.push_back({std::to_string(d.from) + "->" + std::to_string(d.to), d.from, d.to, {}});
         for (const auto &c : links_[l]->channel)
-            s.link.back().channel.push_back(c.stats);
+            s.link.back().channel.push_back(c.counted());
     }
     for (const auto &r : routers_)
         for (const auto &port : r->ports())

@@ -103,8 +103,18 @@ struct Link {
         std::uint32_t waiting = 0;        ///< input ports with a packet
         unsigned next_input = 0;          ///< where the search for the next packet begins
         Tick blocked_since = kNever;
-        LinkChannelStats stats;
+        LinkChannelStats stats; ///< but for what counted() adds
 
+        /// The statistics, with what follows from the number of packets.
+        LinkChannelStats counted() const {
+            LinkChannelStats s = stats;
+            const std::uint64_t n[2] = {s.packets - s.data_packets, s.data_packets};
+            for (unsigned with_data = 0; with_data < 2; ++with_data) {
+                s.bytes += n[with_data] * bytes[with_data];
+                s.busy += static_cast<Tick>(n[with_data]) * serialization[with_data];
+            }
+            return s;
+        }
     };
 
     /// Tick from which a packet of a channel may be on the wire, as far as buffers are concerned.

@@ -88,6 +88,80 @@ void Router::add_remote(NodeIndex node, unsigned output) {
     out_[output]->reach.add_index(node);
 }
 
+/// Counts a message that enters here.
+inline void Router::count_entry(const Message &m, unsigned destinations) {
+    const unsigned channel = common_.channel_of_vnet[m.vnet];
+    if (__builtin_expect(channel == kMaxChannels, 0))
+        network_.bad_message(m, "no channel is given for this virtual network");
+    ++common_.stats[channel].sent;
+    common_.entered(m, destinations);
+}
+
+inline bool Router::can_send(const Message &m, const Link &link, const Link::Channel &channel, Tick now) const {
+    return channel.waiting == 0 && link.free_at <= now && link.credit(channel, m.carries_data) - common_.latency <= now;
+}
+
+/// Puts m on the link: it crosses the crossbar from now on, and is on the wire after that.
+[[gnu::always_inline]] inline void Router::send(Message *m, Link &link, unsigned c, Tick now) {
+    Link::Channel &channel = link.channel[c];
+    const bool data = m->carries_data;
+    const Tick serialization = channel.serialization[data];
+    channel.commands.take(link.free_commands);
+    if (data)
+        channel.data.take(link.free_data);
+    link.free_at = now + serialization;
+    link.next_channel = (c + 1) & 31;
+
+    const Tick waited = now - m->stamp;
+    const Tick depart = now + common_.latency;
+    const Tick arrive = depart + serialization + link.flight;
+    m->account(Segment::queue, now);
+    m->account(Segment::crossbar, depart);
+    m->account(Segment::link, arrive);
+    ++m->hops;
+    ++m->txn_hops;
+
+    LinkChannelStats &s = channel.stats;
+    ++s.packets;
+    s.data_packets += data;
+    s.wait += waited;
+    common_.stats[c].queueing += waited;
+    if (__builtin_expect(network_.trace != nullptr, 0))
+        network_.trace->hop(*m, number_, link.to->number_, depart, arrive);
+    link.to->arrivals_.insert(arrive, {m, link.input});
+    link.to->schedule_no_later_than(arrive);
+}
+
+[[gnu::always_inline]] inline void Router::free_input(const Message &m, unsigned input, Tick at) {
+    if (input == 0) {
+        network_.free_source(m.source, m.vnet);
+        return;
+    }
+    Link &link = *in_[input - 1];
+    const unsigned c = common_.channel_of_vnet[m.vnet];
+    const Tick usable = at + link.credit_flight;
+    bool others = link.channel[c].commands.give(link.free_commands, usable);
+    if (m.carries_data)
+        others |= link.channel[c].data.give(link.free_data, usable);
+    if (others ? link.waiting != 0 : link.waiting >> c & 1)
+        link.from->credit_returned(link, usable);
+}
+
+/// The usual case of accept(): one destination, behind a link that can take the packet now. False: not that case.
+[[gnu::always_inline]] inline bool Router::pass_on(Message *m, unsigned input, Tick now) {
+    if (m->to >= way_.size() || !way_[m->to].link)
+        return false;
+    Link &link = *way_[m->to].link;
+    const unsigned c = common_.channel_of_vnet[m->vnet];
+    if (c >= link.channel.size() || !can_send(*m, link, link.channel[c], now))
+        return false;
+    if (input == 0)
+        count_entry(*m, 1);
+    send(m, link, c, now);
+    free_input(*m, input, now);
+    return true;
+}
+
 void Router::wake(Tick now) {
     for (std::uint32_t w = waiting_; w; w &= w - 1) {
         Link &link = *out_[static_cast<unsigned>(std::countr_zero(w))];
@@ -102,27 +176,20 @@ void Router::wake(Tick now) {
     while (arrivals_.front_tick() <= now) {
         const Arrival a = arrivals_.front().item;
         arrivals_.pop();
-        accept(a.message, a.input, now);
+        if (!pass_on(a.message, a.input, now))
+            accept(a.message, a.input, now);
     }
     while (ingress.queue.front_tick() <= now) {
         Message *m = ingress.queue.front().item;
         ingress.queue.pop();
-        accept(m, 0, now);
+        if (!pass_on(m, 0, now))
+            accept(m, 0, now);
     }
 
     Tick next = std::min(arrivals_.front_tick(), ingress.queue.front_tick());
     for (std::uint32_t w = waiting_; w; w &= w - 1)
         next = std::min(next, out_[static_cast<unsigned>(std::countr_zero(w))]->wake_at);
     schedule_no_later_than(next);
-}
-
-/// Counts a message that enters here.
-void Router::count_entry(const Message &m, unsigned destinations) {
-    const unsigned channel = common_.channel_of_vnet[m.vnet];
-    if (__builtin_expect(channel == kMaxChannels, 0))
-        network_.bad_message(m, "no channel is given for this virtual network");
-    ++common_.stats[channel].sent;
-    common_.entered(m, destinations);
 }
 
 void Router::accept(Message *m, unsigned input, Tick now) {
@@ -237,8 +304,7 @@ Tick Router::deliver(Message *m, NodeIndex node, Tick now, bool expected) {
 bool Router::forward(Message *m, Link &link, unsigned input, std::uint32_t slot, Tick now) {
     const unsigned c = common_.channel_of_vnet[m->vnet];
     Link::Channel &channel = link.channel[c];
-    if (channel.waiting == 0 && link.free_at <= now &&
-        link.credit(channel, m->carries_data) - common_.latency <= now) {
+    if (can_send(*m, link, channel, now)) {
         send(m, link, c, now);
         return true;
     }
@@ -251,39 +317,6 @@ bool Router::forward(Message *m, Link &link, unsigned input, std::uint32_t slot,
     else
         serve(link, now);
     return false;
-}
-
-/// Puts m on the link: it crosses the crossbar from now on, and is on the wire after that.
-void Router::send(Message *m, Link &link, unsigned c, Tick now) {
-    Link::Channel &channel = link.channel[c];
-    const bool data = m->carries_data;
-    const Tick serialization = channel.serialization[data];
-    channel.commands.take(link.free_commands);
-    if (data)
-        channel.data.take(link.free_data);
-    link.free_at = now + serialization;
-    link.next_channel = (c + 1) & 31;
-
-    const Tick waited = now - m->stamp;
-    const Tick depart = now + common_.latency;
-    const Tick arrive = depart + serialization + link.flight;
-    m->account(Segment::queue, now);
-    m->account(Segment::crossbar, depart);
-    m->account(Segment::link, arrive);
-    ++m->hops;
-    ++m->txn_hops;
-
-    LinkChannelStats &s = channel.stats;
-    ++s.packets;
-    s.data_packets += data;
-    s.bytes += channel.bytes[data];
-    s.busy += serialization;
-    s.wait += waited;
-    common_.stats[c].queueing += waited;
-    if (__builtin_expect(network_.trace != nullptr, 0))
-        network_.trace->hop(*m, number_, link.to->number_, depart, arrive);
-    link.to->arrivals_.insert(arrive, {m, link.input});
-    link.to->schedule_no_later_than(arrive);
 }
 
 /// Grants the link to one of its waiting packets if possible, and sets when to look again. Channels take
@@ -339,21 +372,6 @@ void Router::part_left(const Message &m, unsigned input, std::uint32_t slot, Tic
         free_slots_.push_back(slot);
     }
     free_input(m, input, at);
-}
-
-void Router::free_input(const Message &m, unsigned input, Tick at) {
-    if (input == 0) {
-        network_.free_source(m.source, m.vnet);
-        return;
-    }
-    Link &link = *in_[input - 1];
-    const unsigned c = common_.channel_of_vnet[m.vnet];
-    const Tick usable = at + link.credit_flight;
-    bool others = link.channel[c].commands.give(link.free_commands, usable);
-    if (m.carries_data)
-        others |= link.channel[c].data.give(link.free_data, usable);
-    if (others ? link.waiting != 0 : link.waiting >> c & 1)
-        link.from->credit_returned(link, usable);
 }
 
 void Router::credit_returned(Link &link, Tick usable) {

@@ -106,6 +106,8 @@ class Router final : public Component {
     void grant_entered(CrossbarPort &port, Tick before);
     Tick deliver(Message *m, NodeIndex node, Tick now, bool expected = false);
     void count_entry(const Message &m, unsigned destinations);
+    bool pass_on(Message *m, unsigned input, Tick now);
+    bool can_send(const Message &m, const Link &link, const Link::Channel &channel, Tick now) const;
     bool forward(Message *m, Link &link, unsigned input, std::uint32_t slot, Tick now);
     void send(Message *m, Link &link, unsigned channel, Tick now);
     void serve(Link &link, Tick now);
