@@ -238,6 +238,11 @@ def clean_environment() -> dict[str, str]:
 
 def front_end_environment() -> dict[str, str]:
     env = clean_environment()
+    # The arrays of a machine's caches are many times what the host's address translation covers in small pages: the
+    # allocator asks for huge ones (glibc 2.35, where the host gives them to who asks). What the user has set stays.
+    tunables = env.get("GLIBC_TUNABLES", "")
+    if "glibc.malloc.hugetlb=" not in tunables:
+        env["GLIBC_TUNABLES"] = ":".join(filter(None, [tunables, "glibc.malloc.hugetlb=1"]))
     if paths.variant() == "asan":
         # The sanitizer's run-time has to come first in a process that loads the engine later; Python itself
         # keeps memory to its end on purpose.
