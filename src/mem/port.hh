@@ -13,6 +13,7 @@
 // - The page walker's updates of accessed and dirty bits are locked read-modify-writes of the table entry.
 // - A non-temporal store bypasses the caches: `nt_store` of a full line (write-combined by the core) needs no
 //   fetch of the old bytes; the core keeps partial ones in its write-combining buffer and issues what it has.
+// - `uncached_load` reads past the caches: no cache holds the line when it is done. It binds at the grant, like a load.
 // - `flush` (CLFLUSH) returns when no cache in the system holds the line.
 //
 // Fast path: the slots below remember lines of which the memory system has proved that a hit neither changes
@@ -32,15 +33,15 @@
 
 namespace moscope {
 
-enum class AccessKind : std::uint8_t { load, store, fetch, rmw, flush, nt_store };
-inline constexpr unsigned kAccessKinds = 6;
+enum class AccessKind : std::uint8_t { load, store, fetch, rmw, flush, nt_store, uncached_load };
+inline constexpr unsigned kAccessKinds = 7;
 
 /// An access in flight. The issuer owns it and keeps it alive until it is done.
 struct Access {
     PhysAddr addr;
     std::uint16_t size = 0; ///< bytes; addr and addr + size - 1 lie in one line
     AccessKind kind = AccessKind::load;
-    void *data = nullptr; ///< load, fetch: receives the bytes (may be null); store, nt_store: the bytes
+    void *data = nullptr; ///< loads, fetch: receives the bytes (may be null); store, nt_store: the bytes
 
     /// Locked read-modify-write: called once, on the bytes at addr, under write permission.
     void (*rmw)(void *context, void *bytes) = nullptr;

@@ -54,11 +54,11 @@ CacheGeometry geometry(const json &j, const std::string &name) {
     return g;
 }
 
-RubyRequestType request_type(const std::string &name) {
+RubyRequestType request_type(const char *key, const std::string &name) {
     for (int t = 0; t < RubyRequestType_NUM; ++t)
         if (name == RubyRequestType_to_string(static_cast<RubyRequestType>(t)))
             return static_cast<RubyRequestType>(t);
-    throw UserError("sequencer.nt_store_type: \"" + name + "\": a value of RubyRequestType");
+    throw UserError(std::string("sequencer.") + key + ": \"" + name + "\": a value of RubyRequestType");
 }
 
 bool is_probe(const char *vnet_type) {
@@ -228,7 +228,8 @@ void Machine::Impl::build_controllers(const json &j) {
             if (mandatory && ctrl.core < cores && ctrl.set_sequencer("", nullptr)) {
                 Sequencer::Params p;
                 p.hit_latency = get_or<int>(s, "hit_cycles", 3);
-                p.nt_store_type = request_type(get_or<std::string>(s, "nt_store_type", "ST"));
+                p.nt_store_type = request_type("nt_store_type", get_or<std::string>(s, "nt_store_type", "ST"));
+                p.uncached_load_type = request_type("uncached_load_type", get_or<std::string>(s, "uncached_load_type", "NULL"));
                 sequencers[ctrl.core] = std::make_unique<Sequencer>(p, ctrl, *mandatory, memory->base(),
                                                                     protocol->checks_data);
                 ctrl.sequencer_ = requestors[ctrl.core] = sequencers[ctrl.core].get();

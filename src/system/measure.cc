@@ -29,13 +29,13 @@ namespace {
 using Json = nlohmann::ordered_json;
 using HostClock = std::chrono::steady_clock;
 
-constexpr std::array<const char *, kAccessKinds> kOps = {"ld", "st", "if", "rmw", "flush", "nt"};
+constexpr std::array<const char *, kAccessKinds> kOps = {"ld", "st", "if", "rmw", "flush", "nt", "ldu"};
 
 AccessKind kind_of(const std::string &op) {
     for (unsigned i = 0; i < kAccessKinds; ++i)
         if (op == kOps[i])
             return static_cast<AccessKind>(i);
-    throw UserError("experiment: no access called " + op + ": ld, st, if, rmw, flush or nt");
+    throw UserError("experiment: no access called " + op + ": ld, st, if, rmw, flush, nt or ldu");
 }
 
 double seconds_since(HostClock::time_point start) {
@@ -350,7 +350,7 @@ Json Experiment::script(const Json &phase) {
             a.size = static_cast<std::uint16_t>(std::min<unsigned>(sizeof s.value, kLineBytes - line_offset(at)));
             a.kind = kind_of(j.at("op"));
             // Stores write their own number, counted from 1, so that a later load shows whose value it saw.
-            s.value = a.kind == AccessKind::store ? s.number + 1 : 0;
+            s.value = a.kind == AccessKind::store || a.kind == AccessKind::nt_store ? s.number + 1 : 0;
             a.data = a.kind == AccessKind::flush || a.kind == AccessKind::rmw ? nullptr : &s.value;
             a.rmw = [](void *context, void *bytes) {
                 auto &self = *static_cast<ScriptAccess *>(context);

@@ -5,7 +5,7 @@
 //
 // run_random_test: request {"ops", "seed", "in_flight", "hot_lines", "think_cycles", "lines_per_node",
 //   "strided_lines_per_node", "max_violations", "flush": bool, "nt_store": "none" | "whole_line" | "any",
-//   "fetch": bool, "devices": "none" | "gentle" (whole-line writes, no two devices at one line) | "any",
+//   "uncached_load": bool, "fetch": bool, "devices": "none" | "gentle" (whole-line writes, no two devices at one line) | "any",
 //   "inline_hits": bool}, all optional; answer {"ops", "checked_loads", "by_kind", "inline_hits", "device_reads",
 //   "device_writes", "sim_fs", "seconds", "loads_per_second", "reached", "declared", "unreached":
 //   ["machine.state.event"..], "violations": [text..]}, and "protocol_error": text if one ended the run.

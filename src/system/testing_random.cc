@@ -32,6 +32,8 @@ RandomTesterParams params_of(const json &j) {
     read(j, "inline_hits", p.inline_hits);
     if (!j.value("flush", false))
         p.flushes = 0;
+    if (!j.value("uncached_load", false))
+        p.uncached_loads = 0;
     if (!j.value("fetch", true))
         p.fetches = 0;
     const std::string nt = j.value("nt_store", "none");

@@ -80,6 +80,12 @@ def test_a_flush_leaves_no_copy(moscope: Moscope) -> None:
     assert document["accesses"][2]["value"] == 1
 
 
+def test_an_uncached_load_takes_the_line_to_memory(moscope: Moscope) -> None:
+    document = trace(moscope, "c0 st A@n0; c1 ldu A@n0; c0 ld A@n0; c1 nt A@n0; c0 ldu A@n0", *SMALL)
+    assert [a["value"] for a in document["accesses"]] == [1, 1, 1, 4, 4]
+    assert [document["accesses"][i]["supplier"] for i in (2, 4)] == ["Directory"] * 2
+
+
 def test_an_access_knows_who_sent_its_line_and_in_which_state_and_how_many_were_asked(moscope: Moscope) -> None:
     def told(access: dict[str, Any]) -> tuple[object, ...]:
         return tuple(access[k] for k in ("supplier", "supplier_number", "supplier_state", "probes"))
@@ -181,6 +187,7 @@ def test_out_holds_the_document_and_both_diagrams(moscope: Moscope, tmp_path: Pa
 @pytest.mark.parametrize("arguments, said", [
     (("c0 lod A@n0", *SMALL), "nearest is ld"),
     (("c0 flush A@n0", *MSI), "MSI has no flush"),
+    (("c0 ldu A@n0", *MSI), "MSI has no uncached load"),
     (("c0 ld A@n0", *SMALL, "--svg", "nowhere/t.svg"), "nowhere"),
     (("c0 ld A@n0", *SMALL, "--png", "."), "is a folder"),
     (("c0 ld A@n0", "--machine", "smal"), "small"),

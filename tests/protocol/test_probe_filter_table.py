@@ -178,16 +178,16 @@ def test_a_store_by_a_sharer_sends_the_probes_of_its_cell(cell: Cell) -> None:
     assert seen.left_with(sharer, LINE_A) == "M"
 
 
-@pytest.mark.parametrize("op, event", [("flush", "Flush"), ("nt", "Uncached")])
+@pytest.mark.parametrize("op, event", [("flush", "Flush"), ("nt", "Uncached"), ("ldu", "Uncached")])
 @pytest.mark.parametrize("cell", [c for c in cells(HIT) if c.request == "STORE"], ids=named)
-def test_flushes_and_stores_past_the_caches_follow_the_store_row(cell: Cell, op: str, event: str) -> None:
+def test_flushes_and_accesses_past_the_caches_follow_the_store_row(cell: Cell, op: str, event: str) -> None:
     seen = run(opteron48(), [(text, LINE_A) for text in MAKE[cell.state]] + [(f"c{REQUESTOR} {op}", LINE_A)])
     assert seen.at_home(LINE_A).count((cell.state, event)) == 1
     check_probes(seen, cell.probes, LINE_A, MAKE[cell.state])
 
 
-@pytest.mark.parametrize("op, event", [("flush", "Flush"), ("nt", "Uncached")])
-def test_flushes_and_stores_past_the_caches_take_no_way_of_the_filter(op: str, event: str) -> None:
+@pytest.mark.parametrize("op, event", [("flush", "Flush"), ("nt", "Uncached"), ("ldu", "Uncached")])
+def test_flushes_and_accesses_past_the_caches_take_no_way_of_the_filter(op: str, event: str) -> None:
     seen = run(opteron48(), full_set("EM") + [(f"c{REQUESTOR} {op}", REQUESTED)])
     assert seen.at_home(REQUESTED)[0] == ("NP", event)
     assert not seen.at_home(LINE_A) and not seen.probes

@@ -85,7 +85,8 @@ class RandomTester::Issuer : public Component {
                                                           {p.rmws, AccessKind::rmw},
                                                           {p.fetches, AccessKind::fetch},
                                                           {p.nt_stores, AccessKind::nt_store},
-                                                          {p.flushes, AccessKind::flush}};
+                                                          {p.flushes, AccessKind::flush},
+                                                          {p.uncached_loads, AccessKind::uncached_load}};
         for (const auto &[share, kind] : shares) {
             if (x < share)
                 return kind;
@@ -133,8 +134,8 @@ class RandomTester::Issuer : public Component {
                 return;
             kind = AccessKind::load;
         }
-        if (inline_allowed && t_.p_.inline_hits && !past_caches && kind != AccessKind::flush && rng_.below(4) == 0 &&
-            inline_hit(kind, location, now))
+        const bool can_hit = !past_caches && kind != AccessKind::flush && kind != AccessKind::uncached_load;
+        if (inline_allowed && t_.p_.inline_hits && can_hit && rng_.below(4) == 0 && inline_hit(kind, location, now))
             return;
         issue(kind, location, whole, past_caches, now);
     }
@@ -224,6 +225,7 @@ class RandomTester::Issuer : public Component {
         const Tick now = a.done;
         switch (a.kind) {
         case AccessKind::load:
+        case AccessKind::uncached_load:
         case AccessKind::fetch:
             check(o.location, Reference::get(o.bytes.data(), a.size), a.kind, a.issued, now);
             break;

@@ -25,7 +25,7 @@ struct RandomTesterParams {
     unsigned think_cycles = 12;       ///< longest pause of a core between two accesses
     unsigned max_violations = 10;     ///< reported; then the run ends
     // Shares of the accesses of a core, per thousand; 0 leaves a kind out. What remains are loads.
-    unsigned fetches = 60, stores = 250, rmws = 70, flushes = 15, nt_stores = 20;
+    unsigned fetches = 60, stores = 250, rmws = 70, flushes = 15, nt_stores = 20, uncached_loads = 15;
     /// Nothing but whole lines may be written past the caches.
     bool whole_line_nt_stores = true;
     bool inline_hits = true;          ///< also use the ports' inline path

@@ -16,7 +16,7 @@ std::string agent_name(Agent a) {
 }
 
 const char *kind_name(AccessKind k) {
-    constexpr const char *kNames[kAccessKinds] = {"load", "store", "fetch", "rmw", "flush", "nt_store"};
+    constexpr const char *kNames[kAccessKinds] = {"load", "store", "fetch", "rmw", "flush", "nt_store", "uncached_load"};
     return kNames[static_cast<unsigned>(k)];
 }
 

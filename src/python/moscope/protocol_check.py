@@ -44,11 +44,12 @@ class Abilities:
 
     flush: bool
     nt_store: str  # none, whole_line, any
+    uncached_load: bool
     devices: str  # none, gentle (whole-line writes, no two devices at one line), any
 
     def left_out(self) -> list[str]:
         return [name for name, there in (("flush", self.flush), ("nt_store", self.nt_store != "none"),
-                                         ("dma", self.devices != "none")) if not there]
+                                         ("uncached_load", self.uncached_load), ("dma", self.devices != "none")) if not there]
 
 
 @dataclass(frozen=True)
@@ -84,17 +85,19 @@ class Subject:
         return replace(self, protocol=replace(self.protocol, checking=checking))
 
     def leave_out(self, names: list[str]) -> "Subject":
-        """Without accesses of these kinds: flush, nt_store, dma."""
+        """Without accesses of these kinds: flush, nt_store, uncached_load, dma."""
         have = self.abilities
         for name in names:
             if name == "flush":
                 have = replace(have, flush=False)
             elif name == "nt_store":
                 have = replace(have, nt_store="none")
+            elif name == "uncached_load":
+                have = replace(have, uncached_load=False)
             elif name == "dma":
                 have = replace(have, devices="none")
             else:
-                raise unknown_name("--without", "kind of access", name, ["flush", "nt_store", "dma"])
+                raise unknown_name("--without", "kind of access", name, ["flush", "nt_store", "uncached_load", "dma"])
         return replace(self, abilities=have)
 
 
@@ -107,7 +110,7 @@ def default_homes(protocol: str) -> int | None:
 
 def abilities_of(interface: dict[str, Any], machine: dict[str, Any]) -> Abilities:
     """Read off the protocol's interface: an event for flushes, a DMA machine; and how the machine's sequencers
-    translate non-temporal stores (as plain stores they would test nothing new).
+    translate non-temporal stores (as plain stores they would test nothing new) and uncached loads.
 
     The project's own protocols take whatever devices do. Those that were written for gem5 mostly expect one DMA
     controller, and lines that it writes from their beginning on.
@@ -119,10 +122,12 @@ def abilities_of(interface: dict[str, Any], machine: dict[str, Any]) -> Abilitie
         return [item["name"] if isinstance(item, dict) else item for item in items]
 
     cores = [m for m in interface["machines"] if has_parameter(m, "Sequencer")]
-    types = {c.get("sequencer", {}).get("nt_store_type", "ST") for c in machine["controllers"] if "sequencer" in c}
+    sequencers = [c["sequencer"] for c in machine["controllers"] if "sequencer" in c]
+    types = {s.get("nt_store_type", "ST") for s in sequencers}
     return Abilities(
         flush=any("flush" in event.lower() for m in cores for event in names(m["events"])),
         nt_store="any" if types and "ST" not in types else "none",
+        uncached_load=bool(sequencers) and all(s.get("uncached_load_type", "NULL") != "NULL" for s in sequencers),
         devices="none" if not any(has_parameter(m, "DMASequencer") for m in interface["machines"])
         else "any" if interface["protocol"] in buildproto.known_protocols() else "gentle",
     )
@@ -155,6 +160,7 @@ def random_test(subject: Subject, ops: int, seed: int = 1, progress: Progress | 
     from moscope import _engine
 
     wanted = {"ops": ops, "seed": seed, "flush": subject.abilities.flush, "nt_store": subject.abilities.nt_store,
+              "uncached_load": subject.abilities.uncached_load,
               "devices": subject.abilities.devices, **subject.pool(), **request}
     answer = _engine.run_random_test(subject.text, str(subject.protocol.checking), json.dumps(wanted), seed=seed,
                                      watchdog=watchdog_fs, progress=progress)

@@ -24,9 +24,10 @@ def run_script(subject: Subject, steps: list[list[ScriptAccess]], script: str) -
     try:
         result = subject.run([script_phase(steps)])[-1]
     except ProtocolError as error:
-        if any(a.op == "flush" for step in steps for a in step) and "flush" in str(error).lower():
-            raise UserError(f"trace script: the protocol {subject.protocol} has no flush: another operation, or another "
-                            "protocol, would be right") from error
+        for op, name in (("flush", "flush"), ("ldu", "uncached load")):
+            if any(a.op == op for step in steps for a in step) and name in str(error).lower():
+                raise UserError(f"trace script: the protocol {subject.protocol} has no {name}: another operation, or another "
+                                "protocol, would be right") from error
         raise
     return document(subject, [a for step in steps for a in step], script, result)
 

@@ -3,7 +3,7 @@
 
     script   ::=  step { ";" step }          a step begins when the one before is complete
     step     ::=  access { "|" access }      accesses of a step are issued at the same time
-    access   ::=  "c" CORE  OP  ADDR         OP: ld, st, if, rmw, flush
+    access   ::=  "c" CORE  OP  ADDR         OP: ld, st, if, rmw, flush, nt, ldu
     ADDR     ::=  NUMBER | LETTER "@n" NODE  a physical address, or a line of one's own homed at a node
 
 A mistake is a UserError that shows the script with a caret under what is wrong.
@@ -16,7 +16,8 @@ from typing import NoReturn
 from moscope.config import Machine
 from moscope.errors import UserError, nearest
 
-OPS = {"ld": "load", "st": "store", "if": "instruction fetch", "rmw": "locked read-modify-write", "flush": "flush"}
+OPS = {"ld": "load", "st": "store", "if": "instruction fetch", "rmw": "locked read-modify-write", "flush": "flush",
+       "nt": "non-temporal store of a word", "ldu": "uncached load"}
 LINE = 64
 # Lines named by letters lie side by side from here on in their node's memory: different sets of every cache.
 LETTERS_AT = 0x10000

@@ -80,6 +80,7 @@ class FakeMemory : public Component {
         std::byte *at = &memory[a.addr.value];
         switch (a.kind) {
         case AccessKind::load:
+        case AccessKind::uncached_load:
         case AccessKind::fetch:
             std::memcpy(a.data, faulty(Fault::stale_load) ? &old_[a.addr.value] : at, a.size);
             break;

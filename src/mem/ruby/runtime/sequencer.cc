@@ -16,7 +16,7 @@ bool needs_write(AccessKind k) {
 
 /// Whether a grant to an access of kind `first` also serves `next` to the same line.
 bool same_grant(AccessKind first, bool granted_write, AccessKind next) {
-    if (first == AccessKind::flush || first == AccessKind::nt_store)
+    if (first == AccessKind::flush || first == AccessKind::nt_store || first == AccessKind::uncached_load)
         return false;
     if (next == AccessKind::load)
         return first != AccessKind::fetch;
@@ -52,6 +52,10 @@ RubyRequestType Sequencer::type_of(AccessKind k) const {
         return RubyRequestType_FLUSH;
     case AccessKind::nt_store:
         return p_.nt_store_type;
+    case AccessKind::uncached_load:
+        if (p_.uncached_load_type == RubyRequestType_NULL)
+            throw ProtocolError(c_.name() + ": the protocol has no uncached loads");
+        return p_.uncached_load_type;
     }
     return RubyRequestType_NULL;
 }
@@ -182,6 +186,7 @@ void Sequencer::finish(Access &a, std::byte *line_bytes, bool first, MachineType
     std::byte *at = line_bytes + line_offset(a.addr.value);
     switch (a.kind) {
     case AccessKind::load:
+    case AccessKind::uncached_load:
     case AccessKind::fetch:
         if (a.data)
             std::memcpy(a.data, at, a.size);

@@ -18,6 +18,7 @@ class Sequencer {
     struct Params {
         int hit_latency = 3; ///< cycles from issue until the first-level cache answers (the mandatory queue)
         RubyRequestType nt_store_type = RubyRequestType_ST;
+        RubyRequestType uncached_load_type = RubyRequestType_NULL; ///< NULL: the protocol has none
     };
 
     /// guest_memory: base of the backing store, addressed by physical address.

@@ -12,7 +12,7 @@ from moscope.cli import Shared, command
 @command(fills_out=True)
 def trace(shared: Shared,
           script: Annotated[str, typer.Argument(metavar="'SCRIPT'", help="Accesses such as 'c0 ld A@n0; c1 st A@n0': "
-                                                "cCORE OP ADDR with OP ld, st, if, rmw or flush and ADDR a number or "
+                                                "cCORE OP ADDR with OP ld, st, if, rmw, flush, nt or ldu and ADDR a number or "
                                                 "LETTER@nNODE; ';' waits for the previous, '|' goes at the same time.")],
           svg: Annotated[Path | None, typer.Option(metavar="FILE", help="Write a sequence diagram as SVG.")] = None,
           png: Annotated[Path | None, typer.Option(metavar="FILE", help="Write a sequence diagram as PNG.")] = None) -> None:

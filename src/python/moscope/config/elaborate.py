@@ -137,6 +137,7 @@ def _controllers(machine: Machine, protocol: str, types: Mapping[str, Any], tiny
                     "hit_cycles": machine.latencies.l1_hit.count,
                     "max_outstanding": int(machine.outstanding_misses),
                     "nt_store_type": bound.get("sequencer.nt_store_type", "ST"),
+                    "uncached_load_type": bound.get("sequencer.uncached_load_type", "NULL"),
                 }
             yield controller
 

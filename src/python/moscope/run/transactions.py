@@ -10,7 +10,7 @@ from typing import Any
 
 NAME = "transactions.parquet"
 SEGMENTS = ("queue", "cache", "crossbar", "link", "home_queue", "probe_filter", "dram", "responder")
-KINDS = ("load", "store", "fetch", "rmw", "flush", "nt_store")
+KINDS = ("load", "store", "fetch", "rmw", "flush", "nt_store", "uncached_load")
 CLASSES = ("cold", "capacity", "upgrade", "true_sharing", "false_sharing", "none")
 WALK, USER, BUFFER_WAIT = 1, 2, 4
 NOBODY = 0xFF

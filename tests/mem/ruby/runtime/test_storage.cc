@@ -2,8 +2,10 @@
 // Arrays, TBE tables, timers and queues of the protocol runtime, against simple models.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <set>
+#include <vector>
 
 #include "base/rng.hh"
 #include "mem/ruby/runtime/cache_memory.hh"
@@ -108,6 +110,61 @@ TEST(CacheMemory, AgreesWithAMapOverRandomOperationsAndAnOddNumberOfSets) {
             ASSERT_EQ((victim >> kLineBits) % kSets, set);
         }
     }
+}
+
+/// Random use of an array against a list of its lines, the one to be replaced first in front. From operation
+/// `stamps_from` on, touches are written as inline hits write them.
+void compare_with_a_list(unsigned ways, Replacement policy, int stamps_from) {
+    ClockedQueue c;
+    constexpr unsigned kSets = 4;
+    CacheMemory cache({"c", kSets, ways, policy}, c.q, 1);
+    std::vector<Addr> model[kSets];
+    Rng rng(ways);
+    for (int i = 0; i < 20000; ++i) {
+        c.to(10 + i);
+        const Addr a = line(static_cast<unsigned>(rng.below(kSets * (ways + 3))));
+        auto &set = model[(a >> kLineBits) % kSets];
+        const auto at = std::find(set.begin(), set.end(), a);
+        auto *e = cache.lookup(a);
+        ASSERT_EQ(e != nullptr, at != set.end());
+        ASSERT_EQ(cache.cacheAvail(a), e || set.size() < ways);
+        const auto what = rng.below(8);
+        if (e && what == 0) {
+            cache.deallocate(a);
+            set.erase(at);
+        } else if (e) {
+            if (i >= stamps_from)
+                *cache.stamp(e->slot) = c.q.now();
+            else if (what == 1)
+                cache.setMRU(a);
+            else
+                cache.setMRU(e);
+            if (policy == Replacement::lru)
+                std::rotate(at, at + 1, set.end());
+        } else {
+            if (set.size() == ways) {
+                ASSERT_EQ(cache.cacheProbe(a), set.front()) << ways << " ways, operation " << i;
+                cache.deallocate(set.front());
+                set.erase(set.begin());
+            }
+            ASSERT_EQ(cache.allocate(a, NewEntry<Entry>{})->m_Address, a);
+            set.push_back(a);
+        }
+    }
+    unsigned held = 0;
+    cache.for_each([&](AbstractCacheEntry *) { ++held; });
+    EXPECT_EQ(held, model[0].size() + model[1].size() + model[2].size() + model[3].size());
+}
+
+TEST(CacheMemory, ReplacesInTheOrderOfAListWhateverTheWays) {
+    for (unsigned ways : {1u, 2u, 4u, 5u, 8u, 12u, 15u, 16u, 17u, 31u, 32u, 33u, 40u, 48u, 64u, 127u, 128u, 129u, 200u})
+        for (Replacement policy : {Replacement::lru, Replacement::fifo})
+            compare_with_a_list(ways, policy, 1 << 30);
+}
+
+TEST(CacheMemory, KeepsTheOrderOfUseWhenInlineHitsBeginToWriteStamps) {
+    for (unsigned ways : {2u, 8u, 16u, 48u})
+        compare_with_a_list(ways, Replacement::lru, 7000);
 }
 
 TEST(TbeTable, AgreesWithAMapAndRefusesWhatAProtocolMustNotDo) {

@@ -25,7 +25,7 @@ def check(shared: Shared,
           in_flight: Annotated[int | None, typer.Option(metavar="N", help="Accesses that a core has in flight.")] = None,
           homes: Annotated[int | None, typer.Option(metavar="N", help="Nodes with memory and a directory: all, but one "
                                                     "for protocols from elsewhere.")] = None,
-          without: Annotated[str, typer.Option(metavar="LIST", help="Leave out some of flush,nt_store,dma.")] = "",
+          without: Annotated[str, typer.Option(metavar="LIST", help="Leave out some of flush,nt_store,uncached_load,dma.")] = "",
           include: Annotated[str, typer.Option("--with", metavar="LIST", help="Test these of flush,dma too, which "
                                                "are left out for protocols from elsewhere.")] = "",
           strict: Annotated[bool, typer.Option("--strict", help="Missing transitions, unreachable states, unused actions and "

@@ -28,6 +28,7 @@ def moesi_htassist(machine: Machine) -> dict[str, Any]:
         "Directory.probe_filter_latency": t.probe_filter.count,
         "Directory.to_memory_controller_latency": t.memory_controller.count,
         "DMA.request_latency": t.dma.count,
-        # Of gem5's fixed list of request types, the one that the protocol takes for a non-temporal store.
+        # Of gem5's fixed list of request types, those that the protocol takes for accesses past the caches.
         "sequencer.nt_store_type": "COMMIT",
+        "sequencer.uncached_load_type": "IO",
     }
