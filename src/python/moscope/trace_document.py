@@ -19,15 +19,24 @@ def script_phase(steps: list[list[ScriptAccess]], trace: bool = True) -> Phase:
             "steps": [[{"core": a.core, "op": a.op, "address": a.address} for a in step] for step in steps]}
 
 
+def _lacks(subject: Subject, access: str) -> UserError:
+    return UserError(f"trace script: the protocol {subject.protocol} has no {access}: another operation, or another protocol, "
+                     "would be right")
+
+
 def run_script(subject: Subject, steps: list[list[ScriptAccess]], script: str) -> Document:
     """Runs the accesses on a fresh machine, everything recorded."""
+    ops = {a.op for step in steps for a in step}
+    sequencer: dict[str, Any] = next(c["sequencer"] for c in subject.elaborated["controllers"] if "sequencer" in c)
+    if "nt" in ops and sequencer["nt_store_type"] == "ST":
+        raise _lacks(subject, "non-temporal store")
+    if "ldu" in ops and sequencer["uncached_load_type"] == "NULL":
+        raise _lacks(subject, "uncached load")
     try:
         result = subject.run([script_phase(steps)])[-1]
     except ProtocolError as error:
-        for op, name in (("flush", "flush"), ("ldu", "uncached load")):
-            if any(a.op == op for step in steps for a in step) and name in str(error).lower():
-                raise UserError(f"trace script: the protocol {subject.protocol} has no {name}: another operation, or another "
-                                "protocol, would be right") from error
+        if "flush" in ops and "flush" in str(error).lower():
+            raise _lacks(subject, "flush") from error
         raise
     return document(subject, [a for step in steps for a in step], script, result)
 

@@ -10,6 +10,7 @@ A mistake is a UserError that shows the script with a caret under what is wrong.
 """
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NoReturn
 
@@ -18,6 +19,7 @@ from moscope.errors import UserError, nearest
 
 OPS = {"ld": "load", "st": "store", "if": "instruction fetch", "rmw": "locked read-modify-write", "flush": "flush",
        "nt": "non-temporal store of a word", "ldu": "uncached load"}
+CACHED_OPS = [op for op in OPS if op not in ("nt", "ldu")]  # all that gem5's ports have
 LINE = 64
 # Lines named by letters lie side by side from here on in their node's memory: different sets of every cache.
 LETTERS_AT = 0x10000
@@ -49,8 +51,9 @@ class Word:
 
 
 class _Parser:
-    def __init__(self, script: str, cores: int, memory: list[tuple[int, int]]) -> None:
+    def __init__(self, script: str, cores: int, memory: list[tuple[int, int]], ops: Sequence[str]) -> None:
         self.script = script
+        self.ops = ops
         self.cores = cores
         self.memory = memory
         self.words = [Word(m.group(), m.start()) for m in WORD.finditer(script)]
@@ -106,11 +109,11 @@ class _Parser:
         return core
 
     def op(self, word: Word | None) -> str:
-        names = ", ".join(OPS)
+        names = ", ".join(self.ops)
         if word is None or word.text in ";|":
             self.fail(word, "the operation is missing", f"one of {names}")
-        if word.text not in OPS:
-            close = nearest(word.text, OPS)
+        if word.text not in self.ops:
+            close = nearest(word.text, self.ops)
             self.fail(word, f'no operation called "{word.text}"', f"nearest is {close[0]}" if close else f"one of {names}")
         return word.text
 
@@ -137,7 +140,7 @@ class _Parser:
         return address
 
 
-def parse(script: str, machine: Machine) -> list[list[ScriptAccess]]:
-    """The steps of the script, each a list of accesses that are issued at the same time."""
+def parse(script: str, machine: Machine, ops: Sequence[str] = tuple(OPS)) -> list[list[ScriptAccess]]:
+    """The steps of the script, each a list of accesses that are issued at the same time; `ops` are those it may have."""
     size = machine.memory_per_node.bytes
-    return _Parser(script, machine.cores, [(n * size, size) for n in range(int(machine.chips))]).parse()
+    return _Parser(script, machine.cores, [(n * size, size) for n in range(int(machine.chips))], ops).parse()

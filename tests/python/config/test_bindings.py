@@ -13,7 +13,7 @@ from moscope.paths import root
 
 PROTOCOLS = root() / "src" / "mem" / "ruby" / "protocol"
 # What a binding may say of the sequencers, which are no part of the protocol.
-OF_THE_SEQUENCER = {"sequencer.nt_store_type"}
+OF_THE_SEQUENCER = {"sequencer.nt_store_type", "sequencer.uncached_load_type"}
 
 
 def declared(protocol: str) -> dict[str, str]:
@@ -41,6 +41,7 @@ def test_what_a_binding_says_of_the_sequencers_reaches_them() -> None:
     told = {p: elaborate(replace(machine, protocol=Name(p)), {"protocol": p, "machines": [heads]})["controllers"][0]["sequencer"]
             for p in ("MOESI_HTAssist", "MSI")}
     assert {p: s["nt_store_type"] for p, s in told.items()} == {"MOESI_HTAssist": "COMMIT", "MSI": "ST"}
+    assert {p: s["uncached_load_type"] for p, s in told.items()} == {"MOESI_HTAssist": "IO", "MSI": "NULL"}
 
 
 def test_every_plain_parameter_of_moesi_htassist_comes_from_the_machine() -> None:

@@ -2,7 +2,8 @@
 // A set-associative array of protocol entries: SLICC's CacheMemory. The entries lie side by side in their ways,
 // so that a lookup touches few host lines, and what it will touch can be fetched ahead; any number of sets is
 // allowed (powers of two are quicker). Replacement policies: least recently used (time stamps), tree pseudo-LRU,
-// first in first out, random (seeded).
+// first in first out, random (seeded). The order of use is kept in time stamps where inline hits write them or sets are
+// narrow, else as a list of ways; among uses at the same tick the lowest way goes first there, the earliest call here.
 #pragma once
 
 #include <memory>
@@ -118,8 +119,8 @@ class CacheMemory {
             return;
         const Addr line = line_of(a);
         const unsigned set = set_of(line);
-        const unsigned way = placed && heads_.full(set) ? heads_.first(set) : heads_.likely(set, hint_of(line));
-        __builtin_prefetch(entry(std::size_t{set} * g_.ways + way));
+        const unsigned slot = placed && heads_.full(set) ? victim(set) : set * g_.ways + heads_.likely(set, hint_of(line));
+        __builtin_prefetch(entry(slot));
     }
     /// Whether an entry lies in this array.
     bool holds(const AbstractCacheEntry *e) const {
@@ -136,6 +137,8 @@ class CacheMemory {
         return &stamps_[slot];
     }
     void touch(AbstractCacheEntry *e) {
+        if (!holds(e) || e->m_Address == kNoTag)
+            return; // another array's, or none any more: no use of a line of this one
         if (g_.replacement == Replacement::lru) {
             if (!stamps_.empty()) {
                 stamps_[e->slot] = queue_.now();
@@ -229,7 +232,7 @@ class CacheMemory {
     };
     std::unique_ptr<std::byte[], Free> ways_; ///< the entries, `stride_` bytes each; free ones have no address
     std::size_t stride_ = 0;
-    SetHeads heads_;           ///< none for narrow sets
+    SetHeads heads_;           ///< none for sets that are narrow, or too wide for it
     bool listed_ = false;      ///< the heads' order is that of replacement, unless there are stamps
     std::vector<Tick> stamps_; ///< by slot, if they keep the order
     std::vector<std::uint64_t> tree_; ///< tree PLRU: one word of node bits per set

@@ -53,6 +53,20 @@ struct HitInfo {
 };
 
 class AbstractController : public Component {
+  protected:
+    // What every waking looks at lies together: the host's caches seldom hold a controller that has slept.
+    ClockCursor clock_;
+    Tick now_ = 0;
+    Tick again_ = kNever;
+    static constexpr unsigned kHeads = 8;
+    Tick heads_[kHeads]; ///< when the first messages of buffers that in_ports read are due
+    Message *cause_ = nullptr;
+    Message *retired_ = nullptr;
+    Segment work_ = Segment::cache;
+    unsigned in_state_ = 0; ///< of the line, before the transition that is at work
+    std::uint64_t *counts_ = nullptr;
+    std::vector<MessageBuffer *> in_buffers_;
+
   public:
     AbstractController(EventQueue &queue, std::string name, WakeFn wake, Clock clock)
         : Component(queue, std::move(name), wake), clock_(clock) {}
@@ -139,6 +153,16 @@ class AbstractController : public Component {
         again_ = kNever;
         if (crossing_to_here)
             crossing->grant(t); // what has arrived is looked at now
+    }
+    /// An in_port reads b, whose head is kept at `place` below kHeads, once for all ports that read it.
+    void reads(MessageBuffer &b, unsigned place) {
+        in_buffers_.push_back(&b);
+        b.keep_head_at(&heads_[place]);
+    }
+    bool head_ready(unsigned place) const { return heads_[place] <= now_; }
+    Tick due_at(unsigned place, Tick soonest) const {
+        const Tick t = heads_[place];
+        return t > now_ && t < soonest ? t : soonest;
     }
     void look_again_next_cycle() { again_ = clock_.after(1); }
     Tick due(const MessageBuffer &b, Tick soonest) const {
@@ -270,15 +294,6 @@ class AbstractController : public Component {
     void functionalMemoryRead(Packet *pkt);
     bool functionalMemoryWrite(Packet *pkt);
 
-    ClockCursor clock_;
-    Tick now_ = 0;
-    Tick again_ = kNever;
-    Message *cause_ = nullptr;
-    Message *retired_ = nullptr;
-    Segment work_ = Segment::cache;
-    unsigned in_state_ = 0; ///< of the line, before the transition that is at work
-    std::uint64_t *counts_ = nullptr;
-    std::vector<MessageBuffer *> in_buffers_;
 
     friend class MessageBuffer;
     friend class Sequencer;

@@ -43,6 +43,7 @@ void MessageBuffer::deliver(Message *m, Tick arrival) {
 
 void MessageBuffer::put(Message *m, Tick arrival) {
     queue_.insert(arrival, m);
+    note_head();
     if (consumer && queue_.front_tick() == arrival)
         consumer->arrive(arrival);
 }
@@ -58,6 +59,7 @@ bool MessageBuffer::wake(Addr line, Tick now) {
             stalled_[--kept] = stalled_[i];
     }
     const bool any = kept > 0;
+    note_head();
     stalled_.erase(stalled_.begin(), stalled_.begin() + static_cast<std::ptrdiff_t>(kept));
     if (any && consumer)
         consumer->arrive(now);
@@ -69,6 +71,7 @@ bool MessageBuffer::wake_all(Tick now) {
     for (std::size_t i = stalled_.size(); i-- > 0;)
         queue_.insert_early(stalled_[i].tick, stalled_[i].message);
     stalled_.clear();
+    note_head();
     if (any && consumer)
         consumer->arrive(now);
     return any;

@@ -49,7 +49,10 @@ class MessageBuffer {
     /// Delivery by the network.
     void deliver(Message *m, Tick arrival);
     /// The same when the consumer is going to look at `arrival` or before.
-    void deliver_expected(Message *m, Tick arrival) { queue_.insert(arrival, m); }
+    void deliver_expected(Message *m, Tick arrival) {
+        queue_.insert(arrival, m);
+        note_head();
+    }
 
     bool isReady(Tick now) const { return queue_.front_tick() <= now; }
     Tick head_tick() const { return queue_.front_tick(); }
@@ -58,6 +61,7 @@ class MessageBuffer {
     Message *pop(Tick now) {
         Message *m = queue_.front().item;
         queue_.pop();
+        note_head();
         m->account(wait_segment, now);
         return m;
     }
@@ -71,6 +75,7 @@ class MessageBuffer {
         auto &e = queue_.front();
         stalled_.push_back({line, e.tick, e.item});
         queue_.pop();
+        note_head();
     }
     /// Puts the messages stalled for `line` back, before younger ones. True if there were any.
     bool wake(Addr line, Tick now);
@@ -90,6 +95,11 @@ class MessageBuffer {
     unsigned held() const {
         return ingress ? in_network_entry : queue_.size() + static_cast<unsigned>(stalled_.size());
     }
+    /// Where the consumer wants head_tick() kept, beside those of its other buffers; or null.
+    void keep_head_at(Tick *place) {
+        head_ = place;
+        note_head();
+    }
     /// "To" buffers with a capacity: messages that the router has not taken yet.
     unsigned in_network_entry = 0;
 
@@ -108,8 +118,13 @@ class MessageBuffer {
         Message *message;
     };
     void put(Message *m, Tick arrival);
+    void note_head() {
+        if (head_)
+            *head_ = queue_.front_tick();
+    }
 
     TimedQueue<Message *> queue_;
+    Tick *head_ = nullptr;
     std::vector<Stalled> stalled_;
 };
 

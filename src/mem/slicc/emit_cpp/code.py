@@ -13,11 +13,13 @@ from .writer import Writer, c_type, quoted
 
 
 class Code:
-    def __init__(self, out: Writer, diagnostics: Diagnostics, probe: bool = False) -> None:
+    def __init__(self, out: Writer, diagnostics: Diagnostics, probe: bool = False, heads: dict[str, int] | None = None) -> None:
         self.out = out
         self.diagnostics = diagnostics
         self.probe = probe
         self.messages: dict[str, str] = {}
+        # Buffers of which the controller keeps the first message's time, and where.
+        self.heads = heads or {}
 
     # ------------------------------------------------------------------------------------------------ expressions
 
@@ -74,6 +76,8 @@ class Code:
         buffer = self.buffer(port)
         if self.probe and e.name == "isReady":
             return "true"
+        if e.name == "isReady" and buffer in self.heads and self.args(e.args) == "clockEdge()":
+            return f"head_ready({self.heads[buffer]})"
         if e.name == "dequeue":
             return f"dequeue({buffer})"
         if e.name == "recycle":

@@ -15,6 +15,9 @@ CACHE, DIRECTORY, SEQUENCER, DMA = "CacheMemory", "DirectoryMemory", "Sequencer"
 BASE_MEMBERS = {"version", "machineID", "clusterID", "recycle_latency", "number_of_TBEs", "transitions_per_cycle"}
 
 
+# At most AbstractController::kHeads.
+KEPT_HEADS = 8
+
 class MachineEmitter:
     def __init__(self, program: ast.Program, machine: ast.Machine, diagnostics: Diagnostics) -> None:
         self.program, self.machine, self.diagnostics = program, machine, diagnostics
@@ -25,7 +28,13 @@ class MachineEmitter:
         self.numbers = message_numbers(program)
 
     def code(self, probe: bool = False) -> Code:
-        return Code(self.out, self.diagnostics, probe)
+        return Code(self.out, self.diagnostics, probe, self.heads())
+
+    def heads(self) -> dict[str, int]:
+        """The buffers that in_ports read, by rank, each with its number among them: as many as controllers keep heads of."""
+        read = [port.buffer for port in self.machine.in_ports]
+        names = dict.fromkeys(b.name for b in read if isinstance(b.decl, ast.Param) and b.decl.is_buffer)
+        return {name: number for number, name in enumerate(list(names)[:KEPT_HEADS])}
 
     def source(self) -> str:
         out, m = self.out, self.machine
@@ -101,6 +110,7 @@ class MachineEmitter:
         with out.block(f"{self.name}(EventQueue &queue, std::string name, Clock clock)\n    "
                        + f": AbstractController(queue, std::move(name), wake_entry, clock)".strip()):
             out("info = nullptr;")
+            out(f"static_assert({len(self.heads())} <= kHeads);")
             out(f"counts_ = transition_counts_;")
             for p in m.params:
                 if p.is_buffer:
@@ -108,7 +118,8 @@ class MachineEmitter:
             for port in m.in_ports:
                 buffer = port.buffer
                 if isinstance(buffer.decl, ast.Param) and buffer.decl.is_buffer:
-                    out(f"in_buffers_.push_back(&{buffer.name});")
+                    head = self.heads().get(buffer.name)
+                    out(f"in_buffers_.push_back(&{buffer.name});" if head is None else f"reads({buffer.name}, {head});")
         with out.block("std::vector<BufferPort> buffers() override"):
             with out.block("return", "};"):
                 for p in m.params:
@@ -221,7 +232,9 @@ class MachineEmitter:
             out(f"auto &self = static_cast<{self.name} &>(static_cast<AbstractController &>(c));")
             out("self.begin_wake(t);\nself.poll();\nTick next = kNever;")
             for port in m.in_ports:
-                out(f"next = self.due(self.{self.code().buffer(port.buffer)}, next);")
+                buffer = self.code().buffer(port.buffer)
+                head = self.heads().get(buffer)
+                out(f"next = self.due(self.{buffer}, next);" if head is None else f"next = self.due_at({head}, next);")
             out("self.end_wake(next);")
         with out.block("void poll()"):
             out("int done = 0;")

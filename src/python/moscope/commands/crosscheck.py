@@ -38,7 +38,7 @@ def crosscheck(shared: Shared,
     machine = config.load_machine(shared.machine, shared.sets)
     if cores is not None:
         machine = config.with_cores(machine, cores)
-    steps = trace_script.parse(script, machine) if script else []
+    steps = trace_script.parse(script, machine, trace_script.CACHED_OPS) if script else []
     user = binary.require(binary.find(gem5), str(machine.protocol))
     subject = check.prepare(machine, caches, shared.seed, shared.say)
     if script:

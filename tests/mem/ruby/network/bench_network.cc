@@ -30,6 +30,7 @@ struct Driver : Component {
         m->source = static_cast<NodeIndex>(source);
         m->destination().clear();
         m->destination().add_index(static_cast<NodeIndex>(destination(source)));
+        m->note_destination();
         m->stamp = ready;
         b.net->ingress(static_cast<NodeIndex>(source))->push(m, ready);
     }

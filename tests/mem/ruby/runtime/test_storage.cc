@@ -162,6 +162,24 @@ TEST(CacheMemory, ReplacesInTheOrderOfAListWhateverTheWays) {
             compare_with_a_list(ways, policy, 1 << 30);
 }
 
+TEST(CacheMemory, AnEntryOfAnotherArrayOrNoneIsNoUse) {
+    ClockedQueue c;
+    for (unsigned ways : {2u, 8u}) {
+        CacheMemory cache({"c", 1, ways, Replacement::lru}, c.q, 1), other({"d", 1, ways, Replacement::lru}, c.q, 1);
+        for (unsigned i = 0; i < ways; ++i) {
+            c.to(c.q.now() + 1);
+            cache.allocate(line(i), NewEntry<Entry>{});
+        }
+        c.to(c.q.now() + 1);
+        cache.setMRU(other.allocate(line(0), NewEntry<Entry>{}));
+        EXPECT_EQ(cache.cacheProbe(line(99)), line(0));
+        auto *gone = cache.lookup(line(1));
+        cache.deallocate(line(1));
+        cache.setMRU(gone);
+        EXPECT_TRUE(cache.cacheAvail(line(99)));
+    }
+}
+
 TEST(CacheMemory, KeepsTheOrderOfUseWhenInlineHitsBeginToWriteStamps) {
     for (unsigned ways : {2u, 8u, 16u, 48u})
         compare_with_a_list(ways, Replacement::lru, 7000);
