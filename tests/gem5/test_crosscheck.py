@@ -130,7 +130,7 @@ def test_answers_that_are_missing_are_noticed(moscope: Moscope, fake_gem5: Fake,
 
 
 def test_wrong_options_are_refused_before_anything_runs(moscope: Moscope, fake_gem5: Fake) -> None:
-    for options in (("--accesses", "0"), ("--caches", "huge"), ("--script", "c0 ld"), ("--machine", "smal")):
+    for options in (("--accesses", "0"), ("--caches", "huge"), ("--script", "c0 ld"), ("--script", "c0 nt A@n0"), ("--machine", "smal")):
         got = moscope("crosscheck", "--gem5", str(fake_gem5()), *options)
         assert got.returncode == 2 and "Traceback" not in got.stderr
 

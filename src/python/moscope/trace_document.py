@@ -26,11 +26,12 @@ def _lacks(subject: Subject, access: str) -> UserError:
 
 def run_script(subject: Subject, steps: list[list[ScriptAccess]], script: str) -> Document:
     """Runs the accesses on a fresh machine, everything recorded."""
-    ops = {a.op for step in steps for a in step}
-    sequencer: dict[str, Any] = next(c["sequencer"] for c in subject.elaborated["controllers"] if "sequencer" in c)
-    if "nt" in ops and sequencer["nt_store_type"] == "ST":
+    from moscope.protocol_check import abilities_of
+
+    ops, have = {a.op for step in steps for a in step}, abilities_of(subject.interface, subject.elaborated)
+    if "nt" in ops and have.nt_store == "none":
         raise _lacks(subject, "non-temporal store")
-    if "ldu" in ops and sequencer["uncached_load_type"] == "NULL":
+    if "ldu" in ops and not have.uncached_load:
         raise _lacks(subject, "uncached load")
     try:
         result = subject.run([script_phase(steps)])[-1]

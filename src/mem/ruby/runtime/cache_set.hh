@@ -35,7 +35,6 @@ class SetHeads {
     bool none() const { return !heads_; }
 
     bool full(unsigned set) const { return order(set)[ways_ - 1] != kNoWay; }
-    bool empty(unsigned set) const { return order(set)[0] == kNoWay; }
     /// The way in front; the set is not empty.
     unsigned first(unsigned set) const { return order(set)[0]; }
     /// Calls f(way) from the first to the last.

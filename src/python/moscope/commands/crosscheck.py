@@ -23,7 +23,7 @@ def crosscheck(shared: Shared,
                together: Annotated[bool, typer.Option("--together", help="All cores at the same time, not one access "
                                                       "after the other.")] = False,
                script: Annotated[str | None, typer.Option(metavar="'SCRIPT'", help="These accesses, written as for "
-                                                          "`moscope trace`, instead of random ones.")] = None) -> int:
+                                                          "`moscope trace` (ld, st, if, rmw, flush), instead of random ones.")] = None) -> int:
     """Make the same accesses on both engines; compare transitions, latencies, messages, filter and final states."""
     from moscope import config, jsonio, trace_script
     from moscope.gem5 import binary, crosscheck as check
