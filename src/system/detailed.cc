@@ -105,10 +105,8 @@ bool Detailed::leave(const std::function<bool()> &host_done) {
     Tick latest = board_.queue.now();
     for (const auto &c : cores_)
         latest = std::max(latest, c->local_time());
-    for (const auto &c : board_.cores) {
-        c->direct = true;
-        c->flush_tlb(true);
-    }
+    for (const auto &c : board_.cores)
+        c->set_direct(true);
     board_.detailed = false;
     board_.scheduler.set_now(latest);
     board_.interrupts_arrive();

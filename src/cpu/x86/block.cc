@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <memory>
+#include <new>
 
 #include "cpu/x86/isa.hh"
 #include "cpu/x86/lower.hh"
@@ -45,11 +47,28 @@ std::uint64_t rip_mask(Mode mode) {
 
 } // namespace
 
-Block::~Block() = default;
+Block::Ptr Block::make(std::size_t operations) {
+    void *room = ::operator new(sizeof(Block) + operations * sizeof(Op), std::align_val_t{kLineBytes});
+    Ptr block(new (room) Block);
+    std::uninitialized_value_construct_n(block->ops(), operations);
+    return block;
+}
 
-BlockCache::BlockCache(const PhysMap &phys) : phys_(phys) {}
+void Block::Free::operator()(Block *b) const { ::operator delete(b, std::align_val_t{kLineBytes}); }
+
+BlockCache::BlockCache(const PhysMap &phys) : phys_(phys), timings_(std::make_unique<TimingTable>()) {}
 BlockCache::~BlockCache() {
-    blocks_.for_each([](Block *b) { delete b; });
+    blocks_.for_each(Block::Free());
+}
+
+void BlockCache::time(Block &b) {
+    const std::byte *bytes = phys_.host(PhysAddr(b.key >> 2));
+    const std::size_t size = !bytes ? 0 : b.crosses ? kLongest : b.bytes; // none of code in device memory: a cycle for each
+    const std::vector<OpTiming> all = timing_of({reinterpret_cast<const std::uint8_t *>(bytes), size},
+                                                static_cast<Mode>((b.key & 3) - 1), b.count);
+    for (unsigned i = 0; i <= b.count; ++i)
+        b.ops()[i].timing = timings_->number(all[i]);
+    b.timed = true;
 }
 
 Block *BlockCache::find(Core &c, bool single, bool *global) {
@@ -101,8 +120,8 @@ Block *BlockCache::decode(Core &c, std::uint64_t key, PhysAddr at, Addr va, unsi
         promises_ = std::make_unique<Promises>(c.model);
     const auto mode = static_cast<Mode>((key & 3) - 1);
     const std::byte *bytes = phys_.host(at);
-    auto block = std::make_unique<Block>();
-    block->key = key;
+    bool crosses = false;
+    PhysAddr second;
     std::vector<Op> ops;
     unsigned offset = 0;
     unsigned left = static_cast<unsigned>(kPage - (at.value & (kPage - 1)));
@@ -130,7 +149,8 @@ Block *BlockCache::decode(Core &c, std::uint64_t key, PhysAddr at, Addr va, unsi
             if (!ops.empty())
                 break; // it becomes the first of the next block
             // Its rest lies in the next page.
-            PhysAddr second = known_second ? *known_second : PhysAddr{};
+            if (known_second)
+                second = *known_second;
             if (!known_second && !translate(c, (va | (kPage - 1)) + 1, Kind::fetch, c.cpl == 3, second))
                 return nullptr;
             const unsigned head = have;
@@ -144,8 +164,7 @@ Block *BlockCache::decode(Core &c, std::uint64_t key, PhysAddr at, Addr va, unsi
             have = kLongest;
             status = m5() ? ZYDIS_STATUS_DECODING_ERROR
                           : ZydisDecoderDecodeFull(&decoder(mode), from, have, &insn.z, insn.op);
-            block->crosses = true;
-            block->second = second;
+            crosses = true;
             ended = true;
         }
         if (m5()) {
@@ -170,15 +189,18 @@ Block *BlockCache::decode(Core &c, std::uint64_t key, PhysAddr at, Addr va, unsi
         left = op.length < left ? left - op.length : 0;
         ops.push_back(op);
     }
-    block->bytes = offset;
-    block->count = static_cast<std::uint16_t>(ops.size());
+    Block::Ptr block = Block::make(ops.size() + 1);
+    block->key = key;
+    block->crosses = crosses;
+    block->second = second;
+    block->bytes = static_cast<std::uint16_t>(offset);
+    block->count = static_cast<std::uint8_t>(ops.size());
     Op end;
     end.start = static_cast<std::uint16_t>(offset);
     end.imm = rip_mask(mode);
     end.exec = end_of_block;
     ops.push_back(end);
-    block->ops = std::make_unique<Op[]>(ops.size());
-    std::copy(ops.begin(), ops.end(), block->ops.get());
+    std::copy(ops.begin(), ops.end(), block->ops());
 
     if (limit == 1 || !bytes) { // not kept, so nobody needs to be told of writes
         if (single_.size() <= c.number)
@@ -256,7 +278,7 @@ void BlockCache::drop(Block &b) {
         return;
     b.stale = true;
     for (unsigned i = 0; i <= b.count; ++i)
-        b.ops[i].exec = gone_stale;
+        b.ops()[i].exec = gone_stale;
     for (Addr page : {b.key >> 14, b.second.value >> 12}) {
         const auto it = pages_.find(page);
         if (it != pages_.end())
@@ -279,7 +301,7 @@ void BlockCache::clear() {
     for (Core *c : cores_)
         std::fill(std::begin(c->jumps), std::end(c->jumps), Core::Jump{});
     graveyard_.clear();
-    blocks_.for_each([](Block *b) { delete b; });
+    blocks_.for_each(Block::Free());
     blocks_.clear();
     pages_.clear();
     code_pages_.clear();

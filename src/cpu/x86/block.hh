@@ -19,21 +19,55 @@
 
 namespace moscope::x86 {
 
-struct OpTiming; // timed/op_timing.hh
+class TimingTable; // timed/op_timing.hh
 
-struct Block {
-    ~Block();
+/// The operations follow the header, so that most blocks are two or three host lines in a row.
+struct alignas(32) Block {
     static constexpr unsigned kMaxOps = 48;
     std::uint64_t key = 0;     ///< physical address << 2 | mode
-    std::uint32_t bytes = 0;
-    std::uint16_t count = 0;   ///< instructions; ops holds one more, which ends the block
-    bool stale = false;
-    bool kept = false;         ///< lives on until it is stale: may be remembered
-    bool crosses = false;      ///< its one instruction ends in the next page ...
-    PhysAddr second;           ///< ... which is here
-    std::unique_ptr<Op[]> ops;
-    std::unique_ptr<OpTiming[]> timing; ///< detailed mode, when it first runs there
+    PhysAddr second;           ///< if `crosses`: where the next page is
+    /// A guess at the block that is run after this one, and at how far from here it lies; only good for fetching ahead, as it may
+    /// be gone by now.
+    const void *successor = nullptr;
+    std::int32_t successor_distance = 0;
+    std::uint16_t bytes = 0;
+    std::uint8_t count = 0;    ///< instructions; there is one operation more, which ends the block
+    bool stale : 1 = false;
+    bool kept : 1 = false;     ///< lives on until it is stale: may be remembered
+    bool crosses : 1 = false;  ///< its one instruction ends in the next page
+    bool timed : 1 = false;    ///< its operations know their timing
+
+    Op *ops() { return reinterpret_cast<Op *>(this + 1); }
+    const Op *ops() const { return reinterpret_cast<const Op *>(this + 1); }
+
+    /// `next` is run after this one, `distance` bytes from its beginning.
+    void followed_by(const Block *next, Addr distance) {
+        if (successor != next) {
+            successor = next;
+            successor_distance = static_cast<std::int32_t>(distance);
+        }
+    }
+    /// The core is about to run this block: has the host fetch what will likely be run after it.
+    void fetch_ahead(const Core &c) const {
+        constexpr unsigned kAhead = 3 * kLineBytes; // the header and five operations
+        if (!successor)
+            return;
+        for (unsigned i = 0; i < kAhead; i += kLineBytes)
+            __builtin_prefetch(static_cast<const std::byte *>(successor) + i);
+        __builtin_prefetch(&c.jump_of(c.rip + static_cast<Addr>(std::int64_t{successor_distance})));
+    }
+
+    struct Free {
+        void operator()(Block *) const;
+    };
+    using Ptr = std::unique_ptr<Block, Free>;
+    /// With room for `operations`, which are all ones that do nothing.
+    static Ptr make(std::size_t operations);
+
+  private:
+    Block() = default;
 };
+static_assert(sizeof(Block) == 32 && Block::kMaxOps < 256);
 
 class Promises; // isa.hh: the instructions that CPUID promises
 
@@ -55,9 +89,10 @@ class BlockCache {
     void add_core(Core &c) { cores_.push_back(&c); }
 
     /// True if the page holds decoded code: writes to it have to be told of.
-    bool guarded(PhysAddr page) const {
-        const std::uint64_t d = phys_.dram_address(page) >> 12;
-        return d / 64 < code_pages_.size() && (code_pages_[d / 64] >> d % 64 & 1);
+    bool guarded(PhysAddr a) const { return guarded_dram(phys_.dram_address(a)); }
+    bool guarded_dram(Addr dram) const {
+        const std::uint64_t page = dram >> 12;
+        return page / 64 < code_pages_.size() && (code_pages_[page / 64] >> page % 64 & 1);
     }
     /// [a, a + size) was written, within one page.
     void written(PhysAddr a, unsigned size);
@@ -68,6 +103,9 @@ class BlockCache {
     /// Frees what went stale. Only while no core is inside a block.
     void collect();
     std::size_t garbage() const { return graveyard_.size(); }
+    /// Detailed mode, before the block first runs there: gives its operations their timing.
+    void time(Block &);
+    const TimingTable &timings() const { return *timings_; }
     std::size_t decoded() const { return blocks_.size(); }
 
   private:
@@ -81,13 +119,14 @@ class BlockCache {
     void drop_page(Addr page);
 
     const PhysMap &phys_;
+    std::unique_ptr<TimingTable> timings_;
     std::unique_ptr<Promises> promises_; ///< of the first core that decodes; all have the same model
     BlockTable blocks_; ///< owns them
     void mark(Addr page, bool code);
     std::unordered_map<std::uint64_t, Page> pages_;
     std::vector<std::uint64_t> code_pages_; ///< a bit for each page of DRAM: is in pages_
-    std::vector<std::unique_ptr<Block>> graveyard_;
-    std::vector<std::unique_ptr<Block>> single_; ///< by core: the last one that was not kept
+    std::vector<Block::Ptr> graveyard_;
+    std::vector<Block::Ptr> single_; ///< by core: the last one that was not kept
     std::vector<Core *> cores_;
 };
 

@@ -152,7 +152,13 @@ struct Core : State {
     /// Also after a change of RFLAGS.AC: the current TLB, or an empty one if each access has to be looked at.
     void choose_tlb() {
         check_alignment = cpl == 3 && (cr0 & cr0::am) && (flags.system & Flags::ac);
-        tlb = check_alignment || (watched & kWatchData) ? &nothing : &tlbs[cpl == 3];
+        tlb = !direct || check_alignment || (watched & kWatchData) ? &nothing : &tlbs[cpl == 3];
+    }
+    /// Between functional and detailed mode.
+    void set_direct(bool yes) {
+        direct = yes;
+        choose_tlb();
+        flush_tlb(true);
     }
     void flush_tlb(bool global_too) {
         for (Tlb &t : tlbs)
@@ -187,6 +193,8 @@ struct Core : State {
     };
     static constexpr unsigned kJumps = 2048;
     Jump jumps[kJumps];
+    bool remembers(const Jump &j, Addr a) const { return j.rip == a && (j.tag == global_tag || j.tag == local_tag); }
+    const Jump &jump_of(Addr a) const { return const_cast<Core *>(this)->jump_of(a); }
     Jump &jump_of(Addr a) { return jumps[(a ^ a >> 11) & (kJumps - 1)]; }
     std::uint64_t local_generation = 1, global_generation = 1;
     std::uint64_t local_tag = 0, global_tag = 0;

@@ -20,11 +20,11 @@ void advance(Core &c, const Op *op, unsigned r, std::int64_t by) {
 
 /// Host address of the page's bytes at `a` if they may be accessed directly.
 const std::byte *readable(const Core &c, Addr a) {
-    const Tlb::Entry &e = c.tlb->at(a);
+    const Tlb::Direct &e = c.tlb->direct_at(a);
     return e.read == (a & ~Addr{0xfff}) ? reinterpret_cast<const std::byte *>(e.host + a) : nullptr;
 }
 std::byte *writable(const Core &c, Addr a) {
-    const Tlb::Entry &e = c.tlb->at(a);
+    const Tlb::Direct &e = c.tlb->direct_at(a);
     return e.write == (a & ~Addr{0xfff}) ? reinterpret_cast<std::byte *>(e.host + a) : nullptr;
 }
 /// Whole elements from `a` to the end of its page.

@@ -47,6 +47,20 @@ bool aligned(Core &c, Addr va, unsigned size, As as) {
     return !(va & (want - 1)) || (c.long_mode() && !canonical(va)) || c.raise(exc_ac, 0);
 }
 
+/// Most accesses of detailed mode: DRAM, in one line, of a page that the TLB knows to allow it. `d` is where.
+bool known(Core &c, Addr va, unsigned size, As as, Addr need, Addr &d) {
+    if (line_offset(va) + size > kLineBytes || c.check_alignment || (c.watched & Core::kWatchData))
+        return false;
+    const Tlb::Entry &e = c.tlbs[is_user(c, as)].at(va);
+    if (e.page != (va & ~Addr{0xfff}) || (e.phys & need) != need)
+        return false;
+    d = c.phys.dram_address(e.at(va));
+    if (d == PhysMap::kNone)
+        return false;
+    c.timed->l1_tlb(va >> e.shift());
+    return true;
+}
+
 /// After an access that went well.
 void watch(Core &c, Addr va, unsigned size, bool write, As as) {
     if (__builtin_expect(c.watched & Core::kWatchData, 0) && as == As::current)
@@ -139,6 +153,11 @@ void serialize(Core &c) {
 }
 
 bool load_slow(Core &c, Addr va, void *to, unsigned size, As as) {
+    if (Addr d; c.timed && known(c, va, size, as, 0, d)) {
+        c.timed->at_linear(va);
+        c.timed->load_line(d, to, size);
+        return true;
+    }
     Pieces p;
     if (!aligned(c, va, size, as) || !translate_all(c, va, size, Kind::read, is_user(c, as), p))
         return false;
@@ -156,6 +175,13 @@ bool load_slow(Core &c, Addr va, void *to, unsigned size, As as) {
 }
 
 bool store_slow(Core &c, Addr va, const void *from, unsigned size, As as) {
+    if (Addr d; c.timed && known(c, va, size, as, Tlb::Entry::kWritable | Tlb::Entry::kDirty, d)) {
+        c.timed->at_linear(va);
+        c.timed->store_line(d, from, size);
+        if (c.blocks.guarded_dram(d))
+            c.blocks.written(c.phys.phys_address(d), size);
+        return true;
+    }
     Pieces p;
     if (!aligned(c, va, size, as) || !translate_all(c, va, size, Kind::write, is_user(c, as), p))
         return false;

@@ -45,7 +45,7 @@ inline std::uint64_t wrap_offset(const Op *op, std::uint64_t a) {
 template <class T> inline bool fits_page(Addr a) { return sizeof(T) == 1 || (a & 0xfff) <= 0x1000 - sizeof(T); }
 
 template <class T> inline bool load(Core &c, Addr a, T &out) {
-    const Tlb::Entry &e = c.tlb->at(a);
+    const Tlb::Direct &e = c.tlb->direct_at(a);
     if (__builtin_expect(e.read == (a & ~Addr{0xfff}) && fits_page<T>(a), 1)) {
         std::memcpy(&out, reinterpret_cast<const void *>(e.host + a), sizeof(T));
         return true;
@@ -54,7 +54,7 @@ template <class T> inline bool load(Core &c, Addr a, T &out) {
 }
 
 template <class T> inline bool store(Core &c, Addr a, const T &value) {
-    const Tlb::Entry &e = c.tlb->at(a);
+    const Tlb::Direct &e = c.tlb->direct_at(a);
     if (__builtin_expect(e.write == (a & ~Addr{0xfff}) && fits_page<T>(a), 1)) {
         std::memcpy(reinterpret_cast<void *>(e.host + a), &value, sizeof(T));
         return true;
@@ -64,7 +64,7 @@ template <class T> inline bool store(Core &c, Addr a, const T &value) {
 
 /// value = f(value). `locked` as the instruction's LOCK prefix says. f runs once, and only if nothing faults.
 template <class T, class F> inline bool modify(Core &c, Addr a, bool locked, F &&f) {
-    const Tlb::Entry &e = c.tlb->at(a);
+    const Tlb::Direct &e = c.tlb->direct_at(a);
     if (__builtin_expect(e.write == (a & ~Addr{0xfff}) && fits_page<T>(a), 1)) {
         T x;
         void *p = reinterpret_cast<void *>(e.host + a);

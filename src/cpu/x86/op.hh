@@ -20,7 +20,7 @@ struct alignas(32) Op {
     std::uint64_t imm = 0;    ///< immediate, sign-extended to 64 bits; second immediate of ENTER etc. in `disp`
     std::int32_t disp = 0;    ///< displacement; of a RIP-relative operand counted from the block's first byte
     std::uint16_t start = 0;  ///< first byte, counted from the block's first byte
-    std::uint8_t length = 0;  ///< bytes
+    std::uint8_t width = 0;   ///< operand size in bytes where one function serves several
     std::uint8_t dst = 0;     ///< byte offset in State::r (general) or index * 16 (XMM), index * 1 (others)
     std::uint8_t src = 0;     ///< as dst
     std::uint8_t base = 0;    ///< byte offset in State::r
@@ -30,11 +30,13 @@ struct alignas(32) Op {
     std::uint8_t legacy : 1 = 0; ///< address needs masking or segment checks: not the 64-bit fast form
     std::uint8_t lock : 1 = 0;
     std::uint8_t mem : 1 = 0;    ///< has a memory operand
-    std::uint8_t width = 0;     ///< operand size in bytes where one function serves several
-    std::uint8_t address_bytes = 8; ///< 2, 4 or 8: address size
-    std::uint8_t rep = 0;       ///< 0 none, 1 REP/REPE, 2 REPNE
-    std::uint8_t non_temporal = 0; ///< its store is meant to bypass the caches (MOVNT..., MASKMOV...)
+    std::uint32_t length : 4 = 0; ///< bytes
+    std::uint32_t address_bytes : 4 = 8; ///< 2, 4 or 8: address size
+    std::uint32_t rep : 2 = 0;  ///< 0 none, 1 REP/REPE, 2 REPNE
+    std::uint32_t non_temporal : 1 = 0; ///< its store is meant to bypass the caches (MOVNT..., MASKMOV...)
+    static constexpr unsigned kTimingBits = 19;
+    std::uint32_t timing : kTimingBits = 0; ///< detailed mode: which OpTiming of the block cache's table
 };
-static_assert(sizeof(Op) <= 64);
+static_assert(sizeof(Op) == 32);
 
 } // namespace moscope::x86

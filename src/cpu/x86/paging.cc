@@ -156,15 +156,12 @@ bool nx_counts(const Core &c) { return (c.efer & efer::nxe) && (c.cr4 & cr4::pae
 Addr bits_of(const Leaf &leaf) {
     using E = Tlb::Entry;
     return (leaf.global ? E::kGlobal : 0) | (leaf.write ? E::kWritable : 0) | (leaf.execute ? E::kExecutable : 0) |
-           (leaf.dirty ? E::kDirty : 0);
+           (leaf.dirty ? E::kDirty : 0) | E::shifted(leaf.shift);
 }
 
-void remember(Core &c, Tlb::Entry &e, Addr va, const Leaf &leaf) {
-    const Addr page = va & ~(kPage - 1);
-    e.page = page;
-    e.phys = leaf.phys | bits_of(leaf);
-    e.shift = static_cast<std::uint8_t>(leaf.shift);
-    let_direct(c, e);
+void remember(Core &c, bool user, Addr va, const Leaf &leaf) {
+    c.tlbs[user].at(va) = {va & ~(kPage - 1), leaf.phys | bits_of(leaf)};
+    let_direct(c, user, va);
 }
 
 /// A large page that is remembered, if the access is one that needs no walk.
@@ -179,38 +176,41 @@ bool large_page(Core &c, Addr va, Kind kind, bool user, Leaf &leaf) {
     leaf.execute = l.phys & E::kExecutable;
     leaf.global = l.phys & E::kGlobal;
     leaf.dirty = l.phys & E::kDirty;
-    leaf.shift = l.shift;
+    leaf.shift = l.shift();
     return true;
 }
 
 } // namespace
 
-void let_direct(Core &c, Tlb::Entry &e) {
-    e.read = e.write = Tlb::kNoPage;
+void let_direct(Core &c, bool user, Addr va) {
+    const Tlb::Entry &e = c.tlbs[user].at(va);
+    Tlb::Direct &d = c.tlbs[user].direct_at(va);
+    d.read = d.write = Tlb::kNoPage;
     if (!c.direct)
         return;
-    const PhysAddr phys(e.phys & ~(kPage - 1));
+    const PhysAddr phys = e.at(0);
     if (std::byte *host = c.phys.host(phys)) {
-        e.host = reinterpret_cast<std::uintptr_t>(host) - e.page;
-        e.read = e.page;
+        d.host = reinterpret_cast<std::uintptr_t>(host) - e.page;
+        d.read = e.page;
         if ((e.phys & Tlb::Entry::kWritable) && (e.phys & Tlb::Entry::kDirty) && !c.blocks.guarded(phys))
-            e.write = e.page;
+            d.write = e.page;
     }
 }
 
 bool translate(Core &c, Addr va, Kind kind, bool user, PhysAddr &out) {
     using E = Tlb::Entry;
     const Addr page = va & ~(kPage - 1);
-    E &e = c.tlbs[user].at(va);
+    const E &e = c.tlbs[user].at(va);
     if (e.page == page) {
         const Addr need = kind == Kind::write ? E::kWritable | E::kDirty : kind == Kind::fetch ? E::kExecutable : 0;
         if ((e.phys & need) == need) {
-            out = PhysAddr((e.phys & ~(kPage - 1)) | (va & (kPage - 1)));
+            out = e.at(va);
             if (c.timed && kind != Kind::fetch)
-                c.timed->l1_tlb(va >> e.shift);
-            if (kind == Kind::write && c.direct && e.write == Tlb::kNoPage && e.read == page &&
-                !c.blocks.guarded(out))
-                e.write = page;
+                c.timed->l1_tlb(va >> e.shift());
+            if (kind == Kind::write && c.direct)
+                if (Tlb::Direct &d = c.tlbs[user].direct_at(va);
+                    d.write == Tlb::kNoPage && d.read == page && !c.blocks.guarded(out))
+                    d.write = page;
             return true;
         }
     }
@@ -230,10 +230,9 @@ bool translate(Core &c, Addr va, Kind kind, bool user, PhysAddr &out) {
         if (!walk.tables(leaf))
             return false;
         if (leaf.shift >= 21)
-            c.tlbs[user].large_at(va) = {va >> 21, (leaf.phys & ~Addr{0x1fffff}) | bits_of(leaf),
-                                         static_cast<std::uint8_t>(leaf.shift)};
+            c.tlbs[user].large_at(va) = {va >> 21, (leaf.phys & ~Addr{0x1fffff}) | bits_of(leaf)};
     }
-    remember(c, e, va, leaf);
+    remember(c, user, va, leaf);
     if (c.timed && kind != Kind::fetch)
         c.timed->l1_tlb(va >> leaf.shift);
     out = PhysAddr(leaf.phys | (va & (kPage - 1)));

@@ -15,7 +15,7 @@ enum class Kind : std::uint8_t { read, write, fetch };
 bool translate(Core &, Addr va, Kind, bool user, PhysAddr &out);
 
 /// Where the TLB's entry, filled in else, may be accessed directly.
-void let_direct(Core &, Tlb::Entry &);
+void let_direct(Core &, bool user, Addr va);
 
 /// As translate, for debuggers: no side effects, no rights. False: not mapped.
 bool peek_translation(const Core &, Addr va, PhysAddr &out);

@@ -62,7 +62,7 @@ Core::Begin Core::begin_block(bool poll) {
         next.single |= near || next.trap;
     }
     Jump &j = jump_of(rip);
-    if (__builtin_expect(!next.single && j.rip == rip && (j.tag == global_tag || j.tag == local_tag), 1)) {
+    if (__builtin_expect(!next.single && remembers(j, rip), 1)) {
         next.block = j.block;
         return next;
     }
@@ -83,7 +83,7 @@ bool Core::end_block(const Begin &done) {
     bool trap = done.step;
     Exit leave = Exit::none;
     if (__builtin_expect(exit != Exit::none, 0)) {
-        retired -= done.block->count - static_cast<std::uint64_t>(left_at - done.block->ops.get());
+        retired -= done.block->count - static_cast<std::uint64_t>(left_at - done.block->ops());
         switch (exit) {
         case Exit::fault:
             trap = false;
@@ -96,7 +96,7 @@ bool Core::end_block(const Begin &done) {
             Jump &j = jump_of(r[reg_block]);
             if (done.block->stale && j.block == done.block)
                 j = {};
-            if (done.resumed && left_at == done.block->ops.get())
+            if (done.resumed && left_at == done.block->ops())
                 flags.system |= Flags::rf; // the instruction has not ended yet
             break;
         }
@@ -105,7 +105,7 @@ bool Core::end_block(const Begin &done) {
             struck = 0;
             break;
         default:
-            if (!(trap || struck) || exit == Exit::unmodelled || left_at == done.block->ops.get())
+            if (!(trap || struck) || exit == Exit::unmodelled || left_at == done.block->ops())
                 return false;
             leave = exit; // the instruction has ended: its traps come first
         }
@@ -124,11 +124,12 @@ bool Core::end_block(const Begin &done) {
 Exit Core::run(std::uint64_t budget) {
     const std::uint64_t end = retired + budget, limit = end + extra_cycles;
     exit = Exit::none;
+    Block *before = nullptr; // that was run last, while it lasts
     while (true) {
         // The common case of begin_block, kept in this loop.
         Begin next;
         const Jump &j = jump_of(rip);
-        if (__builtin_expect(j.rip == rip && (j.tag == global_tag || j.tag == local_tag) && !needs_attention(*this), 1)) {
+        if (__builtin_expect(remembers(j, rip) && !needs_attention(*this), 1)) {
             if (retired >= end)
                 return Exit::none;
             next.block = j.block;
@@ -143,9 +144,13 @@ Exit Core::run(std::uint64_t budget) {
             }
         }
         Block *b = next.block;
+        if (before)
+            before->followed_by(b, rip - r[reg_block]);
+        before = b->kept ? b : nullptr;
+        b->fetch_ahead(*this);
         r[reg_block] = rip;
         retired += b->count;
-        const Op *op = b->ops.get();
+        const Op *op = b->ops();
         do
             op = op->exec(*this, op);
         while (op);

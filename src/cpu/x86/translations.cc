@@ -29,26 +29,28 @@ std::uint64_t tag(const Core &c, std::uint64_t how) {
     return (how & kGlobal ? c.global_generation : c.local_generation) << 4 | how;
 }
 
-void archive_pages(Core &c, Tlb &tlb, Archive &a) {
+template <class E> Page page_of(Addr number, const E &e) {
+    return {number, e.phys & ~Tlb::Entry::kShift, static_cast<std::uint8_t>(e.shift())};
+}
+
+void archive_pages(Core &c, bool user, Archive &a) {
+    Tlb &tlb = c.tlbs[user];
     std::vector<Page> pages, large;
     for (const Tlb::Entry &e : tlb.entry)
         if (e.page != Tlb::kNoPage)
-            pages.push_back({e.page, e.phys, e.shift});
+            pages.push_back(page_of(e.page, e));
     for (const Tlb::Large &l : tlb.large)
         if (l.number != ~Addr{0})
-            large.push_back({l.number, l.phys, l.shift});
+            large.push_back(page_of(l.number, l));
     a(pages, large);
     if (!a.loading())
         return;
     for (const Page &p : pages) {
-        Tlb::Entry &e = tlb.at(p.page);
-        e.page = p.page;
-        e.phys = p.phys;
-        e.shift = p.shift;
-        let_direct(c, e);
+        tlb.at(p.page) = {p.page, p.phys | Tlb::Entry::shifted(p.shift)};
+        let_direct(c, user, p.page);
     }
     for (const Page &p : large)
-        tlb.large_at(p.page << 21) = {p.page, p.phys, p.shift};
+        tlb.large_at(p.page << 21) = {p.page, p.phys | Tlb::Entry::shifted(p.shift)};
 }
 
 void archive_blocks(Core &c, Archive &a) {
@@ -70,8 +72,8 @@ void archive_blocks(Core &c, Archive &a) {
 } // namespace
 
 void archive_translations(Core &c, Archive &a) {
-    for (Tlb &t : c.tlbs)
-        archive_pages(c, t, a);
+    for (const bool user : {false, true})
+        archive_pages(c, user, a);
     archive_blocks(c, a);
 }
 

@@ -169,7 +169,7 @@ TEST_F(Program, LongRepeatedStoresLetInterruptsInEveryPage) {
     Block *b = model.blocks().find(c, true);
     ASSERT_NE(b, nullptr);
     c.r[reg_block] = kCode;
-    const Op *op = b->ops.get();
+    const Op *op = b->ops();
     EXPECT_EQ(op->exec(c, op), nullptr);
     EXPECT_EQ(c.exit, Exit::restart);
     EXPECT_EQ(c.rip, kCode);

@@ -3,6 +3,9 @@
 
 #include <Zydis/Zydis.h>
 
+#include "base/error.hh"
+#include "cpu/x86/op.hh"
+
 namespace moscope::x86 {
 
 namespace {
@@ -113,7 +116,6 @@ OpTiming timing_of(const ZydisDecodedInstruction &z, const ZydisDecodedOperand *
                 t.reads |= mask_of(o.mem.base, mode);
             if (o.mem.index != ZYDIS_REGISTER_NONE)
                 t.reads |= mask_of(o.mem.index, mode);
-            t.loads |= (o.actions & ZYDIS_OPERAND_ACTION_MASK_READ) != 0;
         }
     }
     if (z.cpu_flags && !z.cpu_flags->tested)
@@ -129,7 +131,27 @@ OpTiming timing_of(const ZydisDecodedInstruction &z, const ZydisDecodedOperand *
     return t;
 }
 
+constexpr OpTiming kEnd{.latency = 0};
+
 } // namespace
+
+TimingTable::TimingTable() {
+    all_.reserve(std::size_t{1} << Op::kTimingBits);
+    number(kEnd);
+}
+
+std::size_t TimingTable::Hash::operator()(const OpTiming &t) const {
+    return (t.reads * 0x9e3779b97f4a7c15 ^ t.writes) * 0xff51afd7ed558ccd ^ (t.latency << 8 | t.occupies);
+}
+
+std::uint32_t TimingTable::number(const OpTiming &t) {
+    const auto [at, inserted] = numbers_.try_emplace(t, static_cast<std::uint32_t>(all_.size()));
+    if (inserted) {
+        MOSCOPE_CHECK(all_.size() < 1u << Op::kTimingBits);
+        all_.push_back(t);
+    }
+    return at->second;
+}
 
 std::vector<OpTiming> timing_of(std::span<const std::uint8_t> bytes, Mode mode, unsigned count) {
     const ZydisMachineMode machine = mode == Mode::code64   ? ZYDIS_MACHINE_MODE_LONG_64
@@ -142,7 +164,7 @@ std::vector<OpTiming> timing_of(std::span<const std::uint8_t> bytes, Mode mode, 
                                             : ZYDIS_STACK_WIDTH_16);
     ZydisDecoderEnableMode(&decoder, ZYDIS_DECODER_MODE_TZCNT, ZYAN_FALSE);
     std::vector<OpTiming> all(count + 1); // the last one is the end of the block, which takes no time
-    all[count].latency = 0;
+    all[count] = kEnd;
     std::size_t at = 0;
     for (unsigned i = 0; i < count && at < bytes.size(); ++i) {
         ZydisDecodedInstruction z;

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <span>
+#include <unordered_map>
 #include <vector>
 
 #include "cpu/x86/state.hh"
@@ -20,10 +21,29 @@ struct OpTiming {
     RegMask writes = 0;
     std::uint8_t latency = 1;   ///< issue to use, in cycles, its memory operand apart
     std::uint8_t occupies = 0;  ///< cycles during which nothing else issues (divisions, microcoded and serializing instructions)
-    bool loads = false;         ///< has a memory source: results come after the load
+
+    bool operator==(const OpTiming &) const = default;
 };
 
-/// One entry per instruction in `bytes`, which begin with the block's first and hold `count` of them.
+/// What differs of the timings of all instructions seen so far: few thousands, as most instructions look like many others.
+/// Operations hold numbers of it (Op::timing). Number 0 is the end of a block, which takes no time.
+class TimingTable {
+  public:
+    TimingTable();
+    /// The number of this timing.
+    std::uint32_t number(const OpTiming &);
+    /// By number. They stay where they are.
+    const OpTiming *all() const { return all_.data(); }
+
+  private:
+    struct Hash {
+        std::size_t operator()(const OpTiming &) const;
+    };
+    std::vector<OpTiming> all_; ///< with room for as many as can be numbered
+    std::unordered_map<OpTiming, std::uint32_t, Hash> numbers_;
+};
+
+/// One entry per instruction in `bytes`, which begin with the block's first and hold `count` of them, and one for the block's end.
 std::vector<OpTiming> timing_of(std::span<const std::uint8_t> bytes, Mode mode, unsigned count);
 
 } // namespace moscope::x86

@@ -9,6 +9,21 @@
 
 namespace moscope::x86 {
 
+namespace {
+
+/// Of few bytes.
+inline void copy(void *to, const void *from, unsigned size) {
+    switch (size) {
+    case 8: std::memcpy(to, from, 8); break;
+    case 4: std::memcpy(to, from, 4); break;
+    case 2: std::memcpy(to, from, 2); break;
+    case 1: std::memcpy(to, from, 1); break;
+    default: std::memcpy(to, from, size);
+    }
+}
+
+} // namespace
+
 TimedCore::TimedCore(EventQueue &queue, Port &port, Core &core, const TimedParams &params)
     : FiberCore(queue, "core " + std::to_string(core.number), port), c_(core), params_(params),
       stores_(queue, "store buffer " + std::to_string(core.number), port, params.store_buffer, params.outstanding_misses), combiner_(port),
@@ -32,10 +47,9 @@ TimedCore::TimedCore(EventQueue &queue, Port &port, Core &core, const TimedParam
 
 void TimedCore::take_over(Tick t) {
     c_.timed = this;
-    c_.direct = false;
     c_.exit = Exit::none; // why the functional run ended
     end_monitor_wait(c_);
-    c_.flush_tlb(true);
+    c_.set_direct(false);
     l1_tlb_.clear();
     leaving_ = left_ = false;
     stamp_ = since_ = t;
@@ -71,6 +85,7 @@ void TimedCore::body() {
         pending_ = 0;
         slot_ = 0;
         fetch_line_ = ~Addr{0};
+        Block *before = nullptr; // that was run last, while it lasts
         while (!leaving_) {
             if (ahead())
                 catch_up();
@@ -81,7 +96,12 @@ void TimedCore::body() {
                 poll = true;
             }
             pc_ = c_.rip; // whose code is looked up, and which an interrupt comes before
-            const Core::Begin next = c_.begin_block(poll);
+            Core::Begin next;
+            // The common case of begin_block.
+            if (const Core::Jump &j = c_.jump_of(c_.rip); __builtin_expect(!poll && !c_.watched && c_.remembers(j, c_.rip), 1))
+                next.block = j.block;
+            else
+                next = c_.begin_block(poll);
             if (!next.block) {
                 const Exit why = c_.exit;
                 c_.exit = Exit::none;
@@ -95,6 +115,9 @@ void TimedCore::body() {
                 charge(Charge::busy);
                 user_ = !user_;
             }
+            if (before)
+                before->followed_by(next.block, c_.rip - c_.r[reg_block]);
+            before = next.block->kept ? next.block : nullptr;
             run_block(*next.block);
             if ((c_.exit != Exit::none || next.trap) && !c_.end_block(next)) {
                 const Exit why = c_.exit;
@@ -129,48 +152,52 @@ bool TimedCore::ended(Exit why) {
 }
 
 void TimedCore::run_block(Block &b) {
-    if (!b.timing) {
-        const std::byte *bytes = c_.phys.host(PhysAddr(b.key >> 2));
-        std::vector<OpTiming> t = timing_of({reinterpret_cast<const std::uint8_t *>(bytes), b.crosses ? 15 : b.bytes},
-                                            static_cast<Mode>((b.key & 3) - 1), b.count);
-        b.timing = std::make_unique<OpTiming[]>(t.size());
-        std::copy(t.begin(), t.end(), b.timing.get());
-    }
+    if (__builtin_expect(!b.timed, 0))
+        c_.blocks.time(b);
+    b.fetch_ahead(c_);
     const Addr first = dram(PhysAddr(b.key >> 2));
     c_.r[reg_block] = c_.rip;
     c_.retired += b.count;
-    const Op *op = b.ops.get();
-    const OpTiming *timing = b.timing.get();
-    if (first != PhysMap::kNone && line_of(first) != fetch_line_) {
-        pc_ = c_.address_of(op);
-        fetch(line_of(first));
+    const Op *op = b.ops();
+    // Bytes of the block that the fetched lines reach to; the line of an instruction's last byte is looked up when it is met.
+    std::int64_t fetched = kNeverFetches;
+    if (first != PhysMap::kNone) {
+        if (line_of(first) != fetch_line_) {
+            pc_ = c_.address_of(op);
+            fetch(line_of(first));
+        }
+        if (!b.crosses)
+            fetched = static_cast<std::int64_t>(line_of(first) + kLineBytes - first);
     }
+    const OpTiming *const timings = c_.blocks.timings().all();
     do {
-        const Addr at = first + op->start;
         pc_ = c_.address_of(op);
-        if (line_of(at + op->length - 1) != fetch_line_ && op->length && !b.crosses && first != PhysMap::kNone)
-            fetch(line_of(at + op->length - 1));
-        issue(*timing);
+        if (const std::int64_t end = op->start + static_cast<std::int64_t>(op->length); __builtin_expect(end > fetched, 0)) {
+            fetch(line_of(first + static_cast<Addr>(end) - 1));
+            fetched = static_cast<std::int64_t>(fetch_line_ + kLineBytes - first);
+        }
+        const OpTiming &timing = timings[op->timing];
+        if (op->timing)
+            issue(timing);
         op_ = op;
         accesses_ = 0;
         load_ready_ = 0;
         const Op *next = op->exec(c_, op);
-        if (timing->latency > 1 || load_ready_) {
-            const std::int64_t ready = std::max(cursor().cycle(), load_ready_) + timing->latency -
-                                       (load_ready_ && timing->latency <= 1 ? 1 : 0);
-            for (RegMask m = timing->writes; m; m &= m - 1)
+        if (timing.latency > 1 || load_ready_) {
+            const std::int64_t ready = std::max(cursor().cycle(), load_ready_) + timing.latency -
+                                       (load_ready_ && timing.latency <= 1 ? 1 : 0);
+            for (RegMask m = timing.writes; m; m &= m - 1)
                 ready_[static_cast<unsigned>(std::countr_zero(m))] = ready;
-            pending_ |= timing->writes;
+            pending_ |= timing.writes;
         } else
-            pending_ &= ~timing->writes;
-        if (timing->occupies) {
+            pending_ &= ~timing.writes;
+        if (timing.occupies) {
             charge(Charge::busy);
-            advance_cycles(timing->occupies);
+            advance_cycles(timing.occupies);
             slot_ = 0;
             charge(Charge::core);
         }
         op = next;
-        ++timing;
     } while (op);
     if (b.crosses)
         fetch_line_ = ~Addr{0};
@@ -192,9 +219,7 @@ void TimedCore::tlb_miss() {
     charge(Charge::core);
 }
 
-void TimedCore::issue(const OpTiming &t) {
-    if (t.latency == 0 && !t.reads && !t.writes && !t.occupies)
-        return; // the end of the block
+inline void TimedCore::issue(const OpTiming &t) {
     if (slot_ >= params_.width)
         next_cycle();
     if (const RegMask wait = t.reads & pending_) {
@@ -284,7 +309,7 @@ void TimedCore::load_line(Addr d, void *to, unsigned size) {
         b = port_.probe(AccessKind::load, line, done);
     }
     if (b) {
-        std::memcpy(to, b + line_offset(d), size);
+        copy(to, b + line_offset(d), size);
         load_ready_ = cursor().cycle() + port_.hit_cycles_;
         return;
     }

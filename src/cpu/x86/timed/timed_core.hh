@@ -112,6 +112,9 @@ class TimedCore final : public FiberCore {
     void load(PhysAddr, void *to, unsigned size);
     void store(PhysAddr, const void *from, unsigned size);
     void modify(PhysAddr, unsigned size, void (*f)(void *, void *), void *context, bool locked);
+    /// The same for a DRAM address, within a line.
+    void load_line(Addr dram, void *to, unsigned size);
+    void store_line(Addr dram, const void *from, unsigned size);
     void walk_load(PhysAddr a, void *to, unsigned size) {
         walking_ = true;
         load(a, to, size);
@@ -183,8 +186,6 @@ class TimedCore final : public FiberCore {
         std::byte *b = port_.hit(line, Port::right_store, now());
         return b ? b : port_.probe(AccessKind::store, line, now());
     }
-    void load_line(Addr dram, void *to, unsigned size);
-    void store_line(Addr dram, const void *from, unsigned size);
     void store_around(Addr dram, const void *from, unsigned size);
     /// Sends what was collected and, if wanted, waits until it has arrived.
     void drain_combiner(bool arrived);
@@ -226,6 +227,7 @@ class TimedCore final : public FiberCore {
     std::array<std::int64_t, 34> ready_{};
     std::int64_t load_ready_ = 0;
     unsigned slot_ = 0, accesses_ = 0;
+    static constexpr std::int64_t kNeverFetches = std::int64_t{1} << 32;
     Addr fetch_line_ = ~Addr{0};
     SpinLoop spin_;
     Polling polling_;

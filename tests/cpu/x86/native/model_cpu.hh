@@ -95,7 +95,7 @@ class ModelCpu {
                 break;
             }
             c.r[reg_block] = c.rip;
-            const Op *op = b->ops.get();
+            const Op *op = b->ops();
             do
                 op = op->exec(c, op);
             while (op);
