@@ -25,6 +25,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 #include "base/types.hh"
 #include "mem/path.hh"
@@ -74,17 +75,23 @@ class Port {
     struct Slot {
         Addr tag = ~Addr{0};          ///< line address, with rights in the low bits
         Tick *touch = nullptr;        ///< replacement time stamp of the cache entry
-        std::byte *bytes = nullptr;   ///< the line's bytes
     };
     enum Right : unsigned { right_load = 1, right_store = 2 };
     static constexpr unsigned kSlots = 512;
 
     /// The line's bytes if the access may proceed inline; `when` is the tick at which it completes.
-    std::byte *hit(Addr line, Right right, Tick when) { return look(data_slots_, line, right, when); }
-    std::byte *fetch_hit(Addr line, Tick when) { return look(fetch_slots_, line, right_load, when); }
+    std::byte *hit(Addr line, Right right, Tick when) { return look(data_slots_, data_bytes_, line, right, when); }
+    std::byte *fetch_hit(Addr line, Tick when) { return look(fetch_slots_, fetch_bytes_, line, right_load, when); }
 
     /// Slower inline path: asks the memory system whether the access is a pure hit (and fills the slot).
     std::byte *probe(AccessKind kind, Addr line, Tick when) { return probe_(memory_, *this, kind, line, when); }
+
+    /// The bytes of all lines, line by line; null: they are where the memory system says.
+    void set_bytes(std::byte *of_line_zero) {
+        bytes_ = of_line_zero;
+        data_bytes_.resize(bytes_ ? 0 : kSlots);
+        fetch_bytes_.resize(bytes_ ? 0 : kSlots);
+    }
 
     /// Starts an access at tick `now`; completion is reported through on_done.
     void issue(Access &a, Tick now) {
@@ -99,8 +106,9 @@ class Port {
     void fill(bool fetch, Addr line, unsigned rights, Tick *touch, std::byte *bytes) {
         const unsigned i = index(line);
         filled_[i / 64] |= std::uint64_t{1} << (i & 63);
-        auto &s = (fetch ? fetch_slots_ : data_slots_)[i];
-        s = {line | rights, touch, bytes};
+        (fetch ? fetch_slots_ : data_slots_)[i] = {line | rights, touch};
+        if (!bytes_)
+            (fetch ? fetch_bytes_ : data_bytes_)[i] = bytes;
     }
     /// Before anything of a line changes: a dozing core that has it does what it would have done by now.
     void before_change(Addr line) {
@@ -180,18 +188,21 @@ class Port {
     static constexpr Addr kEmpty = ~Addr{0} << kLineBits;
     static unsigned index(Addr line) { return static_cast<unsigned>(line >> kLineBits) & (kSlots - 1); }
 
-    std::byte *look(std::array<Slot, kSlots> &slots, Addr line, unsigned right, Tick when) {
-        Slot &s = slots[index(line)];
+    std::byte *look(std::array<Slot, kSlots> &slots, const std::vector<std::byte *> &bytes, Addr line, unsigned right, Tick when) {
+        const unsigned i = index(line);
+        const Slot &s = slots[i];
         if (__builtin_expect(line_of(s.tag) != line || !(s.tag & right), 0))
             return nullptr;
         *s.touch = when;
         ++inline_hits;
-        return s.bytes;
+        return __builtin_expect(bytes_ != nullptr, 1) ? bytes_ + line : bytes[i];
     }
 
+    std::byte *bytes_ = nullptr;
     std::array<std::uint64_t, kSlots / 64> filled_{}; ///< indices at which a slot has been filled
-    std::array<Slot, kSlots> data_slots_;
+    alignas(kLineBytes) std::array<Slot, kSlots> data_slots_;
     std::array<Slot, kSlots> fetch_slots_;
+    std::vector<std::byte *> data_bytes_, fetch_bytes_; ///< by slot, where lines do not lie side by side
 };
 
 } // namespace moscope

@@ -20,7 +20,7 @@ std::uint64_t byte_mask(Addr a, unsigned size) {
 constexpr std::uint64_t bit(unsigned core) { return std::uint64_t{1} << core; }
 
 /// Of a writer: a device, or nobody, is none of the cores.
-constexpr std::uint64_t kLackable = (std::uint64_t{1} << 56) - 1; ///< of Line::lacked
+constexpr std::uint64_t kLackable = (std::uint64_t{1} << 55) - 1; ///< of Line::lacked
 constexpr std::uint64_t bit_of(unsigned writer) { return writer < 64 ? bit(writer) : 0; }
 
 Tick waited(const nlohmann::json &row) { return row["stall"].get<Tick>() + row["spin"].get<Tick>(); }
@@ -46,21 +46,7 @@ Attribution::Line &Attribution::line_at(Addr dram) {
     return known.page->line[dram >> kLineBits & 63];
 }
 
-void Attribution::expected(Addr dram) {
-    // Each step reads what the one before has asked for.
-    constexpr unsigned kStep = 4;
-    const auto before = [this](unsigned steps) { return expected_[(expected_next_ - steps * kStep) % expected_.size()]; };
-    const Line *l = expected_[expected_next_ % expected_.size()] = &line_at(dram);
-    __builtin_prefetch(l, 1);
-    if (const Line *then = before(1))
-        if (const Counts *n = then->counts.get())
-            for (std::size_t i = 0; i < sizeof *n; i += kLineBytes)
-                __builtin_prefetch(reinterpret_cast<const char *>(n) + i, 1);
-    if (const Line *then = before(2))
-        if (then->counts)
-            __builtin_prefetch(then->counts->pairs.data(), 1);
-    ++expected_next_;
-}
+void Attribution::expected(Addr dram) { __builtin_prefetch(&line_at(dram), 1); }
 
 void Attribution::tell(Line &l, std::uint64_t cores) {
     if (!l.tenure || !cores)
@@ -126,7 +112,7 @@ MissClass Attribution::classify(Line &l, const x86::Transaction &t, std::uint64_
 
 Attribution::Counts &Attribution::counts_of(Line &l, Addr dram) {
     if (!l.counts) {
-        l.counts = std::make_unique<Counts>();
+        l.counts = line_counts_.make();
         counted_.push_back(line_of(dram));
     }
     return *l.counts;
@@ -136,7 +122,7 @@ const PageSeen &Attribution::page_of(Addr dram) {
     const PageSeen &own = line_at(dram).counts->page;
     if (!own.told)
         for (Addr a = dram & ~Addr{4095}; a < (dram | 4095); a += kLineBytes)
-            if (const Counts *n = line_at(a).counts.get(); n && n->page.told)
+            if (const Counts *n = line_at(a).counts; n && n->page.told)
                 return n->page;
     return own;
 }
@@ -151,12 +137,7 @@ void Attribution::spun(const x86::Spin &s) {
             writer = e.writer;
             break;
         }
-    Waiter &w = n.pairs[{writer, s.look.pc}];
-    w.spin += s.time;
-    w.offset = static_cast<std::uint8_t>(line_offset(a));
-    by_pc_[s.look.pc].spin += s.time;
-    n.spin += s.time;
-    n.turns += s.turns;
+    line_counts_.spun(n, {writer, s.look.pc}, line_offset(a), s.time, s.turns);
     spinning_ += s.time;
     n.cores |= bit(s.core);
     if (!n.va) {
@@ -168,62 +149,51 @@ void Attribution::spun(const x86::Spin &s) {
 
 void Attribution::transaction(const x86::Transaction &t) {
     const Access &x = *t.access;
-    Line &l = line_at(x.addr.value);
-    Counts &n = counts_of(l, x.addr.value);
+    const Addr dram = x.addr.value;
+    Line &l = line_at(dram);
+    Counts &counts = counts_of(l, dram);
     const bool is_store = x.kind == AccessKind::store || x.kind == AccessKind::nt_store;
-    if (pages_of_guest_ && !n.page.told)
-        n.page = pages_of_guest_->look(x.addr.value);
-    n.stall += t.exposed;
+    if (pages_of_guest_ && !l.told) {
+        counts.page = pages_of_guest_->look(dram);
+        l.told = counts.page.told;
+    }
     exposed_ += t.exposed;
-    // A store in the buffer has made its core the last writer already.
-    const Pair pair{l.writer != t.core ? l.writer_pc : is_store ? l.before_pc : 0, t.pc};
-    Waiter &w = n.pairs[pair];
-    w.stall += t.exposed;
-    w.offset = static_cast<std::uint8_t>(x.addr.value & 63);
-    Waiter &p = by_pc_[t.pc];
-    p.stall += t.exposed;
-    n.cores |= bit(t.core);
-    if (x.supplier_chip != Access::kUnknown16) {
-        Moved &m = n.moves[Way{x.supplier} << 32 | Way{x.supplier_chip} << 16 | chip_of_core_[t.core]];
-        m.stall += t.exposed;
-        m.count += !t.wait;
-    }
-    if (t.wait) { // the transaction itself was reported when it ended, at this moment
-        if (log_)
-            record(t, static_cast<std::uint8_t>(l.writer), l.writer_pc, MissClass::count);
-        n.stall_by_class[static_cast<unsigned>(n.store)] += t.exposed;
-        return;
-    }
-    ++w.count;
-    ++p.count;
-    ++n.transfers;
-    ++transactions_;
-    if (!n.va) {
-        n.va = t.va;
-        n.address_space = t.address_space;
-        n.user = t.user;
-    }
-    n.walk |= t.walk;
-    n.fetch |= x.kind == AccessKind::fetch;
-    if (l.writer < kDevice && l.writer != t.core)
-        ++n.writers[l.writer_pc];
     const auto writer = static_cast<std::uint8_t>(l.writer);
-    const MissClass k = classify(l, t, byte_mask(x.addr.value, x.size));
-    if (x.kind == AccessKind::load || x.kind == AccessKind::rmw) {
-        Recent &recent = recent_[t.core];
-        recent.entry[recent.next++ % recent.entry.size()] = {line_of(x.addr.value), pair.writer};
+    const Addr writer_pc = l.writer_pc;
+    LineCounts::Noted n;
+    n.counts = &counts;
+    n.exposed = t.exposed;
+    // A store in the buffer has made its core the last writer already.
+    n.pair = {writer != t.core ? writer_pc : is_store ? l.before_pc : 0, t.pc};
+    n.va = t.va;
+    n.address_space = t.address_space;
+    n.way = x.supplier_chip == Access::kUnknown16 ? LineCounts::kNoWay
+                                                  : LineCounts::way(x.supplier, x.supplier_chip, chip_of_core_[t.core]);
+    n.offset = static_cast<std::uint8_t>(line_offset(dram));
+    n.core = static_cast<std::uint8_t>(t.core);
+    n.miss = MissClass::count;
+    n.wait = t.wait; // the transaction itself was reported when it ended, at this moment
+    n.user = t.user;
+    n.walk = t.walk;
+    n.fetch = x.kind == AccessKind::fetch;
+    n.store = is_store;
+    n.changes_hands = writer < kDevice && writer != t.core;
+    if (!t.wait) {
+        n.miss = classify(l, t, byte_mask(dram, x.size));
+        ++transactions_;
+        if (x.kind == AccessKind::load || x.kind == AccessKind::rmw) {
+            Recent &recent = recent_[t.core];
+            recent.entry[recent.next++ % recent.entry.size()] = {line_of(dram), n.pair.writer};
+        }
+        for (unsigned s = 0; s < kSegments; ++s)
+            segments_[s] += x.path.in[s];
+        MOSCOPE_CHECK(x.done >= x.issued && x.done != kNever);
+        const auto ns = static_cast<std::uint64_t>((x.done - x.issued) / kTicksPerNs);
+        ++latencies_.by_log2_cycles[static_cast<unsigned>(std::bit_width(ns))];
     }
     if (log_)
-        record(t, writer, l.writer_pc, k);
-    if (is_store)
-        n.store = k;
-    ++n.by_class[static_cast<unsigned>(k)];
-    n.stall_by_class[static_cast<unsigned>(k)] += t.exposed;
-    for (unsigned s = 0; s < kSegments; ++s)
-        segments_[s] += x.path.in[s];
-    MOSCOPE_CHECK(x.done >= x.issued && x.done != kNever);
-    const auto ns = static_cast<std::uint64_t>((x.done - x.issued) / kTicksPerNs);
-    ++latencies_.by_log2_cycles[static_cast<unsigned>(std::bit_width(ns))];
+        record(t, writer, writer_pc, n.miss);
+    line_counts_.note(n);
 }
 
 void Attribution::record(const x86::Transaction &t, std::uint8_t writer, Addr writer_pc, MissClass k) {
@@ -259,14 +229,17 @@ void Attribution::record(const x86::Transaction &t, std::uint8_t writer, Addr wr
 void Attribution::reset() {
     if (log_)
         log_->restart();
-    for (const Addr a : counted_)
-        line_at(a).counts.reset();
+    for (const Addr a : counted_) {
+        Line &l = line_at(a);
+        l.counts = nullptr;
+        l.told = false;
+    }
     counted_.clear();
+    line_counts_.reset();
     exposed_ = spinning_ = 0;
     transactions_ = 0;
     segments_ = {};
     latencies_ = {};
-    by_pc_.clear();
 }
 
 std::string Attribution::json(std::size_t most) const {
@@ -274,6 +247,7 @@ std::string Attribution::json(std::size_t most) const {
     if (log_)
         log_->flush();
     auto &self = const_cast<Attribution &>(*this);
+    self.line_counts_.count();
     std::vector<std::pair<Tick, Addr>> order;
     for (const Addr a : counted_) {
         const Counts &c = *self.line_at(a).counts;
@@ -293,14 +267,14 @@ std::string Attribution::json(std::size_t most) const {
     out["latency_log2_ns"] = latencies_.by_log2_cycles;
     out["lines_total"] = counted_.size();
     json classes = json::object(), lines = json::array();
-    std::array<std::uint64_t, kClasses> count{};
-    std::array<Tick, kClasses> stall{};
+    std::array<std::uint64_t, kMissClasses> count{};
+    std::array<Tick, kMissClasses> stall{};
     for (const Addr a : counted_)
-        for (unsigned k = 0; k < kClasses; ++k) {
+        for (unsigned k = 0; k < kMissClasses; ++k) {
             count[k] += self.line_at(a).counts->by_class[k];
             stall[k] += self.line_at(a).counts->stall_by_class[k];
         }
-    for (unsigned k = 0; k < kClasses; ++k)
+    for (unsigned k = 0; k < kMissClasses; ++k)
         classes[kMissClassNames[k]] = {{"count", count[k]}, {"stall", stall[k]}};
     out["classes"] = classes;
     for (std::size_t i = 0; i < n; ++i) {
@@ -308,7 +282,7 @@ std::string Attribution::json(std::size_t most) const {
         json line = {{"line", order[i].second}, {"va", c.va}, {"address_space", c.address_space}, {"user", c.user},
                      {"walk", c.walk}, {"fetch", c.fetch}, {"stall", c.stall}, {"spin", c.spin}, {"turns", c.turns},
                      {"transfers", c.transfers}, {"cores", std::popcount(c.cores)}};
-        for (unsigned k = 0; k < kClasses; ++k)
+        for (unsigned k = 0; k < kMissClasses; ++k)
             line["classes"][kMissClassNames[k]] = {{"count", c.by_class[k]}, {"stall", c.stall_by_class[k]}};
         json pairs = json::array();
         for (const auto &[p, w] : c.pairs)
@@ -347,7 +321,7 @@ std::string Attribution::json(std::size_t most) const {
     }
     out["lines"] = lines;
     json pcs = json::array();
-    for (const auto &[pc, w] : by_pc_)
+    for (const auto &[pc, w] : line_counts_.by_pc())
         pcs.push_back({{"pc", pc}, {"stall", w.stall}, {"spin", w.spin}, {"count", w.count}});
     std::sort(pcs.begin(), pcs.end(), [](const json &a, const json &b) {
         return std::pair(-waited(a), a["pc"].get<Addr>()) < std::pair(-waited(b), b["pc"].get<Addr>());

@@ -18,14 +18,13 @@
 
 #include "cpu/x86/timed/timed_core.hh"
 #include "system/attribution_tables.hh"
+#include "system/line_counts.hh"
 #include "system/page_watch.hh"
-#include "system/small_map.hh"
 #include "system/transaction_log.hh"
 
 namespace moscope {
 
-enum class MissClass : std::uint8_t { cold, capacity, upgrade, true_sharing, false_sharing, count };
-inline constexpr std::array<const char *, static_cast<unsigned>(MissClass::count)> kMissClassNames = {
+inline constexpr std::array<const char *, kMissClasses> kMissClassNames = {
     "cold", "capacity", "upgrade", "true_sharing", "false_sharing"};
 
 class Attribution final : public x86::TransactionObserver {
@@ -59,42 +58,8 @@ class Attribution final : public x86::TransactionObserver {
 
   private:
     static constexpr std::uint8_t kNobody = 0xff, kDevice = 0xfe; ///< in place of a core's number
-    static constexpr unsigned kClasses = static_cast<unsigned>(MissClass::count);
+    using Counts = LineCounts::Counts;
 
-    struct Waiter {
-        Tick stall = 0, spin = 0;
-        std::uint64_t count = 0;
-        std::uint8_t offset = 0; ///< within the line, of the last access: an instruction has its field
-    };
-    struct Pair { ///< writer's instruction to waiter's
-        Addr writer, waiter;
-        bool operator==(const Pair &) const = default;
-    };
-    struct PairHash {
-        std::size_t operator()(const Pair &p) const { return p.writer * 0x9e3779b97f4a7c15 ^ p.waiter; }
-    };
-    /// From where to where a line has moved, as one number: its supplier's type, its chip, the chip of the core that got it.
-    using Way = std::uint64_t;
-    struct Moved {
-        Tick stall = 0;
-        std::uint64_t count = 0;
-    };
-    /// What is counted for a line.
-    struct Counts {
-        Tick stall = 0, spin = 0;
-        std::uint64_t transfers = 0, turns = 0; ///< turns of spin loops
-        std::array<std::uint64_t, kClasses> by_class{};
-        std::array<Tick, kClasses> stall_by_class{};
-        SmallMap<Pair, Waiter, PairHash> pairs;
-        SmallMap<Addr, std::uint64_t> writers; ///< stores by instruction, at changes of hands
-        SmallMap<Way, Moved> moves;
-        PageSeen page; ///< at the first transaction at which it told anything
-        Addr va = 0;
-        Addr address_space = 0;
-        bool user = false, walk = false, fetch = false;
-        MissClass store = MissClass::cold; ///< of the last transaction out of a core's buffer
-        std::uint64_t cores = 0; ///< that waited
-    };
     /// What is remembered of a line.
     struct alignas(64) Line {
         std::uint64_t had = 0;        ///< cores that have had it
@@ -103,9 +68,10 @@ class Attribution final : public x86::TransactionObserver {
         Addr writer_pc = 0;
         Addr before_pc = 0;           ///< of the writer before, another core
         std::uint64_t writer : 8 = kNobody;
-        std::uint64_t lacked : 56 = 0; ///< cores (below 56) that had it without the right to write when a store retired
+        std::uint64_t told : 1 = false; ///< its page's description is in `counts`
+        std::uint64_t lacked : 55 = 0; ///< cores (below 55) that had it without the right to write when a store retired
         std::unique_ptr<std::uint64_t[]> written; ///< by core that has had it: bytes that others wrote since; made when there are any
-        std::unique_ptr<Counts> counts;
+        Counts *counts = nullptr; ///< since the last reset()
     };
     struct Page {
         std::array<Line, 64> line;
@@ -142,9 +108,7 @@ class Attribution final : public x86::TransactionObserver {
         Page *page = nullptr;
     };
     std::array<Known, 1024> known_;
-    /// Lines of transactions that have begun: what their end will need is asked for from the host's memory step by step.
-    std::array<const Line *, 16> expected_{};
-    unsigned expected_next_ = 0;
+    LineCounts line_counts_;
     std::array<Recent, 64> recent_;
     std::vector<Addr> counted_; ///< lines that have counts
     Tick exposed_ = 0, spinning_ = 0;
@@ -153,7 +117,6 @@ class Attribution final : public x86::TransactionObserver {
     struct Histogram {
         std::array<std::uint64_t, 64> by_log2_cycles{};
     } latencies_;
-    SmallMap<Addr, Waiter> by_pc_;
     std::unique_ptr<TransactionLog> log_;
     std::unique_ptr<PageWatch> pages_of_guest_;
 };

@@ -17,8 +17,9 @@ template <class Row> void append(std::string &to, const Row &row) {
 } // namespace
 
 AttributionTables Attribution::tables() const {
-    static_assert(kClasses == 5 && std::endian::native == std::endian::little);
+    static_assert(kMissClasses == 5 && std::endian::native == std::endian::little);
     auto &self = const_cast<Attribution &>(*this); // line_at() makes pages; those of counted lines are there
+    self.line_counts_.count();
     std::vector<Addr> lines = counted_;
     std::sort(lines.begin(), lines.end());
     AttributionTables out;
@@ -29,7 +30,7 @@ AttributionTables Attribution::tables() const {
         const PageSeen &page = self.page_of(lines[n]);
         LineRow row{lines[n], c.va, c.address_space, c.stall, c.spin, c.transfers, {}, {}, 0, 0, 0, 0,
                     page.flags, page.part_of, page.index, page.type, page.before};
-        for (unsigned k = 0; k < kClasses; ++k) {
+        for (unsigned k = 0; k < kMissClasses; ++k) {
             row.class_stall[k] = c.stall_by_class[k];
             row.class_count[k] = static_cast<std::uint32_t>(c.by_class[k]);
         }

@@ -6,16 +6,20 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <vector>
 
 namespace moscope {
 
-template <class Key, class Value, class Hash = std::hash<Key>> class SmallMap {
+template <class Key, class Value, class Hash = std::hash<Key>, class Allocator = std::allocator<std::byte>> class SmallMap {
   public:
     struct Item {
         Key key;
         Value value;
     };
+
+    SmallMap() = default;
+    explicit SmallMap(const Allocator &a) : items_(a), cells_(a) {}
 
     /// The value of a key, made if it is new; stays where it is until the next new key.
     Value &operator[](const Key &k) {
@@ -40,7 +44,13 @@ template <class Key, class Value, class Hash = std::hash<Key>> class SmallMap {
     std::size_t size() const { return items_.size(); }
     auto begin() const { return items_.begin(); }
     auto end() const { return items_.end(); }
-    const Item *data() const { return items_.data(); }
+    /// Has the host fetch what looking for the key reads first.
+    void prefetch(const Key &k) const {
+        if (cells_.empty())
+            __builtin_prefetch(items_.data(), 1);
+        else
+            __builtin_prefetch(&cells_[home(k)]);
+    }
     void clear() {
         items_.clear();
         cells_.clear();
@@ -53,11 +63,12 @@ template <class Key, class Value, class Hash = std::hash<Key>> class SmallMap {
         items_.push_back({k, Value{}});
         return items_.back().value;
     }
+    // Keys are addresses, whose low bits say little.
+    std::size_t home(const Key &k) const { return (Hash{}(k) * 0x9e3779b97f4a7c15ull >> 32) & (cells_.size() - 1); }
     /// Where the key is, or the free cell where it would be.
     std::size_t cell(const Key &k) const {
         const std::size_t mask = cells_.size() - 1;
-        // Keys are addresses, whose low bits say little.
-        std::size_t c = (Hash{}(k) * 0x9e3779b97f4a7c15ull >> 32) & mask;
+        std::size_t c = home(k);
         while (cells_[c] && !(items_[cells_[c] - 1].key == k))
             c = (c + 1) & mask;
         return c;
@@ -68,8 +79,9 @@ template <class Key, class Value, class Hash = std::hash<Key>> class SmallMap {
             cells_[cell(items_[i].key)] = static_cast<std::uint32_t>(i + 1);
     }
 
-    std::vector<Item> items_;
-    std::vector<std::uint32_t> cells_; ///< numbers of items, from one; 0: free; a power of two, or none while there are few
+    template <class T> using Vector = std::vector<T, typename std::allocator_traits<Allocator>::template rebind_alloc<T>>;
+    Vector<Item> items_;
+    Vector<std::uint32_t> cells_; ///< numbers of items, from one; 0: free; a power of two, or none while there are few
 };
 
 } // namespace moscope

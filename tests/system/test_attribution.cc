@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Classes of misses and of waiting, from hand-made transactions.
 #include <gtest/gtest.h>
+#include <map>
+
 #include <nlohmann/json.hpp>
 
 #include "mem/ruby/runtime/prelude_enums.hh"
@@ -125,4 +127,42 @@ TEST_F(Transactions, SpinningIsBesideTheStallWithTheWriterThatTheLineWasFetchedA
     EXPECT_EQ(line["pairs"][0]["writer"], 0x500000);
     EXPECT_EQ(line["pairs"][0]["waiter"], 0x600000);
     EXPECT_EQ(line["pairs"][0]["offset"], 4);
+}
+
+TEST_F(Transactions, ManyAreAllCountedAndResetForgetsThoseNotCountedYet) {
+    load(0, 8 * kLine);
+    a.reset();
+    constexpr unsigned kMany = 5000, kLines = 700; // more than are counted at a time
+    std::map<Addr, std::pair<std::uint64_t, Tick>> model;
+    for (unsigned i = 0; i < kMany; ++i) {
+        const Addr at = kLine + (i * 7919 % kLines) * kLineBytes;
+        transaction(i % 4, i % 3 ? AccessKind::load : AccessKind::fetch, at, i);
+        ++model[at].first;
+        model[at].second += i;
+        if (i == kMany / 2) {
+            EXPECT_EQ(nlohmann::json::parse(a.json(1))["transactions"], i + 1) << "looking counts what was noted";
+        }
+    }
+    const auto all = nlohmann::json::parse(a.json(kLines + 1));
+    EXPECT_EQ(all["transactions"], kMany);
+    EXPECT_EQ(all["exposed"], Tick{kMany} * (kMany - 1) / 2);
+    ASSERT_EQ(all["lines"].size(), model.size());
+    for (const auto &line : all["lines"]) {
+        const auto &[count, stall] = model.at(line["line"]);
+        EXPECT_EQ(line["transfers"], count);
+        EXPECT_EQ(line["stall"], stall);
+        Tick of_pairs = 0;
+        for (const auto &p : line["pairs"])
+            of_pairs += p["stall"].get<Tick>();
+        EXPECT_EQ(of_pairs, stall);
+    }
+    std::uint64_t of_instructions = 0;
+    for (const auto &pc : all["instructions"])
+        of_instructions += pc["count"].get<std::uint64_t>();
+    EXPECT_EQ(of_instructions, kMany);
+    transaction(0, AccessKind::load);
+    a.reset();
+    EXPECT_EQ(nlohmann::json::parse(a.json(9))["lines_total"], 0);
+    load(0);
+    EXPECT_EQ(nlohmann::json::parse(a.json(9))["lines"][0]["transfers"], 1) << "nothing of before";
 }

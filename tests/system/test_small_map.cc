@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <memory_resource>
 
 #include "base/rng.hh"
 #include "base/types.hh"
@@ -37,4 +38,17 @@ TEST(SmallMap, KeysStandInTheOrderOfTheirComingAndAreGoneWhenCleared) {
     map.clear();
     EXPECT_EQ(map.size(), 0u);
     EXPECT_EQ(map[5], 0);
+}
+
+TEST(SmallMap, TakesItsMemoryFromWhereItIsTold) {
+    std::byte room[1 << 16];
+    std::pmr::monotonic_buffer_resource arena(room, sizeof room, std::pmr::null_memory_resource());
+    SmallMap<Addr, int, std::hash<Addr>, std::pmr::polymorphic_allocator<>> map(&arena);
+    for (Addr k = 0; k < 500; ++k)
+        map[k] = static_cast<int>(k);
+    for (Addr k = 0; k < 500; ++k) {
+        map.prefetch(k);
+        EXPECT_EQ(map[k], static_cast<int>(k));
+    }
+    EXPECT_EQ(map.size(), 500u);
 }

@@ -113,6 +113,7 @@ class MessagePool {
 };
 
 /// The pool of this process; a simulation runs on one host thread.
-MessagePool &message_pool();
+extern constinit MessagePool the_message_pool;
+inline MessagePool &message_pool() { return the_message_pool; }
 
 } // namespace moscope::ruby

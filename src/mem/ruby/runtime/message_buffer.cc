@@ -6,10 +6,7 @@
 
 namespace moscope::ruby {
 
-MessagePool &message_pool() {
-    static MessagePool pool;
-    return pool;
-}
+constinit MessagePool the_message_pool;
 
 void Ingress::push(Message *m, Tick ready) {
     m->entry = entry++;
