@@ -5,6 +5,8 @@ import fcntl
 import os
 import subprocess
 import sys
+import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -64,6 +66,154 @@ def test_a_build_that_fails_is_tried_again_and_one_that_ends_well_is_not(
     bootstrap.ensure_built(Path("venv"), QUIET)
     bootstrap.ensure_built(Path("venv"), QUIET)
     assert runs == [False, True]
+
+
+# --- checking libraries: built when something asks for them ------------------------------------------------------
+
+
+@pytest.fixture
+def builds(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
+    """The targets of each build of the small checkout, whose build makes files without compiling anything."""
+    asked: list[list[str]] = []
+
+    def scons(venv: Path, targets: list[str], voice: bootstrap.Voice) -> None:
+        asked.append(targets)
+        for name in targets or ["build/opt/protocol/P.so"]:
+            (checkout / name).parent.mkdir(parents=True, exist_ok=True)
+            (checkout / name).write_text(str(len(asked)))
+
+    monkeypatch.setenv("MOSCOPE_VARIANT", "opt")
+    monkeypatch.setattr(bootstrap, "scons", scons)
+    monkeypatch.setattr(bootstrap, "install_packages", lambda voice: None)
+    return asked
+
+
+CHECKS = ["build/opt/protocol/P.check.so"]
+
+
+def start_and_ask() -> list[str]:
+    """A start, then a command that wants P's checking library; what the latter is told."""
+    told: list[str] = []
+    bootstrap.ensure_built(Path("venv"), QUIET)
+    assert buildproto.check_inside("P", told.append) == paths.root() / CHECKS[0]
+    return told
+
+
+def test_a_start_builds_no_checking_library_and_asking_builds_it_once(checkout: Path, builds: list[list[str]]) -> None:
+    bootstrap.ensure_built(Path("venv"), QUIET)
+    assert builds == [[]] and not (checkout / CHECKS[0]).exists()
+    assert start_and_ask() == ["building P.check.so (once per change of the sources)"]
+    assert builds == [[], CHECKS]
+    assert start_and_ask() == [] and builds == [[], CHECKS]
+
+
+def test_a_changed_source_makes_the_checking_library_anew_when_it_is_asked_for(checkout: Path, builds: list[list[str]]) -> None:
+    start_and_ask()
+    (checkout / "src/sim/clock.cc").write_text("changed")
+    assert buildproto.check_inside("P", print) and builds == [[], CHECKS]  # under a command that is on its way nothing changes
+    start_and_ask()
+    assert builds == [[], CHECKS] * 2
+
+
+def test_a_checking_library_that_is_gone_or_made_by_something_else_is_looked_after(checkout: Path, builds: list[list[str]]) -> None:
+    start_and_ask()
+    (checkout / CHECKS[0]).unlink()
+    start_and_ask()
+    os.utime(checkout / CHECKS[0], (0, 0))
+    start_and_ask()
+    assert builds == [[], CHECKS, CHECKS, CHECKS]
+
+
+def test_a_checking_library_that_does_not_compile_is_tried_again(checkout: Path, builds: list[list[str]],
+                                                                 monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(*_: object) -> None:
+        raise BuildFailed("x")
+
+    bootstrap.ensure_built(Path("venv"), QUIET)
+    with monkeypatch.context() as broken:
+        broken.setattr(bootstrap, "scons", fails)
+        for _ in range(2):
+            with pytest.raises(BuildFailed):
+                start_and_ask()
+    start_and_ask()
+    assert builds == [[], CHECKS]
+
+
+@pytest.mark.parametrize("targets, has, has_not", [
+    ([], "MSI.so", "MSI.check.so"), (["protocols"], "MSI.so", "MSI.check.so"), (["checks"], "MSI.check.so", "MSI.so")])
+def test_checking_libraries_are_a_target_of_their_own(targets: list[str], has: str, has_not: str) -> None:
+    command = [sys.executable, "-m", "SCons", "-Q", "-n", "--tree=derived", f"variant={paths.variant()}", *targets]
+    tree = subprocess.run(command, check=True, cwd=paths.root(), capture_output=True, text=True,
+                          env=bootstrap.clean_environment()).stdout
+    assert f"/{has}\n" in tree and f"/{has_not}\n" not in tree
+
+
+@pytest.fixture
+def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A user's protocol, whose build makes files without compiling anything."""
+    def generate(slicc: Path, out: Path) -> str:
+        out.mkdir(parents=True)
+        (out / "P.json").touch()
+        return ""
+
+    monkeypatch.setattr(paths, "protocol_dir", lambda: tmp_path / "build")
+    monkeypatch.setattr(buildproto, "generate", generate)
+    monkeypatch.setattr(buildproto, "compile_protocol", lambda generated, library, *rest: library.touch())
+    (tmp_path / "P.slicc").write_text('protocol "P";\n')
+    return tmp_path / "P.slicc"
+
+
+def test_a_users_checking_library_is_built_beside_the_timing_library_once(own: Path) -> None:
+    told: list[str] = []
+    made = buildproto.ensure_protocol(str(own), report=told.append)
+    assert made.timing.exists() and not list(made.timing.parent.glob("*.check.so"))
+    assert made.checking() == made.timing.with_name("P.check.so") and made.checking().exists()
+    assert buildproto.ensure_protocol(str(own), report=told.append).checking() == made.checking()
+    assert told.count("building P.check.so (once)") == 1
+
+
+def test_a_change_of_a_users_protocol_makes_its_checking_library_anew(own: Path) -> None:
+    first = buildproto.ensure_protocol(str(own)).checking()
+    own.write_text('protocol "P"; ')
+    made = buildproto.ensure_protocol(str(own))
+    assert first.parent != made.timing.parent and not made.timing.with_name("P.check.so").exists()
+    assert made.checking().parent == made.timing.parent
+
+
+def test_two_that_ask_at_once_build_a_users_checking_library_once(own: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = buildproto.ensure_protocol(str(own))
+    begun, compiled = threading.Event(), []
+
+    def slow(generated: Path, library: Path, *_: object) -> None:
+        begun.set()
+        time.sleep(0.1)
+        compiled.append(library)
+        library.touch()
+
+    monkeypatch.setattr(buildproto, "compile_protocol", slow)
+    other = threading.Thread(target=made.checking)
+    other.start()
+    assert begun.wait(10)
+    assert made.checking().exists()
+    other.join()
+    assert len(compiled) == 1
+
+
+def test_an_interrupted_link_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def run_tool(command: list[str]) -> None:
+        if "-shared" in command:
+            Path(command[command.index("-o") + 1]).write_text("half a library")
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(buildproto, "run_tool", run_tool)
+    (tmp_path / "P").mkdir()
+    (tmp_path / "P" / "P.cc").touch()
+    with pytest.raises(KeyboardInterrupt):
+        buildproto.compile_protocol(tmp_path / "P", tmp_path / "P.check.so", True, "opt", 1, lambda text: None)
+    assert [p.name for p in tmp_path.iterdir()] == ["P"]
+
+
+# --- virtual environment and packages ----------------------------------------------------------------------------
 
 
 def test_the_virtual_environment_is_keyed_by_what_it_holds_and_by_the_interpreter(

@@ -29,7 +29,7 @@ def handover() -> BuiltProtocol:
 def scripted(made: BuiltProtocol, script: str) -> dict[str, Any]:
     machine = config.replace(config.load_machine("opteron48"), protocol=config.Name(made.name))
     interface = json.loads(made.interface.read_text(encoding="utf-8"))
-    subject = Subject(machine, interface, config.elaborate(machine, interface), made.checking, 1)
+    subject = Subject(machine, interface, config.elaborate(machine, interface), made.checking(), 1)
     return run_script(subject, parse(script, machine), script)
 
 

@@ -13,7 +13,7 @@ PROTOCOLS = sorted(buildproto.known_protocols())
 
 
 def mix(engine: Any, subject: Any, checking: bool, zero_horizon: bool, seed: int = 1, steps: int = 600, **request: int) -> Any:
-    library = subject.protocol.checking if checking else subject.protocol.timing
+    library = subject.protocol.checking() if checking else subject.protocol.timing
     return json.loads(engine.run_mix(subject.text, str(library), json.dumps({"steps": steps, "seed": seed, **request}),
                                      seed=seed, zero_horizon=zero_horizon, watchdog=WATCHDOG_FS))
 

@@ -17,7 +17,7 @@ TABLE = load_table()
 
 def run(engine: Any, subject: Any, test: Litmus, rounds: int, seed: int) -> dict[str, Any]:
     request = test.request(subject.machine["cores"], rounds, seed)
-    answer = engine.run_litmus(subject.text, str(subject.protocol.checking), json.dumps(request), seed=seed,
+    answer = engine.run_litmus(subject.text, str(subject.protocol.checking()), json.dumps(request), seed=seed,
                                watchdog=WATCHDOG_FS)
     got: dict[str, Any] = json.loads(answer)
     return got

@@ -24,7 +24,7 @@ def hops(machine: dict[str, Any], start: int, home: int) -> int:
 
 def contention(engine: Any, subject: Any, kind: str, node: int, until_fs: int) -> dict[str, Any]:
     request = {"kind": kind, "node": node, "until_fs": until_fs}
-    answer = json.loads(engine.run_contention(subject.text, str(subject.protocol.checking), json.dumps(request),
+    answer = json.loads(engine.run_contention(subject.text, str(subject.protocol.checking()), json.dumps(request),
                                               watchdog=WATCHDOG_FS))
     by_distance: dict[int, list[int]] = defaultdict(list)
     for chip, writes in zip(answer["chips"], answer["writes"]):

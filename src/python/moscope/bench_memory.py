@@ -90,7 +90,7 @@ class Bench:
         """Checked loads of the random tester, all cores, tiny caches, data in the messages."""
         from moscope import protocol_check
 
-        shared = protocol_check.prepare(self.subject.protocol, self.machine.name)
+        shared = protocol_check.prepare(self.subject.protocol, self.machine.name, report=self.say)
         answer = protocol_check.random_test(shared, self.scaled(1_000_000), self.subject.seed)
         if answer["violations"]:
             raise SimulatorBug(f"bench: the random tester found a violation: {answer['violations'][0]}")

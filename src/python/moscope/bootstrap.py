@@ -55,6 +55,21 @@ class Voice:
             print("\r\033[K", end="", file=sys.stderr, flush=True)
 
 
+class Relay(Voice):
+    """Says everything, line by line, through a command's own `report`, which knows whether the user is to hear it."""
+
+    def __init__(self, report: Callable[[str], None]) -> None:
+        super().__init__(quiet=False)
+        self.live = False
+        self.report = report
+
+    def say(self, text: str) -> None:
+        self.report(text)
+
+    def step(self, text: str) -> None:
+        self.report(text)
+
+
 def run_logged(command: list[str], log: Path, voice: Voice, env: dict[str, str] | None = None) -> int:
     """Runs a command, its output into `log` and, as progress, line by line to the user; returns its exit code."""
     log.parent.mkdir(parents=True, exist_ok=True)
@@ -219,9 +234,46 @@ def ensure_built(venv: Path, voice: Voice) -> None:
         voice.say("sources changed, building")
     install_packages(voice)
     scons(venv, [], voice)
-    partial = stamp.with_name(f"built.{os.getpid()}")
-    partial.write_text(digest)  # taken before the build, so that an edit made meanwhile builds again
+    write_stamp(stamp, digest)  # taken before the build, so that an edit made meanwhile builds again
+
+
+def write_stamp(stamp: Path, text: str) -> None:
+    partial = stamp.with_name(f"{stamp.name}.{os.getpid()}")
+    partial.write_text(text)
     partial.replace(stamp)
+
+
+def ensure_checks(libraries: list[Path], voice: Voice) -> None:
+    """The checking libraries of the project's protocols, for what asks for them: starts do not build them.
+
+    Runs in the front end, after `ensure_built`, and asks whether they belong to the build that this made rather than
+    to the sources as they are now, so that an edit changes nothing under a command or test that is on its way.
+    """
+    try:
+        digest = (paths.build_dir() / "built").read_text()
+    except FileNotFoundError:
+        digest = ""  # built by name only, as by `moscope build`: SCons looks each time
+    stale = [library for library in libraries if not digest or not belongs(library, digest)]
+    if not stale:
+        return
+    voice.say(f"building {', '.join(library.name for library in stale)} (once per change of the sources)")
+    install_packages(voice)
+    scons(Path(sys.prefix), [str(library.relative_to(paths.root())) for library in stale], voice)
+    if digest:  # of the build before, so that an edit made meanwhile builds again
+        for library in stale:
+            write_stamp(library.with_suffix(".built"), stamp_of(library, digest))
+
+
+def belongs(library: Path, digest: str) -> bool:
+    try:
+        return library.with_suffix(".built").read_text() == stamp_of(library, digest)
+    except FileNotFoundError:
+        return False
+
+
+def stamp_of(library: Path, digest: str) -> str:
+    """With the file's own time: what else makes or removes it, such as `moscope build checks`, leaves no stamp that holds."""
+    return f"{digest} {library.stat().st_mtime_ns}"
 
 
 # --- the start -------------------------------------------------------------------------------------------------

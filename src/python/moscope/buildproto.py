@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """From a protocol's .slicc file to its shared libraries: the one recipe, for SConstruct and for users' protocols.
 
-The SLICC compiler writes C++ and NAME.json; the C++ is compiled twice, into NAME.so (timing: messages carry no
-data) and NAME.check.so (data in messages, for the testers). Which C++ files there are is only known afterwards,
-hence a recipe in Python and not a list of build nodes. Standard library only.
+The SLICC compiler writes C++ and NAME.json; the C++ is compiled into NAME.so (timing: messages carry no data) and,
+once something asks for it, a second time into NAME.check.so (data in messages, for the testers). Which C++ files
+there are is only known afterwards, hence a recipe in Python and not a list of build nodes. Standard library only.
 """
 
 import hashlib
@@ -15,6 +15,7 @@ import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from moscope import paths, toolchain
@@ -23,6 +24,7 @@ from moscope.errors import BuildFailed, MoscopeError, SimulatorBug, UserError, u
 Report = Callable[[str], None]
 PROTOCOLS = "src/mem/ruby/protocol"
 SLICC = "src/mem/slicc"
+TIMING, CHECKING = ".so", ".check.so"  # what follows the protocol's name
 INCLUDE = re.compile(r'^\s*include\s+"([^"]+)"', re.MULTILINE)
 # What generated code may include: a change of these rebuilds the protocols.
 RUNTIME_HEADERS = ("src/base", "src/sim", "src/mem/ruby/runtime")
@@ -37,12 +39,12 @@ class BuiltProtocol:
     name: str
     interface: Path  # NAME.json: machines, parameters, buffers, states, events, transitions
     timing: Path  # NAME.so
-    checking: Path  # NAME.check.so
+    checking: Callable[[], Path]  # NAME.check.so, which is built when first asked for: most runs never do
     warnings: str = ""  # of the SLICC compiler, as it prints them
 
 
-def built(name: str, folder: Path, warnings: str = "") -> BuiltProtocol:
-    return BuiltProtocol(name, folder / f"{name}.json", folder / f"{name}.so", folder / f"{name}.check.so", warnings)
+def built(name: str, folder: Path, checking: Callable[[], Path], warnings: str = "") -> BuiltProtocol:
+    return BuiltProtocol(name, folder / f"{name}.json", folder / f"{name}{TIMING}", checking, warnings)
 
 
 def files_under(folder: Path, suffixes: set[str]) -> Iterator[Path]:
@@ -130,12 +132,15 @@ def compile_protocol(generated: Path, library: Path, check: bool, variant: str, 
     with ThreadPoolExecutor(max_workers=max(1, jobs)) as pool:
         made = list(pool.map(one, sources))
     report(f"link    {library.name}")
-    partial = library.with_name(f"{library.name}.{os.getpid()}")
+    unfinished = library.with_name(f"{library.name}.{os.getpid()}")
     build = paths.root() / "build" / variant
     up = os.path.relpath(build, library.parent)
-    run_tool([toolchain.CXX, "-shared", *toolchain.link_flags(variant), *made, "-o", str(partial), "-L" + str(build),
-              "-lmoscope_engine", f"-Wl,-rpath,$ORIGIN/{up}", "-Wl,-z,defs"])
-    partial.replace(library)
+    try:
+        run_tool([toolchain.CXX, "-shared", *toolchain.link_flags(variant), *made, "-o", str(unfinished), "-L" + str(build),
+                  "-lmoscope_engine", f"-Wl,-rpath,$ORIGIN/{up}", "-Wl,-z,defs"])
+        unfinished.replace(library)
+    finally:
+        unfinished.unlink(missing_ok=True)
 
 
 def run_tool(command: list[str]) -> None:
@@ -175,42 +180,68 @@ def content_key(slicc: Path, variant: str) -> str:
 
 def ensure_protocol(name_or_file: str, report: Report = lambda text: None, strict: bool = False) -> BuiltProtocol:
     """The libraries of a protocol: those of the build for a project protocol, built and kept for a user's own. Its
-    warnings are reported each time, errors if `strict`."""
+    warnings are reported each time, errors if `strict`; `report` also hears of the checking library, if that is built."""
     slicc = find_protocol(name_or_file)
     if strict:
         check_strictly(slicc)
     name = slicc.stem
     if known_protocols().get(name) == slicc:
-        return built(name, paths.protocol_dir())
+        return built(name, paths.protocol_dir(), partial(check_inside, name, report))
     folder = paths.protocol_dir() / "user" / f"{name}-{content_key(slicc, paths.variant())}"
     if not folder.exists():
         build_outside(slicc, folder, report)
     warnings = (folder / f"{name}.warnings").read_text(encoding="utf-8").replace(HERE, f"{slicc.parent}/")
     if warnings:
         report(warnings)
-    return built(name, folder, warnings)
+    return built(name, folder, partial(check_outside, name, folder, report), warnings)
 
 
 def build_outside(slicc: Path, folder: Path, report: Report) -> None:
-    """Builds aside and renames, so that several starts and interruptions leave whole folders only."""
+    """Interface and timing library. Builds aside and renames, so that several starts and interruptions leave whole
+    folders only."""
     name = slicc.stem
-    partial = folder.with_name(f"{folder.name}.{os.getpid()}")
-    generated = partial / name
-    jobs = len(os.sched_getaffinity(0))
+    unfinished = folder.with_name(f"{folder.name}.{os.getpid()}")
+    generated = unfinished / name
     try:
         report(f"generate {name}")
         warnings = generate(slicc, generated).replace(f"{slicc.parent}/", HERE)
-        (partial / f"{name}.warnings").write_text(warnings, encoding="utf-8")
-        for library, check in ((f"{name}.so", False), (f"{name}.check.so", True)):
-            compile_protocol(generated, partial / library, check, paths.variant(), jobs, report)
-        shutil.copyfile(generated / f"{name}.json", partial / f"{name}.json")
+        (unfinished / f"{name}.warnings").write_text(warnings, encoding="utf-8")
+        compile_protocol(generated, unfinished / f"{name}{TIMING}", False, paths.variant(), all_cores(), report)
+        shutil.copyfile(generated / f"{name}.json", unfinished / f"{name}.json")
         try:
-            partial.rename(folder)
+            unfinished.rename(folder)
         except OSError:
             if not folder.exists():  # otherwise another start was first, with the same content
                 raise
     finally:
-        shutil.rmtree(partial, ignore_errors=True)
+        shutil.rmtree(unfinished, ignore_errors=True)
+
+
+def check_inside(name: str, report: Report) -> Path:
+    """The checking library of one of the project's protocols; SCons knows what it depends on."""
+    from moscope import bootstrap
+
+    library = paths.protocol_dir() / f"{name}{CHECKING}"
+    bootstrap.ensure_checks([library], bootstrap.Relay(report))
+    return library
+
+
+def check_outside(name: str, folder: Path, report: Report) -> Path:
+    """The checking library of a user's own protocol, beside its timing library: the folder's key covers both."""
+    from moscope import bootstrap
+
+    library = folder / f"{name}{CHECKING}"
+    if not library.exists():
+        # The objects of two starts would lie in one place.
+        with bootstrap.locked(folder / f"{name}.lock", bootstrap.Relay(report), f"building {library.name}"):
+            if not library.exists():
+                report(f"building {library.name} (once)")
+                compile_protocol(folder / name, library, True, paths.variant(), all_cores(), report)
+    return library
+
+
+def all_cores() -> int:
+    return len(os.sched_getaffinity(0))
 
 
 def scons_action(work: Callable[[], None]) -> int | str:

@@ -73,7 +73,7 @@ def prepare(shared: Shared, machine: Machine | None = None, checking: bool = Fal
     machine = machine or load_machine(shared.machine, shared.sets)
     built = buildproto.ensure_protocol(str(machine.protocol), report=shared.say)
     interface = json.loads(built.interface.read_text(encoding="utf-8"))
-    library = built.checking if checking else built.timing
+    library = built.checking() if checking else built.timing
     try:
         return Subject(machine, interface, elaborate(machine, interface), library, shared.seed)
     except ConfigError as error:

@@ -33,7 +33,7 @@ def engine_library() -> Path:
 
 
 def protocol_dir() -> Path:
-    """Built protocols: NAME.so, NAME.check.so, NAME.json."""
+    """Built protocols: NAME.so, NAME.json, and NAME.check.so where something has asked for it."""
     return build_dir() / "protocol"
 
 

@@ -82,7 +82,7 @@ class Subject:
 
     def with_library(self, checking: Path) -> "Subject":
         """The same with another checking library, such as a mutant's."""
-        return replace(self, protocol=replace(self.protocol, checking=checking))
+        return replace(self, protocol=replace(self.protocol, checking=lambda: checking))
 
     def leave_out(self, names: list[str]) -> "Subject":
         """Without accesses of these kinds: flush, nt_store, uncached_load, dma."""
@@ -157,12 +157,13 @@ def prepare(protocol: str | BuiltProtocol, machine: str, sets: list[str] | None 
 def random_test(subject: Subject, ops: int, seed: int = 1, progress: Progress | None = None,
                 watchdog_fs: int = WATCHDOG_FS, **request: Any) -> dict[str, Any]:
     """One run of the random test; the engine's answer (src/system/testing.hh). A protocol error is raised as `Broken`."""
-    from moscope import _engine
+    library = subject.protocol.checking()
+    from moscope import _engine  # after what may build
 
     wanted = {"ops": ops, "seed": seed, "flush": subject.abilities.flush, "nt_store": subject.abilities.nt_store,
               "uncached_load": subject.abilities.uncached_load,
               "devices": subject.abilities.devices, **subject.pool(), **request}
-    answer = _engine.run_random_test(subject.text, str(subject.protocol.checking), json.dumps(wanted), seed=seed,
+    answer = _engine.run_random_test(subject.text, str(library), json.dumps(wanted), seed=seed,
                                      watchdog=watchdog_fs, progress=progress)
     got: dict[str, Any] = json.loads(answer)
     if "protocol_error" in got:

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from moscope import bootstrap, errors, paths
+from moscope import bootstrap, buildproto, errors, paths
 from moscope.cli import Shared, command
 from moscope.errors import BuildFailed, SimulatorBug, UserError
 
@@ -75,8 +75,10 @@ def test(shared: Shared,
 
 
 def _build(shared: Shared) -> None:
-    """Builds the C++ tests; those that do not compile are left for the collection to report as failures."""
+    """Builds the checking libraries, so that no test has to, and the C++ tests; of these, those that do not compile are
+    left for the collection to report as failures."""
     voice = bootstrap.Voice(shared.quiet or shared.json)
+    bootstrap.ensure_checks([paths.protocol_dir() / f"{name}{buildproto.CHECKING}" for name in buildproto.known_protocols()], voice)
     try:
         bootstrap.scons(Path(sys.prefix), ["-k", "unit_tests"], voice)
         failed: list[str] = []

@@ -39,7 +39,7 @@ class Subject:
 def prepare(machine: config.Machine, caches: str, seed: int, report: Callable[[str], None]) -> Subject:
     built = buildproto.ensure_protocol(str(machine.protocol), report=report)
     interface = json.loads(built.interface.read_text(encoding="utf-8"))
-    return Subject(job.two_sets_at_least(config.elaborate(machine, interface, caches=caches)), interface, built.checking, seed)
+    return Subject(job.two_sets_at_least(config.elaborate(machine, interface, caches=caches)), interface, built.checking(), seed)
 
 
 def on_engine(subject: Subject, accesses: list[ScriptedAccess]) -> Observed:

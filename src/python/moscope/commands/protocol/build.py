@@ -17,6 +17,6 @@ def build(shared: Shared,
     """Build a protocol; done once per content, so a second call only tells where it is, and repeats the warnings."""
     made = buildproto.ensure_protocol(protocol, report=shared.say, strict=strict)
     shared.result({"schema": "moscope.protocol.build/1", "name": made.name, "interface": str(made.interface),
-                   "timing": str(made.timing), "checking": str(made.checking), "warnings": made.warnings})
+                   "timing": str(made.timing), "checking": str(made.checking()), "warnings": made.warnings})
     if not shared.json:
         print(f"{made.name}: {made.timing.parent}")
