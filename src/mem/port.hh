@@ -86,11 +86,10 @@ class Port {
     /// Slower inline path: asks the memory system whether the access is a pure hit (and fills the slot).
     std::byte *probe(AccessKind kind, Addr line, Tick when) { return probe_(memory_, *this, kind, line, when); }
 
-    /// The bytes of all lines, line by line; null: they are where the memory system says.
-    void set_bytes(std::byte *of_line_zero) {
+    /// All lines lie side by side from here on, so that slots need not say where.
+    void lines_lie_at(std::byte *of_line_zero) {
         bytes_ = of_line_zero;
-        data_bytes_.resize(bytes_ ? 0 : kSlots);
-        fetch_bytes_.resize(bytes_ ? 0 : kSlots);
+        data_bytes_ = fetch_bytes_ = {};
     }
 
     /// Starts an access at tick `now`; completion is reported through on_done.
@@ -198,11 +197,12 @@ class Port {
         return __builtin_expect(bytes_ != nullptr, 1) ? bytes_ + line : bytes[i];
     }
 
-    std::byte *bytes_ = nullptr;
+    std::byte *bytes_ = nullptr; ///< null: those below say where lines are
     std::array<std::uint64_t, kSlots / 64> filled_{}; ///< indices at which a slot has been filled
     alignas(kLineBytes) std::array<Slot, kSlots> data_slots_;
     std::array<Slot, kSlots> fetch_slots_;
-    std::vector<std::byte *> data_bytes_, fetch_bytes_; ///< by slot, where lines do not lie side by side
+    /// By slot; none where lines lie side by side.
+    std::vector<std::byte *> data_bytes_ = std::vector<std::byte *>(kSlots), fetch_bytes_ = data_bytes_;
 };
 
 } // namespace moscope

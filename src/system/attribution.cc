@@ -32,18 +32,15 @@ Attribution::Attribution(std::vector<unsigned> chip_of_core, std::uint64_t dram_
     MOSCOPE_CHECK(cores_ <= 64);
 }
 
-Attribution::Line &Attribution::line_at(Addr dram) {
-    Known &known = known_[(dram >> 12) % known_.size()];
-    if (known.number != dram >> 12) {
-        auto &block = pages_[dram >> 21];
-        if (!block)
-            block = std::make_unique<std::array<std::unique_ptr<Page>, 512>>();
-        auto &page = (*block)[dram >> 12 & 511];
-        if (!page)
-            page = std::make_unique<Page>();
-        known = {dram >> 12, page.get()};
-    }
-    return known.page->line[dram >> kLineBits & 63];
+Attribution::Page *Attribution::page_at(Addr dram) {
+    auto &block = pages_[dram >> 21];
+    if (!block)
+        block = std::make_unique<std::array<std::unique_ptr<Page>, 512>>();
+    auto &page = (*block)[dram >> 12 & 511];
+    if (!page)
+        page = std::make_unique<Page>();
+    known_[(dram >> 12) % known_.size()] = {dram >> 12, page.get()};
+    return page.get();
 }
 
 void Attribution::expected(Addr dram) { __builtin_prefetch(&line_at(dram), 1); }
@@ -71,6 +68,11 @@ void Attribution::written(Line &l, std::uint8_t by, Addr dram, unsigned size, Ad
 
 void Attribution::stored(unsigned core, Addr dram, unsigned size, Addr pc) {
     Line &l = line_at(dram);
+    if (__builtin_expect(l.writer == core && !(l.read_since & bit(core)), 1)) { // as nearly always: nobody has come between
+        l.tenure |= byte_mask(dram, size);
+        l.writer_pc = pc;
+        return;
+    }
     if (lacks_right(l, core)) // of a store in the buffer, whose transaction is yet to come
         l.lacked |= bit(core) & kLackable;
     written(l, static_cast<std::uint8_t>(core), dram, size, pc);

@@ -89,7 +89,12 @@ class Attribution final : public x86::TransactionObserver {
         const std::uint64_t own = std::uint64_t{1} << core;
         return l.read_since & own || (l.writer != core && l.had & ~own);
     }
-    Line &line_at(Addr dram);
+    Line &line_at(Addr dram) {
+        const Known &known = known_[(dram >> 12) % known_.size()];
+        return (__builtin_expect(known.number == dram >> 12, 1) ? known.page : page_at(dram))->line[dram >> kLineBits & 63];
+    }
+    /// The page, which is known from here on.
+    Page *page_at(Addr dram);
     void written(Line &l, std::uint8_t by, Addr dram, unsigned size, Addr pc);
     /// Puts the bytes of the tenure down as news for these cores.
     void tell(Line &l, std::uint64_t cores);

@@ -31,7 +31,8 @@ Sequencer::Sequencer(Params p, AbstractController &c, MessageBuffer &mandatory, 
                      bool checks_data)
     : p_(p), c_(c), mandatory_(mandatory), memory_(guest_memory), checks_data_(checks_data) {
     port_.memory_ = this;
-    port_.set_bytes(checks_data ? nullptr : guest_memory);
+    if (!checks_data && guest_memory)
+        port_.lines_lie_at(guest_memory);
     port_.issue_ = issue_entry;
     port_.probe_ = probe_entry;
     port_.hit_done_ = hit_done_entry;
