@@ -23,6 +23,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -147,8 +148,8 @@ class Port {
     /// whose next wake-up is known, or over ways that are long.
     Tick horizon(const EventQueue &queue) const {
         Tick t = controller_ ? controller_->next_wake() : kNever;
-        if (const Tick next = queue.next(); next != kNever) {
-            if (unasked_ > lookahead_ && !(*routed_ & unasked_vnets_) && quiet_(memory_)) {
+        if (const Tick next = std::min(queue.next(), queue.outside()); next != kNever) {
+            if (unasked_ > lookahead_ && !(routed_->load(std::memory_order_relaxed) & unasked_vnets_) && quiet_(memory_)) {
                 t = std::min(t, next + unasked_);
                 if (relay_ && relay_->next_wake() != kNever)
                     t = std::min(t, relay_->next_wake() + relay_way_);
@@ -164,7 +165,7 @@ class Port {
     Tick lookahead_ = 0;     ///< shortest way from any other component to here
     Tick unasked_ = 0;       ///< the same for what comes without having been asked for, the relay's next wake-up apart
     std::uint32_t unasked_vnets_ = 0;         ///< virtual networks on which it comes, by bit
-    const std::uint32_t *routed_ = nullptr;   ///< those of which something has gone through a router: no bound but lookahead_ holds
+    const std::atomic<std::uint32_t> *routed_ = nullptr;   ///< those of which something has gone through a router: no bound but lookahead_ holds
     const Component *relay_ = nullptr; ///< through which such things come (the chip's shared cache)
     Tick relay_way_ = 0;     ///< from its waking to here
     bool (*quiet_)(void *memory) = nullptr; ///< nothing is under way

@@ -6,12 +6,16 @@
 // earliest member is due. The order (tick, component number) is total by construction, so runs do not depend on
 // the order in which wake-ups were asked for. On waking, a component does all that is due at that tick and sets
 // its next wake-up itself (`schedule`, or `schedule_no_later_than` from a producer).
+//
+// Several queues can go in step (sim/lockstep.hh), each on a host thread: components of different queues then reach each
+// other by parcels alone, which are opened between two windows of time.
 #pragma once
 
 #include <algorithm>
 #include <array>
 #include <bit>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/error.hh"
@@ -20,6 +24,14 @@
 namespace moscope {
 
 class EventQueue;
+
+/// What a component does to one of another queue: `open` is called on the other's thread before anything of tick `due` runs.
+struct Parcel {
+    void (*open)(const Parcel &) = nullptr;
+    Tick due = 0;
+    void *to = nullptr, *what = nullptr;
+    std::uint64_t number[3] = {};
+};
 
 class Component {
   public:
@@ -67,13 +79,20 @@ class EventQueue {
     /// Runs until no wake-up is pending before `until`, or stop() was called. Wake-ups at `until` stay pending.
     void run(Tick until = kNever) {
         stop_ = false;
+        run_window(until, until);
+    }
+    /// The same up to `before` alone, of a run that goes to `until`: meanwhile other queues run, too, of which nothing comes
+    /// that is due before.
+    void run_window(Tick before, Tick until) {
         limit_ = until;
+        outside_ = before < until ? before : kNever;
+        const Tick end = before;
         settle();
         while (!stop_) {
             Component *c = first();
             if (__builtin_expect(!c || far_min_ <= c->tick_, 0)) {
                 const Tick far = far_next();
-                if (far < until && (!c || far <= c->tick_)) {
+                if (far < end && (!c || far <= c->tick_)) {
                     turn_to(far);
                     c = first();
                 } else if (!c) {
@@ -81,7 +100,7 @@ class EventQueue {
                 }
             }
             const Tick t = c->tick_;
-            if (t >= until)
+            if (t >= end)
                 break;
             now_ = t;
             // The wheel never turns back: what lies almost a whole turn ahead would be taken for what comes next.
@@ -96,6 +115,30 @@ class EventQueue {
 
     /// Where the current run() ends: no component may run ahead past it.
     Tick limit() const { return limit_; }
+    /// Nothing that another queue sends is due before this tick.
+    Tick outside() const { return outside_; }
+
+    // ---- one of several (sim/lockstep.hh)
+    /// Becomes number `domain` of so many.
+    void join(unsigned domain, unsigned domains) {
+        domain_ = domain;
+        outside_ = 0;
+        for (auto &side : sent_)
+            side.resize(domains);
+    }
+    unsigned domain() const { return domain_; }
+    /// Sends to a component of another queue.
+    void post(const EventQueue &to, const Parcel &p) {
+        sent_[side_][to.domain_].push_back(p);
+        earliest_sent_ = std::min(earliest_sent_, p.due);
+    }
+    /// From here on parcels are put on this side, 0 or 1.
+    void send_on(unsigned side) { side_ = side; }
+    std::vector<Parcel> &sent(unsigned side, unsigned domain) { return sent_[side][domain]; }
+    /// The earliest moment at which anything sent since the last call is due.
+    Tick take_earliest_sent() { return std::exchange(earliest_sent_, kNever); }
+    void clear_stop() { stop_ = false; }
+    
     /// Ends run() after the wake-up that is running.
     void stop() { stop_ = true; }
     bool stopped() const { return stop_; }
@@ -231,9 +274,12 @@ class EventQueue {
     mutable std::array<std::uint64_t, kWords> busy_{}; ///< buckets that are not empty
     mutable std::array<Component *, kBuckets> bucket_{}; ///< in order of time, then of number
     mutable std::vector<std::uint64_t> far_;           ///< components beyond the wheel
-    Tick limit_ = kNever;
+    Tick limit_ = kNever, outside_ = kNever;
     std::uint64_t events_ = 0;
     bool stop_ = false;
+    unsigned domain_ = 0, side_ = 0;
+    Tick earliest_sent_ = kNever;
+    std::array<std::vector<std::vector<Parcel>>, 2> sent_; ///< by side, then by domain
 };
 
 inline Component::Component(EventQueue &queue, std::string name, WakeFn wake)

@@ -27,6 +27,16 @@ Machine::Machine(const std::string &description, const std::string &library, Mac
 Machine::~Machine() = default;
 
 EventQueue &Machine::queue() { return impl_->queue; }
+EventQueue &Machine::queue_of_core(unsigned core) { return impl_->queue_of(impl_->chip_of_core.at(core)); }
+bool Machine::chips_apart() const { return impl_->chips_apart(); }
+Tick Machine::now() const { return impl_->now(); }
+std::uint64_t Machine::events() const { return impl_->lockstep ? impl_->lockstep->events() : impl_->queue.events(); }
+std::int64_t Machine::messages() const {
+    std::int64_t n = the_message_pool.live();
+    for (const auto &p : impl_->pools)
+        n += p->live();
+    return n;
+}
 const x86::TimedParams &Machine::pipeline() const { return impl_->pipeline; }
 unsigned Machine::cores() const { return static_cast<unsigned>(impl_->sequencers.size()); }
 unsigned Machine::nodes() const { return static_cast<unsigned>(impl_->addresses.ranges.size()); }
@@ -55,15 +65,36 @@ AbstractController *Machine::controller(MachineType type, unsigned version) cons
 
 void Machine::run(Tick until) {
     impl_->make_current();
-    impl_->watchdog->arm();
     try {
-        impl_->queue.run(until);
+        if (impl_->lockstep) {
+            impl_->run_in_step(until);
+        } else {
+            impl_->watchdog->arm();
+            impl_->queue.run(until);
+        }
     } catch (const ProtocolError &e) {
         throw ProtocolError(std::string(e.what()) + impl_->context(e.line) + impl_->stuck(), e.line);
     }
 }
 
+/// The watchdog looks at all chips, so it does that while none of them runs.
+void Machine::Impl::run_in_step(Tick until) {
+    const Tick limit = watchdog->limit();
+    while (true) {
+        const Tick next = lockstep->next();
+        const Tick to = limit && next < until && until - next > limit ? next + limit : until;
+        lockstep->run(to);
+        if (limit)
+            watchdog->look_for_old(lockstep->next() == kNever && to == kNever ? lockstep->now() + limit + 1 : std::min(to, lockstep->next()));
+        const bool stopped = std::any_of(queues.begin(), queues.end(), [](const EventQueue *q) { return q->stopped(); });
+        if (to == until || stopped)
+            return;
+    }
+}
+
 void Machine::set_trace(TraceHook *hook) {
+    if (hook && impl_->chips_apart())
+        throw UserError("a machine whose chips run side by side cannot be traced: one thread (none given) would be right");
     impl_->trace = hook;
     for (auto *c : impl_->controllers)
         c->trace = hook;
@@ -147,7 +178,9 @@ std::string Machine::check_single_writer() {
 
 std::string Machine::Impl::context(Addr line) const {
     std::vector<TransitionRecord> last;
-    history.for_each([&](const TransitionRecord &r) { last.push_back(r); });
+    for (const History &h : history)
+        h.for_each([&](const TransitionRecord &r) { last.push_back(r); });
+    std::stable_sort(last.begin(), last.end(), [](const auto &a, const auto &b) { return a.tick < b.tick; });
     if (line == ProtocolError::kNoLine) {
         if (last.empty())
             return {};
@@ -186,7 +219,7 @@ std::string Machine::Impl::stuck() const {
                     s << "\n  " << b.buffer->name << ": line 0x" << std::hex << m.line << std::dec << " "
                       << protocol->describe(m) << (stalled ? " (stalled)" : "") << ", since " << t << " fs";
             });
-    for (const auto &line : network->stuck_report(queue.now()))
+    for (const auto &line : network->stuck_report(now()))
         if (shown++ < kMost)
             s << "\n  " << line;
     const auto access = [&](const std::string &who, const Access &a) {
@@ -204,6 +237,13 @@ std::string Machine::Impl::stuck() const {
 }
 
 void Watchdog::look(Tick now) {
+    look_for_old(now);
+    // Go on only while others are active, so that an idle machine ends its run.
+    if (queue().next() != kNever || machine_.in_flight())
+        schedule(now + limit_);
+}
+
+void Watchdog::look_for_old(Tick now) const {
     const Access *oldest = nullptr;
     std::string who;
     const auto consider = [&](const std::string &name, const Access &a) {
@@ -228,9 +268,6 @@ void Watchdog::look(Tick now) {
           << limit_ / kTicksPerNs << " ns at tick " << now;
         throw ProtocolError(s.str(), line);
     }
-    // Go on only while others are active, so that an idle machine ends its run.
-    if (queue().next() != kNever || machine_.in_flight())
-        schedule(now + limit_);
 }
 
 } // namespace moscope

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A machine built from its elaborated description (moscope.machine/1): a protocol library's controllers, the
 // network, DRAM and guest memory, with one port per core and one per DMA controller. Cores are added by who
-// uses it. One Machine is run by one host thread; several may exist in a process, one after the other.
+// uses it. One Machine is run by one host thread, or by several in step; several machines may exist in a process, one after
+// the other.
 #pragma once
 
 #include <cstdint>
@@ -28,6 +29,8 @@ struct MachineOptions {
     std::uint64_t seed = 1;
     bool zero_horizon = false;             ///< cores never run ahead (for comparison)
     Tick watchdog = 50'000'000'000;        ///< a request older than this (50 us) is a protocol error; 0: off
+    /// 0: one queue for all. Else each chip has a queue of its own, and so many host threads run them (sim/lockstep.hh).
+    unsigned threads = 0;
 };
 
 class Machine {
@@ -36,7 +39,14 @@ class Machine {
     Machine(const std::string &description, const std::string &library, MachineOptions options = {});
     ~Machine();
 
-    EventQueue &queue();
+    EventQueue &queue(); ///< of the first chip, where devices are
+    EventQueue &queue_of_core(unsigned core);
+    bool chips_apart() const; ///< each chip has a queue of its own
+    /// The tick of the last wake-up, and how many there have been.
+    Tick now() const;
+    std::uint64_t events() const;
+    /// Messages that controllers and the network hold.
+    std::int64_t messages() const;
     unsigned cores() const;
     const x86::TimedParams &pipeline() const; ///< of a core in detailed mode
     unsigned nodes() const;

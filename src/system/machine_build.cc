@@ -70,6 +70,9 @@ bool is_probe(const char *vnet_type) {
 
 Machine::Impl::~Impl() {
     // Controllers come from the library: they go first.
+    lockstep.reset();
+    for (const auto &p : pools)
+        the_message_pool.absorb(*p);
     owned_controllers.clear();
     if (library)
         dlclose(library);
@@ -115,8 +118,9 @@ void Machine::Impl::build(Machine &machine, const json &j, const std::string &li
         throw UserError(library_path + ": not a protocol library: build it with `moscope protocol build`");
     protocol = entry();
     message_pool().restart_numbering();
-    if (protocol->checks_data)
-        history = History(1u << 14);
+    separate_chips(j);
+    foresight.resize(queues.size());
+    history.assign(queues.size(), History(protocol->checks_data ? 1u << 14 : 1u << 10)); // small ones stay in the host's caches
 
     Addr end = 0;
     for (const auto &r : need(j, "address_map", "machine")) {
@@ -143,6 +147,36 @@ void Machine::Impl::build(Machine &machine, const json &j, const std::string &li
     for (auto *c : controllers)
         c->init();
     watchdog = std::make_unique<Watchdog>(queue, machine, options.watchdog);
+    if (chips_apart())
+        go_in_step();
+}
+
+/// A queue for each chip, where that was asked for and chips reach each other by links alone.
+void Machine::Impl::separate_chips(const json &j) {
+    queues = {&queue};
+    const json &net = need(j, "network", "machine");
+    if (options.threads == 0 || get_or<std::string>(net, "kind", "") != "hypertransport")
+        return;
+    if (get_or<Tick>(net, "jitter_fs", 0) > 0)
+        throw UserError("threads: random delays (network.jitter_fs) are drawn in one order for the whole machine: one of the two would be right");
+    for (unsigned chip = 1; chip < get_or<unsigned>(net, "routers", 1); ++chip) {
+        other_queues.push_back(std::make_unique<EventQueue>());
+        queues.push_back(other_queues.back().get());
+    }
+}
+
+void Machine::Impl::go_in_step() {
+    for (const auto *c : controllers)
+        if (network->router_of(c->node) != c->chip)
+            throw UserError("threads: " + c->name() + " of chip " + std::to_string(c->chip) + " is at another chip's crossbar: its own would be right");
+    const Tick window = network->window();
+    if (window < kTicksPerNs)
+        throw UserError("threads: links of this machine reach another chip, or give back its buffers, in less than 1 ns: longer ones, or no threads, "
+                        "would be right");
+    const unsigned threads = std::min<unsigned>(options.threads, static_cast<unsigned>(queues.size()));
+    for (unsigned t = 1; t < threads; ++t)
+        pools.push_back(std::make_unique<MessagePool>(std::uint64_t{t} << 56));
+    lockstep = std::make_unique<Lockstep>(queues, window, threads, [this](unsigned thread) { this_threads_pool = pools[thread - 1].get(); });
 }
 
 void Machine::Impl::build_controllers(const json &j) {
@@ -184,19 +218,24 @@ void Machine::Impl::build_controllers(const json &j) {
             const json &k = need(clocks, clock_name.c_str(), "clocks");
             const Clock clock{k.at("period_num").get<std::int64_t>(), k.at("period_den").get<std::int64_t>()};
             const std::string full = std::string(info.name) + "-" + std::to_string(v);
-            owned_controllers.emplace_back(info.create(queue, full, clock));
+            const auto chip = get_or<std::uint16_t>(c, "chip", 0);
+            if (chips_apart() && chip >= queues.size())
+                throw UserError(full + ": chip " + std::to_string(chip) + ": the network has " + std::to_string(queues.size()) + " routers");
+            const std::size_t place = chip % queues.size();
+            EventQueue &own = *queues[place];
+            owned_controllers.emplace_back(info.create(own, full, clock));
             AbstractController &ctrl = *owned_controllers.back();
             controllers.push_back(&ctrl);
             ctrl.node = static_cast<NodeIndex>(nodes.total);
             nodes.id[nodes.total++] = {info.type, static_cast<NodeID>(v)};
             ctrl.machineID = {info.type, static_cast<NodeID>(v)};
             ctrl.version = static_cast<NodeID>(v);
-            ctrl.chip = get_or<std::uint16_t>(c, "chip", 0);
+            ctrl.chip = chip;
             ctrl.core = get_or<std::uint16_t>(c, "core", 0xffff);
             ctrl.clusterID = get_or<NodeID>(c, "cluster", 0);
-            ctrl.history = &history;
+            ctrl.history = &history[place];
             ctrl.requestors = &requestors;
-            ctrl.foresight = &foresight;
+            ctrl.foresight = &foresight[place];
             ctrl.guest_memory = memory->base();
             ctrl.checks_data = protocol->checks_data;
             ctrl.transitions_per_cycle = get_or<int>(c, "transitions_per_cycle", 32);
@@ -207,7 +246,7 @@ void Machine::Impl::build_controllers(const json &j) {
             for (const auto &[key, value] : values.items()) {
                 bool known;
                 if (value.is_object()) {
-                    caches.push_back(std::make_unique<CacheMemory>(geometry(value, full + "." + key), queue,
+                    caches.push_back(std::make_unique<CacheMemory>(geometry(value, full + "." + key), own,
                                                                    options.seed * 1000003 + caches.size()));
                     known = ctrl.set_cache(key, caches.back().get());
                     ctrl.stores.arrays.push_back(caches.back().get());
@@ -278,9 +317,9 @@ void Machine::Impl::build_memory(const json &j) {
         dram.push_back(std::make_unique<NodeDram>());
         NodeDram &d = *dram.back();
         d.controller = std::make_unique<dram::DramController>(
-            queue, "dram-" + std::to_string(c->version), dram::DramParams::from_json(parameters));
+            queue_of(c->chip), "dram-" + std::to_string(c->version), dram::DramParams::from_json(parameters));
         bridges.push_back(std::make_unique<MemoryBridge<NodeDram>>(
-            queue, "memory-" + std::to_string(c->version), d, c->machineID, *to, *from, memory->base(),
+            queue_of(c->chip), "memory-" + std::to_string(c->version), d, c->machineID, *to, *from, memory->base(),
             protocol->checks_data));
         d.bridge = bridges.back().get();
         d.controller->set_done(
@@ -303,7 +342,7 @@ void Machine::Impl::connect(const json &j) {
     std::vector<ControllerName> names;
     for (auto *c : controllers)
         names.push_back({MachineType_to_string(c->machineID.type), c->version});
-    network = make_network(queue, params, names);
+    network = make_network(queues, params, names);
     for (auto *c : controllers)
         for (auto &b : c->buffers()) {
             if (b.direction == '-')

@@ -13,6 +13,7 @@
 #include "mem/ruby/runtime/dma_sequencer.hh"
 #include "mem/ruby/runtime/memory_bridge.hh"
 #include "mem/ruby/runtime/sequencer.hh"
+#include "sim/lockstep.hh"
 #include "system/guest_memory.hh"
 #include "system/machine.hh"
 
@@ -34,6 +35,9 @@ class Watchdog : public Component {
   public:
     Watchdog(EventQueue &queue, const Machine &machine, Tick limit)
         : Component(queue, "watchdog", wake_entry), machine_(machine), limit_(limit) {}
+    /// Looks whether a request is older than the limit at this moment.
+    void look_for_old(Tick now) const;
+    Tick limit() const { return limit_; }
     /// Begins, or goes on, watching.
     void arm() {
         if (limit_ > 0 && next_wake() == kNever)
@@ -48,7 +52,9 @@ class Watchdog : public Component {
 };
 
 struct Machine::Impl {
-    EventQueue queue;
+    EventQueue queue; ///< of the first chip, or of all
+    std::vector<std::unique_ptr<EventQueue>> other_queues;
+    std::vector<EventQueue *> queues; ///< by chip where each has its own, else one
     MachineOptions options;
     std::string name;
     void *library = nullptr;
@@ -56,8 +62,10 @@ struct Machine::Impl {
     ruby::NodeMap nodes;
     ruby::AddressMap addresses;
     std::unique_ptr<GuestMemory> memory;
-    ruby::Foresight foresight;
-    ruby::History history{1u << 10}; ///< small, to stay in the host's caches; larger in checking mode
+    std::vector<ruby::Foresight> foresight;       ///< by queue, as those below
+    std::vector<ruby::History> history;
+    std::vector<std::unique_ptr<ruby::MessagePool>> pools; ///< by thread beside the first, from the second on
+    std::unique_ptr<Lockstep> lockstep; ///< null: there is one queue
     unsigned cores_per_chip = 1;
     x86::TimedParams pipeline;
 
@@ -83,6 +91,13 @@ struct Machine::Impl {
     void build_controllers(const nlohmann::json &j);
     void build_memory(const nlohmann::json &j);
     void connect(const nlohmann::json &j);
+    bool chips_apart() const { return queues.size() > 1; }
+    EventQueue &queue_of(unsigned chip) { return *queues[chip % queues.size()]; }
+    void separate_chips(const nlohmann::json &j);
+    void go_in_step();
+    /// The latest moment of any queue.
+    Tick now() const { return lockstep ? lockstep->now() : queue.now(); }
+    void run_in_step(Tick until);
     void set_horizon(Port &port, ruby::AbstractController &c);
     void make_current() const {
         ruby::NodeMap::current = &nodes;

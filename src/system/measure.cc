@@ -18,7 +18,7 @@
 
 #include "cpu/traffic/access_stream.hh"
 #include "cpu/traffic/hit_loop.hh"
-#include "mem/ruby/runtime/message.hh"
+#include "mem/ruby/runtime/message_pool.hh"
 #include "system/measure_trace.hh"
 #include "system/measure_transitions.hh"
 
@@ -43,7 +43,7 @@ double seconds_since(HostClock::time_point start) {
 }
 
 /// Processor time of this thread, so that what else runs on the host does not count.
-double processor_seconds() {
+double own_processor_seconds() {
     timespec t{};
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
     return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
@@ -59,7 +59,7 @@ std::string hex(Addr a) {
 class Experiment {
   public:
     Experiment(const std::string &description, const std::string &library, const MachineOptions &options, const Poll &poll)
-        : messages_at_rest_(ruby::message_pool().live()), machine_(description, library, options), poll_(poll) {}
+        : messages_at_rest_(ruby::the_message_pool.live()), machine_(description, library, options), poll_(poll) {}
 
     Json loads(const Json &phase);
     Json script(const Json &phase);
@@ -76,7 +76,7 @@ class Experiment {
     /// First edge of the cores' clock from which everything is in the future.
     Tick start_time() {
         const Clock c = machine_.port(0).core_clock_;
-        now_ = std::max(now_, machine_.queue().now());
+        now_ = std::max(now_, machine_.now());
         return now_ = c.edge(c.edge_at_or_after(now_ + 1));
     }
     void run_until(Tick t) {
@@ -96,7 +96,11 @@ class Experiment {
                 throw ProtocolError("an experiment did not come to its end in 3.6 s of simulated time");
         }
     }
-    bool quiet() { return machine_.in_flight() == 0 && ruby::message_pool().live() == messages_at_rest_; }
+    /// By the clock where several threads work, as each waits for the others.
+    double host_seconds() const {
+        return machine_.chips_apart() ? std::chrono::duration<double>(HostClock::now().time_since_epoch()).count() : own_processor_seconds();
+    }
+    bool quiet() { return machine_.in_flight() == 0 && machine_.messages() == messages_at_rest_; }
     /// Until nothing is under way. What a protocol leaves lying about on purpose is given kSettle to go away.
     void settle() {
         const Tick start = now_;
@@ -125,7 +129,7 @@ class Experiment {
     Json account(const Access &a) const;
     static Json segments(const PathTimes &p);
 
-    std::uint64_t messages_at_rest_;
+    std::int64_t messages_at_rest_;
     Machine machine_;
     const Poll &poll_;
     HostClock::time_point polled_ = HostClock::now();
@@ -222,7 +226,7 @@ Json Experiment::loads(const Json &phase) {
     std::vector<unsigned> cores;
     for (const auto &j : phase.at("streams")) {
         const unsigned core = core_of(j);
-        streams_.emplace_back(machine_.queue(), "stream" + std::to_string(names_++), machine_.port(core), sequence(j),
+        streams_.emplace_back(machine_.queue_of_core(core), "stream" + std::to_string(names_++), machine_.port(core), sequence(j),
                               j.value("in_flight", 1u), kind_of(j.value("op", "ld")));
         mine.push_back(&streams_.back());
         cores.push_back(core);
@@ -251,9 +255,9 @@ Json Experiment::loads(const Json &phase) {
         start(AccessStream::kForever);
         run_until(now_ + phase.value("warm_fs", Tick{0}));
         reset();
-        host = processor_seconds();
+        host = host_seconds();
         const Tick from = now_;
-        events = machine_.queue().events();
+        events = machine_.events();
         run_until(now_ + phase.at("window_fs").get<Tick>());
         simulated = now_ - from;
     } else {
@@ -265,16 +269,16 @@ Json Experiment::loads(const Json &phase) {
         reset();
         if (phase.value("trace", false))
             recorder.emplace(machine_);
-        host = processor_seconds();
-        events = machine_.queue().events();
+        host = host_seconds();
+        events = machine_.events();
         start(phase.at("accesses").get<std::uint64_t>());
         const Tick from = now_;
         to_the_end();
-        simulated = machine_.queue().now() - from;
+        simulated = machine_.now() - from;
     }
-    answer["host_s"] = processor_seconds() - host;
+    answer["host_s"] = host_seconds() - host;
     answer["simulated_fs"] = simulated;
-    answer["events"] = machine_.queue().events() - events;
+    answer["events"] = machine_.events() - events;
     answer["streams"] = Json::array();
     for (std::size_t i = 0; i < mine.size(); ++i) {
         Json j{{"core", cores[i]}};
@@ -324,6 +328,8 @@ struct Experiment::Step : Component {
 };
 
 Json Experiment::script(const Json &phase) {
+    if (machine_.chips_apart())
+        throw UserError("experiment: the steps of a script begin on all chips at once: no threads would be right");
     const Json traced = phase.value("trace", Json(true));
     std::optional<TraceRecorder> recorder;
     std::optional<TransitionLog> transitions;
@@ -401,14 +407,14 @@ Json Experiment::hits(const Json &phase) {
     if (bytes < kLineBytes || (bytes & (bytes - 1)))
         throw UserError("experiment: a hit loop over " + std::to_string(bytes) + " bytes: a power of two");
     const auto wanted = phase.at("loads").get<std::uint64_t>();
-    loops_.emplace_back(machine_.queue(), "loop" + std::to_string(names_++), machine_.port(core_of(phase)),
+    loops_.emplace_back(machine_.queue_of_core(core_of(phase)), "loop" + std::to_string(names_++), machine_.port(core_of(phase)),
                         address_of(phase.at("base").get<Addr>(), bytes), bytes, wanted);
     auto &loop = loops_.back();
     const Tick start = start_time();
     loop.start(start);
-    const double host = processor_seconds();
+    const double host = host_seconds();
     run_while(1000 * kSlice, [&] { return !loop.finished(); });
-    Json answer{{"host_s", processor_seconds() - host}, {"simulated_fs", loop.local_time() - start}};
+    Json answer{{"host_s", host_seconds() - host}, {"simulated_fs", loop.local_time() - start}};
     answer["loads"] = wanted;
     answer["slow"] = loop.slow();
     now_ = std::max(now_, loop.local_time());

@@ -2,7 +2,7 @@
 // Experiments on the memory side of a machine, for the commands latency, trace and bench: a request (JSON text)
 // lists phases that run one after the other on one machine, each from quiet to quiet; the answer (JSON text)
 // holds what each saw. Times in femtoseconds, host times
-// in seconds of the simulating thread's processor time.
+// in seconds of the simulating thread's processor time, or of the clock where there are several.
 //
 // request: {"phases": [PHASE..]}, PHASE one of
 //   {"kind": "loads", "streams": [{"core", "op", "in_flight", "ranges": [[base, bytes]..], "order": "ascending" |

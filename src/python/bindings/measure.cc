@@ -12,10 +12,11 @@ void bind_measure(nb::module_ &m) {
     m.def(
         "run_experiment",
         [](const std::string &machine, const std::string &library, const std::string &request, std::uint64_t seed,
-           moscope::Tick watchdog) {
+           moscope::Tick watchdog, unsigned threads) {
             moscope::MachineOptions options;
             options.seed = seed;
             options.watchdog = watchdog;
+            options.threads = threads;
             nb::gil_scoped_release released;
             return moscope::run_experiment(machine, library, request, options, [] {
                 nb::gil_scoped_acquire held;
@@ -24,6 +25,6 @@ void bind_measure(nb::module_ &m) {
             });
         },
         nb::arg("machine"), nb::arg("library"), nb::arg("request"), nb::arg("seed") = 1,
-        nb::arg("watchdog") = moscope::MachineOptions{}.watchdog,
+        nb::arg("watchdog") = moscope::MachineOptions{}.watchdog, nb::arg("threads") = 0,
         "Runs the phases of `request` on the elaborated machine with a protocol's library; see system/measure.hh.");
 }

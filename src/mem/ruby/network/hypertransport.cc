@@ -8,7 +8,7 @@
 
 namespace moscope::ruby {
 
-HyperTransport::HyperTransport(EventQueue &queue, const NetworkParams &p,
+HyperTransport::HyperTransport(const std::vector<EventQueue *> &queues, const NetworkParams &p,
                                const std::vector<ControllerName> &controllers)
     : Network(static_cast<unsigned>(controllers.size())), tables_(p) {
     jitter_.init(p.jitter, p.seed, nodes_);
@@ -25,10 +25,9 @@ HyperTransport::HyperTransport(EventQueue &queue, const NetworkParams &p,
     std::copy(p.vnet_channel.begin(), p.vnet_channel.end(), std::begin(common_.channel_of_vnet));
     for (const auto &c : p.channels)
         common_.channel_names.push_back(c.name);
-    common_.stats.resize(common_.channels);
 
     for (unsigned r = 0; r < p.routers; ++r)
-        routers_.push_back(std::make_unique<Router>(queue, "router" + std::to_string(r), *this, common_, r));
+        routers_.push_back(std::make_unique<Router>(*queues[r % queues.size()], "router" + std::to_string(r), *this, common_, r));
     build_links(p);
     connect(p, controllers);
 }
@@ -42,6 +41,7 @@ void HyperTransport::build_links(const NetworkParams &p) {
         link->to = routers_[d.to].get();
         link->index = static_cast<unsigned>(out[d.from].size());
         link->input = static_cast<unsigned>(in[d.to].size()) + 1; // input 0: the chip's controllers
+        link->crosses = &link->from->queue() != &link->to->queue();
         link->flight = params.latency;
         link->credit_flight = params.credit_latency < 0 ? params.latency : params.credit_latency;
         out[d.from].push_back(link.get());
@@ -143,6 +143,18 @@ Tick HyperTransport::min_path_latency(NodeIndex from, NodeIndex to) const {
     return t;
 }
 
+/// A packet takes the crossbar, its serialization and the link; a buffer's credit the way back, which a packet can use while it
+/// crosses.
+Tick HyperTransport::window() const {
+    Tick t = kNever;
+    for (const auto &l : links_) {
+        t = std::min(t, l->credit_flight - common_.latency);
+        for (const Link::Channel &c : l->channel)
+            t = std::min(t, common_.latency + c.serialization[0] + l->flight);
+    }
+    return std::max<Tick>(t, 0);
+}
+
 void HyperTransport::add_held_latency(std::vector<ChannelStats> &stats, bool subtract) const {
     for (const auto &r : routers_)
         r->for_each_inside([&](const HeldMessage &h) {
@@ -158,7 +170,10 @@ NetworkStats HyperTransport::stats() const {
     NetworkStats s;
     s.kind = "hypertransport";
     s.channel_names = common_.channel_names;
-    s.channel = common_.stats;
+    s.channel.resize(common_.channels);
+    for (const auto &r : routers_)
+        for (unsigned c = 0; c < common_.channels; ++c)
+            s.channel[c] += r->stats[c];
     add_held_latency(s.channel, false);
     for (unsigned l = 0; l < links_.size(); ++l) {
         const DirectedLink &d = tables_.links()[l];
@@ -172,15 +187,16 @@ NetworkStats HyperTransport::stats() const {
     return s;
 }
 
-void HyperTransport::reset_stats() {
+void HyperTransport::reset_stats(Tick now) {
     grant_entered();
-    common_.stats.assign(common_.channels, {});
-    add_held_latency(common_.stats, true);
+    for (auto &r : routers_)
+        r->stats.assign(common_.channels, {});
+    add_held_latency(routers_.front()->stats, true);
     for (auto &l : links_)
         for (auto &c : l->channel) {
             c.stats = {};
             if (c.blocked_since != kNever)
-                c.blocked_since = l->from->queue().now();
+                c.blocked_since = now;
         }
     for (auto &r : routers_)
         for (auto &port : r->ports()) {

@@ -15,17 +15,19 @@ namespace moscope::ruby {
 
 class HyperTransport final : public Network {
   public:
-    HyperTransport(EventQueue &queue, const NetworkParams &params, const std::vector<ControllerName> &controllers);
+    /// A queue for each router, or one for all.
+    HyperTransport(const std::vector<EventQueue *> &queues, const NetworkParams &params, const std::vector<ControllerName> &controllers);
 
     Ingress *ingress(NodeIndex node) override { return &routers_[router_of_[node]]->ingress; }
     void open_direct_ways(const std::vector<AbstractController *> &controllers) override;
     Tick min_delivery_latency(NodeIndex) const override { return common_.latency; }
     Tick min_path_latency(NodeIndex from, NodeIndex to) const override;
     NetworkStats stats() const override;
-    void reset_stats() override;
+    void reset_stats(Tick now) override;
     void for_each_held(const std::function<void(const HeldMessage &)> &f) override;
 
-    unsigned router_of(NodeIndex node) const { return router_of_[node]; }
+    unsigned router_of(NodeIndex node) const override { return router_of_[node]; }
+    Tick window() const override;
 
   private:
     void build_links(const NetworkParams &params);

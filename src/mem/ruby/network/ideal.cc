@@ -2,6 +2,8 @@
 // The network without a shape.
 #include "mem/ruby/network/ideal.hh"
 
+#include "mem/ruby/runtime/message_pool.hh"
+
 namespace moscope::ruby {
 
 IdealNetwork::Hub::Hub(EventQueue &queue, IdealNetwork &net)

@@ -83,15 +83,14 @@ struct Link {
                 ++borrowed;
             }
         }
-        /// A channel gives back to the free list first. True if other channels may use the buffer.
-        bool give(CreditPool &free, Tick from) {
-            if (!borrowed) {
+        /// A channel gives back to the free list first.
+        void give(CreditPool &free, Tick from) {
+            if (borrowed) {
+                --borrowed;
+                free.give(from);
+            } else {
                 own.give(from);
-                return false;
             }
-            --borrowed;
-            free.give(from);
-            return true;
         }
     };
 
@@ -117,7 +116,22 @@ struct Link {
         }
     };
 
-    /// Tick from which a packet of a channel may be on the wire, as far as buffers are concerned.
+    /// A buffer behind the link that is free again, on its way to the sender.
+    struct Return {
+        std::uint8_t channel;
+        bool data;
+    };
+    /// The sender learns which buffers may be used from this tick on, or before. Only then it decides whose they are.
+    void take_back(Tick usable) {
+        while (returning.front_tick() <= usable) {
+            const auto [tick, r] = returning.front();
+            returning.pop();
+            Channel &c = channel[r.channel];
+            r.data ? c.data.give(free_data, tick) : c.commands.give(free_commands, tick);
+        }
+    }
+
+    /// Tick from which a packet of a channel may be on the wire, as far as buffers are concerned that have come back.
     Tick credit(const Channel &c, bool with_data) const {
         const Tick command = c.commands.next(free_commands);
         return with_data ? std::max(command, c.data.next(free_data)) : command;
@@ -135,6 +149,8 @@ struct Link {
     unsigned next_channel = 0;
     std::vector<Channel> channel;
     CreditPool free_commands, free_data; ///< for whichever channel needs them
+    TimedQueue<Return> returning; ///< by the tick from which they may be used
+    bool crosses = false; ///< the two routers belong to different queues
     NetDest reach; ///< controllers to which it leads
 };
 

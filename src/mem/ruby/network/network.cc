@@ -81,11 +81,16 @@ Tick Network::Jitter::delay(const Message &m, NodeIndex to, Tick earliest) {
     return t;
 }
 
-std::unique_ptr<Network> make_network(EventQueue &queue, const NetworkParams &params,
+std::unique_ptr<Network> make_network(const std::vector<EventQueue *> &queues, const NetworkParams &params,
                                       const std::vector<ControllerName> &controllers) {
     if (params.kind == NetworkParams::Kind::ideal)
-        return std::make_unique<IdealNetwork>(queue, params, static_cast<unsigned>(controllers.size()));
-    return std::make_unique<HyperTransport>(queue, params, controllers);
+        return std::make_unique<IdealNetwork>(*queues.front(), params, static_cast<unsigned>(controllers.size()));
+    return std::make_unique<HyperTransport>(queues, params, controllers);
+}
+
+std::unique_ptr<Network> make_network(EventQueue &queue, const NetworkParams &params,
+                                      const std::vector<ControllerName> &controllers) {
+    return make_network(std::vector{&queue}, params, controllers);
 }
 
 } // namespace moscope::ruby

@@ -5,6 +5,7 @@
 // virtual functions here are for building, statistics and reports. Times are femtoseconds.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <string>
@@ -61,13 +62,19 @@ class Network {
 
     /// Virtual networks, by bit, that have not been served by direct ways alone: a message on its way through routers is
     /// nearer to its destination than its sender.
-    std::uint32_t routed_vnets = 0;
+    std::atomic<std::uint32_t> routed_vnets = 0;
+
+    // ---- a machine whose chips go by several queues
+    /// Least time from an event at one router to its effect on another; 0: they affect each other at once.
+    virtual Tick window() const { return 0; }
+    /// The router of a controller.
+    virtual unsigned router_of(NodeIndex node) const = 0;
 
     // ---- observation
     TraceHook *trace = nullptr; ///< told of hops and deliveries when set
     /// Counts since the beginning or the last reset. Link and port occupation is counted when it is granted.
     virtual NetworkStats stats() const = 0;
-    virtual void reset_stats() = 0;
+    virtual void reset_stats(Tick now) = 0;
     /// Calls f for each message held anywhere in the network (not those in the destinations' buffers).
     virtual void for_each_held(const std::function<void(const HeldMessage &)> &f) = 0;
     /// Messages held; 0 when a checkpoint may be taken.
@@ -119,6 +126,9 @@ class Network {
 /// Builds the network that the parameters (validated) describe. `controllers` in the order of NodeIndex; those
 /// that the parameters' ports do not name are a UserError (kind ideal needs no ports).
 std::unique_ptr<Network> make_network(EventQueue &queue, const NetworkParams &params,
+                                      const std::vector<ControllerName> &controllers);
+/// With a queue for each router, by number, or one for all.
+std::unique_ptr<Network> make_network(const std::vector<EventQueue *> &queues, const NetworkParams &params,
                                       const std::vector<ControllerName> &controllers);
 
 } // namespace moscope::ruby

@@ -23,6 +23,7 @@ Router::Router(EventQueue &queue, std::string name, Network &network, RouterComm
     : Component(queue, std::move(name), [](Component &c, Tick now) { static_cast<Router &>(c).wake(now); }),
       network_(network), common_(common), number_(number) {
     ingress.router = this;
+    stats.resize(common.channels);
 }
 
 void Router::add_port(const std::string &name) {
@@ -93,11 +94,12 @@ inline void Router::count_entry(const Message &m, unsigned destinations) {
     const unsigned channel = common_.channel_of_vnet[m.vnet];
     if (__builtin_expect(channel == kMaxChannels, 0))
         network_.bad_message(m, "no channel is given for this virtual network");
-    ++common_.stats[channel].sent;
-    common_.entered(m, destinations);
+    ++stats[channel].sent;
+    add_latency(stats[channel], -static_cast<std::uint64_t>(m.stamp) * destinations);
 }
 
-inline bool Router::can_send(const Message &m, const Link &link, const Link::Channel &channel, Tick now) const {
+inline bool Router::can_send(const Message &m, Link &link, const Link::Channel &channel, Tick now) const {
+    link.take_back(now + common_.latency); // a credit may come back while the packet crosses
     return channel.waiting == 0 && link.free_at <= now && link.credit(channel, m.carries_data) - common_.latency <= now;
 }
 
@@ -125,11 +127,31 @@ inline bool Router::can_send(const Message &m, const Link &link, const Link::Cha
     ++s.packets;
     s.data_packets += data;
     s.wait += waited;
-    common_.stats[c].queueing += waited;
+    stats[c].queueing += waited;
     if (__builtin_expect(network_.trace != nullptr, 0))
         network_.trace->hop(*m, number_, link.to->number_, depart, arrive);
-    link.to->arrivals_.insert(arrive, {m, link.input});
-    link.to->schedule_no_later_than(arrive);
+    if (__builtin_expect(link.crosses, 0)) {
+        const auto open = [](const Parcel &p) {
+            auto &l = *static_cast<Link *>(p.to);
+            l.to->arrives(static_cast<Message *>(p.what), l, p.due);
+        };
+        queue().post(link.to->queue(), {open, arrive, &link, m, {}});
+    } else {
+        link.to->arrives(m, link, arrive);
+    }
+}
+
+/// m will be here at tick `at`. Of those that arrive at one tick the one sent first is the first, and of those sent at one
+/// tick the one of the router with the lower number.
+inline void Router::arrives(Message *m, const Link &link, Tick at) {
+    const auto sent = [this, at](const Arrival &a) {
+        const Link &l = *in_[a.input - 1];
+        const Tick on_the_way = l.channel[common_.channel_of_vnet[a.message->vnet]].serialization[a.message->carries_data] + l.flight;
+        return std::pair(at - on_the_way, l.from->number_);
+    };
+    const Arrival arrival{m, link.input};
+    arrivals_.insert_if(at, arrival, [&](const Arrival &other) { return sent(other) > sent(arrival); });
+    schedule_no_later_than(at);
 }
 
 [[gnu::always_inline]] inline void Router::free_input(const Message &m, unsigned input, Tick at) {
@@ -138,13 +160,27 @@ inline bool Router::can_send(const Message &m, const Link &link, const Link::Cha
         return;
     }
     Link &link = *in_[input - 1];
-    const unsigned c = common_.channel_of_vnet[m.vnet];
+    const auto c = static_cast<std::uint8_t>(common_.channel_of_vnet[m.vnet]);
     const Tick usable = at + link.credit_flight;
-    bool others = link.channel[c].commands.give(link.free_commands, usable);
-    if (m.carries_data)
-        others |= link.channel[c].data.give(link.free_data, usable);
-    if (others ? link.waiting != 0 : link.waiting >> c & 1)
-        link.from->credit_returned(link, usable);
+    if (__builtin_expect(link.crosses, 0)) {
+        const auto open = [](const Parcel &p) {
+            auto &l = *static_cast<Link *>(p.to);
+            l.from->freed_behind(l, static_cast<std::uint8_t>(p.number[0]), p.number[1], static_cast<Tick>(p.number[2]));
+        };
+        queue().post(link.from->queue(),
+                     {open, usable - common_.latency, &link, nullptr, {c, m.carries_data, static_cast<std::uint64_t>(usable)}});
+    } else {
+        link.from->freed_behind(link, c, m.carries_data, usable);
+    }
+}
+
+/// A packet of channel c has left its buffers behind the link, which may be used again from a tick on.
+[[gnu::always_inline]] inline void Router::freed_behind(Link &link, std::uint8_t c, bool data, Tick usable) {
+    link.returning.insert(usable, {c, false});
+    if (data)
+        link.returning.insert(usable, {c, true});
+    if (link.waiting)
+        credit_returned(link, usable);
 }
 
 /// The usual case of accept(): one destination, behind a link that can take the packet now. False: not that case.
@@ -290,7 +326,7 @@ Tick Router::deliver(Message *m, NodeIndex node, Tick now, bool expected) {
     port.stats.bytes += packet.bytes[data];
     port.stats.busy += packet.port_occupancy[data];
     port.stats.wait += start - now;
-    common_.left(*m, arrival, start - now);
+    left(*m, arrival, start - now);
     if (__builtin_expect(network_.trace != nullptr, 0))
         network_.trace->delivered(*m, node, arrival);
     if (expected)
@@ -322,7 +358,8 @@ bool Router::forward(Message *m, Link &link, unsigned input, std::uint32_t slot,
 /// Grants the link to one of its waiting packets if possible, and sets when to look again. Channels take
 /// turns, and within a channel the input ports; a channel without credit is passed over.
 void Router::serve(Link &link, Tick now) {
-    Tick soonest = kNever;
+    link.take_back(now + common_.latency);
+    Tick soonest = link.returning.front_tick() == kNever ? kNever : link.returning.front_tick() - common_.latency;
     unsigned c = link.next_channel;
     for (std::uint32_t channels = link.waiting; channels; channels &= ~(1u << c)) {
         c = next_in_turn(channels, c);

@@ -34,24 +34,6 @@ struct RouterCommon {
     unsigned channels = 0;
     unsigned channel_of_vnet[256] = {}; ///< kMaxChannels: no such virtual network
     std::vector<std::string> channel_names;
-    std::vector<ChannelStats> stats;
-
-    // Latencies are summed as (sum of delivery ticks) - (sum of entry ticks), modulo 2^64, so that a message
-    // need not remember when it entered.
-    void entered(const Message &m, unsigned destinations) {
-        add_latency(m.vnet, -static_cast<std::uint64_t>(m.stamp) * destinations);
-    }
-    void left(const Message &m, Tick arrival, Tick waited) {
-        ChannelStats &s = stats[channel_of_vnet[m.vnet]];
-        ++s.delivered;
-        ++s.delivered_by_hops[m.hops < kHopBins ? m.hops : kHopBins - 1];
-        s.queueing += waited;
-        add_latency(m.vnet, static_cast<std::uint64_t>(arrival));
-    }
-    void add_latency(unsigned vnet, std::uint64_t ticks) {
-        Tick &t = stats[channel_of_vnet[vnet]].latency;
-        t = static_cast<Tick>(static_cast<std::uint64_t>(t) + ticks);
-    }
 };
 
 class Router final : public Component {
@@ -80,11 +62,25 @@ class Router final : public Component {
     /// Messages that have entered, then those that have not.
     void for_each_inside(const std::function<void(const HeldMessage &)> &f);
     void for_each_entering(const std::function<void(const HeldMessage &)> &f);
+    /// By channel: what has entered here, waited here and left to a controller of this chip.
+    std::vector<ChannelStats> stats;
     std::vector<CrossbarPort> &ports() { return ports_; }
     const std::vector<Link *> &outputs() const { return out_; }
     unsigned number_in_network() const { return number_; }
 
   private:
+    // Latencies are summed as (sum of delivery ticks) - (sum of entry ticks), modulo 2^64, over all routers, so that a message
+    // need not remember when it entered.
+    void left(const Message &m, Tick arrival, Tick waited) {
+        ChannelStats &s = stats[common_.channel_of_vnet[m.vnet]];
+        ++s.delivered;
+        ++s.delivered_by_hops[m.hops < kHopBins ? m.hops : kHopBins - 1];
+        s.queueing += waited;
+        add_latency(s, static_cast<std::uint64_t>(arrival));
+    }
+    static void add_latency(ChannelStats &s, std::uint64_t ticks) {
+        s.latency = static_cast<Tick>(static_cast<std::uint64_t>(s.latency) + ticks);
+    }
     bool split_to_locals(Message *m, Tick ready);
     struct Arrival {
         Message *message;
@@ -107,12 +103,14 @@ class Router final : public Component {
     Tick deliver(Message *m, NodeIndex node, Tick now, bool expected = false);
     void count_entry(const Message &m, unsigned destinations);
     bool pass_on(Message *m, unsigned input, Tick now);
-    bool can_send(const Message &m, const Link &link, const Link::Channel &channel, Tick now) const;
+    bool can_send(const Message &m, Link &link, const Link::Channel &channel, Tick now) const;
     bool forward(Message *m, Link &link, unsigned input, std::uint32_t slot, Tick now);
     void send(Message *m, Link &link, unsigned channel, Tick now);
     void serve(Link &link, Tick now);
     void part_left(const Message &m, unsigned input, std::uint32_t slot, Tick at);
     void free_input(const Message &m, unsigned input, Tick at);
+    void arrives(Message *m, const Link &link, Tick at);
+    void freed_behind(Link &link, std::uint8_t channel, bool data, Tick usable);
     void credit_returned(Link &link, Tick usable);
     std::uint32_t new_slot();
 

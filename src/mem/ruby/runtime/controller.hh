@@ -19,6 +19,7 @@
 #include "mem/ruby/runtime/history.hh"
 #include "mem/ruby/runtime/message.hh"
 #include "mem/ruby/runtime/message_buffer.hh"
+#include "mem/ruby/runtime/message_pool.hh"
 #include "mem/ruby/runtime/requests.hh"
 #include "mem/ruby/runtime/tbe_table.hh"
 #include "mem/ruby/runtime/timer_table.hh"

@@ -6,8 +6,6 @@
 
 namespace moscope::ruby {
 
-constinit MessagePool the_message_pool;
-
 void Ingress::push(Message *m, Tick ready) {
     m->entry = entry++;
     if (m->to < beside.size() && beside[m->to]) {
@@ -16,8 +14,8 @@ void Ingress::push(Message *m, Tick ready) {
     }
     if (m->to == kMaxNodes && !beside.empty() && m->dest_offset && split(*this, m, ready))
         return;
-    if (routed)
-        *routed |= 1u << (m->vnet & 31);
+    if (const std::uint32_t vnet = 1u << (m->vnet & 31); routed && !(routed->load(std::memory_order_relaxed) & vnet))
+        routed->fetch_or(vnet, std::memory_order_relaxed);
     queue.insert(ready, m);
     router->schedule_no_later_than(ready);
 }

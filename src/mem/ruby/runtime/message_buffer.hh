@@ -5,6 +5,7 @@
 // message can be recycled (put back later) or set aside by address (stall_and_wait) until it is woken.
 #pragma once
 
+#include <atomic>
 #include <string>
 #include <vector>
 
@@ -27,7 +28,7 @@ struct Ingress {
     bool (*split)(Ingress &, Message *, Tick ready) = nullptr;
     std::uint32_t entry = 0;
     /// The network's: virtual networks, by bit, of which something has gone through a router, not directly.
-    std::uint32_t *routed = nullptr;
+    std::atomic<std::uint32_t> *routed = nullptr;
 
     /// Takes a message that has noted its destination.
     void push(Message *m, Tick ready);

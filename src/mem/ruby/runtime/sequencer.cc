@@ -137,26 +137,24 @@ std::byte *Sequencer::probe(AccessKind k, Addr line, Tick when) {
     return bytes;
 }
 
-Sequencer::Line *Sequencer::in_flight(const Message &m) {
+Sequencer::Line *Sequencer::in_flight(Addr line, TxnId txn) {
     for (Line &l : lines_)
-        if (l.line == m.line)
-            return l.head->txn == m.txn ? &l : nullptr;
+        if (l.line == line)
+            return l.head->txn == txn ? &l : nullptr;
     return nullptr;
 }
 
-void Sequencer::sent_line(const Message &m, const AbstractController &by, unsigned state) {
-    Line *l = in_flight(m);
+void Sequencer::sent_line(Addr line, TxnId txn, const Sender &by) {
+    Line *l = in_flight(line, txn);
     if (!l)
         return;
-    const MachineType type = by.machineID.type;
     unsigned i = 0;
-    while (i < l->senders_known && l->senders[i].type != type)
+    while (i < l->senders_known && l->senders[i].type != by.type)
         ++i;
     if (i == l->senders.size())
         return;
     l->senders_known = static_cast<std::uint8_t>(std::max<unsigned>(l->senders_known, i + 1));
-    l->senders[i] = {type, static_cast<std::uint8_t>(state), m.type == MemoryMsg::kType,
-                     by.core != 0xffff ? by.core : static_cast<std::uint16_t>(by.version), by.chip};
+    l->senders[i] = by;
 }
 
 void Sequencer::Line::tell(Access &a, MachineType supplier) const {
@@ -177,8 +175,8 @@ void Sequencer::Line::tell(Access &a, MachineType supplier) const {
     }
 }
 
-void Sequencer::sent_probes(const Message &m, unsigned to) {
-    if (Line *l = in_flight(m))
+void Sequencer::sent_probes(Addr line, TxnId txn, unsigned to) {
+    if (Line *l = in_flight(line, txn))
         l->probes = static_cast<std::uint16_t>(l->probes + to);
 }
 

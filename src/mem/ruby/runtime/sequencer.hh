@@ -58,8 +58,15 @@ class Sequencer {
     bool checkResourceAvailable(CacheResourceType, Addr) { return true; }
 
     // ---- told by controllers that work for an access of this core
-    void sent_line(const Message &m, const AbstractController &by, unsigned state);
-    void sent_probes(const Message &m, unsigned to);
+    struct Sender {
+        std::uint8_t type; ///< MachineType
+        std::uint8_t state;
+        std::uint16_t from_memory; ///< a home that has asked DRAM, whose answer another's may beat
+        std::uint16_t number, chip;
+    };
+    static_assert(sizeof(Sender) == 8); // it fits into a parcel
+    void sent_line(Addr line, TxnId txn, const Sender &by);
+    void sent_probes(Addr line, TxnId txn, unsigned to);
 
     // ---- for the machine
     unsigned outstanding() const { return in_flight_; }
@@ -83,18 +90,11 @@ class Sequencer {
     PathTimes path_sum;
 
   private:
-    /// Who sent the line for the access at the head, the last of each kind of controller.
-    struct Sender {
-        MachineType type;
-        std::uint8_t state;
-        bool from_memory; ///< a home that has asked DRAM, whose answer another's may beat
-        std::uint16_t number, chip;
-    };
     struct Line {
         Addr line;
         Access *head;
         Access *tail;
-        std::array<Sender, 4> senders{};
+        std::array<Sender, 4> senders{}; ///< of the line for the access at the head, the last of each kind of controller
         std::uint8_t senders_known = 0;
         std::uint16_t probes = 0;
         void tell(Access &a, MachineType supplier) const;
@@ -122,7 +122,7 @@ class Sequencer {
     std::byte *probe(AccessKind k, Addr line, Tick when);
     void complete(Addr a, const std::byte *bytes, bool write, bool external, MachineType supplier);
     void finish(Access &a, std::byte *line_bytes, bool first, MachineType supplier);
-    Line *in_flight(const Message &m);
+    Line *in_flight(Addr line, TxnId txn);
     RubyRequestType type_of(AccessKind k) const;
 
     Params p_;

@@ -441,7 +441,7 @@ TEST(Reports, NameEveryHeldMessageAndWhatItWaitsFor) {
     EXPECT_EQ(mentions("router 1, waits for the link to 2, channel response: behind an older packet"), 1);
     EXPECT_EQ(mentions("router 0, waits for the link to 1, channel response: no data buffer"), 1);
     EXPECT_EQ(mentions("router 0, waits for the link to 1, channel response: behind an older packet"), 6);
-    b.net->reset_stats();
+    b.net->reset_stats(b.queue.now());
     EXPECT_EQ(b.run().size(), 10u);
     EXPECT_EQ(b.net->stats().channel[2].delivered, 10u);
     EXPECT_EQ(b.net->stats().channel[2].sent, 0u);
@@ -452,7 +452,7 @@ TEST(Reports, LatencyAfterAResetCountsFromTheReset) {
     Bench b(machine(2, line_of_routers(2)));
     b.send(0, {1}, 0, false, 0);
     b.queue.run(ns(1)); // under way: accounted up to its arrival at router 1
-    b.net->reset_stats();
+    b.net->reset_stats(b.queue.now());
     b.run();
     EXPECT_EQ(b.net->stats().channel[0].latency, ns(1)); // the last crossbar
 }

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Where messages come from and go to: free lists by size class, one pool for each simulating thread. A message may be freed
+// on another thread than it was made on; what piles up on one is handed to the others through a depot.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <cstring>
+#include <new>
+#include <type_traits>
+
+#include "base/error.hh"
+#include "mem/ruby/runtime/message.hh"
+
+namespace moscope::ruby {
+
+class MessagePool {
+  public:
+    constexpr MessagePool() = default;
+    /// uids of messages that this pool makes come after `first`.
+    explicit MessagePool(std::uint64_t first) : last_uid_(first) {}
+    MessagePool(const MessagePool &) = delete;
+    MessagePool &operator=(const MessagePool &) = delete;
+
+    template <class T> T *make() {
+        static_assert(std::is_base_of_v<Message, T> && std::is_trivially_copyable_v<T>);
+        T *m = new (allocate(sizeof(T))) T();
+        m->bytes = sizeof(T);
+        m->uid = ++last_uid_;
+        return m;
+    }
+    Message *clone(const Message *m) {
+        void *p = allocate(m->bytes);
+        std::memcpy(p, static_cast<const void *>(m), m->bytes);
+        auto *c = static_cast<Message *>(p);
+        c->uid = ++last_uid_;
+        return c;
+    }
+    void free(Message *m) {
+        const unsigned k = size_class(m->bytes);
+        FreeList &list = free_[k];
+        auto *n = reinterpret_cast<Node *>(m);
+        n->next = list.first;
+        list.first = n;
+        --live_;
+        if (__builtin_expect(++list.count == kMost, 0))
+            give(k);
+    }
+    /// Made here less freed here: of all pools together what is under way.
+    std::int64_t live() const { return live_; }
+    /// Restarts the numbering; called when a machine is built, so that runs in one process are alike.
+    void restart_numbering() { last_uid_ = 0; }
+    /// Takes over what a pool has that nobody will use again.
+    void absorb(MessagePool &other);
+
+  private:
+    struct Node {
+        Node *next;
+    };
+    struct FreeList {
+        Node *first = nullptr;
+        std::uint32_t count = 0;
+    };
+    static constexpr unsigned kGrain = 64, kClasses = 32;
+    static constexpr std::uint32_t kMost = 1024, kGiven = kMost / 2; ///< of a class; to and from the depot in pieces
+    static unsigned size_class(std::uint32_t bytes) { return (bytes + kGrain - 1) / kGrain; }
+
+    void *allocate(std::uint32_t bytes) {
+        const unsigned k = size_class(bytes);
+        MOSCOPE_CHECK(k < kClasses);
+        FreeList &list = free_[k];
+        ++live_;
+        if (__builtin_expect(!list.first, 0))
+            refill(k);
+        Node *n = list.first;
+        list.first = n->next;
+        --list.count;
+        return n;
+    }
+    void refill(unsigned k);
+    void give(unsigned k);
+
+    friend struct MessageDepot;
+    std::array<FreeList, kClasses> free_{};
+    std::uint64_t last_uid_ = 0;
+    std::int64_t live_ = 0;
+};
+
+/// The pool of a thread that has no other: of the one that runs machines.
+extern constinit MessagePool the_message_pool;
+/// Initial-exec, as it is looked at for each message.
+extern thread_local constinit MessagePool *this_threads_pool __attribute__((tls_model("initial-exec")));
+inline MessagePool &message_pool() { return *this_threads_pool; }
+
+} // namespace moscope::ruby

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "sim/lockstep.hh"
+
+#include <algorithm>
+
+#include "base/error.hh"
+
+namespace moscope {
+
+namespace {
+
+/// Turns in which a thread looks for the others before it lets somebody else have its processor.
+constexpr unsigned kTurns = 4000;
+
+} // namespace
+
+Lockstep::Lockstep(std::vector<EventQueue *> queues, Tick window, unsigned threads, std::function<void(unsigned)> on_thread)
+    : queues_(std::move(queues)), window_(window), threads_(std::clamp(threads, 1u, static_cast<unsigned>(queues_.size()))),
+      on_thread_(std::move(on_thread)) {
+    MOSCOPE_CHECK(window_ > 0);
+    for (auto &side : told_)
+        side.resize(threads_);
+    for (unsigned d = 0; d < queues_.size(); ++d)
+        queues_[d]->join(d, static_cast<unsigned>(queues_.size()));
+    for (unsigned t = 1; t < threads_; ++t)
+        others_.emplace_back([this, t] { work(t); });
+}
+
+Lockstep::~Lockstep() {
+    ending_ = true;
+    ++run_;
+    run_.notify_all();
+    for (std::thread &t : others_)
+        t.join();
+}
+
+void Lockstep::work(unsigned thread) {
+    if (on_thread_)
+        on_thread_(thread);
+    for (unsigned last = 0;;) {
+        for (unsigned turns = 0; turns < kTurns && run_.load(std::memory_order_acquire) == last; ++turns)
+            __builtin_ia32_pause();
+        run_.wait(last);
+        last = run_;
+        if (ending_)
+            return;
+        windows(thread);
+    }
+}
+
+void Lockstep::run(Tick until) {
+    for (EventQueue *q : queues_)
+        q->clear_stop();
+    until_ = until;
+    first_ = next();
+    ++run_;
+    run_.notify_all();
+    windows(0);
+    for (const auto &side : told_)
+        for (const Told &t : side)
+            if (t.error)
+                std::rethrow_exception(t.error);
+}
+
+/// All windows of a run, as each thread sees them. There is one meeting for each, after which every thread comes to the same
+/// conclusions from what all have told. Sides take turns, so that what was sent in one window is read while the next one is
+/// being written.
+void Lockstep::windows(unsigned thread) {
+    Tick first = first_;
+    for (unsigned side = 0;; side ^= 1) {
+        const Tick end = first >= until_ ? until_ : std::min(until_, first + window_);
+        if (thread == 0)
+            end_ = end;
+        told_[side][thread] = window(thread, side, end);
+        meet();
+        first = kNever;
+        bool over = false, asked = false;
+        for (const Told &t : told_[side]) {
+            first = std::min(first, t.next);
+            over |= t.stop || t.error;
+            asked |= t.asks;
+        }
+        receive(thread, side);
+        if (asked) {
+            meet();
+            if (thread == 0) {
+                between();
+                first_ = next();
+            }
+            meet();
+            first = first_;
+        }
+        if (over || first >= until_)
+            break;
+    }
+    meet(); // whoever reads what all have left behind comes after this
+}
+
+Lockstep::Told Lockstep::window(unsigned thread, unsigned side, Tick end) {
+    Told told;
+    for_each_of(thread, [&](EventQueue &q) {
+        q.send_on(side);
+        if (told.error)
+            return;
+        try {
+            q.run_window(end, until_);
+        } catch (...) {
+            told.error = std::current_exception();
+        }
+        told.stop |= q.stopped();
+        told.next = std::min({told.next, q.next(), q.take_earliest_sent()});
+    });
+    // Whoever asked has not met the others yet, so that nobody takes its question for one of the next window.
+    told.asks = asked_.exchange(false, std::memory_order_relaxed);
+    return told;
+}
+
+/// Opens what was sent to this thread's queues in the window that has ended.
+void Lockstep::receive(unsigned thread, unsigned side) {
+    for_each_of(thread, [&](EventQueue &to) {
+        for (EventQueue *from : queues_) {
+            std::vector<Parcel> &parcels = from->sent(side, to.domain());
+            for (const Parcel &p : parcels)
+                p.open(p);
+            parcels.clear();
+        }
+    });
+}
+
+void Lockstep::meet() {
+    if (threads_ == 1)
+        return;
+    const unsigned round = round_.load(std::memory_order_acquire);
+    if (waiting_.fetch_add(1, std::memory_order_acq_rel) + 1 == threads_) {
+        waiting_.store(0, std::memory_order_relaxed);
+        round_.store(round + 1, std::memory_order_release);
+        return;
+    }
+    for (unsigned turns = 0; round_.load(std::memory_order_acquire) == round;)
+        if (++turns < kTurns)
+            __builtin_ia32_pause();
+        else
+            std::this_thread::yield();
+}
+
+Tick Lockstep::next() const {
+    Tick t = kNever;
+    for (const EventQueue *q : queues_)
+        t = std::min(t, q->next());
+    return t;
+}
+
+Tick Lockstep::now() const {
+    Tick t = 0;
+    for (const EventQueue *q : queues_)
+        t = std::max(t, q->now());
+    return t;
+}
+
+std::uint64_t Lockstep::events() const {
+    std::uint64_t n = 0;
+    for (const EventQueue *q : queues_)
+        n += q->events();
+    return n;
+}
+
+} // namespace moscope

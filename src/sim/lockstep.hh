@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Several event queues on several host threads, in step (conservative parallel simulation: Chandy and Misra, "Distributed
+// simulation", IEEE TSE SE-5(5), 1979; windows as in Nicol, "The cost of conservative synchronization in parallel
+// discrete event simulations", JACM 40(2), 1993). What a component of one queue does to one of another takes effect a
+// `window` later at the earliest. So from the earliest moment at which anything is pending every queue can run for a window
+// by itself; then all exchange their parcels. Which thread runs a queue, and how many threads there are, changes nothing: a
+// queue opens its parcels between two windows, by sender and then in the order sent.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <exception>
+#include <functional>
+#include <thread>
+#include <vector>
+
+#include "sim/event_queue.hh"
+
+namespace moscope {
+
+class Lockstep {
+  public:
+    /// The queues join in this order; `threads` of them, at most one each, run them. on_thread(t) is called on each
+    /// thread before it does anything.
+    Lockstep(std::vector<EventQueue *> queues, Tick window, unsigned threads, std::function<void(unsigned thread)> on_thread = {});
+    ~Lockstep();
+    Lockstep(const Lockstep &) = delete;
+    Lockstep &operator=(const Lockstep &) = delete;
+
+    /// As EventQueue::run, of all of them; after stop() of one the others end the window. What a component throws is thrown
+    /// on, of several the one of the first queue; nothing can be run after that.
+    void run(Tick until);
+    /// Earliest pending wake-up of any queue; between runs.
+    Tick next() const;
+    /// The latest moment of any queue; between runs.
+    Tick now() const;
+    std::uint64_t events() const;
+
+    /// Called on the thread of run() after each window in which ask() was called, all queues being at rest and all parcels opened.
+    std::function<void()> between;
+    /// From a component: there is something to do when this window has ended.
+    void ask() { asked_.store(true, std::memory_order_relaxed); }
+    /// The end of the window that runs, or has run.
+    Tick window_end() const { return end_; }
+
+  private:
+    /// What a thread tells the others at the end of a window.
+    struct alignas(64) Told {
+        Tick next = kNever;
+        bool stop = false, asks = false;
+        std::exception_ptr error;
+    };
+    void work(unsigned thread);
+    void windows(unsigned thread);
+    Told window(unsigned thread, unsigned side, Tick end);
+    void receive(unsigned thread, unsigned side);
+    void meet();
+    template <class F> void for_each_of(unsigned thread, F &&f) const {
+        for (std::size_t d = thread; d < queues_.size(); d += threads_)
+            f(*queues_[d]);
+    }
+
+    std::vector<EventQueue *> queues_;
+    const Tick window_;
+    const unsigned threads_;
+    std::function<void(unsigned)> on_thread_;
+    std::array<std::vector<Told>, 2> told_; ///< by side, then by thread
+    Tick until_ = 0, first_ = 0, end_ = 0;
+    // The barrier: the last to come opens it.
+    alignas(64) std::atomic<unsigned> waiting_{0};
+    alignas(64) std::atomic<unsigned> round_{0};
+    // Runs: threads beside the caller's sleep between them.
+    alignas(64) std::atomic<unsigned> run_{0};
+    std::atomic<bool> ending_{false}, asked_{false};
+    std::vector<std::thread> others_;
+};
+
+} // namespace moscope
