@@ -27,6 +27,8 @@ class FiberCore : public Component {
     void start(Tick t) { schedule(t); }
     bool finished() const { return fiber_.finished(); }
     Tick local_time() const { return clock_.tick(); }
+    /// From outside: goes on after wait_aside().
+    void resume_aside() { fiber_.resume(); }
 
   protected:
     /// What the core does; runs on the fiber.
@@ -122,6 +124,11 @@ class FiberCore : public Component {
     void suspend() {
         fiber_.yield();
         move_to(queue().now());
+        horizon_ = horizon();
+    }
+    /// Waits for resume_aside(), its clock standing still; nothing else may wake it meanwhile.
+    void wait_aside() {
+        fiber_.yield();
         horizon_ = horizon();
     }
     /// Waits, its clock standing still, until something schedules or resumes this core; it then is to act up to the moment

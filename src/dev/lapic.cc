@@ -127,7 +127,8 @@ void LocalApic::update() {
 }
 
 int LocalApic::acknowledge() {
-    run_timer(time_.now());
+    if (expiry_ <= time_.now())
+        run_timer(time_.now());
     if (ext_int_pending()) {
         ext_int_message_ = false;
         const int v = bus_.acknowledge_ext_int(); // takes its wire down, which comes back as set_irq

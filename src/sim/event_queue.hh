@@ -79,38 +79,16 @@ class EventQueue {
     /// Runs until no wake-up is pending before `until`, or stop() was called. Wake-ups at `until` stay pending.
     void run(Tick until = kNever) {
         stop_ = false;
-        run_window(until, until);
+        limit_ = until;
+        outside_ = kNever;
+        run_before(until);
     }
     /// The same up to `before` alone, of a run that goes to `until`: meanwhile other queues run, too, of which nothing comes
     /// that is due before.
     void run_window(Tick before, Tick until) {
         limit_ = until;
-        outside_ = before < until ? before : kNever;
-        const Tick end = before;
-        settle();
-        while (!stop_) {
-            Component *c = first();
-            if (__builtin_expect(!c || far_min_ <= c->tick_, 0)) {
-                const Tick far = far_next();
-                if (far < end && (!c || far <= c->tick_)) {
-                    turn_to(far);
-                    c = first();
-                } else if (!c) {
-                    break;
-                }
-            }
-            const Tick t = c->tick_;
-            if (t >= end)
-                break;
-            now_ = t;
-            // The wheel never turns back: what lies almost a whole turn ahead would be taken for what comes next.
-            turn_ = std::max(turn_, t >> kBucketBits);
-            take_first(c);
-            running_ = c;
-            ++events_;
-            c->wake_(*c, t);
-            settle();
-        }
+        outside_ = before;
+        run_before(before);
     }
 
     /// Where the current run() ends: no component may run ahead past it.
@@ -147,6 +125,33 @@ class EventQueue {
 
   private:
     friend class Component;
+
+    void run_before(Tick end) {
+        settle();
+        while (!stop_) {
+            Component *c = first();
+            if (__builtin_expect(!c || far_min_ <= c->tick_, 0)) {
+                const Tick far = far_next();
+                if (far < end && (!c || far <= c->tick_)) {
+                    turn_to(far);
+                    c = first();
+                } else if (!c) {
+                    break;
+                }
+            }
+            const Tick t = c->tick_;
+            if (t >= end)
+                break;
+            now_ = t;
+            // The wheel never turns back: what lies almost a whole turn ahead would be taken for what comes next.
+            turn_ = std::max(turn_, t >> kBucketBits);
+            take_first(c);
+            running_ = c;
+            ++events_;
+            c->wake_(*c, t);
+            settle();
+        }
+    }
 
     // 256 buckets of 2^18 fs: 67 ns, beyond what most messages and DRAM accesses take.
     static constexpr unsigned kBucketBits = 18, kBuckets = 256, kWords = kBuckets / 64;

@@ -51,6 +51,8 @@ void Lockstep::work(unsigned thread) {
 void Lockstep::run(Tick until) {
     for (EventQueue *q : queues_)
         q->clear_stop();
+    if (aside)
+        aside->clear_stop();
     until_ = until;
     first_ = next();
     ++run_;
@@ -78,17 +80,19 @@ void Lockstep::windows(unsigned thread) {
         for (const Told &t : told_[side]) {
             first = std::min(first, t.next);
             over |= t.stop || t.error;
-            asked |= t.asks;
+            asked |= t.asks || t.next_aside < end;
+            first = std::min(first, t.next_aside);
         }
         receive(thread, side);
-        if (asked) {
+        if (asked && between) {
             meet();
             if (thread == 0) {
-                between();
+                between(end);
                 first_ = next();
             }
             meet();
             first = first_;
+            over |= aside && aside->stopped();
         }
         if (over || first >= until_)
             break;
@@ -110,6 +114,8 @@ Lockstep::Told Lockstep::window(unsigned thread, unsigned side, Tick end) {
         told.stop |= q.stopped();
         told.next = std::min({told.next, q.next(), q.take_earliest_sent()});
     });
+    if (aside && thread == 0)
+        told.next_aside = aside->next();
     // Whoever asked has not met the others yet, so that nobody takes its question for one of the next window.
     told.asks = asked_.exchange(false, std::memory_order_relaxed);
     return told;
@@ -147,21 +153,25 @@ Tick Lockstep::next() const {
     Tick t = kNever;
     for (const EventQueue *q : queues_)
         t = std::min(t, q->next());
-    return t;
+    return aside ? std::min(t, aside->next()) : t;
 }
 
 Tick Lockstep::now() const {
     Tick t = 0;
     for (const EventQueue *q : queues_)
         t = std::max(t, q->now());
-    return t;
+    return aside ? std::max(t, aside->now()) : t;
+}
+
+bool Lockstep::stopped() const {
+    return (aside && aside->stopped()) || std::any_of(queues_.begin(), queues_.end(), [](const EventQueue *q) { return q->stopped(); });
 }
 
 std::uint64_t Lockstep::events() const {
     std::uint64_t n = 0;
     for (const EventQueue *q : queues_)
         n += q->events();
-    return n;
+    return aside ? n + aside->events() : n;
 }
 
 } // namespace moscope

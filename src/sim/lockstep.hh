@@ -27,6 +27,9 @@ class Lockstep {
     Lockstep(const Lockstep &) = delete;
     Lockstep &operator=(const Lockstep &) = delete;
 
+    /// Who runs which: neighbours are together, as they have most to do with each other.
+    static unsigned thread_of(unsigned queue, unsigned queues, unsigned threads) { return queue * std::min(threads, queues) / queues; }
+
     /// As EventQueue::run, of all of them; after stop() of one the others end the window. What a component throws is thrown
     /// on, of several the one of the first queue; nothing can be run after that.
     void run(Tick until);
@@ -35,9 +38,14 @@ class Lockstep {
     /// The latest moment of any queue; between runs.
     Tick now() const;
     std::uint64_t events() const;
+    /// The last run ended because one of them was stopped.
+    bool stopped() const;
 
-    /// Called on the thread of run() after each window in which ask() was called, all queues being at rest and all parcels opened.
-    std::function<void()> between;
+    /// Called on the thread of run() after each window in which ask() was called or something of the queue `aside` was due, all queues
+    /// being at rest and all parcels opened; it runs that queue up to the end of the window.
+    std::function<void(Tick end)> between;
+    /// A queue that no thread runs by itself. What its components do to others takes effect a window later, too.
+    EventQueue *aside = nullptr;
     /// From a component: there is something to do when this window has ended.
     void ask() { asked_.store(true, std::memory_order_relaxed); }
     /// The end of the window that runs, or has run.
@@ -47,6 +55,7 @@ class Lockstep {
     /// What a thread tells the others at the end of a window.
     struct alignas(64) Told {
         Tick next = kNever;
+        Tick next_aside = kNever; ///< by the first thread
         bool stop = false, asks = false;
         std::exception_ptr error;
     };
@@ -56,8 +65,9 @@ class Lockstep {
     void receive(unsigned thread, unsigned side);
     void meet();
     template <class F> void for_each_of(unsigned thread, F &&f) const {
-        for (std::size_t d = thread; d < queues_.size(); d += threads_)
-            f(*queues_[d]);
+        for (unsigned d = 0; d < queues_.size(); ++d)
+            if (thread_of(d, static_cast<unsigned>(queues_.size()), threads_) == thread)
+                f(*queues_[d]);
     }
 
     std::vector<EventQueue *> queues_;

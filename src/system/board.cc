@@ -5,6 +5,7 @@
 #include "cpu/x86/interrupts.hh"
 #include "cpu/x86/translations.hh"
 #include "dev/acpi.hh"
+#include "sim/lockstep.hh"
 #include "system/board_devices.hh"
 
 namespace moscope {
@@ -30,14 +31,18 @@ enum M5 : unsigned {
 } // namespace
 
 Board::Board(const SystemConfig &c, EventQueue &q, GuestMemory &m)
-    : config(c), memory(m), queue(q), scheduler(queue, c.core_clock), blocks(phys) {
+    : config(c), memory(m), queue(q), scheduler(queue, c.core_clock) {
     phys.memory = memory.base();
     phys.dram = memory.bytes();
     phys.hole = kHole;
+    for (unsigned i = 0; i < std::clamp(c.threads, 1u, c.chips); ++i)
+        blocks.push_back(std::make_unique<x86::BlockCache>(phys));
+    x86::BlockCache::join(blocks);
     for (unsigned i = 0; i < c.cores; ++i) {
-        cores.push_back(std::make_unique<x86::Core>(i, *this, phys, blocks, config.cpu));
+        x86::BlockCache &own = *blocks[Lockstep::thread_of(c.node_of(i), c.chips, static_cast<unsigned>(blocks.size()))];
+        cores.push_back(std::make_unique<x86::Core>(i, *this, phys, own, config.cpu));
         scheduler.add_core(*cores.back());
-        blocks.add_core(*cores.back());
+        own.add_core(*cores.back());
     }
     describe_memory();
     devices_ = std::make_unique<Devices>(*this, firmware.memory);
@@ -80,11 +85,20 @@ void Board::build_firmware() {
     rsdp = image.address;
 }
 
-void Board::end(Ending e) {
-    if (ending.state.empty() || (ending.state == "marker" && e.state != "marker"))
-        ending = std::move(e);
+void Board::end(Ending e, const x86::Core *by) {
+    EventQueue *const at = detailed && by && by->timed ? &by->timed->queue() : &queue;
+    {
+        const std::lock_guard lock(shared_);
+        // Of two in one window of time the earlier one, whichever thread comes first.
+        const Tick when = detailed ? at->now() : 0;
+        if (ending.state.empty() || (ending.state == "marker" && e.state != "marker") ||
+            ((ending.state == "marker") == (e.state == "marker") && when < ended_at_)) {
+            ending = std::move(e);
+            ended_at_ = when;
+        }
+    }
     if (detailed) {
-        queue.stop();
+        at->stop();
         return;
     }
     scheduler.stop();
@@ -104,6 +118,7 @@ void Board::console_showed(const std::string &marker) {
 
 void Board::clear_ending() {
     ending = {};
+    ended_at_ = kNever;
     scheduler.clear_stop();
     for (const auto &c : cores)
         c->signals.lower(dev::CoreSignals::stop);
@@ -129,6 +144,11 @@ void Board::io_write(x86::Core &c, std::uint16_t port, std::uint64_t value, unsi
     ports_.write(c.number, port, value, size);
 }
 
+void Board::unknown_msr(x86::Core &, std::uint32_t msr, bool) {
+    const std::lock_guard lock(shared_);
+    ++unknown_msrs[msr];
+}
+
 bool Board::msr_read(x86::Core &, std::uint32_t, std::uint64_t &) { return false; }
 bool Board::msr_write(x86::Core &, std::uint32_t, std::uint64_t) { return false; }
 
@@ -136,27 +156,27 @@ void Board::m5op(x86::Core &c, unsigned function) {
     c.r[x86::rax] = 0;
     switch (function) {
     case m5_exit:
-        end({"exit", "m5 exit", 0});
+        end({"exit", "m5 exit", 0}, &c);
         break;
     case m5_fail:
-        end({"exit", "m5 fail", static_cast<int>(c.r[x86::rsi] & 0xff)});
+        end({"exit", "m5 fail", static_cast<int>(c.r[x86::rsi] & 0xff)}, &c);
         break;
     case m5_rpns:
-        c.r[x86::rax] = static_cast<std::uint64_t>(now() / kTicksPerNs);
+        c.r[x86::rax] = static_cast<std::uint64_t>((detailed && c.timed ? c.timed->queue().now() : now()) / kTicksPerNs);
         break;
     case m5_sum:
         c.r[x86::rax] = c.r[x86::rdi] + c.r[x86::rsi] + c.r[x86::rdx] + c.r[x86::rcx] + c.r[x86::r8] + c.r[x86::r9];
         break;
     case m5_checkpoint:
-        end({"marker", "checkpoint", 0});
+        end({"marker", "checkpoint", 0}, &c);
         break;
     case m5_work_begin: // work item 0 is the region of interest, others are operations of the workload
         if (!c.r[x86::rdi])
-            end({"marker", "workbegin", 0});
+            end({"marker", "workbegin", 0}, &c);
         break;
     case m5_work_end:
         if (!c.r[x86::rdi])
-            end({"marker", "workend", 0});
+            end({"marker", "workend", 0}, &c);
         else
             ++operations;
         break;
@@ -182,6 +202,8 @@ void Board::console_written(char c) {
 
 void Board::console_input(std::string_view bytes) { devices_->uart.push(bytes); }
 
+Tick Board::moment_of(const x86::Core &c) const { return beside ? (at_rest ? now() : c.timed->queue().now()) : queue.now(); }
+
 void Board::on_signal(unsigned core, std::function<void()> f) { devices_->apics[core]->on_raise(std::move(f)); }
 
 void Board::interrupts_travel(std::function<Tick(unsigned, unsigned)> way) {
@@ -193,6 +215,7 @@ void Board::interrupts_travel(std::function<Tick(unsigned, unsigned)> way) {
 void Board::transfers_go(Port *port, std::function<void(Addr, unsigned)> stored) {
     devices_->dma.through(port);
     devices_->dma.stored = std::move(stored);
+    devices_->dma.beside = port && beside ? port_queue : nullptr;
 }
 
 bool Board::transfers_under_way() const { return !devices_->dma.idle(); }
@@ -216,10 +239,13 @@ void Board::archive(Archive &a) {
         d->archive(a);
     }
     a.section("counts");
-    a(operations, unknown_msrs);
+    std::uint64_t done = operations;
+    a(done, unknown_msrs);
+    operations = done;
     a.section("translations");
     if (a.loading())
-        blocks.clear();
+        for (const auto &b : blocks)
+            b->clear();
     for (const auto &c : cores)
         x86::archive_translations(*c, a);
 }

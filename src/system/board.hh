@@ -4,10 +4,12 @@
 // firmware stands with the device.
 #pragma once
 
+#include <atomic>
 #include <deque>
 #include <functional>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -36,7 +38,8 @@ class Board final : public x86::Platform, public dev::TimeSource {
         std::string state, detail;
         int status = 0;
     };
-    void end(Ending e);
+    /// `by`: the core that ended it, of detailed mode.
+    void end(Ending e, const x86::Core *by = nullptr);
     /// As end, for a text that somebody watches for: functional mode stops where that changes nothing for the guest.
     void console_showed(const std::string &marker);
     void clear_ending();
@@ -49,14 +52,22 @@ class Board final : public x86::Platform, public dev::TimeSource {
     std::uint64_t cycles(x86::Core &c) override { return c.timed ? c.timed->cycles() : scheduler.cycles(); }
     bool msr_read(x86::Core &, std::uint32_t msr, std::uint64_t &value) override;
     bool msr_write(x86::Core &, std::uint32_t msr, std::uint64_t value) override;
-    void unknown_msr(x86::Core &, std::uint32_t msr, bool) override { ++unknown_msrs[msr]; }
+    void unknown_msr(x86::Core &, std::uint32_t msr, bool) override;
     void m5op(x86::Core &, unsigned function) override;
     // dev::TimeSource
-    Tick now() const override { return detailed ? queue.now() : scheduler.now(); }
+    Tick now() const override { return detailed ? std::max(queue.now(), moment) : scheduler.now(); }
 
     void archive(Archive &);
     /// Called whenever a core's local APIC raises a signal.
     void on_signal(unsigned core, std::function<void()> f);
+    /// Detailed mode with a queue for each chip: no core's own, but devices', which is run while chips are at rest; `moment` is then
+    /// that of the core that asks a device.
+    Tick moment = 0;
+    bool beside = false;  ///< that is so
+    const EventQueue *port_queue = nullptr; ///< then: of the chip that devices are at
+    bool at_rest = false; ///< chips are
+    /// Of what happens to a core now.
+    Tick moment_of(const x86::Core &) const;
     /// Detailed mode: how long an interrupt from one core to another is under way.
     void interrupts_travel(std::function<Tick(unsigned from, unsigned to)> way);
     /// Detailed mode: devices' transfers are transactions of this port (null: in no time, as in functional mode), and `stored`
@@ -71,12 +82,12 @@ class Board final : public x86::Platform, public dev::TimeSource {
     PhysMap phys;
     EventQueue &queue;
     FunctionalScheduler scheduler;
-    x86::BlockCache blocks;
+    std::vector<std::unique_ptr<x86::BlockCache>> blocks; ///< one for each host thread that runs cores
     std::vector<std::unique_ptr<x86::Core>> cores;
 
     std::string console; ///< written by the guest and not fetched yet
     Ending ending;
-    std::uint64_t operations = 0; ///< m5 workend with a work item other than 0
+    std::atomic<std::uint64_t> operations = 0; ///< m5 workend with a work item other than 0
     std::map<std::uint32_t, std::uint64_t> unknown_msrs; ///< by number: accesses to what the model lacks, for the log
     const x86::Core *died = nullptr; ///< detailed mode: the core that ended the run
     bool detailed = false;           ///< the clock is the event queue's
@@ -87,6 +98,8 @@ class Board final : public x86::Platform, public dev::TimeSource {
     void console_written(char c);
 
   private:
+    std::mutex shared_; ///< what cores of several threads may reach at once: the ending, unknown_msrs
+    Tick ended_at_ = kNever;
     struct Devices;
     std::unique_ptr<Devices> devices_;
     std::string console_tail_; ///< as long as the longest marker

@@ -51,7 +51,7 @@ Board::Devices::Devices(Board &board, const std::vector<dev::Firmware::Memory> &
       exit_port([&board](std::uint32_t v) { board.end({"exit", "exit port", static_cast<int>(v & 0xff)}); }),
       debug_console([&board](std::uint8_t c) { board.console_written(static_cast<char>(c)); }),
       pci("pci", {}, io_apic),
-      dma(board.queue, board.phys, [&board](PhysAddr a, std::uint64_t size) { board.blocks.written_range(a, size); }),
+      dma(board.queue, board.phys, [&board](PhysAddr a, std::uint64_t size) { board.blocks.front()->written_range(a, size); }),
       entropy("entropy", board.config.seed, dma, bus) {
     bus.attach(static_cast<dev::ExtIntController &>(pic));
     for (const auto &a : apics)

@@ -27,25 +27,75 @@ Detailed::Detailed(Board &board, Machine &machine, const x86::TimedParams &param
     board.interrupts_travel([&machine](unsigned from, unsigned to) {
         return machine.command_latency(machine.chip_of_core(from), machine.chip_of_core(to));
     });
+    if (machine.chips_apart())
+        set_up_side_by_side();
     for (const auto &core : board.cores) {
-        cores_.push_back(std::make_unique<x86::TimedCore>(board.queue, machine.port(core->number), *core, params));
+        const unsigned chip = machine.chip_of_core(core->number);
+        EventQueue &queue = machine.chips_apart() ? machine.queue_of_chip(chip) : board.queue;
+        cores_.push_back(std::make_unique<x86::TimedCore>(queue, machine.port(core->number), *core, params));
         x86::TimedCore *timed = cores_.back().get();
         if (board.config.attribution)
-            timed->observer = &attribution_;
+            timed->observer = journals_.empty() ? static_cast<x86::TransactionObserver *>(&attribution_) : journals_[chip].get();
+        if (machine.chips_apart())
+            timed->aside = [this, chip, number = core->number](x86::TimedCore &c) {
+                aside_[chip].push_back({c.queue().now(), &c, number});
+                machine_.ask_between();
+            };
         timed->split_lock = &split_lock_;
         timed->on_death = [this, c = core.get()](x86::Exit why) {
             board_.died = c;
             const bool lacking = why == x86::Exit::unmodelled;
             board_.end({lacking ? "unmodelled" : "triple_fault", "core " + std::to_string(c->number), 0});
         };
-        board.on_signal(core->number, [c = core.get()] {
+        board.on_signal(core->number, [&board, c = core.get()] {
             if (c->timed)
-                c->timed->signalled();
+                c->timed->signalled(board.moment_of(*c));
         });
     }
 }
 
-Tick Detailed::soon() const { return std::max(board_.queue.now(), board_.queue.next()) + kSlice; }
+void Detailed::set_up_side_by_side() {
+    board_.beside = true;
+    board_.port_queue = &machine_.queue();
+    aside_.resize(machine_.chips());
+    for (unsigned chip = 0; chip < machine_.chips(); ++chip)
+        journals_.push_back(std::make_unique<Journal>(machine_.queue_of_chip(chip), [this] { machine_.ask_between(); }));
+    for (const auto &b : board_.blocks)
+        b->on_news = [this] { machine_.ask_between(); };
+    machine_.run_aside(board_.queue, [this](Tick end) { between(end); });
+}
+
+/// While all chips are at rest at the end of a window: devices' events of the window, and cores' accesses to devices, in their order.
+void Detailed::between(Tick end) {
+    board_.at_rest = true;
+    std::vector<Aside> waiting;
+    for (auto &of_chip : aside_) {
+        waiting.insert(waiting.end(), of_chip.begin(), of_chip.end());
+        of_chip.clear();
+    }
+    std::sort(waiting.begin(), waiting.end(), [](const Aside &a, const Aside &b) { return std::pair(a.tick, a.number) < std::pair(b.tick, b.number); });
+    const auto run_devices = [this](Tick until) {
+        bool stopped = board_.queue.stopped();
+        while (board_.queue.next() < until) { // stop() ends the run, not what has happened by then
+            board_.queue.run(until);
+            stopped |= board_.queue.stopped();
+        }
+        if (stopped)
+            board_.queue.stop();
+    };
+    for (const Aside &a : waiting) {
+        run_devices(a.tick + 1);
+        board_.moment = a.tick;
+        a.core->resume_aside();
+    }
+    run_devices(end);
+    for (const auto &b : board_.blocks)
+        b->tell_peers();
+    tell_attribution();
+    board_.at_rest = false;
+}
+
+Tick Detailed::soon() const { return std::max(machine_.now(), machine_.next()) + kSlice; }
 
 void Detailed::enter() {
     MOSCOPE_CHECK(!active_);
@@ -54,7 +104,14 @@ void Detailed::enter() {
     board_.detailed = true;
     // Devices are at the first chip.
     if (machine_.dma_ports())
-        board_.transfers_go(&machine_.dma_port(0), [this](Addr dram, unsigned size) { attribution_.stored_by_device(dram, size); });
+        board_.transfers_go(&machine_.dma_port(0), [this](Addr dram, unsigned size) {
+            if (journals_.empty())
+                attribution_.stored_by_device(dram, size);
+            else
+                journals_.front()->stored_by_device(dram, size);
+        });
+    for (const auto &b : board_.blocks)
+        b->run_beside_others(board_.blocks.size() > 1);
     for (const auto &c : cores_)
         c->take_over(t);
 }
@@ -62,13 +119,13 @@ void Detailed::enter() {
 void Detailed::run(Tick until, const std::function<bool()> &host_done) {
     MOSCOPE_CHECK(!leaving_);
     while (board_.ending.state.empty() && reached() < until && !host_done()) {
-        const Tick next = board_.queue.next();
+        const Tick next = machine_.next();
         if (next == kNever && !any_dozing()) {
             board_.end({"hang", "nothing is left that could wake a core", 0});
             return;
         }
         const Tick to = next >= until ? until : std::min(until, soon());
-        if (to == until)
+        if (to == until && !machine_.chips_apart())
             end_.schedule(std::max(until - 1, board_.queue.now()));
         machine_.run(to);
         if (board_.ending.state.empty())
@@ -96,15 +153,20 @@ bool Detailed::leave(const std::function<bool()> &host_done) {
         return std::all_of(cores_.begin(), cores_.end(), [](const auto &c) { return c->left(); });
     };
     while (!all_left() || board_.transfers_under_way()) {
-        MOSCOPE_CHECK(board_.queue.next() != kNever);
+        MOSCOPE_CHECK(machine_.next() != kNever);
         machine_.run(soon());
         if (host_done())
             return false;
     }
     board_.transfers_go(nullptr, {});
-    Tick latest = board_.queue.now();
+    Tick latest = machine_.now();
     for (const auto &c : cores_)
         latest = std::max(latest, c->local_time());
+    tell_attribution();
+    for (const auto &b : board_.blocks) {
+        b->tell_peers();
+        b->run_beside_others(false);
+    }
     for (const auto &c : board_.cores)
         c->set_direct(true);
     board_.detailed = false;
@@ -117,6 +179,7 @@ bool Detailed::leave(const std::function<bool()> &host_done) {
 void Detailed::reset() {
     for (const auto &c : cores_)
         c->reset_charges(reached());
+    tell_attribution();
     machine_.reset_stats();
     attribution_.reset();
 }
@@ -146,6 +209,7 @@ void Detailed::check_conservation() const {
 void Detailed::settle() {
     for (const auto &c : cores_)
         c->settle(reached());
+    tell_attribution();
 }
 
 } // namespace moscope

@@ -11,6 +11,7 @@
 #include "cpu/x86/timed/timed_core.hh"
 #include "system/attribution.hh"
 #include "system/board.hh"
+#include "system/journal.hh"
 #include "system/machine.hh"
 
 namespace moscope {
@@ -28,7 +29,7 @@ class Detailed {
     bool leave(const std::function<bool()> &host_done);
     bool active() const { return active_; }
     /// The moment up to which everything has happened.
-    Tick reached() const { return std::max(reached_, board_.queue.now()); }
+    Tick reached() const { return std::max(reached_, machine_.now()); }
 
     const Attribution &attribution() const { return attribution_; }
     /// What the guest's kernel says of pages is kept of each line from its first miss on.
@@ -49,6 +50,9 @@ class Detailed {
 
   private:
     Tick soon() const;
+    void set_up_side_by_side();
+    void between(Tick end);
+    void tell_attribution() { Journal::tell(journals_, attribution_); }
     bool any_dozing() const;
     void wake_the_dozing();
 
@@ -57,6 +61,13 @@ class Detailed {
     x86::SplitLock split_lock_;
     std::vector<std::unique_ptr<x86::TimedCore>> cores_;
     Attribution attribution_;
+    std::vector<std::unique_ptr<Journal>> journals_; ///< by chip where each has its own queue
+    struct Aside {
+        Tick tick;
+        x86::TimedCore *core;
+        unsigned number;
+    };
+    std::vector<std::vector<Aside>> aside_; ///< by chip: cores that wait for all to be at rest
     Component end_; ///< wakes at the end of a run, so that statistics are those of that moment
     Tick reached_ = 0; ///< run() got to the end of this time
     bool active_ = false, leaving_ = false;

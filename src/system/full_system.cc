@@ -39,12 +39,14 @@ struct FullSystem::Impl {
         MachineOptions options;
         options.seed = config.seed;
         options.zero_horizon = config.zero_horizon;
+        options.threads = config.threads;
         machine = std::make_unique<Machine>(config.machine, config.library, options);
         if (machine->memory_bytes() != config.memory() || machine->cores() < config.cores)
             throw UserError("system: detailed.machine: has " + std::to_string(machine->memory_bytes() >> 20) + " MiB and " +
                             std::to_string(machine->cores()) + " cores: as much memory as `chips` and `memory_per_node` "
                             "say, and at least `cores`, would be right");
-        board = std::make_unique<Board>(config, machine->queue(), machine->guest_memory());
+        // Devices of a machine whose chips have queues of their own have theirs, which is run while chips are at rest.
+        board = std::make_unique<Board>(config, machine->chips_apart() ? own_queue : machine->queue(), machine->guest_memory());
         x86::TimedParams params = machine->pipeline();
         params.doze = !config.zero_horizon; // the comparison runs every instruction at its own moment
         detailed = std::make_unique<Detailed>(*board, *machine, params);

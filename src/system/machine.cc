@@ -29,6 +29,14 @@ Machine::~Machine() = default;
 EventQueue &Machine::queue() { return impl_->queue; }
 EventQueue &Machine::queue_of_core(unsigned core) { return impl_->queue_of(impl_->chip_of_core.at(core)); }
 bool Machine::chips_apart() const { return impl_->chips_apart(); }
+unsigned Machine::chips() const { return static_cast<unsigned>(impl_->queues.size()); }
+EventQueue &Machine::queue_of_chip(unsigned chip) { return impl_->queue_of(chip); }
+Tick Machine::next() const { return impl_->lockstep ? impl_->lockstep->next() : impl_->queue.next(); }
+void Machine::ask_between() { impl_->lockstep->ask(); }
+void Machine::run_aside(EventQueue &queue, std::function<void(Tick)> between) {
+    impl_->lockstep->aside = &queue;
+    impl_->lockstep->between = std::move(between);
+}
 Tick Machine::now() const { return impl_->now(); }
 std::uint64_t Machine::events() const { return impl_->lockstep ? impl_->lockstep->events() : impl_->queue.events(); }
 std::int64_t Machine::messages() const {
@@ -84,10 +92,14 @@ void Machine::Impl::run_in_step(Tick until) {
         const Tick next = lockstep->next();
         const Tick to = limit && next < until && until - next > limit ? next + limit : until;
         lockstep->run(to);
-        if (limit)
-            watchdog->look_for_old(lockstep->next() == kNever && to == kNever ? lockstep->now() + limit + 1 : std::min(to, lockstep->next()));
-        const bool stopped = std::any_of(queues.begin(), queues.end(), [](const EventQueue *q) { return q->stopped(); });
-        if (to == until || stopped)
+        if (lockstep->stopped())
+            return;
+        const Tick reached = to == kNever ? lockstep->now() + limit + 1 : to; // for ever: nothing is pending then
+        if (limit && reached >= look_for_old_at) {
+            look_for_old_at = reached + limit / 4;
+            watchdog->look_for_old(reached);
+        }
+        if (to == until)
             return;
     }
 }

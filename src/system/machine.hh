@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -42,6 +43,14 @@ class Machine {
     EventQueue &queue(); ///< of the first chip, where devices are
     EventQueue &queue_of_core(unsigned core);
     bool chips_apart() const; ///< each chip has a queue of its own
+    unsigned chips() const;   ///< with a queue of their own; else 1
+    EventQueue &queue_of_chip(unsigned chip);
+    /// Where chips are apart: `queue` is run by `between`, which is called while they are at rest (sim/lockstep.hh).
+    void run_aside(EventQueue &queue, std::function<void(Tick end)> between);
+    /// From a component: `between` has something to do when this window of time has ended.
+    void ask_between();
+    /// Earliest pending wake-up.
+    Tick next() const;
     /// The tick of the last wake-up, and how many there have been.
     Tick now() const;
     std::uint64_t events() const;

@@ -237,7 +237,7 @@ Json Experiment::loads(const Json &phase) {
             s->start(t, accesses);
     };
     auto to_the_end = [&] {
-        run_while(kSlice / 10, [&] { return !std::all_of(mine.begin(), mine.end(), [](auto *s) { return s->idle(); }); });
+        run_while(kSlice, [&] { return !std::all_of(mine.begin(), mine.end(), [](auto *s) { return s->idle(); }); });
     };
     auto reset = [&] {
         for (std::size_t i = 0; i < mine.size(); ++i)

@@ -50,6 +50,7 @@ SystemConfig parse_system_config(const std::string &text) {
         c.attribution = d->value("attribution", true);
         c.transactions = d->value("transactions", "");
         c.zero_horizon = d->value("zero_horizon", false);
+        c.threads = d->value("threads", 0u);
     }
     c.restore = j.value("restore", false);
     c.markers = j.value("markers", std::vector<std::string>{});

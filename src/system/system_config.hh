@@ -29,6 +29,7 @@ struct SystemConfig {
     std::string machine, library; ///< detailed mode: elaborated description and protocol library; empty: functional only
     bool attribution = true;   ///< detailed mode: who waited for which line is noted
     std::string transactions;  ///< detailed mode: file for every transaction (empty: none)
+    unsigned threads = 0;      ///< detailed mode: host threads that run chips side by side; 0: one queue for all chips
     bool zero_horizon = false; ///< detailed mode: cores never run ahead (for comparison)
     std::string description; ///< what a checkpoint holds of this: all but files and markers
 

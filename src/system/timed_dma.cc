@@ -65,7 +65,7 @@ void TimedDma::transfer(AccessKind kind, PhysAddr at, std::uint8_t *bytes, std::
         x.data = bytes;
         x.owner = this;
         x.on_done = [](Access &a) { static_cast<TimedDma *>(a.owner)->schedule_no_later_than(a.done); };
-        port_->issue(x, queue().now());
+        port_->issue(x, beside ? std::max(queue().now(), beside->outside()) : queue().now());
         while (x.done == kNever) // further work may wake the fiber before
             fiber_.yield();
         if (kind == AccessKind::store) {

@@ -21,6 +21,8 @@ class TimedDma final : public dev::Dma, private Component {
 
     /// Transfers that begin from here on go through this port; null: they take no time. Nothing may be under way.
     void through(Port *port);
+    /// Where the port's chip has a queue of its own: what begins is no earlier than the end of its last window of time.
+    const EventQueue *beside = nullptr;
     bool idle() const { return works_.empty() && !working_; }
     /// Told of each line, or part of one, that was written through the port.
     std::function<void(Addr dram, unsigned size)> stored;

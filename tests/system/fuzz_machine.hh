@@ -277,8 +277,8 @@ class FuzzMachine {
         for (unsigned n = 1 + static_cast<unsigned>(rng_.below(8)); n--;)
             instruction(code64);
         std::memcpy(memory_->base() + at, code_, length_);
-        board_->blocks.written_range(PhysAddr(at), length_);
-        board_->blocks.written_range(PhysAddr(kGdt), kTables + 0x8000 - kGdt);
+        board_->blocks.front()->written_range(PhysAddr(at), length_);
+        board_->blocks.front()->written_range(PhysAddr(kGdt), kTables + 0x8000 - kGdt);
         c.rip = at - c.seg[X::cs].base;
         c.flush_tlb(true);
         c.mode_changed();

@@ -5,6 +5,8 @@
 #include <cstring>
 #include <memory>
 #include <new>
+#include <string_view>
+#include <utility>
 
 #include "cpu/x86/isa.hh"
 #include "cpu/x86/lower.hh"
@@ -56,7 +58,7 @@ Block::Ptr Block::make(std::size_t operations) {
 
 void Block::Free::operator()(Block *b) const { ::operator delete(b, std::align_val_t{kLineBytes}); }
 
-BlockCache::BlockCache(const PhysMap &phys) : phys_(phys), timings_(std::make_unique<TimingTable>()) {}
+BlockCache::BlockCache(const PhysMap &phys) : phys_(phys), timings_(std::make_unique<TimingTable>()), code_pages_(std::make_shared<Bits>()) {}
 BlockCache::~BlockCache() {
     blocks_.for_each(Block::Free());
 }
@@ -223,16 +225,33 @@ Block *BlockCache::decode(Core &c, std::uint64_t key, PhysAddr at, Addr va, unsi
 void BlockCache::enter(Block &b, PhysAddr at, std::uint64_t bytes) {
     Page &p = pages_[at.value >> 12];
     mark(at.value >> 12, true);
-    if (p.blocks.empty())
-        for (Core *c : cores_)
-            for (Tlb &t : c->tlbs)
-                t.guard(at.value & ~(kPage - 1));
+    if (p.blocks.empty()) {
+        guard(at.value & ~(kPage - 1));
+        if (!beside_others_) // else no core writes directly
+            for_each_peer([&](BlockCache &o) { o.guard(at.value & ~(kPage - 1)); });
+    }
     p.blocks.push_back(&b);
     for (Addr line = at.value >> kLineBits; line <= (at.value + bytes - 1) >> kLineBits; ++line)
         p.lines.set(line & 63);
+    if (beside_others_)
+        note({at, bytes, true, digest(at, bytes)});
+}
+
+void BlockCache::guard(Addr page) {
+    for (Core *c : cores_)
+        for (Tlb &t : c->tlbs)
+            t.guard(page);
 }
 
 void BlockCache::written(PhysAddr a, unsigned size) {
+    written_here(a, size);
+    if (beside_others_)
+        note({a, size, false});
+    else
+        for_each_peer([&](BlockCache &o) { o.written_here(a, size); });
+}
+
+void BlockCache::written_here(PhysAddr a, std::uint64_t size) {
     const auto it = pages_.find(a.value >> 12);
     if (it == pages_.end())
         return;
@@ -248,9 +267,13 @@ void BlockCache::written(PhysAddr a, unsigned size) {
 void BlockCache::written_range(PhysAddr a, std::uint64_t size) {
     if (!size)
         return;
-    for (Addr page = a.value >> 12; page <= (a.value + size - 1) >> 12; ++page)
-        if (pages_.contains(page))
-            drop_page(page);
+    const auto drop_all = [&](BlockCache &c) {
+        for (Addr page = a.value >> 12; page <= (a.value + size - 1) >> 12; ++page)
+            if (c.pages_.contains(page))
+                c.drop_page(page);
+    };
+    drop_all(*this);
+    for_each_peer(drop_all);
 }
 
 void BlockCache::drop_page(Addr page) {
@@ -259,18 +282,55 @@ void BlockCache::drop_page(Addr page) {
     for (Block *b : blocks)
         drop(*b);
     pages_.erase(page);
-    mark(page, false);
+    if (!beside_others_ && std::none_of(peers_.begin(), peers_.end(), [&](BlockCache *o) { return o->pages_.contains(page); }))
+        mark(page, false);
 }
 
 void BlockCache::mark(Addr page, bool code) {
     const std::uint64_t d = phys_.dram_address(PhysAddr(page << 12));
     if (d == PhysMap::kNone)
         return;
-    if (code_pages_.empty())
-        code_pages_.resize((phys_.dram >> 12) / 64 + 1);
+    if (code_pages_->empty())
+        *code_pages_ = Bits((phys_.dram >> 12) / 64 + 1);
     const std::uint64_t bit = std::uint64_t{1} << (d >> 12) % 64;
-    std::uint64_t &word = code_pages_[(d >> 12) / 64];
-    word = code ? word | bit : word & ~bit;
+    std::atomic<std::uint64_t> &word = (*code_pages_)[(d >> 12) / 64];
+    code ? word.fetch_or(bit, std::memory_order_relaxed) : word.fetch_and(~bit, std::memory_order_relaxed);
+}
+
+void BlockCache::join(const std::vector<std::unique_ptr<BlockCache>> &all) {
+    for (const auto &a : all) {
+        a->code_pages_ = all.front()->code_pages_;
+        for (const auto &b : all)
+            if (b != a)
+                a->peers_.push_back(b.get());
+    }
+    if (all.size() > 1) // before several threads look
+        *all.front()->code_pages_ = Bits((all.front()->phys_.dram >> 12) / 64 + 1);
+}
+
+void BlockCache::note(const News &n) {
+    if (news_.empty() && on_news)
+        on_news();
+    news_.push_back(n);
+}
+
+std::size_t BlockCache::digest(PhysAddr at, std::uint64_t size) const {
+    const std::byte *bytes = phys_.host(at);
+    return bytes ? std::hash<std::string_view>()({reinterpret_cast<const char *>(bytes), size}) : 0;
+}
+
+void BlockCache::tell_peers() {
+    const bool beside = std::exchange(beside_others_, false);
+    for (const News &n : std::exchange(news_, {})) {
+        if (!n.decoded)
+            for_each_peer([&](BlockCache &o) { o.written_here(n.at, n.size); });
+        else if (digest(n.at, n.size) != n.digest)
+            written_here(n.at, n.size);
+        const Addr page = n.at.value >> 12;
+        if (!pages_.contains(page) && std::none_of(peers_.begin(), peers_.end(), [&](BlockCache *o) { return o->pages_.contains(page); }))
+            mark(page, false);
+    }
+    beside_others_ = beside;
 }
 
 void BlockCache::drop(Block &b) {
@@ -286,6 +346,15 @@ void BlockCache::drop(Block &b) {
     }
     blocks_.erase(b.key);
     graveyard_.emplace_back(&b);
+}
+
+void BlockCache::collect_over(std::size_t most) {
+    const auto look = [most](BlockCache &c) {
+        if (c.garbage() > most)
+            c.collect();
+    };
+    look(*this);
+    for_each_peer(look);
 }
 
 void BlockCache::collect() {
@@ -304,7 +373,9 @@ void BlockCache::clear() {
     blocks_.for_each(Block::Free());
     blocks_.clear();
     pages_.clear();
-    code_pages_.clear();
+    news_.clear();
+    for (auto &word : *code_pages_)
+        word = 0;
 }
 
 } // namespace moscope::x86

@@ -6,8 +6,10 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <bitset>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <unordered_map>
 #include <vector>
@@ -88,11 +90,21 @@ class BlockCache {
     /// All cores, whose direct writes must be taken away from code pages.
     void add_core(Core &c) { cores_.push_back(&c); }
 
+    /// Several caches, each of cores that one host thread runs: what is written is told to all.
+    static void join(const std::vector<std::unique_ptr<BlockCache>> &all);
+    /// From here on other threads run, and what they have to be told waits for tell_peers(), or (false) no longer.
+    void run_beside_others(bool yes) { beside_others_ = yes; }
+    /// While no core runs: the other caches learn what was written, and code that has just been decoded is compared with what is
+    /// there now, as another thread may have written it meanwhile.
+    void tell_peers();
+    /// Called when something begins to wait for tell_peers().
+    std::function<void()> on_news;
+
     /// True if the page holds decoded code: writes to it have to be told of.
     bool guarded(PhysAddr a) const { return guarded_dram(phys_.dram_address(a)); }
     bool guarded_dram(Addr dram) const {
         const std::uint64_t page = dram >> 12;
-        return page / 64 < code_pages_.size() && (code_pages_[page / 64] >> page % 64 & 1);
+        return page / 64 < code_pages_->size() && ((*code_pages_)[page / 64].load(std::memory_order_relaxed) >> page % 64 & 1);
     }
     /// [a, a + size) was written, within one page.
     void written(PhysAddr a, unsigned size);
@@ -102,6 +114,8 @@ class BlockCache {
     void clear();
     /// Frees what went stale. Only while no core is inside a block.
     void collect();
+    /// The same here and in the other caches, of each that has more than `most` such blocks.
+    void collect_over(std::size_t most);
     std::size_t garbage() const { return graveyard_.size(); }
     /// Detailed mode, before the block first runs there: gives its operations their timing.
     void time(Block &);
@@ -117,14 +131,32 @@ class BlockCache {
     void enter(Block &, PhysAddr at, std::uint64_t bytes);
     void drop(Block &);
     void drop_page(Addr page);
+    void written_here(PhysAddr a, std::uint64_t size);
+    void guard(Addr page);
+    void mark(Addr page, bool code);
+    template <class F> void for_each_peer(F &&f) {
+        for (BlockCache *b : peers_)
+            f(*b);
+    }
 
     const PhysMap &phys_;
     std::unique_ptr<TimingTable> timings_;
     std::unique_ptr<Promises> promises_; ///< of the first core that decodes; all have the same model
     BlockTable blocks_; ///< owns them
-    void mark(Addr page, bool code);
     std::unordered_map<std::uint64_t, Page> pages_;
-    std::vector<std::uint64_t> code_pages_; ///< a bit for each page of DRAM: is in pages_
+    using Bits = std::vector<std::atomic<std::uint64_t>>;
+    std::shared_ptr<Bits> code_pages_; ///< a bit for each page of DRAM: is in pages_ of this cache or of a peer
+    std::vector<BlockCache *> peers_;
+    bool beside_others_ = false;
+    struct News {
+        PhysAddr at;
+        std::uint64_t size;
+        bool decoded;         ///< a block of these bytes; else they were written
+        std::size_t digest = 0; ///< of what was decoded
+    };
+    void note(const News &);
+    std::size_t digest(PhysAddr at, std::uint64_t size) const;
+    std::vector<News> news_;
     std::vector<Block::Ptr> graveyard_;
     std::vector<Block::Ptr> single_; ///< by core: the last one that was not kept
     std::vector<Core *> cores_;

@@ -143,8 +143,14 @@ void TimedCore::body() {
 
 bool TimedCore::ended(Exit why) {
     // The machine stops; it may go on from here, so this fiber stays at this very moment.
-    if (why != Exit::stop)
+    if (why != Exit::stop) {
+        if (aside) {
+            catch_up();
+            step_aside();
+        }
         on_death(why);
+        rejoin();
+    }
     charge(Charge::busy);
     queue().stop();
     catch_up();
@@ -383,10 +389,13 @@ void TimedCore::take_split_lock() {
     while (true) {
         charge(Charge::busy);
         catch_up(); // whoever takes or frees it before this moment has done so
-        if (!split_lock->holder) {
+        step_aside();
+        const bool free = !split_lock->holder;
+        if (free)
             split_lock->holder = this;
+        rejoin();
+        if (free)
             return;
-        }
         advance_cycles(kRetry);
         slot_ = 0;
         charge(Charge::core);
@@ -412,7 +421,9 @@ void TimedCore::modify_split(Addr d, unsigned size, void (*f)(void *, void *), v
             std::memcpy(b[1], bytes + first, size - first);
             charge(Charge::busy);
             catch_up();
+            step_aside();
             split_lock->holder = nullptr;
+            rejoin();
             return;
         }
         // Write permission for the one that is missing; losing the other meanwhile means another round.
@@ -434,6 +445,25 @@ void TimedCore::settle_before_device() {
     fence();
     charge(Charge::busy);
     catch_up();
+    step_aside();
+}
+
+void TimedCore::step_aside() {
+    if (!aside)
+        return;
+    aside(*this);
+    wait_aside();
+}
+
+/// A core that has stepped aside goes on when its chip has come further: not in what is past there.
+void TimedCore::rejoin() {
+    if (aside && now() < queue().outside()) {
+        charge(Charge::busy);
+        move_to(queue().outside());
+        horizon_changed();
+        slot_ = 0;
+        charge(Charge::core);
+    }
 }
 
 void TimedCore::device_cost(std::uint64_t cycles) {
@@ -441,6 +471,7 @@ void TimedCore::device_cost(std::uint64_t cycles) {
     horizon_changed(); // the device may have woken others, or set a time for that
     slot_ = 0;
     charge(Charge::core);
+    rejoin();
 }
 
 } // namespace moscope::x86

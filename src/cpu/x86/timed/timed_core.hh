@@ -105,8 +105,11 @@ class TimedCore final : public FiberCore {
     }
     bool dozing() const { return port_.dozing_ == this; }
 
-    /// The local APIC raised a signal at the queue's present moment.
-    void signalled();
+    /// The local APIC raised a signal at tick t, which is the queue's moment or before.
+    void signalled(Tick t);
+    /// Where each chip has a queue of its own, what chips share is touched while none of them runs: called with a core that then
+    /// waits for resume_aside(), by which time everything before its moment has happened. Empty: there is one queue.
+    std::function<void(TimedCore &)> aside;
 
     // --- memory, for cpu/x86/memory.cc and paging.cc: DRAM only, within a page
     void load(PhysAddr, void *to, unsigned size);
@@ -152,6 +155,8 @@ class TimedCore final : public FiberCore {
     /// The run stops here: false: for good.
     bool ended(Exit why);
     void take_split_lock();
+    void step_aside();
+    void rejoin();
     void modify_split(Addr dram, unsigned size, void (*f)(void *, void *), void *context);
     void fetch(Addr line);
     void issue(const OpTiming &t);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // How a core waits in detailed mode without being run: halted, in MWAIT, asleep in a spin loop; and what wakes it.
+#include <algorithm>
 #include <bit>
 
 #include "cpu/x86/interrupts.hh"
@@ -8,11 +9,11 @@
 
 namespace moscope::x86 {
 
-void TimedCore::signalled() {
-    if (visible_ <= queue().now()) // else an earlier one is about to be noticed, and this one with it
-        visible_ = queue().now() + params_.interrupt_latency;
+void TimedCore::signalled(Tick t) {
+    if (visible_ <= t) // else an earlier one is about to be noticed, and this one with it
+        visible_ = t + params_.interrupt_latency;
     if (waiting_idle_ || dozing())
-        schedule_no_later_than(visible_);
+        schedule_no_later_than(std::max(visible_, queue().now()));
 }
 
 void TimedCore::wait_idle() {
@@ -28,7 +29,7 @@ void TimedCore::wait_idle() {
         if (c_.monitor.waiting && !watches_line())
             break;
         if (wakes)
-            schedule_no_later_than(visible_);
+            schedule_no_later_than(std::max(visible_, queue().now()));
         suspend();
     }
     port_.dozing_ = nullptr;

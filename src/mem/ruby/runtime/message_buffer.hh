@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "mem/ruby/runtime/message.hh"
+#include "mem/ruby/runtime/message_pool.hh"
 #include "mem/ruby/runtime/timed_queue.hh"
 #include "sim/event_queue.hh"
 
