@@ -2,6 +2,8 @@
 #include "sim/lockstep.hh"
 
 #include <algorithm>
+#include <chrono>
+#include <utility>
 
 #include "base/error.hh"
 
@@ -16,7 +18,7 @@ constexpr unsigned kTurns = 4000;
 
 Lockstep::Lockstep(std::vector<EventQueue *> queues, Tick window, unsigned threads, std::function<void(unsigned)> on_thread)
     : queues_(std::move(queues)), window_(window), threads_(std::clamp(threads, 1u, static_cast<unsigned>(queues_.size()))),
-      on_thread_(std::move(on_thread)) {
+      active_(threads_), on_thread_(std::move(on_thread)) {
     MOSCOPE_CHECK(window_ > 0);
     for (auto &side : told_)
         side.resize(threads_);
@@ -55,13 +57,35 @@ void Lockstep::run(Tick until) {
         aside->clear_stop();
     until_ = until;
     first_ = next();
-    ++run_;
-    run_.notify_all();
+    using Clock = std::chrono::steady_clock;
+    const auto begun = Clock::now();
+    const std::uint64_t before = events();
+    active_ = pace_.all() ? threads_ : 1;
+    if (active_ > 1) {
+        ++run_;
+        run_.notify_all();
+    }
     windows(0);
-    for (const auto &side : told_)
-        for (const Told &t : side)
+    pace_.took(std::chrono::duration<double>(Clock::now() - begun).count(), events() - before);
+    for (auto &side : told_)
+        for (Told &t : side)
             if (t.error)
-                std::rethrow_exception(t.error);
+                std::rethrow_exception(std::exchange(t.error, {}));
+}
+
+bool Lockstep::Pace::all() {
+    if (events_ >= kCounts) {
+        cost_[all_] = host_s_ / static_cast<double>(events_);
+        events_ = 0, host_s_ = 0;
+        const bool quicker = cost_[1] <= cost_[0] || cost_[0] == 0;
+        all_ = ++runs_ % kTry == 0 || cost_[!all_] == 0 ? !all_ : quicker;
+    }
+    return all_;
+}
+
+void Lockstep::Pace::took(double host_s, std::uint64_t events) {
+    host_s_ += host_s;
+    events_ += events;
 }
 
 /// All windows of a run, as each thread sees them. There is one meeting for each, after which every thread comes to the same
@@ -77,7 +101,8 @@ void Lockstep::windows(unsigned thread) {
         meet();
         first = kNever;
         bool over = false, asked = false;
-        for (const Told &t : told_[side]) {
+        for (unsigned other = 0; other < active_; ++other) {
+            const Told &t = told_[side][other];
             first = std::min(first, t.next);
             over |= t.stop || t.error;
             asked |= t.asks || t.next_aside < end;
@@ -134,10 +159,10 @@ void Lockstep::receive(unsigned thread, unsigned side) {
 }
 
 void Lockstep::meet() {
-    if (threads_ == 1)
+    if (active_ == 1)
         return;
     const unsigned round = round_.load(std::memory_order_acquire);
-    if (waiting_.fetch_add(1, std::memory_order_acq_rel) + 1 == threads_) {
+    if (waiting_.fetch_add(1, std::memory_order_acq_rel) + 1 == active_) {
         waiting_.store(0, std::memory_order_relaxed);
         round_.store(round + 1, std::memory_order_release);
         return;

@@ -59,6 +59,24 @@ class Lockstep {
         bool stop = false, asks = false;
         std::exception_ptr error;
     };
+    /// How fast it goes alone and with all threads. On a host that is busy otherwise those that wait for one another are slower
+    /// than one alone, so now and then the other way is tried; what comes out is the same.
+    class Pace {
+      public:
+        /// Whether the next run is for all threads.
+        bool all();
+        void took(double host_s, std::uint64_t events);
+
+      private:
+        static constexpr unsigned kTry = 32;              ///< runs between two tries of the slower way
+        static constexpr std::uint64_t kCounts = 20'000;  ///< events that tell something
+        std::array<double, 2> cost_{};                    ///< host seconds for an event; alone, with all
+        bool all_ = true;
+        unsigned runs_ = 0;
+        double host_s_ = 0;
+        std::uint64_t events_ = 0;
+    };
+
     void work(unsigned thread);
     void windows(unsigned thread);
     Told window(unsigned thread, unsigned side, Tick end);
@@ -66,13 +84,15 @@ class Lockstep {
     void meet();
     template <class F> void for_each_of(unsigned thread, F &&f) const {
         for (unsigned d = 0; d < queues_.size(); ++d)
-            if (thread_of(d, static_cast<unsigned>(queues_.size()), threads_) == thread)
+            if (thread_of(d, static_cast<unsigned>(queues_.size()), active_) == thread)
                 f(*queues_[d]);
     }
 
     std::vector<EventQueue *> queues_;
     const Tick window_;
     const unsigned threads_;
+    unsigned active_; ///< of these, in this run
+    Pace pace_;
     std::function<void(unsigned)> on_thread_;
     std::array<std::vector<Told>, 2> told_; ///< by side, then by thread
     Tick until_ = 0, first_ = 0, end_ = 0;

@@ -40,11 +40,14 @@ struct FullSystem::Impl {
         options.seed = config.seed;
         options.zero_horizon = config.zero_horizon;
         options.threads = config.threads;
+        options.threads_if_possible = config.threads_if_possible;
         machine = std::make_unique<Machine>(config.machine, config.library, options);
         if (machine->memory_bytes() != config.memory() || machine->cores() < config.cores)
             throw UserError("system: detailed.machine: has " + std::to_string(machine->memory_bytes() >> 20) + " MiB and " +
                             std::to_string(machine->cores()) + " cores: as much memory as `chips` and `memory_per_node` "
                             "say, and at least `cores`, would be right");
+        if (!machine->chips_apart())
+            config.threads = 0;
         // Devices of a machine whose chips have queues of their own have theirs, which is run while chips are at rest.
         board = std::make_unique<Board>(config, machine->chips_apart() ? own_queue : machine->queue(), machine->guest_memory());
         x86::TimedParams params = machine->pipeline();

@@ -154,25 +154,35 @@ void Machine::Impl::build(Machine &machine, const json &j, const std::string &li
 /// A queue for each chip, where that was asked for and chips reach each other by links alone.
 void Machine::Impl::separate_chips(const json &j) {
     queues = {&queue};
-    const json &net = need(j, "network", "machine");
-    if (options.threads == 0 || get_or<std::string>(net, "kind", "") != "hypertransport")
+    if (options.threads == 0)
         return;
-    if (get_or<Tick>(net, "jitter_fs", 0) > 0)
-        throw UserError("threads: random delays (network.jitter_fs) are drawn in one order for the whole machine: one of the two would be right");
-    for (unsigned chip = 1; chip < get_or<unsigned>(net, "routers", 1); ++chip) {
+    NetworkParams &params = network_params;
+    params = NetworkParams::from_json(need(j, "network", "machine"));
+    params.validate();
+    window = params.window();
+    std::string lacks;
+    if (params.kind == NetworkParams::Kind::ideal)
+        lacks = "a network without links has no time in which chips are alone";
+    else if (params.jitter > 0)
+        lacks = "random delays (network.jitter_fs) are drawn in one order for the whole machine";
+    else if (params.routers > 1 && window < kTicksPerNs)
+        lacks = "a link of this machine reaches another chip, or gives back its buffers, in less than 1 ns";
+    for (const PortParams &port : params.ports)
+        for (const auto &c : need(j, "controllers", "machine"))
+            if (c.at("machine") == port.machine && c.at("version") == port.version && get_or<unsigned>(c, "chip", 0) != port.router)
+                lacks = port.machine + " " + std::to_string(port.version) + " is at another chip's crossbar";
+    if (!lacks.empty()) {
+        if (options.threads_if_possible)
+            return;
+        throw UserError("threads: " + lacks + ": one thread would be right");
+    }
+    for (unsigned chip = 1; chip < params.routers; ++chip) {
         other_queues.push_back(std::make_unique<EventQueue>());
         queues.push_back(other_queues.back().get());
     }
 }
 
 void Machine::Impl::go_in_step() {
-    for (const auto *c : controllers)
-        if (network->router_of(c->node) != c->chip)
-            throw UserError("threads: " + c->name() + " of chip " + std::to_string(c->chip) + " is at another chip's crossbar: its own would be right");
-    const Tick window = network->window();
-    if (window < kTicksPerNs)
-        throw UserError("threads: links of this machine reach another chip, or give back its buffers, in less than 1 ns: longer ones, or no threads, "
-                        "would be right");
     const unsigned threads = std::min<unsigned>(options.threads, static_cast<unsigned>(queues.size()));
     for (unsigned t = 1; t < threads; ++t)
         pools.push_back(std::make_unique<MessagePool>(std::uint64_t{t} << 56));

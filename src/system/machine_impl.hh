@@ -98,6 +98,7 @@ struct Machine::Impl {
     /// The latest moment of any queue.
     Tick now() const { return lockstep ? lockstep->now() : queue.now(); }
     void run_in_step(Tick until);
+    Tick window = 0;          ///< in which chips do not affect each other
     Tick look_for_old_at = 0; ///< run_in_step: not before
     void set_horizon(Port &port, ruby::AbstractController &c);
     void make_current() const {

@@ -51,6 +51,7 @@ SystemConfig parse_system_config(const std::string &text) {
         c.transactions = d->value("transactions", "");
         c.zero_horizon = d->value("zero_horizon", false);
         c.threads = d->value("threads", 0u);
+        c.threads_if_possible = d->value("threads_if_possible", false);
     }
     c.restore = j.value("restore", false);
     c.markers = j.value("markers", std::vector<std::string>{});

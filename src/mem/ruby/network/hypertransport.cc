@@ -143,18 +143,6 @@ Tick HyperTransport::min_path_latency(NodeIndex from, NodeIndex to) const {
     return t;
 }
 
-/// A packet takes the crossbar, its serialization and the link; a buffer's credit the way back, which a packet can use while it
-/// crosses.
-Tick HyperTransport::window() const {
-    Tick t = kNever;
-    for (const auto &l : links_) {
-        t = std::min(t, l->credit_flight - common_.latency);
-        for (const Link::Channel &c : l->channel)
-            t = std::min(t, common_.latency + c.serialization[0] + l->flight);
-    }
-    return std::max<Tick>(t, 0);
-}
-
 void HyperTransport::add_held_latency(std::vector<ChannelStats> &stats, bool subtract) const {
     for (const auto &r : routers_)
         r->for_each_inside([&](const HeldMessage &h) {

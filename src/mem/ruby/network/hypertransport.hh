@@ -26,8 +26,7 @@ class HyperTransport final : public Network {
     void reset_stats(Tick now) override;
     void for_each_held(const std::function<void(const HeldMessage &)> &f) override;
 
-    unsigned router_of(NodeIndex node) const override { return router_of_[node]; }
-    Tick window() const override;
+    unsigned router_of(NodeIndex node) const { return router_of_[node]; }
 
   private:
     void build_links(const NetworkParams &params);

@@ -15,7 +15,6 @@ class IdealNetwork final : public Network {
     Ingress *ingress(NodeIndex) override { return &hub_.ingress; }
     Tick min_delivery_latency(NodeIndex) const override { return latency_; }
     Tick min_path_latency(NodeIndex, NodeIndex) const override { return latency_; }
-    unsigned router_of(NodeIndex) const override { return 0; }
     NetworkStats stats() const override;
     void reset_stats(Tick) override { stats_ = {}; }
     void for_each_held(const std::function<void(const HeldMessage &)> &f) override;

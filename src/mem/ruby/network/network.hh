@@ -64,12 +64,6 @@ class Network {
     /// nearer to its destination than its sender.
     std::atomic<std::uint32_t> routed_vnets = 0;
 
-    // ---- a machine whose chips go by several queues
-    /// Least time from an event at one router to its effect on another; 0: they affect each other at once.
-    virtual Tick window() const { return 0; }
-    /// The router of a controller.
-    virtual unsigned router_of(NodeIndex node) const = 0;
-
     // ---- observation
     TraceHook *trace = nullptr; ///< told of hops and deliveries when set
     /// Counts since the beginning or the last reset. Link and port occupation is counted when it is granted.

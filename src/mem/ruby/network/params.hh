@@ -79,6 +79,9 @@ struct NetworkParams {
     /// by name; where there is none of that name, packets are of the size for all.
     Tick command_latency(unsigned from, unsigned to, std::string_view channel) const;
 
+    /// Least time from an event at one router to its effect on another; 0: they affect each other at once.
+    Tick window() const;
+
     /// HyperTransport's channels with the buffer counts of one coherent link.
     static std::vector<ChannelParams> hypertransport_channels();
 

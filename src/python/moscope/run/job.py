@@ -17,6 +17,7 @@ class Job:
     folder: str  # where the point's results go; made by the process, whole or not at all
     programs: dict[str, str]
     attribution: bool = True  # who waits for which line is noted
+    threads: int | None = None  # of the host, chip beside chip, with the same results; None: as many as there are processors left
     inputs: dict[str, str] | None = None  # digests (run/inputs.py) that it is to be made from, where that matters
 
     def text(self) -> str:
@@ -25,7 +26,7 @@ class Job:
 
 def job(plan: Plan, point: Point, folder: Path, inputs: dict[str, str] | None = None) -> Job:
     return Job(point, plan.machine_option, plan.sets, plan.seed, str(folder), {k: str(v) for k, v in plan.programs.items()},
-               inputs=inputs)
+               threads=plan.threads, inputs=inputs)
 
 
 def parse(text: str) -> Job:

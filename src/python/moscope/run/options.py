@@ -30,6 +30,7 @@ DEFAULT_CORES = "1,12,24,36,48"
 DEFAULT_WORKLOAD = "exim"
 DEFAULT_WINDOWS = 3
 DETAILS = ("table", "full")
+MOST_THREADS = 64
 # Kernel addresses that do not differ from boot to boot, so that those of two runs can be compared.
 APPEND = f"{plan.COMMAND_LINE} nokaslr"
 
@@ -66,6 +67,7 @@ class Plan:
     out: Path
     points: list[Point]
     programs: dict[str, Path] = field(default_factory=dict)
+    threads: int | None = None
 
     def identity(self) -> dict[str, Any]:
         """What a run directory has to agree in for a run to go on in it."""
@@ -87,6 +89,7 @@ class Options:
     memory_per_node: str | None = None
     begin: str | None = None
     program: str | None = None
+    threads: int | None = None
 
 
 def make(shared: Shared, options: Options) -> Plan:
@@ -100,6 +103,8 @@ def make(shared: Shared, options: Options) -> Plan:
     windows = options.windows if options.windows is not None else DEFAULT_WINDOWS
     if not 1 <= windows <= 1000:
         raise UserError(f"--windows: {windows}: 1 to 1000 would be right")
+    if options.threads is not None and not 1 <= options.threads <= MOST_THREADS:
+        raise UserError(f"--threads: {options.threads}: 1 to {MOST_THREADS} would be right")
     warmup, window = given_time("--warmup", options.warmup, 0), given_time("--window", options.window, 1)
     if options.memory_per_node is not None:
         sized(machine, options.memory_per_node)
@@ -117,7 +122,7 @@ def make(shared: Shared, options: Options) -> Plan:
     if isinstance(begin, str) and any(begin in p.command for p in points):
         raise UserError(f'--begin: "{begin}" is in the command that the guest\'s shell shows first: a text of the output alone would be right')
     return Plan(machine, shared.machine, list(shared.sets), shared.seed, shared.out or DEFAULT_OUT, points,
-                {**workloads.programs(), **programs})
+                {**workloads.programs(), **programs}, options.threads)
 
 
 def chosen_workloads(options: Options) -> list["Workload"]:

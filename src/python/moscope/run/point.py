@@ -55,7 +55,7 @@ def measure(job: Job, folder: Path, report: Callable[[Progress], None], say: Cal
     config = checkpoints.configuration(inputs.machine, chosen, inputs.image, append, job.point.cores, job.seed)
     start = checkpoints.at_prompt(config, chosen, report)
     log = folder / "transactions.raw" if job.point.detail == "full" else None
-    timed = {**inputs.detailed, "transactions": str(log or ""), "attribution": job.attribution}
+    timed = {**inputs.detailed, "transactions": str(log or ""), "attribution": job.attribution, **side_by_side(job.threads)}
     watched = [job.point.begin] if isinstance(job.point.begin, str) else [STARTS]
     system = engine.create({**start.config, "detailed": timed, "markers": [*start.config["markers"], *watched]})
     system.restore(str(start.checkpoint))
@@ -78,6 +78,12 @@ def measure(job: Job, folder: Path, report: Callable[[Progress], None], say: Cal
               **({"transactions": transactions.NAME} if log else {}),
               "host_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10}
     return Result(point, stats, named, guest.log, chosen.document())
+
+
+def side_by_side(threads: int | None) -> dict[str, Any]:
+    """Of the engine's configuration: how many host threads run the machine's chips. One thread is quicker with one queue for all; what
+    comes out is the same."""
+    return {"threads": threads, "threads_if_possible": True} if threads and threads > 1 else {}
 
 
 def checked(job: Job, inputs: Inputs) -> dict[str, str]:

@@ -13,7 +13,9 @@ def run(shared: Shared,
         workload: Annotated[str, typer.Option(metavar="NAME", help="What the guest runs.")] = "exim",
         cores: Annotated[str, typer.Option(metavar="N", help="Cores in use.")] = "48",
         warmup: Annotated[str, typer.Option(metavar="T", help="Detailed time before the clock starts.")] = "1ms",
-        window: Annotated[str, typer.Option(metavar="T", help="Detailed time that is timed.")] = "3ms") -> int:
+        window: Annotated[str, typer.Option(metavar="T", help="Detailed time that is timed.")] = "3ms",
+        threads: Annotated[int | None, typer.Option(metavar="N", help="Host threads that run the machine's chips side by side; all processors "
+                                                    "if not given.")] = None) -> int:
     """Time detailed mode on a workload, with attribution and without it.
 
     Exit code 1 where a bar is not met: 8 million instructions per second (spin loops not counted), 20 % for attribution,
@@ -22,7 +24,7 @@ def run(shared: Shared,
     from moscope import bench_run, errors
     from moscope.run import options
 
-    document = bench_run.run(shared, options.Options(workload=workload, cores=cores, warmup=warmup, window=window))
+    document = bench_run.run(shared, options.Options(workload=workload, cores=cores, warmup=warmup, window=window, threads=threads))
     shared.result(document)
     if not shared.json:
         bars, beyond = document["bars"], document["rss_bytes"] - document["guest_touched_bytes"]
