@@ -148,9 +148,13 @@ class Port {
     /// whose next wake-up is known, or over ways that are long.
     Tick horizon(const EventQueue &queue) const {
         Tick t = controller_ ? controller_->next_wake() : kNever;
-        if (const Tick next = std::min(queue.next(), queue.outside()); next != kNever) {
+        const Tick own = queue.next(), outside = queue.outside();
+        if (const Tick next = std::min(own, outside); next != kNever) {
             if (unasked_ > lookahead_ && !(routed_->load(std::memory_order_relaxed) & unasked_vnets_) && quiet_(memory_)) {
-                t = std::min(t, next + unasked_);
+                if (own != kNever)
+                    t = std::min(t, own + unasked_);
+                if (outside != kNever)
+                    t = std::min(t, outside + from_outside_);
                 if (relay_ && relay_->next_wake() != kNever)
                     t = std::min(t, relay_->next_wake() + relay_way_);
             } else {
@@ -164,6 +168,7 @@ class Port {
     const Component *controller_ = nullptr;
     Tick lookahead_ = 0;     ///< shortest way from any other component to here
     Tick unasked_ = 0;       ///< the same for what comes without having been asked for, the relay's next wake-up apart
+    Tick from_outside_ = 0;  ///< the same from the end of a window of time in which another queue has sent the first such thing
     std::uint32_t unasked_vnets_ = 0;         ///< virtual networks on which it comes, by bit
     const std::atomic<std::uint32_t> *routed_ = nullptr;   ///< those of which something has gone through a router: no bound but lookahead_ holds
     const Component *relay_ = nullptr; ///< through which such things come (the chip's shared cache)

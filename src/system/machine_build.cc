@@ -183,9 +183,9 @@ void Machine::Impl::separate_chips(const json &j) {
 }
 
 void Machine::Impl::go_in_step() {
-    const unsigned threads = std::min<unsigned>(options.threads, static_cast<unsigned>(queues.size()));
+    const unsigned threads = std::min({options.threads, static_cast<unsigned>(queues.size()), MessagePool::kThreads});
     for (unsigned t = 1; t < threads; ++t)
-        pools.push_back(std::make_unique<MessagePool>(std::uint64_t{t} << 56));
+        pools.push_back(std::make_unique<MessagePool>(t));
     lockstep = std::make_unique<Lockstep>(queues, window, threads, [this](unsigned thread) { this_threads_pool = pools[thread - 1].get(); });
 }
 
@@ -411,6 +411,9 @@ void Machine::Impl::set_horizon(Port &port, AbstractController &c) {
     for (auto i = senders.begin(); i != senders.end(); ++i)
         if (i != nearest)
             port.unasked_ = std::min(port.unasked_, i->second);
+    // The first one in a router is sent in a window that has begun when a core counts on there being none.
+    if (chips_apart())
+        port.from_outside_ = std::min(port.unasked_, network_params.shortest_hop() - window + port.lookahead_);
     port.relay_ = nearest->first;
     port.relay_way_ = nearest->second;
 }

@@ -127,13 +127,13 @@ std::string run_mix(const std::string &machine, const std::string &library, cons
     for (unsigned c = 0; c < m.cores(); ++c) {
         const Addr base = m.node_base(m.chip_of_core(c) % m.nodes());
         const Addr own = base + (Addr{1} << 20) + c * ((p.private_bytes + 4095) & ~std::uint64_t{4095});
-        cores.push_back(std::make_unique<MixCore>(m.queue(), c, m.port(c), own, m.node_base(0), p));
+        cores.push_back(std::make_unique<MixCore>(m.queue_of_core(c), c, m.port(c), own, m.node_base(0), p));
         cores.back()->start(0);
     }
     const auto finished = [&] {
         return std::all_of(cores.begin(), cores.end(), [](const auto &c) { return c->finished(); });
     };
-    const auto done = [&] { return static_cast<std::uint64_t>(m.queue().events()); };
+    const auto done = [&] { return m.events(); };
     testing::run_to_end(m, finished, done, poll);
     json out;
     for (const auto &c : cores) {

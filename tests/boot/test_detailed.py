@@ -53,11 +53,11 @@ def leave(system: Any) -> None:
         pass
 
 
-def at_marker(folder: Path, text: str, marker: str, programs: dict[str, Path] | None = None) -> Callable[..., Any]:
-    """A machine of four cores whose script has come to the marker, as often as wanted."""
+def at_marker(folder: Path, text: str, marker: str, programs: dict[str, Path] | None = None, cores: int = 4) -> Callable[..., Any]:
+    """A machine whose script has come to the marker, as often as wanted."""
     script = folder / "script.sh"
     script.write_text(text, encoding="utf-8")
-    config = configured(script, 4, folder / "out", programs)
+    config = configured(script, cores, folder / "out", programs)
     system = _engine.System(json.dumps(config))
     while until(lambda: system.step(200), "marker")["detail"] != marker:
         pass
@@ -92,6 +92,18 @@ def test_two_detailed_runs_are_equal_and_so_is_one_without_a_horizon(busy: Calla
     first = measured(busy(), 0.3)
     assert measured(busy(), 0.3) == first
     assert measured(busy(zero_horizon=True), 0.3) == first
+
+
+def test_chips_side_by_side_on_several_threads_change_nothing(distro: Any, tmp_path: Path) -> None:
+    """Fourteen cores on three chips, with timers, interrupts between chips, processes that come and go, and the console."""
+    busy = at_marker(tmp_path, BUSY, BEGIN, cores=14)
+    first = measured(busy(), 1.2)
+    for threads in (1, 2, 3):
+        system = busy(threads=threads)
+        assert measured(system, 1.2) == first
+    leave(system)
+    until(lambda: system.step(200), "poweroff")
+    assert "still there" in system.console_output()
 
 
 def test_cores_that_sleep_in_spin_loops_count_as_if_they_had_turned(distro: Any, programs: dict[str, Path],

@@ -12,10 +12,11 @@ from moscope.protocol_check import WATCHDOG_FS
 PROTOCOLS = sorted(buildproto.known_protocols())
 
 
-def mix(engine: Any, subject: Any, checking: bool, zero_horizon: bool, seed: int = 1, steps: int = 600, **request: int) -> Any:
+def mix(engine: Any, subject: Any, checking: bool, zero_horizon: bool, seed: int = 1, steps: int = 600, threads: int = 0,
+        **request: int) -> Any:
     library = subject.protocol.checking() if checking else subject.protocol.timing
     return json.loads(engine.run_mix(subject.text, str(library), json.dumps({"steps": steps, "seed": seed, **request}),
-                                     seed=seed, zero_horizon=zero_horizon, watchdog=WATCHDOG_FS))
+                                     seed=seed, zero_horizon=zero_horizon, watchdog=WATCHDOG_FS, threads=threads))
 
 
 @pytest.mark.parametrize("caches", ["tiny", "machine"])
@@ -40,6 +41,24 @@ def test_an_invalidation_in_a_router_finds_no_core_beyond_it(engine: Any, subjec
     machine = subject(protocol, 12, caches="machine", jitter=None)
     ahead, zero = (mix(engine, machine, True, z, seed, 2000, shared_bytes=256) for z in (False, True))
     assert ahead == zero
+
+
+@pytest.mark.parametrize("checking", [False, True], ids=["timing", "checking"])
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_chips_side_by_side_on_several_threads_change_nothing(engine: Any, subject: Any, protocol: str, checking: bool) -> None:
+    machine = subject(protocol, 48, caches="machine", jitter=None)
+    one_queue = mix(engine, machine, checking, False)
+    for threads in (1, 2, 3, 8):
+        assert mix(engine, machine, checking, False, threads=threads) == one_queue
+    assert mix(engine, machine, checking, True, threads=2) == one_queue
+
+
+def test_chips_that_cannot_be_told_apart_have_one_thread(engine: Any, subject: Any) -> None:
+    from moscope.errors import UserError
+
+    for other, says in ((subject("MSI", 12, network="ideal"), "without links"), (subject("MSI", 12), "random delays")):
+        with pytest.raises(UserError, match=f"threads: .*{says}"):
+            mix(engine, other, True, False, threads=2)
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)

@@ -18,11 +18,14 @@ void bind(nb::module_ &m, const char *name, Test test, const char *doc) {
     m.def(
         name,
         [test](const std::string &machine, const std::string &library, const std::string &request,
-               std::uint64_t seed, bool zero_horizon, moscope::Tick watchdog, nb::object progress) {
+               std::uint64_t seed, bool zero_horizon, moscope::Tick watchdog, unsigned threads, nb::object progress) {
             moscope::MachineOptions options;
             options.seed = seed;
             options.zero_horizon = zero_horizon;
             options.watchdog = watchdog;
+            if (threads && test != moscope::run_mix)
+                throw moscope::UserError("threads: this test's cores share what they compare with: none would be right");
+            options.threads = threads;
             nb::gil_scoped_release released;
             return test(machine, library, request, options, [&progress](std::uint64_t done) {
                 nb::gil_scoped_acquire held;
@@ -34,7 +37,7 @@ void bind(nb::module_ &m, const char *name, Test test, const char *doc) {
         },
         nb::arg("machine"), nb::arg("library"), nb::arg("request"), nb::arg("seed") = 1,
         nb::arg("zero_horizon") = false, nb::arg("watchdog") = moscope::MachineOptions{}.watchdog,
-        nb::arg("progress") = nb::none(), doc);
+        nb::arg("threads") = 0, nb::arg("progress") = nb::none(), doc);
 }
 
 } // namespace

@@ -42,17 +42,22 @@ Tick NetworkParams::command_latency(unsigned from, unsigned to, std::string_view
     return t;
 }
 
-/// A packet takes the crossbar, its serialization and the link; a buffer's credit the way back, of which a packet uses the end to
-/// cross.
+/// A packet takes the crossbar, its serialization and the link.
+Tick NetworkParams::shortest_hop() const {
+    Tick t = kNever;
+    for (const LinkParams &l : links)
+        for (unsigned c = 0; c < channels.size(); ++c)
+            t = std::min(t, router_latency + l.serialization(packet_bytes(c, false)) + l.latency);
+    return t;
+}
+
+/// A packet's hop, or a buffer's credit on the way back, of which a packet uses the end to cross.
 Tick NetworkParams::window() const {
     if (kind == Kind::ideal || jitter > 0) // delays are drawn in one order for the whole machine
         return 0;
-    Tick t = kNever;
-    for (const LinkParams &l : links) {
+    Tick t = shortest_hop();
+    for (const LinkParams &l : links)
         t = std::min(t, (l.credit_latency < 0 ? l.latency : l.credit_latency) - router_latency);
-        for (unsigned c = 0; c < channels.size(); ++c)
-            t = std::min(t, router_latency + l.serialization(packet_bytes(c, false)) + l.latency);
-    }
     return std::max<Tick>(t, 0);
 }
 

@@ -81,6 +81,8 @@ struct NetworkParams {
 
     /// Least time from an event at one router to its effect on another; 0: they affect each other at once.
     Tick window() const;
+    /// Least time from a packet's grant at one router to its arrival at the next; kNever: there are no links.
+    Tick shortest_hop() const;
 
     /// HyperTransport's channels with the buffer counts of one coherent link.
     static std::vector<ChannelParams> hypertransport_channels();

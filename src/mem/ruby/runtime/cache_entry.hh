@@ -5,10 +5,12 @@
 // arrays; others come from free lists of their type, filled in blocks.
 #pragma once
 
+#include <array>
 #include <new>
 #include <vector>
 
 #include "base/types.hh"
+#include "mem/ruby/runtime/message_pool.hh"
 #include "mem/ruby/runtime/prelude_enums.hh"
 
 namespace moscope::ruby {
@@ -44,10 +46,14 @@ template <class T> class EntryPool {
     static void give_back(T *e) { free_list().push_back(e); }
 
   private:
+    /// Of the thread that asks.
     static std::vector<T *> &free_list() {
-        // Lives as long as the process: entries of machines yet to be destroyed may come back at any time.
-        static auto *list = new std::vector<T *>;
-        return *list;
+        // They live as long as the process: entries of machines yet to be destroyed may come back at any time.
+        struct alignas(kLineBytes) List {
+            std::vector<T *> entries;
+        };
+        static auto *lists = new std::array<List, MessagePool::kThreads>;
+        return (*lists)[message_pool().thread()].entries;
     }
 };
 

@@ -16,9 +16,11 @@ namespace moscope::ruby {
 
 class MessagePool {
   public:
+    static constexpr unsigned kThreads = 64; ///< that may simulate at once
+
     constexpr MessagePool() = default;
-    /// uids of messages that this pool makes come after `first`.
-    explicit MessagePool(std::uint64_t first) : last_uid_(first) {}
+    /// Of the thread of this number, from 1 on: numbers of its messages are unlike those of others.
+    explicit MessagePool(unsigned thread) : thread_(thread), last_uid_(std::uint64_t{thread} << 56) {}
     MessagePool(const MessagePool &) = delete;
     MessagePool &operator=(const MessagePool &) = delete;
 
@@ -46,6 +48,7 @@ class MessagePool {
         if (__builtin_expect(++list.count == kMost, 0))
             give(k);
     }
+    unsigned thread() const { return thread_; }
     /// Made here less freed here: of all pools together what is under way.
     std::int64_t live() const { return live_; }
     /// Restarts the numbering; called when a machine is built, so that runs in one process are alike.
@@ -82,6 +85,7 @@ class MessagePool {
 
     friend struct MessageDepot;
     std::array<FreeList, kClasses> free_{};
+    unsigned thread_ = 0;
     std::uint64_t last_uid_ = 0;
     std::int64_t live_ = 0;
 };

@@ -17,7 +17,7 @@ struct Waiting : testing::Test, TimedMachine {
     void interrupt_at(Tick t, int vector = 0x41) {
         at(t, [this, vector] {
             apic.interrupt(vector);
-            core.signalled();
+            core.signalled(queue.now());
         });
     }
     /// monitor; mwait; inc rbx; cli; hlt
@@ -94,7 +94,7 @@ TEST_F(Waiting, AMaskedInterruptEndsMwaitOnlyWhereItIsAskedFor) {
         fresh.begin();
         fresh.at(kUs, [&] {
             fresh.apic.interrupt(0x41);
-            fresh.core.signalled();
+            fresh.core.signalled(fresh.queue.now());
         });
         fresh.queue.run(2 * kUs);
         EXPECT_EQ(fresh.m.core.r[rbx] != 0, asked);

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Queues in step: whoever runs them, components see the same parcels at the same moments; stops, errors and the queue aside.
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <stdexcept>
+#include <vector>
+
+#include "base/rng.hh"
+#include "sim/lockstep.hh"
+
+using namespace moscope;
+
+namespace {
+
+constexpr Tick kWindow = 100;
+constexpr unsigned kQueues = 5;
+
+/// Wakes, mixes what it has been sent into its hash, and sends some of it on, `kWindow` or more later.
+struct Node : Component {
+    Node(EventQueue &q, unsigned id) : Component(q, "node", wake), rng(id + 1) {}
+
+    static void wake(Component &c, Tick now) {
+        auto &n = static_cast<Node &>(c);
+        n.hash = (n.hash ^ n.got ^ static_cast<std::uint64_t>(now)) * 0x9e3779b97f4a7c15ull;
+        Node &to = *n.others[n.rng.below(n.others.size())];
+        const Tick due = now + kWindow + static_cast<Tick>(n.rng.below(300));
+        if (n.throw_at && now >= n.throw_at)
+            throw std::runtime_error("node of " + std::to_string(n.queue().domain()));
+        if (n.stop_at && now >= n.stop_at) {
+            n.stop_at = 0;
+            n.queue().stop();
+        }
+        if (&to.queue() == &n.queue())
+            to.take(n.hash, due);
+        else
+            n.queue().post(to.queue(), {[](const Parcel &p) { static_cast<Node *>(p.to)->take(p.number[0], p.due); }, due, &to, nullptr, {n.hash}});
+        n.schedule_no_later_than(now + 1 + static_cast<Tick>(n.rng.below(60)));
+    }
+    void take(std::uint64_t what, Tick due) {
+        got += what;
+        schedule_no_later_than(due);
+    }
+
+    Rng rng;
+    std::vector<Node *> others;
+    std::uint64_t hash = 0, got = 0;
+    Tick throw_at = 0, stop_at = 0;
+};
+
+struct Ring {
+    explicit Ring(unsigned threads) {
+        std::vector<EventQueue *> all;
+        for (auto &q : queues)
+            all.push_back(&q);
+        step = std::make_unique<Lockstep>(all, kWindow, threads);
+        for (unsigned i = 0; i < 3 * kQueues; ++i)
+            nodes.push_back(std::make_unique<Node>(queues[i % kQueues], i));
+        for (auto &n : nodes) {
+            for (auto &o : nodes)
+                n->others.push_back(o.get());
+            n->schedule(static_cast<Tick>(n->rng.below(50)));
+        }
+    }
+    std::vector<std::uint64_t> hashes() const {
+        std::vector<std::uint64_t> h;
+        for (const auto &n : nodes)
+            h.push_back(n->hash);
+        return h;
+    }
+
+    std::array<EventQueue, kQueues> queues;
+    std::vector<std::unique_ptr<Node>> nodes;
+    std::unique_ptr<Lockstep> step;
+};
+
+TEST(Lockstep, TheNumberOfThreadsChangesNothing) {
+    Ring one(1);
+    one.step->run(40'000);
+    EXPECT_GT(one.step->events(), 3 * kQueues * 500u);
+    EXPECT_EQ(one.step->next() >= 40'000, true);
+    for (const unsigned threads : {2u, 3u, kQueues, 40u}) {
+        Ring many(threads);
+        for (Tick t = 700; t < 40'000; t += 700) // in pieces, which change nothing either
+            many.step->run(t);
+        many.step->run(40'000);
+        EXPECT_EQ(many.hashes(), one.hashes()) << threads;
+        EXPECT_EQ(many.step->now(), one.step->now());
+    }
+}
+
+TEST(Lockstep, AStopEndsTheWindowForAllAndTheRunCanGoOn) {
+    Ring one(1), two(2);
+    for (Ring *r : {&one, &two}) {
+        r->nodes[7]->stop_at = 10'000;
+        r->step->run(40'000);
+        EXPECT_TRUE(r->step->stopped());
+        EXPECT_GE(r->step->now(), 10'000);
+        EXPECT_LT(r->step->now(), 10'000 + 2 * kWindow);
+    }
+    EXPECT_EQ(one.hashes(), two.hashes());
+    for (Ring *r : {&one, &two}) {
+        r->step->run(40'000);
+        EXPECT_FALSE(r->step->stopped());
+    }
+    EXPECT_EQ(one.hashes(), two.hashes());
+}
+
+TEST(Lockstep, WhatAComponentThrowsReachesTheCallerWhicheverThreadItIsOn) {
+    for (const unsigned thrower : {0u, kQueues - 1})
+        for (const unsigned threads : {1u, 2u, 4u}) {
+            Ring r(threads);
+            r.nodes[thrower]->throw_at = 5'000;
+            EXPECT_THROW(r.step->run(40'000), std::runtime_error);
+        }
+}
+
+TEST(Lockstep, TheQueueAsideIsRunBetweenWindowsInWhichSomethingOfItIsDue) {
+    struct Clock : Component {
+        explicit Clock(EventQueue &q) : Component(q, "clock", wake) {}
+        static void wake(Component &c, Tick now) {
+            static_cast<Clock &>(c).rang.push_back(now);
+            c.schedule(now + 1'234);
+        }
+        std::vector<Tick> rang;
+    };
+    for (const unsigned threads : {1u, 3u}) {
+        Ring r(threads);
+        EventQueue aside;
+        Clock clock(aside);
+        clock.schedule(5);
+        unsigned asked = 0;
+        r.step->aside = &aside;
+        r.step->between = [&](Tick end) {
+            ++asked;
+            EXPECT_EQ(end, r.step->window_end());
+            for (const EventQueue &q : r.queues) {
+                EXPECT_LT(q.now(), end);
+                EXPECT_GE(q.next(), end);
+            }
+            aside.run(end);
+        };
+        r.step->run(10'000);
+        ASSERT_EQ(clock.rang.size(), 9u); // 5, 1239, .. 9877
+        EXPECT_EQ(clock.rang.back(), 5 + 8 * 1'234);
+        EXPECT_EQ(asked, 9u);
+    }
+}
+
+TEST(Lockstep, NothingToDoIsTheEndOfARunWithoutOne) {
+    Ring r(2);
+    for (auto &n : r.nodes)
+        n->schedule(kNever);
+    r.step->run(kNever);
+    EXPECT_EQ(r.step->events(), 0u);
+    EXPECT_EQ(r.step->next(), kNever);
+}
+
+} // namespace
