@@ -103,7 +103,7 @@ def test_chips_side_by_side_on_several_threads_change_nothing(distro: Any, tmp_p
         assert measured(system, 1.2) == first
     leave(system)
     until(lambda: system.step(200), "poweroff")
-    assert "still there" in system.console_output()
+    assert b"still there" in system.console_output()
 
 
 def test_cores_that_sleep_in_spin_loops_count_as_if_they_had_turned(distro: Any, programs: dict[str, Path],

@@ -2,6 +2,7 @@
 // Queues in step: whoever runs them, components see the same parcels at the same moments; stops, errors and the queue aside.
 #include <gtest/gtest.h>
 
+#include <map>
 #include <memory>
 #include <stdexcept>
 #include <vector>
@@ -22,7 +23,10 @@ struct Node : Component {
 
     static void wake(Component &c, Tick now) {
         auto &n = static_cast<Node &>(c);
-        n.hash = (n.hash ^ n.got ^ static_cast<std::uint64_t>(now)) * 0x9e3779b97f4a7c15ull;
+        std::uint64_t got = 0;
+        for (; !n.inbox.empty() && n.inbox.begin()->first <= now; n.inbox.erase(n.inbox.begin()))
+            got += n.inbox.begin()->second;
+        n.hash = (n.hash ^ got ^ static_cast<std::uint64_t>(now)) * 0x9e3779b97f4a7c15ull;
         Node &to = *n.others[n.rng.below(n.others.size())];
         const Tick due = now + kWindow + static_cast<Tick>(n.rng.below(300));
         if (n.throw_at && now >= n.throw_at)
@@ -36,15 +40,18 @@ struct Node : Component {
         else
             n.queue().post(to.queue(), {[](const Parcel &p) { static_cast<Node *>(p.to)->take(p.number[0], p.due); }, due, &to, nullptr, {n.hash}});
         n.schedule_no_later_than(now + 1 + static_cast<Tick>(n.rng.below(60)));
+        if (!n.inbox.empty())
+            n.schedule_no_later_than(n.inbox.begin()->first);
     }
     void take(std::uint64_t what, Tick due) {
-        got += what;
+        inbox.emplace(due, what);
         schedule_no_later_than(due);
     }
 
     Rng rng;
     std::vector<Node *> others;
-    std::uint64_t hash = 0, got = 0;
+    std::multimap<Tick, std::uint64_t> inbox; ///< by the moment from which it counts
+    std::uint64_t hash = 0;
     Tick throw_at = 0, stop_at = 0;
 };
 
