@@ -39,7 +39,12 @@ class Alarm final : public Component {
         : Component(queue, std::move(name), wake), ring_(std::move(ring)) {}
 
     /// Rings at t and at no other moment (kNever: not at all); a moment that has passed means at once.
-    void set(Tick t) { schedule(std::max(t, queue().now())); }
+    void set(Tick t) {
+        if (queue().others_run())
+            queue().defer(*this, t);
+        else
+            schedule(std::max(t, queue().now()));
+    }
 
   private:
     static void wake(Component &c, Tick now) { static_cast<Alarm &>(c).ring_(now); }

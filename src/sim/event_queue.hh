@@ -14,6 +14,8 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <functional>
+#include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
@@ -116,6 +118,20 @@ class EventQueue {
     /// The earliest moment at which anything sent since the last call is due.
     Tick take_earliest_sent() { return std::exchange(earliest_sent_, kNever); }
     void clear_stop() { stop_ = false; }
+
+    // ---- run while the others are at rest (Lockstep::aside)
+    /// While the others run, what their threads want of this queue's components waits in defer().
+    bool others_run() const { return others_run_; }
+    void set_others_run(bool yes) { others_run_ = yes; }
+    /// c's next wake-up will be at t. From any thread; of one component, from one.
+    void defer(Component &c, Tick t) {
+        const std::lock_guard lock(defer_mutex_);
+        deferred_.emplace_back(&c, t);
+        if (on_defer)
+            on_defer();
+    }
+    inline void do_deferred();
+    std::function<void()> on_defer;
     
     /// Ends run() after the wake-up that is running.
     void stop() { stop_ = true; }
@@ -283,6 +299,9 @@ class EventQueue {
     std::uint64_t events_ = 0;
     bool stop_ = false;
     unsigned domain_ = 0, side_ = 0;
+    bool others_run_ = false;
+    std::mutex defer_mutex_;
+    std::vector<std::pair<Component *, Tick>> deferred_;
     Tick earliest_sent_ = kNever;
     std::array<std::vector<std::vector<Parcel>>, 2> sent_; ///< by side, then by domain
 };
@@ -291,6 +310,11 @@ inline Component::Component(EventQueue &queue, std::string name, WakeFn wake)
     : queue_(queue), wake_(wake), bucket_(EventQueue::kIdle), number_(queue.add(this)), name_(std::move(name)) {}
 
 inline void Component::schedule(Tick t) { queue_.update(this, t); }
+
+inline void EventQueue::do_deferred() {
+    for (const auto &[c, t] : std::exchange(deferred_, {}))
+        c->schedule(std::max(t, now_));
+}
 
 inline void Component::schedule_no_later_than(Tick t) {
     if (t < tick_)

@@ -53,8 +53,10 @@ void Lockstep::work(unsigned thread) {
 void Lockstep::run(Tick until) {
     for (EventQueue *q : queues_)
         q->clear_stop();
-    if (aside)
+    if (aside) {
         aside->clear_stop();
+        aside->set_others_run(true);
+    }
     until_ = until;
     first_ = next();
     using Clock = std::chrono::steady_clock;
@@ -66,6 +68,8 @@ void Lockstep::run(Tick until) {
         run_.notify_all();
     }
     windows(0);
+    if (aside)
+        aside->set_others_run(false);
     pace_.took(std::chrono::duration<double>(Clock::now() - begun).count(), events() - before);
     for (auto &side : told_)
         for (Told &t : side)
@@ -112,7 +116,13 @@ void Lockstep::windows(unsigned thread) {
         if (asked && between) {
             meet();
             if (thread == 0) {
+                if (aside) {
+                    aside->set_others_run(false);
+                    aside->do_deferred();
+                }
                 between(end);
+                if (aside)
+                    aside->set_others_run(true);
                 first_ = next();
             }
             meet();

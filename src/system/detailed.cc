@@ -62,6 +62,7 @@ void Detailed::set_up_side_by_side() {
         journals_.push_back(std::make_unique<Journal>(machine_.queue_of_chip(chip), [this] { machine_.ask_between(); }));
     for (const auto &b : board_.blocks)
         b->on_news = [this] { machine_.ask_between(); };
+    board_.queue.on_defer = [this] { machine_.ask_between(); };
     machine_.run_aside(board_.queue, [this](Tick end) { between(end); });
 }
 

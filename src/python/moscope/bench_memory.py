@@ -30,8 +30,8 @@ Say = Callable[[str], None]
 class Bench:
     """The loads, each `scale` times its usual length."""
 
-    def __init__(self, subject: Subject, scale: float, runs: int, say: Say) -> None:
-        self.subject, self.scale, self.runs, self.say = subject, scale, runs, say
+    def __init__(self, subject: Subject, scale: float, runs: int, say: Say, threads: int = 1) -> None:
+        self.subject, self.scale, self.runs, self.say, self.threads = subject, scale, runs, say, threads
         self.machine = subject.machine
         self.node_bytes = self.machine.memory_per_node.bytes
         self.per_chip = int(self.machine.cores_per_chip)
@@ -59,14 +59,16 @@ class Bench:
         return float(loads / result["host_s"])
 
     def l3_misses(self) -> float:
-        """The cores of one chip, each walking a buffer of its own: together more than their L1 and L2 hold, less
-        than these and the L3."""
+        """The cores of one chip for each host thread, each walking a buffer of its own: those of a chip together more than their L1
+        and L2 hold, less than these and the L3."""
         sizes = dict(cache_sizes(self.subject))
         if "L3" not in sizes:
             raise UserError(f"bench memory: the protocol {self.subject.protocol} has no L3: MOESI_HTAssist has one")
         own = sum(size for level, size in sizes.items() if level != "L3")
         buffer = (own + sizes["L3"] // (2 * self.per_chip)) // LINE * LINE
-        streams = [{"core": c, "ranges": [[c * 2 * buffer, buffer]]} for c in range(self.per_chip)]
+        chips = [t * self.machine.chips // self.threads for t in range(min(self.threads, self.machine.chips))]
+        streams = [{"core": chip * self.per_chip + c, "ranges": [[chip * self.node_bytes + c * 2 * buffer, buffer]]}
+                   for chip in chips for c in range(self.per_chip)]
         phase: Phase = {"kind": "loads", "streams": streams, "warm": 3 * buffer // LINE,
                         "accesses": self.scaled(400_000 // self.per_chip)}
         return self._misses(phase, "L3", lambda s: int(s["suppliers"].get("L3Cache", 0)))
@@ -122,7 +124,7 @@ class Bench:
         return node * self.node_bytes + core * region + core * 37 * 4096 % (region // 4) // 4096 * 4096
 
     def _misses(self, phase: Phase, what: str, of_kind: Callable[[dict[str, Any]], int]) -> float:
-        result = self.subject.run([phase])[0]
+        result = self.subject.run([phase], self.threads)[0]
         done = sum(s["done"] for s in result["streams"])
         right = sum(of_kind(s) for s in result["streams"])
         if right < PURE * done:
@@ -130,13 +132,13 @@ class Bench:
         return float(done / result["host_s"])
 
 
-def run(shared: Shared, runs: int, scale: float) -> dict[str, Any]:
+def run(shared: Shared, runs: int, scale: float, threads: int = 1) -> dict[str, Any]:
     """All figures and which miss their bars, as moscope.bench.memory/1."""
     subject = prepare(shared)
-    bench = Bench(subject, scale, runs, shared.say)
+    bench = Bench(subject, scale, runs, shared.say, threads)
     document: dict[str, Any] = {
         "schema": SCHEMA, "machine": subject.machine.name, "protocol": subject.protocol, "cores": subject.machine.cores,
-        "runs": runs,
+        "runs": runs, "threads": threads,
         "l1_hits_per_s": bench.median("L1 hits per second", bench.l1_hits),
         "l3_misses_per_s": bench.median("L3 misses per second", bench.l3_misses),
         "dram3_misses_per_s": bench.median("far DRAM misses per second", bench.dram_far),

@@ -58,12 +58,13 @@ class Subject:
     def machine_types(self) -> list[str]:
         return [str(m["type"]) for m in self.interface["machines"]]
 
-    def run(self, phases: list[Phase]) -> list[dict[str, Any]]:
-        """One fresh machine, the phases one after the other."""
+    def run(self, phases: list[Phase], threads: int = 1) -> list[dict[str, Any]]:
+        """One fresh machine, the phases one after the other. With several host threads chips run side by side: the same results."""
         from moscope import _engine  # the native module is wanted only when something runs
 
         answer = json.loads(_engine.run_experiment(
-            json.dumps(self.elaborated), str(self.library), json.dumps({"phases": phases}), self.seed, WATCHDOG_FS))
+            json.dumps(self.elaborated), str(self.library), json.dumps({"phases": phases}), self.seed, WATCHDOG_FS,
+            threads if threads > 1 else 0))
         results: list[dict[str, Any]] = answer["phases"]
         return results
 

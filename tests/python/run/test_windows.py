@@ -45,9 +45,11 @@ def test_the_bench_leaves_spin_loops_out_and_compares_processor_time() -> None:
                 "windows": [{"host_s": 2.0, "host_cpu_s": cpu_s}], "host_bytes": 3 << 30, "touched_bytes": 2 << 30,
                 "cycles": {"idle": 0.25}}
 
-    got = bench_run.document("m", point(1.1), point(1.0))
+    got = bench_run.document("m", 1, point(1.1), point(1.0))
     jsonio.validate(got)
     assert got["mips"] == 10 and got["attribution_overhead"] == pytest.approx(0.1) and got["busy"] == 0.75
     assert got["ok"] is False  # 1 GiB is more than 1 GB
-    assert bench_run.document("m", {**point(1.1), "host_bytes": 2 << 30}, point(1.0))["ok"] is True
-    assert bench_run.document("m", {**point(1.3), "host_bytes": 2 << 30}, point(1.0))["ok"] is False
+    assert bench_run.document("m", 1, {**point(1.1), "host_bytes": 2 << 30}, point(1.0))["ok"] is True
+    assert bench_run.document("m", 1, {**point(1.3), "host_bytes": 2 << 30}, point(1.0))["ok"] is False
+    several = bench_run.document("m", 2, point(3.9), point(1.0))  # threads that wait are busy: time counts
+    assert several["attribution_overhead"] == 0 and several["threads"] == 2

@@ -12,6 +12,8 @@ from moscope.errors import UserError
 @command
 def memory(shared: Shared,
            runs: Annotated[int, typer.Option(metavar="N", help="Runs of which the median counts.")] = 3,
+           threads: Annotated[int, typer.Option(metavar="N", help="Host threads that run chips side by side, for misses (L1 hits and the "
+                                                "tester have one).")] = 1,
            short: Annotated[bool, typer.Option("--short", help="A twentieth of the work: for a quick look.")] = False) -> int:
     """Measure the simulator's own speed: L1 hits, L3 misses, far DRAM misses and tester loads per host second.
 
@@ -19,10 +21,13 @@ def memory(shared: Shared,
     the tester; a miss at most 1.25 times as dear with more cores.
     """
     from moscope import bench_memory, errors
+    from moscope.run.options import MOST_THREADS
 
     if runs < 1:
         raise UserError(f"--runs: {runs}: 1 or more would be right")
-    document = bench_memory.run(shared, runs, 0.05 if short else 1.0)
+    if not 1 <= threads <= MOST_THREADS:
+        raise UserError(f"--threads: {threads}: 1 to {MOST_THREADS} would be right")
+    document = bench_memory.run(shared, runs, 0.05 if short else 1.0, threads)
     shared.result(document)
     if shared.json:
         return errors.OK if document["ok"] else errors.FOUND

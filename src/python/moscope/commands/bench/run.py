@@ -28,8 +28,9 @@ def run(shared: Shared,
     shared.result(document)
     if not shared.json:
         bars, beyond = document["bars"], document["rss_bytes"] - document["guest_touched_bytes"]
+        threads = f", {document['threads']} host threads" if document["threads"] > 1 else ""
         print(f"{document['workload']} on {document['cores']} cores, {document['simulated_ms']:g} ms, cores at work "
-              f"{document['busy']:.0%} of the time")
+              f"{document['busy']:.0%} of the time{threads}")
         print(f"  speed               {document['mips']:>8.2f} million instructions per second (at least {bars['mips']:g}); "
               f"{document['mips_of_cpu']:.2f} per processor second")
         print(f"  host seconds        {document['host_s_per_ms']:>8.2f} per simulated millisecond")
