@@ -158,12 +158,12 @@ def test_the_guest_goes_on_in_functional_mode_and_back(busy: Callable[..., Any])
         said += system.console_output()
 
 
-def with_disk(folder: Path, content: bytes, text: str) -> Any:
-    """A machine of two cores with a disk, whose script has begun."""
+def with_disk(folder: Path, content: bytes, text: str, cores: int = 2, **detailed: Any) -> Any:
+    """A machine with a disk, whose script has begun."""
     disk, script = folder / "disk.img", folder / "disk.sh"
     disk.write_bytes(content)
     script.write_text(f'echo "{BEGIN}"\n{text}', encoding="utf-8")
-    config = configured(script, 2, folder / "out")
+    config = configured(script, cores, folder / "out", **detailed)
     config["disk"] = str(disk)
     system = _engine.System(json.dumps(config))
     while until(lambda: system.step(200), "marker")["detail"] != BEGIN:
@@ -193,14 +193,15 @@ def test_leaving_waits_for_devices_in_steps_that_end_when_the_host_wants(distro:
     assert state == "poweroff" and hashlib.md5(content).hexdigest().encode() in said
 
 
-def test_what_devices_move_goes_through_the_protocol(distro: Any, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("cores", "threads"), [(2, 0), (8, 2)])
+def test_what_devices_move_goes_through_the_protocol(distro: Any, tmp_path: Path, cores: int, threads: int) -> None:
     content = random.Random(3).randbytes(64 * 4096)
     system = with_disk(tmp_path, content, """md5sum < /dev/vda
 dd if=/dev/zero of=/dev/vda bs=4096 count=8 oflag=direct conv=notrunc
 echo 3 > /proc/sys/vm/drop_caches
 echo "written $(md5sum < /dev/vda)"
 echo "entropy $(dd if=/dev/hwrng bs=64 count=2 2>/dev/null | wc -c)"
-""")
+""", cores, threads=threads)
     system.enter_detailed()
     until(lambda: system.step(200), "poweroff")
     devices = {c["name"]: c["transitions"] for c in json.loads(system.stats_json())["machine"]["controllers"] if "DMA" in c["name"]}
@@ -213,12 +214,14 @@ echo "entropy $(dd if=/dev/hwrng bs=64 count=2 2>/dev/null | wc -c)"
     assert not any(sum(t.values()) for name, t in devices.items() if name != "DMA-0")
 
 
-@pytest.mark.parametrize("cores", [6, pytest.param(48, marks=pytest.mark.long)])
-def test_litmus_programs_keep_to_tso_in_detailed_mode(distro: Any, programs: dict[str, Path], tmp_path: Path, cores: int) -> None:
+@pytest.mark.parametrize(("cores", "threads"), [(6, 0), (8, 2), pytest.param(48, 0, marks=pytest.mark.long),
+                                                pytest.param(48, 2, marks=pytest.mark.long)])
+def test_litmus_programs_keep_to_tso_in_detailed_mode(distro: Any, programs: dict[str, Path], tmp_path: Path, cores: int,
+                                                      threads: int) -> None:
     """Its last part has four cores at locked operations on two lines, which have to come to an end."""
     script = tmp_path / "litmus.sh"
     script.write_text("/run/moscope/litmus 24\n", encoding="utf-8")
-    system = _engine.System(json.dumps(configured(script, cores, tmp_path / "out", {"litmus": programs["litmus"]})))
+    system = _engine.System(json.dumps(configured(script, cores, tmp_path / "out", {"litmus": programs["litmus"]}, threads=threads)))
     assert until(lambda: system.step(200), "marker")["detail"] == "moscope: ready"
     system.enter_detailed()
     until(lambda: system.step(200), "poweroff")
