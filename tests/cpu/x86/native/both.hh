@@ -63,7 +63,7 @@ inline std::string run_both(HostCpu &host, ModelCpu &model, const NativeForm &f,
         std::memcpy(model.data() + (w.at - kData), HostCpu::memory(w.at), w.bytes);
     Snapshot native, modelled;
     const Outcome expected = host.run(f.mode, c.code, c.at, f.stops, c.in, native, c.layout);
-    const Outcome got = model.run(c.code, c.at, c.in, modelled, f.mode, c.layout);
+    const Outcome got = model.run(c.code, c.at, c.in, modelled, f.mode, c.layout, f.stops);
     host_lacks = expected.vector == exc_ud && got.vector != exc_ud;
     ignore_undefined(f, c, expected.vector, native, modelled, HostCpu::memory(kData), model.data());
     const std::string difference = differences(f.mode, c, expected, native, got, modelled, HostCpu::memory(kData), model.data());

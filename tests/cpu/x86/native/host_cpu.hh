@@ -116,13 +116,10 @@ class HostCpu {
     /// Linux may be built without segments of 16 bits.
     bool has_sixteen_bit_code() const { return sixteen_bit_code_; }
 
-    /// Runs the bytes at `at`. `stops`: they end by themselves in an INT3 somewhere (branches); otherwise what follows
-    /// them leads back. `layout`: of kLayouts, for 16-bit code.
+    /// Runs the bytes at `at`. `stops`: they end by themselves in an INT3 somewhere, or in a fault of the fetch there
+    /// (branches); otherwise what follows them leads back. `layout`: of kLayouts, for 16-bit code.
     Outcome run(Mode mode, const Bytes &code, std::uint64_t at, bool stops, const Snapshot &in, Snapshot &out, unsigned layout = 0) {
-        if (stops) // INT3 wherever it may go
-            std::memset(memory(kCode), 0xcc, kCodeBytes);
-        else // little, because writes to what has just run are slow
-            int3_around(memory(kCode), at);
+        put_int3(memory(kCode), at, stops);
         std::memcpy(memory(at), code.data(), mapped(code, at));
         if (!stops && at + code.size() + 14 <= kCode + kCodeBytes)
             lead_back(mode, memory(at + code.size()));

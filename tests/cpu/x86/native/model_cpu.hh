@@ -41,7 +41,7 @@ class ModelCpu {
         blocks_ = std::make_unique<BlockCache>(phys_);
         core_ = std::make_unique<Core>(0, platform_, phys_, *blocks_, model_);
         blocks_->add_core(*core_);
-        constexpr std::uint64_t kUser = 0x67, kReadUser = 0x65; // present, accessed, dirty
+        constexpr std::uint64_t kUser = 0x67, kReadUser = 0x65, kNoExecute = 1ull << 63; // present, accessed, dirty
         const auto entry = [&](std::uint64_t table, std::uint64_t index, std::uint64_t value) {
             std::memcpy(memory(table + index * 8), &value, 8);
         };
@@ -51,9 +51,9 @@ class ModelCpu {
         entry(kTables + 0x2000, kData >> 21 & 511, (kTables + 0x4000) | kUser);
         for (std::uint64_t i = 0; i < 2; ++i) {
             entry(kTables + 0x3000, i, (kCodePhys + i * 0x1000) | kUser);
-            entry(kTables + 0x4000, i, (kDataPhys + i * 0x1000) | kUser);
+            entry(kTables + 0x4000, i, (kDataPhys + i * 0x1000) | kUser | kNoExecute);
         }
-        entry(kTables + 0x4000, 2, (kDataPhys + 0x2000) | kReadUser);
+        entry(kTables + 0x4000, 2, (kDataPhys + 0x2000) | kReadUser | kNoExecute);
         std::memset(memory(kDataPhys + 0x2000), 0x5a, 0x1000);
         Core &c = *core_;
         c.cr0 = cr0::pe | cr0::pg | cr0::wp | cr0::ne | cr0::et | cr0::mp;
@@ -76,9 +76,10 @@ class ModelCpu {
     std::uint8_t *memory(std::uint64_t phys) { return reinterpret_cast<std::uint8_t *>(phys_.memory) + phys; }
     std::uint8_t *data() { return memory(kDataPhys); }
 
-    /// One instruction (a repeated one to its end).
-    Outcome run(const Bytes &code, std::uint64_t at, const Snapshot &in, Snapshot &out, Mode mode = Mode::code64, unsigned layout = 0) {
-        int3_around(memory(kCodePhys), at);
+    /// One instruction (a repeated one to its end). `stops`: and the fetch of the next, as for a branch on the host.
+    Outcome run(const Bytes &code, std::uint64_t at, const Snapshot &in, Snapshot &out, Mode mode = Mode::code64, unsigned layout = 0,
+                bool stops = false) {
+        put_int3(memory(kCodePhys), at, stops);
         std::memcpy(memory(kCodePhys + (at - kCode)), code.data(), mapped(code, at));
         Core &c = *core_;
         set(in);
@@ -102,6 +103,9 @@ class ModelCpu {
             if (c.exit != Exit::restart || c.rip != ip)
                 break;
         }
+        // A branch is done when it has gone where there is no code; the fetch faults.
+        if (stops && c.exit == Exit::none && !blocks_->find(c, true))
+            c.exit = Exit::fault;
         if (c.exit == Exit::fault) {
             o.vector = c.fault.vector;
             o.error = c.fault.has_error ? c.fault.error : 0;

@@ -80,10 +80,11 @@ inline bool has_error(int vector) { return vector == 8 || (vector >= 10 && vecto
 
 using Bytes = std::vector<std::uint8_t>;
 
-/// INT3 in place of the longest instruction at `at`.
-inline void int3_around(std::uint8_t *code_pages, std::uint64_t at) {
-    const std::uint64_t offset = at - kCode, room = kCodeBytes - offset;
-    std::memset(code_pages + offset, 0xcc, room < 32 ? room : 32);
+/// INT3 in place of the longest instruction at `at`; for a branch, wherever it may go.
+inline void put_int3(std::uint8_t *code_pages, std::uint64_t at, bool branch) {
+    const std::uint64_t offset = branch ? 0 : at - kCode, room = kCodeBytes - offset;
+    // Little otherwise, because writes to what has just run are slow.
+    std::memset(code_pages + offset, 0xcc, branch || room < 32 ? room : 32);
 }
 
 /// How many bytes of code at `at` lie in the code pages.
