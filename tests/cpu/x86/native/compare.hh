@@ -25,6 +25,19 @@ inline constexpr std::uint64_t kComparedFlags = Flags::kArithmetic | Flags::df;
 inline constexpr const char *kNames[16] = {"rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi",
                                            "r8",  "r9",  "r10", "r11", "r12", "r13", "r14", "r15"};
 
+/// Within the segment, of an operand in memory; `z` and `op` are of the case's own bytes.
+inline std::uint64_t operand_offset(const ZydisDecodedInstruction &z, const ZydisDecodedOperand &op, const Case &c) {
+    const auto value = [&](ZydisRegister r) {
+        return r == ZYDIS_REGISTER_NONE ? 0 : r == ZYDIS_REGISTER_RIP || r == ZYDIS_REGISTER_EIP ? c.at + c.code.size()
+                                                                                               : c.in.r[ZydisRegisterGetId(r) & 15];
+    };
+    const std::uint64_t a = value(op.mem.base) + value(op.mem.index) * op.mem.scale + static_cast<std::uint64_t>(op.mem.disp.value);
+    return z.address_width == 64 ? a : a & ((std::uint64_t{1} << z.address_width) - 1);
+}
+inline std::uint64_t segment_base(const ZydisDecodedOperand &op, const Case &c) {
+    return op.mem.segment == ZYDIS_REGISTER_GS ? kGsBase : kLayouts[c.layout].base;
+}
+
 /// The masked count of a shift or rotate.
 inline unsigned count_of(const NativeForm &f, const Case &c) {
     ZydisDecodedInstruction z;

@@ -6,6 +6,7 @@
 
 #include <asm/ldt.h>
 #include <asm/prctl.h>
+#include <cpuid.h>
 #include <csignal>
 #include <cstddef>
 #include <iterator>
@@ -110,6 +111,15 @@ class HostCpu {
   public:
     static HostCpu &get() {
         static HostCpu it;
+        return it;
+    }
+
+    /// AuthenticAMD: what such a host does otherwise than the model is in amd_host.hh.
+    static bool is_amd() {
+        static const bool it = [] {
+            unsigned highest, b, c, d;
+            return __get_cpuid(0, &highest, &b, &c, &d) && b == signature_AMD_ebx && c == signature_AMD_ecx && d == signature_AMD_edx;
+        }();
         return it;
     }
 
