@@ -31,6 +31,13 @@ class AmdHost {
     void make_equal() {
         if (got_.lacking || !decode(mode_, c_.code, z_, op_))
             return;
+        // As in the model's fill_memory: Zydis 4.0 takes REX.B for a base register where SIB says that there is none.
+        if ((z_.attributes & ZYDIS_ATTRIB_HAS_SIB) && z_.raw.modrm.mod == 0 && z_.raw.sib.base == 5)
+            for (ZydisDecodedOperand &o : op_)
+                if (o.type == ZYDIS_OPERAND_TYPE_MEMORY && o.encoding == ZYDIS_OPERAND_ENCODING_MODRM_RM) {
+                    o.mem.base = ZYDIS_REGISTER_NONE;
+                    o.mem.disp.value = z_.raw.disp.value;
+                }
         register_of_prefetch();
         exchange_that_is_no_pause();
         suppressed_x87_store();
@@ -204,7 +211,7 @@ class AmdHost {
     Outcome &got_;
     Snapshot &native_, &modelled_;
     ZydisDecodedInstruction z_;
-    ZydisDecodedOperand op_[ZYDIS_MAX_OPERAND_COUNT];
+    ZydisDecodedOperand op_[ZYDIS_MAX_OPERAND_COUNT] = {};
 };
 
 } // namespace moscope::x86::native
