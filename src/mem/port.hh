@@ -23,7 +23,6 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -150,7 +149,7 @@ class Port {
         Tick t = controller_ ? controller_->next_wake() : kNever;
         const Tick own = queue.next(), outside = queue.outside();
         if (const Tick next = std::min(own, outside); next != kNever) {
-            if (unasked_ > lookahead_ && !(routed_->load(std::memory_order_relaxed) & unasked_vnets_) && quiet_(memory_)) {
+            if (unasked_ > lookahead_ && !(*routed_ & unasked_vnets_) && quiet_(memory_)) {
                 if (own != kNever)
                     t = std::min(t, own + unasked_);
                 if (outside != kNever)
@@ -170,7 +169,7 @@ class Port {
     Tick unasked_ = 0;       ///< the same for what comes without having been asked for, the relay's next wake-up apart
     Tick from_outside_ = 0;  ///< the same from the end of a window of time in which another queue has sent the first such thing
     std::uint32_t unasked_vnets_ = 0;         ///< virtual networks on which it comes, by bit
-    const std::atomic<std::uint32_t> *routed_ = nullptr;   ///< those of which something has gone through a router: no bound but lookahead_ holds
+    const std::uint32_t *routed_ = nullptr;   ///< those of which something has gone through a router: no bound but lookahead_ holds
     const Component *relay_ = nullptr; ///< through which such things come (the chip's shared cache)
     Tick relay_way_ = 0;     ///< from its waking to here
     bool (*quiet_)(void *memory) = nullptr; ///< nothing is under way

@@ -22,6 +22,7 @@ Lockstep::Lockstep(std::vector<EventQueue *> queues, Tick window, unsigned threa
     MOSCOPE_CHECK(window_ > 0);
     for (auto &side : told_)
         side.resize(threads_);
+    opening_.resize(threads_);
     for (unsigned d = 0; d < queues_.size(); ++d)
         queues_[d]->join(d, static_cast<unsigned>(queues_.size()));
     for (unsigned t = 1; t < threads_; ++t)
@@ -75,6 +76,11 @@ void Lockstep::run(Tick until) {
         for (Told &t : side)
             if (t.error)
                 std::rethrow_exception(std::exchange(t.error, {}));
+    for (std::exception_ptr &e : opening_)
+        if (e)
+            std::rethrow_exception(std::exchange(e, {}));
+    if (between_error_)
+        std::rethrow_exception(std::exchange(between_error_, {}));
 }
 
 bool Lockstep::Pace::all() {
@@ -104,32 +110,32 @@ void Lockstep::windows(unsigned thread) {
         told_[side][thread] = window(thread, side, end);
         meet();
         first = kNever;
-        bool over = false, asked = false;
+        Tick aside_first = kNever;
+        bool over = false, failed = false, asked = false;
         for (unsigned other = 0; other < active_; ++other) {
             const Told &t = told_[side][other];
             first = std::min(first, t.next);
-            over |= t.stop || t.error;
-            asked |= t.asks || t.next_aside < end;
-            first = std::min(first, t.next_aside);
+            aside_first = std::min(aside_first, t.next_aside);
+            over |= t.stop;
+            failed |= t.error != nullptr;
+            asked |= t.asks;
         }
-        receive(thread, side);
-        if (asked && between) {
+        guarded(opening_[thread], [&] { receive(thread, side); });
+        if ((asked || aside_first < end) && between && !failed) {
             meet();
             if (thread == 0) {
-                if (aside) {
-                    aside->set_others_run(false);
-                    aside->do_deferred();
-                }
-                between(end);
-                if (aside)
-                    aside->set_others_run(true);
+                guarded(between_error_, [&] { at_rest(end); });
                 first_ = next();
             }
             meet();
-            first = first_;
+            // Where a window ends must not depend on whether anybody asked: what was told of it still holds, but for what has been run aside.
+            first = std::min(first, first_);
+            failed |= between_error_ != nullptr;
             over |= aside && aside->stopped();
+        } else {
+            first = std::min(first, aside_first);
         }
-        if (over || first >= until_)
+        if (over || failed || first >= until_)
             break;
     }
     meet(); // whoever reads what all have left behind comes after this
@@ -156,6 +162,19 @@ Lockstep::Told Lockstep::window(unsigned thread, unsigned side, Tick end) {
     return told;
 }
 
+void Lockstep::at_rest(Tick end) {
+    for (const std::exception_ptr &e : opening_)
+        if (e)
+            return;
+    if (aside) {
+        aside->set_others_run(false);
+        aside->do_deferred();
+    }
+    between(end);
+    if (aside)
+        aside->set_others_run(true);
+}
+
 /// Opens what was sent to this thread's queues in the window that has ended.
 void Lockstep::receive(unsigned thread, unsigned side) {
     for_each_of(thread, [&](EventQueue &to) {
@@ -169,10 +188,11 @@ void Lockstep::receive(unsigned thread, unsigned side) {
 }
 
 void Lockstep::meet() {
-    if (active_ == 1)
+    const unsigned active = active_; // the next run may change it as soon as this thread has come
+    if (active == 1)
         return;
     const unsigned round = round_.load(std::memory_order_acquire);
-    if (waiting_.fetch_add(1, std::memory_order_acq_rel) + 1 == active_) {
+    if (waiting_.fetch_add(1, std::memory_order_acq_rel) + 1 == active) {
         waiting_.store(0, std::memory_order_relaxed);
         round_.store(round + 1, std::memory_order_release);
         return;

@@ -81,7 +81,16 @@ class Lockstep {
     void windows(unsigned thread);
     Told window(unsigned thread, unsigned side, Tick end);
     void receive(unsigned thread, unsigned side);
+    void at_rest(Tick end);
     void meet();
+    /// Calls f; what it throws is kept for run() to throw, and ends the run.
+    template <class F> void guarded(std::exception_ptr &error, F &&f) {
+        try {
+            f();
+        } catch (...) {
+            error = std::current_exception();
+        }
+    }
     template <class F> void for_each_of(unsigned thread, F &&f) const {
         for (unsigned d = 0; d < queues_.size(); ++d)
             if (thread_of(d, static_cast<unsigned>(queues_.size()), active_) == thread)
@@ -95,6 +104,8 @@ class Lockstep {
     Pace pace_;
     std::function<void(unsigned)> on_thread_;
     std::array<std::vector<Told>, 2> told_; ///< by side, then by thread
+    std::vector<std::exception_ptr> opening_; ///< by thread: what a parcel's opening has thrown, of a run that has ended or will
+    std::exception_ptr between_error_;
     Tick until_ = 0, first_ = 0, end_ = 0;
     // The barrier: the last to come opens it.
     alignas(64) std::atomic<unsigned> waiting_{0};

@@ -58,6 +58,8 @@ Board::Board(const SystemConfig &c, EventQueue &q, GuestMemory &m)
 
 Board::~Board() = default;
 
+Tick Board::shortest_access(Clock core_clock) { return core_clock.edge(std::min({kPortCycles, kMmioCycles, kApicCycles})); }
+
 void Board::describe_memory() {
     for (unsigned n = 0; n < config.chips; ++n) {
         const std::uint64_t first = n * config.memory_per_node, last = first + config.memory_per_node;
@@ -91,10 +93,10 @@ void Board::end(Ending e, const x86::Core *by) {
         const std::lock_guard lock(shared_);
         // Of two in one window of time the earlier one, whichever thread comes first.
         const Tick when = detailed ? at->now() : 0;
-        if (ending.state.empty() || (ending.state == "marker" && e.state != "marker") ||
-            ((ending.state == "marker") == (e.state == "marker") && when < ended_at_)) {
+        const std::pair at_and_by(when, by ? by->number : ~0u);
+        if (ending.state.empty() || (beside && detailed ? at_and_by < ended_at_ : ending.state == "marker" && e.state != "marker")) {
             ending = std::move(e);
-            ended_at_ = when;
+            ended_at_ = at_and_by;
         }
     }
     if (detailed) {
@@ -118,7 +120,7 @@ void Board::console_showed(const std::string &marker) {
 
 void Board::clear_ending() {
     ending = {};
-    ended_at_ = kNever;
+    ended_at_ = {kNever, ~0u};
     scheduler.clear_stop();
     for (const auto &c : cores)
         c->signals.lower(dev::CoreSignals::stop);

@@ -63,6 +63,8 @@ class Board final : public x86::Platform, public dev::TimeSource {
     /// Detailed mode with a queue for each chip: no core's own, but devices', which is run while chips are at rest; `moment` is then
     /// that of the core that asks a device.
     Tick moment = 0;
+    /// No access to a device takes less.
+    static Tick shortest_access(Clock core_clock);
     bool beside = false;  ///< that is so
     const EventQueue *port_queue = nullptr; ///< then: of the chip that devices are at
     bool at_rest = false; ///< chips are
@@ -99,7 +101,7 @@ class Board final : public x86::Platform, public dev::TimeSource {
 
   private:
     std::mutex shared_; ///< what cores of several threads may reach at once: the ending, unknown_msrs
-    Tick ended_at_ = kNever;
+    std::pair<Tick, unsigned> ended_at_{kNever, ~0u}; ///< and by which core
     struct Devices;
     std::unique_ptr<Devices> devices_;
     std::string console_tail_; ///< as long as the longest marker

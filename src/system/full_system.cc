@@ -40,6 +40,7 @@ struct FullSystem::Impl {
         options.seed = config.seed;
         options.zero_horizon = config.zero_horizon;
         options.threads = config.threads;
+        options.window_at_most = Board::shortest_access(config.core_clock);
         options.threads_if_possible = config.threads_if_possible;
         machine = std::make_unique<Machine>(config.machine, config.library, options);
         if (machine->memory_bytes() != config.memory() || machine->cores() < config.cores)
@@ -48,6 +49,10 @@ struct FullSystem::Impl {
                             "say, and at least `cores`, would be right");
         if (!machine->chips_apart())
             config.threads = 0;
+        for (unsigned core = 0; config.threads && core < config.cores; ++core)
+            if (machine->chips() != config.chips || machine->chip_of_core(core) != config.node_of(core))
+                throw UserError("system: detailed.machine: core " + std::to_string(core) + " is of another chip there: the chips of `chips` and "
+                                "`cores_per_chip` would be right");
         // Devices of a machine whose chips have queues of their own have theirs, which is run while chips are at rest.
         board = std::make_unique<Board>(config, machine->chips_apart() ? own_queue : machine->queue(), machine->guest_memory());
         x86::TimedParams params = machine->pipeline();

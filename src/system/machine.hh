@@ -32,6 +32,7 @@ struct MachineOptions {
     Tick watchdog = 50'000'000'000;        ///< a request older than this (50 us) is a protocol error; 0: off
     /// 0: one queue for all. Else each chip has a queue of its own, and so many host threads run them (sim/lockstep.hh).
     unsigned threads = 0;
+    Tick window_at_most = kNever; ///< with threads: something else of one chip than a message reaches another, or a device, so soon
     bool threads_if_possible = false; ///< one queue for all where chips of the machine cannot be told apart; else that is a UserError
 };
 

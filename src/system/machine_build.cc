@@ -159,14 +159,14 @@ void Machine::Impl::separate_chips(const json &j) {
     NetworkParams &params = network_params;
     params = NetworkParams::from_json(need(j, "network", "machine"));
     params.validate();
-    window = params.window();
+    window = std::min({params.window(), options.window_at_most, pipeline.interrupt_latency});
     std::string lacks;
     if (params.kind == NetworkParams::Kind::ideal)
         lacks = "a network without links has no time in which chips are alone";
     else if (params.jitter > 0)
         lacks = "random delays (network.jitter_fs) are drawn in one order for the whole machine";
     else if (params.routers > 1 && window < kTicksPerNs)
-        lacks = "a link of this machine reaches another chip, or gives back its buffers, in less than 1 ns";
+        lacks = "a link or an interrupt of this machine reaches another chip, or a buffer is given back, in less than 1 ns";
     for (const PortParams &port : params.ports)
         for (const auto &c : need(j, "controllers", "machine"))
             if (c.at("machine") == port.machine && c.at("version") == port.version && get_or<unsigned>(c, "chip", 0) != port.router)
@@ -389,7 +389,7 @@ void Machine::Impl::set_horizon(Port &port, AbstractController &c) {
             unasked[b.vnet] |= b.unasked;
     for (unsigned v = 0; v < kMaxVnets; ++v)
         port.unasked_vnets_ |= unasked[v] ? 1u << v : 0;
-    port.routed_ = &network->routed_vnets;
+    port.routed_ = network->routed_vnets(c.node);
     std::vector<std::pair<AbstractController *, Tick>> senders;
     for (auto *from : controllers) {
         Tick way = kNever;

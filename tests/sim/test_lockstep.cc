@@ -39,6 +39,10 @@ struct Node : Component {
             to.take(n.hash, due);
         else
             n.queue().post(to.queue(), {[](const Parcel &p) { static_cast<Node *>(p.to)->take(p.number[0], p.due); }, due, &to, nullptr, {n.hash}});
+        if (n.asks)
+            n.asks->ask();
+        if (n.noted)
+            n.noted->push_back(n.queue().outside());
         n.schedule_no_later_than(now + 1 + static_cast<Tick>(n.rng.below(60)));
         if (!n.inbox.empty())
             n.schedule_no_later_than(n.inbox.begin()->first);
@@ -53,6 +57,8 @@ struct Node : Component {
     std::multimap<Tick, std::uint64_t> inbox; ///< by the moment from which it counts
     std::uint64_t hash = 0;
     Tick throw_at = 0, stop_at = 0;
+    Lockstep *asks = nullptr;
+    std::vector<Tick> *noted = nullptr; ///< ends of the windows in which it woke
 };
 
 struct Ring {
@@ -152,6 +158,33 @@ TEST(Lockstep, TheQueueAsideIsRunBetweenWindowsInWhichSomethingOfItIsDue) {
         EXPECT_EQ(clock.rang.back(), 5 + 8 * 1'234);
         EXPECT_EQ(asked, 9u);
     }
+}
+
+TEST(Lockstep, WhatIsThrownBetweenWindowsAndByParcelsReachesTheCallerToo) {
+    for (const unsigned threads : {1u, 2u, 4u}) {
+        Ring r(threads);
+        r.step->between = [](Tick) { throw std::runtime_error("between"); };
+        r.step->ask();
+        EXPECT_THROW(r.step->run(40'000), std::runtime_error);
+        Ring bad(threads);
+        bad.nodes[0]->queue().send_on(0);
+        bad.nodes[0]->queue().post(bad.queues[kQueues - 1], {[](const Parcel &) { throw std::runtime_error("opened"); }, 1, nullptr, nullptr, {}});
+        EXPECT_THROW(bad.step->run(40'000), std::runtime_error);
+    }
+}
+
+TEST(Lockstep, AQuestionWithoutAnythingToDoChangesNoWindow) {
+    std::vector<Tick> ends[2];
+    for (const bool asks : {false, true}) {
+        Ring r(2);
+        r.step->between = [](Tick) {};
+        r.nodes[0]->others = {r.nodes[1].get()}; // of another queue
+        for (auto &n : r.nodes)
+            n->asks = asks ? r.step.get() : nullptr;
+        r.nodes[1]->noted = &ends[asks];
+        r.step->run(20'000);
+    }
+    EXPECT_EQ(ends[0], ends[1]);
 }
 
 TEST(Lockstep, NothingToDoIsTheEndOfARunWithoutOne) {

@@ -122,6 +122,12 @@ Block *BlockCache::decode(Core &c, std::uint64_t key, PhysAddr at, Addr va, unsi
         promises_ = std::make_unique<Promises>(c.model);
     const auto mode = static_cast<Mode>((key & 3) - 1);
     const std::byte *bytes = phys_.host(at);
+    std::byte copied[Block::kMaxOps * kLongest];
+    if (bytes && beside_others_) { // another thread may be writing there: what is decoded is what is noted
+        std::copy_n(bytes, std::min<Addr>(sizeof copied, kPage - (at.value & (kPage - 1))), copied);
+        bytes = copied;
+    }
+    std::byte crossed[kLongest];
     bool crosses = false;
     PhysAddr second;
     std::vector<Op> ops;
@@ -158,10 +164,12 @@ Block *BlockCache::decode(Core &c, std::uint64_t key, PhysAddr at, Addr va, unsi
             const unsigned head = have;
             if (from != window)
                 std::memcpy(window, from, head);
-            for (unsigned i = head; i < kLongest; ++i) {
-                const std::byte *p = phys_.host(second + (i - head));
-                window[i] = p ? static_cast<std::uint8_t>(*p) : 0xff;
+            for (unsigned i = 0; i < kLongest; ++i) {
+                const std::byte *p = phys_.host(second + i);
+                crossed[i] = p ? *p : std::byte{0xff};
             }
+            for (unsigned i = head; i < kLongest; ++i)
+                window[i] = static_cast<std::uint8_t>(crossed[i - head]);
             from = window;
             have = kLongest;
             status = m5() ? ZYDIS_STATUS_DECODING_ERROR
@@ -216,13 +224,13 @@ Block *BlockCache::decode(Core &c, std::uint64_t key, PhysAddr at, Addr va, unsi
     block->kept = true;
     Block *b = block.release();
     blocks_.insert(key, b);
-    enter(*b, at, std::min<Addr>(offset, kPage - (at.value & (kPage - 1))));
+    enter(*b, at, {bytes, std::min<Addr>(offset, kPage - (at.value & (kPage - 1)))});
     if (b->crosses)
-        enter(*b, b->second, kLongest);
+        enter(*b, b->second, {crossed, kLongest});
     return b;
 }
 
-void BlockCache::enter(Block &b, PhysAddr at, std::uint64_t bytes) {
+void BlockCache::enter(Block &b, PhysAddr at, std::span<const std::byte> bytes) {
     Page &p = pages_[at.value >> 12];
     mark(at.value >> 12, true);
     if (p.blocks.empty()) {
@@ -231,10 +239,10 @@ void BlockCache::enter(Block &b, PhysAddr at, std::uint64_t bytes) {
             for_each_peer([&](BlockCache &o) { o.guard(at.value & ~(kPage - 1)); });
     }
     p.blocks.push_back(&b);
-    for (Addr line = at.value >> kLineBits; line <= (at.value + bytes - 1) >> kLineBits; ++line)
+    for (Addr line = at.value >> kLineBits; line <= (at.value + bytes.size() - 1) >> kLineBits; ++line)
         p.lines.set(line & 63);
     if (beside_others_)
-        note({at, bytes, true, digest(at, bytes)});
+        note({at, bytes.size(), true, digest(bytes)});
 }
 
 void BlockCache::guard(Addr page) {
@@ -314,9 +322,8 @@ void BlockCache::note(const News &n) {
     news_.push_back(n);
 }
 
-std::size_t BlockCache::digest(PhysAddr at, std::uint64_t size) const {
-    const std::byte *bytes = phys_.host(at);
-    return bytes ? std::hash<std::string_view>()({reinterpret_cast<const char *>(bytes), size}) : 0;
+std::size_t BlockCache::digest(std::span<const std::byte> bytes) {
+    return std::hash<std::string_view>()({reinterpret_cast<const char *>(bytes.data()), bytes.size()});
 }
 
 void BlockCache::tell_peers() {
@@ -324,7 +331,7 @@ void BlockCache::tell_peers() {
     for (const News &n : std::exchange(news_, {})) {
         if (!n.decoded)
             for_each_peer([&](BlockCache &o) { o.written_here(n.at, n.size); });
-        else if (digest(n.at, n.size) != n.digest)
+        else if (const std::byte *now = phys_.host(n.at); !now || digest({now, n.size}) != n.digest)
             written_here(n.at, n.size);
         const Addr page = n.at.value >> 12;
         if (!pages_.contains(page) && std::none_of(peers_.begin(), peers_.end(), [&](BlockCache *o) { return o->pages_.contains(page); }))

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <unordered_map>
 #include <vector>
 
@@ -128,7 +129,7 @@ class BlockCache {
         std::vector<Block *> blocks;
     };
     Block *decode(Core &, std::uint64_t key, PhysAddr at, Addr va, unsigned limit, const PhysAddr *second = nullptr);
-    void enter(Block &, PhysAddr at, std::uint64_t bytes);
+    void enter(Block &, PhysAddr at, std::span<const std::byte> bytes);
     void drop(Block &);
     void drop_page(Addr page);
     void written_here(PhysAddr a, std::uint64_t size);
@@ -155,7 +156,7 @@ class BlockCache {
         std::size_t digest = 0; ///< of what was decoded
     };
     void note(const News &);
-    std::size_t digest(PhysAddr at, std::uint64_t size) const;
+    static std::size_t digest(std::span<const std::byte> bytes);
     std::vector<News> news_;
     std::vector<Block::Ptr> graveyard_;
     std::vector<Block::Ptr> single_; ///< by core: the last one that was not kept

@@ -119,8 +119,10 @@ void HyperTransport::open_direct_ways(const std::vector<AbstractController *> &c
     // Random delays are drawn in the order of the grants, and bounded buffers want to know of them at once.
     if (jitter_.on() || has_bounded_sources())
         return;
-    for (auto &r : routers_)
+    for (auto &r : routers_) {
+        r->all = &routers_;
         r->open_direct_ways(controllers);
+    }
 }
 
 /// The ports of the crossbars as they are at the end of the run.

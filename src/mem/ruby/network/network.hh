@@ -5,7 +5,6 @@
 // virtual functions here are for building, statistics and reports. Times are femtoseconds.
 #pragma once
 
-#include <atomic>
 #include <functional>
 #include <memory>
 #include <string>
@@ -60,9 +59,9 @@ class Network {
     /// From a message's entry at one controller to its delivery at another.
     virtual Tick min_path_latency(NodeIndex from, NodeIndex to) const = 0;
 
-    /// Virtual networks, by bit, that have not been served by direct ways alone: a message on its way through routers is
-    /// nearer to its destination than its sender.
-    std::atomic<std::uint32_t> routed_vnets = 0;
+    /// Virtual networks, by bit, that have not been served by direct ways alone, as far as this controller's chip knows: a message on
+    /// its way through routers is nearer to its destination than its sender.
+    virtual const std::uint32_t *routed_vnets(NodeIndex) const { return nullptr; }
 
     // ---- observation
     TraceHook *trace = nullptr; ///< told of hops and deliveries when set

@@ -57,7 +57,16 @@ void Router::open_direct_ways(const std::vector<AbstractController *> &controlle
         controllers[node]->crossing = &ports_[way_[node].port];
         ingress.beside[node] = controllers[node];
     });
-    ingress.routed = &network_.routed_vnets;
+    ingress.routed = &routed_vnets;
+    ingress.first_routed = [](Ingress &in, std::uint32_t vnet) {
+        auto &self = *static_cast<Router *>(in.router);
+        for (const auto &r : *self.all)
+            if (&r->queue() == &self.queue())
+                r->routed_vnets |= vnet;
+            else
+                self.queue().post(r->queue(), {[](const Parcel &p) { static_cast<Router *>(p.to)->routed_vnets |= p.number[0]; }, kNever, r.get(),
+                                               nullptr, {vnet}});
+    };
     ingress.split = [](Ingress &in, Message *m, Tick ready) {
         return static_cast<Router *>(in.router)->split_to_locals(m, ready);
     };

@@ -6,6 +6,7 @@
 // costs one wake-up per router on the way.
 #pragma once
 
+#include <memory>
 #include <vector>
 
 #include "mem/ruby/network/link.hh"
@@ -64,6 +65,9 @@ class Router final : public Component {
     void for_each_entering(const std::function<void(const HeldMessage &)> &f);
     /// By channel: what has entered here, waited here and left to a controller of this chip.
     std::vector<ChannelStats> stats;
+    std::uint32_t routed_vnets = 0; ///< Network::routed_vnets
+    /// All routers of the network, which hear of the first message of a virtual network that one of them takes.
+    const std::vector<std::unique_ptr<Router>> *all = nullptr;
     std::vector<CrossbarPort> &ports() { return ports_; }
     const std::vector<Link *> &outputs() const { return out_; }
     unsigned number_in_network() const { return number_; }

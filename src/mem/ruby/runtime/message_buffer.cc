@@ -14,8 +14,8 @@ void Ingress::push(Message *m, Tick ready) {
     }
     if (m->to == kMaxNodes && !beside.empty() && m->dest_offset && split(*this, m, ready))
         return;
-    if (const std::uint32_t vnet = 1u << (m->vnet & 31); routed && !(routed->load(std::memory_order_relaxed) & vnet))
-        routed->fetch_or(vnet, std::memory_order_relaxed);
+    if (const std::uint32_t vnet = 1u << (m->vnet & 31); routed && !(*routed & vnet))
+        first_routed(*this, vnet);
     queue.insert(ready, m);
     router->schedule_no_later_than(ready);
 }

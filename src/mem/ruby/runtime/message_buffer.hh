@@ -5,7 +5,6 @@
 // message can be recycled (put back later) or set aside by address (stall_and_wait) until it is woken.
 #pragma once
 
-#include <atomic>
 #include <string>
 #include <vector>
 
@@ -28,7 +27,9 @@ struct Ingress {
     bool (*split)(Ingress &, Message *, Tick ready) = nullptr;
     std::uint32_t entry = 0;
     /// The network's: virtual networks, by bit, of which something has gone through a router, not directly.
-    std::atomic<std::uint32_t> *routed = nullptr;
+    std::uint32_t *routed = nullptr;
+    /// Called before the first of a virtual network's, which bit `vnet` stands for: other chips with a queue of their own learn of it.
+    void (*first_routed)(Ingress &, std::uint32_t vnet) = nullptr;
 
     /// Takes a message that has noted its destination.
     void push(Message *m, Tick ready);
