@@ -85,7 +85,8 @@ void Lockstep::run(Tick until) {
 
 bool Lockstep::Pace::all() {
     if (events_ >= kCounts) {
-        cost_[all_] = host_s_ / static_cast<double>(events_);
+        const double now = host_s_ / static_cast<double>(events_);
+        cost_[all_] = cost_[all_] == 0 ? now : (cost_[all_] + now) / 2;
         events_ = 0, host_s_ = 0;
         const bool quicker = cost_[1] <= cost_[0] || cost_[0] == 0;
         all_ = ++runs_ % kTry == 0 || cost_[!all_] == 0 ? !all_ : quicker;

@@ -68,7 +68,7 @@ class Lockstep {
         void took(double host_s, std::uint64_t events);
 
       private:
-        static constexpr unsigned kTry = 32;              ///< runs between two tries of the slower way
+        static constexpr unsigned kTry = 16;              ///< runs between two tries of the slower way
         static constexpr std::uint64_t kCounts = 20'000;  ///< events that tell something
         std::array<double, 2> cost_{};                    ///< host seconds for an event; alone, with all
         bool all_ = true;
