@@ -92,7 +92,9 @@ void Detailed::between(Tick end) {
     run_devices(end);
     for (const auto &b : board_.blocks)
         b->tell_peers();
-    tell_attribution();
+    // Not whenever somebody has asked for something else: what is then known of a line's page must not depend on who asks.
+    if (std::any_of(journals_.begin(), journals_.end(), [](const auto &j) { return j->full(); }))
+        tell_attribution();
     board_.at_rest = false;
 }
 
@@ -126,7 +128,7 @@ void Detailed::run(Tick until, const std::function<bool()> &host_done) {
             return;
         }
         const Tick to = next >= until ? until : std::min(until, soon());
-        if (to == until && !machine_.chips_apart())
+        if (to == until)
             end_.schedule(std::max(until - 1, board_.queue.now()));
         machine_.run(to);
         if (board_.ending.state.empty())

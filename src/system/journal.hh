@@ -32,6 +32,7 @@ class Journal final : public x86::TransactionObserver {
         note({.dram = dram, .size = static_cast<std::uint8_t>(size), .what = Entry::device});
     }
     void expected(Addr) override {}
+    bool full() const { return entries_.size() >= kMost; }
 
     /// Tells all that all of them have noted; `to` has `stored_by_device`, too.
     template <class Observer> static void tell(std::vector<std::unique_ptr<Journal>> &all, Observer &to) {
