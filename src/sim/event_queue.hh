@@ -132,7 +132,7 @@ class EventQueue {
     }
     inline void do_deferred();
     std::function<void()> on_defer;
-    
+
     /// Ends run() after the wake-up that is running.
     void stop() { stop_ = true; }
     bool stopped() const { return stop_; }

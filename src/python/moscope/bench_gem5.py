@@ -7,7 +7,6 @@ and warm-up, so that other work on the host does not count.
 
 import os
 import tempfile
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -28,8 +27,7 @@ def run(shared: Shared, given: options.Options, path: Path | None) -> dict[str, 
     gem5 = binary.require(binary.find(path), str(plan.machine.protocol), x86=True)
     with tempfile.TemporaryDirectory(prefix="moscope-") as place:
         load = os.getloadavg()[0]
-        # One thread, as gem5 has: seconds of the processor are compared.
-        ours = bench_run.measured(shared, replace(job.job(plan, plan.points[0], Path(place) / "moscope"), threads=1))
+        ours = bench_run.measured(shared, job.job(plan, plan.points[0], Path(place) / "moscope"))
         shared.say(f"{plan.points[0].name}: on gem5")
         theirs = programs.measure(gem5, plan, plan.points[0], Path(place) / "gem5")
     return document(plan.machine.name, gem5.version, ours, theirs, [load, os.getloadavg()[0]])

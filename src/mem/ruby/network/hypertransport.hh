@@ -27,7 +27,6 @@ class HyperTransport final : public Network {
     void for_each_held(const std::function<void(const HeldMessage &)> &f) override;
 
     const std::uint32_t *routed_vnets(NodeIndex node) const override { return &routers_[router_of_[node]]->routed_vnets; }
-    const std::vector<std::unique_ptr<Router>> &routers() const { return routers_; }
     unsigned router_of(NodeIndex node) const { return router_of_[node]; }
 
   private:

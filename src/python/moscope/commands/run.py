@@ -31,8 +31,8 @@ def run(shared: Shared,
                                                             "(512MiB) if not given.")] = None,
         detail: Annotated[str, typer.Option(metavar="table|full", help="full: every transaction too, as "
                                             "Parquet.")] = "table",
-        threads: Annotated[int | None, typer.Option(metavar="N", help="Host threads that run the machine's chips side by side; the results "
-                                                    "do not depend on it. Processors that no other point uses if not given.")] = None,
+        threads: Annotated[int | None, typer.Option(metavar="N", help="Host threads of each point, which run the machine's chips side by "
+                                                    "side, with the same statistics; 1 if not given.")] = None,
         engine: Annotated[str, typer.Option(metavar="moscope|gem5", help="gem5: with the --kernel that is named, else the "
                                             "program alone in gem5's syscall emulation.")] = "moscope",
         gem5: Annotated[Path | None, typer.Option(metavar="PATH", help="The gem5 binary; the environment variable GEM5 if "

@@ -17,7 +17,7 @@ class Job:
     folder: str  # where the point's results go; made by the process, whole or not at all
     programs: dict[str, str]
     attribution: bool = True  # who waits for which line is noted
-    threads: int | None = None  # of the host, chip beside chip, with the same results; None: as many as there are processors left
+    threads: int | None = None  # of the host, chip beside chip; None: one
     inputs: dict[str, str] | None = None  # digests (run/inputs.py) that it is to be made from, where that matters
 
     def text(self) -> str:

@@ -81,8 +81,7 @@ def measure(job: Job, folder: Path, report: Callable[[Progress], None], say: Cal
 
 
 def side_by_side(threads: int | None) -> dict[str, Any]:
-    """Of the engine's configuration: how many host threads run the machine's chips. One thread is quicker with one queue for all; what
-    comes out is the same."""
+    """Of the engine's configuration: how many host threads run the machine's chips; one has one queue for all."""
     return {"threads": threads, "threads_if_possible": True} if threads and threads > 1 else {}
 
 

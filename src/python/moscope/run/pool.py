@@ -13,7 +13,6 @@ import sys
 import tempfile
 import threading
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any
 
@@ -112,8 +111,6 @@ def run(jobs: list[Job], progress: Callable[[Job, Progress | None], None], finis
             while waiting and len(running) < most and (
                     not running or available() - sum(wanted_bytes(r.job) for r in running) >= wanted_bytes(waiting[0])):
                 job = waiting.pop(0)
-                if job.threads is None:  # processors that no other point has use for
-                    job = replace(job, threads=max(1, (most - len(running)) // (1 + len(waiting))))
                 running.append(Running(job, said, start))
                 progress(job, None)
             who, message = said.get()
