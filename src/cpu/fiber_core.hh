@@ -99,7 +99,7 @@ class FiberCore : public Component {
         move_to(x.done);
     }
     /// Lets simulated time pass.
-    void delay(std::int64_t cycles) { clock_.advance(clock_.step(cycles)); }
+    void delay(std::int64_t cycles) { clock_.advance(cycles); }
     void blocking(AccessKind kind, PhysAddr a, void *data, unsigned size) {
         Access x;
         x.addr = a;
@@ -144,9 +144,14 @@ class FiberCore : public Component {
     }
     /// After something else than an access may have brought this core's horizon nearer.
     void horizon_changed() { horizon_ = horizon(); }
+    /// The same if all that can have done so is the companion's next wake-up.
+    void companion_changed() {
+        if (companion_->next_wake() < horizon_)
+            horizon_changed();
+    }
     /// Whether everything up to the present moment is settled (else catch_up() before a look at the outside).
     bool ahead() const { return now() >= horizon_; }
-    void advance_cycles(std::int64_t n) { clock_.advance(n == 1 ? one_cycle_ : clock_.step(n)); }
+    void advance_cycles(std::int64_t n) { n == 1 ? clock_.advance(one_cycle_) : clock_.advance(n); }
     /// When a hit that begins now is done.
     Tick hit_done() const { return clock_.after(hit_step_); }
     const ClockCursor &cursor() const { return clock_; }

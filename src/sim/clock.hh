@@ -100,6 +100,15 @@ class ClockCursor {
         }
         return tick_;
     }
+    /// Any number of cycles.
+    Tick advance(std::int64_t cycles) {
+        const std::int64_t total = rem_ + cycles * c_.num;
+        const std::int64_t step = by_den_(total);
+        n_ += cycles;
+        tick_ += step;
+        rem_ = total - step * c_.den;
+        return tick_;
+    }
     /// Tick that advance(s) would give.
     Tick after(const Step &s) const { return tick_ + s.whole + (rem_ + s.rest >= c_.den); }
 

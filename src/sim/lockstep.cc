@@ -89,7 +89,7 @@ bool Lockstep::Pace::all() {
         cost_[all_] = cost_[all_] == 0 ? now : (cost_[all_] + now) / 2;
         events_ = 0, host_s_ = 0;
         const bool quicker = cost_[1] <= cost_[0] || cost_[0] == 0;
-        all_ = ++runs_ % kTry == 0 || cost_[!all_] == 0 ? !all_ : quicker;
+        all_ = ++runs_ % (quicker ? kTryAlone : kTryAll) == 0 || cost_[!all_] == 0 ? !all_ : quicker;
     }
     return all_;
 }

@@ -27,8 +27,9 @@ class Lockstep {
     Lockstep(const Lockstep &) = delete;
     Lockstep &operator=(const Lockstep &) = delete;
 
-    /// Who runs which: neighbours are together, as they have most to do with each other.
-    static unsigned thread_of(unsigned queue, unsigned queues, unsigned threads) { return queue * std::min(threads, queues) / queues; }
+    /// Who runs which: dealt out in turn, as those with most to do tend to be next to each other (the first chips have the devices
+    /// and what the kernel puts at its lowest addresses).
+    static unsigned thread_of(unsigned queue, unsigned queues, unsigned threads) { return queue % std::min(threads, queues); }
 
     /// As EventQueue::run, of all of them; after stop() of one the others end the window. What a component throws is thrown
     /// on, of several the one of the first queue; nothing can be run after that.
@@ -68,7 +69,8 @@ class Lockstep {
         void took(double host_s, std::uint64_t events);
 
       private:
-        static constexpr unsigned kTry = 16;              ///< runs between two tries of the slower way
+        /// Runs between two tries of the slower way. To stay alone by mistake costs more than to try all in vain.
+        static constexpr unsigned kTryAlone = 64, kTryAll = 8;
         static constexpr std::uint64_t kCounts = 20'000;  ///< events that tell something
         std::array<double, 2> cost_{};                    ///< host seconds for an event; alone, with all
         bool all_ = true;

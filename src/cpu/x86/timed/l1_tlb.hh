@@ -20,9 +20,13 @@ class L1Tlb {
     void clear() {
         std::fill(pages_.begin(), pages_.end(), kNone);
         hint_.fill(0);
+        last_ = kNone;
     }
     /// Whether the page (its address shifted by its size) is there; it is afterwards.
     bool access(std::uint64_t page) {
+        if (page == last_) // and nothing has been replaced since
+            return true;
+        last_ = page;
         std::uint8_t &slot = hint_[page % kHints];
         if (pages_[slot] == page)
             return true;
@@ -40,6 +44,7 @@ class L1Tlb {
   private:
     static constexpr std::uint64_t kNone = ~std::uint64_t{0};
     static constexpr unsigned kHints = 256; ///< where a page was seen last, so that most looks need no search
+    std::uint64_t last_ = kNone;
     std::vector<std::uint64_t> pages_;
     std::array<std::uint8_t, kHints> hint_;
     unsigned next_ = 0;

@@ -9,10 +9,10 @@
 #include <algorithm>
 #include <bit>
 #include <cstdint>
-#include <cstring>
 #include <utility>
 #include <vector>
 
+#include "base/copy.hh"
 #include "mem/port.hh"
 #include "sim/event_queue.hh"
 
@@ -45,7 +45,7 @@ class StoreBuffer : public Component {
         e.retired = retired;
         e.pc = pc;
         e.va = va;
-        std::memcpy(e.bytes, from, size);
+        copy_few(e.bytes, from, size);
         // Behind a store that waits only a line that is not asked for yet makes work.
         if (!waits_ || (in_flight_ < accesses_of_.size() && line_of(dram) != line_of(entry(tail_ - 2).address)))
             schedule_no_later_than(std::max(retired, queue().now()));
@@ -60,7 +60,7 @@ class StoreBuffer : public Component {
                 continue;
             if (dram < e.address || dram + size > e.address + e.size)
                 return Found::part;
-            std::memcpy(to, e.bytes + (dram - e.address), size);
+            copy_few(to, e.bytes + (dram - e.address), size);
             return Found::whole;
         }
         return Found::none;
@@ -100,7 +100,7 @@ class StoreBuffer : public Component {
             const Addr line = line_of(e.address);
             if (!asked_for(line)) {
                 if (std::byte *b = writable(line, now)) {
-                    std::memcpy(b + line_offset(e.address), e.bytes, e.size);
+                    copy_few(b + line_offset(e.address), e.bytes, e.size);
                     leave(now);
                     continue;
                 }

@@ -3,8 +3,8 @@
 // for those buffers, for room in them or until they are empty. A wait has as many pieces as things leave the buffer
 // meanwhile, and each piece is charged to the access that the one which leaves has waited for.
 #include <algorithm>
-#include <cstring>
 
+#include "base/copy.hh"
 #include "cpu/x86/timed/timed_core.hh"
 
 namespace moscope::x86 {
@@ -88,7 +88,7 @@ void TimedCore::store_line(Addr d, const void *from, unsigned size) {
             if (ahead())
                 catch_up();
             if (std::byte *b = writable(line_of(d))) {
-                std::memcpy(b + line_offset(d), bytes, n);
+                copy_few(b + line_offset(d), bytes, n);
                 if (observer)
                     observer->stored(c_.number, d, n, pc_);
                 d += n, bytes += n, size -= n;
@@ -99,7 +99,7 @@ void TimedCore::store_line(Addr d, const void *from, unsigned size) {
         stores_.push(d, bytes, n, now(), pc_, va_);
         if (observer)
             observer->stored(c_.number, d, n, pc_);
-        horizon_changed();
+        companion_changed();
         d += n, bytes += n, size -= n;
     }
 }

@@ -4,30 +4,16 @@
 #include <algorithm>
 #include <bit>
 
+#include "base/copy.hh"
 #include "cpu/x86/interrupts.hh"
 #include "cpu/x86/monitor.hh"
 
 namespace moscope::x86 {
 
-namespace {
-
-/// Of few bytes.
-inline void copy(void *to, const void *from, unsigned size) {
-    switch (size) {
-    case 8: std::memcpy(to, from, 8); break;
-    case 4: std::memcpy(to, from, 4); break;
-    case 2: std::memcpy(to, from, 2); break;
-    case 1: std::memcpy(to, from, 1); break;
-    default: std::memcpy(to, from, size);
-    }
-}
-
-} // namespace
-
 TimedCore::TimedCore(EventQueue &queue, Port &port, Core &core, const TimedParams &params)
     : FiberCore(queue, "core " + std::to_string(core.number), port), c_(core), params_(params),
-      stores_(queue, "store buffer " + std::to_string(core.number), port, params.store_buffer, params.outstanding_misses), combiner_(port),
-      l1_tlb_(params.l1_tlb) {
+      stores_(queue, "store buffer " + std::to_string(core.number), port, params.store_buffer, params.outstanding_misses),
+      l1_tlb_(params.l1_tlb), combiner_(port) {
     combiner_.owner = this;
     combiner_.on_done = [](void *self, const Access &x) {
         auto &core = *static_cast<TimedCore *>(self);
@@ -315,7 +301,7 @@ void TimedCore::load_line(Addr d, void *to, unsigned size) {
         b = port_.probe(AccessKind::load, line, done);
     }
     if (b) {
-        copy(to, b + line_offset(d), size);
+        copy_few(to, b + line_offset(d), size);
         load_ready_ = cursor().cycle() + port_.hit_cycles_;
         return;
     }

@@ -170,6 +170,7 @@ class TimedCore final : public FiberCore {
     void wait_idle();
     bool watches_line();
     void turn_of_spin_loop();
+    void spend_turns(std::int64_t n);
     Polling::Times spent_outside_memory() const {
         constexpr auto busy = static_cast<unsigned>(Charge::busy), core = static_cast<unsigned>(Charge::core);
         return {{{spent_[0][busy], spent_[1][busy]}, {spent_[0][core], spent_[1][core]}}};
@@ -220,36 +221,39 @@ class TimedCore final : public FiberCore {
     void departed(const Access *x, Tick t);
     Addr dram(PhysAddr a) const { return c_.phys.dram_address(a); }
 
+    // What most instructions touch lies together: after a switch from another core's fiber each host line of it is fetched anew.
     Core &c_;
-    const TimedParams params_;
-    StoreBuffer stores_;
-    WriteCombiner combiner_;
-    L1Tlb l1_tlb_;
-    std::array<std::array<Tick, static_cast<unsigned>(Charge::count)>, 2> spent_{}; ///< kernel, user
-    Tick stamp_ = 0, since_ = 0, unreported_ = 0;
-    // The scoreboard, in cycles.
-    RegMask pending_ = 0;
-    std::array<std::int64_t, 34> ready_{};
-    std::int64_t load_ready_ = 0;
-    unsigned slot_ = 0, accesses_ = 0;
-    static constexpr std::int64_t kNeverFetches = std::int64_t{1} << 32;
-    Addr fetch_line_ = ~Addr{0};
-    SpinLoop spin_;
-    Polling polling_;
-    std::uint64_t spun_ = 0; ///< c_.spun at the last PAUSE
-    Tick awake_until_ = 0; ///< a core that was woken from its doze comes to this moment, and the queue passes it, before the next
-    std::uint64_t disturbances_ = 0; ///< what a turn of a spin loop that may be left out does not do
+    Tick stamp_ = 0;
     const Op *op_ = nullptr; ///< that runs
     Addr pc_ = 0, va_ = 0;
+    Addr fetch_line_ = ~Addr{0};
+    std::uint64_t disturbances_ = 0; ///< what a turn of a spin loop that may be left out does not do
+    unsigned slot_ = 0, accesses_ = 0;
+    bool user_ = false; ///< charges go to user time
+    bool waiting_memory_ = false;
+    bool waiting_idle_ = false, waiting_stores_ = false, waiting_combiner_ = false, walking_ = false, leaving_ = false, left_ = true;
+    const TimedParams params_;
+    std::array<std::array<Tick, static_cast<unsigned>(Charge::count)>, 2> spent_{}; ///< kernel, user
+    // The scoreboard, in cycles.
+    RegMask pending_ = 0;
+    std::int64_t load_ready_ = 0;
+    std::array<std::int64_t, 34> ready_{};
+    StoreBuffer stores_;
+    L1Tlb l1_tlb_;
+    SpinLoop spin_;
+    Polling polling_;
+    WriteCombiner combiner_;
+
+    Tick since_ = 0, unreported_ = 0;
+    static constexpr std::int64_t kNeverFetches = std::int64_t{1} << 32;
+    std::uint64_t spun_ = 0; ///< c_.spun at the last PAUSE
+    Tick awake_until_ = 0; ///< a core that was woken from its doze comes to this moment, and the queue passes it, before the next
     Access departed_; ///< the first that ended since the core began to wait for a buffer, or last looked
     bool has_departed_ = false;
     struct Watch { ///< what the port wakes while an MWAIT lasts; a core that dozes in a spin loop is another thing
         TimedCore *core;
     } watch_{this};
     Tick visible_ = 0; ///< from here on the core notices its signals
-    bool user_ = false; ///< charges go to user time
-    bool waiting_memory_ = false;
-    bool waiting_idle_ = false, waiting_stores_ = false, waiting_combiner_ = false, walking_ = false, leaving_ = false, left_ = true;
 };
 
 } // namespace moscope::x86

@@ -54,6 +54,32 @@ bool TimedCore::watches_line() {
     return true;
 }
 
+/// Charges n turns that are like the last one.
+void TimedCore::spend_turns(std::int64_t n) {
+    const auto spend = [this](std::int64_t turns) {
+        for (std::int64_t i = 0; i < turns; ++i)
+            spin_.for_each_charge([this](std::int64_t cycles, std::uint8_t what) {
+                advance_cycles(cycles);
+                spent_[user_][what] += now() - stamp_;
+                stamp_ = now();
+            });
+    };
+    // After as many turns as the clock's denominator says the edges lie as they did before, so each such round takes and charges the same.
+    const std::int64_t round = cursor().clock().den;
+    if (n >= 2 * round) {
+        const auto before = spent_[user_];
+        const std::int64_t begun = cursor().cycle();
+        spend(round);
+        const std::int64_t more = n / round - 1;
+        for (unsigned what = 0; what < before.size(); ++what)
+            spent_[user_][what] += more * (spent_[user_][what] - before[what]);
+        advance_cycles(more * (cursor().cycle() - begun));
+        stamp_ = now();
+        n %= round;
+    }
+    spend(n);
+}
+
 void TimedCore::turn_of_spin_loop() {
     polling_.paused(c_.spun != spun_, spent_outside_memory(), [this](auto &&...spin) { tell_spinning(spin...); });
     spun_ = c_.spun;
@@ -81,12 +107,7 @@ void TimedCore::turn_of_spin_loop() {
     const std::int64_t n = (awake_until_ - now()) / length - 1;
     if (n <= 0)
         return;
-    for (std::int64_t i = 0; i < n; ++i)
-        spin_.for_each_charge([this](std::int64_t cycles, std::uint8_t what) {
-            advance_cycles(cycles);
-            spent_[user_][what] += now() - stamp_;
-            stamp_ = now();
-        });
+    spend_turns(n);
     const auto times = static_cast<std::uint64_t>(n);
     c_.retired += times * turn.retired;
     c_.pauses += times * turn.pauses;

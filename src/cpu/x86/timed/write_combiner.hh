@@ -18,6 +18,8 @@ class WriteCombiner {
     explicit WriteCombiner(Port &port) : port_(port) {}
 
     bool holds(Addr line) const {
+        if (idle()) // as nearly always: what is under way lies on many host lines
+            return false;
         if (mask_ && line_ == line)
             return true;
         for (const Flight &f : flights_)

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copying what an instruction loads or stores: mostly a power of two of bytes, for which no library need be called.
+#pragma once
+
+#include <cstring>
+
+namespace moscope {
+
+inline void copy_few(void *to, const void *from, unsigned size) {
+    switch (size) {
+    case 8: std::memcpy(to, from, 8); break;
+    case 4: std::memcpy(to, from, 4); break;
+    case 2: std::memcpy(to, from, 2); break;
+    case 1: std::memcpy(to, from, 1); break;
+    default: std::memcpy(to, from, size);
+    }
+}
+
+} // namespace moscope
