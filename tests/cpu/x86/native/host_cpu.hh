@@ -117,7 +117,7 @@ class HostCpu {
     /// AuthenticAMD: what such a host does otherwise than the model is in amd_host.hh.
     static bool is_amd() {
         static const bool it = [] {
-            unsigned highest, b, c, d;
+            unsigned highest = 0, b = 0, c = 0, d = 0;
             return __get_cpuid(0, &highest, &b, &c, &d) && b == signature_AMD_ebx && c == signature_AMD_ecx && d == signature_AMD_edx;
         }();
         return it;
