@@ -318,7 +318,7 @@ def prepare(voice: Voice) -> Path:
 
 
 def main(argv: list[str]) -> NoReturn:
-    voice = Voice(quiet="--quiet" in argv or "--json" in argv)
+    voice = Voice(quiet="--quiet" in argv)  # stderr: --json has stdout to itself
     try:
         venv = prepare(voice)
         if argv[:1] == ["build"]:

@@ -124,7 +124,8 @@ def find_limit(statistics: dict[str, Any], window_fs: int, load: Load, latency: 
     """The most used resource names the limit, if it is taken nearly all the time; else the misses in flight are."""
     candidates = [c for c in (_dram(statistics), _links(statistics, window_fs), _ports(statistics, window_fs)) if c]
     shares = {name: share for c in candidates for name, share in c.shares.items()}
-    best = max(candidates, key=lambda c: c.shares[c.name], default=None)
+    # Of several that are taken all the time, what carries most: a DRAM's requests queue up behind a full link, too.
+    best = max(candidates, key=lambda c: (min(c.shares[c.name], SATURATED), c.shares.get("DRAM data bus", c.shares[c.name])), default=None)
     if best and best.shares[best.name] >= SATURATED:
         return Limit(best.name, best.why, shares)
     busiest = f"; busiest is {best.name}, taken {best.shares[best.name]:.0%} of the time" if best else ""

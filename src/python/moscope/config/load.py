@@ -8,9 +8,11 @@ prints goes to stderr, so that `--json` keeps stdout to itself.
 
 from __future__ import annotations
 
+import ast
 import faulthandler
 import os
 import pickle
+import re
 import resource
 import select
 import signal
@@ -18,6 +20,7 @@ import stat
 import sys
 import time
 import traceback
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -226,7 +229,9 @@ def _execute(path: Path) -> Machine:
     shown = _shown(path)
     try:
         text = path.read_bytes()
-        code = compile(text, str(path), "exec", dont_inherit=True)
+        with warnings.catch_warnings(record=True) as warned:
+            warnings.simplefilter("always")
+            code = compile(text, str(path), "exec", dont_inherit=True)
     except SyntaxError as error:
         line = f":{error.lineno}" if error.lineno else ""
         raise ConfigError(f"not Python: {error.msg}", "a machine file, see docs/machines.md", shown + line) from None
@@ -234,11 +239,15 @@ def _execute(path: Path) -> Machine:
         raise ConfigError(error.strerror or "cannot be read", "a machine file", shown) from None
     except Exception as error:  # noqa: BLE001  null bytes, wrong encodings, nesting too deep, no memory
         raise ConfigError(f"not Python: {_brief(error)}", "a machine file, see docs/machines.md", shown) from None
+    for warning in warned:
+        if "missed a comma" in str(warning.message):
+            raise ConfigError("two entries with nothing between them", "a comma after the first", f"{shown}:{warning.lineno}")
     names: dict[str, Any] = {"__name__": path.stem, "__file__": str(path)}
     try:
         exec(code, names)  # noqa: S102  this is what a machine file is
     except ConfigError as error:
-        raise error.at(_line_of(error, path)) from None
+        key = "" if re.match(r"\w+: ", error.what) else _key_of(error, path)
+        raise ConfigError(key + error.what, error.right, error.where).at(_line_of(error, path)) from None
     except BaseException as error:  # noqa: BLE001  whatever a file may raise, SystemExit included
         raise ConfigError(_brief(error), "a file that runs to its end", _line_of(error, path)) from None
     machine = names.get("machine")
@@ -268,13 +277,32 @@ def _brief(error: BaseException) -> str:
     return f"{type(error).__name__}: {text[0]:.160}" if text else type(error).__name__
 
 
+def _place_of(error: BaseException, path: Path) -> traceback.FrameSummary | None:
+    """Where in the innermost machine file the error passed through."""
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__, limit=200)
+              if frame.filename == str(path) or Path(frame.filename).parent == configs_dir()]
+    return frames[-1] if frames else None
+
+
 def _line_of(error: BaseException, path: Path) -> str:
-    """File and line of the innermost machine file that the error passed through."""
-    places = [
-        (frame.filename, frame.lineno)
-        for frame in traceback.extract_tb(error.__traceback__, limit=200)
-        if frame.filename == str(path) or Path(frame.filename).parent == configs_dir()
-    ]
-    if not places:
-        return _shown(path)
-    return f"{_shown(Path(places[-1][0]))}:{places[-1][1]}"
+    """File and line of that place."""
+    place = _place_of(error, path)
+    return f"{_shown(Path(place.filename))}:{place.lineno}" if place else _shown(path)
+
+
+def _key_of(error: BaseException, path: Path) -> str:
+    """`KEY: ` of the value that was being built there; nothing if it is given to no key."""
+    place = _place_of(error, path)
+    if place is None or place.lineno is None or place.colno is None:
+        return ""
+    here, keys = (place.lineno, place.colno), []
+    try:
+        for node in ast.walk(ast.parse(Path(place.filename).read_bytes())):
+            if isinstance(node, ast.keyword) and node.arg:
+                value = node.value
+                begin, end = (value.lineno, value.col_offset), (value.end_lineno or 0, value.end_col_offset or 0)
+                if begin <= here < end:
+                    keys.append((begin, node.arg))
+    except Exception:  # noqa: BLE001  it ran, but may be too deep to be looked at
+        return ""
+    return f"{max(keys)[1]}: " if keys else ""

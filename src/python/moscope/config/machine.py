@@ -28,7 +28,23 @@ PARSED = (Topology, Routing)
 PIPELINE_MOST = {"issue_width": 16, "store_buffer": 256, "l1d_tlb": 256}
 
 
-class Described:
+class _Keyed(type):
+    """Says of a call what Python would say as a TypeError in its own words."""
+
+    def __call__(cls, *args: Any, **values: Any) -> Any:
+        known = field_kinds(cls)
+        for key in values:
+            if key not in known:
+                raise ConfigError(f"{cls.__name__}: unknown key {key!r}", suggest(key, known))
+        given = {*list(known)[: len(args)], *values}
+        wanted = [f.name for f in dataclasses.fields(cls)  # type: ignore[arg-type]
+                  if f.default is dataclasses.MISSING and f.default_factory is dataclasses.MISSING and f.name not in given]
+        if wanted:
+            raise ConfigError(f"{cls.__name__}: no value for {', '.join(wanted)}", f"{wanted[0]}=..., see docs/machines.md")
+        return super().__call__(*args, **values)
+
+
+class Described(metaclass=_Keyed):
     """Base of the description's classes: turns texts into quantities as it is built."""
 
     def __post_init__(self) -> None:
