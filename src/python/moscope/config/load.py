@@ -247,7 +247,7 @@ def _execute(path: Path) -> Machine:
         exec(code, names)  # noqa: S102  this is what a machine file is
     except ConfigError as error:
         key = "" if re.match(r"\w+: ", error.what) else _key_of(error, path)
-        raise ConfigError(key + error.what, error.right, error.where).at(_line_of(error, path)) from None
+        raise ConfigError(key + error.what, error.right, _line_of(error, path)) from None
     except BaseException as error:  # noqa: BLE001  whatever a file may raise, SystemExit included
         raise ConfigError(_brief(error), "a file that runs to its end", _line_of(error, path)) from None
     machine = names.get("machine")
