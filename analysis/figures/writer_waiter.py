@@ -50,4 +50,4 @@ def draw(point: Point, wide: bool) -> Figure | None:
 
 FIGURE = Spec("writer-waiter", "point", 60, "Who writes, who waits",
               "Stall and spinning of the function in the row for lines that the function in the column wrote last on another core; in per cent "
-              "of all waiting, over the lines that the run lists. Waits that no other core's write caused are left out.", draw)
+              "of all waiting, over all lines, of each name the twenty largest pairs. Waits that no other core's write caused are left out.", draw)

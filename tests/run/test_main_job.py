@@ -125,7 +125,7 @@ def test_what_the_engine_refuses_is_a_user_error_and_leaves_no_point(moscope: Mo
     assert not (tmp_path / "a/points/counter-distro-1").exists()
 
 
-def test_an_interrupted_run_keeps_what_is_finished_and_goes_on(moscope: Moscope, tmp_path: Path) -> None:
+def test_an_interrupted_run_keeps_what_is_finished(moscope: Moscope, tmp_path: Path) -> None:
     env = {**os.environ, "PYTHONPATH": str(paths.root() / "src" / "python")}
     command = [sys.executable, "-P", "-m", "moscope", "run", "--workload", "counter", "--cores", "1,2", "--warmup", "50us",
                "--window", "100us", "--windows", "1000", "--out", "a", "--quiet"]
