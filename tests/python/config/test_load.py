@@ -150,7 +150,7 @@ def test_what_is_no_machine_file_is_refused(name: str) -> None:
         ("def f(): f()\nf()\n", "RecursionError"),
         ("class E(Exception):\n  def __str__(self): raise self\nraise E\n", "mine.py:3: E"),
         ("x = bytearray(1 << 40)\n", "MemoryError"),
-        (BASE + "machine = replace(base, core_per_chip=4)\n", "mine.py:3: unknown key 'core_per_chip': did you mean cores_per_chip"),
+        (BASE + "machine = replace(base, core_per_chip=4)\n", "mine.py:3: Machine: unknown key 'core_per_chip': did you mean cores_per_chip"),
         (BASE + 'machine = replace(base, core_clock="5ns")\n', "mine.py:3: core_clock: '5ns' is a time"),
         (BASE + "machine = replace(base, l1d=5)\n", "mine.py:3: l1d: 5 is no Cache"),
         (BASE + "machine = replace(base, chips=4)\n", "mine.py: topology: edge"),
