@@ -20,7 +20,6 @@ std::uint64_t byte_mask(Addr a, unsigned size) {
 constexpr std::uint64_t bit(unsigned core) { return std::uint64_t{1} << core; }
 
 /// Of a writer: a device, or nobody, is none of the cores.
-constexpr std::uint64_t kLackable = (std::uint64_t{1} << 55) - 1; ///< of Line::lacked
 constexpr std::uint64_t bit_of(unsigned writer) { return writer < 64 ? bit(writer) : 0; }
 
 Tick waited(const nlohmann::json &row) { return row["stall"].get<Tick>() + row["spin"].get<Tick>(); }
@@ -59,7 +58,6 @@ void Attribution::written(Line &l, std::uint8_t by, Addr dram, unsigned size, Ad
         // Bytes of the previous writer's tenure are news from here on to everybody else who has had the line.
         tell(l, l.had & ~bit_of(l.writer));
         l.tenure = 0;
-        l.before_pc = l.writer_pc;
         l.writer = by;
     }
     l.tenure |= byte_mask(dram, size);
@@ -68,21 +66,11 @@ void Attribution::written(Line &l, std::uint8_t by, Addr dram, unsigned size, Ad
 
 void Attribution::stored(unsigned core, Addr dram, unsigned size, Addr pc) {
     Line &l = line_at(dram);
-    if (__builtin_expect(l.writer == core && !(l.read_since & bit(core)), 1)) { // as nearly always: nobody has come between
-        l.tenure |= byte_mask(dram, size);
-        l.writer_pc = pc;
-        return;
-    }
-    if (lacks_right(l, core)) // of a store in the buffer, whose transaction is yet to come
-        l.lacked |= bit(core) & kLackable;
     written(l, static_cast<std::uint8_t>(core), dram, size, pc);
-    l.read_since &= ~bit(core);
 }
 
 MissClass Attribution::classify(Line &l, const x86::Transaction &t, std::uint64_t bytes) {
     const unsigned c = t.core;
-    const bool writes = t.access->kind == AccessKind::store || t.access->kind == AccessKind::rmw ||
-                        t.access->kind == AccessKind::nt_store;
     std::uint64_t news = l.written ? l.written[c] : 0;
     if (l.writer != c)
         news |= l.tenure;
@@ -93,7 +81,7 @@ MissClass Attribution::classify(Line &l, const x86::Transaction &t, std::uint64_
         k = MissClass::true_sharing;
     else if (news)
         k = MissClass::false_sharing;
-    else if (t.access->kind == AccessKind::rmw ? lacks_right(l, c) : writes && (l.lacked & bit(c)))
+    else if (t.access->held)
         k = MissClass::upgrade;
     else
         k = MissClass::capacity;
@@ -105,9 +93,6 @@ MissClass Attribution::classify(Line &l, const x86::Transaction &t, std::uint64_
     }
     if (l.written)
         l.written[c] = 0;
-    l.lacked &= ~bit(c) & kLackable;
-    if (!writes)
-        l.read_since |= l.had & ~bit(c);
     l.had |= bit(c);
     return k;
 }
@@ -139,7 +124,7 @@ void Attribution::spun(const x86::Spin &s) {
             writer = e.writer;
             break;
         }
-    line_counts_.spun(n, {writer, s.look.pc}, line_offset(a), s.time, s.turns);
+    line_counts_.spun(n, {writer, s.look.pc}, s.look.address_space, line_offset(a), s.time, s.turns);
     spinning_ += s.time;
     n.cores |= bit(s.core);
     if (!n.va) {
@@ -165,8 +150,10 @@ void Attribution::transaction(const x86::Transaction &t) {
     LineCounts::Noted n;
     n.counts = &counts;
     n.exposed = t.exposed;
-    // A store in the buffer has made its core the last writer already.
-    n.pair = {writer != t.core ? writer_pc : is_store ? l.before_pc : 0, t.pc};
+    const Addr other_pc = writer != t.core ? writer_pc : 0;
+    if (is_store && !t.wait)
+        l.before_pc = other_pc;
+    n.pair = {t.wait ? l.before_pc : other_pc, t.pc}; // by the time of a wait for a store its core is the last writer
     n.va = t.va;
     n.address_space = t.address_space;
     n.way = x.supplier_chip == Access::kUnknown16 ? LineCounts::kNoWay
@@ -323,10 +310,11 @@ std::string Attribution::json(std::size_t most) const {
     }
     out["lines"] = lines;
     json pcs = json::array();
-    for (const auto &[pc, w] : line_counts_.by_pc())
-        pcs.push_back({{"pc", pc}, {"stall", w.stall}, {"spin", w.spin}, {"count", w.count}});
+    for (const auto &[code, w] : line_counts_.by_code())
+        pcs.push_back({{"pc", code.pc}, {"address_space", code.address_space}, {"stall", w.stall}, {"spin", w.spin}, {"count", w.count}});
     std::sort(pcs.begin(), pcs.end(), [](const json &a, const json &b) {
-        return std::pair(-waited(a), a["pc"].get<Addr>()) < std::pair(-waited(b), b["pc"].get<Addr>());
+        const auto key = [](const json &i) { return std::tuple(-waited(i), i["pc"].get<Addr>(), i["address_space"].get<Addr>()); };
+        return key(a) < key(b);
     });
     out["instructions"] = pcs;
     return out.dump();

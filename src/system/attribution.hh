@@ -3,8 +3,8 @@
 // stall charged to it, transfers by class and by instruction that waited, and the instruction that last wrote it.
 //
 // Classes, by what happened since this core last had the line (Torrellas et al., IEEE ToC 43(6), 1994, by bytes):
-// cold (it never had it), upgrade (it has it and lacks the right to write), true sharing (others wrote bytes that it
-// accesses now), false sharing (others wrote only other bytes), capacity (nobody wrote: it was replaced).
+// cold (it never had it), true sharing (others wrote bytes that it accesses now), false sharing (others wrote only other
+// bytes), upgrade (nobody wrote, and it had the line when it asked for the right to write), capacity (nobody wrote: it was replaced).
 //
 // Beside the stall, and not part of it: the time that cores turned in loops around a PAUSE until another core wrote the line
 // (cpu/x86/timed/polling.hh). They have the line then.
@@ -63,13 +63,11 @@ class Attribution final : public x86::TransactionObserver {
     /// What is remembered of a line.
     struct alignas(64) Line {
         std::uint64_t had = 0;        ///< cores that have had it
-        std::uint64_t read_since = 0; ///< cores whose copy others have read since they wrote
         std::uint64_t tenure = 0;     ///< bytes written since it last changed hands
         Addr writer_pc = 0;
-        Addr before_pc = 0;           ///< of the writer before, another core
-        std::uint64_t writer : 8 = kNobody;
-        std::uint64_t told : 1 = false; ///< its page's description is in `counts`
-        std::uint64_t lacked : 55 = 0; ///< cores (below 55) that had it without the right to write when a store retired
+        Addr before_pc = 0;           ///< what had written it before the last store's transaction, if another core
+        std::uint8_t writer = kNobody;
+        bool told = false; ///< its page's description is in `counts`
         std::unique_ptr<std::uint64_t[]> written; ///< by core that has had it: bytes that others wrote since; made when there are any
         Counts *counts = nullptr; ///< since the last reset()
     };
@@ -84,11 +82,6 @@ class Attribution final : public x86::TransactionObserver {
         std::array<Entry, 4> entry;
         unsigned next = 0;
     };
-    /// Of a core that has the line: others read or wrote it since it wrote.
-    static bool lacks_right(const Line &l, unsigned core) {
-        const std::uint64_t own = std::uint64_t{1} << core;
-        return l.read_since & own || (l.writer != core && l.had & ~own);
-    }
     Line &line_at(Addr dram) {
         const Known &known = known_[(dram >> 12) % known_.size()];
         return (__builtin_expect(known.number == dram >> 12, 1) ? known.page : page_at(dram))->line[dram >> kLineBits & 63];

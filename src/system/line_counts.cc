@@ -11,7 +11,7 @@ LineCounts::Counts *LineCounts::make() {
 
 void LineCounts::reset() {
     noted_.clear();
-    by_pc_.clear();
+    by_code_.clear();
     room_.release(); // counts hold nothing outside of it
 }
 
@@ -31,7 +31,7 @@ void LineCounts::fetch_ahead(std::size_t i) const {
         const Noted &n = noted_[i + 2 * kStep];
         for (std::size_t at = 0; at < kHot; at += kLineBytes)
             __builtin_prefetch(reinterpret_cast<const char *>(n.counts) + at, 1);
-        by_pc_.prefetch(n.pair.waiter);
+        by_code_.prefetch({n.pair.waiter, n.address_space});
     }
     if (i + kStep < noted_.size()) {
         const Noted &n = noted_[i + kStep];
@@ -46,7 +46,7 @@ void LineCounts::count(const Noted &e) {
     Waiter &w = n.pairs[e.pair];
     w.stall += e.exposed;
     w.offset = e.offset;
-    Waiter &p = by_pc_[e.pair.waiter];
+    Waiter &p = by_code_[{e.pair.waiter, e.address_space}];
     p.stall += e.exposed;
     n.cores |= std::uint64_t{1} << e.core;
     if (e.way != kNoWay) {
@@ -76,12 +76,12 @@ void LineCounts::count(const Noted &e) {
     n.stall_by_class[static_cast<unsigned>(e.miss)] += e.exposed;
 }
 
-void LineCounts::spun(Counts &n, const Pair &pair, unsigned offset, Tick time, std::uint64_t turns) {
+void LineCounts::spun(Counts &n, const Pair &pair, Addr address_space, unsigned offset, Tick time, std::uint64_t turns) {
     count(); // instructions stand in the order of their coming
     Waiter &w = n.pairs[pair];
     w.spin += time;
     w.offset = static_cast<std::uint8_t>(offset);
-    by_pc_[pair.waiter].spin += time;
+    by_code_[{pair.waiter, address_space}].spin += time;
     n.spin += time;
     n.turns += turns;
 }

@@ -29,6 +29,14 @@ class LineCounts {
         Addr writer, waiter;
         bool operator==(const Pair &) const = default;
     };
+    struct Code { ///< an instruction; of the kernel it is the same in all address spaces
+        Addr pc, address_space;
+        Code(Addr at, Addr space) : pc(at), address_space(static_cast<std::int64_t>(at) < 0 ? 0 : space) {}
+        bool operator==(const Code &) const = default;
+    };
+    struct CodeHash {
+        std::size_t operator()(const Code &c) const { return c.address_space * 0x9e3779b97f4a7c15 ^ c.pc; }
+    };
     struct PairHash {
         std::size_t operator()(const Pair &p) const { return p.writer * 0x9e3779b97f4a7c15 ^ p.waiter; }
     };
@@ -90,9 +98,9 @@ class LineCounts {
     /// Counts what is noted.
     void count();
     /// Time in spin loops on a line.
-    void spun(Counts &n, const Pair &pair, unsigned offset, Tick time, std::uint64_t turns);
+    void spun(Counts &n, const Pair &pair, Addr address_space, unsigned offset, Tick time, std::uint64_t turns);
     /// Waiting by instruction.
-    const auto &by_pc() const { return by_pc_; }
+    const auto &by_code() const { return by_code_; }
     void reset();
 
   private:
@@ -102,7 +110,7 @@ class LineCounts {
     void fetch_ahead(std::size_t i) const;
 
     std::vector<Noted> noted_;
-    SmallMap<Addr, Waiter> by_pc_;
+    SmallMap<Code, Waiter, CodeHash> by_code_;
     std::pmr::monotonic_buffer_resource room_{1 << 20}; ///< all counts and what they hold
 };
 

@@ -17,23 +17,24 @@ constexpr Addr kLine = 0x1000;
 struct Transactions : testing::Test {
     Attribution a{{0, 0, 1, 1}, 1 << 21};
 
-    void transaction(unsigned core, AccessKind kind, Addr at = kLine, Tick exposed = 10) {
+    void transaction(unsigned core, AccessKind kind, Addr at = kLine, Tick exposed = 10, bool held = false) {
         Access x;
         x.addr = PhysAddr(at);
         x.size = 8;
         x.kind = kind;
+        x.held = held;
         x.issued = 0;
         x.done = 100;
         a.transaction({&x, core, 0x400000 + core, at, exposed, false, true, 0});
     }
     void load(unsigned core, Addr at = kLine) { transaction(core, AccessKind::load, at); }
-    /// A store that retires into the buffer and needs a transaction, for which nobody waits.
-    void store(unsigned core, Addr at = kLine) {
+    /// A store out of the buffer that needs a transaction, for which nobody waits. `held`: it had the line when it asked.
+    void store(unsigned core, Addr at = kLine, bool held = false) {
+        transaction(core, AccessKind::store, at, 0, held);
         a.stored(core, at, 8, 0x500000 + core);
-        transaction(core, AccessKind::store, at, 0);
     }
-    void rmw(unsigned core, Addr at = kLine) {
-        transaction(core, AccessKind::rmw, at);
+    void rmw(unsigned core, bool held = false, Addr at = kLine) {
+        transaction(core, AccessKind::rmw, at, 10, held);
         a.stored(core, at, 8, 0x500000 + core);
     }
     unsigned count(const char *miss) const { return nlohmann::json::parse(a.json(9))["classes"][miss]["count"]; }
@@ -44,20 +45,67 @@ struct Transactions : testing::Test {
 TEST_F(Transactions, AStoreToALineThatOthersHaveReadIsAnUpgrade) {
     load(0);
     load(1);
-    store(0);
+    store(0, kLine, true);
     EXPECT_EQ(count("upgrade"), 1u);
     load(1);
     EXPECT_EQ(count("true_sharing"), 1u);
-    store(0); // again, after the other has read it
+    store(0, kLine, true); // again, after the other has read it
     EXPECT_EQ(count("upgrade"), 2u);
     EXPECT_EQ(count("capacity"), 0u);
+}
+
+TEST_F(Transactions, AStoreToALineThatOthersHaveReadAndThatWasReplacedSinceIsNoUpgrade) {
+    load(0);
+    load(1);
+    store(0);
+    EXPECT_EQ(count("capacity"), 1u);
+    EXPECT_EQ(count("upgrade"), 0u);
+}
+
+TEST_F(Transactions, AnUpgradeThatAnotherCoresStoreHasOvertakenIsSharing) {
+    load(0);
+    load(1);
+    store(1, kLine + 8, true);
+    store(0, kLine, true); // it had the line when it asked, and no more when it was answered
+    store(1, kLine, true); // likewise
+    EXPECT_EQ(count("upgrade"), 1u);
+    EXPECT_EQ(count("false_sharing"), 1u);
+    EXPECT_EQ(count("true_sharing"), 1u);
+}
+
+TEST_F(Transactions, AWaitForAStoreIsPutDownToTheWriterBeforeIt) {
+    store(0);
+    store(1);
+    Access x;
+    x.addr = PhysAddr(kLine);
+    x.kind = AccessKind::store;
+    a.transaction({&x, 1, 0x400001, kLine, 500, false, true, 0, true});
+    const auto line = nlohmann::json::parse(a.json(9))["lines"][0];
+    EXPECT_EQ(line["pairs"][0]["writer"], 0x500000);
+    EXPECT_EQ(line["pairs"][0]["stall"], 500);
+    EXPECT_EQ(line["writers"], nlohmann::json::parse(R"([{"pc": 5242880, "count": 1}])"));
+}
+
+TEST_F(Transactions, UserCodeIsCountedBySpaceAndTheKernelsIsNot) {
+    Access x;
+    x.addr = PhysAddr(kLine);
+    x.done = 100;
+    for (const Addr space : {0x1000, 0x2000, 0x2000})
+        for (const Addr pc : {Addr{0x400000}, ~Addr{0xfff}})
+            a.transaction({&x, 0, pc, kLine, 10, false, pc < 1 << 30, space});
+    a.spun({1, {kLine + 4, 0x400000, kLine + 4, 0x1000, true}, 1000, 7});
+    std::map<std::pair<Addr, Addr>, std::pair<std::uint64_t, Tick>> seen;
+    const auto all = nlohmann::json::parse(a.json(9));
+    for (const auto &i : all["instructions"])
+        seen[{i["pc"], i["address_space"]}] = {i["count"], i["stall"].get<Tick>() + i["spin"].get<Tick>()};
+    EXPECT_EQ(seen, (decltype(seen){{{0x400000, 0x1000}, {1, 1010}}, {{0x400000, 0x2000}, {2, 20}}, {{~Addr{0xfff}, 0}, {3, 30}}}));
 }
 
 TEST_F(Transactions, AWaitForABufferHasTheClassOfTheStoreThatIsWaitedFor) {
     constexpr Addr kOther = kLine + kLineBytes;
     load(0);
     load(1);
-    store(0);
+    store(0, kLine, true);
     store(0, kOther); // its transaction ends first though its line is waited for later, or not at all
     Access x;
     x.addr = PhysAddr(kLine);
@@ -91,7 +139,7 @@ TEST_F(Transactions, ALineTellsFromWhichChipToWhichItHasMoved) {
 TEST_F(Transactions, ALockedOperationOnALineThatOthersHaveReadIsAnUpgradeToo) {
     rmw(0);
     load(1);
-    rmw(0);
+    rmw(0, true);
     EXPECT_EQ(count("upgrade"), 1u);
     EXPECT_EQ(count("capacity"), 0u);
 }

@@ -80,6 +80,10 @@ def test_packed_words_are_classed_as_false_sharing_and_padded_ones_have_none(mea
     line = packed["lines"][0]
     assert got.right and line["va"] in symbol("falseshare", "packed_counters")
     assert line["classes"]["false_sharing"]["stall"] > 0.95 * line["stall"] > 0.8 * packed["exposed"]
+    # Whoever lost the line is sent it, with what others wrote beside its own word; who has it still asks for the right alone.
+    sent = sum(move["count"] for move in line["moves"])
+    count = {kind: told["count"] for kind, told in line["classes"].items()}
+    assert count["upgrade"] == line["transfers"] - sent > 100 and sent - 2 <= count["false_sharing"] <= sent, (count, sent)
     padded, got = measured("falseshare-padded", 60000)
     words = symbol("falseshare", "padded_counters")
     assert got.right and not [x for x in padded["lines"] if x["va"] in words and x["classes"]["false_sharing"]["count"]]

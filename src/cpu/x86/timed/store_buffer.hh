@@ -66,14 +66,6 @@ class StoreBuffer : public Component {
         return Found::none;
     }
 
-    /// Called whenever a store has left the buffer, at that moment, with the access that brought its line while it was the
-    /// oldest; null: it found the line.
-    void (*on_drain)(void *owner, Tick, const Access *brought) = nullptr;
-    /// Called with each finished access, before on_drain.
-    void (*on_access)(void *owner, const Access &) = nullptr;
-    void *owner = nullptr;
-
-  private:
     struct Entry {
         Addr address;
         Tick retired;
@@ -81,6 +73,14 @@ class StoreBuffer : public Component {
         std::uint8_t size;
         std::uint8_t bytes[kBytes];
     };
+    /// Called whenever a store has been performed and has left the buffer, at that moment, with the access that brought its
+    /// line while it was the oldest; null: it found the line.
+    void (*on_drain)(void *owner, Tick, const Entry &, const Access *brought) = nullptr;
+    /// Called with each finished access, before on_drain.
+    void (*on_access)(void *owner, const Access &) = nullptr;
+    void *owner = nullptr;
+
+  private:
     Entry &entry(unsigned i) { return entries_[i & (entries_.size() - 1)]; }
     const Entry &entry(unsigned i) const { return entries_[i & (entries_.size() - 1)]; }
 
@@ -165,8 +165,8 @@ class StoreBuffer : public Component {
 
     /// The oldest has been performed.
     void leave(Tick now) {
-        ++head_;
-        on_drain(owner, now, std::exchange(brought_, nullptr));
+        const Entry &e = entry(head_++);
+        on_drain(owner, now, e, std::exchange(brought_, nullptr));
     }
 
     Port &port_;

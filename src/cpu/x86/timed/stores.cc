@@ -55,8 +55,6 @@ void TimedCore::store_around(Addr d, const void *from, unsigned size) {
     // An older ordinary store to the line has to be performed before this one can pass the caches.
     fence_stores();
     combiner_.add(d, from, size, pc_, va_);
-    if (observer)
-        observer->stored(c_.number, d, size, pc_);
     if (combiner_.full())
         drain_combiner(false);
 }
@@ -89,16 +87,13 @@ void TimedCore::store_line(Addr d, const void *from, unsigned size) {
                 catch_up();
             if (std::byte *b = writable(line_of(d))) {
                 copy_few(b + line_offset(d), bytes, n);
-                if (observer)
-                    observer->stored(c_.number, d, n, pc_);
+                tell_stored(d, n, pc_);
                 d += n, bytes += n, size -= n;
                 continue;
             }
         }
         wait_for_stores([this] { return !stores_.full(); });
         stores_.push(d, bytes, n, now(), pc_, va_);
-        if (observer)
-            observer->stored(c_.number, d, n, pc_);
         companion_changed();
         d += n, bytes += n, size -= n;
     }

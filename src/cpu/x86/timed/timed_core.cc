@@ -18,12 +18,14 @@ TimedCore::TimedCore(EventQueue &queue, Port &port, Core &core, const TimedParam
     combiner_.on_done = [](void *self, const Access &x) {
         auto &core = *static_cast<TimedCore *>(self);
         core.report_store(x);
+        core.tell_stored(x.addr.value, x.size, x.pc);
         if (core.waiting_combiner_)
             core.departed(&x, x.done);
     };
     stores_.owner = this;
-    stores_.on_drain = [](void *self, Tick t, const Access *brought) {
+    stores_.on_drain = [](void *self, Tick t, const StoreBuffer::Entry &e, const Access *brought) {
         auto &core = *static_cast<TimedCore *>(self);
+        core.tell_stored(e.address, e.size, e.pc);
         if (core.waiting_stores_)
             core.departed(brought, t);
     };
@@ -362,8 +364,7 @@ void TimedCore::modify(PhysAddr a, unsigned size, void (*f)(void *, void *), voi
         }
     } else
         modify_split(d, size, f, context);
-    if (observer)
-        observer->stored(c_.number, d, size, pc_);
+    tell_stored(d, size, pc_);
     charge(Charge::busy);
     advance_cycles(params_.locked_cycles);
     slot_ = 0;

@@ -53,7 +53,7 @@ class TransactionObserver {
     virtual ~TransactionObserver() = default;
     virtual void transaction(const Transaction &) = 0;
     virtual void spun(const Spin &) = 0;
-    /// A store or locked operation of a core, as it retires.
+    /// A store or locked operation of a core, as it is performed; if it took a transaction, after that was told of.
     virtual void stored(unsigned core, Addr dram, unsigned size, Addr pc) = 0;
     /// A transaction has begun that a core waits for, and will be told of.
     virtual void expected(Addr dram) = 0;
@@ -202,6 +202,10 @@ class TimedCore final : public FiberCore {
     void report(const Access &x);
     /// An access out of a buffer has ended.
     void report_store(const Access &x, Tick exposed = 0, bool wait = false);
+    void tell_stored(Addr dram, unsigned size, Addr pc) {
+        if (observer)
+            observer->stored(c_.number, dram, size, pc);
+    }
     void wait_memory(Access &x);
     template <class F> void wait_for_stores(F &&until) { wait_for_buffer(waiting_stores_, until); }
     template <class F> void wait_for_combiner(F &&until) { wait_for_buffer(waiting_combiner_, until); }

@@ -82,6 +82,7 @@ void Sequencer::issue(Access &a) {
 
 void Sequencer::start(Access &a, Tick now) {
     const Addr line = line_of(a.addr.value);
+    a.held = needs_write(a.kind) && c_.permission(line) == AccessPermission_Read_Only;
     port_.forget_own(line);
     c_.announce(line, true); // that a request goes to the protocol says that the line is likely to come from elsewhere
     auto *m = message_pool().make<RubyRequest>();

@@ -71,7 +71,7 @@ def lines_document(namer: Names, attribution: Mapping[str, Any], tables: tuple[b
     those that waited longest first."""
     functions: dict[tuple[str, bool], dict[str, int]] = defaultdict(lambda: {"stall": 0, "spin": 0, "count": 0})
     for row in attribution.get("instructions", ()):
-        entry = functions[namer.code(row["pc"]), row["pc"] >= 1 << 63]
+        entry = functions[namer.code(row["pc"], row.get("address_space", 0)), row["pc"] >= 1 << 63]
         for what in entry:
             entry[what] += row.get(what, 0)
     return {

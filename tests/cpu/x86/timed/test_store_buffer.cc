@@ -19,7 +19,7 @@ struct Stores : testing::Test {
     std::unique_ptr<StoreBuffer> buffer(unsigned most, unsigned entries = 32) {
         auto b = std::make_unique<StoreBuffer>(queue, "stores", port, entries, most);
         b->owner = this;
-        b->on_drain = [](void *self, Tick t, const Access *brought) {
+        b->on_drain = [](void *self, Tick t, const StoreBuffer::Entry &, const Access *brought) {
             static_cast<Stores *>(self)->left.push_back(t);
             static_cast<Stores *>(self)->brought.push_back(brought ? line_of(brought->addr.value) : 0);
         };
