@@ -83,7 +83,9 @@ def test_packed_words_are_classed_as_false_sharing_and_padded_ones_have_none(mea
     # Whoever lost the line is sent it, with what others wrote beside its own word; who has it still asks for the right alone.
     sent = sum(move["count"] for move in line["moves"])
     count = {kind: told["count"] for kind, told in line["classes"].items()}
-    assert count["upgrade"] == line["transfers"] - sent > 100 and sent - 2 <= count["false_sharing"] <= sent, (count, sent)
+    # Now and then one that asked for the right is sent the line all the same: it was taken meanwhile, and not yet written.
+    assert 0 <= sent - count["false_sharing"] <= sent / 500 and count["false_sharing"] + count["upgrade"] == line["transfers"], (count, sent)
+    assert count["upgrade"] > 100
     padded, got = measured("falseshare-padded", 60000)
     words = symbol("falseshare", "padded_counters")
     assert got.right and not [x for x in padded["lines"] if x["va"] in words and x["classes"]["false_sharing"]["count"]]
