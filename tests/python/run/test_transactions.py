@@ -5,10 +5,27 @@ from pathlib import Path
 
 import numpy
 
+from moscope.naming import totals
 from moscope.run import transactions
 
 SUPPLIERS = ["own", "L1Cache", "Directory"]
 STATES = {"L1Cache": ["I", "S", "M"], "Directory": ["NP", "S"]}
+
+
+class Names:
+    """A line's name is its address, a function's the instruction's, of a user with the address space."""
+
+    def brief(self, line: int, va: int, offset: int, cr3: int, walk: bool, page: dict[str, int] | None = None) -> tuple[str, str]:
+        return f"line {line:#x}", "unknown"
+
+    def code(self, pc: int, cr3: int = 0) -> str:
+        return f"{pc:#x}" if pc >= 1 << 63 else f"{pc:#x} of {cr3:#x}"
+
+
+def named(*lines: int) -> transactions.Naming:
+    rows = numpy.zeros(len(lines), totals.LINES)
+    rows["line"] = lines
+    return transactions.Naming(Names(), rows.tobytes())
 
 
 def record(**fields: object) -> numpy.ndarray:
@@ -27,14 +44,14 @@ def test_rows_say_what_the_records_say(tmp_path: Path) -> None:
 
     raw = tmp_path / "raw"
     records = [
-        record(core=3, issued=100, done=350, exposed=200, line=0x40, pc=0xFFFFFFFF81000000, kind=3, supplier=2, hops=2,
+        record(core=3, issued=100, done=350, exposed=200, line=0x80, pc=0xFFFFFFFF81000000, address_space=0x5000, kind=3, supplier=2, hops=2,
                supplier_number=6, supplier_chip=1, supplier_state=1, probes=3, writer=5,
                writer_pc=0x401000, segments=[0, 0, 0, 200, 0, 0, 50, 0], flags=transactions.USER, **{"class": 3}),
         record(core=1, issued=7, done=7, exposed=9, writer=0xFF, flags=transactions.BUFFER_WAIT, supplier_number=0xFFFF,
                supplier_chip=0xFFFF, supplier_state=0xFF, **{"class": 5}),
     ]
     raw.write_bytes(b"".join(r.tobytes() for r in records) * 3)
-    assert transactions.convert(raw, tmp_path / "t.parquet", SUPPLIERS, STATES, rows=4) == 6
+    assert transactions.convert(raw, tmp_path / "t.parquet", SUPPLIERS, STATES, named(0x40, 0x80, 0xC0), rows=4) == 6
     rows = parquet.read_table(tmp_path / "t.parquet").to_pylist()
     assert len(rows) == 6 and rows[:2] == rows[4:]
     first, second = rows[:2]
@@ -44,11 +61,13 @@ def test_rows_say_what_the_records_say(tmp_path: Path) -> None:
     assert (first["supplier_number"], first["supplier_chip"], first["supplier_state"], first["probes"]) == (6, 1, "S", 3)
     assert second["supplier_number"] is None and second["supplier_state"] is None and second["probes"] is None
     assert second["buffer_wait"] and second["latency"] is None and second["writer"] is None and second["class"] == "none"
+    assert (first["name"], first["function"], first["writer_function"]) == ("line 0x80", "0xffffffff81000000", "0x401000 of 0x5000")
+    assert second["name"] is None and second["function"] is None and second["writer_function"] is None, "nothing is known at 0"
     assert not raw.exists()
 
 
 def test_a_supplier_of_which_only_the_chip_is_known_has_neither_number_nor_state() -> None:
-    (row,) = transactions.table(record(supplier=1, supplier_number=0xFFFF, supplier_chip=2, supplier_state=0xFF), SUPPLIERS, STATES).to_pylist()
+    (row,) = transactions.table(record(supplier=1, supplier_number=0xFFFF, supplier_chip=2, supplier_state=0xFF), SUPPLIERS, STATES, named()).to_pylist()
     assert (row["supplier"], row["supplier_number"], row["supplier_chip"], row["supplier_state"]) == ("L1Cache", None, 2, None)
 
 
@@ -56,5 +75,5 @@ def test_no_transactions_give_a_file_without_rows(tmp_path: Path) -> None:
     from pyarrow import parquet
 
     (tmp_path / "raw").write_bytes(b"")
-    assert transactions.convert(tmp_path / "raw", tmp_path / "t.parquet", SUPPLIERS, STATES) == 0
+    assert transactions.convert(tmp_path / "raw", tmp_path / "t.parquet", SUPPLIERS, STATES, named()) == 0
     assert parquet.read_table(tmp_path / "t.parquet").num_rows == 0

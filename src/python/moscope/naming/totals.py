@@ -44,12 +44,7 @@ def totals(namer: Names, lines: bytes, pairs: bytes) -> dict[str, Any]:
     """`names`, those that were waited for longest first (stall and spinning together), `kinds` (the same by kind of
     memory) and `all` of moscope.lines/1."""
     rows, fights = np.frombuffer(lines, LINES), np.frombuffer(pairs, PAIRS)
-    ids: dict[tuple[str, str], int] = {}
-    of_line = np.fromiter((ids.setdefault(namer.brief(line, va, offset, cr3, bool(flags & WALK),
-                                                      dict(zip(PAGE, page, strict=True)) if flags & PAGE_TOLD else None), len(ids))
-                           for line, va, cr3, offset, flags, *page in _columns(rows, "line", "va", "address_space", "offset", "flags",
-                                                                               *(f"page_{part}" for part in PAGE))),
-                          np.int64, len(rows))
+    ids, of_line = line_names(namer, rows)
     functions = _functions(namer, rows, fights, of_line, len(ids))
     count = np.bincount(of_line, minlength=len(ids))
     stall, spin, transfers = (_sum(of_line, rows[what], len(ids)) for what in ("stall", SPIN, "transfers"))
@@ -67,6 +62,27 @@ def totals(namer: Names, lines: bytes, pairs: bytes) -> dict[str, Any]:
     names.sort(key=lambda n: (-waited(n), n["name"], n["kind"]))
     return {"names": names, "kinds": sorted(kinds.values(), key=lambda k: (-waited(k), k["kind"])),
             "all": {"lines": len(rows), "stall": int(rows["stall"].sum()), "spin": int(rows["spin"].sum())}}
+
+
+def line_names(namer: Names, rows: Rows) -> tuple[dict[tuple[str, str], int], Rows]:
+    """The distinct (name, kind) of LINES, numbered, and the number of each row's."""
+    ids: dict[tuple[str, str], int] = {}
+    of_line = np.fromiter((ids.setdefault(namer.brief(line, va, offset, cr3, bool(flags & WALK),
+                                                      dict(zip(PAGE, page, strict=True)) if flags & PAGE_TOLD else None), len(ids))
+                           for line, va, cr3, offset, flags, *page in _columns(rows, "line", "va", "address_space", "offset", "flags",
+                                                                               *(f"page_{part}" for part in PAGE))),
+                          np.int64, len(rows))
+    return ids, of_line
+
+
+def code_names(namer: Names, pcs: Rows, spaces: Rows) -> tuple[list[str], Rows]:
+    """The functions of instructions, numbered, and the number of each row's; an instruction at 0 has the empty name."""
+    kept = np.where(pcs < KERNEL_HALF, spaces, 0)
+    first, which = _distinct([pcs, kept])
+    ids: dict[str, int] = {}
+    of_code = np.fromiter((ids.setdefault(namer.code(pc, cr3) if pc else "", len(ids))
+                           for pc, cr3 in zip(pcs[first].tolist(), kept[first].tolist(), strict=True)), np.int64, len(first))
+    return list(ids), of_code[which]
 
 
 def waited(one: Mapping[str, Any]) -> int:

@@ -67,10 +67,11 @@ def measure(job: Job, folder: Path, report: Callable[[Progress], None], say: Cal
         system.watch_pages(json.dumps(pages))
     measured, stats, tables = detailed(guest, job.point, log)
     guest.phase("names", 1.0)
-    if log:
-        transactions.convert(log, folder / transactions.NAME, engine.machine_types(), engine.machine_states(inputs.machine))
     namer.refresh()
     named = name(namer, stats["attribution"], tables)
+    if log:
+        transactions.convert(log, folder / transactions.NAME, engine.machine_types(), engine.machine_states(inputs.machine),
+                             transactions.Naming(namer, tables[0]))
     physical = {line["line"]: system.physical_of(line["line"]) for line in named["lines"]}
     finish(guest, job.point)
     point = document(job.point, measured, named, physical, memory_stall(stats), chosen)

@@ -8,6 +8,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from moscope.naming import totals
+
 NAME = "transactions.parquet"
 SEGMENTS = ("queue", "cache", "crossbar", "link", "home_queue", "probe_filter", "dram", "responder")
 KINDS = ("load", "store", "fetch", "rmw", "flush", "nt_store", "uncached_load")
@@ -25,7 +27,36 @@ RECORD = [*((name, "<i8") for name in ("issued", "done", "exposed")),
 NO_NUMBER = 0xFFFF
 
 
-def convert(records: Path, parquet: Path, suppliers: Sequence[str], states: Mapping[str, Sequence[str]], rows: int = ROWS) -> int:
+class Naming:
+    """Names for the lines and instructions of records: from a namer, and the engine's table of all lines."""
+
+    def __init__(self, namer: totals.Names, lines: bytes) -> None:
+        import numpy
+
+        self._namer = namer
+        rows = numpy.frombuffer(lines, totals.LINES)
+        ids, of_line = totals.line_names(namer, rows)
+        words: dict[str, int] = {}
+        renumbered = numpy.array([words.setdefault(name, len(words)) for name, _ in ids], numpy.int64)
+        order = numpy.argsort(rows["line"], kind="stable")
+        self._lines, self._words, self._of_line = rows["line"][order], list(words), renumbered[of_line[order]]
+
+    def lines(self, addresses: Any) -> Any:
+        import numpy
+        import pyarrow
+
+        if not len(self._lines):
+            return pyarrow.nulls(len(addresses), pyarrow.dictionary(pyarrow.int32(), pyarrow.string()))
+        at = numpy.searchsorted(self._lines, addresses).clip(max=len(self._lines) - 1)
+        return words(self._of_line[at], self._words, self._lines[at] != addresses)
+
+    def code(self, pcs: Any, spaces: Any) -> Any:
+        known, which = totals.code_names(self._namer, pcs, spaces)
+        return words(which, known, pcs == 0)
+
+
+def convert(records: Path, parquet: Path, suppliers: Sequence[str], states: Mapping[str, Sequence[str]], named: Naming,
+            rows: int = ROWS) -> int:
     """Writes `parquet`, removes `records`; the number of rows. `suppliers`: the protocol's machines, in order; `states`: of
     each machine, likewise."""
     import numpy
@@ -34,17 +65,17 @@ def convert(records: Path, parquet: Path, suppliers: Sequence[str], states: Mapp
     kind = numpy.dtype(RECORD)
     count = 0
     partial = parquet.with_name(f".{parquet.name}.{os.getpid()}")
-    with records.open("rb") as source, pq.ParquetWriter(partial, table(numpy.zeros(0, kind), suppliers, states).schema,
+    with records.open("rb") as source, pq.ParquetWriter(partial, table(numpy.zeros(0, kind), suppliers, states, named).schema,
                                                         compression="zstd") as writer:
         while len(part := numpy.fromfile(source, kind, rows)):
-            writer.write_table(table(part, suppliers, states))
+            writer.write_table(table(part, suppliers, states, named))
             count += len(part)
     partial.replace(parquet)
     records.unlink()
     return count
 
 
-def table(records: Any, suppliers: Sequence[str], states: Mapping[str, Sequence[str]]) -> Any:
+def table(records: Any, suppliers: Sequence[str], states: Mapping[str, Sequence[str]], named: Naming) -> Any:
     """A block of records as an Arrow table."""
     import pyarrow
 
@@ -56,8 +87,10 @@ def table(records: Any, suppliers: Sequence[str], states: Mapping[str, Sequence[
         "latency": pyarrow.array(records["done"] - records["issued"], mask=waits), "exposed": records["exposed"],
         "kind": names(records["kind"], KINDS), "class": names(records["class"], CLASSES),
         "buffer_wait": waits, "walk": flags & WALK != 0, "user": flags & USER != 0,
-        "line": records["line"], "va": records["va"], "pc": records["pc"], "address_space": records["address_space"],
+        "line": records["line"], "va": records["va"], "name": named.lines(records["line"]), "pc": records["pc"],
+        "function": named.code(records["pc"], records["address_space"]), "address_space": records["address_space"],
         "writer": pyarrow.array(records["writer"], mask=records["writer"] == NOBODY), "writer_pc": records["writer_pc"],
+        "writer_function": named.code(records["writer_pc"], records["address_space"]),
         "supplier": names(records["supplier"], suppliers), "hops": records["hops"],
         "supplier_number": pyarrow.array(records["supplier_number"], mask=unsent),
         "supplier_chip": pyarrow.array(records["supplier_chip"], mask=records["supplier_chip"] == NO_NUMBER),
@@ -80,6 +113,13 @@ def state_names(records: Any, suppliers: Sequence[str], states: Mapping[str, Seq
             number[suppliers.index(machine), :len(of_one)] = [words.index(state) for state in of_one]
     found = number[records["supplier"], records["supplier_state"]]
     return pyarrow.DictionaryArray.from_arrays(pyarrow.array(found, mask=unsent), pyarrow.array(words))
+
+
+def words(numbers: Any, known: Sequence[str], unknown: Any) -> Any:
+    """The same for many, null where not known."""
+    import pyarrow
+
+    return pyarrow.DictionaryArray.from_arrays(pyarrow.array(numbers.astype("int32"), mask=unknown), pyarrow.array(known, pyarrow.string()))
 
 
 def names(numbers: Any, known: Sequence[str]) -> Any:
