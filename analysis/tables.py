@@ -10,6 +10,7 @@ from functools import wraps
 from pathlib import Path
 from typing import Any
 
+from analysis import filters
 from analysis import moves as line_moves
 from analysis.locks import lock_of
 from analysis.run_directory import FS_PER_S, FS_PER_US, Point, Run
@@ -400,6 +401,12 @@ def nodes(run: Run) -> Table:
     return _table(("node", "gb_per_s", "use"), ((*_key(p), *row) for p in run.points for row in point_nodes(p)))
 
 
+def filter_outcomes(run: Run) -> Table:
+    """One row per home node and what its probe filter decided (`analysis.filters`)."""
+    return _table(("node", "outcome", "requests"), ((*_key(p), node, outcome, n) for p in run.points for node, counts in enumerate(filters.by_node(p))
+                                                    for outcome, n in zip(filters.OUTCOMES, counts, strict=True)))
+
+
 # A longer one than this has not come to its end within the windows.
 LONGEST_LOG2_NS = 34
 
@@ -433,7 +440,8 @@ def misses(run: Run) -> Table:
 
 
 ALL: dict[str, Callable[[Run], Table]] = {
-    f.__name__: f for f in (points, windows, time_split, names, kinds, lines, moves, locks, pairs, functions, differences, links, nodes, latency,
+    f.__name__: f for f in (points, windows, time_split, names, kinds, lines, moves, locks, pairs, functions, differences, links, nodes,
+                            filter_outcomes, latency,
                             segments, misses)}
 
 

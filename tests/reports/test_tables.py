@@ -13,7 +13,7 @@ import synthetic_run
 from analysis import RunDirectoryError, load, moves, tables
 from analysis.figures import ablation
 from analysis.figures.hot_lines import split
-from analysis.figures.probe_filter import outcome
+from analysis.filters import outcome
 from analysis.locks import lock_of
 
 
@@ -204,6 +204,16 @@ def test_a_latency_beyond_any_window_is_set_aside() -> None:
     ("S1", "Store", 3), ("RM", "Load", 1), ("RO", "Fetch", 2), ("RD", "Load", None), ("EM", "Replace_Load", 4), ("I", "Replace_Load", None), ("BM", "Mem_Data", None)])
 def test_filter_outcomes_are_those_of_ht_assist(state: str, event: str, which: int | None) -> None:
     assert outcome(state, event) == which
+
+
+def test_requests_by_outcome_are_those_that_the_homes_took(run) -> None:  # type: ignore[no-untyped-def]
+    table = tables.filter_outcomes(run)
+    p = run.points[-1]
+    rows = [(node, n) for cores, node, n in zip(table["cores"], table["node"], table["requests"], strict=True) if cores == p.cores]
+    for node, controller in enumerate(p.machine["controllers"]):
+        deciding = [n for t, n in controller["transitions"].items() if outcome(*t.split(".")) is not None]
+        assert sum(n for at, n in rows if at == node) == sum(deciding) > 0
+    assert len(rows) == 5 * len(p.machine["controllers"])
 
 
 def test_csv_holds_what_the_tables_hold(whole: Path) -> None:
