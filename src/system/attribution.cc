@@ -4,10 +4,6 @@
 #include <algorithm>
 #include <bit>
 
-#include <nlohmann/json.hpp>
-
-#include "mem/ruby/runtime/prelude_enums.hh"
-
 namespace moscope {
 
 namespace {
@@ -21,8 +17,6 @@ constexpr std::uint64_t bit(unsigned core) { return std::uint64_t{1} << core; }
 
 /// Of a writer: a device, or nobody, is none of the cores.
 constexpr std::uint64_t bit_of(unsigned writer) { return writer < 64 ? bit(writer) : 0; }
-
-Tick waited(const nlohmann::json &row) { return row["stall"].get<Tick>() + row["spin"].get<Tick>(); }
 
 } // namespace
 
@@ -97,40 +91,42 @@ MissClass Attribution::classify(Line &l, const x86::Transaction &t, std::uint64_
     return k;
 }
 
-Attribution::Counts &Attribution::counts_of(Line &l, Addr dram) {
-    if (!l.counts) {
-        l.counts = line_counts_.make();
-        counted_.push_back(line_of(dram));
-    }
-    return *l.counts;
+Attribution::Counted &Attribution::begin_counting(Line &l, Addr dram) {
+    counted_.push_back({.line = dram & ~(kLineBytes - 1)});
+    l.counted = static_cast<std::uint32_t>(counted_.size());
+    return counted_.back();
 }
 
-const PageSeen &Attribution::page_of(Addr dram) {
-    const PageSeen &own = line_at(dram).counts->page;
-    if (!own.told)
-        for (Addr a = dram & ~Addr{4095}; a < (dram | 4095); a += kLineBytes)
-            if (const Counts *n = line_at(a).counts; n && n->page.told)
-                return n->page;
-    return own;
+const PageSeen &Attribution::page_of(const Counted &c) const {
+    if (!c.page.told)
+        for (Addr a = c.line & ~Addr{4095}; a < (c.line | 4095); a += kLineBytes)
+            if (const Line &l = const_cast<Attribution *>(this)->line_at(a); l.told)
+                return counted_[l.counted - 1].page;
+    return c.page;
 }
 
 void Attribution::spun(const x86::Spin &s) {
     const Addr a = s.look.dram;
-    Counts &n = counts_of(line_at(a), a);
-    Addr writer = 0;
+    Line &l = line_at(a);
+    Counted &c = counted(l, a);
+    TransactionKind kind{.waiter = s.look.pc,
+                         .address_space = TransactionKind::space_of(s.look.pc, s.look.address_space),
+                         .line = static_cast<std::uint32_t>(a >> kLineBits),
+                         .miss = kSpinning,
+                         .offset = static_cast<std::uint8_t>(line_offset(a))};
     const Recent &recent = recent_[s.core];
     for (unsigned i = 0; i < recent.entry.size(); ++i) // the latest first
         if (const auto &e = recent.entry[(recent.next - 1 - i) % recent.entry.size()]; e.line == line_of(a)) {
-            writer = e.writer;
+            kind.writer = e.writer;
             break;
         }
-    line_counts_.spun(n, {writer, s.look.pc}, s.look.address_space, line_offset(a), s.time, s.turns);
+    counts_.add(kind, s.time, s.turns);
     spinning_ += s.time;
-    n.cores |= bit(s.core);
-    if (!n.va) {
-        n.va = s.look.va;
-        n.address_space = s.look.address_space;
-        n.user = s.look.user;
+    l.waiters |= bit(s.core);
+    if (!c.va) {
+        c.va = s.look.va;
+        c.address_space = s.look.address_space;
+        c.user = s.look.user;
     }
 }
 
@@ -138,41 +134,47 @@ void Attribution::transaction(const x86::Transaction &t) {
     const Access &x = *t.access;
     const Addr dram = x.addr.value;
     Line &l = line_at(dram);
-    Counts &counts = counts_of(l, dram);
     const bool is_store = x.kind == AccessKind::store || x.kind == AccessKind::nt_store;
+    if (__builtin_expect(!l.counted, 0)) {
+        Counted &c = begin_counting(l, dram);
+        c.va = t.va;
+        c.address_space = t.address_space;
+        c.user = t.user;
+    }
     if (pages_of_guest_ && !l.told) {
-        counts.page = pages_of_guest_->look(dram);
-        l.told = counts.page.told;
+        PageSeen &page = counted_[l.counted - 1].page;
+        page = pages_of_guest_->look(dram);
+        l.told = page.told;
     }
     exposed_ += t.exposed;
-    const auto writer = static_cast<std::uint8_t>(l.writer);
-    const Addr writer_pc = l.writer_pc;
-    LineCounts::Noted n;
-    n.counts = &counts;
-    n.exposed = t.exposed;
-    const Addr other_pc = writer != t.core ? writer_pc : 0;
-    if (is_store && !t.wait)
-        l.before_pc = other_pc;
-    n.pair = {t.wait ? l.before_pc : other_pc, t.pc}; // by the time of a wait for a store its core is the last writer
-    n.va = t.va;
-    n.address_space = t.address_space;
-    n.way = x.supplier_chip == Access::kUnknown16 ? LineCounts::kNoWay
-                                                  : LineCounts::way(x.supplier, x.supplier_chip, chip_of_core_[t.core]);
-    n.offset = static_cast<std::uint8_t>(line_offset(dram));
-    n.core = static_cast<std::uint8_t>(t.core);
-    n.miss = MissClass::count;
-    n.wait = t.wait; // the transaction itself was reported when it ended, at this moment
-    n.user = t.user;
-    n.walk = t.walk;
-    n.fetch = x.kind == AccessKind::fetch;
-    n.store = is_store;
-    n.changes_hands = writer < kDevice && writer != t.core;
-    if (!t.wait) {
-        n.miss = classify(l, t, byte_mask(dram, x.size));
+    const std::uint8_t writer = l.writer;
+    const Addr writer_pc = l.writer_pc, other_pc = writer != t.core ? writer_pc : 0;
+    TransactionKind kind{.writer = other_pc,
+                         .waiter = t.pc,
+                         .address_space = TransactionKind::space_of(t.pc, t.address_space),
+                         .line = static_cast<std::uint32_t>(dram >> kLineBits),
+                         .miss = l.store,
+                         .offset = static_cast<std::uint8_t>(line_offset(dram))};
+    if (x.supplier_chip != Access::kUnknown16) {
+        kind.supplier = x.supplier;
+        kind.from = static_cast<std::uint8_t>(x.supplier_chip);
+        kind.to = static_cast<std::uint8_t>(chip_of_core_[t.core]);
+    }
+    l.waiters |= bit(t.core);
+    if (t.wait) { // its transaction was reported when it ended, at this moment; by now its core is the last writer
+        kind.writer = l.before_pc;
+    } else {
+        kind.miss = classify(l, t, byte_mask(dram, x.size));
+        if (is_store) {
+            l.store = kind.miss;
+            l.before_pc = other_pc;
+        }
+        l.walk |= t.walk;
+        l.fetch |= x.kind == AccessKind::fetch;
         ++transactions_;
         if (x.kind == AccessKind::load || x.kind == AccessKind::rmw) {
             Recent &recent = recent_[t.core];
-            recent.entry[recent.next++ % recent.entry.size()] = {line_of(dram), n.pair.writer};
+            recent.entry[recent.next++ % recent.entry.size()] = {line_of(dram), other_pc};
         }
         for (unsigned s = 0; s < kSegments; ++s)
             segments_[s] += x.path.in[s];
@@ -181,8 +183,8 @@ void Attribution::transaction(const x86::Transaction &t) {
         ++latencies_.by_log2_cycles[static_cast<unsigned>(std::bit_width(ns))];
     }
     if (log_)
-        record(t, writer, writer_pc, n.miss);
-    line_counts_.note(n);
+        record(t, writer, writer_pc, t.wait ? MissClass::count : kind.miss);
+    counts_.add(kind, t.exposed, !t.wait);
 }
 
 void Attribution::record(const x86::Transaction &t, std::uint8_t writer, Addr writer_pc, MissClass k) {
@@ -218,106 +220,24 @@ void Attribution::record(const x86::Transaction &t, std::uint8_t writer, Addr wr
 void Attribution::reset() {
     if (log_)
         log_->restart();
-    for (const Addr a : counted_) {
-        Line &l = line_at(a);
-        l.counts = nullptr;
-        l.told = false;
+    for (const Counted &c : counted_) {
+        Line &l = line_at(c.line);
+        l.waiters = 0;
+        l.counted = 0;
+        l.store = MissClass::cold;
+        l.told = l.walk = l.fetch = false;
     }
     counted_.clear();
-    line_counts_.reset();
+    counts_.reset();
     exposed_ = spinning_ = 0;
     transactions_ = 0;
     segments_ = {};
     latencies_ = {};
 }
 
-std::string Attribution::json(std::size_t most) const {
-    using nlohmann::json;
-    if (log_)
-        log_->flush();
-    auto &self = const_cast<Attribution &>(*this);
-    self.line_counts_.count();
-    std::vector<std::pair<Tick, Addr>> order;
-    for (const Addr a : counted_) {
-        const Counts &c = *self.line_at(a).counts;
-        order.emplace_back(c.stall + c.spin, a);
-    }
-    const std::size_t n = std::min(most, order.size());
-    std::partial_sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(n), order.end(), [](const auto &a, const auto &b) {
-        return a.first != b.first ? a.first > b.first : a.second < b.second;
-    });
-    json out;
-    out["schema"] = "moscope.attribution/1";
-    out["exposed"] = exposed_;
-    out["spin"] = spinning_;
-    out["transactions"] = transactions_;
-    for (unsigned s = 0; s < kSegments; ++s)
-        out["segments"][kSegmentNames[s]] = segments_[s];
-    out["latency_log2_ns"] = latencies_.by_log2_cycles;
-    out["lines_total"] = counted_.size();
-    json classes = json::object(), lines = json::array();
-    std::array<std::uint64_t, kMissClasses> count{};
-    std::array<Tick, kMissClasses> stall{};
-    for (const Addr a : counted_)
-        for (unsigned k = 0; k < kMissClasses; ++k) {
-            count[k] += self.line_at(a).counts->by_class[k];
-            stall[k] += self.line_at(a).counts->stall_by_class[k];
-        }
-    for (unsigned k = 0; k < kMissClasses; ++k)
-        classes[kMissClassNames[k]] = {{"count", count[k]}, {"stall", stall[k]}};
-    out["classes"] = classes;
-    for (std::size_t i = 0; i < n; ++i) {
-        const Counts &c = *self.line_at(order[i].second).counts;
-        json line = {{"line", order[i].second}, {"va", c.va}, {"address_space", c.address_space}, {"user", c.user},
-                     {"walk", c.walk}, {"fetch", c.fetch}, {"stall", c.stall}, {"spin", c.spin}, {"turns", c.turns},
-                     {"transfers", c.transfers}, {"cores", std::popcount(c.cores)}};
-        for (unsigned k = 0; k < kMissClasses; ++k)
-            line["classes"][kMissClassNames[k]] = {{"count", c.by_class[k]}, {"stall", c.stall_by_class[k]}};
-        json pairs = json::array();
-        for (const auto &[p, w] : c.pairs)
-            pairs.push_back({{"writer", p.writer}, {"waiter", p.waiter}, {"stall", w.stall}, {"spin", w.spin},
-                             {"count", w.count}, {"offset", w.offset}});
-        std::sort(pairs.begin(), pairs.end(), [](const json &a, const json &b) {
-            return std::tuple(-waited(a), a["writer"].get<Addr>(), a["waiter"].get<Addr>()) <
-                   std::tuple(-waited(b), b["writer"].get<Addr>(), b["waiter"].get<Addr>());
-        });
-        if (pairs.size() > 50)
-            pairs.erase(pairs.begin() + 50, pairs.end());
-        line["pairs"] = pairs;
-        json writers = json::array();
-        for (const auto &[pc, times] : c.writers)
-            writers.push_back({{"pc", pc}, {"count", times}});
-        std::sort(writers.begin(), writers.end(), [](const json &a, const json &b) {
-            return std::tuple(-a["count"].get<std::int64_t>(), a["pc"].get<Addr>()) <
-                   std::tuple(-b["count"].get<std::int64_t>(), b["pc"].get<Addr>());
-        });
-        line["writers"] = writers;
-        json moves = json::array();
-        for (const auto &[way, m] : c.moves)
-            moves.push_back({{"supplier", ruby::MachineType_to_string(static_cast<ruby::MachineType>(way >> 32))},
-                             {"from", way >> 16 & 0xffff}, {"to", way & 0xffff}, {"count", m.count}, {"stall", m.stall}});
-        std::sort(moves.begin(), moves.end(), [](const json &a, const json &b) {
-            const auto key = [](const json &m) {
-                return std::tuple(-m["count"].get<std::int64_t>(), m["from"].get<int>(), m["to"].get<int>(),
-                                  m["supplier"].get<std::string>());
-            };
-            return key(a) < key(b);
-        });
-        line["moves"] = moves;
-        if (const PageSeen &p = self.page_of(order[i].second); p.told)
-            line["page"] = {{"flags", p.flags}, {"part_of", p.part_of}, {"index", p.index}, {"type", p.type}, {"before", p.before}};
-        lines.push_back(std::move(line));
-    }
-    out["lines"] = lines;
-    json pcs = json::array();
-    for (const auto &[code, w] : line_counts_.by_code())
-        pcs.push_back({{"pc", code.pc}, {"address_space", code.address_space}, {"stall", w.stall}, {"spin", w.spin}, {"count", w.count}});
-    std::sort(pcs.begin(), pcs.end(), [](const json &a, const json &b) {
-        const auto key = [](const json &i) { return std::tuple(-waited(i), i["pc"].get<Addr>(), i["address_space"].get<Addr>()); };
-        return key(a) < key(b);
-    });
-    out["instructions"] = pcs;
-    return out.dump();
+const TransactionCounts &Attribution::settled() const {
+    const_cast<Attribution *>(this)->counts_.settle();
+    return counts_;
 }
 
 } // namespace moscope

@@ -12,14 +12,15 @@
 
 #include <array>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "cpu/x86/timed/timed_core.hh"
 #include "system/attribution_tables.hh"
-#include "system/line_counts.hh"
 #include "system/page_watch.hh"
+#include "system/transaction_counts.hh"
 #include "system/transaction_log.hh"
 
 namespace moscope {
@@ -58,7 +59,6 @@ class Attribution final : public x86::TransactionObserver {
 
   private:
     static constexpr std::uint8_t kNobody = 0xff, kDevice = 0xfe; ///< in place of a core's number
-    using Counts = LineCounts::Counts;
 
     /// What is remembered of a line.
     struct alignas(64) Line {
@@ -66,10 +66,21 @@ class Attribution final : public x86::TransactionObserver {
         std::uint64_t tenure = 0;     ///< bytes written since it last changed hands
         Addr writer_pc = 0;
         Addr before_pc = 0;           ///< what had written it before the last store's transaction, if another core
-        std::uint8_t writer = kNobody;
-        bool told = false; ///< its page's description is in `counts`
         std::unique_ptr<std::uint64_t[]> written; ///< by core that has had it: bytes that others wrote since; made when there are any
-        Counts *counts = nullptr; ///< since the last reset()
+        // Since the last reset():
+        std::uint64_t waiters = 0;  ///< cores that waited for it
+        std::uint32_t counted = 0;  ///< number of its Counted, from one
+        std::uint8_t writer = kNobody;
+        MissClass store = MissClass::cold; ///< of the last transaction out of a core's buffer
+        bool told : 1 = false;      ///< its page's description is in its Counted
+        bool walk : 1 = false, fetch : 1 = false; ///< how it was reached, among other ways
+    };
+    /// A line with transactions or spinning since the last reset().
+    struct Counted {
+        Addr line;
+        Addr va = 0, address_space = 0; ///< of the first access that had one
+        bool user = false;
+        PageSeen page{}; ///< at the first transaction at which it told anything
     };
     struct Page {
         std::array<Line, 64> line;
@@ -91,9 +102,17 @@ class Attribution final : public x86::TransactionObserver {
     void written(Line &l, std::uint8_t by, Addr dram, unsigned size, Addr pc);
     /// Puts the bytes of the tenure down as news for these cores.
     void tell(Line &l, std::uint64_t cores);
-    Counts &counts_of(Line &l, Addr dram);
+    Counted &counted(Line &l, Addr dram) {
+        return l.counted ? counted_[l.counted - 1] : begin_counting(l, dram);
+    }
+    Counted &begin_counting(Line &l, Addr dram);
+    /// Of a line that is counted: it is there.
+    const Line &line_of_counted(const Counted &c) const { return const_cast<Attribution *>(this)->line_at(c.line); }
     /// What was told of a line's page when it was missed; of one that told nothing yet, when others of the page were.
-    const PageSeen &page_of(Addr dram);
+    const PageSeen &page_of(const Counted &) const;
+    /// Lines in the order of their addresses, by which `counted_` is not.
+    const Counted &counted_at(Addr dram) const { return counted_[const_cast<Attribution *>(this)->line_at(dram).counted - 1]; }
+    const TransactionCounts &settled() const;
     void record(const x86::Transaction &t, std::uint8_t writer, Addr writer_pc, MissClass k);
     MissClass classify(Line &l, const x86::Transaction &t, std::uint64_t bytes);
 
@@ -106,9 +125,9 @@ class Attribution final : public x86::TransactionObserver {
         Page *page = nullptr;
     };
     std::array<Known, 1024> known_;
-    LineCounts line_counts_;
+    TransactionCounts counts_;
     std::array<Recent, 64> recent_;
-    std::vector<Addr> counted_; ///< lines that have counts
+    std::deque<Counted> counted_;
     Tick exposed_ = 0, spinning_ = 0;
     std::uint64_t transactions_ = 0;
     std::array<Tick, kSegments> segments_{};

@@ -5,6 +5,7 @@
 #include <bit>
 
 #include "system/attribution.hh"
+#include "system/line_totals.hh"
 
 namespace moscope {
 
@@ -18,38 +19,42 @@ template <class Row> void append(std::string &to, const Row &row) {
 
 AttributionTables Attribution::tables() const {
     static_assert(kMissClasses == 5 && std::endian::native == std::endian::little);
-    auto &self = const_cast<Attribution &>(*this); // line_at() makes pages; those of counted lines are there
-    self.line_counts_.count();
-    std::vector<Addr> lines = counted_;
-    std::sort(lines.begin(), lines.end());
+    const LinesCounted counted(settled());
     AttributionTables out;
-    out.lines.reserve(lines.size() * sizeof(LineRow));
-    std::vector<PairRow> pairs;
-    for (std::uint32_t n = 0; n < lines.size(); ++n) {
-        const Counts &c = *self.line_at(lines[n]).counts;
-        const PageSeen &page = self.page_of(lines[n]);
-        LineRow row{lines[n], c.va, c.address_space, c.stall, c.spin, c.transfers, {}, {}, 0, 0, 0, 0,
+    out.lines.reserve(counted.lines().size() * sizeof(LineRow));
+    std::uint32_t n = 0;
+    for (const LinesCounted::Sum &sum : counted.lines()) {
+        const LineTotals t = counted.totals(sum);
+        const Counted &c = counted_at(sum.line);
+        const Line &l = line_of_counted(c);
+        const PageSeen &page = page_of(c);
+        LineRow row{c.line, c.va, c.address_space, t.stall, t.spin, t.count, {}, {}, 0, 0, 0, 0,
                     page.flags, page.part_of, page.index, page.type, page.before};
         for (unsigned k = 0; k < kMissClasses; ++k) {
-            row.class_stall[k] = c.stall_by_class[k];
-            row.class_count[k] = static_cast<std::uint32_t>(c.by_class[k]);
+            row.class_stall[k] = t.stall_by_class[k];
+            row.class_count[k] = static_cast<std::uint32_t>(t.by_class[k]);
         }
         std::array<Tick, kLineBytes> by_offset{};
-        pairs.clear();
-        for (const auto &[p, w] : c.pairs) {
-            pairs.push_back({p.writer, p.waiter, w.stall, w.spin, n, static_cast<std::uint32_t>(w.count)});
-            by_offset[w.offset] += w.stall + w.spin;
-        }
+        for (const auto &[f, w] : t.fights)
+            by_offset[f.offset] += w.both();
         row.offset = static_cast<std::uint8_t>(std::max_element(by_offset.begin(), by_offset.end()) - by_offset.begin());
-        row.flags = static_cast<std::uint8_t>((c.walk ? 1 : 0) | (c.fetch ? 2 : 0) | (c.user ? 4 : 0) | (page.told ? 8 : 0));
-        row.cores = static_cast<std::uint8_t>(std::popcount(c.cores));
+        row.flags = static_cast<std::uint8_t>((l.walk ? 1 : 0) | (l.fetch ? 2 : 0) | (c.user ? 4 : 0) | (page.told ? 8 : 0));
+        row.cores = static_cast<std::uint8_t>(std::popcount(l.waiters));
         append(out.lines, row);
-        // The order of a hash table is not that of another host's.
-        std::sort(pairs.begin(), pairs.end(), [](const PairRow &a, const PairRow &b) {
-            return std::pair(a.writer, a.waiter) < std::pair(b.writer, b.waiter);
-        });
-        for (const PairRow &p : pairs)
-            append(out.pairs, p);
+        // Those of one line and two instructions are one row, whatever bytes they were after.
+        PairRow pair{};
+        for (auto f = t.fights.begin(); f != t.fights.end(); ++f) {
+            const auto &[who, w] = *f;
+            pair = {who.writer, who.waiter, who.address_space, pair.stall + w.stall, pair.spin + w.spin, n,
+                    static_cast<std::uint32_t>(pair.count + w.count)};
+            const auto next = std::next(f);
+            if (next == t.fights.end() || std::tuple(next->first.writer, next->first.waiter, next->first.address_space) !=
+                                              std::tuple(who.writer, who.waiter, who.address_space)) {
+                append(out.pairs, pair);
+                pair = {};
+            }
+        }
+        ++n;
     }
     return out;
 }

@@ -25,11 +25,12 @@ static_assert(sizeof(LineRow) == 144);
 
 struct PairRow {
     std::uint64_t writer, waiter; ///< instructions; writer 0: no other core had written
+    std::uint64_t address_space;  ///< the waiter's; 0 of the kernel
     std::int64_t stall, spin;
     std::uint32_t line;  ///< index of its row
     std::uint32_t count;
 };
-static_assert(sizeof(PairRow) == 40);
+static_assert(sizeof(PairRow) == 48);
 
 struct AttributionTables {
     std::string lines, pairs; ///< rows one after the other; lines by address, the pairs of one together

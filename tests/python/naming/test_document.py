@@ -32,7 +32,7 @@ def attribution() -> dict[str, Any]:
                   {"writer": KERNEL + 0x180, "waiter": KERNEL + 0x2F0, "stall": 21, "count": 1, "offset": 16},
                   {"writer": 0, "waiter": 0x400000, "stall": 10, "count": 4}],
         "writers": [{"pc": KERNEL + 0x100, "count": 1}, {"pc": KERNEL + 0x180, "count": 2}, {"pc": KERNEL + 0x300, "count": 1}]}],
-        "instructions": [{"pc": KERNEL + 0x201, "stall": 30, "count": 3}, {"pc": 0x400000, "stall": 35, "count": 1},
+        "instructions": [{"pc": KERNEL + 0x201, "stall": 30, "count": 3}, {"pc": 0x400000, "address_space": 5, "stall": 35, "count": 1},
                          {"pc": KERNEL + 0x2F0, "stall": 10, "count": 1}]}
 
 
@@ -42,6 +42,9 @@ def test_pairs_writers_and_waiters_add_up_by_function() -> None:
     assert line["pairs"] == [{"writer_function": "f1", "waiter_function": "f2", "stall": 40, "spin": 0, "count": 3, "name": "line 64+16"},
                              {"writer_function": "", "waiter_function": "u7", "stall": 10, "spin": 0, "count": 4, "name": "line 64"}]
     assert line["waiters"] == [{"function": "f2", "share": 0.8}, {"function": "u7", "share": 0.2}]
+    of_its_own = attribution()
+    of_its_own["lines"][0]["pairs"][2]["address_space"] = 9
+    assert [w["function"] for w in lines_document(Names(), of_its_own)["lines"][0]["waiters"]] == ["f2", "u9"], "not the line's"
     assert line["writers"] == [{"function": "f1", "share": 0.75}, {"function": "f3", "share": 0.25}]
     assert (line["name"], line["stall"], line["line"]) == ("line 64", 51, 64)
 
@@ -50,7 +53,7 @@ def test_functions_come_with_the_largest_stall_first_and_none_is_lost() -> None:
     document = lines_document(Names(), attribution())
     assert document["schema"] == "moscope.lines/1"
     assert document["functions"] == [{"function": "f2", "kernel": True, "stall": 40, "spin": 0, "count": 4},
-                                     {"function": "u0", "kernel": False, "stall": 35, "spin": 0, "count": 1}]
+                                     {"function": "u5", "kernel": False, "stall": 35, "spin": 0, "count": 1}]
 
 
 def test_an_empty_attribution_is_an_empty_document() -> None:

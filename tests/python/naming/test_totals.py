@@ -39,7 +39,7 @@ def test_what_a_page_was_at_the_miss_reaches_the_names_of_its_lines() -> None:
 
 def test_a_name_that_is_spun_on_comes_before_one_with_more_stall() -> None:
     rows = [line(64, 10, spin=50), line(128, 30, 40), line(192, 25, 8)]
-    pairs = [(KERNEL + 0x100, KERNEL + 0x200, 10, 50, 0, 1), (KERNEL + 0x100, KERNEL + 0x300, 25, 0, 2, 9)]
+    pairs = [(KERNEL + 0x100, KERNEL + 0x200, 0, 10, 50, 0, 1), (KERNEL + 0x100, KERNEL + 0x300, 0, 25, 0, 2, 9)]
     got = totals(Names(), *tables(rows, pairs))
     assert [(n["name"], n["stall"], n["spin"], n["class"]) for n in got["names"]] == [
         ("type.count", 35, 50, "spin"), ("type.next", 30, 0, "true_sharing")]
@@ -50,16 +50,21 @@ def test_a_name_that_is_spun_on_comes_before_one_with_more_stall() -> None:
 
 def test_functions_of_a_name_are_those_of_all_its_lines() -> None:
     rows = [line(64, 10, space=7), line(128, 30, space=8)]
-    pairs = [(KERNEL + 0x100, KERNEL + 0x200, 6, 0, 0, 1), (KERNEL + 0x100, KERNEL + 0x210, 20, 0, 1, 2), (0, 0x400000, 4, 0, 0, 1),
-             (0, 0x400000, 10, 0, 1, 1)]
+    pairs = [(KERNEL + 0x100, KERNEL + 0x200, 0, 6, 0, 0, 1), (KERNEL + 0x100, KERNEL + 0x210, 0, 20, 0, 1, 2), (0, 0x400000, 7, 4, 0, 0, 1),
+             (0, 0x400000, 8, 10, 0, 1, 1)]
     (name,) = totals(Names(), *tables(rows, pairs))["names"]
     assert name["writers"] == [{"function": "f1", "share": 1.0}]
     assert name["waiters"] == [{"function": "f2", "share": 0.65}, {"function": "u8", "share": 0.25}, {"function": "u7", "share": 0.1}]
     assert name["pairs"][0] == {"writer_function": "f1", "waiter_function": "f2", "stall": 26, "spin": 0, "count": 3}
 
 
+def test_the_kernel_after_a_users_write_waited_in_that_users_process() -> None:
+    (name,) = totals(Names(), *tables([line(64, 10, space=7)], [(0x400000, KERNEL + 0x200, 0, 6, 0, 0, 1)]))["names"]
+    assert name["writers"][0]["function"] == "u7" and name["waiters"][0]["function"] == "f2"
+
+
 def test_a_stall_beyond_32_bits_is_not_cut() -> None:
-    rows, pairs = tables([line(64, 1 << 60), line(128, 1 << 60)], [(0, KERNEL, 1 << 60, 0, 0, 1), (0, KERNEL, 1 << 60, 0, 1, 1)])
+    rows, pairs = tables([line(64, 1 << 60), line(128, 1 << 60)], [(0, KERNEL, 0, 1 << 60, 0, 0, 1), (0, KERNEL, 0, 1 << 60, 0, 1, 1)])
     got = totals(Names(), rows, pairs)
     assert got["all"]["stall"] == got["names"][0]["stall"] == got["names"][0]["pairs"][0]["stall"] == 1 << 61
 
@@ -71,5 +76,5 @@ def test_a_table_that_is_cut_off_is_refused() -> None:
 
 
 def test_the_document_is_what_its_schema_says() -> None:
-    rows = tables([line(64, 10)], [(KERNEL + 0x100, KERNEL + 0x200, 10, 0, 0, 1)])
+    rows = tables([line(64, 10)], [(KERNEL + 0x100, KERNEL + 0x200, 0, 10, 0, 0, 1)])
     jsonio.validate(lines_document(Names(), {}, rows))

@@ -42,9 +42,10 @@ class _Pair:
 def line_document(namer: Names, line: Mapping[str, Any]) -> dict[str, Any]:
     """An attribution line with names. A pair's writer is empty where no other core had written the line; its `name` is
     what the waiter's instructions were after."""
-    cr3 = line.get("address_space", 0)
+    space = line.get("address_space", 0)
     pairs: dict[tuple[str, str], _Pair] = defaultdict(_Pair)
     for raw in line.get("pairs", ()):
+        cr3 = raw.get("address_space") or space
         pair = pairs[namer.code(raw["writer"], cr3) if raw["writer"] else "", namer.code(raw["waiter"], cr3)]
         pair.stall += raw["stall"]
         pair.spin += raw.get("spin", 0)
@@ -54,7 +55,7 @@ def line_document(namer: Names, line: Mapping[str, Any]) -> dict[str, Any]:
     after = {o: namer.line(line, o)["name"] for o in {_longest(p.by_offset) for p in pairs.values()}}
     return {
         **line, **namer.line(line), "class": main_class(line.get("classes", {}), line.get("spin", 0)),
-        "writers": _shares((namer.code(w["pc"], cr3), w["count"]) for w in line.get("writers", ())),
+        "writers": _shares((namer.code(w["pc"], space), w["count"]) for w in line.get("writers", ())),
         "waiters": _shares((waiter, p.stall + p.spin) for (_, waiter), p in pairs.items()),
         "pairs": [{"writer_function": w, "waiter_function": r, "stall": p.stall, "spin": p.spin, "count": p.count,
                    "name": after[_longest(p.by_offset)]}

@@ -17,7 +17,7 @@ LINES = np.dtype([("line", "<u8"), ("va", "<u8"), ("address_space", "<u8"), ("st
                   ("unused", "u1"), ("page_flags", "<u8"), ("page_part_of", "<u8"), ("page_index", "<u8"), ("page_type", "<u4"),
                   ("page_before", "<u4")])
 PAGE = ("flags", "part_of", "index", "type", "before")
-PAIRS = np.dtype([("writer", "<u8"), ("waiter", "<u8"), ("stall", "<i8"), ("spin", "<i8"), ("line", "<u4"), ("count", "<u4")])
+PAIRS = np.dtype([("writer", "<u8"), ("waiter", "<u8"), ("address_space", "<u8"), ("stall", "<i8"), ("spin", "<i8"), ("line", "<u4"), ("count", "<u4")])
 WALK, PAGE_TOLD = 1, 8
 KERNEL_HALF = 1 << 63
 # Of one name: the most functions, pairs and objects that are told.
@@ -120,10 +120,12 @@ def _functions(namer: Names, rows: Rows, fights: Rows, of_line: Rows, groups: in
     writers: list[dict[str, int]] = [{} for _ in range(groups)]
     waiters: list[dict[str, int]] = [{} for _ in range(groups)]
     pairs: list[dict[tuple[str, str], dict[str, int]]] = [{} for _ in range(groups)]
-    group, spaces = of_line[fights["line"]], rows["address_space"][fights["line"]]
+    group = of_line[fights["line"]]
+    # The kernel's code after a user's: that was most likely the same program's.
+    behind = (fights["waiter"] >= KERNEL_HALF) & (fights["writer"] < KERNEL_HALF) & (fights["writer"] > 0)
+    spaces = np.where(behind, rows["address_space"][fights["line"]], fights["address_space"])
     # Code of the kernel is the same in all address spaces, so most rows of a name fall together before they get names.
-    user = (fights["waiter"] < KERNEL_HALF) | ((fights["writer"] < KERNEL_HALF) & (fights["writer"] > 0))
-    keys = [group, fights["writer"], fights["waiter"], np.where(user, spaces, 0)]
+    keys = [group, fights["writer"], fights["waiter"], spaces]
     first, which = _distinct(keys)
     sums = zip(*(_sum(which, fights[what], len(first)) for what in ("stall", "spin", "count")), strict=True)
     for i, writer, waiter, cr3, (stall, spin, n) in zip(*(key[first].tolist() for key in keys), sums, strict=True):

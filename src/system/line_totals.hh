@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Transactions as they were counted (transaction_counts.hh), added up for one line after the other.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <span>
+#include <vector>
+
+#include "system/transaction_counts.hh"
+
+namespace moscope {
+
+struct Waited {
+    Tick stall = 0, spin = 0;
+    std::uint64_t count = 0; ///< transactions
+    Tick both() const { return stall + spin; }
+    void add(const TransactionCounts::Entry &e);
+};
+
+/// An instruction; the kernel's has no address space.
+struct CodePlace {
+    Addr pc, address_space;
+    auto operator<=>(const CodePlace &) const = default;
+};
+
+/// Who waited after whose write.
+struct Fight {
+    Addr writer, waiter, address_space;
+    std::uint8_t offset; ///< within the line
+    auto operator<=>(const Fight &) const = default;
+};
+
+/// From where to where a line has moved: its supplier's type, its chip, the chip of the core that got it.
+struct Way {
+    std::uint8_t supplier, from, to;
+    auto operator<=>(const Way &) const = default;
+};
+
+struct LineTotals : Waited {
+    std::uint64_t turns = 0; ///< of spin loops
+    std::array<std::uint64_t, kMissClasses> by_class{};
+    std::array<Tick, kMissClasses> stall_by_class{};
+    std::map<Fight, Waited> fights;
+    std::map<Way, Waited> moves;
+    std::map<Addr, std::uint64_t> writers; ///< stores by instruction, at changes of hands
+};
+
+class LinesCounted {
+  public:
+    /// Of `counts` as they are now, settled.
+    explicit LinesCounted(const TransactionCounts &counts);
+
+    struct Sum {
+        Addr line; ///< DRAM address
+        Tick waited;
+        std::size_t first, last; ///< its entries
+    };
+    /// By address.
+    std::span<const Sum> lines() const { return sums_; }
+    LineTotals totals(const Sum &) const;
+    std::map<CodePlace, Waited> by_code() const;
+
+  private:
+    const TransactionCounts &counts_;
+    std::vector<std::uint64_t> order_; ///< line above, entry below: by line, those of one in the order of their coming
+    std::vector<Sum> sums_;
+};
+
+} // namespace moscope
