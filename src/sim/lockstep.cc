@@ -129,6 +129,7 @@ void Lockstep::windows(unsigned thread) {
                 first_ = next();
             }
             meet();
+            do_share(thread);
             // Where a window ends must not depend on whether anybody asked: what was told of it still holds, but for what has been run aside.
             first = std::min(first, first_);
             failed |= between_error_ != nullptr;
@@ -174,6 +175,16 @@ void Lockstep::at_rest(Tick end) {
     between(end);
     if (aside)
         aside->set_others_run(true);
+}
+
+void Lockstep::do_share(unsigned thread) {
+    if (!parts_)
+        return;
+    for (unsigned part = thread; part < parts_; part += active_)
+        guarded(opening_[thread], [&] { share_(part); });
+    meet();
+    if (thread == 0)
+        parts_ = 0; // the others look again after the next meeting
 }
 
 /// Opens what was sent to this thread's queues in the window that has ended.

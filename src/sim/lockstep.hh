@@ -47,6 +47,11 @@ class Lockstep {
     std::function<void(Tick end)> between;
     /// A queue that no thread runs by itself. What its components do to others takes effect a window later, too.
     EventQueue *aside = nullptr;
+    /// From `between`: work in parts, which all threads do side by side before the next window; it must not change when anything is due.
+    void share(unsigned parts, std::function<void(unsigned part)> work) {
+        parts_ = parts;
+        share_ = std::move(work);
+    }
     /// From a component: there is something to do when this window has ended.
     void ask() { asked_.store(true, std::memory_order_relaxed); }
     /// The end of the window that runs, or has run.
@@ -84,6 +89,7 @@ class Lockstep {
     Told window(unsigned thread, unsigned side, Tick end);
     void receive(unsigned thread, unsigned side);
     void at_rest(Tick end);
+    void do_share(unsigned thread);
     void meet();
     /// Calls f; what it throws is kept for run() to throw, and ends the run.
     template <class F> void guarded(std::exception_ptr &error, F &&f) {
@@ -108,6 +114,8 @@ class Lockstep {
     std::array<std::vector<Told>, 2> told_; ///< by side, then by thread
     std::vector<std::exception_ptr> opening_; ///< by thread: what a parcel's opening has thrown, of a run that has ended or will
     std::exception_ptr between_error_;
+    unsigned parts_ = 0; ///< shared work, of this meeting
+    std::function<void(unsigned)> share_;
     Tick until_ = 0, first_ = 0, end_ = 0;
     // The barrier: the last to come opens it.
     alignas(64) std::atomic<unsigned> waiting_{0};

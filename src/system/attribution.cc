@@ -1,243 +1,40 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "system/attribution.hh"
 
-#include <algorithm>
-#include <bit>
-
 namespace moscope {
 
-namespace {
-
-std::uint64_t byte_mask(Addr a, unsigned size) {
-    const std::uint64_t bytes = size >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << size) - 1;
-    return bytes << line_offset(a);
+void Attribution::log_to(const std::string &path) {
+    log_ = std::make_unique<TransactionLog>(path);
+    for (AttributionPart &p : parts_)
+        p.log_to(log_.get());
 }
 
-constexpr std::uint64_t bit(unsigned core) { return std::uint64_t{1} << core; }
-
-/// Of a writer: a device, or nobody, is none of the cores.
-constexpr std::uint64_t bit_of(unsigned writer) { return writer < 64 ? bit(writer) : 0; }
-
-} // namespace
-
-Attribution::Attribution(std::vector<unsigned> chip_of_core, std::uint64_t dram_bytes)
-    : cores_(static_cast<unsigned>(chip_of_core.size())), chip_of_core_(std::move(chip_of_core)), pages_((dram_bytes >> 21) + 1) {
-    MOSCOPE_CHECK(cores_ <= 64);
-}
-
-Attribution::Page *Attribution::page_at(Addr dram) {
-    auto &block = pages_[dram >> 21];
-    if (!block)
-        block = std::make_unique<std::array<std::unique_ptr<Page>, 512>>();
-    auto &page = (*block)[dram >> 12 & 511];
-    if (!page)
-        page = std::make_unique<Page>();
-    known_[(dram >> 12) % known_.size()] = {dram >> 12, page.get()};
-    return page.get();
-}
-
-void Attribution::expected(Addr dram) { __builtin_prefetch(&line_at(dram), 1); }
-
-void Attribution::tell(Line &l, std::uint64_t cores) {
-    if (!l.tenure || !cores)
-        return;
-    if (!l.written)
-        l.written = std::make_unique<std::uint64_t[]>(cores_);
-    for (; cores; cores &= cores - 1)
-        l.written[static_cast<unsigned>(std::countr_zero(cores))] |= l.tenure;
-}
-
-void Attribution::written(Line &l, std::uint8_t by, Addr dram, unsigned size, Addr pc) {
-    if (l.writer != by) {
-        // Bytes of the previous writer's tenure are news from here on to everybody else who has had the line.
-        tell(l, l.had & ~bit_of(l.writer));
-        l.tenure = 0;
-        l.writer = by;
-    }
-    l.tenure |= byte_mask(dram, size);
-    l.writer_pc = pc;
-}
-
-void Attribution::stored(unsigned core, Addr dram, unsigned size, Addr pc) {
-    Line &l = line_at(dram);
-    written(l, static_cast<std::uint8_t>(core), dram, size, pc);
-}
-
-MissClass Attribution::classify(Line &l, const x86::Transaction &t, std::uint64_t bytes) {
-    const unsigned c = t.core;
-    std::uint64_t news = l.written ? l.written[c] : 0;
-    if (l.writer != c)
-        news |= l.tenure;
-    MissClass k;
-    if (!(l.had & bit(c)))
-        k = MissClass::cold;
-    else if (news & bytes)
-        k = MissClass::true_sharing;
-    else if (news)
-        k = MissClass::false_sharing;
-    else if (t.access->held)
-        k = MissClass::upgrade;
-    else
-        k = MissClass::capacity;
-
-    // It has the line now: nothing in it is news any more.
-    if (l.writer != kNobody && l.writer != c) {
-        tell(l, l.had & ~bit_of(l.writer) & ~bit(c));
-        l.tenure = 0;
-    }
-    if (l.written)
-        l.written[c] = 0;
-    l.had |= bit(c);
-    return k;
-}
-
-Attribution::Counted &Attribution::begin_counting(Line &l, Addr dram) {
-    counted_.push_back({.line = dram & ~(kLineBytes - 1)});
-    l.counted = static_cast<std::uint32_t>(counted_.size());
-    return counted_.back();
-}
-
-const PageSeen &Attribution::page_of(const Counted &c) const {
-    if (!c.page.told)
-        for (Addr a = c.line & ~Addr{4095}; a < (c.line | 4095); a += kLineBytes)
-            if (const Line &l = const_cast<Attribution *>(this)->line_at(a); l.told)
-                return counted_[l.counted - 1].page;
-    return c.page;
-}
-
-void Attribution::spun(const x86::Spin &s) {
-    const Addr a = s.look.dram;
-    Line &l = line_at(a);
-    Counted &c = counted(l, a);
-    TransactionKind kind{.waiter = s.look.pc,
-                         .address_space = TransactionKind::space_of(s.look.pc, s.look.address_space),
-                         .line = static_cast<std::uint32_t>(a >> kLineBits),
-                         .miss = kSpinning,
-                         .offset = static_cast<std::uint8_t>(line_offset(a))};
-    const Recent &recent = recent_[s.core];
-    for (unsigned i = 0; i < recent.entry.size(); ++i) // the latest first
-        if (const auto &e = recent.entry[(recent.next - 1 - i) % recent.entry.size()]; e.line == line_of(a)) {
-            kind.writer = e.writer;
-            break;
-        }
-    counts_.add(kind, s.time, s.turns);
-    spinning_ += s.time;
-    l.waiters |= bit(s.core);
-    if (!c.va) {
-        c.va = s.look.va;
-        c.address_space = s.look.address_space;
-        c.user = s.look.user;
-    }
-}
-
-void Attribution::transaction(const x86::Transaction &t) {
-    const Access &x = *t.access;
-    const Addr dram = x.addr.value;
-    Line &l = line_at(dram);
-    const bool is_store = x.kind == AccessKind::store || x.kind == AccessKind::nt_store;
-    if (__builtin_expect(!l.counted, 0)) {
-        Counted &c = begin_counting(l, dram);
-        c.va = t.va;
-        c.address_space = t.address_space;
-        c.user = t.user;
-    }
-    if (pages_of_guest_ && !l.told) {
-        PageSeen &page = counted_[l.counted - 1].page;
-        page = pages_of_guest_->look(dram);
-        l.told = page.told;
-    }
-    exposed_ += t.exposed;
-    const std::uint8_t writer = l.writer;
-    const Addr writer_pc = l.writer_pc, other_pc = writer != t.core ? writer_pc : 0;
-    TransactionKind kind{.writer = other_pc,
-                         .waiter = t.pc,
-                         .address_space = TransactionKind::space_of(t.pc, t.address_space),
-                         .line = static_cast<std::uint32_t>(dram >> kLineBits),
-                         .miss = l.store,
-                         .offset = static_cast<std::uint8_t>(line_offset(dram))};
-    if (x.supplier_chip != Access::kUnknown16) {
-        kind.supplier = x.supplier;
-        kind.from = static_cast<std::uint8_t>(x.supplier_chip);
-        kind.to = static_cast<std::uint8_t>(chip_of_core_[t.core]);
-    }
-    l.waiters |= bit(t.core);
-    if (t.wait) { // its transaction was reported when it ended, at this moment; by now its core is the last writer
-        kind.writer = l.before_pc;
-    } else {
-        kind.miss = classify(l, t, byte_mask(dram, x.size));
-        if (is_store) {
-            l.store = kind.miss;
-            l.before_pc = other_pc;
-        }
-        l.walk |= t.walk;
-        l.fetch |= x.kind == AccessKind::fetch;
-        ++transactions_;
-        if (x.kind == AccessKind::load || x.kind == AccessKind::rmw) {
-            Recent &recent = recent_[t.core];
-            recent.entry[recent.next++ % recent.entry.size()] = {line_of(dram), other_pc};
-        }
-        for (unsigned s = 0; s < kSegments; ++s)
-            segments_[s] += x.path.in[s];
-        MOSCOPE_CHECK(x.done >= x.issued && x.done != kNever);
-        const auto ns = static_cast<std::uint64_t>((x.done - x.issued) / kTicksPerNs);
-        ++latencies_.by_log2_cycles[static_cast<unsigned>(std::bit_width(ns))];
-    }
-    if (log_)
-        record(t, writer, writer_pc, t.wait ? MissClass::count : kind.miss);
-    counts_.add(kind, t.exposed, !t.wait);
-}
-
-void Attribution::record(const x86::Transaction &t, std::uint8_t writer, Addr writer_pc, MissClass k) {
-    const Access &x = *t.access;
-    TransactionRecord r;
-    r.issued = x.issued;
-    r.done = t.wait ? x.issued : x.done;
-    r.exposed = t.exposed;
-    r.line = line_of(x.addr.value);
-    r.va = t.va;
-    r.pc = t.pc;
-    r.address_space = t.address_space;
-    r.writer_pc = writer_pc;
-    if (!t.wait)
-        r.segments = x.path.in;
-    r.hops = x.hops;
-    r.core = static_cast<std::uint8_t>(t.core);
-    r.writer = writer;
-    r.kind = static_cast<std::uint8_t>(x.kind);
-    r.miss = static_cast<std::uint8_t>(k);
-    r.supplier = x.supplier;
-    if (!t.wait) {
-        r.supplier_number = x.supplier_number;
-        r.supplier_chip = x.supplier_chip;
-        r.supplier_state = x.supplier_state;
-        r.probes = x.probes;
-    }
-    r.flags = static_cast<std::uint8_t>((t.walk ? TransactionRecord::kWalk : 0) | (t.user ? TransactionRecord::kUser : 0) |
-                                        (t.wait ? TransactionRecord::kBufferWait : 0));
-    log_->write(r);
+void Attribution::watch(std::unique_ptr<PageWatch> pages) {
+    pages_ = std::move(pages);
+    for (AttributionPart &p : parts_)
+        p.watch(pages_.get());
 }
 
 void Attribution::reset() {
     if (log_)
         log_->restart();
-    for (const Counted &c : counted_) {
-        Line &l = line_at(c.line);
-        l.waiters = 0;
-        l.counted = 0;
-        l.store = MissClass::cold;
-        l.told = l.walk = l.fetch = false;
-    }
-    counted_.clear();
-    counts_.reset();
-    exposed_ = spinning_ = 0;
-    transactions_ = 0;
-    segments_ = {};
-    latencies_ = {};
+    for (AttributionPart &p : parts_)
+        p.reset();
 }
 
-const TransactionCounts &Attribution::settled() const {
-    const_cast<Attribution *>(this)->counts_.settle();
-    return counts_;
+AttributionPart::Sums Attribution::sums() const {
+    AttributionPart::Sums all;
+    for (const AttributionPart &p : parts_) {
+        const AttributionPart::Sums &s = p.sums();
+        all.exposed += s.exposed;
+        all.spinning += s.spinning;
+        all.transactions += s.transactions;
+        for (std::size_t i = 0; i < all.segments.size(); ++i)
+            all.segments[i] += s.segments[i];
+        for (std::size_t i = 0; i < all.by_log2_ns.size(); ++i)
+            all.by_log2_ns[i] += s.by_log2_ns[i];
+    }
+    return all;
 }
 
 } // namespace moscope

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Attribution as moscope.attribution/1 (docs/run-directory.md).
 #include <algorithm>
-#include <bit>
 
 #include <nlohmann/json.hpp>
 
@@ -71,23 +70,25 @@ std::string Attribution::json(std::size_t most) const {
     using nlohmann::json;
     if (log_)
         log_->flush();
-    const LinesCounted counted(settled());
+    const LinesCounted counted({&parts_[0].counts(), &parts_[1].counts()});
+    const AttributionPart::Sums all = sums();
     json out;
     out["schema"] = "moscope.attribution/1";
-    out["exposed"] = exposed_;
-    out["spin"] = spinning_;
-    out["transactions"] = transactions_;
+    out["exposed"] = all.exposed;
+    out["spin"] = all.spinning;
+    out["transactions"] = all.transactions;
     for (unsigned s = 0; s < kSegments; ++s)
-        out["segments"][kSegmentNames[s]] = segments_[s];
-    out["latency_log2_ns"] = latencies_.by_log2_cycles;
-    out["lines_total"] = counted_.size();
+        out["segments"][kSegmentNames[s]] = all.segments[s];
+    out["latency_log2_ns"] = all.by_log2_ns;
+    out["lines_total"] = parts_[0].lines() + parts_[1].lines();
     std::array<std::uint64_t, kMissClasses> count{};
     std::array<Tick, kMissClasses> stall{};
-    for (std::size_t i = 0; i < counts_.size(); ++i)
-        if (const auto &e = counts_[i]; e.kind.miss != kSpinning) {
+    counted.for_each([&](const TransactionCounts::Entry &e) {
+        if (e.kind.miss != kSpinning) {
             count[static_cast<unsigned>(e.kind.miss)] += e.count;
             stall[static_cast<unsigned>(e.kind.miss)] += e.time;
         }
+    });
     out["classes"] = classes(count, stall);
     std::vector<LinesCounted::Sum> order(counted.lines().begin(), counted.lines().end());
     const std::size_t n = std::min(most, order.size());
@@ -96,14 +97,13 @@ std::string Attribution::json(std::size_t most) const {
     });
     json lines = json::array();
     for (std::size_t i = 0; i < n; ++i) {
-        const Counted &c = counted_at(order[i].line);
-        const Line &l = line_of_counted(c);
+        const AttributionPart::About about = parts_[part_of(order[i].line)].about(order[i].line);
         const LineTotals t = counted.totals(order[i]);
-        json line = {{"line", c.line}, {"va", c.va}, {"address_space", c.address_space}, {"user", c.user},
-                     {"walk", bool{l.walk}}, {"fetch", bool{l.fetch}}, {"stall", t.stall}, {"spin", t.spin}, {"turns", t.turns},
-                     {"transfers", t.count}, {"cores", std::popcount(l.waiters)}, {"classes", classes(t.by_class, t.stall_by_class)},
+        json line = {{"line", order[i].line}, {"va", about.va}, {"address_space", about.address_space}, {"user", about.user},
+                     {"walk", about.walk}, {"fetch", about.fetch}, {"stall", t.stall}, {"spin", t.spin}, {"turns", t.turns},
+                     {"transfers", t.count}, {"cores", about.cores}, {"classes", classes(t.by_class, t.stall_by_class)},
                      {"pairs", pairs(t)}, {"writers", writers(t)}, {"moves", moves(t)}};
-        if (const PageSeen &p = page_of(c); p.told)
+        if (const PageSeen &p = about.page; p.told)
             line["page"] = {{"flags", p.flags}, {"part_of", p.part_of}, {"index", p.index}, {"type", p.type}, {"before", p.before}};
         lines.push_back(std::move(line));
     }

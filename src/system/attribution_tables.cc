@@ -19,16 +19,15 @@ template <class Row> void append(std::string &to, const Row &row) {
 
 AttributionTables Attribution::tables() const {
     static_assert(kMissClasses == 5 && std::endian::native == std::endian::little);
-    const LinesCounted counted(settled());
+    const LinesCounted counted({&parts_[0].counts(), &parts_[1].counts()});
     AttributionTables out;
     out.lines.reserve(counted.lines().size() * sizeof(LineRow));
     std::uint32_t n = 0;
     for (const LinesCounted::Sum &sum : counted.lines()) {
         const LineTotals t = counted.totals(sum);
-        const Counted &c = counted_at(sum.line);
-        const Line &l = line_of_counted(c);
-        const PageSeen &page = page_of(c);
-        LineRow row{c.line, c.va, c.address_space, t.stall, t.spin, t.count, {}, {}, 0, 0, 0, 0,
+        const AttributionPart::About about = parts_[part_of(sum.line)].about(sum.line);
+        const PageSeen &page = about.page;
+        LineRow row{sum.line, about.va, about.address_space, t.stall, t.spin, t.count, {}, {}, 0, 0, 0, 0,
                     page.flags, page.part_of, page.index, page.type, page.before};
         for (unsigned k = 0; k < kMissClasses; ++k) {
             row.class_stall[k] = t.stall_by_class[k];
@@ -38,8 +37,8 @@ AttributionTables Attribution::tables() const {
         for (const auto &[f, w] : t.fights)
             by_offset[f.offset] += w.both();
         row.offset = static_cast<std::uint8_t>(std::max_element(by_offset.begin(), by_offset.end()) - by_offset.begin());
-        row.flags = static_cast<std::uint8_t>((l.walk ? 1 : 0) | (l.fetch ? 2 : 0) | (c.user ? 4 : 0) | (page.told ? 8 : 0));
-        row.cores = static_cast<std::uint8_t>(std::popcount(l.waiters));
+        row.flags = static_cast<std::uint8_t>((about.walk ? 1 : 0) | (about.fetch ? 2 : 0) | (about.user ? 4 : 0) | (page.told ? 8 : 0));
+        row.cores = static_cast<std::uint8_t>(about.cores);
         append(out.lines, row);
         // Those of one line and two instructions are one row, whatever bytes they were after.
         PairRow pair{};

@@ -59,7 +59,7 @@ void Detailed::set_up_side_by_side() {
     board_.port_queue = &machine_.queue();
     aside_.resize(machine_.chips());
     for (unsigned chip = 0; chip < machine_.chips(); ++chip)
-        journals_.push_back(std::make_unique<Journal>(machine_.queue_of_chip(chip), [this] { machine_.ask_between(); }));
+        journals_.push_back(std::make_unique<Journal>(machine_.queue_of_chip(chip), !attribution_.logs(), [this] { machine_.ask_between(); }));
     for (const auto &b : board_.blocks)
         b->on_news = [this] { machine_.ask_between(); };
     board_.queue.on_defer = [this] { machine_.ask_between(); };
@@ -93,8 +93,10 @@ void Detailed::between(Tick end) {
     for (const auto &b : board_.blocks)
         b->tell_peers();
     // Not whenever somebody has asked for something else: what is then known of a line's page must not depend on who asks.
-    if (std::any_of(journals_.begin(), journals_.end(), [](const auto &j) { return j->full(); }))
-        tell_attribution();
+    if (std::any_of(journals_.begin(), journals_.end(), [](const auto &j) { return j->full(); })) {
+        close_journals();
+        machine_.share_between(attribution_parts(), [this](unsigned part) { Journal::tell(journals_, part, attribution_); });
+    }
     board_.at_rest = false;
 }
 

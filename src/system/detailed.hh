@@ -52,7 +52,17 @@ class Detailed {
     Tick soon() const;
     void set_up_side_by_side();
     void between(Tick end);
-    void tell_attribution() { Journal::tell(journals_, attribution_); }
+    void close_journals() {
+        for (const auto &j : journals_)
+            j->close();
+    }
+    /// In which journals tell it; what is logged is told in one order.
+    unsigned attribution_parts() const { return attribution_.logs() ? 1 : Attribution::kParts; }
+    void tell_attribution() {
+        close_journals();
+        for (unsigned part = 0; part < attribution_parts(); ++part)
+            Journal::tell(journals_, part, attribution_);
+    }
     bool any_dozing() const;
     void wake_the_dozing();
 

@@ -4,49 +4,75 @@
 // further apart than a window, as the line has to travel, so their order is the same as on one queue.
 #pragma once
 
+#include <array>
+#include <functional>
 #include <memory>
 #include <vector>
 
 #include "cpu/x86/timed/timed_core.hh"
 #include "sim/event_queue.hh"
+#include "system/attribution.hh"
 
 namespace moscope {
 
 class Journal final : public x86::TransactionObserver {
   public:
-    /// `full` is called when so much has been noted that it should be told.
-    Journal(const EventQueue &queue, std::function<void()> full) : queue_(queue), full_(std::move(full)) {}
+    /// `full` is called when so much has been noted that it should be told. In as many lists as there are parts that are told
+    /// apart; one keeps everything in one order.
+    Journal(const EventQueue &queue, bool in_parts, std::function<void()> full) : queue_(queue), in_parts_(in_parts), full_(std::move(full)) {}
 
     void transaction(const x86::Transaction &t) override {
-        transactions_.push_back({*t.access, t});
-        note({.what = Entry::transaction, .number = static_cast<std::uint32_t>(transactions_.size() - 1)});
+        latest_[t.core] = {}; // what the core stores from here on comes after it
+        auto &transactions = list_of(t.access->addr.value).transactions;
+        transactions.push_back({*t.access, t});
+        note(t.access->addr.value, {.what = Entry::transaction, .number = static_cast<std::uint32_t>(transactions.size() - 1)});
     }
     void spun(const x86::Spin &s) override {
-        spins_.push_back(s);
-        note({.what = Entry::spin, .number = static_cast<std::uint32_t>(spins_.size() - 1)});
+        auto &spins = list_of(s.look.dram).spins;
+        spins.push_back(s);
+        note(s.look.dram, {.what = Entry::spin, .number = static_cast<std::uint32_t>(spins.size() - 1)});
     }
+    /// Stores to a line that a core has had the right to write since the one before are one: nobody has had the line in between.
     void stored(unsigned core, Addr dram, unsigned size, Addr pc) override {
-        note({.dram = dram, .pc = pc, .core = static_cast<std::uint8_t>(core), .size = static_cast<std::uint8_t>(size), .what = Entry::store});
+        const std::uint64_t bytes = AttributionPart::bytes_of(dram, size);
+        Latest &l = latest_[core];
+        for (const Latest::Store &s : l.store)
+            if (s.line == line_of(dram)) {
+                Entry &e = list_of(dram).entries[s.entry];
+                e.bytes |= bytes;
+                e.pc = pc;
+                return;
+            }
+        l.store[l.next++ % l.store.size()] = {line_of(dram), static_cast<std::uint32_t>(list_of(dram).entries.size())};
+        note(dram, {.bytes = bytes, .pc = pc, .core = static_cast<std::uint8_t>(core), .what = Entry::store});
     }
     void stored_by_device(Addr dram, unsigned size) {
-        note({.dram = dram, .size = static_cast<std::uint8_t>(size), .what = Entry::device});
+        note(dram, {.bytes = AttributionPart::bytes_of(dram, size), .what = Entry::device});
     }
     void expected(Addr) override {}
-    bool full() const { return entries_.size() >= kMost; }
+    bool full() const { return noted_ >= kMost; }
 
-    /// Tells all that all of them have noted; `to` has `stored_by_device`, too.
-    template <class Observer> static void tell(std::vector<std::unique_ptr<Journal>> &all, Observer &to) {
+    /// Before all parts are told.
+    void close() {
+        latest_ = {};
+        noted_ = 0;
+    }
+    /// Tells of one part all that all of them have noted, and forgets it; parts may be told side by side.
+    static void tell(const std::vector<std::unique_ptr<Journal>> &all, unsigned part, Attribution &to) {
         while (true) {
             Journal *first = nullptr;
+            Tick earliest = kNever;
             for (const auto &j : all)
-                if (j->told_ < j->entries_.size() && (!first || j->entries_[j->told_].tick < first->entries_[first->told_].tick))
+                if (const List &l = j->lists_[part]; l.told < l.entries.size() && l.entries[l.told].tick < earliest) {
                     first = j.get();
+                    earliest = l.entries[l.told].tick;
+                }
             if (!first)
                 break;
-            first->tell_one(to);
+            first->lists_[part].tell_one(to);
         }
         for (const auto &j : all)
-            j->clear();
+            j->lists_[part].clear();
     }
 
   private:
@@ -54,8 +80,10 @@ class Journal final : public x86::TransactionObserver {
     struct Entry {
         enum What : std::uint8_t { transaction, spin, store, device };
         Tick tick = 0;
-        Addr dram = 0, pc = 0;
-        std::uint8_t core = 0, size = 0;
+        Addr line = 0;
+        std::uint64_t bytes = 0; ///< of the line, stored
+        Addr pc = 0;
+        std::uint8_t core = 0;
         What what = store;
         std::uint32_t number = 0;
     };
@@ -63,46 +91,63 @@ class Journal final : public x86::TransactionObserver {
         Access access;
         x86::Transaction transaction;
     };
+    struct alignas(64) List { // parts are told on different threads
+        std::vector<Entry> entries;
+        std::vector<Ended> transactions;
+        std::vector<x86::Spin> spins;
+        std::size_t told = 0;
 
-    void note(Entry e) {
+        void tell_one(Attribution &to) {
+            const Entry &e = entries[told++];
+            switch (e.what) {
+            case Entry::transaction: {
+                Ended &t = transactions[e.number];
+                t.transaction.access = &t.access;
+                to.transaction(t.transaction);
+                break;
+            }
+            case Entry::spin:
+                to.spun(spins[e.number]);
+                break;
+            case Entry::store:
+                to.stored_bytes(e.core, e.line, e.bytes, e.pc);
+                break;
+            case Entry::device:
+                to.stored_by_device_bytes(e.line, e.bytes);
+                break;
+            }
+        }
+        void clear() {
+            entries.clear();
+            transactions.clear();
+            spins.clear();
+            told = 0;
+        }
+    };
+    /// Where a core's stores since its last transaction are noted.
+    struct Latest {
+        struct Store {
+            Addr line = ~Addr{0};
+            std::uint32_t entry = 0;
+        };
+        std::array<Store, 4> store;
+        unsigned next = 0;
+    };
+
+    List &list_of(Addr dram) { return lists_[in_parts_ ? Attribution::part_of(dram) : 0]; }
+    void note(Addr dram, Entry e) {
         e.tick = queue_.now();
-        entries_.push_back(e);
-        if (entries_.size() == kMost)
+        e.line = line_of(dram);
+        list_of(dram).entries.push_back(e);
+        if (++noted_ == kMost)
             full_();
     }
-    template <class Observer> void tell_one(Observer &to) {
-        const Entry &e = entries_[told_++];
-        switch (e.what) {
-        case Entry::transaction: {
-            Ended &t = transactions_[e.number];
-            t.transaction.access = &t.access;
-            to.transaction(t.transaction);
-            break;
-        }
-        case Entry::spin:
-            to.spun(spins_[e.number]);
-            break;
-        case Entry::store:
-            to.stored(e.core, e.dram, e.size, e.pc);
-            break;
-        case Entry::device:
-            to.stored_by_device(e.dram, e.size);
-            break;
-        }
-    }
-    void clear() {
-        entries_.clear();
-        transactions_.clear();
-        spins_.clear();
-        told_ = 0;
-    }
-
     const EventQueue &queue_;
+    const bool in_parts_;
     std::function<void()> full_;
-    std::vector<Entry> entries_;
-    std::size_t told_ = 0;
-    std::vector<Ended> transactions_;
-    std::vector<x86::Spin> spins_;
+    std::array<List, Attribution::kParts> lists_;
+    std::size_t noted_ = 0; ///< in all lists
+    std::array<Latest, 64> latest_; ///< by core
 };
 
 } // namespace moscope

@@ -14,24 +14,29 @@ void Waited::add(const TransactionCounts::Entry &e) {
     }
 }
 
-LinesCounted::LinesCounted(const TransactionCounts &counts) : counts_(counts) {
-    order_.reserve(counts.size());
-    for (std::size_t i = 0; i < counts.size(); ++i)
-        order_.push_back(std::uint64_t{counts[i].kind.line} << 32 | i);
+LinesCounted::LinesCounted(std::vector<const TransactionCounts *> counts) : counts_(std::move(counts)) {
+    for_each([this](const TransactionCounts::Entry &e) { order_.push_back({e.kind.line, static_cast<std::uint32_t>(order_.size())}); });
     std::sort(order_.begin(), order_.end());
     for (std::size_t i = 0; i < order_.size(); ++i) {
-        const Addr line = (order_[i] >> 32) * kLineBytes;
+        const Addr line = Addr{order_[i].line} * kLineBytes;
         if (sums_.empty() || sums_.back().line != line)
             sums_.push_back({line, 0, i, i});
         sums_.back().last = i + 1;
-        sums_.back().waited += counts_[static_cast<std::uint32_t>(order_[i])].time;
+        sums_.back().waited += entry(order_[i].entry).time;
     }
+}
+
+const TransactionCounts::Entry &LinesCounted::entry(std::uint32_t n) const {
+    std::size_t i = n, part = 0;
+    for (; i >= counts_[part]->size(); ++part)
+        i -= counts_[part]->size();
+    return (*counts_[part])[i];
 }
 
 LineTotals LinesCounted::totals(const Sum &sum) const {
     LineTotals t;
     for (std::size_t i = sum.first; i < sum.last; ++i) {
-        const TransactionCounts::Entry &e = counts_[static_cast<std::uint32_t>(order_[i])];
+        const TransactionCounts::Entry &e = entry(order_[i].entry);
         const TransactionKind &k = e.kind;
         t.add(e);
         t.fights[{k.writer, k.waiter, k.address_space, k.offset}].add(e);
@@ -51,8 +56,7 @@ LineTotals LinesCounted::totals(const Sum &sum) const {
 
 std::map<CodePlace, Waited> LinesCounted::by_code() const {
     std::map<CodePlace, Waited> found;
-    for (std::size_t i = 0; i < counts_.size(); ++i)
-        found[{counts_[i].kind.waiter, counts_[i].kind.address_space}].add(counts_[i]);
+    for_each([&](const TransactionCounts::Entry &e) { found[{e.kind.waiter, e.kind.address_space}].add(e); });
     return found;
 }
 

@@ -49,8 +49,8 @@ struct LineTotals : Waited {
 
 class LinesCounted {
   public:
-    /// Of `counts` as they are now, settled.
-    explicit LinesCounted(const TransactionCounts &counts);
+    /// Of `counts` as they are now, settled. A line is in one of them only.
+    explicit LinesCounted(std::vector<const TransactionCounts *> counts);
 
     struct Sum {
         Addr line; ///< DRAM address
@@ -61,10 +61,22 @@ class LinesCounted {
     std::span<const Sum> lines() const { return sums_; }
     LineTotals totals(const Sum &) const;
     std::map<CodePlace, Waited> by_code() const;
+    /// Calls f(const TransactionCounts::Entry &) for all.
+    template <class F> void for_each(F &&f) const {
+        for (const TransactionCounts *c : counts_)
+            for (std::size_t i = 0; i < c->size(); ++i)
+                f((*c)[i]);
+    }
 
   private:
-    const TransactionCounts &counts_;
-    std::vector<std::uint64_t> order_; ///< line above, entry below: by line, those of one in the order of their coming
+    struct Place {
+        std::uint32_t line, entry; ///< `entry` of those of all counts together
+        auto operator<=>(const Place &) const = default;
+    };
+    const TransactionCounts::Entry &entry(std::uint32_t n) const;
+
+    std::vector<const TransactionCounts *> counts_;
+    std::vector<Place> order_; ///< by line, those of one in the order of their coming
     std::vector<Sum> sums_;
 };
 

@@ -2,6 +2,7 @@
 // Queues in step: whoever runs them, components see the same parcels at the same moments; stops, errors and the queue aside.
 #include <gtest/gtest.h>
 
+#include <array>
 #include <map>
 #include <memory>
 #include <stdexcept>
@@ -170,6 +171,46 @@ TEST(Lockstep, WhatIsThrownBetweenWindowsAndByParcelsReachesTheCallerToo) {
         bad.nodes[0]->queue().send_on(0);
         bad.nodes[0]->queue().post(bad.queues[kQueues - 1], {[](const Parcel &) { throw std::runtime_error("opened"); }, 1, nullptr, nullptr, {}});
         EXPECT_THROW(bad.step->run(40'000), std::runtime_error);
+    }
+}
+
+TEST(Lockstep, SharedWorkIsDoneOnceEachPartBeforeAnythingGoesOn) {
+    std::vector<std::uint64_t> hashes[3];
+    for (const unsigned threads : {1u, 2u, 4u}) {
+        Ring r(threads);
+        r.nodes[0]->asks = r.step.get();
+        std::array<std::uint64_t, 3> done{};
+        std::uint64_t meetings = 0;
+        r.step->between = [&](Tick) {
+            for (const std::uint64_t n : done)
+                EXPECT_EQ(n, meetings) << "each part of the one before";
+            if (++meetings % 2) // not every meeting has some
+                r.step->share(3, [&](unsigned part) { ++done[part]; });
+            else
+                for (std::uint64_t &n : done)
+                    ++n;
+        };
+        r.step->run(20'000);
+        EXPECT_GT(meetings, 50u);
+        EXPECT_EQ(done[2], meetings);
+        for (auto &n : r.nodes)
+            hashes[threads / 2].push_back(n->hash);
+    }
+    EXPECT_EQ(hashes[0], hashes[1]);
+    EXPECT_EQ(hashes[0], hashes[2]);
+}
+
+TEST(Lockstep, WhatSharedWorkThrowsReachesTheCaller) {
+    for (const unsigned threads : {1u, 2u}) {
+        Ring r(threads);
+        r.nodes[0]->asks = r.step.get();
+        r.step->between = [&](Tick) {
+            r.step->share(2, [](unsigned part) {
+                if (part == 1)
+                    throw std::runtime_error("shared");
+            });
+        };
+        EXPECT_THROW(r.step->run(20'000), std::runtime_error);
     }
 }
 

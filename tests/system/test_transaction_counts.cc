@@ -74,7 +74,7 @@ TEST(TransactionCounts, OfALineAddUp) {
     Tick of_all = 0, of_lines = 0, of_code = 0;
     for (std::size_t i = 0; i < counts.size(); ++i)
         of_all += counts[i].time;
-    const LinesCounted lines(counts);
+    const LinesCounted lines({&counts});
     ASSERT_EQ(lines.lines().size(), 9u);
     std::uint64_t transactions = 0, turns = 0;
     Addr before = 0;
