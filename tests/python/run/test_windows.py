@@ -45,11 +45,24 @@ def test_the_bench_leaves_spin_loops_out_and_compares_processor_time() -> None:
                 "windows": [{"host_s": 2.0, "host_cpu_s": cpu_s}], "host_bytes": 3 << 30, "touched_bytes": 2 << 30,
                 "cycles": {"idle": 0.25}}
 
-    got = bench_run.document("m", 1, point(1.1), point(1.0))
+    got = bench_run.document("m", 1, [(point(1.1), point(1.0))])
     jsonio.validate(got)
     assert got["mips"] == 10 and got["attribution_overhead"] == pytest.approx(0.1) and got["busy"] == 0.75
     assert got["ok"] is False  # 1 GiB is more than 1 GB
-    assert bench_run.document("m", 1, {**point(1.1), "host_bytes": 2 << 30}, point(1.0))["ok"] is True
-    assert bench_run.document("m", 1, {**point(1.3), "host_bytes": 2 << 30}, point(1.0))["ok"] is False
-    several = bench_run.document("m", 2, point(3.9), point(1.0))  # threads that wait are busy: time counts
+    assert bench_run.document("m", 1, [({**point(1.1), "host_bytes": 2 << 30}, point(1.0))])["ok"] is True
+    assert bench_run.document("m", 1, [({**point(1.3), "host_bytes": 2 << 30}, point(1.0))])["ok"] is False
+    several = bench_run.document("m", 2, [(point(3.9), point(1.0))])  # threads that wait are busy: time counts
     assert several["attribution_overhead"] == 0 and several["threads"] == 2
+
+
+def test_the_bench_gives_medians_of_pairs_and_the_most_memory() -> None:
+    from moscope import bench_run, jsonio
+
+    def point(host_s: float, memory: int) -> dict[str, object]:
+        return {"workload": "w", "cores": 4, "instructions": 20_000_000, "ticks": 10**12, "window_ms": 1.0, "host_s_per_ms": host_s,
+                "windows": [{"host_s": host_s, "host_cpu_s": host_s}], "host_bytes": memory, "touched_bytes": 1000, "cycles": {"idle": 0.0}}
+
+    got = bench_run.document("m", 2, [(point(2.0, 7000), point(1.0, 1)), (point(1.1, 9000), point(1.0, 1)), (point(4.0, 8000), point(5.0, 1))])
+    jsonio.validate(got)
+    assert (got["mips"], got["host_s_per_ms"], got["rss_bytes"]) == (10, 2.0, 9000)
+    assert got["attribution_overhead"] == pytest.approx(0.1) and got["mips_of_each"][2] == 5
