@@ -35,11 +35,10 @@ def draw(point: Point, wide: bool) -> Figure | None:
             if stall >= whole * 0.0005:
                 ax.text(x, y, f"{100 * stall / whole:.1f}", ha="center", va="center", fontsize=8.5, color=style.text_on_heat(share))
     ax.set(xlim=(-0.5, len(writers) - 0.5), ylim=(len(waiters) - 0.5, -0.5))
-    letters = 26 if wide else 18
-    ax.set_xticks(range(len(writers)), [style.shortened(w, letters) for w in writers], rotation=40 if wide else 60, ha="left", rotation_mode="anchor")
+    ax.set_xticks(range(len(writers)), [style.shortened(w, 34 if wide else 18) for w in writers], rotation=40 if wide else 60, ha="left", rotation_mode="anchor")
     ax.xaxis.tick_top()
     ax.xaxis.set_label_position("top")
-    ax.set_yticks(range(len(waiters)), [style.shortened(w, letters) for w in waiters])
+    ax.set_yticks(range(len(waiters)), [style.shortened(w, 40 if wide else 20) for w in waiters])
     ax.tick_params(length=0)
     ax.spines[:].set_visible(False)
     ax.set_xlabel("last wrote the line")

@@ -32,13 +32,14 @@ def code(name: str) -> str:
 
 
 def table(caption: str, head: Iterable[str], rows: Iterable[Iterable[str]], numeric: Iterable[int] = ()) -> str:
-    """A table that scrolls inside itself where the page is narrow; cells are HTML already."""
-    right = set(numeric)
+    """A table whose rows become lists of what they hold where the page is narrow; cells are HTML already."""
+    right, names = set(numeric), list(head)
 
-    def cells(tag: str, values: Iterable[str]) -> str:
-        scope = ' scope="col"' if tag == "th" else ""
-        return "".join(f'<{tag}{scope}{" class=n" if i in right else ""}>{v}</{tag}>' for i, v in enumerate(values))
+    def cells(tag: str, values: Iterable[str], about: list[str]) -> str:
+        return "".join(f'<{tag}{about[i]}{" class=n" if i in right else ""}>{v}</{tag}>' for i, v in enumerate(values))
 
-    body = "".join(f"<tr>{cells('td', row)}</tr>" for row in rows)
+    said = [f' data-label="{esc(name)}"' if name else "" for name in names]
+    body = "".join(f"<tr>{cells('td', row, said)}</tr>" for row in rows)
+    first = cells("th", names, [' scope="col"'] * len(names))
     return (f'<div class="scroll" tabindex="0" role="region" aria-label="{esc(caption)}"><table><caption>{esc(caption)}</caption>'
-            f"<thead><tr>{cells('th', head)}</tr></thead><tbody>{body}</tbody></table></div>")
+            f"<thead><tr>{first}</tr></thead><tbody>{body}</tbody></table></div>")

@@ -136,6 +136,11 @@ def test_the_text_shows_each_message_transition_and_sum(moscope: Moscope) -> Non
     for part in ("Step 1: c0 ld A@n0", "GetS: I -> B_D", "-> Directory-0: GetS (request)", "Inv: S -> I",
                  "in all, the access's latency", "supplied by the memory of node 0"):
         assert part in got.stdout, part
+    told = [line.split(None, 2)[2] for line in got.stdout.splitlines() if "DRAM" in line and "->" in line]
+    assert [line.split("-> ")[1].split(" (")[0] for line in told][:2] == ["DRAM-0: read", "Directory-0: data"]
+    lines = got.stdout.splitlines()
+    answer = next(i for i, line in enumerate(lines) if "Directory-0: data" in line)
+    assert "Mem_Data" in lines[answer + 1] and "Mem_Data" not in "".join(lines[:answer]), "what the answer causes comes after it"
 
 
 def test_diagrams_are_whole_files_of_their_kind(moscope: Moscope, tmp_path: Path) -> None:

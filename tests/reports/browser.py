@@ -13,13 +13,14 @@ from pathlib import Path
 from typing import Any
 
 
-# Elements that reach beyond the page, and text that reaches beyond its figure; tables may scroll inside themselves.
+# Elements that reach beyond the page, and text that reaches beyond its figure; the configuration's text may scroll inside itself, and tables
+# where the page is wide.
 CUT_OFF = """
 (() => {
   const found = [], width = document.documentElement.clientWidth;
   if (document.documentElement.scrollWidth > width) found.push(`page ${document.documentElement.scrollWidth} > ${width}`);
   for (const e of document.querySelectorAll("main *")) {
-    if (e.closest(".scroll") && !e.matches(".scroll") || e.closest("svg") && !e.matches("svg") || e.matches("caption")) continue;
+    if (e.closest(width < 640 ? "pre.scroll" : ".scroll") && !e.matches(".scroll") || e.closest("svg") && !e.matches("svg") || e.matches("caption")) continue;
     const r = e.getBoundingClientRect();
     if (r.width && (r.right > width + 0.5 || r.left < -0.5)) found.push(`${e.tagName} ${e.className} ${r.left}..${r.right}`);
   }

@@ -128,26 +128,44 @@ def test_what_the_engine_refuses_is_a_user_error_and_leaves_no_point(moscope: Mo
     assert not (tmp_path / "a/points/counter-distro-1").exists()
 
 
-def test_an_interrupted_run_keeps_what_is_finished(moscope: Moscope, tmp_path: Path) -> None:
+def interrupt(tmp_path: Path, when: Callable[[], bool], *more: str) -> str:
+    """Runs `counter` into `a` and interrupts it when that is so; what it said."""
     env = {**os.environ, "PYTHONPATH": str(paths.root() / "src" / "python")}
-    command = [sys.executable, "-P", "-m", "moscope", "run", "--workload", "counter", "--cores", "1,2", "--warmup", "50us",
-               "--window", "100us", "--windows", "1000", "--out", "a", "--quiet"]
+    command = [sys.executable, "-P", "-m", "moscope", "run", "--workload", "counter", *more, "--out", "a", "--quiet"]
     # Also where the tests run in the background of a shell, which lets what it starts ignore the signal.
-    process = subprocess.Popen(command, cwd=tmp_path, env=env, stderr=subprocess.PIPE,
+    process = subprocess.Popen(command, cwd=tmp_path, env=env, stderr=subprocess.PIPE, text=True,
                                preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
-    for _ in range(600):
-        if (tmp_path / "a/points").is_dir():
+    for _ in range(3000):
+        if when() or process.poll() is not None:
             break
-        time.sleep(0.1)
-    time.sleep(2)
+        time.sleep(0.02)
     process.send_signal(signal.SIGINT)
     _, said = process.communicate(timeout=60)
     assert process.returncode == 130, said
+    return said
+
+
+def test_an_interrupted_run_keeps_what_is_finished(tmp_path: Path) -> None:
+    begun = time.monotonic()
+    interrupt(tmp_path, lambda: (tmp_path / "a/points").is_dir() and time.monotonic() - begun > 4,
+              "--cores", "1,2", "--warmup", "50us", "--window", "100us", "--windows", "1000")
     left = [p.name for p in (tmp_path / "a/points").iterdir()]
     assert all(not name.startswith(".") for name in left) and len(left) < 2
     document = json.loads((tmp_path / "a/run.json").read_text())
     jsonio.validate(document)
     assert document["ok"] is False and len(document["points"]) == len(left)
+
+
+def test_an_interrupted_run_goes_on_at_the_last_finished_point(moscope: Moscope, tmp_path: Path) -> None:
+    given = ("--cores", "1,12", "--warmup", "50us", "--window", "1ms", "--windows", "1")
+    interrupt(tmp_path, lambda: (tmp_path / "a/points/counter-distro-1/point.json").exists(), *given)
+    first = json.loads((tmp_path / "a/run.json").read_text())
+    assert [p["cores"] for p in first["points"]] == [1], "the larger one was under way"
+    again = moscope("run", "--workload", "counter", *given, "--out", "a", "--json", timeout=600)
+    assert again.returncode == 0, again.stderr
+    document = json.loads(again.stdout)
+    assert [p["cores"] for p in document["points"]] == [1, 12] and document["ok"]
+    assert document["points"][0] == first["points"][0], "host seconds and all: it was not measured again"
 
 
 OWN = """

@@ -7,13 +7,10 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import Any
 
-from moscope.trace_text import OPS, is_request
+from moscope.trace_text import OPS, is_request, message_word
 
 Document = dict[str, Any]
 
-# What goes between a home and its DRAM: (type, does it come from DRAM).
-MEMORY_WORDS = {("MEMORY_READ", False): "read", ("MEMORY_READ", True): "data", ("MEMORY_WB", False): "write",
-                ("MEMORY_WB", True): "written"}
 LANE = 104.0  # the least width of a lifeline
 
 
@@ -122,7 +119,7 @@ class Plan:
                 source, target = self.lane(m["from"]), self.lane(d["to"])
                 if source == target:
                     continue
-                label = MEMORY_WORDS.get((m["type"], m["from"].startswith("DRAM")), m["type"]) if memory else m["type"]
+                label = message_word(m)
                 if self.several:
                     label = f"{label} {self.lines.get(int(m['address'], 16), '')}".rstrip()
                 arrow = Arrow(source, target, m["sent"], d["at"], label, kind, m["data"],

@@ -105,6 +105,16 @@ def is_request(message: dict[str, Any]) -> bool:
     return message["structure"] in ("RubyRequest", "SequencerMsg")
 
 
+# What goes between a home and its DRAM: (type, does it come from DRAM).
+MEMORY_WORDS = {("MEMORY_READ", False): "read", ("MEMORY_READ", True): "data", ("MEMORY_WB", False): "write",
+                ("MEMORY_WB", True): "written"}
+
+
+def message_word(message: dict[str, Any]) -> str:
+    """Its type; what goes to and from DRAM in words that tell a question from its answer, which have one type."""
+    return MEMORY_WORDS.get((message["type"], message["from"].startswith("DRAM")), str(message["type"]))
+
+
 def _messages(document: Document) -> Iterator[Line]:
     core_cycle = period(document)
     for m in document["messages"]:
@@ -112,12 +122,14 @@ def _messages(document: Document) -> Iterator[Line]:
             continue
         arrivals = [d["at"] for d in m["deliveries"]]
         took = ""
-        if arrivals and not m["from"].startswith("DRAM"):
+        from_memory = m["from"].startswith("DRAM")
+        if arrivals and not from_memory:
             first, last = ((t - m["sent"]) / core_cycle for t in (min(arrivals), max(arrivals)))
             took = f", arrives {float(first):.1f}{f' to {float(last):.1f}' if first != last else ''} cycles later"
         kind = document["vnets"].get(str(m["vnet"]), "") if m["network"] else "memory" if "Memory" in m["structure"] else "internal"
         data = " with data" if m["data"] else ""
-        yield Line(m["sent"], 2, m["from"], f"-> {destinations_text(m)}: {m['type']} ({kind}{data}){took}", "cyan")
+        # What memory sends is there at once, and has its effect in the same moment.
+        yield Line(m["sent"], 0 if from_memory else 2, m["from"], f"-> {destinations_text(m)}: {message_word(m)} ({kind}{data}){took}", "cyan")
         for h in m["hops"]:
             spent = float((h["arrive"] - h["depart"]) / core_cycle)
             yield Line(h["depart"], 2, f"link {h['from']}->{h['to']}", f"carries {m['type']} for {spent:.1f} cycles", "dim")

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Progress of points that run side by side, for people: a table that is drawn again on a terminal, a line at each phase
-elsewhere. Time left is told once a point is in detailed mode, whose length is known.
+"""Progress of points that run side by side, for people: a table that is drawn again on a terminal, a line at each phase,
+and now and then within a long one, elsewhere. Time left is told once a point is in detailed mode, whose length is known.
 """
 
 import sys
@@ -16,6 +16,10 @@ from moscope.run.guest import Progress
 from moscope.run.job import Job
 
 
+# Seconds between two lines of one phase where there is no terminal.
+QUIET_S = 30.0
+
+
 class Display(AbstractContextManager["Display"]):
     """`show` takes what the pool tells."""
 
@@ -28,6 +32,7 @@ class Display(AbstractContextManager["Display"]):
                          disable=not self.live)
         self.tasks: dict[str, TaskID] = {}
         self.phases: dict[str, str] = {}
+        self.said: dict[str, float] = {}
         self.begun: dict[str, tuple[float, float]] = {}
 
     def __enter__(self) -> "Display":
@@ -45,14 +50,17 @@ class Display(AbstractContextManager["Display"]):
             elif self.live and name not in self.phases:
                 self.tasks[name] = self.bars.add_task(name, total=1.0, state="starting")
             return
+        state = self.state(name, progress)
         if self.live:
-            self.bars.update(self.tasks[name], completed=progress.part, state=self.state(name, progress))
-        elif not self.quiet and self.phases.get(name) != progress.phase:
-            print(f"{name}: {progress.phase} ({progress.simulated_s:.6f} s simulated)", file=sys.stderr, flush=True)
+            self.bars.update(self.tasks[name], completed=progress.part, state=state)
+        elif not self.quiet and (self.phases.get(name) != progress.phase or time.monotonic() - self.said[name] > QUIET_S):
+            print(f"{name}: {state}", file=sys.stderr, flush=True)
+            self.said[name] = time.monotonic()
         self.phases[name] = progress.phase
 
     def state(self, name: str, progress: Progress) -> str:
-        text = f"{progress.phase}, {progress.simulated_s:.4f} s simulated, {progress.mips:.1f} MIPS"
+        speed = f", {progress.mips:.1f} MIPS" if progress.mips > 0 else ""
+        text = f"{progress.phase}, {progress.simulated_s:.6f} s simulated{speed}"
         left = self.left_s(name, progress.part)
         return text if left is None else f"{text}, {clock(left)} left"
 
