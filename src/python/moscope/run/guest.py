@@ -40,10 +40,13 @@ class Guest:
         self.observe: Callable[[], None] = lambda: None  # asked between steps of detailed time
         self._phase, self._part = "", 0.0
         self._seen: tuple[float, int] = (time.monotonic(), 0)
+        self._rate = 0.0
 
     def phase(self, name: str, part: float = 0.0) -> None:
         self._phase, self._part = name, part
-        self._seen = (time.monotonic(), int(self.system.counts()["instructions"]))
+        if not part:  # within detailed time it goes on as before
+            self._seen = (time.monotonic(), self._instructions())
+            self._rate = 0.0
         self._tell()
 
     def type_in(self, text: str) -> None:
@@ -107,10 +110,16 @@ class Guest:
         return kind(f"{how}{': ' if detail else ''}{detail}\n{self.last_words()}\n--- registers\n"
                     f"{self.system.registers_text()}")
 
+    def _instructions(self) -> int:
+        """Without those of spin loops, which cost next to nothing."""
+        counts = self.system.counts()
+        return int(counts["instructions"]) - int(counts["spun"])
+
     def _tell(self) -> None:
-        stats, now = self.system.counts(), time.monotonic()
-        at, instructions = self._seen
-        rate = (int(stats["instructions"]) - instructions) / max(now - at, 1e-3) / 1e6
+        now, done = time.monotonic(), self._instructions()
+        at, before = self._seen
+        if now - at > 0.2:  # a shorter time tells little
+            self._rate = max((done - before) / (now - at) / 1e6, 0.0)
         if now - at > 2:
-            self._seen = (now, int(stats["instructions"]))
-        self.report(Progress(self._phase, int(stats["ticks"]) / FS_PER_S, max(rate, 0.0), self._part))
+            self._seen = (now, done)
+        self.report(Progress(self._phase, int(self.system.counts()["ticks"]) / FS_PER_S, self._rate, self._part))
