@@ -22,6 +22,11 @@ INITRAMFS_FOLDER = "workloads"
 STOP = b"\x03"
 
 
+# A third of the time between two timer ticks (250 a second): three windows hold one tick of each kernel, as all time does, where short
+# ones hold none or are mostly that.
+THIRD_OF_TICK = "1334us"
+
+
 @dataclass(frozen=True)
 class Workload:
     name: str  # unique among all
