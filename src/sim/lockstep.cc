@@ -130,6 +130,8 @@ void Lockstep::windows(unsigned thread) {
             }
             meet();
             do_share(thread);
+            for (const std::exception_ptr &e : opening_)
+                failed |= e != nullptr;
             // Where a window ends must not depend on whether anybody asked: what was told of it still holds, but for what has been run aside.
             first = std::min(first, first_);
             failed |= between_error_ != nullptr;
@@ -145,6 +147,7 @@ void Lockstep::windows(unsigned thread) {
 
 Lockstep::Told Lockstep::window(unsigned thread, unsigned side, Tick end) {
     Told told;
+    told.error = std::exchange(opening_[thread], {}); // for all to know
     for_each_of(thread, [&](EventQueue &q) {
         q.send_on(side);
         if (told.error)

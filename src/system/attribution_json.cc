@@ -14,7 +14,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::size_t kMostPairs = 50;
+constexpr std::size_t kMostPairs = 200; // of instructions, address spaces and bytes
 
 /// Key and sums, those that waited longest first.
 template <class Map> auto longest_first(const Map &found) {

@@ -117,10 +117,11 @@ void AttributionPart::spun(const x86::Spin &s) {
     counts_.add(kind, s.time, s.turns);
     sums_.spinning += s.time;
     l.waiters |= bit(s.core);
-    if (!c.va) {
+    if (!l.reached) {
         c.va = s.look.va;
         c.address_space = s.look.address_space;
         c.user = s.look.user;
+        l.reached = true;
     }
 }
 
@@ -129,11 +130,12 @@ void AttributionPart::transaction(const x86::Transaction &t) {
     const Addr dram = x.addr.value;
     Line &l = line_at(dram);
     const bool is_store = x.kind == AccessKind::store || x.kind == AccessKind::nt_store;
-    if (__builtin_expect(!l.counted, 0)) {
-        Counted &c = begin_counting(l, dram);
+    if (__builtin_expect(!l.reached, 0)) {
+        Counted &c = counted(l, dram);
         c.va = t.va;
         c.address_space = t.address_space;
         c.user = t.user;
+        l.reached = t.va != 0;
     }
     if (pages_of_guest_ && !l.told) {
         PageSeen &page = counted_[l.counted - 1].page;
@@ -217,7 +219,7 @@ void AttributionPart::reset() {
         l.waiters = 0;
         l.counted = 0;
         l.store = MissClass::cold;
-        l.told = l.walk = l.fetch = false;
+        l.told = l.reached = l.walk = l.fetch = false;
     }
     counted_.clear();
     counts_.reset();

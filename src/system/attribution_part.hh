@@ -86,6 +86,7 @@ class alignas(64) AttributionPart {
         std::uint8_t writer = kNobody;
         MissClass store = MissClass::cold; ///< of the last transaction out of a core's buffer
         bool told : 1 = false;      ///< its page's description is in its Counted
+        bool reached : 1 = false;   ///< so is an address that it was reached by
         bool walk : 1 = false, fetch : 1 = false; ///< how it was reached, among other ways
     };
     /// A line with transactions or spinning since the last reset().
@@ -98,7 +99,7 @@ class alignas(64) AttributionPart {
     struct Page {
         std::array<Line, 64> line;
     };
-    /// A core's last transactions, and who had written their lines before: whose write a spin loop waits after.
+    /// A core's last transactions of this part, and who had written their lines before: whose write a spin loop waits after.
     struct Recent {
         struct Entry {
             Addr line = ~Addr{0}, writer = 0;

@@ -32,7 +32,8 @@ class Journal final : public x86::TransactionObserver {
         spins.push_back(s);
         note(s.look.dram, {.what = Entry::spin, .number = static_cast<std::uint32_t>(spins.size() - 1)});
     }
-    /// Stores to a line that a core has had the right to write since the one before are one: nobody has had the line in between.
+    /// Stores of a core to one line without a transaction of its own between them are one: nobody else has had the line in between, as to write
+    /// it again would have taken one.
     void stored(unsigned core, Addr dram, unsigned size, Addr pc) override {
         const std::uint64_t bytes = AttributionPart::bytes_of(dram, size);
         Latest &l = latest_[core];

@@ -204,13 +204,21 @@ TEST(Lockstep, WhatSharedWorkThrowsReachesTheCaller) {
     for (const unsigned threads : {1u, 2u}) {
         Ring r(threads);
         r.nodes[0]->asks = r.step.get();
-        r.step->between = [&](Tick) {
+        EventQueue aside; // something is always due there
+        Component due(aside, "due", [](Component &c, Tick now) { c.schedule(now + 1'000); });
+        due.schedule(1);
+        r.step->aside = &aside;
+        unsigned meetings = 0;
+        r.step->between = [&](Tick end) {
+            aside.run(end);
+            ++meetings;
             r.step->share(2, [](unsigned part) {
                 if (part == 1)
                     throw std::runtime_error("shared");
             });
         };
         EXPECT_THROW(r.step->run(20'000), std::runtime_error);
+        EXPECT_EQ(meetings, 1u) << "nothing goes on";
     }
 }
 

@@ -151,6 +151,36 @@ TEST_F(Transactions, AStoreToALineThatWasReplacedIsACapacityMiss) {
     EXPECT_EQ(count("upgrade"), 0u);
 }
 
+TEST_F(Transactions, ALineIsReachedByTheFirstAddressThatAnAccessHas) {
+    Access x;
+    x.addr = PhysAddr(kLine);
+    x.kind = AccessKind::fetch;
+    x.done = 100;
+    a.transaction({&x, 0, 0x400000, 0, 10, false, true, 0x1000}); // fetches have none
+    load(1, kLine);
+    load(1, kLine + 8);
+    const auto line = nlohmann::json::parse(a.json(9))["lines"][0];
+    EXPECT_EQ(line["va"], kLine);
+    EXPECT_EQ(line["fetch"], true);
+}
+
+TEST_F(Transactions, LinesOfBothPartsAreInOneReport) {
+    constexpr Addr kOther = kLine + 0x2000; // its page's number has another parity
+    ASSERT_NE(Attribution::part_of(kLine), Attribution::part_of(kOther));
+    load(0, kOther);
+    load(0, kLine);
+    store(1, kOther);
+    load(0, kOther);
+    const auto all = nlohmann::json::parse(a.json(9));
+    EXPECT_EQ(all["transactions"], 4);
+    EXPECT_EQ(all["lines_total"], 2);
+    EXPECT_EQ(all["lines"][0]["line"], kOther);
+    EXPECT_EQ(all["lines"][0]["transfers"], 3);
+    EXPECT_EQ(all["lines"][1]["line"], kLine);
+    EXPECT_EQ(count("true_sharing"), 1u);
+    EXPECT_EQ(a.tables().lines.size(), 2 * sizeof(LineRow));
+}
+
 TEST_F(Transactions, WhatADeviceWroteIsSharing) {
     load(0);
     load(1);

@@ -362,9 +362,9 @@ void TimedCore::modify(PhysAddr a, unsigned size, void (*f)(void *, void *), voi
             wait_memory(x);
             report(x);
         }
+        tell_stored(d, size, pc_);
     } else
         modify_split(d, size, f, context);
-    tell_stored(d, size, pc_);
     charge(Charge::busy);
     advance_cycles(params_.locked_cycles);
     slot_ = 0;
@@ -406,6 +406,8 @@ void TimedCore::modify_split(Addr d, unsigned size, void (*f)(void *, void *), v
             f(context, bytes);
             std::memcpy(b[0] + line_offset(d), bytes, first);
             std::memcpy(b[1], bytes + first, size - first);
+            tell_stored(d, first, pc_);
+            tell_stored(line[1], size - first, pc_);
             charge(Charge::busy);
             catch_up();
             step_aside();

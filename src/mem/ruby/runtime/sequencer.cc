@@ -69,6 +69,7 @@ void Sequencer::issue(Access &a) {
     a.supplier_state = Access::kUnknown; // told of the access that the grant is for; others of the line were sent nothing
     a.supplier_number = a.supplier_chip = Access::kUnknown16;
     a.probes = 0;
+    a.held = false;
     ++in_flight_;
     for (auto &l : lines_)
         if (l.line == line) {
@@ -82,7 +83,7 @@ void Sequencer::issue(Access &a) {
 
 void Sequencer::start(Access &a, Tick now) {
     const Addr line = line_of(a.addr.value);
-    a.held = needs_write(a.kind) && c_.permission(line) == AccessPermission_Read_Only;
+    a.held = (a.kind == AccessKind::store || a.kind == AccessKind::rmw) && c_.permission(line) == AccessPermission_Read_Only;
     port_.forget_own(line);
     c_.announce(line, true); // that a request goes to the protocol says that the line is likely to come from elsewhere
     auto *m = message_pool().make<RubyRequest>();

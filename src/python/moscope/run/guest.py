@@ -44,7 +44,7 @@ class Guest:
 
     def phase(self, name: str, part: float = 0.0) -> None:
         self._phase, self._part = name, part
-        if not part:  # within detailed time it goes on as before
+        if part in (0.0, 1.0):  # within detailed time it goes on as before
             self._seen = (time.monotonic(), self._instructions())
             self._rate = 0.0
         self._tell()

@@ -58,11 +58,13 @@ def run(plan: Plan, shared: Shared) -> Outcome:
 
             jobs = [job.job(plan, p, directory.point_folder(plan.out, p).absolute(), wanted[p.name]) for p in missing]
             failed = pool.run(jobs, shown.show, finished)
-    finally:
+    except BaseException:
         # Of an interrupted run also those whose process had just put them in place.
         left = {p.name: point for p in missing if p.name not in found
                 and (point := directory.finished(directory.point_folder(plan.out, p))) is not None}
         found |= {name: point for name, point in left.items() if name not in directory.outdated(left, wanted)}
+        raise
+    finally:
         document = directory.write_run(plan, points(), ok=len(found) == len(plan.points))
     if document["points"] and report(plan, shared):
         document = directory.write_run(plan, points(), ok=document["ok"])
