@@ -147,7 +147,8 @@ void Lockstep::windows(unsigned thread) {
 
 Lockstep::Told Lockstep::window(unsigned thread, unsigned side, Tick end) {
     Told told;
-    told.error = std::exchange(opening_[thread], {}); // for all to know
+    if (opening_[thread]) // others may still look whether there is one
+        told.error = std::exchange(opening_[thread], {});
     for_each_of(thread, [&](EventQueue &q) {
         q.send_on(side);
         if (told.error)

@@ -37,4 +37,11 @@ AttributionPart::Sums Attribution::sums() const {
     return all;
 }
 
+std::vector<const TransactionCounts *> Attribution::counts() const {
+    std::vector<const TransactionCounts *> all;
+    for (AttributionPart &p : parts_)
+        all.push_back(&p.counts());
+    return all;
+}
+
 } // namespace moscope

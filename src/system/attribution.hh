@@ -59,6 +59,8 @@ class Attribution final : public x86::TransactionObserver {
   private:
     AttributionPart &at(Addr dram) { return parts_[part_of(dram)]; }
     AttributionPart::Sums sums() const;
+    /// Of all parts, settled.
+    std::vector<const TransactionCounts *> counts() const;
 
     std::vector<unsigned> chip_of_core_;
     mutable std::array<AttributionPart, kParts> parts_; ///< to read them is to settle their counts

@@ -70,7 +70,7 @@ std::string Attribution::json(std::size_t most) const {
     using nlohmann::json;
     if (log_)
         log_->flush();
-    const LinesCounted counted({&parts_[0].counts(), &parts_[1].counts()});
+    const LinesCounted counted(counts());
     const AttributionPart::Sums all = sums();
     json out;
     out["schema"] = "moscope.attribution/1";
@@ -80,7 +80,7 @@ std::string Attribution::json(std::size_t most) const {
     for (unsigned s = 0; s < kSegments; ++s)
         out["segments"][kSegmentNames[s]] = all.segments[s];
     out["latency_log2_ns"] = all.by_log2_ns;
-    out["lines_total"] = parts_[0].lines() + parts_[1].lines();
+    out["lines_total"] = counted.lines().size();
     std::array<std::uint64_t, kMissClasses> count{};
     std::array<Tick, kMissClasses> stall{};
     counted.for_each([&](const TransactionCounts::Entry &e) {

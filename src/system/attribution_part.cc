@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "system/attribution_part.hh"
 
-#include <algorithm>
 #include <bit>
 
 namespace moscope {
@@ -16,8 +15,8 @@ constexpr std::uint64_t bit_of(unsigned writer) { return writer < 64 ? bit(write
 } // namespace
 
 AttributionPart::AttributionPart(const std::vector<unsigned> &chip_of_core, std::uint64_t dram_bytes)
-    : chip_of_core_(chip_of_core), cores_(static_cast<unsigned>(chip_of_core.size())), pages_((dram_bytes >> 21) + 1) {
-    MOSCOPE_CHECK(cores_ <= 64);
+    : chip_of_core_(chip_of_core), pages_((dram_bytes >> 21) + 1) {
+    MOSCOPE_CHECK(chip_of_core_.size() <= 64);
 }
 
 AttributionPart::Page *AttributionPart::page_at(Addr dram) {
@@ -35,7 +34,7 @@ void AttributionPart::tell(Line &l, std::uint64_t cores) {
     if (!l.tenure || !cores)
         return;
     if (!l.written)
-        l.written = std::make_unique<std::uint64_t[]>(cores_);
+        l.written = std::make_unique<std::uint64_t[]>(chip_of_core_.size());
     for (; cores; cores &= cores - 1)
         l.written[static_cast<unsigned>(std::countr_zero(cores))] |= l.tenure;
 }

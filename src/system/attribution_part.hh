@@ -58,7 +58,6 @@ class alignas(64) AttributionPart {
         counts_.settle();
         return counts_;
     }
-    std::size_t lines() const { return counted_.size(); }
 
     /// What else is known of a line that is counted.
     struct About {
@@ -125,7 +124,6 @@ class alignas(64) AttributionPart {
     MissClass classify(Line &l, const x86::Transaction &t, std::uint64_t bytes);
 
     const std::vector<unsigned> &chip_of_core_;
-    unsigned cores_;
     std::vector<std::unique_ptr<std::array<std::unique_ptr<Page>, 512>>> pages_; ///< by DRAM address / 2 MiB, then / 4 KiB
     /// Pages looked up last, so that most looks need no walk.
     struct Known {

@@ -19,7 +19,7 @@ template <class Row> void append(std::string &to, const Row &row) {
 
 AttributionTables Attribution::tables() const {
     static_assert(kMissClasses == 5 && std::endian::native == std::endian::little);
-    const LinesCounted counted({&parts_[0].counts(), &parts_[1].counts()});
+    const LinesCounted counted(counts());
     AttributionTables out;
     out.lines.reserve(counted.lines().size() * sizeof(LineRow));
     std::uint32_t n = 0;

@@ -143,6 +143,7 @@ class Journal final : public x86::TransactionObserver {
         if (++noted_ == kMost)
             full_();
     }
+
     const EventQueue &queue_;
     const bool in_parts_;
     std::function<void()> full_;

@@ -4,7 +4,7 @@ simulated time. Whatever else ends it is an error: its death, or a workload that
 """
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -45,7 +45,7 @@ class Guest:
     def phase(self, name: str, part: float = 0.0) -> None:
         self._phase, self._part = name, part
         if part in (0.0, 1.0):  # within detailed time it goes on as before
-            self._seen = (time.monotonic(), self._instructions())
+            self._seen = (time.monotonic(), done(self.system.counts()))
             self._rate = 0.0
         self._tell()
 
@@ -110,16 +110,16 @@ class Guest:
         return kind(f"{how}{': ' if detail else ''}{detail}\n{self.last_words()}\n--- registers\n"
                     f"{self.system.registers_text()}")
 
-    def _instructions(self) -> int:
-        """Without those of spin loops, which cost next to nothing."""
-        counts = self.system.counts()
-        return int(counts["instructions"]) - int(counts["spun"])
-
     def _tell(self) -> None:
-        now, done = time.monotonic(), self._instructions()
+        counts, now = self.system.counts(), time.monotonic()
         at, before = self._seen
         if now - at > 0.2:  # a shorter time tells little
-            self._rate = max((done - before) / (now - at) / 1e6, 0.0)
+            self._rate = max((done(counts) - before) / (now - at) / 1e6, 0.0)
         if now - at > 2:
-            self._seen = (now, done)
-        self.report(Progress(self._phase, int(self.system.counts()["ticks"]) / FS_PER_S, self._rate, self._part))
+            self._seen = (now, done(counts))
+        self.report(Progress(self._phase, int(counts["ticks"]) / FS_PER_S, self._rate, self._part))
+
+
+def done(counts: Mapping[str, int]) -> int:
+    """Instructions without those of spin loops, which cost next to nothing."""
+    return counts["instructions"] - counts["spun"]

@@ -36,10 +36,9 @@ class Naming:
         self._namer = namer
         rows = numpy.frombuffer(lines, totals.LINES)
         ids, of_line = totals.line_names(namer, rows)
-        words: dict[str, int] = {}
-        renumbered = numpy.array([words.setdefault(name, len(words)) for name, _ in ids], numpy.int64)
-        order = numpy.argsort(rows["line"], kind="stable")
-        self._lines, self._words, self._of_line = rows["line"][order], list(words), renumbered[of_line[order]]
+        numbers: dict[str, int] = {}
+        renumbered = numpy.array([numbers.setdefault(name, len(numbers)) for name, _ in ids], numpy.int32)
+        self._lines, self._names, self._of_line = rows["line"], list(numbers), renumbered[of_line]  # by address
 
     def lines(self, addresses: Any) -> Any:
         import numpy
@@ -48,11 +47,11 @@ class Naming:
         if not len(self._lines):
             return pyarrow.nulls(len(addresses), pyarrow.dictionary(pyarrow.int32(), pyarrow.string()))
         at = numpy.searchsorted(self._lines, addresses).clip(max=len(self._lines) - 1)
-        return words(self._of_line[at], self._words, self._lines[at] != addresses)
+        return spelled(self._of_line[at], self._names, self._lines[at] != addresses)
 
     def code(self, pcs: Any, spaces: Any) -> Any:
         known, which = totals.code_names(self._namer, pcs, spaces)
-        return words(which, known, pcs == 0)
+        return spelled(which.astype("int32"), known, pcs == 0)
 
 
 def convert(records: Path, parquet: Path, suppliers: Sequence[str], states: Mapping[str, Sequence[str]], named: Naming,
@@ -112,19 +111,16 @@ def state_names(records: Any, suppliers: Sequence[str], states: Mapping[str, Seq
         if machine in suppliers:
             number[suppliers.index(machine), :len(of_one)] = [words.index(state) for state in of_one]
     found = number[records["supplier"], records["supplier_state"]]
-    return pyarrow.DictionaryArray.from_arrays(pyarrow.array(found, mask=unsent), pyarrow.array(words))
+    return spelled(found, words, unsent)
 
 
-def words(numbers: Any, known: Sequence[str], unknown: Any) -> Any:
-    """The same for many, null where not known."""
+def spelled(numbers: Any, known: Sequence[str], unknown: Any = None) -> Any:
+    """Numbers as words, each written once; null where `unknown`."""
     import pyarrow
 
-    return pyarrow.DictionaryArray.from_arrays(pyarrow.array(numbers.astype("int32"), mask=unknown), pyarrow.array(known, pyarrow.string()))
+    return pyarrow.DictionaryArray.from_arrays(pyarrow.array(numbers, mask=unknown), pyarrow.array(known, pyarrow.string()))
 
 
 def names(numbers: Any, known: Sequence[str]) -> Any:
-    """Numbers as words, each written once."""
-    import pyarrow
-
-    words = pyarrow.array([*known, "unknown"])
-    return pyarrow.DictionaryArray.from_arrays(pyarrow.array(numbers.clip(max=len(known)).astype("int8")), words)
+    """The same, where a number beyond those that are known is so called."""
+    return spelled(numbers.clip(max=len(known)).astype("int8"), [*known, "unknown"])
