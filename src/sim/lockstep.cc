@@ -18,13 +18,18 @@ constexpr unsigned kTurns = 4000;
 
 Lockstep::Lockstep(std::vector<EventQueue *> queues, Tick window, unsigned threads, std::function<void(unsigned)> on_thread)
     : queues_(std::move(queues)), window_(window), threads_(std::clamp(threads, 1u, static_cast<unsigned>(queues_.size()))),
-      active_(threads_), on_thread_(std::move(on_thread)) {
+      active_(threads_), on_thread_(std::move(on_thread)), claims_(queues_.size()) {
     MOSCOPE_CHECK(window_ > 0);
     for (auto &side : told_)
+        side.resize(queues_.size());
+    for (auto &side : wishes_)
         side.resize(threads_);
-    opening_.resize(threads_);
-    for (unsigned d = 0; d < queues_.size(); ++d)
-        queues_[d]->join(d, static_cast<unsigned>(queues_.size()));
+    sharing_.resize(threads_);
+    const auto n = static_cast<unsigned>(queues_.size());
+    for (unsigned d = 0; d < n; ++d) {
+        queues_[d]->join(d, n);
+        claims_[d].thread = thread_of(d, n, threads_);
+    }
     for (unsigned t = 1; t < threads_; ++t)
         others_.emplace_back([this, t] { work(t); });
 }
@@ -69,6 +74,9 @@ void Lockstep::run(Tick until) {
         run_.notify_all();
     }
     windows(0);
+    for (EventQueue *q : queues_) // of the last window; of which side nobody has to know here
+        for (const unsigned side : {0u, 1u})
+            guarded(between_error_, [&] { receive(*q, side); });
     if (aside)
         aside->set_others_run(false);
     pace_.took(std::chrono::duration<double>(Clock::now() - begun).count(), events() - before);
@@ -76,7 +84,7 @@ void Lockstep::run(Tick until) {
         for (Told &t : side)
             if (t.error)
                 std::rethrow_exception(std::exchange(t.error, {}));
-    for (std::exception_ptr &e : opening_)
+    for (std::exception_ptr &e : sharing_)
         if (e)
             std::rethrow_exception(std::exchange(e, {}));
     if (between_error_)
@@ -104,33 +112,32 @@ void Lockstep::Pace::took(double host_s, std::uint64_t events) {
 /// being written.
 void Lockstep::windows(unsigned thread) {
     Tick first = first_;
-    for (unsigned side = 0;; side ^= 1) {
+    for (std::uint64_t number = windows_ + 1;; ++number) {
+        const unsigned side = number & 1;
         const Tick end = first >= until_ ? until_ : std::min(until_, first + window_);
         if (thread == 0)
             end_ = end;
-        told_[side][thread] = window(thread, side, end);
+        window(thread, number, end);
         meet();
         first = kNever;
-        Tick aside_first = kNever;
         bool over = false, failed = false, asked = false;
-        for (unsigned other = 0; other < active_; ++other) {
-            const Told &t = told_[side][other];
+        for (const Told &t : told_[side]) {
             first = std::min(first, t.next);
-            aside_first = std::min(aside_first, t.next_aside);
             over |= t.stop;
             failed |= t.error != nullptr;
-            asked |= t.asks;
         }
-        guarded(opening_[thread], [&] { receive(thread, side); });
+        for (unsigned other = 0; other < active_; ++other)
+            asked |= wishes_[side][other].asks;
+        const Tick aside_first = wishes_[side][0].next_aside;
         if ((asked || aside_first < end) && between && !failed) {
             meet();
             if (thread == 0) {
-                guarded(between_error_, [&] { at_rest(end); });
+                guarded(between_error_, [&] { at_rest(side, end); });
                 first_ = next();
             }
             meet();
             do_share(thread);
-            for (const std::exception_ptr &e : opening_)
+            for (const std::exception_ptr &e : sharing_)
                 failed |= e != nullptr;
             // Where a window ends must not depend on whether anybody asked: what was told of it still holds, but for what has been run aside.
             first = std::min(first, first_);
@@ -139,39 +146,57 @@ void Lockstep::windows(unsigned thread) {
         } else {
             first = std::min(first, aside_first);
         }
-        if (over || failed || first >= until_)
-            break;
-    }
-    meet(); // whoever reads what all have left behind comes after this
-}
-
-Lockstep::Told Lockstep::window(unsigned thread, unsigned side, Tick end) {
-    Told told;
-    if (opening_[thread]) // others may still look whether there is one
-        told.error = std::exchange(opening_[thread], {});
-    for_each_of(thread, [&](EventQueue &q) {
-        q.send_on(side);
-        if (told.error)
+        if (over || failed || first >= until_) {
+            meet(); // whoever reads what all have left behind comes after this
+            if (thread == 0)
+                windows_ = number;
             return;
-        try {
-            q.run_window(end, until_);
-        } catch (...) {
-            told.error = std::current_exception();
         }
-        told.stop |= q.stopped();
-        told.next = std::min({told.next, q.next(), q.take_earliest_sent()});
-    });
-    if (aside && thread == 0)
-        told.next_aside = aside->next();
-    // Whoever asked has not met the others yet, so that nobody takes its question for one of the next window.
-    told.asks = asked_.exchange(false, std::memory_order_relaxed);
-    return told;
+    }
 }
 
-void Lockstep::at_rest(Tick end) {
-    for (const std::exception_ptr &e : opening_)
-        if (e)
+/// A thread's own queues, then whatever others have not begun yet, their last first.
+void Lockstep::window(unsigned thread, std::uint64_t number, Tick end) {
+    const auto n = static_cast<unsigned>(queues_.size());
+    const unsigned side = number & 1;
+    const auto take = [&](unsigned d) {
+        Claim &claim = claims_[d];
+        if (claim.window.load(std::memory_order_relaxed) == number || claim.window.exchange(number, std::memory_order_relaxed) == number)
             return;
+        if (std::exchange(claim.thread, thread) != thread && on_take)
+            on_take(d, thread);
+        run_queue(d, side, end);
+    };
+    for (unsigned d = 0; d < n; ++d)
+        if (thread_of(d, n, active_) == thread)
+            take(d);
+    if (active_ > 1)
+        for (unsigned d = n; d-- > 0;)
+            take(d);
+    Wish wish;
+    if (aside && thread == 0)
+        wish.next_aside = aside->next();
+    // Whoever asked has not met the others yet, so that nobody takes its question for one of the next window.
+    wish.asks = asked_.exchange(false, std::memory_order_relaxed);
+    wishes_[side][thread] = wish;
+}
+
+void Lockstep::run_queue(unsigned queue, unsigned side, Tick end) {
+    EventQueue &q = *queues_[queue];
+    Told told;
+    q.send_on(side);
+    guarded(told.error, [&] {
+        receive(q, side ^ 1);
+        q.run_window(end, until_);
+    });
+    told.stop = q.stopped();
+    told.next = std::min(q.next(), q.take_earliest_sent());
+    told_[side][queue] = told;
+}
+
+void Lockstep::at_rest(unsigned side, Tick end) {
+    for (EventQueue *q : queues_)
+        receive(*q, side);
     if (aside) {
         aside->set_others_run(false);
         aside->do_deferred();
@@ -185,22 +210,20 @@ void Lockstep::do_share(unsigned thread) {
     if (!parts_)
         return;
     for (unsigned part = thread; part < parts_; part += active_)
-        guarded(opening_[thread], [&] { share_(part); });
+        guarded(sharing_[thread], [&] { share_(part); });
     meet();
     if (thread == 0)
         parts_ = 0; // the others look again after the next meeting
 }
 
-/// Opens what was sent to this thread's queues in the window that has ended.
-void Lockstep::receive(unsigned thread, unsigned side) {
-    for_each_of(thread, [&](EventQueue &to) {
-        for (EventQueue *from : queues_) {
-            std::vector<Parcel> &parcels = from->sent(side, to.domain());
-            for (const Parcel &p : parcels)
-                p.open(p);
-            parcels.clear();
-        }
-    });
+/// Opens what was sent to a queue in the window of a side, which has ended.
+void Lockstep::receive(EventQueue &to, unsigned side) {
+    for (EventQueue *from : queues_) {
+        std::vector<Parcel> &parcels = from->sent(side, to.domain());
+        for (const Parcel &p : parcels)
+            p.open(p);
+        parcels.clear();
+    }
 }
 
 void Lockstep::meet() {

@@ -3,8 +3,9 @@
 // simulation", IEEE TSE SE-5(5), 1979; windows as in Nicol, "The cost of conservative synchronization in parallel
 // discrete event simulations", JACM 40(2), 1993). What a component of one queue does to one of another takes effect a
 // `window` later at the earliest. So from the earliest moment at which anything is pending every queue can run for a window
-// by itself; then all exchange their parcels. Which thread runs a queue, and how many threads there are, changes nothing: a
-// queue opens its parcels between two windows, by sender and then in the order sent.
+// by itself; then all exchange their parcels. A thread that has run its own queues of a window takes what others have not begun
+// yet, as windows are short and uneven. Which thread runs a queue, and how many threads there are, changes nothing: a queue
+// opens its parcels between two windows, by sender and then in the order sent.
 #pragma once
 
 #include <array>
@@ -27,8 +28,8 @@ class Lockstep {
     Lockstep(const Lockstep &) = delete;
     Lockstep &operator=(const Lockstep &) = delete;
 
-    /// Who runs which: dealt out in turn, as those with most to do tend to be next to each other (the first chips have the devices
-    /// and what the kernel puts at its lowest addresses).
+    /// Who runs which unless another has time for it: dealt out in turn, as those with most to do tend to be next to each other (the
+    /// first chips have the devices and what the kernel puts at its lowest addresses).
     static unsigned thread_of(unsigned queue, unsigned queues, unsigned threads) { return queue % std::min(threads, queues); }
 
     /// As EventQueue::run, of all of them; after stop() of one the others end the window. What a component throws is thrown
@@ -41,6 +42,9 @@ class Lockstep {
     std::uint64_t events() const;
     /// The last run ended because one of them was stopped.
     bool stopped() const;
+
+    /// Called before a thread runs a queue that another has run last: what belongs to threads has to change hands.
+    std::function<void(unsigned queue, unsigned thread)> on_take;
 
     /// Called on the thread of run() after each window in which ask() was called or something of the queue `aside` was due, all queues
     /// being at rest and all parcels opened; it runs that queue up to the end of the window.
@@ -58,12 +62,20 @@ class Lockstep {
     Tick window_end() const { return end_; }
 
   private:
-    /// What a thread tells the others at the end of a window.
+    /// What the thread that has run a queue tells the others at the end of a window.
     struct alignas(64) Told {
         Tick next = kNever;
-        Tick next_aside = kNever; ///< by the first thread
-        bool stop = false, asks = false;
+        bool stop = false;
         std::exception_ptr error;
+    };
+    struct alignas(64) Wish {
+        Tick next_aside = kNever; ///< by the first thread
+        bool asks = false;
+    };
+    /// Who runs a queue.
+    struct alignas(64) Claim {
+        std::atomic<std::uint64_t> window{0}; ///< the last one for which somebody has taken it
+        unsigned thread = 0;                  ///< who that was
     };
     /// How fast it goes alone and with all threads. On a host that is busy otherwise those that wait for one another are slower
     /// than one alone, so now and then the other way is tried; what comes out is the same.
@@ -86,9 +98,10 @@ class Lockstep {
 
     void work(unsigned thread);
     void windows(unsigned thread);
-    Told window(unsigned thread, unsigned side, Tick end);
-    void receive(unsigned thread, unsigned side);
-    void at_rest(Tick end);
+    void window(unsigned thread, std::uint64_t number, Tick end);
+    void run_queue(unsigned queue, unsigned side, Tick end);
+    void receive(EventQueue &to, unsigned side);
+    void at_rest(unsigned side, Tick end);
     void do_share(unsigned thread);
     void meet();
     /// Calls f; what it throws is kept for run() to throw, and ends the run.
@@ -99,20 +112,17 @@ class Lockstep {
             error = std::current_exception();
         }
     }
-    template <class F> void for_each_of(unsigned thread, F &&f) const {
-        for (unsigned d = 0; d < queues_.size(); ++d)
-            if (thread_of(d, static_cast<unsigned>(queues_.size()), active_) == thread)
-                f(*queues_[d]);
-    }
-
     std::vector<EventQueue *> queues_;
     const Tick window_;
     const unsigned threads_;
     unsigned active_; ///< of these, in this run
     Pace pace_;
     std::function<void(unsigned)> on_thread_;
-    std::array<std::vector<Told>, 2> told_; ///< by side, then by thread
-    std::vector<std::exception_ptr> opening_; ///< by thread: what a parcel's opening has thrown, of a run that has ended or will
+    std::array<std::vector<Told>, 2> told_;  ///< by side, then by queue
+    std::array<std::vector<Wish>, 2> wishes_; ///< by side, then by thread
+    std::vector<Claim> claims_;              ///< by queue
+    std::uint64_t windows_ = 0;              ///< all so far; between runs
+    std::vector<std::exception_ptr> sharing_; ///< by thread: what shared work has thrown
     std::exception_ptr between_error_;
     unsigned parts_ = 0; ///< shared work, of this meeting
     std::function<void(unsigned)> share_;

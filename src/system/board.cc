@@ -38,11 +38,14 @@ Board::Board(const SystemConfig &c, EventQueue &q, GuestMemory &m)
     for (unsigned i = 0; i < std::clamp(c.threads, 1u, c.chips); ++i)
         blocks.push_back(std::make_unique<x86::BlockCache>(phys));
     x86::BlockCache::join(blocks);
+    blocks.front()->map().set_chips(c.chips);
     for (unsigned i = 0; i < c.cores; ++i) {
         x86::BlockCache &own = *blocks[Lockstep::thread_of(c.node_of(i), c.chips, static_cast<unsigned>(blocks.size()))];
         cores.push_back(std::make_unique<x86::Core>(i, *this, phys, own, config.cpu));
+        cores.back()->chip = c.node_of(i);
         scheduler.add_core(*cores.back());
-        own.add_core(*cores.back());
+        for (const auto &b : blocks)
+            b->add_core(*cores.back());
     }
     describe_memory();
     devices_ = std::make_unique<Devices>(*this, firmware.memory);

@@ -60,8 +60,12 @@ void Detailed::set_up_side_by_side() {
     aside_.resize(machine_.chips());
     for (unsigned chip = 0; chip < machine_.chips(); ++chip)
         journals_.push_back(std::make_unique<Journal>(machine_.queue_of_chip(chip), !attribution_.logs(), [this] { machine_.ask_between(); }));
-    for (const auto &b : board_.blocks)
-        b->on_news = [this] { machine_.ask_between(); };
+    board_.blocks.front()->map().on_news = [this] { machine_.ask_between(); };
+    machine_.on_take([this](unsigned chip, unsigned thread) {
+        for (const auto &c : board_.cores)
+            if (c->chip == chip)
+                c->blocks = board_.blocks.at(thread).get();
+    });
     board_.queue.on_defer = [this] { machine_.ask_between(); };
     machine_.run_aside(board_.queue, [this](Tick end) { between(end); });
 }
@@ -90,8 +94,7 @@ void Detailed::between(Tick end) {
         a.core->resume_aside();
     }
     run_devices(end);
-    for (const auto &b : board_.blocks)
-        b->tell_peers();
+    board_.blocks.front()->settle();
     // Not whenever somebody has asked for something else: what is then known of a line's page must not depend on who asks.
     if (std::any_of(journals_.begin(), journals_.end(), [](const auto &j) { return j->full(); })) {
         close_journals();
@@ -115,8 +118,7 @@ void Detailed::enter() {
             else
                 journals_.front()->stored_by_device(dram, size);
         });
-    for (const auto &b : board_.blocks)
-        b->run_beside_others(board_.blocks.size() > 1);
+    board_.blocks.front()->map().run_side_by_side(machine_.chips_apart());
     for (const auto &c : cores_)
         c->take_over(t);
 }
@@ -168,10 +170,8 @@ bool Detailed::leave(const std::function<bool()> &host_done) {
     for (const auto &c : cores_)
         latest = std::max(latest, c->local_time());
     tell_attribution();
-    for (const auto &b : board_.blocks) {
-        b->tell_peers();
-        b->run_beside_others(false);
-    }
+    board_.blocks.front()->settle();
+    board_.blocks.front()->map().run_side_by_side(false);
     for (const auto &c : board_.cores)
         c->set_direct(true);
     board_.detailed = false;

@@ -39,7 +39,7 @@ void FunctionalScheduler::advance_to(Tick t) {
 
 FunctionalScheduler::Outcome FunctionalScheduler::round(Tick until) {
     advance_to(now_);
-    cores_.front()->blocks.collect_over(kGarbage); // between slices no core is inside a block
+    cores_.front()->blocks->collect_over(kGarbage); // between slices no core is inside a block
     turn_.clear();
     for (Core *c : cores_)
         if (runnable(*c))

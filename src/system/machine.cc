@@ -37,6 +37,7 @@ void Machine::run_aside(EventQueue &queue, std::function<void(Tick)> between) {
     impl_->lockstep->aside = &queue;
     impl_->lockstep->between = std::move(between);
 }
+void Machine::on_take(std::function<void(unsigned, unsigned)> f) { impl_->lockstep->on_take = std::move(f); }
 void Machine::share_between(unsigned parts, std::function<void(unsigned)> work) { impl_->lockstep->share(parts, std::move(work)); }
 Tick Machine::now() const { return impl_->now(); }
 std::uint64_t Machine::events() const { return impl_->lockstep ? impl_->lockstep->events() : impl_->queue.events(); }

@@ -49,6 +49,8 @@ class Machine {
     EventQueue &queue_of_chip(unsigned chip);
     /// Where chips are apart: `queue` is run by `between`, which is called while they are at rest (sim/lockstep.hh).
     void run_aside(EventQueue &queue, std::function<void(Tick end)> between);
+    /// Called before a host thread runs a chip that another has run last.
+    void on_take(std::function<void(unsigned chip, unsigned thread)>);
     /// From `between`: work in parts, for all threads, before anything goes on (sim/lockstep.hh).
     void share_between(unsigned parts, std::function<void(unsigned part)> work);
     /// From a component: `between` has something to do when this window of time has ended.

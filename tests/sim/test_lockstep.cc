@@ -2,10 +2,14 @@
 // Queues in step: whoever runs them, components see the same parcels at the same moments; stops, errors and the queue aside.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
+#include <atomic>
 #include <map>
 #include <memory>
 #include <stdexcept>
+#include <thread>
+#include <utility>
 #include <vector>
 
 #include "base/rng.hh"
@@ -101,6 +105,35 @@ TEST(Lockstep, TheNumberOfThreadsChangesNothing) {
         EXPECT_EQ(many.hashes(), one.hashes()) << threads;
         EXPECT_EQ(many.step->now(), one.step->now());
     }
+}
+
+TEST(Lockstep, AThreadWithNothingLeftTakesWhatAnotherHasNotBegun) {
+    // The first queue of two that one thread has keeps it busy until somebody has run the second one.
+    std::array<EventQueue, 3> queues;
+    Lockstep step({&queues[0], &queues[1], &queues[2]}, kWindow, 2); // 0 and 2 are one thread's
+    struct Slow : Component {
+        Slow(EventQueue &q, std::atomic<bool> &ran) : Component(q, "slow", [](Component &c, Tick) {
+            auto &s = static_cast<Slow &>(c);
+            for (unsigned turns = 0; !s.ran && turns < 10'000'000; ++turns) // the host may have one processor
+                std::this_thread::yield();
+        }), ran(ran) {}
+        std::atomic<bool> &ran;
+    };
+    std::atomic<bool> ran = false;
+    struct Quick : Component {
+        Quick(EventQueue &q, std::atomic<bool> &ran)
+            : Component(q, "quick", [](Component &c, Tick) { static_cast<Quick &>(c).ran = true; }), ran(ran) {}
+        std::atomic<bool> &ran;
+    };
+    std::vector<std::pair<unsigned, unsigned>> taken;
+    step.on_take = [&](unsigned queue, unsigned thread) { taken.emplace_back(queue, thread); };
+    Slow slow(queues[0], ran);
+    Quick quick(queues[2], ran);
+    slow.schedule(10);
+    quick.schedule(10);
+    step.run(kWindow);
+    EXPECT_TRUE(ran);
+    EXPECT_NE(std::find(taken.begin(), taken.end(), std::pair(2u, 1u)), taken.end()) << "and says so first";
 }
 
 TEST(Lockstep, AStopEndsTheWindowForAllAndTheRunCanGoOn) {

@@ -5,7 +5,7 @@
 #include <cstring>
 #include <memory>
 #include <new>
-#include <string_view>
+#include <mutex>
 #include <utility>
 
 #include "cpu/x86/isa.hh"
@@ -58,19 +58,22 @@ Block::Ptr Block::make(std::size_t operations) {
 
 void Block::Free::operator()(Block *b) const { ::operator delete(b, std::align_val_t{kLineBytes}); }
 
-BlockCache::BlockCache(const PhysMap &phys) : phys_(phys), timings_(std::make_unique<TimingTable>()), code_pages_(std::make_shared<Bits>()) {}
+BlockCache::BlockCache(const PhysMap &phys) : phys_(phys), timings_(std::make_shared<TimingTable>()), map_(std::make_shared<CodeMap>()) {}
 BlockCache::~BlockCache() {
     blocks_.for_each(Block::Free());
 }
 
 void BlockCache::time(Block &b) {
     const std::byte *bytes = phys_.host(PhysAddr(b.key >> 2));
-    const std::size_t size = !bytes ? 0 : b.crosses ? kLongest : b.bytes; // none of code in device memory: a cycle for each
+    const std::size_t size = !bytes ? 0 : b.crosses ? kLongest : b.bytes(); // none of code in device memory: a cycle for each
     const std::vector<OpTiming> all = timing_of({reinterpret_cast<const std::uint8_t *>(bytes), size},
                                                 static_cast<Mode>((b.key & 3) - 1), b.count);
+    const std::lock_guard lock(map_->timing);
+    if (b.timed)
+        return;
     for (unsigned i = 0; i <= b.count; ++i)
         b.ops()[i].timing = timings_->number(all[i]);
-    b.timed = true;
+    b.timed.store(true, std::memory_order_release);
 }
 
 Block *BlockCache::find(Core &c, bool single, bool *global) {
@@ -103,7 +106,10 @@ Block *BlockCache::find(Core &c, bool single, bool *global) {
             b = blocks_.find(key);
             if (b && second == b->second)
                 return b;
-            if (b)
+            if (b && map_->side_by_side()) { // others may be running it
+                blocks_.erase(key);
+                outdated_.push_back(b);
+            } else if (b)
                 drop(*b);
         }
     }
@@ -123,7 +129,7 @@ Block *BlockCache::decode(Core &c, std::uint64_t key, PhysAddr at, Addr va, unsi
     const auto mode = static_cast<Mode>((key & 3) - 1);
     const std::byte *bytes = phys_.host(at);
     std::byte copied[Block::kMaxOps * kLongest];
-    if (bytes && beside_others_) { // another thread may be writing there: what is decoded is what is noted
+    if (bytes && map_->side_by_side()) { // another thread may be writing there: what is decoded is what is noted
         std::copy_n(bytes, std::min<Addr>(sizeof copied, kPage - (at.value & (kPage - 1))), copied);
         bytes = copied;
     }
@@ -203,7 +209,6 @@ Block *BlockCache::decode(Core &c, std::uint64_t key, PhysAddr at, Addr va, unsi
     block->key = key;
     block->crosses = crosses;
     block->second = second;
-    block->bytes = static_cast<std::uint16_t>(offset);
     block->count = static_cast<std::uint8_t>(ops.size());
     Op end;
     end.start = static_cast<std::uint16_t>(offset);
@@ -224,120 +229,82 @@ Block *BlockCache::decode(Core &c, std::uint64_t key, PhysAddr at, Addr va, unsi
     block->kept = true;
     Block *b = block.release();
     blocks_.insert(key, b);
-    enter(*b, at, {bytes, std::min<Addr>(offset, kPage - (at.value & (kPage - 1)))});
+    enter(c, *b, at, {bytes, std::min<Addr>(offset, kPage - (at.value & (kPage - 1)))});
     if (b->crosses)
-        enter(*b, b->second, {crossed, kLongest});
+        enter(c, *b, b->second, {crossed, kLongest});
     return b;
 }
 
-void BlockCache::enter(Block &b, PhysAddr at, std::span<const std::byte> bytes) {
-    Page &p = pages_[at.value >> 12];
-    mark(at.value >> 12, true);
-    if (p.blocks.empty()) {
-        guard(at.value & ~(kPage - 1));
-        if (!beside_others_) // else no core writes directly
-            for_each_peer([&](BlockCache &o) { o.guard(at.value & ~(kPage - 1)); });
-    }
-    p.blocks.push_back(&b);
-    for (Addr line = at.value >> kLineBits; line <= (at.value + bytes.size() - 1) >> kLineBits; ++line)
-        p.lines.set(line & 63);
-    if (beside_others_)
-        note({at, bytes.size(), true, digest(bytes)});
+void BlockCache::enter(const Core &c, Block &b, PhysAddr at, std::span<const std::byte> bytes) {
+    pages_[at.value >> 12].push_back(&b);
+    const Addr dram = phys_.dram_address(at);
+    if (dram == PhysMap::kNone)
+        return;
+    if (!map_->side_by_side() && !map_->marked(dram >> 12)) // else no core writes directly
+        guard(PhysAddr(at.value & ~(kPage - 1)));
+    map_->decoded(c.chip, dram, bytes);
 }
 
-void BlockCache::guard(Addr page) {
+void BlockCache::guard(PhysAddr page) {
     for (Core *c : cores_)
         for (Tlb &t : c->tlbs)
-            t.guard(page);
+            t.guard(page.value);
 }
 
 void BlockCache::written(PhysAddr a, unsigned size) {
-    written_here(a, size);
-    if (beside_others_)
-        note({a, size, false});
-    else
-        for_each_peer([&](BlockCache &o) { o.written_here(a, size); });
-}
-
-void BlockCache::written_here(PhysAddr a, std::uint64_t size) {
-    const auto it = pages_.find(a.value >> 12);
-    if (it == pages_.end())
-        return;
-    bool code = false;
-    for (Addr line = a.value >> kLineBits; line <= (a.value + size - 1) >> kLineBits; ++line)
-        code |= it->second.lines.test(line & 63);
-    if (!code)
-        return;
     // The whole page goes: what is written next is likely more of the same.
-    drop_page(a.value >> 12);
+    if (const Addr dram = phys_.dram_address(a); map_->holds(0, dram, size))
+        drop_page(a.value >> 12);
 }
 
 void BlockCache::written_range(PhysAddr a, std::uint64_t size) {
     if (!size)
         return;
-    const auto drop_all = [&](BlockCache &c) {
-        for (Addr page = a.value >> 12; page <= (a.value + size - 1) >> 12; ++page)
-            if (c.pages_.contains(page))
-                c.drop_page(page);
-    };
-    drop_all(*this);
-    for_each_peer(drop_all);
+    for (Addr page = a.value >> 12; page <= (a.value + size - 1) >> 12; ++page)
+        if (code_page(PhysAddr(page << 12)))
+            drop_page(page);
 }
 
+/// Here and in the other caches.
 void BlockCache::drop_page(Addr page) {
-    const auto it = pages_.find(page);
-    const std::vector<Block *> blocks = it->second.blocks;
-    for (Block *b : blocks)
-        drop(*b);
-    pages_.erase(page);
-    if (!beside_others_ && std::none_of(peers_.begin(), peers_.end(), [&](BlockCache *o) { return o->pages_.contains(page); }))
-        mark(page, false);
-}
-
-void BlockCache::mark(Addr page, bool code) {
-    const std::uint64_t d = phys_.dram_address(PhysAddr(page << 12));
-    if (d == PhysMap::kNone)
-        return;
-    if (code_pages_->empty())
-        *code_pages_ = Bits((phys_.dram >> 12) / 64 + 1);
-    const std::uint64_t bit = std::uint64_t{1} << (d >> 12) % 64;
-    std::atomic<std::uint64_t> &word = (*code_pages_)[(d >> 12) / 64];
-    code ? word.fetch_or(bit, std::memory_order_relaxed) : word.fetch_and(~bit, std::memory_order_relaxed);
+    const auto drop_here = [page](BlockCache &c) {
+        const auto it = c.pages_.find(page);
+        if (it == c.pages_.end())
+            return;
+        for (Block *b : std::exchange(it->second, {}))
+            c.drop(*b);
+        c.pages_.erase(page);
+    };
+    drop_here(*this);
+    for_each_peer(drop_here);
+    map_->forget(phys_.dram_address(PhysAddr(page << 12)) >> 12);
 }
 
 void BlockCache::join(const std::vector<std::unique_ptr<BlockCache>> &all) {
     for (const auto &a : all) {
-        a->code_pages_ = all.front()->code_pages_;
+        a->map_ = all.front()->map_;
+        a->timings_ = all.front()->timings_;
         for (const auto &b : all)
             if (b != a)
                 a->peers_.push_back(b.get());
     }
-    if (all.size() > 1) // before several threads look
-        *all.front()->code_pages_ = Bits((all.front()->phys_.dram >> 12) / 64 + 1);
 }
 
-void BlockCache::note(const News &n) {
-    if (news_.empty() && on_news)
-        on_news();
-    news_.push_back(n);
-}
-
-std::size_t BlockCache::digest(std::span<const std::byte> bytes) {
-    return std::hash<std::string_view>()({reinterpret_cast<const char *>(bytes.data()), bytes.size()});
-}
-
-void BlockCache::tell_peers() {
-    const bool beside = std::exchange(beside_others_, false);
-    for (const News &n : std::exchange(news_, {})) {
-        if (!n.decoded)
-            for_each_peer([&](BlockCache &o) { o.written_here(n.at, n.size); });
-        else if (const std::byte *now = phys_.host(n.at); !now || digest({now, n.size}) != n.digest)
-            written_here(n.at, n.size);
-        const Addr page = n.at.value >> 12;
-        if (!pages_.contains(page) && std::none_of(peers_.begin(), peers_.end(), [&](BlockCache *o) { return o->pages_.contains(page); }))
-            mark(page, false);
-    }
-    beside_others_ = beside;
+void BlockCache::settle() {
+    const auto drop_outdated = [](BlockCache &c) {
+        for (Block *b : std::exchange(c.outdated_, {}))
+            c.drop(*b);
+    };
+    drop_outdated(*this);
+    for_each_peer(drop_outdated);
+    std::vector<Addr> changed;
+    map_->settle([&](const CodeMap::News &n) {
+        const PhysAddr at = phys_.phys_address(n.dram);
+        if (CodeMap::digest({phys_.host(at), n.size}) != n.digest)
+            changed.push_back(at.value >> 12);
+    });
+    for (const Addr page : changed)
+        drop_page(page);
 }
 
 void BlockCache::drop(Block &b) {
@@ -349,9 +316,10 @@ void BlockCache::drop(Block &b) {
     for (Addr page : {b.key >> 14, b.second.value >> 12}) {
         const auto it = pages_.find(page);
         if (it != pages_.end())
-            std::erase(it->second.blocks, &b);
+            std::erase(it->second, &b);
     }
-    blocks_.erase(b.key);
+    if (blocks_.find(b.key) == &b) // else another has taken its place
+        blocks_.erase(b.key);
     graveyard_.emplace_back(&b);
 }
 
@@ -380,9 +348,8 @@ void BlockCache::clear() {
     blocks_.for_each(Block::Free());
     blocks_.clear();
     pages_.clear();
-    news_.clear();
-    for (auto &word : *code_pages_)
-        word = 0;
+    outdated_.clear();
+    map_->clear();
 }
 
 } // namespace moscope::x86

@@ -7,9 +7,7 @@
 
 #include <array>
 #include <atomic>
-#include <bitset>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <span>
 #include <unordered_map>
@@ -17,6 +15,7 @@
 
 #include "base/types.hh"
 #include "cpu/x86/block_table.hh"
+#include "cpu/x86/code_map.hh"
 #include "cpu/x86/core.hh"
 #include "cpu/x86/op.hh"
 
@@ -30,34 +29,35 @@ struct alignas(32) Block {
     std::uint64_t key = 0;     ///< physical address << 2 | mode
     PhysAddr second;           ///< if `crosses`: where the next page is
     /// A guess at the block that is run after this one, and at how far from here it lies; only good for fetching ahead, as it may
-    /// be gone by now.
-    const void *successor = nullptr;
-    std::int32_t successor_distance = 0;
-    std::uint16_t bytes = 0;
+    /// be gone by now, and as threads that run this block side by side may mix two guesses.
+    std::atomic<const void *> successor = nullptr;
+    std::atomic<std::int32_t> successor_distance = 0;
+    std::atomic<bool> timed = false; ///< its operations know their timing
     std::uint8_t count = 0;    ///< instructions; there is one operation more, which ends the block
     bool stale : 1 = false;
     bool kept : 1 = false;     ///< lives on until it is stale: may be remembered
     bool crosses : 1 = false;  ///< its one instruction ends in the next page
-    bool timed : 1 = false;    ///< its operations know their timing
 
+    unsigned bytes() const { return ops()[count].start; }
     Op *ops() { return reinterpret_cast<Op *>(this + 1); }
     const Op *ops() const { return reinterpret_cast<const Op *>(this + 1); }
 
     /// `next` is run after this one, `distance` bytes from its beginning.
     void followed_by(const Block *next, Addr distance) {
-        if (successor != next) {
-            successor = next;
-            successor_distance = static_cast<std::int32_t>(distance);
+        if (successor.load(std::memory_order_relaxed) != next) {
+            successor.store(next, std::memory_order_relaxed);
+            successor_distance.store(static_cast<std::int32_t>(distance), std::memory_order_relaxed);
         }
     }
     /// The core is about to run this block: has the host fetch what will likely be run after it.
     void fetch_ahead(const Core &c) const {
         constexpr unsigned kAhead = 3 * kLineBytes; // the header and five operations
-        if (!successor)
+        const void *const next = successor.load(std::memory_order_relaxed);
+        if (!next)
             return;
         for (unsigned i = 0; i < kAhead; i += kLineBytes)
-            __builtin_prefetch(static_cast<const std::byte *>(successor) + i);
-        __builtin_prefetch(&c.jump_of(c.rip + static_cast<Addr>(std::int64_t{successor_distance})));
+            __builtin_prefetch(static_cast<const std::byte *>(next) + i);
+        __builtin_prefetch(&c.jump_of(c.rip + static_cast<Addr>(std::int64_t{successor_distance.load(std::memory_order_relaxed)})));
     }
 
     struct Free {
@@ -88,26 +88,23 @@ class BlockCache {
     /// is in another page. Null: no block can have been there.
     Block *recall(Core &, std::uint64_t key, PhysAddr second);
 
-    /// All cores, whose direct writes must be taken away from code pages.
+    /// All cores that may run what is here, whose direct writes must be taken away from code pages.
     void add_core(Core &c) { cores_.push_back(&c); }
 
-    /// Several caches, each of cores that one host thread runs: what is written is told to all.
+    /// Several caches, each of one host thread: a thread looks into its own, while what a core remembers may be of any. Where code
+    /// lies is known to all together (code_map.hh).
     static void join(const std::vector<std::unique_ptr<BlockCache>> &all);
-    /// From here on other threads run, and what they have to be told waits for tell_peers(), or (false) no longer.
-    void run_beside_others(bool yes) { beside_others_ = yes; }
-    /// While no core runs: the other caches learn what was written, and code that has just been decoded is compared with what is
-    /// there now, as another thread may have written it meanwhile.
-    void tell_peers();
-    /// Called when something begins to wait for tell_peers().
-    std::function<void()> on_news;
+    CodeMap &map() { return *map_; }
+    /// While no core runs: what has been decoded side by side is entered in the map, and is compared with what is there now, as another
+    /// thread may have written it meanwhile.
+    void settle();
 
-    /// True if the page holds decoded code: writes to it have to be told of.
-    bool guarded(PhysAddr a) const { return guarded_dram(phys_.dram_address(a)); }
-    bool guarded_dram(Addr dram) const {
-        const std::uint64_t page = dram >> 12;
-        return page / 64 < code_pages_->size() && ((*code_pages_)[page / 64].load(std::memory_order_relaxed) >> page % 64 & 1);
-    }
-    /// [a, a + size) was written, within one page.
+    /// True if writes to these bytes of one page have to be told of.
+    bool guarded_dram(const Core &c, Addr dram, unsigned size) const { return map_->maybe(c.chip, dram >> 12) && map_->holds(c.chip, dram, size); }
+    bool guarded(const Core &c, PhysAddr a, unsigned size) const { return guarded_dram(c, phys_.dram_address(a), size); }
+    /// True if the page holds decoded code, as far as everybody knows.
+    bool code_page(PhysAddr a) const { return map_->marked(phys_.dram_address(a) >> 12); }
+    /// [a, a + size) was written, within one page. No other thread runs cores meanwhile.
     void written(PhysAddr a, unsigned size);
     /// Any amount of memory was written past the cores (DMA, the loader).
     void written_range(PhysAddr a, std::uint64_t size);
@@ -124,40 +121,24 @@ class BlockCache {
     std::size_t decoded() const { return blocks_.size(); }
 
   private:
-    struct Page {
-        std::bitset<64> lines;      ///< lines that hold code
-        std::vector<Block *> blocks;
-    };
     Block *decode(Core &, std::uint64_t key, PhysAddr at, Addr va, unsigned limit, const PhysAddr *second = nullptr);
-    void enter(Block &, PhysAddr at, std::span<const std::byte> bytes);
+    void enter(const Core &, Block &, PhysAddr at, std::span<const std::byte> bytes);
     void drop(Block &);
     void drop_page(Addr page);
-    void written_here(PhysAddr a, std::uint64_t size);
-    void guard(Addr page);
-    void mark(Addr page, bool code);
+    void guard(PhysAddr page);
     template <class F> void for_each_peer(F &&f) {
         for (BlockCache *b : peers_)
             f(*b);
     }
 
     const PhysMap &phys_;
-    std::unique_ptr<TimingTable> timings_;
+    std::shared_ptr<TimingTable> timings_;
     std::unique_ptr<Promises> promises_; ///< of the first core that decodes; all have the same model
     BlockTable blocks_; ///< owns them
-    std::unordered_map<std::uint64_t, Page> pages_;
-    using Bits = std::vector<std::atomic<std::uint64_t>>;
-    std::shared_ptr<Bits> code_pages_; ///< a bit for each page of DRAM: is in pages_ of this cache or of a peer
+    std::unordered_map<std::uint64_t, std::vector<Block *>> pages_; ///< blocks by page
+    std::shared_ptr<CodeMap> map_;
     std::vector<BlockCache *> peers_;
-    bool beside_others_ = false;
-    struct News {
-        PhysAddr at;
-        std::uint64_t size;
-        bool decoded;         ///< a block of these bytes; else they were written
-        std::size_t digest = 0; ///< of what was decoded
-    };
-    void note(const News &);
-    static std::size_t digest(std::span<const std::byte> bytes);
-    std::vector<News> news_;
+    std::vector<Block *> outdated_; ///< to be dropped when all rest: their second page is another one now
     std::vector<Block::Ptr> graveyard_;
     std::vector<Block::Ptr> single_; ///< by core: the last one that was not kept
     std::vector<Core *> cores_;

@@ -51,7 +51,7 @@ enum class Exit : std::uint8_t {
 
 struct Core : State {
     Core(unsigned number_, Platform &p, const PhysMap &m, BlockCache &b, const CpuModel &model_)
-        : platform(p), phys(m), blocks(b), model(model_), number(number_) {}
+        : platform(p), phys(m), blocks(&b), model(model_), number(number_) {}
 
     // --- run loop
     Exit exit = Exit::none;
@@ -179,9 +179,10 @@ struct Core : State {
 
     Platform &platform;
     const PhysMap &phys;
-    BlockCache &blocks;
+    BlockCache *blocks; ///< of the host thread that runs this core
     const CpuModel &model;
     const unsigned number;
+    unsigned chip = 0; ///< cores of one chip are run by one host thread at a time
     unsigned apic_id = number; ///< the local APIC's initial identifier, which CPUID reports
 
     // --- recently used blocks by address. An entry holds as long as its tag is current: mode, privilege and the

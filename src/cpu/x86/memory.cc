@@ -114,8 +114,7 @@ void write_piece(Core &c, PhysAddr at, unsigned size, const std::uint8_t *from) 
             c.timed->store(at, from, size);
         else
             std::memcpy(host, from, size);
-        if (c.blocks.guarded(at))
-            c.blocks.written(at, size);
+        tell_written(c, at, size);
         return;
     }
     std::uint64_t v = 0;
@@ -152,6 +151,15 @@ void serialize(Core &c) {
         c.timed->fence();
 }
 
+void tell_written(Core &c, PhysAddr at, unsigned size) {
+    if (__builtin_expect(!c.blocks->guarded(c, at, size), 1))
+        return;
+    if (c.timed)
+        c.timed->wrote_code(at, size);
+    else
+        c.blocks->written(at, size);
+}
+
 bool load_slow(Core &c, Addr va, void *to, unsigned size, As as) {
     if (Addr d; c.timed && known(c, va, size, as, 0, d)) {
         c.timed->at_linear(va);
@@ -178,8 +186,8 @@ bool store_slow(Core &c, Addr va, const void *from, unsigned size, As as) {
     if (Addr d; c.timed && known(c, va, size, as, Tlb::Entry::kWritable | Tlb::Entry::kDirty, d)) {
         c.timed->at_linear(va);
         c.timed->store_line(d, from, size);
-        if (c.blocks.guarded_dram(d))
-            c.blocks.written(c.phys.phys_address(d), size);
+        if (__builtin_expect(c.blocks->guarded_dram(c, d, size), 0))
+            c.timed->wrote_code(c.phys.phys_address(d), size);
         return true;
     }
     Pieces p;
@@ -207,8 +215,7 @@ bool modify_slow(Core &c, Addr va, unsigned size, void (*f)(void *, void *), voi
         c.timed->at_linear(va);
     if (c.timed && p.count == 1 && c.phys.host(p.at[0])) {
         c.timed->modify(p.at[0], size, f, context, locked);
-        if (c.blocks.guarded(p.at[0]))
-            c.blocks.written(p.at[0], size);
+        tell_written(c, p.at[0], size);
         return true;
     }
     // Across pages (or on a device register) a locked access is two, which no program relies on.

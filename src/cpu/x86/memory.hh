@@ -113,6 +113,9 @@ class DeviceAccess {
     std::uint64_t before_;
 };
 
+/// After a write to DRAM, within one page: it may have been of decoded code.
+void tell_written(Core &c, PhysAddr at, unsigned size);
+
 /// Fences and serializing instructions: all stores of the core have been performed (at once in functional mode).
 void serialize(Core &);
 

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "cpu/x86/block.hh"
+#include "cpu/x86/memory.hh"
 #include "cpu/x86/timed/timed_core.hh"
 
 namespace moscope::x86 {
@@ -67,8 +68,7 @@ struct Walk {
                 c.timed->walk_modify(PhysAddr(at), sizeof bits, or_bits<T>, &bits);
             else
                 or_bits<T>(&bits, p);
-            if (c.blocks.guarded(PhysAddr(at)))
-                c.blocks.written(PhysAddr(at), sizeof bits);
+            tell_written(c, PhysAddr(at), sizeof bits);
         }
     }
 
@@ -192,7 +192,7 @@ void let_direct(Core &c, bool user, Addr va) {
     if (std::byte *host = c.phys.host(phys)) {
         d.host = reinterpret_cast<std::uintptr_t>(host) - e.page;
         d.read = e.page;
-        if ((e.phys & Tlb::Entry::kWritable) && (e.phys & Tlb::Entry::kDirty) && !c.blocks.guarded(phys))
+        if ((e.phys & Tlb::Entry::kWritable) && (e.phys & Tlb::Entry::kDirty) && !c.blocks->code_page(phys))
             d.write = e.page;
     }
 }
@@ -209,7 +209,7 @@ bool translate(Core &c, Addr va, Kind kind, bool user, PhysAddr &out) {
                 c.timed->l1_tlb(va >> e.shift());
             if (kind == Kind::write && c.direct)
                 if (Tlb::Direct &d = c.tlbs[user].direct_at(va);
-                    d.write == Tlb::kNoPage && d.read == page && !c.blocks.guarded(out))
+                    d.write == Tlb::kNoPage && d.read == page && !c.blocks->code_page(out))
                     d.write = page;
             return true;
         }

@@ -67,7 +67,7 @@ Core::Begin Core::begin_block(bool poll) {
         return next;
     }
     bool global = false;
-    next.block = blocks.find(*this, next.single, &global);
+    next.block = blocks->find(*this, next.single, &global);
     if (!next.block) {
         deliver_fault(*this);
         if (exit != Exit::shutdown)

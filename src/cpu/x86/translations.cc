@@ -62,7 +62,7 @@ void archive_blocks(Core &c, Archive &a) {
     if (!a.loading())
         return;
     for (const Begins &b : blocks) {
-        Block *block = c.blocks.recall(c, b.key, b.second);
+        Block *block = c.blocks->recall(c, b.key, b.second);
         if (!block)
             throw UserError("checkpoint: holds code outside memory: the file as it was written would be right");
         c.jump_of(b.rip) = {b.rip, tag(c, b.how & kHow), block};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Decoded code of cores that different host threads run: each thread has a cache of its own, and a write by a core of one is
-// known to the other, at once or, while threads run beside each other, when they have come to rest.
+// Decoded code of cores that different host threads run: each thread has a cache of its own, what a core remembers may be of any, and
+// a write to code that anybody has decoded takes it from all. What chips decode side by side is known to others when all rest.
 #include <gtest/gtest.h>
 
 #include "cpu/x86/flat_machine.hh"
@@ -8,16 +8,19 @@
 namespace moscope::x86 {
 namespace {
 
-constexpr Addr kCode = 0x1000;
+constexpr Addr kCode = 0x1000, kOther = 0x1fc0; ///< another line of the same page
 
 struct TwoCaches : ::testing::Test {
     TwoCaches() {
-        caches.push_back(std::make_unique<BlockCache>(m.phys));
-        caches.push_back(std::make_unique<BlockCache>(m.phys));
+        for (unsigned i = 0; i < 2; ++i)
+            caches.push_back(std::make_unique<BlockCache>(m.phys));
         BlockCache::join(caches);
+        map().set_chips(2);
         for (unsigned i = 0; i < 2; ++i) {
             cores.push_back(std::make_unique<Core>(i, m, m.phys, *caches[i], m.model));
-            caches[i]->add_core(*cores[i]);
+            cores[i]->chip = i;
+            for (auto &c : caches)
+                c->add_core(*cores[i]);
         }
         m.long_mode();
         for (auto &c : cores) {
@@ -25,31 +28,29 @@ struct TwoCaches : ::testing::Test {
             c->mode_changed();
         }
         // mov eax, 1 ; hlt
-        for (unsigned i = 0; const int b : {0xb8, 1, 0, 0, 0, 0xf4})
-            m.memory[kCode + i++] = static_cast<std::byte>(b);
+        for (const Addr at : {kCode, kOther})
+            for (unsigned i = 0; const int b : {0xb8, 1, 0, 0, 0, 0xf4})
+                m.memory[at + i++] = static_cast<std::byte>(b);
     }
-    std::uint64_t answer(unsigned core) {
+    CodeMap &map() { return caches[0]->map(); }
+    std::uint64_t answer(unsigned core, Addr at = kCode) {
         Core &c = *cores[core];
-        c.rip = kCode;
+        c.rip = at;
         c.r[rax] = 0;
         c.halted = false;
         EXPECT_EQ(c.run(10), Exit::halt);
         return c.r[rax];
     }
+    bool guarded(unsigned core, Addr at = kCode) { return cores[core]->blocks->guarded(*cores[core], PhysAddr(at + 1), 1); }
     /// What a store to the instruction's operand does.
-    void write(unsigned core, int value) {
-        m.memory[kCode + 1] = static_cast<std::byte>(value);
-        if (caches[core]->guarded(PhysAddr(kCode + 1)))
-            caches[core]->written(PhysAddr(kCode + 1), 1);
+    bool write(unsigned core, int value, Addr at = kCode) {
+        m.memory[at + 1] = static_cast<std::byte>(value);
+        if (!guarded(core, at))
+            return false;
+        cores[core]->blocks->written(PhysAddr(at + 1), 1);
+        return true;
     }
-    void beside(bool yes) {
-        for (auto &c : caches)
-            c->run_beside_others(yes);
-    }
-    void at_rest() {
-        for (auto &c : caches)
-            c->tell_peers();
-    }
+    void at_rest() { caches[0]->settle(); }
 
     test::FlatMachine m;
     std::vector<std::unique_ptr<BlockCache>> caches;
@@ -59,42 +60,65 @@ struct TwoCaches : ::testing::Test {
 TEST_F(TwoCaches, AWriteIsKnownToBothAtOnceWhileCoresTakeTurns) {
     EXPECT_EQ(answer(0), 1u);
     EXPECT_EQ(answer(1), 1u);
-    write(1, 2); // decoded by both
+    EXPECT_TRUE(write(1, 2)); // decoded by both
     EXPECT_EQ(answer(0), 2u);
-    write(1, 3); // by the other alone
+    EXPECT_TRUE(write(1, 3)); // by the other alone
     EXPECT_EQ(answer(1), 3u);
     EXPECT_EQ(answer(0), 3u);
 }
 
-TEST_F(TwoCaches, BesideEachOtherTheOtherLearnsOfAWriteWhenAllRest) {
+TEST_F(TwoCaches, WhatAChipDecodesBesideOthersItKnowsAtOnceAndTheyWhenAllRest) {
     unsigned news = 0;
-    for (auto &c : caches)
-        c->on_news = [&] { ++news; };
+    map().on_news = [&] { ++news; };
+    map().run_side_by_side(true);
     EXPECT_EQ(answer(0), 1u);
-    beside(true);
-    write(1, 2);
     EXPECT_EQ(news, 1u);
+    EXPECT_TRUE(guarded(0));
+    EXPECT_FALSE(guarded(1)) << "whether it knew would depend on which thread came first";
+    EXPECT_FALSE(guarded(0, kOther)) << "another line";
     at_rest();
+    EXPECT_TRUE(guarded(1));
+    EXPECT_TRUE(write(1, 2));
     EXPECT_EQ(answer(0), 2u);
     EXPECT_EQ(news, 2u) << "it was decoded anew";
 }
 
 TEST_F(TwoCaches, CodeThatWasWrittenWhileItWasBeingDecodedIsDecodedAgain) {
-    beside(true);
+    map().run_side_by_side(true);
     EXPECT_EQ(answer(0), 1u);
-    m.memory[kCode + 1] = std::byte{5}; // by a thread that could not know yet that there is code
+    EXPECT_FALSE(write(1, 5)); // by a thread that could not know yet that there is code
     at_rest();
     EXPECT_EQ(answer(0), 5u);
 }
 
+TEST_F(TwoCaches, ACoreThatAnotherThreadRunsNowStillRemembersWhatTheFirstHasDecoded) {
+    EXPECT_EQ(answer(0), 1u);
+    cores[0]->blocks = caches[1].get();
+    EXPECT_EQ(answer(0), 1u);
+    EXPECT_EQ(caches[1]->decoded(), 0u) << "it has it from the other's cache";
+    EXPECT_TRUE(write(1, 7));
+    EXPECT_EQ(answer(0), 7u);
+    EXPECT_EQ(caches[1]->decoded(), 1u) << "by whom the core belongs to now";
+    EXPECT_EQ(caches[0]->decoded(), 0u);
+    caches[1]->collect_over(0); // of both caches: nobody remembers what is freed
+    EXPECT_EQ(answer(0), 7u);
+}
+
+TEST_F(TwoCaches, AWriteTakesAllOfThePageFromAllWhicheverLineEachHasDecoded) {
+    EXPECT_EQ(answer(0), 1u);
+    EXPECT_EQ(answer(1, kOther), 1u);
+    EXPECT_TRUE(write(0, 3, kOther)) << "the writer's own cache has nothing of this line";
+    EXPECT_EQ(caches[0]->decoded() + caches[1]->decoded(), 0u);
+    EXPECT_EQ(answer(1, kOther), 3u);
+}
+
 TEST_F(TwoCaches, APageWithoutCodeIsNoLongerGuarded) {
     EXPECT_EQ(answer(0), 1u);
-    beside(true);
-    EXPECT_TRUE(caches[1]->guarded(PhysAddr(kCode)));
-    write(1, 2);
-    at_rest();
-    EXPECT_FALSE(caches[0]->guarded(PhysAddr(kCode)));
-    EXPECT_FALSE(caches[1]->guarded(PhysAddr(kCode)));
+    EXPECT_TRUE(guarded(1));
+    EXPECT_TRUE(write(1, 2));
+    EXPECT_FALSE(guarded(0));
+    EXPECT_FALSE(guarded(1));
+    EXPECT_FALSE(caches[0]->code_page(PhysAddr(kCode)));
 }
 
 } // namespace

@@ -147,7 +147,7 @@ bool TimedCore::ended(Exit why) {
 
 void TimedCore::run_block(Block &b) {
     if (__builtin_expect(!b.timed, 0))
-        c_.blocks.time(b);
+        c_.blocks->time(b);
     b.fetch_ahead(c_);
     const Addr first = dram(PhysAddr(b.key >> 2));
     c_.r[reg_block] = c_.rip;
@@ -163,7 +163,7 @@ void TimedCore::run_block(Block &b) {
         if (!b.crosses)
             fetched = static_cast<std::int64_t>(line_of(first) + kLineBytes - first);
     }
-    const OpTiming *const timings = c_.blocks.timings().all();
+    const OpTiming *const timings = c_.blocks->timings().all();
     do {
         pc_ = c_.address_of(op);
         if (const std::int64_t end = op->start + static_cast<std::int64_t>(op->length); __builtin_expect(end > fetched, 0)) {
@@ -428,6 +428,15 @@ void TimedCore::modify_split(Addr d, unsigned size, void (*f)(void *, void *), v
         wait_memory(x);
         report(x);
     }
+}
+
+void TimedCore::wrote_code(PhysAddr a, unsigned size) {
+    settle_before_device();
+    c_.blocks->settle();
+    c_.blocks->written(a, size);
+    horizon_changed();
+    slot_ = 0;
+    rejoin();
 }
 
 void TimedCore::settle_before_device() {

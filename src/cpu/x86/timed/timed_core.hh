@@ -133,6 +133,9 @@ class TimedCore final : public FiberCore {
     void settle_before_device();
     /// After it: what the access cost.
     void device_cost(std::uint64_t cycles);
+    /// After a store to what somebody has decoded: everything before has happened, everywhere, and nobody runs what was there. A
+    /// processor, too, empties its pipeline then (AMD 24593, section 7.6.1, self-modifying and cross-modifying code).
+    void wrote_code(PhysAddr, unsigned size);
     /// Until the store buffer is empty.
     void fence();
     /// A data access to a page (its address shifted by its size): what the first-level TLB adds.
