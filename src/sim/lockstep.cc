@@ -74,9 +74,8 @@ void Lockstep::run(Tick until) {
         run_.notify_all();
     }
     windows(0);
-    for (EventQueue *q : queues_) // of the last window; of which side nobody has to know here
-        for (const unsigned side : {0u, 1u})
-            guarded(between_error_, [&] { receive(*q, side); });
+    for (EventQueue *q : queues_) // what the last window has sent
+        guarded(between_error_, [&] { receive(*q, windows_ & 1); });
     if (aside)
         aside->set_others_run(false);
     pace_.took(std::chrono::duration<double>(Clock::now() - begun).count(), events() - before);

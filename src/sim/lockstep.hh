@@ -112,6 +112,7 @@ class Lockstep {
             error = std::current_exception();
         }
     }
+
     std::vector<EventQueue *> queues_;
     const Tick window_;
     const unsigned threads_;

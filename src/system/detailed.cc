@@ -61,10 +61,12 @@ void Detailed::set_up_side_by_side() {
     for (unsigned chip = 0; chip < machine_.chips(); ++chip)
         journals_.push_back(std::make_unique<Journal>(machine_.queue_of_chip(chip), !attribution_.logs(), [this] { machine_.ask_between(); }));
     board_.blocks.front()->map().on_news = [this] { machine_.ask_between(); };
-    machine_.on_take([this](unsigned chip, unsigned thread) {
-        for (const auto &c : board_.cores)
-            if (c->chip == chip)
-                c->blocks = board_.blocks.at(thread).get();
+    std::vector<std::vector<x86::Core *>> of_chip(machine_.chips());
+    for (const auto &c : board_.cores)
+        of_chip.at(c->chip).push_back(c.get());
+    machine_.on_take([this, of_chip = std::move(of_chip)](unsigned chip, unsigned thread) {
+        for (x86::Core *c : of_chip[chip])
+            c->blocks = board_.blocks.at(thread).get();
     });
     board_.queue.on_defer = [this] { machine_.ask_between(); };
     machine_.run_aside(board_.queue, [this](Tick end) { between(end); });

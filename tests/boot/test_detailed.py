@@ -5,6 +5,7 @@ import hashlib
 import json
 import random
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -115,7 +116,7 @@ def test_code_that_one_core_writes_is_what_others_run_next(distro: Any, programs
         stats = measured(system, 0.3)
         first = first or stats
         assert threads == 0 or stats == first  # alone a queue does not wait for a window's end to change code
-        until(lambda: system.step(200), "poweroff")  # noqa: B023
+        until(partial(system.step, 200), "poweroff")
         said = system.console_output().decode()
         assert "crossmod: right" in said, said[-2000:]
 

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <cstring>
 #include <memory>
-#include <new>
 #include <mutex>
+#include <new>
 #include <utility>
 
 #include "cpu/x86/isa.hh"
@@ -60,7 +60,14 @@ void Block::Free::operator()(Block *b) const { ::operator delete(b, std::align_v
 
 BlockCache::BlockCache(const PhysMap &phys) : phys_(phys), timings_(std::make_shared<TimingTable>()), map_(std::make_shared<CodeMap>()) {}
 BlockCache::~BlockCache() {
-    blocks_.for_each(Block::Free());
+    free_all();
+}
+
+void BlockCache::free_all() {
+    const Block::Free free;
+    blocks_.for_each(free);
+    for (Block *b : std::exchange(outdated_, {}))
+        free(b);
 }
 
 void BlockCache::time(Block &b) {
@@ -97,7 +104,7 @@ Block *BlockCache::find(Core &c, bool single, bool *global) {
         if (!b || b->key != key || b->stale)
             b = blocks_.find(key);
         if (b && !b->crosses)
-            return b;
+            return found(c, b);
         if (b) {
             PhysAddr second;
             if (!translate(c, (va | (kPage - 1)) + 1, Kind::fetch, c.cpl == 3, second))
@@ -105,8 +112,8 @@ Block *BlockCache::find(Core &c, bool single, bool *global) {
             // In detailed mode other cores may have run during the walk: look again.
             b = blocks_.find(key);
             if (b && second == b->second)
-                return b;
-            if (b && map_->side_by_side()) { // others may be running it
+                return found(c, b);
+            if (b && map_->side_by_side()) { // others may be running it, and whether they are depends on threads
                 blocks_.erase(key);
                 outdated_.push_back(b);
             } else if (b)
@@ -114,6 +121,16 @@ Block *BlockCache::find(Core &c, bool single, bool *global) {
         }
     }
     return decode(c, key, at, va, single ? 1 : Block::kMaxOps);
+}
+
+/// A chip that runs what another has decoded since all rested, on the same thread, knows of it as if it had done so itself.
+inline Block *BlockCache::found(const Core &c, Block *b) {
+    if (__builtin_expect(fresh_.empty(), 1))
+        return b;
+    for (const auto &[block, chip, news] : fresh_)
+        if (block == b && chip != c.chip)
+            map_->note(c.chip, news);
+    return b;
 }
 
 Block *BlockCache::recall(Core &c, std::uint64_t key, PhysAddr second) {
@@ -242,7 +259,12 @@ void BlockCache::enter(const Core &c, Block &b, PhysAddr at, std::span<const std
         return;
     if (!map_->side_by_side() && !map_->marked(dram >> 12)) // else no core writes directly
         guard(PhysAddr(at.value & ~(kPage - 1)));
-    map_->decoded(c.chip, dram, bytes);
+    if (!map_->side_by_side()) {
+        map_->mark(dram, bytes.size());
+        return;
+    }
+    fresh_.push_back({&b, c.chip, {dram, bytes.size(), CodeMap::digest(bytes)}});
+    map_->note(c.chip, fresh_.back().news);
 }
 
 void BlockCache::guard(PhysAddr page) {
@@ -253,7 +275,7 @@ void BlockCache::guard(PhysAddr page) {
 
 void BlockCache::written(PhysAddr a, unsigned size) {
     // The whole page goes: what is written next is likely more of the same.
-    if (const Addr dram = phys_.dram_address(a); map_->holds(0, dram, size))
+    if (const Addr dram = phys_.dram_address(a); map_->holds(dram, size))
         drop_page(a.value >> 12);
 }
 
@@ -291,12 +313,9 @@ void BlockCache::join(const std::vector<std::unique_ptr<BlockCache>> &all) {
 }
 
 void BlockCache::settle() {
-    const auto drop_outdated = [](BlockCache &c) {
-        for (Block *b : std::exchange(c.outdated_, {}))
-            c.drop(*b);
-    };
-    drop_outdated(*this);
-    for_each_peer(drop_outdated);
+    const auto all_know = [](BlockCache &c) { c.fresh_.clear(); };
+    all_know(*this);
+    for_each_peer(all_know);
     std::vector<Addr> changed;
     map_->settle([&](const CodeMap::News &n) {
         const PhysAddr at = phys_.phys_address(n.dram);
@@ -318,7 +337,7 @@ void BlockCache::drop(Block &b) {
         if (it != pages_.end())
             std::erase(it->second, &b);
     }
-    if (blocks_.find(b.key) == &b) // else another has taken its place
+    if (!std::erase(outdated_, &b)) // else another may have taken its place
         blocks_.erase(b.key);
     graveyard_.emplace_back(&b);
 }
@@ -345,10 +364,10 @@ void BlockCache::clear() {
     for (Core *c : cores_)
         std::fill(std::begin(c->jumps), std::end(c->jumps), Core::Jump{});
     graveyard_.clear();
-    blocks_.for_each(Block::Free());
+    free_all();
     blocks_.clear();
     pages_.clear();
-    outdated_.clear();
+    fresh_.clear();
     map_->clear();
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Decoded blocks: straight runs of instructions within one physical page, found by physical address and decoding
-// mode and shared by all cores. A write to bytes that a block was decoded from turns the block's instructions
+// mode and shared by all cores that a host thread runs. A write to bytes that a block was decoded from turns the block's instructions
 // into one that leaves it and looks again, so that no core, not even the writer in the middle of the block, runs
 // stale code. Pages that hold decoded code are taken out of all TLBs' direct writes.
 #pragma once
@@ -123,7 +123,9 @@ class BlockCache {
   private:
     Block *decode(Core &, std::uint64_t key, PhysAddr at, Addr va, unsigned limit, const PhysAddr *second = nullptr);
     void enter(const Core &, Block &, PhysAddr at, std::span<const std::byte> bytes);
+    Block *found(const Core &, Block *);
     void drop(Block &);
+    void free_all();
     void drop_page(Addr page);
     void guard(PhysAddr page);
     template <class F> void for_each_peer(F &&f) {
@@ -138,7 +140,13 @@ class BlockCache {
     std::unordered_map<std::uint64_t, std::vector<Block *>> pages_; ///< blocks by page
     std::shared_ptr<CodeMap> map_;
     std::vector<BlockCache *> peers_;
-    std::vector<Block *> outdated_; ///< to be dropped when all rest: their second page is another one now
+    std::vector<Block *> outdated_; ///< owned, and no longer found: their second page was another one
+    struct Fresh {
+        const Block *block;
+        unsigned chip; ///< who has decoded it
+        CodeMap::News news;
+    };
+    std::vector<Fresh> fresh_; ///< decoded since all rested
     std::vector<Block::Ptr> graveyard_;
     std::vector<Block::Ptr> single_; ///< by core: the last one that was not kept
     std::vector<Core *> cores_;

@@ -12,7 +12,6 @@
 #include <span>
 #include <string_view>
 #include <unordered_map>
-#include <utility>
 #include <vector>
 
 #include "base/types.hh"
@@ -38,9 +37,14 @@ class CodeMap {
     bool marked(std::uint64_t page) const { return page / 64 < pages_.size() && (pages_[page / 64] >> page % 64 & 1); }
     /// Whether holds() has anything to look for.
     bool maybe(unsigned chip, std::uint64_t page) const { return marked(page) || !fresh_[chip].news.empty(); }
-    /// Whether there is code in lines of [dram, dram + size), within a page, as far as this chip knows.
+    /// Whether there is code in lines of [dram, dram + size), within a page.
+    bool holds(Addr dram, std::uint64_t size) const {
+        const auto it = lines_.find(dram >> 12);
+        return it != lines_.end() && (it->second & lines(dram, size));
+    }
+    /// The same with what this chip has decoded since all rested.
     bool holds(unsigned chip, Addr dram, std::uint64_t size) const {
-        if (const auto it = lines_.find(dram >> 12); it != lines_.end() && (it->second & lines(dram, size)))
+        if (holds(dram, size))
             return true;
         for (const News &n : fresh_[chip].news)
             if (n.dram >> 12 == dram >> 12 && (lines(n.dram, n.size) & lines(dram, size)))
@@ -48,24 +52,30 @@ class CodeMap {
         return false;
     }
 
-    /// From the core's own thread.
-    void decoded(unsigned chip, Addr dram, std::span<const std::byte> bytes) {
-        if (!side_by_side_) {
-            mark(dram, bytes.size());
-            return;
-        }
+    /// While cores take turns: there is code in [dram, dram + size), within a page.
+    void mark(Addr dram, std::uint64_t size) {
+        const std::uint64_t page = dram >> 12;
+        if (page / 64 >= pages_.size())
+            pages_.resize(std::bit_ceil(page / 64 + 1));
+        pages_[page / 64] |= std::uint64_t{1} << page % 64;
+        lines_[page] |= lines(dram, size);
+    }
+    /// While they run side by side, from the thread that runs the chip.
+    void note(unsigned chip, const News &n) {
         std::vector<News> &news = fresh_[chip].news;
         if (news.empty() && on_news)
             on_news();
-        news.push_back({dram, bytes.size(), digest(bytes)});
+        news.push_back(n);
     }
     /// While nobody runs: takes all news into the map, each of which is then shown.
     template <class F> void settle(F &&show) {
-        for (Fresh &f : fresh_)
-            for (const News &n : std::exchange(f.news, {})) {
+        for (Fresh &f : fresh_) {
+            for (const News &n : f.news) {
                 mark(n.dram, n.size);
                 show(n);
             }
+            f.news.clear();
+        }
     }
     void forget(std::uint64_t page) {
         if (lines_.erase(page))
@@ -88,13 +98,6 @@ class CodeMap {
     static std::uint64_t lines(Addr dram, std::uint64_t size) {
         const unsigned first = dram >> kLineBits & 63, last = (dram + size - 1) >> kLineBits & 63;
         return ~std::uint64_t{0} << first & ~std::uint64_t{0} >> (63 - last);
-    }
-    void mark(Addr dram, std::uint64_t size) {
-        const std::uint64_t page = dram >> 12;
-        if (page / 64 >= pages_.size())
-            pages_.resize(std::bit_ceil(page / 64 + 1));
-        pages_[page / 64] |= std::uint64_t{1} << page % 64;
-        lines_[page] |= lines(dram, size);
     }
 
     struct alignas(64) Fresh {

@@ -83,6 +83,16 @@ TEST_F(TwoCaches, WhatAChipDecodesBesideOthersItKnowsAtOnceAndTheyWhenAllRest) {
     EXPECT_EQ(news, 2u) << "it was decoded anew";
 }
 
+TEST_F(TwoCaches, AChipThatFindsWhatAnotherOfItsThreadHasDecodedKnowsOfItToo) {
+    cores[1]->blocks = caches[0].get();
+    map().run_side_by_side(true);
+    EXPECT_EQ(answer(0), 1u);
+    EXPECT_FALSE(guarded(1));
+    EXPECT_EQ(answer(1), 1u);
+    EXPECT_EQ(caches[0]->decoded(), 1u);
+    EXPECT_TRUE(guarded(1)) << "as if another thread ran it, which would have to decode";
+}
+
 TEST_F(TwoCaches, CodeThatWasWrittenWhileItWasBeingDecodedIsDecodedAgain) {
     map().run_side_by_side(true);
     EXPECT_EQ(answer(0), 1u);
