@@ -75,7 +75,7 @@ class Diagnostics:
     def render(self, diagnostic: Diagnostic) -> str:
         """The finding as text: header, source line, caret."""
         lines = self._lines.get(diagnostic.loc.file, [])
-        if not 1 <= diagnostic.loc.line <= len(lines):
+        if not 1 <= diagnostic.loc.line <= len(lines) or not lines[diagnostic.loc.line - 1].strip():
             return diagnostic.header()
         source = "".join(c if c.isprintable() else " " if c == "\t" else "?" for c in lines[diagnostic.loc.line - 1])
         column = max(diagnostic.loc.column, 1)
@@ -110,4 +110,4 @@ def describe(names: Iterable[str], limit: int = 8) -> str:
 
 def at_start(file: str) -> Loc:
     """The place for findings about a file as a whole."""
-    return Loc(file, 0, 0)
+    return Loc(file, 1, 1)
