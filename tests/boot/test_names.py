@@ -216,6 +216,12 @@ def test_code_is_named_by_function(booted: Booted) -> None:
     assert booted.namer.code(va + 1) == "names:main"
 
 
+def test_address_spaces_have_the_names_of_their_processes(booted: Booted) -> None:
+    assert booted.namer.process(booted.cr3("names") | 0x1FF) == "names", "whatever else CR3 says"
+    assert booted.namer.process(booted.guest.page_table) == "kernel"
+    assert booted.namer.process(0x123000) == ""
+
+
 class Damaged:
     """The guest's memory with every so manyth read answered wrongly: by zeros, ones, noise, or not at all."""
 

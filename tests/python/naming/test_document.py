@@ -23,6 +23,9 @@ class Names:
     def code(self, pc: int, cr3: int = 0) -> str:
         return f"f{pc >> 8 & 0xFF}" if pc >> 63 else f"u{cr3}"
 
+    def process(self, cr3: int) -> str:
+        return ""
+
 
 def attribution() -> dict[str, Any]:
     miss = {"cold": {"count": 9, "stall": 1}, "true_sharing": {"count": 3, "stall": 50}}

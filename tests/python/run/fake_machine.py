@@ -127,3 +127,6 @@ class FakeNames:
 
     def code(self, pc: int, cr3: int = 0) -> str:
         return f"{pc:#x}"
+
+    def process(self, cr3: int) -> str:
+        return ""

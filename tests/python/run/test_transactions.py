@@ -21,6 +21,9 @@ class Names:
     def code(self, pc: int, cr3: int = 0) -> str:
         return f"{pc:#x}" if pc >= 1 << 63 else f"{pc:#x} of {cr3:#x}"
 
+    def process(self, cr3: int) -> str:
+        return f"process {cr3:#x}" if cr3 else ""
+
 
 def named(*lines: int) -> transactions.Naming:
     rows = numpy.zeros(len(lines), totals.LINES)
@@ -62,6 +65,7 @@ def test_rows_say_what_the_records_say(tmp_path: Path) -> None:
     assert second["supplier_number"] is None and second["supplier_state"] is None and second["probes"] is None
     assert second["buffer_wait"] and second["latency"] is None and second["writer"] is None and second["class"] == "none"
     assert (first["name"], first["function"], first["writer_function"]) == ("line 0x80", "0xffffffff81000000", "0x401000 of 0x5000")
+    assert (first["process"], second["process"]) == ("process 0x5000", None)
     assert second["name"] is None and second["function"] is None and second["writer_function"] is None, "nothing is known at 0"
     assert not raw.exists()
 

@@ -19,7 +19,7 @@ from moscope.naming.known import Known
 from moscope.naming.percpu import PerCpu
 from moscope.naming.slab import Description, Pages
 from moscope.naming.symbols import Place
-from moscope.naming.tasks import Tasks
+from moscope.naming.tasks import TABLE_MASK, Tasks
 from moscope.naming.totals import waited
 from moscope.naming.user import USER_TOP, Users
 from moscope.naming.vmalloc import Mapped
@@ -139,6 +139,14 @@ class Namer:
             return f"{CLONE.sub('', module[1].split('+')[0]) or module[1]} [{module[0]}]"
         area_ = self._mapped.area(pc)
         return f"{area_[0]}+{area_[1]:#x}" if area_ else f"{pc:#x}"
+
+    def process(self, cr3: int) -> str:
+        """The name of the process whose page tables these are, of those that have had them the last that was seen: `exim`, or
+        `kernel` for the kernel's own, before there are processes; empty where none was seen."""
+        if self._guest.found and cr3 & TABLE_MASK == self._guest.page_table:
+            return "kernel"
+        known = self._tasks.process(cr3)
+        return known.name if known else ""
 
     # --- lines ------------------------------------------------------------------------------------------------------
 

@@ -33,6 +33,8 @@ class Names(Protocol):
 
     def code(self, pc: int, cr3: int = 0) -> str: ...
 
+    def process(self, cr3: int) -> str: ...
+
 
 def main_class(classes: Mapping[str, Mapping[str, int]], spin: int) -> str:
     """The class of miss with the most stall, of several the one with the most misses; `spin` where more time went there."""
@@ -83,6 +85,14 @@ def code_names(namer: Names, pcs: Rows, spaces: Rows) -> tuple[list[str], Rows]:
     of_code = np.fromiter((ids.setdefault(namer.code(pc, cr3) if pc else "", len(ids))
                            for pc, cr3 in zip(pcs[first].tolist(), kept[first].tolist(), strict=True)), np.int64, len(first))
     return list(ids), of_code[which]
+
+
+def process_names(namer: Names, spaces: Rows) -> tuple[list[str], Rows]:
+    """The processes of address spaces likewise; the empty name where none is known."""
+    distinct, which = np.unique(spaces, return_inverse=True)
+    ids: dict[str, int] = {}
+    of_space = np.fromiter((ids.setdefault(namer.process(cr3), len(ids)) for cr3 in distinct.tolist()), np.int64, len(distinct))
+    return list(ids), of_space[which]
 
 
 def waited(one: Mapping[str, Any]) -> int:

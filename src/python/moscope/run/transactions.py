@@ -53,6 +53,12 @@ class Naming:
         known, which = totals.code_names(self._namer, pcs, spaces)
         return spelled(which.astype("int32"), known, pcs == 0)
 
+    def processes(self, spaces: Any) -> Any:
+        import numpy
+
+        known, which = totals.process_names(self._namer, spaces)
+        return spelled(which.astype("int32"), known, numpy.array([not name for name in known], bool)[which])
+
 
 def convert(records: Path, parquet: Path, suppliers: Sequence[str], states: Mapping[str, Sequence[str]], named: Naming,
             rows: int = ROWS) -> int:
@@ -88,6 +94,7 @@ def table(records: Any, suppliers: Sequence[str], states: Mapping[str, Sequence[
         "buffer_wait": waits, "walk": flags & WALK != 0, "user": flags & USER != 0,
         "line": records["line"], "va": records["va"], "name": named.lines(records["line"]), "pc": records["pc"],
         "function": named.code(records["pc"], records["address_space"]), "address_space": records["address_space"],
+        "process": named.processes(records["address_space"]),
         "writer": pyarrow.array(records["writer"], mask=records["writer"] == NOBODY), "writer_pc": records["writer_pc"],
         "writer_function": named.code(records["writer_pc"], records["address_space"]),
         "supplier": names(records["supplier"], suppliers), "hops": records["hops"],
