@@ -106,6 +106,30 @@ def test_a_later_result_replaces_an_earlier_one(tmp_path: Path) -> None:
     assert names(tmp_path) == ["run"] and names(tmp_path / "run") == [jsonio.MARK, "second"]
 
 
+@pytest.mark.parametrize("why", ["mount point", "parent cannot be written"])
+def test_in_a_folder_that_cannot_be_renamed_results_replace_earlier_ones_at_the_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, why: str) -> None:
+    out, access = tmp_path / "out", os.access
+    out.mkdir()
+    if why == "mount point":
+        monkeypatch.setattr(os.path, "ismount", lambda path: Path(path) == out)
+    else:
+        monkeypatch.setattr(os, "access", lambda path, mode: Path(path) != tmp_path and access(path, mode))
+    identity = out.stat().st_ino
+    with jsonio.atomic_dir(out) as partial:
+        (partial / "first").mkdir()
+        (partial / "first" / "deep").touch()
+        assert names(tmp_path) == ["out"], "nothing beside it"
+    assert names(out) == [jsonio.MARK, "first"] and names(out / "first") == ["deep"]
+    with pytest.raises(KeyboardInterrupt), jsonio.atomic_dir(out) as partial:
+        (partial / "second").touch()
+        raise KeyboardInterrupt
+    assert names(out) == [jsonio.MARK, "first"]
+    (out / ".out.partial-4194999").mkdir()  # of one that was killed
+    with jsonio.atomic_dir(out) as partial:
+        (partial / "third").touch()
+    assert names(out) == [jsonio.MARK, "third"] and out.stat().st_ino == identity
+
+
 def test_a_folder_of_the_users_own_is_not_replaced(tmp_path: Path) -> None:
     (tmp_path / "thesis.tex").touch()
     with pytest.raises(UserError, match="new or empty folder"), jsonio.atomic_dir(tmp_path):

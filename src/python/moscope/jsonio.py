@@ -50,20 +50,28 @@ def atomic_dir(path: Path) -> Iterator[Path]:
     """A folder to write results into, which takes the name `path` only when the block ends well.
 
     An earlier result at `path` is replaced; a folder that holds anything else is a user error. Leftovers of runs
-    that were killed are removed on the way.
+    that were killed are removed on the way. Where `path` is a folder that cannot be renamed (a mount point, or one in a folder
+    that cannot be written) what it holds is replaced, entry by entry, at the end.
     """
     path = path.absolute()
     check_replaceable(path)
-    partial = path.with_name(f".{path.name}.partial-{os.getpid()}")
+    stays = _stays(path)
+    beside = path if stays else path.parent
+    partial = beside / f".{path.name}.partial-{os.getpid()}"
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        _remove_leftovers(path)
+        if stays:
+            (path / MARK).touch()
+        _remove_leftovers(beside, path.name)
         partial.mkdir()
     except OSError as error:
         raise UserError(f"{path}: {error.strerror}: a folder that can be written would be right") from error
     try:
         (partial / MARK).touch()
         yield partial
+        if stays:
+            _replace_entries(path, partial)
+            return
         old = path.with_name(f".{path.name}.old-{os.getpid()}")
         if path.exists():
             path.rename(old)
@@ -78,17 +86,32 @@ def check_replaceable(path: Path) -> None:
     place = next(folder for folder in (path.absolute(), *path.absolute().parents) if os.path.lexists(folder))
     if not place.is_dir():
         raise UserError(f"{path if path.exists() else place}: is {'a file' if place.exists() else 'a link to nowhere'}: a folder would be right")
-    if not path.exists():
-        if not os.access(place, os.W_OK | os.X_OK):
-            raise UserError(f"{path}: the folder {place} cannot be written: one that can would be right")
-        return
-    if any(path.iterdir()) and not (path / MARK).exists():
+    if (not path.exists() or _stays(path)) and not os.access(place, os.W_OK | os.X_OK):
+        raise UserError(f"{path}: the folder {place} cannot be written: one that can would be right")
+    if path.exists() and any(path.iterdir()) and not (path / MARK).exists():
         raise UserError(f"{path}: holds files that are no results of moscope: a new or empty folder would be right")
 
 
-def _remove_leftovers(path: Path) -> None:
-    pattern = re.compile(re.escape(f".{path.name}.") + r"(partial|old)-(\d+)")
-    for sibling in path.parent.iterdir():
+def _stays(path: Path) -> bool:
+    """Whether a folder is there that cannot be renamed, so that another cannot take its place."""
+    return path.is_dir() and (os.path.ismount(path) or not os.access(path.absolute().parent, os.W_OK | os.X_OK))
+
+
+def _replace_entries(path: Path, partial: Path) -> None:
+    """What `path` holds by what `partial`, which lies in it, does."""
+    for entry in path.iterdir():
+        if entry.is_dir() and not entry.is_symlink():
+            if entry != partial:
+                shutil.rmtree(entry)
+        elif entry.name != MARK:
+            entry.unlink()
+    for entry in partial.iterdir():
+        entry.replace(path / entry.name)
+
+
+def _remove_leftovers(folder: Path, name: str) -> None:
+    pattern = re.compile(re.escape(f".{name}.") + r"(partial|old)-(\d+)")
+    for sibling in folder.iterdir():
         match = pattern.fullmatch(sibling.name)
         if match and not Path("/proc", match.group(2)).exists():
             shutil.rmtree(sibling, ignore_errors=True)
