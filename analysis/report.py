@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Makes the report of a run: report.html, figures/*.png and tables/*.csv in the run directory. `python -m analysis.report DIR`."""
 
+import errno
 import os
 import sys
 from pathlib import Path
@@ -31,7 +32,8 @@ def write_report(run_dir: str | Path) -> Path:
         target = run.path / "report.html"
         _write_whole(target, document(run, figures, lambda spec, subject: shown[spec.name, id(subject)]).encode())
     except OSError as error:
-        raise RunDirectoryError(f"{error.filename}: {error.strerror}: a folder that can be written would be right") from error
+        right = "room there" if error.errno in (errno.ENOSPC, errno.EDQUOT) else "a folder that can be written"
+        raise RunDirectoryError(f"{error.filename or run.path}: {error.strerror}: {right} would be right") from error
     return target
 
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The report: self-contained, answers first, whatever the run has or lacks."""
 
+import errno
 import json
 import re
 from pathlib import Path
@@ -8,7 +9,7 @@ from pathlib import Path
 import pytest
 import synthetic_run
 
-from analysis import figures
+from analysis import RunDirectoryError, figures
 from analysis.report import write_report
 
 
@@ -160,3 +161,14 @@ def test_a_png_has_its_title_above_all_of_the_figure(tmp_path: Path) -> None:
     assert differing and differing[3] <= band
     plain = style._drawn(spec.drawn(run, True)).convert("RGB")
     assert ImageChops.difference(one.convert("RGB").crop((0, band, *one.size)), plain).getbbox() is None
+
+
+def test_a_disk_without_room_is_said_to_be_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = synthetic_run.write_run(tmp_path / "run", cores=(1,))
+
+    def full(self: Path, data: bytes) -> int:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_bytes", full)
+    with pytest.raises(RunDirectoryError, match="run: No space left on device: room there would be right"):
+        write_report(folder)

@@ -7,15 +7,12 @@ A command is one module under `moscope/commands/`; its path is its name (`comman
 Only the command that is called is imported, so a start stays quick; heavy imports belong inside functions.
 """
 
-import errno
 import importlib
 import inspect
 import os
 import pkgutil
 import signal
 import sys
-import tempfile
-import traceback
 from collections.abc import Callable
 from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass, field
@@ -27,12 +24,11 @@ import typer
 from typer.exceptions import TyperException
 
 from moscope import commands, errors, jsonio
-from moscope.errors import MoscopeError, SimulatorBug, UserError, unknown_name
+from moscope.errors import MoscopeError, UserError, unknown_name
+from moscope.failures import foreseen
 
 DEFAULT_MACHINE = "opteron48"
 HELP = ("-h", "--help")
-# Of a disk or pipe that takes no more: the user's to mend.
-NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)
 
 
 @dataclass(frozen=True)
@@ -202,15 +198,6 @@ def _report(error: MoscopeError) -> int:
     return error.exit_code
 
 
-def _unexpected(error: BaseException, arguments: list[str]) -> int:
-    """An exception that nobody foresaw: one line for the user, the rest into a file to send along."""
-    with tempfile.NamedTemporaryFile("w", prefix="moscope-", suffix=".log", delete=False) as log:
-        log.write(f"moscope {' '.join(arguments)}\n")
-        log.writelines(traceback.format_exception(error))
-    return _report(SimulatorBug(f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else 'no text'} "
-                                f"(details in {log.name})"))
-
-
 def _hear_polite_ends() -> None:
     """The end of the process or of its terminal is an interruption too: what writes aside cleans up."""
     terminals = [fd for fd in (1, 2) if os.isatty(fd)]
@@ -245,10 +232,5 @@ def main(arguments: list[str]) -> int:
         # Whoever read our output has seen enough; keep the interpreter from complaining at its end.
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         return errors.OK
-    except OSError as error:
-        if error.errno not in NO_ROOM:
-            return _unexpected(error, arguments)
-        return _report(UserError(f"{error.filename or 'results'}: {error.strerror}: room where they are written (--out, the "
-                                 "standard output, the cache) would be right"))
-    except Exception as error:  # the one place where everything is caught: it becomes exit code 5
-        return _unexpected(error, arguments)
+    except Exception as error:  # the one place where everything is caught
+        return _report(foreseen(error, f"moscope {' '.join(arguments)}"))

@@ -75,11 +75,15 @@ def report(plan: Plan, shared: Shared) -> bool:
     """`report.html` and figures, by a process of its own, since analysis reads the run directory and nothing else."""
     if not (paths.root() / "analysis" / "report.py").is_file():
         return False
-    code = ("import sys; sys.path.insert(0, sys.argv[1]); from pathlib import Path; from analysis.report import write_report; "
-            "write_report(Path(sys.argv[2]))")
+    code = "import sys; sys.path.insert(0, sys.argv[1]); from analysis.report import main; sys.exit(main(sys.argv[2:]))"
     shared.say("writing the report")
     got = subprocess.run([sys.executable, "-P", "-c", code, str(paths.root()), str(plan.out)], capture_output=True, text=True,
                          check=False)
+    said = got.stderr.strip()
+    if got.returncode == errors.UserError.exit_code:
+        raise errors.UserError(f"{said} (the results are in {plan.out}; moscope report writes their report)")
     if got.returncode != 0:
-        raise errors.SimulatorBug(f"the report could not be written (the results are in {plan.out}):\n{got.stderr[-4000:]}")
+        bug = RuntimeError(f"the report could not be written (the results are in {plan.out}): {said.splitlines()[-1] if said else 'no word of why'}")
+        bug.add_note(said)
+        raise bug
     return True

@@ -17,7 +17,7 @@ from typing import Any
 
 from moscope import errors, jsonio
 from moscope.cli import json_only_on_stdout
-from moscope.errors import MoscopeError, SimulatorBug
+from moscope.failures import foreseen
 from moscope.run import directory, job, point
 from moscope.run.guest import Progress
 
@@ -30,16 +30,12 @@ def main() -> int:
         tell = teller(out)
         try:
             tell(work(job.parse(sys.stdin.read()), progress_of(tell)))
-        except MoscopeError as error:
-            tell({"error": type(error).__name__, "text": str(error)})
-            return error.exit_code
         except KeyboardInterrupt:
             return errors.INTERRUPTED
-        except Exception as error:  # told to the front end, which knows what to do with a bug
-            import traceback
-
-            tell({"error": SimulatorBug.__name__, "text": "".join(traceback.format_exception(error)).rstrip()})
-            return SimulatorBug.exit_code
+        except Exception as error:  # told to the front end, which knows what to do with it
+            told = foreseen(error, "moscope run: a point")
+            tell({"error": type(told).__name__, "text": str(told)})
+            return told.exit_code
     return errors.OK
 
 

@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What a user reads of an exception that is no MoscopeError: a full disk is the user's to mend, anything else a bug, of which
+the traceback goes into a file to send along."""
+
+import errno
+import tempfile
+import traceback
+
+from moscope.errors import MoscopeError, SimulatorBug, UserError
+
+# Of a disk or pipe that takes no more.
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)
+
+
+def foreseen(error: BaseException, doing: str) -> MoscopeError:
+    """The error to report. `doing`: what goes before the traceback in the file: a command line, a point."""
+    if isinstance(error, MoscopeError):
+        return error
+    if isinstance(error, OSError) and error.errno in NO_ROOM:
+        return UserError(f"{error.filename or 'results'}: {error.strerror}: room where they are written (--out, the standard output, "
+                         "the cache) would be right")
+    text = str(error).splitlines()[0] if str(error) else "no text"
+    return SimulatorBug(f"{type(error).__name__}: {text} ({_kept(error, doing)})")
+
+
+def _kept(error: BaseException, doing: str) -> str:
+    try:
+        with tempfile.NamedTemporaryFile("w", prefix="moscope-", suffix=".log", delete=False) as log:
+            log.write(f"{doing}\n")
+            log.writelines(traceback.format_exception(error))
+    except OSError as full:
+        return f"details could not be kept: {full.strerror}"
+    return f"details in {log.name}"
