@@ -89,10 +89,10 @@ def _details(line: dict[str, Any], facts: str) -> str:
     for writer, waiter, waited in line["pairs"]:
         pairs[writer, waiter] = pairs.get((writer, waiter), 0) + waited
     ordered = sorted(pairs.items(), key=lambda x: -x[1])
-    # Of all waiting: there are more pairs than those that are listed.
-    whole, ways = max(sum(line["classes"].values()), sum(pairs.values())), _moves(line)
-    if not whole:
+    ways = _moves(line)
+    if not any(pairs.values()):
         return f'<details><summary class="facts">{facts}</summary>{ways}</details>' if ways else f'<div class="facts">{facts}</div>'
+    whole = (line["stall_us"] + line["spin_us"]) * FS_PER_US  # not of the pairs alone, of which not all are listed
     rows = [(code(a) if a != tables.NO_WRITER else f'<span class="quiet">{a}</span>', code(b), number(waited / FS_PER_US, 1),
              esc(percent(waited / whole))) for (a, b), waited in ordered[:12]]
     inner = table(f"Who fights over {line['name']}", ("last written by", "waits", "waiting (µs)", "of all waiting"), rows, (2, 3))

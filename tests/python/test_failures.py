@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from moscope.errors import ProtocolError, SimulatorBug, UserError
-from moscope.failures import foreseen
+from moscope.failures import as_error
 
 
 def raised(error: BaseException) -> BaseException:
@@ -21,19 +21,19 @@ def raised(error: BaseException) -> BaseException:
 
 def test_an_error_of_moscopes_own_stays_what_it_is() -> None:
     error = ProtocolError("stuck")
-    assert foreseen(error, "x") is error
+    assert as_error(error, "x") is error
 
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT, errno.EROFS])
 def test_a_full_disk_is_the_users_to_mend(number: int) -> None:
-    told = foreseen(OSError(number, "full", "/results/run.json"), "x")
+    told = as_error(OSError(number, "full", "/results/run.json"), "x")
     assert isinstance(told, UserError) and str(told).startswith("/results/run.json: full: room where they are written")
-    assert str(foreseen(OSError(number, "full"), "x")).startswith("results: full: ")
+    assert str(as_error(OSError(number, "full"), "x")).startswith("results: full: ")
 
 
 def test_anything_else_is_a_bug_of_one_line_with_the_rest_in_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    told = foreseen(raised(KeyError("a\nb")), "moscope run --cores 1")
+    told = as_error(raised(KeyError("a\nb")), "moscope run --cores 1")
     assert isinstance(told, SimulatorBug) and "\n" not in str(told) and "Traceback" not in str(told)
     log = Path(re.search(r"details in (\S+\.log)", str(told))[1])  # type: ignore[index]
     assert log.parent == tmp_path
@@ -42,4 +42,4 @@ def test_anything_else_is_a_bug_of_one_line_with_the_rest_in_a_file(tmp_path: Pa
 
 def test_a_bug_is_told_where_no_file_can_be_written_either(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "gone"))
-    assert str(foreseen(ValueError("odd"), "x")) == "ValueError: odd (details could not be kept: No such file or directory)"
+    assert str(as_error(ValueError("odd"), "x")) == "ValueError: odd (details could not be kept: No such file or directory)"

@@ -172,3 +172,18 @@ def test_a_disk_without_room_is_said_to_be_one(tmp_path: Path, monkeypatch: pyte
     monkeypatch.setattr(Path, "write_bytes", full)
     with pytest.raises(RunDirectoryError, match="run: No space left on device: room there would be right"):
         write_report(folder)
+
+
+def test_who_fights_is_told_as_shares_of_all_waiting_whatever_is_listed(tmp_path: Path) -> None:
+    folder = synthetic_run.write_run(tmp_path / "run", cores=(12,))
+    (file,) = folder.glob("points/*/lines.json")
+    document = json.loads(file.read_text())
+    first, second = document["names"][:2]
+    for name, pairs in ((first, [{"writer_function": "w", "waiter_function": "r", "stall": (first["stall"] + first["spin"]) // 4, "spin": 0}]),
+                        (second, [])):
+        name["pairs"] = pairs
+    file.write_text(json.dumps(document))
+    page = page_of(folder)
+    start = page.index(f"Who fights over {first['name']}")
+    assert re.findall(r">(\d+)\u202f%<", page[start:page.index("</table>", start)]) == ["25"]
+    assert f"Who fights over {second['name']}" not in page, "a table of nothing"

@@ -25,7 +25,7 @@ from typer.exceptions import TyperException
 
 from moscope import commands, errors, jsonio
 from moscope.errors import MoscopeError, UserError, unknown_name
-from moscope.failures import foreseen
+from moscope.failures import as_error
 
 DEFAULT_MACHINE = "opteron48"
 HELP = ("-h", "--help")
@@ -233,4 +233,4 @@ def main(arguments: list[str]) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         return errors.OK
     except Exception as error:  # the one place where everything is caught
-        return _report(foreseen(error, f"moscope {' '.join(arguments)}"))
+        return _report(as_error(error, f"moscope {' '.join(arguments)}"))

@@ -12,7 +12,7 @@ from moscope.errors import MoscopeError, SimulatorBug, UserError
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)
 
 
-def foreseen(error: BaseException, doing: str) -> MoscopeError:
+def as_error(error: BaseException, doing: str) -> MoscopeError:
     """The error to report. `doing`: what goes before the traceback in the file: a command line, a point."""
     if isinstance(error, MoscopeError):
         return error

@@ -17,7 +17,7 @@ from typing import Any
 
 from moscope import errors, jsonio
 from moscope.cli import json_only_on_stdout
-from moscope.failures import foreseen
+from moscope.failures import as_error
 from moscope.run import directory, job, point
 from moscope.run.guest import Progress
 
@@ -33,7 +33,7 @@ def main() -> int:
         except KeyboardInterrupt:
             return errors.INTERRUPTED
         except Exception as error:  # told to the front end, which knows what to do with it
-            told = foreseen(error, "moscope run: a point")
+            told = as_error(error, "moscope run: a point")
             tell({"error": type(told).__name__, "text": str(told)})
             return told.exit_code
     return errors.OK
