@@ -28,14 +28,24 @@ class Attribution final : public x86::TransactionObserver {
     Attribution(std::vector<unsigned> chip_of_core, std::uint64_t dram_bytes)
         : chip_of_core_(std::move(chip_of_core)), parts_{AttributionPart{chip_of_core_, dram_bytes}, AttributionPart{chip_of_core_, dram_bytes}} {}
 
-    void transaction(const x86::Transaction &t) override { at(t.access->addr.value).transaction(t); }
+    void transaction(const x86::Transaction &t) override { transaction(t, look(t)); }
+    /// Of which somebody has looked at the page when it ended.
+    void transaction(const x86::Transaction &t, const PageSeen &page) { at(t.access->addr.value).transaction(t, page); }
+    PageSeen look(const x86::Transaction &t) const { return pages_ ? pages_->look(t.access->addr.value) : PageSeen{}; }
     void spun(const x86::Spin &s) override { at(s.look.dram).spun(s); }
     void stored(unsigned core, Addr dram, unsigned size, Addr pc) override { stored_bytes(core, dram, AttributionPart::bytes_of(dram, size), pc); }
     void stored_by_device(Addr dram, unsigned size) { stored_by_device_bytes(dram, AttributionPart::bytes_of(dram, size)); }
     /// `bytes` of the line at `dram`, one bit each.
     void stored_bytes(unsigned core, Addr dram, std::uint64_t bytes, Addr pc) { at(dram).stored(core, dram, bytes, pc); }
     void stored_by_device_bytes(Addr dram, std::uint64_t bytes) { at(dram).stored_by_device(dram, bytes); }
-    void expected(Addr dram) override { at(dram).expected(dram); }
+    void expected(Addr dram) override {
+        at(dram).expected(dram);
+        page_expected(dram);
+    }
+    void page_expected(Addr dram) const {
+        if (pages_)
+            pages_->expected(dram);
+    }
 
     /// Every transaction from here on is written down, too, in the order in which they are told.
     void log_to(const std::string &path);

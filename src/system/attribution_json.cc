@@ -93,17 +93,17 @@ std::string Attribution::json(std::size_t most) const {
     std::vector<LinesCounted::Sum> order(counted.lines().begin(), counted.lines().end());
     const std::size_t n = std::min(most, order.size());
     std::partial_sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(n), order.end(), [](const auto &a, const auto &b) {
-        return a.waited != b.waited ? a.waited > b.waited : a.line < b.line;
+        return a.waited != b.waited ? a.waited > b.waited : std::pair(a.line, a.use) < std::pair(b.line, b.use);
     });
     json lines = json::array();
     for (std::size_t i = 0; i < n; ++i) {
-        const AttributionPart::About about = parts_[part_of(order[i].line)].about(order[i].line);
+        const AttributionPart::About about = parts_[part_of(order[i].line)].about(order[i].use, order[i].line);
         const LineTotals t = counted.totals(order[i]);
         json line = {{"line", order[i].line}, {"va", about.va}, {"address_space", about.address_space}, {"user", about.user},
                      {"walk", about.walk}, {"fetch", about.fetch}, {"stall", t.stall}, {"spin", t.spin}, {"turns", t.turns},
                      {"transfers", t.count}, {"cores", about.cores}, {"classes", classes(t.by_class, t.stall_by_class)},
                      {"pairs", pairs(t)}, {"writers", writers(t)}, {"moves", moves(t)}};
-        if (const PageSeen &p = about.page; p.told)
+        if (const PageSeen &p = about.page; about.page_seen)
             line["page"] = {{"flags", p.flags}, {"part_of", p.part_of}, {"index", p.index}, {"type", p.type}, {"before", p.before}};
         lines.push_back(std::move(line));
     }

@@ -2,6 +2,7 @@
 #include "system/attribution_part.hh"
 
 #include <bit>
+#include <utility>
 
 namespace moscope {
 
@@ -78,33 +79,82 @@ MissClass AttributionPart::classify(Line &l, const x86::Transaction &t, std::uin
     return k;
 }
 
-AttributionPart::Counted &AttributionPart::begin_counting(Line &l, Addr dram) {
-    counted_.push_back({.line = dram & ~(kLineBytes - 1)});
+void AttributionPart::begin_use(Page &page, Addr dram, const PageSeen &seen) {
+    if (page.now.use && !page.now.seen.told)
+        uses_[page.now.use - 1].next = static_cast<std::uint32_t>(uses_.size() + 1);
+    uses_.push_back({seen});
+    page.now = {seen, static_cast<std::uint32_t>(uses_.size())};
+    if (!seen.told) {
+        const Untold before = std::exchange(untold_[next_untold_++ % untold_.size()], {dram, page.now.use});
+        if (before.use)
+            look_again(before.page, before.use);
+    }
+}
+
+void AttributionPart::look_again(Addr dram, std::uint32_t use) {
+    Page &page = page_of(dram);
+    if (page.now.use != use)
+        return;
+    if (const PageSeen seen = pages_of_guest_->look(dram); seen.told)
+        begin_use(page, dram, seen);
+}
+
+void AttributionPart::begin_counting(const Page &page, Line &l, Addr dram) {
+    if (l.counted) {
+        Counted &before = counted_[l.counted - 1];
+        // The kernel clears a page before it says what it is for. How it was reached for that is not how it will be.
+        const bool cleared = l.cleared && before.use && uses_[before.use - 1].next == page.now.use;
+        if (!before.use || cleared) {
+            before.use = l.use = page.now.use;
+            l.reached = l.reached && !cleared;
+            l.cleared = false;
+            return;
+        }
+        before.waiters = l.waiters;
+        before.walk = l.walk;
+        before.fetch = l.fetch;
+        before.cleared = l.cleared;
+    }
+    counted_.push_back({.line = line_of(dram), .use = page.now.use});
     l.counted = static_cast<std::uint32_t>(counted_.size());
-    return counted_.back();
+    l.use = page.now.use;
+    l.waiters = 0;
+    l.reached = l.walk = l.fetch = false;
+    l.cleared = pages_of_guest_ && !page.now.seen.told;
 }
 
-AttributionPart::About AttributionPart::about(Addr line) {
+AttributionPart::About AttributionPart::about(std::uint32_t use, Addr line) {
+    const Counted &c = counted_[use - 1];
     const Line &l = line_at(line);
-    const Counted &c = counted_[l.counted - 1];
-    return {c.va, c.address_space, c.user, l.walk, l.fetch, static_cast<unsigned>(std::popcount(l.waiters)), page_of(c)};
+    const bool present = l.counted == use;
+    About a{c.va, c.address_space, c.user, present ? l.walk : c.walk, present ? l.fetch : c.fetch,
+            static_cast<unsigned>(std::popcount(present ? l.waiters : c.waiters)), c.use != 0, {}};
+    if (c.use) {
+        const Use &u = uses_[c.use - 1];
+        const bool cleared = present ? l.cleared : c.cleared;
+        a.page = cleared && u.next ? uses_[u.next - 1].seen : u.seen;
+        a.page_seen = a.page.told || (!cleared && (a.page.flags || a.page.type));
+    }
+    return a;
 }
 
-const PageSeen &AttributionPart::page_of(const Counted &c) {
-    if (!c.page.told)
-        for (Addr a = c.line & ~Addr{4095}; a < (c.line | 4095); a += kLineBytes)
-            if (const Line &l = line_at(a); l.told)
-                return counted_[l.counted - 1].page;
-    return c.page;
+void AttributionPart::reached(Line &l, Addr va, Addr address_space, bool user) {
+    Counted &c = counted_[l.counted - 1];
+    c.va = va;
+    c.address_space = address_space;
+    c.user = user;
+    l.reached = va != 0;
 }
 
 void AttributionPart::spun(const x86::Spin &s) {
     const Addr a = s.look.dram;
+    const Page &page = page_of(a);
     Line &l = line_at(a);
-    Counted &c = counted(l, a);
+    count(page, l, a);
     TransactionKind kind{.waiter = s.look.pc,
                          .address_space = TransactionKind::space_of(s.look.pc, s.look.address_space),
                          .line = static_cast<std::uint32_t>(a >> kLineBits),
+                         .use = l.counted,
                          .miss = kSpinning,
                          .offset = static_cast<std::uint8_t>(line_offset(a))};
     const Recent &recent = recent_[s.core];
@@ -116,31 +166,25 @@ void AttributionPart::spun(const x86::Spin &s) {
     counts_.add(kind, s.time, s.turns);
     sums_.spinning += s.time;
     l.waiters |= bit(s.core);
-    if (!l.reached) {
-        c.va = s.look.va;
-        c.address_space = s.look.address_space;
-        c.user = s.look.user;
-        l.reached = true;
-    }
+    l.cleared = false;
+    if (!l.reached)
+        reached(l, s.look.va, s.look.address_space, s.look.user);
 }
 
-void AttributionPart::transaction(const x86::Transaction &t) {
+void AttributionPart::transaction(const x86::Transaction &t, const PageSeen &seen) {
     const Access &x = *t.access;
     const Addr dram = x.addr.value;
-    Line &l = line_at(dram);
+    Page &page = page_of(dram);
+    Line &l = page.line[dram >> kLineBits & 63];
     const bool is_store = x.kind == AccessKind::store || x.kind == AccessKind::nt_store;
-    if (__builtin_expect(!l.reached, 0)) {
-        Counted &c = counted(l, dram);
-        c.va = t.va;
-        c.address_space = t.address_space;
-        c.user = t.user;
-        l.reached = t.va != 0;
-    }
-    if (pages_of_guest_ && !l.told) {
-        PageSeen &page = counted_[l.counted - 1].page;
-        page = pages_of_guest_->look(dram);
-        l.told = page.told;
-    }
+    if (pages_of_guest_ && __builtin_expect(!page.now.use || !seen.same_use(page.now.seen), 0))
+        begin_use(page, dram, seen);
+    count(page, l, dram);
+    if (__builtin_expect(!l.reached, 0))
+        reached(l, t.va, t.address_space, t.user);
+    l.waiters |= bit(t.core);
+    if (l.cleared && !t.wait) // the buffer's wait is at the address of the store that found no room
+        l.cleared = is_store && !t.user && l.waiters == bit(t.core) && pages_of_guest_->is_direct(t.va, dram);
     sums_.exposed += t.exposed;
     const std::uint8_t writer = l.writer;
     const Addr writer_pc = l.writer_pc, other_pc = writer != t.core ? writer_pc : 0;
@@ -148,6 +192,7 @@ void AttributionPart::transaction(const x86::Transaction &t) {
                          .waiter = t.pc,
                          .address_space = TransactionKind::space_of(t.pc, t.address_space),
                          .line = static_cast<std::uint32_t>(dram >> kLineBits),
+                         .use = l.counted,
                          .miss = l.store,
                          .offset = static_cast<std::uint8_t>(line_offset(dram))};
     if (x.supplier_chip != Access::kUnknown16) {
@@ -155,7 +200,6 @@ void AttributionPart::transaction(const x86::Transaction &t) {
         kind.from = static_cast<std::uint8_t>(x.supplier_chip);
         kind.to = static_cast<std::uint8_t>(chip_of_core_[t.core]);
     }
-    l.waiters |= bit(t.core);
     if (t.wait) { // its transaction was reported when it ended, at this moment; by now its core is the last writer
         kind.writer = l.before_pc;
     } else {
@@ -178,17 +222,18 @@ void AttributionPart::transaction(const x86::Transaction &t) {
         ++sums_.by_log2_ns[static_cast<unsigned>(std::bit_width(ns))];
     }
     if (log_)
-        record(t, writer, writer_pc, t.wait ? MissClass::count : kind.miss);
+        record(t, l.counted, writer, writer_pc, t.wait ? MissClass::count : kind.miss);
     counts_.add(kind, t.exposed, !t.wait);
 }
 
-void AttributionPart::record(const x86::Transaction &t, std::uint8_t writer, Addr writer_pc, MissClass k) {
+void AttributionPart::record(const x86::Transaction &t, std::uint32_t use, std::uint8_t writer, Addr writer_pc, MissClass k) {
     const Access &x = *t.access;
     TransactionRecord r;
     r.issued = x.issued;
     r.done = t.wait ? x.issued : x.done;
     r.exposed = t.exposed;
     r.line = line_of(x.addr.value);
+    r.use = use;
     r.va = t.va;
     r.pc = t.pc;
     r.address_space = t.address_space;
@@ -214,13 +259,17 @@ void AttributionPart::record(const x86::Transaction &t, std::uint8_t writer, Add
 
 void AttributionPart::reset() {
     for (const Counted &c : counted_) {
-        Line &l = line_at(c.line);
+        Page &page = page_of(c.line);
+        page.now.use = 0;
+        Line &l = page.line[c.line >> kLineBits & 63];
         l.waiters = 0;
-        l.counted = 0;
+        l.counted = l.use = 0;
         l.store = MissClass::cold;
-        l.told = l.reached = l.walk = l.fetch = false;
+        l.reached = l.walk = l.fetch = l.cleared = false;
     }
     counted_.clear();
+    uses_.clear();
+    untold_ = {};
     counts_.reset();
     sums_ = {};
 }

@@ -6,6 +6,9 @@
 // cold (it never had it), true sharing (others wrote bytes that it accesses now), false sharing (others wrote only other
 // bytes), upgrade (nobody wrote, and it had the line when it asked for the right to write), capacity (nobody wrote: it was replaced).
 //
+// A page changes hands: its lines are counted anew whenever a transaction finds that it is of another use (page_watch.hh),
+// so that what was waited for as a page table is not added to what lies there now. The history that classes are told by goes on.
+//
 // Beside the stall, and not part of it: the time that cores turned in loops around a PAUSE until another core wrote the line
 // (cpu/x86/timed/polling.hh). They have the line then.
 #pragma once
@@ -27,7 +30,8 @@ class alignas(64) AttributionPart {
   public:
     AttributionPart(const std::vector<unsigned> &chip_of_core, std::uint64_t dram_bytes);
 
-    void transaction(const x86::Transaction &);
+    /// `page`: what its line's page was when it ended.
+    void transaction(const x86::Transaction &, const PageSeen &page);
     void spun(const x86::Spin &);
     /// `bytes` of the line at `dram`.
     void stored(unsigned core, Addr dram, std::uint64_t bytes, Addr pc) { written(line_at(dram), static_cast<std::uint8_t>(core), bytes, pc); }
@@ -37,11 +41,15 @@ class alignas(64) AttributionPart {
     static std::uint64_t bytes_of(Addr dram, unsigned size) {
         return (size >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << size) - 1) << line_offset(dram);
     }
-    void expected(Addr dram) { __builtin_prefetch(&line_at(dram), 1); }
+    void expected(Addr dram) {
+        const Page &page = page_of(dram);
+        __builtin_prefetch(&page.now);
+        __builtin_prefetch(&page.line[dram >> kLineBits & 63], 1);
+    }
 
     /// Every transaction from here on is written down there, too.
     void log_to(TransactionLog *log) { log_ = log; }
-    /// Pages are looked at when their lines are missed, from here on.
+    /// Lines are told apart by what their pages are, from here on.
     void watch(const PageWatch *pages) { pages_of_guest_ = pages; }
     /// Counts begin anew; what is known of each line's history stays.
     void reset();
@@ -59,15 +67,16 @@ class alignas(64) AttributionPart {
         return counts_;
     }
 
-    /// What else is known of a line that is counted.
+    /// What else is known of a line that is counted, while its page was what it was.
     struct About {
         Addr va, address_space; ///< of the first access that had one
         bool user, walk, fetch;
         unsigned cores; ///< that waited
-        /// What was told of its page when it was missed; of one that told nothing yet, when others of the page were.
-        const PageSeen &page;
+        bool page_seen; ///< false: nobody has looked, or it was cleared for a use that did not come yet
+        PageSeen page;
     };
-    About about(Addr line);
+    /// `use`: of the line's kinds of transactions.
+    About about(std::uint32_t use, Addr line);
 
   private:
     static constexpr std::uint8_t kNobody = 0xff, kDevice = 0xfe; ///< in place of a core's number
@@ -80,23 +89,38 @@ class alignas(64) AttributionPart {
         Addr before_pc = 0;           ///< what had written it before the last store's transaction, if another core
         std::unique_ptr<std::uint64_t[]> written; ///< by core that has had it: bytes that others wrote since; made when there are any
         // Since the last reset():
-        std::uint64_t waiters = 0;  ///< cores that waited for it
-        std::uint32_t counted = 0;  ///< number of its Counted, from one
+        std::uint64_t waiters = 0;  ///< cores that waited for it in its present use
+        std::uint32_t counted = 0;  ///< number of the Counted of its present use, from one
+        std::uint32_t use = 0;      ///< which that is, of its page
         std::uint8_t writer = kNobody;
         MissClass store = MissClass::cold; ///< of the last transaction out of a core's buffer
-        bool told : 1 = false;      ///< its page's description is in its Counted
-        bool reached : 1 = false;   ///< so is an address that it was reached by
+        // Of its present use:
+        bool reached : 1 = false;   ///< an address that it was reached by is in its Counted
         bool walk : 1 = false, fetch : 1 = false; ///< how it was reached, among other ways
+        bool cleared : 1 = false;   ///< one core alone had transactions, the kernel's stores
     };
-    /// A line with transactions or spinning since the last reset().
+    static_assert(sizeof(Line) == 64);
+    /// A line with transactions or spinning since the last reset(), while its page was of one use.
     struct Counted {
         Addr line;
+        std::uint32_t use; ///< of the page: number in uses_, from one; 0: nobody looked
         Addr va = 0, address_space = 0; ///< of the first access that had one
         bool user = false;
-        PageSeen page{}; ///< at the first transaction at which it told anything
+        // When the use was over:
+        std::uint64_t waiters = 0;
+        bool walk = false, fetch = false, cleared = false;
     };
     struct Page {
         std::array<Line, 64> line;
+        struct alignas(64) Now {
+            PageSeen seen;
+            std::uint32_t use = 0; ///< number in uses_, from one; 0: nobody has looked since the last reset()
+        } now;
+    };
+    /// What a page was, from the first transaction that saw it so to the first that saw it otherwise.
+    struct Use {
+        PageSeen seen;
+        std::uint32_t next = 0; ///< of one that told nothing: the one after it, if that did
     };
     /// A core's last transactions of this part, and who had written their lines before: whose write a spin loop waits after.
     struct Recent {
@@ -106,21 +130,28 @@ class alignas(64) AttributionPart {
         std::array<Entry, 4> entry;
         unsigned next = 0;
     };
-    Line &line_at(Addr dram) {
+    Page &page_of(Addr dram) {
         const Known &known = known_[(dram >> 12) % known_.size()];
-        return (__builtin_expect(known.number == dram >> 12, 1) ? known.page : page_at(dram))->line[dram >> kLineBits & 63];
+        return *(__builtin_expect(known.number == dram >> 12, 1) ? known.page : page_at(dram));
     }
+    Line &line_at(Addr dram) { return page_of(dram).line[dram >> kLineBits & 63]; }
     /// The page, which is known from here on.
     Page *page_at(Addr dram);
     void written(Line &l, std::uint8_t by, std::uint64_t bytes, Addr pc);
     /// Puts the bytes of the tenure down as news for these cores.
     void tell(Line &l, std::uint64_t cores);
-    Counted &counted(Line &l, Addr dram) {
-        return l.counted ? counted_[l.counted - 1] : begin_counting(l, dram);
+    /// Another use of the page begins.
+    void begin_use(Page &page, Addr dram, const PageSeen &seen);
+    void look_again(Addr dram, std::uint32_t use);
+    /// The line is counted under its page's present use.
+    void count(const Page &page, Line &l, Addr dram) {
+        if (__builtin_expect(!l.counted || l.use != page.now.use, 0))
+            begin_counting(page, l, dram);
     }
-    Counted &begin_counting(Line &l, Addr dram);
-    const PageSeen &page_of(const Counted &);
-    void record(const x86::Transaction &t, std::uint8_t writer, Addr writer_pc, MissClass k);
+    void begin_counting(const Page &page, Line &l, Addr dram);
+    /// Notes how a line was reached, if it has not been yet.
+    void reached(Line &l, Addr va, Addr address_space, bool user);
+    void record(const x86::Transaction &t, std::uint32_t use, std::uint8_t writer, Addr writer_pc, MissClass k);
     MissClass classify(Line &l, const x86::Transaction &t, std::uint64_t bytes);
 
     const std::vector<unsigned> &chip_of_core_;
@@ -134,6 +165,15 @@ class alignas(64) AttributionPart {
     TransactionCounts counts_;
     std::array<Recent, 64> recent_;
     std::deque<Counted> counted_;
+    std::deque<Use> uses_;
+    /// Pages that told nothing when their lines were first missed, as when they are cleared: they will have by when so many others have
+    /// come, and what is done to them until then may all be within one core's caches. A ring.
+    struct Untold {
+        Addr page = 0;
+        std::uint32_t use = 0;
+    };
+    std::array<Untold, 16> untold_;
+    unsigned next_untold_ = 0;
     Sums sums_;
     TransactionLog *log_ = nullptr;
     const PageWatch *pages_of_guest_ = nullptr;

@@ -25,10 +25,10 @@ AttributionTables Attribution::tables() const {
     std::uint32_t n = 0;
     for (const LinesCounted::Sum &sum : counted.lines()) {
         const LineTotals t = counted.totals(sum);
-        const AttributionPart::About about = parts_[part_of(sum.line)].about(sum.line);
+        const AttributionPart::About about = parts_[part_of(sum.line)].about(sum.use, sum.line);
         const PageSeen &page = about.page;
         LineRow row{sum.line, about.va, about.address_space, t.stall, t.spin, t.count, {}, {}, 0, 0, 0, 0,
-                    page.flags, page.part_of, page.index, page.type, page.before};
+                    page.flags, page.part_of, page.index, page.type, page.before, sum.use, 0};
         for (unsigned k = 0; k < kMissClasses; ++k) {
             row.class_stall[k] = t.stall_by_class[k];
             row.class_count[k] = static_cast<std::uint32_t>(t.by_class[k]);
@@ -37,7 +37,7 @@ AttributionTables Attribution::tables() const {
         for (const auto &[f, w] : t.fights)
             by_offset[f.offset] += w.both();
         row.offset = static_cast<std::uint8_t>(std::max_element(by_offset.begin(), by_offset.end()) - by_offset.begin());
-        row.flags = static_cast<std::uint8_t>((about.walk ? 1 : 0) | (about.fetch ? 2 : 0) | (about.user ? 4 : 0) | (page.told ? 8 : 0));
+        row.flags = static_cast<std::uint8_t>((about.walk ? 1 : 0) | (about.fetch ? 2 : 0) | (about.user ? 4 : 0) | (about.page_seen ? 8 : 0));
         row.cores = static_cast<std::uint8_t>(about.cores);
         append(out.lines, row);
         // Those of one line and two instructions are one row, whatever bytes they were after.

@@ -15,13 +15,15 @@ struct LineRow {
     std::int64_t class_stall[5];
     std::uint32_t class_count[5];
     std::uint8_t offset; ///< the byte that was waited for longest
-    std::uint8_t flags;  ///< bit 0: by page walks, 1: by fetches, 2: by user mode, 3: what follows of its page is told
+    std::uint8_t flags;  ///< bit 0: by page walks, 1: by fetches, 2: by user mode, 3: what follows of its page was seen
     std::uint8_t cores;  ///< that waited
     std::uint8_t unused;
     std::uint64_t page_flags, page_part_of, page_index; ///< page_watch.hh
     std::uint32_t page_type, page_before;
+    std::uint32_t use; ///< a line has a row for each use that its page came to; as in TransactionRecord
+    std::uint32_t unused2;
 };
-static_assert(sizeof(LineRow) == 144);
+static_assert(sizeof(LineRow) == 152);
 
 struct PairRow {
     std::uint64_t writer, waiter; ///< instructions; writer 0: no other core had written

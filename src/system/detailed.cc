@@ -59,7 +59,7 @@ void Detailed::set_up_side_by_side() {
     board_.port_queue = &machine_.queue();
     aside_.resize(machine_.chips());
     for (unsigned chip = 0; chip < machine_.chips(); ++chip)
-        journals_.push_back(std::make_unique<Journal>(machine_.queue_of_chip(chip), !attribution_.logs(), [this] { machine_.ask_between(); }));
+        journals_.push_back(std::make_unique<Journal>(machine_.queue_of_chip(chip), attribution_, !attribution_.logs(), [this] { machine_.ask_between(); }));
     board_.blocks.front()->map().on_news = [this] { machine_.ask_between(); };
     std::vector<std::vector<x86::Core *>> of_chip(machine_.chips());
     for (const auto &c : board_.cores)
@@ -97,7 +97,6 @@ void Detailed::between(Tick end) {
     }
     run_devices(end);
     board_.blocks.front()->settle();
-    // Not whenever somebody has asked for something else: what is then known of a line's page must not depend on who asks.
     if (std::any_of(journals_.begin(), journals_.end(), [](const auto &j) { return j->full(); })) {
         close_journals();
         machine_.share_between(attribution_parts(), [this](unsigned part) { Journal::tell(journals_, part, attribution_); });

@@ -19,12 +19,14 @@ class Journal final : public x86::TransactionObserver {
   public:
     /// `full` is called when so much has been noted that it should be told. In as many lists as there are parts that are told
     /// apart; one keeps everything in one order.
-    Journal(const EventQueue &queue, bool in_parts, std::function<void()> full) : queue_(queue), in_parts_(in_parts), full_(std::move(full)) {}
+    /// Pages are looked at as `attribution` looks at them, when things happen: to be told of them comes much later.
+    Journal(const EventQueue &queue, const Attribution &attribution, bool in_parts, std::function<void()> full)
+        : queue_(queue), attribution_(attribution), in_parts_(in_parts), full_(std::move(full)) {}
 
     void transaction(const x86::Transaction &t) override {
         latest_[t.core] = {}; // what the core stores from here on comes after it
         auto &transactions = list_of(t.access->addr.value).transactions;
-        transactions.push_back({*t.access, t});
+        transactions.push_back({*t.access, t, attribution_.look(t)});
         note(t.access->addr.value, {.what = Entry::transaction, .number = static_cast<std::uint32_t>(transactions.size() - 1)});
     }
     void spun(const x86::Spin &s) override {
@@ -50,7 +52,7 @@ class Journal final : public x86::TransactionObserver {
     void stored_by_device(Addr dram, unsigned size) {
         note(dram, {.bytes = AttributionPart::bytes_of(dram, size), .what = Entry::device});
     }
-    void expected(Addr) override {}
+    void expected(Addr dram) override { attribution_.page_expected(dram); }
     bool full() const { return noted_ >= kMost; }
 
     /// Before all parts are told.
@@ -91,6 +93,7 @@ class Journal final : public x86::TransactionObserver {
     struct Ended {
         Access access;
         x86::Transaction transaction;
+        PageSeen page;
     };
     struct alignas(64) List { // parts are told on different threads
         std::vector<Entry> entries;
@@ -104,7 +107,7 @@ class Journal final : public x86::TransactionObserver {
             case Entry::transaction: {
                 Ended &t = transactions[e.number];
                 t.transaction.access = &t.access;
-                to.transaction(t.transaction);
+                to.transaction(t.transaction, t.page);
                 break;
             }
             case Entry::spin:
@@ -145,6 +148,7 @@ class Journal final : public x86::TransactionObserver {
     }
 
     const EventQueue &queue_;
+    const Attribution &attribution_;
     const bool in_parts_;
     std::function<void()> full_;
     std::array<List, Attribution::kParts> lists_;

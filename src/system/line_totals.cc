@@ -15,12 +15,12 @@ void Waited::add(const TransactionCounts::Entry &e) {
 }
 
 LinesCounted::LinesCounted(std::vector<const TransactionCounts *> counts) : counts_(std::move(counts)) {
-    for_each([this](const TransactionCounts::Entry &e) { order_.push_back({e.kind.line, static_cast<std::uint32_t>(order_.size())}); });
+    for_each([this](const TransactionCounts::Entry &e) { order_.push_back({e.kind.line, e.kind.use, static_cast<std::uint32_t>(order_.size())}); });
     std::sort(order_.begin(), order_.end());
     for (std::size_t i = 0; i < order_.size(); ++i) {
         const Addr line = Addr{order_[i].line} * kLineBytes;
-        if (sums_.empty() || sums_.back().line != line)
-            sums_.push_back({line, 0, i, i});
+        if (sums_.empty() || sums_.back().line != line || sums_.back().use != order_[i].use)
+            sums_.push_back({line, order_[i].use, 0, i, i});
         sums_.back().last = i + 1;
         sums_.back().waited += entry(order_[i].entry).time;
     }

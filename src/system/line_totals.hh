@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Transactions as they were counted (transaction_counts.hh), added up for one line after the other.
+// Transactions as they were counted (transaction_counts.hh), added up for one line after the other: for each use of its
+// page, as what a line was part of changes with that.
 #pragma once
 
 #include <array>
@@ -49,15 +50,16 @@ struct LineTotals : Waited {
 
 class LinesCounted {
   public:
-    /// Of `counts` as they are now, settled. A line is in one of them only.
+    /// Of `counts` as they are now, settled. A line is in one of them only, and so is each use of it.
     explicit LinesCounted(std::vector<const TransactionCounts *> counts);
 
     struct Sum {
         Addr line; ///< DRAM address
+        std::uint32_t use;
         Tick waited;
         std::size_t first, last; ///< its entries
     };
-    /// By address.
+    /// By address, uses of one line in their order.
     std::span<const Sum> lines() const { return sums_; }
     LineTotals totals(const Sum &) const;
     std::map<CodePlace, Waited> by_code() const;
@@ -70,7 +72,7 @@ class LinesCounted {
 
   private:
     struct Place {
-        std::uint32_t line, entry; ///< `entry` of those of all counts together
+        std::uint32_t line, use, entry; ///< `entry` of those of all counts together
         auto operator<=>(const Place &) const = default;
     };
     const TransactionCounts::Entry &entry(std::uint32_t n) const;

@@ -11,8 +11,6 @@ namespace moscope {
 
 namespace {
 
-constexpr unsigned kPage = 4096;
-
 template <class T> T part(const std::byte *description, unsigned offset) {
     T value;
     std::memcpy(&value, description + offset, sizeof value);
@@ -37,13 +35,6 @@ PageWatch::PageWatch(const PhysMap &phys, const x86::Core &core, const PageForma
     walker.cr3 = before;
 }
 
-const std::byte *PageWatch::at(std::uint64_t offset) const {
-    const std::uint64_t piece = offset / kPage;
-    if (piece >= pieces_.size() || !pieces_[piece] || offset % kPage + f_.size > kPage)
-        return nullptr;
-    return pieces_[piece] + offset % kPage;
-}
-
 PageSeen PageWatch::look(Addr dram) const {
     PageSeen seen;
     const std::uint64_t offset = phys_.phys_address(dram).value / kPage * f_.size;
@@ -61,9 +52,11 @@ PageSeen PageWatch::look(Addr dram) const {
     seen.flags = part<std::uint64_t>(page, f_.flags);
     seen.type = part<std::uint32_t>(page, f_.type);
     const bool slab = seen.flags & f_.slab_flag || f_.slab.is(seen.type);
-    seen.part_of = part<std::uint64_t>(page, slab ? f_.cache : f_.mapping);
-    seen.index = part<std::uint64_t>(page, f_.index);
-    seen.told = seen.part_of || f_.table.is(seen.type);
+    const bool table = !slab && f_.table.is(seen.type);
+    // What is not the page's mapping, and its place there, other things share the words with.
+    seen.part_of = table ? 0 : part<std::uint64_t>(page, slab ? f_.cache : f_.mapping);
+    seen.index = table || slab || !seen.part_of ? 0 : part<std::uint64_t>(page, f_.index);
+    seen.told = seen.part_of || table;
     return seen;
 }
 

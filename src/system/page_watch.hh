@@ -28,15 +28,21 @@ struct PageFormat {
         bool is(std::uint32_t type) const { return mask && (type & mask) == value; }
     };
     Type slab{}, table{}; ///< values of `type`; a mask of 0: there is none
+    Addr direct = 0;      ///< where the kernel sees all of physical memory
 };
 
 struct PageSeen {
     std::uint64_t flags = 0;
-    std::uint64_t part_of = 0; ///< the slab's cache, or the page's mapping
-    std::uint64_t index = 0;
+    std::uint64_t part_of = 0; ///< the slab's cache, or the page's mapping; 0 of a page table
+    std::uint64_t index = 0;   ///< in the mapping; 0 of others
     std::uint32_t type = 0;
     std::uint32_t before = 0;  ///< pages from its head to it
     bool told = false;         ///< whether it says what the page is for: one that was just allocated has no word of it yet
+
+    /// Whether the page is of the same use; flags change while it is.
+    bool same_use(const PageSeen &o) const {
+        return told == o.told && (!told || (part_of == o.part_of && index == o.index && before == o.before));
+    }
 };
 
 class PageWatch {
@@ -45,10 +51,24 @@ class PageWatch {
 
     /// Of the page of a DRAM byte.
     PageSeen look(Addr dram) const;
+    /// Fetches what look() will want.
+    void expected(Addr dram) const {
+        if (const std::byte *page = at(phys_.phys_address(dram).value / kPage * f_.size))
+            __builtin_prefetch(page);
+    }
+    /// Whether this is where the kernel sees all of physical memory.
+    bool is_direct(Addr va, Addr dram) const { return va - f_.direct == phys_.phys_address(dram).value; }
 
   private:
+    static constexpr unsigned kPage = 4096;
+
     /// The description at this offset in the array; null if it is not there in one piece.
-    const std::byte *at(std::uint64_t offset) const;
+    const std::byte *at(std::uint64_t offset) const {
+        const std::uint64_t piece = offset / kPage;
+        if (piece >= pieces_.size() || !pieces_[piece] || offset % kPage + f_.size > kPage)
+            return nullptr;
+        return pieces_[piece] + offset % kPage;
+    }
 
     const PhysMap &phys_;
     PageFormat f_;

@@ -11,7 +11,7 @@ std::uint32_t TransactionCounts::hash_of(const TransactionKind &k) {
         return x ^ x >> 32;
     };
     std::uint64_t h = mixed(k.waiter ^ std::uint64_t{k.line} << 32 ^ k.address_space);
-    h = mixed(h ^ k.writer);
+    h = mixed(h ^ k.writer ^ std::uint64_t{k.use} << 16);
     return static_cast<std::uint32_t>(mixed(h ^ (static_cast<std::uint64_t>(k.miss) | std::uint64_t{k.offset} << 8 | std::uint64_t{k.supplier} << 16 |
                       std::uint64_t{k.from} << 24 | std::uint64_t{k.to} << 32)));
 }

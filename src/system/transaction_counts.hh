@@ -28,6 +28,7 @@ struct TransactionKind {
     Addr waiter = 0;        ///< instruction
     Addr address_space = 0; ///< of the waiter; 0 of the kernel's code, which is the same in all
     std::uint32_t line = 0; ///< DRAM address / kLineBytes
+    std::uint32_t use = 0;  ///< what of it: number of what its page was then, among all lines' uses
     MissClass miss = MissClass::cold;
     std::uint8_t offset = 0;          ///< within the line
     std::uint8_t supplier = kNobody;  ///< type of the controller that sent the line

@@ -28,11 +28,13 @@ struct TransactionRecord {
     std::uint16_t probes = 0;
     std::uint8_t supplier_state = 0xff;
     std::uint8_t unused = 0;
+    std::uint32_t use = 0; ///< of the line: as LineRow has it
+    std::uint32_t unused2 = 0;
     static constexpr std::uint8_t kWalk = 1, kUser = 2;
     /// No transaction of its own: a wait for room in the store buffer, whose oldest store's transaction comes by itself.
     static constexpr std::uint8_t kBufferWait = 4;
 };
-static_assert(sizeof(TransactionRecord) == 144);
+static_assert(sizeof(TransactionRecord) == 152);
 
 class TransactionLog {
   public:

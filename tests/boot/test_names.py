@@ -144,6 +144,25 @@ def test_an_open_files_dentry_inode_and_task_are_named(booted: Booted) -> None:
     assert at(booted, block + g.offset("super_block", "s_umount.count"))[0] == "super_block.s_umount.count"
 
 
+def test_where_a_free_object_has_the_pointer_to_the_next_those_who_wait_tell_what_it_is(booted: Booted) -> None:
+    g = booted.guest
+    file = g.number(g.get(g.get(g.get(booted.task("names"), "task_struct", "files"), "files_struct", "fdt"), "fdtable", "fd") + 8 * 4)
+    (cache,) = [c for c in g.list(g.needed("slab_caches"), "kmem_cache", "list") if g.text(g.get(c, "kmem_cache", "name"), 32) == "filp"]
+    pointer = g.get(cache, "kmem_cache", "offset")
+    there = g.physical(file + pointer)
+
+    def named(offset: int, *waited: tuple[str, int]) -> str:
+        pairs = [{"waiter": g.needed(function) + 8, "stall": stall, "offset": offset} for function, stall in waited]
+        return str(booted.namer.line({"line": (there & -LINE), "pairs": pairs})["name"])
+
+    at_pointer = there % LINE
+    field = at(booted, file + pointer)[0]
+    assert field.startswith("file.f_") and 0 < pointer < g.size("file"), "the kernel puts it into the middle of the object"
+    assert named(at_pointer, ("kmem_cache_free", 10), ("fput", 9)) == "file.free pointer"
+    assert named(at_pointer, ("kmem_cache_free", 9), ("fput", 10)) == field
+    assert "free pointer" not in named((at_pointer + 8) % LINE, ("kmem_cache_free", 10))
+
+
 EXPECTED: dict[str, Callable[[str, str, str], bool]] = {
     "shared_counter": lambda name, kind, of: name == "names:shared_counter" and kind == "user symbol" and of.startswith("names "),
     "table_of_zeros": lambda name, kind, of: name == "names:table_of_zeros+0x3e80",

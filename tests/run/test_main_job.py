@@ -248,7 +248,8 @@ def test_all_transactions_add_up_to_what_attribution_counts(moscope: Moscope, tm
     told = {line["line"]: {(m["supplier"], m["from"]): m["count"] for m in line["moves"] if m["to"] == 0 and m["count"]} for line in lines}
     functions = rows.filter(compute.invert(rows["buffer_wait"])).group_by("function").aggregate([("exposed", "sum"), ("exposed", "count")]).to_pylist()
     assert {f["function"]: f["exposed_count"] for f in functions} == {f["function"]: f["count"] for f in document["functions"] if f["count"]}
-    of_name = rows.group_by("name").aggregate([("exposed", "sum")]).to_pylist()
-    assert {n["name"]: n["exposed_sum"] for n in of_name if n["exposed_sum"]} == {n["name"]: n["stall"] for n in document["names"] if n["stall"]}
+    of_name = rows.group_by(["name", "name_kind"]).aggregate([("exposed", "sum")]).to_pylist()
+    assert {(n["name"], n["name_kind"]): n["exposed_sum"] for n in of_name if n["exposed_sum"]} == {
+        (n["name"], n["kind"]): n["stall"] for n in document["names"] if n["stall"]}
     assert any(told.values()) and told == {line: sent.get(line, {}) for line in told}, "both cores are of the first chip"
     assert all(line["page"]["part_of"] & 1 for line in lines), "anonymous memory, which the kernel says of it at each miss"

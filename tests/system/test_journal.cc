@@ -34,7 +34,7 @@ struct Journals : testing::Test {
 
     void open(bool in_parts) {
         for (unsigned chip = 0; chip < kCores / kPerChip; ++chip)
-            journals.push_back(std::make_unique<Journal>(queue, in_parts, [this] { ++full; }));
+            journals.push_back(std::make_unique<Journal>(queue, told, in_parts, [this] { ++full; }));
     }
     Journal &of(unsigned core) { return *journals[core / kPerChip]; }
     void when(Tick t, std::function<void()> what) {

@@ -13,7 +13,7 @@ using namespace moscope;
 namespace {
 
 auto key(const TransactionKind &k) {
-    return std::tuple(k.writer, k.waiter, k.address_space, k.line, k.miss, k.offset, k.supplier, k.from, k.to);
+    return std::tuple(k.writer, k.waiter, k.address_space, k.line, k.use, k.miss, k.offset, k.supplier, k.from, k.to);
 }
 
 TransactionKind some(std::mt19937_64 &random, unsigned few) {
@@ -23,6 +23,7 @@ TransactionKind some(std::mt19937_64 &random, unsigned few) {
     k.waiter = 0x400000 + one(few);
     k.address_space = 0x1000 * one(3);
     k.line = static_cast<std::uint32_t>(one(few));
+    k.use = static_cast<std::uint32_t>(one(2));
     k.miss = static_cast<MissClass>(one(kMissClasses + 1));
     k.offset = static_cast<std::uint8_t>(one(2) * 8);
     if (one(2)) {
@@ -75,12 +76,12 @@ TEST(TransactionCounts, OfALineAddUp) {
     for (std::size_t i = 0; i < counts.size(); ++i)
         of_all += counts[i].time;
     const LinesCounted lines({&counts});
-    ASSERT_EQ(lines.lines().size(), 9u);
+    ASSERT_EQ(lines.lines().size(), 18u) << "of nine lines two uses each";
     std::uint64_t transactions = 0, turns = 0;
-    Addr before = 0;
+    std::pair<Addr, std::uint32_t> before{};
     for (const auto &sum : lines.lines()) {
-        EXPECT_TRUE(sum.line > before || !sum.line);
-        before = sum.line;
+        EXPECT_TRUE(std::pair(sum.line, sum.use) > before || &sum == &lines.lines().front());
+        before = {sum.line, sum.use};
         const LineTotals t = lines.totals(sum);
         EXPECT_EQ(t.both(), sum.waited);
         Waited of_fights, of_classes;

@@ -17,8 +17,14 @@ class Names:
     def line(self, attribution: dict[str, Any], offset: int | None = None) -> dict[str, Any]:
         return {"name": f"line {attribution['line']}" + (f"+{offset}" if offset else ""), "object": "", "field": "", "kind": "slab", "fields": []}
 
-    def brief(self, line: int, va: int, offset: int, cr3: int, walk: bool, page: dict[str, int] | None = None) -> tuple[str, str]:
+    def brief(self, line: int, va: int, offset: int, cr3: int, walk: bool, page: dict[str, int] | None = None,
+              free: bool = False) -> tuple[str, str]:
+        if free:
+            return "type.free pointer", "slab"
         return ("page table" if walk else f"type.{'count' if offset < 32 else 'next'}"), "slab"
+
+    def allocates(self, pc: int) -> bool:
+        return pc >> 8 == KERNEL + 0x900 >> 8
 
     def code(self, pc: int, cr3: int = 0) -> str:
         return f"f{pc >> 8 & 0xFF}" if pc >> 63 else f"u{cr3}"

@@ -7,17 +7,17 @@ from test_document import KERNEL, Names
 
 from moscope import jsonio
 from moscope.naming.document import lines_document
-from moscope.naming.totals import LINES, PAGE_TOLD, PAIRS, WALK, totals
+from moscope.naming.totals import LINES, PAGE_SEEN, PAIRS, WALK, totals
 
 
 def tables(lines: list[tuple[object, ...]], pairs: list[tuple[int, ...]]) -> tuple[bytes, bytes]:
     return np.array(lines, LINES).tobytes(), np.array(pairs, PAIRS).tobytes()
 
 
-def line(address: int, stall: int, offset: int = 0, flags: int = 0, space: int = 7, kind: int = 3, spin: int = 0) -> tuple[object, ...]:
+def line(address: int, stall: int, offset: int = 0, flags: int = 0, space: int = 7, kind: int = 3, spin: int = 0, use: int = 1) -> tuple[object, ...]:
     by_class = [0] * 5
     by_class[kind] = stall
-    return (address, KERNEL + address, space, stall, spin, 2, tuple(by_class), (0, 0, 0, 2, 0), offset, flags, 1, 0, 1, 2, 3, 4, 5)
+    return (address, KERNEL + address, space, stall, spin, 2, tuple(by_class), (0, 0, 0, 2, 0), offset, flags, 1, 0, 1, 2, 3, 4, 5, use, 0)
 
 
 def test_lines_of_one_name_add_up_and_the_largest_comes_first() -> None:
@@ -30,11 +30,31 @@ def test_lines_of_one_name_add_up_and_the_largest_comes_first() -> None:
 
 def test_what_a_page_was_at_the_miss_reaches_the_names_of_its_lines() -> None:
     class Told(Names):
-        def brief(self, line: int, va: int, offset: int, cr3: int, walk: bool, page: dict[str, int] | None = None) -> tuple[str, str]:
+        def brief(self, line: int, va: int, offset: int, cr3: int, walk: bool, page: dict[str, int] | None = None,
+                  free: bool = False) -> tuple[str, str]:
             return str(page), "slab"
 
-    got = totals(Told(), *tables([line(64, 30, flags=PAGE_TOLD), line(128, 10)], []))
+    got = totals(Told(), *tables([line(64, 30, flags=PAGE_SEEN), line(128, 10)], []))
     assert [n["name"] for n in got["names"]] == ["{'flags': 1, 'part_of': 2, 'index': 3, 'type': 4, 'before': 5}", "None"]
+
+
+def test_a_line_of_several_uses_has_the_name_of_each_and_is_one_line() -> None:
+    class ByUse(Names):
+        def brief(self, line: int, va: int, offset: int, cr3: int, walk: bool, page: dict[str, int] | None = None,
+                  free: bool = False) -> tuple[str, str]:
+            return "page table" if walk else "file", "page table" if walk else "slab"
+
+    rows = [line(64, 30, use=1), line(64, 10, flags=WALK, use=2), line(64, 5, use=3), line(128, 1)]
+    got = totals(ByUse(), *tables(rows, []))
+    assert [(n["name"], n["stall"], n["lines"]) for n in got["names"]] == [("file", 36, 2), ("page table", 10, 1)]
+    assert got["all"]["lines"] == 2
+
+
+def test_a_line_that_the_allocator_waited_for_most_of_the_time_is_told_so() -> None:
+    rows = [line(64, 20, spin=10), line(128, 20, spin=10), line(192, 0)]
+    pairs = [(0, KERNEL + 0x910, 0, 9, 7, 0, 1), (0, KERNEL + 0x200, 0, 11, 3, 0, 1),
+             (0, KERNEL + 0x910, 0, 8, 7, 1, 1), (0, KERNEL + 0x200, 0, 12, 3, 1, 1), (0, KERNEL + 0x910, 0, 0, 0, 2, 1)]
+    assert {n["name"]: n["lines"] for n in totals(Names(), *tables(rows, pairs))["names"]} == {"type.free pointer": 1, "type.count": 2}
 
 
 def test_a_name_that_is_spun_on_comes_before_one_with_more_stall() -> None:

@@ -87,7 +87,7 @@ class FakeSystem:
         window = self.tick - self.since
         stall, spun = self.cores * (window // 2), self.cores * (window // 4 // 2)
         line, pair = np.zeros(1, totals.LINES), np.zeros(1, totals.PAIRS)
-        line[0] = (64, 64, 0, stall, spun, 5, (1, 0, 0, stall - 1, 0), (1, 0, 0, 4, 0), 0, 0, self.cores, 0, 0, 0, 0, 0, 0)
+        line[0] = (64, 64, 0, stall, spun, 5, (1, 0, 0, stall - 1, 0), (1, 0, 0, 4, 0), 0, 0, self.cores, 0, 0, 0, 0, 0, 0, 1, 0)
         pair[0] = (0x401000, 0x402000, 0, stall, spun, 0, 5)
         return line.tobytes(), pair.tobytes()
 

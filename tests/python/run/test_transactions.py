@@ -15,8 +15,12 @@ STATES = {"L1Cache": ["I", "S", "M"], "Directory": ["NP", "S"]}
 class Names:
     """A line's name is its address, a function's the instruction's, of a user with the address space."""
 
-    def brief(self, line: int, va: int, offset: int, cr3: int, walk: bool, page: dict[str, int] | None = None) -> tuple[str, str]:
+    def brief(self, line: int, va: int, offset: int, cr3: int, walk: bool, page: dict[str, int] | None = None,
+              free: bool = False) -> tuple[str, str]:
         return f"line {line:#x}", "unknown"
+
+    def allocates(self, pc: int) -> bool:
+        return False
 
     def code(self, pc: int, cr3: int = 0) -> str:
         return f"{pc:#x}" if pc >= 1 << 63 else f"{pc:#x} of {cr3:#x}"
@@ -28,7 +32,7 @@ class Names:
 def named(*lines: int) -> transactions.Naming:
     rows = numpy.zeros(len(lines), totals.LINES)
     rows["line"] = lines
-    return transactions.Naming(Names(), rows.tobytes())
+    return transactions.Naming(Names(), rows.tobytes(), b"")
 
 
 def record(**fields: object) -> numpy.ndarray:
@@ -39,7 +43,7 @@ def record(**fields: object) -> numpy.ndarray:
 
 
 def test_a_record_is_as_long_as_the_engine_writes_it() -> None:
-    assert numpy.dtype(transactions.RECORD).itemsize == 144
+    assert numpy.dtype(transactions.RECORD).itemsize == 152
 
 
 def test_rows_say_what_the_records_say(tmp_path: Path) -> None:
@@ -68,6 +72,20 @@ def test_rows_say_what_the_records_say(tmp_path: Path) -> None:
     assert (first["process"], second["process"]) == ("process 0x5000", None)
     assert second["name"] is None and second["function"] is None and second["writer_function"] is None, "nothing is known at 0"
     assert not raw.exists()
+
+
+def test_a_line_of_several_uses_has_the_name_of_the_use_of_each_transaction() -> None:
+    class ByPage(Names):
+        def brief(self, line: int, va: int, offset: int, cr3: int, walk: bool, page: dict[str, int] | None = None,
+                  free: bool = False) -> tuple[str, str]:
+            return ("page table", "page table") if walk else (f"line {line:#x}", "slab")
+
+    rows = numpy.zeros(3, totals.LINES)
+    rows["line"], rows["use"], rows["flags"] = (0x40, 0x40, 0x80), (4, 7, 5), (0, totals.WALK, 0)
+    records = numpy.concatenate([record(line=line, use=use) for line, use in ((0x40, 7), (0x40, 4), (0x80, 5), (0x80, 4))])
+    got = transactions.table(records, SUPPLIERS, STATES, transactions.Naming(ByPage(), rows.tobytes(), b""))
+    assert got["name"].to_pylist() == ["page table", "line 0x40", "line 0x80", None]
+    assert got["name_kind"].to_pylist() == ["page table", "slab", "slab", None]
 
 
 def test_a_supplier_of_which_only_the_chip_is_known_has_neither_number_nor_state() -> None:

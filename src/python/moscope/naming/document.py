@@ -6,19 +6,16 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from moscope.naming.totals import main_class, totals, waited
+from moscope.naming import totals
+from moscope.naming.totals import main_class, waited
 
 LINE = 64
 
 
-class Names(Protocol):
+class Names(totals.Names, Protocol):
     """What a Namer does."""
 
     def line(self, attribution: Mapping[str, Any], offset: int | None = None) -> dict[str, Any]: ...
-
-    def brief(self, line: int, va: int, offset: int, cr3: int, walk: bool, page: Mapping[str, int] | None = None) -> tuple[str, str]: ...
-
-    def code(self, pc: int, cr3: int = 0) -> str: ...
 
 
 def _shares(weights: Iterable[tuple[str, int]]) -> list[dict[str, Any]]:
@@ -78,7 +75,7 @@ def lines_document(namer: Names, attribution: Mapping[str, Any], tables: tuple[b
     return {
         "schema": "moscope.lines/1",
         "lines": [line_document(namer, line) for line in attribution.get("lines", ())],
-        **totals(namer, *tables),
+        **totals.totals(namer, *tables),
         "functions": [{"function": f, "kernel": kernel, **sums} for (f, kernel), sums
                       in sorted(functions.items(), key=lambda item: (-waited(item[1]), item[0]))],
     }

@@ -17,7 +17,7 @@ from moscope.naming.files import Files
 from moscope.naming.guest import PAGE, Guest, Memory, Unreadable
 from moscope.naming.known import Known
 from moscope.naming.percpu import PerCpu
-from moscope.naming.slab import Description, Pages
+from moscope.naming.slab import ALLOCATOR, Description, Pages
 from moscope.naming.symbols import Place
 from moscope.naming.tasks import TABLE_MASK, Tasks
 from moscope.naming.totals import waited
@@ -44,6 +44,7 @@ class Named:
     which: str | Callable[[], str] = ""
     field: str = ""
     fields: list[str] = dataclasses.field(default_factory=list)
+    free_pointer: bool = False  # it is where the allocator keeps a free object's pointer to the next
 
     @property
     def object(self) -> str:
@@ -153,19 +154,27 @@ class Namer:
     def line(self, attribution: Mapping[str, Any], offset: int | None = None) -> dict[str, Any]:
         """{name, object, field, kind, fields} of an attribution line; a physical address where nothing is known. The byte
         that is named is the one at `offset`, else that which was waited for longest."""
+        by = [pair for pair in attribution.get("pairs", ()) if offset is None or pair.get("offset") == offset]
+        free = 2 * sum(waited(pair) for pair in by if self.allocates(pair["waiter"])) > sum(waited(pair) for pair in by)
         return self._line(attribution["line"], attribution.get("va", 0), hottest(attribution) if offset is None else offset,
-                          attribution.get("address_space", 0), bool(attribution.get("walk")), attribution.get("page")).document()
+                          attribution.get("address_space", 0), bool(attribution.get("walk")), attribution.get("page"), free).document()
 
-    def brief(self, line: int, va: int, offset: int, cr3: int, walk: bool, page: Mapping[str, int] | None = None) -> tuple[str, str]:
-        """(name, kind) alone, which is much quicker: for all lines of a run."""
-        named = self._line(line, va, offset, cr3, walk, page)
+    def brief(self, line: int, va: int, offset: int, cr3: int, walk: bool, page: Mapping[str, int] | None = None,
+              free: bool = False) -> tuple[str, str]:
+        """(name, kind) alone, which is much quicker: for all lines of a run. `free`: most of its time it was the slab allocator that
+        waited."""
+        named = self._line(line, va, offset, cr3, walk, page, free)
         return named.name, named.kind
+
+    def allocates(self, pc: int) -> bool:
+        """Whether an instruction is the slab allocator's, which is after free objects."""
+        return pc >= KERNEL_HALF and self.code(pc) in ALLOCATOR
 
     def page_format(self) -> dict[str, int | list[int]] | None:
         """What an engine has to know to look at pages at misses; None while nothing is known of the kernel's pages."""
         return self._pages.format() if self._pages else None
 
-    def _line(self, line: int, va: int, offset: int, cr3: int, walk: bool, page: Mapping[str, int] | None) -> Named:
+    def _line(self, line: int, va: int, offset: int, cr3: int, walk: bool, page: Mapping[str, int] | None, free: bool) -> Named:
         physical = self._memory.physical_of(line) & -LINE
         then = Description(page["flags"], page["type"], page["part_of"], page["index"], physical // PAGE - page["before"]) if page else None
         # A page table is told by its page, whatever else than walks has reached it.
@@ -176,6 +185,9 @@ class Namer:
         named = self.at(physical | offset, va, cr3, then)
         if walk and named.kind in UNMARKED:
             named = Named("page table", "page table", "of the kernel")
+        if free and named.free_pointer:
+            whole = re.split(r"[.+]", named.name)[0]
+            named = Named(f"{whole}.free pointer", named.kind, named.which, "free pointer", named.fields)
         return named
 
     def at(self, physical: int, va: int = 0, cr3: int = 0, then: Description | None = None) -> Named:
@@ -268,7 +280,8 @@ class Namer:
             return Named(f"{module[1]} [{module[0]}]", "module")
         area = self._mapped.area(address)
         if area is None:
-            return None
+            # Of processes that have ended, stacks mostly.
+            return Named("vmalloc memory that was freed since", "vmalloc") if self._mapped.areas() else None
         if area[0].endswith("stack"):
             return Named(area[0], "kernel stack", "of a process that has ended")
         return Named(area[0], "vmalloc", f"+{area[1]:#x}")
@@ -314,7 +327,9 @@ class Namer:
             if not 0 <= found.offset < found.size:
                 return Named(f"slab {found.cache}", "slab", "between objects")
             address = found.address
-            return self._typed(title, "slab", lambda: self._files.describe(title, address), found.type, found.offset)
+            named = self._typed(title, "slab", lambda: self._files.describe(title, address), found.type, found.offset)
+            named.free_pointer = found.at_free_pointer
+            return named
         whole = physical & -PAGE, page
         if whole not in self._whole:
             self._whole[whole] = self._by_whole_page(physical, page)

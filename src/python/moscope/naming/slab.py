@@ -29,19 +29,31 @@ TYPE_OF_CACHE = {
     "anon_vma_name": "anon_vma_name", "squashfs_inode_cache": "squashfs_inode_info", "fsnotify_mark": "fsnotify_mark",
     "jbd2_journal_head": "journal_head", "jbd2_journal_handle": "jbd2_journal_handle", "request_queue": "request_queue",
 }
+POINTER = 8
+# Functions that follow and make lists of free objects (mm/slub.c; those that it inlines are part of these).
+ALLOCATOR = {"kmem_cache_alloc", "kmem_cache_alloc_lru", "kmem_cache_alloc_node", "kmem_cache_alloc_bulk", "kmem_cache_alloc_trace",
+             "kmem_cache_alloc_node_trace", "__kmem_cache_alloc_node", "kmalloc_trace", "__kmalloc", "__kmalloc_node",
+             "__kmalloc_track_caller", "__kmalloc_node_track_caller", "kmem_cache_free", "kmem_cache_free_bulk", "__kmem_cache_free",
+             "kfree", "___cache_free", "slab_free", "__slab_alloc", "___slab_alloc", "__slab_free", "get_partial_node", "put_cpu_partial",
+             "deactivate_slab", "build_detached_freelist"}
 PAGE_TYPE_BASE, PAGE_TYPE_TABLE, PAGE_TYPE_FREE = 0xF0000000, 0x200, 0x80  # page-flags.h up to 6.10: a page's type is told by cleared bits
 
 
 @dataclass(frozen=True)
 class SlabObject:
     """`type` is the number of the object's type, 0 where its cache does not tell; `allocated` by the object's own state
-    cannot be told. Offsets beyond `size` are the allocator's."""
+    cannot be told. Offsets beyond `size` are the allocator's, and while the object is free so is the word at `free_pointer`."""
 
     cache: str
     address: int
     offset: int
     size: int
     type: int
+    free_pointer: int
+
+    @property
+    def at_free_pointer(self) -> bool:
+        return 0 <= self.offset - self.free_pointer < POINTER
 
 
 @dataclass(frozen=True)
@@ -68,7 +80,7 @@ class Pages:
         self._kinds = guest.types.enumeration("pagetype")
         self._at = {name: guest.offset("page", name) for name in ("flags", "compound_head", "mapping", "index", "page_type")}
         self._at["slab_cache"] = guest.offset("slab", "slab_cache") if "slab" in guest.types else self._at["mapping"]
-        self._caches: dict[int, tuple[str, int, int, int, int]] = {}
+        self._caches: dict[int, tuple[str, int, int, int, int, int]] = {}
         self._now: dict[int, Description] = {}
 
     def page(self, physical: int) -> int:
@@ -85,7 +97,8 @@ class Pages:
         return {"page_table": self._guest.page_table, "array": self.base, "size": self.size, "flags": at["flags"],
                 "link": at["compound_head"], "mapping": at["mapping"], "cache": at["slab_cache"], "index": at["index"],
                 "type": at["page_type"], "slab_flag": 1 << self._flags["PG_slab"] if "PG_slab" in self._flags else 0,
-                "slab": list(self._type_of("slab", 0)), "table": list(self._type_of("table", PAGE_TYPE_TABLE))}
+                "slab": list(self._type_of("slab", 0)), "table": list(self._type_of("table", PAGE_TYPE_TABLE)),
+                "direct": self._guest.direct(0)}
 
     def now(self, physical: int) -> Description:
         """What is written down of a physical byte's page."""
@@ -136,13 +149,14 @@ class Pages:
         page = page or self.now(physical)
         if not self.is_slab(page):
             return None
-        name, stride, size, pad, kind = self._cache(page.part_of)
+        name, stride, size, pad, kind, free = self._cache(page.part_of)
         first = page.first * PAGE
         index, offset = divmod(physical - first, stride)
-        return SlabObject(name, self._guest.direct(first + index * stride + pad), offset - pad, size, kind)
+        return SlabObject(name, self._guest.direct(first + index * stride + pad), offset - pad, size, kind, free)
 
-    def _cache(self, cache: int) -> tuple[str, int, int, int, int]:
-        """A cache's name, the distance of its objects, their size, what lies before each, and their type."""
+    def _cache(self, cache: int) -> tuple[str, int, int, int, int, int]:
+        """A cache's name, the distance of its objects, their size, what lies before each, their type, and where a free one's pointer
+        to the next free one is: most often in its middle (mm/slub.c, calculate_sizes)."""
         if cache not in self._caches:
             guest = self._guest
             name = guest.text(guest.get(cache, "kmem_cache", "name"), 64)
@@ -153,7 +167,8 @@ class Pages:
                 pad = guest.get(cache, "kmem_cache", "red_left_pad")
             except Unreadable:
                 pad = 0
-            self._caches[cache] = (name, stride, guest.get(cache, "kmem_cache", "object_size"), pad, self._type(name))
+            self._caches[cache] = (name, stride, guest.get(cache, "kmem_cache", "object_size"), pad, self._type(name),
+                                   guest.get(cache, "kmem_cache", "offset"))
         return self._caches[cache]
 
     def _type(self, cache: str) -> int:

@@ -15,10 +15,10 @@ SPIN = "spin"
 LINES = np.dtype([("line", "<u8"), ("va", "<u8"), ("address_space", "<u8"), ("stall", "<i8"), ("spin", "<i8"), ("transfers", "<u8"),
                   ("class_stall", "<i8", 5), ("class_count", "<u4", 5), ("offset", "u1"), ("flags", "u1"), ("cores", "u1"),
                   ("unused", "u1"), ("page_flags", "<u8"), ("page_part_of", "<u8"), ("page_index", "<u8"), ("page_type", "<u4"),
-                  ("page_before", "<u4")])
+                  ("page_before", "<u4"), ("use", "<u4"), ("unused2", "<u4")])
 PAGE = ("flags", "part_of", "index", "type", "before")
 PAIRS = np.dtype([("writer", "<u8"), ("waiter", "<u8"), ("address_space", "<u8"), ("stall", "<i8"), ("spin", "<i8"), ("line", "<u4"), ("count", "<u4")])
-WALK, PAGE_TOLD = 1, 8
+WALK, PAGE_SEEN = 1, 8
 KERNEL_HALF = 1 << 63
 # Of one name: the most functions, pairs and objects that are told.
 MOST_FUNCTIONS, MOST_PAIRS = 10, 20
@@ -29,7 +29,10 @@ Rows = NDArray[Any]
 class Names(Protocol):
     """What a Namer does."""
 
-    def brief(self, line: int, va: int, offset: int, cr3: int, walk: bool, page: Mapping[str, int] | None = None) -> tuple[str, str]: ...
+    def brief(self, line: int, va: int, offset: int, cr3: int, walk: bool, page: Mapping[str, int] | None = None,
+              free: bool = False) -> tuple[str, str]: ...
+
+    def allocates(self, pc: int) -> bool: ...
 
     def code(self, pc: int, cr3: int = 0) -> str: ...
 
@@ -46,9 +49,11 @@ def totals(namer: Names, lines: bytes, pairs: bytes) -> dict[str, Any]:
     """`names`, those that were waited for longest first (stall and spinning together), `kinds` (the same by kind of
     memory) and `all` of moscope.lines/1."""
     rows, fights = np.frombuffer(lines, LINES), np.frombuffer(pairs, PAIRS)
-    ids, of_line = line_names(namer, rows)
+    ids, of_line = line_names(namer, rows, fights)
     functions = _functions(namer, rows, fights, of_line, len(ids))
-    count = np.bincount(of_line, minlength=len(ids))
+    # A line of which the page changed hands has several rows, which may have one name.
+    first, _ = _distinct([of_line, rows["line"]])
+    count = np.bincount(of_line[first], minlength=len(ids))
     stall, spin, transfers = (_sum(of_line, rows[what], len(ids)) for what in ("stall", SPIN, "transfers"))
     class_stall = [_sum(of_line, rows["class_stall"][:, k], len(ids)) for k in range(len(CLASSES))]
     class_count = [_sum(of_line, rows["class_count"][:, k], len(ids)) for k in range(len(CLASSES))]
@@ -63,18 +68,29 @@ def totals(namer: Names, lines: bytes, pairs: bytes) -> dict[str, Any]:
         sums["spin"] += spin[i]
     names.sort(key=lambda n: (-waited(n), n["name"], n["kind"]))
     return {"names": names, "kinds": sorted(kinds.values(), key=lambda k: (-waited(k), k["kind"])),
-            "all": {"lines": len(rows), "stall": int(rows["stall"].sum()), "spin": int(rows["spin"].sum())}}
+            "all": {"lines": len(np.unique(rows["line"])), "stall": int(rows["stall"].sum()), "spin": int(rows["spin"].sum())}}
 
 
-def line_names(namer: Names, rows: Rows) -> tuple[dict[tuple[str, str], int], Rows]:
+def line_names(namer: Names, rows: Rows, fights: Rows) -> tuple[dict[tuple[str, str], int], Rows]:
     """The distinct (name, kind) of LINES, numbered, and the number of each row's."""
     ids: dict[tuple[str, str], int] = {}
+    free = _waited_by_allocator(namer, rows, fights)
     of_line = np.fromiter((ids.setdefault(namer.brief(line, va, offset, cr3, bool(flags & WALK),
-                                                      dict(zip(PAGE, page, strict=True)) if flags & PAGE_TOLD else None), len(ids))
-                           for line, va, cr3, offset, flags, *page in _columns(rows, "line", "va", "address_space", "offset", "flags",
-                                                                               *(f"page_{part}" for part in PAGE))),
-                          np.int64, len(rows))
+                                                      dict(zip(PAGE, page, strict=True)) if flags & PAGE_SEEN else None,
+                                                      is_free), len(ids))
+                           for is_free, (line, va, cr3, offset, flags, *page) in
+                           zip(free.tolist(), _columns(rows, "line", "va", "address_space", "offset", "flags", *(f"page_{part}" for part in PAGE)),
+                               strict=True)), np.int64, len(rows))
     return ids, of_line
+
+
+def _waited_by_allocator(namer: Names, rows: Rows, fights: Rows) -> Rows:
+    """Of each line, whether the slab allocator waited for it most of the time."""
+    waiters, which = np.unique(fights["waiter"], return_inverse=True)
+    by = np.array([namer.allocates(pc) for pc in waiters.tolist()], bool)[which]
+    time = np.zeros(len(rows), np.int64)
+    np.add.at(time, fights["line"][by], (fights["stall"] + fights[SPIN])[by])
+    return 2 * time > rows["stall"] + rows[SPIN]
 
 
 def code_names(namer: Names, pcs: Rows, spaces: Rows) -> tuple[list[str], Rows]:

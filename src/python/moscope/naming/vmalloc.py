@@ -71,15 +71,19 @@ class Mapped:
 
     def area(self, address: int) -> tuple[str, int] | None:
         """What an area of vmalloc is for, and how far into it the address lies."""
+        for start, size, what in self.areas():
+            if 0 <= address - start < size:
+                return what, address - start
+        return None
+
+    def areas(self) -> list[tuple[int, int, str]]:
+        """(start, bytes, what for) of all areas there are; none where the kernel keeps them in another way."""
         if self._areas is None:
             try:
                 self._areas = self._find_areas()
             except Unreadable:
                 self._areas = []
-        for start, size, what in self._areas:
-            if 0 <= address - start < size:
-                return what, address - start
-        return None
+        return self._areas
 
     def _find_areas(self) -> list[tuple[int, int, str]]:
         guest, out = self._guest, []

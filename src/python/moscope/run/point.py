@@ -71,7 +71,7 @@ def measure(job: Job, folder: Path, report: Callable[[Progress], None], say: Cal
     named = name(namer, stats["attribution"], tables)
     if log:
         transactions.convert(log, folder / transactions.NAME, engine.machine_types(), engine.machine_states(inputs.machine),
-                             transactions.Naming(namer, tables[0]))
+                             transactions.Naming(namer, *tables))
     physical = {line["line"]: system.physical_of(line["line"]) for line in named["lines"]}
     finish(guest, job.point)
     point = document(job.point, measured, named, physical, memory_stall(stats), chosen)

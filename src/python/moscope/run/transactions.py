@@ -22,7 +22,7 @@ RECORD = [*((name, "<i8") for name in ("issued", "done", "exposed")),
           ("segments", "<i8", (len(SEGMENTS),)), ("hops", "<u2"),
           *((name, "u1") for name in ("core", "writer", "kind", "class", "supplier", "flags")),
           *((name, "<u2") for name in ("supplier_number", "supplier_chip", "probes")),
-          *((name, "u1") for name in ("supplier_state", "unused"))]
+          *((name, "u1") for name in ("supplier_state", "unused")), *((name, "<u4") for name in ("use", "unused2"))]
 # In place of a supplier's number and chip: not known, or nobody sent the line.
 NO_NUMBER = 0xFFFF
 
@@ -30,24 +30,34 @@ NO_NUMBER = 0xFFFF
 class Naming:
     """Names for the lines and instructions of records: from a namer, and the engine's table of all lines."""
 
-    def __init__(self, namer: totals.Names, lines: bytes) -> None:
+    def __init__(self, namer: totals.Names, lines: bytes, pairs: bytes) -> None:
         import numpy
 
         self._namer = namer
         rows = numpy.frombuffer(lines, totals.LINES)
-        ids, of_line = totals.line_names(namer, rows)
-        numbers: dict[str, int] = {}
-        renumbered = numpy.array([numbers.setdefault(name, len(numbers)) for name, _ in ids], numpy.int32)
-        self._lines, self._names, self._of_line = rows["line"], list(numbers), renumbered[of_line]  # by address
+        ids, of_line = totals.line_names(namer, rows, numpy.frombuffer(pairs, totals.PAIRS))
+        self._keys = self._key(rows)  # by address, then use
+        self._names, self._kinds = ([pair[i] for pair in ids] for i in (0, 1))
+        self._of_line = of_line
 
-    def lines(self, addresses: Any) -> Any:
+    @staticmethod
+    def _key(rows: Any) -> Any:
+        """Of lines or records: a line, and what it was used for. Guests have less than 2**38 bytes of memory."""
+        return rows["line"] >> 6 << 32 | rows["use"]
+
+    def lines(self, records: Any) -> tuple[Any, Any]:
+        """Name and kind of memory."""
         import numpy
         import pyarrow
 
-        if not len(self._lines):
-            return pyarrow.nulls(len(addresses), pyarrow.dictionary(pyarrow.int32(), pyarrow.string()))
-        at = numpy.searchsorted(self._lines, addresses).clip(max=len(self._lines) - 1)
-        return spelled(self._of_line[at], self._names, self._lines[at] != addresses)
+        if not len(self._keys):
+            unknown = pyarrow.nulls(len(records), pyarrow.dictionary(pyarrow.int32(), pyarrow.string()))
+            return unknown, unknown
+        wanted = self._key(records)
+        at = numpy.searchsorted(self._keys, wanted).clip(max=len(self._keys) - 1)
+        name, kind = (_numbered(words) for words in (self._names, self._kinds))
+        which, unknown = self._of_line[at], self._keys[at] != wanted
+        return spelled(name[0][which], name[1], unknown), spelled(kind[0][which], kind[1], unknown)
 
     def code(self, pcs: Any, spaces: Any) -> Any:
         known, which = totals.code_names(self._namer, pcs, spaces)
@@ -58,6 +68,14 @@ class Naming:
 
         known, which = totals.process_names(self._namer, spaces)
         return spelled(which.astype("int32"), known, numpy.array([not name for name in known], bool)[which])
+
+
+def _numbered(words: Sequence[str]) -> tuple[Any, list[str]]:
+    """The number of each, and the distinct ones."""
+    import numpy
+
+    numbers: dict[str, int] = {}
+    return numpy.array([numbers.setdefault(word, len(numbers)) for word in words], numpy.int32), list(numbers)
 
 
 def convert(records: Path, parquet: Path, suppliers: Sequence[str], states: Mapping[str, Sequence[str]], named: Naming,
@@ -87,12 +105,13 @@ def table(records: Any, suppliers: Sequence[str], states: Mapping[str, Sequence[
     flags = records["flags"]
     unsent = records["supplier_number"] == NO_NUMBER
     waits = flags & BUFFER_WAIT != 0
+    name, name_kind = named.lines(records)
     columns: dict[str, Any] = {
         "core": records["core"], "issued": records["issued"],
         "latency": pyarrow.array(records["done"] - records["issued"], mask=waits), "exposed": records["exposed"],
         "kind": names(records["kind"], KINDS), "class": names(records["class"], CLASSES),
         "buffer_wait": waits, "walk": flags & WALK != 0, "user": flags & USER != 0,
-        "line": records["line"], "va": records["va"], "name": named.lines(records["line"]), "pc": records["pc"],
+        "line": records["line"], "va": records["va"], "name": name, "name_kind": name_kind, "pc": records["pc"],
         "function": named.code(records["pc"], records["address_space"]), "address_space": records["address_space"],
         "process": named.processes(records["address_space"]),
         "writer": pyarrow.array(records["writer"], mask=records["writer"] == NOBODY), "writer_pc": records["writer_pc"],
