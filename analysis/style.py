@@ -21,7 +21,7 @@ PALETTE: dict[str, tuple[str, str]] = {
     "ink": ("#1c2126", "#e7eaed"), "muted": ("#59636d", "#9ba6b1"), "grid": ("#dde2e6", "#30373e"), "page": ("#fefefe", "#15191d"),
     "user": ("#4477aa", "#6c9fd2"), "kernel": ("#99c8e3", "#2f6690"), "core": ("#8c8fa3", "#7a7e94"),
     "true_sharing": ("#cc3311", "#e8573a"), "false_sharing": ("#ee8833", "#f5a04f"), "upgrade": ("#aa3377", "#cf5f9d"),
-    "store_buffer": ("#6b4226", "#a9785a"), "capacity": ("#999933", "#b9b955"), "cold": ("#e3d28a", "#8a7d42"),
+    "without_class": ("#6b4226", "#a9785a"), "capacity": ("#999933", "#b9b955"), "cold": ("#e3d28a", "#8a7d42"),
     "spin": ("#44aa99", "#3d9586"), "idle": ("#eceff1", "#252b31"), "busy": ("#4477ab", "#6c9fd1"), "memory": ("#cc3312", "#e8573b"),
     "heat": ("#0b4f8c", "#7cc0f8"), "onheat": ("#fdfefe", "#0a1621"), "dark": ("#1c2127", "#0a1622"),
     "series1": ("#0072b2", "#56a9e0"), "series2": ("#d55e00", "#f08a3c"), "series3": ("#009e73", "#35c79b"),
@@ -29,13 +29,15 @@ PALETTE: dict[str, tuple[str, str]] = {
 }
 LABELS = {
     "user": "busy, user", "kernel": "busy, kernel", "core": "core stall", "spin": "spinning", "true_sharing": "true sharing",
-    "false_sharing": "false sharing", "upgrade": "upgrade", "capacity": "capacity", "cold": "cold", "store_buffer": "without a class",
+    "false_sharing": "false sharing", "upgrade": "upgrade", "capacity": "capacity", "cold": "cold", "without_class": "without a class",
     "idle": "idle", "busy": "busy", "memory": "memory stall",
 }
 # The colour of text upon these; upon others it is `onheat`.
 TEXT_ON = {"kernel": "ink", "cold": "ink", "idle": "ink", "false_sharing": "dark", "capacity": "dark", "spin": "dark"}
 SERIES = (("series1", "o"), ("series2", "s"), ("series3", "^"), ("series4", "D"))
 POINTS_PER_INCH = 72
+# Of the longest bar; an area below it is half a pixel and less, and a legend that lists it sends readers looking for what nobody sees.
+SEEN = 0.002
 WIDE, NARROW, TITLE = 10.3, 4.3, 0.4  # inches; the last is the height of a PNG's title
 
 
@@ -71,6 +73,8 @@ def house() -> AbstractContextManager[None]:
 
 
 def legend_above(fig: Figure, handles: list, labels: list[str], columns: int) -> None:
+    if not labels:
+        return
     fig.legend(handles, labels, loc="outside upper left", ncols=columns, handlelength=1.1, handleheight=1.0, columnspacing=1.3,
                handletextpad=0.5, borderaxespad=0.2)
 
@@ -108,6 +112,20 @@ def shortened(name: str, most: int) -> str:
         return name
     head = (most - 1) * 3 // 5
     return name[:head] + "\u2026" + name[len(name) - (most - 1 - head):]
+
+
+def wrapped(name: str, most: int, lines: int = 4) -> str:
+    """A name on as many lines as it needs of `most` characters each, broken after the characters at which names break well. Only one
+    that is longer than all of `lines` loses its middle."""
+    rows = [""]
+    for piece in re.findall(r"[^_./+: ]+[_./+: ]*|[_./+: ]+", shortened(name, most * lines)):
+        if rows[-1] and len(rows[-1]) + len(piece.rstrip()) > most:
+            rows.append("")
+        for at in range(0, len(piece), most):
+            if at:
+                rows.append("")
+            rows[-1] += piece[at:at + most]
+    return "\n".join(row.rstrip(" ") for row in rows)
 
 
 def png(fig: Figure, title: str) -> bytes:

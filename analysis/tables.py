@@ -21,9 +21,10 @@ CLASSES = ("true_sharing", "false_sharing", "upgrade", "capacity", "cold")
 # What lines are waited for: memory stall by class of miss, and turns of loops that look at them.
 WAITS = (*CLASSES, "spin")
 # What a core's time splits into: busy and core stall without those loops, the loops, the memory part by class of miss, and what of it
-# has no class: transactions under way at the end; the wait for a full store buffer, in runs that do not charge it to its store's class.
-CAUSES = ("user", "kernel", "core", "spin", *CLASSES, "store_buffer", "idle")
+# has no class: its transaction was under way when the last window ended; in runs of older versions also the wait for a full store buffer.
+CAUSES = ("user", "kernel", "core", "spin", *CLASSES, "without_class", "idle")
 NO_WRITER = "no other core wrote"
+UNKNOWN = "unknown"
 LINE_BYTES = 64
 
 
@@ -61,7 +62,7 @@ def causes(p: Point) -> dict[str, float]:
     else:
         found |= {k: by_class.get(k, 0.0) for k in CLASSES}
         rest = memory - sum(by_class.values())
-        found["store_buffer"] = rest if rest > 1e-9 else 0.0
+        found["without_class"] = rest if rest > 1e-9 else 0.0
     found["idle"] = spent("idle", "user") + spent("idle", "kernel")
     return found
 
@@ -107,7 +108,7 @@ def _once(table: Callable[[Point], list[dict[str, Any]]]) -> Callable[[Point], l
 
 @_once
 def hot_lines(p: Point) -> list[dict[str, Any]]:
-    """The lines of a point, those that were waited for longest first: name, what, address, wait_share (of memory stall and
+    """The lines of a point, those that were waited for longest first: name, kind of memory, what, address, wait_share (of memory stall and
     spinning), stall_share (of memory stall), stall_us, spin_us, transfers, cores, class, classes {class or spin: fs},
     writers and waiters [(function, share)], pairs [(writer, waiter, stall and spinning fs)], moves (`analysis.moves`)."""
     found = [_line(p, one) for one in p.named.get("lines") or [] if isinstance(one, dict)]
@@ -121,22 +122,29 @@ def hot_names(p: Point) -> list[dict[str, Any]]:
     `listed` one by one): an array or
     many objects of a kind cost as one what none of their lines costs by itself. Of all lines of the point; where a run does
     not tell those, of the lines that it lists."""
-    groups: dict[str, list[dict[str, Any]]] = {}
+    groups: dict[tuple[str, str], list[dict[str, Any]]] = {}  # a slab cache and the variable that points to it may have one name
     for one in hot_lines(p):
-        groups.setdefault(one["name"], []).append(one)
+        groups.setdefault((one["name"], one["kind"]), []).append(one)
     names = [one for one in p.named.get("names") or [] if isinstance(one, dict)]
     if names:
-        return [_name(p, one, groups.get(str(one.get("name")), [])) for one in names]
+        def listed(name: str, kind: str) -> list[dict[str, Any]]:
+            return groups.get((name, kind)) or groups.get((name, ""), [])
+
+        return [_name(p, one, listed(str(one.get("name")), str(one.get("kind") or ""))) for one in names]
+    top = [one for one in p.record.get("top_names") or [] if isinstance(one, dict)]
+    if top and not p.named.get("lines"):
+        return [{**_top_line(one), "lines": int(one.get("lines") or 1), "listed": 0} for one in top]
     return sorted((_together(lines) for lines in groups.values()), key=lambda one: -one["wait_share"])
 
 
 def _name(p: Point, one: dict[str, Any], listed: list[dict[str, Any]]) -> dict[str, Any]:
     """A name with all of its lines; `listed` are the hottest of them, which have objects."""
     of_all = _line(p, one)
-    if int(one.get("lines") or 0) == 1 and listed:
-        return {**of_all, **{k: listed[0][k] for k in ("what", "address", "cores", "moves")}, "lines": 1, "listed": 1}
-    return {**of_all, "lines": int(one.get("lines") or 1), "what": _objects(listed), "address": "",
-            "moves": line_moves.together([x["moves"] for x in listed]), "listed": len(listed),
+    count = int(one.get("lines") or 1)
+    # A line has a row for each use that its page came to.
+    addresses = {x["address"] for x in listed}
+    return {**of_all, "lines": count, "what": _objects(listed), "address": listed[0]["address"] if count == 1 and listed else "",
+            "moves": line_moves.together([x["moves"] for x in listed]), "listed": len(addresses),
             "cores": max((x["cores"] for x in listed if x["cores"]), default=None)}
 
 
@@ -211,7 +219,7 @@ def _line(p: Point, one: dict[str, Any]) -> dict[str, Any]:
         "stall_us": stall_us, "spin_us": spin_us, "transfers": int(one.get("transfers") or 0), "cores": one.get("cores"), "class": str(one.get("class") or _largest(classes)),
         "classes": {**{k: int((classes.get(k) or {}).get("stall", 0)) for k in CLASSES}, "spin": int(one.get("spin") or 0)},
         "writers": _shares(one.get("writers")), "waiters": _shares(one.get("waiters")),
-        "pairs": [(_writer(x.get("writer_function")), str(x.get("waiter_function") or "unknown"), _waited(x))
+        "pairs": [(_writer(x.get("writer_function")), str(x.get("waiter_function") or UNKNOWN), _waited(x))
                   for x in one.get("pairs") or []],
         "moves": line_moves.of_line(one)}
 
@@ -238,35 +246,36 @@ def _shares(weights: Any) -> list[tuple[str, float | None]]:
     found: dict[str, float] = {}
     for w in weights or []:
         if isinstance(w, dict):
-            name = str(w.get("function") or "unknown")
+            name = str(w.get("function") or UNKNOWN)
             found[name] = found.get(name, 0.0) + float(w.get("share") or 0)
     return sorted(found.items(), key=lambda x: -x[1])  # type: ignore[return-value]
 
 
 def _writer(function: Any) -> str:
-    return NO_WRITER if function in (None, "", "unknown", "none", "0x0") else str(function)
+    return NO_WRITER if function in (None, "", UNKNOWN, "none", "0x0") else str(function)
 
 
 def lines(run: Run) -> Table:
     """One row per line."""
-    names = ("name", "what", "address", "wait_share", "stall_share", "stall_us", "spin_us", "transfers", "cores", "class")
+    names = ("name", "kind", "what", "address", "wait_share", "stall_share", "stall_us", "spin_us", "transfers", "cores", "class")
     rows = ((*_key(p), *(one[n] for n in names), one["writers"][0][0] if one["writers"] else None,
              one["waiters"][0][0] if one["waiters"] else None) for p in run.points for one in hot_lines(p))
-    return _table(("name", "object_field", "address", "wait_share", "stall_share", "stall_us", "spin_us", "transfers", "cores_waiting",
+    return _table(("name", "kind", "object_field", "address", "wait_share", "stall_share", "stall_us", "spin_us", "transfers", "cores_waiting",
                    "class", "writer", "waiter"), rows)
 
 
 def moves(run: Run) -> Table:
-    """One row per line and way that it went: times that `supplier`, a kind of controller of one chip, sent it to a core of another."""
-    return _table(("name", "object_field", "address", "supplier", "from_chip", "to_chip", "times"), (
-        (*_key(p), one["name"], one["what"], one["address"], *way, times)
-        for p in run.points for one in hot_lines(p) for way, times in sorted(one["moves"].items(), key=lambda x: (-x[1], x[0]))))
+    """One row per line and way that it went: times that `supplier`, a kind of controller of one chip, sent it to a core of another, and the
+    stall for that."""
+    return _table(("name", "kind", "object_field", "address", "supplier", "from_chip", "to_chip", "times", "stall_us"), (
+        (*_key(p), one["name"], one["kind"], one["what"], one["address"], *way, times, stall / FS_PER_US)
+        for p in run.points for one in hot_lines(p) for way, (times, stall) in sorted(one["moves"].items(), key=lambda x: (-x[1][0], x[0]))))
 
 
 def names(run: Run) -> Table:
     """One row per name, with how many lines have it."""
-    columns = ("name", "lines", "what", "wait_share", "stall_share", "stall_us", "spin_us", "transfers", "class")
-    return _table(("name", "lines", "objects", *columns[3:]), (
+    columns = ("name", "kind", "lines", "what", "wait_share", "stall_share", "stall_us", "spin_us", "transfers", "class")
+    return _table(("name", "kind", "lines", "objects", *columns[4:]), (
         (*_key(p), *(one[c] for c in columns)) for p in run.points for one in hot_names(p)))
 
 
@@ -315,7 +324,7 @@ def waiting_functions(p: Point) -> list[tuple[str, bool, float, float, float, in
     """(function, kernel, stall us, spinning us, share of both, transactions), largest first; instructions are added up."""
     found: dict[tuple[str, bool], dict[str, int]] = {}
     for one in p.named.get("functions") or []:
-        sums = found.setdefault((str(one.get("function") or "unknown"), bool(one.get("kernel"))), {"stall": 0, "spin": 0, "count": 0})
+        sums = found.setdefault((str(one.get("function") or UNKNOWN), bool(one.get("kernel"))), {"stall": 0, "spin": 0, "count": 0})
         for what in sums:
             sums[what] += int(one.get(what) or 0)
     whole = p.waiting_fs or sum(_waited(sums) for sums in found.values()) or 1

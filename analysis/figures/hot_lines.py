@@ -15,6 +15,7 @@ def draw(point: Point, wide: bool) -> Figure | None:
     lines = tables.hot_names(point)[:MOST]
     if not lines:
         return None
+    longest = max(line["wait_share"] for line in lines)
     fig = style.figure(wide, 1.2 + 0.34 * len(lines))
     ax = fig.subplots()
     used = []
@@ -23,15 +24,16 @@ def draw(point: Point, wide: bool) -> Figure | None:
         for cause, share in split(line):
             ax.barh(y, 100 * share, 0.7, left=left, color=style.color(cause), edgecolor=style.color("page"), linewidth=0.5)
             left += 100 * share
-            used.append(cause)
+            used.append((cause, share))
         ax.annotate(f"{100 * line['wait_share']:.1f} %", (left, y), xytext=(4, 0), textcoords="offset points", va="center", fontsize=8.5)
     ax.set_yticks(range(len(lines)), [label(one, wide) for one in lines])
     ax.invert_yaxis()
-    ax.margins(x=0.1)
+    # From zero on, with a tick there: left to itself the axis begins where a thin first part of a bar ends.
+    ax.set_xlim(0, 110 * longest or 1)
     ax.spines["left"].set_visible(False)
     ax.tick_params(axis="y", length=0)
     ax.set_xlabel("share of all waiting (%)")
-    kinds = [c for c in (*tables.WAITS, "store_buffer", "memory") if c in used]
+    kinds = seen(used, longest)
     style.legend_above(fig, [Patch(color=style.color(c)) for c in kinds], [style.LABELS[c] for c in kinds], 6 if wide else 3)
     return fig
 
@@ -41,8 +43,14 @@ def label(one: dict, wide: bool) -> str:
     return style.shortened(one["name"], (56 if wide else 26) - len(many)) + many
 
 
+def seen(parts: list[tuple[str, float]], longest: float) -> list[str]:
+    """The causes that a legend has to tell: those with an area that is seen in a bar beside the longest one."""
+    used = {cause for cause, share in parts if share >= style.SEEN * longest > 0}
+    return [cause for cause in (*tables.WAITS, "without_class", "memory") if cause in used]
+
+
 def split(line: dict) -> list[tuple[str, float]]:
-    """A line's share of all waiting by cause; what no class has is the wait for a full store buffer."""
+    """A line's share of all waiting by cause; what has no class (`tables.CAUSES`) last."""
     classes, whole = line["classes"], line["wait_share"]
     waited = ((line["stall_us"] or 0.0) + (line["spin_us"] or 0.0)) * 1e9
     if not waited or not any(classes.values()):
@@ -50,7 +58,7 @@ def split(line: dict) -> list[tuple[str, float]]:
         return [(cause, whole)]
     parts = [(k, whole * classes[k] / waited) for k in tables.WAITS if classes.get(k)]
     rest = whole - sum(share for _, share in parts)
-    return parts + [("store_buffer", rest)] if rest > 1e-3 * whole else parts
+    return parts + [("without_class", rest)] if rest > 1e-3 * whole else parts
 
 
 FIGURE = Spec("hot-lines", "point", 5, "The lines that cost most", "Share of all waiting of the cores in use: memory stall, and spinning on a line.", draw, in_page=False)

@@ -35,7 +35,7 @@ def _bars(ax: Axes, rows: list[tuple[str, str, float, float]], wide: bool) -> No
             ax.barh(y + 0.38 * (n - 0.5), value, 0.36, color=style.color(role), edgecolor=style.color("page"), linewidth=0.4)
             ax.annotate(f"{value:,.0f}" if value >= 10 else f"{value:.2g}", (value, y + 0.38 * (n - 0.5)), xytext=(4, 0),
                         textcoords="offset points", va="center", fontsize=8)
-    ax.set_yticks(range(len(rows)), [style.shortened(name, 48 if wide else 20) for _, name, *_ in rows])
+    ax.set_yticks(range(len(rows)), [style.wrapped(name, 48 if wide else 20, 3) for _, name, *_ in rows], linespacing=1.1, fontsize=9.5 if wide else 8.5)
     ax.invert_yaxis()
     ax.margins(x=0.12 if wide else 0.2)
     ax.spines["left"].set_visible(False)

@@ -3,6 +3,7 @@
 
 import math
 
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
@@ -21,7 +22,7 @@ def draw(point: Point, wide: bool) -> Figure | None:
     if not whole:
         return None
     segments = [(SEGMENTS.get(s, s), fs) for s, fs in (point.attribution.get("segments") or {}).items()]
-    fig = style.figure(wide, 4.0 if wide else 5.6)
+    fig = style.figure(wide, 4.0 if wide else 6.0)
     left, right = fig.subplots(1, 2, width_ratios=(1.6, 1)) if wide else fig.subplots(2, 1, height_ratios=(1.3, 1))
     style.horizontal_grid(left)
     for x, (_, _, n) in enumerate(buckets):
@@ -33,7 +34,7 @@ def draw(point: Point, wide: bool) -> Figure | None:
     left.set_title("Distribution")
     handles, names = [Patch(color=style.color("series1")), Patch(color=style.color("series2"))], ["transactions", "mean time by segment"]
     if str(point.machine.get("machine", "")).startswith("opteron48"):
-        handles.insert(1, _references(left, len(buckets)))
+        handles.insert(1, _references(left, len(buckets), wide))
         names.insert(1, "published idle load latency")
     style.legend_above(fig, handles, names, 3 if wide else 1)
     transactions = max(int(point.attribution.get("transactions") or whole), 1)
@@ -57,17 +58,23 @@ def _short(ns: float) -> str:
     return f"{ns / 1e6:g}m" if ns >= 1e6 else f"{ns / 1024:g}k" if ns >= 1024 else f"{ns:g}"
 
 
-def _references(ax, buckets: int) -> Line2D:  # type: ignore[no-untyped-def]
-    """The paper's idle latencies, so that what lies beyond them shows as waiting."""
-    top = ax.get_ylim()[1]
-    ax.set_ylim(0, top * 1.32)
-    for n, (name, ns) in enumerate(paper.IDLE_LATENCY_NS):
-        x = 1 + math.log2(ns)
-        if x < buckets:
-            ax.axvline(x, ymax=0.99 - 0.065 * n, color=style.color("muted"), linestyle=":", linewidth=1.2)
-            right = x < 0.6 * buckets
-            ax.text(x + (0.06 if right else -0.06), top * 1.32 * (0.985 - 0.065 * n), f"{name}, idle", fontsize=8, va="top",
-                    ha="left" if right else "right", color=style.color("muted"))
+# Of a reference line's label, in parts of the axes: the height of its row, and the width of a character.
+ROW, CHARACTER = {True: 0.055, False: 0.085}, {True: 0.0115, False: 0.0245}
+
+
+def _references(ax: Axes, buckets: int, wide: bool) -> Line2D:
+    """The paper's idle latencies, so that what lies beyond them shows as waiting. Their labels stand in rows above the bars, each to the right
+    of its line and below those of the lines before it, so that it meets no line but its own; the axis is made longer where that needs room."""
+    known = [(name, 1 + math.log2(ns)) for name, ns in paper.IDLE_LATENCY_NS if 1 + math.log2(ns) < buckets]
+    bars = ax.get_ylim()[1]
+    ticks = [y for y in ax.get_yticks() if 0 <= y <= bars]
+    ax.set_ylim(0, bars / (1 - ROW[wide] * (len(known) + 0.4)))
+    ax.set_yticks(ticks)
+    ax.set_xlim(0, max([buckets, *((x + 0.1) / (1 - CHARACTER[wide] * len(name)) for name, x in known)]))
+    for n, (name, x) in enumerate(known):
+        top = 1 - ROW[wide] * n
+        ax.axvline(x, ymax=top, color=style.color("muted"), linestyle=":", linewidth=1.2)
+        ax.text(x + 0.1, top, name, transform=ax.get_xaxis_transform(), fontsize=8, va="top", ha="left", color=style.color("muted"))
     return Line2D([], [], color=style.color("muted"), linestyle=":", linewidth=1.2)
 
 

@@ -17,23 +17,27 @@ def draw(run: Run, wide: bool) -> Figure | None:
     rows, columns = (len(series), 2) if wide else (2 * len(series), 1)
     fig = style.figure(wide, 0.7 + (3.0 if wide else 2.8) * rows)
     axes = fig.subplots(rows, columns, squeeze=False).reshape(-1)
+    used = set()
     for n, ((workload, kernel), points) in enumerate(series.items()):
         by_op = all(p.record.get("ops") for p in points)
         per = "per operation" if by_op else "per ms of a core"
         for ax, what, unit, scale in ((axes[2 * n], "count", "transactions", 1), (axes[2 * n + 1], "stall", "stall (µs)", FS_PER_US)):
             style.horizontal_grid(ax)
-            for x, p in enumerate(points):
+            bars = [{k: (p.attribution["classes"].get(k) or {}).get(what, 0) / scale / _divisor(p, by_op) for k in tables.CLASSES} for p in points]
+            longest = max(sum(bar.values()) for bar in bars)
+            for x, bar in enumerate(bars):
                 bottom = 0.0
-                for k in tables.CLASSES:
-                    value = (p.attribution["classes"].get(k) or {}).get(what, 0) / scale / _divisor(p, by_op)
+                for k, value in bar.items():
                     ax.bar(x, value, 0.6, bottom=bottom, color=style.color(k), edgecolor=style.color("page"), linewidth=0.6)
                     bottom += value
+                    if value >= style.SEEN * longest > 0:
+                        used.add(k)
             ax.set_xticks(range(len(points)), [str(p.cores) for p in points])
             ax.set_xlim(-0.6, max(len(points), 2) - 0.4)
             ax.set(xlabel="cores in use", ylabel=f"{unit} {per}")
             ax.set_title((f"{workload} on {kernel}: " if len(series) > 1 else "") + ("how many" if what == "count" else "what they cost"))
-    style.legend_above(fig, [Patch(color=style.color(k)) for k in tables.CLASSES], [style.LABELS[k] for k in tables.CLASSES],
-                       5 if wide else 3)
+    kinds = [k for k in tables.CLASSES if k in used]
+    style.legend_above(fig, [Patch(color=style.color(k)) for k in kinds], [style.LABELS[k] for k in kinds], 5 if wide else 3)
     return fig
 
 

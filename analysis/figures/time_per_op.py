@@ -64,12 +64,15 @@ def _shares(ax: Axes, series: dict[tuple[str, str], list[Point]]) -> dict[str, A
             [p.cores for p in known], [100 * (p.number("kernel_share") or 0.0) for p in known], yerr=errors, color=style.color(role),
             marker=marker, capsize=4, elinewidth=1.4)
         most = max([most, *(p.cores for p in known)])
+    counts = {p.cores for points in series.values() for p in points}
     for workload in dict.fromkeys(w for w, _ in series):
         if workload in paper.KERNEL_SHARE_1_CORE:
+            counts.add(1)
+            # Above the run's own marker, which it often hits.
             handles[f"paper: {workload} on 1 core"] = ax.plot([1], [100 * paper.KERNEL_SHARE_1_CORE[workload]], color=style.color("muted"),
-                                                              marker="x", markersize=8, markeredgewidth=2, linestyle="none")[0]
+                                                              marker="x", markersize=10, markeredgewidth=2, linestyle="none", zorder=4)[0]
     ax.set(xlabel="cores in use", ylabel="kernel's share of active time (%)", ylim=(0, 100), xlim=(0, most * 1.05),
-           xticks=apart(sorted({p.cores for points in series.values() for p in points}), most / 14))
+           xticks=apart(sorted(counts), most / 14))
     ax.set_title("kernel's share")
     return handles
 

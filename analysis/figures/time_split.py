@@ -17,8 +17,8 @@ def draw(run: Run, wide: bool) -> Figure | None:
     split = {key: rows for key, rows in split.items() if rows}
     if not split:
         return None
-    shown = [c for c in ("busy", "user", "kernel", "core", "spin", "memory", *tables.CLASSES, "store_buffer", "idle")
-             if any(row.get(c) for rows in split.values() for _, row in rows)]
+    shown = [c for c in ("busy", "user", "kernel", "core", "spin", "memory", *tables.CLASSES, "without_class", "idle")
+             if any(row.get(c, 0.0) >= style.SEEN for rows in split.values() for _, row in rows)]
     columns = min(len(split), 2) if wide else 1
     rows_of = -(-len(split) // columns)
     fig = style.figure(wide, 0.8 + (3.5 if wide else 3.2) * rows_of)
@@ -44,7 +44,9 @@ def _bars(ax, rows, shown) -> None:  # type: ignore[no-untyped-def]
             share = 100 * row.get(cause, 0.0)
             if not share:
                 continue
-            ax.bar(x, share, 0.66, bottom=bottom, color=style.color(cause), edgecolor=style.color("page"), linewidth=0.8)
+            # The line between areas would cover a thin one.
+            edge = {"linewidth": 0, "zorder": 2} if share < 1 else {"edgecolor": style.color("page"), "linewidth": 0.8}
+            ax.bar(x, share, 0.66, bottom=bottom, color=style.color(cause), **edge)
             if share >= 100 * WORTH_A_LABEL:
                 ax.text(x, bottom + share / 2, f"{share:.0f}", ha="center", va="center", fontsize=8.5, color=style.text_on(cause))
             bottom += share

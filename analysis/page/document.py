@@ -5,7 +5,7 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
-from analysis import style, tables
+from analysis import style
 from analysis.figures import Spec
 from analysis.page import lines
 from analysis.page.markup import code, esc, number, percent, table
@@ -27,8 +27,8 @@ TERMS = (
      "bytes (false). Moving fields apart removes false sharing only."),
     ("upgrade", "The core has the line but not the right to write it."),
     ("cold, capacity", "The core never had the line since detailed simulation began; or it had it and replaced it while nobody wrote it."),
-    ("without a class", "Memory stall whose transaction was under way when the last window ended; in runs of older versions the wait for "
-     "a full store buffer."),
+    (style.LABELS["without_class"], "Memory stall whose transaction was under way when the last window ended, at most one per core; in runs of "
+     "older versions also the wait for a full store buffer."),
     ("core stall", "Stalls without a memory transaction: long operations, device registers."),
 )
 
@@ -123,8 +123,8 @@ def document(run: Run, figures: list[Spec], shown: Shown) -> str:
             f'<section><h2>All points</h2>{points_table(run)}</section>']
     else:
         body.append('<p class="headline">No point of this run has finished.</p>')
-    buffer = any(tables.causes(p).get("store_buffer") for p in run.points)
-    terms = "".join(f"<dt>{t}</dt><dd>{d}</dd>" for t, d in TERMS if buffer or t != "without a class")
+    rare = style.LABELS["without_class"]  # explained where a legend lists it
+    terms = "".join(f"<dt>{t}</dt><dd>{d}</dd>" for t, d in TERMS if t != rare or any(rare in part for part in body))
     body.append(f"<section><h2>How to read this</h2><dl>{terms}</dl>{configuration(run)}</section>")
     css, script = ((HERE / n).read_text(encoding="utf-8") for n in ("style.css", "script.js"))
     return (f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1">'

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import browser
 import pytest
+import synthetic_run
 
 pytestmark = pytest.mark.skipif(browser.find() is None, reason="no Chromium here")
 
@@ -13,6 +14,22 @@ pytestmark = pytest.mark.skipif(browser.find() is None, reason="no Chromium here
 def test_no_script_error_and_nothing_cut_off(whole: Path, tmp_path: Path, width: int, dark: bool) -> None:
     with browser.Page(whole / "report.html", width, dark=dark, profile=tmp_path / "profile") as page:
         assert browser.faults(page) == []
+
+
+def test_no_table_has_to_be_scrolled_sideways_on_a_desk(tmp_path: Path) -> None:
+    from analysis.report import write_report
+
+    # Large numbers and a long kernel name; of a line the longest names.
+    folder = synthetic_run.write_run(tmp_path / "run", cores=(48,), kernels=("stock+2,7,14",))
+    for file in (folder / "run.json", *folder.glob("points/*/point.json")):
+        file.write_text(file.read_text().replace('"messages"', '"connections"'))
+    (names,) = folder.glob("points/*/lines.json")
+    names.write_text(names.read_text().replace('"lookup_mnt"', '"exim:__anon_vma_interval_tree_augment_rotate.constprop.0"'))
+    with browser.Page(write_report(folder), 1280, profile=tmp_path / "profile") as page:
+        page.ask('document.querySelectorAll("details").forEach(d => d.open = true)')
+        tables = '[...document.querySelectorAll("div.scroll")].filter(t => t.clientWidth)'
+        assert page.ask(f"{tables}.length") > 10
+        assert page.ask(f'{tables}.filter(t => t.scrollWidth > t.clientWidth).map(t => t.getAttribute("aria-label"))') == []
 
 
 def test_another_point_is_a_press_away(whole: Path, tmp_path: Path) -> None:

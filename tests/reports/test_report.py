@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 import synthetic_run
 
-from analysis import RunDirectoryError, figures
+from analysis import Point, RunDirectoryError, figures, tables
+from analysis.page import lines
 from analysis.report import write_report
 
 
@@ -187,3 +188,83 @@ def test_who_fights_is_told_as_shares_of_all_waiting_whatever_is_listed(tmp_path
     start = page.index(f"Who fights over {first['name']}")
     assert re.findall(r">(\d+)\u202f%<", page[start:page.index("</table>", start)]) == ["25"]
     assert f"Who fights over {second['name']}" not in page, "a table of nothing"
+
+
+def told_by_the_run(record: dict, document: dict) -> str:  # type: ignore[type-arg]
+    """The point's `bottleneck`, made by what makes it in a run."""
+    from moscope.run import lines as run_lines
+
+    record["top_names"] = run_lines.top_names(document, sum(one["stall"] for one in document["names"]))
+    record["bottleneck"] = run_lines.bottleneck(record, record["top_names"])
+    return str(record["bottleneck"])
+
+
+@pytest.mark.parametrize("writers, pair, said", [
+    (["largest_writer", "second_writer"], ("second_writer", "waiter"), "which waiter waits for and largest_writer writes"),
+    (["waiter", "second_writer"], ("second_writer", "waiter"), "which waiter both waits for and writes"),
+    (["waiter", "second_writer"], ("waiter", "waiter"), "over which waiter fights with itself"),
+    (["", "second_writer"], ("second_writer", "waiter"), "which waiter waits for and second_writer writes"),
+    ([], ("", "waiter"), "which waiter waits for")])
+@pytest.mark.parametrize("with_lines", [True, False], ids=["all files", "run.json alone"])
+def test_headline_and_bottleneck_name_the_same_functions(writers: list[str], pair: tuple[str, str], said: str, with_lines: bool) -> None:
+    record, stats, document = synthetic_run.point("exim", "distro", 48)
+    first = document["names"][0]
+    first["writers"] = [{"function": f, "share": 0.6 - 0.2 * n} for n, f in enumerate(writers)]
+    first["waiters"] = [{"function": "waiter", "share": 0.9}, {"function": "late", "share": 0.1}]
+    first["pairs"] = [{"writer_function": pair[0], "waiter_function": pair[1], "stall": first["stall"] // 2, "spin": 0},
+                      {"writer_function": "late", "waiter_function": "late", "stall": first["stall"] // 9, "spin": 0}]
+    bottleneck = told_by_the_run(record, document)
+    found = visible(lines.headline(Point("p", record, stats, document) if with_lines else Point("p", record)))
+    if not with_lines:  # and so without pairs
+        said = said.replace("over which waiter fights with itself", "which waiter both waits for and writes")
+    assert said in found
+    functions = {"waiter", "largest_writer", "second_writer", "late"}
+    assert {f for f in functions if re.search(rf"\b{f}\b", found)} == {f for f in functions if re.search(rf"\b{f}\b", bottleneck)}
+
+
+def card(page: str, name: str) -> str:
+    """What is told of a name in the list."""
+    start = page.index(f'<span class="name"><code>{name}</code>')
+    return visible(page[start:page.index("</li>", start)])
+
+
+def test_the_list_says_for_how_many_of_a_names_lines_moves_are_counted() -> None:
+    documents = synthetic_run.point("exim", "distro", 12)
+    hottest, names = documents[2]["lines"], documents[2]["names"]
+    for n, one in enumerate(names[:6]):
+        one["name"] = f"name{n}"
+    for n in (0, 1, 2, 3):  # those of the names 4 and 5 are not among the hottest
+        hottest[n]["name"] = f"name{n}"
+    names[1]["lines"], names[2]["lines"], names[3]["lines"], names[4]["lines"], names[5]["lines"] = 4321, 1, 2, 4321, 1
+    hottest[2]["moves"] = hottest[3]["moves"] = []
+    page = lines.section(Point("p", *documents))
+    none = f"No table by chips and no count of cores: both are kept for the {len(hottest)} hottest lines of the point, and"
+    partly = "This and the cores that waited are counted for the hottest 1 of its 4,321 lines only."
+    assert "Times that it was sent from chip to chip." in card(page, "name0") and "only" not in card(page, "name0")
+    assert partly in card(page, "name1") and "to chip 1" in card(page, "name1")
+    assert "In the windows nobody sent it to a core." in card(page, "name2")
+    assert "In the windows nobody sent it to a core (the hottest 1 of 2 lines)." in card(page, "name3")
+    assert f"{none} none of these 4,321 lines is among them." in card(page, "name4")
+    assert f"{none} this line is not among them." in card(page, "name5") and "address" not in card(page, "name5")
+
+
+def test_a_run_that_does_not_tell_where_lines_went_is_said_once_not_to() -> None:
+    documents = synthetic_run.point("exim", "distro", 12)
+    for one in documents[2]["lines"]:
+        del one["moves"]
+    page = lines.section(Point("p", *documents))
+    assert visible(page).count("From where to where lines went is not recorded in this run.") == 1
+    assert "hottest lines of the point" not in page
+
+
+@pytest.mark.parametrize("share, told", [(0.0004, False), (0.02, True)])
+def test_what_is_without_a_class_is_explained_where_it_is_shown(tmp_path: Path, share: float, told: bool) -> None:
+    record, stats, named = documents = synthetic_run.point("exim", "distro", 48)
+    whole = sum(core["window"] for core in stats["cores"])
+    for line in (*named["lines"], *named["names"]):  # a line's own stall all has a class
+        line["classes"]["cold"]["stall"] += line["stall"] - sum(by["stall"] for by in line["classes"].values())
+    rest = tables.causes(Point("p", record, stats, named))["without_class"]
+    stats["attribution"]["classes"]["cold"]["stall"] += round((rest - share) * whole)
+    page = page_of(synthetic_run.write_point(tmp_path / "run", documents).parents[1])
+    assert ("<dt>without a class</dt>" in page) == told
+    assert ("without a class" in visible(page)) == told

@@ -31,7 +31,7 @@ def test_causes_split_all_of_the_cores_time(run) -> None:  # type: ignore[no-unt
     for p in run.points:
         causes = tables.causes(p)
         assert sum(causes.values()) == pytest.approx(1.0, abs=1e-9)
-        memory = sum(causes[k] for k in (*tables.CLASSES, "store_buffer"))
+        memory = sum(causes[k] for k in (*tables.CLASSES, "without_class"))
         assert memory == pytest.approx(p.record["cycles"]["memory"], abs=1e-6)
 
 
@@ -131,8 +131,16 @@ def test_moves_of_the_lines_of_a_name_add_up() -> None:
     second["moves"] = [{"supplier": "L1Cache", "from": 1, "to": 0, "count": 4, "stall": 1}, {"supplier": "L3Cache", "from": 0, "to": 0, "count": 0, "stall": 1}]
     del lines["lines"][2]["moves"]  # as of a run of before
     name = tables.hot_names(Point("p", record, stats, lines))[1]
-    assert name["moves"] == {("L1Cache", 1, 0): 7, ("Directory", 0, 1): 2} and name["listed"] == 2
+    assert name["moves"] == {("L1Cache", 1, 0): (7, 2), ("Directory", 0, 1): (2, 1)} and name["listed"] == 2
     assert moves.matrix(name["moves"]) == ([0, 1], [("cores of chip 1", [7, 0]), ("memory of node 0", [0, 2])])
+
+
+def test_the_table_of_moves_has_their_stall(run) -> None:  # type: ignore[no-untyped-def]
+    table = tables.moves(run)
+    told = [(p.cores, move) for p in run.points for line in p.named["lines"] for move in line["moves"]]
+    for column, key, unit in (("times", "count", 1), ("stall_us", "stall", synthetic_run.US)):
+        assert sum(table[column]) == pytest.approx(sum(move[key] for _, move in told) / unit) != 0
+    assert len(table["stall_us"]) == len(told)
 
 
 def test_pairs_add_up_over_lines(run) -> None:  # type: ignore[no-untyped-def]
@@ -303,6 +311,19 @@ def test_lines_of_one_name_are_added_up() -> None:
     assert sum(stall for *_, stall in together["pairs"]) == sum(stall for one in alone for *_, stall in one["pairs"])
     assert sum(share for _, share in split(together)) == pytest.approx(together["wait_share"], rel=2e-3)
     assert len(tables.hot_names(p)) == len(tables.hot_lines(p)) - 2
+
+
+def test_two_kinds_of_one_name_are_two_names() -> None:
+    from analysis import Point
+
+    record, stats, lines = synthetic_run.point("exim", "distro", 12)
+    one, other = lines["lines"][:2]
+    one["kind"] = "slab"
+    other.update(name=one["name"], kind="kernel symbol")
+    names = [{"name": one["name"], "kind": kind, "lines": 1, "stall": line["stall"], "spin": 0, "transfers": 3, "class": "cold", "classes": {},
+              "writers": [], "waiters": [], "pairs": []} for kind, line in ((one["kind"], one), ("kernel symbol", other))]
+    got = {x["kind"]: x for x in tables.hot_names(Point("p", record, stats, {**lines, "names": names}))}
+    assert {kind: x["address"] for kind, x in got.items()} == {one["kind"]: f"{one['line']:#x}", "kernel symbol": f"{other['line']:#x}"}
 
 
 def test_names_count_all_lines_where_the_run_tells_them() -> None:

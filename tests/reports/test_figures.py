@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What a reader sees in a figure: axes that begin where they say, arrows that touch their boxes, labels that can be read, legends of what is there."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import synthetic_run
+from matplotlib.figure import Figure
+from matplotlib.patches import FancyArrowPatch
+
+from analysis import Point, Run, load, paper, style, tables
+from analysis.figures import all_figures, topology, writer_waiter
+
+BOTH = pytest.mark.parametrize("wide", [True, False], ids=["wide", "narrow"])
+
+
+def drawn(name: str, subject: Any, wide: bool) -> Figure:
+    figure = next(f for f in all_figures() if f.name == name).drawn(subject, wide)
+    assert figure is not None
+    figure.draw_without_rendering()
+    return figure
+
+
+def legend(figure: Figure) -> set[str]:
+    return {text.get_text() for one in figure.legends for text in one.get_texts()}
+
+
+@pytest.fixture(scope="module")
+def point() -> Point:
+    return Point("p", *synthetic_run.point("exim", "distro", 48))
+
+
+def test_a_name_is_broken_where_names_break_and_only_a_very_long_one_is_cut() -> None:
+    assert style.wrapped("anon_vma_interval_tree_insert", 20) == "anon_vma_interval_\ntree_insert"
+    assert style.wrapped("__rb_insert", 20) == "__rb_insert" and style.wrapped("", 20) == ""
+    assert style.wrapped("a" * 30, 20) == "a" * 20 + "\n" + "a" * 10
+    assert "\u2026" in style.wrapped("long_" * 40, 20)
+
+
+@BOTH
+def test_every_row_and_column_of_the_matrix_has_a_value(wide: bool) -> None:
+    # Each waiter has a writer of its own; the last writers have no column on a telephone.
+    fights = {(f"writer_{n}", f"waiter_{n}"): 100 - n for n in range(20)} | {("writer_0", "hardly_waits"): 1}
+    writers, waiters = writer_waiter.shown(fights, wide, least=2)
+    assert len(writers) == len(waiters) == (12 if wide else 6)
+    assert all(any(fights.get((a, b), 0) >= 2 for a in writers) for b in waiters)
+    assert all(any(fights.get((a, b), 0) >= 2 for b in waiters) for a in writers)
+
+
+@BOTH
+def test_functions_of_the_matrix_have_their_whole_names(point: Point, wide: bool) -> None:
+    record, stats, lines = synthetic_run.point("exim", "distro", 48)
+    long = "__anon_vma_interval_tree_augment_rotate"
+    lines["names"][0]["pairs"][0] |= {"writer_function": long, "waiter_function": "native_queued_spin_lock_slowpath"}
+    ax = drawn("writer-waiter", Point("p", record, stats, lines), wide).axes[0]
+    assert long in [text.get_text().replace("\n", "") for text in ax.get_xticklabels()]
+    assert "native_queued_spin_lock_slowpath" in [text.get_text().replace("\n", "") for text in ax.get_yticklabels()]
+
+
+@BOTH
+def test_labels_of_reference_latencies_meet_no_line_no_bar_and_no_other_label(point: Point, wide: bool) -> None:
+    figure = drawn("latency", point, wide)
+    ax = figure.axes[0]
+    names = [name for name, _ in paper.IDLE_LATENCY_NS]
+    labels = {text.get_text(): text.get_window_extent() for text in ax.texts}
+    assert list(labels) == names
+    for name, label in labels.items():
+        assert label.x1 <= ax.get_window_extent().x1 + 1, name
+        assert not any(label.overlaps(other) for text, other in labels.items() if text != name), name
+        assert not any(label.overlaps(bar.get_window_extent()) for bar in ax.patches), name
+        for line in ax.lines:
+            (x, bottom), (_, top) = line.get_transform().transform(line.get_xydata())
+            assert not (label.x0 < x < label.x1 and bottom < label.y1 and label.y0 < top), name
+
+
+@BOTH
+def test_arrows_of_links_go_from_box_to_box(point: Point, wide: bool) -> None:
+    ax = drawn("topology", point, wide).axes[0]
+    arrows = [patch for patch in ax.patches if isinstance(patch, FancyArrowPatch)]
+    links = tables.point_links(point)
+    assert len(arrows) == len(links) > 0
+    for arrow, (start, end, *_) in zip(arrows, links, strict=True):
+        for (x, y), node in zip(arrow._posA_posB, (start, end), strict=True):
+            at_x, at_y = topology.place(node, wide)
+            beside, above = abs(x - at_x) - topology.HALF_W, abs(y - at_y) - topology.HALF_H
+            assert 0 < max(beside, above) <= 0.021, (start, end)
+    assert ax.get_title(loc="left").startswith("GB/s of each direction of a link")
+
+
+def test_the_hottest_lines_axis_has_its_zero_whatever_a_bar_begins_with() -> None:
+    record, stats, lines = synthetic_run.point("exim", "distro", 48)
+    thin = lines["names"][5]  # the part after it begins almost at zero
+    thin["classes"]["true_sharing"]["stall"] = lines["names"][0]["stall"] // 10**6
+    ax = drawn("hot-lines", Point("p", record, stats, lines), True).axes[0]
+    assert ax.get_xlim()[0] == 0 and 0 in ax.get_xticks()
+
+
+def test_the_papers_share_of_the_kernel_has_a_tick_in_runs_without_its_core_count(tmp_path: Path) -> None:
+    run = load(synthetic_run.write_run(tmp_path / "run", cores=(12, 48)))
+    ax = drawn("time-per-op", run, True).axes[1]
+    assert ax.get_title(loc="left") == "kernel's share" and list(ax.get_xticks()) == [1, 12, 48]
+
+
+@pytest.mark.parametrize("share, told", [(0.0004, False), (0.02, True)])
+@BOTH
+def test_a_legend_lists_what_is_seen_in_a_bar(point: Point, wide: bool, share: float, told: bool) -> None:
+    record, stats, lines = synthetic_run.point("exim", "distro", 48)
+    whole = sum(core["window"] for core in stats["cores"])
+    classes = stats["attribution"]["classes"]
+    rest = tables.causes(point)["without_class"]
+    classes["cold"]["stall"] += round((rest - share) * whole)
+    one = Point("p", record, stats, lines)
+    assert tables.causes(one)["without_class"] == pytest.approx(share)
+    run = Run(Path(), {}, [one], [])
+    assert ("without a class" in legend(drawn("time-split", run, wide))) == told
+    assert {"cold", "spinning", "idle"} <= legend(drawn("time-split", run, wide))
+
+
+def test_a_class_that_hardly_any_miss_has_is_not_in_the_misses_legend(point: Point) -> None:
+    record, stats, lines = synthetic_run.point("exim", "distro", 48)
+    stats["attribution"]["classes"]["false_sharing"] = {"count": 1, "stall": 1}
+    assert "false sharing" in legend(drawn("misses", Run(Path(), {}, [point], []), True))
+    assert legend(drawn("misses", Run(Path(), {}, [Point("p", record, stats, lines)], []), True)) == {"true sharing", "upgrade", "capacity", "cold"}
