@@ -131,7 +131,7 @@ def test_what_the_engine_refuses_is_a_user_error_and_leaves_no_point(moscope: Mo
 def interrupt(tmp_path: Path, when: Callable[[], bool], *more: str) -> str:
     """Runs `counter` into `a` and interrupts it when that is so; what it said."""
     env = {**os.environ, "PYTHONPATH": str(paths.root() / "src" / "python")}
-    command = [sys.executable, "-P", "-m", "moscope", "run", "--workload", "counter", *more, "--out", "a", "--quiet"]
+    command = [sys.executable, "-P", "-m", "moscope", "run", "--workload", "counter", *more, "--out", "a"]
     # Also where the tests run in the background of a shell, which lets what it starts ignore the signal.
     process = subprocess.Popen(command, cwd=tmp_path, env=env, stderr=subprocess.PIPE, text=True,
                                preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
@@ -158,11 +158,14 @@ def test_an_interrupted_run_keeps_what_is_finished(tmp_path: Path) -> None:
 
 def test_an_interrupted_run_goes_on_at_the_last_finished_point(moscope: Moscope, tmp_path: Path) -> None:
     given = ("--cores", "1,12", "--warmup", "50us", "--window", "1ms", "--windows", "1")
-    interrupt(tmp_path, lambda: (tmp_path / "a/points/counter-distro-1/point.json").exists(), *given)
+    said = interrupt(tmp_path, lambda: (tmp_path / "a/points/counter-distro-1/point.json").exists(), *given)
+    assert "1 of 2 points are finished and kept in a; the same command goes on from there" in said.splitlines()
+    assert said.splitlines()[-1] == "moscope: interrupted"
     first = json.loads((tmp_path / "a/run.json").read_text())
     assert [p["cores"] for p in first["points"]] == [1], "the larger one was under way"
     again = moscope("run", "--workload", "counter", *given, "--out", "a", "--json", timeout=600)
     assert again.returncode == 0, again.stderr
+    assert "a: 1 of 2 points are there already" in again.stderr and "counter-distro-12: window 1 of 1" in again.stderr, "progress, with --json too"
     document = json.loads(again.stdout)
     assert [p["cores"] for p in document["points"]] == [1, 12] and document["ok"]
     assert document["points"][0] == first["points"][0], "host seconds and all: it was not measured again"

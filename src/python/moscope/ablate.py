@@ -9,6 +9,7 @@ from moscope.cli import Shared
 from moscope.errors import UserError
 from moscope.guest import kernel_names
 from moscope.run import options
+from moscope.wording import number
 
 SCHEMA = "moscope.ablate/1"
 DEFAULT_OUT = Path("moscope-out/ablate")
@@ -50,7 +51,7 @@ def show(document: dict[str, Any]) -> None:
     """The rows as bars, each with the line that costs most."""
     rows = document["rows"]
     most = max((row["throughput_per_s"] for row in rows), default=0)
-    print(f"{document['workload']} on {document['cores']} cores, per second:")
+    print(f"{document['workload']} on {number(document['cores'], 'core')}, per second:")
     for row in rows:
         bar = "#" * round(BAR * row["throughput_per_s"] / most) if most else ""
         line = row["top_lines"][0] if row["top_lines"] else None

@@ -46,8 +46,8 @@ class Shared:
     kept: Path | None = None  # where the JSON object goes besides; None without `--out`, or where the command fills that itself
 
     def say(self, text: str) -> None:
-        """Progress and remarks for people."""
-        if not self.quiet and not self.json:
+        """Progress and remarks for people; with `--json`, too, as they go to stderr."""
+        if not self.quiet:
             print(text, file=sys.stderr, flush=True)
 
     def result(self, document: dict[str, Any]) -> None:

@@ -122,8 +122,12 @@ class FakeNames:
     def line(self, attribution: dict[str, Any], offset: int | None = None) -> dict[str, Any]:
         return {"name": f"physical {attribution['line'] + 0x1000:#x}", "object": "", "field": "", "kind": "unknown", "fields": []}
 
-    def brief(self, line: int, va: int, offset: int, cr3: int, walk: bool, page: dict[str, int] | None = None) -> tuple[str, str]:
+    def brief(self, line: int, va: int, offset: int, cr3: int, walk: bool, page: dict[str, int] | None = None,
+              free: bool = False) -> tuple[str, str]:
         return f"physical {line + 0x1000:#x}", "unknown"
+
+    def allocates(self, pc: int) -> bool:
+        return False
 
     def code(self, pc: int, cr3: int = 0) -> str:
         return f"{pc:#x}"

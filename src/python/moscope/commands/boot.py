@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from moscope.cli import Shared, command
+from moscope.wording import number
 
 
 @command(fills_out=True)
@@ -43,7 +44,7 @@ def boot(shared: Shared,
     for remark in planned.remarks:
         shared.say(remark)
     if terminal:
-        shared.say(f"booting {planned.config['info']['kernel']['name']} on {planned.config['cores']} cores; {console.HELP}")
+        shared.say(f"booting {planned.config['info']['kernel']['name']} on {number(planned.config['cores'], 'core')}; {console.HELP}")
     outcome, document, log = run.run(planned, show, terminal)
     if shared.json:
         shared.result(document)

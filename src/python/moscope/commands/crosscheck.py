@@ -9,6 +9,7 @@ import typer
 from moscope import errors
 from moscope.cli import Shared, command
 from moscope.errors import UserError
+from moscope.wording import number
 
 DEFAULT_OUT = Path("moscope-out/crosscheck")
 
@@ -58,7 +59,7 @@ def crosscheck(shared: Shared,
 
 def _print(document: dict[str, Any]) -> None:
     counts = document["transitions"]
-    print(f"{document['protocol']} on {document['machine']}, {document['cores']} cores, {document['accesses']:,} accesses "
+    print(f"{document['protocol']} on {document['machine']}, {number(document['cores'], 'core')}, {document['accesses']:,} accesses "
           f"{document['mode']}")
     print(f"transitions: {counts['moscope']:,} and on gem5 {counts['gem5']:,}, "
           f"{'the same' if document['transitions_equal'] else 'not the same'}")

@@ -13,6 +13,7 @@ from moscope.gem5 import binary, full_system, programs
 from moscope.run import directory, main, options
 from moscope.run.main import Outcome
 from moscope.run.options import Options, Plan, Point
+from moscope.wording import number
 
 
 def plan_of(shared: Shared, chosen: Options) -> Plan:
@@ -43,7 +44,7 @@ def run(shared: Shared, chosen: Options, path: Path | None) -> Outcome:
     measure = full_system.measure if with_kernel else programs.measure
     with jsonio.atomic_dir(plan.out) as folder:
         for point in plan.points:
-            shared.say(f"{point.workload} on {point.cores} cores{', ' + point.kernel if with_kernel else ''}, on gem5")
+            shared.say(f"{point.workload} on {number(point.cores, 'core')}{', ' + point.kernel if with_kernel else ''}, on gem5")
             name = name_of(point, with_kernel)
             try:
                 points.append(measure(gem5, plan, point, (folder / "points" / name).resolve()))
@@ -73,6 +74,6 @@ def show(document: dict[str, Any]) -> None:
     for p in document["points"]:
         speed = p["instructions"] / p["host_s"] / 10**6 if p["host_s"] else 0.0
         cycles = ", ".join(f"{name} {share:.0%}" for name, share in p["cycles"].items())
-        print(f"{p['workload']} on {p['cores']} cores, kernel {p['kernel']}: {p['throughput_per_s']:,.0f} {p['operation']} per second in "
+        print(f"{p['workload']} on {number(p['cores'], 'core')}, kernel {p['kernel']}: {p['throughput_per_s']:,.0f} {p['operation']} per second in "
               f"{p['window_ms']:g} ms; {cycles}; {p['instructions']:,} instructions in {p['host_s']:.1f} s of the host, {speed:.3f} million "
               "per second")

@@ -28,20 +28,29 @@ class Outcome:
 
 def run(plan: Plan, shared: Shared) -> Outcome:
     """Measures what is missing in the run directory, and writes `run.json` and the report. KeyboardInterrupt gets
-    through after `run.json` has been brought up to date."""
+    through after `run.json` has been brought up to date and it has been said what is kept."""
     found = directory.open_for(plan)
+    try:
+        return measure(plan, shared, found)
+    except KeyboardInterrupt:  # while kernels are built or the report is written, too
+        shared.say(f"{len(found)} of {len(plan.points)} points are finished and kept in {plan.out}; the same command goes on from there")
+        raise
+
+
+def measure(plan: Plan, shared: Shared, found: dict[str, dict[str, Any]]) -> Outcome:
+    """The points that `found` lacks, which grows by them, and the report."""
     # Builds kernels and protocols once, not once in each process.
     gatherer = inputs.Gatherer(plan.machine, plan.programs, shared.say)
     wanted = {p.name: gatherer.of(p).digests() for p in plan.points}
     again = directory.outdated(found, wanted)
     for why in dict.fromkeys(again.values()):
         shared.say(f"measured again, as {why}: {', '.join(name for name in again if again[name] == why)}")
-    found = {name: point for name, point in found.items() if name not in again}
+    for name in again:
+        del found[name]
     missing = [p for p in plan.points if p.name not in found]
     if found:
         shared.say(f"{plan.out}: {len(found)} of {len(plan.points)} points are there already")
     failed: list[MoscopeError] = []
-    quiet = shared.quiet or shared.json
 
     def points() -> list[dict[str, Any]]:
         return [found[p.name] for p in plan.points if p.name in found]
@@ -49,7 +58,7 @@ def run(plan: Plan, shared: Shared) -> Outcome:
     if again:
         directory.write_run(plan, points(), ok=False)  # so that nobody takes them for this machine's, whatever comes now
     try:
-        with display.Display(quiet, len(plan.points), len(found)) as shown:
+        with display.Display(shared.quiet, len(plan.points), len(found)) as shown:
 
             def finished(which: job.Job, point: dict[str, Any]) -> None:
                 found[which.point.name] = point
@@ -62,7 +71,7 @@ def run(plan: Plan, shared: Shared) -> Outcome:
         # Of an interrupted run also those whose process had just put them in place.
         left = {p.name: point for p in missing if p.name not in found
                 and (point := directory.finished(directory.point_folder(plan.out, p))) is not None}
-        found |= {name: point for name, point in left.items() if name not in directory.outdated(left, wanted)}
+        found.update({name: point for name, point in left.items() if name not in directory.outdated(left, wanted)})
         raise
     finally:
         document = directory.write_run(plan, points(), ok=len(found) == len(plan.points))

@@ -6,6 +6,8 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from moscope.wording import number
+
 # Of output that goes into a file or a pipe.
 WIDTH = 120
 
@@ -30,7 +32,7 @@ def show(document: dict[str, Any]) -> None:
                       *(f"{cycles[k]:.0%}" for k in ("busy", "idle", "core", "memory")), f"{p['spin_cycles']:.0%}", f"{p['kernel_share']:.0%}")
     console.print(table)
     for p in document["points"]:
-        console.print(f"{p['workload']} on {p['cores']} cores ({p['kernel']}): {p['bottleneck']}", soft_wrap=True)
+        console.print(f"{p['workload']} on {number(p['cores'], 'core')} ({p['kernel']}): {p['bottleneck']}", soft_wrap=True)
         for name in p["top_names"][:5]:
             spin = f", {name['spin_share'] / name['wait_share']:.0%} spinning" if name["spin_share"] > 0.005 * name["wait_share"] else ""
             console.print(f"    {name['wait_share']:>4.0%}  {name['name']}  {name['class']}{spin}", soft_wrap=True)

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from moscope.cli import Shared, command
+from moscope.wording import number
 
 
 @command
@@ -29,7 +30,7 @@ def run(shared: Shared,
     if not shared.json:
         bars, beyond = document["bars"], document["rss_bytes"] - document["guest_touched_bytes"]
         threads = f", {document['threads']} host threads" if document["threads"] > 1 else ""
-        print(f"{document['workload']} on {document['cores']} cores, {document['simulated_ms']:g} ms, cores at work "
+        print(f"{document['workload']} on {number(document['cores'], 'core')}, {document['simulated_ms']:g} ms, cores at work "
               f"{document['busy']:.0%} of the time{threads}")
         spread = ", ".join(f"{mips:.2f}" for mips in document["mips_of_each"])
         costs = ", ".join(f"{cost:.1%}" for cost in document["attribution_overhead_of_each"])

@@ -12,6 +12,7 @@ import typer
 from moscope import buildproto, errors
 from moscope.cli import Shared, command
 from moscope.errors import UserError, unknown_name
+from moscope.wording import number
 
 UNREACHED_SHOWN = 20
 
@@ -101,7 +102,7 @@ class _Bar:
 
     def __init__(self, shared: Shared, total: int) -> None:
         self.total, self.done, self.last = total, 0, 0.0
-        self.on = not shared.quiet and not shared.json and sys.stderr.isatty()
+        self.on = not shared.quiet and sys.stderr.isatty()
 
     def show(self, done: int) -> None:
         self.done = done
@@ -116,7 +117,7 @@ class _Bar:
 
 
 def _print(document: dict[str, Any]) -> None:
-    print(f"{document['protocol']} on {document['machine']}, {document['cores']} cores, "
+    print(f"{document['protocol']} on {document['machine']}, {number(document['cores'], 'core')}, "
           f"{document['homes']} home{'s' * (document['homes'] > 1)}, {document['caches']} caches: "
           f"{document['ops']:,} accesses in {document['seconds']:.1f} s, "
           f"{document['checked_loads']:,} loads checked ({document['loads_per_second']:,.0f} per second)")
