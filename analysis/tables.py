@@ -118,8 +118,8 @@ def hot_lines(p: Point) -> list[dict[str, Any]]:
 
 @_once
 def hot_names(p: Point) -> list[dict[str, Any]]:
-    """As `hot_lines`, with lines of one name added up (`lines` counts them, `what` tells the largest objects; `moves` are of those
-    `listed` one by one): an array or
+    """As `hot_lines`, with lines of one name added up (`lines` counts them, `what` tells the largest objects; `moves` and `cores` are of
+    all of them where `counted`, else of those `listed` one by one): an array or
     many objects of a kind cost as one what none of their lines costs by itself. Of all lines of the point; where a run does
     not tell those, of the lines that it lists."""
     groups: dict[tuple[str, str], list[dict[str, Any]]] = {}  # a slab cache and the variable that points to it may have one name
@@ -143,9 +143,10 @@ def _name(p: Point, one: dict[str, Any], listed: list[dict[str, Any]]) -> dict[s
     count = int(one.get("lines") or 1)
     # A line has a row for each use that its page came to.
     addresses = {x["address"] for x in listed}
-    return {**of_all, "lines": count, "what": _objects(listed), "address": listed[0]["address"] if count == 1 and listed else "",
-            "moves": line_moves.together([x["moves"] for x in listed]), "listed": len(addresses),
-            "cores": max((x["cores"] for x in listed if x["cores"]), default=None)}
+    of_listed = {"moves": line_moves.together([x["moves"] for x in listed]), "listed": len(addresses),
+                 "cores": max((x["cores"] for x in listed if x["cores"]), default=None), "counted": False}
+    told = {"listed": count, "counted": True} if "moves" in one else of_listed  # runs of before do not tell them
+    return {**of_all, "lines": count, "what": _objects(listed), "address": listed[0]["address"] if count == 1 and listed else "", **told}
 
 
 def _objects(lines: list[dict[str, Any]]) -> str:
@@ -270,6 +271,13 @@ def moves(run: Run) -> Table:
     return _table(("name", "kind", "object_field", "address", "supplier", "from_chip", "to_chip", "times", "stall_us"), (
         (*_key(p), one["name"], one["kind"], one["what"], one["address"], *way, times, stall / FS_PER_US)
         for p in run.points for one in hot_lines(p) for way, (times, stall) in sorted(one["moves"].items(), key=lambda x: (-x[1][0], x[0]))))
+
+
+def moves_by_name(run: Run) -> Table:
+    """The same with all lines of a name added up."""
+    return _table(("name", "kind", "supplier", "from_chip", "to_chip", "times", "stall_us"), (
+        (*_key(p), one["name"], one["kind"], *way, times, stall / FS_PER_US)
+        for p in run.points for one in hot_names(p) for way, (times, stall) in sorted(one["moves"].items(), key=lambda x: (-x[1][0], x[0]))))
 
 
 def names(run: Run) -> Table:
@@ -449,7 +457,7 @@ def misses(run: Run) -> Table:
 
 
 ALL: dict[str, Callable[[Run], Table]] = {
-    f.__name__: f for f in (points, windows, time_split, names, kinds, lines, moves, locks, pairs, functions, differences, links, nodes,
+    f.__name__: f for f in (points, windows, time_split, names, kinds, lines, moves, moves_by_name, locks, pairs, functions, differences, links, nodes,
                             filter_outcomes, latency,
                             segments, misses)}
 

@@ -51,7 +51,7 @@ def _bars(ax: Axes, points: list[Point]) -> None:
     ax.set_yticks(range(len(points)), [p.kernel for p in points])
     ax.invert_yaxis()
     ax.margins(x=0.14)
-    ax.set_title(f"{points[0].workload} on {points[0].cores} cores")
+    ax.set_title(f"{points[0].workload} on {points[0].cores} core{'s' if points[0].cores != 1 else ''}")
     ax.set_xlabel(f"{points[0].operations} per second")
 
 

@@ -22,7 +22,7 @@ def draw(run: Run, wide: bool) -> Figure | None:
     axes = fig.subplots(len(rows), 1, squeeze=False).reshape(-1)
     for ax, (first, second, kind) in zip(axes, rows, strict=True):
         _bars(ax, [row for row in tables.wait_per_operation(first, second) if row[0] == kind][:MOST], wide)
-        ax.set_title(f"{first.workload} on {first.cores} cores:{' ' if wide else chr(10)}by {'line' if kind == 'line' else 'waiting function'}")
+        ax.set_title(f"{first.workload} on {first.cores} core{'s' if first.cores != 1 else ''}:{' ' if wide else chr(10)}by {'line' if kind == 'line' else 'waiting function'}")
         ax.set_xlabel(f"{'core time ' if wide else ''}waited per {first.operations.removesuffix('s')} (µs)")
     kernels = list(dict.fromkeys((first.kernel, second.kernel) for first, second in found))[0]
     style.legend_above(fig, [Patch(color=style.color(r)) for r in ROLES], list(kernels), 2)

@@ -71,7 +71,7 @@ def _card(rank: int, line: dict[str, Any], most: float, told: int) -> str:
     many = f'<span class="chip">{number(line["lines"])} lines</span>' if line["lines"] > 1 else ""
     facts = [f"{number(line['transfers'])} transfers"]
     if line["cores"]:
-        up_to = "up to " if line["lines"] > 1 else ""
+        up_to = "up to " if line["lines"] > 1 and not line.get("counted") else ""
         facts.append(f"{up_to}{line['cores']} core{'s' if line['cores'] != 1 else ''} waited")
     if line["stall_us"] is not None:
         facts.append(f"{number(line['stall_us'], 1)} µs of stall")
@@ -153,7 +153,8 @@ def _reach(p: Point, shown: list[dict[str, Any]]) -> str:
     if not p.named.get("names"):
         return f" Of the {number(total)} lines that were waited for, the {listed} hottest are listed." if total and total > listed else ""
     lines, names = int((p.named.get("all") or {}).get("lines") or 0), len(p.named["names"])
-    text = f" All {number(lines)} lines that were waited for are added up, under {number(names)} names"
+    text = (f" All {number(lines)} lines that were waited for are added up, under {number(names)} names" if lines > 1 else
+            " One line was waited for")
     if names <= len(shown):
         return f"{text}."
     told = sum(one["wait_share"] for one in shown)

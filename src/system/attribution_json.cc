@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Attribution as moscope.attribution/1 (docs/run-directory.md).
 #include <algorithm>
+#include <bit>
 
 #include <nlohmann/json.hpp>
 
@@ -101,7 +102,7 @@ std::string Attribution::json(std::size_t most) const {
         const LineTotals t = counted.totals(order[i]);
         json line = {{"line", order[i].line}, {"va", about.va}, {"address_space", about.address_space}, {"user", about.user},
                      {"walk", about.walk}, {"fetch", about.fetch}, {"stall", t.stall}, {"spin", t.spin}, {"turns", t.turns},
-                     {"transfers", t.count}, {"cores", about.cores}, {"classes", classes(t.by_class, t.stall_by_class)},
+                     {"transfers", t.count}, {"cores", std::popcount(about.waiters)}, {"classes", classes(t.by_class, t.stall_by_class)},
                      {"pairs", pairs(t)}, {"writers", writers(t)}, {"moves", moves(t)}};
         if (const PageSeen &p = about.page; about.page_seen)
             line["page"] = {{"flags", p.flags}, {"part_of", p.part_of}, {"index", p.index}, {"type", p.type}, {"before", p.before}};

@@ -128,7 +128,7 @@ AttributionPart::About AttributionPart::about(std::uint32_t use, Addr line) {
     const Line &l = line_at(line);
     const bool present = l.counted == use;
     About a{c.va, c.address_space, c.user, present ? l.walk : c.walk, present ? l.fetch : c.fetch,
-            static_cast<unsigned>(std::popcount(present ? l.waiters : c.waiters)), c.use != 0, {}};
+            present ? l.waiters : c.waiters, c.use != 0, {}};
     if (c.use) {
         const Use &u = uses_[c.use - 1];
         const bool cleared = present ? l.cleared : c.cleared;

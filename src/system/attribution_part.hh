@@ -71,7 +71,7 @@ class alignas(64) AttributionPart {
     struct About {
         Addr va, address_space; ///< of the first access that had one
         bool user, walk, fetch;
-        unsigned cores; ///< that waited
+        std::uint64_t waiters; ///< cores that waited, one bit each
         bool page_seen; ///< false: nobody has looked, or it was cleared for a use that did not come yet
         PageSeen page;
     };

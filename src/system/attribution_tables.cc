@@ -27,8 +27,8 @@ AttributionTables Attribution::tables() const {
         const LineTotals t = counted.totals(sum);
         const AttributionPart::About about = parts_[part_of(sum.line)].about(sum.use, sum.line);
         const PageSeen &page = about.page;
-        LineRow row{sum.line, about.va, about.address_space, t.stall, t.spin, t.count, {}, {}, 0, 0, 0, 0,
-                    page.flags, page.part_of, page.index, page.type, page.before, sum.use, 0};
+        LineRow row{sum.line, about.va, about.address_space, t.stall, t.spin, t.count, {}, {}, 0, 0, 0,
+                    page.flags, page.part_of, page.index, page.type, page.before, sum.use, 0, about.waiters};
         for (unsigned k = 0; k < kMissClasses; ++k) {
             row.class_stall[k] = t.stall_by_class[k];
             row.class_count[k] = static_cast<std::uint32_t>(t.by_class[k]);
@@ -38,7 +38,6 @@ AttributionTables Attribution::tables() const {
             by_offset[f.offset] += w.both();
         row.offset = static_cast<std::uint8_t>(std::max_element(by_offset.begin(), by_offset.end()) - by_offset.begin());
         row.flags = static_cast<std::uint8_t>((about.walk ? 1 : 0) | (about.fetch ? 2 : 0) | (about.user ? 4 : 0) | (about.page_seen ? 8 : 0));
-        row.cores = static_cast<std::uint8_t>(about.cores);
         append(out.lines, row);
         // Those of one line and two instructions are one row, whatever bytes they were after.
         PairRow pair{};
@@ -53,6 +52,8 @@ AttributionTables Attribution::tables() const {
                 pair = {};
             }
         }
+        for (const auto &[way, w] : t.moves)
+            append(out.moves, MoveRow{w.stall, w.count, n, way.supplier, way.from, way.to, 0});
         ++n;
     }
     return out;

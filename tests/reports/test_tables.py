@@ -129,10 +129,20 @@ def test_moves_of_the_lines_of_a_name_add_up() -> None:
     first["name"] = second["name"] = "mount_lock"
     first["moves"] = [{"supplier": "L1Cache", "from": 1, "to": 0, "count": 3, "stall": 1}, {"supplier": "Directory", "from": 0, "to": 1, "count": 2, "stall": 1}]
     second["moves"] = [{"supplier": "L1Cache", "from": 1, "to": 0, "count": 4, "stall": 1}, {"supplier": "L3Cache", "from": 0, "to": 0, "count": 0, "stall": 1}]
-    del lines["lines"][2]["moves"]  # as of a run of before
+    del lines["lines"][2]["moves"], lines["names"][1]["moves"]  # as of runs of before
     name = tables.hot_names(Point("p", record, stats, lines))[1]
     assert name["moves"] == {("L1Cache", 1, 0): (7, 2), ("Directory", 0, 1): (2, 1)} and name["listed"] == 2
     assert moves.matrix(name["moves"]) == ([0, 1], [("cores of chip 1", [7, 0]), ("memory of node 0", [0, 2])])
+
+
+def test_moves_and_cores_of_all_lines_of_a_name_are_taken_where_the_run_tells_them() -> None:
+    from analysis import Point
+
+    record, stats, lines = synthetic_run.point("exim", "distro", 12)
+    told = [{"supplier": "L3Cache", "from": 1, "to": 0, "count": 300, "stall": 5}]
+    lines["names"][1] = {**lines["names"][1], "lines": 70, "cores": 11, "moves": told}
+    name = tables.hot_names(Point("p", record, stats, lines))[1]
+    assert (name["cores"], name["moves"], name["counted"]) == (11, {("L3Cache", 1, 0): (300, 5)}, True)
 
 
 def test_the_table_of_moves_has_their_stall(run) -> None:  # type: ignore[no-untyped-def]

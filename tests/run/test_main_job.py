@@ -254,5 +254,12 @@ def test_all_transactions_add_up_to_what_attribution_counts(moscope: Moscope, tm
     of_name = rows.group_by(["name", "name_kind"]).aggregate([("exposed", "sum")]).to_pylist()
     assert {(n["name"], n["name_kind"]): n["exposed_sum"] for n in of_name if n["exposed_sum"]} == {
         (n["name"], n["kind"]): n["stall"] for n in document["names"] if n["stall"]}
+    went = rows.filter(compute.and_(compute.is_valid(rows["supplier_chip"]), compute.invert(rows["buffer_wait"])))
+    by_name = went.group_by(["name", "name_kind", "supplier", "supplier_chip"]).aggregate([("exposed", "count")]).to_pylist()
+    assert {(n["name"], n["name_kind"], n["supplier"], n["supplier_chip"]): n["exposed_count"] for n in by_name} == {
+        (n["name"], n["kind"], m["supplier"], m["from"]): m["count"] for n in document["names"] for m in n["moves"] if m["count"]}
+    waited = rows.group_by(["name", "name_kind"]).aggregate([("core", "count_distinct")]).to_pylist()
+    cores = {(n["name"], n["kind"]): n["cores"] for n in document["names"]}
+    assert all(cores[n["name"], n["name_kind"]] >= n["core_count_distinct"] for n in waited) and {*cores.values()} <= {1, 2}
     assert any(told.values()) and told == {line: sent.get(line, {}) for line in told}, "both cores are of the first chip"
     assert all(line["page"]["part_of"] & 1 for line in lines), "anonymous memory, which the kernel says of it at each miss"

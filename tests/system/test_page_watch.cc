@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What a page was when its line was missed: kept through whatever becomes of the page.
 #include <algorithm>
+#include <bit>
 #include <tuple>
 #include <vector>
 
@@ -125,7 +126,7 @@ struct Uses : testing::Test {
             LineRow row;
             std::memcpy(&row, rows.lines.data() + at, sizeof row);
             if (row.line == line)
-                found.emplace_back(row.flags & 8 ? static_cast<std::int64_t>(row.page_part_of) : -1, row.transfers, row.cores);
+                found.emplace_back(row.flags & 8 ? static_cast<std::int64_t>(row.page_part_of) : -1, row.transfers, std::popcount(row.waiters));
         }
         return found;
     }

@@ -56,9 +56,10 @@ void bind_system(nb::module_ &m) {
             "attribution_tables",
             [](const FullSystem &s) {
                 const moscope::AttributionTables t = s.attribution_tables();
-                return nb::make_tuple(nb::bytes(t.lines.data(), t.lines.size()), nb::bytes(t.pairs.data(), t.pairs.size()));
+                return nb::make_tuple(nb::bytes(t.lines.data(), t.lines.size()), nb::bytes(t.pairs.data(), t.pairs.size()),
+                                      nb::bytes(t.moves.data(), t.moves.size()));
             },
-            "Rows of all lines and of their pairs of writer and waiter (system/attribution_tables.hh).")
+            "Rows of all lines, of their pairs of writer and waiter and of their moves (system/attribution_tables.hh).")
         .def("console_output",
              [](FullSystem &s) {
                  const std::string out = s.console_output();

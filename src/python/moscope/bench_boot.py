@@ -17,6 +17,7 @@ from moscope.cli import Shared
 from moscope.config import Machine, load_machine
 from moscope.errors import GuestDied, SimulatorBug
 from moscope.guest import qemu
+from moscope.wording import number
 
 SCHEMA = "moscope.bench.boot/1"
 SCRIPT = Path(__file__).parent / "guest" / "bench.sh"
@@ -34,7 +35,7 @@ def run(shared: Shared, cores: int | None, memory_per_node: str, say: Any) -> di
     # Found missing before the long part.
     qemu.ensure(say)
     planned = plan.make(shared, plan.Options(cores=cores, memory_per_node=memory_per_node, script=SCRIPT), machine)
-    say(f"QEMU: {planned.config['cores']} cores")
+    say(f"QEMU: {number(planned.config['cores'], 'core')}")
     before = _children_s()
     reference = run_qemu(planned, machine)
     qemu_cpu = _children_s() - before

@@ -14,6 +14,7 @@ from moscope.cli import Shared
 from moscope.errors import SimulatorBug, UserError
 from moscope.experiment import Phase, Subject, prepare
 from moscope.latency_rows import cache_sizes
+from moscope.wording import number
 
 LINE = 64
 MIB = 1 << 20
@@ -108,7 +109,7 @@ class Bench:
             streams = [{"core": c, "ranges": [[self._region(n, c), self._region_bytes()] for n in range(chips)]} for c in chosen]
             count = self.scaled(160_000 // cores)
             phase = {"kind": "loads", "streams": streams, "warm": count // 10, "accesses": count}
-            rate = self.median(f"DRAM misses per second, {cores} cores",
+            rate = self.median(f"DRAM misses per second, {number(cores, 'core')}",
                                lambda phase=phase: self._misses(phase, "DRAM", lambda s: int(s["suppliers"].get("Directory", 0))))
             costs[str(cores)] = 1e9 / rate
         return costs

@@ -1,23 +1,29 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """All lines of a run, added up by name: nothing is lost, and code of the kernel is the same in every address space."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from test_document import KERNEL, Names
 
 from moscope import jsonio
 from moscope.naming.document import lines_document
-from moscope.naming.totals import LINES, PAGE_SEEN, PAIRS, WALK, totals
+from moscope.naming.totals import LINES, MOVES, PAGE_SEEN, PAIRS, WALK, totals
 
 
-def tables(lines: list[tuple[object, ...]], pairs: list[tuple[int, ...]]) -> tuple[bytes, bytes]:
-    return np.array(lines, LINES).tobytes(), np.array(pairs, PAIRS).tobytes()
+SUPPLIERS = ("own", "L1Cache", "Directory")
 
 
-def line(address: int, stall: int, offset: int = 0, flags: int = 0, space: int = 7, kind: int = 3, spin: int = 0, use: int = 1) -> tuple[object, ...]:
+def tables(lines: list[tuple[object, ...]], pairs: list[tuple[int, ...]], moves: list[tuple[int, ...]] | None = None) -> tuple[Any, ...]:
+    return np.array(lines, LINES).tobytes(), np.array(pairs, PAIRS).tobytes(), np.array(moves or [], MOVES).tobytes(), SUPPLIERS
+
+
+def line(address: int, stall: int, offset: int = 0, flags: int = 0, space: int = 7, kind: int = 3, spin: int = 0, use: int = 1,
+         waiters: int = 1) -> tuple[object, ...]:
     by_class = [0] * 5
     by_class[kind] = stall
-    return (address, KERNEL + address, space, stall, spin, 2, tuple(by_class), (0, 0, 0, 2, 0), offset, flags, 1, 0, 1, 2, 3, 4, 5, use, 0)
+    return (address, KERNEL + address, space, stall, spin, 2, tuple(by_class), (0, 0, 0, 2, 0), offset, flags, 0, 1, 2, 3, 4, 5, use, 0, waiters)
 
 
 def test_lines_of_one_name_add_up_and_the_largest_comes_first() -> None:
@@ -57,6 +63,16 @@ def test_a_line_that_the_allocator_waited_for_most_of_the_time_is_told_so() -> N
     assert {n["name"]: n["lines"] for n in totals(Names(), *tables(rows, pairs))["names"]} == {"type.free pointer": 1, "type.count": 2}
 
 
+def test_moves_and_cores_of_a_name_are_those_of_all_its_lines() -> None:
+    rows = [line(64, 10, waiters=0b0011), line(128, 10, waiters=0b1010), line(192, 1, 40, waiters=1 << 47)]
+    moves = [(5, 2, 0, 1, 0, 1, 0), (7, 1, 1, 1, 0, 1, 0), (9, 9, 1, 2, 3, 0, 0), (1, 1, 2, 2, 3, 0, 0)]
+    first, other = totals(Names(), *tables(rows, [], moves))["names"]
+    assert (first["cores"], other["cores"]) == (3, 1)
+    assert first["moves"] == [{"supplier": "Directory", "from": 3, "to": 0, "count": 9, "stall": 9},
+                              {"supplier": "L1Cache", "from": 0, "to": 1, "count": 3, "stall": 12}]
+    assert other["moves"] == [{"supplier": "Directory", "from": 3, "to": 0, "count": 1, "stall": 1}]
+
+
 def test_a_name_that_is_spun_on_comes_before_one_with_more_stall() -> None:
     rows = [line(64, 10, spin=50), line(128, 30, 40), line(192, 25, 8)]
     pairs = [(KERNEL + 0x100, KERNEL + 0x200, 0, 10, 50, 0, 1), (KERNEL + 0x100, KERNEL + 0x300, 0, 25, 0, 2, 9)]
@@ -84,17 +100,17 @@ def test_the_kernel_after_a_users_write_waited_in_that_users_process() -> None:
 
 
 def test_a_stall_beyond_32_bits_is_not_cut() -> None:
-    rows, pairs = tables([line(64, 1 << 60), line(128, 1 << 60)], [(0, KERNEL, 0, 1 << 60, 0, 0, 1), (0, KERNEL, 0, 1 << 60, 0, 1, 1)])
-    got = totals(Names(), rows, pairs)
+    given = tables([line(64, 1 << 60), line(128, 1 << 60)], [(0, KERNEL, 0, 1 << 60, 0, 0, 1), (0, KERNEL, 0, 1 << 60, 0, 1, 1)])
+    got = totals(Names(), *given)
     assert got["all"]["stall"] == got["names"][0]["stall"] == got["names"][0]["pairs"][0]["stall"] == 1 << 61
 
 
 def test_a_table_that_is_cut_off_is_refused() -> None:
-    rows, pairs = tables([line(64, 1)], [])
+    *given, _ = tables([line(64, 1)], [])
     with pytest.raises(ValueError):
-        totals(Names(), rows[:-1], pairs)
+        totals(Names(), given[0][:-1], *given[1:], SUPPLIERS)
 
 
 def test_the_document_is_what_its_schema_says() -> None:
-    rows = tables([line(64, 10)], [(KERNEL + 0x100, KERNEL + 0x200, 0, 10, 0, 0, 1)])
-    jsonio.validate(lines_document(Names(), {}, rows))
+    *given, _ = tables([line(64, 10)], [(KERNEL + 0x100, KERNEL + 0x200, 0, 10, 0, 0, 1)])
+    jsonio.validate(lines_document(Names(), {}, tuple(given), SUPPLIERS))

@@ -83,13 +83,13 @@ class FakeSystem:
                            "attribution": {"exposed": self.cores * half, "spin": spun, "lines": [line],
                                            "instructions": [{"pc": 0x402000, "stall": 1, "spin": spun, "count": 5}]}})
 
-    def attribution_tables(self) -> tuple[bytes, bytes]:
+    def attribution_tables(self) -> tuple[bytes, bytes, bytes]:
         window = self.tick - self.since
         stall, spun = self.cores * (window // 2), self.cores * (window // 4 // 2)
         line, pair = np.zeros(1, totals.LINES), np.zeros(1, totals.PAIRS)
-        line[0] = (64, 64, 0, stall, spun, 5, (1, 0, 0, stall - 1, 0), (1, 0, 0, 4, 0), 0, 0, self.cores, 0, 0, 0, 0, 0, 0, 1, 0)
+        line[0] = (64, 64, 0, stall, spun, 5, (1, 0, 0, stall - 1, 0), (1, 0, 0, 4, 0), 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, (1 << self.cores) - 1)
         pair[0] = (0x401000, 0x402000, 0, stall, spun, 0, 5)
-        return line.tobytes(), pair.tobytes()
+        return line.tobytes(), pair.tobytes(), np.zeros(0, totals.MOVES).tobytes()
 
     def enter_detailed(self) -> None:
         self.detailed, self.begun = True, self.tick

@@ -77,7 +77,7 @@ def test(shared: Shared,
 def _build(shared: Shared) -> None:
     """Builds the checking libraries, so that no test has to, and the C++ tests; of these, those that do not compile are
     left for the collection to report as failures."""
-    voice = bootstrap.Voice(shared.quiet or shared.json)
+    voice = bootstrap.Voice(shared.quiet)
     bootstrap.ensure_checks([paths.protocol_dir() / f"{name}{buildproto.CHECKING}" for name in buildproto.known_protocols()], voice)
     try:
         bootstrap.scons(Path(sys.prefix), ["-k", "unit_tests"], voice)

@@ -2,7 +2,7 @@
 """The document moscope.lines/1: an attribution's lines and instructions with names (docs/naming.md)."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -64,8 +64,10 @@ def _longest(by_offset: Mapping[int, int]) -> int:
     return max(sorted(by_offset), key=lambda o: by_offset[o])
 
 
-def lines_document(namer: Names, attribution: Mapping[str, Any], tables: tuple[bytes, bytes] = (b"", b"")) -> dict[str, Any]:
-    """moscope.lines/1 of an `attribution` (moscope.attribution/1) and the engine's `tables` of all lines. Functions:
+def lines_document(namer: Names, attribution: Mapping[str, Any], tables: tuple[bytes, bytes, bytes] = (b"", b"", b""),
+                   suppliers: Sequence[str] = ()) -> dict[str, Any]:
+    """moscope.lines/1 of an `attribution` (moscope.attribution/1) and the engine's `tables` of all lines; `suppliers`: kinds of
+    controllers, by number. Functions:
     those that waited longest first."""
     functions: dict[tuple[str, bool], dict[str, int]] = defaultdict(lambda: {"stall": 0, "spin": 0, "count": 0})
     for row in attribution.get("instructions", ()):
@@ -75,7 +77,7 @@ def lines_document(namer: Names, attribution: Mapping[str, Any], tables: tuple[b
     return {
         "schema": "moscope.lines/1",
         "lines": [line_document(namer, line) for line in attribution.get("lines", ())],
-        **totals.totals(namer, *tables),
+        **totals.totals(namer, *tables, suppliers),
         "functions": [{"function": f, "kernel": kernel, **sums} for (f, kernel), sums
                       in sorted(functions.items(), key=lambda item: (-waited(item[1]), item[0]))],
     }

@@ -3,7 +3,7 @@
 costs much by itself. Reads the engine's tables (src/system/attribution_tables.hh).
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -13,11 +13,12 @@ CLASSES = ("cold", "capacity", "upgrade", "true_sharing", "false_sharing")
 # What a line is waited for without being away: turns of loops around a PAUSE that look at it.
 SPIN = "spin"
 LINES = np.dtype([("line", "<u8"), ("va", "<u8"), ("address_space", "<u8"), ("stall", "<i8"), ("spin", "<i8"), ("transfers", "<u8"),
-                  ("class_stall", "<i8", 5), ("class_count", "<u4", 5), ("offset", "u1"), ("flags", "u1"), ("cores", "u1"),
-                  ("unused", "u1"), ("page_flags", "<u8"), ("page_part_of", "<u8"), ("page_index", "<u8"), ("page_type", "<u4"),
-                  ("page_before", "<u4"), ("use", "<u4"), ("unused2", "<u4")])
+                  ("class_stall", "<i8", 5), ("class_count", "<u4", 5), ("offset", "u1"), ("flags", "u1"), ("unused", "<u2"),
+                  ("page_flags", "<u8"), ("page_part_of", "<u8"), ("page_index", "<u8"), ("page_type", "<u4"),
+                  ("page_before", "<u4"), ("use", "<u4"), ("unused2", "<u4"), ("waiters", "<u8")])
 PAGE = ("flags", "part_of", "index", "type", "before")
 PAIRS = np.dtype([("writer", "<u8"), ("waiter", "<u8"), ("address_space", "<u8"), ("stall", "<i8"), ("spin", "<i8"), ("line", "<u4"), ("count", "<u4")])
+MOVES = np.dtype([("stall", "<i8"), ("count", "<u8"), ("line", "<u4"), ("supplier", "u1"), ("from", "u1"), ("to", "u1"), ("unused", "u1")])
 WALK, PAGE_SEEN = 1, 8
 KERNEL_HALF = 1 << 63
 # Of one name: the most functions, pairs and objects that are told.
@@ -45,12 +46,15 @@ def main_class(classes: Mapping[str, Mapping[str, int]], spin: int) -> str:
     return SPIN if spin > (classes[found]["stall"] if found else 0) else found
 
 
-def totals(namer: Names, lines: bytes, pairs: bytes) -> dict[str, Any]:
-    """`names`, those that were waited for longest first (stall and spinning together), `kinds` (the same by kind of
+def totals(namer: Names, lines: bytes, pairs: bytes, moves: bytes, suppliers: Sequence[str]) -> dict[str, Any]:
+    """`suppliers`: kinds of controllers, by number. `names`, those that were waited for longest first (stall and spinning together), `kinds` (the same by kind of
     memory) and `all` of moscope.lines/1."""
     rows, fights = np.frombuffer(lines, LINES), np.frombuffer(pairs, PAIRS)
     ids, of_line = line_names(namer, rows, fights)
     functions = _functions(namer, rows, fights, of_line, len(ids))
+    ways = _moves(np.frombuffer(moves, MOVES), of_line, len(ids), suppliers)
+    waiters = np.zeros(len(ids), np.uint64)
+    np.bitwise_or.at(waiters, of_line, rows["waiters"])
     # A line of which the page changed hands has several rows, which may have one name.
     first, _ = _distinct([of_line, rows["line"]])
     count = np.bincount(of_line[first], minlength=len(ids))
@@ -61,7 +65,7 @@ def totals(namer: Names, lines: bytes, pairs: bytes) -> dict[str, Any]:
     for (name, kind), i in ids.items():
         classes = {c: {"count": class_count[k][i], "stall": class_stall[k][i]} for k, c in enumerate(CLASSES)}
         names.append({"name": name, "kind": kind, "lines": int(count[i]), "stall": stall[i], "spin": spin[i], "transfers": transfers[i],
-                      "class": main_class(classes, spin[i]), "classes": classes, **functions[i]})
+                      "class": main_class(classes, spin[i]), "classes": classes, "cores": int(waiters[i]).bit_count(), **functions[i], "moves": ways[i]})
         sums = kinds.setdefault(kind, {"kind": kind, "lines": 0, "stall": 0, "spin": 0})
         sums["lines"] += int(count[i])
         sums["stall"] += stall[i]
@@ -165,6 +169,19 @@ def _functions(namer: Names, rows: Rows, fights: Rows, of_line: Rows, groups: in
     return [{"writers": _shares(writers[i]), "waiters": _shares(waiters[i]),
              "pairs": [{"writer_function": w, "waiter_function": r, **found} for (w, r), found in
                        sorted(pairs[i].items(), key=lambda item: (-waited(item[1]), item[0]))[:MOST_PAIRS]]} for i in range(groups)]
+
+
+def _moves(moves: Rows, of_line: Rows, groups: int, suppliers: Sequence[str]) -> list[list[dict[str, Any]]]:
+    """By name: from where to where its lines were sent, most often first, as an attribution's lines tell it."""
+    keys = [of_line[moves["line"]], moves["supplier"], moves["from"], moves["to"]]
+    first, which = _distinct(keys)
+    sums = zip(*(_sum(which, moves[what], len(first)) for what in ("count", "stall")), strict=True)
+    found: list[list[dict[str, Any]]] = [[] for _ in range(groups)]
+    for i, supplier, sender, to, (count, stall) in zip(*(key[first].tolist() for key in keys), sums, strict=True):
+        found[i].append({"supplier": suppliers[supplier], "from": sender, "to": to, "count": count, "stall": stall})
+    for of_name in found:
+        of_name.sort(key=lambda m: -int(m["count"]))
+    return found
 
 
 def _shares(weights: dict[str, int]) -> list[dict[str, Any]]:

@@ -25,7 +25,7 @@ from moscope.run.own_program import WORK_BEGINS, status_of
 from moscope.workloads import Results, registry
 
 
-Tables = tuple[bytes, bytes]
+Tables = tuple[bytes, bytes, bytes]
 # Lines that are told one by one; all are added up by name.
 LINES = 500
 # From when a time is counted that detailed mode is to begin at: the serial console takes tens of milliseconds to take a command. What is
@@ -71,7 +71,7 @@ def measure(job: Job, folder: Path, report: Callable[[Progress], None], say: Cal
     named = name(namer, stats["attribution"], tables)
     if log:
         transactions.convert(log, folder / transactions.NAME, engine.machine_types(), engine.machine_states(inputs.machine),
-                             transactions.Naming(namer, *tables))
+                             transactions.Naming(namer, *tables[:2]))
     physical = {line["line"]: system.physical_of(line["line"]) for line in named["lines"]}
     finish(guest, job.point)
     point = document(job.point, measured, named, physical, memory_stall(stats), chosen)
@@ -119,7 +119,7 @@ def told(begin: str | int | None) -> str:
 
 def name(names: Names, attribution: dict[str, Any], tables: Tables) -> dict[str, Any]:
     """moscope.lines/1. That no stall and no spinning is lost on the way to names is checked in every run."""
-    named = lines_document(names, attribution, tables)
+    named = lines_document(names, attribution, tables, engine.machine_types())
     for what, all_of in (("stall", "exposed"), ("spin", "spin")):
         if named["all"][what] != attribution.get(all_of, 0):
             raise SimulatorBug(f"{what}: all lines have {named['all'][what]} fs, all cores {attribution.get(all_of, 0)}")
@@ -145,7 +145,7 @@ def detailed(guest: Guest, point: Point, log: Path | None = None) -> tuple[list[
     before = windows.beginning(at, system.counts())
     measured: list[windows.Moment] = []
     stats: dict[str, Any] = {}
-    tables = b"", b""
+    tables = b"", b"", b""
     logged = 0
     for n in range(point.windows):
         guest.phase(f"window {n + 1} of {point.windows}", part(at))

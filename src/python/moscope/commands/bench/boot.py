@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from moscope.cli import Shared, command
+from moscope.wording import number
 
 
 @command
@@ -22,7 +23,7 @@ def boot(shared: Shared,
     shared.result(document)
     if not shared.json:
         bars = document["bars"]
-        print(f"{document['cores']} cores, Linux {document['kernel']['release']}")
+        print(f"{number(document['cores'], 'core')}, Linux {document['kernel']['release']}")
         print(f"  moscope             {document['moscope_s']:>8.1f} s   ({document['boot_s']:.1f} s of it to the script)")
         print(f"  QEMU                {document['qemu_s']:>8.1f} s")
         print(f"  of the processor    {document['moscope_cpu_s']:>8.1f} s and {document['qemu_cpu_s']:.1f} s")

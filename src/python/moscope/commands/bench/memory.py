@@ -7,6 +7,7 @@ import typer
 
 from moscope.cli import Shared, command
 from moscope.errors import UserError
+from moscope.wording import number
 
 
 @command
@@ -36,7 +37,7 @@ def memory(shared: Shared,
     def row(name: str, key: str) -> None:
         print(f"  {name:<23} {document[key]:>14,.0f}     (at least {bars[key]:,.0f}" + (": missed)" if key in document["missed"] else ")"))
 
-    print(f"{document['machine']}, {document['protocol']}, {document['cores']} cores; medians of {runs} runs, per second "
+    print(f"{document['machine']}, {document['protocol']}, {number(document['cores'], 'core')}; medians of {number(runs, 'run')}, per second "
           "of host time")
     row("L1 hits", "l1_hits_per_s")
     row("misses served by the L3", "l3_misses_per_s")
