@@ -97,7 +97,7 @@ def _details(line: dict[str, Any], facts: str, told: int) -> str:
     whole = (line["stall_us"] + line["spin_us"]) * FS_PER_US  # not of the pairs alone, of which not all are listed
     rows = [(code(a) if a != tables.NO_WRITER else f'<span class="quiet">{a}</span>', code(b), number(waited / FS_PER_US, 1),
              esc(percent(waited / whole))) for (a, b), waited in ordered[:12]]
-    inner = table(f"Who fights over {line['name']}", ("last written by", "waits", "waiting (µs)", "of all waiting"), rows, (2, 3))
+    inner = table(f"Who fights over {line['name']}", ("last written by", "waits", "waiting (µs)", "of waiting for it"), rows, (2, 3))
     return f'<details><summary class="facts">{facts}</summary>{inner}{ways}</details>'
 
 
