@@ -2,7 +2,6 @@
 #include "system/attribution_part.hh"
 
 #include <bit>
-#include <utility>
 
 namespace moscope {
 
@@ -79,24 +78,11 @@ MissClass AttributionPart::classify(Line &l, const x86::Transaction &t, std::uin
     return k;
 }
 
-void AttributionPart::begin_use(Page &page, Addr dram, const PageSeen &seen) {
+void AttributionPart::begin_use(Page &page, const PageSeen &seen) {
     if (page.now.use && !page.now.seen.told)
         uses_[page.now.use - 1].next = static_cast<std::uint32_t>(uses_.size() + 1);
     uses_.push_back({seen});
     page.now = {seen, static_cast<std::uint32_t>(uses_.size())};
-    if (!seen.told) {
-        const Untold before = std::exchange(untold_[next_untold_++ % untold_.size()], {dram, page.now.use});
-        if (before.use)
-            look_again(before.page, before.use);
-    }
-}
-
-void AttributionPart::look_again(Addr dram, std::uint32_t use) {
-    Page &page = page_of(dram);
-    if (page.now.use != use)
-        return;
-    if (const PageSeen seen = pages_of_guest_->look(dram); seen.told)
-        begin_use(page, dram, seen);
 }
 
 void AttributionPart::begin_counting(const Page &page, Line &l, Addr dram) {
@@ -178,7 +164,7 @@ void AttributionPart::transaction(const x86::Transaction &t, const PageSeen &see
     Line &l = page.line[dram >> kLineBits & 63];
     const bool is_store = x.kind == AccessKind::store || x.kind == AccessKind::nt_store;
     if (pages_of_guest_ && __builtin_expect(!page.now.use || !seen.same_use(page.now.seen), 0))
-        begin_use(page, dram, seen);
+        begin_use(page, seen);
     count(page, l, dram);
     if (__builtin_expect(!l.reached, 0))
         reached(l, t.va, t.address_space, t.user);
@@ -269,7 +255,6 @@ void AttributionPart::reset() {
     }
     counted_.clear();
     uses_.clear();
-    untold_ = {};
     counts_.reset();
     sums_ = {};
 }

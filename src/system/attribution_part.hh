@@ -141,8 +141,7 @@ class alignas(64) AttributionPart {
     /// Puts the bytes of the tenure down as news for these cores.
     void tell(Line &l, std::uint64_t cores);
     /// Another use of the page begins.
-    void begin_use(Page &page, Addr dram, const PageSeen &seen);
-    void look_again(Addr dram, std::uint32_t use);
+    void begin_use(Page &page, const PageSeen &seen);
     /// The line is counted under its page's present use.
     void count(const Page &page, Line &l, Addr dram) {
         if (__builtin_expect(!l.counted || l.use != page.now.use, 0))
@@ -166,14 +165,6 @@ class alignas(64) AttributionPart {
     std::array<Recent, 64> recent_;
     std::deque<Counted> counted_;
     std::deque<Use> uses_;
-    /// Pages that told nothing when their lines were first missed, as when they are cleared: they will have by when so many others have
-    /// come, and what is done to them until then may all be within one core's caches. A ring.
-    struct Untold {
-        Addr page = 0;
-        std::uint32_t use = 0;
-    };
-    std::array<Untold, 16> untold_;
-    unsigned next_untold_ = 0;
     Sums sums_;
     TransactionLog *log_ = nullptr;
     const PageWatch *pages_of_guest_ = nullptr;

@@ -161,7 +161,7 @@ void FullSystem::watch_pages(const std::string &format) {
     const auto j = nlohmann::json::parse(format);
     const auto type = [&](const char *name) { return PageFormat::Type{j.at(name).at(0), j.at(name).at(1)}; };
     impl_->detailed->watch_pages({j.at("page_table"), j.at("array"), j.at("size"), j.at("flags"), j.at("link"), j.at("mapping"),
-                                  j.at("cache"), j.at("index"), j.at("type"), j.at("slab_flag"), type("slab"), type("table"), j.at("direct")});
+                                  j.at("cache"), j.at("index"), j.at("type"), j.at("slab_flag"), j.at("kept_flags"), type("slab"), type("table"), j.at("direct")});
 }
 
 std::string FullSystem::stats_json(std::size_t lines) {

@@ -49,9 +49,12 @@ PageSeen PageWatch::look(Addr dram) const {
         seen.before = static_cast<std::uint32_t>((offset - head) / f_.size);
         page = first;
     }
-    seen.flags = part<std::uint64_t>(page, f_.flags);
+    const auto flags = part<std::uint64_t>(page, f_.flags);
+    seen.flags = flags & f_.kept_flags;
     seen.type = part<std::uint32_t>(page, f_.type);
-    const bool slab = seen.flags & f_.slab_flag || f_.slab.is(seen.type);
+    if (seen.type >> 28 != 0xf) // a count of mappings has the place of a type (Linux, page-flags.h: types are below all counts)
+        seen.type = PageSeen::kNoType;
+    const bool slab = flags & f_.slab_flag || f_.slab.is(seen.type);
     const bool table = !slab && f_.table.is(seen.type);
     // What is not the page's mapping, and its place there, other things share the words with.
     seen.part_of = table ? 0 : part<std::uint64_t>(page, slab ? f_.cache : f_.mapping);

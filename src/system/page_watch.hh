@@ -23,6 +23,7 @@ struct PageFormat {
     unsigned mapping = 0, cache = 0; ///< what a page is part of; of a slab's page
     unsigned index = 0, type = 0;
     std::uint64_t slab_flag = 0; ///< of `flags`; 0: `type` tells a slab
+    std::uint64_t kept_flags = 0; ///< of `flags`, that tell what a page is for
     struct Type {
         std::uint32_t mask, value;
         bool is(std::uint32_t type) const { return mask && (type & mask) == value; }
@@ -31,15 +32,18 @@ struct PageFormat {
     Addr direct = 0;      ///< where the kernel sees all of physical memory
 };
 
+/// Words that change while a page is of one use (a lock, a count of its users) are left out: cores of other chips change them meanwhile,
+/// and what is kept must not depend on which of the host's threads comes first.
 struct PageSeen {
-    std::uint64_t flags = 0;
+    std::uint64_t flags = 0;   ///< those of PageFormat::kept_flags
     std::uint64_t part_of = 0; ///< the slab's cache, or the page's mapping; 0 of a page table
     std::uint64_t index = 0;   ///< in the mapping; 0 of others
-    std::uint32_t type = 0;
+    std::uint32_t type = 0;    ///< kNoType of a page that has a count there
     std::uint32_t before = 0;  ///< pages from its head to it
     bool told = false;         ///< whether it says what the page is for: one that was just allocated has no word of it yet
 
-    /// Whether the page is of the same use; flags change while it is.
+    static constexpr std::uint32_t kNoType = ~std::uint32_t{0};
+    /// Whether the page is of the same use.
     bool same_use(const PageSeen &o) const {
         return told == o.told && (!told || (part_of == o.part_of && index == o.index && before == o.before));
     }

@@ -96,7 +96,7 @@ class Pages:
         at = self._at
         return {"page_table": self._guest.page_table, "array": self.base, "size": self.size, "flags": at["flags"],
                 "link": at["compound_head"], "mapping": at["mapping"], "cache": at["slab_cache"], "index": at["index"],
-                "type": at["page_type"], "slab_flag": 1 << self._flags["PG_slab"] if "PG_slab" in self._flags else 0,
+                "type": at["page_type"], "slab_flag": self._bit("PG_slab"), "kept_flags": self._bit("PG_slab") | self._bit("PG_reserved"),
                 "slab": list(self._type_of("slab", 0)), "table": list(self._type_of("table", PAGE_TYPE_TABLE)),
                 "direct": self._guest.direct(0)}
 
@@ -116,9 +116,11 @@ class Pages:
     def _part(self, raw: bytes, name: str, size: int = 8) -> int:
         return int.from_bytes(raw[self._at[name] : self._at[name] + size], "little")
 
+    def _bit(self, flag: str) -> int:
+        return 1 << self._flags[flag] if flag in self._flags else 0
+
     def _flag(self, page: Description, flag: str) -> bool:
-        bit = self._flags.get(flag)
-        return bit is not None and bool(page.flags >> bit & 1)
+        return bool(page.flags & self._bit(flag))
 
     def _type_of(self, name: str, cleared: int) -> tuple[int, int]:
         """Mask and value of a page's type; a mask of 0 where the kernel has no such type."""
