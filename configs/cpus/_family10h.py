@@ -3,7 +3,7 @@
 firmware leaves behind. Sources: B is AMD 31116 (BIOS and kernel developer's guide, family 10h), A is AMD 24593 (architecture).
 
 Time-stamp counter, APIC base, SYSENTER, SYSCALL, EFER, PAT and the FS and GS bases have effects and are not here; TOP_MEM, the
-MTRRs and the P-state status get their values from the machine (src/cpu/x86/msr.cc)."""
+MTRRs and the P-state status get their values from the machine (src/cpu/x86/system/msr.cc)."""
 
 from moscope.config.cpu import ALL, Msr
 

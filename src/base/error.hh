@@ -28,10 +28,10 @@ struct SimulatorBug : std::logic_error {
 /// Throws SimulatorBug naming the place; kept out of line so that checks stay cheap.
 [[noreturn]] void simulator_bug(const char *what, const char *file, int line);
 
-#define MOSCOPE_CHECK(cond)                                                                                    \
-    do {                                                                                                       \
-        if (__builtin_expect(!(cond), 0))                                                                      \
-            ::moscope::simulator_bug(#cond, __FILE__, __LINE__);                                               \
+#define MOSCOPE_CHECK(cond)                                                                                            \
+    do {                                                                                                               \
+        if (__builtin_expect(!(cond), 0))                                                                              \
+            ::moscope::simulator_bug(#cond, __FILE__, __LINE__);                                                       \
     } while (0)
 
 } // namespace moscope

@@ -20,8 +20,12 @@ namespace moscope {
 class FiberCore : public Component {
   public:
     FiberCore(EventQueue &queue, std::string name, Port &port)
-        : Component(queue, std::move(name), wake_entry), port_(port), clock_(port.core_clock_),
-          hit_step_(clock_.step(port.hit_cycles_)), one_cycle_(clock_.step(1)), fiber_([this] { body(); }) {}
+        : Component(queue, std::move(name), wake_entry),
+          port_(port),
+          clock_(port.core_clock_),
+          hit_step_(clock_.step(port.hit_cycles_)),
+          one_cycle_(clock_.step(1)),
+          fiber_([this] { body(); }) {}
 
     /// Begins running at tick t.
     void start(Tick t) { schedule(t); }
@@ -166,9 +170,7 @@ class FiberCore : public Component {
 
   private:
     static void wake_entry(Component &c, Tick) { static_cast<FiberCore &>(c).fiber_.resume(); }
-    static void done_entry(Access &x) {
-        static_cast<FiberCore *>(x.owner)->schedule_no_later_than(x.done);
-    }
+    static void done_entry(Access &x) { static_cast<FiberCore *>(x.owner)->schedule_no_later_than(x.done); }
     Tick horizon() const {
         Tick h = port_.horizon(queue());
         if (companion_ && companion_->next_wake() < h)

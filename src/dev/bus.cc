@@ -25,8 +25,8 @@ void AddressSpace::map(Addr base, std::uint64_t size, Device &device, unsigned r
     if (size == 0 || last < base)
         throw UserError("machine: range of " + device.name() + " at " + hex(base) + " with " + std::to_string(size) +
                         " bytes: at least one byte, and an end within the address space, would be right");
-    const auto at = std::lower_bound(ranges_.begin(), ranges_.end(), base,
-                                     [](const Range &r, Addr a) { return r.base < a; });
+    const auto at =
+        std::lower_bound(ranges_.begin(), ranges_.end(), base, [](const Range &r, Addr a) { return r.base < a; });
     const Range *other = nullptr;
     if (at != ranges_.end() && at->base <= last)
         other = &*at;
@@ -43,8 +43,8 @@ void AddressSpace::unmap(const Device &device, unsigned range) {
 }
 
 const AddressSpace::Range *AddressSpace::find(Addr address) const {
-    const auto after = std::upper_bound(ranges_.begin(), ranges_.end(), address,
-                                        [](Addr a, const Range &r) { return a < r.base; });
+    const auto after =
+        std::upper_bound(ranges_.begin(), ranges_.end(), address, [](Addr a, const Range &r) { return a < r.base; });
     if (after == ranges_.begin())
         return nullptr;
     const Range &r = after[-1];

@@ -12,7 +12,7 @@
 
 namespace moscope::dev {
 
-struct Firmware; // dev/firmware.hh: what the firmware tables are made of
+struct Firmware; // dev/firmware/firmware.hh: what the firmware tables are made of
 
 /// Who accesses a register: the core's number, or kNoCore (a device, the loader).
 using Requester = unsigned;

@@ -45,16 +45,16 @@ class PhysMapDma final : public Dma {
         return each_piece(from, size, [](std::byte *, std::uint64_t, std::uint64_t) {});
     }
     bool read(PhysAddr from, std::span<std::uint8_t> to) override {
-        return reaches(from, to.size()) && each_piece(from, to.size(), [&](std::byte *at, std::uint64_t done, std::uint64_t n) {
+        return reaches(from, to.size()) &&
+               each_piece(from, to.size(), [&](std::byte *at, std::uint64_t done, std::uint64_t n) {
                    std::memcpy(to.data() + done, at, n);
                });
     }
     bool write(PhysAddr to, std::span<const std::uint8_t> from) override {
         if (!reaches(to, from.size()))
             return false;
-        each_piece(to, from.size(), [&](std::byte *at, std::uint64_t done, std::uint64_t n) {
-            std::memcpy(at, from.data() + done, n);
-        });
+        each_piece(to, from.size(),
+                   [&](std::byte *at, std::uint64_t done, std::uint64_t n) { std::memcpy(at, from.data() + done, n); });
         if (written_)
             written_(to, from.size());
         return true;

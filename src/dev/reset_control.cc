@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "dev/reset_control.hh"
 
-#include "dev/firmware.hh"
+#include "dev/firmware/firmware.hh"
 
 namespace moscope::dev {
 

@@ -5,8 +5,8 @@
 // chip set has it.
 #pragma once
 
-#include "dev/acpi_pm.hh"
-#include "dev/byte_device.hh"
+#include "dev/serial/byte_device.hh"
+#include "dev/timers/acpi_pm.hh"
 
 namespace moscope::dev {
 

@@ -58,24 +58,26 @@ struct Access {
     Tick issued = 0;
     Tick done = kNever;
     TxnId txn = 0;
-    PathTimes path;          ///< adds up to done - issued
-    std::uint16_t hops = 0;  ///< links crossed on the path
+    PathTimes path;            ///< adds up to done - issued
+    std::uint16_t hops = 0;    ///< links crossed on the path
     std::uint8_t supplier = 0; ///< protocol's machine type that supplied the data
-    std::uint8_t supplier_state = kUnknown; ///< its state of the line, by number, when it sent it; of a home when it asked DRAM
+    std::uint8_t supplier_state =
+        kUnknown; ///< its state of the line, by number, when it sent it; of a home when it asked DRAM
     std::uint16_t supplier_number = kUnknown16; ///< its core, or its version where it is no core's
     std::uint16_t supplier_chip = kUnknown16;
     std::uint16_t probes = 0; ///< controllers to which a probe or an invalidation was sent for it
-    bool held = false; ///< of a store or rmw: when it began its core had the line, without the right to write
-    static constexpr std::uint8_t kUnknown = 0xff; ///< nobody sent data: the core's own caches, or the right to write alone
+    bool held = false;        ///< of a store or rmw: when it began its core had the line, without the right to write
+    static constexpr std::uint8_t kUnknown =
+        0xff; ///< nobody sent data: the core's own caches, or the right to write alone
     static constexpr std::uint16_t kUnknown16 = 0xffff;
-    Access *next = nullptr;  ///< memory system's list
+    Access *next = nullptr; ///< memory system's list
 };
 
 class Port {
   public:
     struct Slot {
-        Addr tag = ~Addr{0};          ///< line address, with rights in the low bits
-        Tick *touch = nullptr;        ///< replacement time stamp of the cache entry
+        Addr tag = ~Addr{0};   ///< line address, with rights in the low bits
+        Tick *touch = nullptr; ///< replacement time stamp of the cache entry
     };
     enum Right : unsigned { right_load = 1, right_store = 2 };
     static constexpr unsigned kSlots = 512;
@@ -125,7 +127,7 @@ class Port {
             return;
         for (Slot *s : {&data_slots_[i], &fetch_slots_[i]})
             if (line_of(s->tag) == line) {
-                MOSCOPE_CHECK(!dozing_); // it would miss what has changed
+                MOSCOPE_CHECK(!dozing_);                                            // it would miss what has changed
                 MOSCOPE_CHECK(!used_before_ || *s->touch <= used_before_(memory_)); // no core acts beyond its horizon
                 s->tag = kEmpty, ++lost;
             }
@@ -166,15 +168,17 @@ class Port {
 
     // Set once by the memory system that stands behind the port.
     const Component *controller_ = nullptr;
-    Tick lookahead_ = 0;     ///< shortest way from any other component to here
-    Tick unasked_ = 0;       ///< the same for what comes without having been asked for, the relay's next wake-up apart
-    Tick from_outside_ = 0;  ///< the same from the end of a window of time in which another queue has sent the first such thing
-    std::uint32_t unasked_vnets_ = 0;         ///< virtual networks on which it comes, by bit
-    const std::uint32_t *routed_ = nullptr;   ///< those of which something has gone through a router: no bound but lookahead_ holds
-    const Component *relay_ = nullptr; ///< through which such things come (the chip's shared cache)
-    Tick relay_way_ = 0;     ///< from its waking to here
+    Tick lookahead_ = 0; ///< shortest way from any other component to here
+    Tick unasked_ = 0;   ///< the same for what comes without having been asked for, the relay's next wake-up apart
+    Tick from_outside_ =
+        0; ///< the same from the end of a window of time in which another queue has sent the first such thing
+    std::uint32_t unasked_vnets_ = 0; ///< virtual networks on which it comes, by bit
+    const std::uint32_t *routed_ =
+        nullptr; ///< those of which something has gone through a router: no bound but lookahead_ holds
+    const Component *relay_ = nullptr;      ///< through which such things come (the chip's shared cache)
+    Tick relay_way_ = 0;                    ///< from its waking to here
     bool (*quiet_)(void *memory) = nullptr; ///< nothing is under way
-    unsigned hit_cycles_ = 0; ///< first-level hit, in cycles of core_clock_
+    unsigned hit_cycles_ = 0;               ///< first-level hit, in cycles of core_clock_
     Clock core_clock_;
     void *memory_ = nullptr;
     void (*issue_)(void *memory, Access &) = nullptr;
@@ -193,7 +197,8 @@ class Port {
     static constexpr Addr kEmpty = ~Addr{0} << kLineBits;
     static unsigned index(Addr line) { return static_cast<unsigned>(line >> kLineBits) & (kSlots - 1); }
 
-    std::byte *look(std::array<Slot, kSlots> &slots, const std::vector<std::byte *> &bytes, Addr line, unsigned right, Tick when) {
+    std::byte *look(std::array<Slot, kSlots> &slots, const std::vector<std::byte *> &bytes, Addr line, unsigned right,
+                    Tick when) {
         const unsigned i = index(line);
         const Slot &s = slots[i];
         if (__builtin_expect(line_of(s.tag) != line || !(s.tag & right), 0))
@@ -203,7 +208,7 @@ class Port {
         return __builtin_expect(bytes_ != nullptr, 1) ? bytes_ + line : bytes[i];
     }
 
-    std::byte *bytes_ = nullptr; ///< null: those below say where lines are
+    std::byte *bytes_ = nullptr;                      ///< null: those below say where lines are
     std::array<std::uint64_t, kSlots / 64> filled_{}; ///< indices at which a slot has been filled
     alignas(kLineBytes) std::array<Slot, kSlots> data_slots_;
     std::array<Slot, kSlots> fetch_slots_;

@@ -87,9 +87,7 @@ class ClockCursor {
         Tick whole;
         std::int64_t rest;
     };
-    Step step(std::int64_t cycles) const {
-        return {cycles, cycles * c_.num / c_.den, cycles * c_.num % c_.den};
-    }
+    Step step(std::int64_t cycles) const { return {cycles, cycles * c_.num / c_.den, cycles * c_.num % c_.den}; }
     Tick advance(const Step &s) {
         n_ += s.cycles;
         tick_ += s.whole;

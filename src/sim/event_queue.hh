@@ -7,7 +7,7 @@
 // the order in which wake-ups were asked for. On waking, a component does all that is due at that tick and sets
 // its next wake-up itself (`schedule`, or `schedule_no_later_than` from a producer).
 //
-// Several queues can go in step (sim/lockstep.hh), each on a host thread: components of different queues then reach each
+// Several queues can go in step (sim/parallel/parallel_scheduler.hh), each on a host thread: components of different queues then reach each
 // other by parcels alone, which are opened between two windows of time.
 #pragma once
 
@@ -98,7 +98,7 @@ class EventQueue {
     /// Nothing that another queue sends is due before this tick.
     Tick outside() const { return outside_; }
 
-    // ---- one of several (sim/lockstep.hh)
+    // ---- one of several (sim/parallel/parallel_scheduler.hh)
     /// Becomes number `domain` of so many.
     void join(unsigned domain, unsigned domains) {
         domain_ = domain;
@@ -291,10 +291,10 @@ class EventQueue {
     mutable Component *running_ = nullptr;
     Tick turn_ = 0; ///< number, since tick zero, of the bucket at which the wheel stands
     Tick now_ = 0;
-    mutable Tick far_min_ = kNever;                    ///< not later than the earliest beyond the wheel
-    mutable std::array<std::uint64_t, kWords> busy_{}; ///< buckets that are not empty
+    mutable Tick far_min_ = kNever;                      ///< not later than the earliest beyond the wheel
+    mutable std::array<std::uint64_t, kWords> busy_{};   ///< buckets that are not empty
     mutable std::array<Component *, kBuckets> bucket_{}; ///< in order of time, then of number
-    mutable std::vector<std::uint64_t> far_;           ///< components beyond the wheel
+    mutable std::vector<std::uint64_t> far_;             ///< components beyond the wheel
     Tick limit_ = kNever, outside_ = kNever;
     std::uint64_t events_ = 0;
     bool stop_ = false;

@@ -63,8 +63,7 @@ Fiber::~Fiber() {
         abandoned_ = true;
         try {
             resume();
-        } catch (...) {
-        }
+        } catch (...) {}
     }
 }
 

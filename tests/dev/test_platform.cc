@@ -7,17 +7,17 @@
 #include <memory>
 
 #include "base/rng.hh"
-#include "dev/acpi_pm.hh"
 #include "dev/bus.hh"
-#include "dev/hpet.hh"
-#include "dev/ioapic.hh"
-#include "dev/lapic.hh"
-#include "dev/pic.hh"
-#include "dev/pit.hh"
+#include "dev/harness.hh"
+#include "dev/interrupts/ioapic.hh"
+#include "dev/interrupts/lapic.hh"
+#include "dev/interrupts/pic.hh"
 #include "dev/reset_control.hh"
-#include "dev/rtc.hh"
-#include "dev/uart16550.hh"
-#include "harness.hh"
+#include "dev/serial/uart16550.hh"
+#include "dev/timers/acpi_pm.hh"
+#include "dev/timers/hpet.hh"
+#include "dev/timers/pit.hh"
+#include "dev/timers/rtc.hh"
 
 using namespace moscope;
 using namespace moscope::dev;
@@ -67,7 +67,8 @@ struct Platform {
     std::vector<std::unique_ptr<LocalApic>> make_apics() {
         std::vector<std::unique_ptr<LocalApic>> v;
         for (unsigned c = 0; c < kCores; ++c)
-            v.push_back(std::make_unique<LocalApic>(queue, time, bus, signals[c], static_cast<std::uint8_t>(c), c == 0));
+            v.push_back(
+                std::make_unique<LocalApic>(queue, time, bus, signals[c], static_cast<std::uint8_t>(c), c == 0));
         return v;
     }
     void archive(Archive &a) {
@@ -111,7 +112,7 @@ TEST(Platform, ThePitTicksThroughTheIoApic) {
     Platform p;
     p.set(LocalApic::kBase + 0xF0, 0x1FF);
     p.redirect(2, 0x30);
-    p.start_pit(11932); // 100 Hz
+    p.start_pit(11932);                                                  // 100 Hz
     EXPECT_EQ(p.serve(1000 * kMillisecond), std::vector<int>(99, 0x30)); // the first period's end is an edge later
 }
 
@@ -157,18 +158,14 @@ void anything(Platform &p, Rng &rng) {
     const auto core = static_cast<unsigned>(rng.below(kCores));
     const auto size = 1u << rng.below(4);
     const std::uint64_t value = rng.below(2) ? rng.below(256) : rng.below(1ull << 63);
-    static constexpr unsigned known_ports[] = {0x20, 0x21, 0xA0, 0xA1, 0x4D0, 0x4D1, 0x40, 0x41, 0x42, 0x43, 0x61,
-                                               0x70, 0x71, 0x64, 0x92, 0xCF9, 0x3F8, 0x3F9, 0x3FA, 0x3FB, 0x3FC, 0x3FD,
-                                               0x3FE, 0x3FF, 0x800, 0x802, 0x804, 0x808};
+    static constexpr unsigned known_ports[] = {0x20,  0x21,  0xA0,  0xA1,  0x4D0, 0x4D1, 0x40,  0x41,  0x42,  0x43,
+                                               0x61,  0x70,  0x71,  0x64,  0x92,  0xCF9, 0x3F8, 0x3F9, 0x3FA, 0x3FB,
+                                               0x3FC, 0x3FD, 0x3FE, 0x3FF, 0x800, 0x802, 0x804, 0x808};
     static constexpr Addr pages[] = {LocalApic::kBase, IoApic::kBase, Hpet::kBase};
     switch (rng.below(8)) {
     case 0:
-    case 1:
-        p.ports.write(core, known_ports[rng.below(std::size(known_ports))], value, size);
-        break;
-    case 2:
-        p.ports.read(core, known_ports[rng.below(std::size(known_ports))], size);
-        break;
+    case 1: p.ports.write(core, known_ports[rng.below(std::size(known_ports))], value, size); break;
+    case 2: p.ports.read(core, known_ports[rng.below(std::size(known_ports))], size); break;
     case 3:
     case 4: {
         const Addr page = pages[rng.below(3)];
@@ -177,15 +174,9 @@ void anything(Platform &p, Rng &rng) {
         p.mmio.write(core, page + offset, value, rng.below(8) ? 4 : size);
         break;
     }
-    case 5:
-        p.mmio.read(core, pages[rng.below(3)] + rng.below(0x1000), size);
-        break;
-    case 6:
-        p.apics[core]->acknowledge();
-        break;
-    default:
-        p.bus.msi(0xFEE00000 + rng.below(1 << 20), static_cast<std::uint32_t>(value));
-        break;
+    case 5: p.mmio.read(core, pages[rng.below(3)] + rng.below(0x1000), size); break;
+    case 6: p.apics[core]->acknowledge(); break;
+    default: p.bus.msi(0xFEE00000 + rng.below(1 << 20), static_cast<std::uint32_t>(value)); break;
     }
     const Tick step = static_cast<Tick>(rng.below(20'000 * kTicksPerNs));
     if (rng.below(4) == 0)

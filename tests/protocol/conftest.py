@@ -16,7 +16,7 @@ Prepared = Callable[..., object]
 @pytest.fixture(scope="session")
 def subject() -> Prepared:
     """`subject("MSI", 48, caches="tiny", sets=(..))`: a protocol on the 48-core machine or a part of it."""
-    from moscope import protocol_check
+    from moscope.protocol import check as protocol_check
 
     @cache
     def prepared(protocol: str, cores: int = 48, *, caches: str = "tiny", sets: tuple[str, ...] = (),

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from moscope import buildproto, protocol_check
+from moscope import buildproto
+from moscope.protocol import check as protocol_check
 from moscope.buildproto import BuiltProtocol
 from moscope.errors import ProtocolError
 

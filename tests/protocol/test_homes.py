@@ -10,12 +10,13 @@ from typing import Any
 
 import pytest
 
-from moscope import buildproto, config, jsonio, protocol_check
+from moscope import buildproto, config, jsonio
+from moscope.protocol import check as protocol_check
 from moscope.buildproto import BuiltProtocol
 from moscope.errors import ProtocolError, UserError
 from moscope.experiment import Subject
-from moscope.trace_document import run_script
-from moscope.trace_script import parse
+from moscope.trace.document import run_script
+from moscope.trace.script import parse
 
 HANDOVER = Path(__file__).parent / "protocols" / "Handover.slicc"
 CORES = 16

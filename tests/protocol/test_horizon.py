@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from moscope import buildproto
-from moscope.protocol_check import WATCHDOG_FS
+from moscope.protocol.check import WATCHDOG_FS
 
 PROTOCOLS = sorted(buildproto.known_protocols())
 

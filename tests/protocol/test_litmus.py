@@ -9,7 +9,7 @@ import pytest
 from litmus_table import Litmus, load_table, parse_line
 
 from moscope import buildproto
-from moscope.protocol_check import WATCHDOG_FS
+from moscope.protocol.check import WATCHDOG_FS
 
 PROTOCOLS = sorted(buildproto.known_protocols())
 TABLE = load_table()

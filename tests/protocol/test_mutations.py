@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 from mutations import ALL, MOESI, SHORT, Mutation
 
-from moscope import buildproto, paths, protocol_check
-from moscope.protocol_check import Broken
+from moscope import buildproto, paths
+from moscope.protocol import check as protocol_check
+from moscope.protocol.check import Broken
 
 BUDGET = 3_000_000  # accesses: a minute of them at 50 000 a second, the least that the tester is to make
 CORES = 16

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from moscope import buildproto
-from moscope.protocol_check import WATCHDOG_FS
+from moscope.protocol.check import WATCHDOG_FS
 
 PROTOCOLS = sorted(buildproto.known_protocols())
 SHORT_FS, LONG_FS = 400_000_000_000, 20_000_000_000_000  # 0.4 ms, 20 ms

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from moscope import buildproto, jsonio, protocol_check
+from moscope import buildproto, jsonio
+from moscope.protocol import check as protocol_check
 
 PROTOCOLS = sorted(buildproto.known_protocols())
 FILTER_OFF = ("probe_filter.enabled=false",)

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from moscope import buildproto, paths, protocol_check
+from moscope import buildproto, paths
+from moscope.protocol import check as protocol_check
 
 PROTOCOLS = sorted(buildproto.known_protocols())
 FILTER_OFF = ("probe_filter.enabled=false",)

@@ -9,9 +9,9 @@ using namespace moscope;
 
 namespace {
 
-const Clock kCore{1'250'000, 3};    // 2.4 GHz
-const Clock kNorth{5'000'000, 11};  // 2.2 GHz
-const Clock kFast{5'000'000, 13};   // 2.6 GHz
+const Clock kCore{1'250'000, 3};   // 2.4 GHz
+const Clock kNorth{5'000'000, 11}; // 2.2 GHz
+const Clock kFast{5'000'000, 13};  // 2.6 GHz
 
 Tick exact(const Clock &c, std::int64_t n) { return static_cast<Tick>(static_cast<__int128>(n) * c.num / c.den); }
 
@@ -45,11 +45,8 @@ TEST(ClockCursor, WalkingByRandomStepsNeverDriftsFromTheComputedEdge) {
                 EXPECT_EQ(cursor.after(step), exact(c, cursor.cycle() + 3));
                 cursor.advance(step);
                 break;
-            case 1:
-                cursor.advance_to(cursor.tick() + static_cast<Tick>(rng.below(5'000'000)));
-                break;
-            default:
-                cursor.advance_to(cursor.tick() + static_cast<Tick>(rng.below(1ull << 45)));
+            case 1: cursor.advance_to(cursor.tick() + static_cast<Tick>(rng.below(5'000'000))); break;
+            default: cursor.advance_to(cursor.tick() + static_cast<Tick>(rng.below(1ull << 45)));
             }
             ASSERT_EQ(cursor.tick(), exact(c, cursor.cycle()));
             const auto k = static_cast<std::int64_t>(rng.below(2'000'000));

@@ -89,7 +89,9 @@ TEST(EventQueue, AWakeUpInThePastChangesNothingInTheOrderOfThoseToCome) {
     } start(q, a);
     start.schedule(kStart);
     q.run();
-    EXPECT_EQ(log, (Log{{kStart - 1, a.late.number()}, {kStart + 2 * kBucket, a.near.number()}, {kStart + 255 * kBucket, a.far.number()}}));
+    EXPECT_EQ(log, (Log{{kStart - 1, a.late.number()},
+                        {kStart + 2 * kBucket, a.near.number()},
+                        {kStart + 255 * kBucket, a.far.number()}}));
 }
 
 TEST(EventQueue, StopEndsTheRunAfterTheCurrentWakeUp) {
@@ -117,9 +119,7 @@ TEST(EventQueue, KeepsItsOrderOverAnyDistanceWhateverIsMovedOrTakenBack) {
     struct Mover : Component {
         Mover(EventQueue &queue, std::vector<Tick> &p, Rng &r, unsigned &l)
             : Component(queue, "mover", wake), pending(p), rng(r), left(l) {}
-        Tick somewhere() {
-            return queue().now() + static_cast<Tick>(rng.next() >> 1 >> (20 + rng.below(44)));
-        }
+        Tick somewhere() { return queue().now() + static_cast<Tick>(rng.next() >> 1 >> (20 + rng.below(44))); }
         static void wake(Component &c, Tick t) {
             auto &self = static_cast<Mover &>(c);
             const auto earliest = std::min_element(self.pending.begin(), self.pending.end());

@@ -68,7 +68,9 @@ TEST(Fiber, DroppingASuspendedFiberDestroysWhatLivesOnItsStack) {
 
 TEST(Fiber, OneThatNeverRanIsDroppedWithoutRunning) {
     bool ran = false;
-    { Fiber f([&] { ran = true; }); }
+    {
+        Fiber f([&] { ran = true; });
+    }
     EXPECT_FALSE(ran);
 }
 

@@ -17,7 +17,8 @@ class Contender : public Component {
     Contender(EventQueue &queue, unsigned number, Port &port, PhysAddr at, AccessKind kind, Tick until)
         : Component(queue, "contender " + std::to_string(number),
                     [](Component &c, Tick now) { static_cast<Contender &>(c).go(now); }),
-          port_(port), until_(until) {
+          port_(port),
+          until_(until) {
         access_.addr = at;
         access_.size = 8;
         access_.kind = kind;

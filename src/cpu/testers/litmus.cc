@@ -14,7 +14,10 @@ constexpr unsigned kDrains[] = {0, 0, 30, 300};
 
 Litmus::Litmus(EventQueue &queue, const std::vector<Port *> &cores, const std::vector<Addr> &lines, LitmusTest test)
     : Component(queue, "litmus", [](Component &c, Tick now) { static_cast<Litmus &>(c).wake(now); }),
-      test_(std::move(test)), rng_(test_.seed), core_order_(cores.size()), lines_(lines) {
+      test_(std::move(test)),
+      rng_(test_.seed),
+      core_order_(cores.size()),
+      lines_(lines) {
     MOSCOPE_CHECK(test_.threads.size() <= cores.size() && test_.variables <= lines.size());
     for (unsigned i = 0; i < cores.size(); ++i) {
         cores_.push_back(std::make_unique<TsoCore>(queue, i, *cores[i], rng_.next()));
@@ -121,8 +124,7 @@ void Litmus::begin(Tick now) {
                 core.add({o.kind, static_cast<std::uint8_t>(reads ? reg++ : 0),
                           o.kind == TsoOp::Kind::fence ? PhysAddr() : g.variables[o.variable], o.value});
             }
-            starts.emplace_back(g.cores[t],
-                                now + static_cast<Tick>(rng_.below(skew + 1)) * kTicksPerNs / 2);
+            starts.emplace_back(g.cores[t], now + static_cast<Tick>(rng_.below(skew + 1)) * kTicksPerNs / 2);
         }
     }
     waiting_ = static_cast<unsigned>(starts.size());

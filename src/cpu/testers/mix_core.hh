@@ -23,8 +23,11 @@ struct MixParams {
 class MixCore : public FiberCore {
   public:
     MixCore(EventQueue &queue, unsigned number, Port &port, Addr private_base, Addr shared_base, MixParams p)
-        : FiberCore(queue, "mix core " + std::to_string(number), port), p_(p), rng_(p.seed * 1009 + number),
-          private_(private_base), shared_(shared_base) {}
+        : FiberCore(queue, "mix core " + std::to_string(number), port),
+          p_(p),
+          rng_(p.seed * 1009 + number),
+          private_(private_base),
+          shared_(shared_base) {}
 
     std::uint64_t hash() const { return hash_; }
     Tick finished_at() const { return finished_at_; }
@@ -48,19 +51,11 @@ class MixCore : public FiberCore {
     void step() {
         const std::uint64_t v = rng_.next();
         switch (rng_.below(16)) {
-        case 0:
-            store(word(shared_, p_.shared_bytes), &v, 8);
-            break;
+        case 0: store(word(shared_, p_.shared_bytes), &v, 8); break;
         case 1:
-        case 2:
-            read(word(shared_, p_.shared_bytes));
-            break;
-        case 3:
-            rmw(word(shared_, 128), 8, [&](void *b) { mix(increment(b)); });
-            break;
-        case 4:
-            delay(1 + static_cast<std::int64_t>(rng_.below(40)));
-            break;
+        case 2: read(word(shared_, p_.shared_bytes)); break;
+        case 3: rmw(word(shared_, 128), 8, [&](void *b) { mix(increment(b)); }); break;
+        case 4: delay(1 + static_cast<std::int64_t>(rng_.below(40))); break;
         case 5: { // a miss under which private data is read
             Access x;
             std::uint64_t got = 0;
@@ -77,11 +72,8 @@ class MixCore : public FiberCore {
         case 6:
         case 7:
         case 8:
-        case 9:
-            store(word(private_, p_.private_bytes), &v, 8);
-            break;
-        default:
-            read(word(private_, p_.private_bytes));
+        case 9: store(word(private_, p_.private_bytes), &v, 8); break;
+        default: read(word(private_, p_.private_bytes));
         }
     }
 

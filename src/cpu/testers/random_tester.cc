@@ -18,10 +18,14 @@ void put(void *bytes, std::uint64_t value, unsigned size) { std::memcpy(bytes, &
 class RandomTester::Issuer : public Component {
   public:
     Issuer(RandomTester &t, EventQueue &queue, Port &port, Agent who, std::uint64_t seed)
-        : Component(queue, "tester " + agent_name(who), [](Component &c, Tick now) {
-              static_cast<Issuer &>(c).wake(now);
-          }),
-          t_(t), port_(port), rng_(seed), who_(who), device_(who >= kFirstDevice), cursor_(port.core_clock_) {
+        : Component(queue, "tester " + agent_name(who),
+                    [](Component &c, Tick now) { static_cast<Issuer &>(c).wake(now); }),
+          t_(t),
+          port_(port),
+          rng_(seed),
+          who_(who),
+          device_(who >= kFirstDevice),
+          cursor_(port.core_clock_) {
         const unsigned n = std::min(std::max(device_ ? 2u : t.p_.in_flight, 1u), kMaxInFlight);
         for (unsigned i = 0; i < n; ++i)
             idle_ |= 1u << i;
@@ -52,7 +56,7 @@ class RandomTester::Issuer : public Component {
         std::uint32_t line = 0;
         std::uint32_t location = 0; ///< the first of several where the whole line is written
         bool whole_line = false;
-        std::uint64_t value = 0;    ///< written or found
+        std::uint64_t value = 0; ///< written or found
         alignas(8) std::array<std::byte, kLineBytes> bytes;
     };
 
@@ -81,12 +85,10 @@ class RandomTester::Issuer : public Component {
         if (device_)
             return x < 500 ? AccessKind::load : AccessKind::store;
         const auto &p = t_.p_;
-        const std::pair<unsigned, AccessKind> shares[] = {{p.stores, AccessKind::store},
-                                                          {p.rmws, AccessKind::rmw},
-                                                          {p.fetches, AccessKind::fetch},
-                                                          {p.nt_stores, AccessKind::nt_store},
-                                                          {p.flushes, AccessKind::flush},
-                                                          {p.uncached_loads, AccessKind::uncached_load}};
+        const std::pair<unsigned, AccessKind> shares[] = {
+            {p.stores, AccessKind::store},  {p.rmws, AccessKind::rmw},
+            {p.fetches, AccessKind::fetch}, {p.nt_stores, AccessKind::nt_store},
+            {p.flushes, AccessKind::flush}, {p.uncached_loads, AccessKind::uncached_load}};
         for (const auto &[share, kind] : shares) {
             if (x < share)
                 return kind;
@@ -226,11 +228,8 @@ class RandomTester::Issuer : public Component {
         switch (a.kind) {
         case AccessKind::load:
         case AccessKind::uncached_load:
-        case AccessKind::fetch:
-            check(o.location, Reference::get(o.bytes.data(), a.size), a.kind, a.issued, now);
-            break;
-        case AccessKind::flush:
-            break;
+        case AccessKind::fetch: check(o.location, Reference::get(o.bytes.data(), a.size), a.kind, a.issued, now); break;
+        case AccessKind::flush: break;
         default:
             if (o.whole_line) {
                 const auto &pool = t_.ref_.lines()[o.line];
@@ -266,13 +265,16 @@ class RandomTester::Issuer : public Component {
 
 RandomTester::RandomTester(EventQueue &queue, const std::vector<Port *> &cores, const std::vector<Port *> &devices,
                            const std::vector<Addr> &lines, RandomTesterParams params)
-    : p_(params), queue_(queue), rng_(params.seed), ref_(lines, params.locations_per_line, rng_),
+    : p_(params),
+      queue_(queue),
+      rng_(params.seed),
+      ref_(lines, params.locations_per_line, rng_),
       line_in_device_(lines.size()) {
     for (unsigned i = 0; i < cores.size(); ++i)
         issuers_.push_back(std::make_unique<Issuer>(*this, queue, *cores[i], static_cast<Agent>(i), rng_.next()));
     for (unsigned i = 0; i < devices.size(); ++i)
-        issuers_.push_back(std::make_unique<Issuer>(*this, queue, *devices[i],
-                                                    static_cast<Agent>(kFirstDevice + i), rng_.next()));
+        issuers_.push_back(
+            std::make_unique<Issuer>(*this, queue, *devices[i], static_cast<Agent>(kFirstDevice + i), rng_.next()));
 }
 
 RandomTester::~RandomTester() = default;

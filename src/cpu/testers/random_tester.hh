@@ -19,11 +19,11 @@ namespace moscope::testers {
 struct RandomTesterParams {
     std::uint64_t ops = 100'000;
     std::uint64_t seed = 1;
-    unsigned in_flight = 3;           ///< accesses of one core at a time
+    unsigned in_flight = 3; ///< accesses of one core at a time
     unsigned locations_per_line = 5;
-    unsigned hot_lines = 6;           ///< half of the accesses go to so many lines, which change now and then
-    unsigned think_cycles = 12;       ///< longest pause of a core between two accesses
-    unsigned max_violations = 10;     ///< reported; then the run ends
+    unsigned hot_lines = 6;       ///< half of the accesses go to so many lines, which change now and then
+    unsigned think_cycles = 12;   ///< longest pause of a core between two accesses
+    unsigned max_violations = 10; ///< reported; then the run ends
     // Shares of the accesses of a core, per thousand; 0 leaves a kind out. What remains are loads.
     unsigned fetches = 60, stores = 250, rmws = 70, flushes = 15, nt_stores = 20, uncached_loads = 15;
     /// Nothing but whole lines may be written past the caches.

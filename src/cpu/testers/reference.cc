@@ -16,7 +16,8 @@ std::string agent_name(Agent a) {
 }
 
 const char *kind_name(AccessKind k) {
-    constexpr const char *kNames[kAccessKinds] = {"load", "store", "fetch", "rmw", "flush", "nt_store", "uncached_load"};
+    constexpr const char *kNames[kAccessKinds] = {"load",  "store",    "fetch",        "rmw",
+                                                  "flush", "nt_store", "uncached_load"};
     return kNames[static_cast<unsigned>(k)];
 }
 
@@ -66,14 +67,10 @@ Reference::Reference(const std::vector<Addr> &lines, unsigned locations_per_line
 
 std::uint64_t Reference::value_of(const Location &l, std::uint64_t number) {
     switch (l.size) {
-    case 1:
-        return number & 0xff;
-    case 2:
-        return ((l.tag % 63 + 1) << 10) | (number & 0x3ff);
-    case 4:
-        return ((l.tag % 4095 + 1) << 20) | (number & 0xfffff);
-    default:
-        return (l.tag << 40) | (number & 0xff'ffff'ffff);
+    case 1: return number & 0xff;
+    case 2: return ((l.tag % 63 + 1) << 10) | (number & 0x3ff);
+    case 4: return ((l.tag % 4095 + 1) << 20) | (number & 0xfffff);
+    default: return (l.tag << 40) | (number & 0xff'ffff'ffff);
     }
 }
 
@@ -154,9 +151,9 @@ std::string Reference::explain(unsigned i, std::uint64_t value, Agent who, Acces
 
 std::string Reference::explain_final(unsigned i, std::uint64_t value) const {
     const Location &l = locations_[i];
-    return "at the end, " + std::to_string(l.size) + " bytes at " + hex(l.addr) + " (line " +
-           hex(line_of(l.addr)) + ") hold " + hex(value) + ", " + history_of(i, value) +
-           "; right would have been " + hex(l.values[0]) + ", " + history_of(i, l.values[0]);
+    return "at the end, " + std::to_string(l.size) + " bytes at " + hex(l.addr) + " (line " + hex(line_of(l.addr)) +
+           ") hold " + hex(value) + ", " + history_of(i, value) + "; right would have been " + hex(l.values[0]) + ", " +
+           history_of(i, l.values[0]);
 }
 
 } // namespace moscope::testers

@@ -29,10 +29,10 @@ const char *kind_name(AccessKind k);
 
 struct Location {
     Addr addr = 0;
-    std::uint8_t size = 0;    ///< bytes: 1, 2, 4 or 8
-    std::uint32_t line = 0;   ///< index into the pool of lines
-    std::uint64_t tag = 0;    ///< high bits of all values of wide locations: data of another place shows
-    std::uint64_t next = 1;   ///< number of the next write
+    std::uint8_t size = 0;     ///< bytes: 1, 2, 4 or 8
+    std::uint32_t line = 0;    ///< index into the pool of lines
+    std::uint64_t tag = 0;     ///< high bits of all values of wide locations: data of another place shows
+    std::uint64_t next = 1;    ///< number of the next write
     std::uint16_t writing = 0; ///< writes in flight
     std::uint8_t distant = 0;  ///< distant ones among them
     std::uint8_t open = 1;     ///< finished writes that may be the current one: the first of `values`
@@ -89,7 +89,7 @@ class Reference {
         std::uint64_t value = ~std::uint64_t{0};
         Tick from = kNever, until = -1; ///< observable
         Tick issued = 0;
-        Tick settled = kNever;          ///< certainly current by then, at the latest
+        Tick settled = kNever; ///< certainly current by then, at the latest
         Agent who = 0;
         AccessKind kind = AccessKind::store;
     };

@@ -9,7 +9,9 @@ namespace moscope::testers {
 TsoCore::TsoCore(EventQueue &queue, unsigned number, Port &port, std::uint64_t seed)
     : Component(queue, "tso core " + std::to_string(number),
                 [](Component &c, Tick now) { static_cast<TsoCore &>(c).wake(now); }),
-      port_(port), rng_(seed), cursor_(port.core_clock_) {
+      port_(port),
+      rng_(seed),
+      cursor_(port.core_clock_) {
     for (Access *a : {&access_, &drain_access_}) {
         a->size = 4;
         a->owner = this;
@@ -118,8 +120,7 @@ void TsoCore::step(Tick now) {
         waiting_ = true;
         port_.issue(access_, now);
         return;
-    case TsoOp::Kind::fence:
-        break;
+    case TsoOp::Kind::fence: break;
     }
     ++pc_;
     next_step_ = after(now, 1);

@@ -6,7 +6,10 @@ namespace moscope {
 
 AccessStream::AccessStream(EventQueue &queue, std::string name, Port &port, LineSequence lines, unsigned in_flight,
                            AccessKind kind)
-    : Component(queue, std::move(name), wake_entry), port_(port), lines_(std::move(lines)), kind_(kind),
+    : Component(queue, std::move(name), wake_entry),
+      port_(port),
+      lines_(std::move(lines)),
+      kind_(kind),
       slots_(in_flight) {
     MOSCOPE_CHECK(in_flight > 0);
     for (auto &s : slots_)

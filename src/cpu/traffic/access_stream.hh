@@ -24,7 +24,7 @@ struct StreamCounts {
     std::uint64_t done = 0;
     Tick latency = 0; ///< sum
     Tick shortest = kNever, longest = 0;
-    PathTimes path;   ///< sums; they add up to `latency`
+    PathTimes path; ///< sums; they add up to `latency`
     std::array<std::uint64_t, kHopBins> by_hops{};
     std::array<std::uint64_t, 256> by_supplier{}; ///< index: the protocol's machine type
 

@@ -13,10 +13,10 @@
 #include <vector>
 
 #include "base/error.hh"
-#include "cpu/x86/op.hh"
+#include "cpu/x86/decode/op.hh"
+#include "cpu/x86/mmu/tlb.hh"
 #include "cpu/x86/platform.hh"
 #include "cpu/x86/state.hh"
-#include "cpu/x86/tlb.hh"
 #include "dev/irq.hh"
 #include "mem/phys_map.hh"
 
@@ -32,7 +32,7 @@ struct Fault {
     std::uint8_t vector = 0;
     bool has_error = false;
     std::uint32_t error = 0;
-    Addr address = 0; ///< page faults: CR2
+    Addr address = 0;           ///< page faults: CR2
     bool not_canonical = false; ///< #GP for the address of a data access; a reference to the stack makes it #SS
 };
 
@@ -65,12 +65,12 @@ struct Core : State {
     const Op *left_at = nullptr;    ///< where a block was left early
     dev::CoreSignals signals;
     dev::InterruptSource *interrupts = nullptr;
-    Tlb tlbs[2];                    ///< supervisor, user
-    Tlb *tlb = &tlbs[0];            ///< the one of the current privilege level
-    TimedCore *timed = nullptr;     ///< detailed mode: what accesses go through
-    bool direct = true;             ///< accesses may go straight to host memory (functional mode)
-    bool check_alignment = false;   ///< misaligned accesses raise #AC
-    inline static Tlb nothing;      ///< stays empty: `tlb` while each access has to be looked at
+    Tlb tlbs[2];                  ///< supervisor, user
+    Tlb *tlb = &tlbs[0];          ///< the one of the current privilege level
+    TimedCore *timed = nullptr;   ///< detailed mode: what accesses go through
+    bool direct = true;           ///< accesses may go straight to host memory (functional mode)
+    bool check_alignment = false; ///< misaligned accesses raise #AC
+    inline static Tlb nothing;    ///< stays empty: `tlb` while each access has to be looked at
 
     /// Runs until `budget` instructions have retired (a block may overshoot) or something ends it earlier.
     Exit run(std::uint64_t budget);
@@ -182,7 +182,7 @@ struct Core : State {
     BlockCache *blocks; ///< of the host thread that runs this core
     const CpuModel &model;
     const unsigned number;
-    unsigned chip = 0; ///< cores of one chip are run by one host thread at a time
+    unsigned chip = 0;         ///< cores of one chip are run by one host thread at a time
     unsigned apic_id = number; ///< the local APIC's initial identifier, which CPUID reports
 
     // --- recently used blocks by address. An entry holds as long as its tag is current: mode, privilege and the

@@ -25,9 +25,7 @@ class Platform {
     virtual bool msr_read(Core &, std::uint32_t msr, std::uint64_t &value) = 0;
     virtual bool msr_write(Core &, std::uint32_t msr, std::uint64_t value) = 0;
     /// The guest used a model-specific register that the model lacks; it gets #GP. For the log.
-    virtual void unknown_msr(Core &, std::uint32_t msr, bool write) {
-        (void)msr, (void)write;
-    }
+    virtual void unknown_msr(Core &, std::uint32_t msr, bool write) { (void)msr, (void)write; }
     /// gem5's pseudo-instruction (0F 04, then a 16-bit function); arguments in RDI, RSI, RDX, result in RAX.
     virtual void m5op(Core &, unsigned function) = 0;
 };

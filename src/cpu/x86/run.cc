@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The interpreter's loop: block after block, with interrupts, faults and single steps between them.
-#include "cpu/x86/block.hh"
 #include "cpu/x86/core.hh"
-#include "cpu/x86/interrupts.hh"
+#include "cpu/x86/decode/block.hh"
+#include "cpu/x86/system/interrupts.hh"
 
 namespace moscope::x86 {
 
@@ -11,8 +11,7 @@ namespace {
 /// Something has to be looked at before the next instruction.
 bool needs_attention(const Core &c) {
     return c.shadow || c.halted || c.wait_for_sipi || (c.flags.system & (Flags::tf | Flags::rf)) ||
-           (c.signals.pending & ~dev::CoreSignals::intr) ||
-           (c.signals.pending && (c.flags.system & Flags::if_));
+           (c.signals.pending & ~dev::CoreSignals::intr) || (c.signals.pending && (c.flags.system & Flags::if_));
 }
 
 /// Traps after an instruction: RFLAGS.TF, and breakpoints on data and ports.
@@ -155,7 +154,8 @@ Exit Core::run(std::uint64_t budget) {
             op = op->exec(*this, op);
         while (op);
         // Instructions that are begun again and again, and faults without end, retire nothing but take their time.
-        if (__builtin_expect(exit != Exit::none || next.trap, 0) && (!end_block(next) || retired + extra_cycles >= limit))
+        if (__builtin_expect(exit != Exit::none || next.trap, 0) &&
+            (!end_block(next) || retired + extra_cycles >= limit))
             return exit;
     }
 }

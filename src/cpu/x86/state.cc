@@ -12,7 +12,8 @@ void State::archive(Archive &a) {
         a(s);
     a(ldtr, tr, gdtr, idtr, cpl);
     a(cr0, cr2, cr3, cr4, efer, dr);
-    a(star, lstar, cstar, sfmask, kernel_gs_base, sysenter_cs, sysenter_esp, sysenter_eip, tsc_aux, tsc_offset, pat, msrs);
+    a(star, lstar, cstar, sfmask, kernel_gs_base, sysenter_cs, sysenter_esp, sysenter_eip, tsc_aux, tsc_offset, pat,
+      msrs);
     a(halted, monitor, wait_for_sipi, nmi_blocked, shadow);
 }
 

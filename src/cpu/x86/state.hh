@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/types.hh"
-#include "cpu/x86/flags.hh"
+#include "cpu/x86/exec/integer/flags.hh"
 #include "sim/archive.hh"
 
 namespace moscope::x86 {
@@ -17,15 +17,48 @@ namespace moscope::x86 {
 /// Indices into State::r. Beside the sixteen general registers the file holds two that only address
 /// computation sees: one that is always zero, and the address of the running block.
 enum Reg : unsigned {
-    rax, rcx, rdx, rbx, rsp, rbp, rsi, rdi, r8, r9, r10, r11, r12, r13, r14, r15,
-    reg_zero, reg_block, kRegs
+    rax,
+    rcx,
+    rdx,
+    rbx,
+    rsp,
+    rbp,
+    rsi,
+    rdi,
+    r8,
+    r9,
+    r10,
+    r11,
+    r12,
+    r13,
+    r14,
+    r15,
+    reg_zero,
+    reg_block,
+    kRegs
 };
 
 enum Seg : unsigned { es, cs, ss, ds, fs, gs, kSegs, seg_none = kSegs };
 
 enum Vector : unsigned {
-    exc_de = 0, exc_db = 1, exc_nmi = 2, exc_bp = 3, exc_of = 4, exc_br = 5, exc_ud = 6, exc_nm = 7, exc_df = 8,
-    exc_ts = 10, exc_np = 11, exc_ss = 12, exc_gp = 13, exc_pf = 14, exc_mf = 16, exc_ac = 17, exc_mc = 18, exc_xf = 19
+    exc_de = 0,
+    exc_db = 1,
+    exc_nmi = 2,
+    exc_bp = 3,
+    exc_of = 4,
+    exc_br = 5,
+    exc_ud = 6,
+    exc_nm = 7,
+    exc_df = 8,
+    exc_ts = 10,
+    exc_np = 11,
+    exc_ss = 12,
+    exc_gp = 13,
+    exc_pf = 14,
+    exc_mf = 16,
+    exc_ac = 17,
+    exc_mc = 18,
+    exc_xf = 19
 };
 
 namespace cr0 {
@@ -88,9 +121,9 @@ struct X87 {
     };
     std::array<Reg, 8> st{};
     std::uint16_t control = 0x037f;
-    std::uint16_t status = 0;      ///< TOP (13:11) included
-    std::uint8_t valid = 0;        ///< abridged tag word: bit i set: physical register i is not empty
-    std::uint16_t opcode = 0;      ///< last instruction, its address and its operand's
+    std::uint16_t status = 0; ///< TOP (13:11) included
+    std::uint8_t valid = 0;   ///< abridged tag word: bit i set: physical register i is not empty
+    std::uint16_t opcode = 0; ///< last instruction, its address and its operand's
     std::uint64_t instruction = 0, operand = 0;
     std::uint16_t instruction_cs = 0, operand_ds = 0;
 
@@ -113,7 +146,7 @@ struct RememberedMsr {
     void archive(Archive &a) { a(number, value); }
 };
 
-/// What MONITOR has set up (cpu/x86/monitor.hh).
+/// What MONITOR has set up (cpu/x86/system/monitor.hh).
 struct Monitor {
     bool armed = false;
     bool waiting = false;           ///< MWAIT: State::halted is set as well
@@ -150,7 +183,7 @@ struct State {
     std::uint64_t pat = 0x0007040600070406;
     std::vector<RememberedMsr> msrs; ///< the others, by number
 
-    bool halted = false;        ///< HLT and MWAIT: until an interrupt
+    bool halted = false; ///< HLT and MWAIT: until an interrupt
     Monitor monitor;
     bool wait_for_sipi = false; ///< after INIT
     bool nmi_blocked = false;   ///< until IRET

@@ -19,8 +19,16 @@ constexpr Cycle kNeverCycle = std::numeric_limits<Cycle>::max();
 } // namespace
 
 Channel::Channel(const DramParams &p, unsigned index)
-    : tck_(p.tCK), backend_(p.backend), index_(index), ranks_(p.ranks), banks_(p.banks), window_(p.window),
-      write_high_(p.write_high), write_low_(p.write_low), bypass_max_(p.bypass_max), policy_(p.page_policy),
+    : tck_(p.tCK),
+      backend_(p.backend),
+      index_(index),
+      ranks_(p.ranks),
+      banks_(p.banks),
+      window_(p.window),
+      write_high_(p.write_high),
+      write_low_(p.write_low),
+      bypass_max_(p.bypass_max),
+      policy_(p.page_policy),
       last_column_(kLongAgo) {
     const auto cycles = [&](Tick t) { return (t + p.tCK - 1) / p.tCK; };
     cl_ = cycles(p.t.tCL), cwl_ = cycles(p.t.tCWL), rcd_ = cycles(p.t.tRCD), rp_ = cycles(p.t.tRP);
@@ -288,9 +296,7 @@ void Channel::run(Cycle end) {
 
 void Channel::issue(const Choice &c) {
     switch (c.what) {
-    case Do::refresh:
-        issue_refresh(c.at);
-        break;
+    case Do::refresh: issue_refresh(c.at); break;
     case Do::precharge_rank:
         report(CommandKind::precharge_all, c.at, 0, 0, 0, false);
         ++stats_.precharges;
@@ -298,12 +304,8 @@ void Channel::issue(const Choice &c) {
             if (bank_[b].row >= 0)
                 close(b, clock_, 0);
         break;
-    case Do::column:
-        issue_column(c);
-        break;
-    case Do::activate:
-        issue_activate(c);
-        break;
+    case Do::column: issue_column(c); break;
+    case Do::activate: issue_activate(c); break;
     case Do::precharge:
     case Do::close:
         report(CommandKind::precharge, bank_[c.at].rank, c.at % banks_, 0, 0, false);
@@ -405,8 +407,8 @@ void Channel::issue_column(const Choice &c) {
     } else {
         b.next_pre = std::max(b.next_pre, clock_ + rtp_);
     }
-    const bool last_use = policy_ == PagePolicy::forced ||
-                          (policy_ == PagePolicy::closed && b.hit[0] == kNone && b.hit[1] == kNone);
+    const bool last_use =
+        policy_ == PagePolicy::forced || (policy_ == PagePolicy::closed && b.hit[0] == kNone && b.hit[1] == kNone);
     report(d ? CommandKind::write : CommandKind::read, b.rank, c.at % banks_, e.row, e.column, last_use);
     if (last_use)
         close(c.at, b.next_pre, 0);

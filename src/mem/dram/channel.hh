@@ -59,7 +59,7 @@ class Channel {
     /// Decides all clocks before `end`.
     void run(Cycle end);
 
-    unsigned reads() const { return reads_; }   ///< held, from add() to their command
+    unsigned reads() const { return reads_; } ///< held, from add() to their command
     unsigned writes() const { return writes_; }
     /// No command is issued before this clock.
     Cycle next_command() const { return hint_; }
@@ -98,13 +98,13 @@ class Channel {
     };
     struct Bank {
         Cycle next_act = 0, next_pre = 0, next_col = 0, last_use = 0;
-        List queue[2];                  ///< reads, writes in order of age
-        Index hit[2] = {kNone, kNone};  ///< oldest that wants the open row
-        std::int32_t row = -1;          ///< open row, -1: none
+        List queue[2];                 ///< reads, writes in order of age
+        Index hit[2] = {kNone, kNone}; ///< oldest that wants the open row
+        std::int32_t row = -1;         ///< open row, -1: none
         std::uint8_t rank = 0;
         Lost act_reason = Lost::row_cycle; ///< what set next_act
-        Opening opening;                ///< how the open row came to be open
-        std::uint8_t history = 0;          ///< since the last column access: 1: activated; 2: a row in the way was closed
+        Opening opening;                   ///< how the open row came to be open
+        std::uint8_t history = 0; ///< since the last column access: 1: activated; 2: a row in the way was closed
     };
     struct Rank {
         Cycle next_act = 0, next_read = 0, refresh_due = 0;
@@ -127,9 +127,9 @@ class Channel {
         }
     };
     struct Nearest {
-        Cycle burst;   ///< clock at which a column command could follow if nothing else came in between
-        int bank;      ///< -1: no request
-        bool held;     ///< ready but held back by bypass_max
+        Cycle burst; ///< clock at which a column command could follow if nothing else came in between
+        int bank;    ///< -1: no request
+        bool held;   ///< ready but held back by bypass_max
     };
 
     static unsigned filter_index(Addr line) {
@@ -191,12 +191,12 @@ class Channel {
 
     Cycle clock_ = 0; ///< first clock that is not decided
     Cycle hint_ = 0, read_hint_ = 0;
-    Cycle refresh_due_ = 0; ///< earliest of all ranks
+    Cycle refresh_due_ = 0;  ///< earliest of all ranks
     unsigned direction_ = 0; ///< 0: serving reads, 1: writes
     bool draining_ = false;  ///< writes although reads may wait
     unsigned last_rank_ = 0, last_direction_ = 0;
     Cycle last_column_, bus_free_ = 0, column_free_ = 0;
-    Cycle bus_same_ = 0, bus_other_ = 0; ///< earliest column command of the direction being served
+    Cycle bus_same_ = 0, bus_other_ = 0;        ///< earliest column command of the direction being served
     std::array<Cycle, kLostReasons> pending_{}; ///< lost since the last burst
 
     ReadFn read_done_ = nullptr;

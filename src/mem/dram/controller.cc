@@ -77,7 +77,8 @@ void DramController::push(const DramRequest &request, Tick now) {
         if (done_)
             done_(done_owner_, r, now + params_.frontend);
     } else {
-        schedule_no_later_than(std::max(eager_ ? seen * params_.tCK : c.read_complete(c.next_read()) - params_.tCK, queue().now()));
+        schedule_no_later_than(
+            std::max(eager_ ? seen * params_.tCK : c.read_complete(c.next_read()) - params_.tCK, queue().now()));
     }
 }
 
@@ -91,8 +92,7 @@ void DramController::wake(Component &self, Tick now) {
     auto &d = static_cast<DramController &>(self);
     d.sync(now);
     for (const bool write : {false, true})
-        if (d.waiting_[write] &&
-            (write ? d.writes() < d.params_.write_entries : d.reads() < d.params_.read_entries)) {
+        if (d.waiting_[write] && (write ? d.writes() < d.params_.write_entries : d.reads() < d.params_.read_entries)) {
             d.waiting_[write] = false;
             if (d.space_)
                 d.space_(d.space_owner_, now);

@@ -44,8 +44,8 @@ enum class PagePolicy : std::uint8_t {
 };
 
 struct DramParams {
-    std::string standard;   ///< name of the timing table, for reports
-    Tick tCK = 0;           ///< DRAM clock period; two transfers per period
+    std::string standard; ///< name of the timing table, for reports
+    Tick tCK = 0;         ///< DRAM clock period; two transfers per period
     TimingParams t;
 
     unsigned channels = 2;      ///< 64-bit channels of the node
@@ -59,28 +59,26 @@ struct DramParams {
 
     /// Fields of a line address from the most significant: row, rank, bank, column, channel; "name:n" takes n bits.
     std::string mapping = "row rank bank column channel";
-    bool bank_swizzle = false;  ///< bank bits are XORed with the low row bits
-    bool channel_hash = false;  ///< channel bit is XORed with the parity of address bits 16-20
+    bool bank_swizzle = false; ///< bank bits are XORed with the low row bits
+    bool channel_hash = false; ///< channel bit is XORed with the parity of address bits 16-20
 
     PagePolicy page_policy = PagePolicy::open;
-    Tick idle_close = 0;         ///< for PagePolicy::idle
-    unsigned read_entries = 64;  ///< reads that a node's controller holds
-    unsigned write_entries = 64; ///< writes that it holds
-    unsigned window = 16;        ///< oldest reads of a channel among which the scheduler chooses
-    unsigned write_high = 12;    ///< writes of a channel at which it turns to writing
-    unsigned write_low = 4;      ///< and down to which it then writes while reads wait
-    unsigned bypass_max = 15;    ///< times that the oldest request of a channel may be overtaken
-    Tick frontend = 0;           ///< arrival to the scheduler
-    Tick backend = 0;            ///< last data on the bus to completion
+    Tick idle_close = 0;              ///< for PagePolicy::idle
+    unsigned read_entries = 64;       ///< reads that a node's controller holds
+    unsigned write_entries = 64;      ///< writes that it holds
+    unsigned window = 16;             ///< oldest reads of a channel among which the scheduler chooses
+    unsigned write_high = 12;         ///< writes of a channel at which it turns to writing
+    unsigned write_low = 4;           ///< and down to which it then writes while reads wait
+    unsigned bypass_max = 15;         ///< times that the oldest request of a channel may be overtaken
+    Tick frontend = 0;                ///< arrival to the scheduler
+    Tick backend = 0;                 ///< last data on the bus to completion
     bool critical_word_first = false; ///< a read completes with the first clock of its burst
 
     unsigned bus_channels() const { return ganged ? 1 : channels; }
     unsigned bus_bytes() const { return ganged ? channels * channel_bytes : channel_bytes; }
     unsigned bus_row_bytes() const { return ganged ? channels * row_bytes : row_bytes; }
     unsigned burst_length() const { return kLineBytes / bus_bytes(); }
-    std::uint64_t capacity() const {
-        return std::uint64_t{channels} * ranks * banks * rows * row_bytes;
-    }
+    std::uint64_t capacity() const { return std::uint64_t{channels} * ranks * banks * rows * row_bytes; }
     /// Bytes per second with the data bus never idle.
     double peak_bandwidth() const { return 2e15 * channels * channel_bytes / static_cast<double>(tCK); }
 

@@ -26,11 +26,11 @@ struct TimingKey {
     Tick TimingParams::*field;
 };
 constexpr TimingKey kTimings[] = {
-    {"tCL", &TimingParams::tCL},     {"tCWL", &TimingParams::tCWL},   {"tRCD", &TimingParams::tRCD},
-    {"tRP", &TimingParams::tRP},     {"tRAS", &TimingParams::tRAS},   {"tRC", &TimingParams::tRC},
-    {"tWR", &TimingParams::tWR},     {"tWTR", &TimingParams::tWTR},   {"tRTP", &TimingParams::tRTP},
-    {"tRRD", &TimingParams::tRRD},   {"tFAW", &TimingParams::tFAW},   {"tCCD", &TimingParams::tCCD},
-    {"tRTRS", &TimingParams::tRTRS}, {"tRTW", &TimingParams::tRTW},   {"tREFI", &TimingParams::tREFI},
+    {"tCL", &TimingParams::tCL},     {"tCWL", &TimingParams::tCWL}, {"tRCD", &TimingParams::tRCD},
+    {"tRP", &TimingParams::tRP},     {"tRAS", &TimingParams::tRAS}, {"tRC", &TimingParams::tRC},
+    {"tWR", &TimingParams::tWR},     {"tWTR", &TimingParams::tWTR}, {"tRTP", &TimingParams::tRTP},
+    {"tRRD", &TimingParams::tRRD},   {"tFAW", &TimingParams::tFAW}, {"tCCD", &TimingParams::tCCD},
+    {"tRTRS", &TimingParams::tRTRS}, {"tRTW", &TimingParams::tRTW}, {"tREFI", &TimingParams::tREFI},
     {"tRFC", &TimingParams::tRFC},
 };
 
@@ -248,8 +248,9 @@ void DramParams::validate() const {
         bad("timing_fs.tREFI", "leaves no time beside refreshes",
             "more than " + std::to_string(2 * ranks * (t.tRFC + t.tRC)) + ", or 0 for no refresh");
     if (bus_bytes() > kLineBytes / 2 || !(burst_lengths >> burst_length() & 1))
-        bad("burst_lengths", "a line of 64 bytes is a burst of " + std::to_string(burst_length()) + " on a bus of " +
-            std::to_string(bus_bytes()) + " bytes, which the parts do not do",
+        bad("burst_lengths",
+            "a line of 64 bytes is a burst of " + std::to_string(burst_length()) + " on a bus of " +
+                std::to_string(bus_bytes()) + " bytes, which the parts do not do",
             "another channel_bytes, or ganged " + std::string(ganged ? "false" : "true"));
     if (ranks * banks > 64)
         bad("ranks", "more than 64 banks per channel", "fewer ranks or banks");

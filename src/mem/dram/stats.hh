@@ -25,27 +25,27 @@ enum class Lost : std::uint8_t {
 };
 inline constexpr unsigned kLostReasons = 11;
 inline constexpr std::array<const char *, kLostReasons> kLostNames = {
-    "no_request", "row_cycle",   "precharge", "activate", "activate_window", "turnaround",
-    "rank_switch", "refresh", "order",     "window",   "command"};
+    "no_request",  "row_cycle", "precharge", "activate", "activate_window", "turnaround",
+    "rank_switch", "refresh",   "order",     "window",   "command"};
 
 struct ChannelStats {
-    std::uint64_t reads = 0, writes = 0;      ///< bursts on the data bus
-    std::uint64_t forwarded = 0;              ///< reads served from a queued write
-    std::uint64_t merged = 0;                 ///< writes that replaced a queued write of the same line
-    std::uint64_t row_hits = 0;               ///< row was open
-    std::uint64_t row_misses = 0;             ///< bank was closed
-    std::uint64_t row_conflicts = 0;          ///< another row had to be closed first
+    std::uint64_t reads = 0, writes = 0; ///< bursts on the data bus
+    std::uint64_t forwarded = 0;         ///< reads served from a queued write
+    std::uint64_t merged = 0;            ///< writes that replaced a queued write of the same line
+    std::uint64_t row_hits = 0;          ///< row was open
+    std::uint64_t row_misses = 0;        ///< bank was closed
+    std::uint64_t row_conflicts = 0;     ///< another row had to be closed first
     std::uint64_t activates = 0, precharges = 0, refreshes = 0;
-    std::uint64_t turnarounds = 0;            ///< changes of direction
-    std::uint64_t forced = 0;                 ///< bursts of a request that could not be overtaken any more
-    std::int64_t busy = 0;                    ///< clocks with data
+    std::uint64_t turnarounds = 0; ///< changes of direction
+    std::uint64_t forced = 0;      ///< bursts of a request that could not be overtaken any more
+    std::int64_t busy = 0;         ///< clocks with data
     std::array<std::int64_t, kLostReasons> lost{};
-    std::int64_t accounted = 0;               ///< clocks that busy and lost cover
-    std::int64_t refreshing = 0;              ///< rank-clocks in tRFC
-    std::int64_t read_queue = 0;              ///< reads held, summed over clocks
-    std::int64_t write_queue = 0;             ///< writes held, summed over clocks
-    std::int64_t clocks = 0;                  ///< clocks that the two sums cover
-    std::int64_t read_latency = 0;            ///< fs, arrival to completion, summed over reads from DRAM
+    std::int64_t accounted = 0;    ///< clocks that busy and lost cover
+    std::int64_t refreshing = 0;   ///< rank-clocks in tRFC
+    std::int64_t read_queue = 0;   ///< reads held, summed over clocks
+    std::int64_t write_queue = 0;  ///< writes held, summed over clocks
+    std::int64_t clocks = 0;       ///< clocks that the two sums cover
+    std::int64_t read_latency = 0; ///< fs, arrival to completion, summed over reads from DRAM
 };
 
 } // namespace moscope::dram

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// moscope._engine.run_experiment: the experiments of system/measure.hh, JSON text in and out. The interpreter's
+// moscope._engine.run_experiment: the experiments of experiment/experiment.hh, JSON text in and out. The interpreter's
 // lock is released while the machine runs; an interruption (Ctrl-C) ends the run.
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/string.h>
 
-#include "system/measure.hh"
+#include "experiment/experiment.hh"
 
 namespace nb = nanobind;
 
@@ -26,5 +26,6 @@ void bind_measure(nb::module_ &m) {
         },
         nb::arg("machine"), nb::arg("library"), nb::arg("request"), nb::arg("seed") = 1,
         nb::arg("watchdog") = moscope::MachineOptions{}.watchdog, nb::arg("threads") = 0,
-        "Runs the phases of `request` on the elaborated machine with a protocol's library; see system/measure.hh.");
+        "Runs the phases of `request` on the elaborated machine with a protocol's library; see "
+        "experiment/experiment.hh.");
 }

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// moscope._engine.System: a full system (system/full_system.hh), JSON text in, steps of host time, bytes of the console.
+// moscope._engine.System: a full system (board/full_system.hh), JSON text in, steps of host time, bytes of the console.
 // The interpreter's lock is released while the machine runs.
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include "board/checkpoint.hh"
+#include "board/full_system.hh"
+#include "board/isa_report.hh"
 #include "mem/ruby/runtime/prelude_enums.hh"
-#include "system/checkpoint.hh"
-#include "system/full_system.hh"
-#include "system/isa_report.hh"
 
 namespace nb = nanobind;
 using moscope::FullSystem;
 
 void bind_system(nb::module_ &m) {
-    nb::class_<FullSystem>(m, "System", "A full system; see system/full_system.hh and system/system_config.hh.")
+    nb::class_<FullSystem>(m, "System", "A full system; see board/full_system.hh and board/system_config.hh.")
         .def(nb::init<const std::string &>(), nb::arg("config"))
         .def(
             "step",
@@ -47,25 +47,32 @@ void bind_system(nb::module_ &m) {
             },
             nb::arg("until"), nb::arg("host_ms"), "As step, to a simulated time at most (state time).")
         .def("enter_detailed", &FullSystem::enter_detailed, nb::call_guard<nb::gil_scoped_release>())
-        .def("leave_detailed", &FullSystem::leave_detailed, nb::arg("host_ms"), nb::call_guard<nb::gil_scoped_release>(),
+        .def("leave_detailed", &FullSystem::leave_detailed, nb::arg("host_ms"),
+             nb::call_guard<nb::gil_scoped_release>(),
              "False: not all have left after about so many milliseconds of host time; to be called again.")
         .def("reset_stats", &FullSystem::reset_stats)
-        .def("watch_pages", &FullSystem::watch_pages, nb::arg("format"), "What the kernel says of a page is kept of each missed line.")
+        .def("watch_pages", &FullSystem::watch_pages, nb::arg("format"),
+             "What the kernel says of a page is kept of each missed line.")
         .def("stats_json", &FullSystem::stats_json, nb::arg("lines") = 200)
         .def(
             "attribution_tables",
             [](const FullSystem &s) {
                 const moscope::AttributionTables t = s.attribution_tables();
-                return nb::make_tuple(nb::bytes(t.lines.data(), t.lines.size()), nb::bytes(t.pairs.data(), t.pairs.size()),
+                return nb::make_tuple(nb::bytes(t.lines.data(), t.lines.size()),
+                                      nb::bytes(t.pairs.data(), t.pairs.size()),
                                       nb::bytes(t.moves.data(), t.moves.size()));
             },
-            "Rows of all lines, of their pairs of writer and waiter and of their moves (system/attribution_tables.hh).")
+            "Rows of all lines, of their pairs of writer and waiter and of their moves "
+            "(attribution/attribution_tables.hh).")
         .def("console_output",
              [](FullSystem &s) {
                  const std::string out = s.console_output();
                  return nb::bytes(out.data(), out.size());
              })
-        .def("console_input", [](FullSystem &s, nb::bytes b) { s.console_input({b.c_str(), b.size()}); })
+        .def("console_input",
+             [](FullSystem &s, nb::bytes b) {
+                 s.console_input({b.c_str(), b.size()});
+             })
         .def("stats",
              [](const FullSystem &s) {
                  nb::dict d;
@@ -81,17 +88,18 @@ void bind_system(nb::module_ &m) {
                  d["touched_bytes"] = s.touched_bytes();
                  return d;
              })
-        .def("counts",
-             [](const FullSystem &s) {
-                 nb::dict d;
-                 d["instructions"] = s.instructions();
-                 d["pauses"] = s.pauses();
-                 d["spun"] = s.spun();
-                 d["ticks"] = s.now();
-                 d["operations"] = s.operations();
-                 return d;
-             },
-             "What of `stats` is quick to tell, for progress and for windows; `spun` are instructions in spin loops.")
+        .def(
+            "counts",
+            [](const FullSystem &s) {
+                nb::dict d;
+                d["instructions"] = s.instructions();
+                d["pauses"] = s.pauses();
+                d["spun"] = s.spun();
+                d["ticks"] = s.now();
+                d["operations"] = s.operations();
+                return d;
+            },
+            "What of `stats` is quick to tell, for progress and for windows; `spun` are instructions in spin loops.")
         .def("save", &FullSystem::save, nb::arg("path"), nb::call_guard<nb::gil_scoped_release>())
         .def("restore", &FullSystem::restore, nb::arg("path"), nb::call_guard<nb::gil_scoped_release>())
         .def("read_physical",
@@ -108,13 +116,14 @@ void bind_system(nb::module_ &m) {
         .def("registers_text", &FullSystem::registers_text);
     nb::list types;
     for (unsigned t = 0; t < moscope::ruby::MachineType_NUM; ++t)
-        types.append(t == moscope::ruby::MachineType_NULL
-                         ? std::string("own")
-                         : std::string(moscope::ruby::MachineType_to_string(static_cast<moscope::ruby::MachineType>(t))));
+        types.append(t == moscope::ruby::MachineType_NULL ? std::string("own")
+                                                          : std::string(moscope::ruby::MachineType_to_string(
+                                                                static_cast<moscope::ruby::MachineType>(t))));
     m.attr("MACHINE_TYPES") = types; // by the number that transactions' records have
     m.attr("CHECKPOINT_VERSION") = moscope::kCheckpointVersion;
     m.def("isa_table", &moscope::isa_report, nb::arg("cpu"),
-          "Every instruction that the decoder knows: who promises it, which group has it (system/isa_report.hh).");
-    m.def("checkpoint_config", &moscope::read_checkpoint_description, nb::arg("path"),
-          "The configuration that a checkpoint was taken with, as JSON text; UserError if the file is damaged or newer.");
+          "Every instruction that the decoder knows: who promises it, which group has it (board/isa_report.hh).");
+    m.def(
+        "checkpoint_config", &moscope::read_checkpoint_description, nb::arg("path"),
+        "The configuration that a checkpoint was taken with, as JSON text; UserError if the file is damaged or newer.");
 }

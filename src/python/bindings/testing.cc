@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// moscope._engine.run_random_test and its siblings: the tests of system/testing.hh, JSON text in and out. The
+// moscope._engine.run_random_test and its siblings: the tests of experiment/testing.hh, JSON text in and out. The
 // interpreter's lock is released while a machine runs; an interruption (Ctrl-C) ends the run, and `progress`
 // is called now and then with the accesses done so far.
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/string.h>
 
-#include "system/testing.hh"
+#include "experiment/testing.hh"
 
 namespace nb = nanobind;
 
@@ -17,14 +17,15 @@ using Test = std::string (*)(const std::string &, const std::string &, const std
 void bind(nb::module_ &m, const char *name, Test test, const char *doc) {
     m.def(
         name,
-        [test](const std::string &machine, const std::string &library, const std::string &request,
-               std::uint64_t seed, bool zero_horizon, moscope::Tick watchdog, unsigned threads, nb::object progress) {
+        [test](const std::string &machine, const std::string &library, const std::string &request, std::uint64_t seed,
+               bool zero_horizon, moscope::Tick watchdog, unsigned threads, nb::object progress) {
             moscope::MachineOptions options;
             options.seed = seed;
             options.zero_horizon = zero_horizon;
             options.watchdog = watchdog;
             if (threads && test != moscope::run_mix)
-                throw moscope::UserError("threads: this test's cores share what they compare with: none would be right");
+                throw moscope::UserError(
+                    "threads: this test's cores share what they compare with: none would be right");
             options.threads = threads;
             nb::gil_scoped_release released;
             return test(machine, library, request, options, [&progress](std::uint64_t done) {
@@ -43,8 +44,9 @@ void bind(nb::module_ &m, const char *name, Test test, const char *doc) {
 } // namespace
 
 void bind_testing(nb::module_ &m) {
-    bind(m, "run_random_test", moscope::run_random_test, "Random accesses, every value checked; see system/testing.hh.");
-    bind(m, "run_litmus", moscope::run_litmus, "A litmus test's outcomes; see system/testing.hh.");
-    bind(m, "run_contention", moscope::run_contention, "All cores write to one line; see system/testing.hh.");
-    bind(m, "run_mix", moscope::run_mix, "Fiber cores mixing hits and misses; see system/testing.hh.");
+    bind(m, "run_random_test", moscope::run_random_test,
+         "Random accesses, every value checked; see experiment/testing.hh.");
+    bind(m, "run_litmus", moscope::run_litmus, "A litmus test's outcomes; see experiment/testing.hh.");
+    bind(m, "run_contention", moscope::run_contention, "All cores write to one line; see experiment/testing.hh.");
+    bind(m, "run_mix", moscope::run_mix, "Fiber cores mixing hits and misses; see experiment/testing.hh.");
 }

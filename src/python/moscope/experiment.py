@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """From the shared options to a machine that can be measured: description, protocol, engine.
 
-The engine takes text and gives text (`moscope._engine.run_experiment`, phases as src/system/measure.hh lists
+The engine takes text and gives text (`moscope._engine.run_experiment`, phases as src/experiment/experiment.hh lists
 them); this module is the one place where the commands meet it. Times are femtoseconds.
 """
 

@@ -20,7 +20,9 @@ class FakeMemory : public Component {
 
     FakeMemory(EventQueue &queue, unsigned ports, std::uint64_t bytes, std::uint64_t seed = 1)
         : Component(queue, "fake memory", [](Component &c, Tick now) { static_cast<FakeMemory &>(c).wake(now); }),
-          memory(bytes), old_(bytes), rng_(seed) {
+          memory(bytes),
+          old_(bytes),
+          rng_(seed) {
         for (unsigned i = 0; i < ports; ++i) {
             ports_.push_back(std::make_unique<Port>());
             Port &p = *ports_.back();
@@ -101,8 +103,7 @@ class FakeMemory : public Component {
             std::memcpy(at, seen, a.size);
             break;
         }
-        case AccessKind::flush:
-            break;
+        case AccessKind::flush: break;
         }
         if (faulty(Fault::lost_access))
             return;

@@ -2,7 +2,7 @@
 // A processor model for tests: what an Opteron of family 10h promises of instructions, and nothing else.
 #pragma once
 
-#include "cpu/x86/cpuid.hh"
+#include "cpu/x86/system/cpuid.hh"
 
 namespace moscope::x86::test {
 

@@ -7,8 +7,8 @@
 #include <initializer_list>
 #include <vector>
 
-#include "cpu/x86/block.hh"
 #include "cpu/x86/core.hh"
+#include "cpu/x86/decode/block.hh"
 #include "cpu/x86/family10h_model.hh"
 
 namespace moscope::x86::test {
@@ -59,7 +59,9 @@ class FlatMachine : public Platform {
 
     std::uint64_t mmio_read(Core &, PhysAddr, unsigned size) override { return ~std::uint64_t{0} >> (64 - 8 * size); }
     void mmio_write(Core &, PhysAddr, std::uint64_t, unsigned) override {}
-    std::uint64_t io_read(Core &, std::uint16_t, unsigned size) override { return ~std::uint64_t{0} >> (64 - 8 * size); }
+    std::uint64_t io_read(Core &, std::uint16_t, unsigned size) override {
+        return ~std::uint64_t{0} >> (64 - 8 * size);
+    }
     void io_write(Core &, std::uint16_t, std::uint64_t, unsigned) override {}
     std::uint64_t cycles(Core &c) override { return c.retired; }
     bool msr_read(Core &, std::uint32_t, std::uint64_t &) override { return false; }

@@ -10,8 +10,8 @@
 
 #include <vector>
 
+#include "cpu/x86/decode/lower.hh"
 #include "cpu/x86/flat_machine.hh"
-#include "cpu/x86/lower.hh"
 
 namespace moscope::x86::test {
 
@@ -51,7 +51,8 @@ class OneInstruction : public FlatMachine {
         core.efer = 0;
         for (unsigned s = 0; s < kSegs; ++s) {
             core.seg[s].limit = is_protected ? 0xffffffff : 0xffff;
-            core.seg[s].attr = static_cast<std::uint16_t>(s == cs ? (is_protected ? 0xc09b : 0x9b) : (is_protected ? 0xc093 : 0x93));
+            core.seg[s].attr =
+                static_cast<std::uint16_t>(s == cs ? (is_protected ? 0xc09b : 0x9b) : (is_protected ? 0xc093 : 0x93));
             core.seg[s].selector = static_cast<std::uint16_t>(is_protected ? (s == cs ? 8 : 16) : 0);
         }
         core.flush_tlb(true);

@@ -7,7 +7,7 @@
 #include <map>
 
 #include "cpu/x86/flat_machine.hh"
-#include "cpu/x86/interrupts.hh"
+#include "cpu/x86/system/interrupts.hh"
 
 namespace moscope::x86::test {
 
@@ -16,8 +16,9 @@ class SystemMachine : public FlatMachine {
     static constexpr Addr kGdt = 0x10000, kIdt = 0x11000, kTss = 0x12000, kHandlers = 0x20000, kPointer = 0x500;
     static constexpr Addr kStack0 = 0x80000, kStackIst1 = 0x90000;
     // Selectors of the table that the constructor writes.
-    static constexpr std::uint16_t kCode32 = 0x08, kData = 0x10, kCode64 = 0x18, kFree = 0x20, kCode16 = 0x28, kData16 = 0x30,
-                                   kTask = 0x38, kUserCode32 = 0x48, kUserData = 0x50, kUserCode64 = 0x58, kSpare = 0x60;
+    static constexpr std::uint16_t kCode32 = 0x08, kData = 0x10, kCode64 = 0x18, kFree = 0x20, kCode16 = 0x28,
+                                   kData16 = 0x30, kTask = 0x38, kUserCode32 = 0x48, kUserData = 0x50,
+                                   kUserCode64 = 0x58, kSpare = 0x60;
 
     SystemMachine() {
         set(kCode32, descriptor(0, 0xfffff, 0xc09b));
@@ -36,7 +37,8 @@ class SystemMachine : public FlatMachine {
     }
 
     static std::uint64_t descriptor(std::uint64_t base, std::uint64_t limit, std::uint64_t attr) {
-        return (limit & 0xffff) | (base & 0xffffff) << 16 | attr << 40 | (limit >> 16 & 15) << 48 | (base >> 24 & 255) << 56;
+        return (limit & 0xffff) | (base & 0xffffff) << 16 | attr << 40 | (limit >> 16 & 15) << 48 |
+               (base >> 24 & 255) << 56;
     }
     void set(std::uint16_t selector, std::uint64_t d) { write(kGdt + (selector & 0xfff8u), d); }
 
@@ -131,7 +133,9 @@ class SystemMachine : public FlatMachine {
         return vector_taken();
     }
     /// The n-th item on the stack, counted from its top.
-    template <class T = std::uint64_t> T pushed(unsigned n) const { return read<T>(core.seg[ss].base + core.r[rsp] + n * sizeof(T)); }
+    template <class T = std::uint64_t> T pushed(unsigned n) const {
+        return read<T>(core.seg[ss].base + core.r[rsp] + n * sizeof(T));
+    }
 
     std::uint64_t io_read(Core &, std::uint16_t port, unsigned size) override {
         return ports.contains(port) ? ports[port] : FlatMachine::io_read(core, port, size);

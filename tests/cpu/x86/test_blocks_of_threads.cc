@@ -41,7 +41,9 @@ struct TwoCaches : ::testing::Test {
         EXPECT_EQ(c.run(10), Exit::halt);
         return c.r[rax];
     }
-    bool guarded(unsigned core, Addr at = kCode) { return cores[core]->blocks->guarded(*cores[core], PhysAddr(at + 1), 1); }
+    bool guarded(unsigned core, Addr at = kCode) {
+        return cores[core]->blocks->guarded(*cores[core], PhysAddr(at + 1), 1);
+    }
     /// What a store to the instruction's operand does.
     bool write(unsigned core, int value, Addr at = kCode) {
         m.memory[at + 1] = static_cast<std::byte>(value);

@@ -94,16 +94,17 @@ TEST_P(BadReturn, FaultsWithNothingChanged) {
     EXPECT_EQ(m.pushed(1), kCode);
     EXPECT_EQ(m.pushed(4), sp);
 }
-INSTANTIATE_TEST_SUITE_P(
-    Frames, BadReturn,
-    testing::Values(BadFrame{"NullCode", kUser, 0, 0x53, exc_gp, 0}, BadFrame{"DataAsCode", kUser, 0x53, 0x53, exc_gp, 0x50},
-                    BadFrame{"InnerCode", kUser, 0x1b, 0x53, exc_gp, 0x18}, BadFrame{"AbsentCode", kUser, 0x63, 0x53, exc_np, 0x60},
-                    BadFrame{"BeyondTheTable", kUser, 0x1003, 0x53, exc_gp, 0x1000},
-                    BadFrame{"NonCanonical", 0x800000000000, 0x5b, 0x53, exc_gp, 0},
-                    BadFrame{"NullStackForUsers", kUser, 0x5b, 0, exc_gp, 0},
-                    BadFrame{"KernelStackForUsers", kUser, 0x5b, 0x10, exc_gp, 0x10},
-                    BadFrame{"AbsentStack", kUser, 0x5b, 0x23, exc_ss, 0x20}),
-    [](const auto &i) { return i.param.name; });
+INSTANTIATE_TEST_SUITE_P(Frames, BadReturn,
+                         testing::Values(BadFrame{"NullCode", kUser, 0, 0x53, exc_gp, 0},
+                                         BadFrame{"DataAsCode", kUser, 0x53, 0x53, exc_gp, 0x50},
+                                         BadFrame{"InnerCode", kUser, 0x1b, 0x53, exc_gp, 0x18},
+                                         BadFrame{"AbsentCode", kUser, 0x63, 0x53, exc_np, 0x60},
+                                         BadFrame{"BeyondTheTable", kUser, 0x1003, 0x53, exc_gp, 0x1000},
+                                         BadFrame{"NonCanonical", 0x800000000000, 0x5b, 0x53, exc_gp, 0},
+                                         BadFrame{"NullStackForUsers", kUser, 0x5b, 0, exc_gp, 0},
+                                         BadFrame{"KernelStackForUsers", kUser, 0x5b, 0x10, exc_gp, 0x10},
+                                         BadFrame{"AbsentStack", kUser, 0x5b, 0x23, exc_ss, 0x20}),
+                         [](const auto &i) { return i.param.name; });
 
 TEST(InterruptReturn, OfNestedTasksIsRefusedInLongMode) {
     SystemMachine m;
@@ -132,7 +133,7 @@ TEST(SystemCall, SavesAndMasksAsTheRegistersSay) {
     m.core.lstar = 0x3000;
     m.core.sfmask = Flags::if_ | Flags::df;
     m.user64();
-    m.code(0x3000, {0x48, 0x0f, 0x07}); // sysretq
+    m.code(0x3000, {0x48, 0x0f, 0x07});      // sysretq
     m.code(kCode, {0x0f, 0x05, 0x0f, 0x0b}); // syscall; ud2
     m.core.flags.set_value(Flags::fixed | Flags::if_ | Flags::df | Flags::cf);
     EXPECT_EQ(m.core.run(1), Exit::none);
@@ -246,7 +247,7 @@ TEST(FarTransfer, ACallGateSwitchesStacksInLongMode) {
     m.write<std::uint32_t>(0x4000, 0);
     m.write<std::uint16_t>(0x4004, m.kSpare | 3);
     m.user64();
-    m.code(0x3000, {0x48, 0xcb}); // retf, 64-bit
+    m.code(0x3000, {0x48, 0xcb});                                 // retf, 64-bit
     m.code(kCode, {0xff, 0x1c, 0x25, 0, 0x40, 0, 0, 0x0f, 0x0b}); // call far [0x4000]; ud2
     m.core.run(1);
     EXPECT_EQ(m.core.rip, 0x3000u);
@@ -266,7 +267,8 @@ TEST(FarTransfer, ACallGateCopiesParametersInProtectedMode) {
     m.set(m.kSpare, 0x3000 | std::uint64_t{m.kCode32} << 16 | std::uint64_t{2} << 32 | std::uint64_t{0xec} << 40);
     m.user32();
     m.code(0x3000, {0xca, 8, 0}); // retf 8
-    m.code(kCode, {0x6a, 0x11, 0x6a, 0x22, 0x9a, 0, 0, 0, 0, 0x63, 0, 0x0f, 0x0b}); // push 11h; push 22h; call gate; ud2
+    m.code(kCode,
+           {0x6a, 0x11, 0x6a, 0x22, 0x9a, 0, 0, 0, 0, 0x63, 0, 0x0f, 0x0b}); // push 11h; push 22h; call gate; ud2
     m.core.run(3);
     EXPECT_EQ(m.core.rip, 0x3000u);
     EXPECT_EQ(m.pushed<std::uint32_t>(0), kCode + 11);
@@ -295,10 +297,10 @@ struct Tasks : testing::Test {
     Tasks() {
         m.kernel32();
         m.set(m.kSpare, SystemMachine::descriptor(kOther, 0x67, 0x0089));
-        m.write<std::uint32_t>(kOther + 0x20, 0x3000);            // EIP
+        m.write<std::uint32_t>(kOther + 0x20, 0x3000); // EIP
         m.write<std::uint32_t>(kOther + 0x24, Flags::fixed | Flags::cf);
-        m.write<std::uint32_t>(kOther + 0x28, 0xabcd);            // EAX
-        m.write<std::uint32_t>(kOther + 0x38, 0x68000);           // ESP
+        m.write<std::uint32_t>(kOther + 0x28, 0xabcd);  // EAX
+        m.write<std::uint32_t>(kOther + 0x38, 0x68000); // ESP
         for (unsigned i = 0; i < 6; ++i)
             m.write<std::uint32_t>(kOther + 0x48 + 4 * i, i == cs ? m.kCode32 : m.kData);
         m.code(0x3000, {0xf4});
@@ -333,8 +335,9 @@ TEST_F(Tasks, TheTrapBitOfANewTaskStrikesBeforeItsFirstInstruction) {
 
 TEST_F(Tasks, TheTrapBitStrikesAfterTheErrorCodeWasPushed) {
     m.write<std::uint16_t>(kOther + 0x64, 1);
-    m.write<std::uint64_t>(m.kIdt + 8 * exc_gp, std::uint64_t{0x85} << 40 | std::uint64_t{m.kSpare} << 16); // a task gate
-    m.code(kCode, {0x8e, 0xd8}); // mov ds, eax
+    m.write<std::uint64_t>(m.kIdt + 8 * exc_gp,
+                           std::uint64_t{0x85} << 40 | std::uint64_t{m.kSpare} << 16); // a task gate
+    m.code(kCode, {0x8e, 0xd8});                                                       // mov ds, eax
     m.core.r[rax] = 0xfff8;
     EXPECT_EQ(m.vector_taken(), exc_db);
     EXPECT_EQ(m.pushed<std::uint32_t>(0), 0x3000u);
@@ -347,7 +350,8 @@ TEST(Virtual8086, IsEnteredByIretAndLeftByAnInterruptThatSavesTheSegments) {
     m.code(0x30010, {0xb8, 0x34, 0x12, 0x0f, 0x0b}); // mov ax, 1234h; ud2 at 3000:10
     m.code(kCode, {0xcf});
     Addr a = m.core.r[rsp] -= 36;
-    for (std::uint32_t x : {0x10u, 0x3000u, static_cast<std::uint32_t>(Flags::vm | Flags::fixed), 0x100u, 0x4000u, 1u, 2u, 3u, 4u}) {
+    for (std::uint32_t x :
+         {0x10u, 0x3000u, static_cast<std::uint32_t>(Flags::vm | Flags::fixed), 0x100u, 0x4000u, 1u, 2u, 3u, 4u}) {
         m.write(a, x);
         a += 4;
     }

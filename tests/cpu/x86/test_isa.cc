@@ -3,7 +3,7 @@
 // the run.
 #include <gtest/gtest.h>
 
-#include "cpu/x86/isa.hh"
+#include "cpu/x86/decode/isa.hh"
 #include "cpu/x86/system_machine.hh"
 
 using namespace moscope;

@@ -8,7 +8,9 @@ from types import ModuleType
 
 import pytest
 
-from moscope import isa, isa_tests, jsonio
+from moscope import jsonio
+from moscope.isa import report as isa
+from moscope.isa import tests as isa_tests
 from moscope.config import load_machine
 from moscope.config.cpu import cpu_json
 

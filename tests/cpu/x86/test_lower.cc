@@ -4,7 +4,7 @@
 
 #include <array>
 
-#include "cpu/x86/lower.hh"
+#include "cpu/x86/decode/lower.hh"
 
 namespace moscope::x86 {
 namespace {

@@ -40,9 +40,9 @@ TEST(MmxAvailability, EmulationTaskSwitchAndPendingExceptionRefuseIt) {
     Media m;
     m.core.fpu.status = X87::kSummary;
     EXPECT_EQ(m.run({0x0f, 0xfe, 0xc1}), exc_mf);
-    EXPECT_EQ(m.run({0x0f, 0x77}), exc_mf);             // emms
-    EXPECT_EQ(m.run({0x0f, 0x2a, 0xc1}), exc_mf);       // cvtpi2ps xmm0, mm1
-    EXPECT_EQ(m.run({0x66, 0x0f, 0xfe, 0xc1}), kDone);  // paddd xmm0, xmm1
+    EXPECT_EQ(m.run({0x0f, 0x77}), exc_mf);            // emms
+    EXPECT_EQ(m.run({0x0f, 0x2a, 0xc1}), exc_mf);      // cvtpi2ps xmm0, mm1
+    EXPECT_EQ(m.run({0x66, 0x0f, 0xfe, 0xc1}), kDone); // paddd xmm0, xmm1
     m.core.cr0 |= cr0::ts;
     EXPECT_EQ(m.run({0x0f, 0xfe, 0xc1}), exc_nm);
     m.core.cr0 |= cr0::em;
@@ -269,7 +269,7 @@ TEST(Sse4a, ExtractsAndInsertsEveryField) {
 TEST(Sse4a, NonTemporalScalarsStoreTheLowLane) {
     Media m;
     m.core.xmm[1].u64[0] = 0x1122334455667788;
-    m.core.r[rdi] = kData + 1; // any alignment
+    m.core.r[rdi] = kData + 1;                         // any alignment
     EXPECT_EQ(m.run({0xf2, 0x0f, 0x2b, 0x0f}), kDone); // movntsd [rdi], xmm1
     EXPECT_EQ(m.read<std::uint64_t>(kData + 1), 0x1122334455667788u);
     m.write<std::uint64_t>(kData + 1, 0);

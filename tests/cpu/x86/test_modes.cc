@@ -15,66 +15,66 @@ TEST(Modes, FromRealToLongModeAndBack) {
     m.long_mode(); // for its page tables
     reset(m.core, false);
     m.code(0x1000, {
-        0xfa,                                            // cli
-        0x31, 0xc0,                                      // xor ax,ax
-        0x8e, 0xd8,                                      // mov ds,ax
-        0x8e, 0xd0,                                      // mov ss,ax
-        0xbc, 0x00, 0x70,                                // mov sp,0x7000
-        0x0f, 0x01, 0x16, 0x00, 0x05,                    // lgdt [0x500]
-        0x0f, 0x20, 0xc0,                                // mov eax,cr0
-        0x0c, 0x01,                                      // or al,1
-        0x0f, 0x22, 0xc0,                                // mov cr0,eax
-        0x66, 0xea, 0x1f, 0x10, 0x00, 0x00, 0x08, 0x00,  // .byte 0x66,0xea; .long prot; .word 8
-        0x66, 0xb8, 0x10, 0x00,                          // mov ax,16
-        0x8e, 0xd8,                                      // mov ds,ax
-        0x8e, 0xc0,                                      // mov es,ax
-        0x8e, 0xd0,                                      // mov ss,ax
-        0xbc, 0x00, 0x00, 0x07, 0x00,                    // mov esp,0x70000
-        0x0f, 0x20, 0xe0,                                // mov eax,cr4
-        0x83, 0xc8, 0x20,                                // or eax,0x20
-        0x0f, 0x22, 0xe0,                                // mov cr4,eax
-        0xb8, 0x00, 0x00, 0x3f, 0x00,                    // mov eax,0x3f0000
-        0x0f, 0x22, 0xd8,                                // mov cr3,eax
-        0xb9, 0x80, 0x00, 0x00, 0xc0,                    // mov ecx,0xc0000080
-        0x0f, 0x32,                                      // rdmsr
-        0x0f, 0xba, 0xe8, 0x08,                          // bts eax,8
-        0x0f, 0x30,                                      // wrmsr
-        0x0f, 0x20, 0xc0,                                // mov eax,cr0
-        0x0f, 0xba, 0xe8, 0x1f,                          // bts eax,31
-        0x0f, 0x22, 0xc0,                                // mov cr0,eax
-        0x0f, 0x32,                                      // rdmsr
-        0x89, 0xc3,                                      // mov ebx,eax
-        0xea, 0x61, 0x10, 0x00, 0x00, 0x18, 0x00,        // .byte 0xea; .long long64; .word 24
-        0x48, 0xb8, 0x88, 0x77, 0x66, 0x55, 0x44, 0x33, 0x22, 0x11, // mov rax,0x1122334455667788
-        0x49, 0x89, 0xc0,                                // mov r8,rax
-        0x48, 0xc7, 0xc4, 0x00, 0x00, 0x06, 0x00,        // mov rsp,0x60000
-        0x6a, 0x08,                                      // push 8
-        0x48, 0x8d, 0x05, 0x03, 0x00, 0x00, 0x00,        // lea rax,[rip+compat]
-        0x50,                                            // push rax
-        0x48, 0xcb,                                      // .byte 0x48,0xcb
-        0x89, 0xe6,                                      // mov esi,esp
-        0x0f, 0x20, 0xc0,                                // mov eax,cr0
-        0x0f, 0xba, 0xf0, 0x1f,                          // btr eax,31
-        0x0f, 0x22, 0xc0,                                // mov cr0,eax
-        0xb9, 0x80, 0x00, 0x00, 0xc0,                    // mov ecx,0xc0000080
-        0x0f, 0x32,                                      // rdmsr
-        0x89, 0xc7,                                      // mov edi,eax
-        0x66, 0xb8, 0x30, 0x00,                          // mov ax,48
-        0x8e, 0xd8,                                      // mov ds,ax
-        0x8e, 0xc0,                                      // mov es,ax
-        0x8e, 0xd0,                                      // mov ss,ax
-        0xea, 0xa7, 0x10, 0x00, 0x00, 0x28, 0x00,        // .byte 0xea; .long prot16; .word 40
-        0x0f, 0x20, 0xc0,                                // mov eax,cr0
-        0x24, 0xfe,                                      // and al,0xfe
-        0x0f, 0x22, 0xc0,                                // mov cr0,eax
-        0xea, 0xb4, 0x10, 0x00, 0x00,                    // .byte 0xea; .word real2; .word 0
-        0x31, 0xc0,                                      // xor ax,ax
-        0x8e, 0xd0,                                      // mov ss,ax
-        0x8e, 0xd8,                                      // mov ds,ax
-        0x8c, 0xc8,                                      // mov ax,cs
-        0x89, 0xc5,                                      // mov bp,ax
-        0xf4,                                            // hlt
-    });
+                       0xfa,                                           // cli
+                       0x31, 0xc0,                                     // xor ax,ax
+                       0x8e, 0xd8,                                     // mov ds,ax
+                       0x8e, 0xd0,                                     // mov ss,ax
+                       0xbc, 0x00, 0x70,                               // mov sp,0x7000
+                       0x0f, 0x01, 0x16, 0x00, 0x05,                   // lgdt [0x500]
+                       0x0f, 0x20, 0xc0,                               // mov eax,cr0
+                       0x0c, 0x01,                                     // or al,1
+                       0x0f, 0x22, 0xc0,                               // mov cr0,eax
+                       0x66, 0xea, 0x1f, 0x10, 0x00, 0x00, 0x08, 0x00, // .byte 0x66,0xea; .long prot; .word 8
+                       0x66, 0xb8, 0x10, 0x00,                         // mov ax,16
+                       0x8e, 0xd8,                                     // mov ds,ax
+                       0x8e, 0xc0,                                     // mov es,ax
+                       0x8e, 0xd0,                                     // mov ss,ax
+                       0xbc, 0x00, 0x00, 0x07, 0x00,                   // mov esp,0x70000
+                       0x0f, 0x20, 0xe0,                               // mov eax,cr4
+                       0x83, 0xc8, 0x20,                               // or eax,0x20
+                       0x0f, 0x22, 0xe0,                               // mov cr4,eax
+                       0xb8, 0x00, 0x00, 0x3f, 0x00,                   // mov eax,0x3f0000
+                       0x0f, 0x22, 0xd8,                               // mov cr3,eax
+                       0xb9, 0x80, 0x00, 0x00, 0xc0,                   // mov ecx,0xc0000080
+                       0x0f, 0x32,                                     // rdmsr
+                       0x0f, 0xba, 0xe8, 0x08,                         // bts eax,8
+                       0x0f, 0x30,                                     // wrmsr
+                       0x0f, 0x20, 0xc0,                               // mov eax,cr0
+                       0x0f, 0xba, 0xe8, 0x1f,                         // bts eax,31
+                       0x0f, 0x22, 0xc0,                               // mov cr0,eax
+                       0x0f, 0x32,                                     // rdmsr
+                       0x89, 0xc3,                                     // mov ebx,eax
+                       0xea, 0x61, 0x10, 0x00, 0x00, 0x18, 0x00,       // .byte 0xea; .long long64; .word 24
+                       0x48, 0xb8, 0x88, 0x77, 0x66, 0x55, 0x44, 0x33, 0x22, 0x11, // mov rax,0x1122334455667788
+                       0x49, 0x89, 0xc0,                                           // mov r8,rax
+                       0x48, 0xc7, 0xc4, 0x00, 0x00, 0x06, 0x00,                   // mov rsp,0x60000
+                       0x6a, 0x08,                                                 // push 8
+                       0x48, 0x8d, 0x05, 0x03, 0x00, 0x00, 0x00,                   // lea rax,[rip+compat]
+                       0x50,                                                       // push rax
+                       0x48, 0xcb,                                                 // .byte 0x48,0xcb
+                       0x89, 0xe6,                                                 // mov esi,esp
+                       0x0f, 0x20, 0xc0,                                           // mov eax,cr0
+                       0x0f, 0xba, 0xf0, 0x1f,                                     // btr eax,31
+                       0x0f, 0x22, 0xc0,                                           // mov cr0,eax
+                       0xb9, 0x80, 0x00, 0x00, 0xc0,                               // mov ecx,0xc0000080
+                       0x0f, 0x32,                                                 // rdmsr
+                       0x89, 0xc7,                                                 // mov edi,eax
+                       0x66, 0xb8, 0x30, 0x00,                                     // mov ax,48
+                       0x8e, 0xd8,                                                 // mov ds,ax
+                       0x8e, 0xc0,                                                 // mov es,ax
+                       0x8e, 0xd0,                                                 // mov ss,ax
+                       0xea, 0xa7, 0x10, 0x00, 0x00, 0x28, 0x00,                   // .byte 0xea; .long prot16; .word 40
+                       0x0f, 0x20, 0xc0,                                           // mov eax,cr0
+                       0x24, 0xfe,                                                 // and al,0xfe
+                       0x0f, 0x22, 0xc0,                                           // mov cr0,eax
+                       0xea, 0xb4, 0x10, 0x00, 0x00,                               // .byte 0xea; .word real2; .word 0
+                       0x31, 0xc0,                                                 // xor ax,ax
+                       0x8e, 0xd0,                                                 // mov ss,ax
+                       0x8e, 0xd8,                                                 // mov ds,ax
+                       0x8c, 0xc8,                                                 // mov ax,cs
+                       0x89, 0xc5,                                                 // mov bp,ax
+                       0xf4,                                                       // hlt
+                   });
     m.core.seg[cs].base = 0;
     m.core.seg[cs].selector = 0;
     m.core.rip = 0x1000;

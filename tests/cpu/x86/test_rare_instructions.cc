@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "cpu/x86/msr.hh"
+#include "cpu/x86/system/msr.hh"
 #include "cpu/x86/system_machine.hh"
 
 using namespace moscope;
@@ -131,7 +131,8 @@ TEST_F(RareInstructions, InvdAndWbinvdAreTheKernelsAndLeaveMemoryAsItIs) {
         m.level(m.kCode64, m.kData);
         c.r[rax] = 0x77;
         // mov [4000h], rax; invd; mov rbx, [4000h]
-        EXPECT_EQ(fault({0x48, 0x89, 0x04, 0x25, 0, 0x40, 0, 0, 0x0f, opcode, 0x48, 0x8b, 0x1c, 0x25, 0, 0x40, 0, 0}), -1);
+        EXPECT_EQ(fault({0x48, 0x89, 0x04, 0x25, 0, 0x40, 0, 0, 0x0f, opcode, 0x48, 0x8b, 0x1c, 0x25, 0, 0x40, 0, 0}),
+                  -1);
         EXPECT_EQ(c.r[rbx], 0x77u) << "caches are coherent here, INVD loses nothing";
         m.user64();
         c.halted = false;
@@ -157,7 +158,8 @@ TEST_F(RareInstructions, ClearOfTheTaskSwitchFlagAndTheMachineStatusWord) {
 TEST_F(RareInstructions, TheGlobalDescriptorTableIsReadAndWrittenWhole) {
     m.write<std::uint16_t>(kData, 0x2ff);
     m.write<std::uint64_t>(kData + 2, 0xffff800000002000);
-    EXPECT_EQ(fault({0x0f, 0x01, 0x14, 0x25, 0, 0x40, 0, 0, 0x0f, 0x01, 0x04, 0x25, 0x10, 0x40, 0, 0}), -1); // lgdt; sgdt
+    EXPECT_EQ(fault({0x0f, 0x01, 0x14, 0x25, 0, 0x40, 0, 0, 0x0f, 0x01, 0x04, 0x25, 0x10, 0x40, 0, 0}),
+              -1); // lgdt; sgdt
     EXPECT_EQ(m.read<std::uint16_t>(kData + 0x10), 0x2ff);
     EXPECT_EQ(m.read<std::uint64_t>(kData + 0x12), 0xffff800000002000u);
 }
@@ -218,8 +220,11 @@ TEST_F(RareInstructionsOfLegacyMode, FarPointersAreLoadedWithTheirSegment) {
     const struct {
         std::initializer_list<int> bytes;
         Seg to;
-    } loads[] = {{{0xc5, 0x1d, 0, 0x40, 0, 0}, ds},       {{0xc4, 0x1d, 0, 0x40, 0, 0}, es},       {{0x0f, 0xb4, 0x1d, 0, 0x40, 0, 0}, fs},
-                 {{0x0f, 0xb5, 0x1d, 0, 0x40, 0, 0}, gs}, {{0x0f, 0xb2, 0x1d, 0, 0x40, 0, 0}, ss}}; // lds, les, lfs, lgs, lss
+    } loads[] = {{{0xc5, 0x1d, 0, 0x40, 0, 0}, ds},
+                 {{0xc4, 0x1d, 0, 0x40, 0, 0}, es},
+                 {{0x0f, 0xb4, 0x1d, 0, 0x40, 0, 0}, fs},
+                 {{0x0f, 0xb5, 0x1d, 0, 0x40, 0, 0}, gs},
+                 {{0x0f, 0xb2, 0x1d, 0, 0x40, 0, 0}, ss}}; // lds, les, lfs, lgs, lss
     m.write<std::uint32_t>(kData, 0x12345678);
     for (const auto &x : loads) {
         m.write<std::uint16_t>(kData + 4, m.kSpare);
@@ -251,7 +256,8 @@ TEST_F(RareInstructionsOfLegacyMode, BoundAndIntoInterruptOnlyIfThereIsReason) {
 
 TEST_F(RareInstructionsOfLegacyMode, EachSegmentRegisterHasItsPushAndPop) {
     const std::uint64_t stack = c.r[rsp];
-    EXPECT_EQ(fault({0x0e, 0x16, 0x1e, 0x06, 0x07, 0x1f, 0x17}), -1); // push cs; push ss; push ds; push es; pop es; pop ds; pop ss
+    EXPECT_EQ(fault({0x0e, 0x16, 0x1e, 0x06, 0x07, 0x1f, 0x17}),
+              -1); // push cs; push ss; push ds; push es; pop es; pop ds; pop ss
     EXPECT_EQ(c.r[rsp], stack - 4);
     EXPECT_EQ(m.read<std::uint32_t>(stack - 4) & 0xffff, m.kCode32);
     for (const unsigned n : {2u, 3u, 4u})
@@ -327,7 +333,7 @@ TEST_F(CutBranches, ConditionsAndCountsCutIfTheyAreTaken) {
         EXPECT_EQ(goes({0x66, opcode, 0x4d}), kFar + 3);
     }
     c.r[rcx] = 0;
-    EXPECT_EQ(goes({0x66, 0xe3, 0x4d}), kTarget); // jrcxz
+    EXPECT_EQ(goes({0x66, 0xe3, 0x4d}), kTarget);       // jrcxz
     EXPECT_EQ(goes({0x66, 0x67, 0xe3, 0x4c}), kTarget); // jecxz
     with_zero(true);
     c.r[rcx] = 2;

@@ -3,8 +3,8 @@
 // another mapping, by a repeated string store, from outside; and translations that change under decoded blocks.
 #include <gtest/gtest.h>
 
-#include "cpu/x86/system_machine.hh"
 #include "cpu/x86/native/model_cpu.hh"
+#include "cpu/x86/system_machine.hh"
 
 namespace moscope::x86 {
 namespace {
@@ -182,7 +182,9 @@ TEST_F(Program, LongRepeatedStoresLetInterruptsInEveryPage) {
 
 TEST(SelfModifying, CodeInDeviceMemoryIsReadAnewEachTime) {
     struct Rom : test::FlatMachine {
-        std::uint64_t mmio_read(Core &, PhysAddr a, unsigned) override { return a.value == 0xc0000000 ? 0x90 : a.value == 0xc0000001 ? last : 0x90; }
+        std::uint64_t mmio_read(Core &, PhysAddr a, unsigned) override {
+            return a.value == 0xc0000000 ? 0x90 : a.value == 0xc0000001 ? last : 0x90;
+        }
         std::uint64_t last = 0xf4;
     } m;
     m.long_mode();

@@ -2,7 +2,7 @@
 // Control registers, model-specific registers, CPUID, ports, segment loads and questions, flags with privilege.
 #include <gtest/gtest.h>
 
-#include "cpu/x86/msr.hh"
+#include "cpu/x86/system/msr.hh"
 #include "cpu/x86/system_machine.hh"
 
 using namespace moscope;
@@ -34,9 +34,9 @@ struct SystemInstructions : testing::Test {
 
 TEST_F(SystemInstructions, Cr0RefusesNonsense) {
     expect_no_change_of_cr0(c.cr0 | std::uint64_t{1} << 32);
-    expect_no_change_of_cr0(c.cr0 & ~cr0::pe);                // paging without protection
-    expect_no_change_of_cr0((c.cr0 | cr0::nw) & ~cr0::cd);    // not write-through with caches on
-    expect_no_change_of_cr0(c.cr0 & ~cr0::pg);                // leaving long mode from 64-bit code
+    expect_no_change_of_cr0(c.cr0 & ~cr0::pe);             // paging without protection
+    expect_no_change_of_cr0((c.cr0 | cr0::nw) & ~cr0::cd); // not write-through with caches on
+    expect_no_change_of_cr0(c.cr0 & ~cr0::pg);             // leaving long mode from 64-bit code
 }
 
 TEST_F(SystemInstructions, Cr4RefusesBitsThatTheFamilyLacksAndKeepsPaeInLongMode) {
@@ -61,9 +61,21 @@ TEST_F(SystemInstructions, Cr8IsTheApicsPriority) {
 
 TEST_F(SystemInstructions, PrivilegedOnesFaultForUsers) {
     const std::initializer_list<int> all[] = {
-        {0x0f, 0x20, 0xc0}, {0x0f, 0x22, 0xd8}, {0x0f, 0x21, 0xf8}, {0x0f, 0x06},       {0x0f, 0x01, 0x14, 0x25, 0, 5, 0, 0},
-        {0x0f, 0x00, 0xd0}, {0x0f, 0x00, 0xd8}, {0x0f, 0x01, 0xf8}, {0x0f, 0x32},       {0x0f, 0x30},
-        {0x0f, 0x09},       {0xf4},             {0xfa},             {0x0f, 0x01, 0x38}, {0xec},
+        {0x0f, 0x20, 0xc0},
+        {0x0f, 0x22, 0xd8},
+        {0x0f, 0x21, 0xf8},
+        {0x0f, 0x06},
+        {0x0f, 0x01, 0x14, 0x25, 0, 5, 0, 0},
+        {0x0f, 0x00, 0xd0},
+        {0x0f, 0x00, 0xd8},
+        {0x0f, 0x01, 0xf8},
+        {0x0f, 0x32},
+        {0x0f, 0x30},
+        {0x0f, 0x09},
+        {0xf4},
+        {0xfa},
+        {0x0f, 0x01, 0x38},
+        {0xec},
     };
     m.write<std::uint16_t>(m.kTss + 0x66, 0x1000); // no I/O permission map
     for (const auto &bytes : all) {
@@ -208,7 +220,8 @@ TEST_F(SystemInstructions, TheTaskRegisterBecomesBusyAndIsNotLoadedTwice) {
 TEST_F(SystemInstructions, DescriptorTablesAreReadAndWrittenWhole) {
     m.write<std::uint16_t>(0x4000, 0x1ff);
     m.write<std::uint64_t>(0x4002, 0xffff800000001000);
-    EXPECT_EQ(fault({0x0f, 0x01, 0x1c, 0x25, 0, 0x40, 0, 0, 0x0f, 0x01, 0x0c, 0x25, 0x10, 0x40, 0, 0}), -1); // lidt; sidt
+    EXPECT_EQ(fault({0x0f, 0x01, 0x1c, 0x25, 0, 0x40, 0, 0, 0x0f, 0x01, 0x0c, 0x25, 0x10, 0x40, 0, 0}),
+              -1); // lidt; sidt
     EXPECT_EQ(m.read<std::uint16_t>(0x4010), 0x1ff);
     EXPECT_EQ(m.read<std::uint64_t>(0x4012), 0xffff800000001000u);
 }
@@ -324,9 +337,12 @@ TEST_F(SystemInstructions, FlushesOfATranslationAreSeenAtOnce) {
     m.write<std::uint64_t>(0x7000, 0x77);
     // mov rax,[6000h]; mov qword [entry of 6000h], 7007h; invlpg [6000h]; mov rbx,[6000h]
     const auto entry = static_cast<int>(m.kTables + 0x3000 + 6 * 8);
-    EXPECT_EQ(fault({0x48, 0x8b, 0x04, 0x25, 0, 0x60, 0, 0, 0x48, 0xc7, 0x04, 0x25, entry & 255, entry >> 8 & 255, entry >> 16, 0,
-                     0x07, 0x70, 0, 0, 0x0f, 0x01, 0x3c, 0x25, 0, 0x60, 0, 0, 0x48, 0x8b, 0x1c, 0x25, 0, 0x60, 0, 0}),
-              -1);
+    EXPECT_EQ(
+        fault(
+            {0x48,        0x8b, 0x04, 0x25, 0, 0x60, 0,    0,    0x48, 0xc7, 0x04, 0x25, entry & 255, entry >> 8 & 255,
+             entry >> 16, 0,    0x07, 0x70, 0, 0,    0x0f, 0x01, 0x3c, 0x25, 0,    0x60, 0,           0,
+             0x48,        0x8b, 0x1c, 0x25, 0, 0x60, 0,    0}),
+        -1);
     EXPECT_EQ(c.r[rax], 0x66u);
     EXPECT_EQ(c.r[rbx], 0x77u);
 }

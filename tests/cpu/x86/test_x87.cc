@@ -51,7 +51,7 @@ TEST(X87Availability, EmulationAndTaskSwitchAreDeviceNotAvailable) {
 
 TEST(X87Exceptions, ShowAtTheNextInstructionThatWaits) {
     Unit m;
-    m.write<std::uint16_t>(kData, 0x37b); // division by zero unmasked
+    m.write<std::uint16_t>(kData, 0x37b);  // division by zero unmasked
     EXPECT_EQ(m.run({0xd9, 0x2f}), kDone); // fldcw [rdi]
     EXPECT_EQ(m.run({0xd9, 0xe8}), kDone); // fld1
     EXPECT_EQ(m.run({0xd9, 0xee}), kDone); // fldz
@@ -107,8 +107,8 @@ TEST(X87Environment, ProtectedModeOf32Bits) {
     m.legacy_mode(true);
     m.known_state();
     EXPECT_EQ(m.run({0xd9, 0x37}), kDone); // fnstenv [edi]
-    EXPECT_EQ(m.fields<std::uint32_t>(7), (std::vector<std::uint32_t>{0xffff037f, 0xffff7100, 0xffff0000 | Unit::kTags, 0x12345,
-                                                                     0x5d90008, 0x6789a, 0xffff0010}));
+    EXPECT_EQ(m.fields<std::uint32_t>(7), (std::vector<std::uint32_t>{0xffff037f, 0xffff7100, 0xffff0000 | Unit::kTags,
+                                                                      0x12345, 0x5d90008, 0x6789a, 0xffff0010}));
     m.core.fpu = X87{};
     EXPECT_EQ(m.run({0xd9, 0x27}), kDone); // fldenv [edi]
     EXPECT_EQ(m.core.fpu.top(), 6u);
@@ -138,8 +138,8 @@ TEST(X87Environment, RealModeHoldsLinearAddresses) {
     EXPECT_EQ(m.fields<std::uint16_t>(7),
               (std::vector<std::uint32_t>{0x37f, 0x7100, Unit::kTags, 0x2345, 0x15d9, 0x009a, 0xf000}));
     EXPECT_EQ(m.run({0x66, 0xd9, 0x37}), kDone);
-    EXPECT_EQ(m.fields<std::uint32_t>(7), (std::vector<std::uint32_t>{0xffff037f, 0xffff7100, 0xffff0000 | Unit::kTags, 0xffff2345,
-                                                                     0x15d9, 0xffff009a, 0xf000}));
+    EXPECT_EQ(m.fields<std::uint32_t>(7), (std::vector<std::uint32_t>{0xffff037f, 0xffff7100, 0xffff0000 | Unit::kTags,
+                                                                      0xffff2345, 0x15d9, 0xffff009a, 0xf000}));
 }
 
 TEST(X87Environment, SaveInitializesAndRestoreBringsBack) {

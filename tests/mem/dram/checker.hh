@@ -74,8 +74,8 @@ class Checker {
     }
     /// Clock at which an access with auto-precharge closes its row: as soon as a precharge command could.
     Cycle closes(const DramCommand &access) const {
-        Cycle at = access.kind == K::read ? access.cycle + clocks(p_.t.tRTP)
-                                          : data(access) + burst() + clocks(p_.t.tWR);
+        Cycle at =
+            access.kind == K::read ? access.cycle + clocks(p_.t.tRTP) : data(access) + burst() + clocks(p_.t.tWR);
         for (auto it = past_.rbegin(); it != past_.rend(); ++it)
             if (it->kind == K::activate && it->rank == access.rank && it->bank == access.bank &&
                 it->cycle < access.cycle)

@@ -14,8 +14,22 @@ inline DramParams small_part() {
     DramParams p;
     p.standard = "test";
     p.tCK = kNs;
-    p.t = {.tCL = 5, .tCWL = 4, .tRCD = 6, .tRP = 7, .tRAS = 16, .tRC = 24, .tWR = 8, .tWTR = 3,
-           .tRTP = 5, .tRRD = 3, .tFAW = 0, .tCCD = 2, .tRTRS = 2, .tRTW = 2, .tREFI = 0, .tRFC = 0};
+    p.t = {.tCL = 5,
+           .tCWL = 4,
+           .tRCD = 6,
+           .tRP = 7,
+           .tRAS = 16,
+           .tRC = 24,
+           .tWR = 8,
+           .tWTR = 3,
+           .tRTP = 5,
+           .tRRD = 3,
+           .tFAW = 0,
+           .tCCD = 2,
+           .tRTRS = 2,
+           .tRTW = 2,
+           .tREFI = 0,
+           .tRFC = 0};
     for (Tick TimingParams::*f :
          {&TimingParams::tCL, &TimingParams::tCWL, &TimingParams::tRCD, &TimingParams::tRP, &TimingParams::tRAS,
           &TimingParams::tRC, &TimingParams::tWR, &TimingParams::tWTR, &TimingParams::tRTP, &TimingParams::tRRD,

@@ -24,9 +24,9 @@ class Streams : public Component {
                 events_.push({Tick{i} * 1'000'000 + Tick{c} * 137'000, c});
         schedule(0);
     }
-    std::vector<Addr> base;     ///< of each core's buffer
-    Addr page_bytes = 0;        ///< buffers are made of pages of this size in random order, 0: contiguous
-    Addr span = 0;              ///< bytes that the pages lie in
+    std::vector<Addr> base; ///< of each core's buffer
+    Addr page_bytes = 0;    ///< buffers are made of pages of this size in random order, 0: contiguous
+    Addr span = 0;          ///< bytes that the pages lie in
 
     std::uint64_t lines = 0;
     std::vector<std::uint64_t> per_core;

@@ -86,8 +86,8 @@ TEST(DramFit, WithoutTheActivateWindowTheDdr2NodeWouldBeFaster) {
 
 TEST(DramFit, ActivateWindowAndRefreshGiveTheDdr2NodesRate) {
     const DramParams p = table("ddr2_667");
-    const double lines_per_ns = 4.0 / (13 * 3.0);                   // tFAW = 37.5 ns is 13 clocks of 3 ns
-    const double refreshed = 1 - (43 + 5 + 5) * 3.0 / 7800.0;       // tRFC, and the pipeline filled again
+    const double lines_per_ns = 4.0 / (13 * 3.0);             // tFAW = 37.5 ns is 13 clocks of 3 ns
+    const double refreshed = 1 - (43 + 5 + 5) * 3.0 / 7800.0; // tRFC, and the pipeline filled again
     EXPECT_NEAR(stream(p, kLayouts[0], 6, 8, 10 * kNs).gb_per_s, 64 * lines_per_ns * refreshed,
                 0.02 * 64 * lines_per_ns);
 }

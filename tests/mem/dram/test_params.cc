@@ -17,9 +17,9 @@ using nlohmann::json;
 json good() {
     json t;
     const DramParams p = small_part();
-    t = {{"tCL", p.t.tCL},   {"tCWL", p.t.tCWL}, {"tRCD", p.t.tRCD}, {"tRP", p.t.tRP},
-         {"tRAS", p.t.tRAS}, {"tRC", p.t.tRC},   {"tWR", p.t.tWR},   {"tWTR", p.t.tWTR},
-         {"tRTP", p.t.tRTP}, {"tRRD", p.t.tRRD}, {"tFAW", p.t.tFAW}, {"tCCD", p.t.tCCD},
+    t = {{"tCL", p.t.tCL},     {"tCWL", p.t.tCWL}, {"tRCD", p.t.tRCD},     {"tRP", p.t.tRP},
+         {"tRAS", p.t.tRAS},   {"tRC", p.t.tRC},   {"tWR", p.t.tWR},       {"tWTR", p.t.tWTR},
+         {"tRTP", p.t.tRTP},   {"tRRD", p.t.tRRD}, {"tFAW", p.t.tFAW},     {"tCCD", p.t.tCCD},
          {"tRTRS", p.t.tRTRS}, {"tRTW", p.t.tRTW}, {"tREFI", 7'800 * kNs}, {"tRFC", 100 * kNs}};
     return {{"standard", "test"}, {"tCK_fs", kNs}, {"timing_fs", t}, {"burst_lengths", {8}}};
 }
@@ -113,9 +113,9 @@ TEST(DramParamsJson, MutatedTablesEndInAUserErrorOrAWorkingPart) {
 }
 
 TEST(DramMapping, IsAPermutation) {
-    for (const char *mapping : {"row rank bank column channel", "rank row column bank channel",
-                                "row:2 rank column:3 row bank column channel", "channel row column bank rank",
-                                "bank:1 row bank column:1 channel column rank"})
+    for (const char *mapping :
+         {"row rank bank column channel", "rank row column bank channel", "row:2 rank column:3 row bank column channel",
+          "channel row column bank rank", "bank:1 row bank column:1 channel column rank"})
         for (const bool swizzle : {false, true})
             for (const bool hash : {false, true}) {
                 DramParams p = small_part();
@@ -135,9 +135,9 @@ TEST(DramMapping, IsAPermutation) {
                     ASSERT_LT(l.bank, p.banks);
                     ASSERT_LT(l.row, p.rows);
                     ASSERT_LT(l.column, p.row_bytes / kLineBytes);
-                    const std::uint64_t place =
-                        (((l.channel * p.ranks + l.rank) * p.banks + l.bank) * p.rows + l.row) *
-                            (p.row_bytes / kLineBytes) + l.column;
+                    const std::uint64_t place = (((l.channel * p.ranks + l.rank) * p.banks + l.bank) * p.rows + l.row) *
+                                                    (p.row_bytes / kLineBytes) +
+                                                l.column;
                     ASSERT_FALSE(taken[place]) << mapping;
                     taken[place] = true;
                 }
@@ -171,9 +171,9 @@ TEST(DramMapping, ASwizzleSpreadsAPowerOfTwoStride) {
 }
 
 TEST(DramMapping, RefusesWhatDoesNotFit) {
-    for (const char *mapping : {"", "row bank column channel rnak", "row rank bank column channel channel",
-                                "row:9 rank bank column channel", "row row bank rank column channel",
-                                "row rank bank column:x channel", "row rank bank column:2 channel"}) {
+    for (const char *mapping :
+         {"", "row bank column channel rnak", "row rank bank column channel channel", "row:9 rank bank column channel",
+          "row row bank rank column channel", "row rank bank column:x channel", "row rank bank column:2 channel"}) {
         DramParams p = small_part();
         p.channels = 2;
         p.mapping = mapping;

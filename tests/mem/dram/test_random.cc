@@ -46,7 +46,8 @@ class Traffic : public Component {
             --t.left_;
             t.dram_.push(t.next_, now);
             if (t.rng_.below(8) == 0) {
-                t.schedule_no_later_than(now + 1 + static_cast<Tick>(t.rng_.below(static_cast<std::uint64_t>(t.think_))));
+                t.schedule_no_later_than(now + 1 +
+                                         static_cast<Tick>(t.rng_.below(static_cast<std::uint64_t>(t.think_))));
                 return;
             }
         }
@@ -70,8 +71,22 @@ class Traffic : public Component {
 DramParams random_controller(Rng &rng) {
     DramParams p = small_part();
     p.tCK = 1'250'000 + static_cast<Tick>(rng.below(4)) * 625'000;
-    p.t = {.tCL = 5, .tCWL = 4, .tRCD = 5, .tRP = 5, .tRAS = 18, .tRC = 23, .tWR = 6, .tWTR = 3,
-           .tRTP = 3, .tRRD = 3, .tFAW = 14, .tCCD = 2, .tRTRS = 1, .tRTW = 1, .tREFI = 900, .tRFC = 42};
+    p.t = {.tCL = 5,
+           .tCWL = 4,
+           .tRCD = 5,
+           .tRP = 5,
+           .tRAS = 18,
+           .tRC = 23,
+           .tWR = 6,
+           .tWTR = 3,
+           .tRTP = 3,
+           .tRRD = 3,
+           .tFAW = 14,
+           .tCCD = 2,
+           .tRTRS = 1,
+           .tRTW = 1,
+           .tREFI = 900,
+           .tRFC = 42};
     for (Tick TimingParams::*f :
          {&TimingParams::tCL, &TimingParams::tCWL, &TimingParams::tRCD, &TimingParams::tRP, &TimingParams::tRAS,
           &TimingParams::tWR, &TimingParams::tWTR, &TimingParams::tRTP, &TimingParams::tRRD, &TimingParams::tFAW,

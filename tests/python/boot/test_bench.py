@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from moscope import bench_boot, cli, jsonio
+from moscope import cli, jsonio
+from moscope.bench import boot as bench_boot
 from moscope.guest import kernel, qemu
 
 Script = Generator[str, str, dict[str, Any]]

@@ -3,7 +3,10 @@
 
 import pytest
 
-from moscope import ablate, bench_gem5, bench_run, jsonio
+from moscope import jsonio
+from moscope.run import ablate
+from moscope.bench import gem5 as bench_gem5
+from moscope.bench import run as bench_run
 from moscope.cli import Shared
 from moscope.errors import UserError
 from moscope.guest import kernel_names

@@ -38,7 +38,8 @@ def test_a_difference_of_moments_is_the_window_between_them() -> None:
 
 
 def test_the_bench_leaves_spin_loops_out_and_compares_processor_time() -> None:
-    from moscope import bench_run, jsonio
+    from moscope import jsonio
+    from moscope.bench import run as bench_run
 
     def point(cpu_s: float) -> dict[str, object]:
         return {"workload": "w", "cores": 4, "instructions": 20_000_000, "ticks": 10**12, "window_ms": 1.0, "host_s_per_ms": 2.0,
@@ -56,7 +57,8 @@ def test_the_bench_leaves_spin_loops_out_and_compares_processor_time() -> None:
 
 
 def test_the_bench_gives_medians_of_pairs_and_the_most_memory() -> None:
-    from moscope import bench_run, jsonio
+    from moscope import jsonio
+    from moscope.bench import run as bench_run
 
     def point(host_s: float, memory: int) -> dict[str, object]:
         return {"workload": "w", "cores": 4, "instructions": 20_000_000, "ticks": 10**12, "window_ms": 1.0, "host_s_per_ms": host_s,

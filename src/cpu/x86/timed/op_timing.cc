@@ -4,7 +4,7 @@
 #include <Zydis/Zydis.h>
 
 #include "base/error.hh"
-#include "cpu/x86/op.hh"
+#include "cpu/x86/decode/op.hh"
 
 namespace moscope::x86 {
 
@@ -16,19 +16,14 @@ RegMask mask_of(ZydisRegister r, ZydisMachineMode mode) {
     const ZydisRegister wide = ZydisRegisterGetLargestEnclosing(mode, r);
     switch (ZydisRegisterGetClass(wide)) {
     case ZYDIS_REGCLASS_GPR64:
-    case ZYDIS_REGCLASS_GPR32:
-        return RegMask{1} << ZydisRegisterGetId(wide);
-    case ZYDIS_REGCLASS_FLAGS:
-        return RegMask{1} << kFlagsBit;
+    case ZYDIS_REGCLASS_GPR32: return RegMask{1} << ZydisRegisterGetId(wide);
+    case ZYDIS_REGCLASS_FLAGS: return RegMask{1} << kFlagsBit;
     case ZYDIS_REGCLASS_X87:
-    case ZYDIS_REGCLASS_MMX:
-        return RegMask{1} << kX87Bit;
+    case ZYDIS_REGCLASS_MMX: return RegMask{1} << kX87Bit;
     case ZYDIS_REGCLASS_XMM:
     case ZYDIS_REGCLASS_YMM:
-    case ZYDIS_REGCLASS_ZMM:
-        return RegMask{1} << (kXmmBit + ZydisRegisterGetId(wide) % 16);
-    default:
-        return 0;
+    case ZYDIS_REGCLASS_ZMM: return RegMask{1} << (kXmmBit + ZydisRegisterGetId(wide) % 16);
+    default: return 0;
     }
 }
 
@@ -39,65 +34,44 @@ struct Class {
 Class class_of(const ZydisDecodedInstruction &z) {
     switch (z.mnemonic) {
     case ZYDIS_MNEMONIC_IMUL:
-    case ZYDIS_MNEMONIC_MUL:
-        return {static_cast<std::uint8_t>(z.operand_width == 64 ? 5 : 3), 0};
+    case ZYDIS_MNEMONIC_MUL: return {static_cast<std::uint8_t>(z.operand_width == 64 ? 5 : 3), 0};
     case ZYDIS_MNEMONIC_DIV:
     case ZYDIS_MNEMONIC_IDIV: {
         const auto n = static_cast<std::uint8_t>(z.operand_width == 64 ? 71 : z.operand_width == 32 ? 39 : 23);
         return {n, n};
     }
     case ZYDIS_MNEMONIC_LZCNT:
-    case ZYDIS_MNEMONIC_POPCNT:
-        return {2, 0};
+    case ZYDIS_MNEMONIC_POPCNT: return {2, 0};
     case ZYDIS_MNEMONIC_BSF:
-    case ZYDIS_MNEMONIC_BSR:
-        return {4, 3};
-    case ZYDIS_MNEMONIC_CPUID:
-        return {0, 40};
+    case ZYDIS_MNEMONIC_BSR: return {4, 3};
+    case ZYDIS_MNEMONIC_CPUID: return {0, 40};
     case ZYDIS_MNEMONIC_RDTSC:
-    case ZYDIS_MNEMONIC_RDTSCP:
-        return {41, 41};
+    case ZYDIS_MNEMONIC_RDTSCP: return {41, 41};
     case ZYDIS_MNEMONIC_RDMSR:
-    case ZYDIS_MNEMONIC_WRMSR:
-        return {87, 87};
+    case ZYDIS_MNEMONIC_WRMSR: return {87, 87};
     case ZYDIS_MNEMONIC_SYSCALL:
-    case ZYDIS_MNEMONIC_SYSRET:
-        return {0, 27};
+    case ZYDIS_MNEMONIC_SYSRET: return {0, 27};
     case ZYDIS_MNEMONIC_IRETQ:
-    case ZYDIS_MNEMONIC_IRETD:
-        return {0, 60};
-    case ZYDIS_MNEMONIC_SWAPGS:
-        return {0, 10};
-    case ZYDIS_MNEMONIC_INVLPG:
-        return {0, 101};
-    case ZYDIS_MNEMONIC_PAUSE:
-        return {0, 4};
+    case ZYDIS_MNEMONIC_IRETD: return {0, 60};
+    case ZYDIS_MNEMONIC_SWAPGS: return {0, 10};
+    case ZYDIS_MNEMONIC_INVLPG: return {0, 101};
+    case ZYDIS_MNEMONIC_PAUSE: return {0, 4};
     case ZYDIS_MNEMONIC_SQRTSS:
-    case ZYDIS_MNEMONIC_SQRTPS:
-        return {19, 16};
+    case ZYDIS_MNEMONIC_SQRTPS: return {19, 16};
     case ZYDIS_MNEMONIC_SQRTSD:
-    case ZYDIS_MNEMONIC_SQRTPD:
-        return {27, 24};
+    case ZYDIS_MNEMONIC_SQRTPD: return {27, 24};
     case ZYDIS_MNEMONIC_DIVSS:
-    case ZYDIS_MNEMONIC_DIVPS:
-        return {16, 13};
+    case ZYDIS_MNEMONIC_DIVPS: return {16, 13};
     case ZYDIS_MNEMONIC_DIVSD:
-    case ZYDIS_MNEMONIC_DIVPD:
-        return {20, 17};
-    default:
-        break;
+    case ZYDIS_MNEMONIC_DIVPD: return {20, 17};
+    default: break;
     }
     switch (z.meta.category) {
-    case ZYDIS_CATEGORY_X87_ALU:
-        return {4, 0};
-    case ZYDIS_CATEGORY_SSE:
-        return {4, 0};
-    case ZYDIS_CATEGORY_CONVERT:
-        return {7, 0};
-    case ZYDIS_CATEGORY_MMX:
-        return {2, 0};
-    default:
-        return {1, 0};
+    case ZYDIS_CATEGORY_X87_ALU: return {4, 0};
+    case ZYDIS_CATEGORY_SSE: return {4, 0};
+    case ZYDIS_CATEGORY_CONVERT: return {7, 0};
+    case ZYDIS_CATEGORY_MMX: return {2, 0};
+    default: return {1, 0};
     }
 }
 

@@ -19,8 +19,9 @@ using RegMask = std::uint64_t;
 struct OpTiming {
     RegMask reads = 0;
     RegMask writes = 0;
-    std::uint8_t latency = 1;   ///< issue to use, in cycles, its memory operand apart
-    std::uint8_t occupies = 0;  ///< cycles during which nothing else issues (divisions, microcoded and serializing instructions)
+    std::uint8_t latency = 1; ///< issue to use, in cycles, its memory operand apart
+    std::uint8_t occupies =
+        0; ///< cycles during which nothing else issues (divisions, microcoded and serializing instructions)
 
     bool operator==(const OpTiming &) const = default;
 };

@@ -83,7 +83,8 @@ class Polling {
             return nullptr;
         }
         bool same(const Looks &o) const {
-            return n == o.n && std::all_of(o.look.begin(), o.look.begin() + n, [this](const Look &l) { return find(line_of(l.dram)); });
+            return n == o.n && std::all_of(o.look.begin(), o.look.begin() + n,
+                                           [this](const Look &l) { return find(line_of(l.dram)); });
         }
     };
 

@@ -35,7 +35,8 @@ class SpinLoop {
         const Turn turn{now.retired - last_.retired, now.pauses - last_.pauses, now.spun - last_.spun,
                         now.hits - last_.hits, now.cycles - last_.cycles};
         const bool alike = disturbances == disturbances_ && turn.retired == turn_.retired && turn.pauses == 1 &&
-                           turn.spun == turn.retired && turn.hits == turn_.hits && turn.cycles == turn_.cycles && marks_ <= kMarks;
+                           turn.spun == turn.retired && turn.hits == turn_.hits && turn.cycles == turn_.cycles &&
+                           marks_ <= kMarks;
         charges_ = alike ? marks_ : 0;
         std::int64_t begun = last_.cycles;
         for (unsigned i = 0; i < charges_; ++i) {

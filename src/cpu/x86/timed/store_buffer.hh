@@ -26,7 +26,11 @@ class StoreBuffer : public Component {
     /// entries: 1 to kMost. most: accesses in flight at a time, one at least.
     StoreBuffer(EventQueue &queue, std::string name, Port &port, unsigned entries, unsigned most)
         : Component(queue, std::move(name), [](Component &c, Tick now) { static_cast<StoreBuffer &>(c).drain(now); }),
-          port_(port), accesses_of_(most), asked_(most, kNone), room_(entries), entries_(std::bit_ceil(entries)) {
+          port_(port),
+          accesses_of_(most),
+          asked_(most, kNone),
+          room_(entries),
+          entries_(std::bit_ceil(entries)) {
         for (Access &a : accesses_of_) {
             a.owner = this;
             a.kind = AccessKind::store;
@@ -129,9 +133,7 @@ class StoreBuffer : public Component {
         }
     }
 
-    bool asked_for(Addr line) const {
-        return std::find(asked_.begin(), asked_.end(), line) != asked_.end();
-    }
+    bool asked_for(Addr line) const { return std::find(asked_.begin(), asked_.end(), line) != asked_.end(); }
 
     /// bytes: null to own the line only.
     void ask_for(Entry &e, void *bytes, Tick now) {
@@ -176,7 +178,7 @@ class StoreBuffer : public Component {
     Access last_;
     const Access *brought_ = nullptr; ///< what brought the oldest store's line
     unsigned room_;
-    std::vector<Entry> entries_; ///< a ring of 2^n
+    std::vector<Entry> entries_;   ///< a ring of 2^n
     unsigned head_ = 0, tail_ = 0; ///< counted on
     unsigned in_flight_ = 0;
     unsigned looked_ = 0; ///< entries before it are asked for, as far as they had to be; counted on

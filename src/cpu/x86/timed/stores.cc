@@ -11,7 +11,8 @@ namespace moscope::x86 {
 
 void TimedCore::report_store(const Access &x, Tick exposed, bool wait) {
     if (observer)
-        observer->transaction({&x, c_.number, x.pc, x.va, exposed, false, static_cast<std::int64_t>(x.pc) >= 0, c_.cr3, wait});
+        observer->transaction(
+            {&x, c_.number, x.pc, x.va, exposed, false, static_cast<std::int64_t>(x.pc) >= 0, c_.cr3, wait});
 }
 
 void TimedCore::departed(const Access *x, Tick t) {
@@ -28,7 +29,7 @@ void TimedCore::wait_for_departure(bool &waiting) {
     suspend();
     waiting = waiting_memory_ = false;
     if (!has_departed_)
-        return; // what time has passed goes with the next
+        return;                         // what time has passed goes with the next
     if (const Tick exposed = stalled()) // else it had left by then: there is no wait to speak of
         report_store(departed_, exposed, true);
     charge(Charge::memory);

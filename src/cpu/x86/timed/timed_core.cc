@@ -5,15 +5,19 @@
 #include <bit>
 
 #include "base/copy.hh"
-#include "cpu/x86/interrupts.hh"
-#include "cpu/x86/monitor.hh"
+#include "cpu/x86/system/interrupts.hh"
+#include "cpu/x86/system/monitor.hh"
 
 namespace moscope::x86 {
 
 TimedCore::TimedCore(EventQueue &queue, Port &port, Core &core, const TimedParams &params)
-    : FiberCore(queue, "core " + std::to_string(core.number), port), c_(core), params_(params),
-      stores_(queue, "store buffer " + std::to_string(core.number), port, params.store_buffer, params.outstanding_misses),
-      l1_tlb_(params.l1_tlb), combiner_(port) {
+    : FiberCore(queue, "core " + std::to_string(core.number), port),
+      c_(core),
+      params_(params),
+      stores_(queue, "store buffer " + std::to_string(core.number), port, params.store_buffer,
+              params.outstanding_misses),
+      l1_tlb_(params.l1_tlb),
+      combiner_(port) {
     combiner_.owner = this;
     combiner_.on_done = [](void *self, const Access &x) {
         auto &core = *static_cast<TimedCore *>(self);
@@ -86,7 +90,8 @@ void TimedCore::body() {
             pc_ = c_.rip; // whose code is looked up, and which an interrupt comes before
             Core::Begin next;
             // The common case of begin_block.
-            if (const Core::Jump &j = c_.jump_of(c_.rip); __builtin_expect(!poll && !c_.watched && c_.remembers(j, c_.rip), 1))
+            if (const Core::Jump &j = c_.jump_of(c_.rip);
+                __builtin_expect(!poll && !c_.watched && c_.remembers(j, c_.rip), 1))
                 next.block = j.block;
             else
                 next = c_.begin_block(poll);
@@ -166,7 +171,8 @@ void TimedCore::run_block(Block &b) {
     const OpTiming *const timings = c_.blocks->timings().all();
     do {
         pc_ = c_.address_of(op);
-        if (const std::int64_t end = op->start + static_cast<std::int64_t>(op->length); __builtin_expect(end > fetched, 0)) {
+        if (const std::int64_t end = op->start + static_cast<std::int64_t>(op->length);
+            __builtin_expect(end > fetched, 0)) {
             fetch(line_of(first + static_cast<Addr>(end) - 1));
             fetched = static_cast<std::int64_t>(fetch_line_ + kLineBytes - first);
         }
@@ -178,8 +184,8 @@ void TimedCore::run_block(Block &b) {
         load_ready_ = 0;
         const Op *next = op->exec(c_, op);
         if (timing.latency > 1 || load_ready_) {
-            const std::int64_t ready = std::max(cursor().cycle(), load_ready_) + timing.latency -
-                                       (load_ready_ && timing.latency <= 1 ? 1 : 0);
+            const std::int64_t ready =
+                std::max(cursor().cycle(), load_ready_) + timing.latency - (load_ready_ && timing.latency <= 1 ? 1 : 0);
             for (RegMask m = timing.writes; m; m &= m - 1)
                 ready_[static_cast<unsigned>(std::countr_zero(m))] = ready;
             pending_ |= timing.writes;

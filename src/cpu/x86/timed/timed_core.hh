@@ -13,8 +13,8 @@
 #include <utility>
 
 #include "cpu/fiber_core.hh"
-#include "cpu/x86/block.hh"
 #include "cpu/x86/core.hh"
+#include "cpu/x86/decode/block.hh"
 #include "cpu/x86/timed/l1_tlb.hh"
 #include "cpu/x86/timed/op_timing.hh"
 #include "cpu/x86/timed/polling.hh"
@@ -29,9 +29,9 @@ namespace moscope::x86 {
 struct Transaction {
     const Access *access;
     unsigned core;
-    Addr pc;       ///< instruction
-    Addr va;       ///< of a walk or a fetch 0
-    Tick exposed;  ///< stall charged to it
+    Addr pc;      ///< instruction
+    Addr va;      ///< of a walk or a fetch 0
+    Tick exposed; ///< stall charged to it
     bool walk;
     bool user;
     Addr address_space; ///< CR3
@@ -111,7 +111,7 @@ class TimedCore final : public FiberCore {
     /// waits for resume_aside(), by which time everything before its moment has happened. Empty: there is one queue.
     std::function<void(TimedCore &)> aside;
 
-    // --- memory, for cpu/x86/memory.cc and paging.cc: DRAM only, within a page
+    // --- memory, for cpu/x86/mmu/memory.cc and paging.cc: DRAM only, within a page
     void load(PhysAddr, void *to, unsigned size);
     void store(PhysAddr, const void *from, unsigned size);
     void modify(PhysAddr, unsigned size, void (*f)(void *, void *), void *context, bool locked);
@@ -238,7 +238,8 @@ class TimedCore final : public FiberCore {
     unsigned slot_ = 0, accesses_ = 0;
     bool user_ = false; ///< charges go to user time
     bool waiting_memory_ = false;
-    bool waiting_idle_ = false, waiting_stores_ = false, waiting_combiner_ = false, walking_ = false, leaving_ = false, left_ = true;
+    bool waiting_idle_ = false, waiting_stores_ = false, waiting_combiner_ = false, walking_ = false, leaving_ = false,
+         left_ = true;
     const TimedParams params_;
     std::array<std::array<Tick, static_cast<unsigned>(Charge::count)>, 2> spent_{}; ///< kernel, user
     // The scoreboard, in cycles.
@@ -254,7 +255,8 @@ class TimedCore final : public FiberCore {
     Tick since_ = 0, unreported_ = 0;
     static constexpr std::int64_t kNeverFetches = std::int64_t{1} << 32;
     std::uint64_t spun_ = 0; ///< c_.spun at the last PAUSE
-    Tick awake_until_ = 0; ///< a core that was woken from its doze comes to this moment, and the queue passes it, before the next
+    Tick awake_until_ =
+        0; ///< a core that was woken from its doze comes to this moment, and the queue passes it, before the next
     Access departed_; ///< the first that ended since the core began to wait for a buffer, or last looked
     bool has_departed_ = false;
     struct Watch { ///< what the port wakes while an MWAIT lasts; a core that dozes in a spin loop is another thing

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <bit>
 
-#include "cpu/x86/interrupts.hh"
-#include "cpu/x86/monitor.hh"
+#include "cpu/x86/system/interrupts.hh"
+#include "cpu/x86/system/monitor.hh"
 #include "cpu/x86/timed/timed_core.hh"
 
 namespace moscope::x86 {
@@ -84,9 +84,9 @@ void TimedCore::turn_of_spin_loop() {
     polling_.paused(c_.spun != spun_, spent_outside_memory(), [this](auto &&...spin) { tell_spinning(spin...); });
     spun_ = c_.spun;
     const SpinLoop::Turn counts{c_.retired, c_.pauses, c_.spun, port_.inline_hits, cursor().cycle()};
-    if (!spin_.turned(c_, counts, disturbances_ + port_.lost) || queue().now() <= awake_until_ || !params_.doze || stamp_ != now() ||
-        !stores_.empty() || !combiner_.idle() || leaving_ || c_.watched || c_.signals.pending > dev::CoreSignals::intr ||
-        (c_.signals.pending && (c_.flags.system & Flags::if_)))
+    if (!spin_.turned(c_, counts, disturbances_ + port_.lost) || queue().now() <= awake_until_ || !params_.doze ||
+        stamp_ != now() || !stores_.empty() || !combiner_.idle() || leaving_ || c_.watched ||
+        c_.signals.pending > dev::CoreSignals::intr || (c_.signals.pending && (c_.flags.system & Flags::if_)))
         return;
     for (RegMask m = pending_; m; m &= m - 1)
         if (ready_[static_cast<unsigned>(std::countr_zero(m))] > cursor().cycle())

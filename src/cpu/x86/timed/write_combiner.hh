@@ -59,7 +59,9 @@ class WriteCombiner {
             f.access.owner = &f;
             f.access.pc = pc_;
             f.access.va = va_ + first;
-            f.access.on_done = [](Access &x) { static_cast<Flight *>(x.owner)->owner->done(*static_cast<Flight *>(x.owner)); };
+            f.access.on_done = [](Access &x) {
+                static_cast<Flight *>(x.owner)->owner->done(*static_cast<Flight *>(x.owner));
+            };
             mask_ &= ~((run == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << run) - 1) << first);
             ++under_way_;
             port_.issue(f.access, now);
@@ -89,7 +91,7 @@ class WriteCombiner {
     std::array<Flight, 4> flights_; ///< write buffers of the family (AMD 40546, section A.5)
     unsigned under_way_ = 0;
     Addr line_ = 0, pc_ = 0, va_ = 0; ///< va_: of the line, as the last store reached it
-    std::uint64_t mask_ = 0; ///< bytes collected
+    std::uint64_t mask_ = 0;          ///< bytes collected
     std::uint8_t bytes_[kLineBytes];
 };
 

@@ -27,7 +27,8 @@ HyperTransport::HyperTransport(const std::vector<EventQueue *> &queues, const Ne
         common_.channel_names.push_back(c.name);
 
     for (unsigned r = 0; r < p.routers; ++r)
-        routers_.push_back(std::make_unique<Router>(*queues[r % queues.size()], "router" + std::to_string(r), *this, common_, r));
+        routers_.push_back(
+            std::make_unique<Router>(*queues[r % queues.size()], "router" + std::to_string(r), *this, common_, r));
     build_links(p);
     connect(p, controllers);
 }
@@ -50,8 +51,8 @@ void HyperTransport::build_links(const NetworkParams &p) {
     }
     for (unsigned r = 0; r < p.routers; ++r) {
         if (out[r].size() > 31) // one bit each in the routers' words
-            throw UserError("network.links: router " + std::to_string(r) + " has " +
-                            std::to_string(out[r].size()) + " links: at most 31");
+            throw UserError("network.links: router " + std::to_string(r) + " has " + std::to_string(out[r].size()) +
+                            " links: at most 31");
         routers_[r]->set_outputs(out[r]);
         routers_[r]->set_inputs(in[r]);
     }

@@ -16,7 +16,8 @@ namespace moscope::ruby {
 class HyperTransport final : public Network {
   public:
     /// A queue for each router, or one for all.
-    HyperTransport(const std::vector<EventQueue *> &queues, const NetworkParams &params, const std::vector<ControllerName> &controllers);
+    HyperTransport(const std::vector<EventQueue *> &queues, const NetworkParams &params,
+                   const std::vector<ControllerName> &controllers);
 
     Ingress *ingress(NodeIndex node) override { return &routers_[router_of_[node]]->ingress; }
     void open_direct_ways(const std::vector<AbstractController *> &controllers) override;
@@ -26,7 +27,9 @@ class HyperTransport final : public Network {
     void reset_stats(Tick now) override;
     void for_each_held(const std::function<void(const HeldMessage &)> &f) override;
 
-    const std::uint32_t *routed_vnets(NodeIndex node) const override { return &routers_[router_of_[node]]->routed_vnets; }
+    const std::uint32_t *routed_vnets(NodeIndex node) const override {
+        return &routers_[router_of_[node]]->routed_vnets;
+    }
     unsigned router_of(NodeIndex node) const { return router_of_[node]; }
 
   private:

@@ -138,20 +138,20 @@ struct Link {
     }
 
     Router *from = nullptr, *to = nullptr;
-    unsigned index = 0;              ///< among the router's outputs
-    unsigned input = 0;              ///< input port at the far router
+    unsigned index = 0; ///< among the router's outputs
+    unsigned input = 0; ///< input port at the far router
     Tick flight = 0;
     Tick credit_flight = 0;
 
-    Tick free_at = 0;        ///< next grant
-    Tick wake_at = kNever;   ///< when to look at the waiting packets again
+    Tick free_at = 0;          ///< next grant
+    Tick wake_at = kNever;     ///< when to look at the waiting packets again
     std::uint32_t waiting = 0; ///< channels with a packet
     unsigned next_channel = 0;
     std::vector<Channel> channel;
     CreditPool free_commands, free_data; ///< for whichever channel needs them
-    TimedQueue<Return> returning; ///< by the tick from which they may be used
-    bool crosses = false; ///< the two routers belong to different queues
-    NetDest reach; ///< controllers to which it leads
+    TimedQueue<Return> returning;        ///< by the tick from which they may be used
+    bool crosses = false;                ///< the two routers belong to different queues
+    NetDest reach;                       ///< controllers to which it leads
 };
 
 } // namespace moscope::ruby

@@ -28,8 +28,10 @@ Tick LinkParams::serialization(unsigned bytes) const {
 Tick NetworkParams::command_latency(unsigned from, unsigned to, std::string_view channel) const {
     if (kind == Kind::ideal)
         return ideal_latency;
-    const auto c = std::find_if(channels.begin(), channels.end(), [&](const ChannelParams &p) { return p.name == channel; });
-    const unsigned size = c == channels.end() ? bytes[0] : packet_bytes(static_cast<unsigned>(c - channels.begin()), false);
+    const auto c =
+        std::find_if(channels.begin(), channels.end(), [&](const ChannelParams &p) { return p.name == channel; });
+    const unsigned size =
+        c == channels.end() ? bytes[0] : packet_bytes(static_cast<unsigned>(c - channels.begin()), false);
     Tick t = router_latency;
     while (from != to) {
         const unsigned next = routes[from][to];

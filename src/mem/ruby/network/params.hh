@@ -65,7 +65,7 @@ struct NetworkParams {
     unsigned free_commands = 0, free_data = 0; ///< buffers of a link direction that any channel may take
     std::vector<unsigned> vnet_channel;        ///< index into channels
     unsigned bytes[2] = {8, 72};               ///< whole packets, where a channel says nothing else
-    Tick jitter = 0; ///< each delivery is delayed by a random time in [0, jitter]
+    Tick jitter = 0;                           ///< each delivery is delayed by a random time in [0, jitter]
     std::uint64_t seed = 1;
 
     Tick ideal_latency = 1'000'000; ///< kind ideal

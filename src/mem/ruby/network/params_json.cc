@@ -194,9 +194,9 @@ void read_vnets(const Object &o, NetworkParams &p) {
     if (!j.is_object())
         bad("vnet_channel", "is not an object", "virtual network numbers with channel names");
     for (const auto &[key, value] : j.items()) {
-        if (key.empty() || key.size() > 2 || !std::all_of(key.begin(), key.end(), [](char c) {
-                return c >= '0' && c <= '9';
-            }) || std::stoul(key) >= kMaxVnets)
+        if (key.empty() || key.size() > 2 ||
+            !std::all_of(key.begin(), key.end(), [](char c) { return c >= '0' && c <= '9'; }) ||
+            std::stoul(key) >= kMaxVnets)
             bad("vnet_channel." + key, "is not a virtual network", "0 to " + std::to_string(kMaxVnets - 1));
         const auto v = std::stoul(key);
         if (p.vnet_channel.size() <= v)
@@ -229,8 +229,9 @@ NetworkParams NetworkParams::from_json(const json &j) {
         o.read("jitter_fs", p.jitter);
         o.read("seed", p.seed);
     } else if (j.at("kind") == "hypertransport") {
-        Object o(j, "", {"kind", "routers", "ports", "router", "links", "routes", "vnet_channel", "credits",
-                         "packet_bytes", "jitter_fs", "seed"});
+        Object o(j, "",
+                 {"kind", "routers", "ports", "router", "links", "routes", "vnet_channel", "credits", "packet_bytes",
+                  "jitter_fs", "seed"});
         o.at("routers");
         o.read("routers", p.routers);
         read_ports(o, p);

@@ -21,7 +21,9 @@ unsigned next_in_turn(std::uint32_t bits, unsigned from) {
 
 Router::Router(EventQueue &queue, std::string name, Network &network, RouterCommon &common, unsigned number)
     : Component(queue, std::move(name), [](Component &c, Tick now) { static_cast<Router &>(c).wake(now); }),
-      network_(network), common_(common), number_(number) {
+      network_(network),
+      common_(common),
+      number_(number) {
     ingress.router = this;
     stats.resize(common.channels);
 }
@@ -64,8 +66,12 @@ void Router::open_direct_ways(const std::vector<AbstractController *> &controlle
             if (&r->queue() == &self.queue())
                 r->routed_vnets |= vnet;
             else
-                self.queue().post(r->queue(), {[](const Parcel &p) { static_cast<Router *>(p.to)->routed_vnets |= p.number[0]; }, kNever, r.get(),
-                                               nullptr, {vnet}});
+                self.queue().post(r->queue(),
+                                  {[](const Parcel &p) { static_cast<Router *>(p.to)->routed_vnets |= p.number[0]; },
+                                   kNever,
+                                   r.get(),
+                                   nullptr,
+                                   {vnet}});
     };
     ingress.split = [](Ingress &in, Message *m, Tick ready) {
         return static_cast<Router *>(in.router)->split_to_locals(m, ready);
@@ -155,7 +161,8 @@ inline bool Router::can_send(const Message &m, Link &link, const Link::Channel &
 inline void Router::arrives(Message *m, const Link &link, Tick at) {
     const auto sent = [this, at](const Arrival &a) {
         const Link &l = *in_[a.input - 1];
-        const Tick on_the_way = l.channel[common_.channel_of_vnet[a.message->vnet]].serialization[a.message->carries_data] + l.flight;
+        const Tick on_the_way =
+            l.channel[common_.channel_of_vnet[a.message->vnet]].serialization[a.message->carries_data] + l.flight;
         return std::pair(at - on_the_way, l.from->number_);
     };
     const Arrival arrival{m, link.input};
@@ -174,10 +181,12 @@ inline void Router::arrives(Message *m, const Link &link, Tick at) {
     if (__builtin_expect(link.crosses, 0)) {
         const auto open = [](const Parcel &p) {
             auto &l = *static_cast<Link *>(p.to);
-            l.from->freed_behind(l, static_cast<std::uint8_t>(p.number[0]), p.number[1], static_cast<Tick>(p.number[2]));
+            l.from->freed_behind(l, static_cast<std::uint8_t>(p.number[0]), p.number[1],
+                                 static_cast<Tick>(p.number[2]));
         };
-        queue().post(link.from->queue(),
-                     {open, usable - common_.latency, &link, nullptr, {c, m.carries_data, static_cast<std::uint64_t>(usable)}});
+        queue().post(
+            link.from->queue(),
+            {open, usable - common_.latency, &link, nullptr, {c, m.carries_data, static_cast<std::uint64_t>(usable)}});
     } else {
         link.from->freed_behind(link, c, m.carries_data, usable);
     }
@@ -462,8 +471,8 @@ void Router::for_each_inside(const std::function<void(const HeldMessage &)> &f) 
             for (const auto &queue : channel.queue)
                 for (unsigned i = 0; i < queue.size(); ++i) {
                     Message *m = queue.at(i).message;
-                    const char *why = i > 0 ? "behind an older packet"
-                                      : link->credit(channel, false) == kNever ? "no command buffer"
+                    const char *why = i > 0                                              ? "behind an older packet"
+                                      : link->credit(channel, false) == kNever           ? "no command buffer"
                                       : link->credit(channel, m->carries_data) == kNever ? "no data buffer"
                                                                                          : "its turn";
                     f({m, m->stamp,

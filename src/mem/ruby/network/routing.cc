@@ -40,9 +40,8 @@ RoutingTables::RoutingTables(const NetworkParams &p) : routers_(p.routers) {
         for (unsigned d = 0; d < routers_; ++d) {
             if (r == d)
                 continue;
-            const auto l = std::find_if(links_.begin(), links_.end(), [&](const DirectedLink &x) {
-                return x.from == r && x.to == p.routes[r][d];
-            });
+            const auto l = std::find_if(links_.begin(), links_.end(),
+                                        [&](const DirectedLink &x) { return x.from == r && x.to == p.routes[r][d]; });
             if (l == links_.end())
                 bad("from " + pair_name(r, d) + " the next router is " + std::to_string(p.routes[r][d]),
                     "a neighbour of router " + std::to_string(r));

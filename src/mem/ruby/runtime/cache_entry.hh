@@ -35,7 +35,7 @@ template <class T> class EntryPool {
         auto &f = free_list();
         if (f.empty()) {
             constexpr std::size_t kBlock = 256;
-            auto *block = static_cast<T *>(::operator new(sizeof(T) * kBlock, std::align_val_t{alignof(T)}));
+            auto *block = static_cast<T *>(::operator new (sizeof(T) * kBlock, std::align_val_t{alignof(T)}));
             for (std::size_t i = 0; i < kBlock; ++i)
                 f.push_back(block + (kBlock - 1 - i));
         }

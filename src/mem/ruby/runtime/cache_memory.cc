@@ -66,7 +66,7 @@ void CacheMemory::hold(std::size_t bytes, std::size_t alignment) {
     for (std::size_t i = 0; stride_ && i < n; ++i)
         if (entry(i)->m_Address != kNoTag)
             throw ProtocolError(g_.name + ": entries of two types in one array");
-    ways_.reset(static_cast<std::byte *>(::operator new(n * bytes, std::align_val_t{kHostLine})));
+    ways_.reset(static_cast<std::byte *>(::operator new (n *bytes, std::align_val_t{kHostLine})));
     stride_ = bytes;
     for (std::size_t i = 0; i < n; ++i)
         (new (entry(i)) AbstractCacheEntry())->m_Address = kNoTag;

@@ -28,7 +28,7 @@ struct CacheGeometry {
     unsigned sets = 1;
     unsigned ways = 1;
     Replacement replacement = Replacement::lru;
-    unsigned start_index_bit = kLineBits; ///< lowest address bit of the set index
+    unsigned start_index_bit = kLineBits;  ///< lowest address bit of the set index
     int tag_latency = 1, data_latency = 1; ///< cycles, for protocols that ask
 };
 
@@ -119,7 +119,8 @@ class CacheMemory {
             return;
         const Addr line = line_of(a);
         const unsigned set = set_of(line);
-        const unsigned slot = placed && heads_.full(set) ? victim(set) : set * g_.ways + heads_.likely(set, hint_of(line));
+        const unsigned slot =
+            placed && heads_.full(set) ? victim(set) : set * g_.ways + heads_.likely(set, hint_of(line));
         __builtin_prefetch(entry(slot));
     }
     /// Whether an entry lies in this array.
@@ -131,7 +132,8 @@ class CacheMemory {
     /// first that is asked for, stamps keep the order of the whole array.
     Tick *stamp(unsigned slot) {
         if (g_.replacement != Replacement::lru)
-            return g_.replacement == Replacement::tree_plru ? nullptr : &scratch_; // others are left as they are by hits
+            return g_.replacement == Replacement::tree_plru ? nullptr
+                                                            : &scratch_; // others are left as they are by hits
         if (__builtin_expect(stamps_.empty(), 0))
             begin_stamps();
         return &stamps_[slot];
@@ -228,13 +230,13 @@ class CacheMemory {
     bool pow2_;
     Addr mask_;
     struct Free {
-        void operator()(std::byte *p) const { ::operator delete(p, std::align_val_t{kHostLine}); }
+        void operator()(std::byte *p) const { ::operator delete (p, std::align_val_t{kHostLine}); }
     };
     std::unique_ptr<std::byte[], Free> ways_; ///< the entries, `stride_` bytes each; free ones have no address
     std::size_t stride_ = 0;
-    SetHeads heads_;           ///< none for sets that are narrow, or too wide for it
-    bool listed_ = false;      ///< the heads' order is that of replacement, unless there are stamps
-    std::vector<Tick> stamps_; ///< by slot, if they keep the order
+    SetHeads heads_;                  ///< none for sets that are narrow, or too wide for it
+    bool listed_ = false;             ///< the heads' order is that of replacement, unless there are stamps
+    std::vector<Tick> stamps_;        ///< by slot, if they keep the order
     std::vector<std::uint64_t> tree_; ///< tree PLRU: one word of node bits per set
     mutable Rng rng_;
     mutable std::uint64_t random_draw_ = 0;

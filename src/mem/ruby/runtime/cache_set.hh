@@ -27,7 +27,7 @@ class SetHeads {
         stride_ = bytes <= kHostLine / 2 ? kHostLine / 2 : (bytes + kHostLine - 1) / kHostLine * kHostLine;
         // A shift reads one byte beyond the order: one host line more than the sets need.
         const std::size_t whole = stride_ * sets + kHostLine;
-        heads_.reset(static_cast<std::byte *>(::operator new(whole, std::align_val_t{kHostLine})));
+        heads_.reset(static_cast<std::byte *>(::operator new (whole, std::align_val_t{kHostLine})));
         std::memset(heads_.get(), 0, whole);
         for (unsigned set = 0; set < sets; ++set)
             std::memset(order(set), kNoWay, std::size_t{blocks_} * kBlock);
@@ -142,7 +142,7 @@ class SetHeads {
     }
 
     struct Free {
-        void operator()(std::byte *p) const { ::operator delete(p, std::align_val_t{kHostLine}); }
+        void operator()(std::byte *p) const { ::operator delete (p, std::align_val_t{kHostLine}); }
     };
     std::unique_ptr<std::byte[], Free> heads_; ///< `stride_` bytes a set: tags, then the order
     std::size_t stride_ = 0;

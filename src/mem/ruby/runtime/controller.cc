@@ -13,20 +13,24 @@ namespace moscope::ruby {
 
 void AbstractController::tell_requestor(const Message &m) {
     Sequencer &to = *(*requestors)[m.txn_core];
-    const bool elsewhere = &to.controller().queue() != &queue(); // it learns before the message can be where its access ends
+    const bool elsewhere =
+        &to.controller().queue() != &queue(); // it learns before the message can be where its access ends
     if (m.type == MemoryMsg::kType || m.carries_data) {
         if (cause_->type == MemoryMsg::kType) // what DRAM has sent is the home's, in the state in which it asked
             return;
-        const Sequencer::Sender by{static_cast<std::uint8_t>(machineID.type), static_cast<std::uint8_t>(in_state_), m.type == MemoryMsg::kType,
+        const Sequencer::Sender by{static_cast<std::uint8_t>(machineID.type), static_cast<std::uint8_t>(in_state_),
+                                   m.type == MemoryMsg::kType,
                                    core != 0xffff ? core : static_cast<std::uint16_t>(version), chip};
         if (!elsewhere) {
             to.sent_line(m.line, m.txn, by);
             return;
         }
         const auto open = [](const Parcel &p) {
-            static_cast<Sequencer *>(p.to)->sent_line(p.number[0], p.number[1], std::bit_cast<Sequencer::Sender>(p.number[2]));
+            static_cast<Sequencer *>(p.to)->sent_line(p.number[0], p.number[1],
+                                                      std::bit_cast<Sequencer::Sender>(p.number[2]));
         };
-        queue().post(to.controller().queue(), {open, kNever, &to, nullptr, {m.line, m.txn, std::bit_cast<std::uint64_t>(by)}});
+        queue().post(to.controller().queue(),
+                     {open, kNever, &to, nullptr, {m.line, m.txn, std::bit_cast<std::uint64_t>(by)}});
         return;
     }
     const unsigned n = m.dest_offset ? static_cast<unsigned>(m.destination().count()) : 1;

@@ -84,7 +84,7 @@ class AbstractController : public Component {
     int transitions_per_cycle = 32;
     int number_of_TBEs = 1024; ///< a home checks before it allocates; others must never refuse
     Segment work_segment = Segment::cache;
-    Sequencer *sequencer_ = nullptr; ///< whose lines change with this controller's transitions
+    Sequencer *sequencer_ = nullptr;                      ///< whose lines change with this controller's transitions
     const std::vector<Sequencer *> *requestors = nullptr; ///< by core: told who sends what for their accesses
     TraceHook *trace = nullptr;
     MessageBuffer *memory_responses = nullptr; ///< where DRAM answers, of a home
@@ -210,7 +210,8 @@ class AbstractController : public Component {
     void send(MessageBuffer &b, Message *m, std::int64_t latency) {
         m->note_destination();
         if (b.ingress && m->to == kMaxNodes && m->dest_offset && m->destination().isEmpty()) {
-            message_pool().free(m); // to nobody: protocols invalidate sets of sharers without asking whether there are any
+            message_pool().free(
+                m); // to nobody: protocols invalidate sets of sharers without asking whether there are any
             return;
         }
         const Tick arrival = clock_.after(latency);
@@ -233,8 +234,9 @@ class AbstractController : public Component {
         b.enqueue(m, arrival);
     }
     /// Sizes of messages without data that an access's record counts. Of a read of DRAM it learns the home's state.
-    static constexpr std::uint32_t kTold = 1u << MessageSizeType_Forwarded_Control | 1u << MessageSizeType_Broadcast_Control |
-                                           1u << MessageSizeType_Multicast_Control | 1u << MessageSizeType_Invalidate_Control;
+    static constexpr std::uint32_t kTold =
+        1u << MessageSizeType_Forwarded_Control | 1u << MessageSizeType_Broadcast_Control |
+        1u << MessageSizeType_Multicast_Control | 1u << MessageSizeType_Invalidate_Control;
     static_assert(MessageSizeType_NUM <= 32);
     void tell_requestor(const Message &m);
     /// Takes the head of a port out; the message lives until the next transition.
@@ -295,7 +297,6 @@ class AbstractController : public Component {
     void functionalMemoryRead(Packet *pkt);
     bool functionalMemoryWrite(Packet *pkt);
 
-
     friend class MessageBuffer;
     friend class Sequencer;
     friend class DMASequencer;
@@ -310,8 +311,8 @@ struct StateInfo {
 
 struct TransitionInfo {
     std::uint16_t state, event;
-    std::int16_t next;     ///< -1: computed
-    const char *actions;   ///< names, comma separated
+    std::int16_t next;   ///< -1: computed
+    const char *actions; ///< names, comma separated
     bool stall;
 };
 

@@ -30,7 +30,8 @@ struct Crossing {
     /// Takes a message that enters at tick `entry`, now or later. Returns a tick at which it can be there at the
     /// earliest, exact unless more come before it.
     Tick enter(Message *m, Tick entry) {
-        waiting.insert_if(entry, m, [m](const Message *o) { return static_cast<std::int32_t>(o->entry - m->entry) > 0; });
+        waiting.insert_if(entry, m,
+                          [m](const Message *o) { return static_cast<std::int32_t>(o->entry - m->entry) > 0; });
         Tick start = std::max(entry, free_at);
         if (waiting.back().item == m) {
             start = std::max(start, all_granted_);

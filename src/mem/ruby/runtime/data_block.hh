@@ -101,7 +101,9 @@ class DataBlock {
 #endif
 
 template <class D>
-concept AnyDataBlock = std::is_class_v<D> && requires { D::kReal; };
+concept AnyDataBlock = std::is_class_v<D> && requires {
+    D::kReal;
+};
 
 class RawBlock {
   public:

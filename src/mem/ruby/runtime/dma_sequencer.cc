@@ -6,8 +6,7 @@
 
 namespace moscope::ruby {
 
-DMASequencer::DMASequencer(AbstractController &c, MessageBuffer &mandatory, std::byte *guest_memory,
-                           bool checks_data)
+DMASequencer::DMASequencer(AbstractController &c, MessageBuffer &mandatory, std::byte *guest_memory, bool checks_data)
     : c_(c), mandatory_(mandatory), memory_(guest_memory), checks_data_(checks_data) {
     port_.memory_ = this;
     port_.issue_ = issue_entry;

@@ -19,8 +19,12 @@ template <class D> class MemoryBridge : public Component {
   public:
     MemoryBridge(EventQueue &queue, std::string name, D &dram, MachineID home, MessageBuffer &requests,
                  MessageBuffer &responses, std::byte *guest_memory, bool checks_data)
-        : Component(queue, std::move(name), wake_entry), dram_(dram), home_(home), responses_(responses),
-          memory_(guest_memory), checks_data_(checks_data) {
+        : Component(queue, std::move(name), wake_entry),
+          dram_(dram),
+          home_(home),
+          responses_(responses),
+          memory_(guest_memory),
+          checks_data_(checks_data) {
         ingress_.router = this;
         requests.ingress = &ingress_;
         requests_ = &requests;
@@ -35,7 +39,7 @@ template <class D> class MemoryBridge : public Component {
         m->OriginalRequestorMachId = m->Sender;
         m->Sender = home_;
         m->MessageSize = m->Type == MemoryRequestType_MEMORY_READ ? MessageSizeType_Response_Data
-                                                                   : MessageSizeType_Writeback_Control;
+                                                                  : MessageSizeType_Writeback_Control;
         m->account(Segment::dram, when);
         responses_.deliver(m, when);
     }

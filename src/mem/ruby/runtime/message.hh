@@ -45,9 +45,7 @@ struct Message {
         stamp = until;
     }
 
-    NetDest &destination() {
-        return *reinterpret_cast<NetDest *>(reinterpret_cast<char *>(this) + dest_offset);
-    }
+    NetDest &destination() { return *reinterpret_cast<NetDest *>(reinterpret_cast<char *>(this) + dest_offset); }
     const NetDest &destination() const { return const_cast<Message *>(this)->destination(); }
     /// Before it enters the network.
     void note_destination() { to = dest_offset ? destination().sole_index() : static_cast<NodeIndex>(kMaxNodes); }

@@ -42,9 +42,9 @@ class MessageBuffer {
     Ingress *ingress = nullptr;             ///< "To" the network when set
     std::uint8_t vnet = 0xff;
     bool ordered = false;
-    unsigned capacity = 0;                  ///< messages; 0: not bounded
-    Segment wait_segment = Segment::queue;  ///< what waiting in this buffer is charged to
-    Segment work_segment = Segment::count;  ///< what acting on its messages is charged to; count: the controller's
+    unsigned capacity = 0;                 ///< messages; 0: not bounded
+    Segment wait_segment = Segment::queue; ///< what waiting in this buffer is charged to
+    Segment work_segment = Segment::count; ///< what acting on its messages is charged to; count: the controller's
 
     /// Sends m so that it arrives (or enters the network) at `arrival`. The time until then has been accounted.
     void enqueue(Message *m, Tick arrival);

@@ -48,7 +48,7 @@ void MessagePool::refill(unsigned k) {
         }
     }
     constexpr unsigned kBatch = 128;
-    char *p = static_cast<char *>(::operator new(std::size_t{k} * kGrain * kBatch, std::align_val_t{64}));
+    char *p = static_cast<char *>(::operator new (std::size_t{k} * kGrain * kBatch, std::align_val_t{64}));
     for (unsigned i = 0; i < kBatch; ++i) {
         auto *n = reinterpret_cast<Node *>(p + std::size_t{i} * k * kGrain);
         n->next = list.first;

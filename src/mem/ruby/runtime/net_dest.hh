@@ -46,8 +46,12 @@ class Set {
     void setSize(int) {}
     void add(NodeID n) { w_[n >> 6] |= bit(n); }
     void remove(NodeID n) { w_[n >> 6] &= ~bit(n); }
-    void addSet(const Set &o) { each(o, [](auto a, auto b) { return a | b; }); }
-    void removeSet(const Set &o) { each(o, [](auto a, auto b) { return a & ~b; }); }
+    void addSet(const Set &o) {
+        each(o, [](auto a, auto b) { return a | b; });
+    }
+    void removeSet(const Set &o) {
+        each(o, [](auto a, auto b) { return a & ~b; });
+    }
     void clear() { w_ = {}; }
     int count() const {
         int n = 0;

@@ -36,7 +36,8 @@ class PerfectTable {
     static constexpr unsigned kCellsAtFirst = 1024, kBlockBits = 8, kBlock = 1u << kBlockBits;
 
     AbstractCacheEntry *entry(std::uint32_t number) const {
-        return reinterpret_cast<AbstractCacheEntry *>(blocks_[number >> kBlockBits].get() + (number % kBlock) * stride_);
+        return reinterpret_cast<AbstractCacheEntry *>(blocks_[number >> kBlockBits].get() +
+                                                      (number % kBlock) * stride_);
     }
     unsigned mask() const { return static_cast<unsigned>(cells_.size()) - 1; }
     static std::uint32_t hash(Addr line) {

@@ -23,10 +23,8 @@ inline bool size_carries_data(MessageSizeType t) {
     case MessageSizeType_Response_Data:
     case MessageSizeType_ResponseL2hit_Data:
     case MessageSizeType_ResponseLocal_Data:
-    case MessageSizeType_Writeback_Data:
-        return true;
-    default:
-        return false;
+    case MessageSizeType_Writeback_Data: return true;
+    default: return false;
     }
 }
 
@@ -61,10 +59,7 @@ inline std::string to_text(const NetDest &v) {
     return "{" + s + "}";
 }
 template <class T>
-    requires std::is_integral_v<T>
-std::string to_text(T v) {
-    return std::to_string(v);
-}
+requires std::is_integral_v<T> std::string to_text(T v) { return std::to_string(v); }
 template <class T> void append_field(std::string &s, const char *name, const T &v) {
     if constexpr (requires { to_text(v); }) {
         if (!s.empty())
@@ -83,8 +78,7 @@ inline std::string describe_engine_message(const Message &m) {
         return std::string("Type=") + SequencerRequestType_to_string(static_cast<const SequencerMsg &>(m).Type);
     case MemoryMsg::kType:
         return std::string("Type=") + MemoryRequestType_to_string(static_cast<const MemoryMsg &>(m).Type);
-    default:
-        return "";
+    default: return "";
     }
 }
 

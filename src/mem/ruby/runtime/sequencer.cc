@@ -10,9 +10,7 @@ namespace moscope::ruby {
 
 namespace {
 
-bool needs_write(AccessKind k) {
-    return k == AccessKind::store || k == AccessKind::rmw || k == AccessKind::nt_store;
-}
+bool needs_write(AccessKind k) { return k == AccessKind::store || k == AccessKind::rmw || k == AccessKind::nt_store; }
 
 /// Whether a grant to an access of kind `first` also serves `next` to the same line.
 bool same_grant(AccessKind first, bool granted_write, AccessKind next) {
@@ -43,17 +41,12 @@ Sequencer::Sequencer(Params p, AbstractController &c, MessageBuffer &mandatory, 
 
 RubyRequestType Sequencer::type_of(AccessKind k) const {
     switch (k) {
-    case AccessKind::load:
-        return RubyRequestType_LD;
-    case AccessKind::fetch:
-        return RubyRequestType_IFETCH;
+    case AccessKind::load: return RubyRequestType_LD;
+    case AccessKind::fetch: return RubyRequestType_IFETCH;
     case AccessKind::store:
-    case AccessKind::rmw:
-        return RubyRequestType_ST;
-    case AccessKind::flush:
-        return RubyRequestType_FLUSH;
-    case AccessKind::nt_store:
-        return p_.nt_store_type;
+    case AccessKind::rmw: return RubyRequestType_ST;
+    case AccessKind::flush: return RubyRequestType_FLUSH;
+    case AccessKind::nt_store: return p_.nt_store_type;
     case AccessKind::uncached_load:
         if (p_.uncached_load_type == RubyRequestType_NULL)
             throw ProtocolError(c_.name() + ": the protocol has no uncached loads");
@@ -66,7 +59,8 @@ void Sequencer::issue(Access &a) {
     MOSCOPE_CHECK(line_offset(a.addr.value) + a.size <= kLineBytes);
     const Addr line = line_of(a.addr.value);
     a.next = nullptr;
-    a.supplier_state = Access::kUnknown; // told of the access that the grant is for; others of the line were sent nothing
+    a.supplier_state =
+        Access::kUnknown; // told of the access that the grant is for; others of the line were sent nothing
     a.supplier_number = a.supplier_chip = Access::kUnknown16;
     a.probes = 0;
     a.held = false;
@@ -83,7 +77,8 @@ void Sequencer::issue(Access &a) {
 
 void Sequencer::start(Access &a, Tick now) {
     const Addr line = line_of(a.addr.value);
-    a.held = (a.kind == AccessKind::store || a.kind == AccessKind::rmw) && c_.permission(line) == AccessPermission_Read_Only;
+    a.held =
+        (a.kind == AccessKind::store || a.kind == AccessKind::rmw) && c_.permission(line) == AccessPermission_Read_Only;
     port_.forget_own(line);
     c_.announce(line, true); // that a request goes to the protocol says that the line is likely to come from elsewhere
     auto *m = message_pool().make<RubyRequest>();
@@ -202,8 +197,7 @@ void Sequencer::finish(Access &a, std::byte *line_bytes, bool first, MachineType
         if (a.rmw)
             a.rmw(a.rmw_context, at);
         break;
-    case AccessKind::flush:
-        break;
+    case AccessKind::flush: break;
     }
     a.done = now;
     a.path = {};

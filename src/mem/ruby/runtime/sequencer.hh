@@ -22,8 +22,7 @@ class Sequencer {
     };
 
     /// guest_memory: base of the backing store, addressed by physical address.
-    Sequencer(Params p, AbstractController &c, MessageBuffer &mandatory, std::byte *guest_memory,
-              bool checks_data);
+    Sequencer(Params p, AbstractController &c, MessageBuffer &mandatory, std::byte *guest_memory, bool checks_data);
 
     Port &port() { return port_; }
     AbstractController &controller() { return c_; }
@@ -47,8 +46,8 @@ class Sequencer {
     }
     template <class D> void writeUniqueCallback(Addr a, D &d) { writeCallback(a, d); }
     template <class D, class... R> void atomicCallback(Addr a, D &d, R...) { writeCallback(a, d); }
-    void unaddressedCallback(Addr, RubyRequestType, MachineType = MachineType_NULL, std::int64_t = 0,
-                             std::int64_t = 0, std::int64_t = 0) {}
+    void unaddressedCallback(Addr, RubyRequestType, MachineType = MachineType_NULL, std::int64_t = 0, std::int64_t = 0,
+                             std::int64_t = 0) {}
     template <class D> void writeCallbackScFail(Addr a, D &d) { writeCallback(a, d); }
     bool llscCheckMonitor(Addr) { return true; }
     void llscClearLocalMonitor() {}
@@ -94,7 +93,8 @@ class Sequencer {
         Addr line;
         Access *head;
         Access *tail;
-        std::array<Sender, 4> senders{}; ///< of the line for the access at the head, the last of each kind of controller
+        std::array<Sender, 4>
+            senders{}; ///< of the line for the access at the head, the last of each kind of controller
         std::uint8_t senders_known = 0;
         std::uint16_t probes = 0;
         void tell(Access &a, MachineType supplier) const;

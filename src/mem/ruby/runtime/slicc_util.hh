@@ -19,7 +19,7 @@ struct AddressMap {
         std::uint64_t bytes;
         unsigned node;
     };
-    std::vector<Range> ranges; ///< by base, without gaps between them
+    std::vector<Range> ranges;  ///< by base, without gaps between them
     unsigned uniform_shift = 0; ///< log2 of the range size when all are equal and start at 0; else 0
 
     unsigned node_of(Addr a) const {
@@ -87,14 +87,11 @@ inline RequestorID getRequestorID(RequestPtr) { return 0; }
 
 inline bool isWriteRequest(RubyRequestType t) {
     return t == RubyRequestType_ST || t == RubyRequestType_ATOMIC || t == RubyRequestType_ATOMIC_RETURN ||
-           t == RubyRequestType_ATOMIC_NO_RETURN || t == RubyRequestType_RMW_Read ||
-           t == RubyRequestType_RMW_Write || t == RubyRequestType_Store_Conditional ||
-           t == RubyRequestType_Locked_RMW_Read || t == RubyRequestType_Locked_RMW_Write ||
-           t == RubyRequestType_FLUSH;
+           t == RubyRequestType_ATOMIC_NO_RETURN || t == RubyRequestType_RMW_Read || t == RubyRequestType_RMW_Write ||
+           t == RubyRequestType_Store_Conditional || t == RubyRequestType_Locked_RMW_Read ||
+           t == RubyRequestType_Locked_RMW_Write || t == RubyRequestType_FLUSH;
 }
-inline bool isDataReadRequest(RubyRequestType t) {
-    return t == RubyRequestType_LD || t == RubyRequestType_Load_Linked;
-}
+inline bool isDataReadRequest(RubyRequestType t) { return t == RubyRequestType_LD || t == RubyRequestType_Load_Linked; }
 inline bool isReadRequest(RubyRequestType t) { return isDataReadRequest(t) || t == RubyRequestType_IFETCH; }
 inline bool isHtmCmdRequest(RubyRequestType) { return false; }
 inline bool isTlbiRequest(RubyRequestType) { return false; }

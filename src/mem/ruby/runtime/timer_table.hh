@@ -17,8 +17,8 @@ class TimerTable {
     void set(Addr a, Tick at) {
         if (isSet(a))
             throw ProtocolError("timer set twice for one address");
-        auto pos = std::upper_bound(timers_.begin(), timers_.end(), at,
-                                    [](Tick t, const Timer &x) { return t < x.at; });
+        auto pos =
+            std::upper_bound(timers_.begin(), timers_.end(), at, [](Tick t, const Timer &x) { return t < x.at; });
         timers_.insert(pos, {at, a});
     }
     void unset(Addr a) {

@@ -14,11 +14,10 @@ class TraceHook {
   public:
     virtual ~TraceHook() = default;
     /// After a transition; `cause` is the message that triggered it (null: timer).
-    virtual void transition(const AbstractController &c, Tick now, unsigned state, unsigned event,
-                            unsigned next_state, Addr line, const Message *cause) = 0;
+    virtual void transition(const AbstractController &c, Tick now, unsigned state, unsigned event, unsigned next_state,
+                            Addr line, const Message *cause) = 0;
     /// A message leaves an action; it arrives (or enters the network) at `arrival`.
-    virtual void sent(const AbstractController &c, Tick now, const Message &m, Tick arrival,
-                      const Message *cause) = 0;
+    virtual void sent(const AbstractController &c, Tick now, const Message &m, Tick arrival, const Message *cause) = 0;
     /// A message crossed from one router to another.
     virtual void hop(const Message &m, unsigned from, unsigned to, Tick depart, Tick arrive) = 0;
     /// A message was put into a destination's buffer.

@@ -197,7 +197,7 @@ def _sized(machine: Machine, options: Options) -> Machine:
 
 
 def platform(machine: Machine) -> dict[str, Any]:
-    """What firmware tables and processors tell of the machine (moscope.system/1; src/system/system_config.hh)."""
+    """What firmware tables and processors tell of the machine (moscope.system/1; src/board/system_config.hh)."""
     period = machine.core_clock.period
     return {"schema": "moscope.system/1", "chips": int(machine.chips), "cores_per_chip": int(machine.cores_per_chip),
             "core_clock": {"num": period.numerator, "den": period.denominator},

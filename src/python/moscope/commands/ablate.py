@@ -23,7 +23,7 @@ def ablate(shared: Shared,
     """
     import sys
 
-    from moscope import ablate as job
+    from moscope.run import ablate as job
     from moscope.run import main, options
 
     plan = job.plan(shared, options.Options(workload=workload, cores=str(cores), warmup=warmup, window=window, windows=windows), fixes)

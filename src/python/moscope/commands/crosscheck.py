@@ -26,7 +26,8 @@ def crosscheck(shared: Shared,
                script: Annotated[str | None, typer.Option(metavar="'SCRIPT'", help="These accesses, written as for "
                                                           "`moscope trace` (ld, st, if, rmw, flush), instead of random ones.")] = None) -> int:
     """Make the same accesses on both engines; compare transitions, latencies, messages, filter and final states."""
-    from moscope import config, jsonio, trace_script
+    from moscope import config, jsonio
+    from moscope.trace import script as trace_script
     from moscope.gem5 import binary, crosscheck as check
     from moscope.gem5.job import ScriptedAccess
 

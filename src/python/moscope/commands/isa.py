@@ -13,7 +13,7 @@ def isa(shared: Shared) -> int:
     """List every instruction that CPUID promises: implemented and by which group, or masked and why."""
     from moscope.config import load_machine
     from moscope.config.cpu import load_processor
-    from moscope.isa import counts, table
+    from moscope.isa.report import counts, table
 
     machine = load_machine(shared.machine, shared.sets)
     brand = load_processor(str(machine.cpu)).brand

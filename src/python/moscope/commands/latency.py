@@ -31,7 +31,11 @@ def latency(shared: Shared,
 
 
 def _on_moscope(shared: Shared, bandwidth: bool) -> None:
-    from moscope import jsonio, latency_bandwidth, latency_report, latency_rows, trace_files
+    from moscope import jsonio
+    from moscope.latency import bandwidth as latency_bandwidth
+    from moscope.latency import report as latency_report
+    from moscope.latency import rows as latency_rows
+    from moscope.trace import files as trace_files
     from moscope.experiment import prepare
 
     out = shared.out or DEFAULT_OUT
@@ -62,7 +66,9 @@ def _on_moscope(shared: Shared, bandwidth: bool) -> None:
 
 
 def _on_gem5(shared: Shared, path: Path | None) -> None:
-    from moscope import jsonio, latency_report, latency_rows
+    from moscope import jsonio
+    from moscope.latency import report as latency_report
+    from moscope.latency import rows as latency_rows
     from moscope.experiment import prepare
     from moscope.gem5 import binary, ladder
 

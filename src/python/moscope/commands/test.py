@@ -43,7 +43,8 @@ class Tally:
 def test(shared: Shared,
          select: Annotated[str | None, typer.Argument(help="A file, folder, or (part of) a test's name.")] = None,
          long: Annotated[bool, typer.Option("--long", help="Also the tests that take minutes or hours.")] = False,
-         jobs: Annotated[int, typer.Option(metavar="N", min=1, help="Tests run side by side.")] = 1) -> int:
+         jobs: Annotated[int | None, typer.Option(metavar="N", min=1, show_default="processors",
+                                                  help="Tests run side by side.")] = None) -> int:
     """Run the test suite; the last line reads `N passed, N failed, N skipped`."""
     import pytest
 
@@ -51,8 +52,10 @@ def test(shared: Shared,
     os.chdir(paths.root())
     arguments = ["-q"] if shared.quiet else []
     arguments += ["--long"] if long else []
+    by_path = select is None or Path(select.split("::")[0]).exists()
+    jobs = jobs or (os.cpu_count() or 1 if by_path else 1)  # the workers do not pass on what is wrong with an expression
     arguments += ["-n", str(jobs)] if jobs > 1 else []
-    if select and Path(select.split("::")[0]).exists():
+    if select and by_path:
         arguments.append(select)
     else:
         arguments += ["tests", *(["-k", select] if select else [])]

@@ -17,11 +17,12 @@ def trace(shared: Shared,
           svg: Annotated[Path | None, typer.Option(metavar="FILE", help="Write a sequence diagram as SVG.")] = None,
           png: Annotated[Path | None, typer.Option(metavar="FILE", help="Write a sequence diagram as PNG.")] = None) -> None:
     """Run a short script of accesses and show every message and transition, with times."""
-    from moscope import trace_files, trace_text
+    from moscope.trace import files as trace_files
+    from moscope.trace import text as trace_text
     from moscope.config import load_machine
     from moscope.experiment import prepare
-    from moscope.trace_document import run_script
-    from moscope.trace_script import parse
+    from moscope.trace.document import run_script
+    from moscope.trace.script import parse
 
     # Mistakes in the script or the files' names show before anything is built.
     machine = load_machine(shared.machine, shared.sets)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Processors as the guest sees them: descriptions in configs/cpus, one file per processor, each with a `processor`; here
-they become the CPUID functions and model-specific registers that the engine reads (src/system/cpu_model.hh).
+they become the CPUID functions and model-specific registers that the engine reads (src/board/cpu_model.hh).
 
 Identity, features and registers are the processor's; cache sizes, core counts and clocks come from the machine, so
 that what the guest reads and what is simulated cannot differ."""

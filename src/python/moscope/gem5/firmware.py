@@ -24,7 +24,7 @@ TIMER_INPUT = 2
 # Where gem5's loader puts the structure of the boot protocol, and of its fields those that gem5 leaves empty.
 BOOT_PARAMETERS = 0x90200
 LOADER_TYPE, UNDEFINED_LOADER, LOADED_HIGH = 0x210, 0xFF, 1
-DISTANCE_SELF, DISTANCE_PER_HOP = 10, 6  # as the board's tables say (src/dev/firmware.hh)
+DISTANCE_SELF, DISTANCE_PER_HOP = 10, 6  # as the board's tables say (src/dev/firmware/firmware.hh)
 PAGE = 4096
 
 

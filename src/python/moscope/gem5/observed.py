@@ -45,7 +45,7 @@ def kept_states(last: dict[Place, str], interface: dict[str, Any]) -> dict[Place
 
 
 def from_engine(phase: dict[str, Any], interface: dict[str, Any]) -> Observed:
-    """The answer to a script phase with "trace": "transitions" (system/measure_transitions.hh)."""
+    """The answer to a script phase with "trace": "transitions" (experiment/transition_recorder.hh)."""
     controllers, names, flat = phase["controllers"], phase["names"], phase["transitions"]
     steps: list[Counter[Transition]] = []
     last: dict[Place, str] = {}

@@ -6,9 +6,9 @@ import re
 from pathlib import Path
 from typing import Any
 
-from moscope import protocol_check
+from moscope.protocol import check as protocol_check
 from moscope.gem5 import binary, job, trace
-from moscope.protocol_check import Subject
+from moscope.protocol.check import Subject
 
 # With one controller of a kind there is no total, but its own count under the bare name.
 COUNT = re.compile(r"^system\.ruby\.(\w+)_Controller\.(\w+)\.(\w+)(?:::total)?$")

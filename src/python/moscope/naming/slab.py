@@ -92,7 +92,7 @@ class Pages:
         return (address - self.base) // self.size * PAGE if 0 <= address - self.base < 1 << 42 else None
 
     def format(self) -> dict[str, int | list[int]]:
-        """Where the parts of a description lie, for an engine that looks at pages at misses (src/system/page_watch.hh)."""
+        """Where the parts of a description lie, for an engine that looks at pages at misses (src/attribution/page_watch.hh)."""
         at = self._at
         return {"page_table": self._guest.page_table, "array": self.base, "size": self.size, "flags": at["flags"],
                 "link": at["compound_head"], "mapping": at["mapping"], "cache": at["slab_cache"], "index": at["index"],

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """All lines of a run added up by name: what many objects of a kind cost together is seen only so, as none of their lines
-costs much by itself. Reads the engine's tables (src/system/attribution_tables.hh).
+costs much by itself. Reads the engine's tables (src/attribution/attribution_tables.hh).
 """
 
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Every transaction of the windows as Parquet (`--detail full`): from the engine's records (src/system/transaction_log.hh)
+"""Every transaction of the windows as Parquet (`--detail full`): from the engine's records (src/attribution/transaction_log.hh)
 to one row group per million, columns as docs/run-directory.md names them. Times are femtoseconds.
 """
 

@@ -25,8 +25,16 @@ namespace moscope::x86::native {
 
 class AmdHost {
   public:
-    AmdHost(const NativeForm &form, const Case &c, ModelCpu &model, const Outcome &host, Outcome &got, Snapshot &native, Snapshot &modelled)
-        : mode_(form.mode), stops_(form.stops), c_(c), model_(model), host_(host), got_(got), native_(native), modelled_(modelled) {}
+    AmdHost(const NativeForm &form, const Case &c, ModelCpu &model, const Outcome &host, Outcome &got, Snapshot &native,
+            Snapshot &modelled)
+        : mode_(form.mode),
+          stops_(form.stops),
+          c_(c),
+          model_(model),
+          host_(host),
+          got_(got),
+          native_(native),
+          modelled_(modelled) {}
 
     void make_equal() {
         if (got_.lacking || !decode(mode_, c_.code, z_, op_))
@@ -56,9 +64,15 @@ class AmdHost {
     bool both_complete() const { return host_.vector == -1 && got_.vector == -1; }
     bool only_host_faults() const { return host_.vector >= 0 && got_.vector == -1; }
     bool both_fault() const { return host_.vector >= 0 && got_.vector == host_.vector; }
-    bool repeats() const { return z_.attributes & (ZYDIS_ATTRIB_HAS_REP | ZYDIS_ATTRIB_HAS_REPE | ZYDIS_ATTRIB_HAS_REPNE); }
-    unsigned id(unsigned operand) const { return static_cast<unsigned>(ZydisRegisterGetId(op_[operand].reg.value)) & 15; }
-    bool in_memory(unsigned operand) const { return operand < z_.operand_count_visible && op_[operand].type == ZYDIS_OPERAND_TYPE_MEMORY; }
+    bool repeats() const {
+        return z_.attributes & (ZYDIS_ATTRIB_HAS_REP | ZYDIS_ATTRIB_HAS_REPE | ZYDIS_ATTRIB_HAS_REPNE);
+    }
+    unsigned id(unsigned operand) const {
+        return static_cast<unsigned>(ZydisRegisterGetId(op_[operand].reg.value)) & 15;
+    }
+    bool in_memory(unsigned operand) const {
+        return operand < z_.operand_count_visible && op_[operand].type == ZYDIS_OPERAND_TYPE_MEMORY;
+    }
     /// Linear address.
     std::uint64_t address(unsigned operand) const {
         const std::uint64_t a = operand_offset(z_, op_[operand], c_) + segment_base(op_[operand], c_);
@@ -82,8 +96,8 @@ class AmdHost {
     }
 
     void register_of_prefetch() {
-        if (is(ZYDIS_MNEMONIC_NOP) && z_.opcode_map == ZYDIS_OPCODE_MAP_0F && z_.opcode == 0x0d && z_.raw.modrm.mod == 3 &&
-            host_.vector == exc_ud && only_host_faults())
+        if (is(ZYDIS_MNEMONIC_NOP) && z_.opcode_map == ZYDIS_OPCODE_MAP_0F && z_.opcode == 0x0d &&
+            z_.raw.modrm.mod == 3 && host_.vector == exc_ud && only_host_faults())
             fault_like_host();
     }
 
@@ -94,7 +108,9 @@ class AmdHost {
         for (unsigned i = 0; i < z_.raw.prefix_count; ++i)
             if (z_.raw.prefixes[i].value == 0x66 && bits == 32)
                 bits = 16;
-        const auto put = [&](std::uint64_t old, std::uint64_t x) { return bits == 16 ? (old & ~0xffffull) | (x & 0xffff) : x & of_width(bits); };
+        const auto put = [&](std::uint64_t old, std::uint64_t x) {
+            return bits == 16 ? (old & ~0xffffull) | (x & 0xffff) : x & of_width(bits);
+        };
         const std::uint64_t a = c_.in.r[rax], b = c_.in.r[r8];
         if (native_.r[rax] == put(a, b) && native_.r[r8] == put(b, a)) {
             native_.r[rax] = a;
@@ -105,8 +121,8 @@ class AmdHost {
     /// The model without the exception: it ends as the host does, and the state is that before the instruction.
     void suppressed_x87_store() {
         constexpr std::uint16_t kSummary = 0x80, kMasks = 0x3f;
-        if (!is_any(ZYDIS_MNEMONIC_FST, ZYDIS_MNEMONIC_FSTP, ZYDIS_MNEMONIC_FIST, ZYDIS_MNEMONIC_FISTP, ZYDIS_MNEMONIC_FISTTP,
-                    ZYDIS_MNEMONIC_FBSTP) ||
+        if (!is_any(ZYDIS_MNEMONIC_FST, ZYDIS_MNEMONIC_FSTP, ZYDIS_MNEMONIC_FIST, ZYDIS_MNEMONIC_FISTP,
+                    ZYDIS_MNEMONIC_FISTTP, ZYDIS_MNEMONIC_FBSTP) ||
             !in_memory(0) || !only_host_faults() || !(modelled_.fx.status & kSummary) || (c_.in.fx.status & kSummary))
             return;
         Snapshot in = c_.in, out;
@@ -120,7 +136,8 @@ class AmdHost {
     }
 
     void gs_offset() {
-        if (mode_ != Mode::code64 || z_.address_width != 64 || got_.vector != exc_pf || host_.vector != exc_gp || host_.error != 0)
+        if (mode_ != Mode::code64 || z_.address_width != 64 || got_.vector != exc_pf || host_.vector != exc_gp ||
+            host_.error != 0)
             return;
         for (unsigned i = 0; i < z_.operand_count_visible; ++i)
             if (in_memory(i) && op_[i].mem.segment == ZYDIS_REGISTER_GS && !canonical(operand_offset(z_, op_[i], c_)) &&
@@ -129,7 +146,8 @@ class AmdHost {
     }
 
     void movsxd_of_16_bits() {
-        if (!is(ZYDIS_MNEMONIC_MOVSXD) || z_.operand_width != 16 || !in_memory(1) || !only_host_faults() || host_.vector != exc_pf)
+        if (!is(ZYDIS_MNEMONIC_MOVSXD) || z_.operand_width != 16 || !in_memory(1) || !only_host_faults() ||
+            host_.vector != exc_pf)
             return;
         const std::uint64_t page = (address(1) + 3) & ~std::uint64_t{0xfff};
         if (page < address(1) + 2 || host_.address != page)
@@ -140,7 +158,8 @@ class AmdHost {
 
     void mmx_store_that_faults() {
         if (!is_any(ZYDIS_MNEMONIC_MOVD, ZYDIS_MNEMONIC_MOVQ, ZYDIS_MNEMONIC_MOVNTQ) || !in_memory(0) ||
-            ZydisRegisterGetClass(op_[1].reg.value) != ZYDIS_REGCLASS_MMX || !both_fault() || !same_x87(native_.fx, c_.in.fx))
+            ZydisRegisterGetClass(op_[1].reg.value) != ZYDIS_REGCLASS_MMX || !both_fault() ||
+            !same_x87(native_.fx, c_.in.fx))
             return;
         // Registers have not moved, but are counted from another top.
         Fx taken = c_.in.fx;
@@ -156,8 +175,8 @@ class AmdHost {
 
     void x87_store_in_two_parts() {
         constexpr unsigned kFirst = 8, kAll = 10;
-        if (!is_any(ZYDIS_MNEMONIC_FSTP, ZYDIS_MNEMONIC_FBSTP) || !in_memory(0) || op_[0].size != kAll * 8 || !both_fault() ||
-            host_.vector != exc_pf || host_.address != kReadOnly)
+        if (!is_any(ZYDIS_MNEMONIC_FSTP, ZYDIS_MNEMONIC_FBSTP) || !in_memory(0) || op_[0].size != kAll * 8 ||
+            !both_fault() || host_.vector != exc_pf || host_.address != kReadOnly)
             return;
         const std::uint64_t at = address(0);
         if (at + kFirst <= kReadOnly && at + kAll > kReadOnly)
@@ -173,8 +192,9 @@ class AmdHost {
             for (Reg r : {rcx, rsi, rdi})
                 if (native_.r[r] == c_.in.r[r] && modelled_.r[r] == (c_.in.r[r] & mask))
                     native_.r[r] = modelled_.r[r];
-        const bool compares = is_any(ZYDIS_MNEMONIC_CMPSB, ZYDIS_MNEMONIC_CMPSW, ZYDIS_MNEMONIC_CMPSD, ZYDIS_MNEMONIC_CMPSQ,
-                                     ZYDIS_MNEMONIC_SCASB, ZYDIS_MNEMONIC_SCASW, ZYDIS_MNEMONIC_SCASD, ZYDIS_MNEMONIC_SCASQ);
+        const bool compares =
+            is_any(ZYDIS_MNEMONIC_CMPSB, ZYDIS_MNEMONIC_CMPSW, ZYDIS_MNEMONIC_CMPSD, ZYDIS_MNEMONIC_CMPSQ,
+                   ZYDIS_MNEMONIC_SCASB, ZYDIS_MNEMONIC_SCASW, ZYDIS_MNEMONIC_SCASD, ZYDIS_MNEMONIC_SCASQ);
         if (!compares || done == 0 || !both_fault())
             return;
         // As many as were done, which do not fault.

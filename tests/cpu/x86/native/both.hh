@@ -61,7 +61,8 @@ inline std::string run_both(HostCpu &host, ModelCpu &model, const NativeForm &f,
     ignore_undefined(f, c, expected.vector, native, modelled, HostCpu::memory(kData), model.data());
     if (HostCpu::is_amd())
         AmdHost(f, c, model, expected, got, native, modelled).make_equal();
-    const std::string difference = differences(f.mode, c, expected, native, got, modelled, HostCpu::memory(kData), model.data());
+    const std::string difference =
+        differences(f.mode, c, expected, native, got, modelled, HostCpu::memory(kData), model.data());
     if (!difference.empty())
         std::memcpy(model.data(), HostCpu::memory(kData), kDataBytes);
     return difference;

@@ -68,7 +68,9 @@ class CaseMaker {
                 put(a, f_.stops ? code_address() : v_.quadword());
     }
     /// Where a branch may go, in CS: an INT3, away from the branch itself.
-    std::uint64_t code_address() { return kCode - code_base(layout_) + (v_.percent(50) ? 0x100 : 0x1100) + v_.below(0x600); }
+    std::uint64_t code_address() {
+        return kCode - code_base(layout_) + (v_.percent(50) ? 0x100 : 0x1100) + v_.below(0x600);
+    }
 
     unsigned choose_layout() {
         if (v_.percent(50))
@@ -79,7 +81,8 @@ class CaseMaker {
     std::uint64_t offset(std::uint64_t linear) const { return linear - layout().base; }
     /// For a stack register: in 16-bit stacks the upper half is not looked at, and has to be kept.
     std::uint64_t stack_pointer(std::uint64_t linear) {
-        return layout().big ? offset(linear) & (f_.mode == Mode::code64 ? ~0ull : 0xffffffff) : (offset(linear) & 0xffff) | v_.below(0x10000) << 16;
+        return layout().big ? offset(linear) & (f_.mode == Mode::code64 ? ~0ull : 0xffffffff)
+                            : (offset(linear) & 0xffff) | v_.below(0x10000) << 16;
     }
     unsigned address_bits(bool prefixed) const {
         const bool wide = f_.mode == Mode::code64, old = f_.mode == Mode::code16;
@@ -92,7 +95,8 @@ class CaseMaker {
         if (f_.stops && v_.percent(4))
             t = kReadOnly + 0x1040;
         else if (!f_.stops && v_.percent(layout_ ? 10 : 4)) {
-            const std::uint64_t edges[] = {kData, kReadOnly, kReadOnly + 0x1000, layout().base + layout().limit + 1, layout().base + 0x10000};
+            const std::uint64_t edges[] = {kData, kReadOnly, kReadOnly + 0x1000, layout().base + layout().limit + 1,
+                                           layout().base + 0x10000};
             t = edges[v_.below(layout_ ? 5 : 3)] - v_.below(bytes + 1);
         } else if (!f_.stops && v_.percent(1))
             t = !v_.percent(50) ? kReadOnly + 64 : layout_ ? layout().base + v_.below(0x10000) : v_.next();
@@ -126,8 +130,10 @@ class CaseMaker {
 
     bool build(Case &c) {
         c.code.clear();
-        const bool short_addresses = (f_.memory || f_.offset_bytes || implicit_memory() || f_.mode == Mode::code16) && !f_.jumps_by_count() && v_.percent(8);
-        if (short_addresses && f_.mode == Mode::code32 && (f_.is(ZYDIS_MNEMONIC_MASKMOVQ) || f_.is(ZYDIS_MNEMONIC_MASKMOVDQU)))
+        const bool short_addresses = (f_.memory || f_.offset_bytes || implicit_memory() || f_.mode == Mode::code16) &&
+                                     !f_.jumps_by_count() && v_.percent(8);
+        if (short_addresses && f_.mode == Mode::code32 &&
+            (f_.is(ZYDIS_MNEMONIC_MASKMOVQ) || f_.is(ZYDIS_MNEMONIC_MASKMOVDQU)))
             return false; // which byte faults is the processor's choice
         if (short_addresses && f_.mode == Mode::code32 && f_.locks())
             return false; // 16 bits of any value: across lines, see choose_target
@@ -179,7 +185,8 @@ class CaseMaker {
         if (c.code.size() > 15)
             return false;
         if (f_.stops && f_.immediate_bytes) { // not into the branch itself
-            const auto distance = f_.immediate_bytes == 1 ? static_cast<std::int8_t>(immediate) : static_cast<std::int64_t>(immediate);
+            const auto distance =
+                f_.immediate_bytes == 1 ? static_cast<std::int8_t>(immediate) : static_cast<std::int64_t>(immediate);
             if (!f_.is(ZYDIS_MNEMONIC_RET) && distance < 0 && distance >= -static_cast<std::int64_t>(c.code.size()))
                 return false;
         }
@@ -195,13 +202,16 @@ class CaseMaker {
     void address16(Case &c, std::uint8_t reg, std::uint64_t t) {
         const unsigned m = static_cast<unsigned>(v_.below(3)), rm = static_cast<unsigned>(v_.below(8));
         const bool absolute = m == 0 && rm == 6;
-        std::uint64_t d = m == 1 ? static_cast<std::uint64_t>(static_cast<std::int8_t>(v_.next())) : m == 2 ? v_.next() : 0;
+        std::uint64_t d = m == 1   ? static_cast<std::uint64_t>(static_cast<std::int8_t>(v_.next()))
+                          : m == 2 ? v_.next()
+                                   : 0;
         if (absolute)
             d = layout_ ? t : v_.next();
         else if (layout_) {
             static constexpr struct {
                 Reg base, index;
-            } sums[8] = {{rbx, rsi}, {rbx, rdi}, {rbp, rsi}, {rbp, rdi}, {rsi, rsi}, {rdi, rdi}, {rbp, rbp}, {rbx, rbx}};
+            } sums[8] = {{rbx, rsi}, {rbx, rdi}, {rbp, rsi}, {rbp, rdi},
+                         {rsi, rsi}, {rdi, rdi}, {rbp, rbp}, {rbx, rbx}};
             const auto [base, index] = sums[rm];
             const std::uint64_t rest = t - d - (index == base ? 0 : c.in.r[index]);
             c.in.r[base] = (c.in.r[base] & ~0xffffull) | (rest & 0xffff);
@@ -224,8 +234,9 @@ class CaseMaker {
         rip_relative_ = false;
         const std::uint64_t kind = v_.below(10);
         const unsigned mod = static_cast<unsigned>(v_.below(3));
-        const std::uint64_t d = mod == 0 ? 0 : mod == 1 ? static_cast<std::uint64_t>(static_cast<std::int8_t>(v_.next()))
-                                                        : static_cast<std::uint64_t>(static_cast<std::int32_t>(v_.next()));
+        const std::uint64_t d = mod == 0   ? 0
+                                : mod == 1 ? static_cast<std::uint64_t>(static_cast<std::int8_t>(v_.next()))
+                                           : static_cast<std::uint64_t>(static_cast<std::int32_t>(v_.next()));
         const auto displacement = [&](std::uint64_t x, unsigned bytes) {
             for (unsigned i = 0; i < bytes; ++i)
                 c.code.push_back(static_cast<std::uint8_t>(x >> 8 * i));
@@ -277,8 +288,8 @@ class CaseMaker {
     }
 
     bool implicit_memory() const {
-        return f_.z.meta.category == ZYDIS_CATEGORY_STRINGOP || f_.is(ZYDIS_MNEMONIC_XLAT) || f_.is(ZYDIS_MNEMONIC_MASKMOVQ) ||
-               f_.is(ZYDIS_MNEMONIC_MASKMOVDQU);
+        return f_.z.meta.category == ZYDIS_CATEGORY_STRINGOP || f_.is(ZYDIS_MNEMONIC_XLAT) ||
+               f_.is(ZYDIS_MNEMONIC_MASKMOVQ) || f_.is(ZYDIS_MNEMONIC_MASKMOVDQU);
     }
 
     /// Registers and memory that the instruction reads without naming them, and values that would make every
@@ -295,7 +306,9 @@ class CaseMaker {
 
 inline void CaseMaker::prepare(Case &c, const ZydisDecodedInstruction &z, const ZydisDecodedOperand *op) {
     auto &r = c.in.r;
-    const auto in_window = [&](unsigned alignment) { return (kMiddle - 200 + v_.below(400)) & ~std::uint64_t{alignment - 1}; };
+    const auto in_window = [&](unsigned alignment) {
+        return (kMiddle - 200 + v_.below(400)) & ~std::uint64_t{alignment - 1};
+    };
     // A register that the operand's address is made of keeps its value.
     const auto addresses = [&](unsigned n) {
         for (unsigned i = 0; i < z.operand_count_visible; ++i)
@@ -311,7 +324,9 @@ inline void CaseMaker::prepare(Case &c, const ZydisDecodedInstruction &z, const 
             r[n] = x;
     };
     const auto cut = [&](std::uint64_t x) {
-        return z.address_width == 64 ? x : z.address_width == 32 ? (x & 0xffffffff) | (v_.next() << 32) : (x & 0xffff) | (v_.next() << 16);
+        return z.address_width == 64   ? x
+               : z.address_width == 32 ? (x & 0xffffffff) | (v_.next() << 32)
+                                       : (x & 0xffff) | (v_.next() << 16);
     };
     const auto pointer = [&](std::uint64_t linear) { return cut(offset(linear)); };
     set(4, stack_pointer(in_window(v_.percent(90) ? 8 : 1)));
@@ -340,13 +355,15 @@ inline void CaseMaker::prepare(Case &c, const ZydisDecodedInstruction &z, const 
             if (z.operand_width == 8)
                 r[0] = addresses(0) ? r[0] : (r[0] & ~0xffffull) | v_.below(600);
             else
-                set(2, v_.percent(50) ? 0 : v_.percent(50) ? static_cast<std::uint64_t>(static_cast<std::int64_t>(r[0]) >> 63) : v_.below(16));
+                set(2, v_.percent(50)   ? 0
+                       : v_.percent(50) ? static_cast<std::uint64_t>(static_cast<std::int64_t>(r[0]) >> 63)
+                                        : v_.below(16));
         }
         break;
     case ZYDIS_MNEMONIC_CMPXCHG:
         if (v_.percent(50)) {
-            const std::uint64_t x = f_.memory ? peek<std::uint64_t>(c.target)
-                                              : r[ZydisRegisterGetId(op[0].reg.value) & 15];
+            const std::uint64_t x =
+                f_.memory ? peek<std::uint64_t>(c.target) : r[ZydisRegisterGetId(op[0].reg.value) & 15];
             set(0, v_.percent(80) ? x : (x & 0xffffffff) | (v_.next() << 32));
         }
         break;
@@ -362,17 +379,12 @@ inline void CaseMaker::prepare(Case &c, const ZydisDecodedInstruction &z, const 
             set(2, peek<std::uint64_t>(c.target + 8));
         }
         break;
-    case ZYDIS_MNEMONIC_XLAT:
-        r[3] = pointer(in_window(1) - (r[0] & 0xff));
-        break;
+    case ZYDIS_MNEMONIC_XLAT: r[3] = pointer(in_window(1) - (r[0] & 0xff)); break;
     case ZYDIS_MNEMONIC_MASKMOVQ:
-    case ZYDIS_MNEMONIC_MASKMOVDQU:
-        r[7] = pointer(in_window(1));
-        break;
+    case ZYDIS_MNEMONIC_MASKMOVDQU: r[7] = pointer(in_window(1)); break;
     case ZYDIS_MNEMONIC_POPF:
     case ZYDIS_MNEMONIC_POPFD:
-    case ZYDIS_MNEMONIC_POPFQ:
-    {
+    case ZYDIS_MNEMONIC_POPFQ: {
         const std::uint64_t top = in_window(8);
         r[4] = stack_pointer(top);
         put(top, (v_.next() & 0xcd5) | 0x202);
@@ -410,8 +422,7 @@ inline void CaseMaker::prepare(Case &c, const ZydisDecodedInstruction &z, const 
         if (v_.percent(50))
             r[1] = v_.below(3) | (v_.percent(30) ? v_.next() << (layout_ ? 16 : 32) : 0);
         break;
-    default:
-        break;
+    default: break;
     }
     if (z.meta.category == ZYDIS_CATEGORY_STRINGOP) {
         const unsigned size = z.operand_width / 8;
@@ -419,13 +430,14 @@ inline void CaseMaker::prepare(Case &c, const ZydisDecodedInstruction &z, const 
         r[6] = pointer(source);
         r[7] = pointer(v_.percent(30) ? source + v_.below(64) - 32 : in_window(v_.percent(50) ? size : 1));
         r[1] = cut(v_.percent(1) ? v_.below(4000 / size) : v_.below(20)); // beyond the pages at times
-        if (v_.percent(30)) { // something to find, something to differ
+        if (v_.percent(30)) {                                             // something to find, something to differ
             for (std::uint64_t a = kMiddle - 256; a < kMiddle + 256; a += 8)
                 put(a, v_.percent(90) ? 0x4141414141414141 : v_.next());
             r[0] = 0x4141414141414141;
         }
     }
-    if (f_.stops && z.operand_count_visible && op[0].type == ZYDIS_OPERAND_TYPE_REGISTER && z.meta.branch_type != ZYDIS_BRANCH_TYPE_NONE)
+    if (f_.stops && z.operand_count_visible && op[0].type == ZYDIS_OPERAND_TYPE_REGISTER &&
+        z.meta.branch_type != ZYDIS_BRANCH_TYPE_NONE)
         r[ZydisRegisterGetId(op[0].reg.value) & 15] = code_address() | (z.operand_width == 16 ? v_.next() << 16 : 0);
     if (z.mnemonic == ZYDIS_MNEMONIC_RET)
         r[4] = stack_pointer(in_window(8));

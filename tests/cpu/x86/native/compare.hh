@@ -28,10 +28,12 @@ inline constexpr const char *kNames[16] = {"rax", "rcx", "rdx", "rbx", "rsp", "r
 /// Within the segment, of an operand in memory; `z` and `op` are of the case's own bytes.
 inline std::uint64_t operand_offset(const ZydisDecodedInstruction &z, const ZydisDecodedOperand &op, const Case &c) {
     const auto value = [&](ZydisRegister r) {
-        return r == ZYDIS_REGISTER_NONE ? 0 : r == ZYDIS_REGISTER_RIP || r == ZYDIS_REGISTER_EIP ? c.at + c.code.size()
-                                                                                               : c.in.r[ZydisRegisterGetId(r) & 15];
+        return r == ZYDIS_REGISTER_NONE                             ? 0
+               : r == ZYDIS_REGISTER_RIP || r == ZYDIS_REGISTER_EIP ? c.at + c.code.size()
+                                                                    : c.in.r[ZydisRegisterGetId(r) & 15];
     };
-    const std::uint64_t a = value(op.mem.base) + value(op.mem.index) * op.mem.scale + static_cast<std::uint64_t>(op.mem.disp.value);
+    const std::uint64_t a =
+        value(op.mem.base) + value(op.mem.index) * op.mem.scale + static_cast<std::uint64_t>(op.mem.disp.value);
     return z.address_width == 64 ? a : a & ((std::uint64_t{1} << z.address_width) - 1);
 }
 inline std::uint64_t segment_base(const ZydisDecodedOperand &op, const Case &c) {
@@ -50,8 +52,8 @@ inline unsigned count_of(const NativeForm &f, const Case &c) {
 
 /// Makes equal what may differ: undefined flags, what x87 remembers of its last instruction, and what some instructions have done
 /// by the time of a fault. `vector`: how the execution ended on a.
-inline void ignore_undefined(const NativeForm &f, const Case &c, int vector, Snapshot &a, Snapshot &b, std::uint8_t *memory_a,
-                             std::uint8_t *memory_b) {
+inline void ignore_undefined(const NativeForm &f, const Case &c, int vector, Snapshot &a, Snapshot &b,
+                             std::uint8_t *memory_a, std::uint8_t *memory_b) {
     const bool shift = f.z.meta.category == ZYDIS_CATEGORY_SHIFT || f.z.meta.category == ZYDIS_CATEGORY_ROTATE;
     const std::uint64_t undefined = undefined_of(f.z.mnemonic, shift ? count_of(f, c) : 1, f.z.operand_width);
     a.flags = (a.flags & ~undefined) | (b.flags & undefined);
@@ -67,9 +69,7 @@ inline void ignore_undefined(const NativeForm &f, const Case &c, int vector, Sna
         skip(28, 4); // MXCSR_MASK: the family knows misaligned SSE
         break;
     case ZYDIS_MNEMONIC_FNSAVE:
-    case ZYDIS_MNEMONIC_FNSTENV:
-        f.z.operand_width == 16 ? skip(6, 8) : skip(12, 16);
-        break;
+    case ZYDIS_MNEMONIC_FNSTENV: f.z.operand_width == 16 ? skip(6, 8) : skip(12, 16); break;
     case ZYDIS_MNEMONIC_POPA:
     case ZYDIS_MNEMONIC_POPAD: // hosts have loaded what lay before the end of the stack's segment
         if (vector >= 0)
@@ -85,8 +85,7 @@ inline void ignore_undefined(const NativeForm &f, const Case &c, int vector, Sna
             std::memcpy(a.fx.st, b.fx.st, sizeof a.fx.st);
         }
         break;
-    default:
-        break;
+    default: break;
     }
 }
 
@@ -97,7 +96,8 @@ inline std::string describe(const NativeForm &f, const Case &c, std::uint64_t n,
     ZydisFormatter formatter;
     ZydisFormatterInit(&formatter, ZYDIS_FORMATTER_STYLE_INTEL);
     char assembly[200];
-    ZydisFormatterFormatInstruction(&formatter, &z, op, z.operand_count_visible, assembly, sizeof assembly, c.at, nullptr);
+    ZydisFormatterFormatInstruction(&formatter, &z, op, z.operand_count_visible, assembly, sizeof assembly, c.at,
+                                    nullptr);
     std::string s = "  case " + std::to_string(n) + text(" (seed %llx): ", ull(seed));
     for (std::uint8_t b : c.code)
         s += text("%02x ", b);
@@ -110,8 +110,8 @@ inline std::string describe(const NativeForm &f, const Case &c, std::uint64_t n,
 }
 
 /// Empty: none.
-inline std::string differences(Mode mode, const Case &c, const Outcome &expected, const Snapshot &a, const Outcome &got, const Snapshot &b,
-                               const std::uint8_t *memory_a, const std::uint8_t *memory_b) {
+inline std::string differences(Mode mode, const Case &c, const Outcome &expected, const Snapshot &a, const Outcome &got,
+                               const Snapshot &b, const std::uint8_t *memory_a, const std::uint8_t *memory_b) {
     std::string s;
     const auto differ = [&](const std::string &what, std::uint64_t in, std::uint64_t host, std::uint64_t model) {
         if (host != model)
@@ -120,7 +120,8 @@ inline std::string differences(Mode mode, const Case &c, const Outcome &expected
     if (got.lacking)
         s += "    the model lacks it\n";
     if (expected.vector != got.vector)
-        s += text("    host ends with vector %d (address %llx), model with %d (%llx)\n", expected.vector, ull(expected.address), got.vector, ull(got.address));
+        s += text("    host ends with vector %d (address %llx), model with %d (%llx)\n", expected.vector,
+                  ull(expected.address), got.vector, ull(got.address));
     else {
         // The host's process and kernel have pages where the model has none.
         const bool ours = expected.address - kCode < 0x10000 || expected.address - kData < 0x10000;
@@ -138,8 +139,9 @@ inline std::string differences(Mode mode, const Case &c, const Outcome &expected
     for (unsigned i = 0; i < 16; ++i) {
         if (a.fx.xmm[i][0] != b.fx.xmm[i][0] || a.fx.xmm[i][1] != b.fx.xmm[i][1])
             s += "    xmm" + std::to_string(i) +
-                 text(": %016llx'%016llx, host %016llx'%016llx, model %016llx'%016llx\n", ull(c.in.fx.xmm[i][1]), ull(c.in.fx.xmm[i][0]),
-                      ull(a.fx.xmm[i][1]), ull(a.fx.xmm[i][0]), ull(b.fx.xmm[i][1]), ull(b.fx.xmm[i][0]));
+                 text(": %016llx'%016llx, host %016llx'%016llx, model %016llx'%016llx\n", ull(c.in.fx.xmm[i][1]),
+                      ull(c.in.fx.xmm[i][0]), ull(a.fx.xmm[i][1]), ull(a.fx.xmm[i][0]), ull(b.fx.xmm[i][1]),
+                      ull(b.fx.xmm[i][0]));
     }
     differ("x87 control", c.in.fx.control, a.fx.control, b.fx.control);
     differ("x87 status", c.in.fx.status, a.fx.status, b.fx.status);
@@ -157,7 +159,8 @@ inline std::string differences(Mode mode, const Case &c, const Outcome &expected
                 std::uint64_t x, y;
                 std::memcpy(&x, memory_a + i, 8);
                 std::memcpy(&y, memory_b + i, 8);
-                s += text("    memory at %llx (operand at %llx): host %016llx, model %016llx\n", ull(kData + i), ull(c.target), ull(x), ull(y));
+                s += text("    memory at %llx (operand at %llx): host %016llx, model %016llx\n", ull(kData + i),
+                          ull(c.target), ull(x), ull(y));
                 ++shown;
             }
     }

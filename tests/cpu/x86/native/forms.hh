@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "cpu/x86/isa.hh"
-#include "cpu/x86/lower.hh"
+#include "cpu/x86/decode/isa.hh"
+#include "cpu/x86/decode/lower.hh"
 #include "cpu/x86/native/snapshot.hh"
 
 namespace moscope::x86::native {
@@ -21,8 +21,8 @@ struct NativeForm {
     ZydisDecodedOperand op[ZYDIS_MAX_OPERAND_COUNT];
     Bytes prefixes;
     bool rex_w = false, two_bytes = false, modrm = false, memory = false;
-    bool stops = false;       ///< a branch
-    Bytes opcodes, modrms;    ///< the choices: last opcode byte; ModRM (of a memory operand without mod and r/m)
+    bool stops = false;    ///< a branch
+    Bytes opcodes, modrms; ///< the choices: last opcode byte; ModRM (of a memory operand without mod and r/m)
     unsigned immediate_bytes = 0, offset_bytes = 0;
 
     bool is(ZydisMnemonic m) const { return z.mnemonic == m; }
@@ -34,10 +34,13 @@ struct NativeForm {
     }
     unsigned visible() const { return z.operand_count_visible; }
     /// JCXZ, JECXZ and JRCXZ: the address size chooses the instruction.
-    bool jumps_by_count() const { return is(ZYDIS_MNEMONIC_JCXZ) || is(ZYDIS_MNEMONIC_JECXZ) || is(ZYDIS_MNEMONIC_JRCXZ); }
+    bool jumps_by_count() const {
+        return is(ZYDIS_MNEMONIC_JCXZ) || is(ZYDIS_MNEMONIC_JECXZ) || is(ZYDIS_MNEMONIC_JRCXZ);
+    }
     bool has_mmx() const {
         for (unsigned i = 0; i < z.operand_count_visible; ++i)
-            if (op[i].type == ZYDIS_OPERAND_TYPE_REGISTER && ZydisRegisterGetClass(op[i].reg.value) == ZYDIS_REGCLASS_MMX)
+            if (op[i].type == ZYDIS_OPERAND_TYPE_REGISTER &&
+                ZydisRegisterGetClass(op[i].reg.value) == ZYDIS_REGCLASS_MMX)
                 return true;
         return false;
     }
@@ -79,7 +82,10 @@ inline std::string signature(const ZydisDecodedInstruction &z, const ZydisDecode
         case ZYDIS_OPERAND_TYPE_REGISTER: {
             const auto c = ZydisRegisterGetClass(op[i].reg.value);
             s += fixed ? ZydisRegisterGetString(op[i].reg.value)
-                       : (c == ZYDIS_REGCLASS_XMM ? "xmm" : c == ZYDIS_REGCLASS_MMX ? "mmx" : c == ZYDIS_REGCLASS_X87 ? "st" : "r") +
+                       : (c == ZYDIS_REGCLASS_XMM   ? "xmm"
+                          : c == ZYDIS_REGCLASS_MMX ? "mmx"
+                          : c == ZYDIS_REGCLASS_X87 ? "st"
+                                                    : "r") +
                              std::to_string(op[i].size);
             break;
         }
@@ -106,7 +112,8 @@ inline std::vector<NativeForm> all_forms(Mode mode = Mode::code64) {
         b.resize(15);
         NativeForm f;
         f.mode = mode;
-        if (!decode(mode, b, f.z, f.op) || not_beside_the_host(f.z, f.op) || f.z.encoding != ZYDIS_INSTRUCTION_ENCODING_LEGACY ||
+        if (!decode(mode, b, f.z, f.op) || not_beside_the_host(f.z, f.op) ||
+            f.z.encoding != ZYDIS_INSTRUCTION_ENCODING_LEGACY ||
             (modrm >= 0) != ((f.z.attributes & ZYDIS_ATTRIB_HAS_MODRM) != 0) || f.z.raw.rex.offset > 4)
             return;
         if (rex_w && f.z.raw.rex.W == 0)
@@ -146,15 +153,16 @@ inline std::vector<NativeForm> all_forms(Mode mode = Mode::code64) {
         known[name] = forms.size();
         forms.push_back(f);
     };
-    for (const Bytes &prefixes : {Bytes{}, Bytes{0x66}, Bytes{0xf3}, Bytes{0xf2}, Bytes{0xf0}, Bytes{0xf0, 0x66}, Bytes{0x66, 0xf3},
-                                  Bytes{0x66, 0xf2}, Bytes{0x67}, Bytes{0x67, 0x66}})
+    for (const Bytes &prefixes : {Bytes{}, Bytes{0x66}, Bytes{0xf3}, Bytes{0xf2}, Bytes{0xf0}, Bytes{0xf0, 0x66},
+                                  Bytes{0x66, 0xf3}, Bytes{0x66, 0xf2}, Bytes{0x67}, Bytes{0x67, 0x66}})
         for (bool rex_w : {false, true}) {
             if (rex_w && mode != Mode::code64)
                 continue;
             for (bool two_bytes : {false, true})
                 for (unsigned opcode = 0; opcode < 256; ++opcode) {
-                    const bool prefix = (mode == Mode::code64 && (opcode & 0xf0) == 0x40) || (opcode & 0xe7) == 0x26 || (opcode >= 0x64 && opcode <= 0x67) ||
-                                        opcode == 0xf0 || opcode == 0xf2 || opcode == 0xf3 || opcode == 0x0f;
+                    const bool prefix = (mode == Mode::code64 && (opcode & 0xf0) == 0x40) || (opcode & 0xe7) == 0x26 ||
+                                        (opcode >= 0x64 && opcode <= 0x67) || opcode == 0xf0 || opcode == 0xf2 ||
+                                        opcode == 0xf3 || opcode == 0x0f;
                     if (!two_bytes && prefix)
                         continue;
                     const auto code = static_cast<std::uint8_t>(opcode);

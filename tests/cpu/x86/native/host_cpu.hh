@@ -118,7 +118,8 @@ class HostCpu {
     static bool is_amd() {
         static const bool it = [] {
             unsigned highest = 0, b = 0, c = 0, d = 0;
-            return __get_cpuid(0, &highest, &b, &c, &d) && b == signature_AMD_ebx && c == signature_AMD_ecx && d == signature_AMD_edx;
+            return __get_cpuid(0, &highest, &b, &c, &d) && b == signature_AMD_ebx && c == signature_AMD_ecx &&
+                   d == signature_AMD_edx;
         }();
         return it;
     }
@@ -128,7 +129,8 @@ class HostCpu {
 
     /// Runs the bytes at `at`. `stops`: they end by themselves in an INT3 somewhere, or in a fault of the fetch there
     /// (branches); otherwise what follows them leads back. `layout`: of kLayouts, for 16-bit code.
-    Outcome run(Mode mode, const Bytes &code, std::uint64_t at, bool stops, const Snapshot &in, Snapshot &out, unsigned layout = 0) {
+    Outcome run(Mode mode, const Bytes &code, std::uint64_t at, bool stops, const Snapshot &in, Snapshot &out,
+                unsigned layout = 0) {
         put_int3(memory(kCode), at, stops);
         std::memcpy(memory(at), code.data(), mapped(code, at));
         if (!stops && at + code.size() + 14 <= kCode + kCodeBytes)
@@ -159,12 +161,14 @@ class HostCpu {
   private:
     static constexpr std::uint64_t kGate = 0x6abc'd000; ///< code by which compatibility mode is entered and left
     static constexpr std::uint64_t kGateBack = kGate + 0x40, kGate16 = kGate + 0x80;
-    static constexpr unsigned kPointer = 32, kSelector = 40; ///< behind the code at kGate16: where it goes, and with which data
+    static constexpr unsigned kPointer = 32,
+                              kSelector = 40; ///< behind the code at kGate16: where it goes, and with which data
     static constexpr std::uint16_t kCode32 = 0x23, kCode64 = 0x33, kStack = 0x2b; // Linux's selectors
 
     HostCpu() {
         const auto map = [](std::uint64_t at, std::uint64_t bytes, int rights) {
-            void *p = mmap(memory(at), bytes, rights, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE | MAP_POPULATE, -1, 0);
+            void *p = mmap(memory(at), bytes, rights, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE | MAP_POPULATE,
+                           -1, 0);
             if (p != memory(at))
                 throw std::runtime_error("the addresses of the test's code and data are taken");
         };
@@ -178,10 +182,11 @@ class HostCpu {
         const auto gate_back = static_cast<std::uint32_t>(kGateBack);
         std::memcpy(back_from_32_ + 1, &gate_back, 4);
         flat_segments();
-        const std::uint8_t to_16[] = {0x8e, 0x1d, kSelector - 6, 0, 0, 0,   // MOV DS, [RIP + ..]
-                                      0x8e, 0x05, kSelector - 12, 0, 0, 0,  // MOV ES
-                                      0x8e, 0x15, kSelector - 18, 0, 0, 0,  // MOV SS, so that nothing comes between it and
-                                      0xff, 0x2d, kPointer - 24, 0, 0, 0};  // JMP FAR
+        const std::uint8_t to_16[] = {
+            0x8e, 0x1d, kSelector - 6,  0, 0, 0,  // MOV DS, [RIP + ..]
+            0x8e, 0x05, kSelector - 12, 0, 0, 0,  // MOV ES
+            0x8e, 0x15, kSelector - 18, 0, 0, 0,  // MOV SS, so that nothing comes between it and
+            0xff, 0x2d, kPointer - 24,  0, 0, 0}; // JMP FAR
         std::memcpy(memory(kGate16), to_16, sizeof to_16);
         const std::uint16_t code16 = local_selector(0);
         std::memcpy(memory(kGate16 + kPointer + 4), &code16, 2);
@@ -221,7 +226,8 @@ class HostCpu {
         };
         bool made = make(0, kCode, 0xffff, code, false);
         for (unsigned i = 1; i < std::size(kLayouts); ++i)
-            made = made && make(i, kLayouts[i].base, kLayouts[i].limit, kLayouts[i].expand_down ? data_down : data, kLayouts[i].big);
+            made = made && make(i, kLayouts[i].base, kLayouts[i].limit, kLayouts[i].expand_down ? data_down : data,
+                                kLayouts[i].big);
         return made;
     }
 
@@ -268,8 +274,8 @@ class HostCpu {
         g[REG_CSGSFS] = (g[REG_CSGSFS] & 0x0000ffffffff0000ll) | kCode64 | std::int64_t{kStack} << 48;
     }
 
-    std::uint8_t back_[14] = {0xff, 0x25};                                // JMP [RIP + 0], then the address
-    std::uint8_t back_from_32_[7] = {0xea, 0, 0, 0, 0, kCode64, 0};       // JMP FAR
+    std::uint8_t back_[14] = {0xff, 0x25};                          // JMP [RIP + 0], then the address
+    std::uint8_t back_from_32_[7] = {0xea, 0, 0, 0, 0, kCode64, 0}; // JMP FAR
     std::uint8_t back_from_16_[8] = {0x66, 0xea, 0, 0, 0, 0, kCode64, 0};
     bool sixteen_bit_code_ = false;
     Outcome outcome_;

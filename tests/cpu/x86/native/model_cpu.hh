@@ -7,8 +7,8 @@
 
 #include <memory>
 
-#include "cpu/x86/block.hh"
 #include "cpu/x86/core.hh"
+#include "cpu/x86/decode/block.hh"
 #include "cpu/x86/family10h_model.hh"
 #include "cpu/x86/native/snapshot.hh"
 
@@ -77,8 +77,8 @@ class ModelCpu {
     std::uint8_t *data() { return memory(kDataPhys); }
 
     /// One instruction (a repeated one to its end). `stops`: and the fetch of the next, as for a branch on the host.
-    Outcome run(const Bytes &code, std::uint64_t at, const Snapshot &in, Snapshot &out, Mode mode = Mode::code64, unsigned layout = 0,
-                bool stops = false) {
+    Outcome run(const Bytes &code, std::uint64_t at, const Snapshot &in, Snapshot &out, Mode mode = Mode::code64,
+                unsigned layout = 0, bool stops = false) {
         put_int3(memory(kCodePhys), at, stops);
         std::memcpy(memory(kCodePhys + (at - kCode)), code.data(), mapped(code, at));
         Core &c = *core_;
@@ -117,10 +117,13 @@ class ModelCpu {
     }
 
     void set_mode(Mode mode, unsigned layout = 0) {
-        const std::uint16_t size = mode == Mode::code64 ? Segment::kLong : mode == Mode::code32 ? Segment::kBig : std::uint16_t{0};
-        core_->seg[cs] = mode == Mode::code16 ? Segment{kCode, 0xffff, 0x7, attributes(11)}
-                                              : Segment{0, 0xffffffff, mode == Mode::code64 ? std::uint16_t{0x33} : std::uint16_t{0x23},
-                                                        static_cast<std::uint16_t>(attributes(11) | size | Segment::kGranular)};
+        const std::uint16_t size = mode == Mode::code64   ? Segment::kLong
+                                   : mode == Mode::code32 ? Segment::kBig
+                                                          : std::uint16_t{0};
+        core_->seg[cs] = mode == Mode::code16
+                             ? Segment{kCode, 0xffff, 0x7, attributes(11)}
+                             : Segment{0, 0xffffffff, mode == Mode::code64 ? std::uint16_t{0x33} : std::uint16_t{0x23},
+                                       static_cast<std::uint16_t>(attributes(11) | size | Segment::kGranular)};
         for (Seg s : {es, ss, ds})
             core_->seg[s] = data_segment(kLayouts[layout]);
         layout_ = layout;

@@ -12,9 +12,9 @@ namespace moscope::x86::native {
 
 // Where code and data lie, in the host's address space and in the guest's: no power of two apart, so that bit strings
 // do not lead from one to the other.
-inline constexpr std::uint64_t kCode = 0x1340'0000;    ///< two pages, after them nothing
+inline constexpr std::uint64_t kCode = 0x1340'0000; ///< two pages, after them nothing
 inline constexpr std::uint64_t kCodeBytes = 0x2000;
-inline constexpr std::uint64_t kData = 0x2000'0000;    ///< two pages, a read-only one, then nothing
+inline constexpr std::uint64_t kData = 0x2000'0000; ///< two pages, a read-only one, then nothing
 inline constexpr std::uint64_t kDataBytes = 0x2000;
 inline constexpr std::uint64_t kReadOnly = kData + kDataBytes;
 inline constexpr std::uint64_t kMiddle = kData + 0x1000;

@@ -27,7 +27,8 @@ struct Row {
     std::uint64_t address; ///< where it faults without a page that it needs; if it needs both, without the one at 0
     bool stores = false;
     int done = -1; ///< how it ends with the page that it needs
-    bool over_4_gib = false; ///< one access, in 32-bit code: #GP on AMD's processors, whatever pages there are (amd_host.hh)
+    bool over_4_gib =
+        false; ///< one access, in 32-bit code: #GP on AMD's processors, whatever pages there are (amd_host.hh)
 };
 
 const Row kRows16[] = {
@@ -82,8 +83,9 @@ struct Table {
     Mode mode;
     std::uint64_t above; ///< in the address register, and not of the address
 };
-const Table kTables[] = {
-    {kRows16, kEnd16, Mode::code32, 0xbeef0000}, {kRows32In64, kEnd32, Mode::code64, 0x77'0000'0000}, {kRows32, kEnd32, Mode::code32, 0}};
+const Table kTables[] = {{kRows16, kEnd16, Mode::code32, 0xbeef0000},
+                         {kRows32In64, kEnd32, Mode::code64, 0x77'0000'0000},
+                         {kRows32, kEnd32, Mode::code32, 0}};
 
 Snapshot state(const Row &row, std::uint64_t above) {
     Snapshot s{};
@@ -152,22 +154,31 @@ class LowModel {
         }
     }
     void show(std::uint64_t page, bool there) {
-        entry(page < kEnd32 - 0x1000 ? kLow : page < kEnd32 ? kTop : kAbove, page >> 12 & 511, there ? phys(page) | kUser : 0);
+        entry(page < kEnd32 - 0x1000 ? kLow
+              : page < kEnd32        ? kTop
+                                     : kAbove,
+              page >> 12 & 511, there ? phys(page) | kUser : 0);
         model_.core().flush_tlb(true);
     }
     static bool is_amd() { return false; } // the model's rings are Intel's
-    Outcome run(const Row &row, Mode mode, const Snapshot &in, Snapshot &out) { return model_.run(row.code, kCode + 0x800, in, out, mode); }
+    Outcome run(const Row &row, Mode mode, const Snapshot &in, Snapshot &out) {
+        return model_.run(row.code, kCode + 0x800, in, out, mode);
+    }
     bool written(std::uint64_t page) {
         const std::uint8_t *p = model_.memory(phys(page));
         return std::any_of(p, p + 0x1000, [](std::uint8_t x) { return x; });
     }
 
   private:
-    static constexpr std::uint64_t kUser = 0x67, kLow = 0x30000, kFourth = 0x31000, kTop = 0x32000, kFifth = 0x33000, kAbove = 0x34000;
+    static constexpr std::uint64_t kUser = 0x67, kLow = 0x30000, kFourth = 0x31000, kTop = 0x32000, kFifth = 0x33000,
+                                   kAbove = 0x34000;
     static std::uint64_t phys(std::uint64_t page) {
-        return 0x40000 + 0x1000 * static_cast<std::uint64_t>(std::find(std::begin(kPages), std::end(kPages), page) - kPages);
+        return 0x40000 +
+               0x1000 * static_cast<std::uint64_t>(std::find(std::begin(kPages), std::end(kPages), page) - kPages);
     }
-    void entry(std::uint64_t table, std::uint64_t index, std::uint64_t value) { std::memcpy(model_.memory(table + index * 8), &value, 8); }
+    void entry(std::uint64_t table, std::uint64_t index, std::uint64_t value) {
+        std::memcpy(model_.memory(table + index * 8), &value, 8);
+    }
     ModelCpu model_;
 };
 
@@ -176,7 +187,8 @@ class LowHost {
   public:
     bool map() {
         return std::all_of(std::begin(kPages), std::end(kPages), [](std::uint64_t page) {
-            return mmap(at(page), 0x1000, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0) == at(page);
+            return mmap(at(page), 0x1000, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1,
+                        0) == at(page);
         });
     }
     ~LowHost() {
@@ -190,7 +202,9 @@ class LowHost {
                 at(page)[i] = 0;
         }
     }
-    void show(std::uint64_t page, bool there) { mprotect(at(page), 0x1000, there ? PROT_READ | PROT_WRITE : PROT_NONE); }
+    void show(std::uint64_t page, bool there) {
+        mprotect(at(page), 0x1000, there ? PROT_READ | PROT_WRITE : PROT_NONE);
+    }
     static bool is_amd() { return HostCpu::is_amd(); }
     Outcome run(const Row &row, Mode mode, const Snapshot &in, Snapshot &out) {
         return HostCpu::get().run(mode, row.code, kCode + 0x800, false, in, out);

@@ -45,7 +45,8 @@ bool form_of(Mode mode, const Bytes &code, NativeForm &f) {
     f.mode = mode;
     if (!decode(f.mode, code, f.z, f.op))
         return true; // both have to refuse it
-    if (f.z.length != code.size() || not_beside_the_host(f.z, f.op) || f.z.encoding != ZYDIS_INSTRUCTION_ENCODING_LEGACY)
+    if (f.z.length != code.size() || not_beside_the_host(f.z, f.op) ||
+        f.z.encoding != ZYDIS_INSTRUCTION_ENCODING_LEGACY)
         return false;
     f.name = "any";
     f.memory = f.memory_bytes() != 0;
@@ -75,12 +76,13 @@ void prefixed(Mode mode, std::uint64_t cases) {
             continue;
         CaseMaker maker(f, seed);
         Case c = maker.make(HostCpu::memory(kData));
-        static constexpr std::uint8_t prefixes[] = {0x66, 0x66, 0x67, 0xf2, 0xf3, 0xf0, 0x26, 0x36, 0x3e,
-                                                    0x2e, 0x65, 0x40, 0x48, 0x4f, 0x41};
+        static constexpr std::uint8_t prefixes[] = {0x66, 0x66, 0x67, 0xf2, 0xf3, 0xf0, 0x26, 0x36,
+                                                    0x3e, 0x2e, 0x65, 0x40, 0x48, 0x4f, 0x41};
         const std::size_t choice = mode == Mode::code64 ? std::size(prefixes) : 9;
         // Before, among and after the prefixes that are there.
         for (std::uint64_t i = 0, extra = 1 + v.below(v.percent(5) ? 12 : 4); i < extra; ++i)
-            c.code.insert(c.code.begin() + static_cast<std::ptrdiff_t>(v.below(c.code.size() < 3 ? c.code.size() : 3)), prefixes[v.below(choice)]);
+            c.code.insert(c.code.begin() + static_cast<std::ptrdiff_t>(v.below(c.code.size() < 3 ? c.code.size() : 3)),
+                          prefixes[v.below(choice)]);
         NativeForm g;
         if (!form_of(mode, c.code, g))
             continue;
@@ -88,7 +90,8 @@ void prefixed(Mode mode, std::uint64_t cases) {
             continue;
         // Whether bytes that are masked out can fault is the processor's choice; images with error pointers in them
         // are compared where it is known where they lie.
-        if (g.is(ZYDIS_MNEMONIC_MASKMOVQ) || g.is(ZYDIS_MNEMONIC_MASKMOVDQU) || g.memory_bytes() > 16 || g.memory_bytes() == 14)
+        if (g.is(ZYDIS_MNEMONIC_MASKMOVQ) || g.is(ZYDIS_MNEMONIC_MASKMOVDQU) || g.memory_bytes() > 16 ||
+            g.memory_bytes() == 14)
             continue;
         if (splits_lock(g, c) || (mode == Mode::code16 && reads_code(g)))
             continue;
@@ -166,8 +169,9 @@ TEST(EncodingsAgainstTheHost, ABranchToWhereThereIsNoCodeFaultsAtItsTarget) {
         EXPECT_EQ(after.rip, t.vector == exc_gp ? c.at : t.at);
         judge.run(f, c, n++, 0);
     };
-    const Bytes indirect[] = {{0xff, 0x23}, {0xff, 0xe0}, {0xff, 0x13}, {0xff, 0xd0}, {0xc3}}; // JMP and CALL by [RBX] and RAX, RET
-    const Bytes relative[] = {{0xe9}, {0xe8}, {0x0f, 0x84}};                                     // JMP, CALL, JZ
+    const Bytes indirect[] = {
+        {0xff, 0x23}, {0xff, 0xe0}, {0xff, 0x13}, {0xff, 0xd0}, {0xc3}}; // JMP and CALL by [RBX] and RAX, RET
+    const Bytes relative[] = {{0xe9}, {0xe8}, {0x0f, 0x84}};             // JMP, CALL, JZ
     for (const Mode mode : {Mode::code64, Mode::code32})
         for (const Target &t : low) {
             for (const Bytes &code : indirect)
@@ -239,10 +243,10 @@ TEST(Encodings, InstructionsOfLaterProcessorsAreUndefined) {
 }
 
 TEST(Encodings, PrefixesOfLaterProcessorsAreIgnoredByEarlierInstructions) {
-    EXPECT_EQ(outcome({0xf3, 0x0f, 0xbc, 0xc3}).vector, -1);       // TZCNT runs as BSF
-    EXPECT_EQ(outcome({0xf3, 0x0f, 0x1e, 0xfa}).vector, -1);       // ENDBR64 as NOP
-    EXPECT_EQ(outcome({0xf2, 0xf0, 0x01, 0x03}).vector, -1);       // XACQUIRE LOCK ADD
-    EXPECT_EQ(outcome({0x0f, 0x1c, 0x03}).vector, -1);             // CLDEMOTE as NOP
+    EXPECT_EQ(outcome({0xf3, 0x0f, 0xbc, 0xc3}).vector, -1); // TZCNT runs as BSF
+    EXPECT_EQ(outcome({0xf3, 0x0f, 0x1e, 0xfa}).vector, -1); // ENDBR64 as NOP
+    EXPECT_EQ(outcome({0xf2, 0xf0, 0x01, 0x03}).vector, -1); // XACQUIRE LOCK ADD
+    EXPECT_EQ(outcome({0x0f, 0x1c, 0x03}).vector, -1);       // CLDEMOTE as NOP
     EXPECT_EQ(outcome({0x66, 0x90}).vector, -1);
 }
 

@@ -43,7 +43,9 @@ std::string run_form(ModelCpu &model, const NativeForm &f, std::uint64_t cases, 
         if (!difference.empty() && ++wrong <= 2)
             report += describe(f, c, n, seed) + difference;
     }
-    return report.empty() ? "" : f.name + ": " + std::to_string(wrong) + " of " + std::to_string(cases) + " differ\n" + report;
+    return report.empty()
+               ? ""
+               : f.name + ": " + std::to_string(wrong) + " of " + std::to_string(cases) + " differ\n" + report;
 }
 
 void run_part(Part part, std::uint64_t cases, Mode mode = Mode::code64) {
@@ -55,7 +57,8 @@ void run_part(Part part, std::uint64_t cases, Mode mode = Mode::code64) {
     std::uint64_t forms = 0, ran = 0;
     std::set<std::string> lacking;
     for (const NativeForm &f : all_forms(mode)) {
-        if ((part != Part::all && part_of(f) != part) || !modelled(f) || (only && f.name.find(only) == std::string::npos))
+        if ((part != Part::all && part_of(f) != part) || !modelled(f) ||
+            (only && f.name.find(only) == std::string::npos))
             continue;
         const std::uint64_t before = ran;
         const std::string report = run_form(model, f, cases, ran);

@@ -7,15 +7,15 @@
 
 #include <Zydis/Zydis.h>
 
-#include "cpu/x86/flags.hh"
+#include "cpu/x86/exec/integer/flags.hh"
 
 namespace moscope::x86::native {
 
 struct UndefinedFlags {
     ZydisMnemonic mnemonic;
-    std::uint64_t always;          ///< whatever the operands are (a shift by zero leaves all flags alone)
-    std::uint64_t unless_one = 0;  ///< shifts and rotates by more than one
-    std::uint64_t beyond = 0;      ///< shifts by more than the operand has bits
+    std::uint64_t always;         ///< whatever the operands are (a shift by zero leaves all flags alone)
+    std::uint64_t unless_one = 0; ///< shifts and rotates by more than one
+    std::uint64_t beyond = 0;     ///< shifts by more than the operand has bits
 };
 
 inline std::span<const UndefinedFlags> undefined_flags() {

@@ -50,7 +50,8 @@ struct Charges : testing::Test, TimedMachine, TransactionObserver {
     }
     /// The one that was waited for longest.
     Seen longest() const {
-        return *std::max_element(seen.begin(), seen.end(), [](const Seen &a, const Seen &b) { return a.exposed < b.exposed; });
+        return *std::max_element(seen.begin(), seen.end(),
+                                 [](const Seen &a, const Seen &b) { return a.exposed < b.exposed; });
     }
     Tick memory() const { return core.spent(TimedCore::Charge::memory); }
 
@@ -63,7 +64,8 @@ TEST_F(Charges, OfADrainEachStoreHasTheTimeUntilItLeftSinceTheOneBeforeIt) {
     port.lose(kA, 300 * kNs);
     port.lose(kB, 100 * kNs);
     port.lose(kC, 500 * kNs);
-    run({0x88, 0x03, 0x88, 0x06, 0x88, 0x07, 0x0f, 0xae, 0xf0, 0xf4}); // mov [rbx], al; mov [rsi], al; mov [rdi], al; mfence; hlt
+    run({0x88, 0x03, 0x88, 0x06, 0x88, 0x07, 0x0f, 0xae, 0xf0,
+         0xf4}); // mov [rbx], al; mov [rsi], al; mov [rdi], al; mfence; hlt
     EXPECT_NEAR(double(exposed(kA)), 300. * kNs, kEdge);
     EXPECT_EQ(exposed(kB), 0) << "it came while the oldest was waited for";
     EXPECT_NEAR(double(exposed(kC)), 200. * kNs, kEdge);
@@ -124,7 +126,7 @@ TEST_F(Charges, APageWalkHasNoAddressAndItsUpdatesOfBitsAreWalksToo) {
     const Addr directory = SystemMachine::kTables + 0x2000, table = SystemMachine::kTables + 0x3000 + (kA >> 12) * 8;
     port.lose(kOther, 300 * kNs);
     port.lose(line_of(table), 100 * kNs);
-    at(380 * kNs, [&] { port.lose(directory); }); // its entry has been read, and is to be marked as accessed
+    at(380 * kNs, [&] { port.lose(directory); });        // its entry has been read, and is to be marked as accessed
     run({0x8b, 0x06, 0x8b, 0x03, 0xf4}, kLarge, kOther); // mov eax, [rsi]; mov eax, [rbx]; hlt
     unsigned walks = 0, updates = 0;
     for (const Seen &s : seen) {
@@ -139,7 +141,8 @@ TEST_F(Charges, APageWalkHasNoAddressAndItsUpdatesOfBitsAreWalksToo) {
 }
 
 TEST_F(Charges, AWaitForNonTemporalStoresIsMemoryStallOfTheOneThatEnds) {
-    run({0x0f, 0xc3, 0x03, 0x0f, 0xc3, 0x46, 0x08, 0x0f, 0xae, 0xf0, 0xf4}); // movnti [rbx], eax; movnti [rsi + 8], eax; mfence; hlt
+    run({0x0f, 0xc3, 0x03, 0x0f, 0xc3, 0x46, 0x08, 0x0f, 0xae, 0xf0,
+         0xf4}); // movnti [rbx], eax; movnti [rsi + 8], eax; mfence; hlt
     const Seen s = longest();
     EXPECT_EQ(s.kind, AccessKind::nt_store);
     EXPECT_EQ(s.at, kA);

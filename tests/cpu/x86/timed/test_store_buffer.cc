@@ -27,7 +27,9 @@ struct Stores : testing::Test {
         return b;
     }
     /// One byte, `value`, into line i.
-    void store(StoreBuffer &b, unsigned i, unsigned char value, Tick retired = 0) { b.push(line(i), &value, 1, retired, 0, line(i)); }
+    void store(StoreBuffer &b, unsigned i, unsigned char value, Tick retired = 0) {
+        b.push(line(i), &value, 1, retired, 0, line(i));
+    }
     void lose(unsigned lines) {
         for (unsigned i = 0; i < lines; ++i)
             port.lose(line(i));
@@ -37,7 +39,7 @@ struct Stores : testing::Test {
     std::vector<std::byte> memory{2 * kBase};
     EventQueue queue;
     AmplePort port{queue, memory.data()};
-    std::vector<Tick> left; ///< when each store left the buffer
+    std::vector<Tick> left;    ///< when each store left the buffer
     std::vector<Addr> brought; ///< the line that was waited for, of each; 0: it was there
 };
 

@@ -16,8 +16,8 @@ class AmplePort : public Port, private Component {
   public:
     static constexpr Tick kMiss = 50 * kTicksPerNs;
 
-    AmplePort(EventQueue &queue, std::byte *bytes) : Component(queue, "port", [](Component &c, Tick t) { static_cast<AmplePort &>(c).finish(t); }),
-                                                      bytes_(bytes) {
+    AmplePort(EventQueue &queue, std::byte *bytes)
+        : Component(queue, "port", [](Component &c, Tick t) { static_cast<AmplePort &>(c).finish(t); }), bytes_(bytes) {
         memory_ = this;
         hit_cycles_ = 3;
         probe_ = [](void *self, Port &p, AccessKind kind, Addr line, Tick) -> std::byte * {
@@ -67,7 +67,7 @@ class AmplePort : public Port, private Component {
         a.on_done(a);
     }
     std::byte *bytes_;
-    std::map<Addr, Tick> lost_; ///< and how long each takes to come back
+    std::map<Addr, Tick> lost_;              ///< and how long each takes to come back
     std::multimap<Tick, Access *> accesses_; ///< under way, by their end
     Tick touched_ = 0;
 };

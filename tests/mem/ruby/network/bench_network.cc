@@ -19,7 +19,9 @@ constexpr unsigned kPerChip = 9;
 struct Driver : Component {
     Driver(Bench &bench, unsigned chips_apart, Tick period)
         : Component(bench.queue, "driver", [](Component &c, Tick now) { static_cast<Driver &>(c).wake(now); }),
-          b(bench), reach(chips_apart), period_(period) {}
+          b(bench),
+          reach(chips_apart),
+          period_(period) {}
 
     unsigned destination(unsigned source) {
         const unsigned chip = source / kPerChip;

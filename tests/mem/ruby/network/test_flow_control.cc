@@ -150,7 +150,8 @@ TEST(FreeList, LeavesEveryChannelABufferOfItsOwnAndGoesRound) {
     // Three buffers for either channel, so the free ones came back from the responses; never more than three.
     for (unsigned vnet : {2u, 0u}) {
         std::vector<HopLog::Hop> of_channel;
-        std::copy_if(log.hops.begin(), log.hops.end(), std::back_inserter(of_channel), [&](const auto &h) { return h.vnet == vnet; });
+        std::copy_if(log.hops.begin(), log.hops.end(), std::back_inserter(of_channel),
+                     [&](const auto &h) { return h.vnet == vnet; });
         expect_within_credits(of_channel, 3, ns(10));
         EXPECT_EQ(of_channel[6].depart - of_channel[3].depart, ns(2) + 2 * ns(10));
     }

@@ -79,8 +79,8 @@ TEST(IdleNetwork, AMessageCrossesTheLinksOfItsRouteAndCountsThem) {
 
 TEST(IdleNetwork, SerializationTakesTheLinksBitsTimesTwiceItsClock) {
     LinkParams ht1{0, 1, 16, 1'000'000'000, 0}, ht3{0, 1, 16, 2'400'000'000, 0}, narrow{0, 1, 8, 3'200'000'000, 0};
-    EXPECT_EQ(ht1.serialization(72), ns(18));   // 4 GB/s
-    EXPECT_EQ(ht3.serialization(72), ns(7.5));  // 9.6 GB/s
+    EXPECT_EQ(ht1.serialization(72), ns(18));    // 4 GB/s
+    EXPECT_EQ(ht3.serialization(72), ns(7.5));   // 9.6 GB/s
     EXPECT_EQ(narrow.serialization(64), ns(10)); // 6.4 GB/s
 }
 

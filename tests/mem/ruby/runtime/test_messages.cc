@@ -47,7 +47,8 @@ TEST(MessagePool, ACloneIsIndependentAndHasANumberOfItsOwn) {
     const auto live = pool.live();
     auto *a = pool.make<TestMessage>();
     a->value = 5;
-    a->dest_offset = static_cast<std::uint16_t>(reinterpret_cast<char *>(&a->Destination) - reinterpret_cast<char *>(a));
+    a->dest_offset =
+        static_cast<std::uint16_t>(reinterpret_cast<char *>(&a->Destination) - reinterpret_cast<char *>(a));
     a->Destination.add({MachineType_L1Cache, 3});
     auto *b = static_cast<TestMessage *>(pool.clone(a));
     b->destination().clear();

@@ -19,7 +19,10 @@ constexpr Addr kValueBytes = 8;
 } // namespace
 
 ScriptPlayer::ScriptPlayer(const Params &p)
-    : ClockedObject(p), answers_(p.answers), settle_(p.settle), requestor_(p.system->getRequestorId(this)),
+    : ClockedObject(p),
+      answers_(p.answers),
+      settle_(p.settle),
+      requestor_(p.system->getRequestorId(this)),
       play_([this] { play(); }, name() + ".play") {
     ports_.reserve(p.port_ports_connection_count);
     for (int i = 0; i < p.port_ports_connection_count; ++i)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Plays a script of accesses on gem5's Ruby, as system/measure.cc does on moscope's engine: the accesses of a step
+// Plays a script of accesses on gem5's Ruby, as experiment/experiment.cc does on moscope's engine: the accesses of a step
 // are issued at the same edge of the clock, the next step when all are done and what they left under way has had
 // time to settle. Compiled by gem5 (docs/gem5.md), not by moscope.
 //

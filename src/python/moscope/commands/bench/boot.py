@@ -17,7 +17,8 @@ def boot(shared: Shared,
 
     Exit code 1 where a bar is not met: 5 times QEMU's seconds, 60 million instructions per second of computing.
     """
-    from moscope import bench_boot, errors
+    from moscope import errors
+    from moscope.bench import boot as bench_boot
 
     document = bench_boot.run(shared, cores, memory_per_node, shared.say)
     shared.result(document)

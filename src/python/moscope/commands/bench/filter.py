@@ -16,7 +16,7 @@ def filter_(shared: Shared,
             accesses: Annotated[int, typer.Option(metavar="N", help="Accesses counted, all cores together.")] = 1_000_000,
             ) -> None:
     """Compare data homed on one node with data spread evenly: filter evictions, back-invalidations, slowdown."""
-    from moscope import bench_filter
+    from moscope.bench import filter as bench_filter
     from moscope.config import Size, apply_sets
     from moscope.experiment import prepare
 

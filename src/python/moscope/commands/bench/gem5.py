@@ -22,7 +22,8 @@ def gem5(shared: Shared,
 
     Exit code 1 where the bar is not met: 60 times gem5's instructions per second.
     """
-    from moscope import bench_gem5, errors
+    from moscope import errors
+    from moscope.bench import gem5 as bench_gem5
     from moscope.run import options
 
     document = bench_gem5.run(shared, options.Options(workload=workload, cores=cores, warmup=warmup, window=window), path)

@@ -21,7 +21,8 @@ def memory(shared: Shared,
     Exit code 1 where a bar is not met: 100 million L1 hits, 2 million L3 misses, 0.5 million DRAM misses, 50 000 loads of
     the tester; a miss at most 1.25 times as dear with more cores.
     """
-    from moscope import bench_memory, errors
+    from moscope import errors
+    from moscope.bench import memory as bench_memory
     from moscope.run.options import MOST_THREADS
 
     if runs < 1:

@@ -22,7 +22,8 @@ def run(shared: Shared,
     Exit code 1 where a bar is not met: 8 million instructions per second (spin loops not counted), 20 % for attribution,
     host memory under the guest pages touched plus 1 GB.
     """
-    from moscope import bench_run, errors
+    from moscope import errors
+    from moscope.bench import run as bench_run
     from moscope.run import options
 
     document = bench_run.run(shared, options.Options(workload=workload, cores=cores, warmup=warmup, window=window, threads=threads))

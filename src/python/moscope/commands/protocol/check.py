@@ -36,7 +36,7 @@ def check(shared: Shared,
                                                     "if not given.")] = None,
           ) -> int:
     """Test a protocol with random accesses that collide, random message delays, and data in the messages."""
-    from moscope import protocol_check
+    from moscope.protocol import check as protocol_check
     from moscope.gem5 import engines
 
     if ops < 1:
@@ -82,7 +82,7 @@ def _on_gem5(shared: Shared, protocol: str, cores: int | None, ops: int, caches:
     """gem5's random tester on the same machine; its folder is not kept when it found nothing."""
     import tempfile
 
-    from moscope import protocol_check
+    from moscope.protocol import check as protocol_check
     from moscope.gem5 import binary, random_test
 
     subject = protocol_check.prepare(protocol, shared.machine, shared.sets, cores=cores, caches=caches, homes=homes,

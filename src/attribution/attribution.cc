@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "attribution/attribution.hh"
+
+namespace moscope {
+
+void Attribution::log_to(const std::string &path) {
+    log_ = std::make_unique<TransactionLog>(path);
+    for (AttributionPart &p : parts_)
+        p.log_to(log_.get());
+}
+
+void Attribution::watch(std::unique_ptr<PageWatch> pages) {
+    pages_ = std::move(pages);
+    for (AttributionPart &p : parts_)
+        p.watch(pages_.get());
+}
+
+void Attribution::reset() {
+    if (log_)
+        log_->restart();
+    for (AttributionPart &p : parts_)
+        p.reset();
+}
+
+AttributionPart::Sums Attribution::sums() const {
+    AttributionPart::Sums all;
+    for (const AttributionPart &p : parts_) {
+        const AttributionPart::Sums &s = p.sums();
+        all.exposed += s.exposed;
+        all.spinning += s.spinning;
+        all.transactions += s.transactions;
+        for (std::size_t i = 0; i < all.segments.size(); ++i)
+            all.segments[i] += s.segments[i];
+        for (std::size_t i = 0; i < all.by_log2_ns.size(); ++i)
+            all.by_log2_ns[i] += s.by_log2_ns[i];
+    }
+    return all;
+}
+
+std::vector<const TransactionCounts *> Attribution::counts() const {
+    std::vector<const TransactionCounts *> all;
+    for (AttributionPart &p : parts_)
+        all.push_back(&p.counts());
+    return all;
+}
+
+} // namespace moscope

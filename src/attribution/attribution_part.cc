@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "attribution/attribution_part.hh"
+
+#include <bit>
+
+namespace moscope {
+
+namespace {
+
+constexpr std::uint64_t bit(unsigned core) { return std::uint64_t{1} << core; }
+
+/// Of a writer: a device, or nobody, is none of the cores.
+constexpr std::uint64_t bit_of(unsigned writer) { return writer < 64 ? bit(writer) : 0; }
+
+} // namespace
+
+AttributionPart::AttributionPart(const std::vector<unsigned> &chip_of_core, std::uint64_t dram_bytes)
+    : chip_of_core_(chip_of_core), pages_((dram_bytes >> 21) + 1) {
+    MOSCOPE_CHECK(chip_of_core_.size() <= 64);
+}
+
+AttributionPart::Page *AttributionPart::page_at(Addr dram) {
+    auto &block = pages_[dram >> 21];
+    if (!block)
+        block = std::make_unique<std::array<std::unique_ptr<Page>, 512>>();
+    auto &page = (*block)[dram >> 12 & 511];
+    if (!page)
+        page = std::make_unique<Page>();
+    known_[(dram >> 12) % known_.size()] = {dram >> 12, page.get()};
+    return page.get();
+}
+
+void AttributionPart::tell(Line &l, std::uint64_t cores) {
+    if (!l.tenure || !cores)
+        return;
+    if (!l.written)
+        l.written = std::make_unique<std::uint64_t[]>(chip_of_core_.size());
+    for (; cores; cores &= cores - 1)
+        l.written[static_cast<unsigned>(std::countr_zero(cores))] |= l.tenure;
+}
+
+void AttributionPart::written(Line &l, std::uint8_t by, std::uint64_t bytes, Addr pc) {
+    if (l.writer != by) {
+        // Bytes of the previous writer's tenure are news from here on to everybody else who has had the line.
+        tell(l, l.had & ~bit_of(l.writer));
+        l.tenure = 0;
+        l.writer = by;
+    }
+    l.tenure |= bytes;
+    l.writer_pc = pc;
+}
+
+MissClass AttributionPart::classify(Line &l, const x86::Transaction &t, std::uint64_t bytes) {
+    const unsigned c = t.core;
+    std::uint64_t news = l.written ? l.written[c] : 0;
+    if (l.writer != c)
+        news |= l.tenure;
+    MissClass k;
+    if (!(l.had & bit(c)))
+        k = MissClass::cold;
+    else if (news & bytes)
+        k = MissClass::true_sharing;
+    else if (news)
+        k = MissClass::false_sharing;
+    else if (t.access->held)
+        k = MissClass::upgrade;
+    else
+        k = MissClass::capacity;
+
+    // It has the line now: nothing in it is news any more.
+    if (l.writer != kNobody && l.writer != c) {
+        tell(l, l.had & ~bit_of(l.writer) & ~bit(c));
+        l.tenure = 0;
+    }
+    if (l.written)
+        l.written[c] = 0;
+    l.had |= bit(c);
+    return k;
+}
+
+void AttributionPart::begin_use(Page &page, const PageSeen &seen) {
+    if (page.now.use && !page.now.seen.told)
+        uses_[page.now.use - 1].next = static_cast<std::uint32_t>(uses_.size() + 1);
+    uses_.push_back({seen});
+    page.now = {seen, static_cast<std::uint32_t>(uses_.size())};
+}
+
+void AttributionPart::begin_counting(const Page &page, Line &l, Addr dram) {
+    if (l.counted) {
+        Counted &before = counted_[l.counted - 1];
+        // The kernel clears a page before it says what it is for. How it was reached for that is not how it will be.
+        const bool cleared = l.cleared && before.use && uses_[before.use - 1].next == page.now.use;
+        if (!before.use || cleared) {
+            before.use = l.use = page.now.use;
+            l.reached = l.reached && !cleared;
+            l.cleared = false;
+            return;
+        }
+        before.waiters = l.waiters;
+        before.walk = l.walk;
+        before.fetch = l.fetch;
+        before.cleared = l.cleared;
+    }
+    counted_.push_back({.line = line_of(dram), .use = page.now.use});
+    l.counted = static_cast<std::uint32_t>(counted_.size());
+    l.use = page.now.use;
+    l.waiters = 0;
+    l.reached = l.walk = l.fetch = false;
+    l.cleared = pages_of_guest_ && !page.now.seen.told;
+}
+
+AttributionPart::About AttributionPart::about(std::uint32_t use, Addr line) {
+    const Counted &c = counted_[use - 1];
+    const Line &l = line_at(line);
+    const bool present = l.counted == use;
+    About a{c.va,
+            c.address_space,
+            c.user,
+            present ? l.walk : c.walk,
+            present ? l.fetch : c.fetch,
+            present ? l.waiters : c.waiters,
+            c.use != 0,
+            {}};
+    if (c.use) {
+        const Use &u = uses_[c.use - 1];
+        const bool cleared = present ? l.cleared : c.cleared;
+        a.page = cleared && u.next ? uses_[u.next - 1].seen : u.seen;
+        a.page_seen = a.page.told || (!cleared && (a.page.flags || a.page.type));
+    }
+    return a;
+}
+
+void AttributionPart::reached(Line &l, Addr va, Addr address_space, bool user) {
+    Counted &c = counted_[l.counted - 1];
+    c.va = va;
+    c.address_space = address_space;
+    c.user = user;
+    l.reached = va != 0;
+}
+
+void AttributionPart::spun(const x86::Spin &s) {
+    const Addr a = s.look.dram;
+    const Page &page = page_of(a);
+    Line &l = line_at(a);
+    count(page, l, a);
+    TransactionKind kind{.waiter = s.look.pc,
+                         .address_space = TransactionKind::space_of(s.look.pc, s.look.address_space),
+                         .line = static_cast<std::uint32_t>(a >> kLineBits),
+                         .use = l.counted,
+                         .miss = kSpinning,
+                         .offset = static_cast<std::uint8_t>(line_offset(a))};
+    const Recent &recent = recent_[s.core];
+    for (unsigned i = 0; i < recent.entry.size(); ++i) // the latest first
+        if (const auto &e = recent.entry[(recent.next - 1 - i) % recent.entry.size()]; e.line == line_of(a)) {
+            kind.writer = e.writer;
+            break;
+        }
+    counts_.add(kind, s.time, s.turns);
+    sums_.spinning += s.time;
+    l.waiters |= bit(s.core);
+    l.cleared = false;
+    if (!l.reached)
+        reached(l, s.look.va, s.look.address_space, s.look.user);
+}
+
+void AttributionPart::transaction(const x86::Transaction &t, const PageSeen &seen) {
+    const Access &x = *t.access;
+    const Addr dram = x.addr.value;
+    Page &page = page_of(dram);
+    Line &l = page.line[dram >> kLineBits & 63];
+    const bool is_store = x.kind == AccessKind::store || x.kind == AccessKind::nt_store;
+    if (pages_of_guest_ && __builtin_expect(!page.now.use || !seen.same_use(page.now.seen), 0))
+        begin_use(page, seen);
+    count(page, l, dram);
+    if (__builtin_expect(!l.reached, 0))
+        reached(l, t.va, t.address_space, t.user);
+    l.waiters |= bit(t.core);
+    if (l.cleared && !t.wait) // the buffer's wait is at the address of the store that found no room
+        l.cleared = is_store && !t.user && l.waiters == bit(t.core) && pages_of_guest_->is_direct(t.va, dram);
+    sums_.exposed += t.exposed;
+    const std::uint8_t writer = l.writer;
+    const Addr writer_pc = l.writer_pc, other_pc = writer != t.core ? writer_pc : 0;
+    TransactionKind kind{.writer = other_pc,
+                         .waiter = t.pc,
+                         .address_space = TransactionKind::space_of(t.pc, t.address_space),
+                         .line = static_cast<std::uint32_t>(dram >> kLineBits),
+                         .use = l.counted,
+                         .miss = l.store,
+                         .offset = static_cast<std::uint8_t>(line_offset(dram))};
+    if (x.supplier_chip != Access::kUnknown16) {
+        kind.supplier = x.supplier;
+        kind.from = static_cast<std::uint8_t>(x.supplier_chip);
+        kind.to = static_cast<std::uint8_t>(chip_of_core_[t.core]);
+    }
+    if (t.wait) { // its transaction was reported when it ended, at this moment; by now its core is the last writer
+        kind.writer = l.before_pc;
+    } else {
+        kind.miss = classify(l, t, bytes_of(dram, x.size));
+        if (is_store) {
+            l.store = kind.miss;
+            l.before_pc = other_pc;
+        }
+        l.walk |= t.walk;
+        l.fetch |= x.kind == AccessKind::fetch;
+        ++sums_.transactions;
+        if (x.kind == AccessKind::load || x.kind == AccessKind::rmw) {
+            Recent &recent = recent_[t.core];
+            recent.entry[recent.next++ % recent.entry.size()] = {line_of(dram), other_pc};
+        }
+        for (unsigned s = 0; s < kSegments; ++s)
+            sums_.segments[s] += x.path.in[s];
+        MOSCOPE_CHECK(x.done >= x.issued && x.done != kNever);
+        const auto ns = static_cast<std::uint64_t>((x.done - x.issued) / kTicksPerNs);
+        ++sums_.by_log2_ns[static_cast<unsigned>(std::bit_width(ns))];
+    }
+    if (log_)
+        record(t, l.counted, writer, writer_pc, t.wait ? MissClass::count : kind.miss);
+    counts_.add(kind, t.exposed, !t.wait);
+}
+
+void AttributionPart::record(const x86::Transaction &t, std::uint32_t use, std::uint8_t writer, Addr writer_pc,
+                             MissClass k) {
+    const Access &x = *t.access;
+    TransactionRecord r;
+    r.issued = x.issued;
+    r.done = t.wait ? x.issued : x.done;
+    r.exposed = t.exposed;
+    r.line = line_of(x.addr.value);
+    r.use = use;
+    r.va = t.va;
+    r.pc = t.pc;
+    r.address_space = t.address_space;
+    r.writer_pc = writer_pc;
+    if (!t.wait)
+        r.segments = x.path.in;
+    r.hops = x.hops;
+    r.core = static_cast<std::uint8_t>(t.core);
+    r.writer = writer;
+    r.kind = static_cast<std::uint8_t>(x.kind);
+    r.miss = static_cast<std::uint8_t>(k);
+    r.supplier = x.supplier;
+    if (!t.wait) {
+        r.supplier_number = x.supplier_number;
+        r.supplier_chip = x.supplier_chip;
+        r.supplier_state = x.supplier_state;
+        r.probes = x.probes;
+    }
+    r.flags =
+        static_cast<std::uint8_t>((t.walk ? TransactionRecord::kWalk : 0) | (t.user ? TransactionRecord::kUser : 0) |
+                                  (t.wait ? TransactionRecord::kBufferWait : 0));
+    log_->write(r);
+}
+
+void AttributionPart::reset() {
+    for (const Counted &c : counted_) {
+        Page &page = page_of(c.line);
+        page.now.use = 0;
+        Line &l = page.line[c.line >> kLineBits & 63];
+        l.waiters = 0;
+        l.counted = l.use = 0;
+        l.store = MissClass::cold;
+        l.reached = l.walk = l.fetch = l.cleared = false;
+    }
+    counted_.clear();
+    uses_.clear();
+    counts_.reset();
+    sums_ = {};
+}
+
+} // namespace moscope

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "attribution/page_watch.hh"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/error.hh"
+#include "cpu/x86/mmu/paging.hh"
+
+namespace moscope {
+
+namespace {
+
+template <class T> T part(const std::byte *description, unsigned offset) {
+    T value;
+    std::memcpy(&value, description + offset, sizeof value);
+    return value;
+}
+
+} // namespace
+
+PageWatch::PageWatch(const PhysMap &phys, const x86::Core &core, const PageFormat &format) : phys_(phys), f_(format) {
+    for (const unsigned end : {f_.flags + 8, f_.link + 8, f_.mapping + 8, f_.cache + 8, f_.index + 8, f_.type + 4})
+        if (end > f_.size || f_.size > kPage)
+            throw UserError("system: a page's description of " + std::to_string(f_.size) +
+                            " bytes has a part that ends at " + std::to_string(end) + ": one within it would be right");
+    // The walk reads nothing of the core but its CR3 and its modes.
+    auto &walker = const_cast<x86::Core &>(core);
+    const Addr before = walker.cr3;
+    walker.cr3 = f_.page_table;
+    pieces_.resize(phys.end() / kPage * f_.size / kPage + 1);
+    for (std::size_t n = 0; n < pieces_.size(); ++n)
+        if (PhysAddr p; x86::peek_translation(core, f_.array + n * kPage, p))
+            pieces_[n] = phys.host(p);
+    walker.cr3 = before;
+}
+
+PageSeen PageWatch::look(Addr dram) const {
+    PageSeen seen;
+    const std::uint64_t offset = phys_.phys_address(dram).value / kPage * f_.size;
+    const std::byte *page = at(offset);
+    if (!page)
+        return seen;
+    if (const auto link = part<std::uint64_t>(page, f_.link); link & 1) {
+        const std::uint64_t head = link - 1 - f_.array;
+        const std::byte *first = head <= offset ? at(head) : nullptr;
+        if (!first)
+            return seen;
+        seen.before = static_cast<std::uint32_t>((offset - head) / f_.size);
+        page = first;
+    }
+    const auto flags = part<std::uint64_t>(page, f_.flags);
+    seen.flags = flags & f_.kept_flags;
+    seen.type = part<std::uint32_t>(page, f_.type);
+    if (seen.type >> 28 !=
+        0xf) // a count of mappings has the place of a type (Linux, page-flags.h: types are below all counts)
+        seen.type = PageSeen::kNoType;
+    const bool slab = flags & f_.slab_flag || f_.slab.is(seen.type);
+    const bool table = !slab && f_.table.is(seen.type);
+    // What is not the page's mapping, and its place there, other things share the words with.
+    seen.part_of = table ? 0 : part<std::uint64_t>(page, slab ? f_.cache : f_.mapping);
+    seen.index = table || slab || !seen.part_of ? 0 : part<std::uint64_t>(page, f_.index);
+    seen.told = seen.part_of || table;
+    return seen;
+}
+
+} // namespace moscope

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The board: the address spaces and the devices behind them, interrupt wiring, firmware tables, and what a core asks of
+// the machine around it. Which device is where stands here and nowhere else; how a device describes itself to the
+// firmware stands with the device.
+#pragma once
+
+#include <atomic>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "board/functional.hh"
+#include "board/system_config.hh"
+#include "cpu/x86/core.hh"
+#include "cpu/x86/decode/block.hh"
+#include "cpu/x86/timed/timed_core.hh"
+#include "dev/bus.hh"
+#include "dev/firmware/firmware.hh"
+#include "dev/time.hh"
+#include "mem/guest_memory.hh"
+#include "mem/phys_map.hh"
+#include "sim/event_queue.hh"
+
+namespace moscope {
+
+class Board final : public x86::Platform, public dev::TimeSource {
+  public:
+    /// The queue and the memory are the caller's, as detailed mode's machine may own them.
+    Board(const SystemConfig &config, EventQueue &queue, GuestMemory &memory);
+    ~Board() override;
+
+    /// Why the run was stopped, set together with FunctionalScheduler::stop.
+    struct Ending {
+        std::string state, detail;
+        int status = 0;
+    };
+    /// `by`: the core that ended it, of detailed mode.
+    void end(Ending e, const x86::Core *by = nullptr);
+    /// As end, for a text that somebody watches for: functional mode stops where that changes nothing for the guest.
+    void console_showed(const std::string &marker);
+    void clear_ending();
+
+    // x86::Platform
+    std::uint64_t mmio_read(x86::Core &, PhysAddr, unsigned size) override;
+    void mmio_write(x86::Core &, PhysAddr, std::uint64_t value, unsigned size) override;
+    std::uint64_t io_read(x86::Core &, std::uint16_t port, unsigned size) override;
+    void io_write(x86::Core &, std::uint16_t port, std::uint64_t value, unsigned size) override;
+    std::uint64_t cycles(x86::Core &c) override { return c.timed ? c.timed->cycles() : scheduler.cycles(); }
+    bool msr_read(x86::Core &, std::uint32_t msr, std::uint64_t &value) override;
+    bool msr_write(x86::Core &, std::uint32_t msr, std::uint64_t value) override;
+    void unknown_msr(x86::Core &, std::uint32_t msr, bool) override;
+    void m5op(x86::Core &, unsigned function) override;
+    // dev::TimeSource
+    Tick now() const override { return detailed ? std::max(queue.now(), moment) : scheduler.now(); }
+
+    void archive(Archive &);
+    /// Called whenever a core's local APIC raises a signal.
+    void on_signal(unsigned core, std::function<void()> f);
+    /// Detailed mode with a queue for each chip: no core's own, but devices', which is run while chips are at rest; `moment` is then
+    /// that of the core that asks a device.
+    Tick moment = 0;
+    /// No access to a device takes less.
+    static Tick shortest_access(Clock core_clock);
+    bool beside = false;                    ///< that is so
+    const EventQueue *port_queue = nullptr; ///< then: of the chip that devices are at
+    bool at_rest = false;                   ///< chips are
+    /// Of what happens to a core now.
+    Tick moment_of(const x86::Core &) const;
+    /// Detailed mode: how long an interrupt from one core to another is under way.
+    void interrupts_travel(std::function<Tick(unsigned from, unsigned to)> way);
+    /// Detailed mode: devices' transfers are transactions of this port (null: in no time, as in functional mode), and `stored`
+    /// hears of each line, or part of one, that they have written. None may be under way.
+    void transfers_go(Port *port, std::function<void(Addr dram, unsigned size)> stored);
+    bool transfers_under_way() const;
+    /// Those under way arrive now.
+    void interrupts_arrive();
+
+    const SystemConfig &config;
+    GuestMemory &memory;
+    PhysMap phys;
+    EventQueue &queue;
+    FunctionalScheduler scheduler;
+    std::vector<std::unique_ptr<x86::BlockCache>> blocks; ///< one for each host thread that runs cores
+    std::vector<std::unique_ptr<x86::Core>> cores;
+
+    std::string console; ///< written by the guest and not fetched yet
+    Ending ending;
+    std::atomic<std::uint64_t> operations = 0;           ///< m5 workend with a work item other than 0
+    std::map<std::uint32_t, std::uint64_t> unknown_msrs; ///< by number: accesses to what the model lacks, for the log
+    const x86::Core *died = nullptr;                     ///< detailed mode: the core that ended the run
+    bool detailed = false;                               ///< the clock is the event queue's
+    dev::Firmware firmware;                              ///< what the tables say
+    Addr rsdp = 0;
+
+    void console_input(std::string_view bytes);
+    void console_written(char c);
+
+  private:
+    std::mutex shared_; ///< what cores of several threads may reach at once: the ending, unknown_msrs
+    std::pair<Tick, unsigned> ended_at_{kNever, ~0u}; ///< and by which core
+    struct Devices;
+    std::unique_ptr<Devices> devices_;
+    std::string console_tail_; ///< as long as the longest marker
+    dev::AddressSpace mmio_, ports_;
+
+    void describe_memory();
+    void build_firmware();
+};
+
+} // namespace moscope

@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "board/full_system.hh"
+
+#include <chrono>
+#include <numeric>
+
+#include <nlohmann/json.hpp>
+
+#include "board/board.hh"
+#include "board/checkpoint.hh"
+#include "board/detailed.hh"
+#include "board/loader/loader.hh"
+#include "board/registers.hh"
+#include "cpu/x86/mmu/paging.hh"
+
+namespace moscope {
+
+namespace {
+
+using Outcome = FunctionalScheduler::Outcome;
+
+std::vector<loader::MemoryRange> loader_ranges(const dev::Firmware &f) {
+    std::vector<loader::MemoryRange> ranges;
+    for (const dev::Firmware::Range &r : f.memory_map())
+        ranges.push_back({r.base, r.size, static_cast<loader::RangeKind>(r.type)});
+    return ranges;
+}
+
+} // namespace
+
+struct FullSystem::Impl {
+    explicit Impl(const std::string &json) : config(parse_system_config(json)) {
+        if (config.machine.empty()) {
+            own_memory = std::make_unique<GuestMemory>(config.memory());
+            board = std::make_unique<Board>(config, own_queue, *own_memory);
+            return;
+        }
+        MachineOptions options;
+        options.seed = config.seed;
+        options.zero_horizon = config.zero_horizon;
+        options.threads = config.threads;
+        options.window_at_most = Board::shortest_access(config.core_clock);
+        options.threads_if_possible = config.threads_if_possible;
+        machine = std::make_unique<Machine>(config.machine, config.library, options);
+        if (machine->memory_bytes() != config.memory() || machine->cores() < config.cores)
+            throw UserError("system: detailed.machine: has " + std::to_string(machine->memory_bytes() >> 20) +
+                            " MiB and " + std::to_string(machine->cores()) +
+                            " cores: as much memory as `chips` and `memory_per_node` "
+                            "say, and at least `cores`, would be right");
+        if (!machine->chips_apart())
+            config.threads = 0;
+        for (unsigned core = 0; config.threads && core < config.cores; ++core)
+            if (machine->chips() != config.chips || machine->chip_of_core(core) != config.node_of(core))
+                throw UserError("system: detailed.machine: core " + std::to_string(core) +
+                                " is of another chip there: the chips of `chips` and "
+                                "`cores_per_chip` would be right");
+        // Devices of a machine whose chips have queues of their own have theirs, which is run while chips are at rest.
+        board = std::make_unique<Board>(config, machine->chips_apart() ? own_queue : machine->queue(),
+                                        machine->guest_memory());
+        x86::TimedParams params = machine->pipeline();
+        params.doze = !config.zero_horizon; // the comparison runs every instruction at its own moment
+        detailed = std::make_unique<Detailed>(*board, *machine, params);
+    }
+
+    void load_kernel() {
+        loader::BootMemory memory(board->phys, loader_ranges(board->firmware));
+        const std::vector<std::uint8_t> kernel = loader::read_file(config.kernel);
+        const std::vector<std::uint8_t> initrd =
+            config.initrd.empty() ? std::vector<std::uint8_t>{} : loader::read_file(config.initrd);
+        loader::BootRequest request;
+        request.kernel_file = config.kernel;
+        request.kernel = kernel;
+        request.initrd = initrd;
+        request.command_line = config.append;
+        request.rsdp = board->rsdp;
+        loader::apply(loader::load_kernel(request, memory).entry, *board->cores[0]);
+        board->cores[0]->mode_changed();
+    }
+
+    SystemConfig config;
+    EventQueue own_queue;
+    std::unique_ptr<GuestMemory> own_memory;
+    std::unique_ptr<Machine> machine;
+    std::unique_ptr<Board> board;
+    std::unique_ptr<Detailed> detailed;
+    bool loaded = false;
+
+    Step step_functional(Tick until, unsigned host_ms);
+};
+
+FullSystem::FullSystem(const std::string &config_json) : impl_(std::make_unique<Impl>(config_json)) {}
+FullSystem::~FullSystem() = default;
+
+FullSystem::Step FullSystem::step(unsigned host_ms) { return step_until(kNever, host_ms); }
+
+FullSystem::Step FullSystem::Impl::step_functional(Tick until, unsigned host_ms) {
+    if (!loaded && !config.restore) {
+        load_kernel();
+        loaded = true;
+    }
+    using Clock = std::chrono::steady_clock;
+    const auto end = Clock::now() + std::chrono::milliseconds(host_ms);
+    board->clear_ending();
+    switch (board->scheduler.run([&] { return Clock::now() >= end; }, until)) {
+    case Outcome::running: return {};
+    case Outcome::arrived: return {"time", "", 0};
+    case Outcome::stopped: return {board->ending.state, board->ending.detail, board->ending.status};
+    case Outcome::shutdown:
+        return {"triple_fault", "core " + std::to_string(board->scheduler.culprit()->number) + " shut down", 0};
+    case Outcome::hang:
+        return {"hang", "all cores wait with interrupts off, or nothing is left that could wake one", 0};
+    case Outcome::unmodelled: return {"unmodelled", describe_instruction(*board->scheduler.culprit()), 0};
+    }
+    return {};
+}
+
+FullSystem::Step FullSystem::step_until(Tick until, unsigned host_ms) {
+    Board &board = *impl_->board;
+    if (!impl_->detailed || !impl_->detailed->active())
+        return impl_->step_functional(until, host_ms);
+    using Clock = std::chrono::steady_clock;
+    const auto end = Clock::now() + std::chrono::milliseconds(host_ms);
+    board.clear_ending();
+    impl_->detailed->run(until, [&] { return Clock::now() >= end; });
+    if (!board.ending.state.empty()) {
+        std::string detail = board.ending.detail;
+        if (board.ending.state == "unmodelled" && board.died)
+            detail = describe_instruction(*board.died);
+        return {board.ending.state, detail, board.ending.status};
+    }
+    return {Clock::now() >= end ? "running" : "time", "", 0};
+}
+
+void FullSystem::enter_detailed() {
+    if (!impl_->detailed)
+        throw UserError(
+            "system: detailed: this machine was built without it: a configuration with `detailed` would be right");
+    if (!impl_->detailed->active()) {
+        impl_->board->clear_ending();
+        impl_->detailed->enter();
+    }
+}
+
+bool FullSystem::leave_detailed(unsigned host_ms) {
+    if (!impl_->detailed || !impl_->detailed->active())
+        return true;
+    using Clock = std::chrono::steady_clock;
+    const auto end = Clock::now() + std::chrono::milliseconds(host_ms);
+    return impl_->detailed->leave([&] { return Clock::now() >= end; });
+}
+
+void FullSystem::reset_stats() {
+    if (impl_->detailed)
+        impl_->detailed->reset();
+}
+
+void FullSystem::watch_pages(const std::string &format) {
+    if (!impl_->detailed)
+        return;
+    const auto j = nlohmann::json::parse(format);
+    const auto type = [&](const char *name) { return PageFormat::Type{j.at(name).at(0), j.at(name).at(1)}; };
+    impl_->detailed->watch_pages({j.at("page_table"), j.at("array"), j.at("size"), j.at("flags"), j.at("link"),
+                                  j.at("mapping"), j.at("cache"), j.at("index"), j.at("type"), j.at("slab_flag"),
+                                  j.at("kept_flags"), type("slab"), type("table"), j.at("direct")});
+}
+
+std::string FullSystem::stats_json(std::size_t lines) {
+    nlohmann::json out;
+    if (!impl_->detailed)
+        return out.dump();
+    Detailed &d = *impl_->detailed;
+    d.settle();
+    d.check_conservation();
+    using C = x86::TimedCore::Charge;
+    constexpr std::pair<C, const char *> kinds[] = {
+        {C::busy, "busy"}, {C::idle, "idle"}, {C::core, "core"}, {C::memory, "memory"}};
+    for (const auto &c : d.cores()) {
+        nlohmann::json core = {{"window", c->window()}};
+        for (const auto &[k, name] : kinds)
+            core[name] = {{"kernel", c->spent(k, false)}, {"user", c->spent(k, true)}};
+        core["unreported"] = c->unreported();
+        for (const C k : {C::busy, C::core})
+            core["spin"][k == C::busy ? "busy" : "core"] = {{"kernel", c->spun(k, false)}, {"user", c->spun(k, true)}};
+        out["cores"].push_back(core);
+    }
+    out["attribution"] = nlohmann::json::parse(d.attribution().json(lines));
+    out["machine"] = nlohmann::json::parse(impl_->machine->stats_json());
+    out["machine"]["tick"] = d.reached(); // not when the last event happened, which depends on the horizon
+    return out.dump();
+}
+
+AttributionTables FullSystem::attribution_tables() const {
+    return impl_->detailed ? impl_->detailed->attribution().tables() : AttributionTables{};
+}
+
+std::string FullSystem::console_output() {
+    std::string out;
+    out.swap(impl_->board->console);
+    return out;
+}
+
+void FullSystem::console_input(std::string_view bytes) { impl_->board->console_input(bytes); }
+
+std::vector<std::uint64_t> FullSystem::instructions_by_core() const {
+    std::vector<std::uint64_t> n;
+    for (const auto &c : impl_->board->cores)
+        n.push_back(c->retired);
+    return n;
+}
+
+std::uint64_t FullSystem::instructions() const {
+    const auto n = instructions_by_core();
+    return std::accumulate(n.begin(), n.end(), std::uint64_t{0});
+}
+
+std::uint64_t FullSystem::pauses() const {
+    std::uint64_t n = 0;
+    for (const auto &c : impl_->board->cores)
+        n += c->pauses;
+    return n;
+}
+
+std::uint64_t FullSystem::spun() const {
+    std::uint64_t n = 0;
+    for (const auto &c : impl_->board->cores)
+        n += c->spun;
+    return n;
+}
+
+std::uint64_t FullSystem::operations() const { return impl_->board->operations; }
+
+const std::map<std::uint32_t, std::uint64_t> &FullSystem::unknown_msrs() const { return impl_->board->unknown_msrs; }
+
+Tick FullSystem::now() const { return impl_->board->now(); }
+
+std::uint64_t FullSystem::touched_bytes() const { return touched_pages(impl_->board->memory).size() * 4096; }
+
+void FullSystem::save(const std::string &path) const {
+    if (impl_->board->detailed)
+        throw UserError(path + ": cannot be written in detailed mode, whose caches and messages no checkpoint holds: "
+                               "leave_detailed first would be right");
+    Archive a;
+    impl_->board->archive(a);
+    write_checkpoint(path, impl_->config.description, a, impl_->board->memory);
+}
+
+void FullSystem::restore(const std::string &path) {
+    Board &board = *impl_->board;
+    board.memory.clear();
+    const auto fits = [&](const std::string &description) {
+        return same_machine(description, impl_->config.description);
+    };
+    Archive a = read_checkpoint(path, fits, board.memory);
+    board.archive(a);
+    if (!a.at_end())
+        throw UserError(path +
+                        ": holds more than this machine has: the options that it was written with would be right");
+    impl_->loaded = true;
+}
+
+std::string FullSystem::read_physical(Addr address, std::uint64_t size) const {
+    const PhysMap &phys = impl_->board->phys;
+    std::string out;
+    while (out.size() < size) {
+        const Addr a = address + out.size();
+        const std::uint64_t n = std::min<std::uint64_t>(size - out.size(), 4096 - (a & 4095));
+        const std::byte *p = phys.host(PhysAddr(a));
+        if (!p)
+            break;
+        out.append(reinterpret_cast<const char *>(p), n);
+    }
+    return out;
+}
+
+std::string FullSystem::read_virtual(Addr cr3, Addr address, std::uint64_t size) const {
+    x86::Core &core = *impl_->board->cores[0];
+    const Addr before = core.cr3;
+    if (cr3)
+        core.cr3 = cr3;
+    std::string out;
+    while (out.size() < size) {
+        const Addr a = address + out.size();
+        const std::uint64_t n = std::min<std::uint64_t>(size - out.size(), 4096 - (a & 4095));
+        PhysAddr p;
+        if (!x86::peek_translation(core, a, p) || !impl_->board->phys.host(p))
+            break;
+        out += read_physical(p.value, n);
+    }
+    core.cr3 = before;
+    return out;
+}
+
+Addr FullSystem::physical_of(std::uint64_t dram) const { return impl_->board->phys.phys_address(dram).value; }
+
+std::string FullSystem::registers_text() const {
+    const x86::Core *c = impl_->board->died ? impl_->board->died : impl_->board->scheduler.culprit();
+    return describe_registers(c ? *c : *impl_->board->cores[0]);
+}
+
+} // namespace moscope

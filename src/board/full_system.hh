@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A whole machine that boots an operating system: cores, memory on all nodes, the platform's devices and firmware
+// tables, a kernel loaded into memory, the serial console. Runs in functional mode (board/functional.hh) in steps of
+// host time, so that whoever drives it can serve a terminal in between.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "attribution/attribution_tables.hh"
+#include "board/functional.hh"
+#include "board/system_config.hh"
+
+namespace moscope {
+
+class FullSystem {
+  public:
+    explicit FullSystem(const std::string &config_json);
+    ~FullSystem();
+
+    /// How a step ended.
+    struct Step {
+        std::string state = "running"; ///< running, time, poweroff, reset, exit, marker, triple_fault, hang, unmodelled
+        std::string detail;            ///< for people; of a marker its name
+        int status = 0;                ///< exit: the value that the guest gave
+    };
+    /// Runs for about so many milliseconds of host time, or until something ends the run.
+    Step step(unsigned host_ms);
+
+    /// Detailed mode, where the configuration names a machine for it. Between steps only.
+    void enter_detailed();
+    /// False: it takes longer than about so many milliseconds of host time, and has to be called again.
+    bool leave_detailed(unsigned host_ms);
+    /// Counts of detailed mode begin anew.
+    void reset_stats();
+    /// Detailed mode keeps of each line that is missed what the kernel says of its page then: JSON text of where that lies
+    /// (attribution/page_watch.hh).
+    void watch_pages(const std::string &format);
+    /// JSON text: ticks of each core by what they were spent on, and the machine's statistics (docs/statistics.md).
+    /// Of the lines that cores waited for the `lines` hottest.
+    std::string stats_json(std::size_t lines = 200);
+    /// Attribution of all lines, to the moment of the last stats_json.
+    AttributionTables attribution_tables() const;
+    /// As step, but until the simulated time `until` at the latest (state "time"); functional mode stops about a
+    /// microsecond beyond.
+    Step step_until(Tick until, unsigned host_ms);
+
+    /// What the guest has written to its console since the last call.
+    std::string console_output();
+    void console_input(std::string_view bytes);
+
+    std::uint64_t instructions() const;
+    std::vector<std::uint64_t> instructions_by_core() const;
+    std::uint64_t pauses() const;
+    /// Instructions that cores retired in spin loops with PAUSE (cpu/x86/exec/system/machine.cc).
+    std::uint64_t spun() const;
+    /// Operations that the workload has reported (m5 workend with a work item other than 0).
+    std::uint64_t operations() const;
+    /// Model-specific registers that the guest used and the model lacks (it got #GP), with how often.
+    const std::map<std::uint32_t, std::uint64_t> &unknown_msrs() const;
+    Tick now() const;
+    /// Guest memory in pages of 4 KiB that anybody has read or written, or a checkpoint brought: what the host gave memory to.
+    std::uint64_t touched_bytes() const;
+
+    /// The whole machine, in functional mode. UserError: it cannot be written, or detailed mode is on.
+    void save(const std::string &path) const;
+    void restore(const std::string &path);
+
+    /// Bytes of guest memory: by physical address, or by a virtual one in an address space (CR3). Short where something
+    /// is not mapped or not DRAM.
+    std::string read_physical(Addr address, std::uint64_t size) const;
+    std::string read_virtual(Addr cr3, Addr address, std::uint64_t size) const;
+    /// Physical address of a DRAM byte as attribution counts them.
+    Addr physical_of(std::uint64_t dram) const;
+
+    /// Registers of the core that ended the run (or the first), with the bytes at its instruction pointer.
+    std::string registers_text() const;
+
+  private:
+    struct Impl;
+    std::unique_ptr<Impl> impl_;
+};
+
+} // namespace moscope

@@ -1,0 +1,379 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "cpu/x86/decode/block.hh"
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <mutex>
+#include <new>
+#include <utility>
+
+#include "cpu/x86/decode/isa.hh"
+#include "cpu/x86/decode/lower.hh"
+#include "cpu/x86/mmu/paging.hh"
+#include "cpu/x86/timed/op_timing.hh"
+
+namespace moscope::x86 {
+
+namespace {
+
+constexpr unsigned kLongest = 15;
+constexpr Addr kPage = 0x1000;
+
+const Op *end_of_block(Core &c, const Op *op) {
+    c.rip = c.address_of(op) & op->imm;
+    return nullptr;
+}
+
+const Op *gone_stale(Core &c, const Op *op) { return c.leave_before(op, Exit::restart); }
+
+const Op *undefined(Core &c, const Op *op) {
+    c.raise(exc_ud);
+    return c.fault_at(op);
+}
+
+const Op *too_long(Core &c, const Op *op) {
+    c.raise(exc_gp, 0);
+    return c.fault_at(op);
+}
+
+/// gem5's pseudo-instruction: 0F 04, then a 16-bit function number.
+const Op *m5_instruction(Core &c, const Op *op) {
+    c.platform.m5op(c, static_cast<unsigned>(op->imm));
+    return c.leave_after(op, c.exit == Exit::none ? Exit::restart : c.exit);
+}
+
+std::uint64_t rip_mask(Mode mode) {
+    return mode == Mode::code64 ? ~std::uint64_t{0} : mode == Mode::code32 ? 0xffffffff : 0xffff;
+}
+
+} // namespace
+
+Block::Ptr Block::make(std::size_t operations) {
+    void *room = ::operator new (sizeof(Block) + operations * sizeof(Op), std::align_val_t{kLineBytes});
+    Ptr block(new (room) Block);
+    std::uninitialized_value_construct_n(block->ops(), operations);
+    return block;
+}
+
+void Block::Free::operator()(Block *b) const { ::operator delete (b, std::align_val_t{kLineBytes}); }
+
+BlockCache::BlockCache(const PhysMap &phys)
+    : phys_(phys), timings_(std::make_shared<TimingTable>()), map_(std::make_shared<CodeMap>()) {}
+BlockCache::~BlockCache() { free_all(); }
+
+void BlockCache::free_all() {
+    const Block::Free free;
+    blocks_.for_each(free);
+    for (Block *b : std::exchange(outdated_, {}))
+        free(b);
+}
+
+void BlockCache::time(Block &b) {
+    const std::byte *bytes = phys_.host(PhysAddr(b.key >> 2));
+    const std::size_t size = !bytes      ? 0
+                             : b.crosses ? kLongest
+                                         : b.bytes(); // none of code in device memory: a cycle for each
+    const std::vector<OpTiming> all =
+        timing_of({reinterpret_cast<const std::uint8_t *>(bytes), size}, static_cast<Mode>((b.key & 3) - 1), b.count);
+    const std::lock_guard lock(map_->timing);
+    if (b.timed)
+        return;
+    for (unsigned i = 0; i <= b.count; ++i)
+        b.ops()[i].timing = timings_->number(all[i]);
+    b.timed.store(true, std::memory_order_release);
+}
+
+Block *BlockCache::find(Core &c, bool single, bool *global) {
+    const Mode mode = c.mode();
+    if (mode != Mode::code64 && c.rip > c.seg[cs].limit) {
+        c.raise(exc_gp, 0);
+        return nullptr;
+    }
+    const Addr va = mode == Mode::code64 ? c.rip : (c.seg[cs].base + c.rip) & 0xffffffff;
+    PhysAddr at;
+    if (!translate(c, va, Kind::fetch, c.cpl == 3, at))
+        return nullptr;
+    if (global) {
+        const Tlb::Entry &e = c.tlbs[c.cpl == 3].at(va);
+        *global = c.paging() && e.page == (va & ~(kPage - 1)) && (e.phys & Tlb::Entry::kGlobal);
+    }
+    const std::uint64_t key = at.value << 2 | (static_cast<unsigned>(mode) + 1);
+    if (!single) {
+        // Often it is the block that was here before an address-space switch.
+        Block *b = c.jump_of(c.rip).block;
+        if (!b || b->key != key || b->stale)
+            b = blocks_.find(key);
+        if (b && !b->crosses)
+            return found(c, b);
+        if (b) {
+            PhysAddr second;
+            if (!translate(c, (va | (kPage - 1)) + 1, Kind::fetch, c.cpl == 3, second))
+                return nullptr;
+            // In detailed mode other cores may have run during the walk: look again.
+            b = blocks_.find(key);
+            if (b && second == b->second)
+                return found(c, b);
+            if (b && map_->side_by_side()) { // others may be running it, and whether they are depends on threads
+                blocks_.erase(key);
+                outdated_.push_back(b);
+            } else if (b)
+                drop(*b);
+        }
+    }
+    return decode(c, key, at, va, single ? 1 : Block::kMaxOps);
+}
+
+/// A chip that runs what another has decoded since all rested, on the same thread, knows of it as if it had done so itself.
+inline Block *BlockCache::found(const Core &c, Block *b) {
+    if (__builtin_expect(fresh_.empty(), 1))
+        return b;
+    for (const auto &[block, chip, news] : fresh_)
+        if (block == b && chip != c.chip)
+            map_->note(c.chip, news);
+    return b;
+}
+
+Block *BlockCache::recall(Core &c, std::uint64_t key, PhysAddr second) {
+    if (Block *b = blocks_.find(key))
+        return b;
+    const PhysAddr at(key >> 2);
+    return key & 3 && phys_.host(at) ? decode(c, key, at, 0, Block::kMaxOps, &second) : nullptr;
+}
+
+Block *BlockCache::decode(Core &c, std::uint64_t key, PhysAddr at, Addr va, unsigned limit,
+                          const PhysAddr *known_second) {
+    if (!promises_)
+        promises_ = std::make_unique<Promises>(c.model);
+    const auto mode = static_cast<Mode>((key & 3) - 1);
+    const std::byte *bytes = phys_.host(at);
+    std::byte copied[Block::kMaxOps * kLongest];
+    if (bytes && map_->side_by_side()) { // another thread may be writing there: what is decoded is what is noted
+        std::copy_n(bytes, std::min<Addr>(sizeof copied, kPage - (at.value & (kPage - 1))), copied);
+        bytes = copied;
+    }
+    std::byte crossed[kLongest];
+    bool crosses = false;
+    PhysAddr second;
+    std::vector<Op> ops;
+    unsigned offset = 0;
+    unsigned left = static_cast<unsigned>(kPage - (at.value & (kPage - 1)));
+    bool ended = false;
+    std::uint8_t window[kLongest];
+    while (!ended && ops.size() < limit && left) {
+        const void *from = bytes ? static_cast<const void *>(bytes + offset) : window;
+        unsigned have = left;
+        if (!bytes) { // code in device memory: read byte by byte, as far as it is needed
+            have = std::min(left, kLongest);
+            for (unsigned i = 0; i < have; ++i)
+                window[i] = static_cast<std::uint8_t>(c.platform.mmio_read(c, at + offset + i, 1));
+        }
+        Insn insn;
+        insn.mode = mode;
+        Op op;
+        op.start = static_cast<std::uint16_t>(offset);
+        op.base = op.index = reg_zero * 8;
+        op.seg = seg_none;
+        const auto m5 = [&] {
+            return have >= 2 && static_cast<const std::uint8_t *>(from)[0] == 0x0f &&
+                   static_cast<const std::uint8_t *>(from)[1] == 0x04;
+        };
+        ZyanStatus status =
+            m5() ? ZYDIS_STATUS_DECODING_ERROR
+                 : ZydisDecoderDecodeFull(&decoder(mode), from, std::min(have, kLongest), &insn.z, insn.op);
+        if ((status == ZYDIS_STATUS_NO_MORE_DATA || (m5() && have < 4)) && have < kLongest) {
+            if (!ops.empty())
+                break; // it becomes the first of the next block
+            // Its rest lies in the next page.
+            if (known_second)
+                second = *known_second;
+            if (!known_second && !translate(c, (va | (kPage - 1)) + 1, Kind::fetch, c.cpl == 3, second))
+                return nullptr;
+            const unsigned head = have;
+            if (from != window)
+                std::memcpy(window, from, head);
+            for (unsigned i = 0; i < kLongest; ++i) {
+                const std::byte *p = phys_.host(second + i);
+                crossed[i] = p ? *p : std::byte{0xff};
+            }
+            for (unsigned i = head; i < kLongest; ++i)
+                window[i] = static_cast<std::uint8_t>(crossed[i - head]);
+            from = window;
+            have = kLongest;
+            status = m5() ? ZYDIS_STATUS_DECODING_ERROR
+                          : ZydisDecoderDecodeFull(&decoder(mode), from, have, &insn.z, insn.op);
+            crosses = true;
+            ended = true;
+        }
+        if (m5()) {
+            op.length = 4;
+            op.imm = static_cast<const std::uint8_t *>(from)[2] | static_cast<const std::uint8_t *>(from)[3] << 8;
+            op.exec = m5_instruction;
+            ended = true;
+        } else if (!ZYAN_SUCCESS(status)) {
+            op.length = 1;
+            op.exec = status == ZYDIS_STATUS_INSTRUCTION_TOO_LONG || status == ZYDIS_STATUS_NO_MORE_DATA ? too_long
+                                                                                                         : undefined;
+            ended = true;
+        } else {
+            fill_operands(insn, op);
+            const bool promised = (*promises_)(insn.z);
+            const Form *form = promised ? lower(insn, op) : nullptr;
+            if (!form)
+                op.exec = lower_unmodelled(promised);
+            ended = ended || !form || form->ends_block;
+        }
+        offset += op.length;
+        left = op.length < left ? left - op.length : 0;
+        ops.push_back(op);
+    }
+    Block::Ptr block = Block::make(ops.size() + 1);
+    block->key = key;
+    block->crosses = crosses;
+    block->second = second;
+    block->count = static_cast<std::uint8_t>(ops.size());
+    Op end;
+    end.start = static_cast<std::uint16_t>(offset);
+    end.imm = rip_mask(mode);
+    end.exec = end_of_block;
+    ops.push_back(end);
+    std::copy(ops.begin(), ops.end(), block->ops());
+
+    if (limit == 1 || !bytes) { // not kept, so nobody needs to be told of writes
+        if (single_.size() <= c.number)
+            single_.resize(c.number + 1);
+        single_[c.number] = std::move(block);
+        return single_[c.number].get();
+    }
+    // While this core walked page tables for the second half, another may have decoded the same.
+    if (Block *known = blocks_.find(key))
+        return known;
+    block->kept = true;
+    Block *b = block.release();
+    blocks_.insert(key, b);
+    enter(c, *b, at, {bytes, std::min<Addr>(offset, kPage - (at.value & (kPage - 1)))});
+    if (b->crosses)
+        enter(c, *b, b->second, {crossed, kLongest});
+    return b;
+}
+
+void BlockCache::enter(const Core &c, Block &b, PhysAddr at, std::span<const std::byte> bytes) {
+    pages_[at.value >> 12].push_back(&b);
+    const Addr dram = phys_.dram_address(at);
+    if (dram == PhysMap::kNone)
+        return;
+    if (!map_->side_by_side() && !map_->marked(dram >> 12)) // else no core writes directly
+        guard(PhysAddr(at.value & ~(kPage - 1)));
+    if (!map_->side_by_side()) {
+        map_->mark(dram, bytes.size());
+        return;
+    }
+    fresh_.push_back({&b, c.chip, {dram, bytes.size(), CodeMap::digest(bytes)}});
+    map_->note(c.chip, fresh_.back().news);
+}
+
+void BlockCache::guard(PhysAddr page) {
+    for (Core *c : cores_)
+        for (Tlb &t : c->tlbs)
+            t.guard(page.value);
+}
+
+void BlockCache::written(PhysAddr a, unsigned size) {
+    // The whole page goes: what is written next is likely more of the same.
+    if (const Addr dram = phys_.dram_address(a); map_->holds(dram, size))
+        drop_page(a.value >> 12);
+}
+
+void BlockCache::written_range(PhysAddr a, std::uint64_t size) {
+    if (!size)
+        return;
+    for (Addr page = a.value >> 12; page <= (a.value + size - 1) >> 12; ++page)
+        if (code_page(PhysAddr(page << 12)))
+            drop_page(page);
+}
+
+/// Here and in the other caches.
+void BlockCache::drop_page(Addr page) {
+    const auto drop_here = [page](BlockCache &c) {
+        const auto it = c.pages_.find(page);
+        if (it == c.pages_.end())
+            return;
+        for (Block *b : std::exchange(it->second, {}))
+            c.drop(*b);
+        c.pages_.erase(page);
+    };
+    drop_here(*this);
+    for_each_peer(drop_here);
+    map_->forget(phys_.dram_address(PhysAddr(page << 12)) >> 12);
+}
+
+void BlockCache::join(const std::vector<std::unique_ptr<BlockCache>> &all) {
+    for (const auto &a : all) {
+        a->map_ = all.front()->map_;
+        a->timings_ = all.front()->timings_;
+        for (const auto &b : all)
+            if (b != a)
+                a->peers_.push_back(b.get());
+    }
+}
+
+void BlockCache::settle() {
+    const auto all_know = [](BlockCache &c) { c.fresh_.clear(); };
+    all_know(*this);
+    for_each_peer(all_know);
+    std::vector<Addr> changed;
+    map_->settle([&](const CodeMap::News &n) {
+        const PhysAddr at = phys_.phys_address(n.dram);
+        if (CodeMap::digest({phys_.host(at), n.size}) != n.digest)
+            changed.push_back(at.value >> 12);
+    });
+    for (const Addr page : changed)
+        drop_page(page);
+}
+
+void BlockCache::drop(Block &b) {
+    if (b.stale) // both halves of an instruction may lie in one page that is mapped twice
+        return;
+    b.stale = true;
+    for (unsigned i = 0; i <= b.count; ++i)
+        b.ops()[i].exec = gone_stale;
+    for (Addr page : {b.key >> 14, b.second.value >> 12}) {
+        const auto it = pages_.find(page);
+        if (it != pages_.end())
+            std::erase(it->second, &b);
+    }
+    if (!std::erase(outdated_, &b)) // else another may have taken its place
+        blocks_.erase(b.key);
+    graveyard_.emplace_back(&b);
+}
+
+void BlockCache::collect_over(std::size_t most) {
+    const auto look = [most](BlockCache &c) {
+        if (c.garbage() > most)
+            c.collect();
+    };
+    look(*this);
+    for_each_peer(look);
+}
+
+void BlockCache::collect() {
+    // Only those: which others a core remembers must not depend on when this happens.
+    for (Core *c : cores_)
+        for (Core::Jump &j : c->jumps)
+            if (j.block && j.block->stale)
+                j = {};
+    graveyard_.clear();
+}
+
+void BlockCache::clear() {
+    for (Core *c : cores_)
+        std::fill(std::begin(c->jumps), std::end(c->jumps), Core::Jump{});
+    graveyard_.clear();
+    free_all();
+    blocks_.clear();
+    pages_.clear();
+    fresh_.clear();
+    map_->clear();
+}
+
+} // namespace moscope::x86

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Decoded blocks: straight runs of instructions within one physical page, found by physical address and decoding
+// mode and shared by all cores that a host thread runs. A write to bytes that a block was decoded from turns the block's instructions
+// into one that leaves it and looks again, so that no core, not even the writer in the middle of the block, runs
+// stale code. Pages that hold decoded code are taken out of all TLBs' direct writes.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "base/types.hh"
+#include "cpu/x86/core.hh"
+#include "cpu/x86/decode/block_table.hh"
+#include "cpu/x86/decode/code_map.hh"
+#include "cpu/x86/decode/op.hh"
+
+namespace moscope::x86 {
+
+class TimingTable; // timed/op_timing.hh
+
+/// The operations follow the header, so that most blocks are two or three host lines in a row.
+struct alignas(32) Block {
+    static constexpr unsigned kMaxOps = 48;
+    std::uint64_t key = 0; ///< physical address << 2 | mode
+    PhysAddr second;       ///< if `crosses`: where the next page is
+    /// A guess at the block that is run after this one, and at how far from here it lies; only good for fetching ahead, as it may
+    /// be gone by now, and as threads that run this block side by side may mix two guesses.
+    std::atomic<const void *> successor = nullptr;
+    std::atomic<std::int32_t> successor_distance = 0;
+    std::atomic<bool> timed = false; ///< its operations know their timing
+    std::uint8_t count = 0;          ///< instructions; there is one operation more, which ends the block
+    bool stale : 1 = false;
+    bool kept : 1 = false;    ///< lives on until it is stale: may be remembered
+    bool crosses : 1 = false; ///< its one instruction ends in the next page
+
+    unsigned bytes() const { return ops()[count].start; }
+    Op *ops() { return reinterpret_cast<Op *>(this + 1); }
+    const Op *ops() const { return reinterpret_cast<const Op *>(this + 1); }
+
+    /// `next` is run after this one, `distance` bytes from its beginning.
+    void followed_by(const Block *next, Addr distance) {
+        if (successor.load(std::memory_order_relaxed) != next) {
+            successor.store(next, std::memory_order_relaxed);
+            successor_distance.store(static_cast<std::int32_t>(distance), std::memory_order_relaxed);
+        }
+    }
+    /// The core is about to run this block: has the host fetch what will likely be run after it.
+    void fetch_ahead(const Core &c) const {
+        constexpr unsigned kAhead = 3 * kLineBytes; // the header and five operations
+        const void *const next = successor.load(std::memory_order_relaxed);
+        if (!next)
+            return;
+        for (unsigned i = 0; i < kAhead; i += kLineBytes)
+            __builtin_prefetch(static_cast<const std::byte *>(next) + i);
+        __builtin_prefetch(
+            &c.jump_of(c.rip + static_cast<Addr>(std::int64_t{successor_distance.load(std::memory_order_relaxed)})));
+    }
+
+    struct Free {
+        void operator()(Block *) const;
+    };
+    using Ptr = std::unique_ptr<Block, Free>;
+    /// With room for `operations`, which are all ones that do nothing.
+    static Ptr make(std::size_t operations);
+
+  private:
+    Block() = default;
+};
+static_assert(sizeof(Block) == 32 && Block::kMaxOps < 256);
+
+class Promises; // isa.hh: the instructions that CPUID promises
+
+class BlockCache {
+  public:
+    explicit BlockCache(const PhysMap &phys);
+    ~BlockCache();
+
+    /// The block at the core's rip, decoded if need be; null: the fetch faulted, Core::fault says how.
+    /// single: one instruction only, not kept beyond this core's next call.
+    /// `global` is told whether the page is a global one.
+    Block *find(Core &, bool single = false, bool *global = nullptr);
+
+    /// The block of this key, for a core that had it without looking; `second` is where its last instruction ends, if that
+    /// is in another page. Null: no block can have been there.
+    Block *recall(Core &, std::uint64_t key, PhysAddr second);
+
+    /// All cores that may run what is here, whose direct writes must be taken away from code pages.
+    void add_core(Core &c) { cores_.push_back(&c); }
+
+    /// Several caches, each of one host thread: a thread looks into its own, while what a core remembers may be of any. Where code
+    /// lies is known to all together (code_map.hh).
+    static void join(const std::vector<std::unique_ptr<BlockCache>> &all);
+    CodeMap &map() { return *map_; }
+    /// While no core runs: what has been decoded side by side is entered in the map, and is compared with what is there now, as another
+    /// thread may have written it meanwhile.
+    void settle();
+
+    /// True if writes to these bytes of one page have to be told of.
+    bool guarded_dram(const Core &c, Addr dram, unsigned size) const {
+        return map_->maybe(c.chip, dram >> 12) && map_->holds(c.chip, dram, size);
+    }
+    bool guarded(const Core &c, PhysAddr a, unsigned size) const {
+        return guarded_dram(c, phys_.dram_address(a), size);
+    }
+    /// True if the page holds decoded code, as far as everybody knows.
+    bool code_page(PhysAddr a) const { return map_->marked(phys_.dram_address(a) >> 12); }
+    /// [a, a + size) was written, within one page. No other thread runs cores meanwhile.
+    void written(PhysAddr a, unsigned size);
+    /// Any amount of memory was written past the cores (DMA, the loader).
+    void written_range(PhysAddr a, std::uint64_t size);
+    /// Forgets all blocks. Only while no core is inside one.
+    void clear();
+    /// Frees what went stale. Only while no core is inside a block.
+    void collect();
+    /// The same here and in the other caches, of each that has more than `most` such blocks.
+    void collect_over(std::size_t most);
+    std::size_t garbage() const { return graveyard_.size(); }
+    /// Detailed mode, before the block first runs there: gives its operations their timing.
+    void time(Block &);
+    const TimingTable &timings() const { return *timings_; }
+    std::size_t decoded() const { return blocks_.size(); }
+
+  private:
+    Block *decode(Core &, std::uint64_t key, PhysAddr at, Addr va, unsigned limit, const PhysAddr *second = nullptr);
+    void enter(const Core &, Block &, PhysAddr at, std::span<const std::byte> bytes);
+    Block *found(const Core &, Block *);
+    void drop(Block &);
+    void free_all();
+    void drop_page(Addr page);
+    void guard(PhysAddr page);
+    template <class F> void for_each_peer(F &&f) {
+        for (BlockCache *b : peers_)
+            f(*b);
+    }
+
+    const PhysMap &phys_;
+    std::shared_ptr<TimingTable> timings_;
+    std::unique_ptr<Promises> promises_; ///< of the first core that decodes; all have the same model
+    BlockTable blocks_;                  ///< owns them
+    std::unordered_map<std::uint64_t, std::vector<Block *>> pages_; ///< blocks by page
+    std::shared_ptr<CodeMap> map_;
+    std::vector<BlockCache *> peers_;
+    std::vector<Block *> outdated_; ///< owned, and no longer found: their second page was another one
+    struct Fresh {
+        const Block *block;
+        unsigned chip; ///< who has decoded it
+        CodeMap::News news;
+    };
+    std::vector<Fresh> fresh_; ///< decoded since all rested
+    std::vector<Block::Ptr> graveyard_;
+    std::vector<Block::Ptr> single_; ///< by core: the last one that was not kept
+    std::vector<Core *> cores_;
+};
+
+} // namespace moscope::x86

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Where in memory there is code that somebody has decoded, down to the line, for all caches of decoded code together: a store to
+// it has to be told of. While cores run side by side on several host threads nothing changes here: a chip notes what it decodes
+// among its own news, which it sees at once and the others when all have come to rest, so that what a store does depends on no
+// thread's speed.
+#pragma once
+
+#include <bit>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <span>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "base/types.hh"
+
+namespace moscope::x86 {
+
+class CodeMap {
+  public:
+    /// Bytes that a block was decoded from, within a page; numbers of pages are those of DRAM.
+    struct News {
+        Addr dram;
+        std::uint64_t size;
+        std::size_t digest; ///< of the bytes
+    };
+
+    /// So many chips may run side by side.
+    void set_chips(unsigned n) { fresh_ = std::vector<Fresh>(n); }
+    void run_side_by_side(bool yes) { side_by_side_ = yes; }
+    bool side_by_side() const { return side_by_side_; }
+    /// Called when a chip has news.
+    std::function<void()> on_news;
+
+    bool marked(std::uint64_t page) const { return page / 64 < pages_.size() && (pages_[page / 64] >> page % 64 & 1); }
+    /// Whether holds() has anything to look for.
+    bool maybe(unsigned chip, std::uint64_t page) const { return marked(page) || !fresh_[chip].news.empty(); }
+    /// Whether there is code in lines of [dram, dram + size), within a page.
+    bool holds(Addr dram, std::uint64_t size) const {
+        const auto it = lines_.find(dram >> 12);
+        return it != lines_.end() && (it->second & lines(dram, size));
+    }
+    /// The same with what this chip has decoded since all rested.
+    bool holds(unsigned chip, Addr dram, std::uint64_t size) const {
+        if (holds(dram, size))
+            return true;
+        for (const News &n : fresh_[chip].news)
+            if (n.dram >> 12 == dram >> 12 && (lines(n.dram, n.size) & lines(dram, size)))
+                return true;
+        return false;
+    }
+
+    /// While cores take turns: there is code in [dram, dram + size), within a page.
+    void mark(Addr dram, std::uint64_t size) {
+        const std::uint64_t page = dram >> 12;
+        if (page / 64 >= pages_.size())
+            pages_.resize(std::bit_ceil(page / 64 + 1));
+        pages_[page / 64] |= std::uint64_t{1} << page % 64;
+        lines_[page] |= lines(dram, size);
+    }
+    /// While they run side by side, from the thread that runs the chip.
+    void note(unsigned chip, const News &n) {
+        std::vector<News> &news = fresh_[chip].news;
+        if (news.empty() && on_news)
+            on_news();
+        news.push_back(n);
+    }
+    /// While nobody runs: takes all news into the map, each of which is then shown.
+    template <class F> void settle(F &&show) {
+        for (Fresh &f : fresh_) {
+            for (const News &n : f.news) {
+                mark(n.dram, n.size);
+                show(n);
+            }
+            f.news.clear();
+        }
+    }
+    void forget(std::uint64_t page) {
+        if (lines_.erase(page))
+            pages_[page / 64] &= ~(std::uint64_t{1} << page % 64);
+    }
+    void clear() {
+        lines_.clear();
+        pages_.assign(pages_.size(), 0);
+        for (Fresh &f : fresh_)
+            f.news.clear();
+    }
+    static std::size_t digest(std::span<const std::byte> bytes) {
+        return std::hash<std::string_view>()({reinterpret_cast<const char *>(bytes.data()), bytes.size()});
+    }
+
+    std::mutex timing; ///< of who gives operations their timing
+
+  private:
+    /// Bits of the page's lines that have bytes in [dram, dram + size).
+    static std::uint64_t lines(Addr dram, std::uint64_t size) {
+        const unsigned first = dram >> kLineBits & 63, last = (dram + size - 1) >> kLineBits & 63;
+        return ~std::uint64_t{0} << first & ~std::uint64_t{0} >> (63 - last);
+    }
+
+    struct alignas(64) Fresh {
+        std::vector<News> news;
+    };
+    std::vector<Fresh> fresh_{1};      ///< by chip
+    std::vector<std::uint64_t> pages_; ///< a bit for each page: is in lines_
+    std::unordered_map<std::uint64_t, std::uint64_t> lines_;
+    bool side_by_side_ = false;
+};
+
+} // namespace moscope::x86

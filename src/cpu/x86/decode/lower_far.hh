@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The far forms of JMP, CALL and RET, which exec_control.cc takes over from the near ones.
+#pragma once
+
+#include "cpu/x86/decode/lower.hh"
+
+namespace moscope::x86 {
+
+Exec lower_jmp_far(const Insn &, Op &);
+Exec lower_call_far(const Insn &, Op &);
+Exec lower_ret_far(const Insn &, Op &);
+
+} // namespace moscope::x86

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The first operand of an instruction as a register or memory, for instruction functions that are templates over
+// which of the two it is: read it, or read, change and write it back (under LOCK as one access).
+#pragma once
+
+#include "cpu/x86/decode/lower.hh"
+#include "cpu/x86/mmu/memory.hh"
+
+namespace moscope::x86 {
+
+/// destination = f(destination); f runs once, after all that can fault. The function's return value.
+template <class T, bool kMemory, class F> inline const Op *change(Core &c, const Op *op, F &&f) {
+    if constexpr (kMemory) {
+        Addr a;
+        if (!address(c, op, sizeof(T), true, a) || !modify<T>(c, a, op->lock, f))
+            return c.fault_at(op);
+    } else
+        set_reg<T>(c, op->dst, f(reg<T>(c, op->dst)));
+    return op + 1;
+}
+
+/// The operand that may be in memory: there, or in the register at byte offset `r`.
+template <class T, bool kMemory> inline bool read_operand(Core &c, const Op *op, unsigned r, T &out) {
+    if constexpr (kMemory) {
+        Addr a;
+        return address(c, op, sizeof(T), false, a) && load<T>(c, a, out);
+    } else {
+        out = reg<T>(c, r);
+        return true;
+    }
+}
+
+/// F<false> or F<true> (with a template At over the operand's type) by where operand `i` is, at its own size.
+template <template <bool> class F> Exec by_place(const Insn &insn, unsigned i = 0) {
+    return insn.is_mem(i) ? by_size<F<true>::template At>(insn.bytes(i))
+                          : by_size<F<false>::template At>(insn.bytes(i));
+}
+
+} // namespace moscope::x86

@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "cpu/x86/mmu/paging.hh"
+
+#include <cstring>
+
+#include "cpu/x86/decode/block.hh"
+#include "cpu/x86/mmu/memory.hh"
+#include "cpu/x86/timed/timed_core.hh"
+
+namespace moscope::x86 {
+
+namespace {
+
+constexpr Addr kPage = 0x1000;
+constexpr std::uint64_t kPresent = 1, kWrite = 2, kUser = 4, kAccessed = 32, kDirty = 64, kLarge = 128, kGlobal = 256,
+                        kNoExecute = std::uint64_t{1} << 63;
+constexpr std::uint64_t kAddress = 0x000ffffffffff000; ///< the architecture's 52 bits
+constexpr std::uint64_t kBeyond = 0x000f000000000000;  ///< above the family's 48 bits: reserved
+
+/// Error code of a page fault.
+constexpr std::uint32_t err_present = 1, err_write = 2, err_user = 4, err_reserved = 8, err_fetch = 16;
+
+struct Leaf {
+    std::uint64_t phys = 0; ///< of the 4-KiB page
+    bool write = true, user = true, execute = true, global = false, dirty = false;
+    unsigned shift = 12;
+};
+
+template <class T> void or_bits(void *bits, void *entry) {
+    T b, e;
+    std::memcpy(&b, bits, sizeof b);
+    std::memcpy(&e, entry, sizeof e);
+    e |= b;
+    std::memcpy(entry, &e, sizeof e);
+}
+
+struct Walk {
+    Core &c;
+    Addr va;
+    Kind kind;
+    bool user;
+    bool nx; ///< the no-execute bit counts
+    bool side_effects = true;
+
+    bool fault(std::uint32_t present_bits) const {
+        c.fault = {exc_pf, true, 0, va};
+        c.fault.error = present_bits | (kind == Kind::write ? err_write : 0) | (user ? err_user : 0) |
+                        (kind == Kind::fetch && nx ? err_fetch : 0);
+        return false;
+    }
+
+    template <class T> T read(Addr at) const {
+        T x = 0;
+        if (const std::byte *p = c.phys.host(PhysAddr(at))) {
+            if (c.timed && side_effects)
+                c.timed->walk_load(PhysAddr(at), &x, sizeof x);
+            else
+                std::memcpy(&x, p, sizeof x);
+        } else
+            std::memset(&x, 0xff, sizeof x);
+        return x;
+    }
+    /// Sets bits of an entry, as a locked update.
+    template <class T> void set_bits(Addr at, T bits) const {
+        if (std::byte *p = c.phys.host(PhysAddr(at))) {
+            if (c.timed)
+                c.timed->walk_modify(PhysAddr(at), sizeof bits, or_bits<T>, &bits);
+            else
+                or_bits<T>(&bits, p);
+            tell_written(c, PhysAddr(at), sizeof bits);
+        }
+    }
+
+    /// Entries of a table format: T wide, `levels` deep, each level `bits` of the address.
+    template <class T> bool run(Addr table, int levels, unsigned bits, unsigned large_levels, Leaf &leaf) {
+        unsigned shift = 12 + bits * static_cast<unsigned>(levels - 1);
+        Addr entry_at[5];
+        T entry[5];
+        int depth = 0;
+        for (int level = levels; level >= 1; --level, shift -= bits, ++depth) {
+            const Addr at = table + ((va >> shift) & ((Addr{1} << bits) - 1)) * sizeof(T);
+            const T e = read<T>(at);
+            entry_at[depth] = at;
+            entry[depth] = e;
+            if (!(e & kPresent))
+                return fault(0);
+            // PAE's top-level entries have no rights of their own.
+            const bool pdpte = sizeof(T) == 8 && levels == 3 && level == 3;
+            const bool is_leaf = level == 1 || ((e & kLarge) && (large_levels >> level & 1));
+            if (sizeof(T) == 8) {
+                if ((e & kBeyond) || (!nx && (std::uint64_t{e} & kNoExecute)))
+                    return fault(err_present | err_reserved);
+                if (!is_leaf && (e & kLarge) && level >= 3 && !pdpte)
+                    return fault(err_present | err_reserved);
+            }
+            if (!pdpte) {
+                leaf.write &= (e & kWrite) != 0;
+                leaf.user &= (e & kUser) != 0;
+                if (nx && sizeof(T) == 8)
+                    leaf.execute &= !(std::uint64_t{e} & kNoExecute);
+            }
+            if (!is_leaf) {
+                table = sizeof(T) == 8 ? e & kAddress : e & 0xfffff000;
+                continue;
+            }
+            Addr base;
+            if (sizeof(T) == 4 && level == 2) // 4-MiB page: bits 20:13 are address bits 39:32
+                base = (e & 0xffc00000) | static_cast<Addr>(e & 0x1fe000) << 19;
+            else {
+                base = (sizeof(T) == 8 ? e & kAddress : e & 0xfffff000) & ~((Addr{1} << shift) - 1);
+                if (level > 1 && (e & (((Addr{1} << shift) - 1) & ~Addr{0x1fff})) && sizeof(T) == 8)
+                    return fault(err_present | err_reserved);
+            }
+            leaf.phys = (base | (va & ((Addr{1} << shift) - 1))) & ~(kPage - 1);
+            leaf.shift = shift;
+            leaf.global = (e & kGlobal) && (c.cr4 & cr4::pge);
+            leaf.dirty = e & kDirty;
+            break;
+        }
+        // Rights.
+        const bool ignore_write = !user && !(c.cr0 & cr0::wp);
+        if ((user && !leaf.user) || (kind == Kind::write && !leaf.write && !ignore_write) ||
+            (kind == Kind::fetch && !leaf.execute))
+            return fault(err_present);
+        leaf.write |= ignore_write;
+        if (!side_effects)
+            return true;
+        // Accessed and dirty bits, each as a locked update of its entry.
+        for (int d = 0; d <= depth; ++d) {
+            const bool pdpte = sizeof(T) == 8 && levels == 3 && d == 0;
+            if (pdpte)
+                continue;
+            T want = static_cast<T>(kAccessed);
+            if (d == depth && kind == Kind::write) {
+                want |= static_cast<T>(kDirty);
+                leaf.dirty = true;
+            }
+            if ((entry[d] & want) != want)
+                set_bits<T>(entry_at[d], want);
+        }
+        return true;
+    }
+
+    bool tables(Leaf &leaf) {
+        if (c.long_mode())
+            return run<std::uint64_t>(c.cr3 & kAddress, 4, 9, 1u << 2 | 1u << 3, leaf);
+        if (c.cr4 & cr4::pae)
+            return run<std::uint64_t>(c.cr3 & 0xffffffe0, 3, 9, 1u << 2, leaf);
+        return run<std::uint32_t>(c.cr3 & 0xfffff000, 2, 10, (c.cr4 & cr4::pse) ? 1u << 2 : 0, leaf);
+    }
+};
+
+bool nx_counts(const Core &c) { return (c.efer & efer::nxe) && (c.cr4 & cr4::pae); }
+
+Addr bits_of(const Leaf &leaf) {
+    using E = Tlb::Entry;
+    return (leaf.global ? E::kGlobal : 0) | (leaf.write ? E::kWritable : 0) | (leaf.execute ? E::kExecutable : 0) |
+           (leaf.dirty ? E::kDirty : 0) | E::shifted(leaf.shift);
+}
+
+void remember(Core &c, bool user, Addr va, const Leaf &leaf) {
+    c.tlbs[user].at(va) = {va & ~(kPage - 1), leaf.phys | bits_of(leaf)};
+    let_direct(c, user, va);
+}
+
+/// A large page that is remembered, if the access is one that needs no walk.
+bool large_page(Core &c, Addr va, Kind kind, bool user, Leaf &leaf) {
+    using E = Tlb::Entry;
+    const Tlb::Large &l = c.tlbs[user].large_at(va);
+    const Addr need = kind == Kind::write ? E::kWritable | E::kDirty : kind == Kind::fetch ? E::kExecutable : 0;
+    if (l.number != va >> 21 || (l.phys & need) != need)
+        return false;
+    leaf.phys = (l.phys & ~Addr{0x1fffff}) | (va & 0x1ff000);
+    leaf.write = l.phys & E::kWritable;
+    leaf.execute = l.phys & E::kExecutable;
+    leaf.global = l.phys & E::kGlobal;
+    leaf.dirty = l.phys & E::kDirty;
+    leaf.shift = l.shift();
+    return true;
+}
+
+} // namespace
+
+void let_direct(Core &c, bool user, Addr va) {
+    const Tlb::Entry &e = c.tlbs[user].at(va);
+    Tlb::Direct &d = c.tlbs[user].direct_at(va);
+    d.read = d.write = Tlb::kNoPage;
+    if (!c.direct)
+        return;
+    const PhysAddr phys = e.at(0);
+    if (std::byte *host = c.phys.host(phys)) {
+        d.host = reinterpret_cast<std::uintptr_t>(host) - e.page;
+        d.read = e.page;
+        if ((e.phys & Tlb::Entry::kWritable) && (e.phys & Tlb::Entry::kDirty) && !c.blocks->code_page(phys))
+            d.write = e.page;
+    }
+}
+
+bool translate(Core &c, Addr va, Kind kind, bool user, PhysAddr &out) {
+    using E = Tlb::Entry;
+    const Addr page = va & ~(kPage - 1);
+    const E &e = c.tlbs[user].at(va);
+    if (e.page == page) {
+        const Addr need = kind == Kind::write ? E::kWritable | E::kDirty : kind == Kind::fetch ? E::kExecutable : 0;
+        if ((e.phys & need) == need) {
+            out = e.at(va);
+            if (c.timed && kind != Kind::fetch)
+                c.timed->l1_tlb(va >> e.shift());
+            if (kind == Kind::write && c.direct)
+                if (Tlb::Direct &d = c.tlbs[user].direct_at(va);
+                    d.write == Tlb::kNoPage && d.read == page && !c.blocks->code_page(out))
+                    d.write = page;
+            return true;
+        }
+    }
+    Leaf leaf;
+    if (!c.paging()) {
+        leaf.phys = page;
+        leaf.dirty = true;
+    } else if (large_page(c, va, kind, user, leaf)) {
+        // no walk
+    } else {
+        if (c.long_mode() && !canonical(va)) {
+            c.raise(exc_gp, 0);
+            c.fault.not_canonical = kind != Kind::fetch;
+            return false;
+        }
+        Walk walk{c, va, kind, user, nx_counts(c)};
+        if (!walk.tables(leaf))
+            return false;
+        if (leaf.shift >= 21)
+            c.tlbs[user].large_at(va) = {va >> 21, (leaf.phys & ~Addr{0x1fffff}) | bits_of(leaf)};
+    }
+    remember(c, user, va, leaf);
+    if (c.timed && kind != Kind::fetch)
+        c.timed->l1_tlb(va >> leaf.shift);
+    out = PhysAddr(leaf.phys | (va & (kPage - 1)));
+    return true;
+}
+
+bool peek_translation(const Core &c, Addr va, PhysAddr &out) {
+    if (!c.paging()) {
+        out = PhysAddr(va);
+        return true;
+    }
+    if (c.long_mode() && !canonical(va))
+        return false;
+    Core &core = const_cast<Core &>(c); // the walk writes nothing but Core::fault, which is put back
+    const Fault before = c.fault;
+    Leaf leaf;
+    Walk walk{core, va, Kind::read, false, nx_counts(c), false};
+    const bool found = walk.tables(leaf);
+    core.fault = before;
+    out = PhysAddr(leaf.phys | (va & (kPage - 1)));
+    return found;
+}
+
+} // namespace moscope::x86

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A 16550A serial port: National Semiconductor PC16550D data sheet; ports as COM1 of a PC (3F8h, IRQ 4). A character
+// takes a fixed simulated time (a parameter: at the true 115200 baud a boot log would take seconds of it), or what
+// divisor and line control say if that parameter is 0. Output is handed over when written; the transmitter's
+// registers and interrupt follow at the character's end, and shift register and FIFO count as one. The interrupt
+// wire needs OUT2, as on a PC.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <string_view>
+
+#include "dev/irq.hh"
+#include "dev/serial/byte_device.hh"
+#include "dev/time.hh"
+
+namespace moscope::dev {
+
+class Uart16550 final : public ByteDevice {
+  public:
+    static constexpr Addr kPort = 0x3F8;
+    static constexpr Addr kSize = 8;
+    static constexpr unsigned kIrq = 4;
+
+    struct Config {
+        Tick character_time = 1000 * kTicksPerNs; ///< 0: from divisor and line control
+        bool flow_control = true;                 ///< who sends input waits for room in the FIFO; else it is overrun
+    };
+    using Output = std::function<void(std::uint8_t)>;
+
+    Uart16550(EventQueue &queue, const TimeSource &time, IrqLine &irq, unsigned input, Output output, Config config);
+    Uart16550(EventQueue &queue, const TimeSource &time, IrqLine &irq, unsigned input, Output output);
+
+    /// Characters that come in on the line, one per character time from now on.
+    void push(std::string_view bytes);
+    /// How many of them have not reached the FIFO.
+    std::size_t waiting() const { return line_.size(); }
+
+    void reset() override;
+    void archive(Archive &) override;
+    void describe(Firmware &) const override;
+
+  protected:
+    std::uint8_t read8(unsigned range, Addr offset) override;
+    void write8(unsigned range, Addr offset, std::uint8_t value) override;
+
+  private:
+    static constexpr unsigned kFifo = 16;
+
+    Tick character_time() const;
+    unsigned capacity() const { return fifo_enabled_ ? kFifo : 1; }
+    unsigned trigger() const;
+    void run_to(Tick now);
+    void plan();
+    void ring(Tick now);
+    void receive(std::uint8_t byte, Tick now);
+    void transmit(std::uint8_t byte, Tick now);
+    std::uint8_t line_status() const;
+    std::uint8_t modem_lines() const;
+    void modem_changed(std::uint8_t before);
+    unsigned interrupt_id() const;
+    void update_irq();
+
+    const TimeSource &time_;
+    IrqLine &irq_;
+    const unsigned input_;
+    Output output_;
+    const Config config_;
+    Alarm alarm_;
+
+    std::uint8_t ier_ = 0, lcr_ = 0, mcr_ = 0, scratch_ = 0, errors_ = 0, modem_delta_ = 0, trigger_code_ = 0;
+    std::uint16_t divisor_ = 1;
+    bool fifo_enabled_ = false;
+    bool empty_pending_ = false;   ///< transmitter-empty interrupt
+    bool timeout_pending_ = false; ///< received characters lie below the trigger level for four character times
+    std::deque<std::uint8_t> received_;
+    std::uint32_t sending_ = 0; ///< characters in the transmitter
+    Tick sent_ = kNever;        ///< when the one being sent is out
+    Tick arrival_ = kNever;     ///< when the next character of the line is in
+    Tick timeout_ = kNever;
+    std::deque<std::uint8_t> line_;
+};
+
+} // namespace moscope::dev

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A virtio device on PCI (Virtual I/O Device specification 1.1, section 4.1, without the legacy interface): common,
+// notification, interrupt status and device configuration in one 64-bit base address range, MSI-X with INTx to fall back
+// on, feature negotiation and device status (chapter 3). A device type derives from it and serves its queues.
+//
+// A driver that breaks the rules of a queue finds DEVICE_NEEDS_RESET in the device status; nothing else happens.
+// A reset while the device moves bytes waits for the end of that piece of work (the status reads as before until then, which
+// drivers have to wait for: section 3.1.1); no byte moves after it.
+#pragma once
+
+#include <vector>
+
+#include "dev/dma.hh"
+#include "dev/interrupts/msix.hh"
+#include "dev/pci/pci.hh"
+#include "dev/virtio/virtqueue.hh"
+
+namespace moscope::dev {
+
+class VirtioPci : public PciFunction {
+  public:
+    struct Type {
+        std::uint16_t id = 0; ///< section 5: 2 block, 4 entropy
+        std::uint32_t class_code = 0;
+        std::uint64_t features = 0; ///< of the type; those of queues and version 1 are added
+        unsigned queues = 1;
+        std::uint16_t queue_size = 256;
+    };
+    enum Status : std::uint8_t {
+        kAcknowledge = 1,
+        kDriver = 2,
+        kDriverOk = 4,
+        kFeaturesOk = 8,
+        kNeedsReset = 64,
+        kFailed = 128
+    };
+    static constexpr std::uint64_t kIndirect = 1ull << 28, kEventIndex = 1ull << 29, kVersion1 = 1ull << 32;
+
+    std::uint64_t read_bar(Requester, unsigned bar, Addr offset, unsigned size) override;
+    void write_bar(Requester, unsigned bar, Addr offset, std::uint64_t value, unsigned size) override;
+
+    std::uint8_t status() const { return status_; }
+    /// Why the device needs a reset; null: it does not.
+    const char *fault() const { return fault_; }
+
+    void reset() override;
+    void archive(Archive &) override;
+
+  protected:
+    VirtioPci(std::string name, const Type &, Dma &, MsiTarget &);
+
+    /// The driver may have made chains available in `queue`; called only while the device is live, as a piece of work.
+    virtual void notified(unsigned queue) = 0;
+    /// The driver reset the device: chains under way are forgotten.
+    virtual void device_reset() = 0;
+
+    /// Does something with the queues in its turn (Dma::perform).
+    void work(std::function<void()> piece);
+    /// Whether the driver waits for a reset: there is nothing more to do for it.
+    bool resetting() const { return resetting_; }
+    bool driver_has(std::uint64_t feature) const { return driver_features_ & feature; }
+    bool take(unsigned queue, Virtqueue::Chain &);
+    /// Gives a chain back and interrupts if the driver wants it.
+    void give_back(unsigned queue, std::uint16_t head, std::uint32_t bytes);
+    /// The driver broke the rules.
+    void fail(const char *why);
+    void set_device_config(std::vector<std::uint8_t> bytes) { device_config_ = std::move(bytes); }
+    Dma &dma() { return dma_; }
+
+  private:
+    struct Queue {
+        Virtqueue ring;
+        std::uint16_t vector = kNoVector;
+        void archive(Archive &a) { a(ring, vector); }
+    };
+    static constexpr std::uint16_t kNoVector = 0xffff;
+
+    bool live() const { return (status_ & kDriverOk) && !(status_ & kNeedsReset) && bus_master() && !resetting_; }
+    void begin_reset();
+    void virtio_reset();
+    void write_common(Addr offset, std::uint32_t value, unsigned size);
+    void write_status(std::uint8_t);
+    void notify(unsigned queue);
+    void interrupt(std::uint8_t cause, std::uint16_t vector);
+    void update_intx() { set_intx(isr_ != 0 && !msix_.enabled()); }
+    void config_reading(unsigned offset, unsigned size) override;
+    void config_written(unsigned offset, unsigned size) override;
+    bool indirect_access_overlaps(unsigned offset, unsigned size) const;
+
+    Type type_;
+    Dma &dma_;
+    Msix msix_;
+    unsigned msix_capability_ = 0, access_capability_ = 0;
+    std::vector<Queue> queues_;
+    std::vector<std::uint8_t> device_config_;
+    std::uint64_t features_ = 0, driver_features_ = 0;
+    std::uint32_t feature_select_ = 0, driver_feature_select_ = 0;
+    std::uint16_t config_vector_ = kNoVector, queue_select_ = 0;
+    std::uint8_t status_ = 0, isr_ = 0;
+    const char *fault_ = nullptr;
+    bool working_ = false,
+         resetting_ = false; ///< in the middle of a piece of work; the driver asked for a reset meanwhile
+};
+
+} // namespace moscope::dev

@@ -1,0 +1,454 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The phases of an experiment: streams, scripts, hit loops.
+#include "experiment/experiment.hh"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstdio>
+#include <cstring>
+#include <ctime>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "cpu/traffic/access_stream.hh"
+#include "cpu/traffic/hit_loop.hh"
+#include "experiment/trace_recorder.hh"
+#include "experiment/transition_recorder.hh"
+#include "mem/ruby/runtime/message_pool.hh"
+
+namespace moscope {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+using HostClock = std::chrono::steady_clock;
+
+constexpr std::array<const char *, kAccessKinds> kOps = {"ld", "st", "if", "rmw", "flush", "nt", "ldu"};
+
+AccessKind kind_of(const std::string &op) {
+    for (unsigned i = 0; i < kAccessKinds; ++i)
+        if (op == kOps[i])
+            return static_cast<AccessKind>(i);
+    throw UserError("experiment: no access called " + op + ": ld, st, if, rmw, flush, nt or ldu");
+}
+
+double seconds_since(HostClock::time_point start) {
+    return std::chrono::duration<double>(HostClock::now() - start).count();
+}
+
+/// Processor time of this thread, so that what else runs on the host does not count.
+double own_processor_seconds() {
+    timespec t{};
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
+}
+
+std::string hex(Addr a) {
+    char text[24];
+    std::snprintf(text, sizeof text, "0x%llx", static_cast<unsigned long long>(a));
+    return text;
+}
+
+/// One machine and where it stands in simulated time.
+class Experiment {
+  public:
+    Experiment(const std::string &description, const std::string &library, const MachineOptions &options,
+               const Poll &poll)
+        : messages_at_rest_(ruby::the_message_pool.live()), machine_(description, library, options), poll_(poll) {}
+
+    Json loads(const Json &phase);
+    Json script(const Json &phase);
+    Json hits(const Json &phase);
+
+  private:
+    static constexpr Tick kSlice = 1'000'000'000;   ///< 1 us: between two looks at the host's clock
+    static constexpr Tick kStep = 10 * kTicksPerNs; ///< how finely the end of a script's step is looked for
+    static constexpr Tick kSettle = 20'000 * kTicksPerNs;
+    static constexpr Tick kLongest = 3'600'000'000'000'000; ///< 3.6 s of simulated time: something never ends
+
+    struct Step;
+
+    /// First edge of the cores' clock from which everything is in the future.
+    Tick start_time() {
+        const Clock c = machine_.port(0).core_clock_;
+        now_ = std::max(now_, machine_.now());
+        return now_ = c.edge(c.edge_at_or_after(now_ + 1));
+    }
+    void run_until(Tick t) {
+        while (now_ < t) {
+            now_ = std::min(t, now_ + kSlice);
+            machine_.run(now_);
+            poll();
+        }
+    }
+    template <class Done> void run_while(Tick slice, Done &&not_done) {
+        const Tick start = now_;
+        while (not_done()) {
+            now_ += slice;
+            machine_.run(now_);
+            poll();
+            if (now_ - start > kLongest)
+                throw ProtocolError("an experiment did not come to its end in 3.6 s of simulated time");
+        }
+    }
+    /// By the clock where several threads work, as each waits for the others.
+    double host_seconds() const {
+        return machine_.chips_apart() ? std::chrono::duration<double>(HostClock::now().time_since_epoch()).count()
+                                      : own_processor_seconds();
+    }
+    bool quiet() { return machine_.in_flight() == 0 && machine_.messages() == messages_at_rest_; }
+    /// Until nothing is under way. What a protocol leaves lying about on purpose is given kSettle to go away.
+    void settle() {
+        const Tick start = now_;
+        run_while(kStep, [&] { return machine_.in_flight() > 0 || (!quiet() && now_ - start < kSettle); });
+    }
+    void poll() {
+        if (poll_ && seconds_since(polled_) > 0.05) {
+            poll_();
+            polled_ = HostClock::now();
+        }
+    }
+    unsigned core_of(const Json &j) const {
+        const auto core = j.at("core").get<unsigned>();
+        if (core >= machine_.cores())
+            throw UserError("experiment: no core " + std::to_string(core) + ": 0 to " +
+                            std::to_string(machine_.cores() - 1));
+        return core;
+    }
+    Addr address_of(Addr a, std::uint64_t bytes) const {
+        if (a >= machine_.memory_bytes() || bytes > machine_.memory_bytes() - a)
+            throw UserError("experiment: address " + hex(a) + " is outside memory: below " +
+                            hex(machine_.memory_bytes()));
+        return a;
+    }
+    LineSequence sequence(const Json &j) const;
+    std::string supplier(unsigned type) const;
+    Json counts(const StreamCounts &c) const;
+    Json account(const Access &a) const;
+    static Json segments(const PathTimes &p);
+
+    std::int64_t messages_at_rest_;
+    Machine machine_;
+    const Poll &poll_;
+    HostClock::time_point polled_ = HostClock::now();
+    Tick now_ = 0;
+    unsigned names_ = 0;
+    // Components stay: the queue knows them by number.
+    std::deque<AccessStream> streams_;
+    std::deque<HitLoop> loops_;
+    std::vector<std::unique_ptr<Component>> steps_;
+};
+
+LineSequence Experiment::sequence(const Json &j) const {
+    std::vector<LineSequence::Range> ranges;
+    for (const auto &r : j.at("ranges")) {
+        const auto base = r.at(0).get<Addr>();
+        const auto bytes = r.at(1).get<std::uint64_t>();
+        if (line_offset(base) || bytes < kLineBytes)
+            throw UserError("experiment: a range of " + std::to_string(bytes) + " bytes at " + hex(base) +
+                            ": whole lines");
+        ranges.push_back({address_of(base, bytes), bytes});
+    }
+    const auto name = j.value("order", "ascending");
+    if (name != "ascending" && name != "pages" && name != "shuffled" && name != "random")
+        throw UserError("experiment: no order called " + name + ": ascending, pages, shuffled or random");
+    const auto order = name == "random"     ? LineSequence::Order::random
+                       : name == "shuffled" ? LineSequence::Order::shuffled
+                       : name == "pages"    ? LineSequence::Order::pages
+                                            : LineSequence::Order::ascending;
+    LineSequence lines(std::move(ranges), order, j.value("seed", std::uint64_t{1}),
+                       j.value("step", std::uint64_t{kLineBytes}));
+    lines.skip(j.value("skip", std::uint64_t{0}));
+    return lines;
+}
+
+Json Experiment::segments(const PathTimes &p) {
+    Json j = Json::array();
+    for (unsigned i = 0; i < kSegments; ++i)
+        if (p.in[i])
+            j.push_back({{"name", kSegmentNames[i]}, {"fs", p.in[i]}});
+    return j;
+}
+
+std::string Experiment::supplier(unsigned type) const {
+    // A protocol may name a kind that has no controller of its own: an L2 within the core's.
+    if (type == ruby::MachineType_NULL || type >= ruby::MachineType_NUM)
+        return "own";
+    return ruby::MachineType_to_string(static_cast<ruby::MachineType>(type));
+}
+
+Json Experiment::counts(const StreamCounts &c) const {
+    Json j{{"done", c.done}, {"latency_fs", c.latency}};
+    j["shortest_fs"] = c.done ? Json(c.shortest) : Json(nullptr);
+    j["longest_fs"] = c.longest;
+    j["segments"] = segments(c.path);
+    j["hops"] = Json::object();
+    for (unsigned h = 0; h < c.by_hops.size(); ++h)
+        if (c.by_hops[h])
+            j["hops"][std::to_string(h)] = c.by_hops[h];
+    j["suppliers"] = Json::object();
+    for (unsigned t = 0; t < c.by_supplier.size(); ++t)
+        if (c.by_supplier[t]) {
+            auto &n = j["suppliers"][supplier(t)];
+            n = (n.is_null() ? 0 : n.get<std::uint64_t>()) + c.by_supplier[t];
+        }
+    return j;
+}
+
+/// One access, done.
+Json Experiment::account(const Access &a) const {
+    Json number, chip, state;
+    if (a.supplier_chip != Access::kUnknown16)
+        chip = a.supplier_chip;
+    if (a.supplier_number != Access::kUnknown16) {
+        number = a.supplier_number;
+        for (unsigned m = 0; m < machine_.protocol().machines; ++m)
+            if (const ruby::MachineInfo &info = machine_.protocol().machine[m];
+                info.type == a.supplier && a.supplier_state < info.states)
+                state = info.state[a.supplier_state].name;
+    }
+    return {{"op", kOps[static_cast<unsigned>(a.kind)]},
+            {"address", hex(a.addr.value)},
+            {"issued", a.issued},
+            {"done", a.done},
+            {"latency_fs", a.done - a.issued},
+            {"segments", segments(a.path)},
+            {"hops", a.hops},
+            {"supplier", supplier(a.supplier)},
+            {"supplier_number", number},
+            {"supplier_chip", chip},
+            {"supplier_state", state},
+            {"probes", a.probes}};
+}
+
+Json Experiment::loads(const Json &phase) {
+    std::vector<AccessStream *> mine;
+    std::vector<unsigned> cores;
+    for (const auto &j : phase.at("streams")) {
+        const unsigned core = core_of(j);
+        streams_.emplace_back(machine_.queue_of_core(core), "stream" + std::to_string(names_++), machine_.port(core),
+                              sequence(j), j.value("in_flight", 1u), kind_of(j.value("op", "ld")));
+        mine.push_back(&streams_.back());
+        cores.push_back(core);
+    }
+    auto start = [&](std::uint64_t accesses) {
+        const Tick t = start_time();
+        for (auto *s : mine)
+            s->start(t, accesses);
+    };
+    auto to_the_end = [&] {
+        run_while(kSlice, [&] { return !std::all_of(mine.begin(), mine.end(), [](auto *s) { return s->idle(); }); });
+    };
+    auto reset = [&] {
+        for (std::size_t i = 0; i < mine.size(); ++i)
+            mine[i]->reset_counts(phase.at("streams")[i].value("log", std::size_t{0}));
+        machine_.reset_stats();
+    };
+
+    Json answer;
+    std::optional<TraceRecorder> recorder;
+    double host = 0;
+    const bool timed = phase.contains("window_fs");
+    Tick simulated = 0;
+    std::uint64_t events = 0;
+    if (timed) {
+        start(AccessStream::kForever);
+        run_until(now_ + phase.value("warm_fs", Tick{0}));
+        reset();
+        host = host_seconds();
+        const Tick from = now_;
+        events = machine_.events();
+        run_until(now_ + phase.at("window_fs").get<Tick>());
+        simulated = now_ - from;
+    } else {
+        if (const auto warm = phase.value("warm", std::uint64_t{0})) {
+            start(warm);
+            to_the_end();
+            settle();
+        }
+        reset();
+        if (phase.value("trace", false))
+            recorder.emplace(machine_);
+        host = host_seconds();
+        events = machine_.events();
+        start(phase.at("accesses").get<std::uint64_t>());
+        const Tick from = now_;
+        to_the_end();
+        simulated = machine_.now() - from;
+    }
+    answer["host_s"] = host_seconds() - host;
+    answer["simulated_fs"] = simulated;
+    answer["events"] = machine_.events() - events;
+    answer["streams"] = Json::array();
+    for (std::size_t i = 0; i < mine.size(); ++i) {
+        Json j{{"core", cores[i]}};
+        j.update(counts(mine[i]->counts()));
+        for (const Access &a : mine[i]->log())
+            j["log"].push_back(account(a));
+        answer["streams"].push_back(std::move(j));
+    }
+    if (phase.value("statistics", false))
+        answer["statistics"] = Json::parse(machine_.stats_json());
+    for (auto *s : mine)
+        s->stop();
+    settle();
+    if (recorder) {
+        unsigned number = 0;
+        for (auto *s : mine)
+            for (const Access &a : s->log())
+                recorder->name_transaction(a.txn, number++);
+        recorder->write(answer);
+    }
+    return answer;
+}
+
+/// One access of a script, with what it moves.
+struct ScriptAccess {
+    Access access;
+    unsigned core = 0;
+    unsigned step = 0;
+    std::uint64_t value = 0;
+    TraceRecorder *recorder = nullptr;
+    unsigned number = 0;
+    unsigned *open = nullptr;
+};
+
+/// Issues the accesses of one step at its tick.
+struct Experiment::Step : Component {
+    Step(EventQueue &queue, std::string name, Machine &machine, std::vector<ScriptAccess *> accesses)
+        : Component(queue, std::move(name), wake), machine_(machine), accesses_(std::move(accesses)) {}
+
+    static void wake(Component &c, Tick now) {
+        auto &self = static_cast<Step &>(c);
+        for (auto *a : self.accesses_)
+            self.machine_.port(a->core).issue(a->access, now);
+    }
+    Machine &machine_;
+    std::vector<ScriptAccess *> accesses_;
+};
+
+Json Experiment::script(const Json &phase) {
+    if (machine_.chips_apart())
+        throw UserError("experiment: the steps of a script begin on all chips at once: no threads would be right");
+    const Json traced = phase.value("trace", Json(true));
+    std::optional<TraceRecorder> recorder;
+    std::optional<TransitionLog> transitions;
+    if (traced == "transitions")
+        transitions.emplace(machine_);
+    else if (traced.get<bool>())
+        recorder.emplace(machine_);
+
+    std::deque<ScriptAccess> accesses;
+    unsigned step_number = 0;
+    unsigned open = 0;
+    for (const auto &step : phase.at("steps")) {
+        std::vector<ScriptAccess *> together;
+        for (const auto &j : step) {
+            auto &s = accesses.emplace_back();
+            s.core = core_of(j);
+            s.step = step_number;
+            s.number = static_cast<unsigned>(accesses.size()) - 1;
+            s.recorder = recorder ? &*recorder : nullptr;
+            s.open = &open;
+            const Addr at = j.at("address").get<Addr>();
+            auto &a = s.access;
+            a.addr = PhysAddr(address_of(at, 1));
+            a.size = static_cast<std::uint16_t>(std::min<unsigned>(sizeof s.value, kLineBytes - line_offset(at)));
+            a.kind = kind_of(j.at("op"));
+            // Stores write their own number, counted from 1, so that a later load shows whose value it saw.
+            s.value = a.kind == AccessKind::store || a.kind == AccessKind::nt_store ? s.number + 1 : 0;
+            a.data = a.kind == AccessKind::flush || a.kind == AccessKind::rmw ? nullptr : &s.value;
+            a.rmw = [](void *context, void *bytes) {
+                auto &self = *static_cast<ScriptAccess *>(context);
+                std::memcpy(&self.value, bytes, self.access.size);
+                ++self.value;
+                std::memcpy(bytes, &self.value, self.access.size);
+            };
+            a.rmw_context = &s;
+            a.owner = &s;
+            a.on_done = [](Access &x) {
+                auto &self = *static_cast<ScriptAccess *>(x.owner);
+                --*self.open;
+                if (self.recorder)
+                    self.recorder->name_transaction(x.txn, self.number);
+            };
+            together.push_back(&s);
+        }
+        const Tick t = start_time();
+        open = static_cast<unsigned>(together.size());
+        steps_.push_back(std::make_unique<Step>(machine_.queue(), "script" + std::to_string(names_++), machine_,
+                                                std::move(together)));
+        steps_.back()->schedule(t);
+        ++step_number;
+        run_while(kStep, [&] { return open > 0; });
+        settle();
+        if (transitions)
+            transitions->end_step();
+    }
+
+    Json answer;
+    answer["accesses"] = Json::array();
+    for (const auto &s : accesses) {
+        const Access &a = s.access;
+        Json j{{"id", s.number}, {"step", s.step}, {"core", s.core}};
+        j.update(account(a));
+        j["value"] = a.kind == AccessKind::flush ? Json(nullptr) : Json(s.value);
+        answer["accesses"].push_back(std::move(j));
+    }
+    if (recorder)
+        recorder->write(answer);
+    if (transitions)
+        transitions->write(answer);
+    return answer;
+}
+
+Json Experiment::hits(const Json &phase) {
+    const auto bytes = phase.at("bytes").get<std::uint64_t>();
+    if (bytes < kLineBytes || (bytes & (bytes - 1)))
+        throw UserError("experiment: a hit loop over " + std::to_string(bytes) + " bytes: a power of two");
+    const auto wanted = phase.at("loads").get<std::uint64_t>();
+    loops_.emplace_back(machine_.queue_of_core(core_of(phase)), "loop" + std::to_string(names_++),
+                        machine_.port(core_of(phase)), address_of(phase.at("base").get<Addr>(), bytes), bytes, wanted);
+    auto &loop = loops_.back();
+    const Tick start = start_time();
+    loop.start(start);
+    const double host = host_seconds();
+    run_while(1000 * kSlice, [&] { return !loop.finished(); });
+    Json answer{{"host_s", host_seconds() - host}, {"simulated_fs", loop.local_time() - start}};
+    answer["loads"] = wanted;
+    answer["slow"] = loop.slow();
+    now_ = std::max(now_, loop.local_time());
+    settle();
+    return answer;
+}
+
+} // namespace
+
+std::string run_experiment(const std::string &description, const std::string &library, const std::string &request,
+                           const MachineOptions &options, const Poll &poll) {
+    Json answer{{"phases", Json::array()}};
+    try {
+        const Json asked = Json::parse(request);
+        Experiment experiment(description, library, options, poll);
+        for (const auto &phase : asked.at("phases")) {
+            const auto kind = phase.at("kind").get<std::string>();
+            if (kind != "loads" && kind != "script" && kind != "hits")
+                throw UserError("experiment: no phase called " + kind + ": loads, script or hits");
+            Json j = kind == "loads"    ? experiment.loads(phase)
+                     : kind == "script" ? experiment.script(phase)
+                                        : experiment.hits(phase);
+            answer["phases"].push_back(std::move(j));
+        }
+    } catch (const nlohmann::json::exception &e) {
+        throw UserError(std::string("experiment: ") + e.what() + ": see experiment/experiment.hh");
+    }
+    return answer.dump();
+}
+
+} // namespace moscope

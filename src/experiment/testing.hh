@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Tests of a protocol on a whole machine, for `moscope protocol check` and the test suite: JSON text in and out.
+// All take the elaborated machine and a protocol's library; those that judge values want the checking library.
+// Times in femtoseconds, host times in seconds.
+//
+// run_random_test: request {"ops", "seed", "in_flight", "hot_lines", "think_cycles", "lines_per_node",
+//   "strided_lines_per_node", "max_violations", "flush": bool, "nt_store": "none" | "whole_line" | "any",
+//   "uncached_load": bool, "fetch": bool, "devices": "none" | "gentle" (whole-line writes, no two devices at one line) | "any",
+//   "inline_hits": bool}, all optional; answer {"ops", "checked_loads", "by_kind", "inline_hits", "device_reads",
+//   "device_writes", "sim_fs", "seconds", "loads_per_second", "reached", "declared", "unreached":
+//   ["machine.state.event"..], "violations": [text..]}, and "protocol_error": text if one ended the run.
+// run_litmus: request {"threads": [[{"op": "load" | "store" | "swap" | "add" | "fence", "var", "reg", "value"}
+//   ..]..], "vars", "regs", "rounds", "seed"}; answer {"runs", "outcomes": [{"values", "count"}..]}, the values
+//   being those of the registers, then those of the variables at the end.
+// run_contention: request {"kind": "store" | "rmw", "node", "until_fs"}; answer {"writes": [per core], "chips":
+//   [per core], "longest_fs": [per core], "final": value}.
+// run_mix: request {"steps", "seed", "private_bytes", "shared_bytes"}; answer {"hashes", "finished_fs",
+//   "statistics": the machine's}.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "machine/machine.hh"
+
+namespace moscope {
+
+/// Called now and then while a run is under way, with the accesses done so far; ends it by throwing.
+using TestPoll = std::function<void(std::uint64_t done)>;
+
+std::string run_random_test(const std::string &machine, const std::string &library, const std::string &request,
+                            MachineOptions options, const TestPoll &poll);
+std::string run_litmus(const std::string &machine, const std::string &library, const std::string &request,
+                       MachineOptions options, const TestPoll &poll);
+std::string run_contention(const std::string &machine, const std::string &library, const std::string &request,
+                           MachineOptions options, const TestPoll &poll);
+std::string run_mix(const std::string &machine, const std::string &library, const std::string &request,
+                    MachineOptions options, const TestPoll &poll);
+
+namespace testing {
+
+/// Lines of every node: `near` beside each other, `strided` far apart, so that they fall into the same sets of
+/// any cache.
+std::vector<Addr> pool_of_lines(const Machine &m, unsigned near, unsigned strided);
+
+/// Runs in slices until finished() holds, and then until the machine is quiet. ProtocolError if nothing moves.
+void run_to_end(Machine &m, const std::function<bool()> &finished, const std::function<std::uint64_t()> &done,
+                const TestPoll &poll);
+
+std::vector<Port *> core_ports(Machine &m);
+
+} // namespace testing
+
+} // namespace moscope

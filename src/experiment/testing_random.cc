@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The random test on a machine: pool, run, and what only the machine can judge at the end (single writer, the
+// values that caches and memory hold, that flushed lines have left all caches), and the coverage.
+#include <chrono>
+
+#include <nlohmann/json.hpp>
+
+#include "cpu/testers/random_tester.hh"
+#include "experiment/testing.hh"
+
+namespace moscope {
+
+using nlohmann::json;
+using testers::RandomTester;
+using testers::RandomTesterParams;
+
+namespace {
+
+template <class T> void read(const json &j, const char *key, T &to) {
+    if (const auto i = j.find(key); i != j.end())
+        to = i->get<T>();
+}
+
+RandomTesterParams params_of(const json &j) {
+    RandomTesterParams p;
+    read(j, "ops", p.ops);
+    read(j, "seed", p.seed);
+    read(j, "in_flight", p.in_flight);
+    read(j, "hot_lines", p.hot_lines);
+    read(j, "think_cycles", p.think_cycles);
+    read(j, "max_violations", p.max_violations);
+    read(j, "inline_hits", p.inline_hits);
+    if (!j.value("flush", false))
+        p.flushes = 0;
+    if (!j.value("uncached_load", false))
+        p.uncached_loads = 0;
+    if (!j.value("fetch", true))
+        p.fetches = 0;
+    const std::string nt = j.value("nt_store", "none");
+    if (nt == "none")
+        p.nt_stores = 0;
+    p.whole_line_nt_stores = nt != "any";
+    p.gentle_devices = j.value("devices", "any") == "gentle";
+    return p;
+}
+
+/// Flushes lines one after the other, each from another core.
+class Flusher : public Component {
+  public:
+    Flusher(EventQueue &queue, std::vector<Port *> ports, std::vector<Addr> lines)
+        : Component(queue, "flusher", [](Component &c, Tick now) { static_cast<Flusher &>(c).next(now); }),
+          ports_(std::move(ports)),
+          lines_(std::move(lines)) {
+        access_.size = kLineBytes;
+        access_.kind = AccessKind::flush;
+        access_.owner = this;
+        access_.on_done = [](Access &a) {
+            auto &f = *static_cast<Flusher *>(a.owner);
+            ++f.at_;
+            f.schedule_no_later_than(a.done + kTicksPerNs);
+        };
+    }
+    std::size_t done() const { return at_; }
+    bool finished() const { return at_ == lines_.size(); }
+
+  private:
+    void next(Tick now) {
+        if (finished())
+            return;
+        access_.addr = PhysAddr(lines_[at_]);
+        ports_[at_ % ports_.size()]->issue(access_, now);
+    }
+    std::vector<Port *> ports_;
+    std::vector<Addr> lines_;
+    Access access_;
+    std::size_t at_ = 0;
+};
+
+std::string cached_somewhere(const Machine &m, Addr line) {
+    std::string who;
+    for (auto *c : m.controllers()) {
+        if (c->machineID.type == ruby::MachineType_Directory || c->machineID.type == ruby::MachineType_DMA)
+            continue;
+        const auto p = c->permission(line);
+        if (p == ruby::AccessPermission_Read_Only || p == ruby::AccessPermission_Read_Write)
+            who += " " + c->name();
+    }
+    return who;
+}
+
+void check_end(Machine &m, RandomTester &tester, const std::vector<Addr> &lines, bool flush, const TestPoll &poll) {
+    if (const std::string wrong = m.check_single_writer(); !wrong.empty())
+        tester.violation("at the end, more than one copy where one is writable: " + wrong);
+    const bool data = m.checks_data();
+    const auto compare = [&] {
+        std::array<std::byte, kLineBytes> bytes;
+        for (unsigned i = 0; i < lines.size(); ++i) {
+            if (m.functional_read(lines[i], bytes.data()))
+                tester.check_final(i, bytes.data());
+            else
+                tester.violation("at the end, nothing in the machine holds line " + std::to_string(lines[i]));
+        }
+    };
+    if (data)
+        compare();
+    if (!flush || tester.counts().violations)
+        return;
+    Flusher flusher(m.queue(), testing::core_ports(m), lines);
+    flusher.schedule(m.queue().now() + kTicksPerNs);
+    testing::run_to_end(
+        m, [&] { return flusher.finished(); }, [&] { return flusher.done(); }, poll);
+    for (unsigned i = 0; i < lines.size(); ++i) {
+        if (const std::string who = cached_somewhere(m, lines[i]); !who.empty())
+            tester.violation("after its flush, line " + std::to_string(lines[i]) + " is still in" + who);
+        if (data)
+            tester.check_final(i, m.memory() + lines[i]);
+    }
+}
+
+/// (machine, state, event) triples that the protocol declares, and those that some controller took.
+void add_coverage(const Machine &m, json &out) {
+    const ruby::ProtocolInfo &protocol = m.protocol();
+    json unreached = json::array();
+    std::uint64_t reached = 0, declared = 0;
+    for (unsigned i = 0; i < protocol.machines; ++i) {
+        const ruby::MachineInfo &info = protocol.machine[i];
+        // A pair may have several transitions, by request type.
+        std::map<std::pair<unsigned, unsigned>, std::uint64_t> taken;
+        for (unsigned t = 0; t < info.transitions; ++t) {
+            auto &n = taken[{info.transition[t].state, info.transition[t].event}];
+            for (const auto *c : m.controllers())
+                if (c->machineID.type == info.type)
+                    n += c->transition_counts()[t];
+        }
+        declared += taken.size();
+        for (const auto &[key, n] : taken) {
+            if (n)
+                ++reached;
+            else
+                unreached.push_back(std::string(info.name) + "." + info.state[key.first].name + "." +
+                                    info.event[key.second]);
+        }
+    }
+    out["reached"] = reached;
+    out["declared"] = declared;
+    out["unreached"] = std::move(unreached);
+}
+
+} // namespace
+
+std::string run_random_test(const std::string &machine, const std::string &library, const std::string &request,
+                            MachineOptions options, const TestPoll &poll) {
+    const json j = json::parse(request);
+    const RandomTesterParams p = params_of(j);
+    Machine m(machine, library, options);
+    const auto lines = testing::pool_of_lines(m, j.value("lines_per_node", 4u), j.value("strided_lines_per_node", 5u));
+    std::vector<Port *> devices;
+    if (j.value("devices", "any") != "none")
+        for (unsigned i = 0; i < m.dma_ports(); ++i)
+            devices.push_back(&m.dma_port(i));
+    RandomTester tester(m.queue(), testing::core_ports(m), devices, lines, p);
+    const auto began = std::chrono::steady_clock::now();
+    std::chrono::duration<double> took{};
+    Tick sim = 0;
+    json out;
+    const auto stopped = [&] {
+        took = std::chrono::steady_clock::now() - began;
+        sim = m.queue().now();
+    };
+    try {
+        tester.start(0);
+        testing::run_to_end(
+            m, [&] { return tester.finished(); }, [&] { return tester.counts().finished; }, poll);
+        stopped();
+        check_end(m, tester, lines, p.flushes != 0, poll);
+    } catch (const ProtocolError &error) { // what was reached until then counts
+        stopped();
+        out["protocol_error"] = error.what();
+    }
+
+    const auto &n = tester.counts();
+    out["ops"] = n.finished;
+    out["checked_loads"] = n.checked_loads;
+    for (unsigned k = 0; k < kAccessKinds; ++k)
+        out["by_kind"][testers::kind_name(static_cast<AccessKind>(k))] = n.by_kind[k];
+    out["inline_hits"] = n.inline_hits;
+    out["device_reads"] = n.device_reads;
+    out["device_writes"] = n.device_writes;
+    out["sim_fs"] = sim;
+    out["seconds"] = took.count();
+    out["loads_per_second"] = static_cast<double>(n.checked_loads) / std::max(took.count(), 1e-9);
+    add_coverage(m, out);
+    out["violations"] = tester.violations();
+    return out.dump();
+}
+
+} // namespace moscope

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Records everything that the protocol does while it is attached to a machine: messages from their sending to
+// each delivery, the links they cross, and transitions with the message that caused them. The result is the
+// body of a document of schema moscope.trace/1. Times are femtoseconds of simulated time.
+#pragma once
+
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "mem/ruby/runtime/controller.hh"
+#include "mem/ruby/runtime/trace_hook.hh"
+
+namespace moscope {
+
+class Machine;
+
+class TraceRecorder : public ruby::TraceHook {
+  public:
+    explicit TraceRecorder(Machine &machine);
+    ~TraceRecorder() override;
+
+    /// Messages and transitions of a transaction are said to belong to this access from now on.
+    void name_transaction(TxnId txn, unsigned access) { access_of_[txn] = access; }
+
+    /// Adds "controllers", "messages" and "transitions" to the document.
+    void write(nlohmann::ordered_json &document) const;
+
+    void transition(const ruby::AbstractController &c, Tick now, unsigned state, unsigned event, unsigned next_state,
+                    Addr line, const ruby::Message *cause) override;
+    void sent(const ruby::AbstractController &c, Tick now, const ruby::Message &m, Tick arrival,
+              const ruby::Message *cause) override;
+    void hop(const ruby::Message &m, unsigned from, unsigned to, Tick depart, Tick arrive) override;
+    void delivered(const ruby::Message &m, ruby::NodeIndex to, Tick arrival) override;
+
+  private:
+    static constexpr int kNone = -1;
+
+    struct Delivery {
+        ruby::NodeIndex to;
+        Tick at;
+    };
+    struct Hop {
+        unsigned from, to;
+        Tick depart, arrive;
+    };
+    struct MessageRecord {
+        std::uint64_t uid;
+        std::uint16_t type;
+        std::uint8_t vnet;
+        bool carries_data;
+        bool from_memory; ///< DRAM's answer; `from` is then the controller that receives it
+        ruby::NodeIndex from;
+        ruby::NetDest open; ///< destinations to which it is still under way
+        bool network;       ///< it has destinations
+        TxnId txn;
+        Addr line;
+        Tick sent, ready;
+        int cause;
+        std::string fields;
+        std::vector<Delivery> deliveries;
+        std::vector<Hop> hops;
+    };
+    struct TransitionRecord {
+        ruby::NodeIndex controller;
+        Tick at;
+        unsigned state, event, next;
+        Addr line;
+        TxnId txn;
+        int cause;
+    };
+
+    int message_of(const ruby::Message &m);
+    int cause_of(const ruby::AbstractController &c, Tick now, const ruby::Message *cause);
+    int add(const ruby::Message &m, ruby::NodeIndex from, Tick now, Tick ready, int cause);
+    std::string controller_name(ruby::NodeIndex node) const;
+    nlohmann::ordered_json access(TxnId txn) const;
+
+    Machine &machine_;
+    std::vector<MessageRecord> messages_;
+    std::vector<TransitionRecord> transitions_;
+    std::unordered_map<std::uint64_t, int> by_uid_;
+    std::unordered_map<TxnId, unsigned> access_of_;
+};
+
+} // namespace moscope

@@ -1,0 +1,289 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Running a machine, and what is said when something goes wrong in it.
+#include "machine/machine.hh"
+
+#include <algorithm>
+#include <cstring>
+#include <sstream>
+
+#include <nlohmann/json.hpp>
+
+#include "machine/machine_impl.hh"
+
+namespace moscope {
+
+using namespace ruby;
+
+Machine::Machine(const std::string &description, const std::string &library, MachineOptions options)
+    : impl_(std::make_unique<Impl>()) {
+    impl_->options = options;
+    try {
+        impl_->build(*this, nlohmann::json::parse(description), library);
+    } catch (const nlohmann::json::exception &e) {
+        throw UserError(std::string("machine description: ") + e.what());
+    }
+}
+
+Machine::~Machine() = default;
+
+EventQueue &Machine::queue() { return impl_->queue; }
+EventQueue &Machine::queue_of_core(unsigned core) { return impl_->queue_of(impl_->chip_of_core.at(core)); }
+bool Machine::chips_apart() const { return impl_->chips_apart(); }
+unsigned Machine::chips() const { return static_cast<unsigned>(impl_->queues.size()); }
+EventQueue &Machine::queue_of_chip(unsigned chip) { return impl_->queue_of(chip); }
+Tick Machine::next() const { return impl_->lockstep ? impl_->lockstep->next() : impl_->queue.next(); }
+void Machine::ask_between() { impl_->lockstep->ask(); }
+void Machine::run_aside(EventQueue &queue, std::function<void(Tick)> between) {
+    impl_->lockstep->aside = &queue;
+    impl_->lockstep->between = std::move(between);
+}
+void Machine::on_take(std::function<void(unsigned, unsigned)> f) { impl_->lockstep->on_take = std::move(f); }
+void Machine::share_between(unsigned parts, std::function<void(unsigned)> work) {
+    impl_->lockstep->share(parts, std::move(work));
+}
+Tick Machine::now() const { return impl_->now(); }
+std::uint64_t Machine::events() const { return impl_->lockstep ? impl_->lockstep->events() : impl_->queue.events(); }
+std::int64_t Machine::messages() const {
+    std::int64_t n = the_message_pool.live();
+    for (const auto &p : impl_->pools)
+        n += p->live();
+    return n;
+}
+const x86::TimedParams &Machine::pipeline() const { return impl_->pipeline; }
+unsigned Machine::cores() const { return static_cast<unsigned>(impl_->sequencers.size()); }
+unsigned Machine::nodes() const { return static_cast<unsigned>(impl_->addresses.ranges.size()); }
+unsigned Machine::chip_of_core(unsigned core) const { return impl_->chip_of_core.at(core); }
+Tick Machine::command_latency(unsigned from_chip, unsigned to_chip) const {
+    return impl_->network_params.command_latency(from_chip, to_chip, "posted");
+}
+Port &Machine::port(unsigned core) { return impl_->sequencers.at(core)->port(); }
+unsigned Machine::dma_ports() const { return static_cast<unsigned>(impl_->dma.size()); }
+Port &Machine::dma_port(unsigned i) { return impl_->dma.at(i)->port(); }
+ruby::DMASequencer &Machine::dma(unsigned i) const { return *impl_->dma.at(i); }
+std::byte *Machine::memory() { return impl_->memory->base(); }
+GuestMemory &Machine::guest_memory() { return *impl_->memory; }
+std::uint64_t Machine::memory_bytes() const { return impl_->memory->bytes(); }
+Addr Machine::node_base(unsigned node) const { return impl_->addresses.ranges.at(node).base; }
+std::uint64_t Machine::node_bytes(unsigned node) const { return impl_->addresses.ranges.at(node).bytes; }
+bool Machine::checks_data() const { return impl_->protocol->checks_data; }
+const ProtocolInfo &Machine::protocol() const { return *impl_->protocol; }
+const std::vector<AbstractController *> &Machine::controllers() const { return impl_->controllers; }
+
+AbstractController *Machine::controller(MachineType type, unsigned version) const {
+    if (version >= impl_->nodes.count[type])
+        return nullptr;
+    return impl_->controllers[impl_->nodes.base[type] + version];
+}
+
+void Machine::run(Tick until) {
+    impl_->make_current();
+    try {
+        if (impl_->lockstep) {
+            impl_->run_in_step(until);
+        } else {
+            impl_->watchdog->arm();
+            impl_->queue.run(until);
+        }
+    } catch (const ProtocolError &e) {
+        throw ProtocolError(std::string(e.what()) + impl_->context(e.line) + impl_->stuck(), e.line);
+    }
+}
+
+/// The watchdog looks at all chips, so it does that while none of them runs.
+void Machine::Impl::run_in_step(Tick until) {
+    const Tick limit = watchdog->limit();
+    while (true) {
+        const Tick next = lockstep->next();
+        const Tick to = limit && next < until && until - next > limit ? next + limit : until;
+        lockstep->run(to);
+        if (lockstep->stopped())
+            return;
+        const Tick reached = to == kNever ? lockstep->now() + limit + 1 : to; // for ever: nothing is pending then
+        if (limit && reached >= look_for_old_at) {
+            look_for_old_at = reached + limit / 4;
+            watchdog->look_for_old(reached);
+        }
+        if (to == until)
+            return;
+    }
+}
+
+void Machine::set_trace(TraceHook *hook) {
+    if (hook && impl_->chips_apart())
+        throw UserError(
+            "a machine whose chips run side by side cannot be traced: one thread (none given) would be right");
+    impl_->trace = hook;
+    for (auto *c : impl_->controllers)
+        c->trace = hook;
+    impl_->network->trace = hook;
+}
+
+unsigned Machine::in_flight() const {
+    unsigned n = 0;
+    for (const auto &s : impl_->sequencers)
+        n += s->outstanding();
+    for (const auto &d : impl_->dma)
+        n += d->outstanding();
+    return n;
+}
+
+namespace {
+
+bool readable(AccessPermission p) { return p == AccessPermission_Read_Only || p == AccessPermission_Read_Write; }
+
+/// Homes hold the memory copy; caches count.
+bool is_cache(const AbstractController &c) {
+    const MachineType t = c.machineID.type;
+    return t != MachineType_Directory && t != MachineType_DMA && t != MachineType_Memory;
+}
+
+} // namespace
+
+bool Machine::functional_read(Addr line, std::byte *bytes) {
+    impl_->make_current();
+    line = line_of(line);
+    Packet pkt{line, bytes, false};
+    // A writable or readable cached copy is current; otherwise the home's memory is.
+    for (const auto wanted : {AccessPermission_Read_Write, AccessPermission_Read_Only})
+        for (auto *c : impl_->controllers)
+            if (is_cache(*c) && c->permission(line) == wanted) {
+                c->functional_read(line, pkt);
+                if (pkt.found)
+                    return true;
+            }
+    if (line + kLineBytes > impl_->memory->bytes())
+        return false;
+    std::memcpy(bytes, impl_->memory->base() + line, kLineBytes);
+    return true;
+}
+
+std::string Machine::check_single_writer() {
+    impl_->make_current();
+    std::vector<Addr> lines;
+    for (auto *c : impl_->controllers)
+        if (is_cache(*c))
+            c->for_each_entry(&lines, [](void *v, const AbstractCacheEntry &e) {
+                static_cast<std::vector<Addr> *>(v)->push_back(e.m_Address);
+            });
+    std::sort(lines.begin(), lines.end());
+    lines.erase(std::unique(lines.begin(), lines.end()), lines.end());
+    for (const Addr line : lines) {
+        std::string writers, readers;
+        unsigned w = 0, r = 0;
+        for (auto *c : impl_->controllers) {
+            if (!is_cache(*c))
+                continue;
+            const AccessPermission p = c->permission(line);
+            if (p == AccessPermission_Read_Write) {
+                ++w;
+                writers += " " + c->name();
+            } else if (readable(p)) {
+                ++r;
+                readers += " " + c->name();
+            }
+        }
+        if (w > 1 || (w == 1 && r > 0)) {
+            std::ostringstream s;
+            s << "line 0x" << std::hex << line << ": writable in" << writers << (r ? ", readable in" : "") << readers;
+            return s.str();
+        }
+    }
+    return {};
+}
+
+std::string Machine::Impl::context(Addr line) const {
+    std::vector<TransitionRecord> last;
+    for (const History &h : history)
+        h.for_each([&](const TransitionRecord &r) { last.push_back(r); });
+    std::stable_sort(last.begin(), last.end(), [](const auto &a, const auto &b) { return a.tick < b.tick; });
+    if (line == ProtocolError::kNoLine) {
+        if (last.empty())
+            return {};
+        line = last.back().line; // nobody knows better
+    }
+    std::ostringstream s;
+    s << "\nlast transitions of line 0x" << std::hex << line << std::dec << ":";
+    std::vector<const TransitionRecord *> of_line;
+    for (const auto &r : last)
+        if (r.line == line)
+            of_line.push_back(&r);
+    const std::size_t n = of_line.size();
+    for (std::size_t i = n > 24 ? n - 24 : 0; i < n; ++i) {
+        const auto &r = *of_line[i];
+        const AbstractController &c = *controllers[r.node];
+        s << "\n  " << r.tick << " fs  " << c.name() << "  " << c.info->state[r.state].name << " --"
+          << c.info->event[r.event] << "--> " << c.info->state[r.next].name;
+        if (r.source < controllers.size())
+            s << "  ("
+              << (r.message_type < protocol->message_types ? protocol->message_type[r.message_type] : "request")
+              << " from " << controllers[r.source]->name() << ")";
+    }
+    if (of_line.empty())
+        s << " none";
+    return s.str();
+}
+
+std::string Machine::Impl::stuck() const {
+    std::ostringstream s;
+    unsigned shown = 0;
+    constexpr unsigned kMost = 40;
+    s << "\nrequests and messages in flight:";
+    for (auto *c : controllers)
+        for (auto &b : c->buffers())
+            b.buffer->for_each([&](const Message &m, Tick t, bool stalled) {
+                if (shown++ < kMost)
+                    s << "\n  " << b.buffer->name << ": line 0x" << std::hex << m.line << std::dec << " "
+                      << protocol->describe(m) << (stalled ? " (stalled)" : "") << ", since " << t << " fs";
+            });
+    for (const auto &line : network->stuck_report(now()))
+        if (shown++ < kMost)
+            s << "\n  " << line;
+    const auto access = [&](const std::string &who, const Access &a) {
+        if (shown++ < kMost)
+            s << "\n  " << who << ": access to 0x" << std::hex << a.addr.value << std::dec << " issued at " << a.issued
+              << " fs";
+    };
+    for (const auto &q : sequencers)
+        q->for_each([&](const Access &a) { access(q->controller().name(), a); });
+    for (const auto &d : dma)
+        d->for_each([&](const Access &a) { access("DMA", a); });
+    if (shown > kMost)
+        s << "\n  and " << shown - kMost << " more";
+    return s.str();
+}
+
+void Watchdog::look(Tick now) {
+    look_for_old(now);
+    // Go on only while others are active, so that an idle machine ends its run.
+    if (queue().next() != kNever || machine_.in_flight())
+        schedule(now + limit_);
+}
+
+void Watchdog::look_for_old(Tick now) const {
+    const Access *oldest = nullptr;
+    std::string who;
+    const auto consider = [&](const std::string &name, const Access &a) {
+        if (!oldest || a.issued < oldest->issued) {
+            oldest = &a;
+            who = name;
+        }
+    };
+    for (auto *c : machine_.controllers()) {
+        if (c->sequencer_ && now - c->sequencer_->oldest() > limit_)
+            c->sequencer_->for_each([&](const Access &a) { consider(c->name(), a); });
+    }
+    for (unsigned i = 0; i < machine_.dma_ports(); ++i)
+        machine_.dma(i).for_each([&](const Access &a) {
+            if (now - a.issued > limit_)
+                consider("DMA-" + std::to_string(i), a);
+        });
+    if (oldest) {
+        const Addr line = line_of(oldest->addr.value);
+        std::ostringstream s;
+        s << "no progress: a request of " << who << " for line 0x" << std::hex << line << std::dec << " is older than "
+          << limit_ / kTicksPerNs << " ns at tick " << now;
+        throw ProtocolError(s.str(), line);
+    }
+}
+
+} // namespace moscope

@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""How much faster detailed mode is on this host than gem5's TimingSimpleCPU with the same protocol on the same machine: the
+same static program for the same window of simulated time on both, one after the other. Instructions are the guest's user and
+kernel ones here and the program's there; both are divided by the processor seconds that the host took for the window alone, without start
+and warm-up, so that other work on the host does not count.
+"""
+
+import os
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from moscope.bench import run as bench_run
+from moscope.cli import Shared
+from moscope.gem5 import binary, figures, points, programs
+from moscope.run import job, options
+
+SCHEMA = "moscope.bench.gem5/1"
+# The bar that the project has set itself.
+LEAST_RATIO = 60.0
+
+
+def run(shared: Shared, given: options.Options, path: Path | None) -> dict[str, Any]:
+    """moscope.bench.gem5/1."""
+    options.one_point("bench gem5", given)
+    plan = points.plan_of(shared, given)
+    gem5 = binary.require(binary.find(path), str(plan.machine.protocol), x86=True)
+    with tempfile.TemporaryDirectory(prefix="moscope-") as place:
+        load = os.getloadavg()[0]
+        ours = bench_run.measured(shared, job.job(plan, plan.points[0], Path(place) / "moscope"))
+        shared.say(f"{plan.points[0].name}: on gem5")
+        theirs = programs.measure(gem5, plan, plan.points[0], Path(place) / "gem5")
+    return document(plan.machine.name, gem5.version, ours, theirs, [load, os.getloadavg()[0]])
+
+
+def side(point: dict[str, Any]) -> dict[str, float]:
+    """Of the window: moscope's points have it in `windows`, their own `host_s` is of the boot and all."""
+    window = point["windows"][0] if "windows" in point else point
+    return {"mips": window["instructions"] / window["host_cpu_s"] / 1e6, "instructions": window["instructions"], "host_s": window["host_s"],
+            "host_cpu_s": window["host_cpu_s"], "simulated_ms": window["ticks"] / figures.FS_PER_MS, "busy": 1 - window["cycles"]["idle"]}
+
+
+def document(machine: str, version: str, ours: dict[str, Any], theirs: dict[str, Any], load: list[float]) -> dict[str, Any]:
+    here, there = side(ours), side(theirs)
+    if not there["mips"]:
+        raise binary.Gem5Died(f"{theirs['workload']}: it has executed no instruction in the window")
+    ratio = here["mips"] / there["mips"]
+    return {"schema": SCHEMA, "ok": ratio >= LEAST_RATIO, "machine": machine, "workload": ours["workload"], "cores": ours["cores"],
+            "engine": f"gem5 {version}", "ratio": ratio, "moscope": here, "gem5": there, "load": load, "bars": {"ratio": LEAST_RATIO}}

@@ -1,0 +1,197 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A protocol on a machine, ready to be tested: used by `moscope protocol check` and by the tests.
+
+The random test keeps several accesses of every core and device in flight to a small pool of lines, with random
+message delays and the data in the messages, and checks every value that is read (src/cpu/testers).
+"""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from moscope import buildproto, config
+from moscope.buildproto import BuiltProtocol
+from moscope.errors import ProtocolError, UserError, unknown_name
+
+SCHEMA = "moscope.check/1"
+DEFAULT_OPS = 1_000_000
+JITTER = "40ns"
+# A request older than this is stuck. Far above what contention of all cores for one line takes.
+WATCHDOG_FS = 2_000_000_000_000
+# Neighbouring lines, and lines that fall into the same sets, per node.
+POOLS = {
+    "tiny": {"lines_per_node": 3, "strided_lines_per_node": 5},
+    # More of the latter than the ways of any array of the shipped machines, shared over the nodes.
+    "machine": {"lines_per_node": 4, "strided_lines_per_node": 16},
+}
+
+Progress = Callable[[int], None]
+
+
+class Broken(ProtocolError):
+    """A protocol error in a random test; `answer` is the engine's of the test up to it."""
+
+    def __init__(self, text: str, answer: dict[str, Any]) -> None:
+        super().__init__(text)
+        self.answer = answer
+
+
+@dataclass(frozen=True)
+class Abilities:
+    """What a protocol takes besides loads and stores; what it does not take is left out of a test."""
+
+    flush: bool
+    nt_store: str  # none, whole_line, any
+    uncached_load: bool
+    devices: str  # none, gentle (whole-line writes, no two devices at one line), any
+
+    def left_out(self) -> list[str]:
+        return [name for name, there in (("flush", self.flush), ("nt_store", self.nt_store != "none"),
+                                         ("uncached_load", self.uncached_load), ("dma", self.devices != "none")) if not there]
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A machine elaborated for a protocol, and the protocol's libraries."""
+
+    protocol: BuiltProtocol
+    machine: dict[str, Any]
+    abilities: Abilities
+    caches: str = "tiny"
+
+    @property
+    def text(self) -> str:
+        return json.dumps(self.machine)
+
+    @property
+    def homes(self) -> int:
+        """Nodes that have memory and a directory."""
+        return len(self.machine["address_map"])
+
+    def pool(self) -> dict[str, int]:
+        """Lines of the test on each home; as many in all, however few homes there are."""
+        share = -(-self.machine["chips"] // self.homes)
+        return {key: lines * share for key, lines in POOLS[self.caches].items()}
+
+    def default_left_out(self) -> list[str]:
+        """What a test leaves out unless asked for: with a protocol that was written for gem5, the accesses that
+        gem5's own random tester does not make either, as such protocols tend to lack transitions for them."""
+        return [] if self.protocol.name in buildproto.known_protocols() else ["flush", "dma"]
+
+    def with_library(self, checking: Path) -> "Subject":
+        """The same with another checking library, such as a mutant's."""
+        return replace(self, protocol=replace(self.protocol, checking=lambda: checking))
+
+    def leave_out(self, names: list[str]) -> "Subject":
+        """Without accesses of these kinds: flush, nt_store, uncached_load, dma."""
+        have = self.abilities
+        for name in names:
+            if name == "flush":
+                have = replace(have, flush=False)
+            elif name == "nt_store":
+                have = replace(have, nt_store="none")
+            elif name == "uncached_load":
+                have = replace(have, uncached_load=False)
+            elif name == "dma":
+                have = replace(have, devices="none")
+            else:
+                raise unknown_name("--without", "kind of access", name, ["flush", "nt_store", "uncached_load", "dma"])
+        return replace(self, abilities=have)
+
+
+def default_homes(protocol: str) -> int | None:
+    """How many homes a test has unless asked for: all nodes (None) for the project's own protocols, one for those
+    from elsewhere, as in gem5's random tester (--num-dirs is 1 there): protocols that rely on one home to order
+    all forwards, such as gem5's MI_example, stop with several (docs/warts.md)."""
+    return None if protocol in buildproto.known_protocols() else 1
+
+
+def abilities_of(interface: dict[str, Any], machine: dict[str, Any]) -> Abilities:
+    """Read off the protocol's interface: an event for flushes, a DMA machine; and how the machine's sequencers
+    translate non-temporal stores (as plain stores they would test nothing new) and uncached loads.
+
+    The project's own protocols take whatever devices do. Those that were written for gem5 mostly expect one DMA
+    controller, and lines that it writes from their beginning on.
+    """
+    def has_parameter(m: dict[str, Any], kind: str) -> bool:
+        return any(p["type"] == kind for p in m["params"])
+
+    def names(items: list[Any]) -> list[str]:
+        return [item["name"] if isinstance(item, dict) else item for item in items]
+
+    cores = [m for m in interface["machines"] if has_parameter(m, "Sequencer")]
+    sequencers = [c["sequencer"] for c in machine["controllers"] if "sequencer" in c]
+    types = {s.get("nt_store_type", "ST") for s in sequencers}
+    return Abilities(
+        flush=any("flush" in event.lower() for m in cores for event in names(m["events"])),
+        nt_store="any" if types and "ST" not in types else "none",
+        uncached_load=bool(sequencers) and all(s.get("uncached_load_type", "NULL") != "NULL" for s in sequencers),
+        devices="none" if not any(has_parameter(m, "DMASequencer") for m in interface["machines"])
+        else "any" if interface["protocol"] in buildproto.known_protocols() else "gentle",
+    )
+
+
+def prepare(protocol: str | BuiltProtocol, machine: str, sets: list[str] | None = None, *, cores: int | None = None,
+            caches: str = "tiny", network: str = "hypertransport", jitter: str | None = JITTER, homes: int | None = None,
+            report: Callable[[str], None] = lambda text: None) -> Subject:
+    """Builds the protocol if need be and elaborates the machine for it; `homes` as in `elaborate`, or else
+    `default_homes`. UserError for anything unknown."""
+    if caches not in POOLS:
+        raise UserError(f"--caches: {caches!r}: tiny or machine would be right")
+    described = config.load_machine(machine, sets or [])
+    if cores is not None:
+        described = config.with_cores(described, cores)
+    made = buildproto.ensure_protocol(protocol, report=report) if isinstance(protocol, str) else protocol
+    interface = json.loads(made.interface.read_text(encoding="utf-8"))
+    try:
+        elaborated = config.elaborate(described, interface, caches=caches, network=network,
+                                      jitter=config.Time(jitter) if jitter else None,
+                                      homes=default_homes(made.name) if homes is None else homes)
+    except config.ConfigError as error:
+        raise config.blamed(error, machine, sets or []) from None
+    return Subject(made, elaborated, abilities_of(interface, elaborated), caches)
+
+
+def random_test(subject: Subject, ops: int, seed: int = 1, progress: Progress | None = None,
+                watchdog_fs: int = WATCHDOG_FS, **request: Any) -> dict[str, Any]:
+    """One run of the random test; the engine's answer (src/experiment/testing.hh). A protocol error is raised as `Broken`."""
+    library = subject.protocol.checking()
+    from moscope import _engine  # after what may build
+
+    wanted = {"ops": ops, "seed": seed, "flush": subject.abilities.flush, "nt_store": subject.abilities.nt_store,
+              "uncached_load": subject.abilities.uncached_load,
+              "devices": subject.abilities.devices, **subject.pool(), **request}
+    answer = _engine.run_random_test(subject.text, str(library), json.dumps(wanted), seed=seed,
+                                     watchdog=watchdog_fs, progress=progress)
+    got: dict[str, Any] = json.loads(answer)
+    if "protocol_error" in got:
+        raise Broken(got["protocol_error"], got)
+    return got
+
+
+def document(subject: Subject, answer: dict[str, Any], seed: int) -> dict[str, Any]:
+    """The answer as moscope.check/1."""
+    return {
+        "schema": SCHEMA,
+        "ok": not answer["violations"],
+        **{key: answer[key] for key in ("ops", "seconds", "reached", "declared", "unreached", "violations")},
+        **_identity(subject, seed),
+        "checked_loads": answer["checked_loads"],
+        "loads_per_second": answer["loads_per_second"],
+        "accesses": {**answer["by_kind"], "device_reads": answer["device_reads"],
+                     "device_writes": answer["device_writes"]},
+    }
+
+
+def failed_document(subject: Subject, error: Broken, seed: int) -> dict[str, Any]:
+    """The same where the protocol broke: the error stands before the violations."""
+    violations = [f"{error.kind}: {error}", *error.answer["violations"]]
+    return document(subject, {**error.answer, "violations": violations}, seed)
+
+
+def _identity(subject: Subject, seed: int) -> dict[str, Any]:
+    return {"protocol": subject.protocol.name, "machine": subject.machine["name"],
+            "cores": subject.machine["cores"], "homes": subject.homes, "caches": subject.caches, "seed": seed,
+            "left_out": subject.abilities.left_out()}

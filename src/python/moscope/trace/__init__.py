@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Scripted accesses: script -> plan -> messages and transitions -> text, diagram, document."""

@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Classes of misses and of waiting, from hand-made transactions.
+#include <gtest/gtest.h>
+#include <map>
+
+#include <nlohmann/json.hpp>
+
+#include "attribution/attribution.hh"
+#include "mem/ruby/runtime/prelude_enums.hh"
+
+using namespace moscope;
+
+namespace {
+
+constexpr Addr kLine = 0x1000;
+
+struct Transactions : testing::Test {
+    Attribution a{{0, 0, 1, 1}, 1 << 21};
+
+    void transaction(unsigned core, AccessKind kind, Addr at = kLine, Tick exposed = 10, bool held = false) {
+        Access x;
+        x.addr = PhysAddr(at);
+        x.size = 8;
+        x.kind = kind;
+        x.held = held;
+        x.issued = 0;
+        x.done = 100;
+        a.transaction({&x, core, 0x400000 + core, at, exposed, false, true, 0});
+    }
+    void load(unsigned core, Addr at = kLine) { transaction(core, AccessKind::load, at); }
+    /// A store out of the buffer that needs a transaction, for which nobody waits. `held`: it had the line when it asked.
+    void store(unsigned core, Addr at = kLine, bool held = false) {
+        transaction(core, AccessKind::store, at, 0, held);
+        a.stored(core, at, 8, 0x500000 + core);
+    }
+    void rmw(unsigned core, bool held = false, Addr at = kLine) {
+        transaction(core, AccessKind::rmw, at, 10, held);
+        a.stored(core, at, 8, 0x500000 + core);
+    }
+    unsigned count(const char *miss) const { return nlohmann::json::parse(a.json(9))["classes"][miss]["count"]; }
+};
+
+} // namespace
+
+TEST_F(Transactions, AStoreToALineThatOthersHaveReadIsAnUpgrade) {
+    load(0);
+    load(1);
+    store(0, kLine, true);
+    EXPECT_EQ(count("upgrade"), 1u);
+    load(1);
+    EXPECT_EQ(count("true_sharing"), 1u);
+    store(0, kLine, true); // again, after the other has read it
+    EXPECT_EQ(count("upgrade"), 2u);
+    EXPECT_EQ(count("capacity"), 0u);
+}
+
+TEST_F(Transactions, AStoreToALineThatOthersHaveReadAndThatWasReplacedSinceIsNoUpgrade) {
+    load(0);
+    load(1);
+    store(0);
+    EXPECT_EQ(count("capacity"), 1u);
+    EXPECT_EQ(count("upgrade"), 0u);
+}
+
+TEST_F(Transactions, AnUpgradeThatAnotherCoresStoreHasOvertakenIsSharing) {
+    load(0);
+    load(1);
+    store(1, kLine + 8, true);
+    store(0, kLine, true); // it had the line when it asked, and no more when it was answered
+    store(1, kLine, true); // likewise
+    EXPECT_EQ(count("upgrade"), 1u);
+    EXPECT_EQ(count("false_sharing"), 1u);
+    EXPECT_EQ(count("true_sharing"), 1u);
+}
+
+TEST_F(Transactions, AWaitForAStoreIsPutDownToTheWriterBeforeIt) {
+    store(0);
+    store(1);
+    Access x;
+    x.addr = PhysAddr(kLine);
+    x.kind = AccessKind::store;
+    a.transaction({&x, 1, 0x400001, kLine, 500, false, true, 0, true});
+    const auto line = nlohmann::json::parse(a.json(9))["lines"][0];
+    EXPECT_EQ(line["pairs"][0]["writer"], 0x500000);
+    EXPECT_EQ(line["pairs"][0]["stall"], 500);
+    EXPECT_EQ(line["writers"], nlohmann::json::parse(R"([{"pc": 5242880, "count": 1}])"));
+}
+
+TEST_F(Transactions, UserCodeIsCountedBySpaceAndTheKernelsIsNot) {
+    Access x;
+    x.addr = PhysAddr(kLine);
+    x.done = 100;
+    for (const Addr space : {0x1000, 0x2000, 0x2000})
+        for (const Addr pc : {Addr{0x400000}, ~Addr{0xfff}})
+            a.transaction({&x, 0, pc, kLine, 10, false, pc < 1 << 30, space});
+    a.spun({1, {kLine + 4, 0x400000, kLine + 4, 0x1000, true}, 1000, 7});
+    std::map<std::pair<Addr, Addr>, std::pair<std::uint64_t, Tick>> seen;
+    const auto all = nlohmann::json::parse(a.json(9));
+    for (const auto &i : all["instructions"])
+        seen[{i["pc"], i["address_space"]}] = {i["count"], i["stall"].get<Tick>() + i["spin"].get<Tick>()};
+    EXPECT_EQ(seen, (decltype(seen){
+                        {{0x400000, 0x1000}, {1, 1010}}, {{0x400000, 0x2000}, {2, 20}}, {{~Addr{0xfff}, 0}, {3, 30}}}));
+}
+
+TEST_F(Transactions, AWaitForABufferHasTheClassOfTheStoreThatIsWaitedFor) {
+    constexpr Addr kOther = kLine + kLineBytes;
+    load(0);
+    load(1);
+    store(0, kLine, true);
+    store(0, kOther); // its transaction ends first though its line is waited for later, or not at all
+    Access x;
+    x.addr = PhysAddr(kLine);
+    x.kind = AccessKind::store;
+    a.transaction({&x, 0, 0x400000, kLine, 500, false, true, 0, true});
+    const auto all = nlohmann::json::parse(a.json(9));
+    EXPECT_EQ(all["classes"]["upgrade"], (nlohmann::json{{"count", 1}, {"stall", 500}}));
+    EXPECT_EQ(all["classes"]["cold"]["stall"], 20);
+    EXPECT_EQ(all["exposed"], 520);
+    EXPECT_EQ(all["transactions"], 4) << "the wait is none of its own";
+}
+
+TEST_F(Transactions, ALineTellsFromWhichChipToWhichItHasMoved) {
+    Access x;
+    x.addr = PhysAddr(kLine);
+    x.kind = AccessKind::store;
+    x.done = 100;
+    x.supplier = ruby::MachineType_Directory;
+    x.supplier_chip = 0;
+    a.transaction({&x, 1, 0x400000, kLine, 10, false, true, 0});
+    x.supplier = ruby::MachineType_L1Cache;
+    for (const unsigned core : {2, 3}) // of one chip
+        a.transaction({&x, core, 0x400000, kLine, 10, false, true, 0});
+    a.transaction({&x, 3, 0x400000, kLine, 500, false, true, 0, true}); // the buffer, after the same store
+    load(0);                                                            // of its own chip's, or nobody's
+    const auto moves = nlohmann::json::parse(a.json(9))["lines"][0]["moves"];
+    EXPECT_EQ(moves, nlohmann::json::parse(R"([{"supplier": "L1Cache", "from": 0, "to": 1, "count": 2, "stall": 520},
+                                               {"supplier": "Directory", "from": 0, "to": 0, "count": 1, "stall": 10}])"));
+}
+
+TEST_F(Transactions, ALockedOperationOnALineThatOthersHaveReadIsAnUpgradeToo) {
+    rmw(0);
+    load(1);
+    rmw(0, true);
+    EXPECT_EQ(count("upgrade"), 1u);
+    EXPECT_EQ(count("capacity"), 0u);
+}
+
+TEST_F(Transactions, AStoreToALineThatWasReplacedIsACapacityMiss) {
+    store(0);
+    store(0);
+    EXPECT_EQ(count("capacity"), 1u);
+    EXPECT_EQ(count("upgrade"), 0u);
+}
+
+TEST_F(Transactions, ALineIsReachedByTheFirstAddressThatAnAccessHas) {
+    Access x;
+    x.addr = PhysAddr(kLine);
+    x.kind = AccessKind::fetch;
+    x.done = 100;
+    a.transaction({&x, 0, 0x400000, 0, 10, false, true, 0x1000}); // fetches have none
+    load(1, kLine);
+    load(1, kLine + 8);
+    const auto line = nlohmann::json::parse(a.json(9))["lines"][0];
+    EXPECT_EQ(line["va"], kLine);
+    EXPECT_EQ(line["fetch"], true);
+}
+
+TEST_F(Transactions, LinesOfBothPartsAreInOneReport) {
+    constexpr Addr kOther = kLine + 0x2000; // its page's number has another parity
+    ASSERT_NE(Attribution::part_of(kLine), Attribution::part_of(kOther));
+    load(0, kOther);
+    load(0, kLine);
+    store(1, kOther);
+    load(0, kOther);
+    const auto all = nlohmann::json::parse(a.json(9));
+    EXPECT_EQ(all["transactions"], 4);
+    EXPECT_EQ(all["lines_total"], 2);
+    EXPECT_EQ(all["lines"][0]["line"], kOther);
+    EXPECT_EQ(all["lines"][0]["transfers"], 3);
+    EXPECT_EQ(all["lines"][1]["line"], kLine);
+    EXPECT_EQ(count("true_sharing"), 1u);
+    EXPECT_EQ(a.tables().lines.size(), 2 * sizeof(LineRow));
+}
+
+TEST_F(Transactions, WhatADeviceWroteIsSharing) {
+    load(0);
+    load(1);
+    a.stored_by_device(kLine + 8, 8);
+    load(0);
+    load(1, kLine + 8);
+    EXPECT_EQ(count("false_sharing"), 1u);
+    EXPECT_EQ(count("true_sharing"), 1u);
+}
+
+TEST_F(Transactions, SpinningIsBesideTheStallWithTheWriterThatTheLineWasFetchedAfter) {
+    rmw(0);
+    load(1);
+    a.spun({1, {kLine + 4, 0x600000, kLine + 4, 0, true}, 1000, 7});
+    const auto all = nlohmann::json::parse(a.json(9));
+    const auto &line = all["lines"][0];
+    EXPECT_EQ(all["spin"], 1000);
+    EXPECT_EQ(all["exposed"], 20);
+    EXPECT_EQ(line["spin"], 1000);
+    EXPECT_EQ(line["turns"], 7);
+    EXPECT_EQ(line["pairs"][0]["spin"], 1000);
+    EXPECT_EQ(line["pairs"][0]["writer"], 0x500000);
+    EXPECT_EQ(line["pairs"][0]["waiter"], 0x600000);
+    EXPECT_EQ(line["pairs"][0]["offset"], 4);
+}
+
+TEST_F(Transactions, ManyAreAllCountedAndResetForgetsThoseNotCountedYet) {
+    load(0, 8 * kLine);
+    a.reset();
+    constexpr unsigned kMany = 5000, kLines = 700; // more than are counted at a time
+    std::map<Addr, std::pair<std::uint64_t, Tick>> model;
+    for (unsigned i = 0; i < kMany; ++i) {
+        const Addr at = kLine + (i * 7919 % kLines) * kLineBytes;
+        transaction(i % 4, i % 3 ? AccessKind::load : AccessKind::fetch, at, i);
+        ++model[at].first;
+        model[at].second += i;
+        if (i == kMany / 2) {
+            EXPECT_EQ(nlohmann::json::parse(a.json(1))["transactions"], i + 1) << "looking counts what was noted";
+        }
+    }
+    const auto all = nlohmann::json::parse(a.json(kLines + 1));
+    EXPECT_EQ(all["transactions"], kMany);
+    EXPECT_EQ(all["exposed"], Tick{kMany} * (kMany - 1) / 2);
+    ASSERT_EQ(all["lines"].size(), model.size());
+    for (const auto &line : all["lines"]) {
+        const auto &[count, stall] = model.at(line["line"]);
+        EXPECT_EQ(line["transfers"], count);
+        EXPECT_EQ(line["stall"], stall);
+        Tick of_pairs = 0;
+        for (const auto &p : line["pairs"])
+            of_pairs += p["stall"].get<Tick>();
+        EXPECT_EQ(of_pairs, stall);
+    }
+    std::uint64_t of_instructions = 0;
+    for (const auto &pc : all["instructions"])
+        of_instructions += pc["count"].get<std::uint64_t>();
+    EXPECT_EQ(of_instructions, kMany);
+    transaction(0, AccessKind::load);
+    a.reset();
+    EXPECT_EQ(nlohmann::json::parse(a.json(9))["lines_total"], 0);
+    load(0);
+    EXPECT_EQ(nlohmann::json::parse(a.json(9))["lines"][0]["transfers"], 1) << "nothing of before";
+}

@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What a page was when its line was missed: kept through whatever becomes of the page.
+#include <algorithm>
+#include <bit>
+#include <tuple>
+#include <vector>
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "attribution/attribution.hh"
+#include "attribution/journal.hh"
+#include "cpu/x86/flat_machine.hh"
+#include "sim/event_queue.hh"
+
+using namespace moscope;
+
+namespace {
+
+constexpr unsigned kPage = 4096;
+constexpr Addr kArray = 0x100000; ///< descriptions of 64 bytes, reached through page tables
+constexpr std::uint64_t kSlab = 1 << 9;
+
+struct Guest : x86::test::FlatMachine {
+    Guest() {
+        long_mode();
+        core.cr3 = 0; // a process's, which does not map the array
+    }
+    PageWatch watch() {
+        return {phys,
+                core,
+                {kTables, kArray, 64, 0, 8, 24, 32, 40, 48, kSlab, kSlab | 1, {0, 0}, {0xf0000200, 0xf0000000}, 0}};
+    }
+    void describe(unsigned page, std::uint64_t flags, std::uint64_t mapping, std::uint32_t type = 0xffffffff,
+                  std::uint64_t link = 0) {
+        const Addr at = kArray + page * 64;
+        write(at, flags);
+        write(at + 8, link);
+        write(at + 24, mapping);
+        write(at + 32, std::uint64_t{0xcac4e}); // of a slab: its cache
+        write(at + 40, std::uint64_t{77});
+        write(at + 48, type);
+    }
+};
+
+} // namespace
+
+TEST(PageWatch, TellsOfASlabItsCacheOfOthersTheirMapping) {
+    Guest g;
+    const PageWatch w = g.watch();
+    EXPECT_EQ(g.core.cr3, 0u);
+    g.describe(3, kSlab | 1, 0);
+    EXPECT_EQ(w.look(3 * kPage + 64).part_of, 0xcac4eu);
+    g.describe(3, 1, 0x5001);
+    const PageSeen anonymous = w.look(3 * kPage);
+    EXPECT_EQ(std::tuple(anonymous.part_of, anonymous.index, anonymous.flags, anonymous.told),
+              std::tuple(0x5001u, 77u, 1u, true));
+    g.describe(3, 0, 0, 0xfffffdff); // a page table
+    EXPECT_TRUE(w.look(3 * kPage).told);
+    g.describe(3, 0, 0); // from the allocator
+    EXPECT_FALSE(w.look(3 * kPage).told);
+}
+
+TEST(PageWatch, APageWithinALargerWholeIsToldByItsHead) {
+    Guest g;
+    const PageWatch w = g.watch();
+    g.describe(4, kSlab, 0);
+    g.describe(6, 0, 0x400, 0xffffffff, kArray + 4 * 64 + 1);
+    const PageSeen seen = w.look(6 * kPage);
+    EXPECT_EQ(std::tuple(seen.before, seen.part_of, seen.flags), std::tuple(2u, 0xcac4eu, kSlab));
+    g.describe(6, 0, 0x400, 0xffffffff, 0x7fff'0000'0001); // what is no head's address
+    EXPECT_FALSE(w.look(6 * kPage).told);
+}
+
+TEST(PageWatch, WhatIsNotMappedIsNotTold) {
+    Guest g;
+    g.write<std::uint64_t>(Guest::kTables + 0x1000, 0); // the first GiB
+    g.describe(3, kSlab, 0);
+    EXPECT_FALSE(g.watch().look(3 * kPage).told);
+}
+
+TEST(PageWatch, PartsOutsideADescriptionAreRefused) {
+    Guest g;
+    EXPECT_THROW(
+        PageWatch(g.phys, g.core, {Guest::kTables, kArray, 64, 0, 8, 24, 60, 40, 48, kSlab, kSlab, {0, 0}, {0, 0}, 0}),
+        UserError);
+}
+
+TEST(PageWatch, FlagsAndWordsOfOtherUsesDoNotMakeAnotherUse) {
+    Guest g;
+    const PageWatch w = g.watch();
+    const auto seen = [&](auto... what) {
+        g.describe(3, what...);
+        return w.look(3 * kPage);
+    };
+    EXPECT_TRUE(seen(kSlab, 0).same_use(seen(kSlab | 4, 9)));
+    const PageSeen locked = seen(kSlab | 4, 0, 0u),
+                   mapped = seen(kSlab, 0, 7u); // a flag and a count that others change meanwhile
+    EXPECT_EQ(std::tuple(locked.flags, locked.type), std::tuple(mapped.flags, mapped.type));
+    EXPECT_EQ(seen(0, 0, 0xfffffdff).type, 0xfffffdff);
+    EXPECT_TRUE(seen(1, 0x5001).same_use(seen(4, 0x5001)));
+    EXPECT_TRUE(seen(1, 0).same_use(seen(4, 0)));
+    EXPECT_TRUE(seen(0, 0, 0xfffffdff).same_use(seen(0, 0x7788, 0xfffffdff)))
+        << "of a page table the word is no mapping";
+    EXPECT_FALSE(seen(1, 0x5001).same_use(seen(1, 0x6001)));
+    EXPECT_FALSE(seen(1, 0x5001).same_use(seen(1, 0)));
+    EXPECT_FALSE(seen(0, 0, 0xfffffdff).same_use(seen(kSlab, 0)));
+}
+
+namespace {
+
+/// An attribution of two cores that looks at pages.
+struct Uses : testing::Test {
+    static constexpr Addr kFirst = 3 * kPage, kSecond = 3 * kPage + 128;
+    Guest g;
+    Attribution a{{0, 0}, Guest::kBytes};
+    EventQueue queue;
+    std::vector<std::unique_ptr<Journal>> journals;
+
+    Uses() { a.watch(std::make_unique<PageWatch>(g.watch())); }
+    static void tell(x86::TransactionObserver &to, Addr at, AccessKind kind = AccessKind::load, unsigned core = 0,
+                     Addr va = 0, bool walk = false) {
+        Access x;
+        x.addr = PhysAddr(at);
+        x.kind = kind;
+        x.size = 8;
+        x.done = 100;
+        to.transaction({&x, core, 0x400000, walk ? 0 : va ? va : at, 10, walk, false, 0});
+    }
+    void miss(Addr at, unsigned core = 0) { tell(a, at, AccessKind::load, core); }
+    void clear(Addr at) { tell(a, at, AccessKind::store); }
+    void walk(Addr at) { tell(a, at, AccessKind::load, 1, 0, true); }
+    /// Of each use of a line: what the page was part of (-1: nobody knows), transfers, cores that waited.
+    std::vector<std::tuple<std::int64_t, unsigned, unsigned>> of(Addr line) const {
+        std::vector<std::tuple<std::int64_t, unsigned, unsigned>> found;
+        const AttributionTables rows = a.tables();
+        for (std::size_t at = 0; at < rows.lines.size(); at += sizeof(LineRow)) {
+            LineRow row;
+            std::memcpy(&row, rows.lines.data() + at, sizeof row);
+            if (row.line == line)
+                found.emplace_back(row.flags & 8 ? static_cast<std::int64_t>(row.page_part_of) : -1, row.transfers,
+                                   std::popcount(row.waiters));
+        }
+        return found;
+    }
+};
+using Rows = std::vector<std::tuple<std::int64_t, unsigned, unsigned>>;
+
+} // namespace
+
+TEST_F(Uses, OfALineAreCountedApart) {
+    g.describe(3, 0, 0x5001);
+    miss(kFirst), miss(kSecond), miss(kFirst, 1);
+    g.describe(3, 0, 0, 0xfffffdff); // it was freed, and came to another use
+    walk(kFirst);
+    g.describe(3, kSlab, 0);
+    miss(kFirst), miss(kSecond);
+    EXPECT_EQ(of(kFirst), (Rows{{0x5001, 2, 2}, {0, 1, 1}, {0xcac4e, 1, 1}}));
+    EXPECT_EQ(of(kSecond), (Rows{{0x5001, 1, 1}, {0xcac4e, 1, 1}}));
+    const auto lines = nlohmann::json::parse(a.json(9))["lines"];
+    EXPECT_EQ(lines.size(), 5u);
+    EXPECT_EQ(std::count_if(lines.begin(), lines.end(), [](const auto &l) { return l["walk"].template get<bool>(); }),
+              1);
+    a.reset();
+    miss(kFirst);
+    EXPECT_EQ(of(kFirst), (Rows{{0xcac4e, 1, 1}})) << "a window begins anew";
+}
+
+TEST_F(Uses, ALineThatWasClearedIsOfWhatItWasClearedFor) {
+    g.describe(3, 1, 0);
+    clear(kFirst), clear(kSecond);
+    EXPECT_EQ(of(kFirst), (Rows{{-1, 1, 1}})) << "the page at the end tells more than now";
+    g.describe(3, 1, 0x5001);
+    miss(kFirst, 1);
+    EXPECT_EQ(of(kFirst), (Rows{{0x5001, 2, 2}}));
+    EXPECT_EQ(of(kSecond), (Rows{{0x5001, 1, 1}}));
+    g.describe(3, kSlab, 0);
+    miss(kSecond);
+    EXPECT_EQ(of(kSecond), (Rows{{0x5001, 1, 1}, {0xcac4e, 1, 1}}));
+}
+
+TEST_F(Uses, AnAddressThatALineWasClearedByIsNotKept) {
+    g.describe(3, 1, 0);
+    clear(kFirst);
+    g.describe(3, 1, 0x5001);
+    tell(a, kFirst, AccessKind::load, 0, 0x7fff'0000'3000);
+    EXPECT_EQ(nlohmann::json::parse(a.json(9))["lines"][0]["va"], 0x7fff'0000'3000);
+}
+
+TEST_F(Uses, WhatThePageNeverSaidIsNotWhatComesAfter) {
+    g.describe(3, 1, 0); // a pipe's buffer, say
+    clear(kFirst), miss(kFirst, 1);
+    tell(a, kSecond, AccessKind::store, 0, 0xffff'c900'0000'0080); // a stack's
+    g.describe(3, kSlab, 0);
+    miss(kFirst), miss(kSecond);
+    EXPECT_EQ(of(kFirst), (Rows{{0, 2, 2}, {0xcac4e, 1, 1}}));
+    EXPECT_EQ(of(kSecond), (Rows{{0, 1, 1}, {0xcac4e, 1, 1}}));
+}
+
+TEST_F(Uses, AreThoseOfTheMomentWhenSomebodyTellsLater) {
+    journals.push_back(std::make_unique<Journal>(queue, a, true, [] {}));
+    g.describe(3, 0, 0x5001);
+    tell(*journals[0], kFirst);
+    g.describe(3, kSlab, 0);
+    tell(*journals[0], kFirst);
+    for (unsigned part = 0; part < Attribution::kParts; ++part)
+        Journal::tell(journals, part, a);
+    EXPECT_EQ(of(kFirst), (Rows{{0x5001, 1, 1}, {0xcac4e, 1, 1}}));
+}
+
+TEST_F(Uses, ASpinLoopsTimeIsOfTheUseThatItsTransactionsFound) {
+    g.describe(3, kSlab, 0);
+    x86::Spin s{};
+    s.look.dram = s.look.va = kFirst;
+    s.time = 70;
+    a.spun(s); // before any transaction: nobody has looked
+    EXPECT_EQ(of(kFirst).size(), 1u);
+    miss(kFirst);
+    a.spun(s);
+    EXPECT_EQ(of(kFirst), (Rows{{0xcac4e, 1, 1}}));
+    EXPECT_EQ(nlohmann::json::parse(a.json(9))["lines"][0]["spin"], 140);
+}

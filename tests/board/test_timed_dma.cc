@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Devices whose transfers take simulated time: one line after the other, the interrupt after the last byte, resets that
+// wait, and no request lost that is made while the device tells where it has come to.
+#include <gtest/gtest.h>
+
+#include "board/timed_dma.hh"
+#include "dev/virtio/virtio_driver.hh"
+#include "dev/virtio/virtio_rng.hh"
+
+using namespace moscope;
+using namespace moscope::dev;
+using namespace moscope::dev::test;
+
+namespace {
+
+constexpr Tick kAccess = 100 * kTicksPerNs;
+constexpr Addr kData = 0x200000;
+constexpr std::uint64_t kFeatures = VirtioPci::kVersion1 | VirtioPci::kEventIndex;
+
+/// A memory system in which each access takes kAccess.
+struct SlowPort : Port, Component {
+    SlowPort(EventQueue &queue, std::byte *bytes) : Component(queue, "slow port", wake), bytes_(bytes) {
+        memory_ = this;
+        issue_ = [](void *self, Access &a) {
+            auto &p = *static_cast<SlowPort *>(self);
+            EXPECT_EQ(p.access, nullptr);
+            EXPECT_EQ(line_of(a.addr.value), line_of(a.addr.value + a.size - 1));
+            p.access = &a;
+            ++p.accesses;
+            p.schedule(a.issued + kAccess);
+        };
+    }
+    static void wake(Component &c, Tick now) {
+        auto &p = static_cast<SlowPort &>(c);
+        Access &a = *std::exchange(p.access, nullptr);
+        std::byte *at = p.bytes_ + a.addr.value;
+        a.kind == AccessKind::store ? std::memcpy(at, a.data, a.size) : std::memcpy(a.data, at, a.size);
+        a.done = now;
+        a.on_done(a);
+    }
+    Access *access = nullptr;
+    unsigned accesses = 0;
+
+  private:
+    std::byte *bytes_;
+};
+
+struct Timed {
+    GuestBoard b;
+    SlowPort port{b.queue, b.bytes.data()};
+    std::vector<Addr> written;
+    TimedDma dma{b.queue, b.map, [this](PhysAddr a, std::uint64_t) { written.push_back(a.value); }};
+    VirtioRng device{"entropy", 1, dma, b.messages};
+    Driver d{b, device};
+
+    Timed() {
+        d.start(kFeatures);
+        d.use_msix();
+        dma.through(&port);
+    }
+    bool filled(Addr at, unsigned size) {
+        unsigned zeros = 0;
+        for (unsigned i = 0; i < size; ++i)
+            zeros += b.get<std::uint8_t>(at + i) == 0;
+        return zeros < size / 8;
+    }
+};
+
+} // namespace
+
+TEST(TimedDma, ATransferLastsAsLongAsItsLinesAndTheInterruptComesAfterTheLastByte) {
+    Timed t;
+    t.d.add({{kData + 40, 200, true}}); // four lines
+    t.d.notify();
+    EXPECT_EQ(t.port.accesses, 0u); // the driver's access does not wait for it
+    while (t.b.messages.sent.empty()) {
+        EXPECT_FALSE(t.filled(kData + 192, 48) && t.d.used_index() == 0 && t.port.access == nullptr);
+        ASSERT_NE(t.b.queue.next(), kNever);
+        t.b.queue.run(t.b.queue.next() + 1);
+    }
+    EXPECT_TRUE(t.filled(kData + 40, 200));
+    EXPECT_EQ(t.d.used_index(), 1);
+    const unsigned done = t.port.accesses - (t.port.access != nullptr);
+    EXPECT_EQ(t.b.queue.now(), done * kAccess);
+    EXPECT_EQ(std::count_if(t.written.begin(), t.written.end(), [](Addr a) { return a >= kData && a < kData + 256; }),
+              4);
+    t.b.queue.run();
+    EXPECT_TRUE(t.dma.idle());
+}
+
+TEST(TimedDma, WithoutAPortTransfersTakeNoTime) {
+    Timed t;
+    t.dma.through(nullptr);
+    t.d.add({{kData, 256, true}});
+    t.d.notify();
+    EXPECT_TRUE(t.filled(kData, 256));
+    EXPECT_EQ(t.d.used_index(), 1);
+    EXPECT_EQ(t.b.queue.next(), kNever);
+}
+
+TEST(TimedDma, AResetWaitsForWhatIsUnderWayAndNothingMovesAfterIt) {
+    Timed t;
+    t.d.add({{kData, 512, true}});
+    t.d.add({{kData + 0x1000, 512, true}}, 1);
+    t.d.notify();
+    while (!t.filled(kData, 64))
+        t.b.queue.run(t.b.queue.next() + 1);
+    t.d.common(0x14, 0, 1);
+    EXPECT_NE(t.d.status(), 0);
+    t.b.queue.run();
+    EXPECT_EQ(t.d.status(), 0);
+    EXPECT_EQ(t.d.used_index(), 0);
+    EXPECT_FALSE(t.filled(kData + 0x1000, 512));
+    EXPECT_TRUE(t.b.messages.sent.empty());
+    t.d.start(kFeatures);
+    t.d.add({{kData + 0x2000, 64, true}});
+    t.d.notify();
+    t.b.queue.run();
+    EXPECT_EQ(t.d.used_index(), 1);
+    EXPECT_TRUE(t.filled(kData + 0x2000, 64));
+}
+
+TEST(TimedDma, WhatIsMadeAvailableWhileTheDeviceTellsItsIndexIsServedWithoutANotification) {
+    Timed t;
+    t.d.add({{kData, 64, true}});
+    t.d.notify();
+    const Addr index = Driver::kUsed + 4 + 8 * 8; // where the driver reads for which chain to notify
+    while (!t.port.access || t.port.access->addr.value != index)
+        t.b.queue.run(t.b.queue.next() + 1);
+    t.d.add({{kData + 0x1000, 64, true}}, 1);
+    t.b.queue.run();
+    EXPECT_EQ(t.d.used_index(), 2);
+}

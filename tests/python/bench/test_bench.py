@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""`moscope bench`: the short forms give figures of the right kind, and the filter experiment shows what it is for."""
+
+import json
+import subprocess
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from moscope import cli, jsonio
+from moscope.bench import memory as bench_memory
+
+Moscope = Callable[..., subprocess.CompletedProcess[str]]
+
+
+def bench(moscope: Moscope, *arguments: str) -> dict[str, Any]:
+    got = moscope("bench", *arguments, "--json", timeout=600)
+    document: dict[str, Any] = json.loads(got.stdout)
+    assert got.returncode == (0 if document.get("ok", True) else 1), got.stderr
+    return document
+
+
+def test_memory_gives_every_figure_of_the_contract(moscope: Moscope) -> None:
+    document = bench(moscope, "memory", "--short", "--runs", "1", "--machine", "small")
+    jsonio.validate(document)
+    assert document["l1_hits_per_s"] > document["l3_misses_per_s"] > 0
+    assert set(document["cost_per_miss_ns"]) == {"8"}
+
+
+MET = {"l1_hits": 1e8, "l3_misses": 2e6, "dram_far": 5e5, "tester": 5e4, "cost_per_miss": {"8": 1000.0, "48": 1250.0}}
+
+
+@pytest.mark.parametrize("figures, missed", [
+    ({}, []),
+    ({"l1_hits": 99e6}, ["l1_hits_per_s"]),
+    ({"l3_misses": 1.9e6, "dram_far": 4.9e5}, ["l3_misses_per_s", "dram3_misses_per_s"]),
+    ({"tester": 49e3}, ["tester_loads_per_s"]),
+    ({"cost_per_miss": {"8": 1000.0, "24": 990.0, "48": 1250.0}}, ["cost_growth"]),
+])
+def test_memory_ends_with_1_where_a_bar_is_missed(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str],
+                                                  figures: dict[str, Any], missed: list[str]) -> None:
+    for name, figure in {**MET, **figures}.items():
+        monkeypatch.setattr(bench_memory.Bench, name, lambda self, figure=figure: figure)
+    for form in ([], ["--json"]):
+        assert cli.main(["bench", "memory", "--machine", "small", "--quiet", *form]) == (1 if missed else 0)
+    told, document = capfd.readouterr().out.rsplit("\n", 2)[:2]
+    assert told.count("missed") == len(missed)
+    jsonio.validate(json.loads(document))
+    assert json.loads(document)["missed"] == missed and json.loads(document)["ok"] == (not missed)
+
+
+def test_memory_says_when_a_protocol_has_no_l3(moscope: Moscope) -> None:
+    got = moscope("bench", "memory", "--short", "--runs", "1", "--machine", "small", "--set", "protocol=MSI")
+    assert got.returncode == 2 and "has no L3" in got.stderr
+
+
+def test_data_homed_on_one_node_thrash_its_filter_and_spread_data_do_not(moscope: Moscope) -> None:
+    document = bench(moscope, "filter", "--machine", "small", "--accesses", "40000")
+    jsonio.validate(document)
+    one, spread, off = document["placements"]
+    assert off["filter_evictions"] == off["back_invalidations"] == 0 and document["slowdown_by_filter"] > 1
+    assert document["coverage"]["one node"] < 1 < document["coverage"]["all nodes"]
+    assert one["filter_evictions"] > 100 * max(1, spread["filter_evictions"])
+    assert one["back_invalidations"] > 0.5 * one["filter_evictions"]
+    assert document["slowdown"] > 1.5
+
+
+@pytest.mark.long
+def test_seventy_megabytes_on_one_node_of_the_48_core_machine(moscope: Moscope) -> None:
+    document = bench(moscope, "filter", "--bytes", "70MiB")
+    one, spread, _ = document["placements"]
+    assert document["coverage"]["one node"] == pytest.approx(0.23, abs=0.01)
+    assert document["coverage"]["all nodes"] == pytest.approx(1.83, abs=0.01)
+    assert one["filter_evictions"] > 10 * spread["filter_evictions"] and document["slowdown"] > 1
+
+
+def test_filter_needs_a_filter(moscope: Moscope) -> None:
+    got = moscope("bench", "filter", "--machine", "small", "--set", "probe_filter.enabled=false")
+    assert got.returncode == 2 and "no probe filter" in got.stderr
+
+
+@pytest.mark.parametrize("size", ["1", "1KiB", "900GiB", "70 potatoes"])
+def test_filter_refuses_sizes_that_cannot_be(moscope: Moscope, size: str) -> None:
+    got = moscope("bench", "filter", "--machine", "small", "--bytes", size)
+    assert got.returncode == 2 and "Traceback" not in got.stderr
