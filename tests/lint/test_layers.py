@@ -115,7 +115,7 @@ def test_analysis_does_not_touch_the_engine() -> None:
 def test_what_runs_before_the_set_up_needs_the_standard_library_only() -> None:
     import sys
 
-    for name in ("__init__", "bootstrap", "paths", "errors", "toolchain", "buildproto"):
+    for name in ("__init__", "_version", "bootstrap", "paths", "errors", "toolchain", "buildproto"):
         path = ROOT / "src/python/moscope" / f"{name}.py"
         foreign = {n for n in imports_of(path) if n.split(".")[0] not in {*sys.stdlib_module_names, "moscope"}}
         assert not foreign, f"{path}: {foreign}"

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from moscope import paths, toolchain
+from moscope._version import VERSION
 from moscope.errors import INTERRUPTED, BuildFailed, MoscopeError, UserError, unknown_name
 
 # Folders and files whose change asks for a build (tests are built by `moscope test`).
@@ -319,6 +320,9 @@ def prepare(voice: Voice) -> Path:
 
 def main(argv: list[str]) -> NoReturn:
     voice = Voice(quiet="--quiet" in argv)  # stderr: --json has stdout to itself
+    if argv == ["--version"]:  # needs no build
+        print(f"moscope {VERSION}")
+        sys.exit(0)
     try:
         venv = prepare(voice)
         if argv[:1] == ["build"]:

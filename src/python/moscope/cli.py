@@ -24,6 +24,7 @@ import typer
 from typer.exceptions import TyperException
 
 from moscope import commands, errors, jsonio
+from moscope._version import VERSION
 from moscope.errors import MoscopeError, UserError, unknown_name
 from moscope.failures import as_error
 
@@ -166,11 +167,25 @@ def _fill(app: typer.Typer, package: str, arguments: list[str], called: str) -> 
             _add(app, name, module, [], called)
 
 
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        print(f"moscope {VERSION}")
+        raise typer.Exit
+
+
+def _top(context: typer.Context,
+         version: Annotated[bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version number.")] = False,
+         ) -> None:
+    if context.invoked_subcommand is None:
+        print(context.get_help())
+
+
 def _dispatch(arguments: list[str]) -> int:
     app = typer.Typer(
         help="A simulator model of the 48-core Opteron of the MOSBENCH paper. `moscope COMMAND --help` tells more.",
         add_completion=False, context_settings={"help_option_names": HELP})
     _fill(app, commands.__name__, arguments, "moscope")
+    app.callback(invoke_without_command=True)(_top)
     try:
         code = typer.main.get_command(app).main(args=arguments, prog_name="moscope", standalone_mode=False)
     except SystemExit as end:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from moscope import jsonio, paths
+from moscope._version import VERSION
 from moscope.config import walk
 from moscope.errors import UserError
 from moscope.guest import packages
@@ -121,7 +122,7 @@ def configuration(plan: Plan, points: list[dict[str, Any]]) -> dict[str, Any]:
     machine = plan.machine
     edges = machine.edges()
     return {
-        **plan.identity(), "versions": {"engine": engine_digest(), "python": platform.python_version()},
+        **plan.identity(), "versions": {"moscope": VERSION, "engine": engine_digest(), "python": platform.python_version()},
         "kernels": {p["kernel"]: p["kernel_image"] for p in points},
         "description": {row.key: str(row.value) for row in walk(machine)},
         "chips": int(machine.chips), "cores_per_chip": int(machine.cores_per_chip),
