@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from moscope.errors import UserError
-from moscope.guest import kernel_build, kernel_config, kernel_source
+from moscope.guest import kernel_build, kernel_config, kernel_names, kernel_patches, kernel_source
 
 PATCH = """\
 --- a/fs/one.c
@@ -83,21 +83,31 @@ def test_the_key_follows_source_configuration_and_patches(tmp_path: Path, monkey
     assert kernel_build.key_of(source) in keys
     other = tmp_path / "fragment"
     other.write_text("CONFIG_SMP=y\n")
-    (tmp_path / "01-x.patch").write_text(PATCH)
+    (tmp_path / "01-x.patch").write_text(f"{kernel_patches.SPDX}\nTitle: x\n\nProse.\n---\n{PATCH}")
     monkeypatch.setattr(kernel_config, "common", lambda: other)
     keys.add(kernel_build.key_of(source))
-    monkeypatch.setattr("moscope.guest.kernel_names.patches", lambda: [tmp_path / "01-x.patch"])
+    monkeypatch.setattr("moscope.guest.kernel_patches.series", lambda: [tmp_path / "01-x.patch"])
     keys.add(kernel_build.key_of(source))
     (tmp_path / "linux/fs/one.c").write_text("other\n")
     keys.add(kernel_build.key_of(kernel_source.own(tmp_path / "linux")))
     assert len(keys) == 4
 
 
+def test_the_header_of_a_patch_does_not_change_the_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    source = kernel_source.own(tree(tmp_path / "linux"))
+    monkeypatch.setattr(kernel_patches, "series", lambda: [tmp_path / "01-x.patch"])
+    keys = set()
+    for title in ("one", "another"):
+        (tmp_path / "01-x.patch").write_text(f"{kernel_patches.SPDX}\nTitle: {title}\n---\n{PATCH}")
+        keys.add(kernel_build.key_of(source))
+    assert len(keys) == 1
+
+
 def test_a_variant_has_a_key_of_its_own_and_leaves_the_ordinary_one_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     source = kernel_source.own(tree(tmp_path / "linux"))
     ordinary = kernel_build.key_of(source)
     monkeypatch.setattr(kernel_config, "folder", lambda: tmp_path)
-    (tmp_path / "moscope.config").write_bytes((kernel_build.kernel_names.folder() / "config/moscope.config").read_bytes())
+    (tmp_path / "moscope.config").write_bytes((kernel_names.folder() / "config/moscope.config").read_bytes())
     (tmp_path / "other.config").write_text("CONFIG_SMP=n\n")
     assert kernel_build.key_of(source) == ordinary
     keys = {ordinary, kernel_build.key_of(source, "other")}
@@ -117,7 +127,7 @@ def test_an_unknown_variant_is_answered_before_anything_is_fetched(tmp_path: Pat
 def test_an_interrupted_build_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setattr(kernel_build, "lacking", lambda: [])
-    monkeypatch.setattr("moscope.guest.kernel_names.patches", lambda: [])
+    monkeypatch.setattr("moscope.guest.kernel_patches.series", lambda: [])
 
     def interrupted(*arguments: object) -> None:
         raise KeyboardInterrupt

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Names of the project's kernel and the table of fixes behind them."""
 
-import re
-
 import pytest
 
 from moscope.errors import UserError
@@ -19,7 +17,7 @@ def test_a_name_becomes_the_one_way_of_writing_its_setting(name: str, setting: s
 
 @pytest.mark.parametrize("name", ["stock+", "stock-7", "pk+7", "pk-7,", "upstream+7", "pk- 7", "stock+x"])
 def test_a_mix_that_is_none_is_refused_with_what_would_be_right(name: str) -> None:
-    with pytest.raises(UserError, match=r"no kernel called .*(nearest are|would be right)"):
+    with pytest.raises(UserError, match=r"no kernel called .*(nearest are|expected stock, pk)"):
         kernel_names.setting(name)
 
 
@@ -32,27 +30,6 @@ def test_a_fix_that_cannot_be_switched_is_named() -> None:
 def test_an_unknown_kernel_is_answered_with_the_nearest(wanted: str, near: str) -> None:
     with pytest.raises(UserError, match=f"nearest (is|are) .*{near}"):
         kernel.find(wanted, lambda text: None)
-
-
-def test_each_fix_has_its_patch_and_each_patch_its_place() -> None:
-    listed = {p.name for p in kernel_names.patches()}
-    assert listed == {p.name for p in (kernel_names.folder() / "patches").glob("*")}
-    assert [p.name for p in kernel_names.patches()] == sorted(listed)
-    for fix in kernel_names.table().FIXES:
-        text = (kernel_names.folder() / "patches" / fix.patch).read_text()
-        assert fix.patch.startswith(f"{fix.number:02}-")
-        changed = set(re.findall(r"^\+\+\+ b/(\S+)", text, re.MULTILINE))
-        assert set(fix.files) <= changed
-        forms = {int(n) for n in re.findall(r"^\+.*moscope_(?:stock|pk)\((\d+)\)", text, re.MULTILINE)}
-        assert forms == {fix.number}
-
-
-def test_each_patch_says_its_licence_what_it_models_and_how_it_differs() -> None:
-    for patch in kernel_names.patches():
-        head = patch.read_text().split("\n---\n")[0]
-        assert head.startswith("SPDX-License-Identifier: GPL-2.0\n")
-        assert "2.6.35" in head or patch.name.startswith("00-")
-        assert "Different" in head
 
 
 def test_a_list_of_kernels_keeps_the_numbers_of_a_mix_together() -> None:

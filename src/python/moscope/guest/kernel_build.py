@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from moscope.errors import UserError
-from moscope.guest import kernel_config, kernel_names, kernel_source, packages
+from moscope.guest import kernel_config, kernel_patches, kernel_source, packages
 from moscope.guest.kernel_source import Source
 from moscope.guest.packages import Say
 from moscope.naming.image import beside
@@ -63,7 +63,7 @@ def inputs(source: Source, variant: str = "") -> dict[str, str]:
     tools = [_first_line([program, "--version"]) for program in ("gcc", "ld", "pahole") if shutil.which(program)]
     other = {f"variant {variant}": kernel_config.options(variant)} if variant else {}
     return {"source": source.identity, "config": packages.digest_of(kernel_config.common()), "tools": "; ".join(tools), "flags": COMPILER_FLAGS,
-            **{f"patch {p.name}": packages.digest_of(p) for p in kernel_names.patches()}, **other}
+            **{f"patch {p.name}": kernel_patches.read(p).digest for p in kernel_patches.series()}, **other}
 
 
 def key_of(source: Source, variant: str = "") -> str:
@@ -162,7 +162,7 @@ def _build(key: str, source: Source, variant: str, jobs: int, say: Say) -> Built
 def _configure(source: Source, variant: str, work: Path, say: Say) -> str:
     """Unpacks, patches and configures in `work`; an option that the tree does not take as written is an error."""
     source.unpack(work, say)
-    for patch in kernel_names.patches():
+    for patch in kernel_patches.series():
         kernel_source.apply(patch, work)
     if source.place.is_dir():
         _make(work, ["-s", "mrproper"], say)

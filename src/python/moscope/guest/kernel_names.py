@@ -4,15 +4,12 @@
 All are one image; the name becomes the kernel parameter `moscope.fix=`, which chooses the form of each contention point.
 """
 
-import importlib.util
 import re
-import sys
-from functools import cache
 from pathlib import Path
-from types import ModuleType
 
 from moscope import paths
 from moscope.errors import UserError, nearest, unknown_name
+from moscope.guest import kernel_patches
 
 SETTINGS = ("stock", "pk", "upstream")
 PARAMETER = "moscope.fix"
@@ -23,36 +20,18 @@ def folder() -> Path:
     return paths.root() / "kernels"
 
 
-@cache
-def table() -> ModuleType:
-    """kernels/fixes.py."""
-    file = folder() / "fixes.py"
-    spec = importlib.util.spec_from_file_location("moscope_kernel_fixes", file)
-    assert spec and spec.loader
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
 def numbers() -> list[int]:
     """The fixes that can be switched."""
-    return sorted(fix.number for fix in table().FIXES)
-
-
-def patches() -> list[Path]:
-    """The series, in the order in which it is applied."""
-    names = [*table().COMMON, *(fix.patch for fix in table().FIXES)]
-    return [folder() / "patches" / name for name in sorted(names)]
+    return [fix.number for fix in kernel_patches.fixes()]
 
 
 def is_ours(name: str) -> bool:
-    """Whether `name` reads as a setting of the project's kernel, sound or not: `pk-99` does, `distro` does not."""
+    """Whether `name` has the form of a setting of the project's kernel, valid or not: `pk-99` has it, `distro` does not."""
     return name in SETTINGS or re.match(r"(stock|pk|upstream)\s*[-+]", name) is not None
 
 
 def setting(name: str) -> str:
-    """The value of `moscope.fix=` for a name, in the one way of writing it: numbers in order, each once."""
+    """The value of `moscope.fix=` for a name, in its canonical form: numbers in order, each once."""
     if name in SETTINGS:
         return name
     match = _MIX.fullmatch(name)
@@ -60,15 +39,15 @@ def setting(name: str) -> str:
         examples = ["stock", "pk", "upstream", *(f"{base}{n}" for base in ("stock+", "pk-") for n in numbers())]
         close = nearest(name, examples)
         raise UserError(f'--kernel: no kernel called "{name}": '
-                        + (f"nearest are {', '.join(close)}" if close else "stock+N,N or pk-N,N would be right"))
+                        + (f"nearest are {', '.join(close)}" if close else "expected stock, pk, upstream, stock+N,N or pk-N,N"))
     listed = sorted({int(number) for number in match.group(2).split(",")})
     wrong = [number for number in listed if number not in numbers()]
     if wrong:
         known = ", ".join(map(str, numbers())) or "none"
-        raise UserError(f"--kernel: {name}: fix {wrong[0]} cannot be switched in this kernel: of the fixes {known} would be right")
+        raise UserError(f"--kernel: {name}: fix {wrong[0]} cannot be switched in this kernel: expected fixes of {known}")
     return match.group(1) + ",".join(map(str, listed))
 
 
 def unknown(name: str, others: tuple[str, ...]) -> UserError:
-    """The answer to a name that is no kernel's."""
+    """The error for a name of no kernel."""
     return unknown_name("--kernel", "kernel", name, (*others, *SETTINGS))

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """`moscope kernel list`: the names that --kernel takes, the fixes behind them, and what has been built."""
 
-from dataclasses import asdict
+from typing import Any
 
 from moscope.cli import Shared, command
 
@@ -9,11 +9,11 @@ from moscope.cli import Shared, command
 @command
 def list_(shared: Shared) -> None:
     """List the kernels that can be named, the fixes that can be switched, and the builds in the cache."""
-    from moscope.guest import kernel, kernel_build, kernel_config, kernel_names
+    from moscope.guest import kernel, kernel_build, kernel_config, kernel_names, kernel_patches
 
-    fixes, built = kernel_names.table().FIXES, kernel_build.all_kept()
+    fixes, built = kernel_patches.fixes(), kernel_build.all_kept()
     shared.result({"schema": "moscope.kernels/1", "names": [*kernel.NAMES, *kernel_names.SETTINGS],
-                   "fixes": [{**asdict(fix), "files": list(fix.files)} for fix in fixes],
+                   "fixes": list(map(_row, fixes)),
                    "variants": kernel_config.variants(),
                    "built": [{"key": b.key, "image": str(b.image), "source": b.document["source"],
                               "sha256": b.document["sha256"], "variant": b.document.get("variant", "")} for b in built]})
@@ -21,14 +21,21 @@ def list_(shared: Shared) -> None:
         return
     print("distro     Debian's cloud kernel, unmodified\n"
           "upstream   the project's build of Linux 6.1, every form its own\n"
-          "stock      the same image: a replica of how 2.6.35 shared, in the forms below\n"
-          "pk         the same image: as the MOSBENCH paper changed them\n"
+          "stock      the same image: shared data as in Linux 2.6.35, in the forms below\n"
+          "pk         the same image: shared data as in the MOSBENCH paper's PK\n"
           "stock+N,N  stock with these fixes;  pk-N,N  pk without them\n")
     for fix in fixes:
-        print(f"fix {fix.number:>2}  {fix.name}\n        stock     {fix.stock}\n        pk        {fix.pk}\n        upstream  {fix.upstream}")
+        print(f"fix {fix.number:>2}  {fix.title} ({', '.join(fix.applications)})\n        stock     {fix.stock}\n        pk        {fix.pk}\n"
+              f"        upstream  {fix.upstream}\n        differs   {fix.differs}")
     if not fixes:
         print("no fix can be switched")
     print(f"\nvariants, for `moscope kernel build --variant`: {', '.join(kernel_config.variants())}")
     print("\nbuilt:" if built else "\nnothing is built: `moscope kernel build` does it")
     for b in built:
         print(f"  {b.image}  {b.document['source']}{f', variant {name}' if (name := b.document.get('variant')) else ''}")
+
+
+def _row(fix: Any) -> dict[str, Any]:
+    return {"number": fix.number, "name": fix.title, "applications": list(fix.applications), "stock": fix.stock, "pk": fix.pk,
+            "upstream": fix.upstream, "differs": fix.differs, "patch": fix.patch, "files": list(fix.files),
+            "workload": f"vfsfix-{fix.number}" if fix.stress else None}

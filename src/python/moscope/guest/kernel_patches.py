@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The patches of the project's kernel, read from their own headers: the registry of the fixes.
+
+A patch is one file of `kernels/patches`: an SPDX line, fields (`Name: value`, continued by indented lines), an empty
+line, prose, a line `---`, and the diff. A patch with a `Fix` field is a fix that the boot parameter `moscope.fix=`
+switches; its number is that of the MOSBENCH paper's figure 1. Every setting contains the others. A build depends on
+the diffs only, so that a change of a header rebuilds nothing.
+"""
+
+import hashlib
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from moscope import paths
+from moscope.errors import UserError
+
+SPDX = "SPDX-License-Identifier: GPL-2.0"
+LARGEST = 16  # MOSCOPE_FIXES of 00-common.patch
+FIX_FIELDS = ("Fix", "Title", "Applications", "Stock", "PK", "Upstream", "Differs")
+STRESS_FIELDS = ("Stress-test", "Operation", "Load", "Line", "Waits-in")
+_FIELD = re.compile(r"([A-Z][A-Za-z-]*): +(\S.*)")
+
+
+@dataclass(frozen=True)
+class Stress:
+    """The stress test of a fix. Without the fix, the largest stall is on `line`, in one of the functions `waits_in`."""
+
+    variant: str  # of the program in workloads/vfsfix
+    operation: str
+    load: str
+    line: str
+    waits_in: frozenset[str]
+
+
+@dataclass(frozen=True)
+class Fix:
+    """`stock`, `pk` and `upstream` say what the kernel does in that setting; `files` are those that the diff changes."""
+
+    number: int
+    title: str
+    applications: tuple[str, ...]
+    stock: str
+    pk: str
+    upstream: str
+    differs: str  # what the forms do otherwise than 2.6.35 or PK
+    patch: str
+    files: tuple[str, ...]
+    stress: Stress | None
+
+
+@dataclass(frozen=True)
+class Patch:
+    path: Path
+    fields: Mapping[str, str]
+    prose: str
+    diff: str
+
+    @property
+    def digest(self) -> str:
+        return hashlib.sha256(self.diff.encode()).hexdigest()
+
+
+def folder() -> Path:
+    return paths.root() / "kernels" / "patches"
+
+
+def series() -> list[Path]:
+    """All patches, in the order in which they are applied."""
+    return sorted(folder().glob("*.patch"))
+
+
+def read(path: Path) -> Patch:
+    head, separator, diff = path.read_text(encoding="utf-8").partition("\n---\n")
+    spdx, _, head = head.partition("\n")
+    if not separator or spdx != SPDX:
+        raise UserError(f"{path}: no header: expected the line `{SPDX}`, fields, and a line `---` before the diff")
+    block, _, prose = head.partition("\n\n")
+    fields: dict[str, str] = {}
+    name = ""
+    for line in block.splitlines():
+        match = _FIELD.fullmatch(line)
+        if match and match[1] not in fields:
+            name = match[1]
+            fields[name] = match[2]
+        elif name and line.startswith(" "):
+            fields[name] += " " + line.strip()
+        else:
+            raise UserError(f'{path}: header: "{line}": expected `Name: value`, each name once')
+    _check(path, fields)
+    return Patch(path, fields, prose, diff)
+
+
+def fixes() -> list[Fix]:
+    """The fixes that can be switched, by number."""
+    return list(_fixes(tuple(series())))
+
+
+@cache
+def _fixes(patches: tuple[Path, ...]) -> tuple[Fix, ...]:
+    by_number: dict[int, Fix] = {}
+    for patch in map(read, patches):
+        if "Fix" in patch.fields:
+            fix = _fix(patch)
+            if fix.number in by_number:
+                raise UserError(f"{patch.path}: Fix: {fix.number}: {by_number[fix.number].patch} has this number: expected another")
+            by_number[fix.number] = fix
+    return tuple(by_number[number] for number in sorted(by_number))
+
+
+def _check(path: Path, fields: Mapping[str, str]) -> None:
+    allowed = {*FIX_FIELDS, *STRESS_FIELDS} if "Fix" in fields else {"Title"}
+    needed = {"Title"} if "Fix" not in fields else {*FIX_FIELDS, *(STRESS_FIELDS if set(STRESS_FIELDS) & set(fields) else ())}
+    if unknown := sorted(set(fields) - allowed):
+        raise UserError(f"{path}: header: unknown field {unknown[0]}: expected one of {', '.join(sorted(allowed))}")
+    if missing := sorted(needed - set(fields)):
+        raise UserError(f"{path}: header: no field {missing[0]}: expected {', '.join(sorted(needed))}")
+
+
+def _fix(patch: Patch) -> Fix:
+    fields, path = patch.fields, patch.path
+    if not (fields["Fix"].isascii() and fields["Fix"].isdigit() and 1 <= int(fields["Fix"]) <= LARGEST):
+        raise UserError(f"{path}: Fix: {fields['Fix']}: expected a number from 1 to {LARGEST}")
+    number = int(fields["Fix"])
+    asked = {int(n) for n in re.findall(r"^\+.*?moscope_(?:stock|pk)\((\d+)\)", patch.diff, re.MULTILINE)}
+    if asked != {number}:
+        raise UserError(f"{path}: the diff asks for {', '.join(f'moscope_stock({n})' for n in sorted(asked)) or 'no form'}: "
+                        f"expected moscope_stock({number}) or moscope_pk({number})")
+    stress = Stress(fields["Stress-test"], fields["Operation"], fields["Load"], fields["Line"], frozenset(_list(fields["Waits-in"]))) \
+        if "Stress-test" in fields else None
+    return Fix(number, fields["Title"], tuple(_list(fields["Applications"])), fields["Stock"], fields["PK"], fields["Upstream"],
+               fields["Differs"], path.name, tuple(re.findall(r"^\+\+\+ b/(\S+)", patch.diff, re.MULTILINE)), stress)
+
+
+def _list(text: str) -> list[str]:
+    return [part.strip() for part in text.split(",")]
