@@ -12,6 +12,7 @@
 //   66 63 /r (MOVSXD of 16 bits)       reads four bytes, of which it needs two
 //   REP, 32-bit addresses              no element done (count 0, or a fault of the first) leaves upper halves of rCX, rSI, rDI; elsewhere they are cleared
 //   REP CMPS, SCAS                     a fault leaves the flags of the last comparison done; elsewhere those before the instruction
+//   REP CMPSB                          where both operands fault, fast short REP CMPSB (Zen 4) reports the fault of rSI; elsewhere that of rDI
 //   SHLD, SHRD of 16 bits by over 16   the result and the flags, which are undefined
 //   EXTRQ, INSERTQ                     the upper half of the register, which is undefined; Intel's processors lack them
 //   one access over 4 GiB, 32-bit code #GP; elsewhere a segment of 4 GiB is a ring (test_address_wrap.cc)
@@ -53,6 +54,7 @@ class AmdHost {
         movsxd_of_16_bits();
         mmx_store_that_faults();
         x87_store_in_two_parts();
+        repeated_byte_compare();
         repeated_string();
         long_double_shift();
         upper_half_of_sse4a();
@@ -203,6 +205,25 @@ class AmdHost {
         const Outcome before = model_.run(c_.code, c_.at, in, out, mode_, c_.layout, stops_);
         if (before.vector == -1 && !((out.flags ^ native_.flags) & kComparedFlags))
             native_.flags = modelled_.flags;
+    }
+
+    /// What LODSB meets at the state of the fault is what the load through rSI meets.
+    void repeated_byte_compare() {
+        const bool same = got_.vector == host_.vector && got_.address == host_.address && got_.error == host_.error;
+        if (!is(ZYDIS_MNEMONIC_CMPSB) || !repeats() || host_.vector < 0 || got_.vector < 0 || same)
+            return;
+        const std::uint64_t mask = of_width(z_.address_width);
+        for (Reg r : {rcx, rsi, rdi})
+            if ((native_.r[r] ^ modelled_.r[r]) & mask)
+                return;
+        Bytes code = c_.code;
+        code[static_cast<std::size_t>(z_.length) - 1] = 0xac;
+        Snapshot in = c_.in, out;
+        for (Reg r : {rcx, rsi, rdi})
+            in.r[r] = (in.r[r] & ~mask) | (modelled_.r[r] & mask);
+        const Outcome source = model_.run(code, c_.at, in, out, mode_, c_.layout, stops_);
+        if (source.vector == host_.vector && source.address == host_.address && source.error == host_.error)
+            fault_like_host();
     }
 
     void long_double_shift() {
