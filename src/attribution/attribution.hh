@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Who waited for which line, and why (attribution_part.hh), of all of memory: in parts by page, which host threads can be told of
-// side by side. How many threads there are changes nothing: a line's part is its page's.
+// Attributes every core's waiting to cache lines (attribution_part.hh), for all of memory. Memory is split into parts by page, so
+// that host threads can feed the parts in parallel. A line's part depends on its address only, never on the number of threads.
 #pragma once
 
 #include <array>
@@ -29,10 +29,14 @@ class Attribution final : public x86::TransactionObserver {
         : chip_of_core_(std::move(chip_of_core)),
           parts_{AttributionPart{chip_of_core_, dram_bytes}, AttributionPart{chip_of_core_, dram_bytes}} {}
 
-    void transaction(const x86::Transaction &t) override { transaction(t, look(t)); }
-    /// Of which somebody has looked at the page when it ended.
-    void transaction(const x86::Transaction &t, const PageSeen &page) { at(t.access->addr.value).transaction(t, page); }
-    PageSeen look(const x86::Transaction &t) const { return pages_ ? pages_->look(t.access->addr.value) : PageSeen{}; }
+    void transaction(const x86::Transaction &t) override { transaction(t, snapshot(t)); }
+    /// With the snapshot of its page from the moment at which it ended.
+    void transaction(const x86::Transaction &t, const PageSnapshot &page) {
+        at(t.access->addr.value).transaction(t, page);
+    }
+    PageSnapshot snapshot(const x86::Transaction &t) const {
+        return pages_ ? pages_->snapshot(t.access->addr.value) : PageSnapshot{};
+    }
     void spun(const x86::Spin &s) override { at(s.look.dram).spun(s); }
     void stored(unsigned core, Addr dram, unsigned size, Addr pc) override {
         stored_bytes(core, dram, AttributionPart::bytes_of(dram, size), pc);
@@ -54,33 +58,33 @@ class Attribution final : public x86::TransactionObserver {
             pages_->expected(dram);
     }
 
-    /// Every transaction from here on is written down, too, in the order in which they are told.
+    /// Writes every transaction from here on to a file too, in the order of the calls.
     void log_to(const std::string &path);
     bool logs() const { return log_ != nullptr; }
 
-    /// Pages are looked at when their lines are missed, from here on.
+    /// Takes a snapshot of a line's page at each miss from here on.
     void watch(std::unique_ptr<PageWatch> pages);
 
-    /// Counts begin anew, and the log; what is known of each line's history stays.
+    /// Clears the counts and the log; each line's history stays.
     void reset();
 
-    /// JSON text, the `most` lines that were waited for longest, stall and spinning together; see docs/run-directory.md.
+    /// JSON text with the `most` lines of the largest waiting (stall and spinning); see docs/run-directory.md.
     std::string json(std::size_t most) const;
     /// All lines.
     AttributionTables tables() const;
-    /// Stall charged to transactions, of all cores: what conservation checks against the cores' own sum.
+    /// Stall charged to transactions on all cores. The conservation check compares it with the cores' own sum.
     Tick exposed() const { return sums().exposed; }
-    /// Time in spin loops, likewise.
+    /// Time in spin loops on all cores, checked likewise.
     Tick spinning() const { return sums().spinning; }
 
   private:
     AttributionPart &at(Addr dram) { return parts_[part_of(dram)]; }
     AttributionPart::Sums sums() const;
-    /// Of all parts, settled.
+    /// The settled counts of all parts.
     std::vector<const TransactionCounts *> counts() const;
 
     std::vector<unsigned> chip_of_core_;
-    mutable std::array<AttributionPart, kParts> parts_; ///< to read them is to settle their counts
+    mutable std::array<AttributionPart, kParts> parts_; ///< mutable: reading settles their counts
     std::unique_ptr<TransactionLog> log_;
     std::unique_ptr<PageWatch> pages_;
 };

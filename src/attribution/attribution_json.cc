@@ -19,9 +19,9 @@ constexpr std::size_t kMostPairs = 200; // of instructions, address spaces and b
 
 /// Key and sums, those that waited longest first.
 template <class Map> auto longest_first(const Map &found) {
-    std::vector<std::pair<typename Map::key_type, Waited>> rows(found.begin(), found.end());
+    std::vector<std::pair<typename Map::key_type, WaitSums>> rows(found.begin(), found.end());
     std::stable_sort(rows.begin(), rows.end(),
-                     [](const auto &a, const auto &b) { return a.second.both() > b.second.both(); });
+                     [](const auto &a, const auto &b) { return a.second.waiting() > b.second.waiting(); });
     return rows;
 }
 
@@ -44,7 +44,7 @@ json classes(const std::array<std::uint64_t, kMissClasses> &count, const std::ar
 
 json pairs(const LineTotals &t) {
     json out = json::array();
-    auto rows = longest_first(t.fights);
+    auto rows = longest_first(t.pairs);
     rows.resize(std::min(rows.size(), kMostPairs));
     for (const auto &[f, w] : rows)
         out.push_back({{"writer", f.writer},
@@ -64,9 +64,9 @@ json writers(const LineTotals &t) {
     return out;
 }
 
-json moves(const LineTotals &t) {
+json transfers(const LineTotals &t) {
     json out = json::array();
-    for (const auto *row : most_first(t.moves, [](const Waited &w) { return w.count; }))
+    for (const auto *row : most_first(t.transfers, [](const WaitSums &w) { return w.count; }))
         out.push_back({{"supplier", ruby::MachineType_to_string(static_cast<ruby::MachineType>(row->first.supplier))},
                        {"from", row->first.from},
                        {"to", row->first.to},
@@ -81,7 +81,7 @@ std::string Attribution::json(std::size_t most) const {
     using nlohmann::json;
     if (log_)
         log_->flush();
-    const LinesCounted counted(counts());
+    const LineIndex index(counts());
     const AttributionPart::Sums all = sums();
     json out;
     out["schema"] = "moscope.attribution/1";
@@ -91,17 +91,17 @@ std::string Attribution::json(std::size_t most) const {
     for (unsigned s = 0; s < kSegments; ++s)
         out["segments"][kSegmentNames[s]] = all.segments[s];
     out["latency_log2_ns"] = all.by_log2_ns;
-    out["lines_total"] = counted.lines().size();
+    out["lines_total"] = index.lines().size();
     std::array<std::uint64_t, kMissClasses> count{};
     std::array<Tick, kMissClasses> stall{};
-    counted.for_each([&](const TransactionCounts::Entry &e) {
-        if (e.kind.miss != kSpinning) {
-            count[static_cast<unsigned>(e.kind.miss)] += e.count;
-            stall[static_cast<unsigned>(e.kind.miss)] += e.time;
+    index.for_each([&](const TransactionCounts::Entry &e) {
+        if (e.key.miss != kSpinning) {
+            count[static_cast<unsigned>(e.key.miss)] += e.count;
+            stall[static_cast<unsigned>(e.key.miss)] += e.time;
         }
     });
     out["classes"] = classes(count, stall);
-    std::vector<LinesCounted::Sum> order(counted.lines().begin(), counted.lines().end());
+    std::vector<LineIndex::Sum> order(index.lines().begin(), index.lines().end());
     const std::size_t n = std::min(most, order.size());
     std::partial_sort(
         order.begin(), order.begin() + static_cast<std::ptrdiff_t>(n), order.end(), [](const auto &a, const auto &b) {
@@ -109,8 +109,8 @@ std::string Attribution::json(std::size_t most) const {
         });
     json lines = json::array();
     for (std::size_t i = 0; i < n; ++i) {
-        const AttributionPart::About about = parts_[part_of(order[i].line)].about(order[i].use, order[i].line);
-        const LineTotals t = counted.totals(order[i]);
+        const AttributionPart::LineUseInfo about = parts_[part_of(order[i].line)].info_of(order[i].use, order[i].line);
+        const LineTotals t = index.totals(order[i]);
         json line = {{"line", order[i].line},
                      {"va", about.va},
                      {"address_space", about.address_space},
@@ -125,15 +125,15 @@ std::string Attribution::json(std::size_t most) const {
                      {"classes", classes(t.by_class, t.stall_by_class)},
                      {"pairs", pairs(t)},
                      {"writers", writers(t)},
-                     {"moves", moves(t)}};
-        if (const PageSeen &p = about.page; about.page_seen)
+                     {"moves", transfers(t)}};
+        if (const PageSnapshot &p = about.page; about.page_known)
             line["page"] = {
                 {"flags", p.flags}, {"part_of", p.part_of}, {"index", p.index}, {"type", p.type}, {"before", p.before}};
         lines.push_back(std::move(line));
     }
     out["lines"] = std::move(lines);
     json code = json::array();
-    for (const auto &[at, w] : longest_first(counted.by_code()))
+    for (const auto &[at, w] : longest_first(index.by_code()))
         code.push_back({{"pc", at.pc},
                         {"address_space", at.address_space},
                         {"stall", w.stall},

@@ -30,7 +30,7 @@ AttributionPart::Page *AttributionPart::page_at(Addr dram) {
     return page.get();
 }
 
-void AttributionPart::tell(Line &l, std::uint64_t cores) {
+void AttributionPart::mark_written(Line &l, std::uint64_t cores) {
     if (!l.tenure || !cores)
         return;
     if (!l.written)
@@ -42,7 +42,7 @@ void AttributionPart::tell(Line &l, std::uint64_t cores) {
 void AttributionPart::written(Line &l, std::uint8_t by, std::uint64_t bytes, Addr pc) {
     if (l.writer != by) {
         // Bytes of the previous writer's tenure are news from here on to everybody else who has had the line.
-        tell(l, l.had & ~bit_of(l.writer));
+        mark_written(l, l.had & ~bit_of(l.writer));
         l.tenure = 0;
         l.writer = by;
     }
@@ -68,8 +68,8 @@ MissClass AttributionPart::classify(Line &l, const x86::Transaction &t, std::uin
         k = MissClass::capacity;
 
     // It has the line now: nothing in it is news any more.
-    if (l.writer != kNobody && l.writer != c) {
-        tell(l, l.had & ~bit_of(l.writer) & ~bit(c));
+    if (l.writer != kNoWriter && l.writer != c) {
+        mark_written(l, l.had & ~bit_of(l.writer) & ~bit(c));
         l.tenure = 0;
     }
     if (l.written)
@@ -78,21 +78,21 @@ MissClass AttributionPart::classify(Line &l, const x86::Transaction &t, std::uin
     return k;
 }
 
-void AttributionPart::begin_use(Page &page, const PageSeen &seen) {
-    if (page.now.use && !page.now.seen.told)
-        uses_[page.now.use - 1].next = static_cast<std::uint32_t>(uses_.size() + 1);
-    uses_.push_back({seen});
-    page.now = {seen, static_cast<std::uint32_t>(uses_.size())};
+void AttributionPart::begin_page_use(Page &page, const PageSnapshot &snapshot) {
+    if (page.now.use && !page.now.snapshot.identified)
+        page_uses_[page.now.use - 1].next = static_cast<std::uint32_t>(page_uses_.size() + 1);
+    page_uses_.push_back({snapshot});
+    page.now = {snapshot, static_cast<std::uint32_t>(page_uses_.size())};
 }
 
-void AttributionPart::begin_counting(const Page &page, Line &l, Addr dram) {
-    if (l.counted) {
-        Counted &before = counted_[l.counted - 1];
+void AttributionPart::begin_line_use(const Page &page, Line &l, Addr dram) {
+    if (l.line_use) {
+        LineUse &before = line_uses_[l.line_use - 1];
         // The kernel clears a page before it says what it is for. How it was reached for that is not how it will be.
-        const bool cleared = l.cleared && before.use && uses_[before.use - 1].next == page.now.use;
-        if (!before.use || cleared) {
-            before.use = l.use = page.now.use;
-            l.reached = l.reached && !cleared;
+        const bool cleared = l.cleared && before.page_use && page_uses_[before.page_use - 1].next == page.now.use;
+        if (!before.page_use || cleared) {
+            before.page_use = l.page_use = page.now.use;
+            l.address_known = l.address_known && !cleared;
             l.cleared = false;
             return;
         }
@@ -101,41 +101,41 @@ void AttributionPart::begin_counting(const Page &page, Line &l, Addr dram) {
         before.fetch = l.fetch;
         before.cleared = l.cleared;
     }
-    counted_.push_back({.line = line_of(dram), .use = page.now.use});
-    l.counted = static_cast<std::uint32_t>(counted_.size());
-    l.use = page.now.use;
+    line_uses_.push_back({.line = line_of(dram), .page_use = page.now.use});
+    l.line_use = static_cast<std::uint32_t>(line_uses_.size());
+    l.page_use = page.now.use;
     l.waiters = 0;
-    l.reached = l.walk = l.fetch = false;
-    l.cleared = pages_of_guest_ && !page.now.seen.told;
+    l.address_known = l.walk = l.fetch = false;
+    l.cleared = pages_of_guest_ && !page.now.snapshot.identified;
 }
 
-AttributionPart::About AttributionPart::about(std::uint32_t use, Addr line) {
-    const Counted &c = counted_[use - 1];
+AttributionPart::LineUseInfo AttributionPart::info_of(std::uint32_t use, Addr line) {
+    const LineUse &c = line_uses_[use - 1];
     const Line &l = line_at(line);
-    const bool present = l.counted == use;
-    About a{c.va,
-            c.address_space,
-            c.user,
-            present ? l.walk : c.walk,
-            present ? l.fetch : c.fetch,
-            present ? l.waiters : c.waiters,
-            c.use != 0,
-            {}};
-    if (c.use) {
-        const Use &u = uses_[c.use - 1];
+    const bool present = l.line_use == use;
+    LineUseInfo a{c.va,
+                  c.address_space,
+                  c.user,
+                  present ? l.walk : c.walk,
+                  present ? l.fetch : c.fetch,
+                  present ? l.waiters : c.waiters,
+                  c.page_use != 0,
+                  {}};
+    if (c.page_use) {
+        const PageUse &u = page_uses_[c.page_use - 1];
         const bool cleared = present ? l.cleared : c.cleared;
-        a.page = cleared && u.next ? uses_[u.next - 1].seen : u.seen;
-        a.page_seen = a.page.told || (!cleared && (a.page.flags || a.page.type));
+        a.page = cleared && u.next ? page_uses_[u.next - 1].snapshot : u.snapshot;
+        a.page_known = a.page.identified || (!cleared && (a.page.flags || a.page.type));
     }
     return a;
 }
 
-void AttributionPart::reached(Line &l, Addr va, Addr address_space, bool user) {
-    Counted &c = counted_[l.counted - 1];
+void AttributionPart::note_access(Line &l, Addr va, Addr address_space, bool user) {
+    LineUse &c = line_uses_[l.line_use - 1];
     c.va = va;
     c.address_space = address_space;
     c.user = user;
-    l.reached = va != 0;
+    l.address_known = va != 0;
 }
 
 void AttributionPart::spun(const x86::Spin &s) {
@@ -143,61 +143,61 @@ void AttributionPart::spun(const x86::Spin &s) {
     const Page &page = page_of(a);
     Line &l = line_at(a);
     count(page, l, a);
-    TransactionKind kind{.waiter = s.look.pc,
-                         .address_space = TransactionKind::space_of(s.look.pc, s.look.address_space),
-                         .line = static_cast<std::uint32_t>(a >> kLineBits),
-                         .use = l.counted,
-                         .miss = kSpinning,
-                         .offset = static_cast<std::uint8_t>(line_offset(a))};
+    TransactionKey key{.waiter = s.look.pc,
+                       .address_space = TransactionKey::space_of(s.look.pc, s.look.address_space),
+                       .line = static_cast<std::uint32_t>(a >> kLineBits),
+                       .use = l.line_use,
+                       .miss = kSpinning,
+                       .offset = static_cast<std::uint8_t>(line_offset(a))};
     const Recent &recent = recent_[s.core];
     for (unsigned i = 0; i < recent.entry.size(); ++i) // the latest first
         if (const auto &e = recent.entry[(recent.next - 1 - i) % recent.entry.size()]; e.line == line_of(a)) {
-            kind.writer = e.writer;
+            key.writer = e.writer;
             break;
         }
-    counts_.add(kind, s.time, s.turns);
+    counts_.add(key, s.time, s.turns);
     sums_.spinning += s.time;
     l.waiters |= bit(s.core);
     l.cleared = false;
-    if (!l.reached)
-        reached(l, s.look.va, s.look.address_space, s.look.user);
+    if (!l.address_known)
+        note_access(l, s.look.va, s.look.address_space, s.look.user);
 }
 
-void AttributionPart::transaction(const x86::Transaction &t, const PageSeen &seen) {
+void AttributionPart::transaction(const x86::Transaction &t, const PageSnapshot &snapshot) {
     const Access &x = *t.access;
     const Addr dram = x.addr.value;
     Page &page = page_of(dram);
     Line &l = page.line[dram >> kLineBits & 63];
     const bool is_store = x.kind == AccessKind::store || x.kind == AccessKind::nt_store;
-    if (pages_of_guest_ && __builtin_expect(!page.now.use || !seen.same_use(page.now.seen), 0))
-        begin_use(page, seen);
+    if (pages_of_guest_ && __builtin_expect(!page.now.use || !snapshot.same_use(page.now.snapshot), 0))
+        begin_page_use(page, snapshot);
     count(page, l, dram);
-    if (__builtin_expect(!l.reached, 0))
-        reached(l, t.va, t.address_space, t.user);
+    if (__builtin_expect(!l.address_known, 0))
+        note_access(l, t.va, t.address_space, t.user);
     l.waiters |= bit(t.core);
     if (l.cleared && !t.wait) // the buffer's wait is at the address of the store that found no room
         l.cleared = is_store && !t.user && l.waiters == bit(t.core) && pages_of_guest_->is_direct(t.va, dram);
     sums_.exposed += t.exposed;
     const std::uint8_t writer = l.writer;
     const Addr writer_pc = l.writer_pc, other_pc = writer != t.core ? writer_pc : 0;
-    TransactionKind kind{.writer = other_pc,
-                         .waiter = t.pc,
-                         .address_space = TransactionKind::space_of(t.pc, t.address_space),
-                         .line = static_cast<std::uint32_t>(dram >> kLineBits),
-                         .use = l.counted,
-                         .miss = l.store,
-                         .offset = static_cast<std::uint8_t>(line_offset(dram))};
+    TransactionKey key{.writer = other_pc,
+                       .waiter = t.pc,
+                       .address_space = TransactionKey::space_of(t.pc, t.address_space),
+                       .line = static_cast<std::uint32_t>(dram >> kLineBits),
+                       .use = l.line_use,
+                       .miss = l.store,
+                       .offset = static_cast<std::uint8_t>(line_offset(dram))};
     if (x.supplier_chip != Access::kUnknown16) {
-        kind.supplier = x.supplier;
-        kind.from = static_cast<std::uint8_t>(x.supplier_chip);
-        kind.to = static_cast<std::uint8_t>(chip_of_core_[t.core]);
+        key.supplier = x.supplier;
+        key.from = static_cast<std::uint8_t>(x.supplier_chip);
+        key.to = static_cast<std::uint8_t>(chip_of_core_[t.core]);
     }
     if (t.wait) { // its transaction was reported when it ended, at this moment; by now its core is the last writer
-        kind.writer = l.before_pc;
+        key.writer = l.before_pc;
     } else {
-        kind.miss = classify(l, t, bytes_of(dram, x.size));
+        key.miss = classify(l, t, bytes_of(dram, x.size));
         if (is_store) {
-            l.store = kind.miss;
+            l.store = key.miss;
             l.before_pc = other_pc;
         }
         l.walk |= t.walk;
@@ -214,12 +214,12 @@ void AttributionPart::transaction(const x86::Transaction &t, const PageSeen &see
         ++sums_.by_log2_ns[static_cast<unsigned>(std::bit_width(ns))];
     }
     if (log_)
-        record(t, l.counted, writer, writer_pc, t.wait ? MissClass::count : kind.miss);
-    counts_.add(kind, t.exposed, !t.wait);
+        log_transaction(t, l.line_use, writer, writer_pc, t.wait ? MissClass::count : key.miss);
+    counts_.add(key, t.exposed, !t.wait);
 }
 
-void AttributionPart::record(const x86::Transaction &t, std::uint32_t use, std::uint8_t writer, Addr writer_pc,
-                             MissClass k) {
+void AttributionPart::log_transaction(const x86::Transaction &t, std::uint32_t use, std::uint8_t writer, Addr writer_pc,
+                                      MissClass k) {
     const Access &x = *t.access;
     TransactionRecord r;
     r.issued = x.issued;
@@ -252,17 +252,17 @@ void AttributionPart::record(const x86::Transaction &t, std::uint32_t use, std::
 }
 
 void AttributionPart::reset() {
-    for (const Counted &c : counted_) {
+    for (const LineUse &c : line_uses_) {
         Page &page = page_of(c.line);
         page.now.use = 0;
         Line &l = page.line[c.line >> kLineBits & 63];
         l.waiters = 0;
-        l.counted = l.use = 0;
+        l.line_use = l.page_use = 0;
         l.store = MissClass::cold;
-        l.reached = l.walk = l.fetch = l.cleared = false;
+        l.address_known = l.walk = l.fetch = l.cleared = false;
     }
-    counted_.clear();
-    uses_.clear();
+    line_uses_.clear();
+    page_uses_.clear();
     counts_.reset();
     sums_ = {};
 }

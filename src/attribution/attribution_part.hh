@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Who waited for which line, and why, for a part of all pages (attribution/attribution.hh): counts the transactions of detailed mode
-// as they finish. For each line: the stall charged to it, transfers by class and by instruction that waited, and the instruction that last wrote it.
+// Attribution for a part of all pages (attribution/attribution.hh): counts the transactions of detailed mode as they end. For each
+// line it keeps the stall charged to it, the misses by class and by waiting instruction, and the instruction that last wrote it.
 //
 // Classes, by what happened since this core last had the line (Torrellas et al., IEEE ToC 43(6), 1994, by bytes):
 // cold (it never had it), true sharing (others wrote bytes that it accesses now), false sharing (others wrote only other
 // bytes), upgrade (nobody wrote, and it had the line when it asked for the right to write), capacity (nobody wrote: it was replaced).
 //
-// A page changes hands: its lines are counted anew whenever a transaction finds that it is of another use (page_watch.hh),
-// so that what was waited for as a page table is not added to what lies there now. The history that classes are told by goes on.
+// A page's use can change. When a transaction finds another use of the page (page_watch.hh), its lines are counted separately from
+// there on, so waiting for a page table is not added to the object that lies there now. The history that decides the class goes on.
 //
-// Beside the stall, and not part of it: the time that cores turned in loops around a PAUSE until another core wrote the line
-// (cpu/x86/timed/polling.hh). They have the line then.
+// Spinning is counted beside the stall and is not part of it: the time of cores in loops around a PAUSE until another core writes
+// the line (cpu/x86/timed/polling.hh). These cores hold the line.
 #pragma once
 
 #include <array>
@@ -30,14 +30,14 @@ class alignas(64) AttributionPart {
   public:
     AttributionPart(const std::vector<unsigned> &chip_of_core, std::uint64_t dram_bytes);
 
-    /// `page`: what its line's page was when it ended.
-    void transaction(const x86::Transaction &, const PageSeen &page);
+    /// `page`: snapshot of the line's page from the moment at which the transaction ended.
+    void transaction(const x86::Transaction &, const PageSnapshot &page);
     void spun(const x86::Spin &);
     /// `bytes` of the line at `dram`.
     void stored(unsigned core, Addr dram, std::uint64_t bytes, Addr pc) {
         written(line_at(dram), static_cast<std::uint8_t>(core), bytes, pc);
     }
-    /// A device has written: as a core that has no number and no instructions.
+    /// A device counts as a writer without a core number and without instructions.
     void stored_by_device(Addr dram, std::uint64_t bytes) { written(line_at(dram), kDevice, bytes, 0); }
     /// One bit for each byte of its line.
     static std::uint64_t bytes_of(Addr dram, unsigned size) {
@@ -49,11 +49,11 @@ class alignas(64) AttributionPart {
         __builtin_prefetch(&page.line[dram >> kLineBits & 63], 1);
     }
 
-    /// Every transaction from here on is written down there, too.
+    /// Writes every transaction from here on to `log` too.
     void log_to(TransactionLog *log) { log_ = log; }
-    /// Lines are told apart by what their pages are, from here on.
+    /// Counts a line separately for each use of its page, from here on.
     void watch(const PageWatch *pages) { pages_of_guest_ = pages; }
-    /// Counts begin anew; what is known of each line's history stays.
+    /// Clears the counts; each line's history stays.
     void reset();
 
     struct Sums {
@@ -69,63 +69,63 @@ class alignas(64) AttributionPart {
         return counts_;
     }
 
-    /// What else is known of a line that is counted, while its page was what it was.
-    struct About {
+    /// What else is known of a line during one use of its page.
+    struct LineUseInfo {
         Addr va, address_space; ///< of the first access that had one
         bool user, walk, fetch;
         std::uint64_t waiters; ///< cores that waited, one bit each
-        bool page_seen;        ///< false: nobody has looked, or it was cleared for a use that did not come yet
-        PageSeen page;
+        bool page_known;       ///< false: no snapshot, or the page was cleared for a use that has not begun
+        PageSnapshot page;
     };
-    /// `use`: of the line's kinds of transactions.
-    About about(std::uint32_t use, Addr line);
+    /// `use`: TransactionKey::use of the line's entries.
+    LineUseInfo info_of(std::uint32_t use, Addr line);
 
   private:
-    static constexpr std::uint8_t kNobody = 0xff, kDevice = 0xfe; ///< in place of a core's number
+    static constexpr std::uint8_t kNoWriter = 0xff, kDevice = 0xfe; ///< instead of a core number
 
-    /// What is remembered of a line.
+    /// The history of a line, and its present use.
     struct alignas(64) Line {
-        std::uint64_t had = 0;    ///< cores that have had it
-        std::uint64_t tenure = 0; ///< bytes written since it last changed hands
+        std::uint64_t had = 0;    ///< cores that have held it, one bit each
+        std::uint64_t tenure = 0; ///< bytes that the last writer wrote since the line came to it
         Addr writer_pc = 0;
-        Addr before_pc = 0; ///< what had written it before the last store's transaction, if another core
+        Addr before_pc = 0; ///< writer before the last store's transaction, if another core
         std::unique_ptr<std::uint64_t[]>
-            written; ///< by core that has had it: bytes that others wrote since; made when there are any
+            written; ///< by core that has held it: bytes that others wrote since; allocated on demand
         // Since the last reset():
-        std::uint64_t waiters = 0; ///< cores that waited for it in its present use
-        std::uint32_t counted = 0; ///< number of the Counted of its present use, from one
-        std::uint32_t use = 0;     ///< which that is, of its page
-        std::uint8_t writer = kNobody;
+        std::uint64_t waiters = 0;  ///< cores that waited for it in its present use
+        std::uint32_t line_use = 0; ///< number of its present LineUse, from one
+        std::uint32_t page_use = 0; ///< the page's use that this is
+        std::uint8_t writer = kNoWriter;
         MissClass store = MissClass::cold; ///< of the last transaction out of a core's buffer
         // Of its present use:
-        bool reached : 1 = false;                 ///< an address that it was reached by is in its Counted
-        bool walk : 1 = false, fetch : 1 = false; ///< how it was reached, among other ways
-        bool cleared : 1 = false;                 ///< one core alone had transactions, the kernel's stores
+        bool address_known : 1 = false;           ///< its LineUse has a virtual address
+        bool walk : 1 = false, fetch : 1 = false; ///< accessed by page walks, by fetches
+        bool cleared : 1 = false; ///< only one core accessed it, by the kernel's stores through the direct map
     };
     static_assert(sizeof(Line) == 64);
-    /// A line with transactions or spinning since the last reset(), while its page was of one use.
-    struct Counted {
+    /// A line with transactions or spinning since the last reset(), during one use of its page.
+    struct LineUse {
         Addr line;
-        std::uint32_t use;              ///< of the page: number in uses_, from one; 0: nobody looked
+        std::uint32_t page_use;         ///< number in page_uses_, from one; 0: no snapshot
         Addr va = 0, address_space = 0; ///< of the first access that had one
         bool user = false;
-        // When the use was over:
+        // Set when the use ended:
         std::uint64_t waiters = 0;
         bool walk = false, fetch = false, cleared = false;
     };
     struct Page {
         std::array<Line, 64> line;
         struct alignas(64) Now {
-            PageSeen seen;
-            std::uint32_t use = 0; ///< number in uses_, from one; 0: nobody has looked since the last reset()
+            PageSnapshot snapshot;
+            std::uint32_t use = 0; ///< number in page_uses_, from one; 0: no snapshot since the last reset()
         } now;
     };
-    /// What a page was, from the first transaction that saw it so to the first that saw it otherwise.
-    struct Use {
-        PageSeen seen;
-        std::uint32_t next = 0; ///< of one that told nothing: the one after it, if that did
+    /// One use of a page, from the first snapshot that shows it to the first that shows another.
+    struct PageUse {
+        PageSnapshot snapshot;
+        std::uint32_t next = 0; ///< of an unidentified use: the use that followed it, if any
     };
-    /// A core's last transactions of this part, and who had written their lines before: whose write a spin loop waits after.
+    /// A core's last transactions in this part with the previous writer of each line: the writer that a spin loop waits for.
     struct Recent {
         struct Entry {
             Addr line = ~Addr{0}, writer = 0;
@@ -138,28 +138,29 @@ class alignas(64) AttributionPart {
         return *(__builtin_expect(known.number == dram >> 12, 1) ? known.page : page_at(dram));
     }
     Line &line_at(Addr dram) { return page_of(dram).line[dram >> kLineBits & 63]; }
-    /// The page, which is known from here on.
+    /// Allocates the page if needed and remembers it in known_.
     Page *page_at(Addr dram);
     void written(Line &l, std::uint8_t by, std::uint64_t bytes, Addr pc);
-    /// Puts the bytes of the tenure down as news for these cores.
-    void tell(Line &l, std::uint64_t cores);
-    /// Another use of the page begins.
-    void begin_use(Page &page, const PageSeen &seen);
-    /// The line is counted under its page's present use.
+    /// Adds the bytes of the tenure to what others have written, for these cores.
+    void mark_written(Line &l, std::uint64_t cores);
+    /// Begins another use of the page.
+    void begin_page_use(Page &page, const PageSnapshot &snapshot);
+    /// Makes the line's entries count under the present use of its page.
     void count(const Page &page, Line &l, Addr dram) {
-        if (__builtin_expect(!l.counted || l.use != page.now.use, 0))
-            begin_counting(page, l, dram);
+        if (__builtin_expect(!l.line_use || l.page_use != page.now.use, 0))
+            begin_line_use(page, l, dram);
     }
-    void begin_counting(const Page &page, Line &l, Addr dram);
-    /// Notes how a line was reached, if it has not been yet.
-    void reached(Line &l, Addr va, Addr address_space, bool user);
-    void record(const x86::Transaction &t, std::uint32_t use, std::uint8_t writer, Addr writer_pc, MissClass k);
+    void begin_line_use(const Page &page, Line &l, Addr dram);
+    /// Keeps the address by which the line was accessed.
+    void note_access(Line &l, Addr va, Addr address_space, bool user);
+    void log_transaction(const x86::Transaction &t, std::uint32_t use, std::uint8_t writer, Addr writer_pc,
+                         MissClass k);
     MissClass classify(Line &l, const x86::Transaction &t, std::uint64_t bytes);
 
     const std::vector<unsigned> &chip_of_core_;
     std::vector<std::unique_ptr<std::array<std::unique_ptr<Page>, 512>>>
         pages_; ///< by DRAM address / 2 MiB, then / 4 KiB
-    /// Pages looked up last, so that most looks need no walk.
+    /// A direct-mapped cache of page_at().
     struct Known {
         Addr number = ~Addr{0};
         Page *page = nullptr;
@@ -167,8 +168,8 @@ class alignas(64) AttributionPart {
     std::array<Known, 1024> known_;
     TransactionCounts counts_;
     std::array<Recent, 64> recent_;
-    std::deque<Counted> counted_;
-    std::deque<Use> uses_;
+    std::deque<LineUse> line_uses_;
+    std::deque<PageUse> page_uses_;
     Sums sums_;
     TransactionLog *log_ = nullptr;
     const PageWatch *pages_of_guest_ = nullptr;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Attribution of all lines as tables of fixed records, for whoever adds lines up by name: JSON with everything is
-// for the hottest few. Little-endian, as the host is; times in femtoseconds. docs/run-directory.md tells what is made of it.
+// Attribution of all lines as packed rows, for the front end to name and to write as columns (docs/run-directory.md).
+// Little-endian; times in femtoseconds.
 #pragma once
 
 #include <cstdint>
@@ -34,18 +34,18 @@ struct PairRow {
 };
 static_assert(sizeof(PairRow) == 48);
 
-/// From where to where a line was sent.
-struct MoveRow {
+/// Times that a controller of chip `from` sent the line to a core of chip `to`.
+struct TransferRow {
     std::int64_t stall;
     std::uint64_t count;
     std::uint32_t line;              ///< index of its row
     std::uint8_t supplier, from, to; ///< kind of controller, by number; chips
     std::uint8_t unused;
 };
-static_assert(sizeof(MoveRow) == 24);
+static_assert(sizeof(TransferRow) == 24);
 
 struct AttributionTables {
-    std::string lines, pairs, moves; ///< rows one after the other; lines by address, those of one line together
+    std::string lines, pairs, transfers; ///< rows one after the other; lines by address, those of one line together
 };
 
 } // namespace moscope

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Transactions as they were counted (transaction_counts.hh), added up for one line after the other: for each use of its
-// page, as what a line was part of changes with that.
+// Sums of the counted transactions (transaction_counts.hh) by line and by use of the line's page.
 #pragma once
 
 #include <array>
@@ -13,45 +12,45 @@
 
 namespace moscope {
 
-struct Waited {
+struct WaitSums {
     Tick stall = 0, spin = 0;
     std::uint64_t count = 0; ///< transactions
-    Tick both() const { return stall + spin; }
+    Tick waiting() const { return stall + spin; }
     void add(const TransactionCounts::Entry &e);
 };
 
-/// An instruction; the kernel's has no address space.
-struct CodePlace {
+/// An instruction; kernel code has no address space.
+struct CodeAddress {
     Addr pc, address_space;
-    auto operator<=>(const CodePlace &) const = default;
+    auto operator<=>(const CodeAddress &) const = default;
 };
 
-/// Who waited after whose write.
-struct Fight {
+/// A writer and the waiter for its write.
+struct Pair {
     Addr writer, waiter, address_space;
     std::uint8_t offset; ///< within the line
-    auto operator<=>(const Fight &) const = default;
+    auto operator<=>(const Pair &) const = default;
 };
 
-/// From where to where a line has moved: its supplier's type, its chip, the chip of the core that got it.
-struct Way {
+/// The type and chip of the controller that sent a line, and the chip of the core that received it.
+struct Transfer {
     std::uint8_t supplier, from, to;
-    auto operator<=>(const Way &) const = default;
+    auto operator<=>(const Transfer &) const = default;
 };
 
-struct LineTotals : Waited {
+struct LineTotals : WaitSums {
     std::uint64_t turns = 0; ///< of spin loops
     std::array<std::uint64_t, kMissClasses> by_class{};
     std::array<Tick, kMissClasses> stall_by_class{};
-    std::map<Fight, Waited> fights;
-    std::map<Way, Waited> moves;
-    std::map<Addr, std::uint64_t> writers; ///< stores by instruction, at changes of hands
+    std::map<Pair, WaitSums> pairs;
+    std::map<Transfer, WaitSums> transfers;
+    std::map<Addr, std::uint64_t> writers; ///< times that the line came from this instruction's write
 };
 
-class LinesCounted {
+class LineIndex {
   public:
-    /// Of `counts` as they are now, settled. A line is in one of them only, and so is each use of it.
-    explicit LinesCounted(std::vector<const TransactionCounts *> counts);
+    /// `counts` are settled. A line and each use of it are in one of them only.
+    explicit LineIndex(std::vector<const TransactionCounts *> counts);
 
     struct Sum {
         Addr line; ///< DRAM address
@@ -62,7 +61,7 @@ class LinesCounted {
     /// By address, uses of one line in their order.
     std::span<const Sum> lines() const { return sums_; }
     LineTotals totals(const Sum &) const;
-    std::map<CodePlace, Waited> by_code() const;
+    std::map<CodeAddress, WaitSums> by_code() const;
     /// Calls f(const TransactionCounts::Entry &) for all.
     template <class F> void for_each(F &&f) const {
         for (const TransactionCounts *c : counts_)

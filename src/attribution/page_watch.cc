@@ -35,33 +35,33 @@ PageWatch::PageWatch(const PhysMap &phys, const x86::Core &core, const PageForma
     walker.cr3 = before;
 }
 
-PageSeen PageWatch::look(Addr dram) const {
-    PageSeen seen;
+PageSnapshot PageWatch::snapshot(Addr dram) const {
+    PageSnapshot found;
     const std::uint64_t offset = phys_.phys_address(dram).value / kPage * f_.size;
     const std::byte *page = at(offset);
     if (!page)
-        return seen;
+        return found;
     if (const auto link = part<std::uint64_t>(page, f_.link); link & 1) {
         const std::uint64_t head = link - 1 - f_.array;
         const std::byte *first = head <= offset ? at(head) : nullptr;
         if (!first)
-            return seen;
-        seen.before = static_cast<std::uint32_t>((offset - head) / f_.size);
+            return found;
+        found.before = static_cast<std::uint32_t>((offset - head) / f_.size);
         page = first;
     }
     const auto flags = part<std::uint64_t>(page, f_.flags);
-    seen.flags = flags & f_.kept_flags;
-    seen.type = part<std::uint32_t>(page, f_.type);
-    if (seen.type >> 28 !=
+    found.flags = flags & f_.kept_flags;
+    found.type = part<std::uint32_t>(page, f_.type);
+    if (found.type >> 28 !=
         0xf) // a count of mappings has the place of a type (Linux, page-flags.h: types are below all counts)
-        seen.type = PageSeen::kNoType;
-    const bool slab = flags & f_.slab_flag || f_.slab.is(seen.type);
-    const bool table = !slab && f_.table.is(seen.type);
+        found.type = PageSnapshot::kNoType;
+    const bool slab = flags & f_.slab_flag || f_.slab.is(found.type);
+    const bool table = !slab && f_.table.is(found.type);
     // What is not the page's mapping, and its place there, other things share the words with.
-    seen.part_of = table ? 0 : part<std::uint64_t>(page, slab ? f_.cache : f_.mapping);
-    seen.index = table || slab || !seen.part_of ? 0 : part<std::uint64_t>(page, f_.index);
-    seen.told = seen.part_of || table;
-    return seen;
+    found.part_of = table ? 0 : part<std::uint64_t>(page, slab ? f_.cache : f_.mapping);
+    found.index = table || slab || !found.part_of ? 0 : part<std::uint64_t>(page, f_.index);
+    found.identified = found.part_of || table;
+    return found;
 }
 
 } // namespace moscope

@@ -5,7 +5,7 @@
 
 namespace moscope {
 
-std::uint32_t TransactionCounts::hash_of(const TransactionKind &k) {
+std::uint32_t TransactionCounts::hash_of(const TransactionKey &k) {
     const auto mixed = [](std::uint64_t x) {
         x *= 0x9e3779b97f4a7c15;
         return x ^ x >> 32;
@@ -24,7 +24,7 @@ void TransactionCounts::settle(const Entry &what, std::uint32_t hash) {
         if (cells_[at].hash != hash)
             continue;
         Entry &e = chunks_[(cells_[at].number - 1) / kChunk][(cells_[at].number - 1) % kChunk];
-        if (e.kind == what.kind) {
+        if (e.key == what.key) {
             e.time += what.time;
             e.count += what.count;
             return;

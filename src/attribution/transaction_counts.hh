@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What attribution counts of transactions: time and number of those that have everything in common that reports tell apart, in one
-// host line for each kind. A transaction meets kinds and lines that the host has not seen for long, so it is counted a
-// few transactions later, by when its cell and its entry have been fetched. Sums by line, by pair and by instruction are for
-// whoever reads (line_totals.hh).
+// Time and number of transactions by key: all that reports distinguish. An entry fills one host line. Most transactions need a cell
+// and an entry that are not in the host's caches, so a transaction is counted a few transactions later, when both have been
+// prefetched. Readers make the sums by line, by pair and by transfer (line_totals.hh).
 #pragma once
 
 #include <array>
@@ -17,23 +16,23 @@ namespace moscope {
 
 enum class MissClass : std::uint8_t { cold, capacity, upgrade, true_sharing, false_sharing, count };
 inline constexpr unsigned kMissClasses = static_cast<unsigned>(MissClass::count);
-/// In place of a class: time in spin loops, and turns of them.
+/// Instead of a class: time in spin loops, and their iterations.
 inline constexpr MissClass kSpinning = MissClass::count;
 
-/// Transactions that are counted together.
-struct TransactionKind {
-    static constexpr std::uint8_t kNobody = 0xff;
+/// Transactions with the same key are counted together.
+struct TransactionKey {
+    static constexpr std::uint8_t kNoSupplier = 0xff;
 
     Addr writer = 0;        ///< instruction that had written the line last; 0: no other core's
     Addr waiter = 0;        ///< instruction
     Addr address_space = 0; ///< of the waiter; 0 of the kernel's code, which is the same in all
     std::uint32_t line = 0; ///< DRAM address / kLineBytes
-    std::uint32_t use = 0;  ///< what of it: number of what its page was then, among all lines' uses
+    std::uint32_t use = 0;  ///< number of the line's use, among all lines' uses
     MissClass miss = MissClass::cold;
-    std::uint8_t offset = 0;         ///< within the line
-    std::uint8_t supplier = kNobody; ///< type of the controller that sent the line
-    std::uint8_t from = 0, to = 0;   ///< its chip, and the waiter's; 0 if nobody sent it
-    bool operator==(const TransactionKind &) const = default;
+    std::uint8_t offset = 0;             ///< within the line
+    std::uint8_t supplier = kNoSupplier; ///< type of the controller that sent the line
+    std::uint8_t from = 0, to = 0;       ///< its chip, and the waiter's; 0 if nobody sent it
+    bool operator==(const TransactionKey &) const = default;
 
     static Addr space_of(Addr pc, Addr address_space) { return static_cast<std::int64_t>(pc) < 0 ? 0 : address_space; }
 };
@@ -41,42 +40,42 @@ struct TransactionKind {
 class TransactionCounts {
   public:
     struct alignas(64) Entry {
-        TransactionKind kind;
+        TransactionKey key;
         Tick time = 0; ///< stall or spinning
         std::uint64_t count =
-            0; ///< transactions or turns; waits for a transaction that was counted before add time alone
+            0; ///< transactions or spin iterations; a wait for a transaction that was counted before adds time only
     };
 
     TransactionCounts() : cells_(1 << 16) {}
     TransactionCounts(const TransactionCounts &) = delete;
     TransactionCounts &operator=(const TransactionCounts &) = delete;
 
-    void add(const TransactionKind &kind, Tick time, std::uint64_t count) {
+    void add(const TransactionKey &key, Tick time, std::uint64_t count) {
         Entry &last = under_way_[next_ % kUnderWay];
         if (next_ >= kUnderWay)
             settle(last, hashes_[next_ % kUnderWay]);
-        last = {kind, time, count};
-        const std::uint32_t hash = hashes_[next_ % kUnderWay] = hash_of(kind);
+        last = {key, time, count};
+        const std::uint32_t hash = hashes_[next_ % kUnderWay] = hash_of(key);
         __builtin_prefetch(&cells_[hash & (cells_.size() - 1)]);
         ++next_;
         if (next_ > kUnderWay / 2)
             fetch_entry(hashes_[(next_ - 1 - kUnderWay / 2) % kUnderWay]);
     }
-    /// Counts what is under way.
+    /// Counts what is still in the ring.
     void settle();
     std::size_t size() const { return size_; }
-    /// In the order of their first coming, of what has been settled.
+    /// Settled entries in the order of their first transaction.
     const Entry &operator[](std::size_t i) const { return chunks_[i / kChunk][i % kChunk]; }
     void reset();
 
   private:
     static constexpr std::size_t kUnderWay = 16, kChunk = 1 << 14;
-    /// Where a kind's entry is: number from one, 0 of a free cell.
+    /// The entry of a key: number from one, 0 for a free cell.
     struct Cell {
         std::uint32_t number = 0, hash = 0;
     };
 
-    static std::uint32_t hash_of(const TransactionKind &k);
+    static std::uint32_t hash_of(const TransactionKey &k);
     void settle(const Entry &what, std::uint32_t hash);
     void fetch_entry(std::uint32_t hash) const {
         if (const Cell &c = cells_[hash & (cells_.size() - 1)]; c.number)

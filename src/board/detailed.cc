@@ -104,8 +104,8 @@ void Detailed::between(Tick end) {
     board_.blocks.front()->settle();
     if (std::any_of(journals_.begin(), journals_.end(), [](const auto &j) { return j->full(); })) {
         close_journals();
-        machine_.share_between(attribution_parts(),
-                               [this](unsigned part) { Journal::tell(journals_, part, attribution_); });
+        machine_.share_between(journal_parts(),
+                               [this](unsigned part) { Journal::replay(journals_, part, attribution_); });
     }
     board_.at_rest = false;
 }
@@ -176,7 +176,7 @@ bool Detailed::leave(const std::function<bool()> &host_done) {
     Tick latest = machine_.now();
     for (const auto &c : cores_)
         latest = std::max(latest, c->local_time());
-    tell_attribution();
+    replay_journals();
     board_.blocks.front()->settle();
     board_.blocks.front()->map().run_side_by_side(false);
     for (const auto &c : board_.cores)
@@ -191,7 +191,7 @@ bool Detailed::leave(const std::function<bool()> &host_done) {
 void Detailed::reset() {
     for (const auto &c : cores_)
         c->reset_charges(reached());
-    tell_attribution();
+    replay_journals();
     machine_.reset_stats();
     attribution_.reset();
 }
@@ -221,7 +221,7 @@ void Detailed::check_conservation() const {
 void Detailed::settle() {
     for (const auto &c : cores_)
         c->settle(reached());
-    tell_attribution();
+    replay_journals();
 }
 
 } // namespace moscope

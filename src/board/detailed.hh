@@ -56,12 +56,12 @@ class Detailed {
         for (const auto &j : journals_)
             j->close();
     }
-    /// In which journals tell it; what is logged is told in one order.
-    unsigned attribution_parts() const { return attribution_.logs() ? 1 : Attribution::kParts; }
-    void tell_attribution() {
+    /// With a log of transactions the journals are replayed in one order.
+    unsigned journal_parts() const { return attribution_.logs() ? 1 : Attribution::kParts; }
+    void replay_journals() {
         close_journals();
-        for (unsigned part = 0; part < attribution_parts(); ++part)
-            Journal::tell(journals_, part, attribution_);
+        for (unsigned part = 0; part < journal_parts(); ++part)
+            Journal::replay(journals_, part, attribution_);
     }
     bool any_dozing() const;
     void wake_the_dozing();

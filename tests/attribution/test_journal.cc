@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What chips write down on their own is told as if all had told it at once.
+// Events from the chips' journals have the same effect as events that reach attribution directly.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -24,17 +24,17 @@ struct At final : Component {
     explicit At(EventQueue &q) : Component(q, "at", [](Component &c, Tick) { static_cast<At &>(c).what(); }) {}
 };
 
-/// Two chips of two cores with a journal each, and an attribution that is told the same directly.
+/// Two chips of two cores with a journal each, and an attribution that gets the same events directly.
 struct Journals : testing::Test {
     EventQueue queue;
     At at{queue};
-    Attribution directly{{0, 0, 1, 1}, kBytes}, told{{0, 0, 1, 1}, kBytes};
+    Attribution directly{{0, 0, 1, 1}, kBytes}, replayed{{0, 0, 1, 1}, kBytes};
     unsigned full = 0;
     std::vector<std::unique_ptr<Journal>> journals;
 
     void open(bool in_parts) {
         for (unsigned chip = 0; chip < kCores / kPerChip; ++chip)
-            journals.push_back(std::make_unique<Journal>(queue, told, in_parts, [this] { ++full; }));
+            journals.push_back(std::make_unique<Journal>(queue, replayed, in_parts, [this] { ++full; }));
     }
     Journal &of(unsigned core) { return *journals[core / kPerChip]; }
     void when(Tick t, std::function<void()> what) {
@@ -60,15 +60,15 @@ struct Journals : testing::Test {
     void store(unsigned core, Addr dram, unsigned size, Addr pc) {
         both(core, [&](x86::TransactionObserver &to) { to.stored(core, dram, size, pc); });
     }
-    void tell() {
+    void replay() {
         for (const auto &j : journals)
             j->close();
         for (unsigned part = 0; part < Attribution::kParts; ++part)
-            Journal::tell(journals, part, told);
+            Journal::replay(journals, part, replayed);
     }
     void same() {
-        tell();
-        EXPECT_EQ(told.json(1000), directly.json(1000));
+        replay();
+        EXPECT_EQ(replayed.json(1000), directly.json(1000));
     }
 };
 
@@ -80,9 +80,9 @@ TEST_F(Journals, TellInTheOrderOfTimeNotOfChips) {
     when(20, [&] { transaction(0, AccessKind::load, 0x1000, 7); });
     when(30, [&] { transaction(3, AccessKind::store, 0x1008, 0), store(3, 0x1008, 8, 0x500003); });
     when(40, [&] { transaction(0, AccessKind::load, 0x1000, 9); });
-    EXPECT_EQ(told.exposed(), 0) << "told before tell()";
+    EXPECT_EQ(replayed.exposed(), 0) << "nothing before the replay";
     same();
-    EXPECT_EQ(told.exposed(), 21);
+    EXPECT_EQ(replayed.exposed(), 21);
 }
 
 TEST_F(Journals, AStoreAfterATransactionIsNotPutBeforeIt) {
@@ -107,12 +107,12 @@ TEST_F(Journals, RunsOfStoresToOneLineAreOneEntry) {
 TEST_F(Journals, WhatIsStoredAfterTheTellingIsANewEntry) {
     open(true);
     when(10, [&] { store(0, 0x1000, 8, 0x500000); });
-    tell();
+    replay();
     when(20, [&] { store(0, 0x1008, 8, 0x500001); });
-    tell();
+    replay();
     when(30, [&] { transaction(2, AccessKind::load, 0x1008, 4); });
     same();
-    EXPECT_NE(told.json(9).find("5242881"), std::string::npos) << "the second store's instruction, as writer";
+    EXPECT_NE(replayed.json(9).find("5242881"), std::string::npos) << "the second store's instruction, as writer";
 }
 
 TEST_F(Journals, AreFullAfterSoMuch) {
@@ -153,7 +153,7 @@ TEST_F(Journals, WhatAtRandomHappensIsToldAsIfAtOnce) {
                 }
             });
             if (rng.below(700) == 0)
-                tell();
+                replay();
         }
         same();
     }

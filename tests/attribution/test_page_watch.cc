@@ -50,15 +50,15 @@ TEST(PageWatch, TellsOfASlabItsCacheOfOthersTheirMapping) {
     const PageWatch w = g.watch();
     EXPECT_EQ(g.core.cr3, 0u);
     g.describe(3, kSlab | 1, 0);
-    EXPECT_EQ(w.look(3 * kPage + 64).part_of, 0xcac4eu);
+    EXPECT_EQ(w.snapshot(3 * kPage + 64).part_of, 0xcac4eu);
     g.describe(3, 1, 0x5001);
-    const PageSeen anonymous = w.look(3 * kPage);
-    EXPECT_EQ(std::tuple(anonymous.part_of, anonymous.index, anonymous.flags, anonymous.told),
+    const PageSnapshot anonymous = w.snapshot(3 * kPage);
+    EXPECT_EQ(std::tuple(anonymous.part_of, anonymous.index, anonymous.flags, anonymous.identified),
               std::tuple(0x5001u, 77u, 1u, true));
     g.describe(3, 0, 0, 0xfffffdff); // a page table
-    EXPECT_TRUE(w.look(3 * kPage).told);
+    EXPECT_TRUE(w.snapshot(3 * kPage).identified);
     g.describe(3, 0, 0); // from the allocator
-    EXPECT_FALSE(w.look(3 * kPage).told);
+    EXPECT_FALSE(w.snapshot(3 * kPage).identified);
 }
 
 TEST(PageWatch, APageWithinALargerWholeIsToldByItsHead) {
@@ -66,17 +66,17 @@ TEST(PageWatch, APageWithinALargerWholeIsToldByItsHead) {
     const PageWatch w = g.watch();
     g.describe(4, kSlab, 0);
     g.describe(6, 0, 0x400, 0xffffffff, kArray + 4 * 64 + 1);
-    const PageSeen seen = w.look(6 * kPage);
+    const PageSnapshot seen = w.snapshot(6 * kPage);
     EXPECT_EQ(std::tuple(seen.before, seen.part_of, seen.flags), std::tuple(2u, 0xcac4eu, kSlab));
     g.describe(6, 0, 0x400, 0xffffffff, 0x7fff'0000'0001); // what is no head's address
-    EXPECT_FALSE(w.look(6 * kPage).told);
+    EXPECT_FALSE(w.snapshot(6 * kPage).identified);
 }
 
 TEST(PageWatch, WhatIsNotMappedIsNotTold) {
     Guest g;
     g.write<std::uint64_t>(Guest::kTables + 0x1000, 0); // the first GiB
     g.describe(3, kSlab, 0);
-    EXPECT_FALSE(g.watch().look(3 * kPage).told);
+    EXPECT_FALSE(g.watch().snapshot(3 * kPage).identified);
 }
 
 TEST(PageWatch, PartsOutsideADescriptionAreRefused) {
@@ -91,11 +91,11 @@ TEST(PageWatch, FlagsAndWordsOfOtherUsesDoNotMakeAnotherUse) {
     const PageWatch w = g.watch();
     const auto seen = [&](auto... what) {
         g.describe(3, what...);
-        return w.look(3 * kPage);
+        return w.snapshot(3 * kPage);
     };
     EXPECT_TRUE(seen(kSlab, 0).same_use(seen(kSlab | 4, 9)));
-    const PageSeen locked = seen(kSlab | 4, 0, 0u),
-                   mapped = seen(kSlab, 0, 7u); // a flag and a count that others change meanwhile
+    const PageSnapshot locked = seen(kSlab | 4, 0, 0u),
+                       mapped = seen(kSlab, 0, 7u); // a flag and a count that others change meanwhile
     EXPECT_EQ(std::tuple(locked.flags, locked.type), std::tuple(mapped.flags, mapped.type));
     EXPECT_EQ(seen(0, 0, 0xfffffdff).type, 0xfffffdff);
     EXPECT_TRUE(seen(1, 0x5001).same_use(seen(4, 0x5001)));
@@ -118,8 +118,8 @@ struct Uses : testing::Test {
     std::vector<std::unique_ptr<Journal>> journals;
 
     Uses() { a.watch(std::make_unique<PageWatch>(g.watch())); }
-    static void tell(x86::TransactionObserver &to, Addr at, AccessKind kind = AccessKind::load, unsigned core = 0,
-                     Addr va = 0, bool walk = false) {
+    static void report(x86::TransactionObserver &to, Addr at, AccessKind kind = AccessKind::load, unsigned core = 0,
+                       Addr va = 0, bool walk = false) {
         Access x;
         x.addr = PhysAddr(at);
         x.kind = kind;
@@ -127,9 +127,9 @@ struct Uses : testing::Test {
         x.done = 100;
         to.transaction({&x, core, 0x400000, walk ? 0 : va ? va : at, 10, walk, false, 0});
     }
-    void miss(Addr at, unsigned core = 0) { tell(a, at, AccessKind::load, core); }
-    void clear(Addr at) { tell(a, at, AccessKind::store); }
-    void walk(Addr at) { tell(a, at, AccessKind::load, 1, 0, true); }
+    void miss(Addr at, unsigned core = 0) { report(a, at, AccessKind::load, core); }
+    void clear(Addr at) { report(a, at, AccessKind::store); }
+    void walk(Addr at) { report(a, at, AccessKind::load, 1, 0, true); }
     /// Of each use of a line: what the page was part of (-1: nobody knows), transfers, cores that waited.
     std::vector<std::tuple<std::int64_t, unsigned, unsigned>> of(Addr line) const {
         std::vector<std::tuple<std::int64_t, unsigned, unsigned>> found;
@@ -183,14 +183,14 @@ TEST_F(Uses, AnAddressThatALineWasClearedByIsNotKept) {
     g.describe(3, 1, 0);
     clear(kFirst);
     g.describe(3, 1, 0x5001);
-    tell(a, kFirst, AccessKind::load, 0, 0x7fff'0000'3000);
+    report(a, kFirst, AccessKind::load, 0, 0x7fff'0000'3000);
     EXPECT_EQ(nlohmann::json::parse(a.json(9))["lines"][0]["va"], 0x7fff'0000'3000);
 }
 
 TEST_F(Uses, WhatThePageNeverSaidIsNotWhatComesAfter) {
     g.describe(3, 1, 0); // a pipe's buffer, say
     clear(kFirst), miss(kFirst, 1);
-    tell(a, kSecond, AccessKind::store, 0, 0xffff'c900'0000'0080); // a stack's
+    report(a, kSecond, AccessKind::store, 0, 0xffff'c900'0000'0080); // a stack's
     g.describe(3, kSlab, 0);
     miss(kFirst), miss(kSecond);
     EXPECT_EQ(of(kFirst), (Rows{{0, 2, 2}, {0xcac4e, 1, 1}}));
@@ -200,11 +200,11 @@ TEST_F(Uses, WhatThePageNeverSaidIsNotWhatComesAfter) {
 TEST_F(Uses, AreThoseOfTheMomentWhenSomebodyTellsLater) {
     journals.push_back(std::make_unique<Journal>(queue, a, true, [] {}));
     g.describe(3, 0, 0x5001);
-    tell(*journals[0], kFirst);
+    report(*journals[0], kFirst);
     g.describe(3, kSlab, 0);
-    tell(*journals[0], kFirst);
+    report(*journals[0], kFirst);
     for (unsigned part = 0; part < Attribution::kParts; ++part)
-        Journal::tell(journals, part, a);
+        Journal::replay(journals, part, a);
     EXPECT_EQ(of(kFirst), (Rows{{0x5001, 1, 1}, {0xcac4e, 1, 1}}));
 }
 

@@ -12,13 +12,13 @@ using namespace moscope;
 
 namespace {
 
-auto key(const TransactionKind &k) {
+auto key(const TransactionKey &k) {
     return std::tuple(k.writer, k.waiter, k.address_space, k.line, k.use, k.miss, k.offset, k.supplier, k.from, k.to);
 }
 
-TransactionKind some(std::mt19937_64 &random, unsigned few) {
+TransactionKey some(std::mt19937_64 &random, unsigned few) {
     const auto one = [&](unsigned of) { return random() % of; };
-    TransactionKind k;
+    TransactionKey k;
     k.writer = one(2) ? 0xffffffff81000000 + one(few) : 0;
     k.waiter = 0x400000 + one(few);
     k.address_space = 0x1000 * one(3);
@@ -40,12 +40,12 @@ TEST(TransactionCounts, AreThoseOfAMapWhetherFewOrMany) {
         std::mt19937_64 random(few);
         TransactionCounts counts;
         for (unsigned round = 0; round < 2; ++round) { // the second after a reset
-            std::map<decltype(key(TransactionKind{})), std::pair<Tick, std::uint64_t>> model;
-            std::vector<decltype(key(TransactionKind{}))> order;
+            std::map<decltype(key(TransactionKey{})), std::pair<Tick, std::uint64_t>> model;
+            std::vector<decltype(key(TransactionKey{}))> order;
             const unsigned n =
                 few == 2 ? 5 : 300'000; // fewer than are under way at a time; more than the cells at first
             for (unsigned i = 0; i < n; ++i) {
-                const TransactionKind k = some(random, few);
+                const TransactionKey k = some(random, few);
                 counts.add(k, i, i % 2);
                 const auto [at, fresh] = model.try_emplace(key(k));
                 at->second.first += i;
@@ -58,7 +58,7 @@ TEST(TransactionCounts, AreThoseOfAMapWhetherFewOrMany) {
             counts.settle();
             ASSERT_EQ(counts.size(), model.size());
             for (std::size_t i = 0; i < counts.size(); ++i) {
-                ASSERT_EQ(key(counts[i].kind), order[i]) << "in the order of their coming";
+                ASSERT_EQ(key(counts[i].key), order[i]) << "in the order of their coming";
                 ASSERT_EQ(std::pair(counts[i].time, counts[i].count), model.at(order[i]));
             }
             counts.reset();
@@ -76,7 +76,7 @@ TEST(TransactionCounts, OfALineAddUp) {
     Tick of_all = 0, of_lines = 0, of_code = 0;
     for (std::size_t i = 0; i < counts.size(); ++i)
         of_all += counts[i].time;
-    const LinesCounted lines({&counts});
+    const LineIndex lines({&counts});
     ASSERT_EQ(lines.lines().size(), 18u) << "of nine lines two uses each";
     std::uint64_t transactions = 0, turns = 0;
     std::pair<Addr, std::uint32_t> before{};
@@ -84,9 +84,9 @@ TEST(TransactionCounts, OfALineAddUp) {
         EXPECT_TRUE(std::pair(sum.line, sum.use) > before || &sum == &lines.lines().front());
         before = {sum.line, sum.use};
         const LineTotals t = lines.totals(sum);
-        EXPECT_EQ(t.both(), sum.waited);
-        Waited of_fights, of_classes;
-        for (const auto &[f, w] : t.fights) {
+        EXPECT_EQ(t.waiting(), sum.waited);
+        WaitSums of_fights, of_classes;
+        for (const auto &[f, w] : t.pairs) {
             of_fights.stall += w.stall;
             of_fights.spin += w.spin;
             of_fights.count += w.count;
@@ -98,16 +98,16 @@ TEST(TransactionCounts, OfALineAddUp) {
         EXPECT_EQ(std::tuple(of_fights.stall, of_fights.spin, of_fights.count), std::tuple(t.stall, t.spin, t.count));
         EXPECT_EQ(std::pair(of_classes.stall, of_classes.count), std::pair(t.stall, t.count));
         std::uint64_t moved = 0;
-        for (const auto &[way, w] : t.moves)
+        for (const auto &[transfer, w] : t.transfers)
             moved += w.count;
         EXPECT_LT(moved, t.count);
         EXPECT_GT(moved, t.count / 3);
-        of_lines += t.both();
+        of_lines += t.waiting();
         transactions += t.count;
         turns += t.turns;
     }
     for (const auto &[at, w] : lines.by_code())
-        of_code += w.both();
+        of_code += w.waiting();
     EXPECT_EQ(of_lines, of_all);
     EXPECT_EQ(of_code, of_all);
     EXPECT_EQ(transactions + turns, 20'000u);

@@ -60,7 +60,7 @@ void bind_system(nb::module_ &m) {
                 const moscope::AttributionTables t = s.attribution_tables();
                 return nb::make_tuple(nb::bytes(t.lines.data(), t.lines.size()),
                                       nb::bytes(t.pairs.data(), t.pairs.size()),
-                                      nb::bytes(t.moves.data(), t.moves.size()));
+                                      nb::bytes(t.transfers.data(), t.transfers.size()));
             },
             "Rows of all lines, of their pairs of writer and waiter and of their moves "
             "(attribution/attribution_tables.hh).")
