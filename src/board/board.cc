@@ -58,10 +58,9 @@ Board::Board(const SystemConfig &c, EventQueue &q, GuestMemory &m)
             b->add_core(*cores.back());
     }
     describe_memory();
-    devices_ = std::make_unique<Devices>(*this, firmware.memory);
-    devices_->map(*this, mmio_, ports_);
+    devices_ = std::make_unique<Devices>(*this, mmio_, ports_);
     for (unsigned i = 0; i < c.cores; ++i) {
-        cores[i]->interrupts = devices_->apics[i].get();
+        cores[i]->interrupts = devices_->bus.apics()[i];
         cores[i]->apic_id = c.apic_id(i);
         x86::reset(*cores[i], false);
         cores[i]->wait_for_sipi = i != 0;
@@ -92,7 +91,7 @@ void Board::build_firmware() {
         f.processors.push_back({static_cast<std::uint8_t>(config.apic_id(i)), config.node_of(i)});
     f.hops = config.hops;
     f.reserve(0xA0000, kAcpiAddress - 0xA0000); // video memory, option ROMs
-    for (const dev::Device *d : devices_->all)
+    for (const dev::Device *d : devices_->all.all())
         d->describe(f);
     const dev::AcpiImage image = dev::build_acpi(f, kAcpiAddress);
     if (image.bytes.size() > 0x100000 - kAcpiAddress)
@@ -214,13 +213,16 @@ void Board::console_written(char c) {
         }
 }
 
-void Board::console_input(std::string_view bytes) { devices_->uart.push(bytes); }
+void Board::console_input(std::string_view bytes) {
+    if (devices_->all.console_input)
+        devices_->all.console_input(bytes);
+}
 
 Tick Board::moment_of(const x86::Core &c) const {
     return beside ? (at_rest ? now() : c.timed->queue().now()) : queue.now();
 }
 
-void Board::on_signal(unsigned core, std::function<void()> f) { devices_->apics[core]->on_raise(std::move(f)); }
+void Board::on_signal(unsigned core, std::function<void()> f) { devices_->bus.apics()[core]->on_raise(std::move(f)); }
 
 void Board::interrupts_travel(std::function<Tick(unsigned, unsigned)> way) {
     devices_->bus.travel(queue, *this, [this, way = std::move(way)](unsigned from, unsigned to) {
@@ -229,12 +231,14 @@ void Board::interrupts_travel(std::function<Tick(unsigned, unsigned)> way) {
 }
 
 void Board::transfers_go(Port *port, std::function<void(Addr, unsigned)> stored) {
-    devices_->dma.through(port);
-    devices_->dma.stored = std::move(stored);
-    devices_->dma.beside = port && beside ? port_queue : nullptr;
+    if (!devices_->dma)
+        return;
+    devices_->dma->through(port);
+    devices_->dma->stored = std::move(stored);
+    devices_->dma->beside = port && beside ? port_queue : nullptr;
 }
 
-bool Board::transfers_under_way() const { return !devices_->dma.idle(); }
+bool Board::transfers_under_way() const { return devices_->dma && !devices_->dma->idle(); }
 
 void Board::interrupts_arrive() { devices_->bus.arrive_all(); }
 
@@ -250,10 +254,7 @@ void Board::archive(Archive &a) {
             c->debug_changed();
         }
     }
-    for (dev::Device *d : devices_->all) {
-        a.section(d->name());
-        d->archive(a);
-    }
+    devices_->all.archive(a);
     a.section("counts");
     std::uint64_t done = operations;
     a(done, unknown_msrs);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The board: the address spaces and the devices behind them, interrupt wiring, firmware tables, and what a core asks of
-// the machine around it. Which device is where stands here and nowhere else; how a device describes itself to the
-// firmware stands with the device.
+// the machine around it. Each device registers itself with its place and describes itself to the firmware
+// (dev/devices.hh).
 #pragma once
 
 #include <atomic>

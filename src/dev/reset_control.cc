@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "dev/reset_control.hh"
 
+#include "dev/devices.hh"
 #include "dev/firmware/firmware.hh"
 
 namespace moscope::dev {
@@ -33,5 +34,16 @@ void ResetControl::write8(unsigned range, Addr offset, std::uint8_t value) {
     if (pulse && on_power_)
         on_power_(PowerEvent::reset);
 }
+
+namespace {
+
+/// The PCI host bridge owns the ports around CF9h and passes that one on.
+const RegisteredDevice registered(80, "reset", [](Devices &d) {
+    auto &reset = d.add<ResetControl>(d.on_power);
+    d.ports.map(ResetControl::kControllerPort, 1, reset, 1);
+    d.ports.map(ResetControl::kSystemPortA, 1, reset, 2);
+});
+
+} // namespace
 
 } // namespace moscope::dev

@@ -5,8 +5,8 @@
 // chip set has it.
 #pragma once
 
+#include "dev/power.hh"
 #include "dev/serial/byte_device.hh"
-#include "dev/timers/acpi_pm.hh"
 
 namespace moscope::dev {
 

@@ -4,82 +4,28 @@
 // continued run to be the uninterrupted one.
 #include <gtest/gtest.h>
 
-#include <memory>
-
 #include "base/rng.hh"
-#include "dev/bus.hh"
-#include "dev/harness.hh"
 #include "dev/interrupts/ioapic.hh"
-#include "dev/interrupts/lapic.hh"
-#include "dev/interrupts/pic.hh"
-#include "dev/reset_control.hh"
 #include "dev/serial/uart16550.hh"
+#include "dev/test_machine.hh"
 #include "dev/timers/acpi_pm.hh"
 #include "dev/timers/hpet.hh"
-#include "dev/timers/pit.hh"
-#include "dev/timers/rtc.hh"
 
 using namespace moscope;
 using namespace moscope::dev;
 
 namespace {
 
-constexpr unsigned kCores = 4;
+struct Platform : TestMachine {
+    Uart16550 &uart = get<Uart16550>("uart16550");
+    AcpiPm &pm = get<AcpiPm>("acpi-pm");
 
-struct Platform {
-    EventQueue queue;
-    TestTime time{queue};
-    ApicBus bus;
-    std::array<CoreSignals, kCores> signals{};
-    std::vector<std::unique_ptr<LocalApic>> apics = make_apics();
-    LapicBlock lapics;
-    IoApic ioapic{bus, 0x40};
-    PicPair pic{*apics[0], 0};
-    IsaInterrupts isa{pic, ioapic};
-    Pit pit{queue, time, isa, Pit::kIrq};
-    Hpet hpet{queue, time, isa, ioapic};
-    Rtc rtc{queue, time, isa, Rtc::kIrq};
-    AcpiPm pm{queue, time, isa, AcpiPm::kSci, nullptr};
-    ResetControl reset{nullptr};
-    std::uint64_t printed = 0; // a sum over what was written
-    Uart16550 uart{queue, time, isa, Uart16550::kIrq, [this](std::uint8_t b) { printed = printed * 31 + b; }};
-    AddressSpace mmio, ports;
-
-    Platform() {
-        bus.attach(pic);
-        for (auto &a : apics)
-            lapics.add(*a);
-        mmio.map(LocalApic::kBase, LocalApic::kSize, lapics, 0);
-        mmio.map(IoApic::kBase, IoApic::kSize, ioapic, 0);
-        mmio.map(Hpet::kBase, Hpet::kSize, hpet, 0);
-        ports.map(PicPair::kMasterPort, PicPair::kSize, pic, 0);
-        ports.map(PicPair::kSlavePort, PicPair::kSize, pic, 1);
-        ports.map(PicPair::kElcrPort, PicPair::kSize, pic, 2);
-        ports.map(Pit::kPort, Pit::kSize, pit, 0);
-        ports.map(Pit::kControlPort, 1, pit, 1);
-        ports.map(Rtc::kPort, Rtc::kSize, rtc, 0);
-        ports.map(AcpiPm::kPort, AcpiPm::kSize, pm, 0);
-        ports.map(ResetControl::kResetPort, 1, reset, 0);
-        ports.map(ResetControl::kControllerPort, 1, reset, 1);
-        ports.map(ResetControl::kSystemPortA, 1, reset, 2);
-        ports.map(Uart16550::kPort, Uart16550::kSize, uart, 0);
-    }
-    std::vector<std::unique_ptr<LocalApic>> make_apics() {
-        std::vector<std::unique_ptr<LocalApic>> v;
-        for (unsigned c = 0; c < kCores; ++c)
-            v.push_back(
-                std::make_unique<LocalApic>(queue, time, bus, signals[c], static_cast<std::uint8_t>(c), c == 0));
-        return v;
-    }
     void archive(Archive &a) {
-        for (CoreSignals &s : signals)
-            a(s);
-        for (Device *d : std::initializer_list<Device *>{&lapics, &ioapic, &pic, &pit, &hpet, &rtc, &pm, &reset, &uart})
-            d->archive(a);
+        TestMachine::archive(a);
         a(printed);
     }
     void out(unsigned port, unsigned v) { ports.write(0, port, v, 1); }
-    void set(Addr a, std::uint32_t v) { mmio.write(0, a, v, 4); }
+    void set(Addr a, std::uint32_t v) { memory.write(0, a, v, 4); }
     void redirect(unsigned input, std::uint32_t low) {
         set(IoApic::kBase, 0x10 + 2 * input);
         set(IoApic::kBase + 0x10, low);
@@ -96,7 +42,7 @@ struct Platform {
             time.by(10'000 * kTicksPerNs);
             if (!(signals[0].pending & CoreSignals::intr))
                 continue;
-            got.push_back(apics[0]->acknowledge());
+            got.push_back(apic(0).acknowledge());
             if (pic_eoi)
                 out(0x20, 0x20);
             else
@@ -146,7 +92,7 @@ TEST(Platform, TheClocksAgreeWithEachOther) {
     p.set(Hpet::kBase + 0x10, 1);
     for (const Tick t : {kMillisecond, 50 * kMillisecond, 3000 * kMillisecond}) {
         p.time.to(t);
-        const double hpet = static_cast<double>(p.mmio.read(0, Hpet::kBase + 0xF0, 8)) / 14318180;
+        const double hpet = static_cast<double>(p.memory.read(0, Hpet::kBase + 0xF0, 8)) / 14318180;
         const double pm = static_cast<double>(p.ports.read(0, AcpiPm::kPort + 8, 4)) / 3579545;
         EXPECT_NEAR(hpet, static_cast<double>(t) * 1e-15, 1e-7);
         EXPECT_NEAR(pm, static_cast<double>(t) * 1e-15, 3e-7);
@@ -155,7 +101,7 @@ TEST(Platform, TheClocksAgreeWithEachOther) {
 
 /// One step of a guest that does anything at all.
 void anything(Platform &p, Rng &rng) {
-    const auto core = static_cast<unsigned>(rng.below(kCores));
+    const auto core = static_cast<unsigned>(rng.below(Platform::kCores));
     const auto size = 1u << rng.below(4);
     const std::uint64_t value = rng.below(2) ? rng.below(256) : rng.below(1ull << 63);
     static constexpr unsigned known_ports[] = {0x20,  0x21,  0xA0,  0xA1,  0x4D0, 0x4D1, 0x40,  0x41,  0x42,  0x43,
@@ -171,11 +117,11 @@ void anything(Platform &p, Rng &rng) {
         const Addr page = pages[rng.below(3)];
         Addr offset = rng.below(page == LocalApic::kBase ? 0x54 : page == IoApic::kBase ? 5 : 0x20);
         offset *= page == Hpet::kBase ? 8 : 16;
-        p.mmio.write(core, page + offset, value, rng.below(8) ? 4 : size);
+        p.memory.write(core, page + offset, value, rng.below(8) ? 4 : size);
         break;
     }
-    case 5: p.mmio.read(core, pages[rng.below(3)] + rng.below(0x1000), size); break;
-    case 6: p.apics[core]->acknowledge(); break;
+    case 5: p.memory.read(core, pages[rng.below(3)] + rng.below(0x1000), size); break;
+    case 6: p.apic(core).acknowledge(); break;
     default: p.bus.msi(0xFEE00000 + rng.below(1 << 20), static_cast<std::uint32_t>(value)); break;
     }
     const Tick step = static_cast<Tick>(rng.below(20'000 * kTicksPerNs));

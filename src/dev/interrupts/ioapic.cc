@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "dev/interrupts/ioapic.hh"
 
+#include "dev/devices.hh"
 #include "dev/firmware/firmware.hh"
 #include "dev/interrupts/isa_interrupts.hh"
 
@@ -127,5 +128,17 @@ void IoApic::write(Requester, unsigned, Addr offset, std::uint64_t value, unsign
     else if (offset == kEoi && has_eoi_register())
         end_of_interrupt(static_cast<std::uint8_t>(value));
 }
+
+namespace {
+
+constexpr std::uint8_t kBoardId = 0x40; ///< above all local APICs: eight chips of eight
+
+const RegisteredDevice registered(20, "ioapic", [](Devices &d) {
+    auto &ioapic = d.add<IoApic>(d.apic_bus, kBoardId);
+    d.memory.map(IoApic::kBase, IoApic::kSize, ioapic, 0);
+    d.provide_gsi(ioapic);
+});
+
+} // namespace
 
 } // namespace moscope::dev

@@ -3,6 +3,8 @@
 
 #include <bit>
 
+#include "dev/devices.hh"
+
 namespace moscope::dev {
 
 namespace {
@@ -385,5 +387,17 @@ void LocalApic::run_timer(Tick now) {
     plan_timer(now);
     fire_lvt(timer);
 }
+
+namespace {
+
+const RegisteredDevice registered(10, "lapic", [](Devices &d) {
+    auto &page = d.add<LapicBlock>();
+    for (const MachineFacts::Core &core : d.machine.cores)
+        page.add(d.own<LocalApic>(d.queue, d.time, d.apic_bus, *core.signals, core.apic_id,
+                                  &core == &d.machine.cores.front()));
+    d.memory.map(LocalApic::kBase, LocalApic::kSize, page, 0);
+});
+
+} // namespace
 
 } // namespace moscope::dev

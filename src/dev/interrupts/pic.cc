@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "dev/interrupts/pic.hh"
 
+#include "dev/devices.hh"
 #include "dev/firmware/firmware.hh"
+#include "dev/interrupts/lapic.hh"
 
 namespace moscope::dev {
 
@@ -224,5 +226,18 @@ void PicPair::data(Chip &c, std::uint8_t value) {
     default: c.mask = value; break;
     }
 }
+
+namespace {
+
+const RegisteredDevice registered(30, "pic", [](Devices &d) {
+    auto &pic = d.add<PicPair>(*d.apic_bus.apics().front(), 0u); // LINT0 of the bootstrap core
+    d.ports.map(PicPair::kMasterPort, PicPair::kSize, pic, 0);
+    d.ports.map(PicPair::kSlavePort, PicPair::kSize, pic, 1);
+    d.ports.map(PicPair::kElcrPort, PicPair::kSize, pic, 2);
+    d.apic_bus.attach(static_cast<ExtIntController &>(pic));
+    d.provide_isa(d.own<IsaInterrupts>(pic, d.gsi()));
+});
+
+} // namespace
 
 } // namespace moscope::dev

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "base/error.hh"
+#include "dev/devices.hh"
 
 namespace moscope::dev {
 
@@ -179,5 +180,24 @@ Northbridge::Northbridge(unsigned node, const Machine &m, PciHost &host) {
     for (unsigned i = 0; i < f.size(); ++i)
         host.add(0x18 + node, i, *f[i]);
 }
+
+namespace {
+
+const RegisteredDevice registered(130, "northbridge", [](Devices &d) {
+    Northbridge::Machine m;
+    m.nodes = d.machine.chips;
+    m.cores = static_cast<unsigned>(d.machine.cores.size());
+    m.cores_per_node = d.machine.cores_per_chip;
+    m.memory = d.machine.memory;
+    m.hole = d.machine.hole;
+    for (unsigned a = 0; a < m.nodes; ++a)
+        for (unsigned b = a + 1; b < m.nodes; ++b)
+            if (d.machine.hops[a][b] == 1)
+                m.links.emplace_back(a, b);
+    for (unsigned node = 0; node < m.nodes; ++node)
+        d.own<Northbridge>(node, m, d.pci());
+});
+
+} // namespace
 
 } // namespace moscope::dev

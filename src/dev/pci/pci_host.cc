@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/error.hh"
+#include "dev/devices.hh"
 #include "dev/firmware/firmware.hh"
 
 namespace moscope::dev {
@@ -216,5 +217,17 @@ void PciHost::describe(Firmware &f) const {
     for (const Slot &s : slots_)
         s.what->describe(f);
 }
+
+namespace {
+
+const RegisteredDevice registered(120, "pci", [](Devices &d) {
+    auto &pci = d.add<PciHost>("pci", PciHost::Parameters{}, d.gsi());
+    pci.map(d.ports, d.memory);
+    if (Device *reset = d.find("reset"))
+        pci.route_cf9(*reset, 0);
+    d.provide_pci(pci);
+});
+
+} // namespace
 
 } // namespace moscope::dev

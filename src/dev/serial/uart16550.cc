@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "dev/serial/uart16550.hh"
 
+#include "dev/devices.hh"
 #include "dev/firmware/firmware.hh"
 
 namespace moscope::dev {
@@ -295,5 +296,15 @@ void Uart16550::write8(unsigned, Addr offset, std::uint8_t value) {
     plan();
     update_irq();
 }
+
+namespace {
+
+const RegisteredDevice registered(90, "uart16550", [](Devices &d) {
+    auto &uart = d.add<Uart16550>(d.queue, d.time, d.isa(), Uart16550::kIrq, d.console_output);
+    d.ports.map(Uart16550::kPort, Uart16550::kSize, uart, 0);
+    d.console_input = [&uart](std::string_view bytes) { uart.push(bytes); };
+});
+
+} // namespace
 
 } // namespace moscope::dev

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "dev/timers/acpi_pm.hh"
 
+#include "dev/devices.hh"
 #include "dev/firmware/firmware.hh"
 
 namespace moscope::dev {
@@ -112,5 +113,14 @@ void AcpiPm::write8(unsigned, Addr offset, std::uint8_t value) {
     }
     update();
 }
+
+namespace {
+
+const RegisteredDevice registered(70, "acpi-pm", [](Devices &d) {
+    auto &pm = d.add<AcpiPm>(d.queue, d.time, d.isa(), AcpiPm::kSci, d.on_power);
+    d.ports.map(AcpiPm::kPort, AcpiPm::kSize, pm, 0);
+});
+
+} // namespace
 
 } // namespace moscope::dev

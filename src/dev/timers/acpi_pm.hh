@@ -4,16 +4,12 @@
 // other types do nothing. The SCI is ISA wire 9.
 #pragma once
 
-#include <functional>
-
 #include "dev/irq.hh"
+#include "dev/power.hh"
 #include "dev/serial/byte_device.hh"
 #include "dev/time.hh"
 
 namespace moscope::dev {
-
-enum class PowerEvent { off, reset };
-using OnPower = std::function<void(PowerEvent)>;
 
 class AcpiPm final : public ByteDevice {
   public:

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "dev/timers/hpet.hh"
 
+#include "dev/devices.hh"
 #include "dev/firmware/firmware.hh"
 
 namespace moscope::dev {
@@ -237,5 +238,14 @@ void Hpet::write(Requester, unsigned, Addr offset, std::uint64_t value, unsigned
     write_register(offset & ~Addr{7}, value << shift, mask, edges_until(kHpetClock, now));
     plan();
 }
+
+namespace {
+
+const RegisteredDevice registered(50, "hpet", [](Devices &d) {
+    auto &hpet = d.add<Hpet>(d.queue, d.time, d.isa(), d.gsi());
+    d.memory.map(Hpet::kBase, Hpet::kSize, hpet, 0);
+});
+
+} // namespace
 
 } // namespace moscope::dev

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "dev/timers/pit.hh"
 
+#include "dev/devices.hh"
 #include "dev/firmware/firmware.hh"
 
 namespace moscope::dev {
@@ -266,5 +267,15 @@ void Pit::write8(unsigned range, Addr offset, std::uint8_t value) {
     }
     drive(edge);
 }
+
+namespace {
+
+const RegisteredDevice registered(40, "pit", [](Devices &d) {
+    auto &pit = d.add<Pit>(d.queue, d.time, d.isa(), Pit::kIrq);
+    d.ports.map(Pit::kPort, Pit::kSize, pit, 0);
+    d.ports.map(Pit::kControlPort, 1, pit, 1);
+});
+
+} // namespace
 
 } // namespace moscope::dev

@@ -3,6 +3,7 @@
 
 #include <chrono>
 
+#include "dev/devices.hh"
 #include "dev/firmware/firmware.hh"
 
 namespace moscope::dev {
@@ -246,5 +247,14 @@ void Rtc::write_register(unsigned i, std::uint8_t value, Tick now) {
     if (const Tick p = period(); i == kA && p != 0)
         periods_ = now / p;
 }
+
+namespace {
+
+const RegisteredDevice registered(60, "rtc", [](Devices &d) {
+    auto &rtc = d.add<Rtc>(d.queue, d.time, d.isa(), Rtc::kIrq);
+    d.ports.map(Rtc::kPort, Rtc::kSize, rtc, 0);
+});
+
+} // namespace
 
 } // namespace moscope::dev

@@ -5,6 +5,8 @@
 #include <array>
 #include <cstring>
 
+#include "dev/devices.hh"
+
 namespace moscope::dev {
 
 namespace {
@@ -172,5 +174,20 @@ void VirtioBlk::archive(Archive &a) {
         alarm_.set(pending_.empty() ? kNever : pending_.front().due);
     }
 }
+
+namespace {
+
+constexpr unsigned kPciDevice = 3;
+
+const RegisteredDevice registered(150, "virtio-blk", [](Devices &d) {
+    if (d.machine.disk.empty())
+        return;
+    VirtioBlk::Parameters p;
+    p.read_only = d.machine.disk_read_only;
+    auto &image = d.own<DiskImage>(d.machine.disk);
+    d.pci().add(kPciDevice, 0, d.own<VirtioBlk>("disk", p, image, d.dma(), d.apic_bus, d.queue, d.time));
+});
+
+} // namespace
 
 } // namespace moscope::dev
