@@ -17,9 +17,6 @@
 
 namespace moscope {
 
-inline constexpr std::array<const char *, kMissClasses> kMissClassNames = {"cold", "capacity", "upgrade",
-                                                                           "true_sharing", "false_sharing"};
-
 class Attribution final : public x86::TransactionObserver {
   public:
     static constexpr unsigned kParts = 2;

@@ -11,11 +11,10 @@
 #include <vector>
 
 #include "base/types.hh"
+#include "schema/enumerations.hh"
 
 namespace moscope {
 
-enum class MissClass : std::uint8_t { cold, capacity, upgrade, true_sharing, false_sharing, count };
-inline constexpr unsigned kMissClasses = static_cast<unsigned>(MissClass::count);
 /// Instead of a class: time in spin loops, and their iterations.
 inline constexpr MissClass kSpinning = MissClass::count;
 

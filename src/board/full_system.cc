@@ -172,15 +172,15 @@ std::string FullSystem::stats_json(std::size_t lines) {
     d.settle();
     d.check_conservation();
     using C = x86::TimedCore::Charge;
-    constexpr std::pair<C, const char *> kinds[] = {
-        {C::busy, "busy"}, {C::idle, "idle"}, {C::core, "core"}, {C::memory, "memory"}};
     for (const auto &c : d.cores()) {
         nlohmann::json core = {{"window", c->window()}};
-        for (const auto &[k, name] : kinds)
-            core[name] = {{"kernel", c->spent(k, false)}, {"user", c->spent(k, true)}};
+        for (unsigned i = 0; i < kTimeKinds; ++i) {
+            const C k{static_cast<std::uint8_t>(i)};
+            core[name_of(k)] = {{"kernel", c->spent(k, false)}, {"user", c->spent(k, true)}};
+        }
         core["unreported"] = c->unreported();
         for (const C k : {C::busy, C::core})
-            core["spin"][k == C::busy ? "busy" : "core"] = {{"kernel", c->spun(k, false)}, {"user", c->spun(k, true)}};
+            core["spin"][name_of(k)] = {{"kernel", c->spun(k, false)}, {"user", c->spun(k, true)}};
         out["cores"].push_back(core);
     }
     out["attribution"] = nlohmann::json::parse(d.attribution().json(lines));

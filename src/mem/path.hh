@@ -7,26 +7,9 @@
 #include <cstdint>
 
 #include "base/types.hh"
+#include "schema/enumerations.hh"
 
 namespace moscope {
-
-/// Where a transaction's latency goes.
-enum class Segment : std::uint8_t {
-    queue,        ///< waiting: buffers, link arbitration and credits
-    cache,        ///< lookups and transfers in the requester's cache hierarchy
-    crossbar,     ///< on-chip crossbar
-    link,         ///< HyperTransport links: serialization and flight
-    home_queue,   ///< waiting at the home node
-    probe_filter, ///< the home agent: request handling and probe filter lookup
-    dram,         ///< DRAM, its queue included
-    responder,    ///< caches that answer probes
-    count
-};
-inline constexpr unsigned kSegments = static_cast<unsigned>(Segment::count);
-
-/// Names of the segments as they stand in files.
-inline constexpr std::array<const char *, kSegments> kSegmentNames = {
-    "queue", "cache", "crossbar", "link", "home_queue", "probe_filter", "dram", "responder"};
 
 struct PathTimes {
     std::array<Tick, kSegments> in{};

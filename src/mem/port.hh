@@ -34,9 +34,6 @@
 
 namespace moscope {
 
-enum class AccessKind : std::uint8_t { load, store, fetch, rmw, flush, nt_store, uncached_load };
-inline constexpr unsigned kAccessKinds = 7;
-
 /// An access in flight. The issuer owns it and keeps it alive until it is done.
 struct Access {
     PhysAddr addr;

@@ -15,11 +15,7 @@ std::string agent_name(Agent a) {
     return "core " + std::to_string(a);
 }
 
-const char *kind_name(AccessKind k) {
-    constexpr const char *kNames[kAccessKinds] = {"load",  "store",    "fetch",        "rmw",
-                                                  "flush", "nt_store", "uncached_load"};
-    return kNames[static_cast<unsigned>(k)];
-}
+const char *kind_name(AccessKind k) { return name_of(k); }
 
 namespace {
 

@@ -26,6 +26,7 @@ PROTOCOLS = "src/mem/ruby/protocol"
 SLICC = "src/mem/slicc"
 TIMING, CHECKING = ".so", ".check.so"  # what follows the protocol's name
 INCLUDE = re.compile(r'^\s*include\s+"([^"]+)"', re.MULTILINE)
+DESCRIBED = re.compile(r'^#include "schema/([^"]+)"', re.MULTILINE)
 # What generated code may include: a change of these rebuilds the protocols.
 RUNTIME_HEADERS = ("src/base", "src/sim", "src/mem/ruby/runtime")
 # In kept warnings, for the protocol's folder: the build is kept by content, and found again from wherever that lies.
@@ -77,6 +78,12 @@ def runtime_headers(root: Path) -> list[Path]:
     """What generated code is compiled against: the runtime, and the seam to what issues accesses (src/mem/port.hh)."""
     return sorted((root / "src/mem").glob("*.hh")) + [p for folder in RUNTIME_HEADERS
                                                        for p in files_under(root / folder, {".hh"})]
+
+
+def described_headers(root: Path) -> list[str]:
+    """Those of the headers made from src/schema that the runtime includes: names in build/VARIANT/generated/schema."""
+    found = {name for path in runtime_headers(root) for name in DESCRIBED.findall(path.read_text(encoding="utf-8"))}
+    return sorted(name for name in found if not (root / "src/schema" / name).exists())
 
 
 def run_slicc(arguments: list[str]) -> tuple[str, str]:
@@ -172,6 +179,7 @@ def content_key(slicc: Path, variant: str) -> str:
     root = paths.root()
     key = hashlib.sha256(f"{variant} {toolchain.CXX} {toolchain.compile_flags(variant)}".encode())
     for path in [*protocol_inputs(slicc), *compiler_inputs(root), *runtime_headers(root),
+                 *(root / "build" / variant / toolchain.GENERATED / "schema" / name for name in described_headers(root)),
                  root / "src/python/moscope/buildproto.py"]:
         data = path.read_bytes()
         key.update(f"{path.name} {len(data)}\n".encode() + data)

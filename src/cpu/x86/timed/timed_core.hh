@@ -69,7 +69,7 @@ struct SplitLock {
 
 class TimedCore final : public FiberCore {
   public:
-    enum class Charge : std::uint8_t { busy, idle, core, memory, count };
+    using Charge = TimeKind;
 
     TimedCore(EventQueue &queue, Port &port, Core &core, const TimedParams &params);
 

@@ -11,8 +11,10 @@ import time
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
+from moscope.schema.enumerations import TIME_KIND
+
 FS_PER_S, FS_PER_MS, FS_PER_US = 10**15, 10**12, 10**9
-KINDS = ("busy", "idle", "core", "memory")
+KINDS = TIME_KIND.names
 
 
 class HostTime(NamedTuple):

@@ -1,0 +1,197 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The kinds of description beside parameters (parameters.py): enumerations, records, sets of counters.
+
+A description that cannot be emitted is refused where it is written: BadDescription, `what: problem: expected ...`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import keyword
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+NAME = re.compile(r"[a-z][a-z0-9_]*\Z")
+TYPE_NAME = re.compile(r"[A-Z][A-Za-z0-9]*\Z")
+# Bytes of each type of a record's field; the letter says unsigned or signed.
+BYTES = {"u8": 1, "u16": 2, "u32": 4, "u64": 8, "i64": 8}
+CXX_WORDS = {"auto", "bool", "case", "char", "const", "default", "delete", "double", "enum", "float", "int", "long", "new",
+             "operator", "private", "public", "short", "signed", "static", "struct", "switch", "template", "this", "union",
+             "unsigned", "using", "virtual", "void"}
+
+
+class BadDescription(ValueError):
+    """A description that no emitter could follow; the author of the description reads this."""
+
+
+def check_names(owner: str, names: Iterator[str] | list[str]) -> None:
+    seen: set[str] = set()
+    for name in names:
+        if not NAME.match(name) or name in CXX_WORDS or (keyword.iskeyword(name) and name != "from"):
+            raise BadDescription(f"{owner}: {name!r}: expected a lower-case identifier that is no word of C++ or Python")
+        if name in seen:
+            raise BadDescription(f"{owner}: {name}: described twice: expected each name once")
+        seen.add(name)
+
+
+def check_sentence(what: str, sentence: str) -> None:
+    if not sentence.strip() or "\n" in sentence or "*/" in sentence:
+        raise BadDescription(f"{what}: {sentence!r:.40}: expected one line that says what it is")
+
+
+@dataclass(frozen=True)
+class Enumeration:
+    """Values that are numbers in the engine and names in files. `plural` names the number of them in C++ (`kSegments`)."""
+
+    name: str
+    plural: str
+    sentence: str
+    members: Mapping[str, str]  # name: sentence
+    counted: bool = True  # C++ gets a last value `count`, which may stand for none
+    namespace: str = "moscope"
+
+    def __post_init__(self) -> None:
+        if not TYPE_NAME.match(self.name) or not TYPE_NAME.match(self.plural):
+            raise BadDescription(f"{self.name}: {self.plural}: expected type names, such as Segment and Segments")
+        check_sentence(self.name, self.sentence)
+        if not 0 < len(self.members) < 255:
+            raise BadDescription(f"{self.name}: {len(self.members)} members: expected 1 to 254")
+        check_names(self.name, list(self.members))
+        if self.counted and "count" in self.members:
+            raise BadDescription(f"{self.name}: count: expected another name, as C++ calls the number of members so")
+        for name, sentence in self.members.items():
+            check_sentence(f"{self.name}.{name}", sentence)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(self.members)
+
+    def __len__(self) -> int:
+        return len(self.members)
+
+
+@dataclass(frozen=True)
+class Field:
+    """A field of a record. `values`: it holds a number of that enumeration; `each`: it is an array, one value per member.
+    `none` is the number that stands for no value. `flags`: its bits by name, from the lowest on, with a sentence each."""
+
+    name: str
+    type: str
+    sentence: str
+    unit: str = ""
+    default: int = 0
+    none: int | None = None
+    values: Enumeration | None = None
+    each: Enumeration | None = None
+    flags: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.type not in BYTES:
+            raise BadDescription(f"{self.name}: type {self.type!r}: expected one of {', '.join(BYTES)}")
+        check_sentence(self.name, self.sentence)
+        for what, value in (("default", self.default), ("none", self.none or 0)):
+            if not self.least <= value <= self.most:
+                raise BadDescription(f"{self.name}: {what} {value}: expected {self.least} to {self.most}")
+        if len(self.flags) > 8 * self.width:
+            raise BadDescription(f"{self.name}: {len(self.flags)} flags: expected at most {8 * self.width} in a {self.type}")
+        check_names(self.name, list(self.flags))
+        if self.each and (self.values or self.flags or self.none is not None):
+            raise BadDescription(f"{self.name}: an array of enumerated, flagged or absent values: expected plain numbers")
+
+    @property
+    def width(self) -> int:
+        """Bytes of one value."""
+        return BYTES[self.type]
+
+    @property
+    def count(self) -> int:
+        return len(self.each) if self.each else 1
+
+    @property
+    def least(self) -> int:
+        return 0 if self.type[0] == "u" else -(1 << 63)
+
+    @property
+    def most(self) -> int:
+        return (1 << (8 * self.width - (self.type[0] == "i"))) - 1
+
+    def bit(self, flag: str) -> int:
+        return 1 << list(self.flags).index(flag)
+
+
+@dataclass(frozen=True)
+class Record:
+    """Rows of fixed size, little-endian. Fields lie in their order, each at a multiple of its size, and the whole takes a
+    multiple of eight bytes; what is left between them is padding, written as zeros."""
+
+    name: str
+    sentence: str
+    fields: tuple[Field, ...]
+    namespace: str = "moscope"
+
+    def __post_init__(self) -> None:
+        if not TYPE_NAME.match(self.name):
+            raise BadDescription(f"{self.name}: expected a type name, such as LineRow")
+        check_sentence(self.name, self.sentence)
+        if not self.fields:
+            raise BadDescription(f"{self.name}: no fields: expected at least one")
+        check_names(self.name, [f.name for f in self.fields])
+
+    def __getitem__(self, name: str) -> Field:
+        for found in self.fields:
+            if found.name == name:
+                return found
+        raise KeyError(name)
+
+    @property
+    def offsets(self) -> dict[str, int]:
+        at, found = 0, {}
+        for f in self.fields:
+            at = -(-at // f.width) * f.width
+            found[f.name] = at
+            at += f.width * f.count
+        return found
+
+    @property
+    def size(self) -> int:
+        last = self.fields[-1]
+        return -(-(self.offsets[last.name] + last.width * last.count) // 8) * 8
+
+    @property
+    def layout(self) -> int:
+        """Changes with anything that a reader of rows must know; 64 bits."""
+        text = "".join(f"{f.name} {f.type} {f.count} {self.offsets[f.name]} {f.none} {list(f.flags)} "
+                       f"{list(f.values.names) if f.values else ''} {list(f.each.names) if f.each else ''}\n" for f in self.fields)
+        return int.from_bytes(hashlib.sha256(f"{self.name} {self.size}\n{text}".encode()).digest()[:8], "big")
+
+
+@dataclass(frozen=True)
+class Counter:
+    """A number that only grows; `each`: one for each member of an enumeration."""
+
+    name: str
+    unit: str
+    sentence: str
+    signed: bool = False
+    each: Enumeration | None = None
+
+    def __post_init__(self) -> None:
+        check_sentence(self.name, self.sentence)
+
+
+@dataclass(frozen=True)
+class Counters:
+    """What a part of the machine counts; a window is the difference of two snapshots."""
+
+    name: str
+    sentence: str
+    counters: tuple[Counter, ...]
+    namespace: str = "moscope"
+
+    def __post_init__(self) -> None:
+        check_sentence(self.name, self.sentence)
+        check_names(self.name, [c.name for c in self.counters])
+
+
+Description = Enumeration | Record | Counters

@@ -1,0 +1,16 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The C++ headers of the descriptions: what the build writes into build/VARIANT/generated/schema."""
+
+from __future__ import annotations
+
+from moscope.schema import enumerations, records
+from moscope.schema.emit import cpp
+
+
+def headers() -> dict[str, str]:
+    """File name and text of each."""
+    return {
+        "enumerations.hh": cpp.header("enumerations", "values that are numbers in the engine and names in files.", enumerations.DESCRIPTIONS),
+        "records.hh": cpp.header("records", "rows that the engine writes as they lie in memory; little-endian.", records.DESCRIPTIONS,
+                                 ["schema/enumerations.hh"]),
+    }

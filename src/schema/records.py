@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Records that the engine writes as they lie in memory, and whose columns Python reads: transactions, and the rows in
+which attribution adds them up. Times are femtoseconds."""
+
+from moscope.schema.describe import Field, Record
+from moscope.schema.enumerations import ACCESS_KIND, MISS_CLASS, SEGMENT
+
+SPACE = "CR3 of the address space; 0: the kernel's code, which is the same in all"
+USE = "number of the use of the line's page, among all lines' uses"
+
+TRANSACTION = Record("TransactionRecord", "One transaction of a core in detailed mode.", (
+    Field("issued", "i64", "when the core issued it", "fs"),
+    Field("done", "i64", "when the core had its answer", "fs"),
+    Field("exposed", "i64", "stall of the core that was charged to it", "fs"),
+    Field("line", "u64", "DRAM address of the line", "byte address"),
+    Field("va", "u64", "virtual address of the access", "byte address"),
+    Field("pc", "u64", "virtual address of the instruction", "byte address"),
+    Field("address_space", "u64", "CR3 of the core", "byte address"),
+    Field("writer_pc", "u64", "the instruction that wrote the line last; 0: no other core has written it", "byte address"),
+    Field("segments", "i64", "parts of the latency, which add up to done - issued", "fs", each=SEGMENT),
+    Field("hops", "u16", "links that its messages on the longest way crossed"),
+    Field("core", "u8", "the core that waited"),
+    Field("writer", "u8", "the core that wrote the line last", default=0xFF, none=0xFF),
+    Field("kind", "u8", "what the access did", values=ACCESS_KIND),
+    Field("miss", "u8", "why the line was not there", values=MISS_CLASS, none=len(MISS_CLASS)),
+    Field("supplier", "u8", "the type of controller that sent the line, a machine of the protocol"),
+    Field("flags", "u8", "what else it was", flags={
+        "walk": "an access of the page walker",
+        "user": "the core was in user mode",
+        "buffer_wait": "a wait for room in the store buffer, whose oldest store's transaction has a record of its own",
+    }),
+    Field("supplier_number", "u16", "the number of the controller among those of its type", default=0xFFFF, none=0xFFFF),
+    Field("supplier_chip", "u16", "the chip of the controller", default=0xFFFF, none=0xFFFF),
+    Field("probes", "u16", "probes that the home sent for it"),
+    Field("supplier_state", "u8", "the state in which the controller had the line, a state of its machine", default=0xFF),
+    Field("use", "u32", USE),
+))
+
+LINE = Record("LineRow", "Waiting for one line during one use of its page.", (
+    Field("line", "u64", "DRAM address of the line", "byte address"),
+    Field("va", "u64", "a virtual address by which the line was reached", "byte address"),
+    Field("address_space", "u64", "CR3 for that address", "byte address"),
+    Field("stall", "i64", "exposed stall", "fs"),
+    Field("spin", "i64", "time in spin loops that look at it", "fs"),
+    Field("transfers", "u64", "transactions", "transactions"),
+    Field("class_stall", "i64", "exposed stall by class", "fs", each=MISS_CLASS),
+    Field("class_count", "u32", "transactions by class", "transactions", each=MISS_CLASS),
+    Field("offset", "u8", "the byte that was waited for longest", "bytes"),
+    Field("flags", "u8", "how it was reached", flags={
+        "walk": "by the page walker",
+        "fetch": "by instruction fetches",
+        "user": "in user mode",
+        "page_seen": "the fields of the page are known",
+    }),
+    Field("page_flags", "u64", "flags of the guest kernel's page description"),
+    Field("page_part_of", "u64", "the slab's cache, or the page's mapping", "byte address"),
+    Field("page_index", "u64", "index in the mapping", "pages"),
+    Field("page_type", "u32", "type word of the guest kernel's page description"),
+    Field("page_before", "u32", "pages from the head of its compound page", "pages"),
+    Field("use", "u32", USE),
+    Field("waiters", "u64", "cores that waited, one bit each"),
+))
+
+PAIR = Record("PairRow", "Waiting of one instruction for a line that another wrote last.", (
+    Field("writer", "u64", "the instruction that wrote; 0: no other core had written", "byte address"),
+    Field("waiter", "u64", "the instruction that waited", "byte address"),
+    Field("address_space", "u64", f"the waiter's: {SPACE}", "byte address"),
+    Field("stall", "i64", "exposed stall", "fs"),
+    Field("spin", "i64", "time in spin loops", "fs"),
+    Field("line", "u32", "index of the line's row"),
+    Field("count", "u32", "transactions", "transactions"),
+))
+
+TRANSFER = Record("TransferRow", "Transactions of one line from one chip to another.", (
+    Field("stall", "i64", "exposed stall", "fs"),
+    Field("count", "u64", "transactions", "transactions"),
+    Field("line", "u32", "index of the line's row"),
+    Field("supplier", "u8", "the type of controller that sent the line, a machine of the protocol"),
+    Field("from", "u8", "chip that sent it"),
+    Field("to", "u8", "chip of the core that got it"),
+))
+
+DESCRIPTIONS = (TRANSACTION, LINE, PAIR, TRANSFER)
