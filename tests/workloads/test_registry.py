@@ -1,21 +1,76 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The registry, the build and the reading of results."""
 
+import json
+import re
 from pathlib import Path
 
 import pytest
 
-from moscope import workloads
+from moscope import cli, jsonio, workloads
 from moscope.errors import UserError
-from moscope.workloads import build
+from moscope.workloads import build, registry
 
 
 def test_every_workload_has_a_program_and_every_program_a_workload(sources: Path) -> None:
     families = {w.family for w in workloads.every()}
-    assert families == {p.name for p in sources.iterdir() if p.is_dir() and p.name != "common"}
+    assert families == {p.name for p in sources.iterdir() if p.is_dir() and p.name not in ("common", "__pycache__")}
     for family in families:
         program = build.program(family)
         assert program.stat().st_mode & 0o100 and b"ld-linux" not in program.read_bytes()[:4096]
+
+
+REGISTRATION = """\
+from moscope.workloads import Workload, register
+
+register(__file__, *(Workload(name, "a test", "loops", lambda cores: f"--cores {cores}") for name in (NAMES)))
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of a family outside the checkout; what it registers is forgotten after the test."""
+    workloads.every()
+    monkeypatch.setattr(registry, "_REGISTERED", dict(registry._REGISTERED))
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine/mine.c").write_text('#include "common/workload.h"\nint main(void) { return 0; }')
+    return tmp_path / "mine"
+
+
+def test_a_folder_outside_the_checkout_is_a_workload(folder: Path) -> None:
+    (folder / "workload.py").write_text(REGISTRATION.replace("NAMES", "'looping',"))
+    w = workloads.find(str(folder))
+    assert (w.name, w.family, w.folder) == ("looping", "mine", folder)
+    assert workloads.programs({"mine"})["workloads/mine"].is_file()
+
+
+def test_one_of_several_workloads_of_a_folder_is_named_behind_a_colon(folder: Path) -> None:
+    (folder / "workload.py").write_text(REGISTRATION.replace("NAMES", "'one', 'two'"))
+    assert workloads.find(f"{folder}:two").name == "two"
+    for wrong in (str(folder), f"{folder}:three"):
+        with pytest.raises(UserError, match="registers 2 workloads: expected .*mine:one or .*mine:two"):
+            workloads.find(wrong)
+
+
+@pytest.mark.parametrize(("text", "message"), [
+    ("register", "workload.py: NameError: .*: expected calls of moscope.workloads.register"),
+    (REGISTRATION.replace("NAMES", "'exim',"), "workload exim: .*/workloads/exim/workload.py has this name: expected another"),
+], ids=["no registration", "name of another"])
+def test_a_folder_that_registers_no_workload_of_its_own_is_an_error(folder: Path, text: str, message: str) -> None:
+    with pytest.raises(UserError, match="mine: holds no workload.py: expected the folder of a workload"):
+        workloads.find(str(folder))
+    (folder / "workload.py").write_text(text)
+    with pytest.raises(UserError, match=message):
+        workloads.find(str(folder))
+
+
+def test_the_documentation_names_workloads_that_exist(root: Path) -> None:
+    names = {w.name for w in workloads.every()}
+    table = (root / "docs/workloads.md").read_text().partition("| workload | what it does")[2].partition("\n\n")[0]
+    first = [n for row in table.splitlines()[2:] for n in re.findall("`([^`]+)`", row.split("|")[1])]
+    stem = {n: next(f for f in first[i::-1] if not f.startswith("-")) for i, n in enumerate(first)}
+    full = {n if not n.startswith("-") else f"{stem[n].partition('-')[0]}{n}" for n in first}
+    assert full <= names, full - names
 
 
 def test_a_name_that_is_not_known_is_answered_with_the_nearest() -> None:
@@ -66,3 +121,10 @@ def test_results_are_found_between_other_output() -> None:
     assert got.finished and got.right and got.values["operations"] == 12 and got.values["threads"] == 4
     assert workloads.Results.of(text, "y").finished and not workloads.Results.of(text, "y").right
     assert not workloads.Results.of(text, "z").finished
+
+
+def test_the_list_of_workloads_fits_its_schema(capfd: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["workload", "list", "--json"]) == 0
+    listed = json.loads(capfd.readouterr().out)
+    jsonio.validate(listed)
+    assert {"name": "exim", "family": "exim", "processes": True}.items() <= next(w for w in listed["workloads"] if w["name"] == "exim").items()

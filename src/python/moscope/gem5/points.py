@@ -26,10 +26,11 @@ def plan_of(shared: Shared, chosen: Options) -> Plan:
         return options.make(shared, replace(chosen, windows=1))
     # The kernel is named only to have one point where a workload has several.
     plan = options.make(shared, replace(chosen, kernel="distro", windows=1))
-    processes = sorted({p.family for p in plan.points if p.family not in programs.THREADED})
+    threaded = programs.threaded()
+    processes = sorted({p.family for p in plan.points if p.family not in threaded})
     if processes:
         raise UserError(f"--workload: {', '.join(processes)}: gem5's syscall emulation has threads and no processes: one of "
-                        f"{', '.join(sorted(programs.THREADED))}, or a kernel (--kernel stock)")
+                        f"{', '.join(sorted(threaded))}, or a kernel (--kernel stock)")
     return plan
 
 

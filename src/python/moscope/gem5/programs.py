@@ -8,14 +8,17 @@ import re
 from pathlib import Path
 from typing import Any
 
-from moscope import buildproto, config
+from moscope import buildproto, config, workloads
 from moscope.errors import WorkloadFailed
 from moscope.gem5 import binary, figures, job
 from moscope.run.options import Plan, Point
 
-# Workloads made of threads alone.
-THREADED = {"chase", "counter", "falseshare", "ticketlock"}
 FAILED = re.compile(r"verify=wrong")
+
+
+def threaded() -> set[str]:
+    """The families of threads alone."""
+    return {w.family for w in workloads.every() if not w.processes}
 
 
 def measure(gem5: binary.Gem5, plan: Plan, point: Point, folder: Path) -> dict[str, Any]:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Builds the workloads' programs: the C files of their folder and of `workloads/common`, static, for any x86-64.
+"""Builds the programs of the workloads: the C files of their folder and of `workloads/common`, static, for any x86-64.
 
-A program is kept in the cache under the digest of everything that it is made from, the compiler's version included, so
-checkouts that agree share it and the initial file system made from it stays the same.
+The cache keeps a program under the digest of everything that it is made from, including the compiler's version.
+Checkouts with the same sources share it, and the initial file system with it does not change.
 """
 
 import hashlib
@@ -16,57 +16,58 @@ from moscope import paths
 from moscope.errors import UserError
 
 CC = "gcc"
-# No tuning for the build machine: the guest's processor is an older one. Functions keep their names in the symbol table,
-# by which stalls are named.
+# Not tuned for the build machine, because the guest's processor is older. The symbol table keeps the names of functions,
+# by which reports name stalls.
 FLAGS = ["-std=gnu17", "-O2", "-Wall", "-Wextra", "-Werror", "-march=x86-64", "-static", "-pthread"]
 
 
-def folder(family: str) -> Path:
-    return paths.root() / "workloads" / family
+def program(family: str, folder: Path | None = None) -> Path:
+    """The program of a family, whose sources lie in `folder` (`workloads/FAMILY` by default); built if the cache lacks it."""
+    place = folder or _ours() / family
+    target = paths.cache_dir() / "workloads" / _digest(place) / family
+    if not target.is_file():
+        target.parent.mkdir(parents=True, exist_ok=True)
+        partial = target.with_name(f".{family}.{os.getpid()}")
+        # Relative names keep the place of a checkout out of the program.
+        files = [os.path.relpath(p, paths.root()) for p in _sources(place)]
+        got = subprocess.run([CC, *_flags(place), *files, "-o", str(partial)], capture_output=True, text=True, check=False, cwd=paths.root())
+        if got.returncode != 0:
+            partial.unlink(missing_ok=True)
+            raise UserError(f"{place}: does not compile: {_first_error(got.stderr)}: expected a program that a C compiler with "
+                            "static libraries (packages gcc and libc6-dev) compiles")
+        partial.replace(target)
+    return target
 
 
-def sources(family: str) -> list[Path]:
-    found = sorted(folder(family).glob("*.c"))
+def _ours() -> Path:
+    return paths.root() / "workloads"
+
+
+def _flags(place: Path) -> list[str]:
+    """A folder outside the checkout includes `common/workload.h`; those inside include it by its place."""
+    return FLAGS if place.parent == _ours() else [*FLAGS, "-Iworkloads"]
+
+
+def _sources(place: Path) -> list[Path]:
+    found = sorted(place.glob("*.c"))
     if not found:
-        raise UserError(f"{folder(family)}: holds no C file: the sources of the workload would be right")
-    return [*found, *sorted(folder("common").glob("*.c"))]
-
-
-def _inputs(family: str) -> list[Path]:
-    return [*sources(family), *sorted(p for f in (family, "common") for p in folder(f).glob("*.h"))]
+        raise UserError(f"{place}: holds no C file: expected the sources of the workload")
+    return [*found, *sorted((_ours() / "common").glob("*.c"))]
 
 
 @cache
 def _compiler() -> str:
     if shutil.which(CC) is None:
-        raise UserError(f"{CC}: not found: a C compiler, the package gcc, would be right")
+        raise UserError(f"{CC}: not found: expected a C compiler (package gcc)")
     return subprocess.run([CC, "--version"], capture_output=True, text=True, check=True).stdout.splitlines()[0]
 
 
-def _digest(family: str) -> str:
-    key = hashlib.sha256(f"{_compiler()} {FLAGS}".encode())
-    for path in _inputs(family):
+def _digest(place: Path) -> str:
+    key = hashlib.sha256(f"{_compiler()} {_flags(place)}".encode())
+    for path in [*_sources(place), *sorted(p for f in (place, _ours() / "common") for p in f.glob("*.h"))]:
         data = path.read_bytes()
         key.update(f"{path.parent.name}/{path.name} {len(data)}\n".encode() + data)
     return key.hexdigest()[:32]
-
-
-def program(family: str) -> Path:
-    """The family's program; built if it is not in the cache."""
-    target = paths.cache_dir() / "workloads" / _digest(family) / family
-    if not target.is_file():
-        target.parent.mkdir(parents=True, exist_ok=True)
-        partial = target.with_name(f".{family}.{os.getpid()}")
-        # Relative names, so that no checkout's place gets into the bytes.
-        files = [str(p.relative_to(paths.root())) for p in sources(family)]
-        got = subprocess.run([CC, *FLAGS, *files, "-o", str(partial)], capture_output=True, text=True, check=False,
-                             cwd=paths.root())
-        if got.returncode != 0:
-            partial.unlink(missing_ok=True)
-            raise UserError(f"{folder(family)}: does not compile: {_first_error(got.stderr)}: a C compiler with static "
-                            "libraries (packages gcc and libc6-dev) would be right")
-        partial.replace(target)
-    return target
 
 
 def _first_error(text: str) -> str:

@@ -1,45 +1,55 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The workloads by name, and what `moscope run` has to know of one.
 
-A workload's program sets up, brings all its threads or processes to work, marks the beginning of the region of
-interest (m5 workbegin with work item 0), then does operations and tells each (workend, item 1) until it is stopped:
-by Ctrl-C on its terminal, or by itself where the command says `--operations`. Then it checks what was done and
-prints its result (see `results`). It exits with 0 where the check holds.
+The program of a workload sets up and starts all its threads or processes. It marks the beginning of the region of
+interest (m5 workbegin with work item 0). Then it does operations and marks each (workend, item 1) until Ctrl-C on its
+terminal stops it, or until it has done as many as `--operations` says. Then it checks its work, prints its result (see
+`results`), and exits with 0 if the check holds.
+
+A file `workload.py` calls `register(__file__, Workload(...), ...)`. The results of a run depend on what it registers and
+on the program, not on the text of the file: each point records the values.
 """
 
-import importlib
-import pkgutil
+import importlib.util
+import sys
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+from moscope import paths
 from moscope.errors import UserError, unknown_name
 
-# Where the guest finds the programs; moscope.guest.initramfs puts files there under what `programs` calls them.
+# Where the guest finds the programs; moscope.guest.initramfs puts files there under the names of `programs`.
 GUEST_FOLDER = "/run/moscope"
 INITRAMFS_FOLDER = "workloads"
-# What stops a workload that goes on by itself: Ctrl-C.
+# Stops a workload: Ctrl-C.
 STOP = b"\x03"
+FILE = "workload.py"
 
-
-# A third of the time between two timer ticks (250 a second): three windows hold one tick of each kernel, as all time does, where short
-# ones hold none or are mostly that.
+# A third of the time between two timer ticks (250 per second). Three such windows hold one tick of each kernel; shorter
+# ones hold none, or consist mostly of it.
 THIRD_OF_TICK = "1334us"
 
 
 @dataclass(frozen=True)
 class Workload:
     name: str  # unique among all
-    family: str  # the folder under workloads/, the program's name
     summary: str  # one line
-    operation: str  # what one operation is, as in "increments"
-    arguments: Callable[[int], str]  # the program's own arguments, for so many cores
-    # Simulated times, for so many cores where that matters: before anything counts, and of one window.
+    operation: str  # plural, as in "increments"
+    arguments: Callable[[int], str]  # of the program, for a number of cores
+    # Simulated times, fixed or for a number of cores: before measurement begins, and of one window.
     warmup: str | Callable[[int], str] = "200us"
     window: str | Callable[[int], str] = "500us"
-    kernels: str = "distro"  # that it is run on where none is named
+    kernels: str = "distro"  # the default of --kernel
     memory_per_node: str = "512MiB"  # at least
-    most_cores: int | None = None  # where more would idle
+    most_cores: int | None = None  # more would idle
+    processes: bool = False  # forks; gem5's syscall emulation runs only threads
+    folder: Path = Path()  # of the program and of the file that registers it; set by `register`
+
+    @property
+    def family(self) -> str:
+        """The name of the folder and of the program."""
+        return self.folder.name
 
     @property
     def program(self) -> str:
@@ -51,26 +61,30 @@ class Workload:
 
 
 _REGISTERED: dict[str, Workload] = {}
-_NOT_FAMILIES = {"registry", "build", "results"}
 
 
-def register(*workloads: Workload) -> None:
+def register(file: str, *workloads: Workload) -> None:
+    """`file` is the `__file__` of the caller; its folder holds the program."""
+    folder = Path(file).resolve().parent
     for w in workloads:
-        if w.name in _REGISTERED:
-            raise UserError(f"{w.family}: there is a workload called {w.name} already: another name would be right")
-        _REGISTERED[w.name] = w
+        other = next((o for o in _REGISTERED.values() if o.name == w.name or (o.family == folder.name and o.folder != folder)), None)
+        if other:
+            raise UserError(f"{file}: workload {w.name}: {other.folder / FILE} has this name: expected another")
+        _REGISTERED[w.name] = replace(w, folder=folder)
 
 
 def every() -> list[Workload]:
-    """All workloads, by name."""
-    package = importlib.import_module(__package__)
-    for module in pkgutil.iter_modules(package.__path__):
-        if module.name not in _NOT_FAMILIES:
-            importlib.import_module(f"{__package__}.{module.name}")
+    """All workloads, by name: those of the checkout, and those of folders that `find` has loaded."""
+    for file in sorted((paths.root() / "workloads").glob(f"*/{FILE}")):
+        _load(file)
     return [w for _, w in sorted(_REGISTERED.items())]
 
 
 def find(name: str) -> Workload:
+    """A workload by name, or by folder: `../mine` if it registers one workload, `../mine:NAME` if it registers more."""
+    folder, _, rest = name.partition(":")
+    if "/" in folder:
+        return _of_folder(Path(folder), rest)
     known = {w.name: w for w in every()}
     if name not in known:
         raise unknown_name("--workload", "workload", name, known)
@@ -78,9 +92,41 @@ def find(name: str) -> Workload:
 
 
 def programs(families: set[str] | None = None) -> dict[str, Path]:
-    """The built programs, of all families or of some, as `extra` of moscope.guest.initramfs.build; their symbols are
-    those of the guest's processes. Builds what is missing."""
+    """The built programs of all families or of some, as `extra` of moscope.guest.initramfs.build; their symbols name the
+    guest's processes. Builds what is missing."""
     from .build import program
 
-    wanted = families if families is not None else {w.family for w in every()}
-    return {f"{INITRAMFS_FOLDER}/{family}": program(family) for family in sorted(wanted)}
+    folders = {w.family: w.folder for w in every()}
+    wanted = families if families is not None else set(folders)
+    return {f"{INITRAMFS_FOLDER}/{family}": program(family, folders[family]) for family in sorted(wanted)}
+
+
+def _of_folder(folder: Path, name: str) -> Workload:
+    file = folder.resolve() / FILE
+    if not file.is_file():
+        raise UserError(f"--workload: {folder}: holds no {FILE}: expected the folder of a workload (docs/extending/workload.md)")
+    every()  # names of the checkout's own are taken
+    _load(file)
+    own = {w.name: w for w in _REGISTERED.values() if w.folder == file.parent}
+    if name in own or (not name and len(own) == 1):
+        return own[name] if name else next(iter(own.values()))
+    right = " or ".join(f"{folder}:{n}" for n in sorted(own)) or f"a {FILE} that registers one"
+    raise UserError(f"--workload: {folder}{':' if name else ''}{name}: registers {len(own)} workloads: expected {right}")
+
+
+def _load(file: Path) -> None:
+    """Executes a registration once."""
+    module_name = f"moscope_workloads.{file.parent}"
+    if module_name in sys.modules:
+        return
+    spec = importlib.util.spec_from_file_location(module_name, file)
+    assert spec and spec.loader
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[module_name] = module
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        del sys.modules[module_name]
+        if isinstance(error, UserError):
+            raise
+        raise UserError(f"{file}: {type(error).__name__}: {error}: expected calls of moscope.workloads.register") from error

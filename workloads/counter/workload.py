@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """One reference count for all cores, a count per core, and the sloppy counter between the two."""
 
-from .registry import THIRD_OF_TICK, Workload, register
+from moscope.workloads import THIRD_OF_TICK, Workload, register
 
-register(*(
-    Workload(name, "counter", summary, "references taken and given back", lambda cores, v=variant: f"{v} --cores {cores}",
+register(__file__, *(
+    Workload(name, summary, "references taken and given back", lambda cores, v=variant: f"{v} --cores {cores}",
              window=THIRD_OF_TICK)
     for name, variant, summary in (
         ("counter", "shared", "all cores change one reference count"),

@@ -1,0 +1,20 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""`moscope workload build`: the program of a workload, which runs on any Linux."""
+
+from typing import Annotated
+
+import typer
+
+from moscope.cli import Shared, command
+
+
+@command
+def build(shared: Shared, workload: Annotated[str, typer.Argument(metavar="NAME|DIR", help="A workload, or the folder of one.")]) -> None:
+    """Build the program of a workload, or find it in the cache, and print its path."""
+    from moscope import workloads
+
+    w = workloads.find(workload)
+    (program,) = workloads.programs({w.family}).values()
+    shared.result({"schema": "moscope.workload.build/1", "name": w.name, "family": w.family, "program": str(program)})
+    if not shared.json:
+        print(program)
