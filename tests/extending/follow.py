@@ -98,7 +98,7 @@ def copy_checkout(root: Path, to: Path, variant: str) -> None:
                             capture_output=True, text=True, check=False)
     names = listed.stdout.split("\0") if listed.returncode == 0 else _without_git(root)
     for name in sorted(filter(None, set(names))):
-        if (root / name).is_file():
+        if (root / name).is_file() or (root / name).is_symlink():
             (to / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(root / name, to / name, follow_symlinks=False)
     build = Path("build") / variant
