@@ -68,11 +68,12 @@ class Shared:
 # Parameters that `command` adds to each function, in the order in which `--help` shows them.
 _SHARED_OPTIONS: dict[str, tuple[Any, Any]] = {
     "machine": (Annotated[str, typer.Option(metavar="NAME|FILE.py", help="Machine to simulate.")], DEFAULT_MACHINE),
-    "sets": (Annotated[list[str], typer.Option("--set", metavar="KEY=VALUE", help="Change a machine parameter.")], []),
+    "sets": (Annotated[list[str], typer.Option("--set", metavar="KEY=VALUE",
+                                               help="Change a machine parameter; repeatable.")], []),
     "seed": (Annotated[int, typer.Option(metavar="N", help="Seed of all random choices.")], 1),
     "out": (Annotated[Path | None, typer.Option(metavar="DIR", help="Folder for the results.")], None),  # see _out
-    "json": (Annotated[bool, typer.Option("--json", help="One JSON object on stdout, all else on stderr.")], False),
-    "quiet": (Annotated[bool, typer.Option("--quiet", help="Say nothing but results and errors.")], False),
+    "json": (Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout, everything else on stderr.")], False),
+    "quiet": (Annotated[bool, typer.Option("--quiet", help="Print only results and errors.")], False),
 }
 
 Command = Callable[..., int | None]
@@ -81,7 +82,7 @@ _registered: dict[str, Command] = {}
 
 def _out(kept_as: str) -> Any:
     """The option `--out` of a command that does not fill the folder itself."""
-    return Annotated[Path | None, typer.Option(metavar="DIR", help=f"Folder for the results: the JSON object as {kept_as}.")]
+    return Annotated[Path | None, typer.Option(metavar="DIR", help=f"Folder for the JSON object, as {kept_as}.")]
 
 
 def command(function: Command | None = None, *, fills_out: bool = False) -> Any:
@@ -174,7 +175,8 @@ def _show_version(wanted: bool) -> None:
 
 
 def _top(context: typer.Context,
-         version: Annotated[bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version number.")] = False,
+         version: Annotated[bool, typer.Option("--version", callback=_show_version, is_eager=True,
+                                               help="Show the version number.")] = False,
          ) -> None:
     if context.invoked_subcommand is None:
         print(context.get_help())
@@ -182,7 +184,7 @@ def _top(context: typer.Context,
 
 def _dispatch(arguments: list[str]) -> int:
     app = typer.Typer(
-        help="A simulator model of the 48-core Opteron of the MOSBENCH paper. `moscope COMMAND --help` tells more.",
+        help="Simulator of the 48-core Opteron machine of the MOSBENCH paper. See `moscope COMMAND --help`.",
         add_completion=False, context_settings={"help_option_names": HELP})
     _fill(app, commands.__name__, arguments, "moscope")
     app.callback(invoke_without_command=True)(_top)

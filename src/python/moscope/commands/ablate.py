@@ -10,16 +10,17 @@ from moscope.cli import Shared, command
 
 @command(fills_out=True)
 def ablate(shared: Shared,
-           workload: Annotated[str, typer.Option(metavar="NAME", help="What the guest runs.")] = "exim",
-           cores: Annotated[int, typer.Option(metavar="N", help="Cores in use.")] = 48,
-           fixes: Annotated[str | None, typer.Option(metavar="LIST", help="Fixes to switch: 2,7; all if not given.")] = None,
-           warmup: Annotated[str | None, typer.Option(metavar="T", help="As of `moscope run`.")] = None,
-           window: Annotated[str | None, typer.Option(metavar="T", help="As of `moscope run`.")] = None,
-           windows: Annotated[int | None, typer.Option(metavar="N", help="As of `moscope run`.")] = None) -> int:
-    """Switch each fix on alone over the stock kernel, and off alone from the patched one.
+           workload: Annotated[str, typer.Option(metavar="NAME", help="Workload.")] = "exim",
+           cores: Annotated[int, typer.Option(metavar="N", help="Number of cores in use.")] = 48,
+           fixes: Annotated[str | None, typer.Option(metavar="LIST", help="Fixes to measure, such as 2,7. Default: all.")] = None,
+           warmup: Annotated[str | None, typer.Option(metavar="T", help="As in `moscope run`.")] = None,
+           window: Annotated[str | None, typer.Option(metavar="T", help="As in `moscope run`.")] = None,
+           windows: Annotated[int | None, typer.Option(metavar="N", help="As in `moscope run`.")] = None) -> int:
+    """Measure each kernel fix alone: added to the stock kernel, and removed from the patched one.
 
-    Measures `stock`, `stock+N` for each fix, `pk-N` for each fix, and `pk`, as `moscope run` does with these kernels: an
-    interrupted run goes on with the same options and --out.
+    Measures `stock`, `stock+N` and `pk-N` for each fix, and `pk`, in the same way
+    as `moscope run`. Repeat the command with the same options and --out to resume
+    an interrupted run.
     """
     import sys
 

@@ -15,21 +15,26 @@ def boot(shared: Shared,
          kernel: Annotated[str | None, typer.Option(metavar="NAME|FILE", help="Kernel to boot: `distro` (Debian's cloud kernel, "
                                                     "the default), `stock`, `pk`, `upstream` or a mix such as `pk-7` (the project's "
                                                     "kernel), or a file (bzImage, vmlinux, Multiboot).")] = None,
-         initrd: Annotated[Path | None, typer.Option(metavar="FILE", help="Initial file system instead of moscope's.")] = None,
-         append: Annotated[str | None, typer.Option(metavar="STR", help="More for the kernel's command line.")] = None,
-         disk: Annotated[Path | None, typer.Option(metavar="FILE", help="Image of the virtio disk (squashfs or raw); the "
-                                                   "file is never written to.")] = None,
-         cores: Annotated[int | None, typer.Option(metavar="N", help="Cores in use; the others are absent.")] = None,
-         memory_per_node: Annotated[str | None, typer.Option(metavar="SIZE", help="Memory of each node: 512MiB.")] = None,
-         script: Annotated[Path | None, typer.Option(metavar="FILE", help="Run this in the guest, then power off.")] = None,
-         checkpoint_at: Annotated[str | None, typer.Option(metavar="MARKER", help="Write a checkpoint when the console shows "
-                                                           "this text; `ready`: before script or shell, `shell`: "
-                                                           "at the shell's prompt.")] = None,
-         resume: Annotated[Path | None, typer.Option("--from", metavar="FILE", help="Go on from a checkpoint.")] = None) -> int:
-    """Boot Linux and give a shell on the serial console.
+         initrd: Annotated[Path | None, typer.Option(metavar="FILE",
+                                                     help="Initial file system to use instead of moscope's.")] = None,
+         append: Annotated[str | None, typer.Option(metavar="STR", help="Text to append to the kernel command line.")] = None,
+         disk: Annotated[Path | None, typer.Option(metavar="FILE",
+                                                   help="Image of the virtio disk (squashfs or raw). The file is never written.")] = None,
+         cores: Annotated[int | None, typer.Option(metavar="N",
+                                                   help="Number of cores in use; the other cores are absent.")] = None,
+         memory_per_node: Annotated[str | None, typer.Option(metavar="SIZE", help="Memory per node, such as 512MiB.")] = None,
+         script: Annotated[Path | None, typer.Option(metavar="FILE",
+                                                     help="Script to run in the guest before it powers off.")] = None,
+         checkpoint_at: Annotated[str | None, typer.Option(metavar="MARKER",
+                                                           help="Write a checkpoint when the console shows this text. `ready`: before "
+                                                                "the script or the shell starts; `shell`: at the shell's prompt.")] = None,
+         resume: Annotated[Path | None, typer.Option("--from", metavar="FILE",
+                                                     help="Continue from a checkpoint.")] = None) -> int:
+    """Boot Linux and open a shell on the serial console.
 
-    Keys go to the guest, Ctrl-C too; Ctrl-] then q ends the run and keeps its results, Ctrl-] then ? shows more.
-    Input that is no terminal is typed, a line at each prompt; at its end the shell ends and the guest powers off.
+    All keys go to the guest, including Ctrl-C. Ctrl-] then q ends the run and
+    keeps its results; Ctrl-] then ? lists more keys. Input from a file or a pipe
+    is typed, one line at each prompt. At its end, the guest powers off.
     """
     import sys
     from dataclasses import replace

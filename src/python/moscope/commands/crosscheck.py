@@ -16,16 +16,19 @@ DEFAULT_OUT = Path("moscope-out/crosscheck")
 
 @command(fills_out=True)
 def crosscheck(shared: Shared,
-               gem5: Annotated[Path | None, typer.Option(metavar="PATH", help="The gem5 binary; the environment variable "
-                                                         "GEM5 if not given.")] = None,
-               accesses: Annotated[int, typer.Option(metavar="N", help="Random accesses to make.")] = 100_000,
-               cores: Annotated[int | None, typer.Option(metavar="N", help="Cores; the machine's if not given.")] = None,
-               caches: Annotated[str, typer.Option(metavar="tiny|machine", help="Tiny caches replace all the time.")] = "tiny",
-               together: Annotated[bool, typer.Option("--together", help="All cores at the same time, not one access "
-                                                      "after the other.")] = False,
-               script: Annotated[str | None, typer.Option(metavar="'SCRIPT'", help="These accesses, written as for "
-                                                          "`moscope trace` (ld, st, if, rmw, flush), instead of random ones.")] = None) -> int:
-    """Make the same accesses on both engines; compare transitions, latencies, messages, filter and final states."""
+               gem5: Annotated[Path | None, typer.Option(metavar="PATH",
+                                                         help="The gem5 binary. Default: the environment variable GEM5.")] = None,
+               accesses: Annotated[int, typer.Option(metavar="N", help="Number of random accesses.")] = 100_000,
+               cores: Annotated[int | None, typer.Option(metavar="N",
+                                                         help="Number of cores. Default: all cores of the machine.")] = None,
+               caches: Annotated[str, typer.Option(metavar="tiny|machine",
+                                                   help="Cache sizes; tiny caches cause frequent replacements.")] = "tiny",
+               together: Annotated[bool, typer.Option("--together",
+                                                      help="Issue accesses on all cores concurrently, not one at a time.")] = False,
+               script: Annotated[str | None, typer.Option(metavar="'SCRIPT'",
+                                                          help="Accesses to make instead of random ones, in the syntax of `moscope "
+                                                               "trace` (ld, st, if, rmw, flush).")] = None) -> int:
+    """Run the same accesses on moscope and on gem5; compare transitions, latencies, messages and final states."""
     from moscope import config, jsonio
     from moscope.trace import script as trace_script
     from moscope.gem5 import binary, crosscheck as check

@@ -10,7 +10,7 @@ from moscope.cli import Shared, command
 
 @command
 def isa(shared: Shared) -> int:
-    """List every instruction that CPUID promises: implemented and by which group, or masked and why."""
+    """List every instruction that CPUID promises, with its implementation and tests, or the reason why it is masked."""
     from moscope.config import load_machine
     from moscope.config.cpu import load_processor
     from moscope.isa.report import counts, table

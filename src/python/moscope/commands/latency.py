@@ -14,12 +14,13 @@ DEFAULT_OUT = Path("moscope-out/latency")
 
 @command(fills_out=True)
 def latency(shared: Shared,
-            bandwidth: Annotated[bool, typer.Option("--bandwidth", help="Also measure bandwidths: of a node, of the "
-                                                    "machine, and of every core reading all nodes.")] = False,
-            engine: Annotated[str, typer.Option(metavar="moscope|gem5", help="What simulates.")] = "moscope",
-            gem5: Annotated[Path | None, typer.Option(metavar="PATH", help="The gem5 binary; the environment variable "
-                                                      "GEM5 if not given.")] = None) -> None:
-    """Measure load latencies of an idle machine, level by level, and show them beside published ones."""
+            bandwidth: Annotated[bool, typer.Option("--bandwidth",
+                                                    help="Also measure the bandwidth of a node, of the machine, and of all cores "
+                                                         "reading all nodes.")] = False,
+            engine: Annotated[str, typer.Option(metavar="moscope|gem5", help="Simulation engine.")] = "moscope",
+            gem5: Annotated[Path | None, typer.Option(metavar="PATH",
+                                                      help="The gem5 binary. Default: the environment variable GEM5.")] = None) -> None:
+    """Measure the idle load latency of each memory level and compare it with published values."""
     from moscope.gem5 import engines
 
     if engines.is_gem5(engine, gem5):

@@ -12,8 +12,8 @@ from moscope.cli import Shared, command
 
 @command
 def report(shared: Shared,
-           run_dir: Annotated[Path, typer.Argument(metavar="RUN_DIR", help="The folder that `moscope run` wrote.")]) -> None:
-    """Make report.html, figures and tables again from a run directory."""
+           run_dir: Annotated[Path, typer.Argument(metavar="RUN_DIR", help="Run directory written by `moscope run`.")]) -> None:
+    """Write report.html, figures and tables of a run directory again."""
     from moscope import paths
     from moscope.errors import UserError
 

@@ -11,36 +11,44 @@ from moscope.cli import Shared, command
 
 @command(fills_out=True)
 def run(shared: Shared,
-        workload: Annotated[str | None, typer.Option(metavar="NAME,..", help="What the guest runs; `exim` if not "
-                                                     "given.")] = None,
-        program: Annotated[str | None, typer.Option(metavar="'FILE ARG ..'", help="A static Linux program of your own in place of a "
-                                                    "workload, with its arguments, in which {cores} stands for the core count.")] = None,
-        begin: Annotated[str | None, typer.Option(metavar="MARKER|T", help="Where detailed time begins: at a time after the workload's "
-                                                  "start, as 250ms, or when the console shows a text; at m5 workbegin if not given.")] = None,
-        kernel: Annotated[str | None, typer.Option(metavar="NAME,..", help="Kernels: distro, stock, pk, upstream, mixes such as "
-                                                   "pk-7, files; the workload's own (stock,pk for `exim`) if not given.")] = None,
-        cores: Annotated[str | None, typer.Option(metavar="LIST", help="Core counts; 1,12,24,36,48 if not given.")] = None,
-        warmup: Annotated[str | None, typer.Option(metavar="T", help="Detailed time before anything counts, as 2ms; if "
-                                                   "not given the workload's own: 200us, 3ms to 5ms for `exim`, others in "
-                                                   "docs/workloads.md.")] = None,
-        window: Annotated[str | None, typer.Option(metavar="T", help="Length of a window, as 5ms; if not given the workload's "
-                                                   "own: 500us, 3ms to 50ms for `exim`, others in docs/workloads.md.")] = None,
-        windows: Annotated[int | None, typer.Option(metavar="N", help="Windows, one after the other, from whose spread the "
-                                                    "errors come; 3 if not given.")] = None,
-        memory_per_node: Annotated[str | None, typer.Option(metavar="SIZE", help="Memory of each node, as 1GiB; the workload's own "
-                                                            "(512MiB) if not given.")] = None,
-        detail: Annotated[str, typer.Option(metavar="table|full", help="full: every transaction too, as "
-                                            "Parquet.")] = "table",
-        threads: Annotated[int | None, typer.Option(metavar="N", help="Host threads of each point, which run the machine's chips side by "
-                                                    "side, with the same statistics; 1 if not given.")] = None,
-        engine: Annotated[str, typer.Option(metavar="moscope|gem5", help="gem5: with the --kernel that is named, else the "
-                                            "program alone in gem5's syscall emulation.")] = "moscope",
-        gem5: Annotated[Path | None, typer.Option(metavar="PATH", help="The gem5 binary; the environment variable GEM5 if "
-                                                  "not given.")] = None) -> int:
-    """Run a workload on simulated cores and tell where their time goes, line by line.
+        workload: Annotated[str | None, typer.Option(metavar="NAME,..", help="Workloads to run. Default: `exim`.")] = None,
+        program: Annotated[str | None, typer.Option(metavar="'FILE ARG ..'",
+                                                    help="Static Linux program to run instead of a workload, with arguments. {cores} "
+                                                         "is replaced by the core count.")] = None,
+        begin: Annotated[str | None, typer.Option(metavar="MARKER|T",
+                                                  help="Start of detailed simulation: a time after the workload's start, such as "
+                                                       "250ms, or a text on the console. Default: m5 workbegin.")] = None,
+        kernel: Annotated[str | None, typer.Option(metavar="NAME,..",
+                                                   help="Kernels: distro, stock, pk, upstream, mixes such as pk-7, or files. Default: "
+                                                        "those of the workload (stock,pk for `exim`).")] = None,
+        cores: Annotated[str | None, typer.Option(metavar="LIST", help="Core counts. Default: 1,12,24,36,48.")] = None,
+        warmup: Annotated[str | None, typer.Option(metavar="T",
+                                                   help="Detailed simulation before the first window, such as 2ms. Default: that of the "
+                                                        "workload (200us; 3ms to 5ms for `exim`; others in docs/workloads.md).")] = None,
+        window: Annotated[str | None, typer.Option(metavar="T",
+                                                   help="Length of a window, such as 5ms. Default: that of the workload (500us; 3ms to "
+                                                        "50ms for `exim`; others in docs/workloads.md).")] = None,
+        windows: Annotated[int | None, typer.Option(metavar="N",
+                                                    help="Number of consecutive windows; their spread gives the standard error. "
+                                                         "Default: 3.")] = None,
+        memory_per_node: Annotated[str | None, typer.Option(metavar="SIZE",
+                                                            help="Memory per node, such as 1GiB. Default: that of the workload "
+                                                                 "(512MiB).")] = None,
+        detail: Annotated[str, typer.Option(metavar="table|full",
+                                            help="full: also write every transaction, as Parquet.")] = "table",
+        threads: Annotated[int | None, typer.Option(metavar="N",
+                                                    help="Host threads per point, which simulate the chips in parallel with identical "
+                                                         "statistics. Default: 1.")] = None,
+        engine: Annotated[str, typer.Option(metavar="moscope|gem5",
+                                            help="Simulation engine. gem5 boots the kernel of --kernel, or without --kernel runs the "
+                                                 "program in syscall emulation.")] = "moscope",
+        gem5: Annotated[Path | None, typer.Option(metavar="PATH",
+                                                  help="The gem5 binary. Default: the environment variable GEM5.")] = None) -> int:
+    """Run a workload, measure it in detail, and report which cache lines cost the most time.
 
-    Boots the kernel (once per core count; later runs go on from a checkpoint), measures each core count in detailed
-    mode and writes a report. A run that was interrupted goes on where it was, with the same options and --out.
+    Boots the kernel once per core count (later runs continue from a checkpoint),
+    measures each core count in detailed mode, and writes a report. Repeat the
+    command with the same options and --out to resume an interrupted run.
     """
     import sys
 

@@ -41,11 +41,11 @@ class Tally:
 
 @command
 def test(shared: Shared,
-         select: Annotated[str | None, typer.Argument(help="A file, folder, or (part of) a test's name.")] = None,
-         long: Annotated[bool, typer.Option("--long", help="Also the tests that take minutes or hours.")] = False,
+         select: Annotated[str | None, typer.Argument(help="File, folder, or part of a test's name.")] = None,
+         long: Annotated[bool, typer.Option("--long", help="Also run tests that take minutes or hours.")] = False,
          jobs: Annotated[int | None, typer.Option(metavar="N", min=1, show_default="processors",
-                                                  help="Tests run side by side.")] = None) -> int:
-    """Run the test suite; the last line reads `N passed, N failed, N skipped`."""
+                                                  help="Number of tests to run in parallel.")] = None) -> int:
+    """Run the test suite. The last line is `N passed, N failed, N skipped`."""
     import pytest
 
     _build(shared)

@@ -11,12 +11,13 @@ from moscope.cli import Shared, command
 
 @command(fills_out=True)
 def trace(shared: Shared,
-          script: Annotated[str, typer.Argument(metavar="'SCRIPT'", help="Accesses such as 'c0 ld A@n0; c1 st A@n0': "
-                                                "cCORE OP ADDR with OP ld, st, if, rmw, flush, nt or ldu and ADDR a number or "
-                                                "LETTER@nNODE; ';' waits for the previous, '|' goes at the same time.")],
+          script: Annotated[str, typer.Argument(metavar="'SCRIPT'",
+                                                help="Accesses such as 'c0 ld A@n0; c1 st A@n0'. Each is cCORE OP ADDR. OP is ld, st, "
+                                                     "if, rmw, flush, nt or ldu; ADDR is a number or LETTER@nNODE. ';' waits for the "
+                                                     "previous access, '|' starts at the same time.")],
           svg: Annotated[Path | None, typer.Option(metavar="FILE", help="Write a sequence diagram as SVG.")] = None,
           png: Annotated[Path | None, typer.Option(metavar="FILE", help="Write a sequence diagram as PNG.")] = None) -> None:
-    """Run a short script of accesses and show every message and transition, with times."""
+    """Run a short script of accesses and print every message and transition with its time."""
     from moscope.trace import files as trace_files
     from moscope.trace import text as trace_text
     from moscope.config import load_machine

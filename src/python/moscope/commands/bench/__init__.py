@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The project's own speed, and experiments that load a machine."""
+"""Measure the speed of the simulator, and machines under load."""

@@ -11,11 +11,12 @@ from moscope.wording import number
 
 @command
 def boot(shared: Shared,
-         cores: Annotated[int | None, typer.Option(metavar="N", help="Cores in use; all if not given.")] = None,
-         memory_per_node: Annotated[str, typer.Option(metavar="SIZE", help="Memory of each node.")] = "512MiB") -> int:
-    """Time a boot of Linux with a fixed script on the model and on QEMU, one after the other.
+         cores: Annotated[int | None, typer.Option(metavar="N", help="Number of cores in use. Default: all.")] = None,
+         memory_per_node: Annotated[str, typer.Option(metavar="SIZE", help="Memory per node.")] = "512MiB") -> int:
+    """Compare the time to boot Linux and run a fixed script on the model and on QEMU.
 
-    Exit code 1 where a bar is not met: 5 times QEMU's seconds, 60 million instructions per second of computing.
+    Exit code 1 if a target is missed: at most 5 times QEMU's time, at least 60
+    million instructions per second.
     """
     from moscope import errors
     from moscope.bench import boot as bench_boot

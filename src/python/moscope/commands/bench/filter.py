@@ -11,9 +11,10 @@ from moscope.errors import UserError
 
 @command
 def filter_(shared: Shared,
-            bytes_: Annotated[str | None, typer.Option("--bytes", metavar="SIZE", help="Data in use, such as 70MiB; all "
-                                                       "that the caches hold if not given.")] = None,
-            accesses: Annotated[int, typer.Option(metavar="N", help="Accesses counted, all cores together.")] = 1_000_000,
+            bytes_: Annotated[str | None, typer.Option("--bytes", metavar="SIZE",
+                                                       help="Data in use, such as 70MiB. Default: the capacity of all caches.")] = None,
+            accesses: Annotated[int, typer.Option(metavar="N",
+                                                  help="Number of measured accesses, all cores together.")] = 1_000_000,
             ) -> None:
     """Compare data homed on one node with data spread evenly: filter evictions, back-invalidations, slowdown."""
     from moscope.bench import filter as bench_filter

@@ -12,15 +12,16 @@ from moscope.wording import number
 
 @command
 def gem5(shared: Shared,
-         workload: Annotated[str, typer.Option(metavar="NAME", help="A static program of threads.")] = "counter",
-         cores: Annotated[str, typer.Option(metavar="N", help="Cores in use.")] = "48",
-         warmup: Annotated[str, typer.Option(metavar="T", help="Detailed time before the clock starts.")] = "50us",
-         window: Annotated[str, typer.Option(metavar="T", help="Detailed time that is timed; 4 ms hold a timer tick of each core.")] = "4ms",
-         path: Annotated[Path | None, typer.Option("--gem5", metavar="PATH", help="The gem5 binary; the environment variable "
-                                                   "GEM5 if not given.")] = None) -> int:
-    """Time detailed mode and gem5's TimingSimpleCPU on the same program, machine and protocol, one after the other.
+         workload: Annotated[str, typer.Option(metavar="NAME", help="Workload, a static threaded program.")] = "counter",
+         cores: Annotated[str, typer.Option(metavar="N", help="Number of cores in use.")] = "48",
+         warmup: Annotated[str, typer.Option(metavar="T", help="Detailed simulation before the timed window.")] = "50us",
+         window: Annotated[str, typer.Option(metavar="T",
+                                             help="Timed window of detailed simulation; 4 ms include a timer tick of each core.")] = "4ms",
+         path: Annotated[Path | None, typer.Option("--gem5", metavar="PATH",
+                                                   help="The gem5 binary. Default: the environment variable GEM5.")] = None) -> int:
+    """Compare the speed of detailed mode with gem5's TimingSimpleCPU on the same program, machine and protocol.
 
-    Exit code 1 where the bar is not met: 60 times gem5's instructions per second.
+    Exit code 1 if the target is missed: 60 times gem5's instructions per second.
     """
     from moscope import errors
     from moscope.bench import gem5 as bench_gem5

@@ -12,14 +12,16 @@ from moscope.wording import number
 
 @command
 def memory(shared: Shared,
-           runs: Annotated[int, typer.Option(metavar="N", help="Runs of which the median counts.")] = 3,
-           threads: Annotated[int, typer.Option(metavar="N", help="Host threads that run chips side by side, for misses (L1 hits and the "
-                                                "tester have one).")] = 1,
-           short: Annotated[bool, typer.Option("--short", help="A twentieth of the work: for a quick look.")] = False) -> int:
-    """Measure the simulator's own speed: L1 hits, L3 misses, far DRAM misses and tester loads per host second.
+           runs: Annotated[int, typer.Option(metavar="N", help="Number of runs; the result is the median.")] = 3,
+           threads: Annotated[int, typer.Option(metavar="N",
+                                                help="Host threads that simulate chips in parallel, for misses. L1 hits and the tester "
+                                                     "use one thread.")] = 1,
+           short: Annotated[bool, typer.Option("--short", help="Do one twentieth of the work.")] = False) -> int:
+    """Measure the speed of the memory model: L1 hits, L3 misses, far DRAM misses and tester loads per host second.
 
-    Exit code 1 where a bar is not met: 100 million L1 hits, 2 million L3 misses, 0.5 million DRAM misses, 50 000 loads of
-    the tester; a miss at most 1.25 times as dear with more cores.
+    Exit code 1 if a target is missed: 100 million L1 hits, 2 million L3 misses,
+    0.5 million DRAM misses, 50 000 loads of the tester; a miss takes at most 1.25
+    times as long with more cores.
     """
     from moscope import errors
     from moscope.bench import memory as bench_memory

@@ -11,16 +11,18 @@ from moscope.wording import number
 
 @command
 def run(shared: Shared,
-        workload: Annotated[str, typer.Option(metavar="NAME", help="What the guest runs.")] = "exim",
-        cores: Annotated[str, typer.Option(metavar="N", help="Cores in use.")] = "48",
-        warmup: Annotated[str, typer.Option(metavar="T", help="Detailed time before the clock starts.")] = "1ms",
-        window: Annotated[str, typer.Option(metavar="T", help="Detailed time that is timed.")] = "3ms",
-        threads: Annotated[int | None, typer.Option(metavar="N", help="Host threads that run the machine's chips side by side; all processors "
-                                                    "if not given.")] = None) -> int:
-    """Time detailed mode on a workload, with attribution and without it.
+        workload: Annotated[str, typer.Option(metavar="NAME", help="Workload.")] = "exim",
+        cores: Annotated[str, typer.Option(metavar="N", help="Number of cores in use.")] = "48",
+        warmup: Annotated[str, typer.Option(metavar="T", help="Detailed simulation before the timed window.")] = "1ms",
+        window: Annotated[str, typer.Option(metavar="T", help="Timed window of detailed simulation.")] = "3ms",
+        threads: Annotated[int | None, typer.Option(metavar="N",
+                                                    help="Host threads that simulate the chips in parallel. Default: one per "
+                                                         "processor.")] = None) -> int:
+    """Measure the speed of detailed mode on a workload, with and without attribution.
 
-    Exit code 1 where a bar is not met: 8 million instructions per second (spin loops not counted), 20 % for attribution,
-    host memory under the guest pages touched plus 1 GB.
+    Exit code 1 if a target is missed: at least 8 million instructions per second
+    (spin loops not counted), at most 20 % more time for attribution, host memory
+    below the touched guest pages plus 1 GB.
     """
     from moscope import errors
     from moscope.bench import run as bench_run

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The project's kernel: its fixes, building it, and its configuration."""
+"""Build and configure the project's kernel, and list its fixes."""

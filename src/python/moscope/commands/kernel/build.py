@@ -11,15 +11,17 @@ from moscope.cli import Shared, command
 
 @command
 def build(shared: Shared,
-          source: Annotated[Path | None, typer.Option(metavar="DIR", help="Build from this 6.1.y tree (it is copied) instead of "
-                                                      "Debian's source.")] = None,
-          variant: Annotated[str, typer.Option(metavar="NAME", help="Build with kernels/config/NAME.config over the common "
-                                               "configuration.")] = "",
-          jobs: Annotated[int | None, typer.Option("--jobs", "-j", metavar="N", min=1, help="Compile so many files at once.")] = None) -> None:
+          source: Annotated[Path | None, typer.Option(metavar="DIR",
+                                                      help="6.1.y source tree to copy and build instead of Debian's.")] = None,
+          variant: Annotated[str, typer.Option(metavar="NAME",
+                                               help="Variant: kernels/config/NAME.config is merged into the common configuration.")] = "",
+          jobs: Annotated[int | None, typer.Option("--jobs", "-j", metavar="N", min=1,
+                                                   help="Number of parallel compile jobs.")] = None) -> None:
     """Build the project's kernel, or find it in the cache.
 
-    --kernel stock, pk and upstream take the ordinary build of Debian's source; one of --source or --variant is booted by
-    its file, with --append moscope.fix=SETTING.
+    --kernel stock, pk and upstream use the ordinary build of Debian's source.
+    Boot a build of --source or --variant by its file, with --append
+    moscope.fix=SETTING.
     """
     from moscope.guest import kernel_build
 

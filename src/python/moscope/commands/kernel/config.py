@@ -11,9 +11,11 @@ from moscope.cli import Shared, command
 
 @command
 def config(shared: Shared,
-           source: Annotated[Path | None, typer.Option(metavar="DIR", help="For this 6.1.y tree instead of Debian's source.")] = None,
-           variant: Annotated[str, typer.Option(metavar="NAME", help="With kernels/config/NAME.config over it.")] = "") -> None:
-    """Print the full kernel configuration, made from kernels/config/moscope.config."""
+           source: Annotated[Path | None, typer.Option(metavar="DIR",
+                                                       help="6.1.y source tree to use instead of Debian's source.")] = None,
+           variant: Annotated[str, typer.Option(metavar="NAME",
+                                                help="Variant: kernels/config/NAME.config is merged in.")] = "") -> None:
+    """Print the complete kernel configuration, derived from kernels/config/moscope.config."""
     from moscope.guest import kernel_build
 
     text = kernel_build.configured(shared.say, source, variant)

@@ -8,7 +8,7 @@ from moscope.cli import Shared, command
 
 @command
 def list_(shared: Shared) -> None:
-    """List the kernels that can be named, the fixes that can be switched, and the builds in the cache."""
+    """List the kernel names, the fixes, and the builds in the cache."""
     from moscope.guest import kernel, kernel_build, kernel_config, kernel_names, kernel_patches
 
     fixes, built = kernel_patches.fixes(), kernel_build.all_kept()

@@ -12,9 +12,10 @@ from moscope.cli import Shared, command
 @command
 def build(shared: Shared,
           protocol: Annotated[str, typer.Argument(metavar="NAME|FILE.slicc", help="The protocol to build.")],
-          strict: Annotated[bool, typer.Option("--strict", help="Missing transitions, unreachable states, unused actions and "
-                                               "the like are errors.")] = False) -> None:
-    """Build a protocol; done once per content, so a second call only tells where it is, and repeats the warnings."""
+          strict: Annotated[bool, typer.Option("--strict",
+                                               help="Treat warnings such as missing transitions, unreachable states and unused actions "
+                                                    "as errors.")] = False) -> None:
+    """Build a protocol and print its folder and warnings. Builds are cached by content."""
     made = buildproto.ensure_protocol(protocol, report=shared.say, strict=strict)
     shared.result({"schema": "moscope.protocol.build/1", "name": made.name, "interface": str(made.interface),
                    "timing": str(made.timing), "checking": str(made.checking()), "warnings": made.warnings})

@@ -20,22 +20,27 @@ UNREACHED_SHOWN = 20
 @command
 def check(shared: Shared,
           protocol: Annotated[str, typer.Argument(metavar="NAME|FILE.slicc", help="The protocol to test.")],
-          cores: Annotated[int | None, typer.Option(metavar="N", help="Cores; the machine's if not given.")] = None,
-          ops: Annotated[int, typer.Option(metavar="N", help="Accesses to make.")] = 1_000_000,
-          caches: Annotated[str, typer.Option(metavar="tiny|machine", help="Tiny caches replace all the time.")] = "tiny",
-          in_flight: Annotated[int | None, typer.Option(metavar="N", help="Accesses that a core has in flight.")] = None,
-          homes: Annotated[int | None, typer.Option(metavar="N", help="Nodes with memory and a directory: all, but one "
-                                                    "for protocols from elsewhere.")] = None,
-          without: Annotated[str, typer.Option(metavar="LIST", help="Leave out some of flush,nt_store,uncached_load,dma.")] = "",
-          include: Annotated[str, typer.Option("--with", metavar="LIST", help="Test these of flush,dma too, which "
-                                               "are left out for protocols from elsewhere.")] = "",
-          strict: Annotated[bool, typer.Option("--strict", help="Missing transitions, unreachable states, unused actions and "
-                                               "the like are errors, before anything is tested.")] = False,
-          engine: Annotated[str, typer.Option(metavar="moscope|gem5", help="Whose random tester runs.")] = "moscope",
-          gem5: Annotated[Path | None, typer.Option(metavar="PATH", help="The gem5 binary; the environment variable GEM5 "
-                                                    "if not given.")] = None,
+          cores: Annotated[int | None, typer.Option(metavar="N",
+                                                    help="Number of cores. Default: all cores of the machine.")] = None,
+          ops: Annotated[int, typer.Option(metavar="N", help="Number of accesses.")] = 1_000_000,
+          caches: Annotated[str, typer.Option(metavar="tiny|machine",
+                                              help="Cache sizes; tiny caches cause frequent replacements.")] = "tiny",
+          in_flight: Annotated[int | None, typer.Option(metavar="N", help="Outstanding accesses per core.")] = None,
+          homes: Annotated[int | None, typer.Option(metavar="N",
+                                                    help="Number of home nodes. Default: all; 1 for protocols from elsewhere.")] = None,
+          without: Annotated[str, typer.Option(metavar="LIST",
+                                               help="Kinds of access to omit: flush,nt_store,uncached_load,dma.")] = "",
+          include: Annotated[str, typer.Option("--with", metavar="LIST",
+                                               help="Kinds of access to include: flush,dma. Protocols from elsewhere are tested "
+                                                    "without them by default.")] = "",
+          strict: Annotated[bool, typer.Option("--strict",
+                                               help="Before the test, treat warnings such as missing transitions, unreachable states "
+                                                    "and unused actions as errors.")] = False,
+          engine: Annotated[str, typer.Option(metavar="moscope|gem5", help="Engine whose random tester runs.")] = "moscope",
+          gem5: Annotated[Path | None, typer.Option(metavar="PATH",
+                                                    help="The gem5 binary. Default: the environment variable GEM5.")] = None,
           ) -> int:
-    """Test a protocol with random accesses that collide, random message delays, and data in the messages."""
+    """Test a protocol with colliding random accesses, random message delays, and real data in the messages."""
     from moscope.protocol import check as protocol_check
     from moscope.gem5 import engines
 

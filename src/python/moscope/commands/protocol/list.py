@@ -10,7 +10,7 @@ from moscope.cli import Shared, command
 
 @command
 def list_protocols(shared: Shared) -> None:
-    """List the protocols, with the states, events and transitions of each of their machines."""
+    """List the protocols, with the number of states, events and transitions of each machine."""
     rows = [_describe(name) for name in buildproto.known_protocols()]
     shared.result({"schema": "moscope.protocols/1", "protocols": rows})
     if shared.json:

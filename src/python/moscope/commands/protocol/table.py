@@ -15,8 +15,8 @@ ENDINGS = {"text": "txt", "markdown": "md", "html": "html"}
 
 @command(fills_out=True)
 def table(shared: Shared,
-          protocol: Annotated[str, typer.Argument(metavar="NAME|FILE.slicc", help="The protocol to show.")],
-          format: Annotated[str, typer.Option("--format", metavar="text|markdown|html", help="How to write it.")] = "text",
+          protocol: Annotated[str, typer.Argument(metavar="NAME|FILE.slicc", help="Protocol to print.")],
+          format: Annotated[str, typer.Option("--format", metavar="text|markdown|html", help="Output format.")] = "text",
           ) -> None:
     """Print the transition tables of a protocol: states by events, with actions and next states."""
     if format not in ENDINGS:
