@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What `run` can measure."""
+"""List and build workloads."""

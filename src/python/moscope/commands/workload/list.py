@@ -6,7 +6,7 @@ from moscope.cli import Shared, command
 
 @command
 def list_(shared: Shared) -> None:
-    """List the workloads, what one operation of each is, and the kernels that each runs on by default."""
+    """List the workloads, with the operation and the default kernels of each."""
     from moscope import workloads
 
     every = workloads.every()
