@@ -82,7 +82,7 @@ _registered: dict[str, Command] = {}
 
 def _out(kept_as: str) -> Any:
     """The option `--out` of a command that does not fill the folder itself."""
-    return Annotated[Path | None, typer.Option(metavar="DIR", help=f"Folder that receives the JSON object as {kept_as}.")]
+    return Annotated[Path | None, typer.Option(metavar="DIR", help=f"Folder for the results: the JSON object as {kept_as}.")]
 
 
 def command(function: Command | None = None, *, fills_out: bool = False) -> Any:
