@@ -139,15 +139,20 @@ def install_packages(voice: Voice, lacking: Callable[[], list[str]] | None = Non
 # --- virtual environment ---------------------------------------------------------------------------------------
 
 
-def venv_dir() -> Path:
+def requirements(purpose: str = "") -> Path:
+    """The packages of moscope's own environment, or of one for a purpose such as `docs`."""
+    return paths.root() / (f"requirements-{purpose}.txt" if purpose else "requirements.txt")
+
+
+def venv_dir(purpose: str = "") -> Path:
     """Keyed by what goes in and by the interpreter's place and binary interface, so checkouts share it.
 
     A security update of the interpreter in place keeps the environment: it only points there.
     """
     key = hashlib.sha256()
-    key.update((paths.root() / "requirements.txt").read_bytes())
+    key.update(requirements(purpose).read_bytes())
     key.update(f"{os.path.realpath(sys.executable)} {sys.implementation.cache_tag} {platform.machine()}".encode())
-    return paths.cache_dir() / f"venv-{key.hexdigest()[:16]}"
+    return paths.cache_dir() / f"venv-{purpose + '-' if purpose else ''}{key.hexdigest()[:16]}"
 
 
 def venv_ready(venv: Path) -> bool:
@@ -167,17 +172,25 @@ def locked(path: Path, voice: Voice, what: str) -> Iterator[None]:
         yield
 
 
-def make_venv(venv: Path, voice: Voice) -> None:
+def extra_venv(purpose: str, voice: Voice) -> Path:
+    """The environment of requirements-PURPOSE.txt, for the commands that need it: an ordinary start does not make it."""
+    venv = venv_dir(purpose)
+    if not venv_ready(venv):
+        make_venv(venv, voice, purpose)
+    return venv
+
+
+def make_venv(venv: Path, voice: Voice, purpose: str = "") -> None:
     with locked(venv.with_suffix(".lock"), voice, "setting up the Python packages"):
         if venv_ready(venv):
             return
-        voice.say(f"setting up Python packages in {venv} (once per version of requirements.txt)")
+        voice.say(f"setting up Python packages in {venv} (once per version of {requirements(purpose).name})")
         log = venv.with_suffix(".log")
         python = str(venv / "bin" / "python")
         steps = [
             [sys.executable, "-m", "venv", "--clear", str(venv)],
             [python, "-m", "pip", "install", "--disable-pip-version-check", "--no-input", "--progress-bar", "off",
-             "-r", str(paths.root() / "requirements.txt")],
+             "-r", str(requirements(purpose))],
         ]
         for command in steps:
             if run_logged(command, log, voice) != 0:
