@@ -17,7 +17,7 @@ def test_every_link_of_the_page_leads_somewhere(path: Path) -> None:
     assert not faults, "\n".join(faults)
 
 
-@pytest.mark.parametrize("path", filter(markdown_pages.names_today, markdown_pages.pages()), ids=lambda p: str(p.relative_to(ROOT)))
+@pytest.mark.parametrize("path", [*filter(markdown_pages.names_today, markdown_pages.pages())], ids=lambda p: str(p.relative_to(ROOT)))
 def test_every_path_that_the_page_names_exists(path: Path) -> None:
     faults = markdown_pages.missing_paths(markdown_pages.page(path))
     assert not faults, "\n".join(faults)
