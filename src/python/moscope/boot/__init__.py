@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Booting a machine: from options to the engine's configuration, the console, and what a run leaves behind."""
+"""Booting a machine: the engine's configuration, the console, and the results of a boot."""

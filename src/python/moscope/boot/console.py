@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The serial console on this side: a terminal in raw mode, lines typed at prompts, texts watched for.
+"""The host side of the serial console: a terminal in raw mode, lines typed at prompts, texts to watch for.
 
-In a terminal every key goes to the guest, Ctrl-C too, but for the escape: Ctrl-] and then a letter.
+In a terminal all keys go to the guest, including Ctrl-C, except for the escape: Ctrl-] followed by a letter.
 """
 
 import errno
@@ -19,11 +19,11 @@ HELP = "Ctrl-] then: q ends the run, s tells how far it is, ] sends Ctrl-] to th
 
 
 class Gone(Exception):
-    """Nobody is at the other end of the console any more: a closed pipe, a terminal that was hung up."""
+    """The other end of the console is gone: a closed pipe, or a terminal that was hung up."""
 
 
 class Watch:
-    """Finds texts in a stream that comes in pieces."""
+    """Finds texts in a stream that arrives in pieces."""
 
     def __init__(self, texts: list[str]) -> None:
         self._texts = [(text, text.encode()) for text in texts]
@@ -31,7 +31,7 @@ class Watch:
         self._tail = b""
 
     def feed(self, data: bytes) -> list[str]:
-        """Each text that now has appeared, once for each time that it ends in `data`."""
+        """Each text that has appeared, once for each time that it ends in `data`."""
         joined, old = self._tail + data, len(self._tail)
         found: list[tuple[int, str]] = []
         for text, raw in self._texts:
@@ -45,7 +45,7 @@ class Watch:
 
 
 class Keys:
-    """What was typed, as bytes for the guest and commands for us."""
+    """Typed input, split into bytes for the guest and commands for moscope."""
 
     def __init__(self) -> None:
         self._escaped = False
@@ -68,7 +68,7 @@ class Keys:
 
 
 class Terminal:
-    """The user's terminal. Only `raw()` changes its mode, and sets it back however the block ends."""
+    """The user's terminal. Only `raw()` changes its mode, and always restores it."""
 
     def __init__(self, stdin: int = 0, stdout: int = 1) -> None:
         self.stdin, self.stdout = stdin, stdout
@@ -84,7 +84,7 @@ class Terminal:
                 termios.tcsetattr(self.stdin, termios.TCSADRAIN, before)
 
     def typed(self) -> bytes:
-        """What was typed since, without waiting."""
+        """Input typed since the last call, without waiting."""
         if not select.select([self.stdin], [], [], 0)[0]:
             return b""
         with _somebody_there():
@@ -99,7 +99,7 @@ class Terminal:
                 data = data[os.write(self.stdout, data):]
 
     def remark(self, text: str) -> None:
-        """A line of ours between the guest's."""
+        """Prints a line of moscope between those of the guest."""
         self.show(f"\r\n[moscope: {text}]\r\n".encode())
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The engine's machine as the front end drives it (src/python/bindings/system.cc), named so that tests can take its place."""
+"""The interface of the engine's machine to the front end (src/python/bindings/system.cc), as a protocol that tests can replace."""
 
 import json
 from pathlib import Path
@@ -22,7 +22,7 @@ class System(Protocol):
 
 
 def create(config: dict[str, Any]) -> System:
-    """A machine from a plan's configuration."""
+    """Creates a machine from the configuration of a plan."""
     from moscope import _engine
 
     system: System = _engine.System(json.dumps(config))
@@ -30,7 +30,7 @@ def create(config: dict[str, Any]) -> System:
 
 
 def checkpoint_config(path: Path) -> str:
-    """The configuration of the machine that a checkpoint was taken of; UserError if the file is damaged or newer."""
+    """The configuration of the machine in a checkpoint; UserError if the file is damaged or newer."""
     from moscope import _engine
 
     text: str = _engine.checkpoint_config(str(path))

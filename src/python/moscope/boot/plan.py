@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""From the options of `moscope boot` to the configuration that `_engine.System` is built from.
+"""From the options of `moscope boot` to the configuration of `_engine.System`.
 
-Everything that can be wrong with them is found here, before the first tick. A checkpoint holds the configuration of
-the machine that it was taken of, so `--from` needs none of the options that describe one.
+All errors in options are found here, before the first tick. A checkpoint contains the configuration of its machine, so
+`--from` needs no option that describes one.
 """
 
 import json
@@ -29,7 +29,7 @@ PANIC = "---[ end Kernel panic"
 
 @dataclass(frozen=True)
 class Options:
-    """The command's own options; None or empty where the user gave none."""
+    """The command's own options; None or empty if the user did not give one."""
 
     kernel: str | None = None
     initrd: Path | None = None
@@ -43,7 +43,7 @@ class Options:
     programs: Mapping[str, Path] = field(default_factory=dict)  # more files, by their names under /run/moscope
 
     def of_the_machine(self) -> dict[str, Any]:
-        """Those that a checkpoint has fixed, by the name that the user knows, where given."""
+        """The given options that a checkpoint already determines, by their command-line names."""
         named = {"--kernel": self.kernel, "--initrd": self.initrd, "--append": self.append, "--cores": self.cores,
                  "--memory-per-node": self.memory_per_node}
         return {name: value for name, value in named.items() if value is not None}
@@ -51,7 +51,7 @@ class Options:
 
 @dataclass(frozen=True)
 class Plan:
-    """`config` is for the engine; `typed` are lines for the guest's shell, None where a terminal or nothing types."""
+    """`config` is for the engine. `typed` are lines for the guest's shell; None if a terminal provides input, or if there is none."""
 
     config: dict[str, Any]
     out: Path
@@ -68,7 +68,7 @@ class Plan:
 
 
 def make(shared: Shared, options: Options, machine: Machine | None = None) -> Plan:
-    """Checks the options and gathers all that the run needs; fetches kernel and busybox where they are missing."""
+    """Checks the options and collects all inputs of the run; fetches kernel and busybox if they are missing."""
     out = shared.out or DEFAULT_OUT
     jsonio.check_replaceable(out)
     for name, path in (("--initrd", options.initrd), ("--disk", options.disk), ("--script", options.script),
@@ -151,7 +151,7 @@ def _resumed(shared: Shared, options: Options, out: Path) -> Plan:
 
 
 def _check_same(shared: Shared, checkpoint: Path, config: dict[str, Any]) -> None:
-    """Seed and machine are the checkpoint's: an option may repeat them, it cannot change them."""
+    """Seed and machine are those of the checkpoint: options may repeat them, but not change them."""
     if "seed" in shared.given and shared.seed != config["seed"]:
         raise UserError(f"--seed: {shared.seed}: {checkpoint} goes on with its own, {config['seed']}: that, or leaving the "
                         "option out, would be right")
@@ -171,7 +171,7 @@ def _check_same(shared: Shared, checkpoint: Path, config: dict[str, Any]) -> Non
 
 
 def _disk_of(options: Options, recorded: dict[str, str] | None) -> str:
-    """The disk that a checkpoint's machine goes on with: the file of then, or a copy; its content has to be the same."""
+    """The disk of a checkpoint's machine: the original file or a copy with the same contents."""
     if recorded is None:
         if options.disk:
             raise UserError(f"{options.resume}: was taken of a machine without a disk: no --disk would be right")
@@ -197,7 +197,7 @@ def _sized(machine: Machine, options: Options) -> Machine:
 
 
 def platform(machine: Machine) -> dict[str, Any]:
-    """What firmware tables and processors tell of the machine (moscope.system/1; src/board/system_config.hh)."""
+    """The machine as firmware tables and processors describe it (moscope.system/1; src/board/system_config.hh)."""
     period = machine.core_clock.period
     return {"schema": "moscope.system/1", "chips": int(machine.chips), "cores_per_chip": int(machine.cores_per_chip),
             "core_clock": {"num": period.numerator, "den": period.denominator},
@@ -205,7 +205,7 @@ def platform(machine: Machine) -> dict[str, Any]:
 
 
 def script_lines(script: Path) -> list[str]:
-    """A script as lines to type at a prompt, for a machine whose initial file system is fixed already."""
+    """A script as lines to type at a prompt, for a machine whose initial file system is already fixed."""
     import base64
 
     text = base64.b64encode(script.read_bytes()).decode()

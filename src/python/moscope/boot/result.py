@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a boot leaves behind: `boot.json` (moscope.boot/1), the console, the configuration, a dead guest's registers,
-a checkpoint where one was asked for.
+"""The results of a boot: `boot.json` (moscope.boot/1), the console, the configuration, the registers of a dead guest, and a
+checkpoint if one was requested.
 """
 
 import resource
@@ -17,7 +17,7 @@ CONSOLE, CHECKPOINT, REGISTERS = "console.txt", "machine.ckpt", "registers.txt"
 
 
 def document(plan: Plan, outcome: Outcome) -> dict[str, Any]:
-    """The command's JSON object; paths are those after the folder has its name."""
+    """The command's JSON object; paths are final, as after the folder is renamed."""
     info = plan.config["info"]
     result: dict[str, Any] = {
         "schema": SCHEMA, "ok": exit_code(plan, outcome) == errors.OK, "ended": outcome.ended,
@@ -44,7 +44,7 @@ def document(plan: Plan, outcome: Outcome) -> dict[str, Any]:
 
 
 def exit_code(plan: Plan, outcome: Outcome) -> int:
-    """By the contracts; 1 also for a script that failed and for a checkpoint that was never reached."""
+    """The exit code of the contracts; also 1 for a script that failed and for a checkpoint that was not reached."""
     if outcome.ended in DEATHS:
         return errors.GuestDied.exit_code
     if outcome.ended == LACKING:
@@ -57,7 +57,7 @@ def exit_code(plan: Plan, outcome: Outcome) -> int:
 
 
 def remarks(plan: Plan, outcome: Outcome) -> list[str]:
-    """Why a run that ended by itself is not ok, for people."""
+    """Why a run that ended by itself is not ok, as text."""
     said = []
     if outcome.script_status:
         said.append(f"the script ended with status {outcome.script_status}")
@@ -69,14 +69,15 @@ def remarks(plan: Plan, outcome: Outcome) -> list[str]:
 
 
 def death(outcome: Outcome, log: bytes) -> errors.MoscopeError:
-    """The error of a guest that died, or that the model could not follow: how, its last words, its registers."""
+    """The error of a guest that died, or that used an instruction the model lacks: the cause, the last console lines, the
+    registers."""
     how = DEATHS.get(outcome.ended, "the model lacks what the guest uses") + (f": {outcome.detail}" if outcome.detail else "")
     kind = errors.SimulatorBug if outcome.ended == LACKING else errors.GuestDied
     return kind(f"{how}\n--- the console's last lines\n{session.tail(log)}\n--- registers\n{outcome.registers}")
 
 
 def write(folder: Path, plan: Plan, outcome: Outcome, result: dict[str, Any]) -> None:
-    """Everything but console and checkpoint, which were written as the run went."""
+    """Writes everything except console and checkpoint, which are written during the run."""
     (folder / "boot.json").write_text(jsonio.dumps(result) + "\n", encoding="utf-8")
     (folder / "config.json").write_text(jsonio.dumps(plan.config) + "\n", encoding="utf-8")
     if outcome.registers:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A planned boot, from the engine's machine to the folder of results."""
+"""Runs a planned boot and writes its folder of results."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -29,7 +29,7 @@ def run(plan: Plan, show: Callable[[bytes], None] | None = None,
 
 
 def plain_terminal(json: bool) -> tuple[Callable[[bytes], None] | None, console.Terminal | None]:
-    """Where the console goes: nowhere with --json, to a terminal that types back where there is one, else to stdout."""
+    """Where the console goes: nowhere with --json, to an interactive terminal if there is one, otherwise to stdout."""
     if json:
         return None, None
     terminal = console.Terminal()

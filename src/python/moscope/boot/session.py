@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""One run of a machine: steps the engine, moves bytes between its console and ours, takes the checkpoint, and says
-how it ended.
+"""One run of a machine: steps the engine, moves bytes between its console and the host's, takes the checkpoint, and reports
+how the run ended.
 
-Without a terminal, input is typed a line at a time whenever the guest shows its prompt. The engine stops soon after a
-marker has appeared, at a moment that depends on the guest alone and changes nothing for it, so that two runs see the
-same bytes at the same instruction, whether or not one of them takes a checkpoint there.
+Without a terminal, input is typed one line at each prompt of the guest. The engine stops shortly after a marker has appeared,
+at a moment that depends only on the guest and does not affect it. Two runs therefore have the same bytes at the same
+instruction, whether or not one of them takes a checkpoint there.
 """
 
 import re
@@ -55,7 +55,7 @@ class Outcome:
 
 
 class Session:
-    """`log` gets every byte of the console; `show` gets them too, where they are wanted on a screen."""
+    """`log` receives every byte of the console; so does `show`, if the console is displayed."""
 
     def __init__(self, system: System, wanted: plan.Plan, log: BinaryIO, checkpoint: Path,
                  show: Callable[[bytes], None] | None, terminal: console.Terminal | None) -> None:
@@ -70,7 +70,7 @@ class Session:
         self._started = 0.0
 
     def run(self) -> Outcome:
-        """Until the guest ends, the user ends it, or an interruption; the latter is noted in the outcome."""
+        """Runs until the guest ends, the user ends it, or an interruption, which is recorded in the outcome."""
         self._instructions_before = int(self.system.stats()["instructions"])
         self._started = time.monotonic()
         self._begin_typing()
@@ -148,7 +148,7 @@ class Session:
             self.system.console_input(b"\n")
 
     def _keyboard(self, terminal: console.Terminal) -> bool:
-        """Hands on what was typed; False when the user wants to end the run."""
+        """Passes on typed input; returns False when the user ends the run."""
         guest, commands = self.keys.split(terminal.typed())
         if guest:
             self.system.console_input(guest)
@@ -173,19 +173,19 @@ class Session:
 
 
 def script_status(log: bytes) -> int | None:
-    """The status that the guest's script ended with, from what the initial file system prints."""
+    """The exit status of the guest's script, from the output of the initial file system."""
     found = re.findall(re.escape(initramfs.SCRIPT_ENDED).encode() + rb"(\d+)\r?\n", log)
     return int(found[-1]) if found else None
 
 
 def tail(log: bytes, lines: int = 25) -> str:
-    """The last lines of a console, without what would move the user's cursor."""
+    """The last lines of a console, without control sequences."""
     text = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", log.decode(errors="replace")).replace("\r", "")
     return "\n".join(text.splitlines()[-lines:])
 
 
 def piped_lines(stdin: BinaryIO) -> list[str]:
-    """All lines of an input that is no terminal, to be typed."""
+    """All lines of an input that is not a terminal, to be typed."""
     try:
         return stdin.read().decode().splitlines()
     except UnicodeDecodeError as error:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The main job: a workload on a guest in detailed mode, at several core counts, into a run directory (docs/run-directory.md).
+"""The main job: measures a workload in detailed mode at several core counts and writes a run directory
+(docs/run-directory.md).
 
-`options` checks what was asked for, `checkpoints` boots (once per kernel and core count), `point` measures one point in
-a process of its own (`worker`), `pool` runs these side by side, `directory` keeps what is finished.
+`options` checks the request, `checkpoints` boots once per kernel and core count, `point` measures one point in its own
+process (`worker`), `pool` runs points in parallel, and `directory` keeps finished points.
 """

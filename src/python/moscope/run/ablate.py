@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What each fix of the kernel does by itself: a run over the settings between `stock` and `pk`, and its rows."""
+"""Each fix of the kernel alone: a run over the settings between `stock` and `pk`, and its rows."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -17,7 +17,7 @@ BAR = 40  # characters
 
 
 def chosen(fixes: str | None) -> list[int]:
-    """The fixes of `2,7`, in order; all that the kernel can switch where none are given."""
+    """The fixes of a list such as `2,7`, in order; by default all that the kernel can switch."""
     known = kernel_names.numbers()
     if fixes is None:
         return known
@@ -34,13 +34,13 @@ def settings(fixes: list[int]) -> list[str]:
 
 
 def plan(shared: Shared, given: options.Options, fixes: str | None) -> options.Plan:
-    """As `moscope run` would have it with these kernels; into a folder of its own."""
+    """The plan of `moscope run` with these kernels, in a folder of its own."""
     options.one_point("ablate", given)
     return options.make(replace(shared, out=shared.out or DEFAULT_OUT), replace(given, kernel=",".join(settings(chosen(fixes)))))
 
 
 def document(plan: options.Plan, run: dict[str, Any]) -> dict[str, Any]:
-    """moscope.ablate/1, of the points that there are."""
+    """moscope.ablate/1, from the points that are finished."""
     rows = [{"kernel": p["kernel"], "throughput_per_s": p["throughput_per_s"], "stderr_per_s": p["stderr_per_s"],
              "top_lines": p["top_lines"]} for p in run["points"]]
     return {"schema": SCHEMA, "ok": run["ok"], "workload": plan.points[0].workload, "cores": plan.points[0].cores, "rows": rows,
@@ -48,7 +48,7 @@ def document(plan: options.Plan, run: dict[str, Any]) -> dict[str, Any]:
 
 
 def show(document: dict[str, Any]) -> None:
-    """The rows as bars, each with the line that costs most."""
+    """Prints the rows as bars, each with its most expensive line."""
     rows = document["rows"]
     most = max((row["throughput_per_s"] for row in rows), default=0)
     print(f"{document['workload']} on {number(document['cores'], 'core')}, per second:")

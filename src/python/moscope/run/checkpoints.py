@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Booted guests, kept: a machine at its shell's first prompt, by the content of all that it was made of.
+"""Cache of booted guests: machines at their shell's first prompt, by the digest of all inputs.
 
-The key is made of kernel, initial file system, command line, seed and the machine as its firmware tells of it, so a
-changed workload program or another core count gives another checkpoint; protocols and topologies' link latencies do
-not, since a boot in functional mode does not depend on them. A file that cannot be read back is made anew.
+The key covers kernel, initial file system, command line, seed, and the machine as its firmware describes it. A changed
+workload program or another core count therefore gives another checkpoint. Protocol and link latencies are not part of the
+key, because boots in functional mode do not depend on them. An unreadable file is replaced.
 """
 
 import fcntl
@@ -32,7 +32,7 @@ MARKERS = [initramfs.PROMPT, plan.PANIC]
 
 @dataclass(frozen=True)
 class Start:
-    """A configuration for the engine and the checkpoint that it goes on from."""
+    """A configuration for the engine, and the checkpoint from which it continues."""
 
     config: dict[str, Any]
     checkpoint: Path
@@ -46,7 +46,7 @@ def folder() -> Path:
 
 def configuration(machine: Machine, chosen: kernel.Kernel, image: initramfs.Initramfs, append: str, cores: int,
                   seed: int) -> dict[str, Any]:
-    """Of a machine that boots (moscope.system/1)."""
+    """The configuration of a machine to boot (moscope.system/1)."""
     info = {"machine": machine.name, "kernel": chosen.document(), "append": append, "initrd": image.sha256,
             "checkpoint_at": initramfs.PROMPT}
     return {**plan.platform(machine), "cores": cores, "seed": seed, "restore": False, "append": append, "info": info,
@@ -55,7 +55,7 @@ def configuration(machine: Machine, chosen: kernel.Kernel, image: initramfs.Init
 
 
 def key(config: dict[str, Any]) -> str:
-    """Of all that decides what the machine is at its prompt."""
+    """The digest of everything that determines the machine's state at its prompt."""
     from moscope import _engine
 
     same = {k: v for k, v in config.items() if k not in ("kernel", "initrd", "restore")}
@@ -65,7 +65,7 @@ def key(config: dict[str, Any]) -> str:
 
 def at_prompt(config: dict[str, Any], chosen: kernel.Kernel, report: Callable[[Progress], None],
               create: Callable[[dict[str, Any]], engine.System] = engine.create) -> Start:
-    """The booted machine: from the cache, or booted now."""
+    """The booted machine, from the cache or from a boot."""
     path = folder() / f"{key(config)}.ckpt"
     console = path.with_suffix(".console")
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -102,7 +102,7 @@ def _boot(config: dict[str, Any], path: Path, console: Path, report: Callable[[P
 
 @contextmanager
 def _locked(path: Path) -> Iterator[None]:
-    """Two points that start from the same checkpoint boot once; an interruption gets through while one waits."""
+    """Two points that start from the same checkpoint boot once. An interruption ends the wait for the lock."""
     with path.open("w") as handle:
         while True:
             try:

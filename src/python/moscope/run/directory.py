@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The run directory (docs/run-directory.md): what is finished lies in `points/`, and a start with the same options
-goes on from there, as far as it was made from what is there now; `run.json` is written again whenever a point is finished.
+"""The run directory (docs/run-directory.md). Finished points are in `points/`. A start with the same options continues from
+there, except for points whose inputs have changed. `run.json` is rewritten whenever a point is finished.
 """
 
 import json
@@ -30,7 +30,7 @@ def point_folder(out: Path, point: Point) -> Path:
 
 
 def open_for(plan: Plan) -> dict[str, dict[str, Any]]:
-    """Makes the directory, or finds it there from a run with the same options; the finished points by name."""
+    """Creates the directory, or opens that of a run with the same options; returns the finished points by name."""
     out = plan.out
     jsonio.check_replaceable(out)
     wanted = jsonio.dumps(plan.identity())
@@ -53,8 +53,8 @@ def open_for(plan: Plan) -> dict[str, dict[str, Any]]:
 
 
 def outdated(found: dict[str, dict[str, Any]], now: dict[str, dict[str, str]]) -> dict[str, str]:
-    """Which finished points are to be measured again, so that the points of a run can be compared, and why: they were made from
-    others than those whose digests (run/inputs.py) `now` has by point."""
+    """Which finished points must be measured again, and why: their inputs differ from the digests (run/inputs.py) that `now`
+    has by point."""
     why = {}
     for name, point in found.items():
         before = {"engine": str(point.get("engine")), **(point.get("made_from") or {})}
@@ -64,12 +64,12 @@ def outdated(found: dict[str, dict[str, Any]], now: dict[str, dict[str, str]]) -
 
 
 def engine_digest() -> str:
-    """Of the engine in use; tells results of one version from those of another."""
+    """Digest of the engine in use; distinguishes the results of different versions."""
     return packages.digest_of(paths.engine_library())[:16]
 
 
 def differences(kept: Path, plan: Plan) -> str:
-    """The first option that is not as it was, for people."""
+    """The first option that differs, as text."""
     try:
         before = json.loads(kept.read_text(encoding="utf-8"))
     except ValueError:
@@ -101,14 +101,14 @@ def finished(folder: Path) -> dict[str, Any] | None:
 
 
 def write_point(folder: Path, result: "Result") -> None:
-    """Into a folder that gets its name when all of it is written."""
+    """Writes into a folder that gets its name when it is complete."""
     for name, document in (("point.json", result.point), ("stats.json", result.stats), ("lines.json", result.lines)):
         (folder / name).write_text(jsonio.dumps(document) + "\n", encoding="utf-8")
     (folder / "console.txt").write_bytes(result.console)
 
 
 def write_run(plan: Plan, points: list[dict[str, Any]], ok: bool) -> dict[str, Any]:
-    """`run.json`: the command's JSON object, and what it was configured with under `config`."""
+    """Writes `run.json`: the command's JSON object, and its configuration under `config`."""
     document: dict[str, Any] = {"schema": SCHEMA, "ok": ok, "machine": plan.machine.name, "points": points}
     if (plan.out / REPORT).exists():
         document["report"] = str(plan.out / REPORT)
@@ -118,7 +118,7 @@ def write_run(plan: Plan, points: list[dict[str, Any]], ok: bool) -> dict[str, A
 
 
 def configuration(plan: Plan, points: list[dict[str, Any]]) -> dict[str, Any]:
-    """All that decided the results: options, every value of the machine's description, kernels, versions."""
+    """Everything that determined the results: options, every value of the machine's description, kernels, versions."""
     machine = plan.machine
     edges = machine.edges()
     return {

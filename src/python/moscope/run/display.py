@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Progress of points that run side by side, for people: a table that is drawn again on a terminal, a line at each phase,
-and now and then within a long one, elsewhere. Time left is told once a point is in detailed mode, whose length is known.
+"""Progress of points that run in parallel. A terminal shows a table that is redrawn; other output gets a line at each phase,
+and periodically within a long phase. The remaining time is shown once a point is in detailed mode, whose length is known.
 """
 
 import sys
@@ -21,7 +21,7 @@ QUIET_S = 30.0
 
 
 class Display(AbstractContextManager["Display"]):
-    """`show` takes what the pool tells."""
+    """`show` receives the messages of the pool."""
 
     def __init__(self, quiet: bool, points: int, done: int) -> None:
         self.quiet, self.points, self.done = quiet, points, done
@@ -65,7 +65,7 @@ class Display(AbstractContextManager["Display"]):
         return text if left is None else f"{text}, {clock(left)} left"
 
     def left_s(self, name: str, part: float) -> float | None:
-        """From how fast the detailed part has gone so far."""
+        """Remaining seconds, from the speed of the detailed part so far."""
         if not 0 < part < 1:
             return None
         first = self.begun.setdefault(name, (time.monotonic(), part))

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a measured point needs of the engine's machine beyond a boot's (src/python/bindings/system.cc), named so that tests
-can take its place.
+"""The engine's functions that a measured point needs in addition to those of a boot (src/python/bindings/system.cc), as
+protocols that tests can replace.
 """
 
 import json
@@ -35,7 +35,7 @@ def create(config: dict[str, Any]) -> System:
 
 
 def detailed(machine: Machine, say: Any) -> dict[str, Any]:
-    """What a configuration needs for detailed mode: the elaborated machine, and its protocol's library, built if need be."""
+    """The configuration of detailed mode: the elaborated machine, and its protocol's library, which is built if necessary."""
     from moscope import buildproto
 
     built = buildproto.ensure_protocol(str(machine.protocol), report=say)
@@ -44,7 +44,7 @@ def detailed(machine: Machine, say: Any) -> dict[str, Any]:
 
 
 def machine_states(machine: Machine) -> dict[str, list[str]]:
-    """The states of each kind of controller, by the numbers that transactions' records have."""
+    """The states of each kind of controller, by the numbers in transaction records."""
     from moscope import buildproto
 
     interface = json.loads(buildproto.ensure_protocol(str(machine.protocol)).interface.read_text(encoding="utf-8"))
@@ -52,7 +52,7 @@ def machine_states(machine: Machine) -> dict[str, list[str]]:
 
 
 def machine_types() -> list[str]:
-    """The kinds of controllers by the numbers that transactions' records have."""
+    """The kinds of controllers, by the numbers in transaction records."""
     from moscope import _engine
 
     return list(_engine.MACHINE_TYPES)

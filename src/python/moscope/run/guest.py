@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A guest that is driven from one moment to the next: to a text on its console, to a marker of its workload, to a
-simulated time. Whatever else ends it is an error: its death, or a workload that is over before its time.
+"""Drives a guest to a text on its console, to a marker of its workload, or to a simulated time. Any other end is an error:
+the guest's death, or a workload that ends too early.
 """
 
 import time
@@ -23,7 +23,7 @@ WORK_ENDS = "workend"
 
 @dataclass(frozen=True)
 class Progress:
-    """Where a point is: `part` of its detailed time (0 to 1), million instructions per host second of late."""
+    """The state of a point: `part` of its detailed time (0 to 1), and the recent speed in million instructions per host second."""
 
     phase: str
     simulated_s: float
@@ -32,7 +32,7 @@ class Progress:
 
 
 class Guest:
-    """`log` has every byte of the console. `report` is told a few times a second how things are."""
+    """`log` receives every byte of the console. `report` is called with the progress a few times per second."""
 
     def __init__(self, system: System, report: Callable[[Progress], None], log: bytes = b"") -> None:
         self.system, self.report = system, report
@@ -53,7 +53,7 @@ class Guest:
         self.system.console_input(text.encode())
 
     def until_marker(self, wanted: str, what: str) -> None:
-        """Functional (or as fast as it goes) until the console shows the text, or a program sets the marker, `wanted`."""
+        """Runs until the console shows the text `wanted`, or until a program sets the marker of that name."""
         begun = int(self.system.counts()["ticks"])
         while True:
             seen = self._step(lambda: self.system.step(STEP_MS))
@@ -65,7 +65,7 @@ class Guest:
                 raise GuestDied(f"{what}: no sign of it in {LONGEST_S} s of simulated time\n{self.last_words()}")
 
     def until_time(self, tick: int, part: Callable[[int], float]) -> bool:
-        """On until the simulated time; False where the workload has ended before."""
+        """Runs to the simulated time; returns False if the workload has ended before."""
         while True:
             seen = self._step(lambda: self.system.step_until(tick, STEP_MS))
             if seen == "time":
@@ -76,7 +76,7 @@ class Guest:
             self._part = part(int(self.system.counts()["ticks"]))
 
     def leave_detailed(self) -> None:
-        """Functional from here on. In steps, as all that takes long, so that an interruption comes between."""
+        """Returns to functional mode, in steps, so that an interruption is handled between them."""
         while not self.system.leave_detailed(STEP_MS):
             self._tell()
 
@@ -87,7 +87,7 @@ class Guest:
         self.log += self.system.console_output()
 
     def _step(self, step: Callable[[], dict[str, Any]]) -> str:
-        """One step: what it ended at (empty: nothing in particular)."""
+        """Runs one step; returns the event that ended it (empty: none)."""
         answer = step()
         self.take_output()
         state, detail = str(answer["state"]), str(answer.get("detail", ""))
@@ -121,5 +121,5 @@ class Guest:
 
 
 def done(counts: Mapping[str, int]) -> int:
-    """Instructions without those of spin loops, which cost next to nothing."""
+    """Instructions, without those of spin loops, which cost almost no host time."""
     return counts["instructions"] - counts["spun"]

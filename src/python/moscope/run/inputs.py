@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a point is made from beside its options: machine, protocol, kernel, the guest's programs. All of these can change while the
-command line stays the same (a machine file is edited, a kernel built again), so a finished point tells their digests, and one
-that was made from others is measured again.
+"""The inputs of a point apart from its options: machine, protocol, kernel, the guest's programs. They can change while the
+command line stays the same (a machine file is edited, a kernel is rebuilt). A finished point therefore records their digests,
+and a point with other digests is measured again.
 """
 
 import hashlib
@@ -33,7 +33,7 @@ class Inputs:
     detailed: dict[str, Any]
 
     def digests(self) -> dict[str, str]:
-        """By the names in WORDS; the engine's own is `directory.engine_digest`."""
+        """The digests by the names in WORDS; that of the engine is `directory.engine_digest`."""
         described = json.dumps([plan.platform(self.machine), self.detailed["machine"]], sort_keys=True)
         return {"kernel": self.kernel.sha256[:DIGITS], "programs": self.image.sha256[:DIGITS],
                 "protocol": packages.digest_of(Path(self.detailed["library"]))[:DIGITS],
@@ -41,7 +41,7 @@ class Inputs:
 
 
 class Gatherer:
-    """The inputs of several points of one machine; what they have in common is looked up, and built if need be, once."""
+    """The inputs of several points of one machine. Shared inputs are looked up, and built if necessary, once."""
 
     def __init__(self, machine: Machine, programs: dict[str, Path], say: Say) -> None:
         self.machine, self.programs, self.say = machine, programs, say
@@ -63,5 +63,5 @@ class Gatherer:
 
 
 def differences(before: dict[str, str], now: dict[str, str]) -> list[str]:
-    """What is other now, in the words of WORDS."""
+    """The inputs that differ, in the words of WORDS."""
     return [word for what, word in WORDS.items() if before.get(what) != now.get(what)]

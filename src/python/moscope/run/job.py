@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the process that measures a point is told: plain data, as JSON on its standard input."""
+"""The job of a process that measures a point: plain data, sent as JSON to its standard input."""
 
 import json
 from dataclasses import asdict, dataclass

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A run from its plan to its results: points that are not finished yet, then the report."""
+"""A run from its plan to its results: measures the points that are not finished, then writes the report."""
 
 import subprocess
 import sys
@@ -20,15 +20,15 @@ class Outcome:
 
     @property
     def exit_code(self) -> int:
-        """Of the worst that happened: a bug, a broken protocol, a dead guest, a failed workload."""
+        """The exit code of the most severe error: a bug, a broken protocol, a dead guest, a failed workload."""
         codes = {e.exit_code for e in self.failed}
         order = (errors.SimulatorBug, errors.ProtocolError, errors.GuestDied, errors.UserError, errors.WorkloadFailed)
         return next((kind.exit_code for kind in order if kind.exit_code in codes), errors.OK)
 
 
 def run(plan: Plan, shared: Shared) -> Outcome:
-    """Measures what is missing in the run directory, and writes `run.json` and the report. KeyboardInterrupt gets
-    through after `run.json` has been brought up to date and it has been said what is kept."""
+    """Measures the missing points of the run directory, and writes `run.json` and the report. On KeyboardInterrupt,
+    `run.json` is updated and a message says what is kept; then the exception continues."""
     found = directory.open_for(plan)
     try:
         return measure(plan, shared, found)
@@ -38,7 +38,7 @@ def run(plan: Plan, shared: Shared) -> Outcome:
 
 
 def measure(plan: Plan, shared: Shared, found: dict[str, dict[str, Any]]) -> Outcome:
-    """The points that `found` lacks, which grows by them, and the report."""
+    """Measures the points that `found` lacks, adds them to it, and writes the report."""
     # Builds kernels and protocols once, not once in each process.
     gatherer = inputs.Gatherer(plan.machine, plan.programs, shared.say)
     wanted = {p.name: gatherer.of(p).digests() for p in plan.points}
@@ -81,7 +81,7 @@ def measure(plan: Plan, shared: Shared, found: dict[str, dict[str, Any]]) -> Out
 
 
 def report(plan: Plan, shared: Shared) -> bool:
-    """`report.html` and figures, by a process of its own, since analysis reads the run directory and nothing else."""
+    """Writes `report.html` and figures in a separate process, since analysis reads only the run directory."""
     if not (paths.root() / "analysis" / "report.py").is_file():
         return False
     code = "import sys; sys.path.insert(0, sys.argv[1]); from analysis.report import main; sys.exit(main(sys.argv[2:]))"

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""From the options of `moscope run` to the points that have to be measured. All that can be wrong is found here.
+"""From the options of `moscope run` to the points to measure. All errors in options are found here.
 
-What decides a point's result stands in its `Point`, as plain data: it goes to the process that measures it, and into
-`run.json`, where a later start with other options is told from one that goes on.
+A `Point` has all options that determine its result, as plain data. It is sent to the process that measures it, and written to
+`run.json`, which distinguishes a start with other options from one that resumes.
 """
 
 import re
@@ -54,7 +54,7 @@ class Point:
 
     @property
     def name(self) -> str:
-        """Of its folder."""
+        """The name of its folder."""
         return f"{self.workload}-{self.kernel}-{self.cores}".replace("/", "_")
 
 
@@ -70,14 +70,14 @@ class Plan:
     threads: int | None = None
 
     def identity(self) -> dict[str, Any]:
-        """What a run directory has to agree in for a run to go on in it."""
+        """The options that must be equal for a run to resume in its directory."""
         return {"machine": self.machine_option, "set": self.sets, "seed": self.seed,
                 "points": [{k: v for k, v in asdict(p).items() if v is not None} for p in self.points]}
 
 
 @dataclass(frozen=True)
 class Options:
-    """The command's own options; None where the user gave none."""
+    """The command's own options; None if the user did not give one."""
 
     workload: str | None = None
     kernel: str | None = None
@@ -136,8 +136,8 @@ def chosen_workloads(options: Options) -> list["Workload"]:
 
 
 def beginning(text: str | None) -> str | int | None:
-    """`250ms` is a time, in femtoseconds then; what does not begin as a number is a marker. (`-5ms` as a marker would be waited for
-    in vain.)"""
+    """A time such as `250ms` becomes femtoseconds; a text that does not begin like a number is a marker. (`-5ms` as a marker
+    would never appear.)"""
     if text is None or text == WORK_BEGINS:
         return None
     if re.match(r"[+-]?[.]?[0-9]", text):
@@ -148,26 +148,26 @@ def beginning(text: str | None) -> str | int | None:
 
 
 def _sensible(counts: list[int], work: "Workload", options: Options) -> list[int]:
-    """Of the core counts by default those that the workload has use for; all that the user has named."""
+    """Of the default core counts, those that the workload can use; of given core counts, all."""
     if options.cores or work.most_cores is None:
         return counts
     return [n for n in counts if n <= work.most_cores] or counts[:1]
 
 
 def default_time(text: str | Callable[[int], str], cores: int) -> int:
-    """A workload's own, which may depend on the number of cores."""
+    """The workload's default, which may depend on the number of cores."""
     return Time(text if isinstance(text, str) else text(cores)).fs
 
 
 def one_point(command: str, options: Options) -> None:
-    """UserError where a command that measures one point is asked for several."""
+    """UserError if a command that measures one point is asked for several."""
     for option, text in (("--workload", options.workload), ("--cores", options.cores)):
         if text is not None and len(parts := names(option, text)) > 1:
             raise UserError(f"{option}: {command} takes one, not {len(parts)}: {parts[0]}, say, would be right")
 
 
 def core_list(text: str, machine: Machine) -> list[int]:
-    """`1,12,24,48`: as many cores as the machine has, at most, each count once."""
+    """Core counts such as `1,12,24,48`: at most the number of cores of the machine, each count once."""
     right = f"numbers from 1 to {machine.cores}, as in {DEFAULT_CORES}, would be right"
     counts = []
     for part in text.split(","):
@@ -193,7 +193,7 @@ def names(option: str, text: str) -> list[str]:
 
 
 def kernels(text: str) -> list[str]:
-    """`stock,stock+7,14,pk` is three kernels: a number belongs to the mix before it."""
+    """`stock,stock+7,14,pk` names three kernels: a number belongs to the mix before it."""
     return [kernel.check_name(name.replace(";", ",")) for name in names("--kernel", re.sub(r"(?<=[0-9]),(?=[0-9]+(,|$))", ";", text))]
 
 
@@ -210,7 +210,7 @@ def given_time(option: str, text: str | None, least: int) -> int | None:
 
 
 def sized(machine: Machine, memory_per_node: str) -> Machine:
-    """The machine with another size of memory."""
+    """The machine with another memory size."""
     try:
         changed: Machine = replace(machine, memory_per_node=Size(memory_per_node, "--memory-per-node")).validate()
     except ConfigError as error:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""`moscope run --program 'FILE ARG ..'`: a user's own static Linux program in the place of a workload.
+"""`moscope run --program 'FILE ARG ..'`: runs a user's static Linux program instead of a workload.
 
-It needs to know nothing of moscope: with `--begin T` detailed time begins by the clock. If it executes gem5's
-pseudo-instructions, m5_work_begin(0, 0) begins it, and each m5_work_end of another work item counts an operation. What can be
-seen of the file to be wrong is told before anything boots.
+The program needs no change: with `--begin T`, detailed simulation starts at a time. If it executes gem5's
+pseudo-instructions, m5_work_begin(0, 0) starts detailed simulation, and each m5_work_end of another work item counts an
+operation. Errors that can be detected in the file are reported before the boot.
 """
 
 import re
@@ -37,7 +37,7 @@ class OwnProgram(Workload):
 
     @property
     def guest_file(self) -> str:
-        """Under /run/moscope in the guest."""
+        """Path in the guest, under /run/moscope."""
         return f"{FOLDER}/{self.name}"
 
     @property
@@ -52,7 +52,7 @@ class OwnProgram(Workload):
 
 
 def parse(text: str, marked: bool) -> OwnProgram:
-    """`marked`: the program has to say by itself where detailed time begins."""
+    """`marked`: the program itself must mark the start of detailed simulation."""
     try:
         words = shlex.split(text)
     except ValueError as error:
@@ -71,7 +71,7 @@ def parse(text: str, marked: bool) -> OwnProgram:
 
 
 def check(path: Path, marked: bool) -> None:
-    """UserError for what could not run, or would never begin."""
+    """UserError for a program that cannot run, or never starts detailed simulation."""
     try:
         data = path.read_bytes()
     except IsADirectoryError:
@@ -102,6 +102,6 @@ def check(path: Path, marked: bool) -> None:
 
 
 def status_of(console: bytes) -> int | None:
-    """What the program ended with; None: it had not ended, or was stopped."""
+    """The exit status of the program; None if it has not ended, or was stopped."""
     found = re.findall(re.escape(ENDED).encode() + rb"(\d+)", console)
     return int(found[-1]) if found else None

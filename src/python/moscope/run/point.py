@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""One point: boot (or a checkpoint of it), the workload's start in functional mode, detailed mode with a warm-up and
-windows, back to functional mode for the workload's own check of its results.
+"""Measures one point: a boot (or its checkpoint), the start of the workload in functional mode, a warm-up and windows in
+detailed mode, then functional mode for the workload's own check of its results.
 """
 
 import json
@@ -35,7 +35,7 @@ STARTS, SAY_STARTS = "moscope: starts", "echo moscope: 'starts'"
 
 @dataclass
 class Result:
-    """What a point's folder holds."""
+    """The contents of a point's folder."""
 
     point: dict[str, Any]
     stats: dict[str, Any]
@@ -45,8 +45,8 @@ class Result:
 
 
 def measure(job: Job, folder: Path, report: Callable[[Progress], None], say: Callable[[str], None]) -> Result:
-    """Everything, in this process; with `--detail full` transactions go into `folder`. Errors as they come: GuestDied,
-    WorkloadFailed, ProtocolError, SimulatorBug."""
+    """Measures a point in this process; with `--detail full`, transactions are written into `folder`. Raises GuestDied,
+    WorkloadFailed, ProtocolError or SimulatorBug."""
     started = time.monotonic()
     programs = {name: Path(path) for name, path in job.programs.items()}
     inputs = Gatherer(load_machine(job.machine, job.sets), programs, say).of(job.point)
@@ -87,8 +87,8 @@ def side_by_side(threads: int | None) -> dict[str, Any]:
 
 
 def checked(job: Job, inputs: Inputs) -> dict[str, str]:
-    """The digests of what the point is made from; UserError where that is no longer what the run began with, as its points could not be
-    compared."""
+    """The digests of the point's inputs; UserError if they have changed since the start of the run, because its points would
+    not be comparable."""
     found = inputs.digests()
     if job.inputs is not None and (changed := differences(job.inputs, found)):
         raise UserError(f"there is {' and '.join(changed)} since the run began: the same command again would be right")
@@ -96,7 +96,7 @@ def checked(job: Job, inputs: Inputs) -> dict[str, str]:
 
 
 def begin(guest: Guest, point: Point) -> None:
-    """From the prompt to where detailed time begins: the workload's steady state, if nothing else was asked for."""
+    """Runs from the prompt to the start of detailed simulation: by default, the workload's steady state."""
     guest.phase(f"start {point.workload}")
     if isinstance(point.begin, int):
         guest.type_in(f"{SAY_STARTS}; {point.command}\n")
@@ -118,7 +118,7 @@ def told(begin: str | int | None) -> str:
 
 
 def name(names: Names, attribution: dict[str, Any], tables: Tables) -> dict[str, Any]:
-    """moscope.lines/1. That no stall and no spinning is lost on the way to names is checked in every run."""
+    """Builds moscope.lines/1. Every run checks that naming loses no stall and no spinning."""
     named = lines_document(names, attribution, tables, engine.machine_types())
     for what, all_of in (("stall", "exposed"), ("spin", "spin")):
         if named["all"][what] != attribution.get(all_of, 0):
@@ -169,7 +169,7 @@ def detailed(guest: Guest, point: Point, log: Path | None = None) -> tuple[list[
 
 
 def finish(guest: Guest, point: Point) -> None:
-    """Stops the workload and lets it check its results. A user's own program has no check but its status, if it has ended."""
+    """Stops the workload and lets it check its results. For a user's program, only its exit status is checked, if it has ended."""
     guest.phase("check of results", 1.0)
     if not point.family:
         status = status_of(guest.log)
@@ -193,7 +193,7 @@ def memory_stall(stats: dict[str, Any]) -> int:
 
 def document(point: Point, measured: list[windows.Moment], named: dict[str, Any], physical: dict[int, int],
              stall: int, chosen: kernel.Kernel) -> dict[str, Any]:
-    """POINT of the contracts, and what reports need beyond it."""
+    """POINT of the contracts, and additional data for reports."""
     figures = windows.summary(measured)
     hottest = lines.top_names(named, stall)
     return {"workload": point.workload, "operation": point.operation, "kernel": point.kernel, "cores": point.cores, **figures,

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Points side by side, each in a process of its own: as many as the host has processors and its memory has room for,
-those with the most cores first, as they take longest.
+"""Measures points in parallel, each in its own process. The number of processors and the memory of the host limit their
+number. Points with the most cores start first, since they take longest.
 
-A point that fails lets the others finish. An interruption ends all processes; what they had finished is whole.
+A point that fails does not stop the others. An interruption ends all processes; finished points stay complete.
 """
 
 import json
@@ -31,7 +31,7 @@ Start = Callable[[Job, IO[bytes]], "subprocess.Popen[bytes]"]
 
 
 class Running:
-    """A point's process; what it says goes to the queue with this object beside it: a message, or None at its end."""
+    """The process of a point. Its messages are queued together with this object; None marks its end."""
 
     def __init__(self, job: Job, said: "queue.SimpleQueue[tuple[Running, dict[str, Any] | None]]", start: Start) -> None:
         self.job = job
@@ -50,7 +50,7 @@ class Running:
         said.put((self, None))
 
     def error(self) -> MoscopeError:
-        """Why it ended without a result."""
+        """Why the process ended without a result."""
         self._stderr.seek(0)
         words = self._stderr.read().decode(errors="replace").rstrip()
         if self.answer and "error" in self.answer:
@@ -81,7 +81,7 @@ def _environment() -> dict[str, str]:
 
 
 def available_bytes() -> int:
-    """Host memory that could be had without swapping; as much as one likes where the system does not tell."""
+    """Host memory available without swapping; unlimited if the system does not report it."""
     try:
         with open("/proc/meminfo", encoding="ascii") as lines:
             for line in lines:
@@ -99,7 +99,7 @@ def wanted_bytes(job: Job) -> int:
 def run(jobs: list[Job], progress: Callable[[Job, Progress | None], None], finished: Callable[[Job, dict[str, Any]], None],
         start: Start = start_process, processors: int | None = None,
         available: Callable[[], int] = available_bytes) -> list[MoscopeError]:
-    """Measures all points; the errors of those that failed. `progress` gets None when a point has begun or ended."""
+    """Measures all points; returns the errors of those that failed. `progress` is called with None when a point starts or ends."""
     waiting = sorted(jobs, key=lambda j: -j.point.cores)
     most = processors or len(os.sched_getaffinity(0))
     said: queue.SimpleQueue[tuple[Running, dict[str, Any] | None]] = queue.SimpleQueue()

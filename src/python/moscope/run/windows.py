@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Windows of detailed time, and the figures of a point made from them. The engine counts on through all windows, so a
-window is the difference of two moments, and their sum is what the engine has at the end: nothing is counted twice.
+"""Windows of detailed simulation, and the figures of a point computed from them. The engine's counters run through all
+windows. A window is the difference of two snapshots, and the windows add up to the engine's final counts.
 
-`cycles` are fractions of the cores' time: busy, idle, core (stalled on other things than memory), memory (stalled on it).
-`spin_cycles` is the fraction in spin loops, a part of busy and core.
+`cycles` are fractions of core time: busy, idle, core (stalls other than memory), memory (stalls on memory). `spin_cycles` is
+the fraction in spin loops, a part of busy and core.
 """
 
 import math
@@ -18,7 +18,7 @@ KINDS = TIME_KIND.names
 
 
 class HostTime(NamedTuple):
-    """Seconds."""
+    """Host time in seconds."""
 
     elapsed: float
     cpu: float  # of this process
@@ -30,7 +30,7 @@ def host_time() -> HostTime:
 
 @dataclass(frozen=True)
 class Moment:
-    """Counts since the warm-up's end; times in femtoseconds, of all cores together. `spent[kind, "kernel" or "user"]`."""
+    """Counts since the end of the warm-up; times in femtoseconds, summed over all cores. `spent[kind, "kernel" or "user"]`."""
 
     tick: int
     operations: int
@@ -49,12 +49,12 @@ class Moment:
                       self.cpu_s - before.cpu_s, self.spin - before.spin)
 
     def at(self, host: HostTime) -> "Moment":
-        """The same counts at another time of the host: asking for them takes some, which is no window's."""
+        """The same counts at another host time: taking a snapshot takes time that belongs to no window."""
         return replace(self, host_s=host.elapsed, cpu_s=host.cpu)
 
 
 def moment(tick: int, counts: dict[str, int], stats: dict[str, Any], host: HostTime) -> Moment:
-    """`tick`: where the window was asked to end; cores stop at most one operation beyond. `host`: when it ended."""
+    """`tick`: the requested end of the window; cores stop at most one operation later. `host`: host time at its end."""
     spent = {(kind, who): sum(int(core[kind][who]) for core in stats["cores"])
              for kind in KINDS for who in ("kernel", "user")}
     spin = sum(int(ticks) for core in stats["cores"] for who in core.get("spin", {}).values() for ticks in who.values())
@@ -67,7 +67,7 @@ def beginning(tick: int, counts: dict[str, int]) -> Moment:
 
 
 def figures(window: Moment) -> dict[str, Any]:
-    """Of one window, or of all together."""
+    """The figures of one window, or of all together."""
     seconds = window.tick / FS_PER_S
     whole = max(sum(window.spent.values()), 1)
     active = {who: sum(t for (kind, w), t in window.spent.items() if w == who and kind != "idle") for who in ("kernel", "user")}
@@ -85,7 +85,7 @@ def figures(window: Moment) -> dict[str, Any]:
 
 
 def standard_error(values: list[float]) -> float | None:
-    """Of the mean, from the windows' spread; None of a single one."""
+    """Standard error of the mean, from the spread of the windows; None for a single window."""
     n = len(values)
     if n < 2:
         return None
@@ -94,7 +94,7 @@ def standard_error(values: list[float]) -> float | None:
 
 
 def summary(windows: list[Moment]) -> dict[str, Any]:
-    """The figures of a point (POINT of the contracts, so far as windows tell)."""
+    """The figures of a point (POINT of the contracts) that windows determine."""
     whole = windows[0]
     for w in windows[1:]:
         whole = Moment(whole.tick + w.tick, whole.operations + w.operations, whole.instructions + w.instructions,

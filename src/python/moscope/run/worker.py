@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""`python -m moscope.run.worker`: measures the point that its standard input describes (run/job.py), in this process.
+"""`python -m moscope.run.worker`: measures the point described on its standard input (run/job.py), in this process.
 
-It tells how things are in lines of JSON on its standard output: {"progress": ...} a few times a second and, last,
-{"done": POINT} or {"error": CLASS, "text": ...}. What it measured is in its folder by then, whole.
+It writes JSON lines to standard output: {"progress": ...} a few times per second and, at the end, {"done": POINT} or
+{"error": CLASS, "text": ...}. At that time the results are complete in the point's folder.
 """
 
 import json
@@ -49,7 +49,7 @@ def teller(out: int) -> Callable[[dict[str, Any]], None]:
 
 
 def progress_of(tell: Callable[[dict[str, Any]], None]) -> Callable[[Progress], None]:
-    """Tells of progress now and then; ends this process if the one that started it is gone."""
+    """Reports progress periodically; ends this process if its parent is gone."""
     parent, last = os.getppid(), [0.0, ""]
 
     def report(progress: Progress) -> None:
@@ -64,7 +64,7 @@ def progress_of(tell: Callable[[dict[str, Any]], None]) -> Callable[[Progress], 
 
 
 def work(wanted: job.Job, report: Callable[[Progress], None]) -> dict[str, Any]:
-    """Measures, writes the folder; the last message."""
+    """Measures the point and writes its folder; returns the last message."""
     with jsonio.atomic_dir(Path(wanted.folder)) as folder:
         result = point.measure(wanted, folder, report, lambda text: print(text, file=sys.stderr))
         result.point["engine"] = directory.engine_digest()
