@@ -64,7 +64,7 @@ def test_the_help_tells_the_times_that_are_taken_where_none_are_given() -> None:
     for option, field in (("warmup", "warmup"), ("window", "window")):
         own, others = getattr(workloads.find("exim"), field), getattr(workloads.find("falseshare"), field)
         times = [options.default_time(own, n) for n in range(1, 49)]
-        assert f"own: {others}, {min(times) // MS}ms to {max(times) // MS}ms for `exim`" in help_of(run, option)
+        assert f"({others}; {min(times) // MS}ms to {max(times) // MS}ms for `exim`" in help_of(run, option)
         assert all(t % MS == 0 for t in (min(times), max(times)))
     assert f"({workloads.find('exim').memory_per_node})" in help_of(run, "memory_per_node")
 
