@@ -18,13 +18,16 @@ SHOWS = {
     "broken_protocol.py": r"broken copy:  caught .*no transition.*\noriginal MSI: passed",
     "check_with_three_seeds.sh": r"seed 1\n(.*\n)+seed 2\n(.*\n)+seed 3\n(.*\n)*no violation",
     "dram_channels.py": r"channels per node: 1   node .*limit: DRAM\n(.*\n)*.*channels per node: 2   machine ",
+    "false_sharing.py": r"falseshare .*\n  hottest line: falseshare:packed_counters, false_sharing.*\nfalseshare-padded .*memory stall [0-5]%",
     "false_sharing_trace.sh": r"c6 st 0x200008: .* supplied by another core's cache",
     "latency_by_topology.py": r"fully_connected .* 1 hops .*\n(.*\n)*ring .* 4 hops",
     "machine_file.py": r"four_in_a_line .*DRAM 3 hops",
     "probe_filter.py": r"on .* 0 probes.*\n.*off .* 8 probes",
     "protocols_compared.py": r"MSI: (.*\n)+.*MOESI_HTAssist: (.*\n)+.*c12 ld A@n3 .*line from L1Cache-0",
+    "transactions.py": r"L1Cache +0 hops +\d+ transactions, .*\nL1Cache +2 hops",
 }
 SHARED = {"moscope_json.py"}
+LONG = {"false_sharing.py", "transactions.py"}  # they boot a guest
 
 
 def scripts() -> list[str]:
@@ -38,7 +41,7 @@ def run_example(name: str, folder: Path) -> str:
     return got.stdout
 
 
-@pytest.mark.parametrize("name", scripts())
+@pytest.mark.parametrize("name", [pytest.param(n, marks=[pytest.mark.long] if n in LONG else []) for n in scripts()])
 def test_the_example_shows_what_it_says(name: str, tmp_path: Path) -> None:
     output = run_example(name, tmp_path)
     assert re.search(SHOWS[name], output), output
