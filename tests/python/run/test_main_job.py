@@ -100,7 +100,7 @@ machine = replace(machine, outstanding_misses=Count({}))
 
 
 def test_a_machine_file_that_was_edited_is_measured_again_with_a_word_of_why(moscope: Moscope, tmp_path: Path) -> None:
-    mine, why = tmp_path / "mine.py", "measured again, as there is another description of the machine now: counter-distro-1"
+    mine, why = tmp_path / "mine.py", "measured again because there is another description of the machine now: counter-distro-1"
     command = ("run", *QUICK, "--windows", "1", "--cores", "1", "--machine", "mine.py", "--out", "a")
     told = []
     for misses in (8, 1):
@@ -110,7 +110,7 @@ def test_a_machine_file_that_was_edited_is_measured_again_with_a_word_of_why(mos
         told.append(json.loads((tmp_path / "a/run.json").read_text()))
         jsonio.validate(told[-1])
         assert told[-1]["config"]["description"]["outstanding_misses"] == str(misses)
-        assert (why in got.stderr) == (misses == 1) and "points are there already" not in got.stderr
+        assert (why in got.stderr) == (misses == 1) and "points are already finished" not in got.stderr
     (before,), (after,) = (document["points"] for document in told)
     assert before["made_from"]["machine"] != after["made_from"]["machine"] and before["made_from"]["kernel"] == after["made_from"]["kernel"]
 
@@ -159,13 +159,13 @@ def test_an_interrupted_run_keeps_what_is_finished(tmp_path: Path) -> None:
 def test_an_interrupted_run_goes_on_at_the_last_finished_point(moscope: Moscope, tmp_path: Path) -> None:
     given = ("--cores", "1,12", "--warmup", "50us", "--window", "1ms", "--windows", "1")
     said = interrupt(tmp_path, lambda: (tmp_path / "a/points/counter-distro-1/point.json").exists(), *given)
-    assert "1 of 2 points are finished and kept in a; the same command goes on from there" in said.splitlines()
+    assert "1 of 2 points are finished and kept in a; repeat the command to resume" in said.splitlines()
     assert said.splitlines()[-1] == "moscope: interrupted"
     first = json.loads((tmp_path / "a/run.json").read_text())
     assert [p["cores"] for p in first["points"]] == [1], "the larger one was under way"
     again = moscope("run", "--workload", "counter", *given, "--out", "a", "--json", timeout=600)
     assert again.returncode == 0, again.stderr
-    assert "a: 1 of 2 points are there already" in again.stderr and "counter-distro-12: window 1 of 1" in again.stderr, "progress, with --json too"
+    assert "a: 1 of 2 points are already finished" in again.stderr and "counter-distro-12: window 1 of 1" in again.stderr, "progress, with --json too"
     document = json.loads(again.stdout)
     assert [p["cores"] for p in document["points"]] == [1, 12] and document["ok"]
     assert document["points"][0] == first["points"][0], "host seconds and all: it was not measured again"

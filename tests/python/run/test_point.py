@@ -119,7 +119,7 @@ def test_a_workload_that_ends_in_the_warm_up_is_an_error(point: Point) -> None:
 
 def test_a_workload_that_ends_before_it_begins_is_an_error_with_its_last_words(point: Point) -> None:
     script = [{"shows": "sh: no such program\r\n"}, {"state": "marker", "detail": initramfs.PROMPT}]
-    with pytest.raises(WorkloadFailed, match="(?s)fake.*ended before its time.*no such program"):
+    with pytest.raises(WorkloadFailed, match="(?s)fake.*ended too early.*no such program"):
         course(FakeSystem(script=script), point)
 
 
@@ -197,12 +197,12 @@ def test_a_guest_that_never_begins_runs_into_the_watchdog(point: Point) -> None:
         return step(host_ms)
 
     system.step = slow  # type: ignore[method-assign]
-    with pytest.raises(GuestDied, match="no sign of it in 120 s of simulated time"):
+    with pytest.raises(GuestDied, match="not reached within 120 s of simulated time"):
         course(system, point)
 
 
 def test_wrong_results_are_an_error(point: Point) -> None:
-    with pytest.raises(WorkloadFailed, match="found its results wrong"):
+    with pytest.raises(WorkloadFailed, match="its results are wrong"):
         course(FakeSystem(verify="wrong"), point)
 
 

@@ -73,4 +73,4 @@ def test_an_interrupted_run_tells_what_is_kept_wherever_it_was(run: Callable[...
     with pytest.raises(KeyboardInterrupt):
         run(Shared(), **when)
     assert capfd.readouterr().err.splitlines()[-1] == (
-        f"{kept} of 2 points are finished and kept in {plan().out}; the same command goes on from there")
+        f"{kept} of 2 points are finished and kept in {plan().out}; repeat the command to resume")

@@ -60,9 +60,9 @@ class Guest:
             if seen == wanted:
                 return
             if seen == initramfs.PROMPT:
-                raise WorkloadFailed(f"{what}: ended before its time\n{self.last_words()}")
+                raise WorkloadFailed(f"{what}: ended too early\n{self.last_words()}")
             if int(self.system.counts()["ticks"]) - begun > LONGEST_S * FS_PER_S:
-                raise GuestDied(f"{what}: no sign of it in {LONGEST_S} s of simulated time\n{self.last_words()}")
+                raise GuestDied(f"{what}: not reached within {LONGEST_S} s of simulated time\n{self.last_words()}")
 
     def until_time(self, tick: int, part: Callable[[int], float]) -> bool:
         """Runs to the simulated time; returns False if the workload has ended before."""

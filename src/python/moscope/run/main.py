@@ -33,7 +33,7 @@ def run(plan: Plan, shared: Shared) -> Outcome:
     try:
         return measure(plan, shared, found)
     except KeyboardInterrupt:  # while kernels are built or the report is written, too
-        shared.say(f"{len(found)} of {len(plan.points)} points are finished and kept in {plan.out}; the same command goes on from there")
+        shared.say(f"{len(found)} of {len(plan.points)} points are finished and kept in {plan.out}; repeat the command to resume")
         raise
 
 
@@ -44,19 +44,19 @@ def measure(plan: Plan, shared: Shared, found: dict[str, dict[str, Any]]) -> Out
     wanted = {p.name: gatherer.of(p).digests() for p in plan.points}
     again = directory.outdated(found, wanted)
     for why in dict.fromkeys(again.values()):
-        shared.say(f"measured again, as {why}: {', '.join(name for name in again if again[name] == why)}")
+        shared.say(f"measured again because {why}: {', '.join(name for name in again if again[name] == why)}")
     for name in again:
         del found[name]
     missing = [p for p in plan.points if p.name not in found]
     if found:
-        shared.say(f"{plan.out}: {len(found)} of {len(plan.points)} points are there already")
+        shared.say(f"{plan.out}: {len(found)} of {len(plan.points)} points are already finished")
     failed: list[MoscopeError] = []
 
     def points() -> list[dict[str, Any]]:
         return [found[p.name] for p in plan.points if p.name in found]
 
     if again:
-        directory.write_run(plan, points(), ok=False)  # so that nobody takes them for this machine's, whatever comes now
+        directory.write_run(plan, points(), ok=False)  # outdated points must not appear in it, even if the run is interrupted
     try:
         with display.Display(shared.quiet, len(plan.points), len(found)) as shown:
 
@@ -92,7 +92,7 @@ def report(plan: Plan, shared: Shared) -> bool:
     if got.returncode == errors.UserError.exit_code:
         raise errors.UserError(f"{said} (the results are in {plan.out}; moscope report writes their report)")
     if got.returncode != 0:
-        bug = RuntimeError(f"the report could not be written (the results are in {plan.out}): {said.splitlines()[-1] if said else 'no word of why'}")
+        bug = RuntimeError(f"the report could not be written (the results are in {plan.out}): {said.splitlines()[-1] if said else 'no reason given'}")
         bug.add_note(said)
         raise bug
     return True

@@ -182,9 +182,9 @@ def finish(guest: Guest, point: Point) -> None:
         guest.until_marker(initramfs.PROMPT, f"{point.workload} (until it has checked its results)")
     results = Results.of(guest.log.decode(errors="replace"), point.family)
     if not results.finished:
-        raise WorkloadFailed(f"{point.workload}: did not come to its results\n{guest.last_words()}")
+        raise WorkloadFailed(f"{point.workload}: printed no results\n{guest.last_words()}")
     if not results.right:
-        raise WorkloadFailed(f"{point.workload}: found its results wrong\n{guest.last_words()}")
+        raise WorkloadFailed(f"{point.workload}: its results are wrong\n{guest.last_words()}")
 
 
 def memory_stall(stats: dict[str, Any]) -> int:
