@@ -151,7 +151,7 @@ def _add(app: typer.Typer, name: str, module_name: str, rest: list[str], called:
 
 
 def _fill(app: typer.Typer, package: str, arguments: list[str], called: str) -> None:
-    # A group of its own even when only one command is loaded; called alone it tells what it holds.
+    # A group even if only one command is loaded; without a command it prints its help.
     @app.callback(invoke_without_command=True)
     def group(context: typer.Context) -> None:
         if context.invoked_subcommand is None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""`moscope ablate`: each fix of the kernel by itself."""
+"""`moscope ablate`: measures each kernel fix alone."""
 
 from typing import Annotated
 

@@ -11,7 +11,7 @@ DEFAULT_OUT = Path("moscope-out/docs")
 
 @command(fills_out=True)
 def docs(shared: Shared) -> int:
-    """Build the documentation as a web site; the first time, install Sphinx in an environment of its own."""
+    """Build the documentation site. The first call installs Sphinx in its own environment."""
     from moscope import jsonio
     from moscope.docs import build
 

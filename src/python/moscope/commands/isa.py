@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""`moscope isa`: the instructions that the machine's processor promises, and what the model does about each."""
+"""`moscope isa`: the instructions that the machine's processor promises, and the model's support for each."""
 
 from dataclasses import asdict
 from itertools import groupby

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""`moscope latency`: the machine's idle latencies (and bandwidths) beside their references."""
+"""`moscope latency`: the machine's idle latencies (and bandwidths), compared with references."""
 
 from pathlib import Path
 from typing import Annotated, Any

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""`moscope report`: makes the report of a finished or partial run again, from its run directory only."""
+"""`moscope report`: writes the report of a finished or partial run again, from its run directory only."""
 
 import sys
 from pathlib import Path

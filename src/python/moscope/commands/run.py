@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""`moscope run`: the main job."""
+"""`moscope run`: measures workloads and writes a run directory."""
 
 from pathlib import Path
 from typing import Annotated

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""`moscope bench filter`: what a probe filter costs when all cached data are homed on one node."""
+"""`moscope bench filter`: the cost of a probe filter when all cached data are homed on one node."""
 
 from typing import Annotated
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""`moscope bench gem5`: the speed of detailed mode beside gem5's."""
+"""`moscope bench gem5`: the speed of detailed mode, compared with gem5's."""
 
 from pathlib import Path
 from typing import Annotated

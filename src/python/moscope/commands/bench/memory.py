@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""`moscope bench memory`: how fast the memory side runs on this host."""
+"""`moscope bench memory`: the speed of the memory model on this host."""
 
 from typing import Annotated
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""`moscope kernel build`: makes the project's kernel and says where it lies."""
+"""`moscope kernel build`: builds the project's kernel and prints the path of the image."""
 
 from pathlib import Path
 from typing import Annotated

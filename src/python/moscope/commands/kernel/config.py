@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""`moscope kernel config`: the configuration that the project's kernel is built with."""
+"""`moscope kernel config`: the configuration of the project's kernel."""
 
 from pathlib import Path
 from typing import Annotated

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""`moscope kernel list`: the names that --kernel takes, the fixes behind them, and what has been built."""
+"""`moscope kernel list`: the names that --kernel accepts, their fixes, and the builds in the cache."""
 
 from typing import Any
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""`moscope protocol build`: a user's protocol, from its .slicc file to libraries that every command accepts."""
+"""`moscope protocol build`: compiles a protocol from its .slicc file into libraries that every command accepts."""
 
 from typing import Annotated
 

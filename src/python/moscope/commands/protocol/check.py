@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""`moscope protocol check`: the random test of a protocol, values checked (contracts: moscope.check/1)."""
+"""`moscope protocol check`: random test of a protocol that checks loaded values (contracts: moscope.check/1)."""
 
 import json
 import sys

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""`moscope protocol list`: the project's protocols with their machines, as their interface files tell."""
+"""`moscope protocol list`: the project's protocols with their machines, from their interface files."""
 
 import json
 from typing import Any
