@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Processors as the guest sees them: descriptions in configs/cpus, one file per processor, each with a `processor`; here
-they become the CPUID functions and model-specific registers that the engine reads (src/board/cpu_model.hh).
+"""Guest-visible processors. Each file in configs/cpus describes one processor as `processor`. This module turns it into the
+CPUID functions and model-specific registers that the engine reads (src/board/cpu_model.hh).
 
-Identity, features and registers are the processor's; cache sizes, core counts and clocks come from the machine, so
-that what the guest reads and what is simulated cannot differ."""
+Identity, features and registers belong to the processor. Cache sizes, core counts and clocks come from the machine, so that
+CPUID always matches the simulated machine.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +28,7 @@ IDS_PER_CHIP_BITS = 3  # eight APIC identifiers per chip, see src/system
 
 @dataclass(frozen=True)
 class Tlb:
-    """A translation buffer: entries, and ways (None: fully associative)."""
+    """A translation buffer: entries and ways (None: fully associative)."""
 
     entries: int
     ways: int | None
@@ -49,8 +50,8 @@ class Tlbs:
 
 @dataclass(frozen=True)
 class Msr:
-    """A model-specific register that only remembers: `writable` are the bits that a write changes, none makes a
-    write a fault."""
+    """A model-specific register that only stores a value. `writable` are the bits that a write changes; without any, a write
+    faults."""
 
     number: int
     name: str
@@ -92,7 +93,7 @@ def load_processor(name: str) -> Processor:
 
 
 def cpu_json(machine: Machine) -> dict[str, Any]:
-    """The processors of a machine as the engine reads them."""
+    """The processors of a machine in the form that the engine reads."""
     p = load_processor(str(machine.cpu))
     leaves = _leaves(p, machine)
     return {
@@ -197,7 +198,7 @@ def _l3(machine: Machine) -> int:
 
 
 def _clock_msrs(machine: Machine) -> list[Msr]:
-    """P-states: one, the machine's clock. 100 MHz x (identifier + 10h) / 2^divisor (31116, MSRC001_00[68:64])."""
+    """P-states: a single one, the machine's clock. 100 MHz x (identifier + 10h) / 2^divisor (31116, MSRC001_00[68:64])."""
     hundreds = int(machine.core_clock.hertz) // 100_000_000
     divisor = 0
     while hundreds < 0x10 and divisor < 4:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The feature bits of CPUID by name (AMD 25481), as /proc/cpuinfo spells them: function, register and bit of each, and
-which instructions a bit stands for (sets of the decoder, Zydis)."""
+"""The feature bits of CPUID by name (AMD 25481), spelled as in /proc/cpuinfo: the function, register and bit of each, and the
+instructions that a bit stands for (sets of the decoder, Zydis).
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Dotted keys of a machine description: listing them with values and sources, and setting them from text
-(`--set probe_filter.enabled=false`)."""
+"""Dotted keys of a machine description: lists them with values and sources, and sets them from text (`--set
+probe_filter.enabled=false`).
+"""
 
 from __future__ import annotations
 
@@ -25,7 +26,7 @@ class Row:
 
 
 def walk(part: Described, prefix: str = "") -> Iterator[Row]:
-    """Every value of the description with its dotted key and source."""
+    """Every value of the description, with its dotted key and source."""
     for name in field_kinds(type(part)):
         value, key = getattr(part, name), prefix + name
         if isinstance(value, Described):
@@ -46,7 +47,7 @@ def known_keys(part: Described, prefix: str = "") -> list[str]:
 
 
 def apply_sets(machine: Machine, sets: Sequence[str]) -> Machine:
-    """The machine with each `KEY=VALUE` applied in turn; errors name the option."""
+    """The machine with each `KEY=VALUE` applied in order; errors name the option."""
     for text in sets:
         key, equals, value = text.partition("=")
         key = key.strip()
@@ -84,13 +85,13 @@ def _set(whole: Machine, part: Described, path: list[str], text: str, key: str) 
 
 
 def _one(kind: Any) -> Any:
-    """The type itself where the field may also be None."""
+    """The type of a field, without None if the field is optional."""
     options = [k for k in typing.get_args(kind) if k is not type(None)]
     return options[0] if len(options) == 1 else kind
 
 
 def _literal(text: str) -> Any:
-    """A value for an open mapping: true, false, a number or list as in Python, anything else as text."""
+    """A value for an open mapping: true, false, a Python number or list, otherwise text."""
     if text.lower() in ("true", "false"):
         return text.lower() == "true"
     try:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Loading a machine: a name out of configs/ or a file, then the `--set` options, then all checks.
+"""Loads a machine: a name from configs/ or a file, then the `--set` options, then all checks.
 
-A machine file is Python, so it can do anything, also by mistake: it runs in a child process with a limit
-on time and memory, and what comes back is the description, or an error that names file and line. What it
-prints goes to stderr, so that `--json` keeps stdout to itself.
+A machine file is Python and can contain any code, so it runs in a child process with limits on time and memory. The child
+returns the description, or an error that names file and line. Its output goes to stderr, so that stdout holds only the result
+of `--json`.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def configs_dir() -> Path:
 
 
 def machine_names() -> list[str]:
-    """Machines of the project, by name."""
+    """The names of the project's machines."""
     return sorted(p.stem for p in configs_dir().glob("*.py") if not p.stem.startswith("_"))
 
 
@@ -63,7 +63,7 @@ def load_machine(name_or_path: str, sets: Sequence[str] = (), time_limit: float 
 
 
 def _checked(machine: Machine) -> Machine:
-    """The machine after all checks: its own, and those of what it names."""
+    """The machine after all checks: its own, and those of its DRAM and processor."""
     machine = machine.validate()
     check_dram(machine.dram)
     load_processor(str(machine.cpu))
@@ -71,8 +71,8 @@ def _checked(machine: Machine) -> Machine:
 
 
 def _blame(path: Path, machine: Machine, error: ConfigError, sets: Sequence[str]) -> str:
-    """The option that set the value that the check complains of; all of them if none did but the file is
-    right without them (`chips=9` leaves a topology short of an edge); else the file."""
+    """The option that set the value of a failed check. If no option set it, but the file is valid without the options
+    (`chips=9` does not fit a topology), all options; otherwise the file."""
     if (option := _option_of(error, sets)) is not None:
         return option
     if sets:
@@ -90,7 +90,7 @@ def _option_of(error: ConfigError, sets: Sequence[str]) -> str | None:
 
 
 def blamed(error: ConfigError, name_or_path: str, sets: Sequence[str]) -> ConfigError:
-    """An error that showed only when the machine met its protocol, said to be in the option or file at fault."""
+    """An error found when the machine was combined with its protocol, with the option or file that caused it."""
     return error if error.where != UNPLACED else error.at(_option_of(error, sets) or _shown(_find(name_or_path)))
 
 
@@ -128,7 +128,7 @@ def _find(name_or_path: str) -> Path:
 
 
 def _run(path: Path, time_limit: float) -> Machine:
-    """Executes the file in a child and returns its `machine`."""
+    """Executes the file in a child process and returns its `machine`."""
     reader, writer = os.pipe()
     sys.stdout.flush()
     sys.stderr.flush()
@@ -159,7 +159,7 @@ def _run(path: Path, time_limit: float) -> Machine:
 
 
 def _kill(child: int) -> None:
-    """The child and what it may have started, which is its process group."""
+    """Ends the child and the processes that it started, its process group."""
     for kill in (os.killpg, os.kill):
         try:
             kill(child, signal.SIGKILL)
@@ -168,7 +168,7 @@ def _kill(child: int) -> None:
 
 
 def _receive(reader: int, time_limit: float) -> bytes | None:
-    """What the child sends until it closes its end; None if that takes too long."""
+    """The data that the child sends until it closes its end; None after the time limit."""
     deadline = time.monotonic() + time_limit
     parts: list[bytes] = []
     size = 0
@@ -259,7 +259,7 @@ def _execute(path: Path) -> Machine:
 
 
 def _resolved(machine: Machine, shown: str) -> Machine:
-    """A topology that the file itself registered is known in this process only: keep its edges."""
+    """Keeps the edges of a topology that the file itself registered, because it is known only in this process."""
     name = machine.topology.name
     if name not in topology.names() or topology.registered_in(name).startswith("moscope."):
         return machine
@@ -278,7 +278,7 @@ def _brief(error: BaseException) -> str:
 
 
 def _place_of(error: BaseException, path: Path) -> traceback.FrameSummary | None:
-    """Where in the innermost machine file the error passed through."""
+    """Where the error passed through the innermost machine file."""
     frames = [frame for frame in traceback.extract_tb(error.__traceback__, limit=200)
               if frame.filename == str(path) or Path(frame.filename).parent == configs_dir()]
     return frames[-1] if frames else None

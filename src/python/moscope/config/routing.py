@@ -1,17 +1,16 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Routing tables: for each chip and destination, the next chip.
+"""Routing tables: the next chip for each chip and destination.
 
-HyperTransport routes by destination, and every virtual channel waits for buffers of its own channel only.
-A channel cannot deadlock if its channel-dependency graph (Dally and Seitz, 1987: the links as nodes, an
-edge from link to link where some packet holds the first and waits for the second) has no cycle. All
-channels use the same table here, so one check serves all.
+HyperTransport routes by destination, and every virtual channel waits only for buffers of its own channel. The
+channel-dependency graph (Dally and Seitz, 1987) has the links as nodes, and an edge from one link to another if a packet can
+hold the first and wait for the second. A channel cannot deadlock if this graph has no cycle. All channels use the same table,
+so one check covers all.
 
-Ways to a table: "shortest" searches the shortest paths for a choice without a cycle, and among such choices
-for one that spreads the load. Not every graph has one: the twisted ladder has two rings of five, each with
-forced turns all around, and its BIOS tables too send four pairs of chips over three hops instead of two
-(x: AMD AGESA). "up_down" orders the chips from a root and never goes up after it went down, which always
-works. "auto", the default, takes shortest paths where that can be, and otherwise starts from up_down and
-shortens and spreads it. Or the machine gives the table itself.
+Methods: "shortest" searches the shortest paths for a choice without a cycle, and among such choices for one that spreads the
+load. Some graphs have none: the twisted ladder has two rings of five, each with forced turns all around. Its BIOS tables also
+send four pairs of chips over three hops instead of two (x: AMD AGESA). "up_down" orders the chips from a root and never goes
+up after it went down; it always succeeds. "auto", the default, takes shortest paths if possible; otherwise it starts from
+up_down, and shortens and spreads its paths. The machine can also give the table itself.
 """
 
 from __future__ import annotations
@@ -62,8 +61,8 @@ class Routing:
 
 
 def compute(routing: Routing, edges: Sequence[Edge], chips: int, weights: dict[Link, Fraction] | None = None) -> Table:
-    """The routing table of a connected graph. `weights` is the time that a byte takes on each link, for
-    spreading the load. Raises a ConfigError that names the links of a cycle."""
+    """The routing table of a connected graph. `weights` is the time per byte on each link, for spreading the load. Raises a
+    ConfigError that names the links of a cycle."""
     if routing.kind == "table":
         return _given(routing.rows, edges, chips)
     times = tuple(sorted((weights or {}).items()))
@@ -95,7 +94,7 @@ def _computed(kind: str, edges: tuple[Edge, ...], chips: int, times: tuple[tuple
 
 
 def dependencies(table: Table) -> dict[Link, set[Link]]:
-    """Channel-dependency graph: for each directed link, the links that packets on it go on to."""
+    """Channel-dependency graph: for each directed link, the links that its packets take next."""
     graph: dict[Link, set[Link]] = {}
     for here, row in enumerate(table):
         for dest, there in enumerate(row):
@@ -108,7 +107,7 @@ def dependencies(table: Table) -> dict[Link, set[Link]]:
 
 
 def find_cycle(graph: dict[Link, set[Link]]) -> list[Link] | None:
-    """Some cycle of the graph, as the links in order, or None."""
+    """A cycle of the graph as a list of links, or None."""
     state: dict[Link, int] = {}
     for root in sorted(graph):
         if root in state:
@@ -140,7 +139,7 @@ def cycle_text(cycle: Sequence[Link]) -> str:
 
 
 def route_hops(table: Table) -> list[list[int]]:
-    """Hops that packets really take, from each chip to each."""
+    """Length in hops of the routed paths between all chips."""
     hops = [[0] * len(table) for _ in table]
     for start in range(len(table)):
         for dest in range(len(table)):
@@ -202,15 +201,14 @@ def _given(rows: Sequence[Sequence[int]], edges: Sequence[Edge], chips: int) -> 
 
 
 def up_down(edges: Sequence[Edge], chips: int) -> list[Table]:
-    """Up*/down* routing by destination (Autonet, 1991), from each root. A chip from which a downward path
-    leads to the destination takes the shortest such path, so whoever has turned down stays down; the
-    others go up."""
+    """Up*/down* routing by destination (Autonet, 1991), from each root. A chip with a downward path to the destination takes
+    the shortest such path, so a packet that has turned down stays down; the other chips go up."""
     hops, near = distances(edges, chips), neighbours(edges, chips)
     return [_up_down_from(root, hops[root], near, chips) for root in range(chips)]
 
 
 def _detours(edges: Sequence[Edge], chips: int, weights: dict[Link, float]) -> Table:
-    """A table without cycles whose paths are as short as single changes to up*/down* make them."""
+    """A table without cycles: up*/down*, shortened by single changes."""
     tables = sorted(up_down(edges, chips), key=lambda t: _cost(t, weights))
     if chips > _BALANCE_CHIPS:
         return tables[0]
@@ -254,7 +252,7 @@ def _shortest_options(edges: Sequence[Edge], chips: int) -> list[list[list[int]]
 
 
 def shortest(edges: Sequence[Edge], chips: int, weights: dict[Link, float]) -> Table | None:
-    """Shortest-path table without a dependency cycle, the load spread; None if none was found."""
+    """Shortest-path table without a dependency cycle and with a spread load; None if none was found."""
     options = _shortest_options(edges, chips)
     candidates = [t for t in _simple_tables(options, chips) if find_cycle(dependencies(t)) is None]
     if not candidates or chips <= _BALANCE_CHIPS:
@@ -266,15 +264,15 @@ def shortest(edges: Sequence[Edge], chips: int, weights: dict[Link, float]) -> T
 
 
 def _simple_tables(options: list[list[list[int]]], chips: int) -> Iterable[Table]:
-    """Tie-breaks that suit regular graphs: lowest, highest, nearest and farthest number (the last two
-    are dimension order on a mesh)."""
+    """Tie-breaks that suit regular graphs: lowest, highest, nearest and farthest number (the last two are dimension order on
+    a mesh)."""
     for key in (lambda u, n: n, lambda u, n: -n, lambda u, n: (abs(n - u), n), lambda u, n: (-abs(n - u), n)):
         yield [[min(options[u][d], key=lambda n: key(u, n)) for d in range(chips)] for u in range(chips)]  # noqa: B023
 
 
 def _search(options: list[list[list[int]]], hops: list[list[int]], chips: int) -> Table | None:
-    """Backtracking over the choices, forced ones first. A choice adds one dependency per path, so a
-    cycle shows at once; links with little load are tried first."""
+    """Backtracking over the choices, forced ones first. A choice adds one dependency per path, so a cycle is detected at
+    once. Links with little load are tried first."""
     table = [[u] * chips for u in range(chips)]
     uses: dict[Link, dict[Link, int]] = {}
     # Within a destination nearer chips come first: a choice then only depends on choices already made.
@@ -355,15 +353,14 @@ def _search(options: list[list[list[int]]], hops: list[list[int]], chips: int) -
 
 
 def _cost(table: Table, weights: dict[Link, float]) -> tuple[float, ...]:
-    """Total hops, then the time that even all-to-all traffic needs on the busiest link, then the sum of
-    the squares of these times."""
+    """Total hops, then the time of uniform all-to-all traffic on the busiest link, then the sum of the squares of these times."""
     load = link_loads(table)
     times = [count * weights.get(link, 1.0) for link, count in load.items()]
     return (sum(load.values()), max(times, default=0.0), sum(t * t for t in times))
 
 
 def _balance(table: Table, options: list[list[list[int]]], weights: dict[Link, float]) -> Table:
-    """Changes single entries while that lowers the cost, keeps every path arriving and adds no cycle."""
+    """Changes single entries while this lowers the cost, all destinations stay reachable, and no cycle arises."""
     cost = _cost(table, weights)
     better = True
     while better:

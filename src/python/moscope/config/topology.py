@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Topologies: which chips are joined by links.
 
-A topology is a list of edges, given in the machine file or made by a registered generator. Each generator
-is a small file in `topologies/` that registers itself by name; it is called with the number of chips.
-Hop counts are those of the graph (shortest paths); `routing.py` turns the graph into tables.
+A topology is a list of edges, given in the machine file or made by a registered generator. Each generator is a file in
+`topologies/` that registers itself by name; it is called with the number of chips. Hop counts are those of the graph
+(shortest paths); `routing.py` turns the graph into tables.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ MAX_CHIPS = 64
 
 @dataclass(frozen=True)
 class Edge:
-    """A link between chips a and b; width and clock where they differ from the machine's `links`."""
+    """A link between chips a and b; width and clock if they differ from the machine's `links`."""
 
     a: int
     b: int
@@ -55,7 +55,7 @@ class Topology:
 
     @staticmethod
     def parse(value: Any, source: str = "") -> Topology:
-        """From a registered name, a text of edges, or a list of pairs and `Edge`s."""
+        """A topology from a registered name, a text of edges, or a list of pairs and `Edge`s."""
         if isinstance(value, Topology):
             return value
         if isinstance(value, str):
@@ -71,7 +71,7 @@ class Topology:
         raise ConfigError(f"topology: {value!r:.40} is neither a name nor a list of edges", f"a name, or {EXAMPLE}")
 
     def resolved(self, chips: int) -> Topology:
-        """The same topology with its edges present and checked against the number of chips."""
+        """The same topology with its edges, checked against the number of chips."""
         edges = self.edges if self.edges is not None else make(self.name, chips)
         check_edges(edges, chips)
         return Topology(self.name, tuple(edges), self.source)
@@ -97,7 +97,7 @@ _registry: dict[str, tuple[Generator, int | None]] = {}
 
 
 def topology(name: str, *, chips: int | None = None) -> Callable[[Generator], Generator]:
-    """Registers a generator of edges; `chips` fixes the number of chips that it is for."""
+    """Registers a generator of edges; `chips` restricts it to one number of chips."""
 
     def register(generator: Generator) -> Generator:
         _registry[name] = (generator, chips)
@@ -174,7 +174,7 @@ def neighbours(edges: Sequence[Edge], chips: int) -> list[list[int]]:
 
 
 def distances(edges: Sequence[Edge], chips: int) -> list[list[int]]:
-    """Shortest hop counts between all chips; -1 where there is no path."""
+    """Shortest hop counts between all chips; -1 if there is no path."""
     near = neighbours(edges, chips)
     rows = []
     for start in range(chips):
@@ -192,11 +192,11 @@ def distances(edges: Sequence[Edge], chips: int) -> list[list[int]]:
 
 
 def hop_histogram(hops: Sequence[Sequence[int]]) -> list[int]:
-    """How many ordered pairs of chips (a chip with itself included) are 0, 1, 2, ... hops apart."""
+    """Number of ordered pairs of chips (including a chip with itself) at 0, 1, 2, ... hops."""
     count = Counter(h for row in hops for h in row)
     return [count[h] for h in range(max(count) + 1)]
 
 
 def mean_hops(hops: Sequence[Sequence[int]]) -> float:
-    """Mean over all ordered pairs, local ones included."""
+    """Mean over all ordered pairs, including local ones."""
     return sum(map(sum, hops)) / (len(hops) ** 2)

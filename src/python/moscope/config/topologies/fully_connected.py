@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Every chip linked to every other: what the links cost, a bound for comparisons. Not a real board."""
+"""Every chip is linked to every other. Not a real board: a bound that shows the cost of the links."""
 
 from ..topology import topology
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A mesh, as near to a square as the number of chips divides; chips are numbered row by row."""
+"""A mesh, as close to a square as the number of chips allows; chips are numbered by row."""
 
 from math import isqrt
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A ring. From five chips on, shortest paths around it have cyclic dependencies in each direction, so the
-automatic routing leaves some turns out and some paths get longer."""
+"""A ring. From five chips on, shortest paths around it have cyclic dependencies in each direction. The automatic routing
+therefore omits some turns, and some paths become longer.
+"""
 
 from ..topology import topology
 
