@@ -2,8 +2,10 @@
 """What is read out of run directories: tables, figures and the report. Nothing here links with the engine.
 
     from analysis import load, tables
-    lines = tables.lines(load("moscope-out/run"))   # {column: [value per row]}
+    run = load("moscope-out/run")
+    lines = tables.ALL["lines"](run)                # {column: [value per row]}
     pyarrow.table(lines); pandas.DataFrame(lines); polars.DataFrame(lines)
+    run.database.rows("SELECT name, waiting FROM names ORDER BY waiting DESC LIMIT 5")
 
 `analysis.report.write_report` makes report.html, figures/ and tables/ from a run directory. The format of a run directory
 is in docs/run-directory.md, what the report shows in docs/analysis.md.

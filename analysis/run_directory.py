@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from analysis.database import FILES, Database, readable
+
 FS_PER_S = 10**15
 FS_PER_MS = 10**12
 FS_PER_US = 10**9
@@ -24,7 +26,8 @@ class Point:
     name: str
     record: dict[str, Any]
     stats: dict[str, Any] = field(default_factory=dict)
-    named: dict[str, Any] = field(default_factory=dict)
+    # Of the whole run: its tables have this point's rows under its name.
+    database: Database = field(default_factory=lambda: Database({}), repr=False, compare=False)
     # What tables have made of it: figures, page and CSV files ask for the same again and again.
     made: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
@@ -89,6 +92,8 @@ class Run:
     record: dict[str, Any]
     points: list[Point]
     problems: list[str]
+    # Lines, pairs and transfers of all points, to be queried (analysis/database.py).
+    database: Database = field(default_factory=lambda: Database({}), repr=False, compare=False)
 
     @property
     def machine(self) -> str:
@@ -121,12 +126,15 @@ def load(path: str | Path) -> Run:
         problems.append("run.json is not there: the run has not ended")
     listed = [_key(r) for r in (record or {}).get("points") or [] if isinstance(r, dict)]
     points = []
+    folders: dict[str, Path] = {}
     for folder in sorted(f for f in (path / "points").glob("*") if f.is_dir() and not f.name.startswith(".")):
         point = _point(folder, problems, counted="engine" not in (record or {}))
         if point is None:
             continue
         if record is None or _key(point.record) in listed:
             points.append(point)
+            if "engine" not in (record or {}) and _has_tables(folder, problems):
+                folders[point.name] = folder
         else:
             problems.append(f"points/{folder.name} is left out: it was made from other inputs than run.json tells, or not told there yet; "
                             "the same `moscope run` measures it again")
@@ -140,7 +148,10 @@ def load(path: str | Path) -> Run:
         raise RunDirectoryError(f"{path}: has neither run.json nor a finished point: the folder that `moscope run --out` wrote "
                                 "would be right")
     points.sort(key=lambda p: (p.workload, p.kernel, p.cores))
-    return Run(path, record or {}, points, problems)
+    database = Database(folders)
+    for p in points:
+        p.database = database
+    return Run(path, record or {}, points, problems, database)
 
 
 def _key(record: dict[str, Any]) -> tuple[Any, ...]:
@@ -156,8 +167,14 @@ def _point(folder: Path, problems: list[str], counted: bool) -> Point | None:
     if not counted:
         return point
     point.stats = _object(folder / "stats.json", problems) or {}
-    point.named = _object(folder / "lines.json", problems) or {}
     return point
+
+
+def _has_tables(folder: Path, problems: list[str]) -> bool:
+    faults = [f"{folder.name}/{name}.parquet" + (f" cannot be read ({why})" if (folder / f"{name}.parquet").exists() else " is not there")
+              for name in FILES if (why := readable(folder / f"{name}.parquet"))]
+    problems += faults
+    return not faults
 
 
 def _counts_cores(record: dict[str, Any], file: str, problems: list[str]) -> bool:

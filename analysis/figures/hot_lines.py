@@ -4,15 +4,17 @@
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
-from analysis import style, tables
+from analysis import style
+from analysis.database import WAITS
 from analysis.figures import Spec
 from analysis.run_directory import Point
+from analysis.tables.names import hot_names
 
 MOST = 15
 
 
 def draw(point: Point, wide: bool) -> Figure | None:
-    lines = tables.hot_names(point)[:MOST]
+    lines = hot_names(point)[:MOST]
     if not lines:
         return None
     longest = max(line["wait_share"] for line in lines)
@@ -46,17 +48,17 @@ def label(one: dict, wide: bool) -> str:
 def seen(parts: list[tuple[str, float]], longest: float) -> list[str]:
     """The causes that a legend has to tell: those with an area that is seen in a bar beside the longest one."""
     used = {cause for cause, share in parts if share >= style.SEEN * longest > 0}
-    return [cause for cause in (*tables.WAITS, "without_class", "memory") if cause in used]
+    return [cause for cause in (*WAITS, "without_class", "memory") if cause in used]
 
 
 def split(line: dict) -> list[tuple[str, float]]:
-    """A line's share of all waiting by cause; what has no class (`tables.CAUSES`) last."""
+    """A line's share of all waiting by cause; what has no class (`analysis.tables.time_split.CAUSES`) last."""
     classes, whole = line["classes"], line["wait_share"]
     waited = ((line["stall_us"] or 0.0) + (line["spin_us"] or 0.0)) * 1e9
     if not waited or not any(classes.values()):
-        cause = line["class"] if line["class"] in tables.WAITS else "memory"
+        cause = line["class"] if line["class"] in WAITS else "memory"
         return [(cause, whole)]
-    parts = [(k, whole * classes[k] / waited) for k in tables.WAITS if classes.get(k)]
+    parts = [(k, whole * classes[k] / waited) for k in WAITS if classes.get(k)]
     rest = whole - sum(share for _, share in parts)
     return parts + [("without_class", rest)] if rest > 1e-3 * whole else parts
 

@@ -5,23 +5,24 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
-from analysis import style, tables
+from analysis import style
 from analysis.figures import Spec
 from analysis.run_directory import Run
+from analysis.tables.differences import kernel_pairs, wait_per_operation
 
 MOST = 8
 ROLES = ("series1", "series2")
 
 
 def draw(run: Run, wide: bool) -> Figure | None:
-    found = tables.kernel_pairs(run)
+    found = kernel_pairs(run)
     if not found:
         return None
     rows = [(first, second, kind) for first, second in found for kind in ("line", "function")]
     fig = style.figure(wide, 0.6 + sum(0.9 + 0.36 * MOST for _ in rows))
     axes = fig.subplots(len(rows), 1, squeeze=False).reshape(-1)
     for ax, (first, second, kind) in zip(axes, rows, strict=True):
-        _bars(ax, [row for row in tables.wait_per_operation(first, second) if row[0] == kind][:MOST], wide)
+        _bars(ax, [row for row in wait_per_operation(first, second) if row[0] == kind][:MOST], wide)
         ax.set_title(f"{first.workload} on {first.cores} core{'s' if first.cores != 1 else ''}:{' ' if wide else chr(10)}by {'line' if kind == 'line' else 'waiting function'}")
         ax.set_xlabel(f"{'core time ' if wide else ''}waited per {first.operations.removesuffix('s')} (µs)")
     kernels = list(dict.fromkeys((first.kernel, second.kernel) for first, second in found))[0]

@@ -8,16 +8,17 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from analysis import paper, style, tables
+from analysis import paper, style
 from analysis.figures import Spec
 from analysis.run_directory import Point
+from analysis.tables.latency import point_latency
 
 SEGMENTS = {"queue": "waiting in queues", "cache": "caches", "crossbar": "crossbars", "link": "links", "home_queue": "waiting at home",
             "probe_filter": "probe filter", "dram": "DRAM", "responder": "answering core"}
 
 
 def draw(point: Point, wide: bool) -> Figure | None:
-    buckets, beyond = tables.point_latency(point)
+    buckets, beyond = point_latency(point)
     whole = sum(n for *_, n in buckets)
     if not whole:
         return None

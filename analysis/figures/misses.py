@@ -4,7 +4,8 @@
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
-from analysis import style, tables
+from analysis import style
+from analysis.database import CLASSES
 from analysis.figures import Spec
 from analysis.run_directory import FS_PER_MS, FS_PER_US, Point, Run
 
@@ -23,7 +24,7 @@ def draw(run: Run, wide: bool) -> Figure | None:
         per = "per operation" if by_op else "per ms of a core"
         for ax, what, unit, scale in ((axes[2 * n], "count", "transactions", 1), (axes[2 * n + 1], "stall", "stall (µs)", FS_PER_US)):
             style.horizontal_grid(ax)
-            bars = [{k: (p.attribution["classes"].get(k) or {}).get(what, 0) / scale / _divisor(p, by_op) for k in tables.CLASSES} for p in points]
+            bars = [{k: (p.attribution["classes"].get(k) or {}).get(what, 0) / scale / _divisor(p, by_op) for k in CLASSES} for p in points]
             longest = max(sum(bar.values()) for bar in bars)
             for x, bar in enumerate(bars):
                 bottom = 0.0
@@ -36,7 +37,7 @@ def draw(run: Run, wide: bool) -> Figure | None:
             ax.set_xlim(-0.6, max(len(points), 2) - 0.4)
             ax.set(xlabel="cores in use", ylabel=f"{unit} {per}")
             ax.set_title((f"{workload} on {kernel}: " if len(series) > 1 else "") + ("how many" if what == "count" else "what they cost"))
-    kinds = [k for k in tables.CLASSES if k in used]
+    kinds = [k for k in CLASSES if k in used]
     style.legend_above(fig, [Patch(color=style.color(k)) for k in kinds], [style.LABELS[k] for k in kinds], 5 if wide else 3)
     return fig
 

@@ -4,20 +4,22 @@
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
-from analysis import style, tables
+from analysis import style
+from analysis.database import CLASSES
 from analysis.figures import Spec
 from analysis.run_directory import Run
+from analysis.tables.time_split import causes
 
 WORTH_A_LABEL = 0.055
 
 
 def draw(run: Run, wide: bool) -> Figure | None:
-    split = {key: [(p.cores, tables.causes(p)) for p in points] for key, points in run.series().items()}
+    split = {key: [(p.cores, causes(p)) for p in points] for key, points in run.series().items()}
     split = {key: [(n, c) for n, c in rows if c] for key, rows in split.items()}
     split = {key: rows for key, rows in split.items() if rows}
     if not split:
         return None
-    shown = [c for c in ("busy", "user", "kernel", "core", "spin", "memory", *tables.CLASSES, "without_class", "idle")
+    shown = [c for c in ("busy", "user", "kernel", "core", "spin", "memory", *CLASSES, "without_class", "idle")
              if any(row.get(c, 0.0) >= style.SEEN for rows in split.values() for _, row in rows)]
     columns = min(len(split), 2) if wide else 1
     rows_of = -(-len(split) // columns)

@@ -6,9 +6,10 @@ import math
 from matplotlib.figure import Figure
 from matplotlib.patches import FancyArrowPatch, FancyBboxPatch
 
-from analysis import style, tables
+from analysis import style
 from analysis.figures import Spec
 from analysis.run_directory import Point
+from analysis.tables.traffic import point_links, point_nodes
 
 HALF_W, HALF_H = 0.30, 0.22
 APART = 0.07  # between the two directions of a link
@@ -26,7 +27,7 @@ def leaves(along: tuple[float, float], beside: tuple[float, float]) -> float:
 
 
 def draw(point: Point, wide: bool) -> Figure | None:
-    nodes, links = tables.point_nodes(point), tables.point_links(point)
+    nodes, links = point_nodes(point), point_links(point)
     if not nodes and not links:
         return None
     count = max([n + 1 for n, _, _ in nodes] + [max(a, b) + 1 for a, b, _, _ in links])

@@ -4,38 +4,40 @@
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-from analysis import style, tables
+from analysis import style
 from analysis.figures import Spec
 from analysis.run_directory import Point
+from analysis.tables.base import NO_WRITER
+from analysis.tables.pairs import point_pairs
 
 WORTH_A_NUMBER = 0.0005  # of all waiting: 0.1 % when rounded
 
 
-def _largest(fights: dict[tuple[str, str], int], side: int, most: int) -> list[str]:
+def _largest(pairs: dict[tuple[str, str], int], side: int, most: int) -> list[str]:
     sums: dict[str, int] = {}
-    for pair, stall in fights.items():
-        if pair[side] != tables.NO_WRITER:
+    for pair, stall in pairs.items():
+        if pair[side] != NO_WRITER:
             sums[pair[side]] = sums.get(pair[side], 0) + stall
     return sorted((s for s in sums if sums[s]), key=lambda name: (-sums[name], name))[:most]
 
 
-def shown(fights: dict[tuple[str, str], int], wide: bool, least: float) -> tuple[list[str], list[str]]:
+def shown(pairs: dict[tuple[str, str], int], wide: bool, least: float) -> tuple[list[str], list[str]]:
     """The writers and the waiters of the matrix: the rows are the largest within the columns, of which a telephone has fewer, and each row
     and column has a value of at least `least`."""
-    writers = _largest(fights, 0, 12 if wide else 6)
-    waiters = _largest({pair: waited for pair, waited in fights.items() if pair[0] in writers}, 1, 12 if wide else 10)
-    told = {pair for pair, waited in fights.items() if waited >= least and pair[0] in writers and pair[1] in waiters}
+    writers = _largest(pairs, 0, 12 if wide else 6)
+    waiters = _largest({pair: waited for pair, waited in pairs.items() if pair[0] in writers}, 1, 12 if wide else 10)
+    told = {pair for pair, waited in pairs.items() if waited >= least and pair[0] in writers and pair[1] in waiters}
     return [w for w in writers if w in {a for a, _ in told}], [w for w in waiters if w in {b for _, b in told}]
 
 
 def draw(point: Point, wide: bool) -> Figure | None:
-    fights = {pair: stall for pair, stall in tables.fights(point).items() if pair[0] != tables.NO_WRITER}
-    whole = point.waiting_fs or sum(fights.values())
+    pairs = {(one["writer"], one["waiter"]): one["waiting"] for one in point_pairs(point) if one["writer"] != NO_WRITER}
+    whole = point.waiting_fs or sum(pairs.values())
     least = max(1.0, whole * WORTH_A_NUMBER)
-    writers, waiters = shown(fights, wide, least)
+    writers, waiters = shown(pairs, wide, least)
     if not writers or not waiters:
         return None
-    most = max(fights.get((a, b), 0) for a in writers for b in waiters) or 1
+    most = max(pairs.get((a, b), 0) for a in writers for b in waiters) or 1
     across, down = ([style.wrapped(name, most_characters) for name in names] for names, most_characters in
                     ((writers, 26 if wide else 20), (waiters, 34 if wide else 18)))
     line = 0.18  # height of a line of text in inches
@@ -44,7 +46,7 @@ def draw(point: Point, wide: bool) -> Figure | None:
     ax = fig.subplots()
     for y, waiter in enumerate(waiters):
         for x, writer in enumerate(writers):
-            stall = fights.get((writer, waiter), 0)
+            stall = pairs.get((writer, waiter), 0)
             share = stall / most
             ax.add_patch(Rectangle((x - 0.5, y - 0.5), 1, 1, facecolor=(style.color("heat"), style.heat_alpha(share) if stall else 0.0),
                                    edgecolor=style.color("grid"), linewidth=0.8))
@@ -67,4 +69,4 @@ def draw(point: Point, wide: bool) -> Figure | None:
 
 FIGURE = Spec("writer-waiter", "point", 60, "Who writes, who waits",
               "Stall and spinning of the function in the row for lines that the function in the column wrote last on another core; in per cent "
-              "of all waiting, over all lines, of each name the twenty largest pairs. Waits that no other core's write caused are left out.", draw)
+              "of all waiting, over all lines. Waits that no other core's write caused are left out.", draw)

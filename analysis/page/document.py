@@ -7,7 +7,7 @@ from pathlib import Path
 
 from analysis import style
 from analysis.figures import Spec
-from analysis.page import lines
+from analysis.page import lines, waiting
 from analysis.page.markup import code, esc, number, percent, table
 from analysis.run_directory import Point, Run
 
@@ -27,8 +27,7 @@ TERMS = (
      "bytes (false). Moving fields apart removes false sharing only."),
     ("upgrade", "The core has the line but not the right to write it."),
     ("cold, capacity", "The core never had the line since detailed simulation began; or it had it and replaced it while nobody wrote it."),
-    (style.LABELS["without_class"], "Memory stall whose transaction was under way when the last window ended, at most one per core; in runs of "
-     "older versions also the wait for a full store buffer."),
+    (style.LABELS["without_class"], "Memory stall whose transaction was under way when the last window ended, at most one per core."),
     ("core stall", "Stalls without a memory transaction: long operations, device registers."),
 )
 
@@ -111,7 +110,7 @@ def document(run: Run, figures: list[Spec], shown: Shown) -> str:
     chosen = default_point(run)
     workloads = ", ".join(dict.fromkeys(p.workload for p in run.points)) or "no finished point"
     kernels = ", ".join(dict.fromkeys(p.kernel for p in run.points))
-    body = [f'<header><p class="brand">moscope</p><h1>Which cache lines cost most, and who fights over them</h1>'
+    body = [f'<header><p class="brand">moscope</p><h1>Which cache lines cost most, who writes them and who waits</h1>'
             f'<p class="sub">{esc(workloads)}{" on kernel " + esc(kernels) if kernels else ""} · machine {code(run.machine)}{" · " + esc(run.engine) if run.engine else ""}</p></header>', notices(run)]
     if chosen:
         whole = "".join(shown(f, run) for f in figures if f.of == "run")
@@ -119,7 +118,7 @@ def document(run: Run, figures: list[Spec], shown: Shown) -> str:
             f'<section aria-label="Lines"><div class="sticky">{picker(run, chosen)}</div>{per_point(run, chosen, lines.section)}</section>',
             f'<section><h2>How it scales</h2>{whole}</section>' if whole else "",
             f'<section><h2>Who waits for whom, and where</h2>{picker(run, chosen)}'
-            f'{per_point(run, chosen, lambda p: which(p) + "".join(shown(f, p) for f in figures if f.of == "point") + lines.functions(p) + lines.locks(p) + lines.kinds(p))}</section>',
+            f'{per_point(run, chosen, lambda p: which(p) + "".join(shown(f, p) for f in figures if f.of == "point") + waiting.functions(p) + waiting.locks(p) + waiting.kinds(p))}</section>',
             f'<section><h2>All points</h2>{points_table(run)}</section>']
     else:
         body.append('<p class="headline">No point of this run has finished.</p>')

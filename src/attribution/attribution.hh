@@ -5,12 +5,13 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "attribution/attribution_part.hh"
-#include "attribution/attribution_tables.hh"
+#include "attribution/attribution_rows.hh"
 #include "attribution/page_watch.hh"
 #include "attribution/transaction_log.hh"
 #include "cpu/x86/timed/timed_core.hh"
@@ -65,10 +66,10 @@ class Attribution final : public x86::TransactionObserver {
     /// Clears the counts and the log; each line's history stays.
     void reset();
 
-    /// JSON text with the `most` lines of the largest waiting (stall and spinning); see docs/run-directory.md.
-    std::string json(std::size_t most) const;
-    /// All lines.
-    AttributionTables tables() const;
+    /// The sums over all lines as JSON text; see docs/run-directory.md.
+    std::string json() const;
+    /// All lines, pairs and transfers.
+    AttributionRows rows() const;
     /// Stall charged to transactions on all cores. The conservation check compares it with the cores' own sum.
     Tick exposed() const { return sums().exposed; }
     /// Time in spin loops on all cores, checked likewise.
@@ -85,5 +86,9 @@ class Attribution final : public x86::TransactionObserver {
     std::unique_ptr<TransactionLog> log_;
     std::unique_ptr<PageWatch> pages_;
 };
+
+/// The rows of settled counts, each line in one of them only. `info_of`: of a use and its line.
+AttributionRows rows_of(const std::vector<const TransactionCounts *> &counts,
+                        const std::function<AttributionPart::LineUseInfo(std::uint32_t use, Addr line)> &info_of);
 
 } // namespace moscope

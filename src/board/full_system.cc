@@ -164,7 +164,7 @@ void FullSystem::watch_pages(const std::string &format) {
                                   j.at("kept_flags"), type("slab"), type("table"), j.at("direct")});
 }
 
-std::string FullSystem::stats_json(std::size_t lines) {
+std::string FullSystem::stats_json() {
     nlohmann::json out;
     if (!impl_->detailed)
         return out.dump();
@@ -183,14 +183,14 @@ std::string FullSystem::stats_json(std::size_t lines) {
             core["spin"][name_of(k)] = {{"kernel", c->spun(k, false)}, {"user", c->spun(k, true)}};
         out["cores"].push_back(core);
     }
-    out["attribution"] = nlohmann::json::parse(d.attribution().json(lines));
+    out["attribution"] = nlohmann::json::parse(d.attribution().json());
     out["machine"] = nlohmann::json::parse(impl_->machine->stats_json());
     out["machine"]["tick"] = d.reached(); // not when the last event happened, which depends on the horizon
     return out.dump();
 }
 
-AttributionTables FullSystem::attribution_tables() const {
-    return impl_->detailed ? impl_->detailed->attribution().tables() : AttributionTables{};
+AttributionRows FullSystem::attribution_rows() const {
+    return impl_->detailed ? impl_->detailed->attribution().rows() : AttributionRows{};
 }
 
 std::string FullSystem::console_output() {

@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "attribution/attribution_tables.hh"
+#include "attribution/attribution_rows.hh"
 #include "board/functional.hh"
 #include "board/system_config.hh"
 
@@ -41,10 +41,9 @@ class FullSystem {
     /// (attribution/page_watch.hh).
     void watch_pages(const std::string &format);
     /// JSON text: ticks of each core by what they were spent on, and the machine's statistics (docs/statistics.md).
-    /// Of the lines that cores waited for the `lines` hottest.
-    std::string stats_json(std::size_t lines = 200);
-    /// Attribution of all lines, to the moment of the last stats_json.
-    AttributionTables attribution_tables() const;
+    std::string stats_json();
+    /// All lines, pairs and transfers, to the moment of the last stats_json.
+    AttributionRows attribution_rows() const;
     /// As step, but until the simulated time `until` at the latest (state "time"); functional mode stops about a
     /// microsecond beyond.
     Step step_until(Tick until, unsigned host_ms);

@@ -7,6 +7,9 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+from pyarrow import parquet
+
 MS = 10**12
 US = 10**9
 LADDER = ((0, 1), (0, 2), (1, 3), (2, 4), (2, 5), (3, 4), (3, 5), (4, 6), (5, 7), (6, 7))
@@ -36,33 +39,56 @@ LINES: tuple[tuple[str, str, str, str, float, tuple[tuple[str, str, float], ...]
 SPUN_ON = "super_block.s_inode_list_lock of tmpfs"
 
 
-def moves(cores: int, n: int) -> list[dict[str, Any]]:
+LINE_BYTES, STRIDE, FIRST = 64, 0x9240, 0x20045500
+Tables = dict[str, list[dict[str, Any]]]
+
+
+def transfers(cores: int, n: int) -> list[dict[str, Any]]:
     """Between all chips in use, and from the memory of one node."""
     chips = range((cores + 5) // 6)
-    return [{"supplier": "L1Cache", "from": a, "to": b, "count": 100 * (a + 1) + 10 * b + n, "stall": US} for a in chips for b in chips if cores > 1] + [
-        {"supplier": "Directory", "from": n % 8, "to": b, "count": 7, "stall": US} for b in chips]
+    return [{"supplier": "L1Cache", "from_chip": a, "to_chip": b, "count": 100 * (a + 1) + 10 * b + n, "stall": US} for a in chips for b in chips if cores > 1] + [
+        {"supplier": "Directory", "from_chip": n % 8, "to_chip": b, "count": 7, "stall": US} for b in chips]
 
 
-def attribution(cores: int, exposed: int, spin: int) -> dict[str, Any]:
-    """`moscope.attribution/1`; all spinning is on one line; what the listed lines do not take is cold, capacity and full store buffers."""
+def tables(cores: int, exposed: int, spin: int) -> Tables:
+    """Rows of lines, pairs and transfers; all spinning is on one line. All names but the first have three more lines, without waiting."""
     contended = min(1.0, cores / 48) ** 1.2 if cores > 1 else 0.0
-    lines, classes = [], {k: {"count": 0, "stall": 0} for k in CLASSES}
-    for n, (name, _, _, kind, weight, pairs) in enumerate(LINES):
+    found: Tables = {"lines": [], "pairs": [], "transfers": []}
+    for n, (name, what, field, kind, weight, pairs) in enumerate(LINES):
         own = int(exposed * weight * (contended if kind not in ("cold", "capacity") else 1.0))
-        by = {k: {"count": 0, "stall": 0} for k in CLASSES}
-        by[kind] = {"count": own // (200 * 10**6), "stall": own * 8 // 10}
-        by["upgrade" if kind != "upgrade" else "true_sharing"] = {"count": own // (900 * 10**6), "stall": own // 10}
+        by = {f"{k}_{part}": 0 for k in CLASSES for part in ("stall", "count")}
+        by |= {f"{kind}_stall": own * 8 // 10, f"{kind}_count": own // (200 * 10**6)}
+        second = "upgrade" if kind != "upgrade" else "true_sharing"
+        by |= {f"{second}_stall": own // 10, f"{second}_count": own // (900 * 10**6)}
+        spinning = spin if name == SPUN_ON else 0
+        for more in range(4 if n else 1):
+            found["lines"].append({
+                "line": FIRST + n * STRIDE + more * LINE_BYTES, "use": 4 * n + more + 1, "name": name, "kind": "slab", "object": what, "field": field,
+                "class": kind, "stall": 0 if more else own, "spin": 0 if more else spinning, "transfers": 0 if more else own // (180 * 10**6),
+                "cores": 0 if more else max(1, cores - n), "waiters": 0 if more else (1 << max(1, cores - n)) - 1, **({k: 0 for k in by} if more else by)})
+        key = {"line": FIRST + n * STRIDE, "use": 4 * n + 1}
         whole = sum(w for *_, w in pairs)
-        turns = spin if name == SPUN_ON else 0
-        lines.append({"line": 0x20045500 + n * 0x9240, "va": 0xffff8b1e40000000 + n * 0x40, "address_space": 0x34010000, "user": False,
-                      "walk": False, "fetch": False, "stall": own, "spin": turns, "turns": turns // 10**7, "transfers": own // (180 * 10**6), "cores": max(1, cores - n),
-                      "classes": by, "pairs": [{"writer": 0xffffffffb4900000 + 16 * i, "waiter": 0xffffffffb4a00000 + 16 * i,
-                                                "stall": int(own * w / whole), "spin": turns * (i == 0), "count": 10} for i, (_, _, w) in enumerate(pairs)],
-                      "writers": [{"pc": 0xffffffffb4900000 + 16 * i, "count": 10 + i} for i in range(len(pairs))], "moves": moves(cores, n)})
-        for k in CLASSES:
-            for v in ("count", "stall"):
-                classes[k][v] += by[k][v]
-    rest = exposed - sum(int(line["stall"]) for line in lines)
+        found["pairs"] += [{**key, "writer": None if writer == "unknown" else 0xffffffffb4900000 + 16 * i,
+                            "writer_function": None if writer == "unknown" else writer, "waiter": 0xffffffffb4a00000 + 16 * i, "waiter_function": waiter,
+                            "kernel": waiter != "deliver_message", "stall": int(own * w / whole), "spin": spinning * (i == 0), "count": 10 * int(w)}
+                           for i, (writer, waiter, w) in enumerate(pairs)]
+        found["transfers"] += [{**key, **one} for one in transfers(cores, n)]
+    return found
+
+
+def arrow(found: Tables) -> dict[str, pa.Table]:
+    """The rows as the files have them."""
+    types = {"line": pa.uint64(), "use": pa.uint32(), "waiters": pa.uint64(), "writer": pa.uint64(), "waiter": pa.uint64(), "kernel": pa.bool_(),
+             **{column: pa.string() for column in ("name", "kind", "object", "field", "class", "writer_function", "waiter_function", "supplier")}}
+    empty = tables(1, 0, 0)
+    return {name: pa.table({column: pa.array([row[column] for row in rows], types.get(column, pa.int64())) for column in empty[name][0]})
+            for name, rows in found.items()}
+
+
+def attribution(found: Tables, cores: int, exposed: int, spin: int) -> dict[str, Any]:
+    """`moscope.attribution/1`; what the lines do not take is cold, capacity and without a class."""
+    classes = {k: {"count": sum(line[f"{k}_count"] for line in found["lines"]), "stall": sum(line[f"{k}_stall"] for line in found["lines"])} for k in CLASSES}
+    rest = exposed - sum(int(line["stall"]) for line in found["lines"])
     for k, part in (("capacity", 0.35), ("cold", 0.5)):
         classes[k]["stall"] += int(rest * part)
         classes[k]["count"] += int(rest * part) // (60 * 10**6)
@@ -72,35 +98,22 @@ def attribution(cores: int, exposed: int, spin: int) -> dict[str, Any]:
     transactions = sum(histogram)
     parts = {"queue": 4, "cache": 6, "crossbar": 5, "link": 40 if cores > 6 else 0, "home_queue": cores, "probe_filter": 5, "dram": 22,
              "responder": 2}
-    return {"schema": "moscope.attribution/1", "exposed": exposed, "spin": spin, "transactions": transactions, "lines_total": 61602,
-            "segments": {k: v * transactions * 10**6 for k, v in parts.items()}, "classes": classes, "latency_log2_ns": histogram,
-            "lines": sorted(lines, key=lambda x: -int(x["stall"]) - int(x["spin"])), "instructions": []}
+    return {"schema": "moscope.attribution/1", "exposed": exposed, "spin": spin, "transactions": transactions,
+            "segments": {k: v * transactions * 10**6 for k, v in parts.items()}, "classes": classes, "latency_log2_ns": histogram}
 
 
-def named(found: dict[str, Any]) -> dict[str, Any]:
-    """`moscope.lines/1` of an attribution made above."""
-    by_address = {0x20045500 + n * 0x9240: spec for n, spec in enumerate(LINES)}
-    lines = []
-    functions: dict[str, dict[str, int]] = {}
+def summary(found: Tables, exposed: int, spin: int) -> list[dict[str, Any]]:
+    """Names as point.json lists them."""
+    names = []
     for line in found["lines"]:
-        name, what, field, kind, _, pairs = by_address[line["line"]]
-        whole = sum(w for *_, w in pairs)
-        lines.append({**line, "name": name, "object": what, "field": field, "class": kind,
-                      "writers": [{"function": a, "share": w / whole} for a, _, w in pairs if a != "unknown"],
-                      "waiters": [{"function": b, "share": w / whole} for _, b, w in pairs],
-                      "pairs": [{"writer_function": a, "waiter_function": b, "stall": int(line["stall"] * w / whole), "spin": line["spin"] * (i == 0)}
-                                for i, (a, b, w) in enumerate(pairs)]})
-        for i, (_, b, w) in enumerate(pairs):
-            sums = functions.setdefault(b, {"stall": 0, "spin": 0, "count": 0})
-            sums["stall"] += int(line["stall"] * w / whole)
-            sums["spin"] += line["spin"] * (i == 0)
-            sums["count"] += 40
-    whole, spin = sum(line["stall"] for line in lines), sum(line["spin"] for line in lines)
-    return {"schema": "moscope.lines/1", "lines": lines, "all": {"lines": 4 * len(lines), "stall": whole, "spin": spin},
-            "kinds": [{"kind": "slab", "lines": 3 * len(lines), "stall": whole * 3 // 4, "spin": spin},
-                      {"kind": "page table", "lines": len(lines), "stall": whole - whole * 3 // 4, "spin": 0}],
-            "names": [{**line, "kind": "slab", "lines": 1 if n == 0 else 4} for n, line in enumerate(lines)],
-            "functions": [{"function": f, "kernel": f != "deliver_message", **sums} for f, sums in functions.items()]}
+        if not line["stall"] + line["spin"]:
+            continue
+        pairs = sorted((pair for pair in found["pairs"] if pair["line"] == line["line"]), key=lambda pair: -pair["stall"] - pair["spin"])
+        names.append({"name": line["name"], "lines": 1 if line["use"] == 1 else 4, "stall_share": line["stall"] / (exposed or 1),
+                      "wait_share": (line["stall"] + line["spin"]) / (exposed + spin or 1), "spin_share": line["spin"] / (exposed + spin or 1),
+                      "transfers": line["transfers"], "class": line["class"], "writers": [p["writer_function"] for p in pairs if p["writer_function"]],
+                      "waiters": [p["waiter_function"] for p in pairs]})
+    return sorted(names, key=lambda one: -one["wait_share"])
 
 
 def machine(cores: int, window: int) -> dict[str, Any]:
@@ -123,8 +136,8 @@ def machine(cores: int, window: int) -> dict[str, Any]:
             "controllers": directories, "network": {"kind": "hypertransport", "channels": {}, "links": links, "ports": []}, "dram": dram}
 
 
-def point(workload: str, kernel: str, cores: int, gain: float = 1.0) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
-    """(point.json, stats.json, lines.json). `gain` below one leaves more to contention."""
+def point(workload: str, kernel: str, cores: int, gain: float = 1.0) -> tuple[dict[str, Any], dict[str, Any], Tables]:
+    """(point.json, stats.json, the rows of the tables). `gain` below one leaves more to contention."""
     window = 3 * MS
     memory = 0.22 + 0.5 * (cores / 48) ** 1.5 / gain * (cores > 1)
     idle, core = 0.01 * (cores > 6), 0.06
@@ -138,40 +151,52 @@ def point(workload: str, kernel: str, cores: int, gain: float = 1.0) -> tuple[di
     # Of what the kernel does on several cores, a quarter is turns of spin loops.
     spin = {k: {"kernel": spent[k]["kernel"] // 4 * (cores > 1), "user": 0} for k in ("busy", "core")}
     spinning = cores * sum(spin[k]["kernel"] for k in spin)
-    stats = {"cores": [{"window": window, **spent, "spin": spin}] * cores, "attribution": attribution(cores, exposed, spinning),
+    found = tables(cores, exposed, spinning)
+    names = summary(found, exposed, spinning)
+    stats = {"cores": [{"window": window, **spent, "spin": spin}] * cores, "attribution": attribution(found, cores, exposed, spinning),
              "machine": machine(cores, window)}
-    lines = named(stats["attribution"])
     each = 620 * busy / 0.7
     rates = [cores * each * f for f in (0.97, 1.0, 1.04)]
     mean = sum(rates) / 3
     error = (sum((r - mean) ** 2 for r in rates) / 2 / 3) ** 0.5
     active = window * cores * (1 - idle)
     ops = max(1, round(mean * 0.003))
-    whole_stall, waiting, spin_cycles = exposed or 1, exposed + spinning or 1, spinning / cores / window
+    spin_cycles = spinning / cores / window
     record = {
         "workload": workload, "operation": "messages", "kernel": kernel, "cores": cores, "window_ms": 1.0, "ops": ops,
         "throughput_per_s": mean, "stderr_per_s": error, "kernel_share": 0.76, "user_us_per_op": active * 0.24 / US / ops,
         "system_us_per_op": active * 0.76 / US / ops, "cycles": {"busy": busy, "idle": idle, "core": core, "memory": memory},
-        "spin_cycles": spin_cycles, "ticks": window, "spin_instructions": 0, "bottleneck": f"waiting for memory takes {memory:.0%} of the cores' time, most of it for {lines['lines'][0]['name']}",
-        "top_lines": [{"name": x["name"], "address": hex(x["line"]), "stall_share": x["stall"] / whole_stall,
-                       "wait_share": (x["stall"] + x["spin"]) / waiting, "spin_share": x["spin"] / waiting, "transfers": x["transfers"],
-                       "class": x["class"], "writers": [w["function"] for w in x["writers"]], "waiters": [w["function"] for w in x["waiters"]]}
-                      for x in lines["lines"]],
+        "spin_cycles": spin_cycles, "ticks": window, "spin_instructions": 0, "bottleneck": f"waiting for memory takes {memory:.0%} of the cores' time, most of it for {names[0]['name'] if names else 'no line'}",
+        "top_names": names, "top_lines": [{**{k: v for k, v in one.items() if k != "lines"}, "address": hex(FIRST)} for one in names],
         "instructions": 9_000_000 * cores, "host_s": 20.0 + 3 * cores, "host_s_per_ms": 1.5 + cores / 3,
         "windows": [{"ops": ops // 3, "ticks": MS, "throughput_per_s": r, "kernel_share": 0.76 + 0.01 * (n - 1), "user_us_per_op": 400.0,
                      "system_us_per_op": 1200.0, "cycles": {"busy": busy, "idle": idle, "core": core, "memory": memory},
                      "spin_cycles": spin_cycles, "instructions": 3_000_000 * cores, "spin_instructions": 0, "host_s": 2.0} for n, r in enumerate(rates)]}
-    return record, stats, lines
+    return record, stats, found
 
 
-def write_point(folder: Path, documents: tuple[dict[str, Any], dict[str, Any], dict[str, Any]]) -> Path:
-    record, stats, lines = documents
+def made(record: dict[str, Any], stats: dict[str, Any], found: Tables | None = None) -> Any:
+    """A point as `analysis.load` makes it."""
+    from analysis import Point
+    from analysis.database import Database
+
+    return Point("p", record, stats, Database({"p": arrow(found)} if found else {}))
+
+
+def write_point(folder: Path, documents: tuple[dict[str, Any], dict[str, Any], Tables]) -> Path:
+    record, stats, found = documents
     target = folder / "points" / f"{record['workload']}-{record['kernel']}-{record['cores']}"
     target.mkdir(parents=True)
-    for name, document in (("point", record), ("stats", stats), ("lines", lines)):
-        (target / f"{name}.json").write_text(json.dumps(document))
-    (target / "console.txt").write_text("moscope: ready\n")
+    write_files(target, record, stats, found)
     return target
+
+
+def write_files(target: Path, record: dict[str, Any], stats: dict[str, Any], found: Tables) -> None:
+    for name, document in (("point", record), ("stats", stats)):
+        (target / f"{name}.json").write_text(json.dumps(document))
+    for name, table in arrow(found).items():
+        parquet.write_table(table, target / f"{name}.parquet")
+    (target / "console.txt").write_text("moscope: ready\n")
 
 
 def write_run(folder: Path, cores: tuple[int, ...] = (1, 12, 24, 48), kernels: tuple[str, ...] = ("distro",), workload: str = "exim") -> Path:

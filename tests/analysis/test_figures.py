@@ -9,8 +9,10 @@ import synthetic_run
 from matplotlib.figure import Figure
 from matplotlib.patches import FancyArrowPatch
 
-from analysis import Point, Run, load, paper, style, tables
+from analysis import Point, Run, load, paper, style
 from analysis.figures import all_figures, topology, writer_waiter
+from analysis.tables.time_split import causes
+from analysis.tables.traffic import point_links
 
 BOTH = pytest.mark.parametrize("wide", [True, False], ids=["wide", "narrow"])
 
@@ -28,7 +30,7 @@ def legend(figure: Figure) -> set[str]:
 
 @pytest.fixture(scope="module")
 def point() -> Point:
-    return Point("p", *synthetic_run.point("exim", "distro", 48))
+    return synthetic_run.made(*synthetic_run.point("exim", "distro", 48))  # type: ignore[no-any-return]
 
 
 def test_a_name_is_broken_where_names_break_and_only_a_very_long_one_is_cut() -> None:
@@ -41,19 +43,19 @@ def test_a_name_is_broken_where_names_break_and_only_a_very_long_one_is_cut() ->
 @BOTH
 def test_every_row_and_column_of_the_matrix_has_a_value(wide: bool) -> None:
     # Each waiter has a writer of its own; the last writers have no column on a telephone.
-    fights = {(f"writer_{n}", f"waiter_{n}"): 100 - n for n in range(20)} | {("writer_0", "hardly_waits"): 1}
-    writers, waiters = writer_waiter.shown(fights, wide, least=2)
+    pairs = {(f"writer_{n}", f"waiter_{n}"): 100 - n for n in range(20)} | {("writer_0", "hardly_waits"): 1}
+    writers, waiters = writer_waiter.shown(pairs, wide, least=2)
     assert len(writers) == len(waiters) == (12 if wide else 6)
-    assert all(any(fights.get((a, b), 0) >= 2 for a in writers) for b in waiters)
-    assert all(any(fights.get((a, b), 0) >= 2 for b in waiters) for a in writers)
+    assert all(any(pairs.get((a, b), 0) >= 2 for a in writers) for b in waiters)
+    assert all(any(pairs.get((a, b), 0) >= 2 for b in waiters) for a in writers)
 
 
 @BOTH
 def test_functions_of_the_matrix_have_their_whole_names(point: Point, wide: bool) -> None:
-    record, stats, lines = synthetic_run.point("exim", "distro", 48)
+    record, stats, found = synthetic_run.point("exim", "distro", 48)
     long = "__anon_vma_interval_tree_augment_rotate"
-    lines["names"][0]["pairs"][0] |= {"writer_function": long, "waiter_function": "native_queued_spin_lock_slowpath"}
-    ax = drawn("writer-waiter", Point("p", record, stats, lines), wide).axes[0]
+    found["pairs"][0] |= {"writer_function": long, "waiter_function": "native_queued_spin_lock_slowpath"}
+    ax = drawn("writer-waiter", synthetic_run.made(record, stats, found), wide).axes[0]
     assert long in [text.get_text().replace("\n", "") for text in ax.get_xticklabels()]
     assert "native_queued_spin_lock_slowpath" in [text.get_text().replace("\n", "") for text in ax.get_yticklabels()]
 
@@ -78,7 +80,7 @@ def test_labels_of_reference_latencies_meet_no_line_no_bar_and_no_other_label(po
 def test_arrows_of_links_go_from_box_to_box(point: Point, wide: bool) -> None:
     ax = drawn("topology", point, wide).axes[0]
     arrows = [patch for patch in ax.patches if isinstance(patch, FancyArrowPatch)]
-    links = tables.point_links(point)
+    links = point_links(point)
     assert len(arrows) == len(links) > 0
     for arrow, (start, end, *_) in zip(arrows, links, strict=True):
         for (x, y), node in zip(arrow._posA_posB, (start, end), strict=True):
@@ -89,10 +91,10 @@ def test_arrows_of_links_go_from_box_to_box(point: Point, wide: bool) -> None:
 
 
 def test_the_hottest_lines_axis_has_its_zero_whatever_a_bar_begins_with() -> None:
-    record, stats, lines = synthetic_run.point("exim", "distro", 48)
-    thin = lines["names"][5]  # the part after it begins almost at zero
-    thin["classes"]["true_sharing"]["stall"] = lines["names"][0]["stall"] // 10**6
-    ax = drawn("hot-lines", Point("p", record, stats, lines), True).axes[0]
+    record, stats, found = synthetic_run.point("exim", "distro", 48)
+    thin = next(line for line in found["lines"] if line["name"] == synthetic_run.LINES[5][0])  # the part after it begins almost at zero
+    thin["true_sharing_stall"] = found["lines"][0]["stall"] // 10**6
+    ax = drawn("hot-lines", synthetic_run.made(record, stats, found), True).axes[0]
     assert ax.get_xlim()[0] == 0 and 0 in ax.get_xticks()
 
 
@@ -105,20 +107,20 @@ def test_the_papers_share_of_the_kernel_has_a_tick_in_runs_without_its_core_coun
 @pytest.mark.parametrize("share, told", [(0.0004, False), (0.02, True)])
 @BOTH
 def test_a_legend_lists_what_is_seen_in_a_bar(point: Point, wide: bool, share: float, told: bool) -> None:
-    record, stats, lines = synthetic_run.point("exim", "distro", 48)
+    record, stats, found = synthetic_run.point("exim", "distro", 48)
     whole = sum(core["window"] for core in stats["cores"])
     classes = stats["attribution"]["classes"]
-    rest = tables.causes(point)["without_class"]
+    rest = causes(point)["without_class"]
     classes["cold"]["stall"] += round((rest - share) * whole)
-    one = Point("p", record, stats, lines)
-    assert tables.causes(one)["without_class"] == pytest.approx(share)
+    one = synthetic_run.made(record, stats, found)
+    assert causes(one)["without_class"] == pytest.approx(share)
     run = Run(Path(), {}, [one], [])
     assert ("without a class" in legend(drawn("time-split", run, wide))) == told
     assert {"cold", "spinning", "idle"} <= legend(drawn("time-split", run, wide))
 
 
 def test_a_class_that_hardly_any_miss_has_is_not_in_the_misses_legend(point: Point) -> None:
-    record, stats, lines = synthetic_run.point("exim", "distro", 48)
+    record, stats, found = synthetic_run.point("exim", "distro", 48)
     stats["attribution"]["classes"]["false_sharing"] = {"count": 1, "stall": 1}
     assert "false sharing" in legend(drawn("misses", Run(Path(), {}, [point], []), True))
-    assert legend(drawn("misses", Run(Path(), {}, [Point("p", record, stats, lines)], []), True)) == {"true sharing", "upgrade", "capacity", "cold"}
+    assert legend(drawn("misses", Run(Path(), {}, [synthetic_run.made(record, stats, found)], []), True)) == {"true sharing", "upgrade", "capacity", "cold"}

@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 import synthetic_run
 
-from analysis import Point, RunDirectoryError, figures, tables
+from analysis import RunDirectoryError, figures
 from analysis.page import lines
 from analysis.report import write_report
+from analysis.tables.time_split import causes
 
 
 def page_of(folder: Path) -> str:
@@ -64,13 +65,12 @@ def test_the_page_tells_the_locks_with_who_waits_for_them(whole: Path) -> None:
     assert (whole / "tables/locks.csv").read_text(encoding="utf-8").startswith("workload,kernel,cores,lock,form,lines,wait_share")
 
 
-def test_the_page_tells_from_where_to_where_a_line_went(whole: Path) -> None:
+def test_the_page_has_transfers_by_chip(whole: Path) -> None:
     page = (whole / "report.html").read_text(encoding="utf-8")
-    start = page.index("<caption>Times that mount_lock was sent, by chips</caption>", page.index('data-of="p-exim-distro-48"'))
+    start = page.index("<caption>Transfers of mount_lock, by chips</caption>", page.index('data-of="p-exim-distro-48"'))
     rows = [re.findall(r"<t[hd](?: [^>]*)?>(.*?)</t[hd]>", row) for row in page[start:page.index("</table>", start)].split("</tr>")]
     assert rows[0] == ["from", *(f"to chip {n}" for n in range(8))]
     assert rows[4] == ["cores of chip 3", *(str(400 + 10 * n) for n in range(8))] and rows[9][0] == "memory of node 0"
-    assert "of 4 lines)</caption>" not in page[start:], "of all lines of a name"
 
 
 def test_figures_are_there_as_png_too(whole: Path) -> None:
@@ -94,39 +94,38 @@ def test_made_again_it_is_the_same(tmp_path: Path) -> None:
 def test_names_cannot_break_out_of_the_page(tmp_path: Path) -> None:
     documents = synthetic_run.point("exim", "distro", 12)
     documents[2]["lines"][0]["name"] = "<script>alert(1)</script>"
-    documents[2]["lines"][0]["pairs"][0]["writer_function"] = "</svg><b>"
+    documents[2]["pairs"][0]["writer_function"] = "</svg><b>"
     documents[0]["workload"] = "a<b>$x_1$"
     folder = tmp_path / "run"
     folder.mkdir()
     target = folder / "points" / "odd"
     target.mkdir(parents=True)
-    for name, document in zip(("point", "stats", "lines"), documents, strict=True):
-        (target / f"{name}.json").write_text(json.dumps(document))
+    synthetic_run.write_files(target, *documents)
     page = page_of(folder)
+    assert "&lt;script&gt;alert" in page
     assert "<script>alert" not in page and "</svg><b>" not in page and "a<b>" not in page
 
 
 ODD = {
-    "no idle, no stall": lambda r, s, n: [s["attribution"].update(exposed=0, lines=[], transactions=0), n.update(lines=[])],
-    "no lines": lambda r, s, n: [n.update(lines=[], functions=[]), r.update(top_lines=[])],
-    "no statistics": lambda r, s, n: [s.clear(), n.clear()],
+    "no idle, no stall": lambda r, s, n: [s["attribution"].update(exposed=0, transactions=0), n.update(lines=[])],
+    "no lines": lambda r, s, n: [n.update(lines=[], pairs=[], transfers=[]), r.update(top_lines=[], top_names=[])],
+    "no statistics": lambda r, s, n: [s.clear(), n.update(lines=[], pairs=[], transfers=[])],
     "no operation finished": lambda r, s, n: r.update(ops=0, throughput_per_s=0.0, stderr_per_s=None, user_us_per_op=None,
                                                       system_us_per_op=None),
     "one window": lambda r, s, n: r.update(stderr_per_s=None, windows=r["windows"][:1]),
     "ideal network": lambda r, s, n: s["machine"].update(network={"kind": "ideal", "channels": {}, "links": [], "ports": []}),
     "other protocol": lambda r, s, n: s["machine"].update(protocol="MSI", machine="small", controllers=[]),
-    "hardly any key": lambda r, s, n: [r.clear(), r.update(cores=4), s.clear(), n.clear()],
+    "hardly any key": lambda r, s, n: [r.clear(), r.update(cores=4), s.clear(), n.update(lines=[], pairs=[], transfers=[])],
     "long names": lambda r, s, n: n["lines"][0].update(name="a_very_long_" * 20, object="x" * 150, field="y" * 150),
 }
 
 
 @pytest.mark.parametrize("what", ODD)
 def test_a_report_is_made_of_odd_data(tmp_path: Path, what: str) -> None:
-    record, stats, lines = documents = synthetic_run.point("exim", "distro", 4)
+    record, stats, found = documents = synthetic_run.point("exim", "distro", 4)
     folder = synthetic_run.write_point(tmp_path / "run", documents)
-    ODD[what](record, stats, lines)
-    for name, document in (("point", record), ("stats", stats), ("lines", lines)):
-        (folder / f"{name}.json").write_text(json.dumps(document))
+    ODD[what](record, stats, found)
+    synthetic_run.write_files(folder, record, stats, found)
     page = page_of(tmp_path / "run")
     assert 'class="headline"' in page and "All points" in page
     assert "run.json is not there" in visible(page)
@@ -175,96 +174,50 @@ def test_a_disk_without_room_is_said_to_be_one(tmp_path: Path, monkeypatch: pyte
         write_report(folder)
 
 
-def test_who_fights_is_told_as_shares_of_all_waiting_whatever_is_listed(tmp_path: Path) -> None:
-    folder = synthetic_run.write_run(tmp_path / "run", cores=(12,))
-    (file,) = folder.glob("points/*/lines.json")
-    document = json.loads(file.read_text())
-    first, second = document["names"][:2]
-    for name, pairs in ((first, [{"writer_function": "w", "waiter_function": "r", "stall": (first["stall"] + first["spin"]) // 4, "spin": 0}]),
-                        (second, [])):
-        name["pairs"] = pairs
-    file.write_text(json.dumps(document))
-    page = page_of(folder)
-    start = page.index(f"Who fights over {first['name']}")
+def test_a_pairs_share_is_of_all_waiting_for_its_name(tmp_path: Path) -> None:
+    record, stats, found = synthetic_run.point("exim", "distro", 12)
+    first, second = found["lines"][0], found["lines"][1]
+    pair = next(one for one in found["pairs"] if one["line"] == first["line"])
+    others = [one for one in found["pairs"] if one["line"] not in (first["line"], second["line"])]
+    found["pairs"] = [{**pair, "writer_function": "w", "waiter_function": "r", "stall": first["stall"] // 4, "spin": 0}, *others]
+    page = page_of(synthetic_run.write_point(tmp_path / "run", (record, stats, found)).parents[1])
+    start = page.index(f"Writers and waiters of {first['name']}")
     assert re.findall(r">(\d+)\u202f%<", page[start:page.index("</table>", start)]) == ["25"]
-    assert f"Who fights over {second['name']}" not in page, "a table of nothing"
+    assert f"Writers and waiters of {second['name']}" not in page, "a table without rows"
 
 
-def told_by_the_run(record: dict, document: dict) -> str:  # type: ignore[type-arg]
-    """The point's `bottleneck`, made by what makes it in a run."""
+@pytest.mark.parametrize("counts, pair, said", [
+    ({"largest_writer": 9, "second_writer": 3}, ("second_writer", "waiter"), "which waiter waits for and largest_writer writes"),
+    ({"waiter": 9, "second_writer": 3}, ("second_writer", "waiter"), "which waiter both waits for and writes"),
+    ({"waiter": 9, "second_writer": 3}, ("waiter", "waiter"), "which waiter writes on one core and waits for on another"),
+    ({}, (None, "waiter"), "which waiter waits for")])
+@pytest.mark.parametrize("with_tables", [True, False], ids=["all files", "run.json alone"])
+def test_headline_and_bottleneck_name_the_same_functions(counts: dict[str, int], pair: tuple[str | None, str], said: str, with_tables: bool) -> None:
+    from moscope.naming.columns import Tables
     from moscope.run import lines as run_lines
 
-    record["top_names"] = run_lines.top_names(document, sum(one["stall"] for one in document["names"]))
-    record["bottleneck"] = run_lines.bottleneck(record, record["top_names"])
-    return str(record["bottleneck"])
-
-
-@pytest.mark.parametrize("writers, pair, said", [
-    (["largest_writer", "second_writer"], ("second_writer", "waiter"), "which waiter waits for and largest_writer writes"),
-    (["waiter", "second_writer"], ("second_writer", "waiter"), "which waiter both waits for and writes"),
-    (["waiter", "second_writer"], ("waiter", "waiter"), "over which waiter fights with itself"),
-    (["", "second_writer"], ("second_writer", "waiter"), "which waiter waits for and second_writer writes"),
-    ([], ("", "waiter"), "which waiter waits for")])
-@pytest.mark.parametrize("with_lines", [True, False], ids=["all files", "run.json alone"])
-def test_headline_and_bottleneck_name_the_same_functions(writers: list[str], pair: tuple[str, str], said: str, with_lines: bool) -> None:
-    record, stats, document = synthetic_run.point("exim", "distro", 48)
-    first = document["names"][0]
-    first["writers"] = [{"function": f, "share": 0.6 - 0.2 * n} for n, f in enumerate(writers)]
-    first["waiters"] = [{"function": "waiter", "share": 0.9}, {"function": "late", "share": 0.1}]
-    first["pairs"] = [{"writer_function": pair[0], "waiter_function": pair[1], "stall": first["stall"] // 2, "spin": 0},
-                      {"writer_function": "late", "waiter_function": "late", "stall": first["stall"] // 9, "spin": 0}]
-    bottleneck = told_by_the_run(record, document)
-    found = visible(lines.headline(Point("p", record, stats, document) if with_lines else Point("p", record)))
-    if not with_lines:  # and so without pairs
-        said = said.replace("over which waiter fights with itself", "which waiter both waits for and writes")
-    assert said in found
-    functions = {"waiter", "largest_writer", "second_writer", "late"}
-    assert {f for f in functions if re.search(rf"\b{f}\b", found)} == {f for f in functions if re.search(rf"\b{f}\b", bottleneck)}
-
-
-def card(page: str, name: str) -> str:
-    """What is told of a name in the list."""
-    start = page.index(f'<span class="name"><code>{name}</code>')
-    return visible(page[start:page.index("</li>", start)])
-
-
-def test_of_a_run_of_before_the_list_says_for_how_many_of_a_names_lines_moves_are_counted() -> None:
-    documents = synthetic_run.point("exim", "distro", 12)
-    hottest, names = documents[2]["lines"], documents[2]["names"]
-    for n, one in enumerate(names):
-        del one["moves"]
-        one["name"] = f"name{n}" if n < 6 else one["name"]
-    for n in (0, 1, 2, 3):  # those of the names 4 and 5 are not among the hottest
-        hottest[n]["name"] = f"name{n}"
-    names[1]["lines"], names[2]["lines"], names[3]["lines"], names[4]["lines"], names[5]["lines"] = 4321, 1, 2, 4321, 1
-    hottest[2]["moves"] = hottest[3]["moves"] = []
-    page = lines.section(Point("p", *documents))
-    none = f"No table by chips and no count of cores: both are kept for the {len(hottest)} hottest lines of the point, and"
-    partly = "This and the cores that waited are counted for the hottest 1 of its 4,321 lines only."
-    assert "Times that it was sent from chip to chip." in card(page, "name0") and "only" not in card(page, "name0")
-    assert partly in card(page, "name1") and "to chip 1" in card(page, "name1")
-    assert "In the windows nobody sent it to a core." in card(page, "name2")
-    assert "In the windows nobody sent it to a core (the hottest 1 of 2 lines)." in card(page, "name3")
-    assert f"{none} none of these 4,321 lines is among them." in card(page, "name4")
-    assert f"{none} this line is not among them." in card(page, "name5") and "address" not in card(page, "name5")
-
-
-def test_a_run_that_does_not_tell_where_lines_went_is_said_once_not_to() -> None:
-    documents = synthetic_run.point("exim", "distro", 12)
-    for one in (*documents[2]["lines"], *documents[2]["names"]):
-        del one["moves"]
-    page = lines.section(Point("p", *documents))
-    assert visible(page).count("From where to where lines went is not recorded in this run.") == 1
-    assert "hottest lines of the point" not in page
+    record, stats, found = synthetic_run.point("exim", "distro", 48)
+    first = found["lines"][0]
+    one = {**found["pairs"][0], "spin": 0}
+    found["pairs"] = [{**one, "writer": 1 if pair[0] else None, "writer_function": pair[0], "waiter_function": pair[1], "stall": first["stall"] // 2, "count": 0}]
+    found["pairs"] += [{**one, "writer_function": writer, "waiter_function": "waiter", "stall": 1, "count": count} for writer, count in counts.items()]
+    record["top_names"] = run_lines.Hottest(Tables(**synthetic_run.arrow(found)), lambda line: line).names(stats["attribution"]["exposed"])
+    bottleneck = run_lines.bottleneck(record, record["top_names"])
+    headline = visible(lines.headline(synthetic_run.made(record, stats, found if with_tables else None)))
+    if not with_tables:  # and so without pairs
+        said = said.replace("which waiter writes on one core and waits for on another", "which waiter both waits for and writes")
+    assert said in headline
+    functions = {"waiter", "largest_writer", "second_writer"}
+    assert {f for f in functions if re.search(rf"\b{f}\b", headline)} == {f for f in functions if re.search(rf"\b{f}\b", bottleneck)}
 
 
 @pytest.mark.parametrize("share, told", [(0.0004, False), (0.02, True)])
 def test_what_is_without_a_class_is_explained_where_it_is_shown(tmp_path: Path, share: float, told: bool) -> None:
-    record, stats, named = documents = synthetic_run.point("exim", "distro", 48)
+    record, stats, found = documents = synthetic_run.point("exim", "distro", 48)
     whole = sum(core["window"] for core in stats["cores"])
-    for line in (*named["lines"], *named["names"]):  # a line's own stall all has a class
-        line["classes"]["cold"]["stall"] += line["stall"] - sum(by["stall"] for by in line["classes"].values())
-    rest = tables.causes(Point("p", record, stats, named))["without_class"]
+    for line in found["lines"]:  # a line's own stall all has a class
+        line["cold_stall"] += line["stall"] - sum(line[f"{k}_stall"] for k in synthetic_run.CLASSES)
+    rest = causes(synthetic_run.made(record, stats))["without_class"]
     stats["attribution"]["classes"]["cold"]["stall"] += round((rest - share) * whole)
     page = page_of(synthetic_run.write_point(tmp_path / "run", documents).parents[1])
     assert ("<dt>without a class</dt>" in page) == told

@@ -10,11 +10,22 @@ from pathlib import Path
 import pytest
 import synthetic_run
 
-from analysis import RunDirectoryError, load, moves, tables
+from analysis import RunDirectoryError, load, tables
+from analysis.database import CLASSES
 from analysis.figures import ablation
 from analysis.figures.hot_lines import split
 from analysis.filters import outcome
 from analysis.locks import lock_of
+from analysis.tables.base import NO_WRITER
+from analysis.tables.differences import kernel_pairs, wait_per_operation
+from analysis.tables.kinds import point_kinds
+from analysis.tables.latency import point_latency
+from analysis.tables.lines import hot_lines, what
+from analysis.tables.locks import point_locks
+from analysis.tables.names import hot_names
+from analysis.tables.pairs import point_pairs
+from analysis.tables.time_split import CAUSES, causes
+from analysis.tables.transfers import matrix, of_name
 
 
 @pytest.fixture(scope="module")
@@ -29,31 +40,30 @@ def test_points_come_in_order_of_cores(run) -> None:  # type: ignore[no-untyped-
 
 def test_causes_split_all_of_the_cores_time(run) -> None:  # type: ignore[no-untyped-def]
     for p in run.points:
-        causes = tables.causes(p)
-        assert sum(causes.values()) == pytest.approx(1.0, abs=1e-9)
-        memory = sum(causes[k] for k in (*tables.CLASSES, "without_class"))
+        found = causes(p)
+        assert sum(found.values()) == pytest.approx(1.0, abs=1e-9)
+        memory = sum(found[k] for k in (*CLASSES, "without_class"))
         assert memory == pytest.approx(p.record["cycles"]["memory"], abs=1e-6)
 
 
 def test_spinning_is_taken_from_busy_time_and_core_stall_and_ranks_its_line(run) -> None:  # type: ignore[no-untyped-def]
     for p in run.points:
-        causes, cycles = tables.causes(p), p.record["cycles"]
-        assert causes["spin"] == pytest.approx(p.record["spin_cycles"]) == p.spin_fs / p.cores / p.window_fs
-        assert causes["user"] + causes["kernel"] + causes["core"] + causes["spin"] == pytest.approx(cycles["busy"] + cycles["core"])
+        found, cycles = causes(p), p.record["cycles"]
+        assert found["spin"] == pytest.approx(p.record["spin_cycles"]) == p.spin_fs / p.cores / p.window_fs
+        assert found["user"] + found["kernel"] + found["core"] + found["spin"] == pytest.approx(cycles["busy"] + cycles["core"])
     p = run.points[-1]
-    line = next(one for one in tables.hot_lines(p) if one["name"] == synthetic_run.SPUN_ON)
+    line = next(one for one in hot_lines(p) if one["name"] == synthetic_run.SPUN_ON)
     assert line["spin_us"] > line["stall_us"] > 0 and ("spin", pytest.approx(p.spin_fs / p.waiting_fs)) in split(line)
-    assert line["wait_share"] > 2 * line["stall_share"] and tables.hot_names(p).index(
-        next(one for one in tables.hot_names(p) if one["name"] == synthetic_run.SPUN_ON)) < 4
+    assert line["wait_share"] > 2 * line["stall_share"] and hot_names(p).index(
+        next(one for one in hot_names(p) if one["name"] == synthetic_run.SPUN_ON)) < 4
 
 
 def test_without_attribution_memory_stall_stays_whole() -> None:
-    record, stats, lines = synthetic_run.point("exim", "distro", 12)
-    from analysis import Point
+    record, stats, _ = synthetic_run.point("exim", "distro", 12)
     del stats["attribution"], stats["cores"][0]["spin"]
-    causes = tables.causes(Point("p", record, stats, lines))
-    assert causes["memory"] == pytest.approx(record["cycles"]["memory"], abs=1e-6)
-    assert sum(causes.values()) == pytest.approx(1.0, abs=1e-9)
+    found = causes(synthetic_run.made(record, stats))
+    assert found["memory"] == pytest.approx(record["cycles"]["memory"], abs=1e-6)
+    assert sum(found.values()) == pytest.approx(1.0, abs=1e-9)
 
 
 def test_every_column_of_a_table_is_as_long(run) -> None:  # type: ignore[no-untyped-def]
@@ -65,33 +75,34 @@ def test_every_column_of_a_table_is_as_long(run) -> None:  # type: ignore[no-unt
 
 def test_two_kernels_are_compared_where_both_have_the_most_cores(tmp_path: Path) -> None:
     run = load(synthetic_run.write_run(tmp_path / "run", cores=(12, 48), kernels=("pk", "stock", "upstream")))
-    (first, second), = tables.kernel_pairs(run)
+    (first, second), = kernel_pairs(run)
     assert (first.kernel, second.kernel, first.cores, second.cores) == ("stock", "pk", 48, 48)
-    rows = tables.wait_per_operation(first, second)
+    rows = wait_per_operation(first, second)
     _, name, one, other = next(row for row in rows if row[0] == "line")
-    line = next(x for x in tables.hot_names(first) if x["name"] == name)
+    line = next(x for x in hot_names(first) if x["name"] == name)
     assert one == pytest.approx((line["stall_us"] + line["spin_us"]) / first.record["ops"]) and one != other
     gaps = [abs(a - b) for *_, a, b in rows]
     assert gaps == sorted(gaps, reverse=True) and {kind for kind, *_ in rows} == {"line", "function"}
 
 
+def renamed(tmp_path: Path, name: str) -> list[tuple[str, str, float, float]]:
+    """Waiting per operation on pk and stock, where the hottest line of the second has this name."""
+    for kernel, gain in (("pk", 1.0), ("stock", 1.8)):
+        documents = synthetic_run.point("exim", kernel, 48, gain)
+        if kernel == "pk":
+            documents[2]["lines"][0]["name"] = name
+        synthetic_run.write_point(tmp_path, documents)
+    (first, second), = kernel_pairs(load(tmp_path))
+    return wait_per_operation(first, second)
+
+
 def test_a_line_that_only_one_kernel_has_counts_as_nothing_in_the_other(tmp_path: Path) -> None:
-    run = load(synthetic_run.write_run(tmp_path / "run", cores=(48,), kernels=("pk", "stock")))
-    (first, second), = tables.kernel_pairs(run)
-    for line in (*second.named["lines"], *second.named.get("names", [])):
-        if line["name"] == "mount_lock":
-            line["name"] = "another"
-    found = {name: (a, b) for kind, name, a, b in tables.wait_per_operation(first, second) if kind == "line"}
+    found = {name: (a, b) for kind, name, a, b in renamed(tmp_path, "another") if kind == "line"}
     assert found["mount_lock"][1] == 0 < found["mount_lock"][0] and found["another"][0] == 0 < found["another"][1]
 
 
 def test_one_lock_is_one_line_in_both_kernels_whichever_of_its_bytes_they_wait_for(tmp_path: Path) -> None:
-    run = load(synthetic_run.write_run(tmp_path / "run", cores=(48,), kernels=("pk", "stock")))
-    (first, second), = tables.kernel_pairs(run)
-    for line in (*second.named["lines"], *second.named["names"]):
-        if line["name"] == "mount_lock":
-            line["name"] = "mount_lock+0x4"
-    found = {name: (a, b) for kind, name, a, b in tables.wait_per_operation(first, second) if kind == "line"}
+    found = {name: (a, b) for kind, name, a, b in renamed(tmp_path, "mount_lock+0x4") if kind == "line"}
     assert all(found["mount_lock"]) and "mount_lock+0x4" not in found
 
 
@@ -104,59 +115,56 @@ def test_settings_of_the_kernel_stand_from_stock_over_the_mixes_to_pk(tmp_path: 
 
 
 def test_the_hottest_line_is_first_with_its_writer_and_waiter(run) -> None:  # type: ignore[no-untyped-def]
-    first = tables.hot_lines(run.points[-1])[0]
+    first = hot_lines(run.points[-1])[0]
     assert first["name"] == "mount_lock" and first["class"] == "true_sharing"
     assert first["stall_share"] == pytest.approx(0.31, abs=1e-3)
-    assert first["writers"][0][0] == "lock_mount_hash" and first["waiters"][0][0] == "lookup_mnt"
+    assert first["writer"] == "lock_mount_hash" and first["waiter"] == "lookup_mnt"
 
 
 def test_a_lines_parts_add_up_to_its_share(run) -> None:  # type: ignore[no-untyped-def]
-    for line in tables.hot_lines(run.points[-1]):
+    for line in hot_lines(run.points[-1]):
         assert sum(share for _, share in split(line)) == pytest.approx(line["wait_share"], rel=2e-3)
 
 
 def test_object_and_field_are_told_once() -> None:
-    assert tables._what({"object": "dentry", "field": "d_lockref"}, "dentry.d_lockref of /spool") == ""
-    assert tables._what({"object": "rq", "field": "__lock"}, "runqueues[3]") == "rq, __lock"
+    assert what({"object": "dentry", "field": "d_lockref", "name": "dentry.d_lockref of /spool"}) == ""
+    assert what({"object": "rq", "field": "__lock", "name": "runqueues[3]"}) == "rq, __lock"
 
 
-def test_moves_of_the_lines_of_a_name_add_up() -> None:
-    from analysis import Point
-
-    record, stats, lines = synthetic_run.point("exim", "distro", 12)
-    lines["names"][1] = {**lines["names"][1], "name": "mount_lock"}
-    first, second = lines["lines"][:2]
-    first["name"] = second["name"] = "mount_lock"
-    first["moves"] = [{"supplier": "L1Cache", "from": 1, "to": 0, "count": 3, "stall": 1}, {"supplier": "Directory", "from": 0, "to": 1, "count": 2, "stall": 1}]
-    second["moves"] = [{"supplier": "L1Cache", "from": 1, "to": 0, "count": 4, "stall": 1}, {"supplier": "L3Cache", "from": 0, "to": 0, "count": 0, "stall": 1}]
-    del lines["lines"][2]["moves"], lines["names"][1]["moves"]  # as of runs of before
-    name = tables.hot_names(Point("p", record, stats, lines))[1]
-    assert name["moves"] == {("L1Cache", 1, 0): (7, 2), ("Directory", 0, 1): (2, 1)} and name["listed"] == 2
-    assert moves.matrix(name["moves"]) == ([0, 1], [("cores of chip 1", [7, 0]), ("memory of node 0", [0, 2])])
+def test_transfers_of_the_lines_of_a_name_add_up() -> None:
+    record, stats, found = synthetic_run.point("exim", "distro", 12)
+    first, second = (line["line"] for line in found["lines"][:2])
+    found["lines"][1]["name"] = "mount_lock"
+    found["transfers"] = [{"supplier": supplier, "from_chip": sender, "to_chip": to, "count": count, "stall": 1, "line": line, "use": use}
+                          for line, use, supplier, sender, to, count in ((first, 1, "L1Cache", 1, 0, 3), (first, 1, "Directory", 0, 1, 2),
+                                                                         (second, 5, "L1Cache", 1, 0, 4), (second, 5, "L3Cache", 0, 0, 0))]
+    rows = of_name(synthetic_run.made(record, stats, found), "mount_lock", "slab")
+    assert {(r["supplier"], r["from_chip"], r["to_chip"]): (r["count"], r["stall"]) for r in rows} == {
+        ("L1Cache", 1, 0): (7, 2), ("Directory", 0, 1): (2, 1)}
+    assert matrix(rows) == ([0, 1], [("cores of chip 1", [7, 0]), ("memory of node 0", [0, 2])])
 
 
-def test_moves_and_cores_of_all_lines_of_a_name_are_taken_where_the_run_tells_them() -> None:
-    from analysis import Point
-
-    record, stats, lines = synthetic_run.point("exim", "distro", 12)
-    told = [{"supplier": "L3Cache", "from": 1, "to": 0, "count": 300, "stall": 5}]
-    lines["names"][1] = {**lines["names"][1], "lines": 70, "cores": 11, "moves": told}
-    name = tables.hot_names(Point("p", record, stats, lines))[1]
-    assert (name["cores"], name["moves"], name["counted"]) == (11, {("L3Cache", 1, 0): (300, 5)}, True)
+def test_cores_of_a_name_are_those_that_waited_for_any_of_its_lines() -> None:
+    record, stats, found = synthetic_run.point("exim", "distro", 12)
+    for line, waiters in zip(found["lines"][1:4], (0b0011, 0b1010, 1 << 47), strict=True):
+        line["waiters"] = waiters
+    name = next(one for one in hot_names(synthetic_run.made(record, stats, found)) if one["name"] == found["lines"][1]["name"])
+    assert (name["cores"], name["lines"]) == (4, 4)
 
 
-def test_the_table_of_moves_has_their_stall(run) -> None:  # type: ignore[no-untyped-def]
-    table = tables.moves(run)
-    told = [(p.cores, move) for p in run.points for line in p.named["lines"] for move in line["moves"]]
-    for column, key, unit in (("times", "count", 1), ("stall_us", "stall", synthetic_run.US)):
-        assert sum(table[column]) == pytest.approx(sum(move[key] for _, move in told) / unit) != 0
-    assert len(table["stall_us"]) == len(told)
+def test_the_table_of_transfers_has_their_stall(run) -> None:  # type: ignore[no-untyped-def]
+    table = tables.ALL["transfers"](run)
+    rows = [row for p in run.points for row in synthetic_run.point("exim", "distro", p.cores)[2]["transfers"]]
+    for column, key, unit in (("count", "count", 1), ("stall_us", "stall", synthetic_run.US)):
+        assert sum(table[column]) == pytest.approx(sum(row[key] for row in rows) / unit) != 0
+    assert len(table["stall_us"]) == len(rows) and sum(tables.ALL["transfers_by_name"](run)["count"]) == sum(table["count"])
 
 
 def test_pairs_add_up_over_lines(run) -> None:  # type: ignore[no-untyped-def]
     p = run.points[-1]
-    assert sum(tables.fights(p).values()) == sum(stall for one in tables.hot_lines(p) for *_, stall in one["pairs"])
-    assert next(iter(tables.fights(p))) == ("lock_mount_hash", "lookup_mnt")
+    assert sum(one["waiting"] for one in point_pairs(p)) == sum(waiting for one in hot_names(p) for *_, waiting in one["pairs"])
+    assert (point_pairs(p)[0]["writer"], point_pairs(p)[0]["waiter"]) == ("lock_mount_hash", "lookup_mnt")
+    assert any(one["writer"] == NO_WRITER for one in point_pairs(p))
 
 
 @pytest.mark.parametrize("name, kind, told", [
@@ -181,20 +189,23 @@ def test_locks_are_known_by_their_names(name: str, kind: str, told: tuple[str, s
 
 
 def test_a_locks_row_is_the_sum_of_its_fields_with_who_waits_for_it() -> None:
-    from analysis import Point
-    record, stats, lines = synthetic_run.point("exim", "distro", 48)
-    names = {one["name"]: one for one in lines["names"]}
-    own = [names["anon_vma.rwsem"], names["inode.i_rwsem of /dev/shm/mainlog"], names["files_struct.count"]]
-    for one, name in zip(own, ("anon_vma.rwsem.owner", "anon_vma.rwsem.count", "up_write"), strict=True):
-        one |= {"name": name}
-    own[2] |= {"kind": "user symbol", "name": "busy_lock", "waiters": [{"function": "busy_lock", "share": 1.0}]}  # code
-    found = {one["lock"]: one for one in tables.point_locks(Point("p", record, stats, lines))}
-    assert {"mount_lock", "anon_vma.rwsem", "super_block.s_inode_list_lock"} <= found.keys() and "busy_lock" not in found
-    lock, waited = found["anon_vma.rwsem"], sum(one["stall"] + one["spin"] for one in own[:2])
+    record, stats, found = synthetic_run.point("exim", "distro", 48)
+    changed = {"anon_vma.rwsem": "anon_vma.rwsem.owner", "inode.i_rwsem of /dev/shm/mainlog": "anon_vma.rwsem.count", "files_struct.count": "busy_lock"}
+    for line in found["lines"]:
+        line["name"] = changed.get(line["name"], line["name"])
+        line["kind"] = "user symbol" if line["name"] == "busy_lock" else line["kind"]
+    code = next(line["line"] for line in found["lines"] if line["name"] == "busy_lock")
+    for pair in found["pairs"]:
+        if pair["line"] == code:
+            pair["waiter_function"] = "busy_lock"
+    got = {one["lock"]: one for one in point_locks(synthetic_run.made(record, stats, found))}
+    assert {"mount_lock", "anon_vma.rwsem", "super_block.s_inode_list_lock"} <= got.keys() and "busy_lock" not in got
+    waited = sum(line["stall"] + line["spin"] for line in found["lines"] if line["name"].startswith("anon_vma.rwsem."))
+    lock = got["anon_vma.rwsem"]
     assert lock["lines"] == 8 and lock["stall_us"] + lock["spin_us"] == pytest.approx(waited / 1e9)
     assert lock["wait_share"] == pytest.approx(waited / (stats["attribution"]["exposed"] + stats["attribution"]["spin"]))
     assert [f for f, _ in lock["waiters"]] == ["down_write", "anon_vma_clone"]  # 7 of 11 parts, and 4
-    assert list(found) == sorted(found, key=lambda name: -found[name]["wait_share"])
+    assert list(got) == sorted(got, key=lambda name: -got[name]["wait_share"])
 
 
 def test_tables_are_data_frames(run) -> None:  # type: ignore[no-untyped-def]
@@ -205,15 +216,16 @@ def test_tables_are_data_frames(run) -> None:  # type: ignore[no-untyped-def]
         table = make(run)
         frame = pyarrow.table(table)
         assert frame.column_names == list(table) and frame.num_rows == len(table["cores"]), name
-    lines = pyarrow.table(tables.lines(run)).filter(compute.field("cores") == 48).sort_by([("wait_share", "descending")])
-    assert lines["name"][0].as_py() == tables.hot_lines(run.points[-1])[0]["name"]
+    lines = pyarrow.table(tables.ALL["lines"](run)).filter(compute.field("cores") == 48).sort_by([("wait_share", "descending")])
+    assert lines["name"][0].as_py() == hot_lines(run.points[-1])[0]["name"]
 
 
 def test_a_latency_beyond_any_window_is_set_aside() -> None:
     from analysis import Point
+
     counts = [0] * 64
     counts[6], counts[44] = 10, 3
-    buckets, beyond = tables.point_latency(Point("p", {}, {"attribution": {"latency_log2_ns": counts}}))
+    buckets, beyond = point_latency(Point("p", {}, {"attribution": {"latency_log2_ns": counts}}))
     assert buckets[-1] == (32.0, 64.0, 10) and beyond == 3
 
 
@@ -225,7 +237,7 @@ def test_filter_outcomes_are_those_of_ht_assist(state: str, event: str, which: i
 
 
 def test_requests_by_outcome_are_those_that_the_homes_took(run) -> None:  # type: ignore[no-untyped-def]
-    table = tables.filter_outcomes(run)
+    table = tables.ALL["filter_outcomes"](run)
     p = run.points[-1]
     rows = [(node, n) for cores, node, n in zip(table["cores"], table["node"], table["requests"], strict=True) if cores == p.cores]
     for node, controller in enumerate(p.machine["controllers"]):
@@ -237,7 +249,7 @@ def test_requests_by_outcome_are_those_that_the_homes_took(run) -> None:  # type
 def test_csv_holds_what_the_tables_hold(whole: Path) -> None:
     with open(whole / "tables" / "lines.csv", newline="", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
-    assert rows[0].keys() == tables.lines(load(whole)).keys()
+    assert rows[0].keys() == tables.ALL["lines"](load(whole)).keys()
     assert any(r["name"] == "mount_lock" and r["cores"] == "48" for r in rows)
 
 
@@ -293,7 +305,7 @@ def test_run_json_alone_still_gives_points(tmp_path: Path) -> None:
     run = load(tmp_path / "run")
     assert [p.cores for p in run.points] == [1, 12]
     assert any("folders of the points are not there" in problem for problem in run.problems)
-    assert [one["name"] for one in tables.hot_lines(run.points[1])[:2]] == [synthetic_run.SPUN_ON, "mount_lock"]
+    assert [one["name"] for one in hot_names(run.points[1])[:2]] == [synthetic_run.SPUN_ON, "mount_lock"]
 
 
 def test_the_synthetic_run_is_one_by_the_schema(tmp_path: Path) -> None:
@@ -307,52 +319,49 @@ def test_the_synthetic_run_is_one_by_the_schema(tmp_path: Path) -> None:
 
 
 def test_lines_of_one_name_are_added_up() -> None:
-    from analysis import Point
-    record, stats, lines = synthetic_run.point("exim", "distro", 48)
-    del lines["names"]
-    for line in [one for one in lines["lines"] if one["name"] != synthetic_run.SPUN_ON][2:5]:
+    record, stats, found = synthetic_run.point("exim", "distro", 48)
+    chosen = [line for line in found["lines"] if line["stall"] and line["name"] != synthetic_run.SPUN_ON][2:5]
+    for line in chosen:
         line["name"] = "struct page._refcount"
-    p = Point("p", record, stats, lines)
-    alone = [one for one in tables.hot_lines(p) if one["name"] == "struct page._refcount"]
-    together = next(one for one in tables.hot_names(p) if one["name"] == "struct page._refcount")
-    assert together["lines"] == 3
+    p = synthetic_run.made(record, stats, found)
+    alone = [one for one in hot_lines(p) if one["name"] == "struct page._refcount"]
+    together = next(one for one in hot_names(p) if one["name"] == "struct page._refcount")
+    assert together["lines"] == 3 == len(alone)
     assert together["stall_share"] == pytest.approx(sum(one["stall_share"] for one in alone))
     assert together["class"] == "false_sharing"
-    assert sum(stall for *_, stall in together["pairs"]) == sum(stall for one in alone for *_, stall in one["pairs"])
+    own = {line["line"] for line in chosen}
+    assert sum(waiting for *_, waiting in together["pairs"]) == sum(pair["stall"] + pair["spin"] for pair in found["pairs"] if pair["line"] in own)
     assert sum(share for _, share in split(together)) == pytest.approx(together["wait_share"], rel=2e-3)
-    assert len(tables.hot_names(p)) == len(tables.hot_lines(p)) - 2
 
 
 def test_two_kinds_of_one_name_are_two_names() -> None:
-    from analysis import Point
-
-    record, stats, lines = synthetic_run.point("exim", "distro", 12)
-    one, other = lines["lines"][:2]
-    one["kind"] = "slab"
+    record, stats, found = synthetic_run.point("exim", "distro", 12)
+    one, other = found["lines"][0], found["lines"][1]
     other.update(name=one["name"], kind="kernel symbol")
-    names = [{"name": one["name"], "kind": kind, "lines": 1, "stall": line["stall"], "spin": 0, "transfers": 3, "class": "cold", "classes": {},
-              "writers": [], "waiters": [], "pairs": []} for kind, line in ((one["kind"], one), ("kernel symbol", other))]
-    got = {x["kind"]: x for x in tables.hot_names(Point("p", record, stats, {**lines, "names": names}))}
-    assert {kind: x["address"] for kind, x in got.items()} == {one["kind"]: f"{one['line']:#x}", "kernel symbol": f"{other['line']:#x}"}
+    got = {x["kind"]: x for x in hot_names(synthetic_run.made(record, stats, found)) if x["name"] == one["name"]}
+    assert {kind: x["address"] for kind, x in got.items()} == {"slab": f"{one['line']:#x}", "kernel symbol": f"{other['line']:#x}"}
+    assert {kind: x["stall"] for kind, x in got.items()} == {"slab": one["stall"], "kernel symbol": other["stall"]}
 
 
-def test_names_count_all_lines_where_the_run_tells_them() -> None:
-    from analysis import Point
-    record, stats, lines = synthetic_run.point("exim", "distro", 48)
-    whole = sum(line["stall"] for line in lines["lines"])
-    pairs = [{"writer_function": "", "waiter_function": "clear_page_rep", "stall": 2 * whole, "count": 7}]
-    lines["names"] = [{"name": "page table", "kind": "page table", "lines": 8000, "stall": 2 * whole, "transfers": 9000, "class": "cold",
-                       "classes": {"cold": {"count": 9000, "stall": 2 * whole}}, "writers": [], "pairs": pairs,
-                       "waiters": [{"function": "clear_page_rep", "share": 1.0}]},
-                      {**lines["lines"][0], "kind": "kernel symbol", "lines": 1}]
-    lines["kinds"] = [{"kind": "page table", "lines": 8000, "stall": 2 * whole, "spin": 0}]
-    p = Point("p", record, stats, lines)
-    first, second = tables.hot_names(p)
-    assert (first["name"], first["lines"], first["what"]) == ("page table", 8000, "")
-    assert first["stall_share"] == pytest.approx(2 * whole / p.memory_stall_fs)
-    assert second["what"] == tables.hot_lines(p)[0]["what"] and second["lines"] == 1
-    assert tables.fights(p)[tables.NO_WRITER, "clear_page_rep"] == 2 * whole
-    assert tables.point_kinds(p)[0][:2] == ("page table", 8000)
+def test_a_line_during_several_uses_of_its_page_is_one_line_of_each_name() -> None:
+    record, stats, found = synthetic_run.point("exim", "distro", 12)
+    again = {**found["lines"][0], "use": 99}
+    found["lines"] += [again, {**again, "use": 100, "name": "page table", "kind": "page table"}]
+    p = synthetic_run.made(record, stats, found)
+    got = {one["name"]: one for one in hot_names(p)}
+    assert (got["mount_lock"]["lines"], got["page table"]["lines"]) == (1, 1) and got["mount_lock"]["stall"] == 2 * got["page table"]["stall"]
+    kinds = {one["kind"]: one["lines"] for one in point_kinds(p)}
+    assert kinds == {"slab": 1 + 4 * (len(synthetic_run.LINES) - 1), "page table": 1}
+
+
+def test_a_point_without_its_tables_is_said_to_be_one(tmp_path: Path) -> None:
+    synthetic_run.write_run(tmp_path / "run", cores=(1, 12))
+    (tmp_path / "run/points/exim-distro-12/pairs.parquet").unlink()
+    (tmp_path / "run/points/exim-distro-1/lines.parquet").write_text("{")
+    run = load(tmp_path / "run")
+    assert "exim-distro-12/pairs.parquet is not there" in run.problems
+    assert any("exim-distro-1/lines.parquet cannot be read" in problem for problem in run.problems)
+    assert [hot_lines(p) for p in run.points] == [[], []]
 
 
 def _luminance(color: str) -> float:
@@ -364,7 +373,7 @@ def _luminance(color: str) -> float:
 @pytest.mark.parametrize("theme", [0, 1], ids=["light", "dark"])
 def test_text_stands_out_from_what_it_is_written_on(theme: int) -> None:
     from analysis import style
-    pairs = [(cause, style.TEXT_ON.get(cause, "onheat"), 3.0) for cause in (*tables.CAUSES, "heat")]
+    pairs = [(cause, style.TEXT_ON.get(cause, "onheat"), 3.0) for cause in (*CAUSES, "heat")]
     pairs += [("page", "ink", 7.0), ("page", "muted", 4.5)]
     for ground, text, least in pairs:
         a, b = sorted(_luminance(style.PALETTE[role][theme]) for role in (ground, text))

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Classes of misses and of waiting, from hand-made transactions.
+#include <algorithm>
 #include <gtest/gtest.h>
 #include <map>
 
@@ -7,6 +8,7 @@
 
 #include "attribution/attribution.hh"
 #include "mem/ruby/runtime/prelude_enums.hh"
+#include "rows.hh"
 
 using namespace moscope;
 
@@ -37,7 +39,7 @@ struct Transactions : testing::Test {
         transaction(core, AccessKind::rmw, at, 10, held);
         a.stored(core, at, 8, 0x500000 + core);
     }
-    unsigned count(const char *miss) const { return nlohmann::json::parse(a.json(9))["classes"][miss]["count"]; }
+    unsigned count(const char *miss) const { return nlohmann::json::parse(a.json())["classes"][miss]["count"]; }
 };
 
 } // namespace
@@ -80,10 +82,12 @@ TEST_F(Transactions, AWaitForAStoreIsPutDownToTheWriterBeforeIt) {
     x.addr = PhysAddr(kLine);
     x.kind = AccessKind::store;
     a.transaction({&x, 1, 0x400001, kLine, 500, false, true, 0, true});
-    const auto line = nlohmann::json::parse(a.json(9))["lines"][0];
-    EXPECT_EQ(line["pairs"][0]["writer"], 0x500000);
-    EXPECT_EQ(line["pairs"][0]["stall"], 500);
-    EXPECT_EQ(line["writers"], nlohmann::json::parse(R"([{"pc": 5242880, "count": 1}])"));
+    std::map<Addr, std::pair<Tick, std::uint32_t>> by_writer; // stall, transactions
+    for (const PairRow &p : pairs_of(a)) {
+        by_writer[p.writer].first += p.stall;
+        by_writer[p.writer].second += p.count;
+    }
+    EXPECT_EQ(by_writer, (decltype(by_writer){{0, {0, 1}}, {0x500000, {500, 1}}}));
 }
 
 TEST_F(Transactions, UserCodeIsCountedBySpaceAndTheKernelsIsNot) {
@@ -95,9 +99,10 @@ TEST_F(Transactions, UserCodeIsCountedBySpaceAndTheKernelsIsNot) {
             a.transaction({&x, 0, pc, kLine, 10, false, pc < 1 << 30, space});
     a.spun({1, {kLine + 4, 0x400000, kLine + 4, 0x1000, true}, 1000, 7});
     std::map<std::pair<Addr, Addr>, std::pair<std::uint64_t, Tick>> seen;
-    const auto all = nlohmann::json::parse(a.json(9));
-    for (const auto &i : all["instructions"])
-        seen[{i["pc"], i["address_space"]}] = {i["count"], i["stall"].get<Tick>() + i["spin"].get<Tick>()};
+    for (const PairRow &p : pairs_of(a)) {
+        seen[{p.waiter, p.address_space}].first += p.count;
+        seen[{p.waiter, p.address_space}].second += p.stall + p.spin;
+    }
     EXPECT_EQ(seen, (decltype(seen){
                         {{0x400000, 0x1000}, {1, 1010}}, {{0x400000, 0x2000}, {2, 20}}, {{~Addr{0xfff}, 0}, {3, 30}}}));
 }
@@ -112,14 +117,14 @@ TEST_F(Transactions, AWaitForABufferHasTheClassOfTheStoreThatIsWaitedFor) {
     x.addr = PhysAddr(kLine);
     x.kind = AccessKind::store;
     a.transaction({&x, 0, 0x400000, kLine, 500, false, true, 0, true});
-    const auto all = nlohmann::json::parse(a.json(9));
+    const auto all = nlohmann::json::parse(a.json());
     EXPECT_EQ(all["classes"]["upgrade"], (nlohmann::json{{"count", 1}, {"stall", 500}}));
     EXPECT_EQ(all["classes"]["cold"]["stall"], 20);
     EXPECT_EQ(all["exposed"], 520);
     EXPECT_EQ(all["transactions"], 4) << "the wait is none of its own";
 }
 
-TEST_F(Transactions, ALineTellsFromWhichChipToWhichItHasMoved) {
+TEST_F(Transactions, TransfersAreCountedBySupplierAndByChips) {
     Access x;
     x.addr = PhysAddr(kLine);
     x.kind = AccessKind::store;
@@ -132,9 +137,12 @@ TEST_F(Transactions, ALineTellsFromWhichChipToWhichItHasMoved) {
         a.transaction({&x, core, 0x400000, kLine, 10, false, true, 0});
     a.transaction({&x, 3, 0x400000, kLine, 500, false, true, 0, true}); // the buffer, after the same store
     load(0);                                                            // of its own chip's, or nobody's
-    const auto moves = nlohmann::json::parse(a.json(9))["lines"][0]["moves"];
-    EXPECT_EQ(moves, nlohmann::json::parse(R"([{"supplier": "L1Cache", "from": 0, "to": 1, "count": 2, "stall": 520},
-                                               {"supplier": "Directory", "from": 0, "to": 0, "count": 1, "stall": 10}])"));
+    std::map<unsigned, std::tuple<unsigned, unsigned, std::uint64_t, Tick>>
+        found; // by supplier: from, to, count, stall
+    for (const TransferRow &t : transfers_of(a))
+        found[t.supplier] = {t.from, t.to, t.count, t.stall};
+    EXPECT_EQ(found, (decltype(found){{ruby::MachineType_L1Cache, {0, 1, 2, 520}},
+                                      {ruby::MachineType_Directory, {0, 0, 1, 10}}}));
 }
 
 TEST_F(Transactions, ALockedOperationOnALineThatOthersHaveReadIsAnUpgradeToo) {
@@ -160,9 +168,9 @@ TEST_F(Transactions, ALineIsReachedByTheFirstAddressThatAnAccessHas) {
     a.transaction({&x, 0, 0x400000, 0, 10, false, true, 0x1000}); // fetches have none
     load(1, kLine);
     load(1, kLine + 8);
-    const auto line = nlohmann::json::parse(a.json(9))["lines"][0];
-    EXPECT_EQ(line["va"], kLine);
-    EXPECT_EQ(line["fetch"], true);
+    const LineRow line = lines_of(a)[0];
+    EXPECT_EQ(line.va, kLine);
+    EXPECT_TRUE(line.flags & 2) << "a fetch";
 }
 
 TEST_F(Transactions, LinesOfBothPartsAreInOneReport) {
@@ -172,14 +180,12 @@ TEST_F(Transactions, LinesOfBothPartsAreInOneReport) {
     load(0, kLine);
     store(1, kOther);
     load(0, kOther);
-    const auto all = nlohmann::json::parse(a.json(9));
-    EXPECT_EQ(all["transactions"], 4);
-    EXPECT_EQ(all["lines_total"], 2);
-    EXPECT_EQ(all["lines"][0]["line"], kOther);
-    EXPECT_EQ(all["lines"][0]["transfers"], 3);
-    EXPECT_EQ(all["lines"][1]["line"], kLine);
+    EXPECT_EQ(nlohmann::json::parse(a.json())["transactions"], 4);
+    const auto lines = lines_of(a);
+    ASSERT_EQ(lines.size(), 2u);
+    EXPECT_EQ(std::pair(lines[0].line, lines[0].transfers), std::pair(kLine, std::uint64_t{1})) << "by address";
+    EXPECT_EQ(std::pair(lines[1].line, lines[1].transfers), std::pair(kOther, std::uint64_t{3}));
     EXPECT_EQ(count("true_sharing"), 1u);
-    EXPECT_EQ(a.tables().lines.size(), 2 * sizeof(LineRow));
 }
 
 TEST_F(Transactions, WhatADeviceWroteIsSharing) {
@@ -196,16 +202,15 @@ TEST_F(Transactions, SpinningIsBesideTheStallWithTheWriterThatTheLineWasFetchedA
     rmw(0);
     load(1);
     a.spun({1, {kLine + 4, 0x600000, kLine + 4, 0, true}, 1000, 7});
-    const auto all = nlohmann::json::parse(a.json(9));
-    const auto &line = all["lines"][0];
+    const auto all = nlohmann::json::parse(a.json());
     EXPECT_EQ(all["spin"], 1000);
     EXPECT_EQ(all["exposed"], 20);
-    EXPECT_EQ(line["spin"], 1000);
-    EXPECT_EQ(line["turns"], 7);
-    EXPECT_EQ(line["pairs"][0]["spin"], 1000);
-    EXPECT_EQ(line["pairs"][0]["writer"], 0x500000);
-    EXPECT_EQ(line["pairs"][0]["waiter"], 0x600000);
-    EXPECT_EQ(line["pairs"][0]["offset"], 4);
+    EXPECT_EQ(lines_of(a)[0].spin, 1000);
+    EXPECT_EQ(lines_of(a)[0].spin_iterations, 7u);
+    const auto pairs = pairs_of(a);
+    const auto spun = std::ranges::find(pairs, 1000, &PairRow::spin);
+    ASSERT_NE(spun, pairs.end());
+    EXPECT_EQ(std::tuple(spun->writer, spun->waiter, spun->offset), std::tuple(0x500000u, 0x600000u, 4));
 }
 
 TEST_F(Transactions, ManyAreAllCountedAndResetForgetsThoseNotCountedYet) {
@@ -219,29 +224,26 @@ TEST_F(Transactions, ManyAreAllCountedAndResetForgetsThoseNotCountedYet) {
         ++model[at].first;
         model[at].second += i;
         if (i == kMany / 2) {
-            EXPECT_EQ(nlohmann::json::parse(a.json(1))["transactions"], i + 1) << "looking counts what was noted";
+            EXPECT_EQ(nlohmann::json::parse(a.json())["transactions"], i + 1) << "reading settles the counts";
         }
     }
-    const auto all = nlohmann::json::parse(a.json(kLines + 1));
+    const auto all = nlohmann::json::parse(a.json());
     EXPECT_EQ(all["transactions"], kMany);
     EXPECT_EQ(all["exposed"], Tick{kMany} * (kMany - 1) / 2);
-    ASSERT_EQ(all["lines"].size(), model.size());
-    for (const auto &line : all["lines"]) {
-        const auto &[count, stall] = model.at(line["line"]);
-        EXPECT_EQ(line["transfers"], count);
-        EXPECT_EQ(line["stall"], stall);
-        Tick of_pairs = 0;
-        for (const auto &p : line["pairs"])
-            of_pairs += p["stall"].get<Tick>();
-        EXPECT_EQ(of_pairs, stall);
+    const auto lines = lines_of(a);
+    ASSERT_EQ(lines.size(), model.size());
+    std::vector<std::pair<std::uint64_t, Tick>> of_pairs(lines.size());
+    for (const PairRow &p : pairs_of(a)) {
+        of_pairs[p.line].first += p.count;
+        of_pairs[p.line].second += p.stall;
     }
-    std::uint64_t of_instructions = 0;
-    for (const auto &pc : all["instructions"])
-        of_instructions += pc["count"].get<std::uint64_t>();
-    EXPECT_EQ(of_instructions, kMany);
+    for (std::size_t n = 0; n < lines.size(); ++n) {
+        EXPECT_EQ(std::pair(lines[n].transfers, Tick{lines[n].stall}), model.at(lines[n].line));
+        EXPECT_EQ(of_pairs[n], model.at(lines[n].line));
+    }
     transaction(0, AccessKind::load);
     a.reset();
-    EXPECT_EQ(nlohmann::json::parse(a.json(9))["lines_total"], 0);
+    EXPECT_TRUE(lines_of(a).empty());
     load(0);
-    EXPECT_EQ(nlohmann::json::parse(a.json(9))["lines"][0]["transfers"], 1) << "nothing of before";
+    EXPECT_EQ(lines_of(a)[0].transfers, 1u) << "nothing of before";
 }

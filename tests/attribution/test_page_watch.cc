@@ -6,11 +6,11 @@
 #include <vector>
 
 #include <gtest/gtest.h>
-#include <nlohmann/json.hpp>
 
 #include "attribution/attribution.hh"
 #include "attribution/journal.hh"
 #include "cpu/x86/flat_machine.hh"
+#include "rows.hh"
 #include "sim/event_queue.hh"
 
 using namespace moscope;
@@ -133,10 +133,7 @@ struct Uses : testing::Test {
     /// Of each use of a line: what the page was part of (-1: nobody knows), transfers, cores that waited.
     std::vector<std::tuple<std::int64_t, unsigned, unsigned>> of(Addr line) const {
         std::vector<std::tuple<std::int64_t, unsigned, unsigned>> found;
-        const AttributionTables rows = a.tables();
-        for (std::size_t at = 0; at < rows.lines.size(); at += sizeof(LineRow)) {
-            LineRow row;
-            std::memcpy(&row, rows.lines.data() + at, sizeof row);
+        for (const LineRow &row : lines_of(a)) {
             if (row.line == line)
                 found.emplace_back(row.flags & 8 ? static_cast<std::int64_t>(row.page_part_of) : -1, row.transfers,
                                    std::popcount(row.waiters));
@@ -157,10 +154,9 @@ TEST_F(Uses, OfALineAreCountedApart) {
     miss(kFirst), miss(kSecond);
     EXPECT_EQ(of(kFirst), (Rows{{0x5001, 2, 2}, {0, 1, 1}, {0xcac4e, 1, 1}}));
     EXPECT_EQ(of(kSecond), (Rows{{0x5001, 1, 1}, {0xcac4e, 1, 1}}));
-    const auto lines = nlohmann::json::parse(a.json(9))["lines"];
+    const auto lines = lines_of(a);
     EXPECT_EQ(lines.size(), 5u);
-    EXPECT_EQ(std::count_if(lines.begin(), lines.end(), [](const auto &l) { return l["walk"].template get<bool>(); }),
-              1);
+    EXPECT_EQ(std::ranges::count_if(lines, [](const LineRow &l) { return l.flags & 1; }), 1) << "by a walk";
     a.reset();
     miss(kFirst);
     EXPECT_EQ(of(kFirst), (Rows{{0xcac4e, 1, 1}})) << "a window begins anew";
@@ -184,7 +180,7 @@ TEST_F(Uses, AnAddressThatALineWasClearedByIsNotKept) {
     clear(kFirst);
     g.describe(3, 1, 0x5001);
     report(a, kFirst, AccessKind::load, 0, 0x7fff'0000'3000);
-    EXPECT_EQ(nlohmann::json::parse(a.json(9))["lines"][0]["va"], 0x7fff'0000'3000);
+    EXPECT_EQ(lines_of(a)[0].va, 0x7fff'0000'3000);
 }
 
 TEST_F(Uses, WhatThePageNeverSaidIsNotWhatComesAfter) {
@@ -197,7 +193,7 @@ TEST_F(Uses, WhatThePageNeverSaidIsNotWhatComesAfter) {
     EXPECT_EQ(of(kSecond), (Rows{{0, 1, 1}, {0xcac4e, 1, 1}}));
 }
 
-TEST_F(Uses, AreThoseOfTheMomentWhenSomebodyTellsLater) {
+TEST_F(Uses, AreThoseOfTheEventNotOfTheReplay) {
     journals.push_back(std::make_unique<Journal>(queue, a, true, [] {}));
     g.describe(3, 0, 0x5001);
     report(*journals[0], kFirst);
@@ -218,5 +214,5 @@ TEST_F(Uses, ASpinLoopsTimeIsOfTheUseThatItsTransactionsFound) {
     miss(kFirst);
     a.spun(s);
     EXPECT_EQ(of(kFirst), (Rows{{0xcac4e, 1, 1}}));
-    EXPECT_EQ(nlohmann::json::parse(a.json(9))["lines"][0]["spin"], 140);
+    EXPECT_EQ(lines_of(a)[0].spin, 140);
 }

@@ -6,7 +6,8 @@
 #include <random>
 #include <tuple>
 
-#include "attribution/line_totals.hh"
+#include "attribution/attribution.hh"
+#include "rows.hh"
 
 using namespace moscope;
 
@@ -73,42 +74,45 @@ TEST(TransactionCounts, OfALineAddUp) {
     for (unsigned i = 0; i < 20'000; ++i)
         counts.add(some(random, 9), 1 + i, 1);
     counts.settle();
-    Tick of_all = 0, of_lines = 0, of_code = 0;
+    Tick of_all = 0, of_lines = 0;
     for (std::size_t i = 0; i < counts.size(); ++i)
         of_all += counts[i].time;
-    const LineIndex lines({&counts});
-    ASSERT_EQ(lines.lines().size(), 18u) << "of nine lines two uses each";
+    const AttributionRows rows = rows_of({&counts}, [](std::uint32_t, Addr) { return AttributionPart::LineUseInfo{}; });
+    const auto lines = unpacked<LineRow>(rows.lines);
+    ASSERT_EQ(lines.size(), 18u) << "of nine lines two uses each";
+    struct Sums {
+        Tick stall = 0, spin = 0;
+        std::uint64_t count = 0, transferred = 0;
+    };
+    std::vector<Sums> sums(lines.size());
+    for (const PairRow &p : unpacked<PairRow>(rows.pairs)) {
+        sums[p.line].stall += p.stall;
+        sums[p.line].spin += p.spin;
+        sums[p.line].count += p.count;
+    }
+    for (const TransferRow &t : unpacked<TransferRow>(rows.transfers))
+        sums[t.line].transferred += t.count;
     std::uint64_t transactions = 0, turns = 0;
     std::pair<Addr, std::uint32_t> before{};
-    for (const auto &sum : lines.lines()) {
-        EXPECT_TRUE(std::pair(sum.line, sum.use) > before || &sum == &lines.lines().front());
-        before = {sum.line, sum.use};
-        const LineTotals t = lines.totals(sum);
-        EXPECT_EQ(t.waiting(), sum.waited);
-        WaitSums of_fights, of_classes;
-        for (const auto &[f, w] : t.pairs) {
-            of_fights.stall += w.stall;
-            of_fights.spin += w.spin;
-            of_fights.count += w.count;
-        }
+    for (std::size_t n = 0; n < lines.size(); ++n) {
+        const LineRow &l = lines[n];
+        EXPECT_TRUE(std::pair(l.line, l.use) > before || !n);
+        before = {l.line, l.use};
+        Tick of_classes = 0;
+        std::uint64_t by_class = 0;
         for (unsigned k = 0; k < kMissClasses; ++k) {
-            of_classes.stall += t.stall_by_class[k];
-            of_classes.count += t.by_class[k];
+            of_classes += l.class_stall[k];
+            by_class += l.class_count[k];
         }
-        EXPECT_EQ(std::tuple(of_fights.stall, of_fights.spin, of_fights.count), std::tuple(t.stall, t.spin, t.count));
-        EXPECT_EQ(std::pair(of_classes.stall, of_classes.count), std::pair(t.stall, t.count));
-        std::uint64_t moved = 0;
-        for (const auto &[transfer, w] : t.transfers)
-            moved += w.count;
-        EXPECT_LT(moved, t.count);
-        EXPECT_GT(moved, t.count / 3);
-        of_lines += t.waiting();
-        transactions += t.count;
-        turns += t.turns;
+        const Sums &s = sums[n];
+        EXPECT_EQ(std::tuple(s.stall, s.spin, s.count), std::tuple(Tick{l.stall}, Tick{l.spin}, l.transfers));
+        EXPECT_EQ(std::pair(of_classes, by_class), std::pair(Tick{l.stall}, l.transfers));
+        EXPECT_LT(s.transferred, l.transfers);
+        EXPECT_GT(s.transferred, l.transfers / 3);
+        of_lines += l.stall + l.spin;
+        transactions += l.transfers;
+        turns += l.spin_iterations;
     }
-    for (const auto &[at, w] : lines.by_code())
-        of_code += w.waiting();
     EXPECT_EQ(of_lines, of_all);
-    EXPECT_EQ(of_code, of_all);
     EXPECT_EQ(transactions + turns, 20'000u);
 }

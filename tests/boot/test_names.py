@@ -152,8 +152,9 @@ def test_where_a_free_object_has_the_pointer_to_the_next_those_who_wait_tell_wha
     there = g.physical(file + pointer)
 
     def named(offset: int, *waited: tuple[str, int]) -> str:
-        pairs = [{"waiter": g.needed(function) + 8, "stall": stall, "offset": offset} for function, stall in waited]
-        return str(booted.namer.line({"line": (there & -LINE), "pairs": pairs})["name"])
+        allocator, whole = (sum(stall for function, stall in waited if keep(function)) for keep in
+                            (lambda function: booted.namer.allocates(g.needed(function) + 8), lambda function: True))
+        return booted.namer.line(there & -LINE, 0, offset, 0, False, free=2 * allocator > whole).name
 
     at_pointer = there % LINE
     field = at(booted, file + pointer)[0]
@@ -208,8 +209,8 @@ def test_a_page_that_was_freed_since_is_named_as_what_it_was_at_the_miss(booted:
         """A line of the free page, of which the engine has kept what is written down of the page of `like` now."""
         then = pages.now(like)
         kept = {"flags": then.flags, "type": then.type, "part_of": then.part_of, "index": then.index, "before": like // PAGE - then.first}
-        told = booted.namer.line({"line": free + offset // LINE * LINE, "page": kept}, offset % LINE)
-        return told["name"], told["kind"], told["object"]
+        found = booted.namer.line(free + offset // LINE * LINE, 0, offset % LINE, 0, False, kept)
+        return found.name, found.kind, found.object
 
     assert at(booted, g.direct(free))[:2] == named(free)[:2] == ("free memory", "free memory")
     where = booted.pages()

@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -80,13 +81,32 @@ def run_digests(folder: Path, checkout: Path = CHECKOUT) -> Iterator[tuple[str, 
             yield from _attribution(name, out / "points" / name)
 
 
+# The columns of each digest, and which rows it covers.
+TABLES = {
+    "lines": (("line", "name", "transfers", "stall", "spin"), "SELECT * FROM lines ORDER BY waiting DESC, line, use LIMIT 500"),
+    "names": (("name", "kind", "lines", "stall", "spin"), "SELECT * FROM names"),
+    "functions": (("function", "stall", "spin"), """SELECT waiter_function AS function, sum(stall)::BIGINT AS stall, sum(spin)::BIGINT AS spin
+                                                    FROM pairs GROUP BY waiter_function, kernel""")}
+
+
 def _attribution(name: str, point: Path) -> Iterator[tuple[str, str]]:
     """Every line, name and function with what was waited for it."""
-    document = json.loads((point / "lines.json").read_text(encoding="utf-8"))
-    for table, keys in (("lines", ("line", "name", "transfers", "stall", "spin")), ("names", ("name", "kind", "lines", "stall", "spin")),
-                        ("functions", ("function", "stall", "spin"))):
-        rows = sorted(json.dumps([row.get(key) for key in keys]) for row in document[table])
+    from analysis.database import Database
+
+    database = Database({name: point})
+    for table, (keys, query) in TABLES.items():
+        rows = sorted(json.dumps([row[key] for key in keys]) for row in database.rows(query))
         yield f"run {name} {table}", digest(rows)
+
+
+def _in_own_environment() -> None:
+    """Goes on in the Python environment of moscope, which has DuckDB."""
+    sys.path[:0] = [str(CHECKOUT), str(CHECKOUT / "src/python")]
+    from moscope import bootstrap
+
+    python = bootstrap.venv_dir() / "bin/python"
+    if sys.prefix != str(bootstrap.venv_dir()) and python.is_file():
+        os.execv(python, [str(python), *sys.argv])
 
 
 def main() -> None:
@@ -95,6 +115,8 @@ def main() -> None:
     parser.add_argument("--runs", type=Path, help="folder for run directories; with it, digests of runs too")
     parser.add_argument("--out", type=Path, required=True)
     options = parser.parse_args()
+    if options.runs:
+        _in_own_environment()
     found = dict(short_digests(options.checkout))
     if options.runs:
         found |= run_digests(options.runs, options.checkout)

@@ -52,18 +52,17 @@ void bind_system(nb::module_ &m) {
              "False: not all have left after about so many milliseconds of host time; to be called again.")
         .def("reset_stats", &FullSystem::reset_stats)
         .def("watch_pages", &FullSystem::watch_pages, nb::arg("format"),
-             "What the kernel says of a page is kept of each missed line.")
-        .def("stats_json", &FullSystem::stats_json, nb::arg("lines") = 200)
+             "Takes a snapshot of the kernel's description of a line's page at each miss.")
+        .def("stats_json", &FullSystem::stats_json)
         .def(
-            "attribution_tables",
+            "attribution_rows",
             [](const FullSystem &s) {
-                const moscope::AttributionTables t = s.attribution_tables();
+                const moscope::AttributionRows t = s.attribution_rows();
                 return nb::make_tuple(nb::bytes(t.lines.data(), t.lines.size()),
                                       nb::bytes(t.pairs.data(), t.pairs.size()),
                                       nb::bytes(t.transfers.data(), t.transfers.size()));
             },
-            "Rows of all lines, of their pairs of writer and waiter and of their moves "
-            "(attribution/attribution_tables.hh).")
+            "(lines, pairs, transfers): packed rows (attribution/attribution_rows.hh).")
         .def("console_output",
              [](FullSystem &s) {
                  const std::string out = s.console_output();

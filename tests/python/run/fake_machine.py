@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from moscope.guest import initramfs
-from moscope.naming import totals
+from moscope.naming import rows
+from moscope.naming.namer import Named
 
 MS = 10**12
 
@@ -67,7 +68,7 @@ class FakeSystem:
     def stats(self) -> dict[str, Any]:
         return {**self.counts(), "per_core": [], "touched_bytes": 4096}
 
-    def stats_json(self, lines: int) -> str:
+    def stats_json(self) -> str:
         window = self.tick - self.since
         half, quarter = window // 2, window // 4
         # Of the kernel's quarter, a half is turns of a spin loop that looks at the line.
@@ -75,21 +76,18 @@ class FakeSystem:
         core = {"window": window, "spin": spin, "busy": {"kernel": quarter, "user": 0}, "idle": {"kernel": quarter, "user": 0},
                 "core": {"kernel": 0, "user": 0}, "memory": {"kernel": 0, "user": half}}
         spun = self.cores * (quarter // 2)
-        line = {"line": 64, "va": 64, "stall": self.cores * half, "spin": spun, "turns": 3, "transfers": 5, "pairs": [
-                    {"writer": 0x401000, "waiter": 0x402000, "stall": self.cores * half, "spin": spun, "count": 5}],
-                "classes": {"cold": {"count": 1, "stall": 1}, "true_sharing": {"count": 4, "stall": self.cores * half - 1}},
-                "writers": [{"pc": 0x401000, "count": 5}]}
-        return json.dumps({"cores": [core] * self.cores, "machine": {},
-                           "attribution": {"exposed": self.cores * half, "spin": spun, "lines": [line],
-                                           "instructions": [{"pc": 0x402000, "stall": 1, "spin": spun, "count": 5}]}})
+        return json.dumps({"cores": [core] * self.cores, "machine": {}, "attribution": {"exposed": self.cores * half, "spin": spun}})
 
-    def attribution_tables(self) -> tuple[bytes, bytes, bytes]:
+    def attribution_rows(self) -> tuple[bytes, bytes, bytes]:
         window = self.tick - self.since
         stall, spun = self.cores * (window // 2), self.cores * (window // 4 // 2)
-        line, pair = np.zeros(1, totals.LINES), np.zeros(1, totals.PAIRS)
-        line[0] = (64, 64, 0, stall, spun, 5, (1, 0, 0, stall - 1, 0), (1, 0, 0, 4, 0), 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, (1 << self.cores) - 1)
-        pair[0] = (0x401000, 0x402000, 0, stall, spun, 0, 5)
-        return line.tobytes(), pair.tobytes(), np.zeros(0, totals.MOVES).tobytes()
+        line, pair = np.zeros(1, rows.LINES), np.zeros(1, rows.PAIRS)
+        for name, value in {"line": 64, "va": 64, "stall": stall, "spin": spun, "spin_iterations": 3, "transfers": 5, "use": 1,
+                            "class_stall": (1, 0, 0, stall - 1, 0), "class_count": (1, 0, 0, 4, 0), "waiters": (1 << self.cores) - 1}.items():
+            line[name] = value
+        for name, value in {"writer": 0x401000, "waiter": 0x402000, "stall": stall, "spin": spun, "count": 5}.items():
+            pair[name] = value
+        return line.tobytes(), pair.tobytes(), np.zeros(0, rows.TRANSFERS).tobytes()
 
     def enter_detailed(self) -> None:
         self.detailed, self.begun = True, self.tick
@@ -119,12 +117,8 @@ class FakeSystem:
 class FakeNames:
     """Lines and code are called by their addresses."""
 
-    def line(self, attribution: dict[str, Any], offset: int | None = None) -> dict[str, Any]:
-        return {"name": f"physical {attribution['line'] + 0x1000:#x}", "object": "", "field": "", "kind": "unknown", "fields": []}
-
-    def brief(self, line: int, va: int, offset: int, cr3: int, walk: bool, page: dict[str, int] | None = None,
-              free: bool = False) -> tuple[str, str]:
-        return f"physical {line + 0x1000:#x}", "unknown"
+    def line(self, line: int, va: int, offset: int, cr3: int, walk: bool, page: dict[str, int] | None = None, free: bool = False) -> Named:
+        return Named(f"physical {line + 0x1000:#x}", "unknown")
 
     def allocates(self, pc: int) -> bool:
         return False

@@ -11,7 +11,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pytest
+from pyarrow import parquet
 
 from moscope import jsonio, paths
 from moscope.guest import initramfs, kernel, packages
@@ -55,7 +57,7 @@ def results(point: dict[str, Any]) -> dict[str, Any]:
             if isinstance(v, list) else v for k, v in point.items() if not k.startswith("host_")}
 
 
-def test_a_shared_counter_is_found_to_be_one_line_that_both_cores_fight_over(counter: Path) -> None:
+def test_a_shared_counter_is_found_to_be_one_line_that_both_cores_wait_for(counter: Path) -> None:
     document = json.loads((counter / "run.json").read_text())
     point = document["points"][0]
     assert document["ok"] and point["ops"] > 1000 and point["verified"]
@@ -63,10 +65,8 @@ def test_a_shared_counter_is_found_to_be_one_line_that_both_cores_fight_over(cou
     assert point["cycles"]["memory"] > 0.2 and point["top_lines"][0]["stall_share"] > 0.95
     assert point["top_lines"][0]["class"] == "true_sharing"
     folder = counter / "points/counter-distro-2"
-    lines = json.loads((folder / "lines.json").read_text())
-    jsonio.validate(lines)
-    waits = lines["functions"][0]
-    assert waits["function"] in ("counter:shared_acquire", "counter:shared_release") and not waits["kernel"]
+    waits = max(parquet.read_table(folder / "pairs.parquet").to_pylist(), key=lambda pair: int(pair["stall"]))
+    assert waits["waiter_function"] in ("counter:shared_acquire", "counter:shared_release") and not waits["kernel"]
     stats = json.loads((folder / "stats.json").read_text())
     for core in stats["cores"]:
         assert sum(core[k][who] for k in ("busy", "idle", "core", "memory") for who in ("kernel", "user")) == core["window"]
@@ -230,7 +230,7 @@ def test_a_program_of_ones_own_that_ends_early_is_told_with_its_status(own: Path
 
 
 def test_all_transactions_add_up_to_what_attribution_counts(moscope: Moscope, tmp_path: Path) -> None:
-    from pyarrow import compute, parquet
+    from pyarrow import compute
 
     measured(moscope, "a", "--cores", "2", "--detail", "full")
     folder = tmp_path / "a/points/counter-distro-2"
@@ -246,20 +246,30 @@ def test_all_transactions_add_up_to_what_attribution_counts(moscope: Moscope, tm
         of_line = sent.setdefault(row["line"], {})
         key = row["supplier"], row["supplier_chip"]
         of_line[key] = of_line.get(key, 0) + 1
-    document = json.loads((folder / "lines.json").read_text())
-    lines = document["lines"]
-    told = {line["line"]: {(m["supplier"], m["from"]): m["count"] for m in line["moves"] if m["to"] == 0 and m["count"]} for line in lines}
+    found = duckdb.connect()
+    for table in ("lines", "pairs", "transfers"):
+        found.execute(f"CREATE TABLE {table} AS SELECT * FROM read_parquet('{folder / table}.parquet')")
+
+    def query(sql: str) -> dict[Any, Any]:
+        """The last column by the others."""
+        return {row[0] if len(row) == 2 else row[:-1]: row[-1] for row in found.execute(sql).fetchall()}
+
+    by_line: dict[int, dict[tuple[str, int], int]] = {}
+    for (line, supplier, chip), count in query("SELECT line, supplier, from_chip, sum(count)::BIGINT FROM transfers WHERE to_chip = 0 AND count > 0 GROUP BY ALL").items():
+        by_line.setdefault(line, {})[supplier, chip] = count
     functions = rows.filter(compute.invert(rows["buffer_wait"])).group_by("function").aggregate([("exposed", "sum"), ("exposed", "count")]).to_pylist()
-    assert {f["function"]: f["exposed_count"] for f in functions} == {f["function"]: f["count"] for f in document["functions"] if f["count"]}
+    assert {f["function"]: f["exposed_count"] for f in functions} == query(
+        "SELECT waiter_function, sum(count)::BIGINT AS n FROM pairs GROUP BY 1 HAVING n > 0")
     of_name = rows.group_by(["name", "name_kind"]).aggregate([("exposed", "sum")]).to_pylist()
-    assert {(n["name"], n["name_kind"]): n["exposed_sum"] for n in of_name if n["exposed_sum"]} == {
-        (n["name"], n["kind"]): n["stall"] for n in document["names"] if n["stall"]}
+    assert {(n["name"], n["name_kind"]): n["exposed_sum"] for n in of_name if n["exposed_sum"]} == query(
+        "SELECT name, kind, sum(stall)::BIGINT AS n FROM lines GROUP BY 1, 2 HAVING n > 0")
     went = rows.filter(compute.and_(compute.is_valid(rows["supplier_chip"]), compute.invert(rows["buffer_wait"])))
     by_name = went.group_by(["name", "name_kind", "supplier", "supplier_chip"]).aggregate([("exposed", "count")]).to_pylist()
-    assert {(n["name"], n["name_kind"], n["supplier"], n["supplier_chip"]): n["exposed_count"] for n in by_name} == {
-        (n["name"], n["kind"], m["supplier"], m["from"]): m["count"] for n in document["names"] for m in n["moves"] if m["count"]}
+    assert {(n["name"], n["name_kind"], n["supplier"], n["supplier_chip"]): n["exposed_count"] for n in by_name} == query(
+        "SELECT name, kind, supplier, from_chip, sum(count)::BIGINT AS n FROM transfers JOIN lines USING (line, use) GROUP BY ALL HAVING n > 0")
     waited = rows.group_by(["name", "name_kind"]).aggregate([("core", "count_distinct")]).to_pylist()
-    cores = {(n["name"], n["kind"]): n["cores"] for n in document["names"]}
+    cores = query("SELECT name, kind, bit_count(bit_or(waiters)) FROM lines GROUP BY 1, 2")
     assert all(cores[n["name"], n["name_kind"]] >= n["core_count_distinct"] for n in waited) and {*cores.values()} <= {1, 2}
-    assert any(told.values()) and told == {line: sent.get(line, {}) for line in told}, "both cores are of the first chip"
-    assert all(line["page"]["part_of"] & 1 for line in lines), "anonymous memory, which the kernel says of it at each miss"
+    assert by_line and by_line == sent, "both cores are of the first chip"
+    hottest = found.execute("SELECT page_part_of FROM lines ORDER BY stall + spin DESC LIMIT 1").fetchone()
+    assert hottest and hottest[0] & 1, "anonymous memory, as the kernel describes it at each miss"

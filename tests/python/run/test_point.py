@@ -11,7 +11,7 @@ from moscope import jsonio
 from moscope.errors import GuestDied, SimulatorBug, WorkloadFailed
 from moscope.guest import initramfs
 from moscope.guest.kernel import Kernel
-from moscope.run import own_program
+from moscope.run import lines, own_program
 from moscope.run import point as measured
 from moscope.run.guest import Guest, Progress
 from moscope.run.options import Point
@@ -25,11 +25,11 @@ def course(system: FakeSystem, point: Point, told: list[Progress] | None = None)
     """All of a point but the boot."""
     guest = guest_of(system, told)
     measured.begin(guest, point)
-    windows, stats, tables = measured.detailed(guest, point)
-    named = measured.name(FakeNames(), stats["attribution"], tables)
+    windows, stats, packed = measured.detailed(guest, point)
+    hottest = lines.Hottest(measured.name(FakeNames(), stats["attribution"], packed), system.physical_of)
     measured.finish(guest, point)
     chosen = Kernel("distro", __file__, "0" * 64, "6.1", None, "test")  # type: ignore[arg-type]
-    return {**measured.document(point, windows, named, {64: 0x1040}, measured.memory_stall(stats), chosen), "host_s": 1.0, "lines": named}
+    return {**measured.document(point, windows, hottest, measured.memory_stall(stats), chosen), "host_s": 1.0}
 
 
 def test_windows_count_what_happens_after_the_warm_up_and_only_that(point: Point) -> None:
@@ -54,9 +54,9 @@ def test_the_hosts_time_of_a_window_is_that_of_simulating_it(point: Point, monke
             now[0] += 1 if self.detailed else 0
             return super().step_until(until, host_ms)
 
-        def stats_json(self, lines: int) -> str:
+        def stats_json(self) -> str:
             now[0] += 100
-            return super().stats_json(lines)
+            return super().stats_json()
 
     got = course(Slow(), point)  # three windows of two steps each
     assert [(w["host_s"], w["host_cpu_s"]) for w in got["windows"]] == [(2.0, 2.0)] * 3
@@ -65,11 +65,10 @@ def test_the_hosts_time_of_a_window_is_that_of_simulating_it(point: Point, monke
 
 def test_the_document_is_what_its_schema_says(point: Point) -> None:
     got = course(FakeSystem(), point)
-    jsonio.validate(got.pop("lines"))
     jsonio.validate({"schema": "moscope.run/1", "ok": True, "machine": "m", "points": [got]})
 
 
-def test_the_hottest_line_and_who_fights_over_it_stand_in_the_sentence(point: Point) -> None:
+def test_the_hottest_line_with_its_writer_and_waiter_stands_in_the_sentence(point: Point) -> None:
     got = course(FakeSystem(), point)
     assert got["top_lines"] == [{"name": "physical 0x1040", "address": "0x1040", "stall_share": 1.0, "wait_share": 1.0,
                                  "spin_share": 0.2, "transfers": 5,

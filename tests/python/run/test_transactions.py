@@ -5,7 +5,8 @@ from pathlib import Path
 
 import numpy
 
-from moscope.naming import totals
+from moscope.naming import columns, rows
+from moscope.naming.namer import Named
 from moscope.run import transactions
 
 SUPPLIERS = ["own", "L1Cache", "Directory"]
@@ -15,9 +16,8 @@ STATES = {"L1Cache": ["I", "S", "M"], "Directory": ["NP", "S"]}
 class Names:
     """A line's name is its address, a function's the instruction's, of a user with the address space."""
 
-    def brief(self, line: int, va: int, offset: int, cr3: int, walk: bool, page: dict[str, int] | None = None,
-              free: bool = False) -> tuple[str, str]:
-        return f"line {line:#x}", "unknown"
+    def line(self, line: int, va: int, offset: int, cr3: int, walk: bool, page: dict[str, int] | None = None, free: bool = False) -> Named:
+        return Named(f"line {line:#x}", "unknown")
 
     def allocates(self, pc: int) -> bool:
         return False
@@ -30,9 +30,9 @@ class Names:
 
 
 def named(*lines: int) -> transactions.Naming:
-    rows = numpy.zeros(len(lines), totals.LINES)
-    rows["line"] = lines
-    return transactions.Naming(Names(), rows.tobytes(), b"")
+    made = numpy.zeros(len(lines), rows.LINES)
+    made["line"] = lines
+    return transactions.Naming(Names(), columns.tables(Names(), (made.tobytes(), b"", b""), ()).lines)
 
 
 def record(**fields: object) -> numpy.ndarray:
@@ -58,10 +58,10 @@ def test_rows_say_what_the_records_say(tmp_path: Path) -> None:
                supplier_chip=0xFFFF, supplier_state=0xFF, **{"class": 5}),
     ]
     raw.write_bytes(b"".join(r.tobytes() for r in records) * 3)
-    assert transactions.convert(raw, tmp_path / "t.parquet", SUPPLIERS, STATES, named(0x40, 0x80, 0xC0), rows=4) == 6
-    rows = parquet.read_table(tmp_path / "t.parquet").to_pylist()
-    assert len(rows) == 6 and rows[:2] == rows[4:]
-    first, second = rows[:2]
+    assert transactions.convert(raw, tmp_path / "t.parquet", SUPPLIERS, STATES, named(0x40, 0x80, 0xC0), at_a_time=4) == 6
+    written = parquet.read_table(tmp_path / "t.parquet").to_pylist()
+    assert len(written) == 6 and written[:2] == written[4:]
+    first, second = written[:2]
     assert (first["core"], first["latency"], first["exposed"], first["link"], first["dram"]) == (3, 250, 200, 200, 50)
     assert (first["kind"], first["class"], first["supplier"], first["writer"]) == ("rmw", "true_sharing", "Directory", 5)
     assert first["pc"] == 0xFFFFFFFF81000000 and first["user"] and not first["walk"]
@@ -76,14 +76,14 @@ def test_rows_say_what_the_records_say(tmp_path: Path) -> None:
 
 def test_a_line_of_several_uses_has_the_name_of_the_use_of_each_transaction() -> None:
     class ByPage(Names):
-        def brief(self, line: int, va: int, offset: int, cr3: int, walk: bool, page: dict[str, int] | None = None,
-                  free: bool = False) -> tuple[str, str]:
-            return ("page table", "page table") if walk else (f"line {line:#x}", "slab")
+        def line(self, line: int, va: int, offset: int, cr3: int, walk: bool, page: dict[str, int] | None = None, free: bool = False) -> Named:
+            return Named("page table", "page table") if walk else Named(f"line {line:#x}", "slab")
 
-    rows = numpy.zeros(3, totals.LINES)
-    rows["line"], rows["use"], rows["flags"] = (0x40, 0x40, 0x80), (4, 7, 5), (0, totals.WALK, 0)
+    made = numpy.zeros(3, rows.LINES)
+    made["line"], made["use"], made["flags"] = (0x40, 0x40, 0x80), (4, 7, 5), (0, rows.WALK, 0)
     records = numpy.concatenate([record(line=line, use=use) for line, use in ((0x40, 7), (0x40, 4), (0x80, 5), (0x80, 4))])
-    got = transactions.table(records, SUPPLIERS, STATES, transactions.Naming(ByPage(), rows.tobytes(), b""))
+    lines = columns.tables(ByPage(), (made.tobytes(), b"", b""), ()).lines
+    got = transactions.table(records, SUPPLIERS, STATES, transactions.Naming(ByPage(), lines))
     assert got["name"].to_pylist() == ["page table", "line 0x40", "line 0x80", None]
     assert got["name_kind"].to_pylist() == ["page table", "slab", "slab", None]
 

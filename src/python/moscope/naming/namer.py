@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from moscope.naming import image
 from moscope.naming.files import Files
@@ -20,7 +20,6 @@ from moscope.naming.percpu import PerCpu
 from moscope.naming.slab import ALLOCATOR, Description, Pages
 from moscope.naming.symbols import Place
 from moscope.naming.tasks import TABLE_MASK, Tasks
-from moscope.naming.totals import waited
 from moscope.naming.user import USER_TOP, Users
 from moscope.naming.vmalloc import Mapped
 
@@ -51,18 +50,6 @@ class Named:
         if not isinstance(self.which, str):
             self.which = self.which()
         return self.which
-
-    def document(self) -> dict[str, Any]:
-        return {"name": self.name, "object": self.object, "field": self.field, "kind": self.kind, "fields": self.fields}
-
-
-def hottest(line: Mapping[str, Any]) -> int:
-    """The offset in the line that was waited for longest, by the instructions that waited; the sample's if none did."""
-    stall: dict[int, int] = {}
-    for pair in line.get("pairs", ()):
-        if "offset" in pair:
-            stall[pair["offset"]] = stall.get(pair["offset"], 0) + waited(pair)
-    return max(sorted(stall), key=lambda o: stall[o], default=line.get("va", 0) % LINE)
 
 
 class Namer:
@@ -151,21 +138,6 @@ class Namer:
 
     # --- lines ------------------------------------------------------------------------------------------------------
 
-    def line(self, attribution: Mapping[str, Any], offset: int | None = None) -> dict[str, Any]:
-        """{name, object, field, kind, fields} of an attribution line; a physical address where nothing is known. The byte
-        that is named is the one at `offset`, else that which was waited for longest."""
-        by = [pair for pair in attribution.get("pairs", ()) if offset is None or pair.get("offset") == offset]
-        free = 2 * sum(waited(pair) for pair in by if self.allocates(pair["waiter"])) > sum(waited(pair) for pair in by)
-        return self._line(attribution["line"], attribution.get("va", 0), hottest(attribution) if offset is None else offset,
-                          attribution.get("address_space", 0), bool(attribution.get("walk")), attribution.get("page"), free).document()
-
-    def brief(self, line: int, va: int, offset: int, cr3: int, walk: bool, page: Mapping[str, int] | None = None,
-              free: bool = False) -> tuple[str, str]:
-        """(name, kind) alone, which is much quicker: for all lines of a run. `free`: most of its time it was the slab allocator that
-        waited."""
-        named = self._line(line, va, offset, cr3, walk, page, free)
-        return named.name, named.kind
-
     def allocates(self, pc: int) -> bool:
         """Whether an instruction is the slab allocator's, which is after free objects."""
         return pc >= KERNEL_HALF and self.code(pc) in ALLOCATOR
@@ -174,7 +146,11 @@ class Namer:
         """What an engine has to know to look at pages at misses; None while nothing is known of the kernel's pages."""
         return self._pages.format() if self._pages else None
 
-    def _line(self, line: int, va: int, offset: int, cr3: int, walk: bool, page: Mapping[str, int] | None, free: bool) -> Named:
+    def line(self, line: int, va: int, offset: int, cr3: int, walk: bool, page: Mapping[str, int] | None = None,
+             free: bool = False) -> Named:
+        """What the byte at `offset` of a line is, last accessed at `va` (0: not known) in the address space of `cr3`, or by page walks;
+        a physical address where nothing is known. `page`: what the kernel's description of its page said at the miss; `free`: most of the
+        waiting was the slab allocator's."""
         physical = self._memory.physical_of(line) & -LINE
         then = Description(page["flags"], page["type"], page["part_of"], page["index"], physical // PAGE - page["before"]) if page else None
         # A page table is told by its page, whatever else than walks has reached it.

@@ -102,8 +102,9 @@ def finished(folder: Path) -> dict[str, Any] | None:
 
 def write_point(folder: Path, result: "Result") -> None:
     """Writes into a folder that gets its name when it is complete."""
-    for name, document in (("point.json", result.point), ("stats.json", result.stats), ("lines.json", result.lines)):
+    for name, document in (("point.json", result.point), ("stats.json", result.stats)):
         (folder / name).write_text(jsonio.dumps(document) + "\n", encoding="utf-8")
+    result.tables.write(folder)
     (folder / "console.txt").write_bytes(result.console)
 
 

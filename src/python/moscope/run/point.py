@@ -15,7 +15,7 @@ from typing import Any
 from moscope.config import load_machine
 from moscope.errors import SimulatorBug, UserError, WorkloadFailed
 from moscope.guest import initramfs, kernel
-from moscope.naming.document import Names, lines_document
+from moscope.naming import columns
 from moscope.run import checkpoints, engine, lines, transactions, windows
 from moscope.run.inputs import Gatherer, Inputs, differences
 from moscope.run.guest import Guest, Progress
@@ -25,9 +25,7 @@ from moscope.run.own_program import WORK_BEGINS, status_of
 from moscope.workloads import Results, registry
 
 
-Tables = tuple[bytes, bytes, bytes]
-# Lines that are told one by one; all are added up by name.
-LINES = 500
+PackedRows = tuple[bytes, bytes, bytes]
 # From when a time is counted that detailed mode is to begin at: the serial console takes tens of milliseconds to take a command. What is
 # typed does not contain what it says.
 STARTS, SAY_STARTS = "moscope: starts", "echo moscope: 'starts'"
@@ -39,7 +37,7 @@ class Result:
 
     point: dict[str, Any]
     stats: dict[str, Any]
-    lines: dict[str, Any]
+    tables: columns.Tables
     console: bytes
     kernel: dict[str, str] = field(default_factory=dict)
 
@@ -65,20 +63,20 @@ def measure(job: Job, folder: Path, report: Callable[[Progress], None], say: Cal
     guest.observe = namer.observe
     if pages := namer.page_format():
         system.watch_pages(json.dumps(pages))
-    measured, stats, tables = detailed(guest, job.point, log)
+    measured, stats, packed = detailed(guest, job.point, log)
     guest.phase("names", 1.0)
     namer.refresh()
-    named = name(namer, stats["attribution"], tables)
+    tables = name(namer, stats["attribution"], packed)
     if log:
         transactions.convert(log, folder / transactions.NAME, engine.machine_types(), engine.machine_states(inputs.machine),
-                             transactions.Naming(namer, *tables[:2]))
-    physical = {line["line"]: system.physical_of(line["line"]) for line in named["lines"]}
+                             transactions.Naming(namer, tables.lines))
+    hottest = lines.Hottest(tables, system.physical_of)
     finish(guest, job.point)
-    point = document(job.point, measured, named, physical, memory_stall(stats), chosen)
+    point = document(job.point, measured, hottest, memory_stall(stats), chosen)
     point |= {"made_from": made_from, "host_s": round(time.monotonic() - started, 3), "touched_bytes": int(system.stats()["touched_bytes"]),
               **({"transactions": transactions.NAME} if log else {}),
               "host_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10}
-    return Result(point, stats, named, guest.log, chosen.document())
+    return Result(point, stats, tables, guest.log, chosen.document())
 
 
 def side_by_side(threads: int | None) -> dict[str, Any]:
@@ -117,17 +115,17 @@ def told(begin: str | int | None) -> str:
     return f'the console shows "{begin}"' if begin else f"{WORK_BEGINS}, the mark of its steady state"
 
 
-def name(names: Names, attribution: dict[str, Any], tables: Tables) -> dict[str, Any]:
-    """Builds moscope.lines/1. Every run checks that naming loses no stall and no spinning."""
-    named = lines_document(names, attribution, tables, engine.machine_types())
-    for what, all_of in (("stall", "exposed"), ("spin", "spin")):
-        if named["all"][what] != attribution.get(all_of, 0):
-            raise SimulatorBug(f"{what}: all lines have {named['all'][what]} fs, all cores {attribution.get(all_of, 0)}")
-    return named
+def name(names: columns.Names, attribution: dict[str, Any], packed: PackedRows) -> columns.Tables:
+    """The point's tables. Every run checks that no stall and no spinning is lost on the way to names."""
+    tables = columns.tables(names, packed, engine.machine_types())
+    for column, all_cores in (("stall", "exposed"), ("spin", "spin")):
+        if (total := tables.total(column)) != attribution.get(all_cores, 0):
+            raise SimulatorBug(f"{column}: all lines have {total} fs, all cores {attribution.get(all_cores, 0)}")
+    return tables
 
 
-def detailed(guest: Guest, point: Point, log: Path | None = None) -> tuple[list[windows.Moment], dict[str, Any], Tables]:
-    """The windows, what the engine counted in them, and its tables of all lines. A workload that ends by itself ends them early: windows that were
+def detailed(guest: Guest, point: Point, log: Path | None = None) -> tuple[list[windows.Moment], dict[str, Any], PackedRows]:
+    """The windows, what the engine counted in them, and its rows of all lines, pairs and transfers. A workload that ends by itself ends them early: windows that were
     whole by then count; of a workload that is over within the first, that one up to its end. `log` is cut to them."""
     system = guest.system
     begun = int(system.counts()["ticks"])
@@ -145,7 +143,7 @@ def detailed(guest: Guest, point: Point, log: Path | None = None) -> tuple[list[
     before = windows.beginning(at, system.counts())
     measured: list[windows.Moment] = []
     stats: dict[str, Any] = {}
-    tables = b"", b"", b""
+    packed = b"", b"", b""
     logged = 0
     for n in range(point.windows):
         guest.phase(f"window {n + 1} of {point.windows}", part(at))
@@ -155,8 +153,8 @@ def detailed(guest: Guest, point: Point, log: Path | None = None) -> tuple[list[
         if not whole and measured:
             break
         counts = system.counts()
-        stats = json.loads(system.stats_json(LINES))
-        tables = system.attribution_tables()
+        stats = json.loads(system.stats_json())
+        packed = system.attribution_rows()
         logged = log.stat().st_size if log else 0
         now = windows.moment(at if whole else int(counts["ticks"]), counts, stats, ended)
         measured.append(now - before)
@@ -165,7 +163,7 @@ def detailed(guest: Guest, point: Point, log: Path | None = None) -> tuple[list[
             break
     if log:
         os.truncate(log, logged)
-    return measured, stats, tables
+    return measured, stats, packed
 
 
 def finish(guest: Guest, point: Point) -> None:
@@ -191,13 +189,12 @@ def memory_stall(stats: dict[str, Any]) -> int:
     return sum(int(core["memory"]["kernel"]) + int(core["memory"]["user"]) for core in stats["cores"])
 
 
-def document(point: Point, measured: list[windows.Moment], named: dict[str, Any], physical: dict[int, int],
-             stall: int, chosen: kernel.Kernel) -> dict[str, Any]:
+def document(point: Point, measured: list[windows.Moment], hottest: lines.Hottest, stall: int, chosen: kernel.Kernel) -> dict[str, Any]:
     """POINT of the contracts, and additional data for reports."""
     figures = windows.summary(measured)
-    hottest = lines.top_names(named, stall)
+    names = hottest.names(stall)
     return {"workload": point.workload, "operation": point.operation, "kernel": point.kernel, "cores": point.cores, **figures,
-            "bottleneck": lines.bottleneck(figures, hottest), "top_lines": lines.top(named, physical, stall),
-            "top_names": hottest, "verified": bool(point.family), "begin": point.begin if isinstance(point.begin, str) else
+            "bottleneck": lines.bottleneck(figures, names), "top_lines": hottest.lines(stall),
+            "top_names": names, "verified": bool(point.family), "begin": point.begin if isinstance(point.begin, str) else
             told(point.begin) if point.begin is not None else WORK_BEGINS, "warmup_ms": point.warmup / windows.FS_PER_MS, "command": point.command,
             "kernel_image": chosen.document()}

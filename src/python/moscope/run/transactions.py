@@ -8,12 +8,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from moscope.naming import totals
+from moscope.naming import columns, rows
 
 NAME = "transactions.parquet"
 SEGMENTS = ("queue", "cache", "crossbar", "link", "home_queue", "probe_filter", "dram", "responder")
 KINDS = ("load", "store", "fetch", "rmw", "flush", "nt_store", "uncached_load")
-CLASSES = ("cold", "capacity", "upgrade", "true_sharing", "false_sharing", "none")
+CLASSES = (*rows.CLASSES, "none")
 WALK, USER, BUFFER_WAIT = 1, 2, 4
 NOBODY = 0xFF
 ROWS = 1_000_000
@@ -28,22 +28,12 @@ NO_NUMBER = 0xFFFF
 
 
 class Naming:
-    """Names for the lines and instructions of records: from a namer, and the engine's table of all lines."""
+    """Names for the lines and instructions of records: from a namer, and the point's table of lines."""
 
-    def __init__(self, namer: totals.Names, lines: bytes, pairs: bytes) -> None:
-        import numpy
-
+    def __init__(self, namer: columns.Names, lines: Any) -> None:
         self._namer = namer
-        rows = numpy.frombuffer(lines, totals.LINES)
-        ids, of_line = totals.line_names(namer, rows, numpy.frombuffer(pairs, totals.PAIRS))
-        self._keys = self._key(rows)  # by address, then use
-        self._names, self._kinds = ([pair[i] for pair in ids] for i in (0, 1))
-        self._of_line = of_line
-
-    @staticmethod
-    def _key(rows: Any) -> Any:
-        """Of lines or records: a line, and what it was used for. Guests have less than 2**38 bytes of memory."""
-        return rows["line"] >> 6 << 32 | rows["use"]
+        self._keys = _key(lines["line"].to_numpy(), lines["use"].to_numpy())  # in order: by address, then use
+        self._name, self._kind = (lines[name].combine_chunks() for name in ("name", "kind"))
 
     def lines(self, records: Any) -> tuple[Any, Any]:
         """Name and kind of memory."""
@@ -53,33 +43,25 @@ class Naming:
         if not len(self._keys):
             unknown = pyarrow.nulls(len(records), pyarrow.dictionary(pyarrow.int32(), pyarrow.string()))
             return unknown, unknown
-        wanted = self._key(records)
+        wanted = _key(records["line"], records["use"])
         at = numpy.searchsorted(self._keys, wanted).clip(max=len(self._keys) - 1)
-        name, kind = (_numbered(words) for words in (self._names, self._kinds))
-        which, unknown = self._of_line[at], self._keys[at] != wanted
-        return spelled(name[0][which], name[1], unknown), spelled(kind[0][which], kind[1], unknown)
+        rows = pyarrow.array(at, mask=self._keys[at] != wanted)
+        return self._name.take(rows), self._kind.take(rows)
 
     def code(self, pcs: Any, spaces: Any) -> Any:
-        known, which = totals.code_names(self._namer, pcs, spaces)
-        return spelled(which.astype("int32"), known, pcs == 0)
+        return columns.code_names(self._namer, pcs, spaces)
 
     def processes(self, spaces: Any) -> Any:
-        import numpy
-
-        known, which = totals.process_names(self._namer, spaces)
-        return spelled(which.astype("int32"), known, numpy.array([not name for name in known], bool)[which])
+        return columns.process_names(self._namer, spaces)
 
 
-def _numbered(words: Sequence[str]) -> tuple[Any, list[str]]:
-    """The number of each, and the distinct ones."""
-    import numpy
-
-    numbers: dict[str, int] = {}
-    return numpy.array([numbers.setdefault(word, len(numbers)) for word in words], numpy.int32), list(numbers)
+def _key(line: Any, use: Any) -> Any:
+    """A line during one use of its page. Guests have less than 2**38 bytes of memory."""
+    return line >> 6 << 32 | use
 
 
 def convert(records: Path, parquet: Path, suppliers: Sequence[str], states: Mapping[str, Sequence[str]], named: Naming,
-            rows: int = ROWS) -> int:
+            at_a_time: int = ROWS) -> int:
     """Writes `parquet`, removes `records`; the number of rows. `suppliers`: the protocol's machines, in order; `states`: of
     each machine, likewise."""
     import numpy
@@ -90,7 +72,7 @@ def convert(records: Path, parquet: Path, suppliers: Sequence[str], states: Mapp
     partial = parquet.with_name(f".{parquet.name}.{os.getpid()}")
     with records.open("rb") as source, pq.ParquetWriter(partial, table(numpy.zeros(0, kind), suppliers, states, named).schema,
                                                         compression="zstd") as writer:
-        while len(part := numpy.fromfile(source, kind, rows)):
+        while len(part := numpy.fromfile(source, kind, at_a_time)):
             writer.write_table(table(part, suppliers, states, named))
             count += len(part)
     partial.replace(parquet)
@@ -106,7 +88,7 @@ def table(records: Any, suppliers: Sequence[str], states: Mapping[str, Sequence[
     unsent = records["supplier_number"] == NO_NUMBER
     waits = flags & BUFFER_WAIT != 0
     name, name_kind = named.lines(records)
-    columns: dict[str, Any] = {
+    found: dict[str, Any] = {
         "core": records["core"], "issued": records["issued"],
         "latency": pyarrow.array(records["done"] - records["issued"], mask=waits), "exposed": records["exposed"],
         "kind": names(records["kind"], KINDS), "class": names(records["class"], CLASSES),
@@ -123,7 +105,7 @@ def table(records: Any, suppliers: Sequence[str], states: Mapping[str, Sequence[
         "probes": pyarrow.array(records["probes"], mask=waits),
         **{name: records["segments"][:, i] for i, name in enumerate(SEGMENTS)}}
     return pyarrow.table({name: pyarrow.array(values) if not isinstance(values, pyarrow.Array) else values
-                          for name, values in columns.items()})
+                          for name, values in found.items()})
 
 
 def state_names(records: Any, suppliers: Sequence[str], states: Mapping[str, Sequence[str]], unsent: Any) -> Any:

@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A run's tables of lines, pairs and transfers (docs/run-directory.md) as one DuckDB database, which tables, figures and the report query.
+
+Its tables have a column `point`, the point's name. Beyond the columns of the files:
+
+    lines       waiting (stall + spin)
+    pairs       waiting; name and kind of the line
+    transfers   name and kind of the line
+    names       sums of `lines` by name and kind; lines counts addresses, class is the one that most of the time belongs to
+"""
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+FILES = ("lines", "pairs", "transfers")
+CLASSES = ("true_sharing", "false_sharing", "upgrade", "capacity", "cold")
+# What lines are waited for: memory stall by class of miss, and spinning.
+WAITS = (*CLASSES, "spin")
+# Of several classes with the same stall, the one with the most misses, then the first of these.
+_ORDER = ("cold", "capacity", "upgrade", "true_sharing", "false_sharing")
+_MAIN_CLASS = ("list_sort([" + ", ".join(f"{{'stall': {c}_stall, 'count': {c}_count, 'order': {-n}, 'class': '{c}'}}" for n, c in enumerate(_ORDER))
+               + "], 'DESC')[1]")
+_SUMS = ", ".join(f"sum({column})::BIGINT AS {column}" for column in (
+    "stall", "spin", "waiting", "transfers", *(f"{c}_{what}" for c in _ORDER for what in ("stall", "count"))))
+_VIEWS = (
+    "CREATE TABLE pairs AS SELECT p.*, p.stall + p.spin AS waiting, l.name, l.kind FROM all_pairs p JOIN lines l USING (point, line, use)",
+    "CREATE TABLE transfers AS SELECT t.*, l.name, l.kind FROM all_transfers t JOIN lines l USING (point, line, use)",
+    f"""CREATE TABLE names AS
+        WITH sums AS (SELECT point, name, kind, count(DISTINCT line) AS lines, bit_count(bit_or(waiters)) AS cores, {_SUMS}
+                      FROM lines GROUP BY point, name, kind),
+             main AS (SELECT *, {_MAIN_CLASS} AS main FROM sums)
+        SELECT * EXCLUDE (main), CASE WHEN spin > main.stall THEN 'spin' ELSE main.class END AS class FROM main""")
+
+
+class Database:
+    """Of any number of points; without any, all queries have no rows."""
+
+    def __init__(self, points: Mapping[str, Path | Mapping[str, Any]]) -> None:
+        """`points`: by name, the folder with the files, or the three as Arrow tables."""
+        self._connection = duckdb.connect()
+        self._empty = not points
+        if self._empty:
+            return
+        for name in FILES:
+            parts = []
+            for n, (point, source) in enumerate(points.items()):
+                if isinstance(source, Path):
+                    table = f"read_parquet({_quoted(str(source / f'{name}.parquet'))})"
+                else:
+                    table = f"source_{name}_{n}"
+                    self._connection.register(table, source[name])
+                parts.append(f"SELECT {_quoted(point)} AS point, * FROM {table}")
+            more = ", stall + spin AS waiting" if name == "lines" else ""
+            target = "lines" if name == "lines" else f"all_{name}"
+            self._connection.execute(f"CREATE TABLE {target} AS SELECT *{more} FROM ({' UNION ALL BY NAME '.join(parts)})")
+        for view in _VIEWS:
+            self._connection.execute(view)
+
+    def rows(self, query: str, *parameters: object) -> list[dict[str, Any]]:
+        """The rows of a query in SQL, by column."""
+        if self._empty:
+            return []
+        found = self._connection.execute(query, list(parameters))
+        names = [column[0] for column in found.description or ()]
+        return [dict(zip(names, row, strict=True)) for row in found.fetchall()]
+
+    def by_name(self, query: str, *parameters: object) -> dict[tuple[str, str], list[dict[str, Any]]]:
+        """The same by (name, kind)."""
+        found: dict[tuple[str, str], list[dict[str, Any]]] = {}
+        for row in self.rows(query, *parameters):
+            found.setdefault((row["name"], row["kind"]), []).append(row)
+        return found
+
+
+def _quoted(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
+
+
+def readable(file: Path) -> str:
+    """Empty, or why the file cannot be read as Parquet."""
+    try:
+        duckdb.execute(f"SELECT 1 FROM read_parquet({_quoted(str(file))}) LIMIT 0")
+    except duckdb.Error as error:
+        return str(error).splitlines()[0]
+    return ""
+
+
+def shares(rows: Iterable[Mapping[str, Any]]) -> list[tuple[str, float]]:
+    """(function, share) of rows with `function` and `weight`, in their order."""
+    kept = [(str(row["function"]), int(row["weight"])) for row in rows]
+    whole = sum(weight for _, weight in kept)
+    return [(function, weight / whole if whole else 0.0) for function, weight in kept]

@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Tables of what is waited for and who waits: locks, functions, kinds of memory."""
+
+from collections.abc import Iterable
+
+from analysis.page.lines import people
+from analysis.page.markup import code, esc, number, percent, table
+from analysis.run_directory import Point
+from analysis.tables.functions import waiting_functions
+from analysis.tables.kinds import point_kinds
+from analysis.tables.locks import point_locks
+
+MEASURES = ("stall (µs)", "spinning (µs)", "of all waiting")
+
+
+def _block(title: str, note: str, head: Iterable[str], rows: list[tuple[str, ...]], numeric: Iterable[int]) -> str:
+    """Nothing where there are no rows."""
+    if not rows:
+        return ""
+    return f'<section class="block"><h3>{title}</h3><p class="unit">{note}</p>{table(title, head, rows, numeric)}</section>'
+
+
+def kinds(p: Point) -> str:
+    return _block("Kinds of memory that are waited for", "Exposed stall and spinning by what the line is part of, over all lines and cores.",
+                  ("kind", "lines", *MEASURES), [
+                      (esc(one["kind"]), number(one["lines"]), number(one["stall_us"], 1), number(one["spin_us"], 1), esc(percent(one["wait_share"], 1)))
+                      for one in point_kinds(p)], (1, 2, 3, 4))
+
+
+def locks(p: Point) -> str:
+    return _block("Locks that are waited for", "Exposed stall and spinning by lock, all objects of a kind together, over all cores. Waiters of queued "
+                  "locks look at nodes of their own, which do not tell the lock: these are a row of their own.",
+                  ("lock", "of all waiting", "waiting functions", "stall (µs)", "spinning (µs)", "lines", "form"), [
+                      (code(one["lock"]), esc(percent(one["wait_share"], 1)), people(one["waiters"]), number(one["stall_us"], 1),
+                       number(one["spin_us"], 1), number(one["lines"]), esc(one["form"]))
+                      for one in point_locks(p) if one["wait_share"] >= 0.0005][:12], (1, 3, 4, 5))
+
+
+def functions(p: Point) -> str:
+    return _block("Functions that wait most", "Exposed stall, and time in spin loops, by the function that waited, summed over all cores.",
+                  ("function", "in", *MEASURES, "transactions"), [
+                      (code(one["function"]), "kernel" if one["is_kernel"] else "user", number(one["stall_us"], 1), number(one["spin_us"], 1),
+                       esc(percent(one["wait_share"], 1)), number(one["transactions"])) for one in waiting_functions(p)[:15]], (2, 3, 4, 5))

@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Locks (`analysis.locks` says which names are locks) with the functions that wait for them."""
+
+from analysis.locks import lock_of
+from analysis.run_directory import Point, Run
+from analysis.tables.base import Row, Table, key, once, share, table
+from analysis.tables.names import hot_names
+
+
+@once
+def point_locks(p: Point) -> list[Row]:
+    """lock, form, lines, wait_share, stall_us, spin_us, transfers, waiters [(function, share)]; the largest first."""
+    groups: dict[tuple[str, str], list[Row]] = {}
+    for one in hot_names(p):
+        # A line of a function's code bears its name, and the function itself waits for it.
+        if one["stall_us"] is not None and (found := lock_of(one["name"], one["kind"])) and one["name"] not in [f for f, _ in one["waiters"]]:
+            groups.setdefault(found, []).append(one)
+    whole = [{"lock": lock, "form": form, **{c: sum(one[c] for one in names) for c in ("lines", "stall_us", "spin_us", "transfers", "waiting")},
+              "waiters": _waiters(names)} for (lock, form), names in groups.items()]
+    return sorted(({**one, "wait_share": share(one["waiting"], p)} for one in whole), key=lambda one: (-one["wait_share"], one["lock"]))
+
+
+def _waiters(names: list[Row]) -> list[tuple[str, float]]:
+    """Those of several names, each name's share weighed by its waiting."""
+    weights: dict[str, float] = {}
+    for one in names:
+        for function, part in one["waiters"]:
+            weights[function] = weights.get(function, 0.0) + part * one["waiting"]
+    whole = sum(weights.values()) or 1.0
+    return [(function, weight / whole) for function, weight in sorted(weights.items(), key=lambda x: (-x[1], x[0]))]
+
+
+def locks(run: Run) -> Table:
+    """One row per lock."""
+    columns = ("lock", "form", "lines", "wait_share", "stall_us", "spin_us", "transfers")
+    return table((*columns, "waiters"), ((*key(p), *(one[c] for c in columns), "; ".join(f for f, _ in one["waiters"][:5]))
+                                         for p in run.points for one in point_locks(p)))
+
+
+TABLES = {"locks": locks}

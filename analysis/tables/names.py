@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""All lines of a point by name: an array or many objects of a kind cost as one what none of their lines costs alone."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from analysis.database import shares
+from analysis.run_directory import Point, Run
+from analysis.tables.base import NO_WRITER, Row, Table, key, once, table
+from analysis.tables.lines import hot_lines, measures
+
+MOST_FUNCTIONS, MOST_PAIRS = 10, 20
+# Of each name its functions, those that wrote most often or waited longest first.
+FUNCTIONS = f"""
+    WITH sums AS (SELECT name, kind, {{function}} AS function, sum({{weight}})::BIGINT AS weight FROM pairs
+                  WHERE point = ? AND {{function}} IS NOT NULL GROUP BY ALL)
+    SELECT * FROM sums QUALIFY row_number() OVER (PARTITION BY name, kind ORDER BY weight DESC, function) <= {MOST_FUNCTIONS}
+    ORDER BY weight DESC, function"""
+PAIRS = f"""
+    WITH sums AS (SELECT name, kind, coalesce(writer_function, '{NO_WRITER}') AS writer, waiter_function AS waiter, sum(waiting)::BIGINT AS waiting
+                  FROM pairs WHERE point = ? GROUP BY ALL)
+    SELECT * FROM sums QUALIFY row_number() OVER (PARTITION BY name, kind ORDER BY waiting DESC, writer, waiter) <= {MOST_PAIRS}
+    ORDER BY waiting DESC, writer, waiter"""
+
+
+@once
+def hot_names(p: Point) -> list[Row]:
+    """A row for each name and kind, those with the most waiting first: the columns of `names` (analysis/database.py), what (its largest
+    objects), address (of a single line), writers and waiters [(function, share)], pairs [(writer, waiter, fs)] and the measures of
+    `hot_lines`. Of a run of which only run.json is left, what that says of the hottest names."""
+    found = p.database.rows("SELECT * FROM names WHERE point = ? ORDER BY waiting DESC, name, kind", p.name)
+    if not found:
+        return [_summary(one) for one in p.record.get("top_names") or [] if isinstance(one, dict)]
+    functions = {role: p.database.by_name(FUNCTIONS.format(function=function, weight=weight), p.name)
+                 for role, function, weight in (("writers", "writer_function", "count"), ("waiters", "waiter_function", "waiting"))}
+    pairs = p.database.by_name(PAIRS, p.name)
+    hottest: dict[tuple[str, str], list[Row]] = {}
+    for line in hot_lines(p):
+        hottest.setdefault((line["name"], line["kind"]), []).append(line)
+    return [_row(p, one, hottest.get((one["name"], one["kind"]), []), {role: by.get((one["name"], one["kind"]), []) for role, by in functions.items()},
+                 pairs.get((one["name"], one["kind"]), [])) for one in found]
+
+
+def _row(p: Point, one: Row, lines: list[Row], functions: dict[str, list[Row]], pairs: list[Row]) -> Row:
+    return {**one, **measures(p, one), "what": objects(lines), "address": lines[0]["address"] if one["lines"] == 1 and lines else "",
+            **{role: shares(found) for role, found in functions.items()},
+            "pairs": [(pair["writer"], pair["waiter"], pair["waiting"]) for pair in pairs]}
+
+
+def _summary(one: dict[str, Any]) -> Row:
+    """A name of point.json."""
+    return {"name": str(one.get("name") or ""), "kind": "", "what": "", "address": "", "lines": int(one.get("lines") or 1),
+            "stall_share": float(one.get("stall_share") or 0), "wait_share": float(one.get("wait_share") or 0), "stall_us": None, "spin_us": None,
+            "transfers": int(one.get("transfers") or 0), "cores": None, "class": str(one.get("class") or ""), "classes": {}, "pairs": [],
+            **{role: [(str(f), None) for f in one.get(role) or []] for role in ("writers", "waiters")}}
+
+
+def objects(lines: Iterable[Row]) -> str:
+    """The objects of the hottest lines."""
+    found = list(dict.fromkeys(one["what"] for one in lines if one["what"]))
+    return ", ".join(found[:2]) + (f" and {len(found) - 2} more" if len(found) > 2 else "")
+
+
+def names(run: Run) -> Table:
+    """One row per name."""
+    columns = ("name", "kind", "lines", "what", "wait_share", "stall_share", "stall_us", "spin_us", "transfers", "cores", "class")
+    return table(("name", "kind", "lines", "objects", *columns[4:9], "cores_waiting", "class"), (
+        (*key(p), *(one[c] for c in columns)) for p in run.points for one in hot_names(p)))
+
+
+TABLES = {"names": names}

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "attribution/attribution_rows.hh"
+
+#include <algorithm>
+#include <bit>
+#include <map>
+#include <span>
+
+#include "attribution/attribution.hh"
+
+namespace moscope {
+
+namespace {
+
+using Entry = TransactionCounts::Entry;
+using Entries = std::span<const Entry *const>;
+
+template <class Row> void append(std::string &to, const Row &row) {
+    to.append(reinterpret_cast<const char *>(&row), sizeof row);
+}
+
+auto line_key(const Entry &e) { return std::pair(e.key.line, e.key.use); }
+auto pair_key(const Entry &e) { return std::tuple(e.key.writer, e.key.waiter, e.key.address_space, e.key.offset); }
+
+/// All entries by line and use, those of one use by pair.
+std::vector<const Entry *> sorted(const std::vector<const TransactionCounts *> &counts) {
+    std::vector<const Entry *> all;
+    for (const TransactionCounts *c : counts)
+        for (std::size_t i = 0; i < c->size(); ++i)
+            all.push_back(&(*c)[i]);
+    std::sort(all.begin(), all.end(), [](const Entry *a, const Entry *b) {
+        return std::pair(line_key(*a), pair_key(*a)) < std::pair(line_key(*b), pair_key(*b));
+    });
+    return all;
+}
+
+/// Calls f(entries) for each run of entries with the same key.
+template <class Key, class F> void for_each_group(Entries all, Key &&key, F &&f) {
+    for (std::size_t first = 0, last = 0; first < all.size(); first = last) {
+        while (last < all.size() && key(*all[last]) == key(*all[first]))
+            ++last;
+        f(all.subspan(first, last - first));
+    }
+}
+
+LineRow line_row(Entries entries, const AttributionPart::LineUseInfo &info) {
+    LineRow row{};
+    std::array<Tick, kLineBytes> by_offset{};
+    for (const Entry *e : entries) {
+        by_offset[e->key.offset] += e->time;
+        if (e->key.miss == kSpinning) {
+            row.spin += e->time;
+            row.spin_iterations += e->count;
+            continue;
+        }
+        row.stall += e->time;
+        row.transfers += e->count;
+        row.class_stall[static_cast<unsigned>(e->key.miss)] += e->time;
+        row.class_count[static_cast<unsigned>(e->key.miss)] += static_cast<std::uint32_t>(e->count);
+    }
+    row.line = Addr{entries[0]->key.line} * kLineBytes;
+    row.use = entries[0]->key.use;
+    row.va = info.va;
+    row.address_space = info.address_space;
+    row.offset = static_cast<std::uint8_t>(std::max_element(by_offset.begin(), by_offset.end()) - by_offset.begin());
+    row.flags = static_cast<std::uint8_t>((info.walk ? 1 : 0) | (info.fetch ? 2 : 0) | (info.user ? 4 : 0) |
+                                          (info.page_known ? 8 : 0));
+    row.page_flags = info.page.flags;
+    row.page_part_of = info.page.part_of;
+    row.page_index = info.page.index;
+    row.page_type = info.page.type;
+    row.page_before = info.page.before;
+    row.waiters = info.waiters;
+    return row;
+}
+
+PairRow pair_row(Entries entries, std::uint32_t line) {
+    const TransactionKey &key = entries[0]->key;
+    PairRow row{.writer = key.writer,
+                .waiter = key.waiter,
+                .address_space = key.address_space,
+                .stall = 0,
+                .spin = 0,
+                .line = line,
+                .count = 0,
+                .offset = key.offset,
+                .unused = {}};
+    for (const Entry *e : entries) {
+        const bool spinning = e->key.miss == kSpinning;
+        (spinning ? row.spin : row.stall) += e->time;
+        row.count += spinning ? 0 : static_cast<std::uint32_t>(e->count);
+    }
+    return row;
+}
+
+void append_transfers(std::string &to, Entries entries, std::uint32_t line) {
+    std::map<std::tuple<std::uint8_t, std::uint8_t, std::uint8_t>, TransferRow> rows;
+    for (const Entry *e : entries) {
+        const TransactionKey &k = e->key;
+        if (k.miss == kSpinning || k.supplier == TransactionKey::kNoSupplier)
+            continue;
+        auto [found, added] = rows.try_emplace({k.supplier, k.from, k.to});
+        TransferRow &row = found->second;
+        if (added)
+            row = {
+                .stall = 0, .count = 0, .line = line, .supplier = k.supplier, .from = k.from, .to = k.to, .unused = 0};
+        row.stall += e->time;
+        row.count += e->count;
+    }
+    for (const auto &[key, row] : rows)
+        append(to, row);
+}
+
+} // namespace
+
+AttributionRows Attribution::rows() const {
+    return rows_of(counts(), [this](std::uint32_t use, Addr line) { return parts_[part_of(line)].info_of(use, line); });
+}
+
+AttributionRows rows_of(const std::vector<const TransactionCounts *> &counts,
+                        const std::function<AttributionPart::LineUseInfo(std::uint32_t, Addr)> &info_of) {
+    static_assert(kMissClasses == 5 && std::endian::native == std::endian::little);
+    AttributionRows out;
+    std::uint32_t n = 0;
+    const std::vector<const Entry *> all = sorted(counts);
+    for_each_group(all, line_key, [&](Entries of_line) {
+        const Addr line = Addr{of_line[0]->key.line} * kLineBytes;
+        append(out.lines, line_row(of_line, info_of(of_line[0]->key.use, line)));
+        for_each_group(of_line, pair_key, [&](Entries of_pair) { append(out.pairs, pair_row(of_pair, n)); });
+        append_transfers(out.transfers, of_line, n);
+        ++n;
+    });
+    return out;
+}
+
+} // namespace moscope

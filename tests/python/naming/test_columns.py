@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Rows of the engine become tables with names: nothing is lost, and kernel code is the same in every address space."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+from pyarrow import parquet
+
+from moscope.naming import columns
+from moscope.naming.columns import DETAILED, tables
+from moscope.naming.rows import LINES, PAGE_KNOWN, PAIRS, TRANSFERS, WALK
+
+KERNEL = 0xFFFFFFFF81000000
+SUPPLIERS = ("own", "L1Cache", "Directory")
+
+
+@dataclass
+class Named:
+    name: str
+    kind: str = "slab"
+    object: str = ""
+    field: str = ""
+
+
+class Names:
+    """Functions of 256 bytes, named by their number."""
+
+    def line(self, line: int, va: int, offset: int, cr3: int, walk: bool, page: dict[str, int] | None = None, free: bool = False) -> Named:
+        if free:
+            return Named("type.free pointer")
+        field = "count" if offset < 32 else "next"
+        return Named("page table", "page table") if walk else Named(f"type.{field}", "slab", f"object {line}", field)
+
+    def allocates(self, pc: int) -> bool:
+        return pc >> 8 == KERNEL + 0x900 >> 8
+
+    def code(self, pc: int, cr3: int = 0) -> str:
+        return f"f{pc >> 8 & 0xFF}" if pc >> 63 else f"u{cr3}"
+
+    def process(self, cr3: int) -> str:
+        return ""
+
+
+def line(address: int, stall: int, offset: int = 0, flags: int = 0, space: int = 7, kind: int = 3, spin: int = 0, use: int = 1,
+         waiters: int = 1) -> dict[str, Any]:
+    by_class = [0] * 5
+    by_class[kind] = stall
+    return {"line": address, "va": KERNEL + address, "address_space": space, "stall": stall, "spin": spin, "transfers": 2, "class_stall": by_class,
+            "class_count": [0, 0, 0, 2, 0], "offset": offset, "flags": flags, "use": use, "waiters": waiters,
+            "page_flags": 1, "page_part_of": 2, "page_index": 3, "page_type": 4, "page_before": 5}
+
+
+def pair(writer: int, waiter: int, line: int = 0, stall: int = 0, spin: int = 0, space: int = 0, offset: int = 0) -> dict[str, int]:
+    return {"writer": writer, "waiter": waiter, "address_space": space, "stall": stall, "spin": spin, "line": line, "count": 1, "offset": offset}
+
+
+def transfer(line: int, supplier: int, sender: int, to: int) -> dict[str, int]:
+    return {"line": line, "supplier": supplier, "from": sender, "to": to, "count": 3, "stall": 9}
+
+
+def packed(rows: list[dict[str, Any]], kind: np.dtype[Any]) -> bytes:
+    made = np.zeros(len(rows), kind)
+    for n, row in enumerate(rows):
+        for name, value in row.items():
+            made[name][n] = value
+    return made.tobytes()
+
+
+def named(lines: list[dict[str, Any]], pairs: list[dict[str, int]] | None = None, transfers: list[dict[str, int]] | None = None,
+          names: Any = None) -> columns.Tables:
+    return tables(names or Names(), (packed(lines, LINES), packed(pairs or [], PAIRS), packed(transfers or [], TRANSFERS)), SUPPLIERS)
+
+
+def test_a_line_has_its_name_and_the_class_with_the_most_stall() -> None:
+    got = named([line(64, 10), line(128, 30, 40, spin=31), line(192, 25, kind=0), line(256, 1, 0, WALK)]).lines.to_pylist()
+    assert [(row["name"], row["kind"], row["class"]) for row in got] == [
+        ("type.count", "slab", "true_sharing"), ("type.next", "slab", "spin"), ("type.count", "slab", "cold"), ("page table", "page table", "true_sharing")]
+    assert (got[2]["cold_stall"], got[2]["true_sharing_stall"], got[2]["true_sharing_count"]) == (25, 0, 2)
+    assert (got[0]["object"], got[0]["field"], got[3]["object"]) == ("object 64", "count", None)
+
+
+def test_what_a_page_was_at_the_miss_reaches_the_names_of_its_lines() -> None:
+    class ByPage(Names):
+        def line(self, line: int, va: int, offset: int, cr3: int, walk: bool, page: dict[str, int] | None = None, free: bool = False) -> Named:
+            return Named(str(page))
+
+    got = named([line(64, 30, flags=PAGE_KNOWN), line(128, 10)], names=ByPage()).lines.to_pylist()
+    assert [row["name"] for row in got] == ["{'flags': 1, 'part_of': 2, 'index': 3, 'type': 4, 'before': 5}", "None"]
+    assert [row["page_part_of"] for row in got] == [2, None]
+
+
+def test_a_line_that_the_allocator_waited_for_most_of_the_time_is_a_free_pointer() -> None:
+    rows = [line(64, 20, spin=10), line(128, 20, spin=10), line(192, 0)]
+    pairs = [pair(0, KERNEL + 0x910, 0, 9, 7), pair(0, KERNEL + 0x200, 0, 11, 3), pair(0, KERNEL + 0x910, 1, 8, 7), pair(0, KERNEL + 0x200, 1, 12, 3),
+             pair(0, KERNEL + 0x910, 2)]
+    assert named(rows, pairs).lines["name"].to_pylist() == ["type.free pointer", "type.count", "type.count"]
+
+
+def test_a_pair_has_functions_and_the_name_of_the_byte_that_the_waiter_accessed() -> None:
+    pairs = [pair(KERNEL + 0x100, KERNEL + 0x201, 1, 19, offset=40), pair(0, 0x400000, 0, 10, 5, space=9), pair(0x400000, KERNEL + 0x200, 0, 6)]
+    got = named([line(64, 16, spin=5), line(128, 19)], pairs).pairs.to_pylist()
+    assert [(row["line"], row["writer_function"], row["waiter_function"], row["kernel"], row["accessed"]) for row in got] == [
+        (128, "f1", "f2", True, "type.next"), (64, None, "u9", False, "type.count"), (64, "u7", "f2", True, "type.count")], "a user's write in the line's space"
+    assert [row["writer"] for row in got] == [KERNEL + 0x100, None, 0x400000] and got[1]["spin"] == 5
+
+
+def test_only_the_hottest_lines_have_objects() -> None:
+    got = named([line(64 * n, n) for n in range(DETAILED + 2)]).lines["object"].to_pylist()
+    assert got[:3] == [None, None, "object 128"] and got.count(None) == 2
+
+
+def test_a_transfer_has_its_line_and_the_type_of_its_supplier() -> None:
+    got = named([line(64, 1), line(128, 2, use=5)], [], [transfer(1, 2, 3, 0)]).transfers.to_pylist()
+    assert got == [{"line": 128, "use": 5, "supplier": "Directory", "from_chip": 3, "to_chip": 0, "count": 3, "stall": 9}]
+
+
+def test_a_stall_beyond_32_bits_is_not_cut() -> None:
+    assert named([line(64, 1 << 60), line(128, 1 << 60)]).total("stall") == 1 << 61
+
+
+def test_rows_that_are_cut_off_are_refused() -> None:
+    with pytest.raises(ValueError):
+        tables(Names(), (packed([line(64, 1)], LINES)[:-1], b"", b""), SUPPLIERS)
+
+
+def test_no_lines_give_tables_without_rows(tmp_path: Any) -> None:
+    got = named([])
+    assert (got.lines.num_rows, got.pairs.num_rows, got.transfers.num_rows, got.total("stall")) == (0, 0, 0, 0)
+    got.write(tmp_path)
+    assert parquet.read_schema(tmp_path / "pairs.parquet").metadata[b"schema"] == b"moscope.pairs/1"
