@@ -63,8 +63,9 @@ LineRow line_row(Entries entries, const AttributionPart::LineUseInfo &info) {
     row.va = info.va;
     row.address_space = info.address_space;
     row.offset = static_cast<std::uint8_t>(std::max_element(by_offset.begin(), by_offset.end()) - by_offset.begin());
-    row.flags = static_cast<std::uint8_t>((info.walk ? 1 : 0) | (info.fetch ? 2 : 0) | (info.user ? 4 : 0) |
-                                          (info.page_known ? 8 : 0));
+    row.flags =
+        static_cast<std::uint8_t>((info.walk ? LineRow::kWalk : 0) | (info.fetch ? LineRow::kFetch : 0) |
+                                  (info.user ? LineRow::kUser : 0) | (info.page_known ? LineRow::kPageKnown : 0));
     row.page_flags = info.page.flags;
     row.page_part_of = info.page.part_of;
     row.page_index = info.page.index;
@@ -83,8 +84,7 @@ PairRow pair_row(Entries entries, std::uint32_t line) {
                 .spin = 0,
                 .line = line,
                 .count = 0,
-                .offset = key.offset,
-                .unused = {}};
+                .offset = key.offset};
     for (const Entry *e : entries) {
         const bool spinning = e->key.miss == kSpinning;
         (spinning ? row.spin : row.stall) += e->time;
@@ -102,8 +102,7 @@ void append_transfers(std::string &to, Entries entries, std::uint32_t line) {
         auto [found, added] = rows.try_emplace({k.supplier, k.from, k.to});
         TransferRow &row = found->second;
         if (added)
-            row = {
-                .stall = 0, .count = 0, .line = line, .supplier = k.supplier, .from = k.from, .to = k.to, .unused = 0};
+            row = {.stall = 0, .count = 0, .line = line, .supplier = k.supplier, .from = k.from, .to = k.to};
         row.stall += e->time;
         row.count += e->count;
     }
@@ -119,7 +118,7 @@ AttributionRows Attribution::rows() const {
 
 AttributionRows rows_of(const std::vector<const TransactionCounts *> &counts,
                         const std::function<AttributionPart::LineUseInfo(std::uint32_t, Addr)> &info_of) {
-    static_assert(kMissClasses == 5 && std::endian::native == std::endian::little);
+    static_assert(std::endian::native == std::endian::little);
     AttributionRows out;
     std::uint32_t n = 0;
     const std::vector<const Entry *> all = sorted(counts);

@@ -42,6 +42,7 @@ LINE = Record("LineRow", "Waiting for one line during one use of its page.", (
     Field("address_space", "u64", "CR3 for that address", "byte address"),
     Field("stall", "i64", "exposed stall", "fs"),
     Field("spin", "i64", "time in spin loops that look at it", "fs"),
+    Field("spin_iterations", "u64", "iterations of spin loops that look at it", "iterations"),
     Field("transfers", "u64", "transactions", "transactions"),
     Field("class_stall", "i64", "exposed stall by class", "fs", each=MISS_CLASS),
     Field("class_count", "u32", "transactions by class", "transactions", each=MISS_CLASS),
@@ -50,7 +51,7 @@ LINE = Record("LineRow", "Waiting for one line during one use of its page.", (
         "walk": "by the page walker",
         "fetch": "by instruction fetches",
         "user": "in user mode",
-        "page_seen": "the fields of the page are known",
+        "page_known": "the fields of the page are known",
     }),
     Field("page_flags", "u64", "flags of the guest kernel's page description"),
     Field("page_part_of", "u64", "the slab's cache, or the page's mapping", "byte address"),
@@ -61,7 +62,7 @@ LINE = Record("LineRow", "Waiting for one line during one use of its page.", (
     Field("waiters", "u64", "cores that waited, one bit each"),
 ))
 
-PAIR = Record("PairRow", "Waiting of one instruction for a line that another wrote last.", (
+PAIR = Record("PairRow", "Waiting of one instruction for a byte of a line that another instruction wrote last.", (
     Field("writer", "u64", "the instruction that wrote; 0: no other core had written", "byte address"),
     Field("waiter", "u64", "the instruction that waited", "byte address"),
     Field("address_space", "u64", f"the waiter's: {SPACE}", "byte address"),
@@ -69,6 +70,7 @@ PAIR = Record("PairRow", "Waiting of one instruction for a line that another wro
     Field("spin", "i64", "time in spin loops", "fs"),
     Field("line", "u32", "index of the line's row"),
     Field("count", "u32", "transactions", "transactions"),
+    Field("offset", "u8", "the byte of the line that the waiter accessed", "bytes"),
 ))
 
 TRANSFER = Record("TransferRow", "Transactions of one line from one chip to another.", (

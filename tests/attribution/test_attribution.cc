@@ -170,7 +170,7 @@ TEST_F(Transactions, ALineIsReachedByTheFirstAddressThatAnAccessHas) {
     load(1, kLine + 8);
     const LineRow line = lines_of(a)[0];
     EXPECT_EQ(line.va, kLine);
-    EXPECT_TRUE(line.flags & 2) << "a fetch";
+    EXPECT_TRUE(line.flags & LineRow::kFetch) << "a fetch";
 }
 
 TEST_F(Transactions, LinesOfBothPartsAreInOneReport) {

@@ -135,8 +135,8 @@ struct Uses : testing::Test {
         std::vector<std::tuple<std::int64_t, unsigned, unsigned>> found;
         for (const LineRow &row : lines_of(a)) {
             if (row.line == line)
-                found.emplace_back(row.flags & 8 ? static_cast<std::int64_t>(row.page_part_of) : -1, row.transfers,
-                                   std::popcount(row.waiters));
+                found.emplace_back(row.flags & LineRow::kPageKnown ? static_cast<std::int64_t>(row.page_part_of) : -1,
+                                   row.transfers, std::popcount(row.waiters));
         }
         return found;
     }
@@ -156,7 +156,8 @@ TEST_F(Uses, OfALineAreCountedApart) {
     EXPECT_EQ(of(kSecond), (Rows{{0x5001, 1, 1}, {0xcac4e, 1, 1}}));
     const auto lines = lines_of(a);
     EXPECT_EQ(lines.size(), 5u);
-    EXPECT_EQ(std::ranges::count_if(lines, [](const LineRow &l) { return l.flags & 1; }), 1) << "by a walk";
+    EXPECT_EQ(std::ranges::count_if(lines, [](const LineRow &l) { return l.flags & LineRow::kWalk; }), 1)
+        << "by a walk";
     a.reset();
     miss(kFirst);
     EXPECT_EQ(of(kFirst), (Rows{{0xcac4e, 1, 1}})) << "a window begins anew";

@@ -1,22 +1,19 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The packed rows that the engine hands over (src/attribution/attribution_rows.hh)."""
+"""The packed rows that the engine hands over (src/schema/records.py describes them)."""
 
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-CLASSES = ("cold", "capacity", "upgrade", "true_sharing", "false_sharing")
-LINES = np.dtype([("line", "<u8"), ("va", "<u8"), ("address_space", "<u8"), ("stall", "<i8"), ("spin", "<i8"), ("spin_iterations", "<u8"),
-                  ("transfers", "<u8"), ("class_stall", "<i8", 5), ("class_count", "<u4", 5), ("offset", "u1"), ("flags", "u1"),
-                  ("unused", "<u2"), ("page_flags", "<u8"), ("page_part_of", "<u8"), ("page_index", "<u8"), ("page_type", "<u4"),
-                  ("page_before", "<u4"), ("use", "<u4"), ("unused2", "<u4"), ("waiters", "<u8")])
-PAIRS = np.dtype([("writer", "<u8"), ("waiter", "<u8"), ("address_space", "<u8"), ("stall", "<i8"), ("spin", "<i8"), ("line", "<u4"),
-                  ("count", "<u4"), ("offset", "u1"), ("unused", "u1", 7)])
-TRANSFERS = np.dtype([("stall", "<i8"), ("count", "<u8"), ("line", "<u4"), ("supplier", "u1"), ("from", "u1"), ("to", "u1"), ("unused", "u1")])
-# Bits of a line's flags.
-WALK, FETCH, USER, PAGE_KNOWN = 1, 2, 4, 8
-PAGE = ("flags", "part_of", "index", "type", "before")
+from moscope.schema import enumerations, records
+from moscope.schema.emit import arrow
+
+CLASSES = enumerations.MISS_CLASS.names
+LINES, PAIRS, TRANSFERS = (arrow.dtype(record) for record in (records.LINE, records.PAIR, records.TRANSFER))
+_flags = next(f for f in records.LINE.fields if f.name == "flags")
+WALK, FETCH, USER, PAGE_KNOWN = (_flags.bit(flag) for flag in ("walk", "fetch", "user", "page_known"))
+PAGE = tuple(f.name.removeprefix("page_") for f in records.LINE.fields if f.name.startswith("page_"))
 KERNEL_HALF = 1 << 63
 
 Rows = NDArray[Any]

@@ -9,20 +9,17 @@ from pathlib import Path
 from typing import Any
 
 from moscope.naming import columns, rows
+from moscope.schema import enumerations, records
+from moscope.schema.emit import arrow
 
 NAME = "transactions.parquet"
-SEGMENTS = ("queue", "cache", "crossbar", "link", "home_queue", "probe_filter", "dram", "responder")
-KINDS = ("load", "store", "fetch", "rmw", "flush", "nt_store", "uncached_load")
+SEGMENTS, KINDS = enumerations.SEGMENT.names, enumerations.ACCESS_KIND.names
 CLASSES = (*rows.CLASSES, "none")
-WALK, USER, BUFFER_WAIT = 1, 2, 4
+_flags = next(f for f in records.TRANSACTION.fields if f.name == "flags")
+WALK, USER, BUFFER_WAIT = (_flags.bit(flag) for flag in ("walk", "user", "buffer_wait"))
 NOBODY = 0xFF
 ROWS = 1_000_000
-RECORD = [*((name, "<i8") for name in ("issued", "done", "exposed")),
-          *((name, "<u8") for name in ("line", "va", "pc", "address_space", "writer_pc")),
-          ("segments", "<i8", (len(SEGMENTS),)), ("hops", "<u2"),
-          *((name, "u1") for name in ("core", "writer", "kind", "class", "supplier", "flags")),
-          *((name, "<u2") for name in ("supplier_number", "supplier_chip", "probes")),
-          *((name, "u1") for name in ("supplier_state", "unused")), *((name, "<u4") for name in ("use", "unused2"))]
+RECORD = arrow.dtype(records.TRANSACTION)
 # In place of a supplier's number and chip: not known, or nobody sent the line.
 NO_NUMBER = 0xFFFF
 
@@ -67,12 +64,11 @@ def convert(records: Path, parquet: Path, suppliers: Sequence[str], states: Mapp
     import numpy
     from pyarrow import parquet as pq
 
-    kind = numpy.dtype(RECORD)
     count = 0
     partial = parquet.with_name(f".{parquet.name}.{os.getpid()}")
-    with records.open("rb") as source, pq.ParquetWriter(partial, table(numpy.zeros(0, kind), suppliers, states, named).schema,
+    with records.open("rb") as source, pq.ParquetWriter(partial, table(numpy.zeros(0, RECORD), suppliers, states, named).schema,
                                                         compression="zstd") as writer:
-        while len(part := numpy.fromfile(source, kind, at_a_time)):
+        while len(part := numpy.fromfile(source, RECORD, at_a_time)):
             writer.write_table(table(part, suppliers, states, named))
             count += len(part)
     partial.replace(parquet)
@@ -91,7 +87,7 @@ def table(records: Any, suppliers: Sequence[str], states: Mapping[str, Sequence[
     found: dict[str, Any] = {
         "core": records["core"], "issued": records["issued"],
         "latency": pyarrow.array(records["done"] - records["issued"], mask=waits), "exposed": records["exposed"],
-        "kind": names(records["kind"], KINDS), "class": names(records["class"], CLASSES),
+        "kind": names(records["kind"], KINDS), "class": names(records["miss"], CLASSES),
         "buffer_wait": waits, "walk": flags & WALK != 0, "user": flags & USER != 0,
         "line": records["line"], "va": records["va"], "name": name, "name_kind": name_kind, "pc": records["pc"],
         "function": named.code(records["pc"], records["address_space"]), "address_space": records["address_space"],
