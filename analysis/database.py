@@ -41,6 +41,7 @@ class Database:
     def __init__(self, points: Mapping[str, Path | Mapping[str, Any]]) -> None:
         """`points`: by name, the folder with the files, or the three as Arrow tables."""
         self._connection = duckdb.connect()
+        self._connection.execute("SET enable_progress_bar = false")
         self._empty = not points
         if self._empty:
             return

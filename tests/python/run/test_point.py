@@ -86,7 +86,7 @@ def test_stall_that_is_lost_on_the_way_to_names_is_a_simulator_bug(point: Point)
         measured.name(FakeNames(), stats["attribution"], (b"", b"", b""))
     with pytest.raises(SimulatorBug, match="spin: all lines have 1500000000000 fs, all cores 1500000000001"):
         measured.name(FakeNames(), stats["attribution"] | {"spin": stats["attribution"]["spin"] + 1}, tables)
-    assert measured.name(FakeNames(), stats["attribution"], tables)["all"]["lines"] == 1
+    assert measured.name(FakeNames(), stats["attribution"], tables).lines.num_rows == 1
 
 
 def test_leaving_detailed_mode_takes_steps_between_which_an_interruption_ends_it(point: Point) -> None:
