@@ -9,7 +9,7 @@ import pytest
 from slicc import interface_json, roles
 from slicc.compile import compile_protocol
 
-PLAIN = Path(__file__).parent / "protocols" / "ok_plain.slicc"
+PROTOCOLS = Path(__file__).parent / "protocols"
 GOOD = """
 [sequencer]
 nt_store_type = "COMMIT"
@@ -23,7 +23,7 @@ values = { latency = "latencies.l3_hit", eager = true }
 
 @pytest.fixture
 def protocol(tmp_path: Path) -> Path:
-    return Path(shutil.copy(PLAIN, tmp_path))
+    return Path(shutil.copytree(PROTOCOLS, tmp_path / "protocols")) / "ok_plain.slicc"
 
 
 def read(protocol: Path, text: str) -> dict:  # type: ignore[type-arg]
