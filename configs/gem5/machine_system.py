@@ -17,7 +17,6 @@ from m5.objects import (
 )
 
 FS_PER_S = 10**15
-HOME = "Directory"
 # What a home asks of memory arrives in its order, also where the random tester delays messages: a home reads a line
 # again without waiting until its last write is done.
 TO_MEMORY = "requestToMemory"
@@ -153,7 +152,7 @@ def build(job, *, tick_fs=1, max_outstanding=None, spread_from_bit=None, mem_mod
                 setattr(one, parameter["name"], RubyDirectoryMemory())
         setattr(ruby, f"{told['machine']}_{told['version']}", one)
         made.append((told, one))
-        if told["machine"] == HOME:
+        if told["role"] == "home":
             homes.append(one)
 
     machine_network.connect(ruby.network, description, made, vnets)

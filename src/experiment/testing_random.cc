@@ -79,7 +79,7 @@ class Flusher : public Component {
 std::string cached_somewhere(const Machine &m, Addr line) {
     std::string who;
     for (auto *c : m.controllers()) {
-        if (c->machineID.type == ruby::MachineType_Directory || c->machineID.type == ruby::MachineType_DMA)
+        if (c->role != ruby::Role::cache)
             continue;
         const auto p = c->permission(line);
         if (p == ruby::AccessPermission_Read_Only || p == ruby::AccessPermission_Read_Write)

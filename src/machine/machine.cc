@@ -132,10 +132,7 @@ namespace {
 bool readable(AccessPermission p) { return p == AccessPermission_Read_Only || p == AccessPermission_Read_Write; }
 
 /// Homes hold the memory copy; caches count.
-bool is_cache(const AbstractController &c) {
-    const MachineType t = c.machineID.type;
-    return t != MachineType_Directory && t != MachineType_DMA && t != MachineType_Memory;
-}
+bool is_cache(const AbstractController &c) { return c.role == Role::cache; }
 
 } // namespace
 

@@ -61,6 +61,16 @@ RubyRequestType request_type(const char *key, const std::string &name) {
     throw UserError(std::string("sequencer.") + key + ": \"" + name + "\": a value of RubyRequestType");
 }
 
+Role role_of(const std::string &name, const std::string &controller) {
+    if (name == "cache")
+        return Role::cache;
+    if (name == "home")
+        return Role::home;
+    if (name == "dma")
+        return Role::dma;
+    throw UserError(controller + ".role: \"" + name + "\": expected cache, home or dma");
+}
+
 bool is_probe(const char *vnet_type) {
     const std::string_view t = vnet_type;
     return t == "probe" || t == "forward";
@@ -255,7 +265,8 @@ void Machine::Impl::build_controllers(const json &j) {
             ctrl.guest_memory = memory->base();
             ctrl.checks_data = protocol->checks_data;
             ctrl.transitions_per_cycle = get_or<int>(c, "transitions_per_cycle", 32);
-            ctrl.work_segment = info.type == MachineType_Directory ? Segment::probe_filter : Segment::cache;
+            ctrl.role = role_of(need(c, "role", "controllers").get<std::string>(), full);
+            ctrl.work_segment = ctrl.role == Role::home ? Segment::probe_filter : Segment::cache;
 
             const json values = get_or<json>(c, "params", json::object());
             const std::size_t first_cache = caches.size();
@@ -372,7 +383,7 @@ void Machine::Impl::connect(const json &j) {
                 network->attach_to(c->node, static_cast<unsigned>(b.vnet), b.buffer);
             } else {
                 network->attach_from(c->node, static_cast<unsigned>(b.vnet), b.buffer);
-                if (c->machineID.type == MachineType_Directory)
+                if (c->role == Role::home)
                     b.buffer->wait_segment = Segment::home_queue;
                 else if (is_probe(b.vnet_type))
                     b.buffer->work_segment = Segment::responder;

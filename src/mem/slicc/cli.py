@@ -10,7 +10,7 @@ import tempfile
 from pathlib import Path
 from typing import Any, Optional, Sequence
 
-from . import ast, interface_json
+from . import ast, interface_json, roles
 from .check import ALLOWABLE, STRICT, unknown_option
 from .compile import compile_protocol
 from .errors import Diagnostics, Stop
@@ -80,7 +80,7 @@ def run(argv: Optional[Sequence[str]] = None) -> int:
         if options.out is None:
             print("slicc: nothing to do: give --out, --table, --list-outputs or --check-only", file=sys.stderr)
             return USER_ERROR
-        code = _compile_into(program, options.out, diagnostics)
+        code = _compile_into(program, options.protocol, options.out, diagnostics)
     report = diagnostics.report(warnings=not options.no_warnings)
     if report:
         print(report, file=sys.stderr)
@@ -91,15 +91,19 @@ def run(argv: Optional[Sequence[str]] = None) -> int:
     return code
 
 
-def _compile_into(program: ast.Program, directory: str, diagnostics: Diagnostics) -> int:
+def _compile_into(program: ast.Program, file: str, directory: str, diagnostics: Diagnostics) -> int:
     try:
+        told = roles.read(file, program)
         os.makedirs(directory, exist_ok=True)
         emitter = _emitter()
         if emitter is not None:
             emitter.emit(program, Path(directory), diagnostics)
             diagnostics.stop_on_error()
-        _write(os.path.join(directory, f"{program.name}.json"), interface_json.text(program))
+        _write(os.path.join(directory, f"{program.name}.json"), interface_json.text(program, told))
     except Stop:
+        return USER_ERROR
+    except roles.RolesError as problem:
+        print(problem, file=sys.stderr)
         return USER_ERROR
     except OSError as problem:
         print(f"{problem.filename or directory}: cannot be written: {problem.strerror}", file=sys.stderr)

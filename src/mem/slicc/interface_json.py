@@ -4,33 +4,39 @@
 `machines[].params` are what the description may or must set (`default` null: must), without the message buffers; a type such as
 CacheMemory is an object to be built, plain types are values, Cycles count the controller's own clock. `machines[].buffers` are the message
 buffers with their networks. `declared` counts (state, event) pairs with a transition, stalls included. `pure_hits` see hits.py.
+`machines[].roles` and `sequencer` are what the protocol's NAME.roles.toml says (roles.py), absent where there is none.
 """
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Any, Optional
 
 from . import ast
 from .hits import analyse_hits
+from .roles import Roles
 
 SCHEMA = "moscope.protocol/1"
 
 
-def interface(program: ast.Program) -> dict[str, Any]:
-    """The description of a resolved protocol as plain data."""
+def interface(program: ast.Program, told: Optional[Roles] = None) -> dict[str, Any]:
+    """The description of a resolved protocol, and of its roles, as plain data."""
     machines = [_machine(machine) for machine in program.machines]
+    for machine in machines:
+        if told and machine["type"] in told.machines:
+            machine["roles"] = told.machines[machine["type"]]
     return {
         "schema": SCHEMA,
         "protocol": program.name,
         "declared": sum(machine["declared"] for machine in machines),
         "machines": machines,
         "messages": [_message(declared) for declared in program.message_types()],
+        **({"sequencer": told.sequencer} if told and told.sequencer else {}),
     }
 
 
-def text(program: ast.Program) -> str:
+def text(program: ast.Program, told: Optional[Roles] = None) -> str:
     """The description as JSON text."""
-    return json.dumps(interface(program), indent=1, ensure_ascii=False) + "\n"
+    return json.dumps(interface(program, told), indent=1, ensure_ascii=False) + "\n"
 
 
 def _machine(machine: ast.Machine) -> dict[str, Any]:

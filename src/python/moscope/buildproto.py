@@ -25,6 +25,7 @@ Report = Callable[[str], None]
 PROTOCOLS = "src/mem/ruby/protocol"
 SLICC = "src/mem/slicc"
 TIMING, CHECKING = ".so", ".check.so"  # what follows the protocol's name
+ROLES = ".roles.toml"  # of the description of a protocol's machines, beside its .slicc file (src/mem/slicc/roles.py)
 INCLUDE = re.compile(r'^\s*include\s+"([^"]+)"', re.MULTILINE)
 DESCRIBED = re.compile(r'^#include "schema/([^"]+)"', re.MULTILINE)
 # What generated code may include: a change of these rebuilds the protocols.
@@ -62,7 +63,7 @@ def compiler_inputs(root: Path) -> list[Path]:
 
 
 def protocol_inputs(slicc: Path) -> list[Path]:
-    """A protocol's own files: the .slicc and what it includes, directly or not, from its own folder."""
+    """A protocol's own files: the .slicc, what it includes, directly or not, from its own folder, and its roles."""
     found, open_ends = {slicc}, [slicc]
     while open_ends:
         text = open_ends.pop().read_text(encoding="utf-8", errors="replace")
@@ -71,7 +72,8 @@ def protocol_inputs(slicc: Path) -> list[Path]:
             if path not in found and path.is_file():
                 found.add(path)
                 open_ends.append(path)
-    return sorted(found)
+    described = slicc.with_suffix(ROLES)
+    return sorted([*found, described] if described.is_file() else found)
 
 
 def runtime_headers(root: Path) -> list[Path]:

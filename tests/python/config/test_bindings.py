@@ -1,55 +1,79 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Bindings fit the protocols: what they name exists, and no latency is left to a protocol's default."""
+"""The roles of a protocol's machines reach the elaborated machine, and no latency is left to a protocol's default."""
 
 from __future__ import annotations
 
-import re
+import json
+from typing import Any
 
 import pytest
 
-from moscope.config import Name, elaborate, load_machine, replace
-from moscope.config.bindings import values_for
-from moscope.paths import root
+from moscope.buildproto import ensure_protocol
+from moscope.config import ConfigError, elaborate, load_machine
 
-PROTOCOLS = root() / "src" / "mem" / "ruby" / "protocol"
-# What a binding may say of the sequencers, which are no part of the protocol.
-OF_THE_SEQUENCER = {"sequencer.nt_store_type", "sequencer.uncached_load_type"}
+Json = dict[str, Any]
 
 
-def declared(protocol: str) -> dict[str, str]:
-    """MACHINE.PARAMETER and type of the plain parameters, read off the machines' heads."""
-    found = {}
-    for path in PROTOCOLS.glob(f"{protocol}-*.sm"):
-        text = re.sub(r"//.*", "", path.read_text())
-        for machine, head in re.findall(r"machine\(MachineType:(\w+).*?\)\s*:(.*?)\{", text, re.DOTALL):
-            for kind, name in re.findall(r"\b(\w+)\s+(\w+)\s*(?::=[^;]*)?;", head):
-                found[f"{machine}.{name}"] = kind
+def interface_of(protocol: str) -> Json:
+    read: Json = json.loads(ensure_protocol(protocol).interface.read_text())
+    return read
+
+
+def elaborated(interface: Json, machine: str = "small", *sets: str) -> dict[str, Json]:
+    """The first controller of each machine type."""
+    found: dict[str, Json] = {}
+    for controller in elaborate(load_machine(machine, sets), interface)["controllers"]:
+        found.setdefault(controller["machine"], controller)
     return found
 
 
-@pytest.mark.parametrize("protocol", ["MOESI_HTAssist"])
-def test_a_binding_names_parameters_that_exist(protocol: str) -> None:
-    known = declared(protocol)
-    names = {key.split(".")[1] for key in known}
-    for key in values_for(protocol, load_machine("opteron48")):
-        assert key in known or key in names or key in OF_THE_SEQUENCER, key
+def one_machine(machine_type: str, **roles: Any) -> Json:
+    """An interface of a cache with a sequencer, and of one machine with these roles."""
+    core = {"type": "L1Cache", "params": [{"name": "sequencer", "type": "Sequencer", "pointer": True, "default": None}], "buffers": []}
+    other = {"type": machine_type, "buffers": [], "roles": roles, "params": [
+        {"name": "store", "type": "CacheMemory", "pointer": True, "default": None}, {"name": "wait", "type": "Cycles", "default": 9}]}
+    return {"protocol": "P", "machines": [core, other]}
 
 
-def test_what_a_binding_says_of_the_sequencers_reaches_them() -> None:
-    machine = load_machine("small")
-    heads = {"type": "L1Cache", "params": [{"name": "sequencer", "type": "Sequencer", "pointer": True, "default": None}], "buffers": []}
-    told = {p: elaborate(replace(machine, protocol=Name(p)), {"protocol": p, "machines": [heads]})["controllers"][0]["sequencer"]
-            for p in ("MOESI_HTAssist", "MSI")}
+def test_every_plain_parameter_of_moesi_htassist_comes_from_the_machine() -> None:
+    for machine in interface_of("MOESI_HTAssist")["machines"]:
+        plain = {p["name"] for p in machine["params"] if not p["pointer"] and p["type"] not in ("CacheMemory",)}
+        assert plain == set(machine["roles"].get("values", {})), machine["type"]
+
+
+def test_the_request_types_of_a_protocol_reach_the_sequencers() -> None:
+    told = {p: elaborated(interface_of(p))["L1Cache"]["sequencer"] for p in ("MOESI_HTAssist", "MSI")}
     assert {p: s["nt_store_type"] for p, s in told.items()} == {"MOESI_HTAssist": "COMMIT", "MSI": "ST"}
     assert {p: s["uncached_load_type"] for p, s in told.items()} == {"MOESI_HTAssist": "IO", "MSI": "NULL"}
 
 
-def test_every_plain_parameter_of_moesi_htassist_comes_from_the_machine() -> None:
-    bound = values_for("MOESI_HTAssist", load_machine("opteron48"))
-    free = [key for key in declared("MOESI_HTAssist") if key not in bound and key.split(".")[1] not in bound]
-    assert free == []
+def test_the_switch_of_the_probe_filter_reaches_the_protocol() -> None:
+    for machine, enabled in (("opteron48", True), ("opteron48_broadcast", False)):
+        found = elaborated(interface_of("MOESI_HTAssist"), machine)
+        assert [found[t]["params"]["probe_filter_enabled"] for t in ("Directory", "L3Cache")] == [enabled, enabled]
 
 
-def test_the_filter_switch_reaches_the_protocol() -> None:
-    assert values_for("MOESI_HTAssist", load_machine("opteron48"))["probe_filter_enabled"] is True
-    assert values_for("MOESI_HTAssist", load_machine("opteron48_broadcast"))["probe_filter_enabled"] is False
+def test_roles_that_a_protocol_leaves_out_follow_the_names_of_gem5s_machines() -> None:
+    assert {t: c["role"] for t, c in elaborated(interface_of("MSI")).items()} == {"L1Cache": "cache", "Directory": "home"}
+
+
+@pytest.mark.parametrize(("per", "role", "count"), [("core", "cache", 8), ("chip", "cache", 4), ("node", "home", 2), ("node", "dma", 4)])
+def test_the_roles_of_a_machine_decide_how_many_controllers_there_are(per: str, role: str, count: int) -> None:
+    machine = load_machine("small", ["chips=4", "cores_per_chip=2"])
+    made = elaborate(machine, one_machine("TCC", per=per, role=role), homes=2)
+    found = [c for c in made["controllers"] if c["machine"] == "TCC"]
+    assert len(found) == count and {c["role"] for c in found} == {role}
+
+
+def test_arrays_and_values_are_those_that_the_roles_name() -> None:
+    interface = one_machine("TCC", per="chip", role="cache", arrays={"store": "l2"}, values={"wait": "latencies.l3_hit"})
+    params = elaborated(interface, "opteron48")["TCC"]["params"]
+    assert params["store"]["bytes"] == 512 * 1024
+    assert params["wait"] == load_machine("opteron48").latencies.l3_hit.count
+    assert elaborated(one_machine("TCC", values={"wait": 3}), "opteron48")["TCC"]["params"]["wait"] == 3
+
+
+@pytest.mark.parametrize("key", ["latencies.l9_hit", "topology", "l3"])
+def test_a_value_that_the_machine_does_not_have_is_an_error(key: str) -> None:
+    with pytest.raises(ConfigError, match=f"parameter TCC.wait: '{key}'"):
+        elaborated(one_machine("TCC", values={"wait": key}))

@@ -53,6 +53,10 @@ struct HitInfo {
     std::byte *bytes = nullptr;
 };
 
+/// What a controller is to the machine, whatever its protocol calls it: caches hold copies, a home keeps a node's memory
+/// and orders its lines, a DMA controller acts for devices.
+enum class Role : std::uint8_t { cache, home, dma };
+
 class AbstractController : public Component {
   protected:
     // What every waking looks at lies together: the host's caches seldom hold a controller that has slept.
@@ -80,6 +84,7 @@ class AbstractController : public Component {
     NodeIndex node = 0;
     std::uint16_t chip = 0;
     std::uint16_t core = 0xffff;
+    Role role = Role::cache;
     int recycle_latency = 10;
     int transitions_per_cycle = 32;
     int number_of_TBEs = 1024; ///< a home checks before it allocates; others must never refuse

@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from . import bindings
-from .bindings import generic
+from .bindings import generic, roles_of, value_of_machine
 from .dram import dram_json
 from .errors import ConfigError, suggest
 from .machine import Credits, Machine, Packets, field_kinds, replace
@@ -18,9 +17,6 @@ from .topology import Topology
 from .units import Count, Frequency, Time
 
 SCHEMA = "moscope.machine/1"
-PER_CHIP = ("L2Cache", "L3Cache")
-HOME = "Directory"
-PER_NODE = (HOME, "DMA")
 TRANSITIONS_PER_CYCLE = 32
 
 # HyperTransport channel of each virtual-network type. Completions (SrcDone) are responses there. Types
@@ -58,7 +54,7 @@ def elaborate(
     types = {m["type"]: m for m in interface["machines"]}
     if not generic.has_filter(types):
         machine = replace(machine, probe_filter=replace(machine.probe_filter, enabled=False))
-    controllers = list(_controllers(machine, interface["protocol"], types, caches == "tiny", nodes))
+    controllers = list(_controllers(machine, interface, types, caches == "tiny", nodes))
     return {
         "schema": SCHEMA,
         "name": machine.name,
@@ -110,23 +106,22 @@ def clock_json(clock: Frequency) -> dict[str, int]:
 # --- controllers ----------------------------------------------------------------------------------
 
 
-def placement(machine_type: str, machine: Machine, homes: int | None = None) -> list[tuple[int, int | None]]:
-    """(chip, core) of each controller of a type: one per chip, per node, or per core."""
-    if machine_type == HOME and homes is not None:
-        return [(chip, None) for chip in range(homes)]
-    if machine_type in PER_CHIP or machine_type in PER_NODE:
-        return [(chip, None) for chip in range(machine.chips)]
-    return [(core // machine.cores_per_chip, core) for core in range(machine.cores)]
+def placement(description: Mapping[str, Any], machine: Machine, homes: int) -> list[tuple[int, int | None]]:
+    """(chip, core) of each controller of one machine of the protocol: one per core, chip or node; `homes` of a home."""
+    roles = roles_of(description)
+    if roles.per == "core":
+        return [(core // machine.cores_per_chip, core) for core in range(machine.cores)]
+    return [(chip, None) for chip in range(homes if roles.role == "home" else machine.chips)]
 
 
-def _controllers(machine: Machine, protocol: str, types: Mapping[str, Any], tiny: bool, homes: int) -> Iterator[dict[str, Any]]:
-    bound = bindings.values_for(protocol, machine)
+def _controllers(machine: Machine, interface: Mapping[str, Any], types: Mapping[str, Any], tiny: bool, homes: int) -> Iterator[dict[str, Any]]:
     _check_overrides(machine, types)
-    counts = {t: len(placement(t, machine, homes)) for t in types}
+    past_caches = interface.get("sequencer", {})
+    counts = {t: len(placement(description, machine, homes)) for t, description in types.items()}
     for kind, description in types.items():
-        params = _params(machine, kind, description["params"], types, counts, bound, tiny)
-        for version, (chip, core) in enumerate(placement(kind, machine, homes)):
-            controller: dict[str, Any] = {"machine": kind, "version": version, "chip": chip}
+        params = _params(machine, description, types, counts, tiny)
+        for version, (chip, core) in enumerate(placement(description, machine, homes)):
+            controller: dict[str, Any] = {"machine": kind, "role": roles_of(description).role, "version": version, "chip": chip}
             if core is not None:
                 controller["core"] = core
             controller["clock"] = "nb" if core is None else "core"
@@ -136,33 +131,29 @@ def _controllers(machine: Machine, protocol: str, types: Mapping[str, Any], tiny
                 controller["sequencer"] = {
                     "hit_cycles": machine.latencies.l1_hit.count,
                     "max_outstanding": int(machine.outstanding_misses),
-                    "nt_store_type": bound.get("sequencer.nt_store_type", "ST"),
-                    "uncached_load_type": bound.get("sequencer.uncached_load_type", "NULL"),
+                    "nt_store_type": past_caches.get("nt_store_type", "ST"),
+                    "uncached_load_type": past_caches.get("uncached_load_type", "NULL"),
                 }
             yield controller
 
 
 def _params(
-    machine: Machine,
-    kind: str,
-    declared: Sequence[Mapping[str, Any]],
-    types: Mapping[str, Any],
-    counts: Mapping[str, int],
-    bound: Mapping[str, Any],
-    tiny: bool,
+    machine: Machine, description: Mapping[str, Any], types: Mapping[str, Any], counts: Mapping[str, int], tiny: bool
 ) -> dict[str, Any]:
     """Values of the cache arrays and plain parameters of one SLICC machine; other objects are the engine's."""
+    kind, roles = description["type"], roles_of(description)
     params: dict[str, Any] = {}
-    for parameter in declared:
+    for parameter in description["params"]:
         name, key = parameter["name"], f"{kind}.{parameter['name']}"
         if parameter["type"] == "CacheMemory":
-            array = generic.array_of(kind, name, types, kind in PER_CHIP)
+            array = roles.arrays.get(name) or generic.array_of(kind, name, types, roles.per == "chip")
             params[name] = generic.tiny_geometry(machine, array) if tiny else generic.geometry(machine, array)
         elif not parameter.get("pointer"):
             if key in machine.params:
                 value = _override(machine, key, parameter["type"])
-            elif key in bound or name in bound:
-                value = bound.get(key, bound.get(name))
+            elif name in roles.values:
+                value = roles.values[name]
+                value = value_of_machine(machine, value, key) if isinstance(value, str) else value
             else:
                 default = parameter.get("default")
                 value = generic.value_of(kind, name, parameter["type"], default, counts, machine)

@@ -1,31 +1,51 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""From machine values to the parameters of a protocol's SLICC machines. One file per protocol that has
-parameters of its own; each registers a function that returns values by "MACHINE.PARAMETER" or, for all
-machines of the protocol alike, by "PARAMETER". What it leaves out is bound by name in `generic.py`."""
+"""What the machines of a protocol are to the simulated computer, and the values of their parameters. A protocol says it in
+NAME.roles.toml (src/mem/slicc/roles.py), which the SLICC compiler puts into the interface. What it does not say is decided
+here by the names that gem5's protocols use, and by `generic.py`."""
 
 from __future__ import annotations
 
-import importlib
-import pkgutil
-from collections.abc import Callable
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
+from ..errors import ConfigError
 from ..machine import Machine
+from ..units import Count, Cycles, Flag, Size
 
-Binding = Callable[[Machine], dict[str, Any]]
-_registry: dict[str, Binding] = {}
-
-
-def binding(protocol: str) -> Callable[[Binding], Binding]:
-    def register(function: Binding) -> Binding:
-        _registry[protocol] = function
-        return function
-
-    return register
+# (per, role) of gem5's machine types; all others are caches of a core.
+BY_NAME = {"L2Cache": ("chip", "cache"), "L3Cache": ("chip", "cache"), "Directory": ("node", "home"), "DMA": ("node", "dma")}
 
 
-def values_for(protocol: str, machine: Machine) -> dict[str, Any]:
-    for module in pkgutil.iter_modules(__path__):
-        importlib.import_module(f"{__name__}.{module.name}")
-    function = _registry.get(protocol)
-    return function(machine) if function else {}
+@dataclass(frozen=True)
+class Roles:
+    """`per`: core, chip or node. `role`: cache, home or dma. `arrays`: parameter to array. `values`: parameter to value or key."""
+
+    per: str
+    role: str
+    arrays: Mapping[str, str]
+    values: Mapping[str, Any]
+
+
+def roles_of(description: Mapping[str, Any]) -> Roles:
+    """Of one machine of a protocol's interface."""
+    told = description.get("roles", {})
+    per, role = BY_NAME.get(description["type"], ("core", "cache"))
+    return Roles(told.get("per", per), told.get("role", role), told.get("arrays", {}), told.get("values", {}))
+
+
+def value_of_machine(machine: Machine, key: str, parameter: str) -> bool | int:
+    """The value of a machine description that a parameter names by its key: a count, cycles, bytes, or on and off."""
+    value: Any = machine
+    for part in key.split("."):
+        value = getattr(value, part, None)
+    if isinstance(value, Cycles):
+        return value.count
+    if isinstance(value, Size):
+        return value.bytes
+    if isinstance(value, Flag):
+        return bool(value)
+    if isinstance(value, Count):
+        return int(value)
+    raise ConfigError(f"protocol {machine.protocol}: parameter {parameter}: {key!r}", "the key of a number, time in cycles, size or "
+                      "flag of the machine, such as latencies.l2_hit")

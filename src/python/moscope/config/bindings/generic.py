@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Binding by name, for protocols that this project does not know: which cache array a CacheMemory
-parameter means, and values that a machine description determines. The protocol's own defaults come
-first for everything else, so that a protocol behaves as its author wrote it."""
+"""Binding by name, where a protocol's roles say nothing: which cache array a CacheMemory parameter means,
+and values that a machine description determines. Everything else keeps the protocol's own default, so
+that a protocol behaves as its author wrote it."""
 
 from __future__ import annotations
 
@@ -37,8 +37,12 @@ def array_of(machine_type: str, parameter: str, types: Mapping[str, Any], per_ch
 
 def has_filter(types: Mapping[str, Any]) -> bool:
     """Whether the protocol has a probe filter at all; one without leaves the whole L3 to data."""
-    declared = (p for description in types.values() for p in description["params"] if p["type"] == "CacheMemory")
-    return any(re.search(_ARRAYS[0][0], p["name"], re.IGNORECASE) for p in declared)
+    return any(
+        description.get("roles", {}).get("arrays", {}).get(p["name"]) == "filter" or re.search(_ARRAYS[0][0], p["name"], re.IGNORECASE)
+        for description in types.values()
+        for p in description["params"]
+        if p["type"] == "CacheMemory"
+    )
 
 
 def geometry(machine: Machine, array: str) -> dict[str, Any]:

@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""NAME.roles.toml beside a protocol: what reaches the interface, and what is refused."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from slicc import interface_json, roles
+from slicc.compile import compile_protocol
+
+PROTOCOLS = Path(__file__).parent / "protocols"
+GOOD = """
+[sequencer]
+nt_store_type = "COMMIT"
+[machines.L1Cache]
+per = "chip"
+role = "cache"
+arrays = { cache = "l3" }
+values = { latency = "latencies.l3_hit", eager = true }
+"""
+
+
+@pytest.fixture
+def protocol(tmp_path: Path) -> Path:
+    return Path(shutil.copytree(PROTOCOLS, tmp_path / "protocols")) / "ok_plain.slicc"
+
+
+def read(protocol: Path, text: str) -> dict:  # type: ignore[type-arg]
+    protocol.with_suffix(roles.SUFFIX).write_text(text)
+    program, _ = compile_protocol(str(protocol))
+    assert program
+    return dict(json.loads(interface_json.text(program, roles.read(str(protocol), program))))
+
+
+def test_roles_reach_the_interface(protocol: Path) -> None:
+    described = read(protocol, GOOD)
+    assert described["sequencer"] == {"nt_store_type": "COMMIT"}
+    assert described["machines"][0]["roles"] == {"per": "chip", "role": "cache", "arrays": {"cache": "l3"},
+                                                 "values": {"latency": "latencies.l3_hit", "eager": True}}
+
+
+def test_without_the_file_the_interface_says_nothing_of_roles(protocol: Path) -> None:
+    program, _ = compile_protocol(str(protocol))
+    assert program
+    described = json.loads(interface_json.text(program, roles.read(str(protocol), program)))
+    assert "sequencer" not in described and "roles" not in described["machines"][0]
+
+
+@pytest.mark.parametrize(("old", "new", "message"), [
+    ("machines.L1Cache", "machines.L9Cache", r"machines.L9Cache: unknown: expected L1Cache"),
+    ('"chip"', '"socket"', r"machines.L1Cache.per: 'socket': expected one of core, chip, node"),
+    ('"cache"', '"memory"', r"machines.L1Cache.role: 'memory': expected one of cache, home, dma"),
+    ("{ cache =", "{ cash =", r"machines.L1Cache.arrays.cash: unknown: expected cache"),
+    ('"l3"', '"l4"', r"machines.L1Cache.arrays.cache: 'l4': expected one of l1i"),
+    ("latency =", "latancy =", r"machines.L1Cache.values.latancy: unknown: expected eager, latency"),
+    ("eager = true", "eager = 0.5", r"machines.L1Cache.values.eager: 0.5: expected a number, true, false or a key"),
+    ("nt_store_type", "nt_type", r"sequencer.nt_type: unknown: expected nt_store_type, uncached_load_type"),
+    ("[sequencer]", "[sequencer", r"is no TOML"),
+], ids=["machine", "per", "role", "array's parameter", "array", "parameter", "value", "sequencer", "syntax"])
+def test_a_wrong_file_is_an_error(protocol: Path, old: str, new: str, message: str) -> None:
+    with pytest.raises(roles.RolesError, match=f"ok_plain.roles.toml: {message}"):
+        read(protocol, GOOD.replace(old, new, 1))
