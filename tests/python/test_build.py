@@ -308,3 +308,8 @@ def test_a_protocol_is_found_by_name_or_by_path(tmp_path: Path) -> None:
     assert buildproto.find_protocol(str(tmp_path / "P.slicc")) == tmp_path / "P.slicc"
     with pytest.raises(UserError, match="no such file"):
         buildproto.find_protocol(str(tmp_path / "Q.slicc"))
+
+
+def test_the_matplotlib_backend_of_a_notebook_does_not_reach_the_front_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MPLBACKEND", "module://matplotlib_inline.backend_inline")
+    assert "MPLBACKEND" not in bootstrap.clean_environment()

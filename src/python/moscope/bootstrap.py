@@ -294,8 +294,11 @@ def stamp_of(library: Path, digest: str) -> str:
 
 
 def clean_environment() -> dict[str, str]:
-    """The caller's environment, less what would lead Python to other packages than the virtual environment's."""
-    env = {k: v for k, v in os.environ.items() if k not in ("PYTHONHOME", "PYTHONSTARTUP", "VIRTUAL_ENV")}
+    """The caller's environment, less what would lead Python to other packages than the virtual environment's.
+
+    MPLBACKEND is such a name, too: a notebook's kernel sets it to a backend that only its own environment has.
+    """
+    env = {k: v for k, v in os.environ.items() if k not in ("PYTHONHOME", "PYTHONSTARTUP", "VIRTUAL_ENV", "MPLBACKEND")}
     if "libasan" in env.get("LD_PRELOAD", ""):
         del env["LD_PRELOAD"]  # set below for the front end alone: compilers have no use for it
     env["PYTHONPATH"] = str(paths.root() / "src" / "python")
