@@ -55,7 +55,7 @@ std::uint64_t AddressSpace::read(Requester who, Addr address, unsigned size) {
     const Range *r = find(address);
     if (!r)
         return ones(size);
-    // A device may move its own ranges during the access: nothing is looked up through r afterwards.
+    // A device may move its own ranges during the access: r is invalid afterwards.
     const Addr offset = address - r->base;
     const std::uint64_t inside = r->size - offset;
     Device &device = *r->device;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The address spaces of the platform: memory-mapped registers and I/O ports, each a sorted list of ranges. What
-// nobody answers reads as all ones and drops writes, as on the bus.
+// The address spaces of the platform: memory-mapped registers and I/O ports, each a sorted list of ranges. An address
+// without a device reads as all ones and ignores writes, as on the bus.
 #pragma once
 
 #include <cstdint>
@@ -15,10 +15,10 @@ class AddressSpace {
   public:
     /// Adds [base, base + size). UserError naming both devices if it overlaps another range.
     void map(Addr base, std::uint64_t size, Device &device, unsigned range);
-    /// Takes a device's range out again (a PCI base address register moved). Unknown: nothing happens.
+    /// Removes a device's range (a PCI base address register moved). An unknown range has no effect.
     void unmap(const Device &device, unsigned range);
 
-    /// An access that crosses the end of its range reads ones there.
+    /// Bytes of an access beyond the end of its range read as ones.
     std::uint64_t read(Requester who, Addr address, unsigned size);
     void write(Requester who, Addr address, std::uint64_t value, unsigned size);
     bool mapped(Addr address) const { return find(address) != nullptr; }

@@ -14,7 +14,7 @@ namespace moscope::dev {
 
 struct Firmware; // dev/firmware/firmware.hh: what the firmware tables are made of
 
-/// Who accesses a register: the core's number, or kNoCore (a device, the loader).
+/// The core that accesses a register; kNoCore: a device or the loader.
 using Requester = unsigned;
 inline constexpr Requester kNoCore = ~0u;
 
@@ -34,6 +34,7 @@ class Device {
 
     /// Power-on state.
     virtual void reset() {}
+    /// Saves or loads what changes during a run.
     virtual void archive(Archive &) = 0;
     /// Adds this device to the firmware tables.
     virtual void describe(Firmware &) const {}

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // How devices reach guest memory. Addresses come from the guest, so every transfer is checked: one that touches
-// anything but DRAM moves no byte and returns false. The system decides what a transfer costs and tells whoever must
-// know of a write (blocks of decoded code, the memory system); `PhysMapDma` is the functional one, which takes no time.
-// Where a transfer takes time, it does so within perform() only: read() and write() return there when it has ended.
+// anything but DRAM moves no byte and returns false. The board decides what a transfer costs and reports writes to the
+// decoded blocks and to the memory system. Transfers of `PhysMapDma` are functional and take no time. A timed transfer
+// takes its time within perform(): read() and write() return when it has ended.
 #pragma once
 
 #include <algorithm>
@@ -21,7 +21,7 @@ class Dma {
     virtual ~Dma() = default;
     virtual bool read(PhysAddr from, std::span<std::uint8_t> to) = 0;
     virtual bool write(PhysAddr to, std::span<const std::uint8_t> from) = 0;
-    /// Does a device's work that reads or writes, in turn with other such work; at once where transfers take no time.
+    /// Runs work of a device that reads or writes. Pieces of work run one after another; functional ones run at once.
     virtual void perform(std::function<void()> work) { work(); }
     /// Whether all of [from, from + size) is DRAM.
     virtual bool reaches(PhysAddr from, std::uint64_t size) const = 0;
@@ -35,7 +35,7 @@ class Dma {
     }
 };
 
-/// Straight to guest memory. `written` hears of every write after its bytes are in place.
+/// Functional transfers. `written` is called after the bytes of each write are in place.
 class PhysMapDma final : public Dma {
   public:
     using Written = std::function<void(PhysAddr, std::uint64_t size)>;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Where interrupts cross between devices and cores. A core owns its CoreSignals, which its local APIC raises; a
-// core takes the vector from its InterruptSource (the local APIC) and tells it about CR8 and IA32_APIC_BASE.
-// Neither side knows the other's type.
+// The interface between devices and cores for interrupts. A core owns its CoreSignals, and its local APIC raises them.
+// The core takes the vector from its InterruptSource (the local APIC) and passes writes of CR8 and IA32_APIC_BASE to
+// it. Neither side knows the other's type.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace moscope::dev {
 
-/// What is pending at a core's pins.
+/// Signals that are pending at a core's pins.
 struct CoreSignals {
     enum Bit : std::uint32_t { intr = 1, nmi = 2, init = 4, sipi = 8, smi = 16, stop = 32 };
     std::uint32_t pending = 0;
@@ -21,12 +21,12 @@ struct CoreSignals {
     void archive(Archive &a) { a(pending, sipi_vector); }
 };
 
-/// The core's view of what delivers its maskable interrupts.
+/// The source of a core's maskable interrupts, as the core sees it.
 class InterruptSource {
   public:
     virtual ~InterruptSource() = default;
-    /// The vector of the interrupt to be taken now, which thereby becomes in service (for an ExtINT, the 8259's
-    /// answer); the source raises or lowers `intr` in the core's signals to match what is left. -1: none.
+    /// Takes the next interrupt: it becomes in service, and its vector is returned (for an ExtINT, the 8259's answer);
+    /// -1: none. The source then sets `intr` of the core's signals to whether more interrupts are pending.
     virtual int acknowledge() = 0;
     /// CR8, the task-priority class (bits 3:0).
     virtual std::uint8_t cr8() const = 0;
@@ -34,18 +34,18 @@ class InterruptSource {
     /// IA32_APIC_BASE (MSR 1Bh). set returns false where the value must fault.
     virtual std::uint64_t apic_base() const = 0;
     virtual bool set_apic_base(std::uint64_t) = 0;
-    /// INIT arrived at the core: the local APIC resets all but its identifier.
+    /// The core received INIT: the local APIC resets everything but its identifier.
     virtual void init_reset() = 0;
 };
 
-/// A wire to an interrupt input, level or edge as the input is programmed.
+/// Wires to interrupt inputs. Each input is programmed for levels or edges.
 class IrqLine {
   public:
     virtual ~IrqLine() = default;
     virtual void set_irq(unsigned input, bool level) = 0;
 };
 
-/// Where message-signalled interrupts go: a write of `data` to `address` in FEEx_xxxxh.
+/// The target of message-signalled interrupts, which are writes of `data` to `address` in FEEx_xxxxh.
 class MsiTarget {
   public:
     virtual ~MsiTarget() = default;

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// How software resets a PC: port CF9h (reset control register, as in Intel's 82371AB and AMD's SP5100), port 92h
-// (system control port A), and the pulse commands of a keyboard controller at port 64h. There is no keyboard
-// controller: its ports read as ones, which drivers take as absent, but the reset pulse is heard as on boards whose
-// chip set has it.
+// The ports by which software resets a PC: CF9h (reset control register, as in Intel's 82371AB and AMD's SP5100), 92h
+// (system control port A), and 64h (pulse commands of a keyboard controller). There is no keyboard controller: its
+// ports read as ones, so drivers find none. The reset pulse works, as on boards whose chip set implements it.
 #pragma once
 
 #include "dev/power.hh"

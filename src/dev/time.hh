@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// How devices tell the time. Cores run between events, so a register access happens at the accessing core's own
-// moment and not at that of the event queue: devices ask a TimeSource. An Alarm is a device's wake-up. The clocks
-// of the platform (HPET, PM timer, PIT) all derive from one crystal of 14.318180 MHz, in this file only.
+// The time that devices see. Cores run between events, so a register access happens at the accessing core's time, which
+// may be later than the event queue's; devices read a TimeSource. An Alarm is a device's wake-up. The clocks of the
+// platform (HPET, PM timer, PIT) all derive from one crystal of 14.318180 MHz.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +14,7 @@
 
 namespace moscope::dev {
 
-/// The machine-wide monotone simulated time, as whoever accesses a device sees it.
+/// The machine-wide monotone simulated time, as the core or device that accesses a register sees it.
 class TimeSource {
   public:
     virtual ~TimeSource() = default;
@@ -31,14 +31,14 @@ class QueueTime final : public TimeSource {
     const EventQueue &queue_;
 };
 
-/// Calls back at a moment that its owner sets. The owner's state decides the moment, so a checkpoint holds only
-/// that state, and an owner that was restored sets its alarm again.
+/// Calls back at a tick that its owner sets. The tick follows from the owner's state: a checkpoint holds that state only,
+/// and a restored owner sets its alarm again.
 class Alarm final : public Component {
   public:
     Alarm(EventQueue &queue, std::string name, std::function<void(Tick)> ring)
         : Component(queue, std::move(name), wake), ring_(std::move(ring)) {}
 
-    /// Rings at t and at no other moment (kNever: not at all); a moment that has passed means at once.
+    /// Replaces the pending call by one at t; kNever: no call; a tick in the past: as soon as possible.
     void set(Tick t) {
         if (queue().others_run())
             queue().defer(*this, t);
@@ -59,10 +59,10 @@ inline constexpr Clock kHpetClock = crystal(1);
 inline constexpr Clock kPmTimerClock = crystal(4); ///< 3.579545 MHz
 inline constexpr Clock kPitClock = crystal(12);    ///< 1.193182 MHz
 
-/// Number of the last edge of `c` at or before t: what a counter that started at 0 shows.
+/// Number of the last edge of `c` at or before t, which is the value of a counter that started at 0.
 inline std::int64_t edges_until(const Clock &c, Tick t) { return c.edge_at_or_after(t + 1) - 1; }
 
-/// Tick of edge n, kNever if that is beyond the end of time.
+/// Tick of edge n; kNever if it does not fit in a Tick.
 inline Tick edge_or_never(const Clock &c, __int128 n) {
     const __int128 limit = static_cast<__int128>(kNever) * c.den / c.num;
     return n >= limit ? kNever : c.edge(static_cast<std::int64_t>(n));

@@ -30,24 +30,12 @@ template <class T> T get_or(const json &j, const char *key, T otherwise) {
     return i == j.end() || i->is_null() ? otherwise : i->get<T>();
 }
 
-Replacement replacement(const std::string &name, const std::string &where) {
-    if (name == "lru")
-        return Replacement::lru;
-    if (name == "tree_plru")
-        return Replacement::tree_plru;
-    if (name == "fifo")
-        return Replacement::fifo;
-    if (name == "random")
-        return Replacement::random;
-    throw UserError(where + ".replacement: \"" + name + "\": one of lru, tree_plru, fifo, random");
-}
-
 CacheGeometry geometry(const json &j, const std::string &name) {
     CacheGeometry g;
     g.name = name;
     g.sets = need(j, "sets", name).get<unsigned>();
     g.ways = need(j, "ways", name).get<unsigned>();
-    g.replacement = replacement(get_or<std::string>(j, "replacement", "lru"), name);
+    g.replacement = get_or<std::string>(j, "replacement", "lru");
     g.start_index_bit = get_or<unsigned>(j, "start_index_bit", kLineBits);
     g.tag_latency = get_or<int>(j, "tag_latency", 1);
     g.data_latency = get_or<int>(j, "data_latency", 1);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the firmware tells an operating system about the platform: one plain record that the board and every device
-// (`Device::describe`) fill in, and from which the ACPI tables (dev/firmware/acpi.hh) and the map of memory are built. A device
-// adds exactly what it is, so tables and hardware cannot drift apart. Addresses are guest-physical, sizes bytes.
+// The platform as firmware describes it to an operating system: one record that the board and every device
+// (`Device::describe`) fill in. The ACPI tables (dev/firmware/acpi.hh) and the memory map are built from it. Each device
+// describes itself, so tables and hardware cannot drift apart. Addresses are guest-physical, sizes bytes.
 //
 // Examples of what a device writes:
 //

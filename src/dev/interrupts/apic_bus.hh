@@ -2,8 +2,8 @@
 // The system interrupt bus: carries interrupt messages from local APICs, the IO-APIC and message-signalled
 // interrupts to local APICs, and end-of-interrupt messages back. On the family these are HyperTransport interrupt
 // packets (AMD 31116, BKDG for family 10h, section 2.9.5); destinations have eight bits (ApicExtId and
-// ApicExtBrdCst set), so FFh is the broadcast. A message arrives at the moment it is sent, but for those between local
-// APICs where the board says how long they are under way.
+// ApicExtBrdCst set), so FFh is the broadcast. Messages arrive at the tick at which they are sent, except messages
+// between local APICs on a board that sets their latency (`travel`).
 #pragma once
 
 #include <cstdint>
@@ -27,17 +27,17 @@ struct ApicMessage {
     Delivery mode = Delivery::fixed;
     std::uint8_t vector = 0;
     bool level = false;  ///< trigger mode
-    bool assert_ = true; ///< of a level: false takes it away
+    bool assert_ = true; ///< of a level: false de-asserts it
 };
 
-/// Who wants to know that a level-triggered interrupt's service has ended (the IO-APIC).
+/// A receiver of end-of-interrupt messages for level-triggered interrupts (the IO-APIC).
 class EoiListener {
   public:
     virtual ~EoiListener() = default;
     virtual void end_of_interrupt(std::uint8_t vector) = 0;
 };
 
-/// Who answers an interrupt-acknowledge cycle for an ExtINT (the 8259 pair).
+/// The controller that answers the interrupt-acknowledge cycle of an ExtINT (the 8259 pair).
 class ExtIntController {
   public:
     virtual ~ExtIntController() = default;
@@ -52,14 +52,14 @@ class ApicBus final : public MsiTarget {
     void attach(EoiListener &listener) { listeners_.push_back(&listener); }
     void attach(ExtIntController &pic) { pic_ = &pic; }
 
-    /// Whether some local APIC took it. A destination that is absent has no effect.
+    /// Returns whether a local APIC accepted the message. An absent destination has no effect.
     bool deliver(const ApicMessage &message);
-    /// From a local APIC, leaving one out if `but` (the shorthand "all but self"): it travels.
+    /// Sends from a local APIC, with the latency that `travel` set; `but` is excluded (the shorthand "all but self").
     void send(const ApicMessage &message, const LocalApic &from, const LocalApic *but);
-    /// How long a message from one local APIC to another is under way; they are numbered as they were attached.
+    /// Latency of a message from one local APIC to another; they are numbered in the order of attachment.
     using Way = std::function<Tick(unsigned from, unsigned to)>;
     void travel(EventQueue &queue, const TimeSource &time, Way way);
-    /// What is under way arrives now. Nothing may be under way when a checkpoint is taken.
+    /// Delivers all messages in flight now. None may be in flight when a checkpoint is taken.
     void arrive_all() { arrive(kNever); }
     void end_of_interrupt(std::uint8_t vector) {
         for (EoiListener *l : listeners_)
@@ -78,14 +78,14 @@ class ApicBus final : public MsiTarget {
         LocalApic *to;
         ApicMessage message;
     };
-    /// Those that take a message: of a lowest-priority one at most one.
+    /// The local APICs that accept a message; at most one for lowest priority.
     std::vector<LocalApic *> takers(const ApicMessage &, const LocalApic *but) const;
     void arrive(Tick until);
 
     Way way_;
     const TimeSource *time_ = nullptr;
     std::unique_ptr<Alarm> alarm_;
-    std::vector<UnderWay> under_way_; ///< earliest first, of one moment in the order sent
+    std::vector<UnderWay> under_way_; ///< by arrival, then in the order of sending
     std::vector<LocalApic *> apics_;
     std::vector<EoiListener *> listeners_;
     ExtIntController *pic_ = nullptr;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The sixteen interrupt wires of the ISA bus: each goes to the 8259 pair and to the IO-APIC, input for input, but for
-// the timer, which is at IO-APIC input 2 (what the MADT's override says). When the HPET's legacy replacement is on, its
-// timers 0 and 1 have the wires 0 and 8 and what the PIT and the RTC do is not seen (IA-PC HPET specification 1.0a,
-// section 2.3.4). Its state is kept with the HPET's.
+// The sixteen interrupt wires of the ISA bus. Each goes to the 8259 pair and to the IO-APIC input of the same number; the
+// timer's goes to IO-APIC input 2, as the override in the MADT says. While the HPET's legacy replacement is on, its
+// timers 0 and 1 drive the wires 0 and 8, and the PIT and the RTC do not (IA-PC HPET specification 1.0a, section
+// 2.3.4). The HPET's checkpoint section holds the state.
 #pragma once
 
 #include <array>
@@ -20,7 +20,7 @@ class IsaInterrupts final : public IrqLine {
 
     static constexpr unsigned gsi(unsigned wire) { return wire == kTimer ? kTimerGsi : wire; }
 
-    /// From the device that owns the wire.
+    /// Called by the device that owns the wire.
     void set_irq(unsigned wire, bool level) override {
         if (wire >= kWires)
             return;
@@ -28,7 +28,7 @@ class IsaInterrupts final : public IrqLine {
         if (!(replaced_ && (wire == kTimer || wire == kClock)))
             drive(wire, level);
     }
-    /// From the HPET, for the wires 0 and 8.
+    /// Called by the HPET, for the wires 0 and 8.
     void set_replacement_irq(unsigned wire, bool level) {
         if (replaced_)
             drive(wire, level);

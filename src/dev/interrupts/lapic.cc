@@ -383,7 +383,7 @@ void LocalApic::run_timer(Tick now) {
         alarm_.set(expiry_);
         return;
     }
-    // Expiries that nobody could tell apart (the core ran past several) are one request.
+    // Several expiries that the core ran past are one request.
     plan_timer(now);
     fire_lvt(timer);
 }

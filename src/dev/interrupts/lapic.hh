@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The local APIC of a core, in xAPIC mode, with AMD's extended register space: AMD64 Architecture Programmer's
 // Manual volume 2, chapter 16, and the registers APIC20..APIC530 of the BKDG for family 10h (AMD 31116). The timer
-// counts the 200 MHz reference clock and has no TSC deadline. The LVT entries for thermal and performance events,
-// and the extended ones, are registers that nothing in the model raises. Priorities are recomputed at each change,
-// so there are no spurious interrupts. The registers are at FEE0_0000h only: a core that moves its base by
-// IA32_APIC_BASE sees nothing there. See dev/interrupts/apic_bus.hh for how messages travel.
+// counts the 200 MHz reference clock and has no TSC deadline. The LVT entries for thermal and performance events and
+// the extended ones are registers only: the model raises none of these events. Priorities are recomputed at each
+// change, so there are no spurious interrupts. The registers are at FEE0_0000h only; a base that a core sets by
+// IA32_APIC_BASE reads as ones. dev/interrupts/apic_bus.hh carries the messages.
 #pragma once
 
 #include <array>
@@ -34,7 +34,7 @@ class LocalApic final : public InterruptSource, public IrqLine {
     /// Called whenever a signal is raised at the core's pins, so that a halted core can be woken.
     void on_raise(std::function<void()> f) { on_raise_ = std::move(f); }
 
-    // As the core sees it.
+    // The core's interface.
     int acknowledge() override;
     std::uint8_t cr8() const override { return tpr_ >> 4; }
     void set_cr8(std::uint8_t v) override;
@@ -42,7 +42,7 @@ class LocalApic final : public InterruptSource, public IrqLine {
     bool set_apic_base(std::uint64_t) override;
     void init_reset() override;
 
-    // As the interrupt bus sees it.
+    // The interrupt bus's interface.
     bool addressed_by(const ApicMessage &) const;
     bool accept(const ApicMessage &);
     /// Enabled in both IA32_APIC_BASE and the spurious-interrupt register.
@@ -55,7 +55,7 @@ class LocalApic final : public InterruptSource, public IrqLine {
     // Registers, 32 bits each at 16-byte steps.
     std::uint32_t read(Addr offset);
     void write(Addr offset, std::uint32_t value);
-    /// Whether the registers answer at kBase.
+    /// Whether the registers are mapped at kBase.
     bool visible() const { return (base_ & kBaseEnable) && (base_ & kBaseAddress) == kBase; }
 
     void reset();
@@ -119,7 +119,7 @@ class LocalApic final : public InterruptSource, public IrqLine {
     Tick start_ = 0, expiry_ = kNever;
 };
 
-/// The page FEE0_0000h, behind which each core finds its own local APIC.
+/// The page FEE0_0000h: an access of a core reaches the local APIC of that core.
 class LapicBlock final : public Device {
   public:
     LapicBlock() : Device("lapic") {}

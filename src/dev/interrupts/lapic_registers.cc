@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The registers of the local APIC (APIC20..APIC530 of the BKDG for family 10h), and the page where each core finds its own.
+// The registers of the local APIC (APIC20..APIC530 of the BKDG for family 10h), and the page of the cores' own APICs.
 #include "dev/firmware/firmware.hh"
 #include "dev/interrupts/lapic.hh"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // MSI-X (PCI local bus specification 3.0, section 6.8.2): the table of vectors and the pending bits of one function. The
-// function owns the capability in its configuration space and passes its control word on.
+// function owns the capability in its configuration space and passes the control word to `set_control`.
 #pragma once
 
 #include <vector>
@@ -21,10 +21,10 @@ class Msix {
     unsigned vectors() const { return static_cast<unsigned>(table_.size()); }
     bool enabled() const { return control_ & kEnable; }
     void set_control(std::uint16_t control);
-    /// Sends vector `v`, or keeps it pending while it is masked. One that does not exist: nothing happens.
+    /// Sends vector `v`, or keeps it pending while it is masked. A vector that does not exist has no effect.
     void fire(unsigned v);
 
-    /// Any offset and size; what lies beyond the table reads as zero.
+    /// Any offset and size; bytes beyond the table read as zero.
     std::uint64_t read_table(Addr offset, unsigned size) const;
     void write_table(Addr offset, std::uint64_t value, unsigned size);
     std::uint64_t read_pending(Addr offset, unsigned size) const;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The two cascaded 8259A interrupt controllers of a PC (Intel 8259A data sheet; ports 20h, A0h) and the edge/level
-// registers beside them (ELCR, ports 4D0h-4D1h, as in Intel's 82371AB). They serve interrupts in virtual-wire mode
-// until the IO-APIC takes over: their output is a wire to LINT0 of the bootstrap core. A latched edge stays until it is
-// acknowledged, also if the wire has gone down by then. The cascade input follows the slave's output.
+// registers (ELCR, ports 4D0h-4D1h, as in Intel's 82371AB). They serve interrupts in virtual-wire mode until the
+// operating system enables the IO-APIC: their output is a wire to LINT0 of the bootstrap core. A latched edge stays
+// until it is acknowledged, even if the wire has been lowered since. The cascade input follows the slave's output.
 #pragma once
 
 #include <array>

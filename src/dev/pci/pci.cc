@@ -120,7 +120,7 @@ void PciFunction::reset() {
 
 void PciFunction::archive(Archive &a) {
     a.section(name_);
-    // Only what software may write: the rest is the machine's, and a file cannot change it.
+    // Only bits that software may write: the others belong to the machine, and a checkpoint does not change them.
     for (unsigned i = 0; i < bytes_; ++i)
         if (writable_[i] != 0) {
             std::uint8_t b = config_[i] & writable_[i];

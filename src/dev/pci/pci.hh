@@ -33,7 +33,7 @@ enum : std::uint16_t { kMemorySpace = 2, kBusMaster = 4, kNoIntx = 0x400, kIntxP
 
 class PciFunction;
 
-/// What a function tells the bridge above it.
+/// The bridge above a function, which the function notifies.
 class PciUpstream {
   public:
     virtual ~PciUpstream() = default;

@@ -151,7 +151,7 @@ void PciHost::write(Requester who, unsigned range, Addr offset, std::uint64_t va
     default: {
         const Addr address = window_base(range) + offset;
         if (const Decoded *d = find(address, size)) {
-            // The write may move base addresses: nothing is looked up through d afterwards.
+            // The write may move base addresses: d is invalid afterwards.
             const Decoded to = *d;
             to.what->write_bar(who, to.bar, address - to.base, value, size);
         }
@@ -204,7 +204,7 @@ void PciHost::describe(Firmware &f) const {
                                                 aml::name("_CRS", windows.bytes()),
                                                 aml::name("_PRT", aml::package(routes)),
                                             }));
-    // Linux believes in ECAM only if a motherboard resource covers it.
+    // Linux uses ECAM only if a motherboard resource covers it.
     f.devices.push_back(aml::device(
         "MBRD", {
                     aml::name("_HID", aml::eisa_id("PNP0C02")),

@@ -4,8 +4,8 @@
 // configuration access (PCI Express base specification, section 7.2.2), the windows of memory that bus 0 decodes, and
 // INTA to INTD of its devices swizzled to four inputs of the I/O APIC. It is itself function 00:00.0.
 //
-// Overlapping or stray base addresses are the guest's business: of several functions that decode an address the one
-// that was added first answers, and what no function decodes reads as ones.
+// A guest may program overlapping or stray base addresses. If several functions decode an address, the one that was added
+// first responds; an address that no function decodes reads as ones.
 #pragma once
 
 #include <array>
@@ -43,7 +43,7 @@ class PciHost final : public Device, private PciUpstream {
     }
     /// Adds function `function` of device `device` (0 to 31) on bus 0; UserError if there is one. The caller owns it.
     void add(unsigned device, unsigned function, PciFunction &);
-    /// What firmware does before it starts the system: base addresses, memory space on, interrupt lines. reset() does it.
+    /// Firmware's set-up: base addresses, memory space on, interrupt lines. reset() calls it.
     void assign();
     const Parameters &parameters() const { return p_; }
     /// Global system interrupt of a device's pin (1 is INTA).

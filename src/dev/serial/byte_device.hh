@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A device with byte-wide registers on consecutive ports, as on the ISA bus: a wider access is one access to each
-// port in turn, lowest first.
+// A device with byte-wide registers on consecutive ports, as on the ISA bus. A wider access becomes one access to each
+// port, lowest first.
 #pragma once
 
 #include "dev/device.hh"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Two ports for test programs, as users of QEMU and Bochs know them: a value written to port F4h ends the run with
-// that value as its status, and a byte written to port E9h goes to the debug console (a read of it gives E9h, which
-// tells that it is there).
+// Two ports for test programs, as in QEMU and Bochs: a value written to port F4h ends the run with that value as its
+// status, and a byte written to port E9h goes to the debug console. A read of port E9h gives E9h, by which programs
+// detect the console.
 #pragma once
 
 #include <functional>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A 16550A serial port: National Semiconductor PC16550D data sheet; ports as COM1 of a PC (3F8h, IRQ 4). A character
-// takes a fixed simulated time (a parameter: at the true 115200 baud a boot log would take seconds of it), or what
-// divisor and line control say if that parameter is 0. Output is handed over when written; the transmitter's
-// registers and interrupt follow at the character's end, and shift register and FIFO count as one. The interrupt
-// wire needs OUT2, as on a PC.
+// takes a fixed simulated time, a parameter: at the true 115200 baud, a boot log would take seconds. If the parameter
+// is 0, divisor and line control give the time. A written byte reaches the output at once; the transmitter's registers
+// and interrupt change at the character's end. Shift register and FIFO count as one. The interrupt wire needs OUT2, as
+// on a PC.
 #pragma once
 
 #include <deque>
@@ -24,16 +24,16 @@ class Uart16550 final : public ByteDevice {
 
     struct Config {
         Tick character_time = 1000 * kTicksPerNs; ///< 0: from divisor and line control
-        bool flow_control = true;                 ///< who sends input waits for room in the FIFO; else it is overrun
+        bool flow_control = true;                 ///< the sender waits for room in the FIFO; false: the FIFO overruns
     };
     using Output = std::function<void(std::uint8_t)>;
 
     Uart16550(EventQueue &queue, const TimeSource &time, IrqLine &irq, unsigned input, Output output, Config config);
     Uart16550(EventQueue &queue, const TimeSource &time, IrqLine &irq, unsigned input, Output output);
 
-    /// Characters that come in on the line, one per character time from now on.
+    /// Sends characters to the port, one per character time from now on.
     void push(std::string_view bytes);
-    /// How many of them have not reached the FIFO.
+    /// Number of these that have not reached the FIFO.
     std::size_t waiting() const { return line_.size(); }
 
     void reset() override;

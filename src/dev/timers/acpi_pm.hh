@@ -20,7 +20,7 @@ class AcpiPm final : public ByteDevice {
 
     AcpiPm(EventQueue &queue, const TimeSource &time, IrqLine &irq, unsigned input, OnPower on_power);
 
-    /// Someone presses the power button: a system that listens shuts down.
+    /// Presses the power button, which makes an operating system that enabled the event shut down.
     void press_power_button();
 
     void reset() override;

@@ -21,7 +21,7 @@ class Hpet final : public Device {
     static constexpr std::uint32_t kPeriod = 69'841'279;  ///< of the counter, fs
     static constexpr std::uint32_t kIdLow = 0x1022'A201;  ///< vendor, legacy routing, 64 bits, 3 timers, revision 1
 
-    /// `gsi` are the IO-APIC's inputs, for the timers that are not routed to the ISA wires.
+    /// `gsi`: the IO-APIC's inputs, for timers that are not routed to the ISA wires.
     Hpet(EventQueue &queue, const TimeSource &time, IsaInterrupts &isa, IrqLine &gsi);
 
     std::uint64_t read(Requester, unsigned range, Addr offset, unsigned size) override;

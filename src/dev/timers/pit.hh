@@ -29,7 +29,7 @@ class Pit final : public ByteDevice {
     void write8(unsigned range, Addr offset, std::uint8_t value) override;
 
   private:
-    /// One counter. Edges are counted since the start of time; `edge` is the last one at or before now.
+    /// One counter. Edges are counted from tick 0; `edge` is the last one at or before now.
     struct Channel {
         std::uint8_t mode = 3, access = 3;
         bool bcd = false, gate = true;

@@ -116,7 +116,7 @@ void Rtc::show(std::int64_t date) {
     memory_[kCentury] = encode(year / 100 % 100);
 }
 
-/// The date in the registers; whatever is in them, it is some date.
+/// The date in the registers; invalid values give some valid date.
 std::int64_t Rtc::shown() const {
     using namespace std::chrono;
     unsigned hour = decode(memory_[kHours]);

@@ -7,7 +7,7 @@ namespace moscope::dev {
 
 namespace {
 
-// What lies where in base address range 0, a page each.
+// Offsets of the areas in base address range 0, a page each.
 constexpr unsigned kBar = 0;
 constexpr std::uint64_t kBarBytes = 0x8000;
 enum : Addr {

@@ -3,9 +3,9 @@
 // notification, interrupt status and device configuration in one 64-bit base address range, MSI-X with INTx to fall back
 // on, feature negotiation and device status (chapter 3). A device type derives from it and serves its queues.
 //
-// A driver that breaks the rules of a queue finds DEVICE_NEEDS_RESET in the device status; nothing else happens.
-// A reset while the device moves bytes waits for the end of that piece of work (the status reads as before until then, which
-// drivers have to wait for: section 3.1.1); no byte moves after it.
+// If a driver breaks the rules of a queue, the device sets DEVICE_NEEDS_RESET in the device status and does nothing else.
+// A reset while the device moves bytes takes effect at the end of that piece of work; no byte moves after it. Until then
+// the status reads as before, and drivers have to wait for it to change (section 3.1.1).
 #pragma once
 
 #include <vector>

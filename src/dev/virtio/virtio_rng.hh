@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A virtio entropy device (Virtual I/O Device specification 1.1, section 5.4) whose bytes come from the run's seed, so
-// that a run can be repeated. It answers as fast as its transfers go.
+// A virtio entropy device (Virtual I/O Device specification 1.1, section 5.4). Its bytes come from the run's seed, so
+// that a run can be repeated. It adds no latency to its transfers.
 #pragma once
 
 #include "base/rng.hh"

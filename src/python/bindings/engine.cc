@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The Python module moscope._engine: the engine's errors as Python's, and the jobs that each part offers.
 #include <nanobind/nanobind.h>
+#include <nanobind/stl/string.h>
 #include <nanobind/stl/string_view.h>
+#include <nanobind/stl/vector.h>
 
 #include "base/error.hh"
 #include "mem/dram/params.hh"
+#include "mem/ruby/runtime/replacement/replacement_policy.hh"
 
 namespace nb = nanobind;
 
@@ -37,6 +40,8 @@ NB_MODULE(_engine, m) {
     m.def(
         "check_dram", [](std::string_view text) { (void)moscope::dram::DramParams::from_json_text(text); },
         nb::arg("text"), "Raises UserError `dram.KEY: what is wrong: what would be right` (docs/dram.md).");
+    m.def("replacement_policies", &moscope::ruby::replacement_policies,
+          "Names of the cache replacement policies, sorted.");
     bind_testing(m);
     bind_measure(m);
     bind_system(m);

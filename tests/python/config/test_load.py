@@ -85,7 +85,7 @@ def test_a_value_that_was_set_says_so() -> None:
         ("l1d.ways=3", "no whole number of sets|not a power of two"),
         ("l2.size=500KiB", "not a power of two"),
         ("l3.size=5000000B", "no whole number of sets of 48 ways of 64B: a multiple of 3072B, such as"),
-        ("l1d.replacement=mru", "one of lru"),
+        ("l1d.replacement=mru", "one of fifo, lru"),
         ("probe_filter.l3_ways=48", "48 of 48 ways: 1 to 47"),
         ("probe_filter.l3_ways=7", "not a power of two"),
         ("topology=strait_ladder", "did you mean straight_ladder"),

@@ -7,53 +7,49 @@
 namespace moscope::ruby {
 
 CacheMemory::CacheMemory(CacheGeometry g, const EventQueue &queue, std::uint64_t seed)
-    : g_(std::move(g)), queue_(queue), pow2_(std::has_single_bit(g_.sets)), mask_(g_.sets - 1), rng_(seed) {
+    : g_(std::move(g)),
+      policy_(replacement_policy(g_.replacement, g_.name)),
+      hit_(policy_.hit),
+      queue_(queue),
+      pow2_(std::has_single_bit(g_.sets)),
+      mask_(g_.sets - 1) {
     if (g_.sets == 0 || g_.ways == 0)
-        throw UserError(g_.name + ": a cache needs at least one set and one way");
-    if (g_.replacement == Replacement::tree_plru && (!std::has_single_bit(g_.ways) || g_.ways > 64))
-        throw UserError(g_.name + ": tree pseudo-LRU needs a power of two of at most 64 ways");
-    const std::size_t n = std::size_t{g_.sets} * g_.ways;
+        throw UserError(g_.name + ": " + std::to_string(g_.sets) + " sets of " + std::to_string(g_.ways) +
+                        " ways: expected at least one set and one way");
+    if (const std::string problem = policy_.refuse ? policy_.refuse(g_.sets, g_.ways) : ""; !problem.empty())
+        throw UserError(g_.name + ": " + problem);
     hold(sizeof(AbstractCacheEntry), alignof(AbstractCacheEntry));
     if (g_.ways > kNarrow && g_.ways <= SetHeads::kMostWays)
         heads_.init(g_.sets, g_.ways);
-    const bool by_order = g_.replacement == Replacement::lru || g_.replacement == Replacement::fifo;
-    listed_ = by_order && !heads_.none();
-    if (!listed_)
-        stamps_.assign(n, 0);
-    if (g_.replacement == Replacement::tree_plru)
-        tree_.assign(g_.sets, 0);
+    listed_ = !policy_.victim && !heads_.none();
+    state_.sets = g_.sets;
+    state_.ways = g_.ways;
+    state_.words.assign(std::size_t{g_.sets} * policy_.words_per_set, 0);
+    state_.rng = Rng(seed);
+    if (!listed_) {
+        stamps_.assign(std::size_t{g_.sets} * g_.ways, 0);
+        state_.stamps = stamps_.data();
+    }
 }
 
 unsigned CacheMemory::victim_otherwise(unsigned set) const {
     const unsigned base = set * g_.ways;
-    switch (g_.replacement) {
-    case Replacement::lru:
-    case Replacement::fifo: {
-        unsigned best = base;
-        Tick oldest = stamps_[base];
-        for (unsigned i = base + 1; i < base + g_.ways; ++i) { // selects, as the order cannot be predicted
-            const bool older = stamps_[i] < oldest;
-            oldest = older ? stamps_[i] : oldest;
-            best = older ? i : best;
-        }
-        return best;
+    if (policy_.victim)
+        return base + policy_.victim(state_, set);
+    unsigned best = base;
+    Tick oldest = stamps_[base];
+    for (unsigned i = base + 1; i < base + g_.ways; ++i) { // selects, as the order cannot be predicted
+        const bool older = stamps_[i] < oldest;
+        oldest = older ? stamps_[i] : oldest;
+        best = older ? i : best;
     }
-    case Replacement::random:
-        // The draw is kept until an allocation uses it: cacheProbe has to answer alike when asked twice.
-        return base + static_cast<unsigned>(random_draw_ % g_.ways);
-    case Replacement::tree_plru: {
-        unsigned node = 1;
-        while (node < g_.ways)
-            node = 2 * node + static_cast<unsigned>((tree_[set] >> node) & 1);
-        return base + node - g_.ways;
-    }
-    }
-    return base;
+    return best;
 }
 
 /// Stamps that say what the list of ways says; those to come are later.
 void CacheMemory::begin_stamps() {
     stamps_.assign(std::size_t{g_.sets} * g_.ways, 0);
+    state_.stamps = stamps_.data();
     for (unsigned set = 0; set < g_.sets; ++set) {
         Tick before_all = -static_cast<Tick>(g_.ways);
         heads_.for_each(set, [&](unsigned way) { stamps_[std::size_t{set} * g_.ways + way] = before_all++; });
@@ -88,10 +84,10 @@ unsigned CacheMemory::take_way(Addr a, bool touch_it) {
     memo_slot_ = i;
     if (!stamps_.empty())
         stamps_[i] = queue_.now();
-    if (g_.replacement == Replacement::random)
-        random_draw_ = rng_.next();
-    if (touch_it && g_.replacement == Replacement::tree_plru)
-        touch_tree(i);
+    if (policy_.placed)
+        policy_.placed(state_, set, i - set * g_.ways);
+    if (touch_it && hit_ == Hit::call)
+        policy_.touch(state_, set, i - set * g_.ways);
     return i;
 }
 
@@ -106,18 +102,6 @@ void CacheMemory::deallocate(Addr a) {
     if (const unsigned set = set_of(line); !heads_.none())
         heads_.free(set, i - set * g_.ways);
     memo_slot_ = kNone;
-}
-
-void CacheMemory::touch_tree(unsigned slot) {
-    const unsigned set = slot / g_.ways;
-    // Point every node on the way to the slot at the other side.
-    unsigned node = slot % g_.ways + g_.ways;
-    while (node > 1) {
-        const unsigned parent = node / 2;
-        const std::uint64_t bit = std::uint64_t{1} << parent;
-        tree_[set] = (node & 1) ? tree_[set] & ~bit : tree_[set] | bit;
-        node = parent;
-    }
 }
 
 } // namespace moscope::ruby

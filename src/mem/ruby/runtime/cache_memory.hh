@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A set-associative array of protocol entries: SLICC's CacheMemory. The entries lie side by side in their ways,
 // so that a lookup touches few host lines, and what it will touch can be fetched ahead; any number of sets is
-// allowed (powers of two are quicker). Replacement policies: least recently used (time stamps), tree pseudo-LRU,
-// first in first out, random (seeded). The order of use is kept in time stamps where inline hits write them or sets are
-// narrow, else as a list of ways; among uses at the same tick the lowest way goes first there, the earliest call here.
+// allowed (powers of two are quicker). Replacement policies are in replacement/. Where a policy replaces the oldest
+// line, the order is kept in time stamps if inline hits write them or sets are narrow, else as a list of ways; among
+// lines of the same tick the lowest way goes first with stamps, the earliest call in a list.
 #pragma once
 
 #include <memory>
@@ -17,17 +17,16 @@
 #include "base/types.hh"
 #include "mem/ruby/runtime/cache_entry.hh"
 #include "mem/ruby/runtime/cache_set.hh"
+#include "mem/ruby/runtime/replacement/replacement_policy.hh"
 #include "sim/event_queue.hh"
 
 namespace moscope::ruby {
-
-enum class Replacement : std::uint8_t { lru, tree_plru, fifo, random };
 
 struct CacheGeometry {
     std::string name;
     unsigned sets = 1;
     unsigned ways = 1;
-    Replacement replacement = Replacement::lru;
+    std::string replacement = "lru";       ///< name of a registered policy
     unsigned start_index_bit = kLineBits;  ///< lowest address bit of the set index
     int tag_latency = 1, data_latency = 1; ///< cycles, for protocols that ask
 };
@@ -128,12 +127,11 @@ class CacheMemory {
         const auto at = static_cast<std::size_t>(reinterpret_cast<const std::byte *>(e) - ways_.get());
         return at < std::size_t{g_.sets} * g_.ways * stride_;
     }
-    /// Replacement stamp of a slot if touching it is all that a hit does to the order; null for tree PLRU. From the
-    /// first that is asked for, stamps keep the order of the whole array.
+    /// Where an inline hit of a slot writes its time stamp; null if the policy wants a call. Once a stamp has been asked
+    /// for, stamps keep the order of the whole array.
     Tick *stamp(unsigned slot) {
-        if (g_.replacement != Replacement::lru)
-            return g_.replacement == Replacement::tree_plru ? nullptr
-                                                            : &scratch_; // others are left as they are by hits
+        if (hit_ != Hit::stamp)
+            return hit_ == Hit::call ? nullptr : &scratch_; // the policy ignores hits
         if (__builtin_expect(stamps_.empty(), 0))
             begin_stamps();
         return &stamps_[slot];
@@ -141,15 +139,15 @@ class CacheMemory {
     void touch(AbstractCacheEntry *e) {
         if (!holds(e) || e->m_Address == kNoTag)
             return; // another array's, or none any more: no use of a line of this one
-        if (g_.replacement == Replacement::lru) {
+        if (hit_ == Hit::stamp) {
             if (!stamps_.empty()) {
                 stamps_[e->slot] = queue_.now();
             } else {
                 const unsigned set = set_of(e->m_Address);
                 heads_.move_to_end(set, e->slot - set * g_.ways);
             }
-        } else if (g_.replacement == Replacement::tree_plru) {
-            touch_tree(e->slot);
+        } else if (hit_ == Hit::call) {
+            policy_.touch(state_, e->slot / g_.ways, e->slot % g_.ways);
         }
     }
     /// Calls f(AbstractCacheEntry *) for each line held.
@@ -165,6 +163,7 @@ class CacheMemory {
     std::uint64_t demand_hits = 0, demand_misses = 0;
 
   private:
+    using Hit = ReplacementPolicy::Hit;
     static constexpr unsigned kNone = ~0u;
     static constexpr Addr kNoTag = ~Addr{0};
     static constexpr std::size_t kHostLine = SetHeads::kHostLine;
@@ -212,7 +211,6 @@ class CacheMemory {
     }
     unsigned victim_otherwise(unsigned set) const;
     void begin_stamps();
-    void touch_tree(unsigned slot);
     AbstractCacheEntry *entry(std::size_t slot) const {
         return reinterpret_cast<AbstractCacheEntry *>(ways_.get() + slot * stride_);
     }
@@ -226,6 +224,8 @@ class CacheMemory {
     }
 
     CacheGeometry g_;
+    const ReplacementPolicy &policy_;
+    const Hit hit_; ///< the policy's
     const EventQueue &queue_;
     bool pow2_;
     Addr mask_;
@@ -234,12 +234,10 @@ class CacheMemory {
     };
     std::unique_ptr<std::byte[], Free> ways_; ///< the entries, `stride_` bytes each; free ones have no address
     std::size_t stride_ = 0;
-    SetHeads heads_;                  ///< none for sets that are narrow, or too wide for it
-    bool listed_ = false;             ///< the heads' order is that of replacement, unless there are stamps
-    std::vector<Tick> stamps_;        ///< by slot, if they keep the order
-    std::vector<std::uint64_t> tree_; ///< tree PLRU: one word of node bits per set
-    mutable Rng rng_;
-    mutable std::uint64_t random_draw_ = 0;
+    SetHeads heads_;           ///< none for sets that are narrow, or too wide for it
+    bool listed_ = false;      ///< the heads' order is that of replacement, unless there are stamps
+    std::vector<Tick> stamps_; ///< by slot, if they keep the order
+    ReplacementState state_;
     Tick scratch_ = 0;
     mutable Addr memo_line_ = kNoTag - 1;
     mutable unsigned memo_slot_ = kNone;

@@ -384,12 +384,13 @@ def _at_least(machine: Machine, key: str, value: int, least: int) -> None:
         raise ConfigError(f"{key}: {int(value)}", f"{least} or more")
 
 
-REPLACEMENT = ("lru", "tree_plru", "fifo", "random")
-
-
 def _check_replacement(key: str, name: str) -> None:
-    if name not in REPLACEMENT:
-        raise ConfigError(f"{key}.replacement: {name!r}", f"one of {', '.join(REPLACEMENT)}")
+    """The engine knows the policies: each registers itself (src/mem/ruby/runtime/replacement)."""
+    from moscope import _engine
+
+    policies = _engine.replacement_policies()
+    if name not in policies:
+        raise ConfigError(f"{key}.replacement: {name!r}", f"one of {', '.join(policies)}")
 
 
 def _check_cache(key: str, cache: Cache, line: Size) -> None:

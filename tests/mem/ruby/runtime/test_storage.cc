@@ -35,7 +35,7 @@ struct ClockedQueue {
 
 TEST(CacheMemory, LruReplacesTheLineTouchedLongestAgo) {
     ClockedQueue c;
-    CacheMemory cache({"c", 1, 4, Replacement::lru}, c.q, 1);
+    CacheMemory cache({"c", 1, 4, "lru"}, c.q, 1);
     for (unsigned i = 0; i < 4; ++i) {
         c.to(10 + i);
         EXPECT_TRUE(cache.cacheAvail(line(i)));
@@ -50,7 +50,7 @@ TEST(CacheMemory, LruReplacesTheLineTouchedLongestAgo) {
 
 TEST(CacheMemory, AStampWrittenByAnInlineHitCountsAsATouch) {
     ClockedQueue c;
-    CacheMemory cache({"c", 1, 2, Replacement::lru}, c.q, 1);
+    CacheMemory cache({"c", 1, 2, "lru"}, c.q, 1);
     c.to(1);
     auto *a = cache.allocate(line(0), NewEntry<Entry>{});
     c.to(2);
@@ -61,7 +61,7 @@ TEST(CacheMemory, AStampWrittenByAnInlineHitCountsAsATouch) {
 
 TEST(CacheMemory, FifoIgnoresHits) {
     ClockedQueue c;
-    CacheMemory cache({"c", 1, 2, Replacement::fifo}, c.q, 1);
+    CacheMemory cache({"c", 1, 2, "fifo"}, c.q, 1);
     c.to(1);
     auto *a = cache.allocate(line(0), NewEntry<Entry>{});
     c.to(2);
@@ -74,7 +74,7 @@ TEST(CacheMemory, FifoIgnoresHits) {
 
 TEST(CacheMemory, TreePlruNeverReplacesTheLineTouchedLastAndOffersNoInlineStamp) {
     ClockedQueue c;
-    CacheMemory cache({"c", 1, 8, Replacement::tree_plru}, c.q, 1);
+    CacheMemory cache({"c", 1, 8, "tree_plru"}, c.q, 1);
     for (unsigned i = 0; i < 8; ++i)
         EXPECT_EQ(cache.stamp(cache.allocate(line(i), NewEntry<Entry>{})->slot), nullptr);
     Rng rng(5);
@@ -88,7 +88,7 @@ TEST(CacheMemory, TreePlruNeverReplacesTheLineTouchedLastAndOffersNoInlineStamp)
 TEST(CacheMemory, AgreesWithAMapOverRandomOperationsAndAnOddNumberOfSets) {
     ClockedQueue c;
     constexpr unsigned kSets = 13, kWays = 3;
-    CacheMemory cache({"c", kSets, kWays, Replacement::random}, c.q, 1);
+    CacheMemory cache({"c", kSets, kWays, "random"}, c.q, 1);
     std::map<Addr, AbstractCacheEntry *> model;
     std::map<Addr, unsigned> in_set;
     Rng rng(17);
@@ -114,7 +114,7 @@ TEST(CacheMemory, AgreesWithAMapOverRandomOperationsAndAnOddNumberOfSets) {
 
 /// Random use of an array against a list of its lines, the one to be replaced first in front. From operation
 /// `stamps_from` on, touches are written as inline hits write them.
-void compare_with_a_list(unsigned ways, Replacement policy, int stamps_from) {
+void compare_with_a_list(unsigned ways, const std::string &policy, int stamps_from) {
     ClockedQueue c;
     constexpr unsigned kSets = 4;
     CacheMemory cache({"c", kSets, ways, policy}, c.q, 1);
@@ -139,7 +139,7 @@ void compare_with_a_list(unsigned ways, Replacement policy, int stamps_from) {
                 cache.setMRU(a);
             else
                 cache.setMRU(e);
-            if (policy == Replacement::lru)
+            if (policy == "lru")
                 std::rotate(at, at + 1, set.end());
         } else {
             if (set.size() == ways) {
@@ -158,14 +158,14 @@ void compare_with_a_list(unsigned ways, Replacement policy, int stamps_from) {
 
 TEST(CacheMemory, ReplacesInTheOrderOfAListWhateverTheWays) {
     for (unsigned ways : {1u, 2u, 4u, 5u, 8u, 12u, 15u, 16u, 17u, 31u, 32u, 33u, 40u, 48u, 64u, 127u, 128u, 129u, 200u})
-        for (Replacement policy : {Replacement::lru, Replacement::fifo})
+        for (const char *policy : {"lru", "fifo"})
             compare_with_a_list(ways, policy, 1 << 30);
 }
 
 TEST(CacheMemory, AnEntryOfAnotherArrayOrNoneIsNoUse) {
     ClockedQueue c;
     for (unsigned ways : {2u, 8u}) {
-        CacheMemory cache({"c", 1, ways, Replacement::lru}, c.q, 1), other({"d", 1, ways, Replacement::lru}, c.q, 1);
+        CacheMemory cache({"c", 1, ways, "lru"}, c.q, 1), other({"d", 1, ways, "lru"}, c.q, 1);
         for (unsigned i = 0; i < ways; ++i) {
             c.to(c.q.now() + 1);
             cache.allocate(line(i), NewEntry<Entry>{});
@@ -182,7 +182,7 @@ TEST(CacheMemory, AnEntryOfAnotherArrayOrNoneIsNoUse) {
 
 TEST(CacheMemory, KeepsTheOrderOfUseWhenInlineHitsBeginToWriteStamps) {
     for (unsigned ways : {2u, 8u, 16u, 48u})
-        compare_with_a_list(ways, Replacement::lru, 7000);
+        compare_with_a_list(ways, "lru", 7000);
 }
 
 TEST(TbeTable, AgreesWithAMapAndRefusesWhatAProtocolMustNotDo) {
