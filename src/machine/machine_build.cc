@@ -7,9 +7,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "cpu/x86/timed/l1_tlb.hh"
-#include "cpu/x86/timed/store_buffer.hh"
 #include "machine/machine_impl.hh"
+#include "schema/config_reader.hh"
 
 namespace moscope {
 
@@ -82,20 +81,11 @@ Machine::Impl::~Impl() {
 
 namespace {
 
-x86::TimedParams read_pipeline(const json &j) {
+x86::TimedParams read_pipeline(const ConfigReader &machine) {
     x86::TimedParams p;
-    p.outstanding_misses = get_or<unsigned>(j, "outstanding_misses", 1);
-    if (const auto at = j.find("pipeline"); at != j.end()) {
-        p.width = get_or<unsigned>(*at, "issue_width", p.width);
-        p.locked_cycles = get_or<unsigned>(*at, "locked_cycles", p.locked_cycles);
-        p.store_buffer = get_or<unsigned>(*at, "store_buffer", p.store_buffer);
-        p.l1_tlb = get_or<unsigned>(*at, "l1d_tlb", p.l1_tlb);
-        p.l2_tlb_cycles = get_or<unsigned>(*at, "l2_tlb_cycles", p.l2_tlb_cycles);
-        p.interrupt_latency = get_or<Tick>(*at, "interrupt_fs", p.interrupt_latency);
-    }
-    if (p.width == 0 || p.store_buffer == 0 || p.store_buffer > x86::StoreBuffer::kMost || p.l1_tlb == 0 ||
-        p.l1_tlb > x86::L1Tlb::kMost)
-        throw UserError("machine: pipeline: widths of at least 1, buffers and TLBs of 1 to 256 entries would be right");
+    p.outstanding_misses = machine.get_or("outstanding_misses", 1u);
+    if (machine.has("pipeline"))
+        static_cast<x86::PipelineParams &>(p) = read_group<x86::PipelineParams>(machine.at("pipeline"));
     return p;
 }
 
@@ -104,7 +94,7 @@ x86::TimedParams read_pipeline(const json &j) {
 void Machine::Impl::build(Machine &machine, const json &j, const std::string &library_path) {
     name = need(j, "name", "machine").get<std::string>();
     cores_per_chip = get_or<unsigned>(j, "cores_per_chip", 1);
-    pipeline = read_pipeline(j);
+    pipeline = read_pipeline({j, "machine"});
     library = dlopen(library_path.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (!library) {
         const char *why = dlerror();
@@ -159,7 +149,7 @@ void Machine::Impl::separate_chips(const json &j) {
     NetworkParams &params = network_params;
     params = NetworkParams::from_json(need(j, "network", "machine"));
     params.validate();
-    window = std::min({params.window(), options.window_at_most, pipeline.interrupt_latency});
+    window = std::min({params.window(), options.window_at_most, pipeline.interrupt_fs});
     std::string lacks;
     if (params.kind == NetworkParams::Kind::ideal)
         lacks = "a network without links has no time in which chips are alone";

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "machine/machine_impl.hh"
+#include "schema/config_reader.hh"
 
 namespace moscope {
 
@@ -17,30 +18,6 @@ ordered_json segments(const PathTimes &p) {
     for (unsigned i = 0; i < kSegments; ++i)
         j[kSegmentNames[i]] = p.in[i];
     return j;
-}
-
-/// Counts of a channel since `base`; times are DRAM clocks.
-ordered_json channel(const dram::ChannelStats &s, const dram::ChannelStats &base) {
-    ordered_json lost = ordered_json::object();
-    for (unsigned i = 0; i < dram::kLostReasons; ++i)
-        if (s.lost[i] != base.lost[i])
-            lost[dram::kLostNames[i]] = s.lost[i] - base.lost[i];
-    return {{"reads", s.reads - base.reads},
-            {"writes", s.writes - base.writes},
-            {"forwarded", s.forwarded - base.forwarded},
-            {"row_hits", s.row_hits - base.row_hits},
-            {"row_misses", s.row_misses - base.row_misses},
-            {"row_conflicts", s.row_conflicts - base.row_conflicts},
-            {"activates", s.activates - base.activates},
-            {"refreshes", s.refreshes - base.refreshes},
-            {"turnarounds", s.turnarounds - base.turnarounds},
-            {"busy", s.busy - base.busy},
-            {"accounted", s.accounted - base.accounted},
-            {"lost", std::move(lost)},
-            {"read_queue", s.read_queue - base.read_queue},
-            {"write_queue", s.write_queue - base.write_queue},
-            {"clocks", s.clocks - base.clocks},
-            {"read_latency_fs", s.read_latency - base.read_latency}};
 }
 
 } // namespace
@@ -75,12 +52,8 @@ std::string Machine::stats_json() const {
     ordered_json links = ordered_json::array();
     for (const auto &l : n.link) {
         ordered_json channels = ordered_json::object();
-        for (std::size_t i = 0; i < l.channel.size(); ++i) {
-            const auto &x = l.channel[i];
-            channels[n.channel_names[i]] = {{"packets", x.packets}, {"data_packets", x.data_packets},
-                                            {"bytes", x.bytes},     {"busy_fs", x.busy},
-                                            {"wait_fs", x.wait},    {"credit_stall_fs", x.credit_stall}};
-        }
+        for (std::size_t i = 0; i < l.channel.size(); ++i)
+            channels[n.channel_names[i]] = counters_json<ordered_json>(l.channel[i]);
         links.push_back({{"name", l.name}, {"from", l.from}, {"to", l.to}, {"channels", std::move(channels)}});
     }
     ordered_json channels = ordered_json::object();
@@ -103,9 +76,9 @@ std::string Machine::stats_json() const {
         node->controller->sync(impl_->now());
         ordered_json channels_of = ordered_json::array();
         for (unsigned c = 0; c < node->controller->channels(); ++c, ++nth)
-            channels_of.push_back(channel(node->controller->stats(c), nth < impl_->dram_base.size()
-                                                                          ? impl_->dram_base[nth]
-                                                                          : dram::ChannelStats{}));
+            channels_of.push_back(counters_json<ordered_json>(
+                node->controller->stats(c) -
+                (nth < impl_->dram_base.size() ? impl_->dram_base[nth] : dram::ChannelStats{})));
         memory.push_back({{"name", node->controller->name()}, {"channels", std::move(channels_of)}});
     }
     j["dram"] = std::move(memory);

@@ -168,13 +168,14 @@ class Record:
 
 @dataclass(frozen=True)
 class Counter:
-    """A number that only grows; `each`: one for each member of an enumeration."""
+    """A number that only grows. `each`: one for each member of an enumeration, of which files have those that are not zero."""
 
     name: str
     unit: str
     sentence: str
     signed: bool = False
     each: Enumeration | None = None
+    internal: bool = False  # for tests and the model itself; no file has it
 
     def __post_init__(self) -> None:
         check_sentence(self.name, self.sentence)
@@ -192,6 +193,10 @@ class Counters:
     def __post_init__(self) -> None:
         check_sentence(self.name, self.sentence)
         check_names(self.name, [c.name for c in self.counters])
+
+    @property
+    def in_files(self) -> list[Counter]:
+        return [c for c in self.counters if not c.internal]
 
 
 Description = Enumeration | Record | Counters

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from moscope.schema import enumerations, records
+from moscope.schema import counters, enumerations, pipeline, records
 from moscope.schema.emit import cpp
 
 
@@ -13,4 +13,6 @@ def headers() -> dict[str, str]:
         "enumerations.hh": cpp.header("enumerations", "values that are numbers in the engine and names in files.", enumerations.DESCRIPTIONS),
         "records.hh": cpp.header("records", "rows that the engine writes as they lie in memory; little-endian.", records.DESCRIPTIONS,
                                  ["schema/enumerations.hh"]),
+        "pipeline.hh": cpp.header("pipeline", "a core in detailed mode.", pipeline.DESCRIPTIONS, ["base/types.hh"]),
+        "counters.hh": cpp.header("counters", "what the machine counts; windows are differences of two snapshots.", counters.DESCRIPTIONS),
     }

@@ -16,7 +16,7 @@ from moscope.boot import plan
 from moscope.cli import Shared
 from moscope.config import elaborate, load_machine
 from moscope.config.machine import replace
-from moscope.config.units import Size
+from moscope.schema.units import Size
 
 MS = 10**12
 BEGIN, SPINNING, MODIFYING = "moscope: busy now", "moscope: spinning", "moscope: modifying"

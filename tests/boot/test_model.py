@@ -20,7 +20,7 @@ from moscope import jsonio
 from moscope.boot import engine, plan, result, run
 from moscope.cli import Shared
 from moscope.config import Machine
-from moscope.config.units import Size
+from moscope.schema.units import Size
 from moscope.guest import kernel, rootimage
 
 

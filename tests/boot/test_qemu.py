@@ -12,7 +12,7 @@ from table import BOOTS, Boot
 
 from moscope.boot.plan import COMMAND_LINE
 from moscope.config import Machine
-from moscope.config.units import Size
+from moscope.schema.units import Size
 from moscope.guest import initramfs, kernel, qemu, rootimage
 
 pytestmark = pytest.mark.skipif(shutil.which(qemu.PROGRAM) is None, reason="QEMU is not installed")

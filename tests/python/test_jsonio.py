@@ -27,7 +27,7 @@ BENCH = {"schema": "moscope.bench.memory/1", "l1_hits_per_s": 1e8, "l3_misses_pe
 
 @pytest.mark.parametrize("path", sorted(jsonio.SCHEMAS.glob("*.json")), ids=lambda p: p.stem)
 def test_each_schema_is_valid_and_lies_under_its_name(path: Path) -> None:
-    schema = json.loads(path.read_text())
+    schema = jsonio.schema(path)
     jsonschema.Draft202012Validator.check_schema(schema)
     assert jsonio.schema_file(schema["properties"]["schema"]["const"]) == path
 
@@ -45,7 +45,7 @@ def closed(schema: Any, place: str) -> Iterator[str]:
 
 
 def test_keys_may_be_added_under_a_number_but_to_what_adds_up() -> None:
-    found = [p for path in sorted(jsonio.SCHEMAS.glob("*.json")) for p in closed(json.loads(path.read_text()), path.name)]
+    found = [p for path in sorted(jsonio.SCHEMAS.glob("*.json")) for p in closed(jsonio.schema(path), path.name)]
     # Shares of the cores' time add up to one, a transaction's segments to its latency.
     assert found == ["moscope.attribution.1.json/properties/segments", "moscope.run.1.json/$defs/cycles", "moscope.stats.1.json/properties/cores/items/properties/segments_fs"]
 

@@ -14,7 +14,7 @@ import pytest
 from moscope import buildproto, workloads
 from moscope.config import Machine, elaborate, load_machine
 from moscope.config.machine import replace
-from moscope.config.units import Size
+from moscope.schema.units import Size
 from moscope.guest import initramfs, kernel, packages
 from moscope.workloads import build
 

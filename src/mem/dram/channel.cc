@@ -423,7 +423,7 @@ void Channel::issue_column(const Choice &c) {
         ++stats_.reads;
         --reads_;
         const Tick when = read_complete(clock_);
-        stats_.read_latency += when - done.arrival;
+        stats_.read_latency_fs += when - done.arrival;
         if (read_done_)
             read_done_(done_owner_, done, when); // last: it may add requests
     }

@@ -16,7 +16,7 @@
 #include "base/error.hh"
 #include "mem/dram/address_map.hh"
 #include "mem/dram/params.hh"
-#include "mem/dram/stats.hh"
+#include "schema/counters.hh"
 
 namespace moscope::dram {
 

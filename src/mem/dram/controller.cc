@@ -128,19 +128,8 @@ ChannelStats DramController::stats(unsigned channel) const {
 
 ChannelStats DramController::stats() const {
     ChannelStats sum;
-    for (unsigned i = 0; i < channels(); ++i) {
-        const ChannelStats s = stats(i);
-        sum.reads += s.reads, sum.writes += s.writes;
-        sum.forwarded += s.forwarded, sum.merged += s.merged;
-        sum.row_hits += s.row_hits, sum.row_misses += s.row_misses, sum.row_conflicts += s.row_conflicts;
-        sum.activates += s.activates, sum.precharges += s.precharges, sum.refreshes += s.refreshes;
-        sum.turnarounds += s.turnarounds, sum.forced += s.forced;
-        sum.busy += s.busy, sum.accounted += s.accounted, sum.refreshing += s.refreshing;
-        for (unsigned r = 0; r < kLostReasons; ++r)
-            sum.lost[r] += s.lost[r];
-        sum.read_queue += s.read_queue, sum.write_queue += s.write_queue, sum.clocks += s.clocks;
-        sum.read_latency += s.read_latency;
-    }
+    for (unsigned i = 0; i < channels(); ++i)
+        sum += stats(i);
     return sum;
 }
 

@@ -31,6 +31,14 @@ def schema_file(name: str) -> Path:
     return SCHEMAS / (name.replace("/", ".") + ".json")
 
 
+def schema(path: Path) -> dict[str, Any]:
+    """The schema in a file; parts that src/schema describes are written there as {"described": NAME}."""
+    from moscope.schema import catalogue
+
+    expanded: dict[str, Any] = catalogue.expand(json.loads(path.read_text(encoding="utf-8")))
+    return expanded
+
+
 def validate(document: dict[str, Any]) -> None:
     """Holds a document against the schema that it names; raises ValueError naming the place and the rule."""
     import jsonschema  # slow to import and wanted by tests and checks only
@@ -38,8 +46,7 @@ def validate(document: dict[str, Any]) -> None:
     name = document.get("schema")
     if not isinstance(name, str) or not schema_file(name).is_file():
         raise ValueError(f"no such schema: {name!r}")
-    schema = json.loads(schema_file(name).read_text(encoding="utf-8"))
-    validator = jsonschema.Draft202012Validator(schema)
+    validator = jsonschema.Draft202012Validator(schema(schema_file(name)))
     faults = [f"{error.json_path}: {error.message}" for error in validator.iter_errors(document)]
     if faults:
         raise ValueError(f"{name}: " + "; ".join(faults))

@@ -4,14 +4,17 @@ fields can be visited by name (readers and writers of JSON are templates over th
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 from itertools import groupby
 from typing import Any
 
 from moscope.schema.describe import Counters, Enumeration, Field, Record
+from moscope.schema.parameters import Group, engine_fields, engine_value
+from moscope.schema.units import Count, Cycles, Flag, Frequency, Name, Size, Time, Width
 
 CXX = {"u8": "std::uint8_t", "u16": "std::uint16_t", "u32": "std::uint32_t", "u64": "std::uint64_t", "i64": "std::int64_t"}
-INCLUDES = ("array", "cstddef", "cstdint", "string_view")
+INCLUDES = ("array", "cstddef", "cstdint", "limits", "string")
 
 
 def header(topic: str, sentence: str, descriptions: Sequence[Any], others: Sequence[str] = ()) -> str:
@@ -74,20 +77,50 @@ def counters(c: Counters) -> list[str]:
         kind = "std::int64_t" if counter.signed else "std::uint64_t"
         declared = f"std::array<{kind}, k{counter.each.plural}> {counter.name}{{}};" if counter.each else f"{kind} {counter.name} = 0;"
         lines.append(f"    {declared} ///< {counter.sentence} ({counter.unit})")
-    lines += ["", "    /// Calls f(name, value of each of `all`) for each counter, f(name, names, arrays) for those by an enumeration.",
+    lines += ["", "    /// Calls f(name, value of each of `all`) for each counter of files, f(name, names, arrays) for those by an enumeration.",
               "    template <class F, class... All> static void visit(F &&f, All &&...all) {"]
-    for counter in c.counters:
+    for counter in c.in_files:
         names = f", k{counter.each.name}Names" if counter.each else ""
         lines.append(f'        f("{counter.name}"{names}, all.{counter.name}...);')
-    lines += ["    }", "    /// What was counted since `begin`.", f"    {c.name} operator-(const {c.name} &begin) const {{",
-              f"        {c.name} out;"]
-    for counter in c.counters:
-        if counter.each:
-            lines += [f"        for (std::size_t i = 0; i < {counter.name}.size(); ++i)",
-                      f"            out.{counter.name}[i] = {counter.name}[i] - begin.{counter.name}[i];"]
-        else:
-            lines.append(f"        out.{counter.name} = {counter.name} - begin.{counter.name};")
-    return [*lines, "        return out;", "    }", "};"]
+    lines.append("    }")
+    for op in "+-":
+        lines.append(f"    {c.name} &operator{op}=(const {c.name} &other) {{")
+        for counter in c.counters:
+            if counter.each:
+                lines += [f"        for (std::size_t i = 0; i < {counter.name}.size(); ++i)",
+                          f"            {counter.name}[i] {op}= other.{counter.name}[i];"]
+            else:
+                lines.append(f"        {counter.name} {op}= other.{counter.name};")
+        lines += ["        return *this;", "    }"]
+    return [*lines, f"    friend {c.name} operator-({c.name} end, const {c.name} &begin) {{ return end -= begin; }}", "};"]
 
 
-EMITTERS: dict[type, Any] = {Enumeration: enumeration, Record: record, Counters: counters}
+def group(g: Group) -> list[str]:
+    lines, visits, mosts = [f"/// {(g.parameters.__doc__ or '').split(chr(10))[0]}", f"struct {g.name} {{"], [], []
+    defaults = {f.name: f.default for f in dataclasses.fields(g.parameters)}
+    for name, theirs, kind, about in engine_fields(g.parameters):
+        cxx = PLAIN[kind]
+        default = "" if defaults[name] is dataclasses.MISSING else literal(defaults[name])
+        lines.append(f"    {cxx} {theirs}{{{default}}}; ///< {about.sentence}")
+        bounds = ""
+        if cxx not in ("bool", "std::string"):
+            least = "0" if about.least is None else literal(kind(about.least))
+            most = f"std::numeric_limits<{cxx}>::max()" if about.most is None else literal(kind(about.most))
+            bounds = f", {cxx}{{{least}}}, {cxx}{{{most}}}"
+            mosts += [f"        static constexpr {cxx} {theirs} = {most};"] if about.most is not None else []
+        visits.append(f'        f("{theirs}", all.{theirs}...{bounds});')
+    return [*lines, "    /// The largest values that are allowed.", "    struct Most {", *mosts, "    };",
+            "    /// Calls f(name, value of each of `all`, least, most) for each number, f(name, values) for other values.",
+            "    template <class F, class... All> static void visit(F &&f, All &&...all) {", *visits, "    }", "};"]
+
+
+def literal(value: Any) -> str:
+    """A value as the engine counts it, as a C++ literal."""
+    plain = engine_value(value)
+    return str(plain).lower() if isinstance(plain, bool) else f'"{plain}"' if isinstance(plain, str) else str(plain)
+
+
+# Plain values of descriptions; the engine's name tells the unit.
+PLAIN: dict[type, str] = {Count: "unsigned", Cycles: "unsigned", Width: "unsigned", Time: "Tick", Size: "std::uint64_t",
+                          Frequency: "std::int64_t", Flag: "bool", Name: "std::string"}
+EMITTERS: dict[type, Any] = {Enumeration: enumeration, Record: record, Counters: counters, Group: group}

@@ -36,12 +36,13 @@ def record(r: Record) -> dict[str, Any]:
 
 
 def counters(c: Counters) -> dict[str, Any]:
-    found = {}
-    for counter in c.counters:
+    """What counters_json (src/schema/config_reader.hh) writes. Keys may be added."""
+    found: dict[str, Any] = {}
+    for counter in c.in_files:
         number: dict[str, Any] = {"type": "integer", "minimum": 0}
-        value = by_member(counter.each, number) if counter.each else number
+        value = {"type": "object", "propertyNames": {"enum": list(counter.each.names)}, "additionalProperties": number} if counter.each else number
         found[counter.name] = {"description": described(counter.sentence, counter.unit), **value}
-    return closed(found)
+    return {"type": "object", "required": list(found), "properties": found}
 
 
 def closed(properties: dict[str, Any]) -> dict[str, Any]:

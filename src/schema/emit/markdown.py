@@ -4,10 +4,12 @@ puts the table there, and a test compares (tests/schema/test_pages.py)."""
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from collections.abc import Callable, Sequence
 
 from moscope.schema.describe import Counters, Enumeration, Record
+from moscope.schema.parameters import Group, abouts, limits
 
 BLOCK = re.compile(r"(<!-- schema: (\S+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
@@ -30,7 +32,16 @@ def record(r: Record) -> str:
 def counters(c: Counters) -> str:
     return table(["counter", "unit", "meaning"],
                  [[f"`{n.name}`", n.unit, n.sentence + (f": {', '.join(f'`{m}`' for m in n.each.names)}" if n.each else "")]
-                  for n in c.counters])
+                  for n in c.in_files])
+
+
+def parameters(g: Group) -> str:
+    rows = []
+    for f in dataclasses.fields(g.parameters):
+        if about := abouts(g.parameters).get(f.name):
+            default = "" if f.default is dataclasses.MISSING else f"{f.default}"
+            rows.append([f"`{f.name}`", about.sentence, default, limits(about), getattr(f.default, "source", "")])
+    return table(["field", "meaning", "default", "limits", "source of the default"], rows)
 
 
 def replace_marked(page: str, table_of: Callable[[str], str]) -> str:

@@ -13,7 +13,7 @@ from moscope.boot import engine, plan
 from moscope.cli import Shared
 from moscope.config import load_machine
 from moscope.config.load import configs_dir
-from moscope.config.units import Size
+from moscope.schema.units import Size
 from moscope.errors import UserError
 from moscope.guest import packages
 

@@ -9,12 +9,13 @@
 #include <vector>
 
 #include "base/types.hh"
+#include "schema/pipeline.hh"
 
 namespace moscope::x86 {
 
 class L1Tlb {
   public:
-    static constexpr unsigned kMost = 256; ///< entries
+    static constexpr unsigned kMost = PipelineParams::Most::l1d_tlb; ///< entries
 
     explicit L1Tlb(unsigned entries) : pages_(entries) { clear(); }
     void clear() {

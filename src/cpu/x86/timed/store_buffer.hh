@@ -14,13 +14,14 @@
 
 #include "base/copy.hh"
 #include "mem/port.hh"
+#include "schema/pipeline.hh"
 #include "sim/event_queue.hh"
 
 namespace moscope::x86 {
 
 class StoreBuffer : public Component {
   public:
-    static constexpr unsigned kMost = 256; ///< entries
+    static constexpr unsigned kMost = PipelineParams::Most::store_buffer; ///< entries
     static constexpr unsigned kBytes = 16;
 
     /// entries: 1 to kMost. most: accesses in flight at a time, one at least.

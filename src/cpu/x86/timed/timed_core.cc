@@ -16,7 +16,7 @@ TimedCore::TimedCore(EventQueue &queue, Port &port, Core &core, const TimedParam
       params_(params),
       stores_(queue, "store buffer " + std::to_string(core.number), port, params.store_buffer,
               params.outstanding_misses),
-      l1_tlb_(params.l1_tlb),
+      l1_tlb_(params.l1d_tlb),
       combiner_(port) {
     combiner_.owner = this;
     combiner_.on_done = [](void *self, const Access &x) {
@@ -201,7 +201,7 @@ void TimedCore::run_block(Block &b) {
     } while (op);
     if (b.crosses)
         fetch_line_ = ~Addr{0};
-    slot_ = params_.width; // a taken branch, or the end of the block, ends the group
+    slot_ = params_.issue_width; // a taken branch, or the end of the block, ends the group
 }
 
 void TimedCore::next_cycle() {
@@ -220,7 +220,7 @@ void TimedCore::tlb_miss() {
 }
 
 inline void TimedCore::issue(const OpTiming &t) {
-    if (slot_ >= params_.width)
+    if (slot_ >= params_.issue_width)
         next_cycle();
     if (const RegMask wait = t.reads & pending_) {
         std::int64_t until = cursor().cycle();

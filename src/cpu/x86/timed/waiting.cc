@@ -11,7 +11,7 @@ namespace moscope::x86 {
 
 void TimedCore::signalled(Tick t) {
     if (visible_ <= t) // else an earlier one is about to be noticed, and this one with it
-        visible_ = t + params_.interrupt_latency;
+        visible_ = t + params_.interrupt_fs;
     if (waiting_idle_ || dozing())
         schedule_no_later_than(std::max(visible_, queue().now()));
 }

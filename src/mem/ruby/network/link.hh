@@ -110,7 +110,7 @@ struct Link {
             const std::uint64_t n[2] = {s.packets - s.data_packets, s.data_packets};
             for (unsigned with_data = 0; with_data < 2; ++with_data) {
                 s.bytes += n[with_data] * bytes[with_data];
-                s.busy += static_cast<Tick>(n[with_data]) * serialization[with_data];
+                s.busy_fs += static_cast<Tick>(n[with_data]) * serialization[with_data];
             }
             return s;
         }

@@ -141,7 +141,7 @@ inline bool Router::can_send(const Message &m, Link &link, const Link::Channel &
     LinkChannelStats &s = channel.stats;
     ++s.packets;
     s.data_packets += data;
-    s.wait += waited;
+    s.wait_fs += waited;
     stats[c].queueing += waited;
     if (__builtin_expect(network_.trace != nullptr, 0))
         network_.trace->hop(*m, number_, link.to->number_, depart, arrive);
@@ -402,7 +402,7 @@ void Router::serve(Link &link, Tick now) {
                 waiting_ &= ~(1u << link.index);
             channel.next_input = (input + 1) & 31;
             if (channel.blocked_since != kNever) {
-                channel.stats.credit_stall += std::max<Tick>(0, possible - channel.blocked_since);
+                channel.stats.credit_stall_fs += std::max<Tick>(0, possible - channel.blocked_since);
                 channel.blocked_since = kNever;
             }
             send(head.message, link, c, now);

@@ -9,18 +9,9 @@
 #include <vector>
 
 #include "base/types.hh"
+#include "schema/counters.hh"
 
 namespace moscope::ruby {
-
-/// One channel of one direction of a link.
-struct LinkChannelStats {
-    std::uint64_t packets = 0;
-    std::uint64_t data_packets = 0; ///< those of `packets` that carried a line
-    std::uint64_t bytes = 0;
-    Tick busy = 0;         ///< serialization time
-    Tick wait = 0;         ///< sum over packets: from arrival at the router to the grant of the link
-    Tick credit_stall = 0; ///< the link could have taken the channel's next packet, but no buffer was free behind it
-};
 
 struct LinkStats {
     std::string name; ///< "FROM->TO"

@@ -15,9 +15,9 @@ from moscope import jsonio
 from moscope.cli import Shared
 from moscope.config import Machine, load_machine
 from moscope.config.cpu import cpu_json
-from moscope.config.errors import ConfigError
+from moscope.schema.errors import ConfigError
 from moscope.config.machine import replace
-from moscope.config.units import Size
+from moscope.schema.units import Size
 from moscope.errors import UserError
 from moscope.guest import initramfs, kernel, packages
 

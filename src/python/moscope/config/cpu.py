@@ -18,9 +18,9 @@ from typing import Any
 from moscope.paths import root
 
 from .cpu_features import BITS, REPEATED
-from .errors import ConfigError, suggest
+from moscope.schema.errors import ConfigError, suggest
 from .machine import Cache, Machine
-from .units import Count
+from moscope.schema.units import Count
 
 ALL = (1 << 64) - 1
 IDS_PER_CHIP_BITS = 3  # eight APIC identifiers per chip, see src/system

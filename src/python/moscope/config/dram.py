@@ -17,9 +17,9 @@ from typing import Any
 from moscope.errors import UserError
 from moscope.paths import root
 
-from .errors import ConfigError, suggest
+from moscope.schema.errors import ConfigError, suggest
 from .machine import Dram
-from .units import Count, Flag, Quantity, Size, Time
+from moscope.schema.units import Count, Flag, Quantity, Size, Time
 
 
 def standards_dir() -> Path:

@@ -10,11 +10,12 @@ from typing import Any
 
 from .bindings import generic, roles_of, value_of_machine
 from .dram import dram_json
-from .errors import ConfigError, suggest
-from .machine import Credits, Machine, Packets, field_kinds, replace
+from moscope.schema.errors import ConfigError, suggest
+from moscope.schema.parameters import engine_json, field_kinds
+from .machine import Machine, replace
 from .routing import Routing
 from .topology import Topology
-from .units import Count, Frequency, Time
+from moscope.schema.units import Count, Frequency, Time
 
 SCHEMA = "moscope.machine/1"
 TRANSITIONS_PER_CYCLE = 32
@@ -64,14 +65,7 @@ def elaborate(
         "chips": int(machine.chips),
         "cores_per_chip": int(machine.cores_per_chip),
         "outstanding_misses": int(machine.outstanding_misses),
-        "pipeline": {
-            "issue_width": int(machine.pipeline.issue_width),
-            "locked_cycles": machine.pipeline.locked.count,
-            "store_buffer": int(machine.pipeline.store_buffer),
-            "l1d_tlb": int(machine.pipeline.l1d_tlb),
-            "l2_tlb_cycles": machine.pipeline.l2_tlb.count,
-            "interrupt_fs": machine.pipeline.interrupt.fs,
-        },
+        "pipeline": engine_json(machine.pipeline),
         "clocks": {"core": clock_json(machine.core_clock), "nb": clock_json(machine.nb_clock)},
         "address_map": [
             {"base": n * machine.memory_per_node.bytes, "bytes": machine.memory_per_node.bytes, "node": n}
@@ -221,18 +215,15 @@ def _network(
         ],
         "routes": machine.routes(),
         "vnet_channel": _vnet_channels(types),
-        "credits": {
-            name: int(getattr(credits, name))
-            for name in field_kinds(Credits)
-            if name != "per"
-        },
+        "credits": engine_json(links.credits),
         "packet_bytes": _packet_bytes(machine),
         **common,
     }
 
 
 def _packet_bytes(machine: Machine) -> dict[str, int]:
-    sizes = {name: getattr(machine.links.packets, name).bytes for name in field_kinds(Packets)}
+    packets = machine.links.packets
+    sizes = {name: getattr(packets, name).bytes for name in field_kinds(type(packets))}
     return sizes | {f"{name}_data": size + machine.line.bytes for name, size in sizes.items()}
 
 

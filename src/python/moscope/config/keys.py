@@ -11,7 +11,7 @@ import typing
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from .errors import ConfigError, suggest
+from moscope.schema.errors import ConfigError, suggest
 from .machine import Described, Machine, coerce, field_kinds
 
 # Mappings whose keys are not known here: what they are for is said by their readers.

@@ -31,7 +31,7 @@ from moscope.paths import root
 from . import topology
 from .cpu import load_processor
 from .dram import check_dram
-from .errors import UNPLACED, ConfigError, suggest
+from moscope.schema.errors import UNPLACED, ConfigError, suggest
 from .keys import apply_sets
 from .machine import Machine, replace
 

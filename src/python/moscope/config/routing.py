@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from .errors import ConfigError
+from moscope.schema.errors import ConfigError
 from .topology import Edge, distances, neighbours
 
 Table = list[list[int]]

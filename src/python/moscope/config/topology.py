@@ -16,8 +16,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from .errors import ConfigError, suggest
-from .units import Frequency, Width
+from moscope.schema.errors import ConfigError, suggest
+from moscope.schema.units import Frequency, Width
 
 EXAMPLE = '"0-1 0-2 1-3 2-3", or a list of pairs such as [(0, 1), (0, 2)]'
 MAX_CHIPS = 64

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 from moscope.boot import plan
 from moscope.cli import Shared
 from moscope.config import Machine, load_machine
-from moscope.config.errors import ConfigError
+from moscope.schema.errors import ConfigError
 from moscope.config.machine import replace
-from moscope.config.units import Size, Time
+from moscope.schema.units import Size, Time
 from moscope.errors import UserError, unknown_name
 from moscope.guest import kernel
 from moscope.run import own_program

@@ -11,7 +11,7 @@ using namespace moscope::x86::test;
 namespace {
 
 constexpr Addr kCode = 0x1000, kLine = 0x40040, kNeighbour = 0x40080;
-constexpr Tick kNotice = TimedParams{}.interrupt_latency, kUs = 1000 * kTicksPerNs;
+constexpr Tick kNotice = TimedParams{}.interrupt_fs, kUs = 1000 * kTicksPerNs;
 
 struct Waiting : testing::Test, TimedMachine {
     void interrupt_at(Tick t, int vector = 0x41) {

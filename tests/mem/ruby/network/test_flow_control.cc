@@ -386,8 +386,8 @@ TEST(RandomTraffic, StatisticsAddUp) {
     for (const auto &l : s.stats.link)
         for (const auto &c : l.channel) {
             EXPECT_EQ(c.bytes, 8 * (c.packets - c.data_packets) + 72 * c.data_packets);
-            EXPECT_EQ(c.busy, ns(2) * static_cast<Tick>(c.packets - c.data_packets) +
-                                  ns(18) * static_cast<Tick>(c.data_packets));
+            EXPECT_EQ(c.busy_fs, ns(2) * static_cast<Tick>(c.packets - c.data_packets) +
+                                     ns(18) * static_cast<Tick>(c.data_packets));
         }
 }
 

@@ -53,7 +53,7 @@ TEST(IdleNetwork, EachChannelHasPacketsOfItsOwnSize) {
             EXPECT_EQ(got[0].path[Segment::link], ns(10) + bytes * ns(1) / 4);
             const auto sent = b.net->stats().link[0].channel[vnet];
             EXPECT_EQ(sent.bytes, static_cast<std::uint64_t>(bytes));
-            EXPECT_EQ(sent.busy, bytes * ns(1) / 4);
+            EXPECT_EQ(sent.busy_fs, bytes * ns(1) / 4);
             EXPECT_EQ(b.net->min_path_latency(0, 1), 2 * ns(1) + ns(10) + ns(1)) << "of the shortest packet";
         }
 }
@@ -100,8 +100,8 @@ TEST(Bandwidth, ALinkSaturatesAtItsBytesPerNanosecond) {
     const auto s = b.net->stats();
     EXPECT_EQ(s.link[0].name, "0->1");
     EXPECT_EQ(s.link[0].channel[2].bytes, kPackets * 72u);
-    EXPECT_EQ(s.link[0].channel[2].busy, kPackets * kData);
-    EXPECT_EQ(s.link[0].channel[2].credit_stall, 0);
+    EXPECT_EQ(s.link[0].channel[2].busy_fs, kPackets * kData);
+    EXPECT_EQ(s.link[0].channel[2].credit_stall_fs, 0);
     EXPECT_EQ(s.link[1].channel[2].packets, 0u);
 }
 
@@ -118,7 +118,7 @@ TEST(Bandwidth, TwoDataBuffersLimitALinkToTwoPacketsPerRoundTrip) {
     EXPECT_EQ(last, ns(1) + (kPackets / 2) * round + kData + ns(10) + ns(1));
     const auto s = b.net->stats();
     // Each pair of packets leaves the link idle for the rest of the round.
-    EXPECT_EQ(s.link[0].channel[2].credit_stall, (kPackets / 2) * (round - 2 * kData));
+    EXPECT_EQ(s.link[0].channel[2].credit_stall_fs, (kPackets / 2) * (round - 2 * kData));
 }
 
 TEST(Bandwidth, APortTakesItsBytesPerCycle) {

@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from ..errors import ConfigError
+from moscope.schema.errors import ConfigError
 from ..machine import Cache, Machine
 
 

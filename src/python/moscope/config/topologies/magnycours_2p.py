@@ -4,7 +4,7 @@ connected. Siblings are joined by x16 + x8; dies of equal position by x16; the d
 what is left of four ports per die once one x16 is kept for I/O (d)."""
 
 from ..topology import Edge, topology
-from ..units import Width
+from moscope.schema.units import Width
 
 SIBLING = Width("x24", "L: sibling die over x16 + x8")
 STRAIGHT = Width("x16", "d: ports left")

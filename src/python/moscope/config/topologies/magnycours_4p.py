@@ -4,7 +4,7 @@ sibling over x16 + x8 and, by one x8 link each, one die of every other package; 
 position (d: any such choice gives degree 4, diameter 2 and a mean of 1.25 hops)."""
 
 from ..topology import Edge, topology
-from ..units import Width
+from moscope.schema.units import Width
 
 SIBLING = Width("x24", "L: sibling die over x16 + x8")
 BETWEEN = Width("x8", "L: one x8 link to each other package")

@@ -13,7 +13,7 @@ import re
 from fractions import Fraction
 from typing import Any, ClassVar
 
-from .errors import ConfigError
+from moscope.schema.errors import ConfigError
 
 _NUMBER = re.compile(r"\s*([+-]?\d{1,18}(?:\.\d{1,18})?)\s*([A-Za-z]*)\s*\Z")
 FEMTOSECONDS_PER_SECOND = 10**15

@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""All descriptions by name, for what names them in text: marked blocks of reference pages, parts of JSON Schemas."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from moscope.schema import counters, enumerations, pipeline, records
+from moscope.schema.describe import BadDescription, Counters, Enumeration, Record
+from moscope.schema.emit import jsonschema, markdown
+from moscope.schema.parameters import Group
+
+MODULES = (enumerations, records, counters, pipeline)
+ALL: dict[str, Any] = {d.name: d for module in MODULES for d in module.DESCRIPTIONS}
+MARKDOWN = {Enumeration: markdown.enumeration, Record: markdown.record, Counters: markdown.counters, Group: markdown.parameters}
+COUNT = {"type": "integer", "minimum": 0}
+
+
+def find(name: str) -> Any:
+    if name not in ALL:
+        raise BadDescription(f"{name}: is not described: expected one of {', '.join(sorted(ALL))}")
+    return ALL[name]
+
+
+def table(name: str) -> str:
+    """The Markdown table of a description."""
+    found = find(name)
+    return MARKDOWN[type(found)](found)
+
+
+def schema(name: str) -> dict[str, Any]:
+    """The JSON Schema of a description: an object of counters, a row, a value of an enumeration; `by NAME`: an object with a
+    number for each member of an enumeration."""
+    if name.startswith("by "):
+        return jsonschema.by_member(find(name[3:]), COUNT)
+    found = find(name)
+    if isinstance(found, Counters):
+        return jsonschema.counters(found)
+    return jsonschema.record(found) if isinstance(found, Record) else jsonschema.enumeration(found)
+
+
+def expand(part: Any) -> Any:
+    """A JSON Schema with each {"described": NAME} as the description has it."""
+    if isinstance(part, dict):
+        if "described" in part:
+            return schema(part["described"]) | {key: value for key, value in part.items() if key != "described"}
+        return {key: expand(value) for key, value in part.items()}
+    return [expand(inner) for inner in part] if isinstance(part, list) else part
