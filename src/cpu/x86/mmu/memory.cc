@@ -140,12 +140,12 @@ void write_piece(Core &c, PhysAddr at, unsigned size, const std::uint8_t *from) 
 
 DeviceAccess::DeviceAccess(Core &c) : c_(c), before_(c.extra_cycles) {
     if (c.timed)
-        c.timed->settle_before_device();
+        c.timed->begin_device_access();
 }
 
 DeviceAccess::~DeviceAccess() {
     if (c_.timed)
-        c_.timed->device_cost(c_.extra_cycles - before_);
+        c_.timed->end_device_access(c_.extra_cycles - before_);
 }
 
 void serialize(Core &c) {

@@ -16,7 +16,7 @@ struct TimedParams {
         5; ///< a first-level TLB miss that the second level serves (its walk, if any, comes on top)
     unsigned outstanding_misses = 8;     ///< lines that the store buffer asks for at a time
     Tick interrupt_latency = 60'000'000; ///< from an interrupt's arrival to the core's notice
-    bool doze = true;                    ///< cores sleep while they turn in spin loops
+    bool skip_spinning = true;           ///< cores skip iterations of spin loops
 };
 
 } // namespace moscope::x86
