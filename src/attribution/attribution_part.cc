@@ -155,7 +155,7 @@ void AttributionPart::spun(const x86::Spin &s) {
             key.writer = e.writer;
             break;
         }
-    counts_.add(key, s.time, s.turns);
+    counts_.add(key, s.time, s.iterations);
     sums_.spinning += s.time;
     l.waiters |= bit(s.core);
     l.cleared = false;

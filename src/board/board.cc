@@ -6,7 +6,7 @@
 #include "cpu/x86/mmu/translations.hh"
 #include "cpu/x86/system/interrupts.hh"
 #include "dev/firmware/acpi.hh"
-#include "sim/parallel/parallel_scheduler.hh"
+#include "sim/parallel/logical_processes.hh"
 
 namespace moscope {
 
@@ -15,8 +15,8 @@ namespace {
 constexpr Addr kHole = 0xC0000000;     ///< 3 GiB to 4 GiB belong to devices
 constexpr Addr kAcpiAddress = 0xE0000; ///< where an operating system finds the root pointer by scanning, too
 
-// What an access to a device costs in functional mode, in core cycles: a port access takes about a microsecond on
-// its way over the south bridge, a register of the chip set half of that, the core's own APIC tens of nanoseconds.
+// Cost of a device access in core cycles: a port access through the south bridge takes about a microsecond, a register of the
+// chip set half of that, the core's own APIC tens of nanoseconds.
 constexpr std::uint64_t kPortCycles = 2400, kMmioCycles = 1200, kApicCycles = 60;
 
 std::uint64_t mmio_cost(PhysAddr a) { return a.value >> 12 == dev::LocalApic::kBase >> 12 ? kApicCycles : kMmioCycles; }
@@ -50,7 +50,7 @@ Board::Board(const SystemConfig &c, EventQueue &q, GuestMemory &m)
     blocks.front()->map().set_chips(c.chips);
     for (unsigned i = 0; i < c.cores; ++i) {
         x86::BlockCache &own =
-            *blocks[Lockstep::thread_of(c.node_of(i), c.chips, static_cast<unsigned>(blocks.size()))];
+            *blocks[LogicalProcesses::thread_of(c.node_of(i), c.chips, static_cast<unsigned>(blocks.size()))];
         cores.push_back(std::make_unique<x86::Core>(i, *this, phys, own, config.cpu));
         cores.back()->chip = c.node_of(i);
         scheduler.add_core(*cores.back());
@@ -106,11 +106,10 @@ void Board::end(Ending e, const x86::Core *by) {
     EventQueue *const at = detailed && by && by->timed ? &by->timed->queue() : &queue;
     {
         const std::lock_guard lock(shared_);
-        // Of two in one window of time the earlier one, whichever thread comes first.
-        const Tick when = detailed ? at->now() : 0;
-        const std::pair at_and_by(when, by ? by->number : ~0u);
-        if (ending.state.empty() ||
-            (beside && detailed ? at_and_by < ended_at_ : ending.state == "marker" && e.state != "marker")) {
+        // The earliest ending of an epoch counts, whichever thread reports first. At one tick of one core, a marker gives way.
+        const auto at_and_by = detailed ? std::pair(at->now(), by ? by->number : ~0u) : std::pair(Tick{0}, ~0u);
+        const bool replaces_marker = at_and_by == ended_at_ && ending.state == "marker" && e.state != "marker";
+        if (ending.state.empty() || at_and_by < ended_at_ || replaces_marker) {
             ending = std::move(e);
             ended_at_ = at_and_by;
         }
@@ -193,7 +192,7 @@ void Board::m5op(x86::Core &c, unsigned function) {
         else
             ++operations;
         break;
-    default: // others ask for things that mean nothing in this mode
+    default: // others have no meaning in this mode
         break;
     }
 }
@@ -218,10 +217,6 @@ void Board::console_input(std::string_view bytes) {
         devices_->all.console_input(bytes);
 }
 
-Tick Board::moment_of(const x86::Core &c) const {
-    return beside ? (at_rest ? now() : c.timed->queue().now()) : queue.now();
-}
-
 void Board::on_signal(unsigned core, std::function<void()> f) { devices_->bus.apics()[core]->on_raise(std::move(f)); }
 
 void Board::interrupts_travel(std::function<Tick(unsigned, unsigned)> way) {
@@ -230,12 +225,11 @@ void Board::interrupts_travel(std::function<Tick(unsigned, unsigned)> way) {
     });
 }
 
-void Board::transfers_go(Port *port, std::function<void(Addr, unsigned)> stored) {
+void Board::transfers_go(Port *port, const EventQueue *port_queue, std::function<void(Addr, unsigned)> stored) {
     if (!devices_->dma)
         return;
-    devices_->dma->through(port);
+    devices_->dma->through(port, processes, port_queue);
     devices_->dma->stored = std::move(stored);
-    devices_->dma->beside = port && beside ? port_queue : nullptr;
 }
 
 bool Board::transfers_under_way() const { return devices_->dma && !devices_->dma->idle(); }

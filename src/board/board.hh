@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The board: the address spaces and the devices behind them, interrupt wiring, firmware tables, and what a core asks of
-// the machine around it. Each device registers itself with its place and describes itself to the firmware
-// (dev/devices.hh).
+// The board: address spaces with their devices, interrupt wiring, firmware tables, and the platform functions of a core. Each
+// device registers itself with its place and describes itself to the firmware (dev/devices.hh).
 #pragma once
 
 #include <atomic>
@@ -29,7 +28,7 @@ namespace moscope {
 
 class Board final : public x86::Platform, public dev::TimeSource {
   public:
-    /// The queue and the memory are the caller's, as detailed mode's machine may own them.
+    /// The devices' queue and the memory belong to the caller; detailed mode takes those of the machine.
     Board(const SystemConfig &config, EventQueue &queue, GuestMemory &memory);
     ~Board() override;
 
@@ -40,7 +39,7 @@ class Board final : public x86::Platform, public dev::TimeSource {
     };
     /// `by`: the core that ended it, of detailed mode.
     void end(Ending e, const x86::Core *by = nullptr);
-    /// As end, for a text that somebody watches for: functional mode stops where that changes nothing for the guest.
+    /// As end, for a marker on the console. Functional mode stops between two rounds, which the guest cannot see.
     void console_showed(const std::string &marker);
     void clear_ending();
 
@@ -55,26 +54,21 @@ class Board final : public x86::Platform, public dev::TimeSource {
     void unknown_msr(x86::Core &, std::uint32_t msr, bool) override;
     void m5op(x86::Core &, unsigned function) override;
     // dev::TimeSource
-    Tick now() const override { return detailed ? std::max(queue.now(), moment) : scheduler.now(); }
+    Tick now() const override { return detailed ? processes->serial_now(queue) : scheduler.now(); }
 
     void archive(Archive &);
     /// Called whenever a core's local APIC raises a signal.
     void on_signal(unsigned core, std::function<void()> f);
-    /// Detailed mode with a queue for each chip: no core's own, but devices', which is run while chips are at rest; `moment` is then
-    /// that of the core that asks a device.
-    Tick moment = 0;
     /// No access to a device takes less.
     static Tick shortest_access(Clock core_clock);
-    bool beside = false;                    ///< that is so
-    const EventQueue *port_queue = nullptr; ///< then: of the chip that devices are at
-    bool at_rest = false;                   ///< chips are
-    /// Of what happens to a core now.
-    Tick moment_of(const x86::Core &) const;
-    /// Detailed mode: how long an interrupt from one core to another is under way.
+    /// Detailed mode: the present tick of a core to which something happens now.
+    Tick present_of(const x86::Core &c) const { return processes->in_serial_phase() ? now() : c.timed->queue().now(); }
+    /// Detailed mode: the latency of an interrupt from one core to another.
     void interrupts_travel(std::function<Tick(unsigned from, unsigned to)> way);
-    /// Detailed mode: devices' transfers are transactions of this port (null: in no time, as in functional mode), and `stored`
-    /// hears of each line, or part of one, that they have written. None may be under way.
-    void transfers_go(Port *port, std::function<void(Addr dram, unsigned size)> stored);
+    /// Detailed mode: device transfers are transactions of this port, whose events are in this queue (null: transfers take no time,
+    /// as in functional mode). `stored` is called for each line, or part of one, that a transfer has written. No transfer may be
+    /// under way.
+    void transfers_go(Port *port, const EventQueue *port_queue, std::function<void(Addr dram, unsigned size)> stored);
     bool transfers_under_way() const;
     /// Those under way arrive now.
     void interrupts_arrive();
@@ -83,6 +77,7 @@ class Board final : public x86::Platform, public dev::TimeSource {
     GuestMemory &memory;
     PhysMap phys;
     EventQueue &queue;
+    LogicalProcesses *processes = &LogicalProcesses::one(); ///< of detailed mode's machine
     FunctionalScheduler scheduler;
     std::vector<std::unique_ptr<x86::BlockCache>> blocks; ///< one for each host thread that runs cores
     std::vector<std::unique_ptr<x86::Core>> cores;
@@ -100,8 +95,8 @@ class Board final : public x86::Platform, public dev::TimeSource {
     void console_written(char c);
 
   private:
-    std::mutex shared_; ///< what cores of several threads may reach at once: the ending, unknown_msrs
-    std::pair<Tick, unsigned> ended_at_{kNever, ~0u}; ///< and by which core
+    std::mutex shared_; ///< guards what cores of several threads reach at once: the ending, unknown_msrs
+    std::pair<Tick, unsigned> ended_at_{kNever, ~0u}; ///< of detailed mode: when, and by which core
     struct Devices;
     std::unique_ptr<Devices> devices_;
     std::string console_tail_; ///< as long as the longest marker

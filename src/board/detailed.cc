@@ -7,7 +7,7 @@ namespace moscope {
 
 namespace {
 
-constexpr Tick kSlice = 20'000 * kTicksPerNs; ///< between two looks at the host's clock
+constexpr Tick kSlice = 20'000 * kTicksPerNs; ///< between two reads of the host's clock
 
 /// By core.
 std::vector<unsigned> chips(const Machine &machine, std::size_t cores) {
@@ -29,21 +29,16 @@ Detailed::Detailed(Board &board, Machine &machine, const x86::TimedParams &param
     board.interrupts_travel([&machine](unsigned from, unsigned to) {
         return machine.command_latency(machine.chip_of_core(from), machine.chip_of_core(to));
     });
-    if (machine.chips_apart())
-        set_up_side_by_side();
+    board.processes = &machine.processes();
+    set_up_processes();
     for (const auto &core : board.cores) {
-        const unsigned chip = machine.chip_of_core(core->number);
-        EventQueue &queue = machine.chips_apart() ? machine.queue_of_chip(chip) : board.queue;
+        EventQueue &queue = machine.queue_of_core(core->number);
         cores_.push_back(std::make_unique<x86::TimedCore>(queue, machine.port(core->number), *core, params));
         x86::TimedCore *timed = cores_.back().get();
         if (board.config.attribution)
-            timed->observer =
-                journals_.empty() ? static_cast<x86::TransactionObserver *>(&attribution_) : journals_[chip].get();
-        if (machine.chips_apart())
-            timed->aside = [this, chip, number = core->number](x86::TimedCore &c) {
-                aside_[chip].push_back({c.queue().now(), &c, number});
-                machine_.ask_between();
-            };
+            timed->observer = journals_.empty() ? static_cast<x86::TransactionObserver *>(&attribution_)
+                                                : journals_[queue.domain()].get();
+        timed->processes = board.processes;
         timed->split_lock = &split_lock_;
         timed->on_death = [this, c = core.get()](x86::Exit why) {
             board_.died = c;
@@ -52,62 +47,34 @@ Detailed::Detailed(Board &board, Machine &machine, const x86::TimedParams &param
         };
         board.on_signal(core->number, [&board, c = core.get()] {
             if (c->timed)
-                c->timed->signalled(board.moment_of(*c));
+                c->timed->signalled(board.present_of(*c));
         });
     }
 }
 
-void Detailed::set_up_side_by_side() {
-    board_.beside = true;
-    board_.port_queue = &machine_.queue();
-    aside_.resize(machine_.chips());
-    for (unsigned chip = 0; chip < machine_.chips(); ++chip)
-        journals_.push_back(std::make_unique<Journal>(machine_.queue_of_chip(chip), attribution_, !attribution_.logs(),
-                                                      [this] { machine_.ask_between(); }));
-    board_.blocks.front()->map().on_news = [this] { machine_.ask_between(); };
-    std::vector<std::vector<x86::Core *>> of_chip(machine_.chips());
+/// What logical processes need beyond their cores: a journal of attribution events and the decoded code of each host thread. With
+/// one process the functions below are not called.
+void Detailed::set_up_processes() {
+    LogicalProcesses &processes = machine_.processes();
+    const auto request = [&processes] { processes.request_serial_phase(); };
+    for (unsigned p = 0; processes.size() > 1 && p < processes.size(); ++p)
+        journals_.push_back(std::make_unique<Journal>(processes.queue(p), attribution_, !attribution_.logs(), request));
+    board_.blocks.front()->map().on_news = request;
+    std::vector<std::vector<x86::Core *>> of_process(processes.size());
     for (const auto &c : board_.cores)
-        of_chip.at(c->chip).push_back(c.get());
-    machine_.on_take([this, of_chip = std::move(of_chip)](unsigned chip, unsigned thread) {
-        for (x86::Core *c : of_chip[chip])
+        of_process[c->chip % processes.size()].push_back(c.get());
+    processes.on_migrate([this, of_process = std::move(of_process)](unsigned process, unsigned thread) {
+        for (x86::Core *c : of_process[process])
             c->blocks = board_.blocks.at(thread).get();
     });
-    board_.queue.on_defer = [this] { machine_.ask_between(); };
-    machine_.run_aside(board_.queue, [this](Tick end) { between(end); });
-}
-
-/// While all chips are at rest at the end of a window: devices' events of the window, and cores' accesses to devices, in their order.
-void Detailed::between(Tick end) {
-    board_.at_rest = true;
-    std::vector<Aside> waiting;
-    for (auto &of_chip : aside_) {
-        waiting.insert(waiting.end(), of_chip.begin(), of_chip.end());
-        of_chip.clear();
-    }
-    std::sort(waiting.begin(), waiting.end(),
-              [](const Aside &a, const Aside &b) { return std::pair(a.tick, a.number) < std::pair(b.tick, b.number); });
-    const auto run_devices = [this](Tick until) {
-        bool stopped = board_.queue.stopped();
-        while (board_.queue.next() < until) { // stop() ends the run, not what has happened by then
-            board_.queue.run(until);
-            stopped |= board_.queue.stopped();
+    processes.on_serial_phase([this] {
+        board_.blocks.front()->settle();
+        if (std::any_of(journals_.begin(), journals_.end(), [](const auto &j) { return j->full(); })) {
+            close_journals();
+            machine_.processes().share_work(journal_parts(),
+                                            [this](unsigned part) { Journal::replay(journals_, part, attribution_); });
         }
-        if (stopped)
-            board_.queue.stop();
-    };
-    for (const Aside &a : waiting) {
-        run_devices(a.tick + 1);
-        board_.moment = a.tick;
-        a.core->resume_aside();
-    }
-    run_devices(end);
-    board_.blocks.front()->settle();
-    if (std::any_of(journals_.begin(), journals_.end(), [](const auto &j) { return j->full(); })) {
-        close_journals();
-        machine_.share_between(journal_parts(),
-                               [this](unsigned part) { Journal::replay(journals_, part, attribution_); });
-    }
-    board_.at_rest = false;
+    });
 }
 
 Tick Detailed::soon() const { return std::max(machine_.now(), machine_.next()) + kSlice; }
@@ -117,15 +84,14 @@ void Detailed::enter() {
     active_ = true;
     const Tick t = board_.scheduler.now();
     board_.detailed = true;
-    // Devices are at the first chip.
     if (machine_.dma_ports())
-        board_.transfers_go(&machine_.dma_port(0), [this](Addr dram, unsigned size) {
+        board_.transfers_go(&machine_.dma_port(0), &machine_.queue(), [this](Addr dram, unsigned size) {
             if (journals_.empty())
                 attribution_.stored_by_device(dram, size);
             else
                 journals_.front()->stored_by_device(dram, size);
         });
-    board_.blocks.front()->map().run_side_by_side(machine_.chips_apart());
+    board_.blocks.front()->map().run_side_by_side(machine_.processes().size() > 1);
     for (const auto &c : cores_)
         c->take_over(t);
 }
@@ -134,7 +100,7 @@ void Detailed::run(Tick until, const std::function<bool()> &host_done) {
     MOSCOPE_CHECK(!leaving_);
     while (board_.ending.state.empty() && reached() < until && !host_done()) {
         const Tick next = machine_.next();
-        if (next == kNever && !any_dozing()) {
+        if (next == kNever && !any_asleep()) {
             board_.end({"hang", "nothing is left that could wake a core", 0});
             return;
         }
@@ -145,17 +111,17 @@ void Detailed::run(Tick until, const std::function<bool()> &host_done) {
         if (board_.ending.state.empty())
             reached_ = to;
     }
-    wake_the_dozing();
+    wake_sleepers();
 }
 
-bool Detailed::any_dozing() const {
-    return std::any_of(cores_.begin(), cores_.end(), [](const auto &c) { return c->dozing(); });
+bool Detailed::any_asleep() const {
+    return std::any_of(cores_.begin(), cores_.end(), [](const auto &c) { return c->asleep(); });
 }
 
-/// Before anybody looks: cores that sleep in spin loops have turned up to here.
-void Detailed::wake_the_dozing() {
+/// Before anything reads counts: cores that sleep in spin loops account for their time up to here.
+void Detailed::wake_sleepers() {
     for (const auto &c : cores_)
-        c->wake_from_doze(reached());
+        c->wake_sleeper(reached());
 }
 
 bool Detailed::leave(const std::function<bool()> &host_done) {
@@ -172,7 +138,7 @@ bool Detailed::leave(const std::function<bool()> &host_done) {
         if (host_done())
             return false;
     }
-    board_.transfers_go(nullptr, {});
+    board_.transfers_go(nullptr, nullptr, {});
     Tick latest = machine_.now();
     for (const auto &c : cores_)
         latest = std::max(latest, c->local_time());

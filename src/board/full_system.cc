@@ -37,9 +37,9 @@ struct FullSystem::Impl {
         }
         MachineOptions options;
         options.seed = config.seed;
-        options.zero_horizon = config.zero_horizon;
+        options.zero_lookahead = config.zero_lookahead;
         options.threads = config.threads;
-        options.window_at_most = Board::shortest_access(config.core_clock);
+        options.lookahead_at_most = Board::shortest_access(config.core_clock);
         options.threads_if_possible = config.threads_if_possible;
         machine = std::make_unique<Machine>(config.machine, config.library, options);
         if (machine->memory_bytes() != config.memory() || machine->cores() < config.cores)
@@ -47,18 +47,16 @@ struct FullSystem::Impl {
                             " MiB and " + std::to_string(machine->cores()) +
                             " cores: as much memory as `chips` and `memory_per_node` "
                             "say, and at least `cores`, would be right");
-        if (!machine->chips_apart())
+        if (machine->processes().size() == 1)
             config.threads = 0;
         for (unsigned core = 0; config.threads && core < config.cores; ++core)
-            if (machine->chips() != config.chips || machine->chip_of_core(core) != config.node_of(core))
+            if (machine->processes().size() != config.chips || machine->chip_of_core(core) != config.node_of(core))
                 throw UserError("system: detailed.machine: core " + std::to_string(core) +
                                 " is of another chip there: the chips of `chips` and "
                                 "`cores_per_chip` would be right");
-        // Devices of a machine whose chips have queues of their own have theirs, which is run while chips are at rest.
-        board = std::make_unique<Board>(config, machine->chips_apart() ? own_queue : machine->queue(),
-                                        machine->guest_memory());
+        board = std::make_unique<Board>(config, machine->processes().serial_queue(), machine->guest_memory());
         x86::TimedParams params = machine->pipeline();
-        params.doze = !config.zero_horizon; // the comparison runs every instruction at its own moment
+        params.skip_spinning = !config.zero_lookahead; // the comparison runs every instruction at its own moment
         detailed = std::make_unique<Detailed>(*board, *machine, params);
     }
 
@@ -185,7 +183,7 @@ std::string FullSystem::stats_json() {
     }
     out["attribution"] = nlohmann::json::parse(d.attribution().json());
     out["machine"] = nlohmann::json::parse(impl_->machine->stats_json());
-    out["machine"]["tick"] = d.reached(); // not when the last event happened, which depends on the horizon
+    out["machine"]["tick"] = d.reached(); // not when the last event happened, which depends on the lookahead
     return out.dump();
 }
 

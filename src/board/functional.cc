@@ -22,7 +22,7 @@ Tick FunctionalScheduler::now() const {
     Tick t = now_;
     if (running_)
         t += span(used(*running_) - begun_, sharers_);
-    // A core counts whole blocks while it is inside one; leaving one early would take a little time back.
+    // Within a block a core has counted the whole block already. Leaving the block early would set the clock back.
     seen_ = std::max(seen_, t);
     return seen_;
 }
@@ -40,13 +40,13 @@ void FunctionalScheduler::advance_to(Tick t) {
 FunctionalScheduler::Outcome FunctionalScheduler::round(Tick until) {
     advance_to(now_);
     cores_.front()->blocks->collect_over(kGarbage); // between slices no core is inside a block
-    turn_.clear();
+    runnable_.clear();
     for (Core *c : cores_)
         if (runnable(*c))
-            turn_.push_back(c);
+            runnable_.push_back(c);
     if (stop_)
         return Outcome::stopped;
-    if (turn_.empty()) {
+    if (runnable_.empty()) {
         const bool hopeless = std::all_of(cores_.begin(), cores_.end(), [](const Core *c) {
             return c->wait_for_sipi || !(c->flags.system & x86::Flags::if_ || c->monitor.waiting);
         });
@@ -58,8 +58,8 @@ FunctionalScheduler::Outcome FunctionalScheduler::round(Tick until) {
         advance_to(std::min(next, until));
         return stop_ || stop_soon_ ? Outcome::stopped : Outcome::running;
     }
-    const auto sharers = static_cast<std::int64_t>(turn_.size());
-    for (Core *c : turn_) {
+    const auto sharers = static_cast<std::int64_t>(runnable_.size());
+    for (Core *c : runnable_) {
         const Outcome o = slice(*c, sharers);
         if (o != Outcome::running)
             return o;
@@ -69,7 +69,7 @@ FunctionalScheduler::Outcome FunctionalScheduler::round(Tick until) {
 
 FunctionalScheduler::Outcome FunctionalScheduler::slice(Core &c, std::int64_t sharers) {
     ++slices_;
-    // Up to the next event, if that is earlier.
+    // A slice ends at the next event, if that is earlier.
     std::int64_t budget = kQuantum;
     const Tick next = queue_.next();
     if (next != kNever) {

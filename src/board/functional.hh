@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Functional mode: cores take turns in slices of simulated time, one instruction per core cycle, without caches. A
-// slice of one of n running cores is 1/n as long as what it executes, so n cores together advance the clock as
-// if they ran side by side, and still the clock that any of them reads never goes back: the order in which
-// instructions run is the order of time. A core that waits (PAUSE, HLT) gives up its slice; when all wait, the
-// clock jumps to the next event. Devices' events happen between slices, and a slice ends where the next is due.
+// Functional mode: cores run in slices of simulated time, one instruction per core cycle, without caches. A slice of one of n running
+// cores lasts 1/n of its cycles, so n cores together advance the clock as if they ran in parallel, and the clock that any core reads
+// never goes back: instructions run in the order of time. A core that waits (PAUSE, HLT) gives up its slice. If all cores wait, the
+// clock jumps to the next event. Device events happen between slices; a slice ends where the next event is due.
 #pragma once
 
 #include <cstdint>
@@ -23,8 +22,8 @@ class FunctionalScheduler {
 
     enum class Outcome { running, arrived, stopped, hang, shutdown, unmodelled };
 
-    /// Runs until `host_done` (asked every few thousand slices) says so, the clock has come to `until` (to less than a
-    /// round of slices beyond), or something ends the run. The core that ended it is `culprit`.
+    /// Runs until `host_done` (asked every few thousand slices) returns true, the clock has reached `until` (or less than a round of
+    /// slices beyond), or something ends the run. `culprit` is the core that ended it.
     template <class F> Outcome run(F &&host_done, Tick until = kNever) {
         for (unsigned n = 0;; ++n) {
             if (now_ >= until)
@@ -37,7 +36,7 @@ class FunctionalScheduler {
         }
     }
 
-    /// The clock: within a slice it is the running core's.
+    /// The clock; within a slice, that of the running core.
     Tick now() const;
     /// The clock in cycles of the cores.
     std::uint64_t cycles() const {
@@ -45,7 +44,7 @@ class FunctionalScheduler {
     }
     /// Ends the run after the instruction that is running.
     void stop() { stop_ = true; }
-    /// Ends the run between two rounds of slices, where it may go on later as if it had never stopped.
+    /// Ends the run between two rounds of slices. A later run continues as if it had not stopped.
     void stop_between_rounds() { stop_soon_ = true; }
     void clear_stop() { stop_ = stop_soon_ = false; }
     /// The clock after a time in detailed mode.
@@ -70,13 +69,13 @@ class FunctionalScheduler {
     EventQueue &queue_;
     Clock clock_;
     std::vector<x86::Core *> cores_;
-    std::vector<x86::Core *> turn_;
+    std::vector<x86::Core *> runnable_; ///< of this round
     Tick now_ = 0;
-    // Of the slice that runs:
+    // The slice that runs:
     const x86::Core *running_ = nullptr;
     std::uint64_t begun_ = 0; ///< cycles that the core had used when it began
     std::int64_t sharers_ = 1;
-    mutable Tick seen_ = 0; ///< latest time that anybody was told
+    mutable Tick seen_ = 0; ///< latest time that was read
     x86::Core *culprit_ = nullptr;
     std::uint64_t slices_ = 0;
     bool stop_ = false, stop_soon_ = false;

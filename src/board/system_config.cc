@@ -49,7 +49,7 @@ SystemConfig parse_system_config(const std::string &text) {
         c.library = need<std::string>(*d, "library");
         c.attribution = d->value("attribution", true);
         c.transactions = d->value("transactions", "");
-        c.zero_horizon = d->value("zero_horizon", false);
+        c.zero_lookahead = d->value("zero_lookahead", false);
         c.threads = d->value("threads", 0u);
         c.threads_if_possible = d->value("threads_if_possible", false);
     }

@@ -11,11 +11,14 @@ TimedDma::TimedDma(EventQueue &queue, const PhysMap &map, dev::PhysMapDma::Writt
       map_(map),
       written_(std::move(written)),
       direct_(map, written_),
+      port_queue_(&queue),
       fiber_([this] { body(); }) {}
 
-void TimedDma::through(Port *port) {
+void TimedDma::through(Port *port, const LogicalProcesses *processes, const EventQueue *port_queue) {
     MOSCOPE_CHECK(idle());
     port_ = port;
+    processes_ = processes ? processes : &LogicalProcesses::one();
+    port_queue_ = port_queue ? port_queue : &queue();
 }
 
 void TimedDma::perform(std::function<void()> work) {
@@ -68,8 +71,8 @@ void TimedDma::transfer(AccessKind kind, PhysAddr at, std::uint8_t *bytes, std::
         x.data = bytes;
         x.owner = this;
         x.on_done = [](Access &a) { static_cast<TimedDma *>(a.owner)->schedule_no_later_than(a.done); };
-        port_->issue(x, beside ? std::max(queue().now(), beside->outside()) : queue().now());
-        while (x.done == kNever) // further work may wake the fiber before
+        port_->issue(x, processes_->earliest_on(*port_queue_, queue().now()));
+        while (x.done == kNever) // further work may wake the fiber earlier
             fiber_.yield();
         if (kind == AccessKind::store) {
             if (written_)

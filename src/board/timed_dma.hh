@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Devices' way to guest memory. In functional mode it takes no time. In detailed mode every line of a transfer is a
-// transaction of the protocol's DMA machine, as every core's miss is: what a device does runs on a fiber of its own, one
-// piece of work after the other, and each read and write in it lasts as long as its transactions.
+// The devices' access to guest memory. In functional mode transfers take no time. In detailed mode each line of a transfer is a
+// transaction of the protocol's DMA machine. The work of all devices runs on one fiber, in order, and each read and write lasts
+// as long as its transactions.
 #pragma once
 
 #include <deque>
@@ -11,20 +11,20 @@
 #include "mem/port.hh"
 #include "sim/event_queue.hh"
 #include "sim/fiber.hh"
+#include "sim/parallel/logical_processes.hh"
 
 namespace moscope {
 
 class TimedDma final : public dev::Dma, private Component {
   public:
-    /// `written` hears of every write after its bytes are in place.
+    /// `written` is called after each write.
     TimedDma(EventQueue &queue, const PhysMap &map, dev::PhysMapDma::Written written);
 
-    /// Transfers that begin from here on go through this port; null: they take no time. Nothing may be under way.
-    void through(Port *port);
-    /// Where the port's chip has a queue of its own: what begins is no earlier than the end of its last window of time.
-    const EventQueue *beside = nullptr;
+    /// Transfers that begin from here on go through this port, whose events are in this queue (none: the devices' own).
+    /// No port: they take no time. No transfer may be under way.
+    void through(Port *port, const LogicalProcesses *processes = nullptr, const EventQueue *port_queue = nullptr);
     bool idle() const { return works_.empty() && !working_; }
-    /// Told of each line, or part of one, that was written through the port.
+    /// Called for each line, or part of one, that was written through the port.
     std::function<void(Addr dram, unsigned size)> stored;
 
     void perform(std::function<void()> work) override;
@@ -40,6 +40,8 @@ class TimedDma final : public dev::Dma, private Component {
     dev::PhysMapDma::Written written_;
     dev::PhysMapDma direct_;
     Port *port_ = nullptr;
+    const LogicalProcesses *processes_ = &LogicalProcesses::one();
+    const EventQueue *port_queue_;
     std::deque<std::function<void()>> works_;
     bool working_ = false;
     Fiber fiber_;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A core that runs on its own fiber: straight code that calls load, store and rmw, and goes on when they are
-// done. Time is the core's own: it may run ahead of the event queue up to its port's horizon, within which
-// nothing can change what it holds; there, hits need no switch. Models of instruction sets and the traffic
-// generators of tests and benchmarks derive from it.
+// A core that runs on its own fiber: straight-line code that calls load, store and rmw, and continues when they are
+// done. The core has its own time. It may run ahead of the event queue up to its lookahead (mem/port.hh), before which
+// nothing can change the lines that it holds; hits until then need no fiber switch. Instruction set models and the traffic
+// generators of tests and benchmarks derive from this class.
 #pragma once
 
 #include <algorithm>
@@ -14,6 +14,7 @@
 #include "sim/clock.hh"
 #include "sim/event_queue.hh"
 #include "sim/fiber.hh"
+#include "sim/parallel/logical_processes.hh"
 
 namespace moscope {
 
@@ -31,8 +32,6 @@ class FiberCore : public Component {
     void start(Tick t) { schedule(t); }
     bool finished() const { return fiber_.finished(); }
     Tick local_time() const { return clock_.tick(); }
-    /// From outside: goes on after wait_aside().
-    void resume_aside() { fiber_.resume(); }
 
   protected:
     /// What the core does; runs on the fiber.
@@ -42,7 +41,7 @@ class FiberCore : public Component {
 
     /// Inline hit at the current time: the line's bytes, with time moved past the hit; null: not a hit.
     std::byte *try_hit(AccessKind kind, PhysAddr a) {
-        if (__builtin_expect(now() >= horizon_, 0))
+        if (__builtin_expect(now() >= lookahead_, 0))
             catch_up();
         const Addr line = line_of(a.value);
         const Tick done = clock_.after(hit_step_);
@@ -89,12 +88,12 @@ class FiberCore : public Component {
 
     /// Starts an access at the current time without waiting; x lives until it is done.
     void start_access(Access &x) {
-        if (now() >= horizon_)
+        if (now() >= lookahead_)
             catch_up();
         x.owner = this;
         x.on_done = done_entry;
         port_.issue(x, now());
-        horizon_ = horizon();
+        lookahead_ = lookahead();
     }
     /// Until x is done; time moves to its completion.
     void wait_for(Access &x) {
@@ -121,40 +120,41 @@ class FiberCore : public Component {
     void catch_up() {
         schedule(now());
         fiber_.yield();
-        horizon_ = horizon();
+        lookahead_ = lookahead();
     }
 
     /// Waits until something schedules this core; time moves there.
     void suspend() {
         fiber_.yield();
         move_to(queue().now());
-        horizon_ = horizon();
+        lookahead_ = lookahead();
     }
-    /// Waits for resume_aside(), its clock standing still; nothing else may wake it meanwhile.
-    void wait_aside() {
+    /// At the queue's tick: waits, with its clock stopped, until all processes are at rest and all earlier events have happened.
+    /// Nothing else may wake the core meanwhile. `number` orders the cores of one tick.
+    void wait_for_serial_phase(LogicalProcesses &processes, unsigned number) {
+        if (processes.wait_for_serial_phase(queue(), number, fiber_))
+            lookahead_ = lookahead();
+    }
+    /// Skips iterations of a spin loop: sleeps, with its clock stopped, until something schedules or resumes this core. The
+    /// core then has to account for the time up to the tick returned, which is its lookahead.
+    Tick sleep() {
         fiber_.yield();
-        horizon_ = horizon();
+        return lookahead_ = std::max(lookahead_of_sleep_, queue().now());
     }
-    /// Waits, its clock standing still, until something schedules or resumes this core; it then is to act up to the moment
-    /// returned as it would have without the wait, its horizon being that moment.
-    Tick doze() {
-        fiber_.yield();
-        return horizon_ = std::max(horizon_of_doze_, queue().now());
-    }
-    /// From outside: a dozing core runs up to tick t, before which everything has happened.
-    void resume_dozing(Tick t) {
-        horizon_of_doze_ = t;
+    /// From outside: a sleeping core runs up to tick t. All events before t have happened.
+    void resume_sleeper(Tick t) {
+        lookahead_of_sleep_ = t;
         fiber_.resume();
     }
-    /// After something else than an access may have brought this core's horizon nearer.
-    void horizon_changed() { horizon_ = horizon(); }
+    /// After something other than an access may have shortened this core's lookahead.
+    void lookahead_changed() { lookahead_ = lookahead(); }
     /// The same if all that can have done so is the companion's next wake-up.
     void companion_changed() {
-        if (companion_->next_wake() < horizon_)
-            horizon_changed();
+        if (companion_->next_wake() < lookahead_)
+            lookahead_changed();
     }
     /// Whether everything up to the present moment is settled (else catch_up() before a look at the outside).
-    bool ahead() const { return now() >= horizon_; }
+    bool ahead() const { return now() >= lookahead_; }
     void advance_cycles(std::int64_t n) { n == 1 ? clock_.advance(one_cycle_) : clock_.advance(n); }
     /// When a hit that begins now is done.
     Tick hit_done() const { return clock_.after(hit_step_); }
@@ -171,18 +171,18 @@ class FiberCore : public Component {
   private:
     static void wake_entry(Component &c, Tick) { static_cast<FiberCore &>(c).fiber_.resume(); }
     static void done_entry(Access &x) { static_cast<FiberCore *>(x.owner)->schedule_no_later_than(x.done); }
-    Tick horizon() const {
+    Tick lookahead() const {
         Tick h = port_.horizon(queue());
         if (companion_ && companion_->next_wake() < h)
             h = companion_->next_wake();
-        // At its own moment a core may always act: everything before it has happened. A core that has moved on
-        // from the queue's moment (to its next clock edge, past a device's answer) has to catch up first.
+        // At the queue's tick a core may always act: all earlier events have happened. A core that is ahead of the queue
+        // (at its next clock edge, after a device access) has to catch up first.
         return h > now() || queue().now() < now() ? h : now() + 1;
     }
 
     ClockCursor clock_;
     ClockCursor::Step hit_step_, one_cycle_;
-    Tick horizon_ = 0, horizon_of_doze_ = 0;
+    Tick lookahead_ = 0, lookahead_of_sleep_ = 0;
     Fiber fiber_;
 };
 

@@ -99,8 +99,9 @@ class Experiment {
     }
     /// By the clock where several threads work, as each waits for the others.
     double host_seconds() const {
-        return machine_.chips_apart() ? std::chrono::duration<double>(HostClock::now().time_since_epoch()).count()
-                                      : own_processor_seconds();
+        return machine_.processes().size() > 1
+                   ? std::chrono::duration<double>(HostClock::now().time_since_epoch()).count()
+                   : own_processor_seconds();
     }
     bool quiet() { return machine_.in_flight() == 0 && machine_.messages() == messages_at_rest_; }
     /// Until nothing is under way. What a protocol leaves lying about on purpose is given kSettle to go away.
@@ -334,7 +335,7 @@ struct Experiment::Step : Component {
 };
 
 Json Experiment::script(const Json &phase) {
-    if (machine_.chips_apart())
+    if (machine_.processes().size() > 1)
         throw UserError("experiment: the steps of a script begin on all chips at once: no threads would be right");
     const Json traced = phase.value("trace", Json(true));
     std::optional<TraceRecorder> recorder;

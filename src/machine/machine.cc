@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Running a machine, and what is said when something goes wrong in it.
+// Running a machine, and its error reports.
 #include "machine/machine.hh"
 
 #include <algorithm>
@@ -26,23 +26,13 @@ Machine::Machine(const std::string &description, const std::string &library, Mac
 
 Machine::~Machine() = default;
 
-EventQueue &Machine::queue() { return impl_->queue; }
-EventQueue &Machine::queue_of_core(unsigned core) { return impl_->queue_of(impl_->chip_of_core.at(core)); }
-bool Machine::chips_apart() const { return impl_->chips_apart(); }
-unsigned Machine::chips() const { return static_cast<unsigned>(impl_->queues.size()); }
-EventQueue &Machine::queue_of_chip(unsigned chip) { return impl_->queue_of(chip); }
-Tick Machine::next() const { return impl_->lockstep ? impl_->lockstep->next() : impl_->queue.next(); }
-void Machine::ask_between() { impl_->lockstep->ask(); }
-void Machine::run_aside(EventQueue &queue, std::function<void(Tick)> between) {
-    impl_->lockstep->aside = &queue;
-    impl_->lockstep->between = std::move(between);
-}
-void Machine::on_take(std::function<void(unsigned, unsigned)> f) { impl_->lockstep->on_take = std::move(f); }
-void Machine::share_between(unsigned parts, std::function<void(unsigned)> work) {
-    impl_->lockstep->share(parts, std::move(work));
-}
-Tick Machine::now() const { return impl_->now(); }
-std::uint64_t Machine::events() const { return impl_->lockstep ? impl_->lockstep->events() : impl_->queue.events(); }
+LogicalProcesses &Machine::processes() { return impl_->processes; }
+const LogicalProcesses &Machine::processes() const { return impl_->processes; }
+EventQueue &Machine::queue() { return impl_->processes.queue(0); }
+EventQueue &Machine::queue_of_core(unsigned core) { return impl_->processes.queue(impl_->chip_of_core.at(core)); }
+Tick Machine::next() const { return impl_->processes.next(); }
+Tick Machine::now() const { return impl_->processes.now(); }
+std::uint64_t Machine::events() const { return impl_->processes.events(); }
 std::int64_t Machine::messages() const {
     std::int64_t n = the_message_pool.live();
     for (const auto &p : impl_->pools)
@@ -78,27 +68,27 @@ AbstractController *Machine::controller(MachineType type, unsigned version) cons
 void Machine::run(Tick until) {
     impl_->make_current();
     try {
-        if (impl_->lockstep) {
-            impl_->run_in_step(until);
-        } else {
-            impl_->watchdog->arm();
-            impl_->queue.run(until);
-        }
+        impl_->run(until);
     } catch (const ProtocolError &e) {
         throw ProtocolError(std::string(e.what()) + impl_->context(e.line) + impl_->stuck(), e.line);
     }
 }
 
-/// The watchdog looks at all chips, so it does that while none of them runs.
-void Machine::Impl::run_in_step(Tick until) {
+/// With one process the watchdog is a component. With several it looks between two runs, because it looks at all chips.
+void Machine::Impl::run(Tick until) {
+    if (processes.size() == 1) {
+        watchdog->arm();
+        processes.run(until);
+        return;
+    }
     const Tick limit = watchdog->limit();
     while (true) {
-        const Tick next = lockstep->next();
+        const Tick next = processes.next();
         const Tick to = limit && next < until && until - next > limit ? next + limit : until;
-        lockstep->run(to);
-        if (lockstep->stopped())
+        processes.run(to);
+        if (processes.stopped())
             return;
-        const Tick reached = to == kNever ? lockstep->now() + limit + 1 : to; // for ever: nothing is pending then
+        const Tick reached = to == kNever ? processes.now() + limit + 1 : to; // for ever: nothing is pending then
         if (limit && reached >= look_for_old_at) {
             look_for_old_at = reached + limit / 4;
             watchdog->look_for_old(reached);
@@ -109,9 +99,8 @@ void Machine::Impl::run_in_step(Tick until) {
 }
 
 void Machine::set_trace(TraceHook *hook) {
-    if (hook && impl_->chips_apart())
-        throw UserError(
-            "a machine whose chips run side by side cannot be traced: one thread (none given) would be right");
+    if (hook && impl_->processes.size() > 1)
+        throw UserError("trace: the chips of this machine are logical processes: expected a machine without threads");
     impl_->trace = hook;
     for (auto *c : impl_->controllers)
         c->trace = hook;
@@ -196,7 +185,7 @@ std::string Machine::Impl::context(Addr line) const {
     if (line == ProtocolError::kNoLine) {
         if (last.empty())
             return {};
-        line = last.back().line; // nobody knows better
+        line = last.back().line; // the best guess
     }
     std::ostringstream s;
     s << "\nlast transitions of line 0x" << std::hex << line << std::dec << ":";
@@ -232,7 +221,7 @@ std::string Machine::Impl::stuck() const {
                     s << "\n  " << b.buffer->name << ": line 0x" << std::hex << m.line << std::dec << " "
                       << protocol->describe(m) << (stalled ? " (stalled)" : "") << ", since " << t << " fs";
             });
-    for (const auto &line : network->stuck_report(now()))
+    for (const auto &line : network->stuck_report(processes.now()))
         if (shown++ < kMost)
             s << "\n  " << line;
     const auto access = [&](const std::string &who, const Access &a) {

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A machine built from its elaborated description (moscope.machine/1): a protocol library's controllers, the
-// network, DRAM and guest memory, with one port per core and one per DMA controller. Cores are added by who
-// uses it. One Machine is run by one host thread, or by several in step; several machines may exist in a process, one after
-// the other.
+// network, DRAM and guest memory, with one port per core and one per DMA controller. The user of a machine adds the cores.
+// Several machines may exist in a host process, one after the other.
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -16,7 +14,7 @@
 #include "mem/port.hh"
 #include "mem/ruby/runtime/controller.hh"
 #include "mem/ruby/runtime/slicc_util.hh"
-#include "sim/event_queue.hh"
+#include "sim/parallel/logical_processes.hh"
 
 namespace moscope {
 
@@ -28,14 +26,14 @@ class GuestMemory;
 
 struct MachineOptions {
     std::uint64_t seed = 1;
-    bool zero_horizon = false;      ///< cores never run ahead (for comparison)
+    bool zero_lookahead = false;    ///< cores never run ahead (for comparison)
     Tick watchdog = 50'000'000'000; ///< a request older than this (50 us) is a protocol error; 0: off
-    /// 0: one queue for all. Else each chip has a queue of its own, and so many host threads run them (sim/parallel/parallel_scheduler.hh).
+    /// 0: one logical process. Else each chip is one, and so many host threads run them (sim/parallel/logical_processes.hh).
     unsigned threads = 0;
-    Tick window_at_most =
-        kNever; ///< with threads: something else of one chip than a message reaches another, or a device, so soon
-    bool threads_if_possible =
-        false; ///< one queue for all where chips of the machine cannot be told apart; else that is a UserError
+    /// With threads: the lookahead is no longer than this, as chips affect each other and devices by more than messages.
+    Tick lookahead_at_most = kNever;
+    /// With threads: one logical process if the machine's chips cannot be separated; otherwise that is a UserError.
+    bool threads_if_possible = false;
 };
 
 class Machine {
@@ -44,22 +42,13 @@ class Machine {
     Machine(const std::string &description, const std::string &library, MachineOptions options = {});
     ~Machine();
 
-    EventQueue &queue(); ///< of the first chip, where devices are
+    /// The logical processes: one, or one for each chip.
+    LogicalProcesses &processes();
+    const LogicalProcesses &processes() const;
+    EventQueue &queue(); ///< of the first chip
     EventQueue &queue_of_core(unsigned core);
-    bool chips_apart() const; ///< each chip has a queue of its own
-    unsigned chips() const;   ///< with a queue of their own; else 1
-    EventQueue &queue_of_chip(unsigned chip);
-    /// Where chips are apart: `queue` is run by `between`, which is called while they are at rest (sim/parallel/parallel_scheduler.hh).
-    void run_aside(EventQueue &queue, std::function<void(Tick end)> between);
-    /// Called before a host thread runs a chip that another has run last.
-    void on_take(std::function<void(unsigned chip, unsigned thread)>);
-    /// From `between`: work in parts, for all threads, before anything goes on (sim/parallel/parallel_scheduler.hh).
-    void share_between(unsigned parts, std::function<void(unsigned part)> work);
-    /// From a component: `between` has something to do when this window of time has ended.
-    void ask_between();
-    /// Earliest pending wake-up.
+    /// Earliest pending event; tick of the latest event; number of events.
     Tick next() const;
-    /// The tick of the last wake-up, and how many there have been.
     Tick now() const;
     std::uint64_t events() const;
     /// Messages that controllers and the network hold.
@@ -87,16 +76,15 @@ class Machine {
     const std::vector<ruby::AbstractController *> &controllers() const;
     ruby::AbstractController *controller(ruby::MachineType type, unsigned version) const;
 
-    /// Runs until no event is pending before `until`. Protocol errors carry the recent messages of the line
-    /// and what is stuck.
+    /// Runs until no event is pending before `until`. Protocol errors carry the recent transitions of the line and what is stuck.
     void run(Tick until = kNever);
-    /// Told of every message, hop and transition; null: nobody.
+    /// The hook is called for every message, hop and transition; null: none.
     void set_trace(ruby::TraceHook *hook);
     /// Accesses of all ports in flight.
     unsigned in_flight() const;
     /// The line's bytes as the whole machine holds them now (checking mode; nothing in flight for it).
     bool functional_read(Addr line, std::byte *bytes);
-    /// Empty if at most one writable copy and no other readable copy beside it exists of any line, else what is
+    /// Empty if at most one writable copy and no other readable copy with it exists of any line, else what is
     /// wrong. Only meaningful with nothing in flight.
     std::string check_single_writer();
 

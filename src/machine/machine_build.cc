@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// From the elaborated machine (moscope.machine/1) to objects. The Python side has checked the description;
-// what is checked here is that it and the protocol's library fit together.
+// Builds a machine from its elaborated description (moscope.machine/1). The Python side has checked the description. Checked here:
+// that the description and the protocol's library fit together.
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <bit>
 
 #include <nlohmann/json.hpp>
@@ -67,7 +68,7 @@ bool is_probe(const char *vnet_type) {
 
 Machine::Impl::~Impl() {
     // Controllers come from the library: they go first.
-    lockstep.reset();
+    processes.end_threads();
     for (const auto &p : pools)
         the_message_pool.absorb(*p);
     owned_controllers.clear();
@@ -108,8 +109,8 @@ void Machine::Impl::build(Machine &machine, const json &j, const std::string &li
     protocol = entry();
     message_pool().restart_numbering();
     separate_chips(j);
-    foresight.resize(queues.size());
-    history.assign(queues.size(),
+    host_prefetch.resize(processes.size());
+    history.assign(processes.size(),
                    History(protocol->checks_data ? 1u << 14 : 1u << 10)); // small ones stay in the host's caches
 
     Addr end = 0;
@@ -136,28 +137,25 @@ void Machine::Impl::build(Machine &machine, const json &j, const std::string &li
     connect(j);
     for (auto *c : controllers)
         c->init();
-    watchdog = std::make_unique<Watchdog>(queue, machine, options.watchdog);
-    if (chips_apart())
-        go_in_step();
+    watchdog = std::make_unique<Watchdog>(processes.queue(0), machine, options.watchdog);
+    start_threads();
 }
 
-/// A queue for each chip, where that was asked for and chips reach each other by links alone.
+/// Makes each chip a logical process, if threads are wanted and chips affect each other through links only.
 void Machine::Impl::separate_chips(const json &j) {
-    queues = {&queue};
     if (options.threads == 0)
         return;
     NetworkParams &params = network_params;
     params = NetworkParams::from_json(need(j, "network", "machine"));
     params.validate();
-    window = std::min({params.window(), options.window_at_most, pipeline.interrupt_fs});
+    lookahead = std::min({params.lookahead(), options.lookahead_at_most, pipeline.interrupt_fs});
     std::string lacks;
     if (params.kind == NetworkParams::Kind::ideal)
-        lacks = "a network without links has no time in which chips are alone";
+        lacks = "a network without links has no lookahead";
     else if (params.jitter > 0)
         lacks = "random delays (network.jitter_fs) are drawn in one order for the whole machine";
-    else if (params.routers > 1 && window < kTicksPerNs)
-        lacks =
-            "a link or an interrupt of this machine reaches another chip, or a buffer is given back, in less than 1 ns";
+    else if (params.routers > 1 && lookahead < kTicksPerNs)
+        lacks = "a message, an interrupt or a buffer credit of this machine reaches another chip in less than 1 ns";
     for (const PortParams &port : params.ports)
         for (const auto &c : need(j, "controllers", "machine"))
             if (c.at("machine") == port.machine && c.at("version") == port.version &&
@@ -166,139 +164,162 @@ void Machine::Impl::separate_chips(const json &j) {
     if (!lacks.empty()) {
         if (options.threads_if_possible)
             return;
-        throw UserError("threads: " + lacks + ": one thread would be right");
+        throw UserError("threads: " + lacks + ": expected no threads for this machine");
     }
-    for (unsigned chip = 1; chip < params.routers; ++chip) {
-        other_queues.push_back(std::make_unique<EventQueue>());
-        queues.push_back(other_queues.back().get());
-    }
+    processes.divide(params.routers);
 }
 
-void Machine::Impl::go_in_step() {
-    const unsigned threads = std::min({options.threads, static_cast<unsigned>(queues.size()), MessagePool::kThreads});
+void Machine::Impl::start_threads() {
+    const unsigned threads = std::min({options.threads, processes.size(), MessagePool::kThreads});
     for (unsigned t = 1; t < threads; ++t)
         pools.push_back(std::make_unique<MessagePool>(t));
-    lockstep = std::make_unique<Lockstep>(queues, window, threads,
-                                          [this](unsigned thread) { this_threads_pool = pools[thread - 1].get(); });
+    processes.start_threads(lookahead, threads,
+                            [this](unsigned thread) { this_threads_pool = pools[thread - 1].get(); });
 }
+
+namespace {
+
+/// The descriptions of controllers by machine type, in the order of their versions.
+std::vector<std::vector<const json *>> by_type_and_version(const json &list, const ProtocolInfo &protocol) {
+    std::vector<std::vector<const json *>> of_type(MachineType_NUM);
+    for (const auto &c : list) {
+        const auto type = need(c, "machine", "controllers").get<std::string>();
+        const MachineInfo *info = nullptr;
+        for (unsigned i = 0; i < protocol.machines; ++i)
+            if (type == protocol.machine[i].name)
+                info = &protocol.machine[i];
+        if (!info)
+            throw UserError("controllers: machine \"" + type + "\": the protocol " + protocol.name + " has none");
+        of_type[info->type].push_back(&c);
+    }
+    for (unsigned i = 0; i < protocol.machines; ++i) {
+        auto &group = of_type[protocol.machine[i].type];
+        std::vector<const json *> sorted;
+        for (unsigned v = 0; v < group.size(); ++v) {
+            const auto found =
+                std::find_if(group.begin(), group.end(), [v](const json *c) { return c->at("version") == v; });
+            if (found == group.end())
+                throw UserError(std::string("controllers: ") + protocol.machine[i].name + " " + std::to_string(v) +
+                                " is missing: versions count from 0");
+            sorted.push_back(*found);
+        }
+        group = sorted;
+    }
+    return of_type;
+}
+
+Clock clock_of(const json &controller, const json &clocks) {
+    const auto name = need(controller, "clock", "controllers").get<std::string>();
+    const json &k = need(clocks, name.c_str(), "clocks");
+    return {k.at("period_num").get<std::int64_t>(), k.at("period_den").get<std::int64_t>()};
+}
+
+} // namespace
 
 void Machine::Impl::build_controllers(const json &j) {
     const json &list = need(j, "controllers", "machine");
     const json &clocks = need(j, "clocks", "machine");
-    std::vector<json> of_type[MachineType_NUM];
-    for (const auto &c : list) {
-        const auto type = need(c, "machine", "controllers").get<std::string>();
-        const MachineInfo *info = nullptr;
-        for (unsigned i = 0; i < protocol->machines; ++i)
-            if (type == protocol->machine[i].name)
-                info = &protocol->machine[i];
-        if (!info)
-            throw UserError("controllers: machine \"" + type + "\": the protocol " + protocol->name + " has none");
-        of_type[info->type].push_back(c);
-    }
+    const auto of_type = by_type_and_version(list, *protocol);
     const auto cores = need(j, "cores", "machine").get<unsigned>();
     sequencers.resize(cores);
     requestors.resize(cores);
     chip_of_core.resize(cores);
     if (list.size() > kMaxNodes)
         throw UserError("controllers: " + std::to_string(list.size()) + ": at most " + std::to_string(kMaxNodes));
-
     for (unsigned m = 0; m < protocol->machines; ++m) {
         const MachineInfo &info = protocol->machine[m];
-        auto &group = of_type[info.type];
+        const auto &group = of_type[info.type];
         nodes.base[info.type] = static_cast<NodeIndex>(nodes.total);
         nodes.count[info.type] = static_cast<NodeIndex>(group.size());
-        for (unsigned v = 0; v < group.size(); ++v) {
-            const json *found = nullptr;
-            for (const auto &c : group)
-                if (c.at("version").get<unsigned>() == v)
-                    found = &c;
-            if (!found)
-                throw UserError(std::string("controllers: ") + info.name + " " + std::to_string(v) +
-                                " is missing: versions count from 0");
-            const json &c = *found;
-            const auto clock_name = need(c, "clock", "controllers").get<std::string>();
-            const json &k = need(clocks, clock_name.c_str(), "clocks");
-            const Clock clock{k.at("period_num").get<std::int64_t>(), k.at("period_den").get<std::int64_t>()};
-            const std::string full = std::string(info.name) + "-" + std::to_string(v);
-            const auto chip = get_or<std::uint16_t>(c, "chip", 0);
-            if (chips_apart() && chip >= queues.size())
-                throw UserError(full + ": chip " + std::to_string(chip) + ": the network has " +
-                                std::to_string(queues.size()) + " routers");
-            const std::size_t place = chip % queues.size();
-            EventQueue &own = *queues[place];
-            owned_controllers.emplace_back(info.create(own, full, clock));
-            AbstractController &ctrl = *owned_controllers.back();
-            controllers.push_back(&ctrl);
-            ctrl.node = static_cast<NodeIndex>(nodes.total);
-            nodes.id[nodes.total++] = {info.type, static_cast<NodeID>(v)};
-            ctrl.machineID = {info.type, static_cast<NodeID>(v)};
-            ctrl.version = static_cast<NodeID>(v);
-            ctrl.chip = chip;
-            ctrl.core = get_or<std::uint16_t>(c, "core", 0xffff);
-            ctrl.clusterID = get_or<NodeID>(c, "cluster", 0);
-            ctrl.history = &history[place];
-            ctrl.requestors = &requestors;
-            ctrl.foresight = &foresight[place];
-            ctrl.guest_memory = memory->base();
-            ctrl.checks_data = protocol->checks_data;
-            ctrl.transitions_per_cycle = get_or<int>(c, "transitions_per_cycle", 32);
-            ctrl.role = role_of(need(c, "role", "controllers").get<std::string>(), full);
-            ctrl.work_segment = ctrl.role == Role::home ? Segment::probe_filter : Segment::cache;
-
-            const json values = get_or<json>(c, "params", json::object());
-            const std::size_t first_cache = caches.size();
-            for (const auto &[key, value] : values.items()) {
-                bool known;
-                if (value.is_object()) {
-                    caches.push_back(std::make_unique<CacheMemory>(geometry(value, full + "." + key), own,
-                                                                   options.seed * 1000003 + caches.size()));
-                    known = ctrl.set_cache(key, caches.back().get());
-                    ctrl.stores.arrays.push_back(caches.back().get());
-                } else {
-                    known = ctrl.set_value(key, value.is_boolean() ? value.get<bool>() : value.get<std::int64_t>());
-                }
-                if (!known)
-                    throw UserError(full + ": parameter \"" + key + "\": the protocol " + protocol->name +
-                                    " has no such parameter of this kind");
-            }
-            MessageBuffer *mandatory = nullptr;
-            for (auto &b : ctrl.buffers()) {
-                b.buffer->consumer = b.direction == 'T' ? nullptr : &ctrl;
-                if (std::string_view(b.name) == "mandatoryQueue")
-                    mandatory = b.buffer;
-            }
-            const json s = get_or<json>(c, "sequencer", json::object());
-            if (mandatory && ctrl.core < cores && ctrl.set_sequencer("", nullptr)) {
-                Sequencer::Params p;
-                p.hit_latency = get_or<int>(s, "hit_cycles", 3);
-                p.nt_store_type = request_type("nt_store_type", get_or<std::string>(s, "nt_store_type", "ST"));
-                p.uncached_load_type =
-                    request_type("uncached_load_type", get_or<std::string>(s, "uncached_load_type", "NULL"));
-                sequencers[ctrl.core] =
-                    std::make_unique<Sequencer>(p, ctrl, *mandatory, memory->base(), protocol->checks_data);
-                ctrl.sequencer_ = requestors[ctrl.core] = sequencers[ctrl.core].get();
-                ctrl.set_sequencer("", ctrl.sequencer_);
-                chip_of_core[ctrl.core] = ctrl.chip;
-                Port &port = ctrl.sequencer_->port();
-                port.controller_ = &ctrl;
-                port.core_clock_ = clock;
-                port.hit_cycles_ = static_cast<unsigned>(p.hit_latency);
-                // A transition may move a line other than its own from one array to another.
-                for (std::size_t i = first_cache; i < caches.size(); ++i) {
-                    caches[i]->on_remove = [](void *to, Addr line) { static_cast<Port *>(to)->forget(line); };
-                    caches[i]->on_remove_context = &port;
-                }
-            }
-            if (mandatory && ctrl.set_dma_sequencer("", nullptr)) {
-                dma.push_back(std::make_unique<DMASequencer>(ctrl, *mandatory, memory->base(), protocol->checks_data));
-                ctrl.set_dma_sequencer("", dma.back().get());
-            }
-        }
+        for (unsigned v = 0; v < group.size(); ++v)
+            build_controller(info, v, *group[v], clock_of(*group[v], clocks));
     }
     for (unsigned c = 0; c < cores; ++c)
         if (!sequencers[c])
             throw UserError("controllers: core " + std::to_string(c) + " has no controller with a sequencer");
+}
+
+void Machine::Impl::build_controller(const MachineInfo &info, unsigned version, const json &c, const Clock &clock) {
+    const std::string full = std::string(info.name) + "-" + std::to_string(version);
+    const auto chip = get_or<std::uint16_t>(c, "chip", 0);
+    if (processes.size() > 1 && chip >= processes.size())
+        throw UserError(full + ": chip " + std::to_string(chip) + ": the network has " +
+                        std::to_string(processes.size()) + " routers");
+    const std::size_t process = chip % processes.size();
+    owned_controllers.emplace_back(info.create(processes.queue(chip), full, clock));
+    AbstractController &ctrl = *owned_controllers.back();
+    controllers.push_back(&ctrl);
+    ctrl.node = static_cast<NodeIndex>(nodes.total);
+    nodes.id[nodes.total++] = {info.type, static_cast<NodeID>(version)};
+    ctrl.machineID = {info.type, static_cast<NodeID>(version)};
+    ctrl.version = static_cast<NodeID>(version);
+    ctrl.chip = chip;
+    ctrl.core = get_or<std::uint16_t>(c, "core", 0xffff);
+    ctrl.clusterID = get_or<NodeID>(c, "cluster", 0);
+    ctrl.history = &history[process];
+    ctrl.requestors = &requestors;
+    ctrl.foresight = &host_prefetch[process];
+    ctrl.guest_memory = memory->base();
+    ctrl.checks_data = protocol->checks_data;
+    ctrl.transitions_per_cycle = get_or<int>(c, "transitions_per_cycle", 32);
+    ctrl.role = role_of(need(c, "role", "controllers").get<std::string>(), full);
+    ctrl.work_segment = ctrl.role == Role::home ? Segment::probe_filter : Segment::cache;
+
+    const std::size_t first_cache = caches.size();
+    set_parameters(ctrl, c);
+    MessageBuffer *mandatory = nullptr;
+    for (auto &b : ctrl.buffers()) {
+        b.buffer->consumer = b.direction == 'T' ? nullptr : &ctrl;
+        if (std::string_view(b.name) == "mandatoryQueue")
+            mandatory = b.buffer;
+    }
+    if (mandatory && ctrl.core < sequencers.size() && ctrl.set_sequencer("", nullptr))
+        add_sequencer(ctrl, *mandatory, get_or<json>(c, "sequencer", json::object()), clock, first_cache);
+    if (mandatory && ctrl.set_dma_sequencer("", nullptr)) {
+        dma.push_back(std::make_unique<DMASequencer>(ctrl, *mandatory, memory->base(), protocol->checks_data));
+        ctrl.set_dma_sequencer("", dma.back().get());
+    }
+}
+
+/// Parameters that the protocol declares for the machine: cache arrays, numbers and flags.
+void Machine::Impl::set_parameters(AbstractController &ctrl, const json &c) {
+    const json values = get_or<json>(c, "params", json::object());
+    for (const auto &[key, value] : values.items()) {
+        bool known;
+        if (value.is_object()) {
+            caches.push_back(std::make_unique<CacheMemory>(geometry(value, ctrl.name() + "." + key), ctrl.queue(),
+                                                           options.seed * 1000003 + caches.size()));
+            known = ctrl.set_cache(key, caches.back().get());
+            ctrl.stores.arrays.push_back(caches.back().get());
+        } else {
+            known = ctrl.set_value(key, value.is_boolean() ? value.get<bool>() : value.get<std::int64_t>());
+        }
+        if (!known)
+            throw UserError(ctrl.name() + ": parameter \"" + key + "\": the protocol " + protocol->name +
+                            " has no such parameter of this kind");
+    }
+}
+
+/// The sequencer of a core's controller, and the port behind it. The controller's caches begin at `first_cache`.
+void Machine::Impl::add_sequencer(AbstractController &ctrl, MessageBuffer &mandatory, const json &s, const Clock &clock,
+                                  std::size_t first_cache) {
+    Sequencer::Params p;
+    p.hit_latency = get_or<int>(s, "hit_cycles", 3);
+    p.nt_store_type = request_type("nt_store_type", get_or<std::string>(s, "nt_store_type", "ST"));
+    p.uncached_load_type = request_type("uncached_load_type", get_or<std::string>(s, "uncached_load_type", "NULL"));
+    sequencers[ctrl.core] = std::make_unique<Sequencer>(p, ctrl, mandatory, memory->base(), protocol->checks_data);
+    ctrl.sequencer_ = requestors[ctrl.core] = sequencers[ctrl.core].get();
+    ctrl.set_sequencer("", ctrl.sequencer_);
+    chip_of_core[ctrl.core] = ctrl.chip;
+    Port &port = ctrl.sequencer_->port();
+    port.controller_ = &ctrl;
+    port.core_clock_ = clock;
+    port.hit_cycles_ = static_cast<unsigned>(p.hit_latency);
+    // A transition may move a line other than its own from one array to another.
+    for (std::size_t i = first_cache; i < caches.size(); ++i) {
+        caches[i]->on_remove = [](void *to, Addr line) { static_cast<Port *>(to)->forget(line); };
+        caches[i]->on_remove_context = &port;
+    }
 }
 
 void Machine::Impl::build_memory(const json &j) {
@@ -322,11 +343,11 @@ void Machine::Impl::build_memory(const json &j) {
             continue;
         dram.push_back(std::make_unique<NodeDram>());
         NodeDram &d = *dram.back();
-        d.controller = std::make_unique<dram::DramController>(queue_of(c->chip), "dram-" + std::to_string(c->version),
-                                                              dram::DramParams::from_json(parameters));
-        bridges.push_back(
-            std::make_unique<MemoryBridge<NodeDram>>(queue_of(c->chip), "memory-" + std::to_string(c->version), d,
-                                                     c->machineID, *to, *from, memory->base(), protocol->checks_data));
+        d.controller = std::make_unique<dram::DramController>(
+            processes.queue(c->chip), "dram-" + std::to_string(c->version), dram::DramParams::from_json(parameters));
+        bridges.push_back(std::make_unique<MemoryBridge<NodeDram>>(
+            processes.queue(c->chip), "memory-" + std::to_string(c->version), d, c->machineID, *to, *from,
+            memory->base(), protocol->checks_data));
         d.bridge = bridges.back().get();
         d.controller->set_done([](void *owner, const dram::DramRequest &r,
                                   Tick when) { static_cast<NodeDram *>(owner)->bridge->done(r.context, when); },
@@ -346,7 +367,7 @@ void Machine::Impl::connect(const json &j) {
     std::vector<ControllerName> names;
     for (auto *c : controllers)
         names.push_back({MachineType_to_string(c->machineID.type), c->version});
-    network = make_network(queues, params, names);
+    network = make_network(processes.queues(), params, names);
     for (auto *c : controllers)
         for (auto &b : c->buffers()) {
             if (b.direction == '-')
@@ -368,36 +389,37 @@ void Machine::Impl::connect(const json &j) {
             }
         }
     network->open_direct_ways(controllers);
-    if (!options.zero_horizon)
+    if (!options.zero_lookahead)
         for (auto &s : sequencers)
-            set_horizon(s->port(), s->controller());
+            set_lookahead(s->port(), s->controller());
 }
 
-/// What a core may count on that runs ahead: what acts on its hits without having been asked for is sent by controllers that
-/// have a buffer into a virtual network from which its own reads such things, and not faster than they ever do.
-void Machine::Impl::set_horizon(Port &port, AbstractController &c) {
+/// Bounds of a core's lookahead. Unsolicited messages to its controller come from controllers with a buffer into one of the virtual
+/// networks that carry them, and not faster than the least latency with which these controllers send.
+void Machine::Impl::set_lookahead(Port &port, AbstractController &c) {
     port.lookahead_ = network->min_delivery_latency(c.node);
-    bool unasked[kMaxVnets] = {};
+    bool unsolicited[kMaxVnets] = {};
     for (auto &b : c.buffers())
         if (b.direction == 'F')
-            unasked[b.vnet] |= b.unasked;
+            unsolicited[b.vnet] |= b.unasked;
     for (unsigned v = 0; v < kMaxVnets; ++v)
-        port.unasked_vnets_ |= unasked[v] ? 1u << v : 0;
+        port.unasked_vnets_ |= unsolicited[v] ? 1u << v : 0;
     port.routed_ = network->routed_vnets(c.node);
     std::vector<std::pair<AbstractController *, Tick>> senders;
     for (auto *from : controllers) {
-        Tick way = kNever;
+        Tick latency = kNever;
         for (auto &b : from->buffers())
-            if (b.direction == 'T' && unasked[b.vnet]) {
+            if (b.direction == 'T' && unsolicited[b.vnet]) {
                 const Clock &clock = from->clock().clock();
-                // From a waking to the edge so many cycles later, which may be rounded down by a tick.
+                // From a wake-up to the clock edge so many cycles later, which may be rounded down by a tick.
                 const Tick sending = std::min(b.shortest, std::int64_t{1} << 20) * clock.num / clock.den - 1;
-                way = std::min(way, std::max(sending, Tick{0}) + network->min_path_latency(from->node, c.node));
+                latency = std::min(latency, std::max(sending, Tick{0}) + network->min_path_latency(from->node, c.node));
             }
-        if (way != kNever)
-            senders.emplace_back(from, way);
+        if (latency != kNever)
+            senders.emplace_back(from, latency);
     }
-    // The nearest is the relay. This holds while all such messages go directly: one in a router is nearer than its sender.
+    // The nearest sender is the relay. The bound holds as long as no router carries such a message: in a router it is nearer than
+    // its sender.
     const auto nearest =
         std::min_element(senders.begin(), senders.end(), [](auto &a, auto &b) { return a.second < b.second; });
     if (nearest == senders.end() || !c.crossing)
@@ -406,9 +428,9 @@ void Machine::Impl::set_horizon(Port &port, AbstractController &c) {
     for (auto i = senders.begin(); i != senders.end(); ++i)
         if (i != nearest)
             port.unasked_ = std::min(port.unasked_, i->second);
-    // The first one in a router is sent in a window that has begun when a core counts on there being none.
-    if (chips_apart())
-        port.from_outside_ = std::min(port.unasked_, network_params.shortest_hop() - window + port.lookahead_);
+    // Another process may send the first one through a router in an epoch in which this core relies on there being none.
+    if (processes.size() > 1)
+        port.from_outside_ = std::min(port.unasked_, network_params.shortest_hop() - lookahead + port.lookahead_);
     port.relay_ = nearest->first;
     port.relay_way_ = nearest->second;
 }

@@ -15,11 +15,10 @@
 #include "mem/ruby/runtime/dma_sequencer.hh"
 #include "mem/ruby/runtime/memory_bridge.hh"
 #include "mem/ruby/runtime/sequencer.hh"
-#include "sim/parallel/parallel_scheduler.hh"
 
 namespace moscope {
 
-/// The DRAM controller of a node as the memory bridge wants it.
+/// A node's DRAM controller in the form that the memory bridge uses.
 struct NodeDram {
     std::unique_ptr<dram::DramController> controller;
     ruby::MemoryBridge<NodeDram> *bridge = nullptr;
@@ -35,10 +34,10 @@ class Watchdog : public Component {
   public:
     Watchdog(EventQueue &queue, const Machine &machine, Tick limit)
         : Component(queue, "watchdog", wake_entry), machine_(machine), limit_(limit) {}
-    /// Looks whether a request is older than the limit at this moment.
+    /// Throws if a request is older than the limit.
     void look_for_old(Tick now) const;
     Tick limit() const { return limit_; }
-    /// Begins, or goes on, watching.
+    /// Starts watching, if it does not yet.
     void arm() {
         if (limit_ > 0 && next_wake() == kNever)
             schedule(queue().now() + limit_);
@@ -52,9 +51,7 @@ class Watchdog : public Component {
 };
 
 struct Machine::Impl {
-    EventQueue queue; ///< of the first chip, or of all
-    std::vector<std::unique_ptr<EventQueue>> other_queues;
-    std::vector<EventQueue *> queues; ///< by chip where each has its own, else one
+    LogicalProcesses processes; ///< one for each chip, or one
     MachineOptions options;
     std::string name;
     void *library = nullptr;
@@ -62,10 +59,9 @@ struct Machine::Impl {
     ruby::NodeMap nodes;
     ruby::AddressMap addresses;
     std::unique_ptr<GuestMemory> memory;
-    std::vector<ruby::Foresight> foresight; ///< by queue, as those below
+    std::vector<ruby::Foresight> host_prefetch; ///< by logical process, as those below
     std::vector<ruby::History> history;
-    std::vector<std::unique_ptr<ruby::MessagePool>> pools; ///< by thread beside the first, from the second on
-    std::unique_ptr<Lockstep> lockstep;                    ///< null: there is one queue
+    std::vector<std::unique_ptr<ruby::MessagePool>> pools; ///< by thread, from the second on
     unsigned cores_per_chip = 1;
     x86::TimedParams pipeline;
 
@@ -89,23 +85,23 @@ struct Machine::Impl {
     ~Impl();
     void build(Machine &machine, const nlohmann::json &j, const std::string &library_path);
     void build_controllers(const nlohmann::json &j);
+    void build_controller(const ruby::MachineInfo &info, unsigned version, const nlohmann::json &c, const Clock &clock);
+    void set_parameters(ruby::AbstractController &ctrl, const nlohmann::json &c);
+    void add_sequencer(ruby::AbstractController &ctrl, ruby::MessageBuffer &mandatory, const nlohmann::json &s,
+                       const Clock &clock, std::size_t first_cache);
     void build_memory(const nlohmann::json &j);
     void connect(const nlohmann::json &j);
-    bool chips_apart() const { return queues.size() > 1; }
-    EventQueue &queue_of(unsigned chip) { return *queues[chip % queues.size()]; }
     void separate_chips(const nlohmann::json &j);
-    void go_in_step();
-    /// The latest moment of any queue.
-    Tick now() const { return lockstep ? lockstep->now() : queue.now(); }
-    void run_in_step(Tick until);
-    Tick window = 0;          ///< in which chips do not affect each other
-    Tick look_for_old_at = 0; ///< run_in_step: not before
-    void set_horizon(Port &port, ruby::AbstractController &c);
+    void start_threads();
+    void run(Tick until);
+    Tick lookahead = 0;       ///< of the logical processes, if there are several
+    Tick look_for_old_at = 0; ///< run(): not before
+    void set_lookahead(Port &port, ruby::AbstractController &c);
     void make_current() const {
         ruby::NodeMap::current = &nodes;
         ruby::AddressMap::current = &addresses;
     }
-    /// What a protocol error should show beside its first line.
+    /// The lines of a protocol error below the first.
     std::string context(Addr line) const;
     std::string stuck() const;
 };

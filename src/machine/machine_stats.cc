@@ -27,7 +27,7 @@ std::string Machine::stats_json() const {
     j["schema"] = "moscope.stats/1";
     j["machine"] = impl_->name;
     j["protocol"] = impl_->protocol->name;
-    j["tick"] = impl_->now();
+    j["tick"] = impl_->processes.now();
     for (unsigned c = 0; c < cores(); ++c) {
         const Sequencer &s = *impl_->sequencers[c];
         j["cores"].push_back({{"inline_hits", const_cast<Sequencer &>(s).port().inline_hits},
@@ -73,7 +73,7 @@ std::string Machine::stats_json() const {
     ordered_json memory = ordered_json::array();
     std::size_t nth = 0;
     for (const auto &node : impl_->dram) {
-        node->controller->sync(impl_->now());
+        node->controller->sync(impl_->processes.now());
         ordered_json channels_of = ordered_json::array();
         for (unsigned c = 0; c < node->controller->channels(); ++c, ++nth)
             channels_of.push_back(counters_json<ordered_json>(
@@ -96,10 +96,10 @@ void Machine::reset_stats() {
         s->path_sum = {};
         s->port().inline_hits = 0;
     }
-    impl_->network->reset_stats(impl_->now());
+    impl_->network->reset_stats(impl_->processes.now());
     impl_->dram_base.clear();
     for (auto &node : impl_->dram) {
-        node->controller->sync(impl_->now());
+        node->controller->sync(impl_->processes.now());
         for (unsigned c = 0; c < node->controller->channels(); ++c)
             impl_->dram_base.push_back(node->controller->stats(c));
     }

@@ -89,10 +89,10 @@ def measured(system: Any, ms: float) -> tuple[dict[str, Any], list[int]]:
     return stats, system.stats()["per_core"]
 
 
-def test_two_detailed_runs_are_equal_and_so_is_one_without_a_horizon(busy: Callable[..., Any]) -> None:
+def test_two_detailed_runs_are_equal_and_so_is_one_without_lookahead(busy: Callable[..., Any]) -> None:
     first = measured(busy(), 0.3)
     assert measured(busy(), 0.3) == first
-    assert measured(busy(zero_horizon=True), 0.3) == first
+    assert measured(busy(zero_lookahead=True), 0.3) == first
 
 
 def test_chips_side_by_side_on_several_threads_change_nothing(distro: Any, tmp_path: Path) -> None:
@@ -121,7 +121,7 @@ def test_code_that_one_core_writes_is_what_others_run_next(distro: Any, programs
         assert "crossmod: right" in said, said[-2000:]
 
 
-def test_cores_that_sleep_in_spin_loops_count_as_if_they_had_turned(distro: Any, programs: dict[str, Path],
+def test_skipped_spin_iterations_count_as_if_they_had_run(distro: Any, programs: dict[str, Path],
                                                                     tmp_path: Path) -> None:
     spinning = at_marker(tmp_path, "/run/moscope/spin", SPINNING, {"spin": programs["spin"]})
     sleeping = spinning()
@@ -133,7 +133,7 @@ def test_cores_that_sleep_in_spin_loops_count_as_if_they_had_turned(distro: Any,
     cores, attribution = first[0]["cores"], first[0]["attribution"]
     turned = [sum(core["spin"][k][who] for k in ("busy", "core") for who in ("kernel", "user")) for core in cores]
     assert sum(turned) == attribution["spin"] > 0.5 * sum(core["window"] for core in cores)
-    turning = spinning(zero_horizon=True)
+    turning = spinning(zero_lookahead=True)
     assert measured(turning, 0.2) == first
     assert turning.counts() == counts
 

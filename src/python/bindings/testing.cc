@@ -18,10 +18,10 @@ void bind(nb::module_ &m, const char *name, Test test, const char *doc) {
     m.def(
         name,
         [test](const std::string &machine, const std::string &library, const std::string &request, std::uint64_t seed,
-               bool zero_horizon, moscope::Tick watchdog, unsigned threads, nb::object progress) {
+               bool zero_lookahead, moscope::Tick watchdog, unsigned threads, nb::object progress) {
             moscope::MachineOptions options;
             options.seed = seed;
-            options.zero_horizon = zero_horizon;
+            options.zero_lookahead = zero_lookahead;
             options.watchdog = watchdog;
             if (threads && test != moscope::run_mix)
                 throw moscope::UserError(
@@ -37,7 +37,7 @@ void bind(nb::module_ &m, const char *name, Test test, const char *doc) {
             });
         },
         nb::arg("machine"), nb::arg("library"), nb::arg("request"), nb::arg("seed") = 1,
-        nb::arg("zero_horizon") = false, nb::arg("watchdog") = moscope::MachineOptions{}.watchdog,
+        nb::arg("zero_lookahead") = false, nb::arg("watchdog") = moscope::MachineOptions{}.watchdog,
         nb::arg("threads") = 0, nb::arg("progress") = nb::none(), doc);
 }
 

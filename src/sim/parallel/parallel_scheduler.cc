@@ -11,35 +11,35 @@ namespace moscope {
 
 namespace {
 
-/// Turns in which a thread looks for the others before it lets somebody else have its processor.
-constexpr unsigned kTurns = 4000;
+/// Polls of a barrier before a thread yields its host processor.
+constexpr unsigned kPolls = 4000;
 
 } // namespace
 
-Lockstep::Lockstep(std::vector<EventQueue *> queues, Tick window, unsigned threads,
-                   std::function<void(unsigned)> on_thread)
+ParallelScheduler::ParallelScheduler(std::vector<EventQueue *> queues, Tick lookahead, unsigned threads,
+                                     std::function<void(unsigned)> on_thread)
     : queues_(std::move(queues)),
-      window_(window),
+      lookahead_(lookahead),
       threads_(std::clamp(threads, 1u, static_cast<unsigned>(queues_.size()))),
       active_(threads_),
       on_thread_(std::move(on_thread)),
       claims_(queues_.size()) {
-    MOSCOPE_CHECK(window_ > 0);
-    for (auto &side : told_)
-        side.resize(queues_.size());
-    for (auto &side : wishes_)
-        side.resize(threads_);
-    sharing_.resize(threads_);
+    MOSCOPE_CHECK(lookahead_ > 0);
+    for (auto &of_parity : process_status_)
+        of_parity.resize(queues_.size());
+    for (auto &of_parity : thread_status_)
+        of_parity.resize(threads_);
+    shared_work_errors_.resize(threads_);
     const auto n = static_cast<unsigned>(queues_.size());
-    for (unsigned d = 0; d < n; ++d) {
-        queues_[d]->join(d, n);
-        claims_[d].thread = thread_of(d, n, threads_);
+    for (unsigned p = 0; p < n; ++p) {
+        queues_[p]->join(p, n);
+        claims_[p].thread = thread_of(p, n, threads_);
     }
     for (unsigned t = 1; t < threads_; ++t)
         others_.emplace_back([this, t] { work(t); });
 }
 
-Lockstep::~Lockstep() {
+ParallelScheduler::~ParallelScheduler() {
     ending_ = true;
     ++run_;
     run_.notify_all();
@@ -47,192 +47,181 @@ Lockstep::~Lockstep() {
         t.join();
 }
 
-void Lockstep::work(unsigned thread) {
+void ParallelScheduler::work(unsigned thread) {
     if (on_thread_)
         on_thread_(thread);
     for (unsigned last = 0;;) {
-        for (unsigned turns = 0; turns < kTurns && run_.load(std::memory_order_acquire) == last; ++turns)
+        for (unsigned polls = 0; polls < kPolls && run_.load(std::memory_order_acquire) == last; ++polls)
             __builtin_ia32_pause();
         run_.wait(last);
         last = run_;
         if (ending_)
             return;
-        windows(thread);
+        run_epochs(thread);
     }
 }
 
-void Lockstep::run(Tick until) {
+void ParallelScheduler::run(Tick until) {
     for (EventQueue *q : queues_)
         q->clear_stop();
-    if (aside) {
-        aside->clear_stop();
-        aside->set_others_run(true);
+    if (serial_queue) {
+        serial_queue->clear_stop();
+        serial_queue->set_others_run(true);
     }
     until_ = until;
     first_ = next();
     using Clock = std::chrono::steady_clock;
     const auto begun = Clock::now();
     const std::uint64_t before = events();
-    active_ = pace_.all() ? threads_ : 1;
+    active_ = tuner_.use_all_threads() ? threads_ : 1;
     if (active_ > 1) {
         ++run_;
         run_.notify_all();
     }
-    windows(0);
-    for (EventQueue *q : queues_) // what the last window has sent
-        guarded(between_error_, [&] { receive(*q, windows_ & 1); });
-    if (aside)
-        aside->set_others_run(false);
-    pace_.took(std::chrono::duration<double>(Clock::now() - begun).count(), events() - before);
-    for (auto &side : told_)
-        for (Told &t : side)
-            if (t.error)
-                std::rethrow_exception(std::exchange(t.error, {}));
-    for (std::exception_ptr &e : sharing_)
+    run_epochs(0);
+    for (EventQueue *q : queues_) // messages of the last epoch
+        guarded(serial_error_, [&] { deliver_messages(*q, epochs_ & 1); });
+    if (serial_queue)
+        serial_queue->set_others_run(false);
+    tuner_.measured(std::chrono::duration<double>(Clock::now() - begun).count(), events() - before);
+    rethrow_errors();
+}
+
+void ParallelScheduler::rethrow_errors() {
+    for (auto &of_parity : process_status_)
+        for (ProcessStatus &s : of_parity)
+            if (s.error)
+                std::rethrow_exception(std::exchange(s.error, {}));
+    for (std::exception_ptr &e : shared_work_errors_)
         if (e)
             std::rethrow_exception(std::exchange(e, {}));
-    if (between_error_)
-        std::rethrow_exception(std::exchange(between_error_, {}));
+    if (serial_error_)
+        std::rethrow_exception(std::exchange(serial_error_, {}));
 }
 
-bool Lockstep::Pace::all() {
-    if (events_ >= kCounts) {
-        const double now = host_s_ / static_cast<double>(events_);
-        cost_[all_] = cost_[all_] == 0 ? now : (cost_[all_] + now) / 2;
-        events_ = 0, host_s_ = 0;
-        const bool quicker = cost_[1] <= cost_[0] || cost_[0] == 0;
-        all_ = ++runs_ % (quicker ? kTryAlone : kTryAll) == 0 || cost_[!all_] == 0 ? !all_ : quicker;
-    }
-    return all_;
-}
-
-void Lockstep::Pace::took(double host_s, std::uint64_t events) {
-    host_s_ += host_s;
-    events_ += events;
-}
-
-/// All windows of a run, as each thread sees them. There is one meeting for each, after which every thread comes to the same
-/// conclusions from what all have told. Sides take turns, so that what was sent in one window is read while the next one is
-/// being written.
-void Lockstep::windows(unsigned thread) {
+/// All epochs of a run, as each thread sees them. After the barrier of an epoch every thread draws the same conclusions from the
+/// published statuses. Statuses and messages are kept by the parity of the epoch, so that those of one epoch are read while those
+/// of the next are written.
+void ParallelScheduler::run_epochs(unsigned thread) {
     Tick first = first_;
-    for (std::uint64_t number = windows_ + 1;; ++number) {
-        const unsigned side = number & 1;
-        const Tick end = first >= until_ ? until_ : std::min(until_, first + window_);
+    for (std::uint64_t number = epochs_ + 1;; ++number) {
+        const unsigned parity = number & 1;
+        const Tick end = first >= until_ ? until_ : std::min(until_, first + lookahead_);
         if (thread == 0)
             end_ = end;
-        window(thread, number, end);
-        meet();
+        run_epoch(thread, number, end);
+        barrier();
         first = kNever;
-        bool over = false, failed = false, asked = false;
-        for (const Told &t : told_[side]) {
-            first = std::min(first, t.next);
-            over |= t.stop;
-            failed |= t.error != nullptr;
+        bool over = false, failed = false, requested = false;
+        for (const ProcessStatus &s : process_status_[parity]) {
+            first = std::min(first, s.next);
+            over |= s.stop;
+            failed |= s.error != nullptr;
         }
         for (unsigned other = 0; other < active_; ++other)
-            asked |= wishes_[side][other].asks;
-        const Tick aside_first = wishes_[side][0].next_aside;
-        if ((asked || aside_first < end) && between && !failed) {
-            meet();
+            requested |= thread_status_[parity][other].requests_serial_phase;
+        const Tick next_serial = thread_status_[parity][0].next_serial;
+        if ((requested || next_serial < end) && serial_phase && !failed) {
+            barrier();
             if (thread == 0) {
-                guarded(between_error_, [&] { at_rest(side, end); });
+                guarded(serial_error_, [&] { run_serial_phase(parity, end); });
                 first_ = next();
             }
-            meet();
-            do_share(thread);
-            for (const std::exception_ptr &e : sharing_)
+            barrier();
+            do_shared_work(thread);
+            for (const std::exception_ptr &e : shared_work_errors_)
                 failed |= e != nullptr;
-            // Where a window ends must not depend on whether anybody asked: what was told of it still holds, but for what has been run aside.
+            // The end of an epoch must not depend on whether a serial phase was requested. The published statuses still hold,
+            // except for what the serial process has done.
             first = std::min(first, first_);
-            failed |= between_error_ != nullptr;
-            over |= aside && aside->stopped();
+            failed |= serial_error_ != nullptr;
+            over |= serial_queue && serial_queue->stopped();
         } else {
-            first = std::min(first, aside_first);
+            first = std::min(first, next_serial);
         }
         if (over || failed || first >= until_) {
-            meet(); // whoever reads what all have left behind comes after this
+            barrier(); // before any thread changes what the others read above
             if (thread == 0)
-                windows_ = number;
+                epochs_ = number;
             return;
         }
     }
 }
 
-/// A thread's own queues, then whatever others have not begun yet, their last first.
-void Lockstep::window(unsigned thread, std::uint64_t number, Tick end) {
+/// First the thread's own processes, then those that no thread has begun, last first.
+void ParallelScheduler::run_epoch(unsigned thread, std::uint64_t number, Tick end) {
     const auto n = static_cast<unsigned>(queues_.size());
-    const unsigned side = number & 1;
-    const auto take = [&](unsigned d) {
-        Claim &claim = claims_[d];
-        if (claim.window.load(std::memory_order_relaxed) == number ||
-            claim.window.exchange(number, std::memory_order_relaxed) == number)
+    const unsigned parity = number & 1;
+    const auto take = [&](unsigned p) {
+        Claim &claim = claims_[p];
+        if (claim.epoch.load(std::memory_order_relaxed) == number ||
+            claim.epoch.exchange(number, std::memory_order_relaxed) == number)
             return;
-        if (std::exchange(claim.thread, thread) != thread && on_take)
-            on_take(d, thread);
-        run_queue(d, side, end);
+        if (std::exchange(claim.thread, thread) != thread && on_migrate)
+            on_migrate(p, thread);
+        run_process(p, parity, end);
     };
-    for (unsigned d = 0; d < n; ++d)
-        if (thread_of(d, n, active_) == thread)
-            take(d);
+    for (unsigned p = 0; p < n; ++p)
+        if (thread_of(p, n, active_) == thread)
+            take(p);
     if (active_ > 1)
-        for (unsigned d = n; d-- > 0;)
-            take(d);
-    Wish wish;
-    if (aside && thread == 0)
-        wish.next_aside = aside->next();
-    // Whoever asked has not met the others yet, so that nobody takes its question for one of the next window.
-    wish.asks = asked_.exchange(false, std::memory_order_relaxed);
-    wishes_[side][thread] = wish;
+        for (unsigned p = n; p-- > 0;)
+            take(p);
+    ThreadStatus status;
+    if (serial_queue && thread == 0)
+        status.next_serial = serial_queue->next();
+    // A thread that has made a request is still before the barrier, so no thread can take the request for one of the next epoch.
+    status.requests_serial_phase = serial_requested_.exchange(false, std::memory_order_relaxed);
+    thread_status_[parity][thread] = status;
 }
 
-void Lockstep::run_queue(unsigned queue, unsigned side, Tick end) {
-    EventQueue &q = *queues_[queue];
-    Told told;
-    q.send_on(side);
-    guarded(told.error, [&] {
-        receive(q, side ^ 1);
+void ParallelScheduler::run_process(unsigned process, unsigned parity, Tick end) {
+    EventQueue &q = *queues_[process];
+    ProcessStatus status;
+    q.send_on(parity);
+    guarded(status.error, [&] {
+        deliver_messages(q, parity ^ 1);
         q.run_window(end, until_);
     });
-    told.stop = q.stopped();
-    told.next = std::min(q.next(), q.take_earliest_sent());
-    told_[side][queue] = told;
+    status.stop = q.stopped();
+    status.next = std::min(q.next(), q.take_earliest_sent());
+    process_status_[parity][process] = status;
 }
 
-void Lockstep::at_rest(unsigned side, Tick end) {
+void ParallelScheduler::run_serial_phase(unsigned parity, Tick end) {
     for (EventQueue *q : queues_)
-        receive(*q, side);
-    if (aside) {
-        aside->set_others_run(false);
-        aside->do_deferred();
+        deliver_messages(*q, parity);
+    if (serial_queue) {
+        serial_queue->set_others_run(false);
+        serial_queue->do_deferred();
     }
-    between(end);
-    if (aside)
-        aside->set_others_run(true);
+    serial_phase(end);
+    if (serial_queue)
+        serial_queue->set_others_run(true);
 }
 
-void Lockstep::do_share(unsigned thread) {
+void ParallelScheduler::do_shared_work(unsigned thread) {
     if (!parts_)
         return;
     for (unsigned part = thread; part < parts_; part += active_)
-        guarded(sharing_[thread], [&] { share_(part); });
-    meet();
+        guarded(shared_work_errors_[thread], [&] { shared_work_(part); });
+    barrier();
     if (thread == 0)
-        parts_ = 0; // the others look again after the next meeting
+        parts_ = 0; // the others read it again after the next barrier
 }
 
-/// Opens what was sent to a queue in the window of a side, which has ended.
-void Lockstep::receive(EventQueue &to, unsigned side) {
+/// Delivers what was sent to a process in the last epoch of this parity.
+void ParallelScheduler::deliver_messages(EventQueue &to, unsigned parity) {
     for (EventQueue *from : queues_) {
-        std::vector<Parcel> &parcels = from->sent(side, to.domain());
-        for (const Parcel &p : parcels)
-            p.open(p);
-        parcels.clear();
+        std::vector<Parcel> &messages = from->sent(parity, to.domain());
+        for (const Parcel &m : messages)
+            m.open(m);
+        messages.clear();
     }
 }
 
-void Lockstep::meet() {
-    const unsigned active = active_; // the next run may change it as soon as this thread has come
+void ParallelScheduler::barrier() {
+    const unsigned active = active_; // the next run may change it as soon as this thread has arrived
     if (active == 1)
         return;
     const unsigned round = round_.load(std::memory_order_acquire);
@@ -241,37 +230,37 @@ void Lockstep::meet() {
         round_.store(round + 1, std::memory_order_release);
         return;
     }
-    for (unsigned turns = 0; round_.load(std::memory_order_acquire) == round;)
-        if (++turns < kTurns)
+    for (unsigned polls = 0; round_.load(std::memory_order_acquire) == round;)
+        if (++polls < kPolls)
             __builtin_ia32_pause();
         else
             std::this_thread::yield();
 }
 
-Tick Lockstep::next() const {
+Tick ParallelScheduler::next() const {
     Tick t = kNever;
     for (const EventQueue *q : queues_)
         t = std::min(t, q->next());
-    return aside ? std::min(t, aside->next()) : t;
+    return serial_queue ? std::min(t, serial_queue->next()) : t;
 }
 
-Tick Lockstep::now() const {
+Tick ParallelScheduler::now() const {
     Tick t = 0;
     for (const EventQueue *q : queues_)
         t = std::max(t, q->now());
-    return aside ? std::max(t, aside->now()) : t;
+    return serial_queue ? std::max(t, serial_queue->now()) : t;
 }
 
-bool Lockstep::stopped() const {
-    return (aside && aside->stopped()) ||
+bool ParallelScheduler::stopped() const {
+    return (serial_queue && serial_queue->stopped()) ||
            std::any_of(queues_.begin(), queues_.end(), [](const EventQueue *q) { return q->stopped(); });
 }
 
-std::uint64_t Lockstep::events() const {
+std::uint64_t ParallelScheduler::events() const {
     std::uint64_t n = 0;
     for (const EventQueue *q : queues_)
         n += q->events();
-    return aside ? n + aside->events() : n;
+    return serial_queue ? n + serial_queue->events() : n;
 }
 
 } // namespace moscope

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Several event queues on several host threads, in step (conservative parallel simulation: Chandy and Misra, "Distributed
-// simulation", IEEE TSE SE-5(5), 1979; windows as in Nicol, "The cost of conservative synchronization in parallel
-// discrete event simulations", JACM 40(2), 1993). What a component of one queue does to one of another takes effect a
-// `window` later at the earliest. So from the earliest moment at which anything is pending every queue can run for a window
-// by itself; then all exchange their parcels. A thread that has run its own queues of a window takes what others have not begun
-// yet, as windows are short and uneven. Which thread runs a queue, and how many threads there are, changes nothing: a queue
-// opens its parcels between two windows, by sender and then in the order sent.
+// Conservative parallel simulation (Chandy and Misra, "Distributed simulation", IEEE TSE SE-5(5), 1979; synchronous epochs
+// as in Nicol, "The cost of conservative synchronization in parallel discrete event simulations", JACM 40(2), 1993).
+//
+// A logical process is a set of components with an event queue of its own. An event of one process affects another process at
+// least one lookahead later. From the earliest pending event on, each process can therefore run one epoch, as long as the
+// lookahead, without the others. A barrier ends the epoch. At the beginning of the next epoch each process delivers the messages
+// sent to it, by sender and then in the order sent. Host threads run the processes. A thread that has run its own processes takes
+// those that no thread has begun, because epochs are short and uneven. The results do not depend on the number of threads or on
+// which thread runs a process.
 #pragma once
 
 #include <array>
@@ -16,98 +18,83 @@
 #include <vector>
 
 #include "sim/event_queue.hh"
+#include "sim/parallel/thread_tuner.hh"
 
 namespace moscope {
 
-class Lockstep {
+class ParallelScheduler {
   public:
-    /// The queues join in this order; `threads` of them, at most one each, run them. on_thread(t) is called on each
-    /// thread before it does anything.
-    Lockstep(std::vector<EventQueue *> queues, Tick window, unsigned threads,
-             std::function<void(unsigned thread)> on_thread = {});
-    ~Lockstep();
-    Lockstep(const Lockstep &) = delete;
-    Lockstep &operator=(const Lockstep &) = delete;
+    /// The queues become logical processes, numbered in this order. `threads` host threads run them, at most one for each process.
+    /// Each thread but the caller's calls on_thread(its number) before anything else.
+    ParallelScheduler(std::vector<EventQueue *> queues, Tick lookahead, unsigned threads,
+                      std::function<void(unsigned thread)> on_thread = {});
+    ~ParallelScheduler();
+    ParallelScheduler(const ParallelScheduler &) = delete;
+    ParallelScheduler &operator=(const ParallelScheduler &) = delete;
 
-    /// Who runs which unless another has time for it: dealt out in turn, as those with most to do tend to be next to each other (the
+    /// The thread that owns a process. Ownership goes round robin, because neighbouring processes tend to have similar load (the
     /// first chips have the devices and what the kernel puts at its lowest addresses).
-    static unsigned thread_of(unsigned queue, unsigned queues, unsigned threads) {
-        return queue % std::min(threads, queues);
+    static unsigned thread_of(unsigned process, unsigned processes, unsigned threads) {
+        return process % std::min(threads, processes);
     }
 
-    /// As EventQueue::run, of all of them; after stop() of one the others end the window. What a component throws is thrown
-    /// on, of several the one of the first queue; nothing can be run after that.
+    /// Runs all processes as EventQueue::run runs one. If one is stopped, the others complete the epoch. Exceptions of components
+    /// are rethrown here; of several, that of the first process. The scheduler cannot run after an exception.
     void run(Tick until);
-    /// Earliest pending wake-up of any queue; between runs.
+    /// Earliest pending event of any process; between runs.
     Tick next() const;
-    /// The latest moment of any queue; between runs.
+    /// Tick of the latest event of any process; between runs.
     Tick now() const;
     std::uint64_t events() const;
-    /// The last run ended because one of them was stopped.
+    /// The last run ended because a process was stopped.
     bool stopped() const;
 
-    /// Called before a thread runs a queue that another has run last: what belongs to threads has to change hands.
-    std::function<void(unsigned queue, unsigned thread)> on_take;
+    /// Called before a thread runs a process that another thread ran last: what belongs to the thread must change hands.
+    std::function<void(unsigned process, unsigned thread)> on_migrate;
 
-    /// Called on the thread of run() after each window in which ask() was called or something of the queue `aside` was due, all queues
-    /// being at rest and all parcels opened; it runs that queue up to the end of the window.
-    std::function<void(Tick end)> between;
-    /// A queue that no thread runs by itself. What its components do to others takes effect a window later, too.
-    EventQueue *aside = nullptr;
-    /// From `between`: work in parts, which all threads do side by side before the next window; it must not change when anything is due.
-    void share(unsigned parts, std::function<void(unsigned part)> work) {
+    /// The serial phase: called after each epoch in which request_serial_phase() was called or in which an event of
+    /// `serial_queue` was due. It runs on the thread of run(). All processes are at rest and all messages are delivered. It has to
+    /// run `serial_queue` up to the end of the epoch.
+    std::function<void(Tick end)> serial_phase;
+    /// Queue of the serial process, which no thread runs by itself. Its effects on others also take one lookahead.
+    EventQueue *serial_queue = nullptr;
+    /// From the serial phase: all threads do `work` in parts before the next epoch. The work must not change any wake-up.
+    void share_work(unsigned parts, std::function<void(unsigned part)> work) {
         parts_ = parts;
-        share_ = std::move(work);
+        shared_work_ = std::move(work);
     }
-    /// From a component: there is something to do when this window has ended.
-    void ask() { asked_.store(true, std::memory_order_relaxed); }
-    /// The end of the window that runs, or has run.
-    Tick window_end() const { return end_; }
+    /// From a component: this epoch needs a serial phase.
+    void request_serial_phase() { serial_requested_.store(true, std::memory_order_relaxed); }
+    /// End of the epoch that runs, or that ran last.
+    Tick epoch_end() const { return end_; }
 
   private:
-    /// What the thread that has run a queue tells the others at the end of a window.
-    struct alignas(64) Told {
+    /// What the thread that ran a process publishes at the end of an epoch.
+    struct alignas(64) ProcessStatus {
         Tick next = kNever;
         bool stop = false;
         std::exception_ptr error;
     };
-    struct alignas(64) Wish {
-        Tick next_aside = kNever; ///< by the first thread
-        bool asks = false;
+    struct alignas(64) ThreadStatus {
+        Tick next_serial = kNever; ///< next event of the serial process; of the first thread
+        bool requests_serial_phase = false;
     };
-    /// Who runs a queue.
+    /// Which thread runs a process.
     struct alignas(64) Claim {
-        std::atomic<std::uint64_t> window{0}; ///< the last one for which somebody has taken it
-        unsigned thread = 0;                  ///< who that was
-    };
-    /// How fast it goes alone and with all threads. On a host that is busy otherwise those that wait for one another are slower
-    /// than one alone, so now and then the other way is tried; what comes out is the same.
-    class Pace {
-      public:
-        /// Whether the next run is for all threads.
-        bool all();
-        void took(double host_s, std::uint64_t events);
-
-      private:
-        /// Runs between two tries of the slower way. To stay alone by mistake costs more than to try all in vain.
-        static constexpr unsigned kTryAlone = 64, kTryAll = 8;
-        static constexpr std::uint64_t kCounts = 20'000; ///< events that tell something
-        std::array<double, 2> cost_{};                   ///< host seconds for an event; alone, with all
-        bool all_ = true;
-        unsigned runs_ = 0;
-        double host_s_ = 0;
-        std::uint64_t events_ = 0;
+        std::atomic<std::uint64_t> epoch{0}; ///< the last one for which a thread has taken the process
+        unsigned thread = 0;                 ///< that thread
     };
 
     void work(unsigned thread);
-    void windows(unsigned thread);
-    void window(unsigned thread, std::uint64_t number, Tick end);
-    void run_queue(unsigned queue, unsigned side, Tick end);
-    void receive(EventQueue &to, unsigned side);
-    void at_rest(unsigned side, Tick end);
-    void do_share(unsigned thread);
-    void meet();
-    /// Calls f; what it throws is kept for run() to throw, and ends the run.
+    void run_epochs(unsigned thread);
+    void run_epoch(unsigned thread, std::uint64_t number, Tick end);
+    void run_process(unsigned process, unsigned parity, Tick end);
+    void deliver_messages(EventQueue &to, unsigned parity);
+    void run_serial_phase(unsigned parity, Tick end);
+    void do_shared_work(unsigned thread);
+    void barrier();
+    void rethrow_errors();
+    /// Calls f and keeps what it throws, which ends the run.
     template <class F> void guarded(std::exception_ptr &error, F &&f) {
         try {
             f();
@@ -117,26 +104,26 @@ class Lockstep {
     }
 
     std::vector<EventQueue *> queues_;
-    const Tick window_;
+    const Tick lookahead_;
     const unsigned threads_;
-    unsigned active_; ///< of these, in this run
-    Pace pace_;
+    unsigned active_; ///< threads of this run
+    ThreadTuner tuner_;
     std::function<void(unsigned)> on_thread_;
-    std::array<std::vector<Told>, 2> told_;   ///< by side, then by queue
-    std::array<std::vector<Wish>, 2> wishes_; ///< by side, then by thread
-    std::vector<Claim> claims_;               ///< by queue
-    std::uint64_t windows_ = 0;               ///< all so far; between runs
-    std::vector<std::exception_ptr> sharing_; ///< by thread: what shared work has thrown
-    std::exception_ptr between_error_;
-    unsigned parts_ = 0; ///< shared work, of this meeting
-    std::function<void(unsigned)> share_;
+    std::array<std::vector<ProcessStatus>, 2> process_status_; ///< by parity of the epoch, then by process
+    std::array<std::vector<ThreadStatus>, 2> thread_status_;   ///< by parity of the epoch, then by thread
+    std::vector<Claim> claims_;                                ///< by process
+    std::uint64_t epochs_ = 0;                                 ///< number of the last epoch; between runs
+    std::vector<std::exception_ptr> shared_work_errors_;       ///< by thread
+    std::exception_ptr serial_error_;
+    unsigned parts_ = 0; ///< of the shared work of this serial phase
+    std::function<void(unsigned)> shared_work_;
     Tick until_ = 0, first_ = 0, end_ = 0;
-    // The barrier: the last to come opens it.
+    // The barrier: the last thread to arrive opens it.
     alignas(64) std::atomic<unsigned> waiting_{0};
     alignas(64) std::atomic<unsigned> round_{0};
-    // Runs: threads beside the caller's sleep between them.
+    // Threads other than the caller's sleep between runs.
     alignas(64) std::atomic<unsigned> run_{0};
-    std::atomic<bool> ending_{false}, asked_{false};
+    std::atomic<bool> ending_{false}, serial_requested_{false};
     std::vector<std::thread> others_;
 };
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Queues in step: whoever runs them, components see the same parcels at the same moments; stops, errors and the queue aside.
+// Logical processes: components receive the same messages at the same ticks with any number of threads; stops, errors, the serial
+// phase and shared work.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -19,10 +20,10 @@ using namespace moscope;
 
 namespace {
 
-constexpr Tick kWindow = 100;
-constexpr unsigned kQueues = 5;
+constexpr Tick kLookahead = 100;
+constexpr unsigned kProcesses = 5;
 
-/// Wakes, mixes what it has been sent into its hash, and sends some of it on, `kWindow` or more later.
+/// On each wake-up, mixes the messages that are due into its hash and sends the hash to another node, `kLookahead` or more later.
 struct Node : Component {
     Node(EventQueue &q, unsigned id) : Component(q, "node", wake), rng(id + 1) {}
 
@@ -33,7 +34,7 @@ struct Node : Component {
             got += n.inbox.begin()->second;
         n.hash = (n.hash ^ got ^ static_cast<std::uint64_t>(now)) * 0x9e3779b97f4a7c15ull;
         Node &to = *n.others[n.rng.below(n.others.size())];
-        const Tick due = now + kWindow + static_cast<Tick>(n.rng.below(300));
+        const Tick due = now + kLookahead + static_cast<Tick>(n.rng.below(300));
         if (n.throw_at && now >= n.throw_at)
             throw std::runtime_error("node of " + std::to_string(n.queue().domain()));
         if (n.stop_at && now >= n.stop_at) {
@@ -48,8 +49,8 @@ struct Node : Component {
                                         &to,
                                         nullptr,
                                         {n.hash}});
-        if (n.asks)
-            n.asks->ask();
+        if (n.requests)
+            n.requests->request_serial_phase();
         if (n.noted)
             n.noted->push_back(n.queue().outside());
         n.schedule_no_later_than(now + 1 + static_cast<Tick>(n.rng.below(60)));
@@ -63,11 +64,11 @@ struct Node : Component {
 
     Rng rng;
     std::vector<Node *> others;
-    std::multimap<Tick, std::uint64_t> inbox; ///< by the moment from which it counts
+    std::multimap<Tick, std::uint64_t> inbox; ///< by due tick
     std::uint64_t hash = 0;
     Tick throw_at = 0, stop_at = 0;
-    Lockstep *asks = nullptr;
-    std::vector<Tick> *noted = nullptr; ///< ends of the windows in which it woke
+    ParallelScheduler *requests = nullptr;
+    std::vector<Tick> *noted = nullptr; ///< ends of the epochs in which it woke
 };
 
 struct Ring {
@@ -75,9 +76,9 @@ struct Ring {
         std::vector<EventQueue *> all;
         for (auto &q : queues)
             all.push_back(&q);
-        step = std::make_unique<Lockstep>(all, kWindow, threads);
-        for (unsigned i = 0; i < 3 * kQueues; ++i)
-            nodes.push_back(std::make_unique<Node>(queues[i % kQueues], i));
+        step = std::make_unique<ParallelScheduler>(all, kLookahead, threads);
+        for (unsigned i = 0; i < 3 * kProcesses; ++i)
+            nodes.push_back(std::make_unique<Node>(queues[i % kProcesses], i));
         for (auto &n : nodes) {
             for (auto &o : nodes)
                 n->others.push_back(o.get());
@@ -91,17 +92,17 @@ struct Ring {
         return h;
     }
 
-    std::array<EventQueue, kQueues> queues;
+    std::array<EventQueue, kProcesses> queues;
     std::vector<std::unique_ptr<Node>> nodes;
-    std::unique_ptr<Lockstep> step;
+    std::unique_ptr<ParallelScheduler> step;
 };
 
-TEST(Lockstep, TheNumberOfThreadsChangesNothing) {
+TEST(ParallelScheduler, TheNumberOfThreadsChangesNothing) {
     Ring one(1);
     one.step->run(40'000);
-    EXPECT_GT(one.step->events(), 3 * kQueues * 500u);
+    EXPECT_GT(one.step->events(), 3 * kProcesses * 500u);
     EXPECT_EQ(one.step->next() >= 40'000, true);
-    for (const unsigned threads : {2u, 3u, kQueues, 40u}) {
+    for (const unsigned threads : {2u, 3u, kProcesses, 40u}) {
         Ring many(threads);
         for (Tick t = 700; t < 40'000; t += 700) // in pieces, which change nothing either
             many.step->run(t);
@@ -111,17 +112,17 @@ TEST(Lockstep, TheNumberOfThreadsChangesNothing) {
     }
 }
 
-TEST(Lockstep, AThreadWithNothingLeftTakesWhatAnotherHasNotBegun) {
-    // The first queue of two that one thread has keeps it busy until somebody has run the second one.
+TEST(ParallelScheduler, AnIdleThreadTakesAProcessThatNoThreadHasBegun) {
+    // One thread owns two processes. The first keeps it busy until another thread has run the second.
     std::array<EventQueue, 3> queues;
-    Lockstep step({&queues[0], &queues[1], &queues[2]}, kWindow, 2); // 0 and 2 are one thread's
+    ParallelScheduler step({&queues[0], &queues[1], &queues[2]}, kLookahead, 2); // one thread owns 0 and 2
     struct Slow : Component {
         Slow(EventQueue &q, std::atomic<bool> &ran)
             : Component(q, "slow",
                         [](Component &c, Tick) {
                             auto &s = static_cast<Slow &>(c);
-                            for (unsigned turns = 0; !s.ran && turns < 10'000'000;
-                                 ++turns) // the host may have one processor
+                            for (unsigned polls = 0; !s.ran && polls < 10'000'000;
+                                 ++polls) // the host may have one processor
                                 std::this_thread::yield();
                         }),
               ran(ran) {}
@@ -134,24 +135,24 @@ TEST(Lockstep, AThreadWithNothingLeftTakesWhatAnotherHasNotBegun) {
         std::atomic<bool> &ran;
     };
     std::vector<std::pair<unsigned, unsigned>> taken;
-    step.on_take = [&](unsigned queue, unsigned thread) { taken.emplace_back(queue, thread); };
+    step.on_migrate = [&](unsigned process, unsigned thread) { taken.emplace_back(process, thread); };
     Slow slow(queues[0], ran);
     Quick quick(queues[2], ran);
     slow.schedule(10);
     quick.schedule(10);
-    step.run(kWindow);
+    step.run(kLookahead);
     EXPECT_TRUE(ran);
     EXPECT_NE(std::find(taken.begin(), taken.end(), std::pair(2u, 1u)), taken.end()) << "and says so first";
 }
 
-TEST(Lockstep, AStopEndsTheWindowForAllAndTheRunCanGoOn) {
+TEST(ParallelScheduler, AStopEndsTheEpochForAllProcessesAndTheRunCanContinue) {
     Ring one(1), two(2);
     for (Ring *r : {&one, &two}) {
         r->nodes[7]->stop_at = 10'000;
         r->step->run(40'000);
         EXPECT_TRUE(r->step->stopped());
         EXPECT_GE(r->step->now(), 10'000);
-        EXPECT_LT(r->step->now(), 10'000 + 2 * kWindow);
+        EXPECT_LT(r->step->now(), 10'000 + 2 * kLookahead);
     }
     EXPECT_EQ(one.hashes(), two.hashes());
     for (Ring *r : {&one, &two}) {
@@ -161,8 +162,8 @@ TEST(Lockstep, AStopEndsTheWindowForAllAndTheRunCanGoOn) {
     EXPECT_EQ(one.hashes(), two.hashes());
 }
 
-TEST(Lockstep, WhatAComponentThrowsReachesTheCallerWhicheverThreadItIsOn) {
-    for (const unsigned thrower : {0u, kQueues - 1})
+TEST(ParallelScheduler, AnExceptionOfAComponentReachesTheCallerFromAnyThread) {
+    for (const unsigned thrower : {0u, kProcesses - 1})
         for (const unsigned threads : {1u, 2u, 4u}) {
             Ring r(threads);
             r.nodes[thrower]->throw_at = 5'000;
@@ -170,7 +171,7 @@ TEST(Lockstep, WhatAComponentThrowsReachesTheCallerWhicheverThreadItIsOn) {
         }
 }
 
-TEST(Lockstep, TheQueueAsideIsRunBetweenWindowsInWhichSomethingOfItIsDue) {
+TEST(ParallelScheduler, TheSerialProcessRunsAfterEpochsInWhichItHasEvents) {
     struct Clock : Component {
         explicit Clock(EventQueue &q) : Component(q, "clock", wake) {}
         static void wake(Component &c, Tick now) {
@@ -181,61 +182,61 @@ TEST(Lockstep, TheQueueAsideIsRunBetweenWindowsInWhichSomethingOfItIsDue) {
     };
     for (const unsigned threads : {1u, 3u}) {
         Ring r(threads);
-        EventQueue aside;
-        Clock clock(aside);
+        EventQueue serial;
+        Clock clock(serial);
         clock.schedule(5);
-        unsigned asked = 0;
-        r.step->aside = &aside;
-        r.step->between = [&](Tick end) {
-            ++asked;
-            EXPECT_EQ(end, r.step->window_end());
+        unsigned phases = 0;
+        r.step->serial_queue = &serial;
+        r.step->serial_phase = [&](Tick end) {
+            ++phases;
+            EXPECT_EQ(end, r.step->epoch_end());
             for (const EventQueue &q : r.queues) {
                 EXPECT_LT(q.now(), end);
                 EXPECT_GE(q.next(), end);
             }
-            aside.run(end);
+            serial.run(end);
         };
         r.step->run(10'000);
         ASSERT_EQ(clock.rang.size(), 9u); // 5, 1239, .. 9877
         EXPECT_EQ(clock.rang.back(), 5 + 8 * 1'234);
-        EXPECT_EQ(asked, 9u);
+        EXPECT_EQ(phases, 9u);
     }
 }
 
-TEST(Lockstep, WhatIsThrownBetweenWindowsAndByParcelsReachesTheCallerToo) {
+TEST(ParallelScheduler, ExceptionsOfTheSerialPhaseAndOfMessagesReachTheCaller) {
     for (const unsigned threads : {1u, 2u, 4u}) {
         Ring r(threads);
-        r.step->between = [](Tick) { throw std::runtime_error("between"); };
-        r.step->ask();
+        r.step->serial_phase = [](Tick) { throw std::runtime_error("serial phase"); };
+        r.step->request_serial_phase();
         EXPECT_THROW(r.step->run(40'000), std::runtime_error);
         Ring bad(threads);
         bad.nodes[0]->queue().send_on(0);
         bad.nodes[0]->queue().post(
-            bad.queues[kQueues - 1],
-            {[](const Parcel &) { throw std::runtime_error("opened"); }, 1, nullptr, nullptr, {}});
+            bad.queues[kProcesses - 1],
+            {[](const Parcel &) { throw std::runtime_error("delivered"); }, 1, nullptr, nullptr, {}});
         EXPECT_THROW(bad.step->run(40'000), std::runtime_error);
     }
 }
 
-TEST(Lockstep, SharedWorkIsDoneOnceEachPartBeforeAnythingGoesOn) {
+TEST(ParallelScheduler, EachPartOfSharedWorkIsDoneOnceBeforeTheNextEpoch) {
     std::vector<std::uint64_t> hashes[3];
     for (const unsigned threads : {1u, 2u, 4u}) {
         Ring r(threads);
-        r.nodes[0]->asks = r.step.get();
+        r.nodes[0]->requests = r.step.get();
         std::array<std::uint64_t, 3> done{};
-        std::uint64_t meetings = 0;
-        r.step->between = [&](Tick) {
+        std::uint64_t phases = 0;
+        r.step->serial_phase = [&](Tick) {
             for (const std::uint64_t n : done)
-                EXPECT_EQ(n, meetings) << "each part of the one before";
-            if (++meetings % 2) // not every meeting has some
-                r.step->share(3, [&](unsigned part) { ++done[part]; });
+                EXPECT_EQ(n, phases) << "each part of the previous phase";
+            if (++phases % 2) // not every phase has shared work
+                r.step->share_work(3, [&](unsigned part) { ++done[part]; });
             else
                 for (std::uint64_t &n : done)
                     ++n;
         };
         r.step->run(20'000);
-        EXPECT_GT(meetings, 50u);
-        EXPECT_EQ(done[2], meetings);
+        EXPECT_GT(phases, 50u);
+        EXPECT_EQ(done[2], phases);
         for (auto &n : r.nodes)
             hashes[threads / 2].push_back(n->hash);
     }
@@ -243,43 +244,43 @@ TEST(Lockstep, SharedWorkIsDoneOnceEachPartBeforeAnythingGoesOn) {
     EXPECT_EQ(hashes[0], hashes[2]);
 }
 
-TEST(Lockstep, WhatSharedWorkThrowsReachesTheCaller) {
+TEST(ParallelScheduler, AnExceptionOfSharedWorkReachesTheCaller) {
     for (const unsigned threads : {1u, 2u}) {
         Ring r(threads);
-        r.nodes[0]->asks = r.step.get();
-        EventQueue aside; // something is always due there
-        Component due(aside, "due", [](Component &c, Tick now) { c.schedule(now + 1'000); });
+        r.nodes[0]->requests = r.step.get();
+        EventQueue serial; // an event is always due there
+        Component due(serial, "due", [](Component &c, Tick now) { c.schedule(now + 1'000); });
         due.schedule(1);
-        r.step->aside = &aside;
-        unsigned meetings = 0;
-        r.step->between = [&](Tick end) {
-            aside.run(end);
-            ++meetings;
-            r.step->share(2, [](unsigned part) {
+        r.step->serial_queue = &serial;
+        unsigned phases = 0;
+        r.step->serial_phase = [&](Tick end) {
+            serial.run(end);
+            ++phases;
+            r.step->share_work(2, [](unsigned part) {
                 if (part == 1)
                     throw std::runtime_error("shared");
             });
         };
         EXPECT_THROW(r.step->run(20'000), std::runtime_error);
-        EXPECT_EQ(meetings, 1u) << "nothing goes on";
+        EXPECT_EQ(phases, 1u) << "the run has ended";
     }
 }
 
-TEST(Lockstep, AQuestionWithoutAnythingToDoChangesNoWindow) {
+TEST(ParallelScheduler, ASerialPhaseWithoutWorkChangesNoEpoch) {
     std::vector<Tick> ends[2];
-    for (const bool asks : {false, true}) {
+    for (const bool requests : {false, true}) {
         Ring r(2);
-        r.step->between = [](Tick) {};
-        r.nodes[0]->others = {r.nodes[1].get()}; // of another queue
+        r.step->serial_phase = [](Tick) {};
+        r.nodes[0]->others = {r.nodes[1].get()}; // of another process
         for (auto &n : r.nodes)
-            n->asks = asks ? r.step.get() : nullptr;
-        r.nodes[1]->noted = &ends[asks];
+            n->requests = requests ? r.step.get() : nullptr;
+        r.nodes[1]->noted = &ends[requests];
         r.step->run(20'000);
     }
     EXPECT_EQ(ends[0], ends[1]);
 }
 
-TEST(Lockstep, NothingToDoIsTheEndOfARunWithoutOne) {
+TEST(ParallelScheduler, ARunWithoutEventsEndsAtOnce) {
     Ring r(2);
     for (auto &n : r.nodes)
         n->schedule(kNever);

@@ -3,9 +3,8 @@
 
 #include <algorithm>
 
-#include "cpu/x86/decode/block.hh"
+#include "cpu/x86/mmu/data_port.hh"
 #include "cpu/x86/mmu/paging.hh"
-#include "cpu/x86/timed/timed_core.hh"
 
 namespace moscope::x86 {
 
@@ -49,21 +48,7 @@ bool aligned(Core &c, Addr va, unsigned size, As as) {
     return !(va & (want - 1)) || (c.long_mode() && !canonical(va)) || c.raise(exc_ac, 0);
 }
 
-/// Most accesses of detailed mode: DRAM, in one line, of a page that the TLB knows to allow it. `d` is where.
-bool known(Core &c, Addr va, unsigned size, As as, Addr need, Addr &d) {
-    if (line_offset(va) + size > kLineBytes || c.check_alignment || (c.watched & Core::kWatchData))
-        return false;
-    const Tlb::Entry &e = c.tlbs[is_user(c, as)].at(va);
-    if (e.page != (va & ~Addr{0xfff}) || (e.phys & need) != need)
-        return false;
-    d = c.phys.dram_address(e.at(va));
-    if (d == PhysMap::kNone)
-        return false;
-    c.timed->l1_tlb(va >> e.shift());
-    return true;
-}
-
-/// After an access that went well.
+/// After an access without a fault.
 void watch(Core &c, Addr va, unsigned size, bool write, As as) {
     if (__builtin_expect(c.watched & Core::kWatchData, 0) && as == As::current)
         c.watch_data(va, size, write);
@@ -87,12 +72,9 @@ void device_write(Core &c, PhysAddr at, std::uint64_t v, unsigned size) {
     c.platform.mmio_write(c, at, v, size);
 }
 
-void read_piece(Core &c, PhysAddr at, unsigned size, std::uint8_t *to) {
+template <class DataPort> void read_piece(Core &c, DataPort port, PhysAddr at, unsigned size, std::uint8_t *to) {
     if (const std::byte *host = c.phys.host(at)) {
-        if (c.timed)
-            c.timed->load(at, to, size);
-        else
-            std::memcpy(to, host, size);
+        port.load(at, host, to, size);
         return;
     }
     if (size == 1 || size == 2 || size == 4 || size == 8) {
@@ -110,12 +92,10 @@ void read_piece(Core &c, PhysAddr at, unsigned size, std::uint8_t *to) {
     }
 }
 
-void write_piece(Core &c, PhysAddr at, unsigned size, const std::uint8_t *from) {
+template <class DataPort>
+void write_piece(Core &c, DataPort port, PhysAddr at, unsigned size, const std::uint8_t *from) {
     if (std::byte *host = c.phys.host(at)) {
-        if (c.timed)
-            c.timed->store(at, from, size);
-        else
-            std::memcpy(host, from, size);
+        port.store(at, host, from, size);
         tell_written(c, at, size);
         return;
     }
@@ -136,103 +116,92 @@ void write_piece(Core &c, PhysAddr at, unsigned size, const std::uint8_t *from) 
     }
 }
 
+template <class DataPort> void read_pieces(Core &c, DataPort port, Addr va, const Pieces &p, std::uint8_t *to) {
+    port.at_linear(va);
+    read_piece(c, port, p.at[0], p.size[0], to);
+    if (p.count == 2) {
+        port.at_linear(va + p.size[0]);
+        read_piece(c, port, p.at[1], p.size[1], to + p.size[0]);
+    }
+}
+
+template <class DataPort>
+void write_pieces(Core &c, DataPort port, Addr va, const Pieces &p, const std::uint8_t *from) {
+    port.at_linear(va);
+    write_piece(c, port, p.at[0], p.size[0], from);
+    if (p.count == 2) {
+        port.at_linear(va + p.size[0]);
+        write_piece(c, port, p.at[1], p.size[1], from + p.size[0]);
+    }
+}
+
 } // namespace
 
 DeviceAccess::DeviceAccess(Core &c) : c_(c), before_(c.extra_cycles) {
-    if (c.timed)
-        c.timed->settle_before_device();
+    with_data_port(c, [](auto port) { port.begin_device_access(); });
 }
 
 DeviceAccess::~DeviceAccess() {
-    if (c_.timed)
-        c_.timed->device_cost(c_.extra_cycles - before_);
+    with_data_port(c_, [this](auto port) { port.end_device_access(c_.extra_cycles - before_); });
 }
 
 void serialize(Core &c) {
-    if (c.timed)
-        c.timed->fence();
+    with_data_port(c, [](auto port) { port.fence(); });
 }
 
 void tell_written(Core &c, PhysAddr at, unsigned size) {
     if (__builtin_expect(!c.blocks->guarded(c, at, size), 1))
         return;
-    if (c.timed)
-        c.timed->wrote_code(at, size);
-    else
-        c.blocks->written(at, size);
+    with_data_port(c, [&](auto port) { port.wrote_code(at, size); });
 }
 
 bool load_slow(Core &c, Addr va, void *to, unsigned size, As as) {
-    if (Addr d; c.timed && known(c, va, size, as, 0, d)) {
-        c.timed->at_linear(va);
-        c.timed->load_line(d, to, size);
+    return with_data_port(c, [&](auto port) {
+        if (port.load_translated(va, to, size, is_user(c, as)))
+            return true;
+        Pieces p;
+        if (!aligned(c, va, size, as) || !translate_all(c, va, size, Kind::read, is_user(c, as), p))
+            return false;
+        watch(c, va, size, false, as);
+        read_pieces(c, port, va, p, static_cast<std::uint8_t *>(to));
         return true;
-    }
-    Pieces p;
-    if (!aligned(c, va, size, as) || !translate_all(c, va, size, Kind::read, is_user(c, as), p))
-        return false;
-    watch(c, va, size, false, as);
-    if (c.timed)
-        c.timed->at_linear(va);
-    auto *bytes = static_cast<std::uint8_t *>(to);
-    read_piece(c, p.at[0], p.size[0], bytes);
-    if (p.count == 2) {
-        if (c.timed)
-            c.timed->at_linear(va + p.size[0]);
-        read_piece(c, p.at[1], p.size[1], bytes + p.size[0]);
-    }
-    return true;
+    });
 }
 
 bool store_slow(Core &c, Addr va, const void *from, unsigned size, As as) {
-    if (Addr d; c.timed && known(c, va, size, as, Tlb::Entry::kWritable | Tlb::Entry::kDirty, d)) {
-        c.timed->at_linear(va);
-        c.timed->store_line(d, from, size);
-        if (__builtin_expect(c.blocks->guarded_dram(c, d, size), 0))
-            c.timed->wrote_code(c.phys.phys_address(d), size);
+    return with_data_port(c, [&](auto port) {
+        if (port.store_translated(va, from, size, is_user(c, as)))
+            return true;
+        Pieces p;
+        if (!aligned(c, va, size, as) || !translate_all(c, va, size, Kind::write, is_user(c, as), p))
+            return false;
+        watch(c, va, size, true, as);
+        write_pieces(c, port, va, p, static_cast<const std::uint8_t *>(from));
         return true;
-    }
-    Pieces p;
-    if (!aligned(c, va, size, as) || !translate_all(c, va, size, Kind::write, is_user(c, as), p))
-        return false;
-    watch(c, va, size, true, as);
-    if (c.timed)
-        c.timed->at_linear(va);
-    const auto *bytes = static_cast<const std::uint8_t *>(from);
-    write_piece(c, p.at[0], p.size[0], bytes);
-    if (p.count == 2) {
-        if (c.timed)
-            c.timed->at_linear(va + p.size[0]);
-        write_piece(c, p.at[1], p.size[1], bytes + p.size[0]);
-    }
-    return true;
+    });
 }
 
 bool modify_slow(Core &c, Addr va, unsigned size, void (*f)(void *, void *), void *context, bool locked) {
-    Pieces p;
-    if (!aligned(c, va, size, As::current) || !translate_all(c, va, size, Kind::write, is_user(c, As::current), p))
-        return false;
-    watch(c, va, size, true, As::current);
-    if (c.timed)
-        c.timed->at_linear(va);
-    if (c.timed && p.count == 1 && c.phys.host(p.at[0])) {
-        c.timed->modify(p.at[0], size, f, context, locked);
-        tell_written(c, p.at[0], size);
+    return with_data_port(c, [&](auto port) {
+        Pieces p;
+        if (!aligned(c, va, size, As::current) || !translate_all(c, va, size, Kind::write, is_user(c, As::current), p))
+            return false;
+        watch(c, va, size, true, As::current);
+        if (std::byte *host = c.phys.host(p.at[0]); host && p.count == 1) {
+            port.at_linear(va);
+            port.modify(p.at[0], host, size, f, context, locked);
+            tell_written(c, p.at[0], size);
+            return true;
+        }
+        // Across pages (or on a device register) a locked access is two accesses. No program relies on that case.
+        alignas(16) std::uint8_t bytes[64];
+        port.at_linear(va);
+        for (unsigned i = 0, done = 0; i < p.count; done += p.size[i++])
+            read_piece(c, port, p.at[i], p.size[i], bytes + done);
+        f(context, bytes);
+        write_pieces(c, port, va, p, bytes);
         return true;
-    }
-    // Across pages (or on a device register) a locked access is two, which no program relies on.
-    alignas(16) std::uint8_t bytes[64];
-    read_piece(c, p.at[0], p.size[0], bytes);
-    if (p.count == 2)
-        read_piece(c, p.at[1], p.size[1], bytes + p.size[0]);
-    f(context, bytes);
-    write_piece(c, p.at[0], p.size[0], bytes);
-    if (p.count == 2) {
-        if (c.timed)
-            c.timed->at_linear(va + p.size[0]);
-        write_piece(c, p.at[1], p.size[1], bytes + p.size[0]);
-    }
-    return true;
+    });
 }
 
 } // namespace moscope::x86

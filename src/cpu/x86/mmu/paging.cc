@@ -4,8 +4,8 @@
 #include <cstring>
 
 #include "cpu/x86/decode/block.hh"
+#include "cpu/x86/mmu/data_port.hh"
 #include "cpu/x86/mmu/memory.hh"
-#include "cpu/x86/timed/timed_core.hh"
 
 namespace moscope::x86 {
 
@@ -52,8 +52,8 @@ struct Walk {
     template <class T> T read(Addr at) const {
         T x = 0;
         if (const std::byte *p = c.phys.host(PhysAddr(at))) {
-            if (c.timed && side_effects)
-                c.timed->walk_load(PhysAddr(at), &x, sizeof x);
+            if (side_effects)
+                with_data_port(c, [&](auto port) { port.walk_load(PhysAddr(at), p, &x, sizeof x); });
             else
                 std::memcpy(&x, p, sizeof x);
         } else
@@ -63,10 +63,7 @@ struct Walk {
     /// Sets bits of an entry, as a locked update.
     template <class T> void set_bits(Addr at, T bits) const {
         if (std::byte *p = c.phys.host(PhysAddr(at))) {
-            if (c.timed)
-                c.timed->walk_modify(PhysAddr(at), sizeof bits, or_bits<T>, &bits);
-            else
-                or_bits<T>(&bits, p);
+            with_data_port(c, [&](auto port) { port.walk_modify(PhysAddr(at), p, sizeof bits, or_bits<T>, &bits); });
             tell_written(c, PhysAddr(at), sizeof bits);
         }
     }
@@ -204,8 +201,8 @@ bool translate(Core &c, Addr va, Kind kind, bool user, PhysAddr &out) {
         const Addr need = kind == Kind::write ? E::kWritable | E::kDirty : kind == Kind::fetch ? E::kExecutable : 0;
         if ((e.phys & need) == need) {
             out = e.at(va);
-            if (c.timed && kind != Kind::fetch)
-                c.timed->l1_tlb(va >> e.shift());
+            if (kind != Kind::fetch)
+                with_data_port(c, [&](auto port) { port.l1_tlb(va >> e.shift()); });
             if (kind == Kind::write && c.direct)
                 if (Tlb::Direct &d = c.tlbs[user].direct_at(va);
                     d.write == Tlb::kNoPage && d.read == page && !c.blocks->code_page(out))
@@ -232,8 +229,8 @@ bool translate(Core &c, Addr va, Kind kind, bool user, PhysAddr &out) {
             c.tlbs[user].large_at(va) = {va >> 21, (leaf.phys & ~Addr{0x1fffff}) | bits_of(leaf)};
     }
     remember(c, user, va, leaf);
-    if (c.timed && kind != Kind::fetch)
-        c.timed->l1_tlb(va >> leaf.shift);
+    if (kind != Kind::fetch)
+        with_data_port(c, [&](auto port) { port.l1_tlb(va >> leaf.shift); });
     out = PhysAddr(leaf.phys | (va & (kPage - 1)));
     return true;
 }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Which line a core waits for while it turns in a loop around a PAUSE, and for how long. A turn goes from one PAUSE to the
-// same again, as `Core::spun` counts them; its time is what of it is busy or core stall (misses are charged to their lines
-// as memory stall). Of the lines that a turn looks at, the time belongs to the one that the core loses and misses next: a
-// write of it is what was waited for. What no such loss ends (an interrupt, the end of a window) belongs to the line that
-// was lost before or, if none was, to the first that a turn looks at. Turns that look at none (a loop that backs off) go with
-// those before them. Whether the core was run through a turn or slept is all the same here.
+// Time in spin loops by the line that is polled. An iteration goes from one PAUSE to the same PAUSE again, as `Core::spun` counts
+// them. Its time is its busy and core stall time (misses are charged to their lines as memory stall). Of the lines that an
+// iteration reads, the time belongs to the one that the core loses and misses next: a write of that line is what the core waited
+// for. If an interrupt or the end of a measurement window ends the loop instead, the time belongs to the line lost before that or,
+// if none was lost, to the first line that an iteration reads. Iterations that read no line (a loop that backs off) go with the
+// iterations before them. The result is the same whether iterations are run or skipped.
 #pragma once
 
 #include <algorithm>
@@ -24,48 +24,48 @@ class Polling {
     /// Busy and core stall, each of kernel and user mode.
     using Times = std::array<std::array<Tick, 2>, 2>;
 
-    /// Whether the turn has not looked at so many lines that further ones are not remembered.
-    bool attends() const { return turn_.n < kLooks; }
+    /// Whether there is room to remember a further line of this iteration.
+    bool attends() const { return iteration_.n < kLooks; }
     /// A load or locked operation of the core, page walks apart.
     void looked(const Look &look) {
-        if (!turn_.find(line_of(look.dram)))
-            turn_.look[turn_.n++] = look;
+        if (!iteration_.find(line_of(look.dram)))
+            iteration_.look[iteration_.n++] = look;
     }
     /// Counts begin anew.
     void reset() {
         spent_ = counted_ = {};
         time_ = 0;
-        turns_ = 0;
+        iterations_ = 0;
     }
-    /// At a PAUSE: `turn` of a loop, or the first one of another. `total`: all that the core has been charged since reset().
-    /// `tell(look, time, turns)` is called for what other lines were waited for until now.
-    template <class F> void paused(bool turn, const Times &total, F &&tell) {
-        if (!turn || (turn_.n && !loop_.same(turn_))) {
-            told(tell);
+    /// At a PAUSE. again: the same PAUSE as the last one, which ends an iteration. `total`: all charges of the core since reset().
+    /// `report_to(look, time, iterations)` is called for a loop on other lines that has ended.
+    template <class F> void paused(bool again, const Times &total, F &&report_to) {
+        if (!again || (iteration_.n && !loop_.same(iteration_))) {
+            report(report_to);
             loop_.n = 0;
         }
-        if (turn && turn_.n)
-            loop_ = turn_;
-        turn_.n = 0;
-        turned(turn, total);
+        if (again && iteration_.n)
+            loop_ = iteration_;
+        iteration_.n = 0;
+        iterated(again, total);
     }
-    /// After as many turns more as the last one.
-    void slept(std::uint64_t turns, const Times &total) { turned(turns, total); }
+    /// Iterations like the last one were skipped.
+    void skipped(std::uint64_t iterations, const Times &total) { iterated(iterations, total); }
     /// The core misses a line.
-    template <class F> void missed(Addr line, F &&tell) {
+    template <class F> void missed(Addr line, F &&report_to) {
         if (loop_.n && loop_.find(line)) {
             lost_ = line;
-            told(tell);
+            report(report_to);
         }
     }
-    /// Tells what is not told yet.
-    template <class F> void told(F &&tell) {
-        if (turns_) {
+    /// Reports what is not reported yet.
+    template <class F> void report(F &&report_to) {
+        if (iterations_) {
             const Look *lost = loop_.find(lost_);
-            tell(lost ? *lost : loop_.look[0], time_, turns_);
+            report_to(lost ? *lost : loop_.look[0], time_, iterations_);
         }
         time_ = 0;
-        turns_ = 0;
+        iterations_ = 0;
     }
     /// All time in such loops since reset().
     const Times &spent() const { return spent_; }
@@ -88,25 +88,25 @@ class Polling {
         }
     };
 
-    void turned(std::uint64_t turns, const Times &total) {
-        if (turns && loop_.n) {
+    void iterated(std::uint64_t iterations, const Times &total) {
+        if (iterations && loop_.n) {
             for (unsigned charge = 0; charge < 2; ++charge)
                 for (unsigned user = 0; user < 2; ++user) {
                     const Tick t = total[charge][user] - counted_[charge][user];
                     spent_[charge][user] += t;
                     time_ += t;
                 }
-            turns_ += turns;
+            iterations_ += iterations;
         }
         counted_ = total;
     }
 
-    Looks turn_; ///< since the last PAUSE
-    Looks loop_; ///< of the last turn that looked at any; none: no loop, or one that looks at none
+    Looks iteration_; ///< since the last PAUSE
+    Looks loop_;      ///< of the last iteration that read a line; empty: no loop, or one that reads no line
     Addr lost_ = ~Addr{0};
     Times spent_{}, counted_{};
-    Tick time_ = 0; ///< not told yet
-    std::uint64_t turns_ = 0;
+    Tick time_ = 0; ///< not reported yet
+    std::uint64_t iterations_ = 0;
 };
 
 } // namespace moscope::x86

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Loops that wait for another core (PAUSE): when two turns in a row have left a core exactly as it was, taken the same
-// number of cycles and touched nothing but lines that hit, all further turns are the same until one of those lines is
-// lost or an interrupt comes. Such a core need not be run: it sleeps, and what its turns would have counted is added
-// when it wakes. The last turns before that moment are run again, so that nothing outside can tell the difference.
+// Skipped iterations of spin loops (PAUSE). If two iterations in a row have left the core's state unchanged, have taken the same
+// number of cycles and have touched only lines that hit, all further iterations are the same until one of those lines is lost or
+// an interrupt comes. Such a core sleeps. When it wakes, the counts of the skipped iterations are added, and the last iteration
+// is run, so that skipping has no visible effect.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +15,8 @@ namespace moscope::x86 {
 
 class SpinLoop {
   public:
-    /// What one turn counts.
-    struct Turn {
+    /// Counts of one iteration.
+    struct Iteration {
         std::uint64_t retired = 0, pauses = 0, spun = 0, hits = 0;
         std::int64_t cycles = 0;
     };
@@ -28,15 +28,14 @@ class SpinLoop {
         ++marks_;
     }
 
-    /// After a PAUSE: counts since some beginning. True: the last two turns were alike, and changed nothing.
-    /// `disturbances` counts whatever a turn must not do: misses, stores, fences, device
-    /// accesses, lines that were lost meanwhile.
-    bool turned(const State &s, const Turn &now, std::uint64_t disturbances) {
-        const Turn turn{now.retired - last_.retired, now.pauses - last_.pauses, now.spun - last_.spun,
-                        now.hits - last_.hits, now.cycles - last_.cycles};
-        const bool alike = disturbances == disturbances_ && turn.retired == turn_.retired && turn.pauses == 1 &&
-                           turn.spun == turn.retired && turn.hits == turn_.hits && turn.cycles == turn_.cycles &&
-                           marks_ <= kMarks;
+    /// After a PAUSE; `now` are running counts. True: the last two iterations were alike and changed nothing.
+    /// `disturbances` counts the events that an iteration must not contain: misses, stores, fences, device accesses, lost lines.
+    bool iterated(const State &s, const Iteration &now, std::uint64_t disturbances) {
+        const Iteration last{now.retired - last_.retired, now.pauses - last_.pauses, now.spun - last_.spun,
+                             now.hits - last_.hits, now.cycles - last_.cycles};
+        const bool alike = disturbances == disturbances_ && last.retired == iteration_.retired && last.pauses == 1 &&
+                           last.spun == last.retired && last.hits == iteration_.hits &&
+                           last.cycles == iteration_.cycles && marks_ <= kMarks;
         charges_ = alike ? marks_ : 0;
         std::int64_t begun = last_.cycles;
         for (unsigned i = 0; i < charges_; ++i) {
@@ -45,7 +44,7 @@ class SpinLoop {
         }
         marks_ = 0;
         last_ = now;
-        turn_ = turn;
+        iteration_ = last;
         disturbances_ = disturbances;
         if (!alike) {
             known_ = false;
@@ -57,8 +56,8 @@ class SpinLoop {
         known_ = true;
         return false;
     }
-    const Turn &turn() const { return turn_; }
-    /// Calls f(cycles, what) for the charges of a turn, in their order.
+    const Iteration &iteration() const { return iteration_; }
+    /// Calls f(cycles, what) for the charges of an iteration, in their order.
     template <class F> void for_each_charge(F &&f) const {
         for (unsigned i = 0; i < charges_; ++i)
             f(charge_[i].cycles, charge_[i].what);
@@ -73,8 +72,8 @@ class SpinLoop {
     Mark mark_[kMarks], charge_[kMarks];
     unsigned marks_ = 0, charges_ = 0;
     alignas(State) unsigned char state_[sizeof(State)];
-    bool known_ = false; ///< state_ is that after the last turn
-    Turn last_, turn_;
+    bool known_ = false; ///< state_ is the state after the last iteration
+    Iteration last_, iteration_;
     std::uint64_t disturbances_ = 0;
 };
 

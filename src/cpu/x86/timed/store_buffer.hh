@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The store buffer of a core with x86-TSO order (Sewell et al., CACM 53(7), 2010): stores leave it in program order; those
-// that hit a writable line leave without an access. While the oldest waits for its line, the lines of those behind it
-// that have retired are asked for too (an access to own the line, which moves no bytes), up to the core's outstanding
-// misses; a line that is lost again before its store's turn is asked for again. A store is performed not before the moment
-// at which it retired, although its core may have run ahead of the event queue since.
+// The store buffer of a core with x86-TSO order (Sewell et al., CACM 53(7), 2010). Stores leave it in program order. Stores that hit
+// a writable line leave without an access. While the oldest store waits for its line, the buffer also requests the lines of later
+// retired stores (accesses that own the line and move no bytes), up to the core's number of outstanding misses. A line that is lost
+// before its store drains is requested again. A store is performed no earlier than it retired, although its core may have run ahead
+// of the event queue.
 #pragma once
 
 #include <algorithm>
@@ -24,7 +24,7 @@ class StoreBuffer : public Component {
     static constexpr unsigned kMost = PipelineParams::Most::store_buffer; ///< entries
     static constexpr unsigned kBytes = 16;
 
-    /// entries: 1 to kMost. most: accesses in flight at a time, one at least.
+    /// entries: 1 to kMost. most: limit of accesses in flight, at least one.
     StoreBuffer(EventQueue &queue, std::string name, Port &port, unsigned entries, unsigned most)
         : Component(queue, std::move(name), [](Component &c, Tick now) { static_cast<StoreBuffer &>(c).drain(now); }),
           port_(port),
@@ -42,7 +42,7 @@ class StoreBuffer : public Component {
     bool empty() const { return head_ == tail_; }
     bool full() const { return tail_ - head_ == room_; }
 
-    /// Within a line. `retired`: when it may be performed.
+    /// A store within a line. `retired`: the earliest tick at which it may be performed.
     void push(Addr dram, const void *from, unsigned size, Tick retired, Addr pc, Addr va) {
         Entry &e = entry(tail_++);
         e.address = dram;
@@ -57,7 +57,7 @@ class StoreBuffer : public Component {
     }
 
     enum class Found { none, whole, part };
-    /// The youngest store that overlaps [dram, dram + size): its bytes if it covers it all.
+    /// The youngest store that overlaps [dram, dram + size); copies its bytes if it covers the whole range.
     Found look(Addr dram, void *to, unsigned size) const {
         for (unsigned i = tail_; i != head_; --i) {
             const Entry &e = entry(i - 1);
@@ -78,8 +78,8 @@ class StoreBuffer : public Component {
         std::uint8_t size;
         std::uint8_t bytes[kBytes];
     };
-    /// Called whenever a store has been performed and has left the buffer, at that moment, with the access that brought its
-    /// line while it was the oldest; null: it found the line.
+    /// Called at the tick at which a store is performed and leaves the buffer, with the access that brought its line while it was
+    /// the oldest; null: the line was there.
     void (*on_drain)(void *owner, Tick, const Entry &, const Access *brought) = nullptr;
     /// Called with each finished access, before on_drain.
     void (*on_access)(void *owner, const Access &) = nullptr;
@@ -118,7 +118,7 @@ class StoreBuffer : public Component {
         }
     }
 
-    /// Asks for the lines of the stores behind the oldest, as far as they have retired.
+    /// Requests the lines of the retired stores behind the oldest.
     void look_ahead(Tick now) {
         for (unsigned i = static_cast<int>(looked_ - head_) > 0 ? looked_ : head_ + 1;
              i != tail_ && in_flight_ < accesses_of_.size(); ++i) {
@@ -177,7 +177,7 @@ class StoreBuffer : public Component {
     std::vector<Access> accesses_of_;
     std::vector<Addr> asked_; ///< the line of each access in flight, kNone of the others
     Access last_;
-    const Access *brought_ = nullptr; ///< what brought the oldest store's line
+    const Access *brought_ = nullptr; ///< the access that brought the oldest store's line
     unsigned room_;
     std::vector<Entry> entries_;   ///< a ring of 2^n
     unsigned head_ = 0, tail_ = 0; ///< counted on

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Stores of a core in detailed mode: through the store buffer, or past the caches through the write combiner; and the waits
-// for those buffers, for room in them or until they are empty. A wait has as many pieces as things leave the buffer
-// meanwhile, and each piece is charged to the access that the one which leaves has waited for.
+// Stores of a core in detailed mode: through the store buffer, or past the caches through the write combiner; and waits for these
+// buffers (for room, or until they are empty). Each entry that leaves the buffer during a wait ends one piece of it. The piece is
+// charged to the access that this entry has waited for.
 #include <algorithm>
 
 #include "base/copy.hh"
@@ -16,7 +16,7 @@ void TimedCore::report_store(const Access &x, Tick exposed, bool wait) {
 }
 
 void TimedCore::departed(const Access *x, Tick t) {
-    if (x && !has_departed_) { // several at one moment: only the first has been waited for
+    if (x && !has_departed_) { // of several at one tick, the core has waited for the first only
         departed_ = *x;
         has_departed_ = true;
     }
@@ -29,8 +29,8 @@ void TimedCore::wait_for_departure(bool &waiting) {
     suspend();
     waiting = waiting_memory_ = false;
     if (!has_departed_)
-        return;                         // what time has passed goes with the next
-    if (const Tick exposed = stalled()) // else it had left by then: there is no wait to speak of
+        return;                         // the time so far is charged with the next
+    if (const Tick exposed = stalled()) // else the entry had left already, and there was no wait
         report_store(departed_, exposed, true);
     charge(Charge::memory);
 }
@@ -41,7 +41,7 @@ void TimedCore::drain_combiner(bool arrived) {
             catch_up();
         if (!combiner_.send(now()))
             wait_for_combiner([this, n = combiner_.under_way()] { return combiner_.under_way() < n; });
-        horizon_changed();
+        lookahead_changed();
     }
     if (arrived)
         wait_for_combiner([this] { return combiner_.idle(); });
@@ -88,7 +88,7 @@ void TimedCore::store_line(Addr d, const void *from, unsigned size) {
                 catch_up();
             if (std::byte *b = writable(line_of(d))) {
                 copy_few(b + line_offset(d), bytes, n);
-                tell_stored(d, n, pc_);
+                report_stored(d, n, pc_);
                 d += n, bytes += n, size -= n;
                 continue;
             }

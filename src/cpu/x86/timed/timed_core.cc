@@ -22,14 +22,14 @@ TimedCore::TimedCore(EventQueue &queue, Port &port, Core &core, const TimedParam
     combiner_.on_done = [](void *self, const Access &x) {
         auto &core = *static_cast<TimedCore *>(self);
         core.report_store(x);
-        core.tell_stored(x.addr.value, x.size, x.pc);
+        core.report_stored(x.addr.value, x.size, x.pc);
         if (core.waiting_combiner_)
             core.departed(&x, x.done);
     };
     stores_.owner = this;
     stores_.on_drain = [](void *self, Tick t, const StoreBuffer::Entry &e, const Access *brought) {
         auto &core = *static_cast<TimedCore *>(self);
-        core.tell_stored(e.address, e.size, e.pc);
+        core.report_stored(e.address, e.size, e.pc);
         if (core.waiting_stores_)
             core.departed(brought, t);
     };
@@ -61,7 +61,7 @@ void TimedCore::reset_charges(Tick now) {
 }
 
 void TimedCore::settle(Tick t) {
-    tell_all_spinning();
+    report_all_spinning();
     if (t <= stamp_)
         return;
     const Charge what = waiting_idle_ ? Charge::idle : waiting_memory_ ? Charge::memory : Charge::busy;
@@ -77,17 +77,17 @@ void TimedCore::body() {
         pending_ = 0;
         slot_ = 0;
         fetch_line_ = ~Addr{0};
-        Block *before = nullptr; // that was run last, while it lasts
+        Block *before = nullptr; // the last one that was run, while it exists
         while (!leaving_) {
             if (ahead())
                 catch_up();
             bool poll = c_.shadow || c_.halted || c_.wait_for_sipi || (c_.flags.system & (Flags::tf | Flags::rf));
             if (c_.signals.pending && now() >= visible_) {
                 if (now() > queue().now())
-                    catch_up(); // what has been pending up to this moment is what the core sees
+                    catch_up(); // the core sees what is pending up to this tick
                 poll = true;
             }
-            pc_ = c_.rip; // whose code is looked up, and which an interrupt comes before
+            pc_ = c_.rip; // the code to look up; an interrupt precedes it
             Core::Begin next;
             // The common case of begin_block.
             if (const Core::Jump &j = c_.jump_of(c_.rip);
@@ -118,14 +118,14 @@ void TimedCore::body() {
                 if (why == Exit::halt)
                     wait_idle();
                 else if (why == Exit::pause)
-                    turn_of_spin_loop();
+                    spin_loop_iteration();
                 else if (!ended(why))
                     break;
             }
         }
         fence();
         charge(Charge::busy);
-        tell_all_spinning();
+        report_all_spinning();
         left_ = true;
         c_.timed = nullptr;
         do
@@ -135,15 +135,9 @@ void TimedCore::body() {
 }
 
 bool TimedCore::ended(Exit why) {
-    // The machine stops; it may go on from here, so this fiber stays at this very moment.
-    if (why != Exit::stop) {
-        if (aside) {
-            catch_up();
-            step_aside();
-        }
-        on_death(why);
-        rejoin();
-    }
+    // The machine stops here. It may continue, so the fiber keeps its state.
+    if (why != Exit::stop)
+        serially([&] { on_death(why); });
     charge(Charge::busy);
     queue().stop();
     catch_up();
@@ -158,7 +152,7 @@ void TimedCore::run_block(Block &b) {
     c_.r[reg_block] = c_.rip;
     c_.retired += b.count;
     const Op *op = b.ops();
-    // Bytes of the block that the fetched lines reach to; the line of an instruction's last byte is looked up when it is met.
+    // End of the fetched lines as an offset into the block. The line of an instruction's last byte is fetched at that instruction.
     std::int64_t fetched = kNeverFetches;
     if (first != PhysMap::kNone) {
         if (line_of(first) != fetch_line_) {
@@ -246,7 +240,7 @@ void TimedCore::report(const Access &x) {
 
 void TimedCore::wait_memory(Access &x) {
     if (!walking_ && x.kind != AccessKind::fetch)
-        polling_.missed(line_of(x.addr.value), [this](auto &&...spin) { tell_spinning(spin...); });
+        polling_.missed(line_of(x.addr.value), [this](auto &&...spin) { report_spinning(spin...); });
     waiting_memory_ = true;
     if (observer)
         observer->expected(x.addr.value);
@@ -305,7 +299,7 @@ void TimedCore::load_line(Addr d, void *to, unsigned size) {
     const Addr line = line_of(d);
     std::byte *b = port_.hit(line, Port::right_load, done);
     if (!b) {
-        ++disturbances_; // it may not be told of this line's loss
+        ++disturbances_; // the loss of this line may not be reported
         b = port_.probe(AccessKind::load, line, done);
     }
     if (b) {
@@ -368,7 +362,7 @@ void TimedCore::modify(PhysAddr a, unsigned size, void (*f)(void *, void *), voi
             wait_memory(x);
             report(x);
         }
-        tell_stored(d, size, pc_);
+        report_stored(d, size, pc_);
     } else
         modify_split(d, size, f, context);
     charge(Charge::busy);
@@ -381,12 +375,12 @@ void TimedCore::take_split_lock() {
     constexpr std::int64_t kRetry = 50; // cycles between two looks
     while (true) {
         charge(Charge::busy);
-        catch_up(); // whoever takes or frees it before this moment has done so
-        step_aside();
-        const bool free = !split_lock->holder;
-        if (free)
-            split_lock->holder = this;
-        rejoin();
+        bool free = false;
+        serially([&] {
+            free = !split_lock->holder;
+            if (free)
+                split_lock->holder = this;
+        });
         if (free)
             return;
         advance_cycles(kRetry);
@@ -412,13 +406,10 @@ void TimedCore::modify_split(Addr d, unsigned size, void (*f)(void *, void *), v
             f(context, bytes);
             std::memcpy(b[0] + line_offset(d), bytes, first);
             std::memcpy(b[1], bytes + first, size - first);
-            tell_stored(d, first, pc_);
-            tell_stored(line[1], size - first, pc_);
+            report_stored(d, first, pc_);
+            report_stored(line[1], size - first, pc_);
             charge(Charge::busy);
-            catch_up();
-            step_aside();
-            split_lock->holder = nullptr;
-            rejoin();
+            serially([this] { split_lock->holder = nullptr; });
             return;
         }
         // Write permission for the one that is missing; losing the other meanwhile means another round.
@@ -437,45 +428,44 @@ void TimedCore::modify_split(Addr d, unsigned size, void (*f)(void *, void *), v
 }
 
 void TimedCore::wrote_code(PhysAddr a, unsigned size) {
-    settle_before_device();
-    c_.blocks->settle();
-    c_.blocks->written(a, size);
-    horizon_changed();
-    slot_ = 0;
-    rejoin();
-}
-
-void TimedCore::settle_before_device() {
     fence();
     charge(Charge::busy);
+    serially([&] {
+        c_.blocks->settle();
+        c_.blocks->written(a, size);
+        lookahead_changed();
+        slot_ = 0;
+    });
+}
+
+void TimedCore::begin_device_access() {
+    fence();
+    charge(Charge::busy);
+    begin_serial();
+}
+
+void TimedCore::begin_serial() {
     catch_up();
-    step_aside();
+    wait_for_serial_phase(*processes, c_.number);
 }
 
-void TimedCore::step_aside() {
-    if (!aside)
-        return;
-    aside(*this);
-    wait_aside();
-}
-
-/// A core that has stepped aside goes on when its chip has come further: not in what is past there.
-void TimedCore::rejoin() {
-    if (aside && now() < queue().outside()) {
+/// The core's chip has completed the epoch meanwhile, so the core continues at its end.
+void TimedCore::end_serial() {
+    if (const Tick t = processes->resume_tick(queue()); now() < t) {
         charge(Charge::busy);
-        move_to(queue().outside());
-        horizon_changed();
+        move_to(t);
+        lookahead_changed();
         slot_ = 0;
         charge(Charge::core);
     }
 }
 
-void TimedCore::device_cost(std::uint64_t cycles) {
+void TimedCore::end_device_access(std::uint64_t cycles) {
     advance_cycles(static_cast<std::int64_t>(cycles));
-    horizon_changed(); // the device may have woken others, or set a time for that
+    lookahead_changed(); // the device may have woken others, or set a time for that
     slot_ = 0;
     charge(Charge::core);
-    rejoin();
+    end_serial();
 }
 
 } // namespace moscope::x86

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A core in detailed mode: the instruction functions of functional mode, on a fiber of their own, with every access
-// through the memory port and a clock that advances as an in-order pipeline would: up to `width` operations issue in a
-// cycle, an operation waits for its sources (stall on use), a load that misses waits until its value is bound. Stores
-// retire into a buffer that drains in order (x86-TSO); loads read from it what they find whole there; fences, locked
-// and serializing instructions and device registers wait until it is empty. Every tick is charged once, to busy, idle,
-// core (waiting for own results, long operations, device registers) or memory.
+// A core of detailed mode: the instruction functions of functional mode on a fiber of their own. Every data access goes through the
+// memory port, and the clock advances as in an in-order pipeline: up to `width` operations issue in a cycle, an operation waits for
+// its sources (stall on use), and a load that misses waits until its value is bound. Stores retire into a buffer that drains in
+// order (x86-TSO). A load takes its bytes from a buffered store that covers it. Fences, locked and serializing instructions and device
+// accesses wait until the buffer is empty. Every tick is charged once: to busy, idle, core (own results, long operations, device
+// accesses) or memory.
 #pragma once
 
 #include <array>
@@ -30,39 +30,39 @@ struct Transaction {
     const Access *access;
     unsigned core;
     Addr pc;      ///< instruction
-    Addr va;      ///< of a walk or a fetch 0
+    Addr va;      ///< 0 of a page walk or a fetch
     Tick exposed; ///< stall charged to it
     bool walk;
     bool user;
     Addr address_space; ///< CR3
-    /// A wait for an access out of a buffer, which itself was told of before: room, or a drain.
+    /// A wait for room in a buffer or for its drain. The access itself was reported before.
     bool wait = false;
 };
 
-/// Time in a loop around a PAUSE, on the line that was waited for.
+/// Time in a spin loop (PAUSE), and the line that was polled.
 struct Spin {
     unsigned core;
     Polling::Look look;
     Tick time;
-    std::uint64_t turns;
+    std::uint64_t iterations;
 };
 
-/// Told of transactions, of time in spin loops, and of all stores (system/attribution).
+/// Receives transactions, time in spin loops, and all stores (src/attribution).
 class TransactionObserver {
   public:
     virtual ~TransactionObserver() = default;
     virtual void transaction(const Transaction &) = 0;
     virtual void spun(const Spin &) = 0;
-    /// A store or locked operation of a core, as it is performed; if it took a transaction, after that was told of.
+    /// A store or locked operation of a core is performed; after the report of its transaction, if it took one.
     virtual void stored(unsigned core, Addr dram, unsigned size, Addr pc) = 0;
-    /// A transaction has begun that a core waits for, and will be told of.
+    /// A transaction that a core waits for has begun; transaction() reports its end.
     virtual void expected(Addr dram) = 0;
 };
 
 class TimedCore;
 
-/// Locked operations on two lines are rare and exclude each other: each needs both lines at one moment, and two that take
-/// turns at losing one would never end. The processor locks the whole machine for them (AMD 24593, section 7.3.2).
+/// Locked operations on two lines are rare and exclude each other. Each needs both lines at the same time; two of them could
+/// take one line from each other for ever. The processor locks the whole machine for them (AMD 24593, section 7.3.2).
 struct SplitLock {
     const TimedCore *holder = nullptr;
 };
@@ -73,12 +73,12 @@ class TimedCore final : public FiberCore {
 
     TimedCore(EventQueue &queue, Port &port, Core &core, const TimedParams &params);
 
-    /// Takes over the core at tick t; its functional run has ended between two instructions.
+    /// Takes over the core at tick t, between two instructions of functional mode.
     void take_over(Tick t);
     /// Asks the core to leave detailed mode at its next instruction boundary, with its buffer empty.
     void ask_to_leave() {
         leaving_ = true;
-        if (waiting_idle_ || dozing())
+        if (waiting_idle_ || asleep())
             schedule_no_later_than(queue().now());
     }
     bool left() const { return left_; }
@@ -87,29 +87,26 @@ class TimedCore final : public FiberCore {
     std::uint64_t cycles() const { return static_cast<std::uint64_t>(cursor().cycle()); }
     Tick spent(Charge c, bool user) const { return spent_[user][static_cast<unsigned>(c)]; }
     Tick spent(Charge c) const { return spent(c, false) + spent(c, true); }
-    /// What of busy and core was in spin loops.
+    /// The portion of busy and core time in spin loops.
     Tick spun(Charge c, bool user) const { return polling_.spent()[c == Charge::core][user]; }
-    /// Charges begin anew at the core's own moment, not before `now`.
+    /// Resets the charges at the core's own tick, not before `now`.
     void reset_charges(Tick now);
-    /// Ticks since then, which the charges add up to exactly.
+    /// Length of the measurement window so far: ticks since the reset. The charges add up to it exactly.
     Tick window() const { return stamp_ - since_; }
-    /// Memory stall that settle() charged to the transaction under way, whose end will report it.
+    /// Memory stall that settle() has charged to the transaction in flight; the end of the transaction reports it.
     Tick unreported() const { return unreported_; }
-    /// Brings the charges up to tick t (a core that waits has not charged its wait yet), and tells the observer all spinning.
+    /// Brings the charges up to tick t (a waiting core has not charged its wait yet), and reports all time in spin loops.
     void settle(Tick t);
 
-    /// A core that sleeps in a spin loop is brought up to tick t, before which everything has happened.
-    void wake_from_doze(Tick t) {
-        if (dozing())
-            resume_dozing(t);
+    /// Brings a core that sleeps in a spin loop up to tick t. All events before t have happened.
+    void wake_sleeper(Tick t) {
+        if (asleep())
+            resume_sleeper(t);
     }
-    bool dozing() const { return port_.dozing_ == this; }
+    bool asleep() const { return port_.dozing_ == this; }
 
-    /// The local APIC raised a signal at tick t, which is the queue's moment or before.
+    /// The local APIC raised a signal at tick t, which is not after the queue's present tick.
     void signalled(Tick t);
-    /// Where each chip has a queue of its own, what chips share is touched while none of them runs: called with a core that then
-    /// waits for resume_aside(), by which time everything before its moment has happened. Empty: there is one queue.
-    std::function<void(TimedCore &)> aside;
 
     // --- memory, for cpu/x86/mmu/memory.cc and paging.cc: DRAM only, within a page
     void load(PhysAddr, void *to, unsigned size);
@@ -123,43 +120,51 @@ class TimedCore final : public FiberCore {
         load(a, to, size);
         walking_ = false;
     }
-    /// The walker's update of an entry.
+    /// The page walker's update of an entry.
     void walk_modify(PhysAddr a, unsigned size, void (*f)(void *, void *), void *context) {
         walking_ = true;
         modify(a, size, f, context, true);
         walking_ = false;
     }
-    /// Before a device register is touched: everything before has happened, everywhere.
-    void settle_before_device();
-    /// After it: what the access cost.
-    void device_cost(std::uint64_t cycles);
-    /// After a store to what somebody has decoded: everything before has happened, everywhere, and nobody runs what was there. A
-    /// processor, too, empties its pipeline then (AMD 24593, section 7.6.1, self-modifying and cross-modifying code).
+    /// Before an access to a device register: the store buffer is empty and all earlier events have happened.
+    void begin_device_access();
+    /// After it, with its cost.
+    void end_device_access(std::uint64_t cycles);
+    /// After a store to decoded code: all earlier events are drained, then the decoded blocks are invalidated on every core. The
+    /// processor also empties its pipeline then (AMD 24593, section 7.6.1, self-modifying and cross-modifying code).
     void wrote_code(PhysAddr, unsigned size);
-    /// Until the store buffer is empty.
+    /// Waits until the store buffer is empty.
     void fence();
-    /// A data access to a page (its address shifted by its size): what the first-level TLB adds.
+    /// A data access to a page (its address shifted by its size): adds the cost of a first-level TLB miss.
     void l1_tlb(std::uint64_t page) {
         if (!l1_tlb_.access(page))
             tlb_miss();
     }
-    /// The linear address that the coming accesses belong to.
+    /// The linear address of the coming accesses.
     void at_linear(Addr va) { va_ = va; }
 
     TransactionObserver *observer = nullptr;
-    SplitLock *split_lock = nullptr; ///< all cores' one; set before the first split access
-    /// Told of a shutdown or of an instruction that the model lacks, before the run stops.
+    LogicalProcesses *processes = &LogicalProcesses::one(); ///< the machine's
+    SplitLock *split_lock = nullptr;                        ///< shared by all cores; set before the first split access
+    /// Called on a shutdown or on an instruction that the model lacks, before the run stops.
     std::function<void(Exit)> on_death = [](Exit) {};
 
   private:
     void body() override;
     void completed(const Access &) override {}
     void run_block(Block &b);
-    /// The run stops here: false: for good.
+    /// Stops the run here. False: the core leaves detailed mode.
     bool ended(Exit why);
     void take_split_lock();
-    void step_aside();
-    void rejoin();
+    /// Runs f at the core's tick while all logical processes are at rest and all their earlier events have happened: for state
+    /// that chips share.
+    template <class F> void serially(F &&f) {
+        begin_serial();
+        f();
+        end_serial();
+    }
+    void begin_serial();
+    void end_serial();
     void modify_split(Addr dram, unsigned size, void (*f)(void *, void *), void *context);
     void fetch(Addr line);
     void issue(const OpTiming &t);
@@ -172,40 +177,40 @@ class TimedCore final : public FiberCore {
     }
     void wait_idle();
     bool watches_line();
-    void turn_of_spin_loop();
-    void spend_turns(std::int64_t n);
+    void spin_loop_iteration();
+    void charge_iterations(std::int64_t n);
     Polling::Times spent_outside_memory() const {
         constexpr auto busy = static_cast<unsigned>(Charge::busy), core = static_cast<unsigned>(Charge::core);
         return {{{spent_[0][busy], spent_[1][busy]}, {spent_[0][core], spent_[1][core]}}};
     }
-    void tell_spinning(const Polling::Look &look, Tick time, std::uint64_t turns) {
+    void report_spinning(const Polling::Look &look, Tick time, std::uint64_t iterations) {
         if (observer)
-            observer->spun({c_.number, look, time, turns});
+            observer->spun({c_.number, look, time, iterations});
     }
-    void tell_all_spinning() {
-        polling_.told([this](auto &&...spin) { tell_spinning(spin...); });
+    void report_all_spinning() {
+        polling_.report([this](auto &&...spin) { report_spinning(spin...); });
     }
     void looks_at(Addr dram) {
         if (__builtin_expect(polling_.attends(), 0) && !walking_)
             polling_.looked({dram, pc_, va_, c_.cr3, user_});
     }
     void transact(AccessKind kind, PhysAddr a, void *data, unsigned size);
-    /// The line's bytes if the core may write them now, without a transaction; or null.
+    /// The line's bytes if the core may write them without a transaction; else null.
     std::byte *writable(Addr line) {
         std::byte *b = port_.hit(line, Port::right_store, now());
         return b ? b : port_.probe(AccessKind::store, line, now());
     }
     void store_around(Addr dram, const void *from, unsigned size);
-    /// Sends what was collected and, if wanted, waits until it has arrived.
+    /// Sends the collected bytes. arrived: waits until they have arrived.
     void drain_combiner(bool arrived);
     void fence_stores();
-    /// The stall since the last charge, with what settle() has charged of it already.
+    /// The stall since the last charge, including the part that settle() has charged already.
     Tick stalled() { return now() - stamp_ + std::exchange(unreported_, 0); }
-    /// Charges the stall to an access that the core has waited for by itself, which has ended.
+    /// Charges the stall to a finished access that the core issued itself.
     void report(const Access &x);
-    /// An access out of a buffer has ended.
+    /// Reports a finished access of a buffer.
     void report_store(const Access &x, Tick exposed = 0, bool wait = false);
-    void tell_stored(Addr dram, unsigned size, Addr pc) {
+    void report_stored(Addr dram, unsigned size, Addr pc) {
         if (observer)
             observer->stored(c_.number, dram, size, pc);
     }
@@ -224,17 +229,18 @@ class TimedCore final : public FiberCore {
         charge(Charge::core); // the moment at which a store retires, if that was all
     }
     void wait_for_departure(bool &waiting);
-    /// Something has left the buffer that the core waits for; x: the access that let it, null: none was needed.
+    /// An entry has left the buffer for which the core waits. x: the access that this entry needed; null: none.
     void departed(const Access *x, Tick t);
     Addr dram(PhysAddr a) const { return c_.phys.dram_address(a); }
 
     // What most instructions touch lies together: after a switch from another core's fiber each host line of it is fetched anew.
     Core &c_;
     Tick stamp_ = 0;
-    const Op *op_ = nullptr; ///< that runs
+    const Op *op_ = nullptr; ///< that is executed
     Addr pc_ = 0, va_ = 0;
     Addr fetch_line_ = ~Addr{0};
-    std::uint64_t disturbances_ = 0; ///< what a turn of a spin loop that may be left out does not do
+    /// Events that an iteration of a spin loop must not contain if it is to be skipped.
+    std::uint64_t disturbances_ = 0;
     unsigned slot_ = 0, accesses_ = 0;
     bool user_ = false; ///< charges go to user time
     bool waiting_memory_ = false;
@@ -255,11 +261,11 @@ class TimedCore final : public FiberCore {
     Tick since_ = 0, unreported_ = 0;
     static constexpr std::int64_t kNeverFetches = std::int64_t{1} << 32;
     std::uint64_t spun_ = 0; ///< c_.spun at the last PAUSE
-    Tick awake_until_ =
-        0; ///< a core that was woken from its doze comes to this moment, and the queue passes it, before the next
-    Access departed_; ///< the first that ended since the core began to wait for a buffer, or last looked
+    /// A core that was woken in a spin loop does not sleep again before it and the queue have passed this tick.
+    Tick awake_until_ = 0;
+    Access departed_; ///< the first that ended since the core began to wait for a buffer, or last checked
     bool has_departed_ = false;
-    struct Watch { ///< what the port wakes while an MWAIT lasts; a core that dozes in a spin loop is another thing
+    struct Watch { ///< what the port wakes during an MWAIT; a core that sleeps in a spin loop is registered itself
         TimedCore *core;
     } watch_{this};
     Tick visible_ = 0; ///< from here on the core notices its signals

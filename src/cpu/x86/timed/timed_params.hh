@@ -8,7 +8,7 @@ namespace moscope::x86 {
 
 struct TimedParams : PipelineParams {
     unsigned outstanding_misses = 8; ///< lines that the store buffer requests at a time
-    bool doze = true;                ///< cores sleep while they turn in spin loops
+    bool skip_spinning = true;       ///< cores skip iterations of spin loops
 };
 
 } // namespace moscope::x86

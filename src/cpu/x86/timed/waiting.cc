@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// How a core waits in detailed mode without being run: halted, in MWAIT, asleep in a spin loop; and what wakes it.
+// Waits during which a core of detailed mode does not run: halted, in MWAIT, asleep in a spin loop; and what ends them.
 #include <algorithm>
 #include <bit>
 
@@ -10,9 +10,9 @@
 namespace moscope::x86 {
 
 void TimedCore::signalled(Tick t) {
-    if (visible_ <= t) // else an earlier one is about to be noticed, and this one with it
+    if (visible_ <= t) // else the core is about to notice an earlier signal, and this one with it
         visible_ = t + params_.interrupt_fs;
-    if (waiting_idle_ || dozing())
+    if (waiting_idle_ || asleep())
         schedule_no_later_than(std::max(visible_, queue().now()));
 }
 
@@ -54,22 +54,23 @@ bool TimedCore::watches_line() {
     return true;
 }
 
-/// Charges n turns that are like the last one.
-void TimedCore::spend_turns(std::int64_t n) {
-    const auto spend = [this](std::int64_t turns) {
-        for (std::int64_t i = 0; i < turns; ++i)
+/// Charges n iterations like the last one.
+void TimedCore::charge_iterations(std::int64_t n) {
+    const auto charge_each = [this](std::int64_t iterations) {
+        for (std::int64_t i = 0; i < iterations; ++i)
             spin_.for_each_charge([this](std::int64_t cycles, std::uint8_t what) {
                 advance_cycles(cycles);
                 spent_[user_][what] += now() - stamp_;
                 stamp_ = now();
             });
     };
-    // After as many turns as the clock's denominator says the edges lie as they did before, so each such round takes and charges the same.
+    // After as many iterations as the clock's denominator, clock edges fall on the same fractions of a tick again. So each such
+    // round takes and charges the same ticks.
     const std::int64_t round = cursor().clock().den;
     if (n >= 2 * round) {
         const auto before = spent_[user_];
         const std::int64_t begun = cursor().cycle();
-        spend(round);
+        charge_each(round);
         const std::int64_t more = n / round - 1;
         for (unsigned what = 0; what < before.size(); ++what)
             spent_[user_][what] += more * (spent_[user_][what] - before[what]);
@@ -77,15 +78,15 @@ void TimedCore::spend_turns(std::int64_t n) {
         stamp_ = now();
         n %= round;
     }
-    spend(n);
+    charge_each(n);
 }
 
-void TimedCore::turn_of_spin_loop() {
-    polling_.paused(c_.spun != spun_, spent_outside_memory(), [this](auto &&...spin) { tell_spinning(spin...); });
+void TimedCore::spin_loop_iteration() {
+    polling_.paused(c_.spun != spun_, spent_outside_memory(), [this](auto &&...spin) { report_spinning(spin...); });
     spun_ = c_.spun;
-    const SpinLoop::Turn counts{c_.retired, c_.pauses, c_.spun, port_.inline_hits, cursor().cycle()};
-    if (!spin_.turned(c_, counts, disturbances_ + port_.lost) || queue().now() <= awake_until_ || !params_.doze ||
-        stamp_ != now() || !stores_.empty() || !combiner_.idle() || leaving_ || c_.watched ||
+    const SpinLoop::Iteration counts{c_.retired, c_.pauses, c_.spun, port_.inline_hits, cursor().cycle()};
+    if (!spin_.iterated(c_, counts, disturbances_ + port_.lost) || queue().now() <= awake_until_ ||
+        !params_.skip_spinning || stamp_ != now() || !stores_.empty() || !combiner_.idle() || leaving_ || c_.watched ||
         c_.signals.pending > dev::CoreSignals::intr || (c_.signals.pending && (c_.flags.system & Flags::if_)))
         return;
     for (RegMask m = pending_; m; m &= m - 1)
@@ -96,26 +97,26 @@ void TimedCore::turn_of_spin_loop() {
     port_.dozing_ = this;
     port_.wake_ = [](void *self) {
         auto &core = *static_cast<TimedCore *>(self);
-        core.wake_from_doze(core.queue().now());
+        core.wake_sleeper(core.queue().now());
     };
-    awake_until_ = doze();
+    awake_until_ = sleep();
     port_.dozing_ = nullptr;
 
-    // All turns but the last whole one before that moment are left out.
-    const SpinLoop::Turn &turn = spin_.turn();
-    const Tick length = cursor().clock().edge(turn.cycles) + 1;
+    // All iterations before that tick are skipped, except for the last complete one.
+    const SpinLoop::Iteration &each = spin_.iteration();
+    const Tick length = cursor().clock().edge(each.cycles) + 1;
     const std::int64_t n = (awake_until_ - now()) / length - 1;
     if (n <= 0)
         return;
-    spend_turns(n);
+    charge_iterations(n);
     const auto times = static_cast<std::uint64_t>(n);
-    c_.retired += times * turn.retired;
-    c_.pauses += times * turn.pauses;
-    c_.spun += times * turn.spun;
+    c_.retired += times * each.retired;
+    c_.pauses += times * each.pauses;
+    c_.spun += times * each.spun;
     spun_ = c_.spun;
     c_.spin_mark = c_.retired;
-    port_.inline_hits += times * turn.hits;
-    polling_.slept(times, spent_outside_memory());
+    port_.inline_hits += times * each.hits;
+    polling_.skipped(times, spent_outside_memory());
 }
 
 } // namespace moscope::x86

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Non-temporal stores of a core: a buffer of one line collects them (AMD 24593, section 7.4.1, write-combining), and sends
-// them past the caches as one access if the line is full, else as one per run of bytes. A few accesses are under way at
-// once; they are not ordered with other stores but by fences.
+// Non-temporal stores of a core. A buffer of one line collects them (AMD 24593, section 7.4.1, write-combining) and sends them past
+// the caches: a full line as one access, a partial line as one access per run of bytes. A few accesses are in flight at a time. Only
+// fences order them with other stores.
 #pragma once
 
 #include <array>
@@ -33,7 +33,7 @@ class WriteCombiner {
     bool idle() const { return !mask_ && !under_way_; }
     unsigned under_way() const { return under_way_; }
 
-    /// Within a line, the one that is being collected or, if none is, a new one.
+    /// A store within the line that is being collected or, if there is none, within a new line.
     void add(Addr dram, const void *from, unsigned size, Addr pc, Addr va) {
         line_ = line_of(dram);
         pc_ = pc;
@@ -41,7 +41,7 @@ class WriteCombiner {
         std::memcpy(bytes_ + line_offset(dram), from, size);
         mask_ |= (size == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << size) - 1) << line_offset(dram);
     }
-    /// Sends the next run of what was collected; false: all accesses are in use, come again when one has ended.
+    /// Sends the next run of collected bytes. False: all accesses are in use; try again when one has ended.
     bool send(Tick now) {
         for (Flight &f : flights_) {
             if (f.busy)
@@ -70,7 +70,7 @@ class WriteCombiner {
         return false;
     }
 
-    /// Called with each access that has ended.
+    /// Called with each finished access.
     void (*on_done)(void *owner, const Access &) = nullptr;
     void *owner = nullptr;
 

@@ -80,7 +80,7 @@ struct NetworkParams {
     Tick command_latency(unsigned from, unsigned to, std::string_view channel) const;
 
     /// Least time from an event at one router to its effect on another; 0: they affect each other at once.
-    Tick window() const;
+    Tick lookahead() const;
     /// Least time from a packet's grant at one router to its arrival at the next; kNever: there are no links.
     Tick shortest_hop() const;
 

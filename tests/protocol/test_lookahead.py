@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Cores that run ahead of the event queue change nothing: statistics are those of a horizon of zero, bit for bit."""
+"""Cores that run ahead of the event queue change nothing: statistics are those of a lookahead of zero, bit for bit."""
 
 import json
 from typing import Any
@@ -12,17 +12,17 @@ from moscope.protocol.check import WATCHDOG_FS
 PROTOCOLS = sorted(buildproto.known_protocols())
 
 
-def mix(engine: Any, subject: Any, checking: bool, zero_horizon: bool, seed: int = 1, steps: int = 600, threads: int = 0,
+def mix(engine: Any, subject: Any, checking: bool, zero_lookahead: bool, seed: int = 1, steps: int = 600, threads: int = 0,
         **request: int) -> Any:
     library = subject.protocol.checking() if checking else subject.protocol.timing
     return json.loads(engine.run_mix(subject.text, str(library), json.dumps({"steps": steps, "seed": seed, **request}),
-                                     seed=seed, zero_horizon=zero_horizon, watchdog=WATCHDOG_FS, threads=threads))
+                                     seed=seed, zero_lookahead=zero_lookahead, watchdog=WATCHDOG_FS, threads=threads))
 
 
 @pytest.mark.parametrize("caches", ["tiny", "machine"])
 @pytest.mark.parametrize("checking", [False, True], ids=["timing", "checking"])
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_a_horizon_of_zero_gives_the_same_statistics(engine: Any, subject: Any, protocol: str, checking: bool,
+def test_a_lookahead_of_zero_gives_the_same_statistics(engine: Any, subject: Any, protocol: str, checking: bool,
                                                      caches: str) -> None:
     machine = subject(protocol, 48, caches=caches, jitter=None)
     ahead, zero = (mix(engine, machine, checking, z) for z in (False, True))
@@ -80,7 +80,7 @@ def test_messages_without_data_change_no_timing(engine: Any, subject: Any, proto
 @pytest.mark.long
 @pytest.mark.parametrize("seed", range(1, 6))
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_a_horizon_of_zero_gives_the_same_statistics_in_long_runs(engine: Any, subject: Any, protocol: str,
+def test_a_lookahead_of_zero_gives_the_same_statistics_in_long_runs(engine: Any, subject: Any, protocol: str,
                                                                   seed: int) -> None:
     machine = subject(protocol, 48, caches="machine", jitter=None)
     ahead, zero = (mix(engine, machine, False, z, seed, steps=20_000) for z in (False, True))

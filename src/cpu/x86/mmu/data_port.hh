@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The core's data port: how data accesses reach DRAM once their addresses are translated. It has two forms with the same members.
+// The functional form copies bytes and takes no time. The timed form goes through the core of detailed mode (timed/timed_core.hh).
+// with_data_port() chooses the form; no other code of an access asks for the mode. The forms are no virtual classes: the access
+// path is compiled once for each.
+#pragma once
+
+#include <cstring>
+
+#include "cpu/x86/core.hh"
+#include "cpu/x86/decode/block.hh"
+#include "cpu/x86/timed/timed_core.hh"
+
+namespace moscope::x86 {
+
+class FunctionalDataPort {
+  public:
+    explicit FunctionalDataPort(Core &c) : c_(c) {}
+
+    /// An access whose translation the TLB holds; false: there is no short cut, and the access takes the general path.
+    bool load_translated(Addr, void *, unsigned, bool) { return false; }
+    bool store_translated(Addr, const void *, unsigned, bool) { return false; }
+    /// The linear address of the coming accesses.
+    void at_linear(Addr) {}
+    /// A data access to a page (its address shifted by its size).
+    void l1_tlb(std::uint64_t) {}
+
+    /// DRAM within a page, whose bytes are at `host`.
+    void load(PhysAddr, const std::byte *host, void *to, unsigned size) { std::memcpy(to, host, size); }
+    void store(PhysAddr, std::byte *host, const void *from, unsigned size) { std::memcpy(host, from, size); }
+    void modify(PhysAddr, std::byte *host, unsigned, void (*f)(void *, void *), void *context, bool) {
+        f(context, host);
+    }
+    /// The same for the page walker.
+    void walk_load(PhysAddr, const std::byte *host, void *to, unsigned size) { std::memcpy(to, host, size); }
+    void walk_modify(PhysAddr, std::byte *host, unsigned, void (*f)(void *, void *), void *context) {
+        f(context, host);
+    }
+
+    void begin_device_access() {}
+    void end_device_access(std::uint64_t) {}
+    /// Waits until all stores of the core are performed.
+    void fence() {}
+    /// After a store to decoded code.
+    void wrote_code(PhysAddr at, unsigned size) { c_.blocks->written(at, size); }
+
+  private:
+    Core &c_;
+};
+
+class TimedDataPort {
+  public:
+    explicit TimedDataPort(Core &c) : c_(c), timed_(*c.timed) {}
+
+    bool load_translated(Addr va, void *to, unsigned size, bool user) {
+        Addr d;
+        if (!translated(va, size, user, 0, d))
+            return false;
+        timed_.at_linear(va);
+        timed_.load_line(d, to, size);
+        return true;
+    }
+    bool store_translated(Addr va, const void *from, unsigned size, bool user) {
+        Addr d;
+        if (!translated(va, size, user, Tlb::Entry::kWritable | Tlb::Entry::kDirty, d))
+            return false;
+        timed_.at_linear(va);
+        timed_.store_line(d, from, size);
+        if (__builtin_expect(c_.blocks->guarded_dram(c_, d, size), 0))
+            timed_.wrote_code(c_.phys.phys_address(d), size);
+        return true;
+    }
+    void at_linear(Addr va) { timed_.at_linear(va); }
+    void l1_tlb(std::uint64_t page) { timed_.l1_tlb(page); }
+
+    void load(PhysAddr at, const std::byte *, void *to, unsigned size) { timed_.load(at, to, size); }
+    void store(PhysAddr at, std::byte *, const void *from, unsigned size) { timed_.store(at, from, size); }
+    void modify(PhysAddr at, std::byte *, unsigned size, void (*f)(void *, void *), void *context, bool locked) {
+        timed_.modify(at, size, f, context, locked);
+    }
+    void walk_load(PhysAddr at, const std::byte *, void *to, unsigned size) { timed_.walk_load(at, to, size); }
+    void walk_modify(PhysAddr at, std::byte *, unsigned size, void (*f)(void *, void *), void *context) {
+        timed_.walk_modify(at, size, f, context);
+    }
+
+    void begin_device_access() { timed_.begin_device_access(); }
+    void end_device_access(std::uint64_t cycles) { timed_.end_device_access(cycles); }
+    void fence() { timed_.fence(); }
+    void wrote_code(PhysAddr at, unsigned size) { timed_.wrote_code(at, size); }
+
+  private:
+    /// Most accesses: DRAM, within a line, of a page that the TLB allows. `dram` is the address there.
+    bool translated(Addr va, unsigned size, bool user, Addr need, Addr &dram) {
+        if (line_offset(va) + size > kLineBytes || c_.check_alignment || (c_.watched & Core::kWatchData))
+            return false;
+        const Tlb::Entry &e = c_.tlbs[user].at(va);
+        if (e.page != (va & ~Addr{0xfff}) || (e.phys & need) != need)
+            return false;
+        dram = c_.phys.dram_address(e.at(va));
+        if (dram == PhysMap::kNone)
+            return false;
+        timed_.l1_tlb(va >> e.shift());
+        return true;
+    }
+
+    Core &c_;
+    TimedCore &timed_;
+};
+
+/// f(port) with the form of the core's present mode.
+template <class F> inline decltype(auto) with_data_port(Core &c, F &&f) {
+    return c.timed ? f(TimedDataPort(c)) : f(FunctionalDataPort(c));
+}
+
+} // namespace moscope::x86
