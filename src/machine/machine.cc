@@ -110,8 +110,7 @@ void Machine::Impl::run_in_step(Tick until) {
 
 void Machine::set_trace(TraceHook *hook) {
     if (hook && impl_->chips_apart())
-        throw UserError(
-            "a machine whose chips run side by side cannot be traced: one thread (none given) would be right");
+        throw UserError("a machine whose chips run side by side cannot be traced: expected one thread (none given)");
     impl_->trace = hook;
     for (auto *c : impl_->controllers)
         c->trace = hook;

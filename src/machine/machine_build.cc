@@ -21,7 +21,7 @@ namespace {
 const json &need(const json &j, const char *key, const std::string &where) {
     const auto i = j.find(key);
     if (i == j.end())
-        throw UserError(where + ": key \"" + key + "\" is missing: an elaborated machine has it");
+        throw UserError(where + ": key \"" + key + "\" is missing: expected an elaborated machine");
     return *i;
 }
 
@@ -39,7 +39,7 @@ Replacement replacement(const std::string &name, const std::string &where) {
         return Replacement::fifo;
     if (name == "random")
         return Replacement::random;
-    throw UserError(where + ".replacement: \"" + name + "\": one of lru, tree_plru, fifo, random");
+    throw UserError(where + ".replacement: \"" + name + "\": expected one of lru, tree_plru, fifo, random");
 }
 
 CacheGeometry geometry(const json &j, const std::string &name) {
@@ -58,7 +58,7 @@ RubyRequestType request_type(const char *key, const std::string &name) {
     for (int t = 0; t < RubyRequestType_NUM; ++t)
         if (name == RubyRequestType_to_string(static_cast<RubyRequestType>(t)))
             return static_cast<RubyRequestType>(t);
-    throw UserError(std::string("sequencer.") + key + ": \"" + name + "\": a value of RubyRequestType");
+    throw UserError(std::string("sequencer.") + key + ": \"" + name + "\": expected a value of RubyRequestType");
 }
 
 bool is_probe(const char *vnet_type) {
@@ -97,7 +97,7 @@ x86::TimedParams read_pipeline(const json &j) {
     }
     if (p.width == 0 || p.store_buffer == 0 || p.store_buffer > x86::StoreBuffer::kMost || p.l1_tlb == 0 ||
         p.l1_tlb > x86::L1Tlb::kMost)
-        throw UserError("machine: pipeline: widths of at least 1, buffers and TLBs of 1 to 256 entries would be right");
+        throw UserError("machine: pipeline: expected widths of at least 1, buffers and TLBs of 1 to 256 entries");
     return p;
 }
 
@@ -111,12 +111,12 @@ void Machine::Impl::build(Machine &machine, const json &j, const std::string &li
     if (!library) {
         const char *why = dlerror();
         throw UserError(library_path + ": not a protocol library (" + (why ? why : "unknown") +
-                        "): build it with `moscope protocol build`");
+                        "): expected one built with `moscope protocol build`");
     }
     using Entry = const ProtocolInfo *(*)();
     auto entry = reinterpret_cast<Entry>(dlsym(library, "moscope_protocol"));
     if (!entry)
-        throw UserError(library_path + ": not a protocol library: build it with `moscope protocol build`");
+        throw UserError(library_path + ": not a protocol library: expected one built with `moscope protocol build`");
     protocol = entry();
     message_pool().restart_numbering();
     separate_chips(j);
@@ -132,7 +132,7 @@ void Machine::Impl::build(Machine &machine, const json &j, const std::string &li
         end = std::max(end, base + bytes);
     }
     if (addresses.ranges.empty())
-        throw UserError("machine: address_map is empty: at least one node has memory");
+        throw UserError("machine: address_map is empty: expected at least one node with memory");
     const std::uint64_t first = addresses.ranges[0].bytes;
     bool uniform = std::has_single_bit(first);
     for (std::size_t i = 0; i < addresses.ranges.size(); ++i)
@@ -178,7 +178,7 @@ void Machine::Impl::separate_chips(const json &j) {
     if (!lacks.empty()) {
         if (options.threads_if_possible)
             return;
-        throw UserError("threads: " + lacks + ": one thread would be right");
+        throw UserError("threads: " + lacks + ": expected one thread");
     }
     for (unsigned chip = 1; chip < params.routers; ++chip) {
         other_queues.push_back(std::make_unique<EventQueue>());
@@ -213,7 +213,8 @@ void Machine::Impl::build_controllers(const json &j) {
     requestors.resize(cores);
     chip_of_core.resize(cores);
     if (list.size() > kMaxNodes)
-        throw UserError("controllers: " + std::to_string(list.size()) + ": at most " + std::to_string(kMaxNodes));
+        throw UserError("controllers: " + std::to_string(list.size()) + ": expected at most " +
+                        std::to_string(kMaxNodes));
 
     for (unsigned m = 0; m < protocol->machines; ++m) {
         const MachineInfo &info = protocol->machine[m];
@@ -227,7 +228,7 @@ void Machine::Impl::build_controllers(const json &j) {
                     found = &c;
             if (!found)
                 throw UserError(std::string("controllers: ") + info.name + " " + std::to_string(v) +
-                                " is missing: versions count from 0");
+                                " is missing: expected versions that count from 0");
             const json &c = *found;
             const auto clock_name = need(c, "clock", "controllers").get<std::string>();
             const json &k = need(clocks, clock_name.c_str(), "clocks");

@@ -67,7 +67,7 @@ def coerce(kind: Any, value: Any, key: str, source: str = "") -> Any:
         if isinstance(kind, type) and issubclass(kind, LEAVES):
             if isinstance(value, LEAVES) and not isinstance(value, kind) and not (isinstance(value, Name) and issubclass(kind, Name)):
                 # A Count is an int and a Name a str, but neither stands for a quantity with a unit.
-                raise ConfigError(f"{value} is a {_kind_name(type(value))}", f"a {_kind_name(kind)} is wanted")
+                raise ConfigError(f"{value} is a {_kind_name(type(value))}", f"a {_kind_name(kind)}")
             return value if isinstance(value, kind) and not source else kind(value, source)
         if isinstance(kind, type) and issubclass(kind, Described):
             if not isinstance(value, kind):
@@ -314,9 +314,9 @@ class Machine(Described):
         _at_least(self, "outstanding_misses", self.outstanding_misses, 1)
         self._check_pipeline()
         if self.chips > topo.MAX_CHIPS:
-            raise ConfigError(f"chips: {self.chips} chips", f"at most {topo.MAX_CHIPS} are supported")
+            raise ConfigError(f"chips: {self.chips} chips", f"at most {topo.MAX_CHIPS}")
         if self.cores > 256:
-            raise ConfigError(f"cores_per_chip: {self.cores} cores in all", "at most 256 are supported")
+            raise ConfigError(f"cores_per_chip: {self.cores} cores in all", "at most 256")
         if self.line.bytes != 64:
             raise ConfigError(f"line: a line of {self.line}", "64B; the engine and the protocols know no other")
         for key in ("l1i", "l1d", "l2", "l3"):
