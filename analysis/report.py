@@ -20,7 +20,7 @@ DRAWN_IN_PAGE = 24
 def write_report(run_dir: str | Path) -> Path:
     """Makes (or makes again) the report of the run in `run_dir`, whole or partial, and returns the page's path.
 
-    Raises RunDirectoryError (`file: what is wrong: what would be right`) where there is no run or nothing can be written.
+    Raises RunDirectoryError (`file: problem: expected ...`) where there is no run or nothing can be written.
     """
     run = load(run_dir)
     figures = all_figures()
@@ -33,7 +33,7 @@ def write_report(run_dir: str | Path) -> Path:
         _write_whole(target, document(run, figures, lambda spec, subject: shown[spec.name, id(subject)]).encode())
     except OSError as error:
         right = "room there" if error.errno in (errno.ENOSPC, errno.EDQUOT) else "a folder that can be written"
-        raise RunDirectoryError(f"{error.filename or run.path}: {error.strerror}: {right} would be right") from error
+        raise RunDirectoryError(f"{error.filename or run.path}: {error.strerror}: expected {right}") from error
     return target
 
 
@@ -68,7 +68,7 @@ def _write_whole(path: Path, data: bytes) -> None:
 
 def main(arguments: list[str]) -> int:
     if len(arguments) != 1:
-        print("analysis.report: takes one argument: the folder of a run would be right", file=sys.stderr)
+        print(f"analysis.report: arguments: {len(arguments)}: expected one, the folder of a run", file=sys.stderr)
         return 2
     try:
         print(write_report(arguments[0]))

@@ -16,7 +16,7 @@ FS_PER_US = 10**9
 
 
 class RunDirectoryError(ValueError):
-    """Reads `file: what is wrong: what would be right`."""
+    """Reads `file: problem: expected ...`."""
 
 
 @dataclass
@@ -117,7 +117,7 @@ def load(path: str | Path) -> Run:
     """The run at `path`; raises RunDirectoryError if there is no run."""
     path = Path(path)
     if not path.is_dir():
-        raise RunDirectoryError(f"{path}: no such folder: the folder that `moscope run --out` wrote would be right")
+        raise RunDirectoryError(f"{path}: no such folder: expected the folder that `moscope run --out` wrote")
     problems: list[str] = []
     record = None
     if (path / "run.json").exists():
@@ -145,8 +145,7 @@ def load(path: str | Path) -> Run:
         if points:
             problems.append("the folders of the points are not there: only what run.json tells of them is shown")
     if record is None and not points:
-        raise RunDirectoryError(f"{path}: has neither run.json nor a finished point: the folder that `moscope run --out` wrote "
-                                "would be right")
+        raise RunDirectoryError(f"{path}: has neither run.json nor a finished point: expected the folder that `moscope run --out` wrote")
     points.sort(key=lambda p: (p.workload, p.kernel, p.cores))
     database = Database(folders)
     for p in points:

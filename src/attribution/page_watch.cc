@@ -23,7 +23,7 @@ PageWatch::PageWatch(const PhysMap &phys, const x86::Core &core, const PageForma
     for (const unsigned end : {f_.flags + 8, f_.link + 8, f_.mapping + 8, f_.cache + 8, f_.index + 8, f_.type + 4})
         if (end > f_.size || f_.size > kPage)
             throw UserError("system: a page's description of " + std::to_string(f_.size) +
-                            " bytes has a part that ends at " + std::to_string(end) + ": one within it would be right");
+                            " bytes has a part that ends at " + std::to_string(end) + ": expected one within it");
     // The walk reads nothing of the core but its CR3 and its modes.
     auto &walker = const_cast<x86::Core &>(core);
     const Addr before = walker.cr3;

@@ -34,8 +34,7 @@ void TransactionLog::flush() {
 }
 
 void TransactionLog::fail() const {
-    throw UserError(path_ + ": cannot be written: " + std::strerror(errno) +
-                    ": a folder with space left would be right");
+    throw UserError(path_ + ": cannot be written: " + std::strerror(errno) + ": expected a folder with space left");
 }
 
 } // namespace moscope

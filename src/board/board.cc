@@ -95,7 +95,7 @@ void Board::build_firmware() {
         d->describe(f);
     const dev::AcpiImage image = dev::build_acpi(f, kAcpiAddress);
     if (image.bytes.size() > 0x100000 - kAcpiAddress)
-        throw UserError("system: the firmware tables do not fit below 1 MiB: fewer cores would be right");
+        throw UserError("system: the firmware tables do not fit below 1 MiB: expected fewer cores");
     f.reserve(kAcpiAddress, 0x100000 - kAcpiAddress);
     std::copy_n(image.bytes.data(), image.bytes.size(),
                 reinterpret_cast<std::uint8_t *>(phys.host(PhysAddr(image.address))));

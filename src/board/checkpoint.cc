@@ -63,11 +63,10 @@ class Reader {
         std::fseek(f, 0, SEEK_SET);
     }
     [[noreturn]] void truncated() const {
-        throw UserError(path_ + ": is truncated: the whole checkpoint as it was written would be right");
+        throw UserError(path_ + ": is truncated: expected the whole checkpoint as it was written");
     }
     [[noreturn]] void altered() const {
-        throw UserError(path_ +
-                        ": was altered (a checksum does not match): the checkpoint as it was written would be right");
+        throw UserError(path_ + ": was altered (a checksum does not match): expected the checkpoint as it was written");
     }
     void raw(void *p, std::size_t n) {
         if (n > left_ || std::fread(p, 1, n, f_) != n)
@@ -186,7 +185,7 @@ void read_pages(Reader &r, GuestMemory &memory) {
 File open_to_read(const std::string &path) {
     File f(std::fopen(path.c_str(), "rb"), std::fclose);
     if (!f)
-        throw UserError(path + ": cannot be read: " + std::strerror(errno) + ": a checkpoint would be right");
+        throw UserError(path + ": cannot be read: " + std::strerror(errno) + ": expected a checkpoint");
     return f;
 }
 
@@ -194,15 +193,15 @@ void check_header(const std::string &path, Reader &r) {
     std::string magic(kMagic.size(), ' ');
     r.raw(magic.data(), magic.size());
     if (magic != kMagic)
-        throw UserError(path + ": is not a checkpoint: a file that `boot --checkpoint-at` wrote would be right");
+        throw UserError(path + ": is not a checkpoint: expected a file that `boot --checkpoint-at` wrote");
     std::uint32_t version;
     r.raw(&version, sizeof version);
     if (version > kCheckpointVersion)
         throw UserError(path + ": is of format " + std::to_string(version) + ", newer than this moscope's " +
-                        std::to_string(kCheckpointVersion) + ": the moscope that wrote it would be right");
+                        std::to_string(kCheckpointVersion) + ": expected the moscope that wrote it");
     if (version != kCheckpointVersion)
-        throw UserError(path + ": is of format " + std::to_string(version) + ": one of format " +
-                        std::to_string(kCheckpointVersion) + " would be right");
+        throw UserError(path + ": is of format " + std::to_string(version) + ": expected one of format " +
+                        std::to_string(kCheckpointVersion));
 }
 
 } // namespace
@@ -231,8 +230,7 @@ void write_checkpoint(const std::string &path, const std::string &description, c
     const std::string aside = path + ".part-" + std::to_string(getpid());
     File f(std::fopen(aside.c_str(), "wb"), std::fclose);
     if (!f)
-        throw UserError(path + ": cannot be written: " + std::strerror(errno) +
-                        ": a folder that exists would be right");
+        throw UserError(path + ": cannot be written: " + std::strerror(errno) + ": expected a folder that exists");
     try {
         Writer w(path, f.get());
         w.raw(kMagic.data(), kMagic.size());
@@ -262,7 +260,7 @@ Archive read_checkpoint(const std::string &path, const std::function<bool(const 
     check_header(path, r);
     const Bytes text = r.part(kLargestText);
     if (!fits({text.begin(), text.end()}))
-        throw UserError(path + ": was written by another machine: the options that it was written with would be right");
+        throw UserError(path + ": was written by another machine: expected the options that it was written with");
     Archive state(r.part(kLargestState));
     read_pages(r, memory);
     if (r.part(kLargestText) != text_bytes(kComplete))

@@ -25,8 +25,7 @@ x86::CpuModel parse_cpu_model(const std::string &text) {
                                                                m.at("writable").get<std::uint64_t>()};
     } catch (const json::exception &e) {
         throw UserError(std::string("cpu: ") + e.what() +
-                        ": a processor model as the machine descriptions give it "
-                        "would be right");
+                        ": expected a processor model as the machine descriptions give it");
     }
     return model;
 }

@@ -45,15 +45,15 @@ struct FullSystem::Impl {
         if (machine->memory_bytes() != config.memory() || machine->cores() < config.cores)
             throw UserError("system: detailed.machine: has " + std::to_string(machine->memory_bytes() >> 20) +
                             " MiB and " + std::to_string(machine->cores()) +
-                            " cores: as much memory as `chips` and `memory_per_node` "
-                            "say, and at least `cores`, would be right");
+                            " cores: expected as much memory as `chips` and `memory_per_node` "
+                            "say, and at least `cores`");
         if (machine->processes().size() == 1)
             config.threads = 0;
         for (unsigned core = 0; config.threads && core < config.cores; ++core)
             if (machine->processes().size() != config.chips || machine->chip_of_core(core) != config.node_of(core))
                 throw UserError("system: detailed.machine: core " + std::to_string(core) +
-                                " is of another chip there: the chips of `chips` and "
-                                "`cores_per_chip` would be right");
+                                " is of another chip there: expected the chips of `chips` and "
+                                "`cores_per_chip`");
         board = std::make_unique<Board>(config, machine->processes().serial_queue(), machine->guest_memory());
         x86::TimedParams params = machine->pipeline();
         params.skip_spinning = !config.zero_lookahead; // the comparison runs every instruction at its own moment
@@ -132,7 +132,7 @@ FullSystem::Step FullSystem::step_until(Tick until, unsigned host_ms) {
 void FullSystem::enter_detailed() {
     if (!impl_->detailed)
         throw UserError(
-            "system: detailed: this machine was built without it: a configuration with `detailed` would be right");
+            "system: detailed: this machine was built without it: expected a configuration with `detailed`");
     if (!impl_->detailed->active()) {
         impl_->board->clear_ending();
         impl_->detailed->enter();
@@ -235,8 +235,9 @@ std::uint64_t FullSystem::touched_bytes() const { return touched_pages(impl_->bo
 
 void FullSystem::save(const std::string &path) const {
     if (impl_->board->detailed)
-        throw UserError(path + ": cannot be written in detailed mode, whose caches and messages no checkpoint holds: "
-                               "leave_detailed first would be right");
+        throw UserError(path +
+                        ": cannot be written in detailed mode, whose caches and messages no checkpoint holds: expected "
+                        "leave_detailed first");
     Archive a;
     impl_->board->archive(a);
     write_checkpoint(path, impl_->config.description, a, impl_->board->memory);
@@ -251,8 +252,7 @@ void FullSystem::restore(const std::string &path) {
     Archive a = read_checkpoint(path, fits, board.memory);
     board.archive(a);
     if (!a.at_end())
-        throw UserError(path +
-                        ": holds more than this machine has: the options that it was written with would be right");
+        throw UserError(path + ": holds more than this machine has: expected the options that it was written with");
     impl_->loaded = true;
 }
 

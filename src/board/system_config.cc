@@ -15,11 +15,13 @@ using nlohmann::json;
 template <class T> T need(const json &j, const char *key) {
     const auto i = j.find(key);
     if (i == j.end())
-        throw UserError(std::string("system: key \"") + key + "\" is missing");
+        throw UserError(std::string("system: key \"") + key +
+                        "\" is missing: expected a configuration of schema moscope.system/1");
     try {
         return i->get<T>();
     } catch (const json::exception &) {
-        throw UserError(std::string("system: ") + key + ": is of the wrong type");
+        throw UserError(std::string("system: ") + key +
+                        ": is of the wrong type: expected the type of schema moscope.system/1");
     }
 }
 
@@ -28,7 +30,7 @@ template <class T> T need(const json &j, const char *key) {
 SystemConfig parse_system_config(const std::string &text) {
     const json j = json::parse(text, nullptr, false);
     if (!j.is_object() || j.value("schema", "") != "moscope.system/1")
-        throw UserError("system: not a configuration of schema moscope.system/1");
+        throw UserError("system: unknown schema: expected moscope.system/1");
     SystemConfig c;
     c.cores = need<unsigned>(j, "cores");
     c.chips = need<unsigned>(j, "chips");
@@ -56,14 +58,13 @@ SystemConfig parse_system_config(const std::string &text) {
     c.restore = j.value("restore", false);
     c.markers = j.value("markers", std::vector<std::string>{});
     if (c.cores < 1 || c.cores_per_chip < 1 || c.cores_per_chip > 8 || c.cores > c.chips * c.cores_per_chip)
-        throw UserError("system: cores: " + std::to_string(c.cores) + ": 1 to " +
-                        std::to_string(c.chips * c.cores_per_chip) + " would be right");
+        throw UserError("system: cores: " + std::to_string(c.cores) + ": expected 1 to " +
+                        std::to_string(c.chips * c.cores_per_chip));
     if (c.chips > 8 || c.hops.size() != c.chips)
-        throw UserError("system: chips: " + std::to_string(c.chips) +
-                        ": 1 to 8, each with its row of hops, would be right");
+        throw UserError("system: chips: " + std::to_string(c.chips) + ": expected 1 to 8, each with its row of hops");
     if (c.memory_per_node < (std::uint64_t{64} << 20) || c.memory_per_node % (2 << 20))
         throw UserError("system: memory_per_node: " + std::to_string(c.memory_per_node) +
-                        ": 64MiB or more, a multiple of 2MiB, would be right");
+                        ": expected 64MiB or more, a multiple of 2MiB");
     json same = j;
     for (const char *own : {"kernel", "initrd", "append", "disk", "disk_read_only", "restore", "markers", "detailed"})
         same.erase(own);

@@ -24,7 +24,7 @@ void AddressSpace::map(Addr base, std::uint64_t size, Device &device, unsigned r
     const Addr last = base + (size - 1);
     if (size == 0 || last < base)
         throw UserError("machine: range of " + device.name() + " at " + hex(base) + " with " + std::to_string(size) +
-                        " bytes: at least one byte, and an end within the address space, would be right");
+                        " bytes: expected at least one byte, and an end within the address space");
     const auto at =
         std::lower_bound(ranges_.begin(), ranges_.end(), base, [](const Range &r, Addr a) { return r.base < a; });
     const Range *other = nullptr;
@@ -34,7 +34,7 @@ void AddressSpace::map(Addr base, std::uint64_t size, Device &device, unsigned r
         other = &at[-1];
     if (other)
         throw UserError("machine: " + device.name() + " at " + hex(base) + " overlaps " + other->device->name() +
-                        " at " + hex(other->base) + ": ranges that lie apart would be right");
+                        " at " + hex(other->base) + ": expected ranges that lie apart");
     ranges_.insert(at, {base, size, &device, range});
 }
 

@@ -35,7 +35,7 @@ AccessKind kind_of(const std::string &op) {
     for (unsigned i = 0; i < kAccessKinds; ++i)
         if (op == kOps[i])
             return static_cast<AccessKind>(i);
-    throw UserError("experiment: no access called " + op + ": ld, st, if, rmw, flush, nt or ldu");
+    throw UserError("experiment: no access called " + op + ": expected ld, st, if, rmw, flush, nt or ldu");
 }
 
 double seconds_since(HostClock::time_point start) {
@@ -118,13 +118,13 @@ class Experiment {
     unsigned core_of(const Json &j) const {
         const auto core = j.at("core").get<unsigned>();
         if (core >= machine_.cores())
-            throw UserError("experiment: no core " + std::to_string(core) + ": 0 to " +
+            throw UserError("experiment: no core " + std::to_string(core) + ": expected 0 to " +
                             std::to_string(machine_.cores() - 1));
         return core;
     }
     Addr address_of(Addr a, std::uint64_t bytes) const {
         if (a >= machine_.memory_bytes() || bytes > machine_.memory_bytes() - a)
-            throw UserError("experiment: address " + hex(a) + " is outside memory: below " +
+            throw UserError("experiment: address " + hex(a) + " is outside memory: expected one below " +
                             hex(machine_.memory_bytes()));
         return a;
     }
@@ -153,12 +153,12 @@ LineSequence Experiment::sequence(const Json &j) const {
         const auto bytes = r.at(1).get<std::uint64_t>();
         if (line_offset(base) || bytes < kLineBytes)
             throw UserError("experiment: a range of " + std::to_string(bytes) + " bytes at " + hex(base) +
-                            ": whole lines");
+                            ": expected whole lines");
         ranges.push_back({address_of(base, bytes), bytes});
     }
     const auto name = j.value("order", "ascending");
     if (name != "ascending" && name != "pages" && name != "shuffled" && name != "random")
-        throw UserError("experiment: no order called " + name + ": ascending, pages, shuffled or random");
+        throw UserError("experiment: no order called " + name + ": expected ascending, pages, shuffled or random");
     const auto order = name == "random"     ? LineSequence::Order::random
                        : name == "shuffled" ? LineSequence::Order::shuffled
                        : name == "pages"    ? LineSequence::Order::pages
@@ -336,7 +336,7 @@ struct Experiment::Step : Component {
 
 Json Experiment::script(const Json &phase) {
     if (machine_.processes().size() > 1)
-        throw UserError("experiment: the steps of a script begin on all chips at once: no threads would be right");
+        throw UserError("experiment: the steps of a script begin on all chips at once: expected no threads");
     const Json traced = phase.value("trace", Json(true));
     std::optional<TraceRecorder> recorder;
     std::optional<TransitionLog> transitions;
@@ -412,7 +412,7 @@ Json Experiment::script(const Json &phase) {
 Json Experiment::hits(const Json &phase) {
     const auto bytes = phase.at("bytes").get<std::uint64_t>();
     if (bytes < kLineBytes || (bytes & (bytes - 1)))
-        throw UserError("experiment: a hit loop over " + std::to_string(bytes) + " bytes: a power of two");
+        throw UserError("experiment: a hit loop over " + std::to_string(bytes) + " bytes: expected a power of two");
     const auto wanted = phase.at("loads").get<std::uint64_t>();
     loops_.emplace_back(machine_.queue_of_core(core_of(phase)), "loop" + std::to_string(names_++),
                         machine_.port(core_of(phase)), address_of(phase.at("base").get<Addr>(), bytes), bytes, wanted);
@@ -440,14 +440,15 @@ std::string run_experiment(const std::string &description, const std::string &li
         for (const auto &phase : asked.at("phases")) {
             const auto kind = phase.at("kind").get<std::string>();
             if (kind != "loads" && kind != "script" && kind != "hits")
-                throw UserError("experiment: no phase called " + kind + ": loads, script or hits");
+                throw UserError("experiment: no phase called " + kind + ": expected loads, script or hits");
             Json j = kind == "loads"    ? experiment.loads(phase)
                      : kind == "script" ? experiment.script(phase)
                                         : experiment.hits(phase);
             answer["phases"].push_back(std::move(j));
         }
     } catch (const nlohmann::json::exception &e) {
-        throw UserError(std::string("experiment: ") + e.what() + ": see experiment/experiment.hh");
+        throw UserError(std::string("experiment: ") + e.what() +
+                        ": expected a document as experiment/experiment.hh describes");
     }
     return answer.dump();
 }

@@ -22,7 +22,8 @@ std::vector<Addr> pool_of_lines(const Machine &m, unsigned near, unsigned stride
         const std::uint64_t room = bytes / 2 / (strided + 1);
         const std::uint64_t stride = std::min(kStride, std::bit_floor(std::max<std::uint64_t>(room, kLineBytes)));
         if (first + (std::uint64_t{near} + 1) * kLineBytes > m.node_base(node) + bytes || stride < kLineBytes * 2)
-            throw UserError("memory of node " + std::to_string(node) + ": too small for the test: 64KiB or more");
+            throw UserError("memory of node " + std::to_string(node) +
+                            ": too small for the test: expected 64KiB or more");
         for (unsigned i = 0; i < near; ++i)
             lines.push_back(line_of(first) + Addr{i} * kLineBytes);
         for (unsigned i = 1; i <= strided; ++i)

@@ -23,7 +23,7 @@ TsoOp::Kind op_kind(const std::string &name) {
     for (const auto &[n, k] : kKinds)
         if (name == n)
             return k;
-    throw UserError("litmus test: op \"" + name + "\": one of load, store, swap, add, fence");
+    throw UserError("litmus test: op \"" + name + "\": expected one of load, store, swap, add, fence");
 }
 
 LitmusTest litmus_of(const json &j, unsigned cores) {
@@ -45,11 +45,12 @@ LitmusTest litmus_of(const json &j, unsigned cores) {
             t.threads.back().push_back(op);
         }
         if (t.threads.back().size() > TsoCore::kOps)
-            throw UserError("litmus test: at most " + std::to_string(TsoCore::kOps) + " operations per thread");
+            throw UserError("litmus test: too many operations: expected at most " + std::to_string(TsoCore::kOps) +
+                            " operations per thread");
     }
     if (t.threads.empty() || t.threads.size() > cores)
-        throw UserError("litmus test: " + std::to_string(t.threads.size()) + " threads: 1 to " + std::to_string(cores) +
-                        ", the cores of the machine");
+        throw UserError("litmus test: " + std::to_string(t.threads.size()) + " threads: expected 1 to " +
+                        std::to_string(cores) + ", the cores of the machine");
     if (t.variables == 0 || t.variables > TsoCore::kRegisters)
         throw UserError("litmus test: " + std::to_string(t.variables) + " variables: 1 to " +
                         std::to_string(TsoCore::kRegisters));
@@ -82,7 +83,7 @@ std::string run_contention(const std::string &machine, const std::string &librar
     Machine m(machine, library, options);
     const unsigned node = j.value("node", 0u);
     if (node >= m.nodes())
-        throw UserError("contention: node " + std::to_string(node) + ": below " + std::to_string(m.nodes()));
+        throw UserError("contention: node " + std::to_string(node) + ": expected below " + std::to_string(m.nodes()));
     const AccessKind kind = j.value("kind", "store") == "rmw" ? AccessKind::rmw : AccessKind::store;
     const Addr line = m.node_base(node);
     std::vector<std::unique_ptr<Contender>> cores;

@@ -21,7 +21,7 @@ namespace {
 const json &need(const json &j, const char *key, const std::string &where) {
     const auto i = j.find(key);
     if (i == j.end())
-        throw UserError(where + ": key \"" + key + "\" is missing: an elaborated machine has it");
+        throw UserError(where + ": key \"" + key + "\" is missing: expected an elaborated machine");
     return *i;
 }
 
@@ -46,7 +46,7 @@ RubyRequestType request_type(const char *key, const std::string &name) {
     for (int t = 0; t < RubyRequestType_NUM; ++t)
         if (name == RubyRequestType_to_string(static_cast<RubyRequestType>(t)))
             return static_cast<RubyRequestType>(t);
-    throw UserError(std::string("sequencer.") + key + ": \"" + name + "\": a value of RubyRequestType");
+    throw UserError(std::string("sequencer.") + key + ": \"" + name + "\": expected a value of RubyRequestType");
 }
 
 Role role_of(const std::string &name, const std::string &controller) {
@@ -100,12 +100,12 @@ void Machine::Impl::build(Machine &machine, const json &j, const std::string &li
     if (!library) {
         const char *why = dlerror();
         throw UserError(library_path + ": not a protocol library (" + (why ? why : "unknown") +
-                        "): build it with `moscope protocol build`");
+                        "): expected one built with `moscope protocol build`");
     }
     using Entry = const ProtocolInfo *(*)();
     auto entry = reinterpret_cast<Entry>(dlsym(library, "moscope_protocol"));
     if (!entry)
-        throw UserError(library_path + ": not a protocol library: build it with `moscope protocol build`");
+        throw UserError(library_path + ": not a protocol library: expected one built with `moscope protocol build`");
     protocol = entry();
     message_pool().restart_numbering();
     separate_chips(j);
@@ -121,7 +121,7 @@ void Machine::Impl::build(Machine &machine, const json &j, const std::string &li
         end = std::max(end, base + bytes);
     }
     if (addresses.ranges.empty())
-        throw UserError("machine: address_map is empty: at least one node has memory");
+        throw UserError("machine: address_map is empty: expected at least one node with memory");
     const std::uint64_t first = addresses.ranges[0].bytes;
     bool uniform = std::has_single_bit(first);
     for (std::size_t i = 0; i < addresses.ranges.size(); ++i)

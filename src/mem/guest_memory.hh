@@ -20,7 +20,7 @@ class GuestMemory {
         void *p = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
         if (p == MAP_FAILED)
             throw UserError("memory: the host cannot reserve " + std::to_string(bytes >> 20) +
-                            " MiB of addresses: configure less memory per node");
+                            " MiB of addresses: expected less memory per node");
         base_ = static_cast<std::byte *>(p);
         madvise(base_, bytes, MADV_NOHUGEPAGE); // fails where the host has none
     }

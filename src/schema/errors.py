@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Errors of a machine description, before it is known which file they belong to.
 
-A `ConfigError` says what is wrong and what would be right; the loader adds the file (and the line) and
+A `ConfigError` says what is wrong and what was expected; the loader adds the file (and the line) and
 hands it on as the `UserError` that the command line prints.
 """
 
@@ -16,12 +16,12 @@ UNPLACED = "machine description"  # where an error is as long as nobody has said
 
 
 class ConfigError(UserError):
-    """A value of a machine description that cannot be: `what` is wrong, `right` would be right."""
+    """A value of a machine description that cannot be: `what` is wrong, `right` was expected."""
 
     def __init__(self, what: str, right: str, where: str = UNPLACED) -> None:
         # One line, whatever a name in it may contain.
         self.what, self.right, self.where = (" ".join(text.split()) for text in (what, right, where))
-        super().__init__(f"{self.where}: {self.what}: {self.right}")
+        super().__init__(f"{self.where}: {self.what}: expected {self.right}")
 
     def at(self, where: str) -> ConfigError:
         """The same error, said to be in `where`."""
@@ -32,7 +32,7 @@ class ConfigError(UserError):
 
 
 def suggest(name: str, known: Iterable[str]) -> str:
-    """'did you mean a or b' for a name that is not known, or the list of those that are."""
+    """The known names nearest to one that is not known, or all that are known: what follows `expected`."""
     names = sorted(set(known))
     close = nearest(name, names)
     if not close:
@@ -40,8 +40,8 @@ def suggest(name: str, known: Iterable[str]) -> str:
         tail = name.rsplit(".", 1)[-1]
         close = [n for n in names if n.rsplit(".", 1)[-1] == tail][:3]
     if close:
-        return "did you mean " + " or ".join(close)
+        return "a known name, such as " + " or ".join(close)
     if not names:
-        return "there are none"
+        return "none, as there are none"
     shown = names if len(names) <= 16 else [*names[:16], "..."]
-    return "known are " + ", ".join(shown)
+    return "one of " + ", ".join(shown)

@@ -81,7 +81,7 @@ def coerce(kind: Any, value: Any, key: str, source: str = "") -> Any:
         if isinstance(kind, type) and issubclass(kind, LEAVES):
             if isinstance(value, LEAVES) and not isinstance(value, kind) and not (isinstance(value, Name) and issubclass(kind, Name)):
                 # A Count is an int and a Name a str, but neither stands for a quantity with a unit.
-                raise ConfigError(f"{value} is a {_kind_name(type(value))}", f"a {_kind_name(kind)} is wanted")
+                raise ConfigError(f"{value} is a {_kind_name(type(value))}", f"a {_kind_name(kind)}")
             return value if isinstance(value, kind) and not source else kind(value, source)
         if isinstance(kind, type) and issubclass(kind, Described):
             if not isinstance(value, kind):

@@ -40,7 +40,7 @@ class Quantity:
     def __init__(self, text: str | Quantity, source: str = "") -> None:
         if isinstance(text, Quantity):
             if type(text) is not type(self):
-                raise ConfigError(f"{text} is a {text.kind}", f"a {self.kind} is wanted, such as {self.example}")
+                raise ConfigError(f"{text} is a {text.kind}", f"a {self.kind}, such as {self.example}")
             self.amount, self._text, self.source = text.amount, text._text, source or text.source
             return
         self.amount = self._parse(text)
@@ -49,7 +49,7 @@ class Quantity:
 
     @classmethod
     def _parse(cls, text: object) -> Fraction:
-        wanted = f"a {cls.kind} is wanted, such as {cls.example}"
+        wanted = f"a {cls.kind}, such as {cls.example}"
         if isinstance(text, bool) or not isinstance(text, (str, int, float)):
             raise ConfigError(f"{_shorten(text)} is not a {cls.kind}", wanted)
         match = _NUMBER.match(str(text))
@@ -174,7 +174,7 @@ class Count(int):
     source: str
 
     def __new__(cls, value: int | str, source: str = "") -> Count:
-        wanted = "a whole number from 0 is wanted, such as 8"
+        wanted = "a whole number from 0, such as 8"
         if isinstance(value, bool) or not isinstance(value, (int, str)):
             raise ConfigError(f"{_shorten(value)} is not a count", wanted)
         if isinstance(value, str) and not re.fullmatch(r"\s*\+?\d{1,18}\s*", value):
@@ -196,7 +196,7 @@ class Flag:
         if isinstance(value, str) and value.strip().lower() in self._WORDS:
             value = self._WORDS[value.strip().lower()]
         if not isinstance(value, (bool, Flag)):
-            raise ConfigError(f"{_shorten(value)} is neither true nor false", "true or false is wanted")
+            raise ConfigError(f"{_shorten(value)} is neither true nor false", "true or false")
         self.value = bool(value)
         self.source = source or getattr(value, "source", "")
 
@@ -227,7 +227,7 @@ class Name(str):
         name.source = source or getattr(value, "source", "")
         return name
 
-    _wanted: ClassVar[str] = "letters, digits and _ - . + are wanted"
+    _wanted: ClassVar[str] = "letters, digits and _ - . +"
 
     @classmethod
     def _fits(cls, text: str) -> bool:

@@ -36,7 +36,7 @@ class Archive {
         (*this)(s);
         if (s != name)
             throw UserError("checkpoint: holds \"" + s.substr(0, 64) + "\" where \"" + std::string(name) +
-                            "\" was expected: one written by this version for this machine would be right");
+                            "\" was due: expected one written by this version for this machine");
     }
 
     template <class... T> void operator()(T &...fields) { (one(fields), ...); }
@@ -89,7 +89,7 @@ class Archive {
     }
     void need(std::uint64_t size) const {
         if (size > bytes_.size() - position_)
-            throw UserError("checkpoint: ends too early: the whole file as it was written would be right");
+            throw UserError("checkpoint: ends too early: expected the whole file as it was written");
     }
 
     std::vector<std::uint8_t> bytes_;

@@ -170,7 +170,7 @@ def test_a_disk_without_room_is_said_to_be_one(tmp_path: Path, monkeypatch: pyte
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(Path, "write_bytes", full)
-    with pytest.raises(RunDirectoryError, match="run: No space left on device: room there would be right"):
+    with pytest.raises(RunDirectoryError, match="run: No space left on device: expected room there"):
         write_report(folder)
 
 

@@ -79,7 +79,7 @@ class FuzzMachine {
         File() : path((std::filesystem::temp_directory_path() / "moscope-fuzz-XXXXXX").string()) {
             const int fd = mkstemp(path.data());
             if (fd < 0 || ftruncate(fd, 1 << 20) != 0)
-                throw UserError(path + ": cannot be made: a folder for temporary files would be right");
+                throw UserError(path + ": cannot be made: expected a folder for temporary files");
             close(fd);
         }
         ~File() { std::filesystem::remove(path); }

@@ -66,12 +66,12 @@ def test_the_command_reports_as_the_contract_says(moscope: Any) -> None:
 
 
 @pytest.mark.parametrize("arguments, right", [
-    (["MIS"], "nearest is MSI"),
+    (["MIS"], "such as MSI"),
     (["MSI", "--caches", "huge"], "tiny or machine"),
     (["MSI", "--cores", "0"], "1 to 256"),
     (["MSI", "--ops", "0"], "1 or more"),
-    (["MSI", "--with", "dmaa"], "nearest is dma"),
-    (["MSI", "--without", "flsh"], "nearest is flush"),
+    (["MSI", "--with", "dmaa"], "such as dma"),
+    (["MSI", "--without", "flsh"], "such as flush"),
     (["nowhere/X.slicc"], "no such file"),
 ])
 def test_what_cannot_be_checked_is_refused_with_what_would_be_right(moscope: Any, arguments: list[str],

@@ -38,8 +38,8 @@ def extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     ("from moscope.errors import SimulatorBug; raise SimulatorBug('x')", 5, "moscope: simulator bug: x\n"),
     ("raise KeyboardInterrupt", 130, "moscope: interrupted\n"),
     ("import signal; signal.raise_signal(signal.SIGTERM)", 130, "moscope: interrupted\n"),
-    ("raise OSError(28, 'No space left on device', 'out/a')", 2, "out/a: No space left on device: room where they are written "
-     "(--out, the standard output, the cache) would be right\n"),
+    ("raise OSError(28, 'No space left on device', 'out/a')", 2, "out/a: No space left on device: expected room where they are written "
+     "(--out, the standard output, the cache)\n"),
 ])
 def test_each_kind_of_end_has_its_exit_code(extra: Path, capfd: pytest.CaptureFixture[str], body: str, code: int,
                                             text: str) -> None:
@@ -97,7 +97,7 @@ def test_out_is_refused_before_any_work_where_it_holds_something_else(extra: Pat
     (tmp_path / "mine" / "thesis.tex").touch()
     assert cli.main(["probe", "--out", str(tmp_path / "mine")]) == errors.UserError.exit_code
     out, err = capfd.readouterr()
-    assert out == "" and "a new or empty folder would be right" in err
+    assert out == "" and "expected a new or empty folder" in err
 
 
 def test_a_command_that_fills_the_folder_itself_keeps_no_object(extra: Path, tmp_path: Path) -> None:
@@ -143,10 +143,10 @@ def test_every_command_takes_the_shared_options(extra: Path, capfd: pytest.Captu
 
 
 @pytest.mark.parametrize("arguments, expected", [
-    (["protcol"], 'moscope: no command called "protcol": nearest is protocol'),
-    (["protocol", "lst"], 'moscope protocol: no command called "lst": nearest is list'),
-    (["protocol", "list", "--jsn"], 'moscope protocol list: no option called "--jsn": nearest are --json, --set'),
-    (["protocol", "build", "MSJ"], 'protocol: no protocol called "MSJ": nearest is MSI'),
+    (["protcol"], 'moscope: no command called "protcol": expected a known name, such as protocol'),
+    (["protocol", "lst"], 'moscope protocol: no command called "lst": expected a known name, such as list'),
+    (["protocol", "list", "--jsn"], 'moscope protocol list: no option called "--jsn": expected a known name, such as --json or --set'),
+    (["protocol", "build", "MSJ"], 'protocol: no protocol called "MSJ": expected a known name, such as MSI'),
 ])
 def test_an_unknown_name_is_answered_with_the_nearest(capfd: pytest.CaptureFixture[str], arguments: list[str],
                                                       expected: str) -> None:

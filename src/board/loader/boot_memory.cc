@@ -72,7 +72,7 @@ Addr BootMemory::take_low(std::uint64_t size, std::uint64_t align) {
     const Addr start = (low_ + align - 1) / align * align;
     if (size > kLowEnd - start || start > kLowEnd)
         throw UserError("memory: the structures for the kernel do not fit below " + hex(kLowEnd) +
-                        ": a shorter command line or fewer memory ranges would be right");
+                        ": expected a shorter command line or fewer memory ranges");
     low_ = start + size;
     return start;
 }
@@ -80,7 +80,7 @@ Addr BootMemory::take_low(std::uint64_t size, std::uint64_t align) {
 std::byte *BootMemory::at(Addr a, std::uint64_t size, const std::string &what) const {
     if (!usable(a, size))
         throw UserError(what + ": wants the memory from " + hex(a) + " to " + hex(a + size) +
-                        ", which the machine does not have free: more memory per node would be right");
+                        ", which the machine does not have free: expected more memory per node");
     std::byte *p = map_.host(PhysAddr(a));
     // A usable range lies on one side of the hole, so it is one piece of DRAM.
     MOSCOPE_CHECK(p && (size == 0 || map_.host(PhysAddr(a + size - 1)) == p + size - 1));

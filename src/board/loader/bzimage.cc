@@ -68,7 +68,7 @@ Addr kernel_place(const BootRequest &request, const BootMemory &memory, std::uin
                 return a;
         }
     throw UserError(request.kernel_file + ": needs " + std::to_string(needed >> 20) +
-                    " MiB in one piece below 4 GiB: more memory per node would be right");
+                    " MiB in one piece below 4 GiB: expected more memory per node");
 }
 
 Record boot_params(const BootRequest &request, const BootMemory &memory) {
@@ -82,8 +82,8 @@ Record boot_params(const BootRequest &request, const BootMemory &memory) {
     p.put<std::uint64_t>(kRsdp, request.rsdp);
     const auto &ranges = memory.ranges();
     if (ranges.size() > kE820Most)
-        throw UserError("memory: " + std::to_string(ranges.size()) + " ranges: at most " + std::to_string(kE820Most) +
-                        " would be right");
+        throw UserError("memory: " + std::to_string(ranges.size()) + " ranges: expected at most " +
+                        std::to_string(kE820Most));
     p.put<std::uint8_t>(kE820Entries, static_cast<std::uint8_t>(ranges.size()));
     for (std::size_t i = 0; i < ranges.size(); ++i) {
         p.put(kE820Table + i * kE820Entry, ranges[i].start);
@@ -104,15 +104,15 @@ LoadedKernel load_bzimage(const BootRequest &request, BootMemory &memory) {
     const Bytes f = request.kernel;
     const auto cut_short = [&](std::uint64_t wanted) {
         return UserError(name + ": ends after " + std::to_string(f.size()) + " bytes of " + std::to_string(wanted) +
-                         ": the whole bzImage would be right");
+                         ": expected the whole bzImage");
     };
     if (f.size() < kHeaderEnd)
         throw cut_short(kHeaderEnd);
     const auto version = get<std::uint16_t>(f, kVersion);
     if (version < kOldest || !(f[kLoadFlags] & kLoadedHigh))
         throw UserError(name + ": uses boot protocol " + version_text(version) +
-                        (f[kLoadFlags] & kLoadedHigh ? "" : " as a zImage") + ": a bzImage of Linux 2.6.31 or later (" +
-                        version_text(kOldest) + ") would be right");
+                        (f[kLoadFlags] & kLoadedHigh ? "" : " as a zImage") +
+                        ": expected a bzImage of Linux 2.6.31 or later (" + version_text(kOldest) + ")");
     const std::uint64_t set_up = ((f[kSetupSectors] ? f[kSetupSectors] : 4) + 1) * kSector;
     const std::uint64_t size = std::uint64_t{get<std::uint32_t>(f, kSysSize)} * 16;
     // The last paragraph may be cut off by some linkers, the rest may not.
@@ -121,7 +121,7 @@ LoadedKernel load_bzimage(const BootRequest &request, BootMemory &memory) {
     const std::uint32_t longest = get<std::uint32_t>(f, kCommandLineSize);
     if (request.command_line.size() > longest)
         throw UserError("--append: the command line has " + std::to_string(request.command_line.size()) +
-                        " characters: at most " + std::to_string(longest) + " would be right for " + name);
+                        " characters: expected at most " + std::to_string(longest) + " for " + name);
 
     const Bytes body = f.subspan(set_up, std::min(size, f.size() - set_up));
     const std::uint64_t needed = std::max<std::uint64_t>(get<std::uint32_t>(f, kInitSize), body.size());

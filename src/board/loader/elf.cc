@@ -32,21 +32,20 @@ ElfFile::ElfFile(std::string name, Bytes file) : name_(std::move(name)), file_(f
     const auto need = [&](std::uint64_t end) {
         if (end > file_.size())
             throw UserError(name_ + ": ends after " + std::to_string(file_.size()) +
-                            " bytes, within what its ELF header names: the whole file would be right");
+                            " bytes, within what its ELF header names: expected the whole file");
     };
     need(20);
     wide_ = file_[4] == 2;
     const auto machine = get<std::uint16_t>(file_, 18);
     if (!is_elf(file_) || file_[5] != 1 || (machine != kMachineX86_64 && machine != kMachine386))
-        throw UserError(name_ + ": is an ELF file for another processor: one for x86 would be right");
+        throw UserError(name_ + ": is an ELF file for another processor: expected one for x86");
     need(wide_ ? 64 : 52);
     entry_ = wide_ ? get<std::uint64_t>(file_, 24) : get<std::uint32_t>(file_, 24);
     const std::uint64_t table = wide_ ? get<std::uint64_t>(file_, 32) : get<std::uint32_t>(file_, 28);
     const auto size = get<std::uint16_t>(file_, wide_ ? 54 : 42), count = get<std::uint16_t>(file_, wide_ ? 56 : 44);
     if (count && size < (wide_ ? 56 : 32))
         throw UserError(name_ + ": has program headers of " + std::to_string(size) +
-                        " bytes: 56 (32 in 32-bit files) "
-                        "would be right");
+                        " bytes: expected 56 (32 in 32-bit files)");
     need(table);
     need(table + std::uint64_t{size} * count);
     for (unsigned i = 0; i < count; ++i) {
@@ -57,8 +56,9 @@ ElfFile::ElfFile(std::string name, Bytes file) : name_(std::move(name)), file_(f
             need(s.file_size);
             need(s.offset + s.file_size);
             if (s.type == kLoad && s.memory_size < s.file_size)
-                throw UserError(name_ + ": has a segment with more bytes in the file than in memory: an ELF file as a "
-                                        "linker writes it would be right");
+                throw UserError(name_ +
+                                ": has a segment with more bytes in the file than in memory: expected an ELF file as a "
+                                "linker writes it");
         }
         segments_.push_back(s);
     }
@@ -97,7 +97,7 @@ std::pair<Addr, Addr> ElfFile::load(BootMemory &memory) const {
         last = std::max(last, s.address + s.memory_size);
     }
     if (last == 0)
-        throw UserError(name_ + ": has nothing to load: an executable ELF file would be right");
+        throw UserError(name_ + ": has nothing to load: expected an executable ELF file");
     return {first, last};
 }
 

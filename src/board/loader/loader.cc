@@ -18,7 +18,7 @@ LoadedKernel load_kernel(const BootRequest &request, BootMemory &memory) {
     if (is_elf(request.kernel))
         return load_pvh(request, memory);
     throw UserError(request.kernel_file + ": is " + (request.kernel.empty() ? "empty" : "no kernel") +
-                    ": a Linux bzImage, an ELF file with a PVH note or a Multiboot kernel would be right");
+                    ": expected a Linux bzImage, an ELF file with a PVH note or a Multiboot kernel");
 }
 
 std::vector<std::uint8_t> read_file(const std::string &path) {
@@ -27,7 +27,7 @@ std::vector<std::uint8_t> read_file(const std::string &path) {
     std::vector<std::uint8_t> bytes{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
     if (!in.is_open() || in.bad())
         throw UserError(path + ": " + (errno ? std::strerror(errno) : "cannot be read") +
-                        ": a file that can be read would be right");
+                        ": expected a file that can be read");
     return bytes;
 }
 
@@ -36,9 +36,9 @@ Addr place_initrd(const BootRequest &request, BootMemory &memory, Addr least, Ad
         return 0;
     const Addr at = memory.highest(request.initrd.size(), 4096, least, most);
     if (!at)
-        throw UserError("--initrd: " + std::to_string(request.initrd.size() >> 20) +
-                        " MiB do not fit into memory beside the kernel: more memory per node or a smaller file "
-                        "would be right");
+        throw UserError(
+            "--initrd: " + std::to_string(request.initrd.size() >> 20) +
+            " MiB do not fit into memory beside the kernel: expected more memory per node or a smaller file");
     memory.write(at, request.initrd, "--initrd");
     return at;
 }

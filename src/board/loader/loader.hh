@@ -26,7 +26,7 @@ struct LoadedKernel {
     Addr initrd = 0;         ///< where the initial file system lies; 0: there is none
 };
 
-/// Looks at the file's first bytes and loads it. UserError `FILE: what is wrong: what would be right`.
+/// Looks at the file's first bytes and loads it. UserError `FILE: problem: expected ...`.
 LoadedKernel load_kernel(const BootRequest &request, BootMemory &memory);
 
 /// The whole file; UserError if it cannot be read.

@@ -32,17 +32,18 @@ std::optional<std::size_t> header_at(Bytes f) {
 std::tuple<Addr, Addr, Addr> load_flat(const BootRequest &request, BootMemory &memory, std::size_t header) {
     const Bytes f = request.kernel;
     if (f.size() < header + 32)
-        throw UserError(request.kernel_file + ": ends within its Multiboot header: the whole file would be right");
+        throw UserError(request.kernel_file + ": ends within its Multiboot header: expected the whole file");
     const auto field = [&](std::size_t n) { return Addr{get<std::uint32_t>(f, header + n)}; };
     const Addr at = field(12), load = field(16), load_end = field(20), bss_end = field(24), entry = field(28);
     if (at < load || at - load > header || (load_end && load_end < load))
-        throw UserError(request.kernel_file + ": has addresses in its Multiboot header that contradict each other: "
-                                              "header, load and end addresses in rising order would be right");
+        throw UserError(request.kernel_file +
+                        ": has addresses in its Multiboot header that contradict each other: expected "
+                        "header, load and end addresses in rising order");
     const Bytes body = f.subspan(header - (at - load));
     const std::uint64_t size = load_end ? load_end - load : body.size();
     if (size > body.size())
         throw UserError(request.kernel_file + ": ends after " + std::to_string(f.size()) +
-                        " bytes, before the end that its Multiboot header names: the whole file would be right");
+                        " bytes, before the end that its Multiboot header names: expected the whole file");
     const Addr end = std::max(load + size, bss_end);
     memory.zero(load, end - load, request.kernel_file);
     memory.write(load, body.first(size), request.kernel_file);
@@ -58,7 +59,7 @@ LoadedKernel load_multiboot(const BootRequest &request, BootMemory &memory) {
     const auto flags = get<std::uint32_t>(request.kernel, header + 4);
     if (flags & 0xffff & ~(kPageAlign | kMemoryInfo))
         throw UserError(request.kernel_file + ": demands " + (flags & kVideo ? "a video mode" : "an unknown feature") +
-                        " in its Multiboot header: a kernel that needs none would be right");
+                        " in its Multiboot header: expected a kernel that needs none");
     LoadedKernel k;
     k.protocol = "Multiboot";
     Addr entry = 0;

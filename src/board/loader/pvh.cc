@@ -19,8 +19,9 @@ LoadedKernel load_pvh(const BootRequest &request, BootMemory &memory) {
     const ElfFile elf(request.kernel_file, request.kernel);
     const Bytes note = elf.note("Xen", kPhys32Entry);
     if (note.size() != 4 && note.size() != 8)
-        throw UserError(request.kernel_file + ": is an ELF file without a PVH entry: a kernel built with CONFIG_PVH, "
-                                              "or its bzImage, would be right");
+        throw UserError(request.kernel_file +
+                        ": is an ELF file without a PVH entry: expected a kernel built with CONFIG_PVH, "
+                        "or its bzImage");
     LoadedKernel k;
     k.protocol = "PVH";
     std::tie(k.start, k.end) = elf.load(memory);

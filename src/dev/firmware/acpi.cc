@@ -98,7 +98,7 @@ Table slit(const Firmware &f) {
     for (const auto &row : f.hops) {
         if (row.size() != f.hops.size())
             throw UserError("firmware: a row of the hop table has " + std::to_string(row.size()) +
-                            " entries: " + std::to_string(f.hops.size()) + ", one for each node, would be right");
+                            " entries: expected " + std::to_string(f.hops.size()) + ", one for each node");
         for (const unsigned h : row)
             t.put(std::min(254u, 10 + f.distance_per_hop * h), 1);
     }
@@ -179,7 +179,7 @@ std::uint8_t acpi_sum(const std::uint8_t *data, std::size_t size) {
 AcpiImage build_acpi(const Firmware &f, Addr address) {
     MOSCOPE_CHECK(address % 64 == 0 && address < Addr{1} << 32);
     if (f.processors.size() > 255)
-        throw UserError("firmware: " + std::to_string(f.processors.size()) + " processors: at most 255 would be right");
+        throw UserError("firmware: " + std::to_string(f.processors.size()) + " processors: expected at most 255");
     constexpr std::size_t kRsdp = 36, kFacs = 64;
     AcpiImage image{address, {}};
     auto &bytes = image.bytes;

@@ -22,7 +22,7 @@ class Fabric {
         for (const auto &[a, b] : m.links) {
             if (a >= m.nodes || b >= m.nodes || a == b)
                 throw UserError("machine: link " + std::to_string(a) + "-" + std::to_string(b) +
-                                ": two different nodes below " + std::to_string(m.nodes) + " would be right");
+                                ": expected two different nodes below " + std::to_string(m.nodes));
             neighbours_[a].push_back(b);
             neighbours_[b].push_back(a);
         }
@@ -165,8 +165,8 @@ class Northbridge::Function final : public PciFunction {
 Northbridge::Northbridge(unsigned node, const Machine &m, PciHost &host) {
     if (m.nodes > 8 || node >= m.nodes)
         throw UserError("machine: " + std::to_string(m.nodes) +
-                        " nodes: at most 8, as northbridges of the family can "
-                        "number, would be right");
+                        " nodes: expected at most 8, as northbridges of the family can "
+                        "number");
     std::array<Function *, 5> f{};
     for (unsigned i = 0; i < f.size(); ++i) {
         auto made = std::make_unique<Function>(node, i);

@@ -34,7 +34,7 @@ void PciHost::add(unsigned device, unsigned function, PciFunction &what) {
     PciFunction *&slot = functions_[device * 8 + function];
     if (slot != nullptr)
         throw UserError("machine: " + what.name() + " and " + slot->name() + " are both PCI function 00:" +
-                        std::to_string(device) + "." + std::to_string(function) + ": one of them would be right");
+                        std::to_string(device) + "." + std::to_string(function) + ": expected one of them");
     slot = &what;
     slots_.push_back({device, function, &what});
     what.attach(*this);
@@ -70,8 +70,7 @@ void PciHost::assign() {
         const Addr end = high ? p_.high_window + p_.high_window_size : p_.window + p_.window_size;
         at = (at + w.size - 1) & ~(w.size - 1);
         if (at > end || end - at < w.size)
-            throw UserError("machine: the PCI window has no room for " + w.what->name() +
-                            ": a larger one would be right");
+            throw UserError("machine: the PCI window has no room for " + w.what->name() + ": expected a larger one");
         w.what->write_config(pci::kBar0 + 4 * w.bar, at, w.what->bar_is_64bit(w.bar) ? 8 : 4);
         const auto command = w.what->read_config(pci::kCommand, 2);
         w.what->write_config(pci::kCommand, command | pci::kMemorySpace, 2);

@@ -22,7 +22,7 @@ std::uint64_t whole_sectors(std::uint64_t bytes) {
 
 DiskImage::DiskImage(const std::string &path) : path_(path) {
     const auto refuse = [&](const std::string &what) {
-        throw UserError(path + ": " + what + ": a disk image would be right");
+        throw UserError(path + ": " + what + ": expected a disk image");
     };
     const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
     if (fd < 0)
@@ -109,13 +109,13 @@ void DiskImage::archive(Archive &a) {
     if (a.loading()) {
         if (print != own)
             throw UserError((path_.empty() ? std::string("disk") : path_) +
-                            ": not the disk image that the checkpoint was made with: the same file would be right");
+                            ": not the disk image that the checkpoint was made with: expected the same file");
         written_.clear();
         for (std::uint64_t i = 0; i < pages; ++i) {
             std::uint64_t number = 0;
             a(number);
             if (number >= (bytes_ + kPage - 1) / kPage)
-                throw UserError("checkpoint: a disk page beyond the disk: the file as it was written would be right");
+                throw UserError("checkpoint: a disk page beyond the disk: expected the file as it was written");
             Page &page = written_[number];
             a.raw(page.data(), page.size());
         }

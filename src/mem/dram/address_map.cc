@@ -14,7 +14,7 @@ namespace {
 
 [[noreturn]] void bad(const std::string &wrong) {
     throw UserError("dram.mapping: " + wrong +
-                    ": the fields row, rank, bank, column, channel from the most significant bit, as in "
+                    ": expected the fields row, rank, bank, column, channel from the most significant bit, as in "
                     "\"row rank bank column channel\" or \"row column:4 bank rank column channel\"");
 }
 
@@ -31,7 +31,7 @@ AddressMap::AddressMap(const DramParams &p) : bank_swizzle_(p.bank_swizzle), cha
     if (channel_.bits == 0)
         channel_hash_ = false; // nothing to choose
     if (channel_hash_ && channel_.bits > 1)
-        throw UserError("dram.channel_hash: is for two channels: false");
+        throw UserError("dram.channel_hash: is for two channels: expected false");
 
     struct Token {
         Field *field;
@@ -95,8 +95,9 @@ AddressMap::AddressMap(const DramParams &p) : bank_swizzle_(p.bank_swizzle), cha
     // The hash must leave its own inputs alone, or two lines would meet.
     const unsigned at = channel_.pieces ? channel_.piece[0].from + kLineBits : 0;
     if (channel_hash_ && at >= 16 && at <= 20)
-        throw UserError("dram.channel_hash: the channel is selected by one of the address bits 16-20 that it hashes: "
-                        "a mapping with the channel elsewhere");
+        throw UserError(
+            "dram.channel_hash: the channel is selected by one of the address bits 16-20 that it hashes: expected "
+            "a mapping with the channel elsewhere");
 }
 
 } // namespace moscope::dram

@@ -82,7 +82,7 @@ struct DramParams {
     /// Bytes per second with the data bus never idle.
     double peak_bandwidth() const { return 2e15 * channels * channel_bytes / static_cast<double>(tCK); }
 
-    /// Throws UserError ("dram.KEY: what is wrong: what would be right").
+    /// Throws UserError ("dram.KEY: problem: expected ...").
     void validate() const;
 
     static DramParams from_json(const nlohmann::json &j);

@@ -18,7 +18,7 @@ namespace {
 using nlohmann::json;
 
 [[noreturn]] void bad(const std::string &key, const std::string &wrong, const std::string &right) {
-    throw UserError("dram." + key + ": " + wrong + ": " + right);
+    throw UserError("dram." + key + ": " + wrong + ": expected " + right);
 }
 
 struct TimingKey {
@@ -138,7 +138,7 @@ std::size_t edit_distance(const std::string &a, const std::string &b) {
     const auto nearest = std::min_element(known.begin(), known.end(), [&](const auto &a, const auto &b) {
         return edit_distance(key, a) < edit_distance(key, b);
     });
-    bad(prefix + key, "unknown key", "did you mean " + *nearest + "?");
+    bad(prefix + key, "unknown key", "a known key, such as " + *nearest);
 }
 
 void read_timing(const json &j, TimingParams &t) {
@@ -175,7 +175,7 @@ unsigned lengths_of(const json &j) {
 
 DramParams DramParams::from_json(const json &j) {
     if (!j.is_object())
-        throw UserError("dram: is not an object: an object with the keys of docs/dram.md");
+        throw UserError("dram: is not an object: expected an object with the keys of docs/dram.md");
     std::vector<std::string> known = {"standard", "timing_fs", "burst_lengths", "mapping", "page_policy"};
     for (const CountKey &k : kCounts)
         known.emplace_back(k.name);
@@ -188,7 +188,7 @@ DramParams DramParams::from_json(const json &j) {
             unknown("", key, known);
     for (const char *key : {"standard", "tCK_fs", "timing_fs", "burst_lengths"})
         if (!j.contains(key))
-            bad(key, "is missing", "see docs/dram.md");
+            bad(key, "is missing", "a value, see docs/dram.md");
 
     DramParams p;
     p.standard = text_of(j.at("standard"), "standard");
@@ -217,7 +217,7 @@ DramParams DramParams::from_json(const json &j) {
 DramParams DramParams::from_json_text(std::string_view text) {
     const json j = json::parse(text, nullptr, false);
     if (j.is_discarded())
-        throw UserError("dram: is not JSON: the dram object of an elaborated machine");
+        throw UserError("dram: is not JSON: expected the dram object of an elaborated machine");
     return from_json(j);
 }
 
@@ -228,7 +228,8 @@ void DramParams::validate() const {
             bad(k.name, std::to_string(n) + " is out of range",
                 std::to_string(k.least) + " to " + std::to_string(k.most));
         if (k.power_of_two && !std::has_single_bit(n))
-            bad(k.name, std::to_string(n) + " is no power of two", "such as " + std::to_string(std::bit_floor(n)));
+            bad(k.name, std::to_string(n) + " is no power of two",
+                "a power of two, such as " + std::to_string(std::bit_floor(n)));
     }
     if (tCK < 100'000)
         bad("tCK_fs", "is not the period of a DRAM clock", "2500000 for DDR2-800");

@@ -39,7 +39,7 @@ NB_MODULE(_engine, m) {
     });
     m.def(
         "check_dram", [](std::string_view text) { (void)moscope::dram::DramParams::from_json_text(text); },
-        nb::arg("text"), "Raises UserError `dram.KEY: what is wrong: what would be right` (docs/dram.md).");
+        nb::arg("text"), "Raises UserError `dram.KEY: problem: expected ...` (docs/dram.md).");
     m.def("replacement_policies", &moscope::ruby::replacement_policies,
           "Names of the cache replacement policies, sorted.");
     bind_testing(m);

@@ -24,8 +24,7 @@ void bind(nb::module_ &m, const char *name, Test test, const char *doc) {
             options.zero_lookahead = zero_lookahead;
             options.watchdog = watchdog;
             if (threads && test != moscope::run_mix)
-                throw moscope::UserError(
-                    "threads: this test's cores share what they compare with: none would be right");
+                throw moscope::UserError("threads: this test's cores share what they compare with: expected none");
             options.threads = threads;
             nb::gil_scoped_release released;
             return test(machine, library, request, options, [&progress](std::uint64_t done) {

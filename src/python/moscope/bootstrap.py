@@ -115,12 +115,12 @@ def install_packages(voice: Voice, lacking: Callable[[], list[str]] | None = Non
         return
     own_python = os.path.realpath(sys.executable).startswith("/usr/bin/")
     if not own_python and set(missing) & {"python3-dev", "python3-venv"}:
-        raise UserError(f"{sys.executable}: this Python has no headers or no ensurepip module: put the "
-                        "distribution's python3 first on PATH, or install this Python's development files")
+        raise UserError(f"{sys.executable}: this Python has no headers or no ensurepip module: expected the "
+                        "distribution's python3 first on PATH, or this Python's development files")
     names = " ".join(missing)
     install = f"apt-get update && apt-get install -y --no-install-recommends {names}"
     if shutil.which("apt-get") is None:
-        raise UserError(f"this system: lacks what Debian 12 calls {names}: install these, then start again")
+        raise UserError(f"this system: lacks packages: expected what Debian 12 calls {names}")
     prefix: list[str] | None = None
     if os.geteuid() == 0:
         prefix = []
@@ -128,7 +128,7 @@ def install_packages(voice: Voice, lacking: Callable[[], list[str]] | None = Non
             ["sudo", "-n", "true"], capture_output=True, check=False).returncode == 0):
         prefix = ["sudo"]
     if prefix is None:
-        raise UserError(f"this system: lacks {names}: an administrator should run, as root,\n\n  {install}\n")
+        raise UserError(f"this system: lacks {names}: expected an administrator to run, as root,\n\n  {install}\n")
     voice.say(f"installing distribution packages: {names}")
     log = paths.cache_dir() / "apt.log"
     shell = f"export DEBIAN_FRONTEND=noninteractive; {install.replace('apt-get', 'apt-get -o DPkg::Lock::Timeout=600')}"
@@ -354,8 +354,7 @@ def main(argv: list[str]) -> NoReturn:
         print(error.report(), file=sys.stderr)
         sys.exit(error.exit_code)
     except OSError as error:
-        print(f"moscope: {error.filename}: {error.strerror}: a folder that can be written, with space left, "
-              "would be right", file=sys.stderr)
+        print(f"moscope: {error.filename}: {error.strerror}: expected a folder that can be written, with space left", file=sys.stderr)
         sys.exit(UserError.exit_code)
     except KeyboardInterrupt:
         print("moscope: interrupted; the next start goes on from here", file=sys.stderr)

@@ -171,7 +171,7 @@ def find_protocol(name_or_file: str) -> Path:
     if name_or_file.endswith(".slicc") or os.sep in name_or_file:
         path = Path(name_or_file)
         if not path.is_file():
-            raise UserError(f"{path}: no such file: the path of a protocol's .slicc file would be right")
+            raise UserError(f"{path}: no such file: expected the path of a protocol's .slicc file")
         return path.resolve()
     raise unknown_name("protocol", "protocol", name_or_file, known)
 

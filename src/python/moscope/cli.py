@@ -207,7 +207,7 @@ def _usage_error(error: TyperException) -> UserError:
         known = [o for p in context.command.params for o in p.opts if o.startswith("-")] if context else []
         return unknown_name(where, "option", option, known)
     message = error.format_message().strip().rstrip(".")
-    return UserError(f"{where}: {message[:1].lower() + message[1:]}: `{where} --help` shows what would be right")
+    return UserError(f"{where}: {message[:1].lower() + message[1:]}: expected what `{where} --help` lists")
 
 
 def _report(error: MoscopeError) -> int:

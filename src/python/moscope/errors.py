@@ -21,7 +21,7 @@ class MoscopeError(Exception):
 
 
 class UserError(MoscopeError):
-    """Bad configuration, file or flag; the text reads `file: what is wrong: what would be right`."""
+    """Bad configuration, file or flag; the text reads `file: problem: expected ...`."""
 
     exit_code = 2
 
@@ -66,11 +66,11 @@ def nearest(name: str, known: Iterable[str], count: int = 3) -> list[str]:
 
 
 def unknown_name(where: str, what: str, name: str, known: Iterable[str]) -> UserError:
-    """`where: no WHAT called "name": nearest are ...` (or all that there are, where none comes near)."""
+    """`where: no WHAT called "name": expected a known name, such as ...` (all names, where none is near)."""
     known = sorted(known)
     close = nearest(name, known)
     if close:
-        right = ("nearest is " if len(close) == 1 else "nearest are ") + ", ".join(close)
+        right = "a known name, such as " + " or ".join(close)
     else:
-        right = "there are " + ", ".join(known) if known else "there are none"
-    return UserError(f'{where}: no {what} called "{name}": {right}')
+        right = "one of " + ", ".join(known) if known else "none, as there are none"
+    return UserError(f'{where}: no {what} called "{name}": expected {right}')

@@ -72,7 +72,7 @@ def atomic_dir(path: Path) -> Iterator[Path]:
         _remove_leftovers(beside, path.name)
         partial.mkdir()
     except OSError as error:
-        raise UserError(f"{path}: {error.strerror}: a folder that can be written would be right") from error
+        raise UserError(f"{path}: {error.strerror}: expected a folder that can be written") from error
     try:
         (partial / MARK).touch()
         yield partial
@@ -92,11 +92,11 @@ def check_replaceable(path: Path) -> None:
     """Raises unless results may be put at `path`; worth calling before a long run."""
     place = next(folder for folder in (path.absolute(), *path.absolute().parents) if os.path.lexists(folder))
     if not place.is_dir():
-        raise UserError(f"{path if path.exists() else place}: is {'a file' if place.exists() else 'a link to nowhere'}: a folder would be right")
+        raise UserError(f"{path if path.exists() else place}: is {'a file' if place.exists() else 'a link to nowhere'}: expected a folder")
     if (not path.exists() or _stays(path)) and not os.access(place, os.W_OK | os.X_OK):
-        raise UserError(f"{path}: the folder {place} cannot be written: one that can would be right")
+        raise UserError(f"{path}: the folder {place} cannot be written: expected one that can")
     if path.exists() and any(path.iterdir()) and not (path / MARK).exists():
-        raise UserError(f"{path}: holds files that are no results of moscope: a new or empty folder would be right")
+        raise UserError(f"{path}: holds files that are no results of moscope: expected a new or empty folder")
 
 
 def _stays(path: Path) -> bool:

@@ -135,8 +135,7 @@ TEST_F(BzImage, FilesThatAreCutShortOrTooOldAreRefusedByName) {
     }
     kernel = whole;
     put<std::uint16_t>(kernel, 0x206, 0x209);
-    EXPECT_EQ(refusal(),
-              "kernel.img: uses boot protocol 2.9: a bzImage of Linux 2.6.31 or later (2.10) would be right");
+    EXPECT_EQ(refusal(), "kernel.img: uses boot protocol 2.9: expected a bzImage of Linux 2.6.31 or later (2.10)");
     kernel = whole;
     put<std::uint8_t>(kernel, 0x211, 0);
     EXPECT_NE(refusal().find("zImage"), std::string::npos);
@@ -153,7 +152,7 @@ TEST_F(BzImage, ACommandLineThatIsTooLongIsRefused) {
     command_line.assign(2047, 'x');
     load();
     command_line.assign(2048, 'x');
-    EXPECT_EQ(refusal().rfind("--append: the command line has 2048 characters: at most 2047", 0), 0u);
+    EXPECT_EQ(refusal().rfind("--append: the command line has 2048 characters: expected at most 2047", 0), 0u);
 }
 
 TEST_F(BzImage, AnInitialFileSystemThatDoesNotFitIsRefused) {

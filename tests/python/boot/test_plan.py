@@ -26,11 +26,11 @@ def refusal(tmp_path: Path, shared: Shared = Shared(), **given: Any) -> str:
 
 def test_what_cannot_be_is_refused_by_its_option(tmp_path: Path, image: Path) -> None:
     kernel = str(image)
-    assert refusal(tmp_path, kernel=kernel, cores=49) == "--cores: 49: 1 to 48 would be right for opteron48"
-    assert refusal(tmp_path, kernel=kernel, cores=0).startswith("--cores: 0: 1 to 48")
+    assert refusal(tmp_path, kernel=kernel, cores=49) == "--cores: 49: expected 1 to 48 for opteron48"
+    assert refusal(tmp_path, kernel=kernel, cores=0).startswith("--cores: 0: expected 1 to 48")
     assert refusal(tmp_path, kernel=kernel, memory_per_node="1GB").startswith("--memory-per-node: ")
     assert refusal(tmp_path, kernel=kernel, disk=tmp_path / "no").startswith(f"--disk: {tmp_path / 'no'}: No such file")
-    assert refusal(tmp_path, kernel=kernel, disk=tmp_path).endswith("is a folder: a file would be right")
+    assert refusal(tmp_path, kernel=kernel, disk=tmp_path).endswith("is a folder: expected a file")
     assert refusal(tmp_path, kernel=kernel, script=image, initrd=image).startswith("--script: ")
     assert refusal(tmp_path, kernel=kernel, checkpoint_at="").startswith("--checkpoint-at: ")
     assert refusal(tmp_path, kernel="distrp").startswith("--kernel: no kernel called")
@@ -68,7 +68,7 @@ def test_a_checkpoint_brings_its_machine(tmp_path: Path, checkpoint: Path) -> No
     assert made.at_prompt
     assert made.config["disk"] == str(tmp_path / "disk")
     said = refusal(tmp_path, resume=checkpoint, cores=6, append="x")
-    assert said == f"{checkpoint}: a checkpoint has its own --append, --cores: leaving them out would be right"
+    assert said == f"{checkpoint}: a checkpoint has its own --append, --cores: expected none of them"
 
 
 @pytest.mark.parametrize("shared", [
@@ -86,7 +86,7 @@ def test_seed_and_machine_of_a_checkpoint_may_be_said_again(tmp_path: Path, chec
 def test_another_seed_or_machine_beside_a_checkpoint_is_refused(tmp_path: Path, checkpoint: Path) -> None:
     # 1 is the default, but here the user has asked for it.
     said = refusal(tmp_path, Shared(seed=1, given=frozenset({"seed"})), resume=checkpoint)
-    assert said == f"--seed: 1: {checkpoint} goes on with its own, 7: that, or leaving the option out, would be right"
+    assert said == f"--seed: 1: {checkpoint} goes on with its own, 7: expected that seed, or no --seed"
     said = refusal(tmp_path, Shared(machine="opteron48_straight", given=frozenset({"machine"})), resume=checkpoint)
     assert said.startswith(f"--machine opteron48_straight: {checkpoint} was taken of another machine, opteron48 (differs: hops)")
     # Nothing that a boot depends on differs, but the results would name a machine that the user did not mean.

@@ -150,10 +150,10 @@ def test_a_parameter_can_be_set_by_name() -> None:
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("params.L1Cache.isue_latency=7", "did you mean L1Cache.issue_latency"),
-        ("params.L1Cache.issue_latency=x", "is no Cycles: a whole number"),
-        ("params.L1Cache.issue_latency=true", "is no Cycles: a whole number"),
-        ("params.DMA.quiet=3", "is no bool: true or false"),
+        ("params.L1Cache.isue_latency=7", "such as L1Cache.issue_latency"),
+        ("params.L1Cache.issue_latency=x", "is no Cycles: expected a whole number"),
+        ("params.L1Cache.issue_latency=true", "is no Cycles: expected a whole number"),
+        ("params.DMA.quiet=3", "is no bool: expected true or false"),
     ],
 )
 def test_a_wrong_parameter_is_refused(text: str, says: str) -> None:

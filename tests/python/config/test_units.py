@@ -41,9 +41,9 @@ def test_a_period_is_an_exact_fraction() -> None:
 @pytest.mark.parametrize(
     ("kind", "text", "says"),
     [
-        (Frequency, "5ns", "is a time.*a frequency is wanted, such as 2.4GHz"),
-        (Time, "2.4GHz", "is a frequency.*a time is wanted, such as 5ns"),
-        (Size, "2.4GHz", "is a frequency.*a size is wanted"),
+        (Frequency, "5ns", "is a time.*a frequency, such as 2.4GHz"),
+        (Time, "2.4GHz", "is a frequency.*a time, such as 5ns"),
+        (Size, "2.4GHz", "is a frequency.*a size"),
         (Size, "64KB", "write KiB"),
         (Size, "64", "has no unit.*such as 64KiB"),
         (Size, "0.3B", "whole number of B"),
@@ -55,7 +55,7 @@ def test_a_period_is_an_exact_fraction() -> None:
         (Frequency, "", "not a number"),
         (Frequency, True, "not a frequency"),
         (Frequency, None, "not a frequency"),
-        (Time, Size("1B"), "1B is a size.*a time is wanted"),
+        (Time, Size("1B"), "1B is a size.*a time"),
         (Time, "1e5ns", "not a number"),
         (Time, "9" * 400 + "ns", "not a number"),
         (Size, "999999999TiB", "out of range"),

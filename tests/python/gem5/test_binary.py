@@ -65,12 +65,12 @@ def test_version_protocol_and_x86_are_what_a_script_in_it_tells(fake_gem5: Fake)
 
 
 def test_another_version_is_refused_by_its_number(fake_gem5: Fake) -> None:
-    with pytest.raises(UserError, match=r"is gem5 23\.1\.0\.0: version 24"):
+    with pytest.raises(UserError, match=r"is gem5 23\.1\.0\.0: expected version 24"):
         binary.require(fake_gem5(version="23.1.0.0"), "MOESI_HTAssist")
 
 
 def test_another_protocol_is_refused_and_the_usual_reason_told(fake_gem5: Fake) -> None:
-    with pytest.raises(UserError, match="built with the protocol MI_example: one built with MOESI_HTAssist.*EXTRAS"):
+    with pytest.raises(UserError, match="built with the protocol MI_example: expected one built with MOESI_HTAssist.*EXTRAS"):
         binary.require(fake_gem5(protocol="MI_example"), "MOESI_HTAssist")
 
 

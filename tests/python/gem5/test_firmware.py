@@ -75,7 +75,7 @@ def test_nodes_keep_out_of_the_devices_addresses() -> None:
 
 def test_a_first_node_beyond_the_devices_is_refused() -> None:
     assert nodes(1, 3072 * MIB)[0]["base"] == 0
-    with pytest.raises(UserError, match="2GiB at most"):
+    with pytest.raises(UserError, match="at most 2GiB"):
         nodes(8, 4096 * MIB)
 
 

@@ -122,14 +122,14 @@ def test_a_kernel_that_nobody_knows_and_one_that_is_none_are_refused(moscope: Mo
 
 def test_memory_of_which_the_first_node_has_too_much_is_refused(moscope: Moscope, fake_gem5: Fake, tmp_path: Path) -> None:
     got = run(moscope, fake_gem5(x86=True), elf_kernel(tmp_path), "--memory-per-node", "4GiB")
-    assert got.returncode == 2 and "--memory-per-node" in got.stderr and "2GiB at most" in got.stderr
+    assert got.returncode == 2 and "--memory-per-node" in got.stderr and "at most 2GiB" in got.stderr
 
 
 def test_kernel_parameters_that_gem5s_loader_has_no_room_for_are_refused() -> None:
     machine = load_machine("small", [])
     longest = full_system.LONGEST_COMMAND_LINE - len(full_system.command_line(machine, "")) - 1
     assert len(full_system.command_line(machine, "x" * longest)) == full_system.LONGEST_COMMAND_LINE
-    with pytest.raises(UserError, match="at most would be right on gem5"):
+    with pytest.raises(UserError, match="expected at most .* on gem5"):
         full_system.command_line(machine, "x" * (longest + 1))
 
 

@@ -47,7 +47,7 @@ def test_a_patch_that_does_not_fit_names_file_and_hunk(tmp_path: Path) -> None:
     (tmp_path / "01-x.patch").write_text(PATCH)
     source = tree(tmp_path / "linux")
     (source / "fs/one.c").write_text((source / "fs/one.c").read_text().replace("twelve", "another"))
-    with pytest.raises(UserError, match=r"01-x.patch: hunk 2 of fs/one.c .*does not apply: .*would be right"):
+    with pytest.raises(UserError, match=r"01-x.patch: hunk 2 of fs/one.c .*does not apply: expected .*"):
         kernel_source.apply(tmp_path / "01-x.patch", source)
 
 
@@ -60,7 +60,7 @@ def test_a_patch_whose_file_is_gone_names_the_file(tmp_path: Path) -> None:
 
 
 def test_only_6_1_is_taken(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=r"is Linux 6.6.3: the patches are for 6.1.y"):
+    with pytest.raises(UserError, match=r"is Linux 6.6.3: expected 6.1.y"):
         kernel_source.own(tree(tmp_path / "new", "6.6.3"))
     (tmp_path / "empty").mkdir()
     with pytest.raises(UserError, match="is no Linux source tree"):
@@ -119,7 +119,7 @@ def test_a_variant_has_a_key_of_its_own_and_leaves_the_ordinary_one_alone(tmp_pa
 def test_an_unknown_variant_is_answered_before_anything_is_fetched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     for work in (kernel_build.build, kernel_build.configured):
-        with pytest.raises(UserError, match='--variant: no variant of the kernel called "cheked": nearest is checked'):
+        with pytest.raises(UserError, match='--variant: no variant of the kernel called "cheked": expected a known name, such as checked'):
             work(quiet, variant="cheked")
     assert not (tmp_path / "cache").exists()
 

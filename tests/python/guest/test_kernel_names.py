@@ -16,8 +16,8 @@ def test_a_name_becomes_the_one_way_of_writing_its_setting(name: str, setting: s
 
 
 @pytest.mark.parametrize("name", ["stock+", "stock-7", "pk+7", "pk-7,", "upstream+7", "pk- 7", "stock+x"])
-def test_a_mix_that_is_none_is_refused_with_what_would_be_right(name: str) -> None:
-    with pytest.raises(UserError, match=r"no kernel called .*(nearest are|expected stock, pk)"):
+def test_a_malformed_mix_is_refused_with_what_is_expected(name: str) -> None:
+    with pytest.raises(UserError, match=r"no kernel called .*expected stock"):
         kernel_names.setting(name)
 
 
@@ -28,7 +28,7 @@ def test_a_fix_that_cannot_be_switched_is_named() -> None:
 
 @pytest.mark.parametrize(("wanted", "near"), [("stok", "stock"), ("upstrem", "upstream"), ("distr", "distro")])
 def test_an_unknown_kernel_is_answered_with_the_nearest(wanted: str, near: str) -> None:
-    with pytest.raises(UserError, match=f"nearest (is|are) .*{near}"):
+    with pytest.raises(UserError, match=f"such as .*{near}"):
         kernel.find(wanted, lambda text: None)
 
 
@@ -37,7 +37,7 @@ def test_a_list_of_kernels_keeps_the_numbers_of_a_mix_together() -> None:
 
     assert options.kernels("stock,stock+7,14,pk-7,upstream") == ["stock", "stock+7,14", "pk-7", "upstream"]
     assert options.kernels("distro") == ["distro"]
-    with pytest.raises(UserError, match="there twice"):
+    with pytest.raises(UserError, match="appears twice"):
         options.kernels("pk,stock,pk")
     with pytest.raises(UserError, match="empty name"):
         options.kernels("pk,,stock")

@@ -83,12 +83,12 @@ def test_a_package_that_nobody_knows_is_named(apt: Path) -> None:
 def test_without_apt_a_file_is_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    with pytest.raises(UserError, match=r"no apt-get.*: --kernel FILE names one"):
+    with pytest.raises(UserError, match=r"no apt-get.*: expected --kernel FILE names one"):
         fetch()
 
 
 def test_an_unknown_kernel_is_answered_with_the_known_ones() -> None:
-    with pytest.raises(UserError, match='no kernel called "distor": nearest is distro'):
+    with pytest.raises(UserError, match='no kernel called "distor": expected a known name, such as distro'):
         kernel.find("distor", print)
     with pytest.raises(UserError, match=r"^no/vmlinuz: there is no such file"):
         kernel.find("no/vmlinuz", print)

@@ -48,7 +48,7 @@ def test_without_arguments_the_command_is_the_program(shared: Shared, program: P
 
 def test_it_needs_a_mark_only_if_nothing_else_says_where_to_begin(shared: Shared, program: Path) -> None:
     program.write_bytes(elf(b"\x90" * 16))
-    with pytest.raises(UserError, match=r"mine: never says where detailed time begins: m5_work_begin\(0, 0\) in it \(the instruction 0f 04 5a 00\)"):
+    with pytest.raises(UserError, match=r"mine: never says where detailed time begins: expected m5_work_begin\(0, 0\) in it \(the instruction 0f 04 5a 00\)"):
         made(shared, program)
     with pytest.raises(UserError, match="never says where detailed time begins"):
         made(shared, program, begin="workbegin")
@@ -80,19 +80,19 @@ def test_the_programs_of_this_system_are_found_to_be_what_they_are(shared: Share
 ])
 def test_a_file_that_could_not_run_is_refused_before_anything_boots(shared: Shared, program: Path, content: bytes, says: str) -> None:
     program.write_bytes(content)
-    with pytest.raises(UserError, match=f"^--program: {program}: {says}.*: a static Linux program for x86-64"):
+    with pytest.raises(UserError, match=f"^--program: {program}: {says}.*: expected a static Linux program for x86-64"):
         made(shared, program, begin="1ms")
 
 
 @pytest.mark.parametrize(("given", "says"), [
-    ("{}/nothing", "nothing: No such file or directory: a file that can be read"),
+    ("{}/nothing", "nothing: No such file or directory: expected a file that can be read"),
     ("{}", "is a folder"),
     ("", "is empty"),
-    ("{}/mine 'x", "no closing quotation: a file and its arguments, quoted as for a shell"),
+    ("{}/mine 'x", "no closing quotation: expected a file and its arguments, quoted as for a shell"),
     ("{}/mine a\x03", "arguments of printable ASCII"),
     ("{}/mine \u00fc", "arguments of printable ASCII"),
-    ("'{}/my program'", "its file name: one of letters"),
-    ("{}/mine " + "x" * 900, r"the command has 9\d\d characters: 900 at most"),
+    ("'{}/my program'", "its file name: expected one of letters"),
+    ("{}/mine " + "x" * 900, r"the command has 9\d\d characters: expected 900 at most"),
 ])
 def test_a_command_that_cannot_be_typed_is_refused(shared: Shared, program: Path, given: str, says: str) -> None:
     with pytest.raises(UserError, match=says):

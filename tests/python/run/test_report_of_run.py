@@ -22,8 +22,8 @@ def plan(folder: Path) -> Any:
 
 
 def test_where_it_cannot_be_written_is_the_users_to_mend(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    answering(monkeypatch, 2, "/out: full: room there would be right\n")
-    with pytest.raises(UserError, match=r"^/out: full: room there would be right \(the results are in .*"):
+    answering(monkeypatch, 2, "/out: full: expected room there\n")
+    with pytest.raises(UserError, match=r"^/out: full: expected room there \(the results are in .*"):
         main.report(plan(tmp_path), Shared(quiet=True))
 
 

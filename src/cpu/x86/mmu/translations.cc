@@ -64,7 +64,7 @@ void archive_blocks(Core &c, Archive &a) {
     for (const Begins &b : blocks) {
         Block *block = c.blocks->recall(c, b.key, b.second);
         if (!block)
-            throw UserError("checkpoint: holds code outside memory: the file as it was written would be right");
+            throw UserError("checkpoint: holds code outside memory: expected the file as it was written");
         c.jump_of(b.rip) = {b.rip, tag(c, b.how & kHow), block};
     }
 }

@@ -52,7 +52,7 @@ void HyperTransport::build_links(const NetworkParams &p) {
     for (unsigned r = 0; r < p.routers; ++r) {
         if (out[r].size() > 31) // one bit each in the routers' words
             throw UserError("network.links: router " + std::to_string(r) + " has " + std::to_string(out[r].size()) +
-                            " links: at most 31");
+                            " links: expected at most 31");
         routers_[r]->set_outputs(out[r]);
         routers_[r]->set_inputs(in[r]);
     }
@@ -83,10 +83,10 @@ void HyperTransport::connect(const NetworkParams &p, const std::vector<Controlle
         });
         const std::string name = port.machine + " " + std::to_string(port.version);
         if (c == controllers.end())
-            throw UserError("network.ports: there is no controller " + name + ": one of the machine's");
+            throw UserError("network.ports: there is no controller " + name + ": expected one of the machine's");
         auto &slot = port_of[static_cast<std::size_t>(c - controllers.begin())];
         if (slot)
-            throw UserError("network.ports: controller " + name + " is connected twice: once each");
+            throw UserError("network.ports: controller " + name + " is connected twice: expected once each");
         slot = &port;
     }
     std::vector<std::vector<std::string>> names(p.routers); ///< ports by router
@@ -94,7 +94,7 @@ void HyperTransport::connect(const NetworkParams &p, const std::vector<Controlle
     for (unsigned n = 0; n < nodes_; ++n) {
         const std::string own = controllers[n].machine + std::to_string(controllers[n].version);
         if (!port_of[n])
-            throw UserError("network.ports: controller " + own + " is not connected: a router for each");
+            throw UserError("network.ports: controller " + own + " is not connected: expected a router for each");
         const std::string &name = port_of[n]->port.empty() ? own : port_of[n]->port;
         const unsigned r = port_of[n]->router;
         router_of_.push_back(r);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Checks of the network's parameters; each failure names the key and what would be right.
+// Checks of the network's parameters; each failure names the key and what was expected.
 #include "mem/ruby/network/params.hh"
 
 #include <algorithm>
@@ -12,7 +12,7 @@ namespace moscope::ruby {
 namespace {
 
 [[noreturn]] void bad(const std::string &key, const std::string &wrong, const std::string &right) {
-    throw UserError("network." + key + ": " + wrong + ": " + right);
+    throw UserError("network." + key + ": " + wrong + ": expected " + right);
 }
 
 std::string link_name(const LinkParams &l) { return std::to_string(l.a) + "-" + std::to_string(l.b); }

@@ -87,7 +87,7 @@ struct NetworkParams {
     /// HyperTransport's channels with the buffer counts of one coherent link.
     static std::vector<ChannelParams> hypertransport_channels();
 
-    /// Throws UserError naming the key and what would be right.
+    /// Throws UserError naming the key and what was expected.
     void validate() const;
 
     static NetworkParams from_json(const nlohmann::json &j);

@@ -16,7 +16,7 @@ namespace {
 using nlohmann::json;
 
 [[noreturn]] void bad(const std::string &key, const std::string &wrong, const std::string &right) {
-    throw UserError("network" + (key.empty() ? "" : "." + key) + ": " + wrong + ": " + right);
+    throw UserError("network" + (key.empty() ? "" : "." + key) + ": " + wrong + ": expected " + right);
 }
 
 /// One JSON object being read; remembers its place for messages.
@@ -39,7 +39,7 @@ class Object {
     bool has(const char *key) const { return j_.contains(key); }
     const json &at(const char *key) const {
         if (!has(key))
-            bad(path(key), "is missing", "see docs/network.md");
+            bad(path(key), "is missing", "a value, see docs/network.md");
         return j_.at(key);
     }
     std::string path(const std::string &key) const { return where_.empty() ? key : where_ + "." + key; }

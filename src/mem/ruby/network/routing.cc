@@ -12,7 +12,7 @@ namespace moscope::ruby {
 namespace {
 
 [[noreturn]] void bad(const std::string &wrong, const std::string &right) {
-    throw UserError("network.routes: " + wrong + ": " + right);
+    throw UserError("network.routes: " + wrong + ": expected " + right);
 }
 
 std::string pair_name(unsigned a, unsigned b) { return std::to_string(a) + " to " + std::to_string(b); }

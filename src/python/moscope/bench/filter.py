@@ -58,15 +58,15 @@ def filter_bytes(subject: Subject) -> int:
 def compare(subject: Subject, without: Subject, total: int | None, accesses: int, say: Any) -> dict[str, Any]:
     """The placements, and how much slower the first is; `without` is the same machine with its filter off."""
     if not subject.machine.probe_filter.enabled or not filter_bytes(subject):
-        raise UserError(f"bench filter: {subject.machine.name} with {subject.protocol} has no probe filter: a machine "
-                        "with one, such as opteron48, would be right")
+        raise UserError(f"bench filter: {subject.machine.name} with {subject.protocol} has no probe filter: expected a machine "
+                        "with one, such as opteron48")
     machine = subject.machine
     total = total or cached_bytes(subject)
     if total > machine.memory_per_node.bytes // 2:
-        raise UserError(f"--bytes: {total} bytes do not fit into half of a node's memory: at most "
+        raise UserError(f"--bytes: {total} bytes do not fit into half of a node's memory: expected at most "
                         f"{machine.memory_per_node.bytes // 2}")
     if total < machine.cores * machine.chips * LINE:
-        raise UserError(f"--bytes: {total} bytes are too few for every core to have lines of every node: at least "
+        raise UserError(f"--bytes: {total} bytes are too few for every core to have lines of every node: expected at least "
                         f"{machine.cores * machine.chips * LINE}")
     results = []
     for name, nodes in (("one node", 1), ("all nodes", int(machine.chips))):

@@ -64,7 +64,7 @@ class Bench:
         and L2 hold, less than these and the L3."""
         sizes = dict(cache_sizes(self.subject))
         if "L3" not in sizes:
-            raise UserError(f"bench memory: the protocol {self.subject.protocol} has no L3: MOESI_HTAssist has one")
+            raise UserError(f"bench memory: the protocol {self.subject.protocol} has no L3: expected one that has, such as MOESI_HTAssist")
         own = sum(size for level, size in sizes.items() if level != "L3")
         buffer = (own + sizes["L3"] // (2 * self.per_chip)) // LINE * LINE
         chips = [t * self.machine.chips // self.threads for t in range(min(self.threads, self.machine.chips))]

@@ -76,7 +76,7 @@ def make(shared: Shared, options: Options, machine: Machine | None = None) -> Pl
         if path is not None:
             _check_readable(name, path)
     if options.checkpoint_at == "":
-        raise UserError('--checkpoint-at: "": a text that the console will show, or "ready", would be right')
+        raise UserError('--checkpoint-at: "": expected a text that the console will show, or "ready"')
     plan = _resumed(shared, options, out) if options.resume else _fresh(shared, options, out, machine)
     markers = {initramfs.PROMPT, PANIC, *([plan.checkpoint_at] if plan.checkpoint_at else [])}
     plan.config["markers"] = sorted(markers)
@@ -91,22 +91,22 @@ def marker(given: str | None) -> str | None:
 
 def _check_readable(name: str, path: Path) -> None:
     if path.is_dir():
-        raise UserError(f"{name}: {path} is a folder: a file would be right")
+        raise UserError(f"{name}: {path} is a folder: expected a file")
     try:
         with path.open("rb"):
             pass
     except OSError as error:
-        raise UserError(f"{name}: {path}: {error.strerror}: a file that can be read would be right") from error
+        raise UserError(f"{name}: {path}: {error.strerror}: expected a file that can be read") from error
 
 
 def _fresh(shared: Shared, options: Options, out: Path, machine: Machine | None) -> Plan:
     machine = _sized(machine or load_machine(shared.machine, shared.sets), options)
     cores = options.cores if options.cores is not None else machine.cores
     if not 1 <= cores <= machine.cores:
-        raise UserError(f"--cores: {cores}: 1 to {machine.cores} would be right for {machine.name}")
+        raise UserError(f"--cores: {cores}: expected 1 to {machine.cores} for {machine.name}")
     if options.script and options.initrd:
         raise UserError(f"--script: {options.initrd} is an initial file system of your own, which moscope cannot make "
-                        "run a script: one of --script and --initrd alone would be right")
+                        "run a script: expected one of --script and --initrd alone")
     chosen = kernel.find(options.kernel or "distro", shared.say)
     append = " ".join(part for part in (COMMAND_LINE, chosen.append, options.append) if part)
     info: dict[str, Any] = {"machine": machine.name, "kernel": chosen.document(), "append": append,
@@ -127,7 +127,7 @@ def _fresh(shared: Shared, options: Options, out: Path, machine: Machine | None)
         if chosen.modules is None and not chosen.append:
             remarks.append(f"no modules of {chosen.image} were found: what the guest needs has to be built in")
     elif options.script:
-        raise UserError(f"--script: {chosen.image} is no Linux kernel: one that is would be right")
+        raise UserError(f"--script: {chosen.image} is no Linux kernel: expected one that is")
     return Plan(config, out, marker(options.checkpoint_at), prompts=options.initrd is None and chosen.is_linux,
                 remarks=remarks)
 
@@ -138,8 +138,7 @@ def _resumed(shared: Shared, options: Options, out: Path) -> Plan:
     assert options.resume is not None
     fixed = options.of_the_machine()
     if fixed:
-        raise UserError(f"{options.resume}: a checkpoint has its own {', '.join(sorted(fixed))}: leaving them out would be "
-                        "right")
+        raise UserError(f"{options.resume}: a checkpoint has its own {', '.join(sorted(fixed))}: expected none of them")
     config: dict[str, Any] = json.loads(checkpoint_config(options.resume))
     _check_same(shared, options.resume, config)
     config |= {"restore": True, "kernel": "", "initrd": "", "append": config["info"]["append"],
@@ -153,8 +152,8 @@ def _resumed(shared: Shared, options: Options, out: Path) -> Plan:
 def _check_same(shared: Shared, checkpoint: Path, config: dict[str, Any]) -> None:
     """Seed and machine are those of the checkpoint: options may repeat them, but not change them."""
     if "seed" in shared.given and shared.seed != config["seed"]:
-        raise UserError(f"--seed: {shared.seed}: {checkpoint} goes on with its own, {config['seed']}: that, or leaving the "
-                        "option out, would be right")
+        raise UserError(f"--seed: {shared.seed}: {checkpoint} goes on with its own, {config['seed']}: expected that seed, or no "
+                        "--seed")
     named = [f"--machine {shared.machine}"] if "machine" in shared.given else []
     changed = [f"--set {text:.80}" for text in shared.sets]
     if not named and not changed:
@@ -167,22 +166,21 @@ def _check_same(shared: Shared, checkpoint: Path, config: dict[str, Any]) -> Non
     if machine.name != config["info"]["machine"] or other:
         differs = f" (differs: {', '.join(other)})" if other else ""
         raise UserError(f"{' '.join(named + changed)}: {checkpoint} was taken of another machine, {config['info']['machine']}"
-                        f"{differs}: leaving the options out, or a boot from the start, would be right")
+                        f"{differs}: expected none of these options, or a boot from the start")
 
 
 def _disk_of(options: Options, recorded: dict[str, str] | None) -> str:
     """The disk of a checkpoint's machine: the original file or a copy with the same contents."""
     if recorded is None:
         if options.disk:
-            raise UserError(f"{options.resume}: was taken of a machine without a disk: no --disk would be right")
+            raise UserError(f"{options.resume}: was taken of a machine without a disk: expected no --disk")
         return ""
     path = options.disk or Path(recorded["file"])
     if not path.is_file():
-        raise UserError(f"{options.resume}: was taken with the disk {path}, which is gone: --disk with a copy of it would "
-                        "be right")
+        raise UserError(f"{options.resume}: was taken with the disk {path}, which is gone: expected --disk with a copy of it")
     if packages.digest_of(path) != recorded["sha256"]:
-        raise UserError(f"{path}: is not what it was when {options.resume} was taken: the disk of then (sha256 "
-                        f"{recorded['sha256']}) would be right")
+        raise UserError(f"{path}: is not what it was when {options.resume} was taken: expected the disk of then (sha256 "
+                        f"{recorded['sha256']})")
     return str(path.absolute())
 
 

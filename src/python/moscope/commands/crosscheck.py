@@ -35,9 +35,9 @@ def crosscheck(shared: Shared,
     from moscope.gem5.job import ScriptedAccess
 
     if accesses < 1:
-        raise UserError(f"--accesses: {accesses}: 1 or more would be right")
+        raise UserError(f"--accesses: {accesses}: expected 1 or more")
     if caches not in ("tiny", "machine"):
-        raise UserError(f"--caches: {caches!r}: tiny or machine would be right")
+        raise UserError(f"--caches: {caches!r}: expected tiny or machine")
     out = shared.out or DEFAULT_OUT
     jsonio.check_replaceable(out)
     machine = config.load_machine(shared.machine, shared.sets)

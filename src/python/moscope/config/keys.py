@@ -76,7 +76,7 @@ def _set(whole: Machine, part: Described, path: list[str], text: str, key: str) 
             raise ConfigError(f"{key} is a group of values", f"--set {key}.NAME=VALUE")
         changed = {**value, ".".join(rest): _literal(text)}
     elif rest:
-        raise ConfigError(f"unknown key {key}", f"{key[: -len('.'.join(rest)) - 1]} is a single value")
+        raise ConfigError(f"unknown key {key}", f"{key[: -len('.'.join(rest)) - 1]}, a single value")
     elif name == "routing" and text.startswith("["):
         changed = coerce(kinds[name], _literal(text), key, "--set")
     else:

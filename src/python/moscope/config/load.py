@@ -51,7 +51,7 @@ def machine_names() -> list[str]:
 
 
 def load_machine(name_or_path: str, sets: Sequence[str] = (), time_limit: float = TIME_LIMIT) -> Machine:
-    """The checked machine description. Raises UserError `file: what is wrong: what would be right`."""
+    """The checked machine description. Raises UserError `file: problem: expected ...`."""
     path = _find(name_or_path)
     machine = _run(path, time_limit)
     try:

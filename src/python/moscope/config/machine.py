@@ -115,7 +115,7 @@ class Machine(Described):
         """Checks each value and their fit; returns the machine with its topology resolved."""
         check_limits(self)
         if self.cores > 256:
-            raise ConfigError(f"cores_per_chip: {self.cores} cores in all", "at most 256 are supported")
+            raise ConfigError(f"cores_per_chip: {self.cores} cores in all", "at most 256")
         if self.line.bytes != 64:
             raise ConfigError(f"line: a line of {self.line}", "64B; the engine and the protocols know no other")
         for key in ("l1i", "l1d", "l2", "l3"):

@@ -192,7 +192,7 @@ def _given(rows: Sequence[Sequence[int]], edges: Sequence[Edge], chips: int) -> 
     if cycle:
         raise ConfigError(
             f"routing: the channel dependencies have the cycle {cycle_text(cycle)}, which can deadlock",
-            "break one of these turns, or use routing=auto",
+            "none of these turns, or routing=auto",
         )
     return table
 

@@ -35,7 +35,7 @@ class Edge:
     def __post_init__(self) -> None:
         for end in (self.a, self.b):
             if isinstance(end, bool) or not isinstance(end, int):
-                raise ConfigError(f"topology: {end!r} is not a chip number", "an edge is a pair of chip numbers, such as (0, 1)")
+                raise ConfigError(f"topology: {end!r} is not a chip number", "a pair of chip numbers, such as (0, 1)")
         if self.width is not None:
             object.__setattr__(self, "width", Width(self.width))
         if self.clock is not None:
@@ -87,7 +87,7 @@ def _edge(item: Any) -> Edge:
         return Edge(int(match[1]), int(match[2]))
     if isinstance(item, Sequence) and not isinstance(item, str) and len(item) == 2:
         return Edge(item[0], item[1])
-    raise ConfigError(f"topology: {item!r:.40} is not an edge", 'an edge is (0, 1), "0-1", or Edge(0, 1, width=Width("x8"))')
+    raise ConfigError(f"topology: {item!r:.40} is not an edge", '(0, 1), "0-1", or Edge(0, 1, width=Width("x8"))')
 
 
 # --- the registry ---------------------------------------------------------------------------------
@@ -151,7 +151,7 @@ def check_edges(edges: Sequence[Edge], chips: int) -> None:
     for edge in edges:
         for end in (edge.a, edge.b):
             if not 0 <= end < chips:
-                raise ConfigError(f"topology: edge {edge} names chip {end}", f"chips are numbered 0 to {chips - 1}")
+                raise ConfigError(f"topology: edge {edge} names chip {end}", f"numbers from 0 to {chips - 1}")
         if edge.a == edge.b:
             raise ConfigError(f"topology: edge {edge} joins chip {edge.a} to itself", "an edge joins two different chips")
         key = (min(edge.a, edge.b), max(edge.a, edge.b))
@@ -162,7 +162,7 @@ def check_edges(edges: Sequence[Edge], chips: int) -> None:
     if lost:
         shown = ", ".join(map(str, lost))
         what = f"chip {shown} has" if len(lost) == 1 else f"chips {shown} have"
-        raise ConfigError(f"topology: {what} no path to chip 0", "add edges until every chip can be reached from every other")
+        raise ConfigError(f"topology: {what} no path to chip 0", "more edges, until every chip can be reached from every other")
 
 
 def neighbours(edges: Sequence[Edge], chips: int) -> list[list[int]]:

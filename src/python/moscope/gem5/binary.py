@@ -46,11 +46,11 @@ def find(given: Path | None) -> Path:
     """The binary named on the command line, else by the environment."""
     name, where = (given, "--gem5") if given else (os.environ.get(VARIABLE), VARIABLE)
     if not name:
-        raise UserError("--engine gem5: no gem5 is named: --gem5 PATH, or the environment variable GEM5, with a gem5 "
+        raise UserError("--engine gem5: no gem5 is named: expected --gem5 PATH, or the environment variable GEM5, with a gem5 "
                         "built as docs/gem5.md says")
     path = Path(name).expanduser()
     if not path.is_file() or not os.access(path, os.X_OK):
-        raise UserError(f"{where}: {path} is no program: a gem5 binary, such as build/X86_MOESI_HTAssist/gem5.opt")
+        raise UserError(f"{where}: {path} is no program: expected a gem5 binary, such as build/X86_MOESI_HTAssist/gem5.opt")
     return path.resolve()
 
 
@@ -62,16 +62,16 @@ def ask(path: Path) -> Gem5:
             got = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=ASK_SECONDS,
                                  stdin=subprocess.DEVNULL, cwd=folder, check=False)
         except (OSError, subprocess.TimeoutExpired) as error:
-            raise UserError(f"{path}: does not run a script: {type(error).__name__}: a gem5 binary of version {VERSION}x") from error
+            raise UserError(f"{path}: does not run a script: {type(error).__name__}: expected a gem5 binary of version {VERSION}x") from error
     told = re.search(r"^moscope-gem5: is: (.*)$", got.stdout, re.MULTILINE)
     if got.returncode != 0 or told is None:
-        raise UserError(f"{path}: is no gem5, or does not run (it ended {ending(got.returncode)}): a gem5 binary of version {VERSION}x\n"
+        raise UserError(f"{path}: is no gem5, or does not run (it ended {ending(got.returncode)}): expected a gem5 binary of version {VERSION}x\n"
                         f"{last_lines(got.stdout + got.stderr)}".rstrip())
     try:
         is_ = json.loads(told[1])
         return Gem5(path, str(is_["version"]), str(is_["protocol"]), bool(is_["x86"]))
     except (ValueError, KeyError, TypeError) as error:
-        raise UserError(f"{path}: does not tell its version, protocol and x86: a gem5 binary of version {VERSION}x\n"
+        raise UserError(f"{path}: does not tell its version, protocol and x86: expected a gem5 binary of version {VERSION}x\n"
                         f"{last_lines(got.stdout)}") from error
 
 
@@ -79,12 +79,12 @@ def require(path: Path, protocol: str, x86: bool = False) -> Gem5:
     """The binary, or a UserError that says what it lacks."""
     gem5 = ask(path)
     if not gem5.version.startswith(VERSION):
-        raise UserError(f"{path}: is gem5 {gem5.version}: version {VERSION}x, whose interfaces configs/gem5 is written for")
+        raise UserError(f"{path}: is gem5 {gem5.version}: expected version {VERSION}x, whose interfaces configs/gem5 is written for")
     if gem5.protocol != protocol:
-        raise UserError(f"{path}: was built with the protocol {gem5.protocol}: one built with {protocol}; docs/gem5.md says how, "
+        raise UserError(f"{path}: was built with the protocol {gem5.protocol}: expected one built with {protocol}; docs/gem5.md says how, "
                         "and EXTRAS has to be named again at each build")
     if x86 and not gem5.runs_x86:
-        raise UserError(f"{path}: was built without x86: one built with USE_X86_ISA=y, to run programs")
+        raise UserError(f"{path}: was built without x86: expected one built with USE_X86_ISA=y, to run programs")
     return gem5
 
 

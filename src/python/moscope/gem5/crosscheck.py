@@ -60,7 +60,7 @@ def on_engine(subject: Subject, accesses: list[ScriptedAccess]) -> Observed:
 def on_gem5(gem5: binary.Gem5, subject: Subject, accesses: list[ScriptedAccess], folder: Path) -> Observed:
     """The trace is large and is read once: it is not kept."""
     if gem5.path.suffix == ".fast":
-        raise UserError(f"{gem5.path}: gem5.fast writes no trace of transitions: gem5.opt or gem5.debug")
+        raise UserError(f"{gem5.path}: gem5.fast writes no trace of transitions: expected gem5.opt or gem5.debug")
     answers = job.play(gem5, subject.machine, subject.interface, accesses, folder,
                        ["--debug-flags=ProtocolTrace", "--debug-file=trace.txt"])
     stats = trace.statistics((folder / "stats.txt").read_text(encoding="utf-8"))

@@ -52,7 +52,7 @@ def around_hole(address_map: list[dict[str, Any]]) -> list[dict[str, Any]]:
         placed.append({**node, "base": at})
         at += node["bytes"]
     if placed[0]["base"] != 0:
-        raise UserError(f"--memory-per-node: {placed[0]['bytes'] >> 20} MiB: the first node lies below 3 GiB on gem5: 2GiB at most would be right")
+        raise UserError(f"--memory-per-node: {placed[0]['bytes'] >> 20} MiB: the first node lies below 3 GiB on gem5: expected at most 2GiB")
     return placed
 
 
@@ -106,7 +106,7 @@ def tables(processors: Processors, nodes: list[dict[str, Any]], hops: list[list[
     pointer[32] = -sum(pointer) & 0xFF
     whole = bytes(pointer).ljust(pointer_bytes, b"\0") + index.ljust(list_bytes, b"\0") + rest
     if TABLES + len(whole) > FIRST_MIB - 0x10000:
-        raise UserError(f"--cores: {processors.cores}: the firmware's tables do not fit below 960 KiB: fewer would be right")
+        raise UserError(f"--cores: {processors.cores}: the firmware's tables do not fit below 960 KiB: expected fewer")
     return whole
 
 
@@ -114,8 +114,8 @@ def initrd_address(size: int, nodes: list[dict[str, Any]], kernel_end: int) -> i
     """At the end of the first node, where a kernel puts nothing before it looks there."""
     at = (int(nodes[0]["bytes"]) - size) // PAGE * PAGE
     if at < kernel_end:
-        raise UserError(f"--memory-per-node: {nodes[0]['bytes'] >> 20} MiB: kernel and initial file system do not fit into the first node: "
-                        "512MiB would be right")
+        raise UserError(f"--memory-per-node: {nodes[0]['bytes'] >> 20} MiB: kernel and initial file system do not fit into the first node: expected "
+                        "512MiB")
     return at
 
 

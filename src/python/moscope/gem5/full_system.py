@@ -34,19 +34,19 @@ def command_line(machine: Machine, append: str) -> str:
     known = f"tsc_early_khz={round(hertz / 1000)} lpj={round(hertz / KERNEL_HZ)} tsc=reliable no_timer_check cpu_init_udelay=0"
     text = " ".join(part for part in (APPEND, known, append) if part)
     if len(text) > LONGEST_COMMAND_LINE:
-        raise UserError(f"kernel parameters: {text}: are {len(text)} characters: {LONGEST_COMMAND_LINE} at most would be right on gem5")
+        raise UserError(f"kernel parameters: {text}: are {len(text)} characters: expected at most {LONGEST_COMMAND_LINE} on gem5")
     return text
 
 
 def vmlinux(chosen: kernel.Kernel, folder: Path) -> tuple[Path, int]:
     """The ELF kernel as a file, and where it ends in memory."""
     if not chosen.is_linux:
-        raise UserError(f"--kernel: {chosen.image} is no Linux kernel: one that is would be right on gem5")
+        raise UserError(f"--kernel: {chosen.image} is no Linux kernel: expected one on gem5")
     content = image.payload(chosen.image.read_bytes(), str(chosen.image))
     try:
         end = max(s.physical + s.size for s in elf.Elf(content).segments)
     except (elf.NotElf, ValueError) as error:
-        raise UserError(f"{chosen.image}: {error}: a Linux kernel for x86-64 would be right") from error
+        raise UserError(f"{chosen.image}: {error}: expected a Linux kernel for x86-64") from error
     path = folder / "vmlinux"
     path.write_bytes(content)
     return path, end

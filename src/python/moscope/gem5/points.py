@@ -19,9 +19,9 @@ from moscope.wording import number
 def plan_of(shared: Shared, chosen: Options) -> Plan:
     """The points that are asked for; a UserError for what gem5 cannot do."""
     if chosen.windows not in (None, 1) or chosen.detail != "table":
-        raise UserError("--engine gem5: there is one window, and no record of transactions: --windows 1 and --detail table")
+        raise UserError("--engine gem5: there is one window, and no record of transactions: expected --windows 1 and --detail table")
     if chosen.program is not None or chosen.begin is not None:
-        raise UserError("--engine gem5: runs moscope's own workloads from their own mark on: neither --program nor --begin")
+        raise UserError("--engine gem5: runs moscope's own workloads from their own mark on: expected neither --program nor --begin")
     if chosen.kernel is not None:
         return options.make(shared, replace(chosen, windows=1))
     # The kernel is named only to have one point where a workload has several.
@@ -29,7 +29,7 @@ def plan_of(shared: Shared, chosen: Options) -> Plan:
     threaded = programs.threaded()
     processes = sorted({p.family for p in plan.points if p.family not in threaded})
     if processes:
-        raise UserError(f"--workload: {', '.join(processes)}: gem5's syscall emulation has threads and no processes: one of "
+        raise UserError(f"--workload: {', '.join(processes)}: gem5's syscall emulation has threads and no processes: expected one of "
                         f"{', '.join(sorted(threaded))}, or a kernel (--kernel stock)")
     return plan
 

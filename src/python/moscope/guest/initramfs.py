@@ -49,7 +49,7 @@ def build(kernel: Kernel, say: Say, script: Path | None = None, extra: Mapping[s
         try:
             archive.file(f"moscope/{name}", path.read_bytes(), 0o755)
         except OSError as error:
-            raise UserError(f"{path}: {error.strerror}: a file that can be read would be right") from error
+            raise UserError(f"{path}: {error.strerror}: expected a file that can be read") from error
     return _keep(archive.bytes())
 
 
@@ -61,8 +61,8 @@ def busybox(say: Say) -> Path:
     found = shutil.which("busybox")
     if found and _is_static(Path(found)):
         return Path(found)
-    raise UserError("busybox: this system has neither apt-get nor a statically linked busybox: installing one, or "
-                    "--initrd FILE with an initial file system of your own, would be right")
+    raise UserError("busybox: this system has neither apt-get nor a statically linked busybox: expected one to be installed, or "
+                    "--initrd FILE with an initial file system of your own")
 
 
 def _is_static(path: Path) -> bool:
@@ -74,7 +74,7 @@ def _add_busybox(archive: Archive, program: Path) -> None:
     archive.file("bin/busybox", program.read_bytes(), 0o755)
     listed = subprocess.run([program, "--list-full"], capture_output=True, text=True, check=False)
     if listed.returncode != 0:
-        raise UserError(f"{program}: does not list its applets: a busybox for this processor would be right")
+        raise UserError(f"{program}: does not list its applets: expected a busybox for this processor")
     for applet in listed.stdout.split():
         if applet not in archive and not applet.startswith("linuxrc"):
             archive.link(applet, "/bin/busybox")

@@ -54,11 +54,11 @@ def check_name(wanted: str) -> str:
 
 def from_file(path: Path) -> Kernel:
     if not path.is_file():
-        raise UserError(f"{path}: there is no such file: a kernel (bzImage, ELF vmlinux or multiboot ELF) would be right")
+        raise UserError(f"{path}: there is no such file: expected a kernel (bzImage, ELF vmlinux or multiboot ELF)")
     try:
         digest, release = packages.digest_of(path), release_of(path)
     except OSError as error:
-        raise UserError(f"{path}: {error.strerror}: a file that can be read would be right") from error
+        raise UserError(f"{path}: {error.strerror}: expected a file that can be read") from error
     return Kernel(path.name, path, digest, release, _modules_beside(path, release), str(path), not _is_multiboot(path))
 
 
@@ -66,7 +66,7 @@ def _distro(say: Say) -> Kernel:
     package = packages.fetch(CLOUD_KERNEL, say, "--kernel FILE names a kernel of your own", CLOUD_IMAGE)
     images = sorted((package.tree / "boot").glob("vmlinuz-*"))
     if len(images) != 1:
-        raise UserError(f"{package.tree}: holds {len(images)} kernels: one would be right; remove the folder to fetch it again")
+        raise UserError(f"{package.tree}: holds {len(images)} kernels: expected one; remove the folder to fetch it again")
     release = release_of(images[0])
     return Kernel("distro", images[0], packages.digest_of(images[0]), release,
                   _modules_beside(images[0], release), f"{package.name} {package.version}")

@@ -172,8 +172,8 @@ def _configure(source: Source, variant: str, work: Path, say: Say) -> str:
     _make(work, ["-s", f"KCONFIG_ALLCONFIG={laid}", "allnoconfig"], say)
     config = (work / ".config").read_text(encoding="utf-8")
     if wrong := kernel_config.disregarded(wanted, config):
-        raise UserError(f"{kernel_config.file_of(variant)}: the source does not take {', '.join(wrong)}: options as this kernel has "
-                        "them would be right")
+        raise UserError(f"{kernel_config.file_of(variant)}: the source does not take {', '.join(wrong)}: expected options as this kernel has "
+                        "them")
     return config
 
 
@@ -197,7 +197,7 @@ def _make(work: Path, arguments: list[str], say: Say) -> None:
             running.terminate()
             raise
     if running.returncode:
-        raise UserError(f"{work}: the kernel does not build: a compiler that builds 6.1 would be right; the last lines were\n"
+        raise UserError(f"{work}: the kernel does not build: expected a compiler that builds 6.1; the last lines were\n"
                         + "\n".join(last))
 
 
@@ -206,7 +206,7 @@ def _types(vmlinux: Path, file: Path) -> None:
     got = subprocess.run(["nice", "-n", "19", "pahole", "--btf_gen_floats", f"--btf_encode_detached={file}", str(vmlinux)],
                          capture_output=True, text=True, check=False)
     if got.returncode or not file.is_file():
-        raise UserError(f"pahole finds no types in {vmlinux}: dwarves 1.22 or later would be right; it says {got.stderr.strip()[-400:]!r}")
+        raise UserError(f"pahole finds no types in {vmlinux}: expected dwarves 1.22 or later; it says {got.stderr.strip()[-400:]!r}")
 
 
 def _first_line(command: list[str]) -> str:

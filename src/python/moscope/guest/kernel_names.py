@@ -38,13 +38,13 @@ def setting(name: str) -> str:
     if not match:
         examples = ["stock", "pk", "upstream", *(f"{base}{n}" for base in ("stock+", "pk-") for n in numbers())]
         close = nearest(name, examples)
-        raise UserError(f'--kernel: no kernel called "{name}": '
-                        + (f"nearest are {', '.join(close)}" if close else "expected stock, pk, upstream, stock+N,N or pk-N,N"))
+        raise UserError(f'--kernel: no kernel called "{name}": expected stock, pk, upstream, stock+N,N or pk-N,N'
+                        + (f", such as {' or '.join(close)}" if close else ""))
     listed = sorted({int(number) for number in match.group(2).split(",")})
     wrong = [number for number in listed if number not in numbers()]
     if wrong:
         known = ", ".join(map(str, numbers())) or "none"
-        raise UserError(f"--kernel: {name}: fix {wrong[0]} cannot be switched in this kernel: expected fixes of {known}")
+        raise UserError(f"--kernel: {name}: fix {wrong[0]} cannot be switched in this kernel: expected some of {known}")
     return match.group(1) + ",".join(map(str, listed))
 
 

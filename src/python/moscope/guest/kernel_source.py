@@ -41,15 +41,15 @@ class Source:
                    "--anchored", *(f"--exclude={PACKAGE}/{pattern}" for pattern in LEFT_OUT)]
         got = subprocess.run(command, capture_output=True, text=True, check=False)
         if got.returncode:
-            raise UserError(f"{self.place}: does not unpack ({got.stderr.strip().splitlines()[-1:]}): room on the disk, "
-                            "or removing the file's folder to fetch it again, would be right")
+            raise UserError(f"{self.place}: does not unpack ({got.stderr.strip().splitlines()[-1:]}): expected room on the disk, "
+                            "or removing the file's folder to fetch it again")
 
 
 def debian(say: Say) -> Source:
     package = packages.fetch(PACKAGE, say, "kernel build --source DIR builds from a tree of your own")
     archive = package.tree / "usr/src" / f"{PACKAGE}.tar.xz"
     if not archive.is_file():
-        raise UserError(f"{archive}: is gone: removing the folder {package.tree}, so that it is fetched again, would be right")
+        raise UserError(f"{archive}: is gone: expected the archive (remove the folder {package.tree} to fetch it again)")
     return Source(f"{package.name} {package.version}", package.sha256, archive)
 
 
@@ -71,10 +71,10 @@ def version_of(tree: Path) -> str:
     text = makefile.read_text(encoding="utf-8", errors="replace")[:1000] if makefile.is_file() else ""
     parts = [re.search(rf"^{name} = (\d+)$", text, re.MULTILINE) for name in ("VERSION", "PATCHLEVEL", "SUBLEVEL")]
     if not all(parts):
-        raise UserError(f"{tree}: is no Linux source tree: one of 6.1.y would be right")
+        raise UserError(f"{tree}: is no Linux source tree: expected one of 6.1.y")
     version = ".".join(part.group(1) for part in parts if part)
     if not version.startswith("6.1."):
-        raise UserError(f"{tree}: is Linux {version}: the patches are for 6.1.y")
+        raise UserError(f"{tree}: is Linux {version}: expected 6.1.y, which the patches are for")
     return version
 
 
@@ -95,5 +95,5 @@ def apply(patch: Path, tree: Path) -> None:
         elif "ignored" in line and not faults:
             faults.append(f"all hunks of {file}")
     what = ", ".join(faults) or (got.stdout + got.stderr).strip().splitlines()[-1]
-    raise UserError(f"{patch.name}: {what} does not apply: a 6.1.y tree near the one that the patch was made for, or a patch "
-                    "made anew, would be right")
+    raise UserError(f"{patch.name}: {what} does not apply: expected a 6.1.y tree near the one that the patch was made for, or a patch "
+                    "made anew")

@@ -49,12 +49,11 @@ class Modules:
         if name in ordered or name in self._builtin and name not in self._files:
             return
         if name in on_the_way:
-            raise UserError(f"{self.folder}: the modules {' -> '.join([*on_the_way, name])} need each other: modules "
-                            "as they come with a kernel would be right")
+            raise UserError(f"{self.folder}: the modules {' -> '.join([*on_the_way, name])} need each other: expected modules "
+                            "as they come with a kernel")
         if name not in self._files:
             needed = f", needed by {on_the_way[-1]}" if on_the_way else ""
-            raise UserError(f"{self.folder}: has no module {name}{needed}: the modules of the kernel that is booted "
-                            "would be right")
+            raise UserError(f"{self.folder}: has no module {name}{needed}: expected the modules of the kernel that is booted")
         for other in depends(self.data(name), str(self._files[name])):
             self._visit(canonical(other), ordered, [*on_the_way, name])
         ordered.append(name)
@@ -69,7 +68,7 @@ class Modules:
             return gzip.decompress(raw)
         if path.suffix == ".zst":
             if shutil.which("zstd") is None:
-                raise UserError(f"{path}: is compressed with zstd, which this system lacks: the package zstd would be right")
+                raise UserError(f"{path}: is compressed with zstd, which this system lacks: expected the package zstd")
             return subprocess.run(["zstd", "-dcq"], input=raw, capture_output=True, check=True).stdout
         return raw
 
@@ -82,7 +81,7 @@ def depends(module: bytes, name: str) -> list[str]:
             if key == b"depends":
                 return [n for n in value.decode("ascii").split(",") if n]
     except (struct.error, UnicodeDecodeError, ValueError) as error:
-        raise UserError(f"{name}: is no kernel module ({error}): a 64-bit ELF object would be right") from error
+        raise UserError(f"{name}: is no kernel module ({error}): expected a 64-bit ELF object") from error
     return []
 
 

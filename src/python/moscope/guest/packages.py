@@ -53,7 +53,7 @@ def locked(name: str) -> Iterator[None]:
     except OSError as error:
         if error.filename != str(path):
             raise
-        raise UserError(f"{path}: {error.strerror}: a cache folder that can be written would be right "
+        raise UserError(f"{path}: {error.strerror}: expected a cache folder that can be written "
                         "(XDG_CACHE_HOME names it)") from error
 
 
@@ -99,7 +99,7 @@ def _tree(sha256: str) -> Path:
 
 def _download(name: str, leads_to: str, say: Say, instead: str) -> Package:
     if shutil.which("apt-get") is None or shutil.which("dpkg-deb") is None:
-        raise UserError(f"{name}: this system has no apt-get to fetch the package with: {instead}")
+        raise UserError(f"{name}: this system has no apt-get to fetch the package with: expected {instead}")
     say(f"fetching the package {name} (once)")
     refusal = ""
     for options in (_system_lists(), _own_lists):
@@ -118,7 +118,7 @@ def _download(name: str, leads_to: str, say: Say, instead: str) -> Package:
         if isinstance(got, Package):
             return got
         refusal = got
-    raise UserError(f"{name}: the package cannot be fetched ({refusal}): a network that reaches the distribution's "
+    raise UserError(f"{name}: the package cannot be fetched ({refusal}): expected a network that reaches the distribution's "
                     f"archive, or else {instead}")
 
 

@@ -58,8 +58,8 @@ def ensure(say: Callable[[str], None]) -> None:
 def program() -> str:
     found = shutil.which(PROGRAM)
     if found is None:
-        raise UserError(f"{PROGRAM}: is not installed: the package {PACKAGE} (apt-get install --no-install-recommends "
-                        f"{PACKAGE}) would be right")
+        raise UserError(f"{PROGRAM}: is not installed: expected the package {PACKAGE} (apt-get install --no-install-recommends "
+                        f"{PACKAGE})")
     return found
 
 
@@ -107,5 +107,5 @@ def run(guest: Guest, timeout_s: float, heard: Callable[[str], None] = lambda li
     host_s = time.monotonic() - started
     if status and not timed_out and not lines:
         words = process.stderr.read().decode(errors="replace").strip().splitlines() or ["no message"]
-        raise UserError(f"{PROGRAM}: ended with {status} ({words[-1]}): version 7.2 or later would be right")
+        raise UserError(f"{PROGRAM}: ended with {status} ({words[-1]}): expected version 7.2 or later")
     return Finished("\n".join(line for _, line in lines), host_s, None if timed_out else status, lines)

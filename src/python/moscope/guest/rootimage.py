@@ -91,5 +91,5 @@ def _run(command: list[str], given: Path | None, instead: str) -> None:
     except (OSError, subprocess.TimeoutExpired) as error:
         problem = str(error)
     if problem:
-        raise UserError(f"{Path(command[0]).name}: the root image could not be made: a system that can make it, or {instead}:"
+        raise UserError(f"{Path(command[0]).name}: the root image could not be made: expected a system that can make it, or {instead}:"
                         f"\n{problem}")

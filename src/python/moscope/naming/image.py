@@ -73,14 +73,14 @@ def payload(data: bytes, name: str = "kernel") -> bytes:
     if data.startswith(b"\x7fELF"):
         return data
     if len(data) < 0x250 or data[0x202:0x206] != b"HdrS" or struct.unpack_from("<H", data, 0x206)[0] < 0x208:
-        raise UserError(f"{name}: is no kernel image: a bzImage (boot protocol 2.08 or later) or an ELF vmlinux would be right")
+        raise UserError(f"{name}: is no kernel image: expected a bzImage (boot protocol 2.08 or later) or an ELF vmlinux")
     sectors = data[0x1F1] or 4
     offset, length = struct.unpack_from("<II", data, 0x248)
     start = (sectors + 1) * 512 + offset
     try:
         return unpack.unpack(data[start : start + length])
     except unpack.CannotUnpack as error:
-        raise UserError(f"{name}: its payload cannot be unpacked: {error}: an undamaged image would be right") from error
+        raise UserError(f"{name}: its payload cannot be unpacked: {error}: expected an undamaged image") from error
 
 
 def _extract(image: Path) -> tuple[dict[str, object], bytes]:
@@ -88,7 +88,7 @@ def _extract(image: Path) -> tuple[dict[str, object], bytes]:
     try:
         file = elf.Elf(vmlinux)
     except elf.NotElf as error:
-        raise UserError(f"{image}: {error}: a Linux kernel for x86-64 would be right") from error
+        raise UserError(f"{image}: {error}: expected a Linux kernel for x86-64") from error
     rows = [(a, s, k, n) for a, s, k, n in file.symbols()]
     if not rows:
         try:

@@ -139,7 +139,7 @@ def prepare(protocol: str | BuiltProtocol, machine: str, sets: list[str] | None 
     """Builds the protocol if need be and elaborates the machine for it; `homes` as in `elaborate`, or else
     `default_homes`. UserError for anything unknown."""
     if caches not in POOLS:
-        raise UserError(f"--caches: {caches!r}: tiny or machine would be right")
+        raise UserError(f"--caches: {caches!r}: expected tiny or machine")
     described = config.load_machine(machine, sets or [])
     if cores is not None:
         described = config.with_cores(described, cores)

@@ -24,7 +24,7 @@ def chosen(fixes: str | None) -> list[int]:
     wanted = [part.strip() for part in fixes.split(",")]
     for part in wanted:
         if not (part.isascii() and part.isdigit() and int(part) in known):
-            raise UserError(f'--fixes: "{part}" cannot be switched in this kernel: some of {",".join(map(str, known))} would be right')
+            raise UserError(f'--fixes: "{part}" cannot be switched in this kernel: expected some of {",".join(map(str, known))}')
     return sorted({int(part) for part in wanted})
 
 

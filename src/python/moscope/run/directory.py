@@ -41,13 +41,13 @@ def open_for(plan: Plan) -> dict[str, dict[str, Any]]:
         kept = out / IDENTITY
         if not kept.exists():
             if any(out.iterdir()) and any((out / "points").iterdir()):
-                raise UserError(f"{out}: holds points of unknown options: another --out would be right")
+                raise UserError(f"{out}: holds points of unknown options: expected another --out")
             write_whole(kept, wanted)
         elif kept.read_text(encoding="utf-8").strip() != wanted:
-            raise UserError(f"{out}: holds a run with other options ({differences(kept, plan)}): the same options, to go on "
-                            "with it, or another --out would be right")
+            raise UserError(f"{out}: holds a run with other options ({differences(kept, plan)}): expected the same options, to go on "
+                            "with it, or another --out")
     except OSError as error:
-        raise UserError(f"{out}: {error.strerror}: a folder that can be written would be right") from error
+        raise UserError(f"{out}: {error.strerror}: expected a folder that can be written") from error
     found = {p.name: finished(point_folder(out, p)) for p in plan.points}
     return {name: point for name, point in found.items() if point is not None}
 

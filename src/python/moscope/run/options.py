@@ -102,9 +102,9 @@ def make(shared: Shared, options: Options) -> Plan:
     counts = core_list(options.cores or DEFAULT_CORES, machine)
     windows = options.windows if options.windows is not None else DEFAULT_WINDOWS
     if not 1 <= windows <= 1000:
-        raise UserError(f"--windows: {windows}: 1 to 1000 would be right")
+        raise UserError(f"--windows: {windows}: expected 1 to 1000")
     if options.threads is not None and not 1 <= options.threads <= MOST_THREADS:
-        raise UserError(f"--threads: {options.threads}: 1 to {MOST_THREADS} would be right")
+        raise UserError(f"--threads: {options.threads}: expected 1 to {MOST_THREADS}")
     warmup, window = given_time("--warmup", options.warmup, 0), given_time("--window", options.window, 1)
     if options.memory_per_node is not None:
         sized(machine, options.memory_per_node)
@@ -120,7 +120,7 @@ def make(shared: Shared, options: Options) -> Plan:
                              default_time(work.window, n) if window is None else window,
                              windows, options.detail, memory, begin) for n in _sensible(counts, work, options)]
     if isinstance(begin, str) and any(begin in p.command for p in points):
-        raise UserError(f'--begin: "{begin}" is in the command that the guest\'s shell shows first: a text of the output alone would be right')
+        raise UserError(f'--begin: "{begin}" is in the command that the guest\'s shell shows first: expected a text of the output alone')
     return Plan(machine, shared.machine, list(shared.sets), shared.seed, shared.out or DEFAULT_OUT, points,
                 {**workloads.programs(), **programs}, options.threads)
 
@@ -131,7 +131,7 @@ def chosen_workloads(options: Options) -> list["Workload"]:
     if options.program is None:
         return [workloads.find(name) for name in names("--workload", options.workload or DEFAULT_WORKLOAD)]
     if options.workload is not None:
-        raise UserError("--program: --workload is there too: one of the two would be right")
+        raise UserError("--program: --workload is given too: expected one of the two")
     return [own_program.parse(options.program, marked=options.begin in (None, WORK_BEGINS))]
 
 
@@ -143,7 +143,7 @@ def beginning(text: str | None) -> str | int | None:
     if re.match(r"[+-]?[.]?[0-9]", text):
         return given_time("--begin", text, 0)
     if not (text.isascii() and text.isprintable() and text.strip()):
-        raise UserError(f"--begin: {text!r}: a time such as 250ms, {WORK_BEGINS}, or a text that the console shows would be right")
+        raise UserError(f"--begin: {text!r}: expected a time such as 250ms, {WORK_BEGINS}, or a text that the console shows")
     return text
 
 
@@ -163,12 +163,12 @@ def one_point(command: str, options: Options) -> None:
     """UserError if a command that measures one point is asked for several."""
     for option, text in (("--workload", options.workload), ("--cores", options.cores)):
         if text is not None and len(parts := names(option, text)) > 1:
-            raise UserError(f"{option}: {command} takes one, not {len(parts)}: {parts[0]}, say, would be right")
+            raise UserError(f"{option}: {command} takes one, not {len(parts)}: expected one, such as {parts[0]}")
 
 
 def core_list(text: str, machine: Machine) -> list[int]:
     """Core counts such as `1,12,24,48`: at most the number of cores of the machine, each count once."""
-    right = f"numbers from 1 to {machine.cores}, as in {DEFAULT_CORES}, would be right"
+    right = f"expected numbers from 1 to {machine.cores}, as in {DEFAULT_CORES}"
     counts = []
     for part in text.split(","):
         if not part.strip().isascii() or not part.strip().isdigit() or len(part.strip()) > 6:
@@ -177,7 +177,7 @@ def core_list(text: str, machine: Machine) -> list[int]:
         if not 1 <= count <= machine.cores:
             raise UserError(f"--cores: {count}: {right} for {machine.name}")
         if count in counts:
-            raise UserError(f"--cores: {count} is there twice: each number once would be right")
+            raise UserError(f"--cores: {count} appears twice: expected each number once")
         counts.append(count)
     return counts
 
@@ -186,9 +186,9 @@ def names(option: str, text: str) -> list[str]:
     found = [part.strip() for part in text.split(",")]
     for name in found:
         if not name:
-            raise UserError(f'{option}: "{text}" has an empty name in it: names with one comma between them would be right')
+            raise UserError(f'{option}: "{text}" has an empty name in it: expected names with one comma between them')
         if found.count(name) > 1:
-            raise UserError(f"{option}: {name} is there twice: each name once would be right")
+            raise UserError(f"{option}: {name} appears twice: expected each name once")
     return found
 
 
@@ -205,7 +205,7 @@ def given_time(option: str, text: str | None, least: int) -> int | None:
     except ConfigError as error:
         raise error.at(option) from None
     if fs < least or fs > 10**18:
-        raise UserError(f"{option}: {text}: more than 0, and 1000s at most, would be right")
+        raise UserError(f"{option}: {text}: expected more than 0, and 1000s at most")
     return fs
 
 

@@ -21,7 +21,7 @@ WORK_BEGIN_CODE = bytes((0x0F, 0x04, 0x5A, 0x00))
 FOLDER = "programs"
 # What the guest's shell takes as one line.
 LONGEST_COMMAND = 900
-RIGHT = "a static Linux program for x86-64 (gcc -static) would be right"
+RIGHT = "expected a static Linux program for x86-64 (gcc -static)"
 ENDED = "moscope: program ended with status "
 _MACHINE_X86_64 = 62
 
@@ -47,7 +47,7 @@ class OwnProgram(Workload):
     def command(self, cores: int, *more: str) -> str:
         line = " ".join([self.program, self.arguments(cores), *more]).rstrip()
         if len(line) > LONGEST_COMMAND:
-            raise UserError(f"--program: the command has {len(line)} characters: {LONGEST_COMMAND} at most would be right")
+            raise UserError(f"--program: the command has {len(line)} characters: expected {LONGEST_COMMAND} at most")
         return f'{line}; echo "{ENDED}$?"'
 
 
@@ -56,15 +56,15 @@ def parse(text: str, marked: bool) -> OwnProgram:
     try:
         words = shlex.split(text)
     except ValueError as error:
-        raise UserError(f"--program: {text}: {str(error).lower()}: a file and its arguments, quoted as for a shell, would be right") from None
+        raise UserError(f"--program: {text}: {str(error).lower()}: expected a file and its arguments, quoted as for a shell") from None
     if not words:
-        raise UserError("--program: is empty: a file and its arguments would be right")
+        raise UserError("--program: is empty: expected a file and its arguments")
     path, arguments = Path(words[0]), words[1:]
     if not re.fullmatch(r"[A-Za-z0-9._+-]+", path.name) or path.name in (".", ".."):
-        raise UserError(f"--program: {path}: its file name: one of letters, digits, dots, dashes and underscores would be right")
+        raise UserError(f"--program: {path}: its file name: expected one of letters, digits, dots, dashes and underscores")
     for word in arguments:
         if not (word.isascii() and (word.isprintable() or not word)):
-            raise UserError(f"--program: {word!r}: arguments of printable ASCII characters would be right, as they are typed at a console")
+            raise UserError(f"--program: {word!r}: expected arguments of printable ASCII characters, as they are typed at a console")
     check(path, marked)
     return OwnProgram(path.name, f"{path}", "operations", lambda cores: shlex.join(w.replace("{cores}", str(cores)) for w in arguments),
                       path=path.absolute())
@@ -77,7 +77,7 @@ def check(path: Path, marked: bool) -> None:
     except IsADirectoryError:
         raise UserError(f"--program: {path} is a folder: {RIGHT}") from None
     except OSError as error:
-        raise UserError(f"--program: {path}: {error.strerror}: a file that can be read would be right") from error
+        raise UserError(f"--program: {path}: {error.strerror}: expected a file that can be read") from error
     if data[:2] == b"#!":
         raise UserError(f"--program: {path}: is a script: {RIGHT}")
     if data[:4] != b"\x7fELF" or len(data) < 64:
@@ -97,8 +97,8 @@ def check(path: Path, marked: bool) -> None:
     if not code:
         raise UserError(f"--program: {path}: holds no code: {RIGHT}")
     if marked and not any(WORK_BEGIN_CODE in part for part in code):
-        raise UserError(f"--program: {path}: never says where detailed time begins: m5_work_begin(0, 0) in it (the instruction "
-                        f"{WORK_BEGIN_CODE.hex(' ')}), or --begin with a time or a text of its output, would be right")
+        raise UserError(f"--program: {path}: never says where detailed time begins: expected m5_work_begin(0, 0) in it (the instruction "
+                        f"{WORK_BEGIN_CODE.hex(' ')}), or --begin with a time or a text of its output")
 
 
 def status_of(console: bytes) -> int | None:

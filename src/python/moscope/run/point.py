@@ -89,7 +89,7 @@ def checked(job: Job, inputs: Inputs) -> dict[str, str]:
     not be comparable."""
     found = inputs.digests()
     if job.inputs is not None and (changed := differences(job.inputs, found)):
-        raise UserError(f"there is {' and '.join(changed)} since the run began: the same command again would be right")
+        raise UserError(f"there is {' and '.join(changed)} since the run began: expected the same command again")
     return found
 
 
@@ -102,8 +102,8 @@ def begin(guest: Guest, point: Point) -> None:
         if not guest.until_time(int(guest.system.counts()["ticks"]) + point.begin, lambda tick: 0.0):
             status = status_of(guest.log)
             how = f" with status {status}" if status else ""
-            raise WorkloadFailed(f"{point.workload}: ended{how} before --begin {told(point.begin)}: "
-                                 f"a program that runs so long, or a shorter time, would be right\n{guest.last_words()}")
+            raise WorkloadFailed(f"{point.workload}: ended{how} before --begin {told(point.begin)}: expected "
+                                 f"a program that runs so long, or a shorter time\n{guest.last_words()}")
         return
     guest.type_in(point.command + "\n")
     guest.until_marker(point.begin or WORK_BEGINS, f"{point.workload} (until {told(point.begin)})")
@@ -138,7 +138,7 @@ def detailed(guest: Guest, point: Point, log: Path | None = None) -> tuple[list[
     guest.phase("warm-up")
     at = begun + point.warmup
     if point.warmup and not guest.until_time(at, part):
-        raise WorkloadFailed(f"{point.workload}: ended during the warm-up: a shorter --warmup would be right\n{guest.last_words()}")
+        raise WorkloadFailed(f"{point.workload}: ended during the warm-up: expected a shorter --warmup\n{guest.last_words()}")
     system.reset_stats()
     before = windows.beginning(at, system.counts())
     measured: list[windows.Moment] = []

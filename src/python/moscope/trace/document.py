@@ -20,8 +20,7 @@ def script_phase(steps: list[list[ScriptAccess]], trace: bool = True) -> Phase:
 
 
 def _lacks(subject: Subject, access: str) -> UserError:
-    return UserError(f"trace script: the protocol {subject.protocol} has no {access}: another operation, or another protocol, "
-                     "would be right")
+    return UserError(f"trace script: the protocol {subject.protocol} has no {access}: expected another operation, or another protocol")
 
 
 def run_script(subject: Subject, steps: list[list[ScriptAccess]], script: str) -> Document:

@@ -16,11 +16,11 @@ def check_target(path: Path | None) -> None:
     if path is None:
         return
     if path.is_dir():
-        raise UserError(f"{path}: is a folder: the name of a file would be right")
+        raise UserError(f"{path}: is a folder: expected the name of a file")
     if not path.absolute().parent.is_dir():
-        raise UserError(f"{path}: there is no folder {path.parent}: an existing one would be right")
+        raise UserError(f"{path}: there is no folder {path.parent}: expected an existing one")
     if not os.access(path.absolute().parent, os.W_OK):
-        raise UserError(f"{path}: the folder {path.parent} cannot be written: one that can would be right")
+        raise UserError(f"{path}: the folder {path.parent} cannot be written: expected one that can")
 
 
 def write_whole(path: Path, data: bytes) -> None:
@@ -30,7 +30,7 @@ def write_whole(path: Path, data: bytes) -> None:
         aside.write_bytes(data)
         aside.replace(path)
     except OSError as error:
-        raise UserError(f"{path}: {error.strerror}: a file that can be written would be right") from error
+        raise UserError(f"{path}: {error.strerror}: expected a file that can be written") from error
     finally:
         aside.unlink(missing_ok=True)
 

@@ -65,7 +65,7 @@ class _Parser:
         # Show the one line of the script that the place is in.
         begin = self.script.rfind("\n", 0, at) + 1
         line = self.script[begin:].split("\n", 1)[0].replace("\t", " ")
-        raise UserError(f"trace script: {wrong}: {right}\n  {line}\n  {' ' * (at - begin)}{'^' * max(1, length)}")
+        raise UserError(f"trace script: {wrong}: expected {right}\n  {line}\n  {' ' * (at - begin)}{'^' * max(1, length)}")
 
     def take(self) -> Word | None:
         if self.position == len(self.words):
@@ -114,7 +114,7 @@ class _Parser:
             self.fail(word, "the operation is missing", f"one of {names}")
         if word.text not in self.ops:
             close = nearest(word.text, self.ops)
-            self.fail(word, f'no operation called "{word.text}"', f"nearest is {close[0]}" if close else f"one of {names}")
+            self.fail(word, f'no operation called "{word.text}"', f"a known operation, such as {close[0]}" if close else f"one of {names}")
         return word.text
 
     def address(self, word: Word) -> int:

@@ -29,7 +29,7 @@ def boot(shared: Shared,
         print(f"  moscope             {document['moscope_s']:>8.1f} s   ({document['boot_s']:.1f} s of it to the script)")
         print(f"  QEMU                {document['qemu_s']:>8.1f} s")
         print(f"  of the processor    {document['moscope_cpu_s']:>8.1f} s and {document['qemu_cpu_s']:.1f} s")
-        print(f"  ratio               {document['ratio']:>8.2f}     (at most {bars['ratio']:g} would be right)")
+        print(f"  ratio               {document['ratio']:>8.2f}     (expected at most {bars['ratio']:g})")
         print(f"  computing           {document['compute_mips']:>8.1f} million instructions per second (at least "
               f"{bars['compute_mips']:g})")
     return errors.OK if document["ok"] else errors.FOUND

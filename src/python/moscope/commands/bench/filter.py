@@ -22,7 +22,7 @@ def filter_(shared: Shared,
     from moscope.experiment import prepare
 
     if accesses < 1000:
-        raise UserError(f"--accesses: {accesses}: 1000 or more would be right")
+        raise UserError(f"--accesses: {accesses}: expected 1000 or more")
     total = Size(bytes_, "--bytes").bytes if bytes_ else None
     subject = prepare(shared)
     without = prepare(shared, apply_sets(subject.machine, ["probe_filter.enabled=false"]))

@@ -28,9 +28,9 @@ def memory(shared: Shared,
     from moscope.run.options import MOST_THREADS
 
     if runs < 1:
-        raise UserError(f"--runs: {runs}: 1 or more would be right")
+        raise UserError(f"--runs: {runs}: expected 1 or more")
     if not 1 <= threads <= MOST_THREADS:
-        raise UserError(f"--threads: {threads}: 1 to {MOST_THREADS} would be right")
+        raise UserError(f"--threads: {threads}: expected 1 to {MOST_THREADS}")
     document = bench_memory.run(shared, runs, 0.05 if short else 1.0, threads)
     shared.result(document)
     if shared.json:

@@ -45,15 +45,15 @@ def check(shared: Shared,
     from moscope.gem5 import engines
 
     if ops < 1:
-        raise UserError(f"--ops: {ops}: 1 or more would be right")
+        raise UserError(f"--ops: {ops}: expected 1 or more")
     if strict:
         buildproto.check_strictly(buildproto.find_protocol(protocol))
     if engines.is_gem5(engine, gem5):
         if in_flight is not None or without or include:
-            raise UserError("--engine gem5: --in-flight, --without and --with: gem5's random tester has none of these")
+            raise UserError("--engine gem5: --in-flight, --without and --with: expected none of them, as gem5's random tester lacks these")
         return _on_gem5(shared, protocol, cores, ops, caches, homes, gem5)
     if in_flight is not None and not 1 <= in_flight <= 16:
-        raise UserError(f"--in-flight: {in_flight}: 1 to 16 would be right")
+        raise UserError(f"--in-flight: {in_flight}: expected 1 to 16")
     subject = protocol_check.prepare(protocol, shared.machine, shared.sets, cores=cores, caches=caches,
                                      homes=homes, report=shared.say)
     wanted = [w for w in include.split(",") if w]
