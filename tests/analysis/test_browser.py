@@ -23,8 +23,12 @@ def test_no_table_has_to_be_scrolled_sideways_on_a_desk(tmp_path: Path) -> None:
     folder = synthetic_run.write_run(tmp_path / "run", cores=(48,), kernels=("stock+2,7,14",))
     for file in (folder / "run.json", *folder.glob("points/*/point.json")):
         file.write_text(file.read_text().replace('"messages"', '"connections"'))
-    (names,) = folder.glob("points/*/lines.json")
-    names.write_text(names.read_text().replace('"lookup_mnt"', '"exim:__anon_vma_interval_tree_augment_rotate.constprop.0"'))
+    (target,) = folder.glob("points/*")
+    record, stats, found = synthetic_run.point("exim", "stock+2,7,14", 48)
+    for pair in found["pairs"]:
+        if pair["waiter_function"] == "lookup_mnt":
+            pair["waiter_function"] = "exim:__anon_vma_interval_tree_augment_rotate.constprop.0"
+    synthetic_run.write_files(target, {**record, "operation": "connections"}, stats, found)
     with browser.Page(write_report(folder), 1280, profile=tmp_path / "profile") as page:
         page.ask('document.querySelectorAll("details").forEach(d => d.open = true)')
         tables = '[...document.querySelectorAll("div.scroll")].filter(t => t.clientWidth)'
