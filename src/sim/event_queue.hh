@@ -119,7 +119,7 @@ class EventQueue {
     Tick take_earliest_sent() { return std::exchange(earliest_sent_, kNever); }
     void clear_stop() { stop_ = false; }
 
-    // ---- run while the others are at rest (Lockstep::aside)
+    // ---- run while the others are at rest (ParallelScheduler::serial_queue)
     /// While the others run, what their threads want of this queue's components waits in defer().
     bool others_run() const { return others_run_; }
     void set_others_run(bool yes) { others_run_ = yes; }

@@ -146,7 +146,7 @@ def make(name: str, chips: int) -> tuple[Edge, ...]:
 
 def check_edges(edges: Sequence[Edge], chips: int) -> None:
     if chips > MAX_CHIPS:
-        raise ConfigError(f"chips: {chips} chips", f"at most {MAX_CHIPS} are supported")
+        raise ConfigError(f"chips: {chips} chips", f"at most {MAX_CHIPS}")
     seen: set[tuple[int, int]] = set()
     for edge in edges:
         for end in (edge.a, edge.b):
