@@ -11,6 +11,8 @@
 #include <string>
 #include <vector>
 
+#include <nlohmann/json_fwd.hpp>
+
 #include "base/types.hh"
 #include "cpu/x86/timed/timed_params.hh"
 #include "mem/port.hh"
@@ -42,6 +44,7 @@ class Machine {
   public:
     /// description: JSON text. library: path of the protocol's shared library. UserError if they do not fit.
     Machine(const std::string &description, const std::string &library, MachineOptions options = {});
+    Machine(const nlohmann::json &description, const std::string &library, MachineOptions options = {});
     ~Machine();
 
     EventQueue &queue(); ///< of the first chip, where devices are
@@ -101,6 +104,7 @@ class Machine {
     std::string check_single_writer();
 
     /// JSON text: accesses by core, transition counts by controller, network, DRAM (docs/statistics.md).
+    nlohmann::ordered_json stats() const;
     std::string stats_json() const;
     void reset_stats();
 

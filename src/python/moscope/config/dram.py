@@ -63,7 +63,7 @@ def check_dram(dram: Dram) -> None:
         what, _, right = str(error).rpartition(": ")
         key, _, wrong = what.removeprefix("dram.").partition(": ")
         name = f"dram.settings.{key}" if key in dram.settings else f"dram.{key}"
-        raise ConfigError(f"{name}: {wrong}", right) from None
+        raise ConfigError(f"{name}: {wrong}", right.removeprefix("expected ")) from None
 
 
 def _plain(value: Any, key: str) -> Any:
