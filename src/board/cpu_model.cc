@@ -1,33 +1,27 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "board/cpu_model.hh"
 
-#include <nlohmann/json.hpp>
-
-#include "base/error.hh"
+#include "schema/config_reader.hh"
 
 namespace moscope {
 
-using nlohmann::json;
+x86::CpuModel read_cpu_model(const ConfigReader &from) {
+    x86::CpuModel model;
+    model.description = from.get<std::string>("description");
+    model.max_basic = from.get<std::uint32_t>("max_basic");
+    model.max_extended = from.get<std::uint32_t>("max_extended");
+    for (const ConfigReader &l : from.at("leaves").list()) {
+        const auto word = [&](const char *name) { return l.get<std::uint32_t>(name); };
+        model.leaves[{word("function"), word("index")}] = {word("eax"), word("ebx"), word("ecx"), word("edx")};
+    }
+    for (const ConfigReader &m : from.at("msrs").list())
+        model.msrs[m.get<std::uint32_t>("number")] = {m.get<std::uint64_t>("reset"), m.get<std::uint64_t>("writable")};
+    return model;
+}
 
 x86::CpuModel parse_cpu_model(const std::string &text) {
-    x86::CpuModel model;
-    try {
-        const json j = json::parse(text);
-        model.description = j.at("description").get<std::string>();
-        model.max_basic = j.at("max_basic").get<std::uint32_t>();
-        model.max_extended = j.at("max_extended").get<std::uint32_t>();
-        for (const json &l : j.at("leaves")) {
-            const auto word = [&](const char *name) { return l.at(name).get<std::uint32_t>(); };
-            model.leaves[{word("function"), word("index")}] = {word("eax"), word("ebx"), word("ecx"), word("edx")};
-        }
-        for (const json &m : j.at("msrs"))
-            model.msrs[m.at("number").get<std::uint32_t>()] = {m.at("reset").get<std::uint64_t>(),
-                                                               m.at("writable").get<std::uint64_t>()};
-    } catch (const json::exception &e) {
-        throw UserError(std::string("cpu: ") + e.what() +
-                        ": expected a processor model as the machine descriptions give it");
-    }
-    return model;
+    const auto j = ConfigReader::parse(text, "cpu", "a processor model as the machine descriptions give it");
+    return read_cpu_model({j, "cpu"});
 }
 
 } // namespace moscope

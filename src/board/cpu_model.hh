@@ -11,7 +11,10 @@
 
 namespace moscope {
 
+class ConfigReader;
+
 /// UserError naming the key that is missing or of the wrong type.
+x86::CpuModel read_cpu_model(const ConfigReader &from);
 x86::CpuModel parse_cpu_model(const std::string &json_text);
 
 } // namespace moscope

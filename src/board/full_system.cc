@@ -30,7 +30,7 @@ std::vector<loader::MemoryRange> loader_ranges(const dev::Firmware &f) {
 
 struct FullSystem::Impl {
     explicit Impl(const std::string &json) : config(parse_system_config(json)) {
-        if (config.machine.empty()) {
+        if (!config.machine) {
             own_memory = std::make_unique<GuestMemory>(config.memory());
             board = std::make_unique<Board>(config, own_queue, *own_memory);
             return;
@@ -41,7 +41,7 @@ struct FullSystem::Impl {
         options.threads = config.threads;
         options.lookahead_at_most = Board::shortest_access(config.core_clock);
         options.threads_if_possible = config.threads_if_possible;
-        machine = std::make_unique<Machine>(config.machine, config.library, options);
+        machine = std::make_unique<Machine>(*config.machine, config.library, options);
         if (machine->memory_bytes() != config.memory() || machine->cores() < config.cores)
             throw UserError("system: detailed.machine: has " + std::to_string(machine->memory_bytes() >> 20) +
                             " MiB and " + std::to_string(machine->cores()) +

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "board/system_config.hh"
 
-#include <nlohmann/json.hpp>
-
-#include "base/error.hh"
 #include "board/cpu_model.hh"
+#include "schema/config_reader.hh"
 
 namespace moscope {
 
@@ -12,59 +10,52 @@ namespace {
 
 using nlohmann::json;
 
-template <class T> T need(const json &j, const char *key) {
-    const auto i = j.find(key);
-    if (i == j.end())
-        throw UserError(std::string("system: key \"") + key +
-                        "\" is missing: expected a configuration of schema moscope.system/1");
-    try {
-        return i->get<T>();
-    } catch (const json::exception &) {
-        throw UserError(std::string("system: ") + key +
-                        ": is of the wrong type: expected the type of schema moscope.system/1");
-    }
+void read_detailed(const ConfigReader &from, SystemConfig &c) {
+    c.machine = std::make_shared<const json>(from.at("machine", "an elaborated machine").value());
+    c.library = from.get<std::string>("library");
+    from.read("attribution", c.attribution);
+    from.read("transactions", c.transactions);
+    from.read("zero_lookahead", c.zero_lookahead);
+    from.read("threads", c.threads);
+    from.read("threads_if_possible", c.threads_if_possible);
+}
+
+void check(const ConfigReader &from, const SystemConfig &c) {
+    if (c.cores < 1 || c.cores_per_chip < 1 || c.cores_per_chip > 8 || c.cores > c.chips * c.cores_per_chip)
+        from.at("cores").refuse(std::to_string(c.cores), "1 to " + std::to_string(c.chips * c.cores_per_chip));
+    if (c.chips > 8 || c.hops.size() != c.chips)
+        from.at("chips").refuse(std::to_string(c.chips), "1 to 8, each with its row of hops");
+    if (c.memory_per_node < (std::uint64_t{64} << 20) || c.memory_per_node % (2 << 20))
+        from.at("memory_per_node").refuse(std::to_string(c.memory_per_node), "64MiB or more, a multiple of 2MiB");
 }
 
 } // namespace
 
 SystemConfig parse_system_config(const std::string &text) {
-    const json j = json::parse(text, nullptr, false);
-    if (!j.is_object() || j.value("schema", "") != "moscope.system/1")
-        throw UserError("system: unknown schema: expected moscope.system/1");
+    const json j = ConfigReader::parse(text, "system", "a configuration of schema moscope.system/1");
+    const ConfigReader from(j, "system");
+    if (from.get_or("schema", std::string()) != "moscope.system/1")
+        from.refuse("not a configuration", "schema moscope.system/1");
     SystemConfig c;
-    c.cores = need<unsigned>(j, "cores");
-    c.chips = need<unsigned>(j, "chips");
-    c.cores_per_chip = need<unsigned>(j, "cores_per_chip");
-    const json clock = need<json>(j, "core_clock");
-    c.core_clock = {need<std::int64_t>(clock, "num"), need<std::int64_t>(clock, "den")};
-    c.memory_per_node = need<std::uint64_t>(j, "memory_per_node");
-    c.hops = need<std::vector<std::vector<unsigned>>>(j, "hops");
-    c.cpu = parse_cpu_model(need<json>(j, "cpu").dump());
-    c.kernel = need<std::string>(j, "kernel");
-    c.initrd = need<std::string>(j, "initrd");
-    c.append = need<std::string>(j, "append");
-    c.disk = need<std::string>(j, "disk");
-    c.disk_read_only = j.value("disk_read_only", false);
-    c.seed = need<std::uint64_t>(j, "seed");
-    if (const auto d = j.find("detailed"); d != j.end()) {
-        c.machine = need<json>(*d, "machine").dump();
-        c.library = need<std::string>(*d, "library");
-        c.attribution = d->value("attribution", true);
-        c.transactions = d->value("transactions", "");
-        c.zero_lookahead = d->value("zero_lookahead", false);
-        c.threads = d->value("threads", 0u);
-        c.threads_if_possible = d->value("threads_if_possible", false);
-    }
-    c.restore = j.value("restore", false);
-    c.markers = j.value("markers", std::vector<std::string>{});
-    if (c.cores < 1 || c.cores_per_chip < 1 || c.cores_per_chip > 8 || c.cores > c.chips * c.cores_per_chip)
-        throw UserError("system: cores: " + std::to_string(c.cores) + ": expected 1 to " +
-                        std::to_string(c.chips * c.cores_per_chip));
-    if (c.chips > 8 || c.hops.size() != c.chips)
-        throw UserError("system: chips: " + std::to_string(c.chips) + ": expected 1 to 8, each with its row of hops");
-    if (c.memory_per_node < (std::uint64_t{64} << 20) || c.memory_per_node % (2 << 20))
-        throw UserError("system: memory_per_node: " + std::to_string(c.memory_per_node) +
-                        ": expected 64MiB or more, a multiple of 2MiB");
+    c.cores = from.get<unsigned>("cores");
+    c.chips = from.get<unsigned>("chips");
+    c.cores_per_chip = from.get<unsigned>("cores_per_chip");
+    const ConfigReader clock = from.at("core_clock");
+    c.core_clock = {clock.get<std::int64_t>("num"), clock.get<std::int64_t>("den")};
+    c.memory_per_node = from.get<std::uint64_t>("memory_per_node");
+    c.hops = from.get<std::vector<std::vector<unsigned>>>("hops");
+    c.cpu = read_cpu_model(from.at("cpu"));
+    c.kernel = from.get<std::string>("kernel");
+    c.initrd = from.get<std::string>("initrd");
+    c.append = from.get<std::string>("append");
+    c.disk = from.get<std::string>("disk");
+    from.read("disk_read_only", c.disk_read_only);
+    c.seed = from.get<std::uint64_t>("seed");
+    if (from.has("detailed"))
+        read_detailed(from.at("detailed"), c);
+    from.read("restore", c.restore);
+    from.read("markers", c.markers);
+    check(from, c);
     json same = j;
     for (const char *own : {"kernel", "initrd", "append", "disk", "disk_read_only", "restore", "markers", "detailed"})
         same.erase(own);

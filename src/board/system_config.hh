@@ -4,8 +4,11 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
+
+#include <nlohmann/json_fwd.hpp>
 
 #include "base/types.hh"
 #include "cpu/x86/system/cpuid.hh"
@@ -24,15 +27,15 @@ struct SystemConfig {
     std::string kernel, initrd, append, disk; ///< files (empty: none) and the kernel's command line
     bool disk_read_only = false;
     std::uint64_t seed = 1;
-    std::vector<std::string> markers; ///< texts on the console at which a step ends
-    bool restore = false;             ///< a checkpoint will be loaded, so there is no kernel to start
-    std::string machine,
-        library;              ///< detailed mode: elaborated description and protocol library; empty: functional only
-    bool attribution = true;  ///< detailed mode: waits are attributed to lines
-    std::string transactions; ///< detailed mode: file for every transaction (empty: none)
-    unsigned threads = 0;     ///< detailed mode: host threads that run chips in parallel; 0: one logical process
-    bool threads_if_possible = false; ///< one logical process if the chips of the machine cannot be separated
-    bool zero_lookahead = false;      ///< detailed mode: cores never run ahead (for comparison)
+    std::vector<std::string> markers;              ///< texts on the console at which a step ends
+    bool restore = false;                          ///< a checkpoint will be loaded, so there is no kernel to start
+    std::shared_ptr<const nlohmann::json> machine; ///< detailed mode: elaborated description; null: functional only
+    std::string library;                           ///< detailed mode: the protocol's
+    bool attribution = true;                       ///< detailed mode: who waited for which line is noted
+    std::string transactions;                      ///< detailed mode: file for every transaction (empty: none)
+    unsigned threads = 0; ///< detailed mode: host threads that run chips side by side; 0: one queue for all chips
+    bool threads_if_possible = false; ///< one queue where the machine allows nothing else
+    bool zero_lookahead = false;        ///< detailed mode: cores never run ahead (for comparison)
     std::string description;          ///< what a checkpoint holds of this: all but files and markers
 
     /// APIC identifier of a core: eight per chip, as the family lays them out.

@@ -14,7 +14,7 @@
 #include <stdexcept>
 #include <vector>
 
-#include <nlohmann/json.hpp>
+#include "schema/config_reader.hh"
 
 #include "cpu/traffic/access_stream.hh"
 #include "cpu/traffic/hit_loop.hh"
@@ -62,9 +62,9 @@ class Experiment {
                const Poll &poll)
         : messages_at_rest_(ruby::the_message_pool.live()), machine_(description, library, options), poll_(poll) {}
 
-    Json loads(const Json &phase);
-    Json script(const Json &phase);
-    Json hits(const Json &phase);
+    Json loads(const ConfigReader &phase);
+    Json script(const ConfigReader &phase);
+    Json hits(const ConfigReader &phase);
 
   private:
     static constexpr Tick kSlice = 1'000'000'000;   ///< 1 us: between two looks at the host's clock
@@ -115,12 +115,8 @@ class Experiment {
             polled_ = HostClock::now();
         }
     }
-    unsigned core_of(const Json &j) const {
-        const auto core = j.at("core").get<unsigned>();
-        if (core >= machine_.cores())
-            throw UserError("experiment: no core " + std::to_string(core) + ": expected 0 to " +
-                            std::to_string(machine_.cores() - 1));
-        return core;
+    unsigned core_of(const ConfigReader &j) const {
+        return j.at("core", "a core's number").integer(0u, machine_.cores() - 1);
     }
     Addr address_of(Addr a, std::uint64_t bytes) const {
         if (a >= machine_.memory_bytes() || bytes > machine_.memory_bytes() - a)
@@ -128,7 +124,7 @@ class Experiment {
                             hex(machine_.memory_bytes()));
         return a;
     }
-    LineSequence sequence(const Json &j) const;
+    LineSequence sequence(const ConfigReader &j) const;
     std::string supplier(unsigned type) const;
     Json counts(const StreamCounts &c) const;
     Json account(const Access &a) const;
@@ -146,26 +142,24 @@ class Experiment {
     std::vector<std::unique_ptr<Component>> steps_;
 };
 
-LineSequence Experiment::sequence(const Json &j) const {
+LineSequence Experiment::sequence(const ConfigReader &j) const {
     std::vector<LineSequence::Range> ranges;
-    for (const auto &r : j.at("ranges")) {
-        const auto base = r.at(0).get<Addr>();
-        const auto bytes = r.at(1).get<std::uint64_t>();
-        if (line_offset(base) || bytes < kLineBytes)
-            throw UserError("experiment: a range of " + std::to_string(bytes) + " bytes at " + hex(base) +
-                            ": expected whole lines");
+    for (const ConfigReader &r : j.at("ranges").list()) {
+        const auto pair = r.as<std::vector<std::uint64_t>>();
+        if (pair.size() != 2 || line_offset(pair[0]) || pair[1] < kLineBytes)
+            r.refuse("is no range of whole lines", "[base, bytes]");
+        const auto [base, bytes] = std::pair(pair[0], pair[1]);
         ranges.push_back({address_of(base, bytes), bytes});
     }
-    const auto name = j.value("order", "ascending");
-    if (name != "ascending" && name != "pages" && name != "shuffled" && name != "random")
-        throw UserError("experiment: no order called " + name + ": expected ascending, pages, shuffled or random");
-    const auto order = name == "random"     ? LineSequence::Order::random
-                       : name == "shuffled" ? LineSequence::Order::shuffled
-                       : name == "pages"    ? LineSequence::Order::pages
-                                            : LineSequence::Order::ascending;
-    LineSequence lines(std::move(ranges), order, j.value("seed", std::uint64_t{1}),
-                       j.value("step", std::uint64_t{kLineBytes}));
-    lines.skip(j.value("skip", std::uint64_t{0}));
+    using Order = LineSequence::Order;
+    constexpr std::pair<const char *, Order> kOrders[] = {{"ascending", Order::ascending},
+                                                          {"pages", Order::pages},
+                                                          {"shuffled", Order::shuffled},
+                                                          {"random", Order::random}};
+    const auto order = j.has("order") ? j.at("order").one_of(kOrders) : Order::ascending;
+    LineSequence lines(std::move(ranges), order, j.get_or("seed", std::uint64_t{1}),
+                       j.get_or("step", std::uint64_t{kLineBytes}));
+    lines.skip(j.get_or("skip", std::uint64_t{0}));
     return lines;
 }
 
@@ -228,13 +222,14 @@ Json Experiment::account(const Access &a) const {
             {"probes", a.probes}};
 }
 
-Json Experiment::loads(const Json &phase) {
+Json Experiment::loads(const ConfigReader &phase) {
     std::vector<AccessStream *> mine;
     std::vector<unsigned> cores;
-    for (const auto &j : phase.at("streams")) {
+    const std::vector<ConfigReader> streams = phase.at("streams").list();
+    for (const ConfigReader &j : streams) {
         const unsigned core = core_of(j);
         streams_.emplace_back(machine_.queue_of_core(core), "stream" + std::to_string(names_++), machine_.port(core),
-                              sequence(j), j.value("in_flight", 1u), kind_of(j.value("op", "ld")));
+                              sequence(j), j.get_or("in_flight", 1u), kind_of(j.get_or("op", std::string("ld"))));
         mine.push_back(&streams_.back());
         cores.push_back(core);
     }
@@ -248,37 +243,37 @@ Json Experiment::loads(const Json &phase) {
     };
     auto reset = [&] {
         for (std::size_t i = 0; i < mine.size(); ++i)
-            mine[i]->reset_counts(phase.at("streams")[i].value("log", std::size_t{0}));
+            mine[i]->reset_counts(streams[i].get_or("log", std::size_t{0}));
         machine_.reset_stats();
     };
 
     Json answer;
     std::optional<TraceRecorder> recorder;
     double host = 0;
-    const bool timed = phase.contains("window_fs");
+    const bool timed = phase.has("window_fs");
     Tick simulated = 0;
     std::uint64_t events = 0;
     if (timed) {
         start(AccessStream::kForever);
-        run_until(now_ + phase.value("warm_fs", Tick{0}));
+        run_until(now_ + phase.get_or("warm_fs", Tick{0}));
         reset();
         host = host_seconds();
         const Tick from = now_;
         events = machine_.events();
-        run_until(now_ + phase.at("window_fs").get<Tick>());
+        run_until(now_ + phase.get<Tick>("window_fs"));
         simulated = now_ - from;
     } else {
-        if (const auto warm = phase.value("warm", std::uint64_t{0})) {
+        if (const auto warm = phase.get_or("warm", std::uint64_t{0})) {
             start(warm);
             to_the_end();
             settle();
         }
         reset();
-        if (phase.value("trace", false))
+        if (phase.get_or("trace", false))
             recorder.emplace(machine_);
         host = host_seconds();
         events = machine_.events();
-        start(phase.at("accesses").get<std::uint64_t>());
+        start(phase.get<std::uint64_t>("accesses"));
         const Tick from = now_;
         to_the_end();
         simulated = machine_.now() - from;
@@ -294,8 +289,8 @@ Json Experiment::loads(const Json &phase) {
             j["log"].push_back(account(a));
         answer["streams"].push_back(std::move(j));
     }
-    if (phase.value("statistics", false))
-        answer["statistics"] = Json::parse(machine_.stats_json());
+    if (phase.get_or("statistics", false))
+        answer["statistics"] = machine_.stats();
     for (auto *s : mine)
         s->stop();
     settle();
@@ -334,34 +329,33 @@ struct Experiment::Step : Component {
     std::vector<ScriptAccess *> accesses_;
 };
 
-Json Experiment::script(const Json &phase) {
+Json Experiment::script(const ConfigReader &phase) {
     if (machine_.processes().size() > 1)
         throw UserError("experiment: the steps of a script begin on all chips at once: expected no threads");
-    const Json traced = phase.value("trace", Json(true));
     std::optional<TraceRecorder> recorder;
     std::optional<TransitionLog> transitions;
-    if (traced == "transitions")
+    if (phase.has("trace") && phase.at("trace").value() == "transitions")
         transitions.emplace(machine_);
-    else if (traced.get<bool>())
+    else if (phase.get_or("trace", true))
         recorder.emplace(machine_);
 
     std::deque<ScriptAccess> accesses;
     unsigned step_number = 0;
     unsigned open = 0;
-    for (const auto &step : phase.at("steps")) {
+    for (const ConfigReader &step : phase.at("steps").list()) {
         std::vector<ScriptAccess *> together;
-        for (const auto &j : step) {
+        for (const ConfigReader &j : step.list()) {
             auto &s = accesses.emplace_back();
             s.core = core_of(j);
             s.step = step_number;
             s.number = static_cast<unsigned>(accesses.size()) - 1;
             s.recorder = recorder ? &*recorder : nullptr;
             s.open = &open;
-            const Addr at = j.at("address").get<Addr>();
+            const Addr at = j.get<Addr>("address");
             auto &a = s.access;
             a.addr = PhysAddr(address_of(at, 1));
             a.size = static_cast<std::uint16_t>(std::min<unsigned>(sizeof s.value, kLineBytes - line_offset(at)));
-            a.kind = kind_of(j.at("op"));
+            a.kind = kind_of(j.get<std::string>("op"));
             // Stores write their own number, counted from 1, so that a later load shows whose value it saw.
             s.value = a.kind == AccessKind::store || a.kind == AccessKind::nt_store ? s.number + 1 : 0;
             a.data = a.kind == AccessKind::flush || a.kind == AccessKind::rmw ? nullptr : &s.value;
@@ -409,13 +403,13 @@ Json Experiment::script(const Json &phase) {
     return answer;
 }
 
-Json Experiment::hits(const Json &phase) {
-    const auto bytes = phase.at("bytes").get<std::uint64_t>();
+Json Experiment::hits(const ConfigReader &phase) {
+    const auto bytes = phase.get<std::uint64_t>("bytes");
     if (bytes < kLineBytes || (bytes & (bytes - 1)))
-        throw UserError("experiment: a hit loop over " + std::to_string(bytes) + " bytes: expected a power of two");
-    const auto wanted = phase.at("loads").get<std::uint64_t>();
+        throw UserError("experiment: a hit loop over " + std::to_string(bytes) + " bytes: a power of two");
+    const auto wanted = phase.get<std::uint64_t>("loads");
     loops_.emplace_back(machine_.queue_of_core(core_of(phase)), "loop" + std::to_string(names_++),
-                        machine_.port(core_of(phase)), address_of(phase.at("base").get<Addr>(), bytes), bytes, wanted);
+                        machine_.port(core_of(phase)), address_of(phase.get<Addr>("base"), bytes), bytes, wanted);
     auto &loop = loops_.back();
     const Tick start = start_time();
     loop.start(start);
@@ -434,22 +428,13 @@ Json Experiment::hits(const Json &phase) {
 std::string run_experiment(const std::string &description, const std::string &library, const std::string &request,
                            const MachineOptions &options, const Poll &poll) {
     Json answer{{"phases", Json::array()}};
-    try {
-        const Json asked = Json::parse(request);
-        Experiment experiment(description, library, options, poll);
-        for (const auto &phase : asked.at("phases")) {
-            const auto kind = phase.at("kind").get<std::string>();
-            if (kind != "loads" && kind != "script" && kind != "hits")
-                throw UserError("experiment: no phase called " + kind + ": expected loads, script or hits");
-            Json j = kind == "loads"    ? experiment.loads(phase)
-                     : kind == "script" ? experiment.script(phase)
-                                        : experiment.hits(phase);
-            answer["phases"].push_back(std::move(j));
-        }
-    } catch (const nlohmann::json::exception &e) {
-        throw UserError(std::string("experiment: ") + e.what() +
-                        ": expected a document as experiment/experiment.hh describes");
-    }
+    const auto asked = ConfigReader::parse(request, "experiment", "a request as experiment/experiment.hh has it");
+    Experiment experiment(description, library, options, poll);
+    using Phase = Json (Experiment::*)(const ConfigReader &);
+    constexpr std::pair<const char *, Phase> kPhases[] = {
+        {"loads", &Experiment::loads}, {"script", &Experiment::script}, {"hits", &Experiment::hits}};
+    for (const ConfigReader &phase : ConfigReader(asked, "experiment").at("phases").list())
+        answer["phases"].push_back((experiment.*phase.at("kind").one_of(kPhases))(phase));
     return answer.dump();
 }
 

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Litmus tests, contention for one line, and the mix that comparisons of runs use.
-#include <nlohmann/json.hpp>
-
 #include "cpu/testers/contender.hh"
 #include "cpu/testers/litmus.hh"
 #include "cpu/testers/mix_core.hh"
 #include "experiment/testing.hh"
+#include "schema/config_reader.hh"
 
 namespace moscope {
 
@@ -14,33 +13,27 @@ using namespace testers;
 
 namespace {
 
-TsoOp::Kind op_kind(const std::string &name) {
-    constexpr std::pair<const char *, TsoOp::Kind> kKinds[] = {{"load", TsoOp::Kind::load},
-                                                               {"store", TsoOp::Kind::store},
-                                                               {"swap", TsoOp::Kind::swap},
-                                                               {"add", TsoOp::Kind::add},
-                                                               {"fence", TsoOp::Kind::fence}};
-    for (const auto &[n, k] : kKinds)
-        if (name == n)
-            return k;
-    throw UserError("litmus test: op \"" + name + "\": expected one of load, store, swap, add, fence");
-}
+constexpr std::pair<const char *, TsoOp::Kind> kOps[] = {{"load", TsoOp::Kind::load},
+                                                         {"store", TsoOp::Kind::store},
+                                                         {"swap", TsoOp::Kind::swap},
+                                                         {"add", TsoOp::Kind::add},
+                                                         {"fence", TsoOp::Kind::fence}};
 
-LitmusTest litmus_of(const json &j, unsigned cores) {
+LitmusTest litmus_of(const ConfigReader &j, unsigned cores) {
     LitmusTest t;
-    t.variables = j.at("vars").get<unsigned>();
-    t.registers = j.value("regs", 0u);
-    t.rounds = j.value("rounds", 100u);
-    t.seed = j.value("seed", std::uint64_t{1});
-    for (const auto &thread : j.at("threads")) {
+    t.variables = j.get<unsigned>("vars");
+    t.registers = j.get_or("regs", 0u);
+    t.rounds = j.get_or("rounds", 100u);
+    t.seed = j.get_or("seed", std::uint64_t{1});
+    for (const ConfigReader &thread : j.at("threads").list()) {
         t.threads.emplace_back();
-        for (const auto &o : thread) {
+        for (const ConfigReader &o : thread.list()) {
             LitmusOp op;
-            op.kind = op_kind(o.at("op").get<std::string>());
-            op.variable = o.value("var", 0u);
-            op.reg = o.value("reg", 0u);
-            op.value = o.value("value", 0u);
-            if (op.variable >= t.variables || (o.contains("reg") && op.reg >= t.registers))
+            op.kind = o.at("op").one_of(kOps);
+            op.variable = o.get_or("var", 0u);
+            op.reg = o.get_or("reg", 0u);
+            op.value = o.get_or("value", 0u);
+            if (op.variable >= t.variables || (o.has("reg") && op.reg >= t.registers))
                 throw UserError("litmus test: variable or register out of range");
             t.threads.back().push_back(op);
         }
@@ -62,7 +55,8 @@ LitmusTest litmus_of(const json &j, unsigned cores) {
 std::string run_litmus(const std::string &machine, const std::string &library, const std::string &request,
                        MachineOptions options, const TestPoll &poll) {
     Machine m(machine, library, options);
-    const LitmusTest test = litmus_of(json::parse(request), m.cores());
+    const json j = ConfigReader::parse(request, "litmus test", "a request as experiment/testing.hh has it");
+    const LitmusTest test = litmus_of({j, "litmus test"}, m.cores());
     // Enough lines for every group of cores.
     const unsigned per_node = 2 + m.cores() * test.variables / m.nodes();
     Litmus litmus(m.queue(), testing::core_ports(m), testing::pool_of_lines(m, per_node, per_node / 2), test);
@@ -79,17 +73,19 @@ std::string run_litmus(const std::string &machine, const std::string &library, c
 
 std::string run_contention(const std::string &machine, const std::string &library, const std::string &request,
                            MachineOptions options, const TestPoll &poll) {
-    const json j = json::parse(request);
+    const json asked = ConfigReader::parse(request, "contention", "a request as experiment/testing.hh has it");
+    const ConfigReader j(asked, "contention");
     Machine m(machine, library, options);
-    const unsigned node = j.value("node", 0u);
+    const unsigned node = j.get_or("node", 0u);
     if (node >= m.nodes())
-        throw UserError("contention: node " + std::to_string(node) + ": expected below " + std::to_string(m.nodes()));
-    const AccessKind kind = j.value("kind", "store") == "rmw" ? AccessKind::rmw : AccessKind::store;
+        throw UserError("contention: node " + std::to_string(node) + ": below " + std::to_string(m.nodes()));
+    const bool rmw = j.get_or("kind", std::string("store")) == "rmw";
+    const AccessKind kind = rmw ? AccessKind::rmw : AccessKind::store;
     const Addr line = m.node_base(node);
     std::vector<std::unique_ptr<Contender>> cores;
     for (unsigned c = 0; c < m.cores(); ++c) {
         cores.push_back(std::make_unique<Contender>(m.queue(), c, m.port(c), PhysAddr(line), kind,
-                                                    j.value("until_fs", Tick{100'000'000'000})));
+                                                    j.get_or("until_fs", Tick{100'000'000'000})));
         cores.back()->schedule(0);
     }
     const auto writes = [&] {
@@ -118,13 +114,14 @@ std::string run_contention(const std::string &machine, const std::string &librar
 
 std::string run_mix(const std::string &machine, const std::string &library, const std::string &request,
                     MachineOptions options, const TestPoll &poll) {
-    const json j = json::parse(request);
+    const json asked = ConfigReader::parse(request, "mix", "a request as experiment/testing.hh has it");
+    const ConfigReader j(asked, "mix");
     Machine m(machine, library, options);
     MixParams p;
-    p.steps = j.value("steps", p.steps);
-    p.seed = j.value("seed", p.seed);
-    p.private_bytes = j.value("private_bytes", p.private_bytes);
-    p.shared_bytes = j.value("shared_bytes", p.shared_bytes);
+    j.read("steps", p.steps);
+    j.read("seed", p.seed);
+    j.read("private_bytes", p.private_bytes);
+    j.read("shared_bytes", p.shared_bytes);
     std::vector<std::unique_ptr<MixCore>> cores;
     for (unsigned c = 0; c < m.cores(); ++c) {
         const Addr base = m.node_base(m.chip_of_core(c) % m.nodes());
@@ -142,7 +139,7 @@ std::string run_mix(const std::string &machine, const std::string &library, cons
         out["hashes"].push_back(c->hash());
         out["finished_fs"].push_back(c->finished_at());
     }
-    out["statistics"] = json::parse(m.stats_json());
+    out["statistics"] = m.stats();
     return out.dump();
 }
 

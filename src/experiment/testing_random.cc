@@ -3,10 +3,9 @@
 // values that caches and memory hold, that flushed lines have left all caches), and the coverage.
 #include <chrono>
 
-#include <nlohmann/json.hpp>
-
 #include "cpu/testers/random_tester.hh"
 #include "experiment/testing.hh"
+#include "schema/config_reader.hh"
 
 namespace moscope {
 
@@ -16,31 +15,26 @@ using testers::RandomTesterParams;
 
 namespace {
 
-template <class T> void read(const json &j, const char *key, T &to) {
-    if (const auto i = j.find(key); i != j.end())
-        to = i->get<T>();
-}
-
-RandomTesterParams params_of(const json &j) {
+RandomTesterParams params_of(const ConfigReader &j) {
     RandomTesterParams p;
-    read(j, "ops", p.ops);
-    read(j, "seed", p.seed);
-    read(j, "in_flight", p.in_flight);
-    read(j, "hot_lines", p.hot_lines);
-    read(j, "think_cycles", p.think_cycles);
-    read(j, "max_violations", p.max_violations);
-    read(j, "inline_hits", p.inline_hits);
-    if (!j.value("flush", false))
+    j.read("ops", p.ops);
+    j.read("seed", p.seed);
+    j.read("in_flight", p.in_flight);
+    j.read("hot_lines", p.hot_lines);
+    j.read("think_cycles", p.think_cycles);
+    j.read("max_violations", p.max_violations);
+    j.read("inline_hits", p.inline_hits);
+    if (!j.get_or("flush", false))
         p.flushes = 0;
-    if (!j.value("uncached_load", false))
+    if (!j.get_or("uncached_load", false))
         p.uncached_loads = 0;
-    if (!j.value("fetch", true))
+    if (!j.get_or("fetch", true))
         p.fetches = 0;
-    const std::string nt = j.value("nt_store", "none");
+    const auto nt = j.get_or("nt_store", std::string("none"));
     if (nt == "none")
         p.nt_stores = 0;
     p.whole_line_nt_stores = nt != "any";
-    p.gentle_devices = j.value("devices", "any") == "gentle";
+    p.gentle_devices = j.get_or("devices", std::string("any")) == "gentle";
     return p;
 }
 
@@ -150,12 +144,14 @@ void add_coverage(const Machine &m, json &out) {
 
 std::string run_random_test(const std::string &machine, const std::string &library, const std::string &request,
                             MachineOptions options, const TestPoll &poll) {
-    const json j = json::parse(request);
+    const json asked = ConfigReader::parse(request, "random test", "a request as experiment/testing.hh has it");
+    const ConfigReader j(asked, "random test");
     const RandomTesterParams p = params_of(j);
     Machine m(machine, library, options);
-    const auto lines = testing::pool_of_lines(m, j.value("lines_per_node", 4u), j.value("strided_lines_per_node", 5u));
+    const auto lines =
+        testing::pool_of_lines(m, j.get_or("lines_per_node", 4u), j.get_or("strided_lines_per_node", 5u));
     std::vector<Port *> devices;
-    if (j.value("devices", "any") != "none")
+    if (j.get_or("devices", std::string("any")) != "none")
         for (unsigned i = 0; i < m.dma_ports(); ++i)
             devices.push_back(&m.dma_port(i));
     RandomTester tester(m.queue(), testing::core_ports(m), devices, lines, p);

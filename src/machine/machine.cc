@@ -6,19 +6,21 @@
 #include <cstring>
 #include <sstream>
 
-#include <nlohmann/json.hpp>
-
 #include "machine/machine_impl.hh"
+#include "schema/config_reader.hh"
 
 namespace moscope {
 
 using namespace ruby;
 
 Machine::Machine(const std::string &description, const std::string &library, MachineOptions options)
+    : Machine(ConfigReader::parse(description, "machine", "an elaborated machine"), library, std::move(options)) {}
+
+Machine::Machine(const nlohmann::json &description, const std::string &library, MachineOptions options)
     : impl_(std::make_unique<Impl>()) {
     impl_->options = options;
     try {
-        impl_->build(*this, nlohmann::json::parse(description), library);
+        impl_->build(*this, description, library);
     } catch (const nlohmann::json::exception &e) {
         throw UserError(std::string("machine description: ") + e.what());
     }

@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include <nlohmann/json_fwd.hpp>
+
 #include "base/types.hh"
 #include "cpu/x86/timed/timed_params.hh"
 #include "mem/port.hh"
@@ -40,6 +42,7 @@ class Machine {
   public:
     /// description: JSON text. library: path of the protocol's shared library. UserError if they do not fit.
     Machine(const std::string &description, const std::string &library, MachineOptions options = {});
+    Machine(const nlohmann::json &description, const std::string &library, MachineOptions options = {});
     ~Machine();
 
     /// The logical processes: one, or one for each chip.
@@ -89,6 +92,7 @@ class Machine {
     std::string check_single_writer();
 
     /// JSON text: accesses by core, transition counts by controller, network, DRAM (docs/statistics.md).
+    nlohmann::ordered_json stats() const;
     std::string stats_json() const;
     void reset_stats();
 

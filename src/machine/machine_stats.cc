@@ -22,7 +22,7 @@ ordered_json segments(const PathTimes &p) {
 
 } // namespace
 
-std::string Machine::stats_json() const {
+ordered_json Machine::stats() const {
     ordered_json j;
     j["schema"] = "moscope.stats/1";
     j["machine"] = impl_->name;
@@ -82,8 +82,10 @@ std::string Machine::stats_json() const {
         memory.push_back({{"name", node->controller->name()}, {"channels", std::move(channels_of)}});
     }
     j["dram"] = std::move(memory);
-    return j.dump();
+    return j;
 }
+
+std::string Machine::stats_json() const { return stats().dump(); }
 
 void Machine::reset_stats() {
     impl_->count_base.clear();

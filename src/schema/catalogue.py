@@ -5,12 +5,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from moscope.schema import counters, enumerations, pipeline, records
+from moscope.schema import counters, enumerations, hierarchy, links, pipeline, records
 from moscope.schema.describe import BadDescription, Counters, Enumeration, Record
 from moscope.schema.emit import jsonschema, markdown
 from moscope.schema.parameters import Group
 
-MODULES = (enumerations, records, counters, pipeline)
+MODULES = (enumerations, records, counters, pipeline, hierarchy, links)
 ALL: dict[str, Any] = {d.name: d for module in MODULES for d in module.DESCRIPTIONS}
 MARKDOWN = {Enumeration: markdown.enumeration, Record: markdown.record, Counters: markdown.counters, Group: markdown.parameters}
 COUNT = {"type": "integer", "minimum": 0}
@@ -28,11 +28,11 @@ def table(name: str) -> str:
     return MARKDOWN[type(found)](found)
 
 
-def schema(name: str) -> dict[str, Any]:
+def schema(name: str, value: dict[str, Any] | None = None) -> dict[str, Any]:
     """The JSON Schema of a description: an object of counters, a row, a value of an enumeration; `by NAME`: an object with a
-    number for each member of an enumeration."""
+    number (or another `value`) for each member of an enumeration."""
     if name.startswith("by "):
-        return jsonschema.by_member(find(name[3:]), COUNT)
+        return jsonschema.by_member(find(name[3:]), value or COUNT)
     found = find(name)
     if isinstance(found, Counters):
         return jsonschema.counters(found)
@@ -43,6 +43,7 @@ def expand(part: Any) -> Any:
     """A JSON Schema with each {"described": NAME} as the description has it."""
     if isinstance(part, dict):
         if "described" in part:
-            return schema(part["described"]) | {key: value for key, value in part.items() if key != "described"}
+            own = {key: value for key, value in part.items() if key not in ("described", "value")}
+            return schema(part["described"], part.get("value")) | own
         return {key: expand(value) for key, value in part.items()}
     return [expand(inner) for inner in part] if isinstance(part, list) else part

@@ -5,12 +5,14 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <concepts>
 #include <initializer_list>
 #include <limits>
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include <nlohmann/json.hpp>
@@ -121,6 +123,18 @@ class ConfigReader {
             if (text == names[i])
                 return static_cast<E>(i);
             all += (i ? ", " : "") + std::string(names[i]);
+        }
+        refuse("\"" + text + "\" is unknown", "one of " + all);
+    }
+
+    /// The value of one of these names.
+    template <class T, std::size_t kCount> T one_of(const std::pair<const char *, T> (&values)[kCount]) const {
+        const auto text = as<std::string>();
+        std::string all;
+        for (const auto &[name, value] : values) {
+            if (text == name)
+                return value;
+            all += (all.empty() ? "" : ", ") + std::string(name);
         }
         refuse("\"" + text + "\" is unknown", "one of " + all);
     }

@@ -16,6 +16,18 @@ LOST = Enumeration("Lost", "LostReasons", "Why the data bus carried nothing befo
     "order": "a ready row hit was held back because the oldest request had been overtaken bypass_max times",
     "window": "the request was held, but behind those among which the scheduler chooses",
     "command": "command slot taken, tCCD longer than a burst",
+}, words={
+    "row_cycle": "a bank whose row is in use or just closed (tRAS, tRC, tWR)",
+    "precharge": "closing rows that requests of other streams left open (tRP)",
+    "activate": "opening rows (tRCD)",
+    "activate_window": "activates too close together (tRRD, tFAW)",
+    "turnaround": "the bus changing direction (tWTR)",
+    "rank_switch": "the bus changing rank",
+    "refresh": "refresh (tRFC)",
+    "order": "row hits held back for requests that have waited long",
+    "window": "requests beyond the scheduler's window",
+    "command": "command slots (tCCD)",
+    "no_request": "nothing to do",
 }, counted=False, namespace="moscope::dram")
 
 CHANNEL = Counters("ChannelStats", "What a DRAM channel counts. Every clock of the data bus is either busy or lost to exactly one reason, "

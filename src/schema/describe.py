@@ -42,12 +42,14 @@ def check_sentence(what: str, sentence: str) -> None:
 
 @dataclass(frozen=True)
 class Enumeration:
-    """Values that are numbers in the engine and names in files. `plural` names the number of them in C++ (`kSegments`)."""
+    """Values that are numbers in the engine and names in files. `plural` names the number of them in C++ (`kSegments`).
+    `words`: how reports write a value, where that is not its name with spaces."""
 
     name: str
     plural: str
     sentence: str
     members: Mapping[str, str]  # name: sentence
+    words: Mapping[str, str] = field(default_factory=dict)
     counted: bool = True  # C++ gets a last value `count`, which may stand for none
     namespace: str = "moscope"
 
@@ -62,6 +64,16 @@ class Enumeration:
             raise BadDescription(f"{self.name}: count: expected another name, as C++ calls the number of members so")
         for name, sentence in self.members.items():
             check_sentence(f"{self.name}.{name}", sentence)
+        if unknown := self.words.keys() - self.members.keys():
+            raise BadDescription(f"{self.name}: words for {', '.join(sorted(unknown))}: expected members")
+
+    def label(self, name: str) -> str:
+        """A member as reports write it."""
+        return self.words.get(name, name.replace("_", " "))
+
+    @property
+    def labels(self) -> dict[str, str]:
+        return {name: self.label(name) for name in self.members}
 
     @property
     def names(self) -> tuple[str, ...]:

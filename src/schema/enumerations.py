@@ -12,6 +12,15 @@ SEGMENT = Enumeration("Segment", "Segments", "Where a transaction's latency goes
     "probe_filter": "the home agent: request handling and probe filter lookup",
     "dram": "DRAM, its queue included",
     "responder": "caches that answer probes",
+}, words={
+    "queue": "waiting for buffers and links",
+    "cache": "caches of the requester",
+    "crossbar": "crossbars of the chips",
+    "link": "HyperTransport links",
+    "home_queue": "waiting at the home node",
+    "probe_filter": "home agent and probe filter",
+    "dram": "DRAM",
+    "responder": "caches that answer probes",
 })
 
 MISS_CLASS = Enumeration("MissClass", "MissClasses", "Why a line was not there; `count` stands for no class.", {
@@ -27,7 +36,7 @@ TIME_KIND = Enumeration("TimeKind", "TimeKinds", "What a core's time is charged 
     "idle": "the core halts",
     "core": "the core stalls without a memory transaction: long operations, device registers",
     "memory": "the core stalls for a memory transaction",
-})
+}, words={"core": "core stall", "memory": "memory stall"})
 
 ACCESS_KIND = Enumeration("AccessKind", "AccessKinds", "What an access through the memory port does.", {
     "load": "reads data",

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from moscope.schema.parameters import Described, param
+from moscope.schema.parameters import Described, Group, param
 from moscope.schema.units import Count, Cycles, Flag, Name, Size, Time
 
 MOST_CYCLES = "1000000cycles"
@@ -79,3 +79,6 @@ class Dram(Described):
     standard: Name = param("the table of timings, a file in configs/dram")
     channels: Count = param("64-bit channels of the node", least=1)
     settings: Mapping[str, Any] = field(default_factory=dict)
+
+
+DESCRIPTIONS = tuple(Group(of.__name__, of) for of in (Cache, ProbeFilter, Latencies, Crossbar, Dram))

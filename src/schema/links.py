@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from moscope.schema.errors import ConfigError
-from moscope.schema.parameters import Described, param
+from moscope.schema.parameters import Described, Group, param
 from moscope.schema.units import Count, Frequency, Size, Time, Width
 
 
@@ -59,3 +59,6 @@ class Links(Described):
     def byte_time(self, width: Width | None = None, clock: Frequency | None = None) -> Fraction:
         """Femtoseconds per byte in one direction."""
         return (clock or self.clock).period * 4 / (width or self.width).bits
+
+
+DESCRIPTIONS = tuple(Group(of.__name__, of) for of in (Credits, Packets, Links))

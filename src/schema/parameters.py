@@ -141,11 +141,12 @@ def limits(about: About) -> str:
 
 @dataclasses.dataclass(frozen=True)
 class Group:
-    """A described class as a C++ struct of the engine: its plain values, under the engine's names."""
+    """A described class under the name by which pages mark its table. With a namespace, it is also a C++ struct of the
+    engine: its plain values, under the engine's names."""
 
     name: str
     parameters: type
-    namespace: str
+    namespace: str = ""
 
 
 # --- the engine's side -----------------------------------------------------------------------------

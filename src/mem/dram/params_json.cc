@@ -1,15 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Reads and checks a node's DRAM parameters from the elaborated machine (keys and units: docs/dram.md). The keys
 // are two tables; a key that is in neither is refused by name, so a misspelt one cannot be silently ignored.
-#include <algorithm>
 #include <bit>
-#include <limits>
 
-#include <nlohmann/json.hpp>
-
-#include "base/error.hh"
 #include "mem/dram/address_map.hh"
 #include "mem/dram/params.hh"
+#include "schema/config_reader.hh"
 
 namespace moscope::dram {
 
@@ -17,8 +13,8 @@ namespace {
 
 using nlohmann::json;
 
-[[noreturn]] void bad(const std::string &key, const std::string &wrong, const std::string &right) {
-    throw UserError("dram." + key + ": " + wrong + ": expected " + right);
+[[noreturn]] void bad(const std::string &key, const std::string &problem, const std::string &expected) {
+    ConfigReader({}, "dram." + key).refuse(problem, expected);
 }
 
 struct TimingKey {
@@ -80,92 +76,27 @@ constexpr TimeKey kTimes[] = {
 
 constexpr Tick kLongest = 1'000'000 * kTicksPerNs; // 1 ms: far beyond any DRAM timing, far from overflow
 
-/// A whole number from 0 to most, whether it was parsed or put there as signed or unsigned.
-std::int64_t whole_of(const json &v, const std::string &key, std::int64_t most, const std::string &right) {
-    if (!v.is_number_integer())
-        bad(key, "is not a whole number", right);
-    if (v.is_number_unsigned() ? v.get<std::uint64_t>() > static_cast<std::uint64_t>(most)
-                               : v.get<std::int64_t>() > most)
-        bad(key, v.dump() + " is out of range", right);
-    if (!v.is_number_unsigned() && v.get<std::int64_t>() < 0)
-        bad(key, v.dump() + " is negative", right);
-    return v.get<std::int64_t>();
+constexpr std::array<const char *, 4> kPolicies = {"open", "closed", "forced", "idle"};
+
+Tick time_of(const ConfigReader &from, const char *key) {
+    return from.at(key, "a time in femtoseconds").integer<Tick>(0, kLongest);
 }
 
-Tick time_of(const json &v, const std::string &key) {
-    return whole_of(v, key, kLongest, "a time in femtoseconds, at most a millisecond");
-}
-
-unsigned count_of(const json &v, const std::string &key) {
-    return static_cast<unsigned>(whole_of(v, key, std::numeric_limits<unsigned>::max(), "a small whole number"));
-}
-
-std::string text_of(const json &v, const std::string &key) {
-    if (!v.is_string())
-        bad(key, "is not a text", "a text in quotes");
-    return v.get<std::string>();
-}
-
-PagePolicy policy_of(const std::string &name) {
-    if (name == "open")
-        return PagePolicy::open;
-    if (name == "closed")
-        return PagePolicy::closed;
-    if (name == "forced")
-        return PagePolicy::forced;
-    if (name == "idle")
-        return PagePolicy::idle;
-    bad("page_policy", "unknown policy \"" + name + "\"", "open, closed, forced or idle");
-}
-
-/// Length of the shortest way to edit a into b, for naming the nearest known key.
-std::size_t edit_distance(const std::string &a, const std::string &b) {
-    std::vector<std::size_t> row(b.size() + 1);
-    for (std::size_t j = 0; j <= b.size(); ++j)
-        row[j] = j;
-    for (std::size_t i = 1; i <= a.size(); ++i) {
-        std::size_t diagonal = row[0]++;
-        for (std::size_t j = 1; j <= b.size(); ++j) {
-            const std::size_t change = diagonal + (a[i - 1] != b[j - 1]);
-            diagonal = row[j];
-            row[j] = std::min({row[j] + 1, row[j - 1] + 1, change});
-        }
-    }
-    return row[b.size()];
-}
-
-[[noreturn]] void unknown(const std::string &prefix, const std::string &key, const std::vector<std::string> &known) {
-    const auto nearest = std::min_element(known.begin(), known.end(), [&](const auto &a, const auto &b) {
-        return edit_distance(key, a) < edit_distance(key, b);
-    });
-    bad(prefix + key, "unknown key", "a known key, such as " + *nearest);
-}
-
-void read_timing(const json &j, TimingParams &t) {
-    if (!j.is_object())
-        bad("timing_fs", "is not an object", "an object of timings in femtoseconds");
+void read_timing(const ConfigReader &from, TimingParams &t) {
     std::vector<std::string> known;
     for (const TimingKey &k : kTimings)
         known.emplace_back(k.name);
-    for (const auto &[key, value] : j.items())
-        if (std::find(known.begin(), known.end(), key) == known.end())
-            unknown("timing_fs.", key, known);
-    for (const TimingKey &k : kTimings) {
-        const std::string where = std::string("timing_fs.") + k.name;
-        if (!j.contains(k.name))
-            bad(where, "is missing", "a time in femtoseconds");
-        t.*k.field = time_of(j.at(k.name), where);
-    }
+    from.only(known);
+    for (const TimingKey &k : kTimings)
+        t.*k.field = time_of(from, k.name);
 }
 
-unsigned lengths_of(const json &j) {
+unsigned lengths_of(const ConfigReader &from) {
     unsigned mask = 0;
-    if (!j.is_array())
-        bad("burst_lengths", "is not a list", "a list such as [4, 8]");
-    for (const json &v : j) {
-        const unsigned n = count_of(v, "burst_lengths");
+    for (const ConfigReader &v : from.list()) {
+        const auto n = v.as<unsigned>();
         if (n < 2 || n > 16 || !std::has_single_bit(n))
-            bad("burst_lengths", std::to_string(n) + " is not a burst length", "2, 4, 8 or 16");
+            v.refuse(std::to_string(n) + " is not a burst length", "2, 4, 8 or 16");
         mask |= 1u << n;
     }
     return mask;
@@ -174,8 +105,7 @@ unsigned lengths_of(const json &j) {
 } // namespace
 
 DramParams DramParams::from_json(const json &j) {
-    if (!j.is_object())
-        throw UserError("dram: is not an object: expected an object with the keys of docs/dram.md");
+    const ConfigReader from(j, "dram");
     std::vector<std::string> known = {"standard", "timing_fs", "burst_lengths", "mapping", "page_policy"};
     for (const CountKey &k : kCounts)
         known.emplace_back(k.name);
@@ -183,42 +113,29 @@ DramParams DramParams::from_json(const json &j) {
         known.emplace_back(k.name);
     for (const TimeKey &k : kTimes)
         known.emplace_back(k.name);
-    for (const auto &[key, value] : j.items())
-        if (std::find(known.begin(), known.end(), key) == known.end())
-            unknown("", key, known);
-    for (const char *key : {"standard", "tCK_fs", "timing_fs", "burst_lengths"})
-        if (!j.contains(key))
-            bad(key, "is missing", "a value, see docs/dram.md");
+    from.only(known);
 
     DramParams p;
-    p.standard = text_of(j.at("standard"), "standard");
-    read_timing(j.at("timing_fs"), p.t);
-    p.burst_lengths = lengths_of(j.at("burst_lengths"));
-    if (j.contains("mapping"))
-        p.mapping = text_of(j.at("mapping"), "mapping");
-    if (j.contains("page_policy"))
-        p.page_policy = policy_of(text_of(j.at("page_policy"), "page_policy"));
+    p.standard = from.get<std::string>("standard");
+    p.tCK = time_of(from, "tCK_fs");
+    read_timing(from.at("timing_fs", "an object of timings in femtoseconds"), p.t);
+    p.burst_lengths = lengths_of(from.at("burst_lengths", "a list such as [4, 8]"));
+    from.read("mapping", p.mapping);
+    if (from.has("page_policy"))
+        p.page_policy = from.at("page_policy").one_of<PagePolicy>(kPolicies);
     for (const CountKey &k : kCounts)
-        if (j.contains(k.name))
-            p.*k.field = count_of(j.at(k.name), k.name);
+        from.read(k.name, p.*k.field);
     for (const SwitchKey &k : kSwitches)
-        if (j.contains(k.name)) {
-            if (!j.at(k.name).is_boolean())
-                bad(k.name, "is not a switch", "true or false");
-            p.*k.field = j.at(k.name).get<bool>();
-        }
+        from.read(k.name, p.*k.field);
     for (const TimeKey &k : kTimes)
-        if (j.contains(k.name))
-            p.*k.field = time_of(j.at(k.name), k.name);
+        if (from.has(k.name))
+            p.*k.field = time_of(from, k.name);
     p.validate();
     return p;
 }
 
 DramParams DramParams::from_json_text(std::string_view text) {
-    const json j = json::parse(text, nullptr, false);
-    if (j.is_discarded())
-        throw UserError("dram: is not JSON: expected the dram object of an elaborated machine");
-    return from_json(j);
+    return from_json(ConfigReader::parse(text, "dram", "the dram object of an elaborated machine"));
 }
 
 void DramParams::validate() const {
@@ -229,7 +146,7 @@ void DramParams::validate() const {
                 std::to_string(k.least) + " to " + std::to_string(k.most));
         if (k.power_of_two && !std::has_single_bit(n))
             bad(k.name, std::to_string(n) + " is no power of two",
-                "a power of two, such as " + std::to_string(std::bit_floor(n)));
+                "a power of two such as " + std::to_string(std::bit_floor(n)));
     }
     if (tCK < 100'000)
         bad("tCK_fs", "is not the period of a DRAM clock", "2500000 for DDR2-800");

@@ -41,7 +41,9 @@ def parameters(g: Group) -> str:
         if about := abouts(g.parameters).get(f.name):
             default = "" if f.default is dataclasses.MISSING else f"{f.default}"
             rows.append([f"`{f.name}`", about.sentence, default, limits(about), getattr(f.default, "source", "")])
-    return table(["field", "meaning", "default", "limits", "source of the default"], rows)
+    head = ["field", "meaning", "default", "limits", "source of the default"]
+    used = [i for i in range(len(head)) if any(row[i] for row in rows)]  # of a group without defaults, no column for them
+    return table([head[i] for i in used], [[row[i] for i in used] for row in rows])
 
 
 def replace_marked(page: str, table_of: Callable[[str], str]) -> str:

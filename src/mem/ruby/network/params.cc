@@ -11,8 +11,8 @@ namespace moscope::ruby {
 
 namespace {
 
-[[noreturn]] void bad(const std::string &key, const std::string &wrong, const std::string &right) {
-    throw UserError("network." + key + ": " + wrong + ": expected " + right);
+[[noreturn]] void bad(const std::string &key, const std::string &problem, const std::string &expected) {
+    throw UserError("network." + key + ": " + problem + ": expected " + expected);
 }
 
 std::string link_name(const LinkParams &l) { return std::to_string(l.a) + "-" + std::to_string(l.b); }

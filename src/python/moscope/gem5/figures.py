@@ -12,6 +12,7 @@ from typing import Any
 from moscope.gem5 import trace
 from moscope.gem5.binary import Ran
 from moscope.run.options import Point
+from moscope.schema.enumerations import TIME_KIND
 
 # What the scripts say when they come to them.
 REGION_BEGINS, WINDOW_BEGINS = "region: begins", "region: window begins"
@@ -45,7 +46,8 @@ def document(point: Point, seen: Window, cycle_fs: float, kernel: str | None, co
     """POINT of the contracts. Without a kernel (None) all time is the user's, with one gem5 does not tell whose."""
     time = seen.ticks * point.cores
     busy = min(seen.instructions * cycle_fs / time, seen.not_idle)
-    cycles = {"busy": busy, "idle": 1 - seen.not_idle, "core": 0.0, "memory": seen.not_idle - busy}
+    idle, stalled = 1 - seen.not_idle, seen.not_idle - busy
+    cycles = dict(zip(TIME_KIND.names, (busy, idle, 0.0, stalled), strict=True))
     per_op = seen.not_idle * time / 10**9 / seen.operations if seen.operations and kernel is None else None
     return {
         "workload": point.workload, "operation": point.operation, "kernel": kernel or "none (gem5's syscall emulation)", "cores": point.cores,

@@ -16,6 +16,7 @@ from moscope.errors import SimulatorBug
 from moscope.experiment import FS_PER_NS, FS_PER_S, Subject
 from moscope.latency.references import bandwidth_references
 from moscope.latency.rows import cache_sizes
+from moscope.schema.counters import LOST
 
 LINE = 64
 PAGE = 4096
@@ -23,21 +24,6 @@ WARM_FS = 20_000 * FS_PER_NS
 WINDOW_FS = 40_000 * FS_PER_NS
 # A resource that is taken for this share of the time is what limits.
 SATURATED = 0.85
-
-LOST = {
-    "row_cycle": "a bank whose row is in use or just closed (tRAS, tRC, tWR)",
-    "precharge": "closing rows that requests of other streams left open (tRP)",
-    "activate": "opening rows (tRCD)",
-    "activate_window": "activates too close together (tRRD, tFAW)",
-    "turnaround": "the bus changing direction (tWTR)",
-    "rank_switch": "the bus changing rank",
-    "refresh": "refresh (tRFC)",
-    "order": "row hits held back for requests that have waited long",
-    "window": "requests beyond the scheduler's window",
-    "command": "command slots (tCCD)",
-    "no_request": "nothing to do",
-}
-
 
 @dataclass(frozen=True)
 class Load:
@@ -149,7 +135,7 @@ def _dram(statistics: dict[str, Any]) -> Limit | None:
     # A data bus that waits for a request is idle; one that waits for anything else is taken.
     taken = 1 - lost.get("no_request", 0) / accounted
     losses = sorted(((n, r) for r, n in lost.items() if r != "no_request" and n), reverse=True)
-    parts = [f"data bus busy {busy / accounted:.0%}"] + [f"lost to {LOST.get(r, r)} {n / accounted:.0%}" for n, r in losses[:3]]
+    parts = [f"data bus busy {busy / accounted:.0%}"] + [f"lost to {LOST.label(r)} {n / accounted:.0%}" for n, r in losses[:3]]
     name = "DRAM"
     if losses and losses[0][0] > busy * 0.1:
         name = f"DRAM {losses[0][1].replace('_', ' ')}"

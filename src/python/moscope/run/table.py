@@ -6,6 +6,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from moscope.schema.enumerations import TIME_KIND
 from moscope.wording import number
 
 # Of output that goes into a file or a pipe.
@@ -22,14 +23,14 @@ def show(document: dict[str, Any]) -> None:
     table = Table(title=f"{document['machine']}: {unit} per second, and where the cores' time goes")
     for name in ("workload", "kernel"):
         table.add_column(name)
-    for name in ("cores", "per second", "+-", "per core", "busy", "idle", "core", "memory", "spin", "kernel"):
+    for name in ("cores", "per second", "+-", "per core", *TIME_KIND.names, "spin", "kernel"):
         table.add_column(name, justify="right")
     for p in document["points"]:
         cycles = p["cycles"]
         error = "" if p["stderr_per_s"] is None else f"{p['stderr_per_s']:,.0f}"
         table.add_row(p["workload"], p["kernel"], str(p["cores"]), f"{p['throughput_per_s']:,.0f}", error,
                       f"{p['throughput_per_s'] / p['cores']:,.0f}",
-                      *(f"{cycles[k]:.0%}" for k in ("busy", "idle", "core", "memory")), f"{p['spin_cycles']:.0%}", f"{p['kernel_share']:.0%}")
+                      *(f"{cycles[k]:.0%}" for k in TIME_KIND.names), f"{p['spin_cycles']:.0%}", f"{p['kernel_share']:.0%}")
     console.print(table)
     for p in document["points"]:
         console.print(f"{p['workload']} on {number(p['cores'], 'core')} ({p['kernel']}): {p['bottleneck']}", soft_wrap=True)

@@ -8,21 +8,15 @@ from fractions import Fraction
 from typing import Any
 
 from moscope.experiment import FS_PER_NS
+from moscope.schema.enumerations import SEGMENT
 from moscope.trace.script import OPS
 
 Document = dict[str, Any]
 
+# In the order of the segments' description.
+_COLOURS = ("#bab0ac", "#4e79a7", "#76b7b2", "#f28e2b", "#9c755f", "#b07aa1", "#59a14f", "#e15759")
 # Segments of a latency: what they are, and the colour that text and diagrams give them.
-SEGMENTS = {
-    "cache": ("caches of the requester", "#4e79a7"),
-    "crossbar": ("crossbars of the chips", "#76b7b2"),
-    "link": ("HyperTransport links", "#f28e2b"),
-    "queue": ("waiting for buffers and links", "#bab0ac"),
-    "home_queue": ("waiting at the home node", "#9c755f"),
-    "probe_filter": ("home agent and probe filter", "#b07aa1"),
-    "dram": ("DRAM", "#59a14f"),
-    "responder": ("caches that answer probes", "#e15759"),
-}
+SEGMENTS = {name: (SEGMENT.label(name), colour) for name, colour in zip(SEGMENT.names, _COLOURS, strict=True)}
 MANY = 4  # destinations beyond which they are counted, not named
 
 

@@ -106,7 +106,7 @@ TEST(NetworkJson, WhatIsWrongIsNamed) {
     expect_mentions(refusal_of("/links/0/credit_sets", 0), {"links", "0-1", "credit_sets"});
     expect_mentions(refusal_of("/credits/free", 5000), {"credits", "free list"});
     expect_mentions(refusal_of("/ports/0/router", 3), {"ports", "L1Cache 0"});
-    expect_mentions(refusal_of("/ports/0/controller", "L1Cache"), {"ports.controller", "pair"});
+    expect_mentions(refusal_of("/ports/0/controller", "L1Cache"), {"ports[0].controller", "pair"});
     expect_mentions(refusal_of("/router/latency_fs", 0), {"router.latency_fs"});
     expect_mentions(refusal_of("/jitter_fs", -1), {"jitter_fs"});
     expect_mentions(refusal_of("/routes", json::array()), {"routes", "rows"});
