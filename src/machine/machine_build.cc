@@ -258,7 +258,7 @@ void Machine::Impl::build_controller(const MachineInfo &info, unsigned version, 
     ctrl.clusterID = get_or<NodeID>(c, "cluster", 0);
     ctrl.history = &history[process];
     ctrl.requestors = &requestors;
-    ctrl.foresight = &host_prefetch[process];
+    ctrl.host_prefetch = &host_prefetch[process];
     ctrl.guest_memory = memory->base();
     ctrl.checks_data = protocol->checks_data;
     ctrl.transitions_per_cycle = get_or<int>(c, "transitions_per_cycle", 32);
@@ -401,9 +401,9 @@ void Machine::Impl::set_lookahead(Port &port, AbstractController &c) {
     bool unsolicited[kMaxVnets] = {};
     for (auto &b : c.buffers())
         if (b.direction == 'F')
-            unsolicited[b.vnet] |= b.unasked;
+            unsolicited[b.vnet] |= b.unsolicited;
     for (unsigned v = 0; v < kMaxVnets; ++v)
-        port.unasked_vnets_ |= unsolicited[v] ? 1u << v : 0;
+        port.unsolicited_vnets_ |= unsolicited[v] ? 1u << v : 0;
     port.routed_ = network->routed_vnets(c.node);
     std::vector<std::pair<AbstractController *, Tick>> senders;
     for (auto *from : controllers) {
@@ -424,13 +424,13 @@ void Machine::Impl::set_lookahead(Port &port, AbstractController &c) {
         std::min_element(senders.begin(), senders.end(), [](auto &a, auto &b) { return a.second < b.second; });
     if (nearest == senders.end() || !c.crossing)
         return;
-    port.unasked_ = network->min_delivery_latency(nearest->first->node) + nearest->second;
+    port.unsolicited_ = network->min_delivery_latency(nearest->first->node) + nearest->second;
     for (auto i = senders.begin(); i != senders.end(); ++i)
         if (i != nearest)
-            port.unasked_ = std::min(port.unasked_, i->second);
+            port.unsolicited_ = std::min(port.unsolicited_, i->second);
     // Another process may send the first one through a router in an epoch in which this core relies on there being none.
     if (processes.size() > 1)
-        port.from_outside_ = std::min(port.unasked_, network_params.shortest_hop() - lookahead + port.lookahead_);
+        port.from_outside_ = std::min(port.unsolicited_, network_params.shortest_hop() - lookahead + port.lookahead_);
     port.relay_ = nearest->first;
     port.relay_way_ = nearest->second;
 }

@@ -143,15 +143,15 @@ class Port {
 
     /// Earliest tick at which something may change what this port's hits depend on: the controller's own next
     /// wake-up, or the next event anywhere plus the shortest way from there to here. Hits before it are final.
-    /// While this port has nothing under way, all that can come is what others send unasked: through the relay,
+    /// While this port has nothing under way, all that can come is what others send unsolicited: through the relay,
     /// whose next wake-up is known, or over ways that are long.
     Tick horizon(const EventQueue &queue) const {
         Tick t = controller_ ? controller_->next_wake() : kNever;
         const Tick own = queue.next(), outside = queue.outside();
         if (const Tick next = std::min(own, outside); next != kNever) {
-            if (unasked_ > lookahead_ && !(*routed_ & unasked_vnets_) && quiet_(memory_)) {
+            if (unsolicited_ > lookahead_ && !(*routed_ & unsolicited_vnets_) && quiet_(memory_)) {
                 if (own != kNever)
-                    t = std::min(t, own + unasked_);
+                    t = std::min(t, own + unsolicited_);
                 if (outside != kNever)
                     t = std::min(t, outside + from_outside_);
                 if (relay_ && relay_->next_wake() != kNever)
@@ -165,11 +165,11 @@ class Port {
 
     // Set once by the memory system that stands behind the port.
     const Component *controller_ = nullptr;
-    Tick lookahead_ = 0; ///< shortest way from any other component to here
-    Tick unasked_ = 0;   ///< the same for what comes without having been asked for, the relay's next wake-up apart
+    Tick lookahead_ = 0;   ///< shortest way from any other component to here
+    Tick unsolicited_ = 0; ///< the same for what comes without having been asked for, the relay's next wake-up apart
     Tick from_outside_ =
         0; ///< the same from the end of a window of time in which another queue has sent the first such thing
-    std::uint32_t unasked_vnets_ = 0; ///< virtual networks on which it comes, by bit
+    std::uint32_t unsolicited_vnets_ = 0; ///< virtual networks on which it comes, by bit
     const std::uint32_t *routed_ =
         nullptr; ///< those of which something has gone through a router: no bound but lookahead_ holds
     const Component *relay_ = nullptr;      ///< through which such things come (the chip's shared cache)

@@ -8,7 +8,7 @@
 // its next wake-up itself (`schedule`, or `schedule_no_later_than` from a producer).
 //
 // Several queues can go in step (sim/parallel/parallel_scheduler.hh), each on a host thread: components of different queues then reach each
-// other by parcels alone, which are opened between two windows of time.
+// other by messages to other processes alone, which are opened between two windows of time.
 #pragma once
 
 #include <algorithm>
@@ -28,8 +28,8 @@ namespace moscope {
 class EventQueue;
 
 /// What a component does to one of another queue: `open` is called on the other's thread before anything of tick `due` runs.
-struct Parcel {
-    void (*open)(const Parcel &) = nullptr;
+struct ProcessMessage {
+    void (*open)(const ProcessMessage &) = nullptr;
     Tick due = 0;
     void *to = nullptr, *what = nullptr;
     std::uint64_t number[3] = {};
@@ -108,13 +108,13 @@ class EventQueue {
     }
     unsigned domain() const { return domain_; }
     /// Sends to a component of another queue.
-    void post(const EventQueue &to, const Parcel &p) {
+    void post(const EventQueue &to, const ProcessMessage &p) {
         sent_[side_][to.domain_].push_back(p);
         earliest_sent_ = std::min(earliest_sent_, p.due);
     }
-    /// From here on parcels are put on this side, 0 or 1.
+    /// From here on messages to other processes are put on this side, 0 or 1.
     void send_on(unsigned side) { side_ = side; }
-    std::vector<Parcel> &sent(unsigned side, unsigned domain) { return sent_[side][domain]; }
+    std::vector<ProcessMessage> &sent(unsigned side, unsigned domain) { return sent_[side][domain]; }
     /// The earliest moment at which anything sent since the last call is due.
     Tick take_earliest_sent() { return std::exchange(earliest_sent_, kNever); }
     void clear_stop() { stop_ = false; }
@@ -303,7 +303,7 @@ class EventQueue {
     std::mutex defer_mutex_;
     std::vector<std::pair<Component *, Tick>> deferred_;
     Tick earliest_sent_ = kNever;
-    std::array<std::vector<std::vector<Parcel>>, 2> sent_; ///< by side, then by domain
+    std::array<std::vector<std::vector<ProcessMessage>>, 2> sent_; ///< by side, then by domain
 };
 
 inline Component::Component(EventQueue &queue, std::string name, WakeFn wake)

@@ -213,8 +213,8 @@ void ParallelScheduler::do_shared_work(unsigned thread) {
 /// Delivers what was sent to a process in the last epoch of this parity.
 void ParallelScheduler::deliver_messages(EventQueue &to, unsigned parity) {
     for (EventQueue *from : queues_) {
-        std::vector<Parcel> &messages = from->sent(parity, to.domain());
-        for (const Parcel &m : messages)
+        std::vector<ProcessMessage> &messages = from->sent(parity, to.domain());
+        for (const ProcessMessage &m : messages)
             m.open(m);
         messages.clear();
     }

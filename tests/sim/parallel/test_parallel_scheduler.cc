@@ -44,11 +44,12 @@ struct Node : Component {
         if (&to.queue() == &n.queue())
             to.take(n.hash, due);
         else
-            n.queue().post(to.queue(), {[](const Parcel &p) { static_cast<Node *>(p.to)->take(p.number[0], p.due); },
-                                        due,
-                                        &to,
-                                        nullptr,
-                                        {n.hash}});
+            n.queue().post(to.queue(),
+                           {[](const ProcessMessage &p) { static_cast<Node *>(p.to)->take(p.number[0], p.due); },
+                            due,
+                            &to,
+                            nullptr,
+                            {n.hash}});
         if (n.requests)
             n.requests->request_serial_phase();
         if (n.noted)
@@ -213,7 +214,7 @@ TEST(ParallelScheduler, ExceptionsOfTheSerialPhaseAndOfMessagesReachTheCaller) {
         bad.nodes[0]->queue().send_on(0);
         bad.nodes[0]->queue().post(
             bad.queues[kProcesses - 1],
-            {[](const Parcel &) { throw std::runtime_error("delivered"); }, 1, nullptr, nullptr, {}});
+            {[](const ProcessMessage &) { throw std::runtime_error("delivered"); }, 1, nullptr, nullptr, {}});
         EXPECT_THROW(bad.step->run(40'000), std::runtime_error);
     }
 }

@@ -66,12 +66,13 @@ void Router::open_direct_ways(const std::vector<AbstractController *> &controlle
             if (&r->queue() == &self.queue())
                 r->routed_vnets |= vnet;
             else
-                self.queue().post(r->queue(),
-                                  {[](const Parcel &p) { static_cast<Router *>(p.to)->routed_vnets |= p.number[0]; },
-                                   kNever,
-                                   r.get(),
-                                   nullptr,
-                                   {vnet}});
+                self.queue().post(r->queue(), {[](const ProcessMessage &p) {
+                                                   static_cast<Router *>(p.to)->routed_vnets |= p.number[0];
+                                               },
+                                               kNever,
+                                               r.get(),
+                                               nullptr,
+                                               {vnet}});
     };
     ingress.split = [](Ingress &in, Message *m, Tick ready) {
         return static_cast<Router *>(in.router)->split_to_locals(m, ready);
@@ -146,7 +147,7 @@ inline bool Router::can_send(const Message &m, Link &link, const Link::Channel &
     if (__builtin_expect(network_.trace != nullptr, 0))
         network_.trace->hop(*m, number_, link.to->number_, depart, arrive);
     if (__builtin_expect(link.crosses, 0)) {
-        const auto open = [](const Parcel &p) {
+        const auto open = [](const ProcessMessage &p) {
             auto &l = *static_cast<Link *>(p.to);
             l.to->arrives(static_cast<Message *>(p.what), l, p.due);
         };
@@ -179,7 +180,7 @@ inline void Router::arrives(Message *m, const Link &link, Tick at) {
     const auto c = static_cast<std::uint8_t>(common_.channel_of_vnet[m.vnet]);
     const Tick usable = at + link.credit_flight;
     if (__builtin_expect(link.crosses, 0)) {
-        const auto open = [](const Parcel &p) {
+        const auto open = [](const ProcessMessage &p) {
             auto &l = *static_cast<Link *>(p.to);
             l.from->freed_behind(l, static_cast<std::uint8_t>(p.number[0]), p.number[1],
                                  static_cast<Tick>(p.number[2]));

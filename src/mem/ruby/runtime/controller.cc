@@ -25,7 +25,7 @@ void AbstractController::tell_requestor(const Message &m) {
             to.sent_line(m.line, m.txn, by);
             return;
         }
-        const auto open = [](const Parcel &p) {
+        const auto open = [](const ProcessMessage &p) {
             static_cast<Sequencer *>(p.to)->sent_line(p.number[0], p.number[1],
                                                       std::bit_cast<Sequencer::Sender>(p.number[2]));
         };
@@ -38,7 +38,7 @@ void AbstractController::tell_requestor(const Message &m) {
         to.sent_probes(m.line, m.txn, n);
         return;
     }
-    const auto open = [](const Parcel &p) {
+    const auto open = [](const ProcessMessage &p) {
         static_cast<Sequencer *>(p.to)->sent_probes(p.number[0], p.number[1], static_cast<unsigned>(p.number[2]));
     };
     queue().post(to.controller().queue(), {open, kNever, &to, nullptr, {m.line, m.txn, n}});

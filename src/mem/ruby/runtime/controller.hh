@@ -15,8 +15,8 @@
 #include "mem/ruby/runtime/crossing.hh"
 #include "mem/ruby/runtime/data_block.hh"
 #include "mem/ruby/runtime/directory_memory.hh"
-#include "mem/ruby/runtime/foresight.hh"
 #include "mem/ruby/runtime/history.hh"
+#include "mem/ruby/runtime/host_prefetch.hh"
 #include "mem/ruby/runtime/message.hh"
 #include "mem/ruby/runtime/message_buffer.hh"
 #include "mem/ruby/runtime/message_pool.hh"
@@ -43,7 +43,7 @@ struct BufferPort {
     const char *vnet_type;
     bool ordered;
     std::int64_t shortest; ///< 'T': nothing is sent with a latency of fewer cycles
-    bool unasked;          ///< 'F': its messages may act on lines that can be hit, not only on those waited for
+    bool unsolicited;      ///< 'F': its messages may act on lines that can be hit, not only on those waited for
 };
 
 /// What a pure hit touches; see Port.
@@ -122,11 +122,11 @@ class AbstractController : public Component {
     const ClockCursor &clock() const { return clock_; }
 
     LineStores stores;
-    Foresight *foresight = nullptr; ///< the machine's
+    HostPrefetch *host_prefetch = nullptr; ///< the machine's
     /// A message about `line` is on its way here, or soon will be.
-    void announce(Addr line, bool placed) const {
-        if (foresight)
-            foresight->announce(stores, line, placed);
+    void prefetch(Addr line, bool placed) const {
+        if (host_prefetch)
+            host_prefetch->prefetch(stores, line, placed);
     }
 
     /// A message will be due at `arrival`: wake at the first edge from then on.
@@ -140,7 +140,7 @@ class AbstractController : public Component {
     unsigned crossing_to_here = 0;
     void enter_crossing(Message *m, Tick entry) {
         ++crossing_to_here;
-        announce(m->line, m->carries_data);
+        prefetch(m->line, m->carries_data);
         arrive(crossing->enter(m, entry));
     }
     /// Edge `cycles` after the edge at or after t, for producers outside.

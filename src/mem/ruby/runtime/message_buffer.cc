@@ -32,7 +32,7 @@ void MessageBuffer::enqueue(Message *m, Tick arrival) {
 void MessageBuffer::deliver(Message *m, Tick arrival) {
     // The controller will look the line up when it wakes: by then the host's caches have what it needs.
     if (consumer)
-        consumer->announce(m->line, m->carries_data);
+        consumer->prefetch(m->line, m->carries_data);
     put(m, arrival);
 }
 

@@ -80,7 +80,7 @@ void Sequencer::start(Access &a, Tick now) {
     a.held =
         (a.kind == AccessKind::store || a.kind == AccessKind::rmw) && c_.permission(line) == AccessPermission_Read_Only;
     port_.forget_own(line);
-    c_.announce(line, true); // that a request goes to the protocol says that the line is likely to come from elsewhere
+    c_.prefetch(line, true); // that a request goes to the protocol says that the line is likely to come from elsewhere
     auto *m = message_pool().make<RubyRequest>();
     m->type = RubyRequest::kType;
     m->line = line;

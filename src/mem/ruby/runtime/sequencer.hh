@@ -63,7 +63,7 @@ class Sequencer {
         std::uint16_t from_memory; ///< a home that has asked DRAM, whose answer another's may beat
         std::uint16_t number, chip;
     };
-    static_assert(sizeof(Sender) == 8); // it fits into a parcel
+    static_assert(sizeof(Sender) == 8); // it fits into a message to another process
     void sent_line(Addr line, TxnId txn, const Sender &by);
     void sent_probes(Addr line, TxnId txn, unsigned to);
 

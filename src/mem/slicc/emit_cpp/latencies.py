@@ -53,7 +53,7 @@ def _plain(e: ast.Expr) -> bool:
     return False
 
 
-def comes_unasked(machine: ast.Machine, buffer: ast.Param) -> bool:
+def is_unsolicited(machine: ast.Machine, buffer: ast.Param) -> bool:
     """Whether a message of the buffer may act on its line in a state in which hits are served. (What makes room for a line that
     comes acts on another line; it comes with a message that was asked for.)"""
     hit_states = {hit.state.name for hit in analyse_hits(machine).hits}

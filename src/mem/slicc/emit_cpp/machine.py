@@ -6,7 +6,7 @@ from .. import ast
 from ..errors import Diagnostics
 from ..hits import HitAnalysis, analyse_hits
 from .code import Code
-from .latencies import comes_unasked, shortest_latency
+from .latencies import is_unsolicited, shortest_latency
 from .types import HEADER, emit_type, in_c_order, message_numbers
 from .writer import Writer, c_type, prototype, quoted
 
@@ -128,7 +128,7 @@ class MachineEmitter:
                         vnet = -1 if p.virtual_network is None else p.virtual_network
                         ordered = "true" if p.is_ordered else "false"
                         out(f"{{{quoted(p.name)}, &{p.name}, '{direction}', {vnet}, {quoted(p.vnet_type or '')}, {ordered}, "
-                            f"{self.shortest(p)}, {'true' if comes_unasked(m, p) else 'false'}}},")
+                            f"{self.shortest(p)}, {'true' if is_unsolicited(m, p) else 'false'}}},")
         for kind, c_kind, setter in ((CACHE, CACHE, "set_cache"), (DIRECTORY, DIRECTORY, "set_directory"),
                                      (SEQUENCER, SEQUENCER, "set_sequencer"), (DMA, DMA, "set_dma_sequencer")):
             with out.block(f"bool {setter}([[maybe_unused]] std::string_view param, [[maybe_unused]] {c_kind} *p) override"):

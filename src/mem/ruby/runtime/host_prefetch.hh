@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Host memory is slow beside what a transition computes, and the arrays of a whole machine's caches are larger than
 // the host's own. But which line a controller will look up is known as soon as a message for it is on its way, some
-// other events earlier. So a message is announced when it is sent: at once, what tells where the line is (a set's
-// tags, a table's cell) is asked for; two announcements later, when that has come, the line itself. Nothing waits,
+// other events earlier. So a message is prefetched for when it is sent: at once, what tells where the line is (a set's
+// tags, a table's cell); two messages later, when that has come, the line itself. Nothing waits,
 // and nothing but the host's caches changes.
 #pragma once
 
@@ -33,11 +33,11 @@ struct LineStores {
 };
 
 /// One per machine.
-class Foresight {
+class HostPrefetch {
   public:
     /// A message about `line` is under way to where these stores are. placed: the line will probably be put into an
     /// array there, so that another may have to leave.
-    void announce(const LineStores &to, Addr line, bool placed) {
+    void prefetch(const LineStores &to, Addr line, bool placed) {
         to.prefetch_sets(line);
         Announced &due = ring_[n_++ % kAhead];
         if (due.to)
