@@ -17,8 +17,6 @@ from analysis.tables.time_split import causes as causes_of
 SHOWN = 10
 WORTH_TELLING = 0.005
 MOST = 40
-CLASS_WORDS = {"cold": "cold", "capacity": "capacity", "upgrade": "upgrade", "true_sharing": "true sharing",
-               "false_sharing": "false sharing", "spin": "spinning"}
 
 
 def where(p: Point) -> str:
@@ -73,7 +71,7 @@ def _card(p: Point, rank: int, line: dict[str, Any], most: float) -> str:
     bar = "".join(f'<i style="width:{100 * share / most:.3f}%;background:var(--{cause})" title="{esc(style.LABELS[cause])}: '
                   f'{esc(percent(share, 1))}"></i>' for cause, share in parts if share > 0) if most else ""
     what = f'<span class="what">{code(line["what"])}</span>' if line["what"] else ""
-    kind = CLASS_WORDS.get(line["class"], line["class"])
+    kind = style.LABELS.get(line["class"], line["class"])
     many = f'<span class="chip">{number(line["lines"])} lines</span>' if line["lines"] > 1 else ""
     facts = [f"{number(line['transfers'])} transfers"]
     if line["cores"]:
@@ -157,7 +155,7 @@ def _single(p: Point) -> str:
     if len({one["name"] for one in lines}) == len(lines):
         return ""
     rows = [(str(n), code(one["name"]), code(one["what"]) if one["what"] else "", code(one["address"]), esc(percent(one["wait_share"], 2)),
-             number(one["transfers"]), esc(CLASS_WORDS.get(one["class"], one["class"])), code(one["writer"]) if one["writer"] else "",
+             number(one["transfers"]), esc(style.LABELS.get(one["class"], one["class"])), code(one["writer"]) if one["writer"] else "",
              code(one["waiter"]) if one["waiter"] else "") for n, one in enumerate(lines[:MOST], 1)]
     inner = table("The hottest single lines", ("", "name", "object", "address", "of all waiting", "transfers", "class", "written by",
                                                "waited for by"), rows, (4, 5))

@@ -274,6 +274,5 @@ def test_memory_that_makes_no_sense_is_named_without_an_error(booted: Booted, di
         namer = Namer(Damaged(g.memory, seed, every), distro.image)
         for physical in addresses:
             for va in vas:
-                line = {"line": physical & -64, "va": va, "address_space": booted.cr3("names")}
-                assert namer.line(line)["name"]
+                assert namer.line(physical & -64, va, va % 64, booted.cr3("names"), walk=False).name
         assert namer.code(0xFFFFFFFFC0100000) and namer.code(0x401000, 0x123000)
