@@ -1,0 +1,197 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Sizes that keep the sources readable: files per folder, lines per function, columns per line."""
+
+import ast
+import re
+import shutil
+import subprocess
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from moscope import paths
+
+ROOT = paths.root()
+FOLDER, FUNCTION, COLUMNS = 30, 80, 140
+CXX = {".cc", ".hh"}
+HAND_WRITTEN = {*CXX, ".py", ".c", ".h", ".slicc", ".sm", ".lark", ".js", ".css", ".sh"}
+
+# Larger folders, each with its reason.
+LARGE_FOLDERS = {
+    "tests/mem/slicc/protocols": "one small protocol per rule of the compiler: data, read by one test",
+}
+# Longer functions, to be split; a function that is split leaves this list.
+LONG_FUNCTIONS: set[str] = {
+    "src/cpu/x86/decode/block.cc:decode",
+    "src/experiment/experiment.cc:loads",
+    "src/machine/machine_build.cc:build_controllers",
+    "src/python/bindings/system.cc:bind_system",
+    "tests/cpu/x86/native/cases.hh:prepare",
+}
+# Files with wider lines, to be wrapped; a file that is wrapped leaves this list.
+WIDE_FILES: set[str] = {
+    "analysis/database.py",
+    "analysis/figures/ablation.py",
+    "analysis/figures/hot_lines.py",
+    "analysis/figures/kernel_difference.py",
+    "analysis/figures/latency.py",
+    "analysis/figures/misses.py",
+    "analysis/figures/probe_filter.py",
+    "analysis/figures/throughput.py",
+    "analysis/figures/time_split.py",
+    "analysis/figures/topology.py",
+    "analysis/figures/writer_waiter.py",
+    "analysis/page/document.py",
+    "analysis/page/lines.py",
+    "analysis/page/style.css",
+    "analysis/page/waiting.py",
+    "analysis/report.py",
+    "analysis/style.py",
+    "analysis/tables.py",
+    "analysis/tables/differences.py",
+    "analysis/tables/functions.py",
+    "analysis/tables/lines.py",
+    "analysis/tables/locks.py",
+    "analysis/tables/names.py",
+    "analysis/tables/pairs.py",
+    "analysis/tables/traffic.py",
+    "configs/opteron48.py",
+    "examples/dram_channels.py",
+    "examples/false_sharing.py",
+    "examples/transactions.py",
+    "src/experiment/experiment.hh",
+    "src/mem/slicc/ast/__init__.py",
+    "src/mem/slicc/ast/declarations.py",
+    "src/mem/slicc/calls.py",
+    "src/mem/slicc/declare.py",
+    "src/mem/slicc/resolve.py",
+    "src/mem/slicc/tables_html.py",
+    "src/python/moscope/commands/bench/gem5.py",
+    "src/python/moscope/commands/bench/memory.py",
+    "src/python/moscope/commands/isa.py",
+    "src/python/moscope/commands/kernel/list.py",
+    "src/python/moscope/commands/test.py",
+    "src/python/moscope/config/elaborate.py",
+    "src/python/moscope/docs.py",
+    "src/python/moscope/failures.py",
+    "src/python/moscope/gem5/binary.py",
+    "src/python/moscope/gem5/figures.py",
+    "src/python/moscope/gem5/firmware.py",
+    "src/python/moscope/gem5/full_system.py",
+    "src/python/moscope/gem5/points.py",
+    "src/python/moscope/guest/kernel_build.py",
+    "src/python/moscope/guest/kernel_source.py",
+    "src/python/moscope/jsonio.py",
+    "src/python/moscope/naming/columns.py",
+    "src/python/moscope/naming/totals.py",
+    "src/python/moscope/run/main.py",
+    "src/python/moscope/run/options.py",
+    "src/python/moscope/run/own_program.py",
+    "src/python/moscope/run/point.py",
+    "src/python/moscope/run/table.py",
+    "src/python/moscope/trace/text.py",
+    "src/python/moscope/workloads/build.py",
+    "src/schema/emit/cpp.py",
+    "src/schema/emit/jsonschema.py",
+    "src/schema/headers.py",
+    "src/sim/parallel/parallel_scheduler.cc",
+    "tests/analysis/browser.py",
+    "tests/analysis/conftest.py",
+    "tests/analysis/synthetic_run.py",
+    "tests/analysis/test_figures.py",
+    "tests/analysis/test_report.py",
+    "tests/analysis/test_tables.py",
+    "tests/boot/guest/linux.sh",
+    "tests/boot/guest/userspace.sh",
+    "tests/boot/test_project_kernel.py",
+    "tests/cpu/x86/faults/cases.c",
+    "tests/cpu/x86/native/amd_host.hh",
+    "tests/cpu/x86/native/host_cpu.hh",
+    "tests/examples/test_examples.py",
+    "tests/examples/test_notebooks.py",
+    "tests/mem/slicc/protocols/base_assigned_to_derived.slicc",
+    "tests/mem/slicc/protocols/common/cache.sm",
+    "tests/mem/slicc/protocols/wakes_lower_ranks_only.slicc",
+    "tests/mem/slicc/test_hits.py",
+    "tests/mem/slicc/test_tiny_protocols.py",
+    "tests/python/config/test_load.py",
+    "tests/python/gem5/conftest.py",
+    "tests/python/gem5/test_full_system.py",
+    "tests/python/gem5/test_programs.py",
+    "tests/python/gem5/test_with_gem5.py",
+    "tests/python/naming/test_columns.py",
+    "tests/python/naming/test_document.py",
+    "tests/python/naming/test_totals.py",
+    "tests/python/run/fake_machine.py",
+    "tests/python/run/test_ablate.py",
+    "tests/python/run/test_display.py",
+    "tests/python/run/test_inputs.py",
+    "tests/python/run/test_main_job.py",
+    "tests/python/run/test_own_program.py",
+    "tests/python/run/test_point.py",
+    "tests/python/run/test_progress.py",
+    "tests/python/run/test_transactions.py",
+    "tests/python/run/test_windows.py",
+    "tests/python/test_command_line.py",
+    "tests/python/test_jsonio.py",
+    "tests/results/digests.py",
+    "tests/schema/test_describe.py",
+    "tests/workloads/test_detailed.py",
+    "tests/workloads/test_host.py",
+    "tests/workloads/test_registry.py",
+}
+
+
+def tracked() -> list[str]:
+    if not (ROOT / ".git").exists():
+        pytest.skip("sizes are of the tracked files: this copy has no git folder")
+    got = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True)
+    return [name for name in got.stdout.split("\0") if name and (ROOT / name).is_file()]
+
+
+def text_of(name: str) -> str:
+    return (ROOT / name).read_text(encoding="utf-8", errors="replace")
+
+
+def python_functions(name: str) -> list[tuple[str, int]]:
+    return [(f"{name}:{node.name}", (node.end_lineno or node.lineno) - node.lineno + 1)
+            for node in ast.walk(ast.parse(text_of(name))) if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))]
+
+
+def cxx_functions(names: list[str]) -> list[tuple[str, int]]:
+    """Names and lengths, as Universal Ctags finds them."""
+    got = subprocess.run(["ctags", "--fields=+neK", "--c++-kinds=f", "-o", "-", "-L", "-"], cwd=ROOT, input="\n".join(names),
+                         capture_output=True, text=True, check=True)
+    found = []
+    for line in got.stdout.splitlines():
+        place = re.search(r"\tline:(\d+).*\tend:(\d+)", line)
+        if place:
+            function, file = line.split("\t")[:2]
+            found.append((f"{file}:{function}", int(place[2]) - int(place[1]) + 1))
+    return found
+
+
+def test_no_folder_holds_more_files_than_a_reader_can_survey() -> None:
+    count = Counter(str(Path(name).parent) for name in tracked())
+    assert not {folder: n for folder, n in count.items() if n > FOLDER and folder not in LARGE_FOLDERS}
+
+
+def test_no_function_in_python_is_long() -> None:
+    files = [name for name in tracked() if name.endswith(".py") or name in ("SConstruct", "moscope")]
+    assert not {f: n for name in files for f, n in python_functions(name) if n > FUNCTION and f not in LONG_FUNCTIONS}
+
+
+def test_no_function_in_cxx_is_long() -> None:
+    if shutil.which("ctags") is None or "Universal" not in subprocess.run(
+            ["ctags", "--version"], capture_output=True, text=True, check=False).stdout:
+        pytest.skip("this system has no Universal Ctags (package universal-ctags)")
+    found = cxx_functions([name for name in tracked() if Path(name).suffix in CXX])
+    assert not {f: n for f, n in found if n > FUNCTION and f not in LONG_FUNCTIONS}
+
+
+def test_no_line_is_wide() -> None:
+    sources = [name for name in tracked() if Path(name).suffix in HAND_WRITTEN or name in ("SConstruct", "moscope")]
+    wide = [f"{name}:{i}: {len(line)} columns" for name in sources if name not in WIDE_FILES
+            for i, line in enumerate(text_of(name).splitlines(), 1) if len(line) > COLUMNS]
+    assert not wide, "\n".join(wide)

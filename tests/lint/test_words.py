@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Phrases that readers stumble over, and the one form of an error: `what: problem: expected ...`."""
+
+import ast
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from moscope import paths
+
+ROOT = paths.root()
+READ = {".py", ".cc", ".hh", ".md", ".slicc", ".sm"}
+# Words are put together here so that this file does not find itself. Texts of guests stay: their length is part of a guest's layout.
+BANNED = re.compile("|".join(["would be " + "right", "as busy " + "as", "of its own " + "kind", "lets " + "stand"]))
+GUESTS = ("kernels/patches/", "workloads/")
+# Tests of texts that guests print.
+OF_GUESTS = {"tests/boot/test_project_kernel.py", "tests/workloads/test_host.py"}
+
+
+def names(*under: str) -> list[str]:
+    if not (ROOT / ".git").exists():
+        pytest.skip("words are read in the tracked files: this copy has no git folder")
+    got = subprocess.run(["git", "ls-files", "-z", *under], cwd=ROOT, capture_output=True, text=True, check=True)
+    return [name for name in got.stdout.split("\0") if name and (ROOT / name).is_file()]
+
+
+def test_no_banned_phrase() -> None:
+    found = [f"{name}:{i}: {line.strip()}" for name in names()
+             if Path(name).suffix in READ and not name.startswith(GUESTS) and name not in OF_GUESTS
+             for i, line in enumerate((ROOT / name).read_text(encoding="utf-8").splitlines(), 1) if BANNED.search(line)]
+    assert not found, "\n".join(found)
+
+
+def bad_errors(name: str) -> list[str]:
+    """User errors written as plain texts with two colons and no `expected`."""
+    found = []
+    for node in ast.walk(ast.parse((ROOT / name).read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "UserError" and node.args:
+            text = node.args[0]
+            if isinstance(text, ast.Constant) and isinstance(text.value, str) and ": expected " not in text.value:
+                found.append(f"{name}:{node.lineno}: {text.value}")
+    return found
+
+
+def test_user_errors_say_what_was_expected() -> None:
+    found = [fault for name in names("src/python", "analysis") if name.endswith(".py") for fault in bad_errors(name)]
+    assert not found, "\n".join(found)
