@@ -11,7 +11,7 @@ import pytest
 from moscope import bootstrap, paths
 
 FOLDER = paths.root() / "examples"
-LONG: set[str] = set()  # notebooks that boot a guest
+LONG = {"run_tables.ipynb"}  # notebooks that boot a guest
 # Runs one notebook and prints the text of its outputs; a cell that fails ends it with a traceback.
 RUN = """
 import sys, nbclient, nbformat
@@ -22,6 +22,7 @@ for cell in notebook.cells:
         print(output.get("text") or output.get("data", {}).get("text/plain", ""))
 """
 SHOWS = {
+    "run_tables.ipynb": ["lines: ", "counter:shared_counter", "counter:shared_release", "chip 0 -> chip 1", "<Figure size"],
     "topology_study.ipynb": ["ring             mean", "twisted ladder   mean", "<Figure size"],
 }
 NOTEBOOKS = sorted(p.name for p in FOLDER.glob("*.ipynb"))
@@ -30,7 +31,8 @@ NOTEBOOKS = sorted(p.name for p in FOLDER.glob("*.ipynb"))
 @pytest.mark.parametrize("name", [pytest.param(n, marks=[pytest.mark.long] if n in LONG else []) for n in NOTEBOOKS])
 def test_the_notebook_runs_and_shows_its_results(name: str) -> None:
     python = bootstrap.extra_venv("notebooks", bootstrap.Voice(quiet=True)) / "bin" / "python"
-    env = {**os.environ, "PYTHONPATH": sysconfig.get_path("purelib"), "IPYTHONDIR": os.devnull, "MPLBACKEND": "module://matplotlib_inline.backend_inline"}
+    env = {**os.environ, "PYTHONPATH": sysconfig.get_path("purelib"), "IPYTHONDIR": os.devnull}
+    env.pop("MPLBACKEND", None)
     got = subprocess.run([python, "-c", RUN, FOLDER / name, FOLDER], env=env, capture_output=True, text=True, check=False, timeout=2400)
     assert got.returncode == 0, got.stderr
     for text in SHOWS[name]:
