@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ..errors import ConfigError
+from moscope.schema.errors import ConfigError
 from ..machine import Machine
-from ..units import Count, Cycles, Flag, Size
+from moscope.schema.units import Count, Cycles, Flag, Size
 
 # (per, role) of gem5's machine types; all others are caches of a core.
 BY_NAME = {"L2Cache": ("chip", "cache"), "L3Cache": ("chip", "cache"), "Directory": ("node", "home"), "DMA": ("node", "dma")}
