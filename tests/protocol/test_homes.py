@@ -80,7 +80,7 @@ def test_the_pool_keeps_its_size_with_fewer_homes() -> None:
 
 @pytest.mark.parametrize("homes", [0, 9])
 def test_homes_that_the_machine_cannot_have_are_refused(homes: int) -> None:
-    with pytest.raises(UserError, match=f"{homes} homes on 8 chips: 1 to 8"):
+    with pytest.raises(UserError, match=f"{homes} homes on 8 chips: expected 1 to 8"):
         protocol_check.prepare("MSI", "opteron48", cores=CORES, homes=homes)
 
 

@@ -259,7 +259,8 @@ def test_without_root_the_one_command_for_an_administrator_is_told(monkeypatch: 
     monkeypatch.setattr(toolchain, "missing_packages", lambda: ["libgtest-dev", "g++"])
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     monkeypatch.setattr(bootstrap.shutil, "which", lambda name: "/usr/bin/apt-get" if name == "apt-get" else None)
-    with pytest.raises(UserError, match=r"an administrator should run, as root,\n\n  apt-get update && .*install .* g\+\+ libgtest-dev"):
+    wanted = r"expected an administrator to run, as root,\n\n  apt-get update && .*install .* g\+\+ libgtest-dev"
+    with pytest.raises(UserError, match=wanted):
         bootstrap.install_packages(QUIET)
 
 

@@ -27,7 +27,7 @@ def test_an_error_of_moscopes_own_stays_what_it_is() -> None:
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT, errno.EROFS])
 def test_a_full_disk_is_the_users_to_mend(number: int) -> None:
     told = as_error(OSError(number, "full", "/results/run.json"), "x")
-    assert isinstance(told, UserError) and str(told).startswith("/results/run.json: full: room where they are written")
+    assert isinstance(told, UserError) and str(told).startswith("/results/run.json: full: expected room where they are written")
     assert str(as_error(OSError(number, "full"), "x")).startswith("results: full: ")
 
 

@@ -180,8 +180,9 @@ def content_key(slicc: Path, variant: str) -> str:
     """Changes with anything that the libraries are made from."""
     root = paths.root()
     key = hashlib.sha256(f"{variant} {toolchain.CXX} {toolchain.compile_flags(variant)}".encode())
+    described = [root / "build" / variant / toolchain.GENERATED / "schema" / name for name in described_headers(root)]
     for path in [*protocol_inputs(slicc), *compiler_inputs(root), *runtime_headers(root),
-                 *(root / "build" / variant / toolchain.GENERATED / "schema" / name for name in described_headers(root)),
+                 *(header for header in described if header.exists()),  # all, once the variant is built
                  root / "src/python/moscope/buildproto.py"]:
         data = path.read_bytes()
         key.update(f"{path.name} {len(data)}\n".encode() + data)

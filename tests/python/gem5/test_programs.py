@@ -64,7 +64,7 @@ def test_a_window_of_gem5_is_a_point_as_any(moscope: Moscope, fake_gem5: Fake, t
 def test_a_program_that_finds_its_results_wrong_fails_the_run(moscope: Moscope, fake_gem5: Fake, tmp_path: Path) -> None:
     files = left_by_gem5(tmp_path / "files", "moscope: counter operations=1 verify=wrong\n")
     got = run(moscope, fake_gem5(x86=True, says=ENDED, files=files))
-    assert got.returncode == 1 and "results wrong" in got.stderr
+    assert got.returncode == 1 and "results are wrong" in got.stderr
 
 
 def test_a_program_that_ends_before_its_window_fails_the_run_with_its_words(moscope: Moscope, fake_gem5: Fake, tmp_path: Path) -> None:
