@@ -23,6 +23,7 @@ CHECKOUT = Path(__file__).resolve().parents[2]
 HOST_KEYS = {"seconds", "host_s", "host_cpu_s", "host_s_per_ms", "trace", "report", "made_from", "versions", "console", "begin"}
 TRACES = ("c0 ld A@n7; c13 st A@n7", "c0 st A@n1 | c6 st A@n1 | c12 rmw A@n1; c3 ld A@n1", "c0 ld A@n0; c1 ld A@n0; c6 if A@n0; c7 flush A@n0",
           "c0 nt A@n2; c5 ld A@n2; c40 st A@n2 | c41 st A@n2")
+MACHINES = ("opteron48", "opteron48_broadcast", "magnycours_4p")
 WORKLOADS = ("counter", "falseshare", "exim")
 CORES = (1, 12)
 
@@ -53,18 +54,22 @@ def command(*words: str, checkout: Path = CHECKOUT) -> dict[str, Any]:
     return document
 
 
-def short_digests(checkout: Path = CHECKOUT) -> Iterator[tuple[str, str]]:
+def short_names() -> list[str]:
     """Latencies, traces and random tests: seconds each."""
-    for machine in ("opteron48", "opteron48_broadcast", "magnycours_4p"):
-        rows = command("latency", "--machine", machine, checkout=checkout)["rows"]
-        yield f"latency {machine}", digest(rows)
-    for script in TRACES:
-        document = command("trace", script, checkout=checkout)
-        yield f"trace {script}", digest([document[key] for key in ("accesses", "messages", "transitions")])
-    for protocol in ("MOESI_HTAssist", "MSI"):
-        for seed in (1, 2, 3):
-            document = command("protocol", "check", protocol, "--ops", "20000", "--seed", str(seed), checkout=checkout)
-            yield f"check {protocol} seed {seed}", digest([document[key] for key in ("ok", "ops", "reached", "unreached")])
+    return [*(f"latency {machine}" for machine in MACHINES), *(f"trace {script}" for script in TRACES),
+            *(f"check {protocol} seed {seed}" for protocol in ("MOESI_HTAssist", "MSI") for seed in (1, 2, 3))]
+
+
+def short_digest(name: str, checkout: Path = CHECKOUT) -> str:
+    kind, subject = name.split(" ", 1)
+    if kind == "latency":
+        return digest(command("latency", "--machine", subject, checkout=checkout)["rows"])
+    if kind == "trace":
+        document = command("trace", subject, checkout=checkout)
+        return digest([document[key] for key in ("accesses", "messages", "transitions")])
+    protocol, _, seed = subject.split(" ")
+    document = command("protocol", "check", protocol, "--ops", "20000", "--seed", seed, checkout=checkout)
+    return digest([document[key] for key in ("ok", "ops", "reached", "unreached")])
 
 
 def run_digests(folder: Path, checkout: Path = CHECKOUT) -> Iterator[tuple[str, str]]:
@@ -117,7 +122,7 @@ def main() -> None:
     options = parser.parse_args()
     if options.runs:
         _in_own_environment()
-    found = dict(short_digests(options.checkout))
+    found = {name: short_digest(name, options.checkout) for name in short_names()}
     if options.runs:
         found |= run_digests(options.runs, options.checkout)
     options.out.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")

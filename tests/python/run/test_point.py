@@ -58,9 +58,32 @@ def test_the_hosts_time_of_a_window_is_that_of_simulating_it(point: Point, monke
             now[0] += 100
             return super().stats_json()
 
-    got = course(Slow(), point)  # three windows of two steps each
-    assert [(w["host_s"], w["host_cpu_s"]) for w in got["windows"]] == [(2.0, 2.0)] * 3
-    assert got["host_s_per_ms"] == 1.0
+    got = course(Slow(), point)  # three windows of ten steps each, between which processes are observed
+    assert [(w["host_s"], w["host_cpu_s"]) for w in got["windows"]] == [(10.0, 10.0)] * 3
+    assert got["host_s_per_ms"] == 5.0
+
+
+def test_processes_are_observed_at_fixed_simulated_times(point: Point) -> None:
+    """However long the host takes for a step: names must not depend on it."""
+    class Stopping(FakeSystem):
+        """Ends each second step early, as a slow host does."""
+        calls = 0
+
+        def step_until(self, until: int, host_ms: int) -> dict[str, Any]:
+            self.calls += 1
+            if not self.detailed or self.calls % 2 or until - self.tick < 2:
+                return super().step_until(until, host_ms)
+            self.tick += (until - self.tick) // 2
+            return {"state": "running", "detail": "", "status": 0}
+
+    seen: list[list[int]] = []
+    for system in (FakeSystem(), Stopping()):
+        seen.append([])
+        guest = measured.Guest(system, lambda progress: None)
+        guest.observe = lambda system=system, to=seen[-1]: to.append(system.tick)
+        system.detailed = system.running = True
+        guest.until_time(system.tick + MS, lambda tick: 0.0)
+    assert seen[0] == seen[1] != []
 
 
 def test_the_document_is_what_its_schema_says(point: Point) -> None:

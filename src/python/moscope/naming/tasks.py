@@ -44,7 +44,7 @@ class Tasks:
         self._guest, self._files = guest, files
         self.processes: dict[int, Process] = {}
         self.stacks: dict[int, str] = {}
-        self._areas: dict[int, list[Area]] = {}
+        self._areas: dict[tuple[int, int], list[Area]] = {}  # by structure and page table: a structure is used again
         self._seen: dict[int, bytes] = {}  # by task: what tells that it is still the same process
 
     def observe(self) -> None:
@@ -116,12 +116,13 @@ class Tasks:
 
     def areas(self, process: Process) -> list[Area]:
         """A process's address space, lowest first; empty once the process is gone."""
-        if process.mm not in self._areas:
+        key = process.mm, process.page_table
+        if key not in self._areas:
             try:
-                self._areas[process.mm] = list(self._all_areas(process))
+                self._areas[key] = list(self._all_areas(process))
             except Unreadable:
-                self._areas[process.mm] = []
-        return self._areas[process.mm]
+                self._areas[key] = []
+        return self._areas[key]
 
     def _all_areas(self, process: Process) -> Iterator[Area]:
         guest, mm = self._guest, process.mm

@@ -15,6 +15,7 @@ from moscope.guest import initramfs
 from moscope.run.engine import System
 
 STEP_MS = 200
+OBSERVED_EVERY_FS = 200 * 10**9  # 200 us of simulated time
 FS_PER_S = 10**15
 # The guest's watchdog: longer than this in simulated time none of the moments is waited for.
 LONGEST_S = 120
@@ -64,15 +65,20 @@ class Guest:
             if int(self.system.counts()["ticks"]) - begun > LONGEST_S * FS_PER_S:
                 raise GuestDied(f"{what}: not reached within {LONGEST_S} s of simulated time\n{self.last_words()}")
 
-    def until_time(self, tick: int, part: Callable[[int], float]) -> bool:
-        """Runs to the simulated time; returns False if the workload has ended before."""
+    def until_time(self, tick: int, part: Callable[[int], float], observed: bool = True) -> bool:
+        """Runs to the simulated time; returns False if the workload has ended before. Observations are due at fixed simulated
+        times, so that names do not depend on the speed of the host."""
+        due = (int(self.system.counts()["ticks"]) // OBSERVED_EVERY_FS + 1) * OBSERVED_EVERY_FS if observed else tick
         while True:
-            seen = self._step(lambda: self.system.step_until(tick, STEP_MS))
-            if seen == "time":
+            until = min(tick, due)
+            seen = self._step(lambda until=until: self.system.step_until(until, STEP_MS))
+            if seen == "time" and until == tick:
                 return True
             if seen in (WORK_ENDS, initramfs.PROMPT):
                 return False
-            self.observe()
+            if seen == "time":
+                self.observe()
+                due += OBSERVED_EVERY_FS
             self._part = part(int(self.system.counts()["ticks"]))
 
     def leave_detailed(self) -> None:
