@@ -30,7 +30,7 @@ struct TransactionKey {
     MissClass miss = MissClass::cold;
     std::uint8_t offset = 0;             ///< within the line
     std::uint8_t supplier = kNoSupplier; ///< type of the controller that sent the line
-    std::uint8_t from = 0, to = 0;       ///< its chip, and the waiter's; 0 if nobody sent it
+    std::uint8_t from = 0, to = 0;       ///< its chip, and the waiter's; 0 if no controller sent it
     bool operator==(const TransactionKey &) const = default;
 
     static Addr space_of(Addr pc, Addr address_space) { return static_cast<std::int64_t>(pc) < 0 ? 0 : address_space; }

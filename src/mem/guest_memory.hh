@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The guest's physical memory: one reserved range of host addresses; the host gives pages when they are
 // touched, so 64 GB can be configured on a smaller host. It gives them one by one: with huge pages, which many hosts give
-// unsolicited, one byte would take 2 MiB, and what the guest has touched could not be told from what the host gave.
+// by default, one byte would take 2 MiB, and what the guest has touched cannot be distinguished from what the host gave.
 #pragma once
 
 #include <cstddef>

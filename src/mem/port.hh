@@ -65,7 +65,7 @@ struct Access {
     std::uint16_t probes = 0; ///< controllers to which a probe or an invalidation was sent for it
     bool held = false;        ///< of a store or rmw: when it began its core had the line, without the right to write
     static constexpr std::uint8_t kUnknown =
-        0xff; ///< nobody sent data: the core's own caches, or the right to write alone
+        0xff; ///< no controller sent data: the core's own caches, or the right to write alone
     static constexpr std::uint16_t kUnknown16 = 0xffff;
     Access *next = nullptr; ///< memory system's list
 };

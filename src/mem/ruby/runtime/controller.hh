@@ -216,7 +216,7 @@ class AbstractController : public Component {
         m->note_destination();
         if (b.ingress && m->to == kMaxNodes && m->dest_offset && m->destination().isEmpty()) {
             message_pool().free(
-                m); // to nobody: protocols invalidate sets of sharers without asking whether there are any
+                m); // no destination: protocols invalidate sets of sharers without asking whether there are any
             return;
         }
         const Tick arrival = clock_.after(latency);
