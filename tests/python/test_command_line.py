@@ -191,3 +191,15 @@ def test_a_reader_that_has_seen_enough_is_no_failure(root: Path) -> None:
     finally:
         os.close(writer)
     assert (got.returncode, got.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("seed", ["-1", "100000000000000000000000", str(cli.MOST_SEED + 1)])
+@pytest.mark.parametrize("command", [["latency"], ["trace", "c0 ld A@n0"], ["run"], ["boot"], ["protocol", "check", "MSI"], ["bench", "memory"]])
+def test_a_seed_beyond_what_the_engine_counts_is_a_user_error(capfd: pytest.CaptureFixture[str], command: list[str], seed: str) -> None:
+    assert cli.main([*command, "--seed", seed]) == 2
+    assert capfd.readouterr() == ("", f"--seed: {seed}: expected 0 to {cli.MOST_SEED}\n")
+
+
+@pytest.mark.parametrize("seed", ["0", str(cli.MOST_SEED)])
+def test_every_seed_that_is_accepted_runs(capfd: pytest.CaptureFixture[str], seed: str) -> None:
+    assert cli.main(["trace", "c0 ld A@n0", "--seed", seed, "--quiet"]) == 0

@@ -29,6 +29,8 @@ from moscope.errors import MoscopeError, UserError, unknown_name
 from moscope.failures import as_error
 
 DEFAULT_MACHINE = "opteron48"
+# A whole number in every reader of JSON; the engine multiplies it by a thousand in signed 64-bit integers.
+MOST_SEED = 2**53 - 1
 HELP = ("-h", "--help")
 
 
@@ -101,6 +103,8 @@ def command(function: Command | None = None, *, fills_out: bool = False) -> Any:
         shared = {name: arguments.pop(name) for name in _SHARED_OPTIONS}
         sources = {name: context.get_parameter_source(name) for name in shared}
         given = frozenset(name for name, source in sources.items() if source and source.name == "COMMANDLINE")
+        if not 0 <= shared["seed"] <= MOST_SEED:
+            raise UserError(f"--seed: {shared['seed']}: expected 0 to {MOST_SEED}")
         kept = (shared["out"] / kept_as).absolute() if kept_as and shared["out"] else None
         if kept:
             jsonio.check_replaceable(kept.parent)  # before any long work

@@ -82,9 +82,9 @@ def test_a_value_that_was_set_says_so() -> None:
         ("chips=0", "--set chips=0: chips: 0: expected 1 to 64"),
         ("chips=9", "--set chips=9: topology: chip 8 has no path to chip 0"),
         ("l3.ways=3", "--set l3.ways=3: probe_filter.l3_ways: 8 of 3 ways"),
-        ("l1d.ways=3", "no whole number of sets|not a power of two"),
+        ("l1d.ways=3", "--set l1d.ways=3: l1d.size: 64KiB in 3 ways of 64B makes 341.3333333 sets, not a power of two: expected 48KiB or 96KiB"),
         ("l2.size=500KiB", "not a power of two"),
-        ("l3.size=5000000B", "no whole number of sets of 48 ways of 64B: expected a multiple of 3072B, such as"),
+        ("l3.size=5000000B", "not a power of two: expected 3MiB or 6MiB"),
         ("l1d.replacement=mru", "one of fifo, lru"),
         ("probe_filter.l3_ways=48", "48 of 48 ways: expected 1 to 47"),
         ("probe_filter.l3_ways=7", "not a power of two"),
@@ -122,6 +122,35 @@ def test_a_value_that_was_set_says_so() -> None:
 )
 def test_a_wrong_option_is_answered_with_what_would_be_right(text: str, says: str) -> None:
     assert re.search(says, refused("opteron48", text)), refused("opteron48", text)
+
+
+@pytest.mark.parametrize("text", ["l3.size=5MiB", "l3.size=1B", "l3.ways=47", "l2.size=500KiB", "l1d.size=3GiB"])
+def test_the_sizes_that_an_error_suggests_are_accepted(text: str) -> None:
+    key, _, right = refused("opteron48", text).rpartition(": expected ")
+    key = re.findall(r"\w+\.size", key)[-1]
+    sizes = right.split(" or ")
+    assert len(sizes) == 2
+    for size in sizes:
+        assert getattr(load_machine("opteron48", [text, f"{key}={size}"]), key.partition(".")[0]).size.bytes
+
+
+def test_channels_that_a_line_does_not_fit_are_answered_with_those_that_it_does() -> None:
+    text = refused("opteron48", "l2.ways=8", "dram.channels=4")
+    assert text.startswith("--set dram.channels=4: dram.channels: 4 channels are ganged: ")
+    assert text.endswith(": expected 1 or 2, or dram.settings.ganged=false")
+    for right in ("dram.channels=1", "dram.channels=2", "dram.settings.ganged=false"):
+        load_machine("opteron48", ["dram.channels=4", right])
+
+
+def test_only_the_options_that_an_error_needs_are_blamed() -> None:
+    assert refused("opteron48", "l2.ways=8", "chips=9", "dram.channels=1").startswith("--set chips=9: topology")
+
+
+def test_edges_may_be_set_as_the_list_that_errors_show() -> None:
+    edges = load_machine("opteron48", ["topology=[(0, 1), (1, 2), (2, 3), (3, 4), (4, 5), (5, 6), (6, 7)]"]).edges()
+    assert [(e.a, e.b) for e in edges] == [(n, n + 1) for n in range(7)]
+    assert "topology: edge 0-99 names chip 99: expected numbers from 0 to 7" in refused("opteron48", "topology=[(0,99)]")
+    assert "is not a list of edges: expected" in refused("opteron48", "topology=[(0,1")
 
 
 def test_an_unknown_machine_is_answered_with_the_nearest() -> None:

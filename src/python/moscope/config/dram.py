@@ -18,7 +18,7 @@ from moscope.errors import UserError
 from moscope.paths import root
 
 from moscope.schema.errors import ConfigError, suggest
-from .machine import Dram
+from .machine import Dram, replace
 from moscope.schema.units import Count, Flag, Quantity, Size, Time
 
 
@@ -53,6 +53,23 @@ def dram_json(dram: Dram) -> dict[str, Any]:
 
 def check_dram(dram: Dram) -> None:
     """Raises a ConfigError that names the machine's key if the engine would refuse this DRAM."""
+    refusal = _refusal(dram)
+    if refusal is None:
+        return
+    what, _, right = refusal.rpartition(": ")
+    key, _, wrong = what.removeprefix("dram.").partition(": ")
+    right = right.removeprefix("expected ")
+    if key == "burst_lengths" and key not in dram.settings and "ganged" not in dram.settings:
+        fitting = [str(n) for n in (1, 2, 4, 8) if _refusal(replace(dram, channels=Count(n))) is None]
+        if fitting:  # the parts are as the standard has them: the channels, ganged to one bus, are too many for them
+            key, right = "channels", f"{' or '.join(fitting)}, or dram.settings.ganged=false"
+            wrong = f"{dram.channels} channels are ganged: {wrong}"
+    name = f"dram.settings.{key}" if key in dram.settings else f"dram.{key}"
+    raise ConfigError(f"{name}: {wrong}", right)
+
+
+def _refusal(dram: Dram) -> str | None:
+    """Why the engine would refuse this DRAM."""
     from moscope import _engine
 
     try:
@@ -60,10 +77,8 @@ def check_dram(dram: Dram) -> None:
     except ConfigError:
         raise
     except UserError as error:
-        what, _, right = str(error).rpartition(": ")
-        key, _, wrong = what.removeprefix("dram.").partition(": ")
-        name = f"dram.settings.{key}" if key in dram.settings else f"dram.{key}"
-        raise ConfigError(f"{name}: {wrong}", right.removeprefix("expected ")) from None
+        return str(error)
+    return None
 
 
 def _plain(value: Any, key: str) -> Any:

@@ -71,17 +71,25 @@ def _checked(machine: Machine) -> Machine:
 
 
 def _blame(path: Path, machine: Machine, error: ConfigError, sets: Sequence[str]) -> str:
-    """The option that set the value of a failed check. If no option set it, but the file is valid without the options
-    (`chips=9` does not fit a topology), all options; otherwise the file."""
+    """The option that set the value of a failed check. If no option set it, the options without which the machine passes that check
+    (`chips=9` does not fit a topology); if there is no such option, all of them if the file itself is valid, otherwise the file."""
     if (option := _option_of(error, sets)) is not None:
         return option
     if sets:
-        try:
-            _checked(machine)
-        except ConfigError:
+        if (own := _failure(machine, ())) is not None and own.what == error.what:
             return _shown(path)
-        return " ".join(f"--set {text:.80}" for text in sets)
+        blamed = [text for n, text in enumerate(sets)
+                  if (left := _failure(machine, [*sets[:n], *sets[n + 1:]])) is None or left.what != error.what]
+        return " ".join(f"--set {text:.80}" for text in blamed or sets)
     return _shown(path)
+
+
+def _failure(machine: Machine, sets: Sequence[str]) -> ConfigError | None:
+    try:
+        _checked(apply_sets(machine, sets))
+    except ConfigError as error:
+        return error
+    return None
 
 
 def _option_of(error: ConfigError, sets: Sequence[str]) -> str | None:

@@ -11,7 +11,7 @@ fields. Everything is checked by `validate()` before anything runs.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -28,6 +28,9 @@ from .topology import Topology
 
 __all__ = ["Cache", "Credits", "Crossbar", "Described", "Dram", "Latencies", "Links", "Machine", "Packets", "Pipeline", "ProbeFilter",
            "References", "coerce", "field_kinds", "replace"]
+
+
+MOST_CACHE_BYTES = 1 << 40  # larger ones are not suggested
 
 
 @dataclass(frozen=True)
@@ -118,8 +121,9 @@ class Machine(Described):
             raise ConfigError(f"cores_per_chip: {self.cores} cores in all", "at most 256")
         if self.line.bytes != 64:
             raise ConfigError(f"line: a line of {self.line}", "64B; the engine and the protocols know no other")
-        for key in ("l1i", "l1d", "l2", "l3"):
+        for key in ("l1i", "l1d", "l2"):
             _check_cache(key, getattr(self, key), self.line)
+        _check_cache("l3", self.l3, self.line, self._fits_filter)
         self._check_filter()
         self._check_links()
         page = 1 << 20
@@ -148,6 +152,13 @@ class Machine(Described):
             )
         _power_of_two("probe_filter.ways", self.filter_sets(), f"{pf.ways} ways")
 
+    def _fits_filter(self, l3: Cache) -> bool:
+        try:
+            dataclasses.replace(self, l3=l3)._check_filter()
+        except ConfigError:
+            return False
+        return True
+
     def _check_links(self) -> None:
         edges = self.topology.edges or ()
         for what, clock in [("links.clock", self.links.clock)] + [(f"topology: edge {e}", e.clock) for e in edges if e.clock]:
@@ -155,14 +166,35 @@ class Machine(Described):
                 raise ConfigError(f"{what}: {clock}", "a whole number of hertz up to 1000GHz")
 
 
-def _check_cache(key: str, cache: Cache, line: Size) -> None:
-    if cache.size.bytes == 0 or cache.size.bytes % (cache.ways * line.bytes):
-        unit = int(cache.ways) * line.bytes
-        near = max(1, round(cache.size.bytes / unit)) * unit
-        raise ConfigError(
-            f"{key}.size: {cache.size} is no whole number of sets of {cache.ways} ways of {line}", f"a multiple of {unit}B, such as {near}B"
-        )
-    _power_of_two(f"{key}.size", cache.sets(line), f"{cache.size} in {cache.ways} ways")
+def _check_cache(key: str, cache: Cache, line: Size, fits: Callable[[Cache], bool] = lambda _: True) -> None:
+    """`fits`: whether a cache of another size, with a power of two of sets, would do."""
+    set_bytes = int(cache.ways) * line.bytes
+    sets, rest = divmod(cache.size.bytes, set_bytes)
+    if sets and not rest and not sets & (sets - 1):
+        return
+    what = f"{cache.size} in {cache.ways} ways of {line} makes {cache.size.bytes / set_bytes:.10g} sets, not a power of two"
+    right = _near_sizes(cache, set_bytes, fits)
+    raise ConfigError(f"{key}.size: {what}", " or ".join(right) or f"another number of ways than {cache.ways}, or a probe filter that fits")
+
+
+def _near_sizes(cache: Cache, set_bytes: int, fits: Callable[[Cache], bool]) -> list[str]:
+    """The next smaller and the next larger size that would do."""
+    low = max(cache.size.bytes // set_bytes, 1).bit_length() - 1
+    below = [set_bytes << n for n in range(low, -1, -1)]
+    above = [size for n in range(low + 1, low + 16) if (size := set_bytes << n) <= MOST_CACHE_BYTES]
+    found = []
+    for sizes in (below, above):
+        texts = (_in_units(size) for size in sizes)
+        found += [next((t for t in texts if fits(dataclasses.replace(cache, size=Size(t)))), "")]
+    return [text for text in found if text and Size(text).bytes != cache.size.bytes]
+
+
+def _in_units(size: int) -> str:
+    """`3MiB`; bytes where no unit fits."""
+    for unit, name in ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")):
+        if size % unit == 0:
+            return f"{size // unit}{name}"
+    return f"{size}B"
 
 
 def _power_of_two(key: str, sets: int, what: str) -> None:

@@ -8,6 +8,7 @@ A topology is a list of edges, given in the machine file or made by a registered
 
 from __future__ import annotations
 
+import ast
 import importlib
 import pkgutil
 import re
@@ -65,6 +66,8 @@ class Topology:
                 return Topology("custom", tuple(Edge(int(a), int(b)) for a, b in pairs), source)
             if text == "":
                 return Topology("custom", (), source)
+            if text[0] in "[(":
+                return Topology("custom", tuple(_edge(e) for e in _listed(text)), source)
             return Topology(text, None, source)
         if isinstance(value, Iterable):
             return Topology("custom", tuple(_edge(e) for e in value), source)
@@ -78,6 +81,18 @@ class Topology:
 
     def __str__(self) -> str:
         return self.name if self.edges is None else " ".join(map(str, self.edges))
+
+
+def _listed(text: str) -> list[Any]:
+    """The edges of a list that an option gives as text."""
+    try:
+        found = ast.literal_eval(text)
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        raise ConfigError(f"topology: {text!r:.60} is not a list of edges", EXAMPLE) from None
+    if not isinstance(found, (list, tuple)):
+        raise ConfigError(f"topology: {text!r:.60} is not a list of edges", EXAMPLE)
+    # `(0, 1), (0, 2)` is a list without its brackets; `(0, 1)` is a single edge.
+    return [found] if len(found) == 2 and all(isinstance(end, int) for end in found) else list(found)
 
 
 def _edge(item: Any) -> Edge:
