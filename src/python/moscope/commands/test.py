@@ -3,6 +3,7 @@
 
 import os
 import re
+import shutil
 import sys
 from pathlib import Path
 from typing import Annotated, Any
@@ -15,6 +16,8 @@ from moscope.errors import BuildFailed, SimulatorBug, UserError
 
 # pytest's exit code for a selection that holds no test.
 NOTHING_SELECTED = 5
+# Programs that only tests call, and the Debian packages that hold them.
+PROGRAMS = {"clang-format": "clang-format", "clang-tidy": "clang-tidy", "ctags": "universal-ctags"}
 
 
 class Tally:
@@ -77,10 +80,18 @@ def test(shared: Shared,
     return errors.OK if code == 0 else errors.FOUND
 
 
+def _missing_packages() -> list[str]:
+    return [package for program, package in PROGRAMS.items() if shutil.which(program) is None]
+
+
 def _build(shared: Shared) -> None:
     """Builds the checking libraries, so that no test has to, and the C++ tests; of these, those that do not compile are
     left for the collection to report as failures."""
     voice = bootstrap.Voice(shared.quiet)
+    try:
+        bootstrap.install_packages(voice, _missing_packages)
+    except UserError as error:
+        voice.say(f"tests that need these programs are skipped: {error}")
     bootstrap.ensure_checks([paths.protocol_dir() / f"{name}{buildproto.CHECKING}" for name in buildproto.known_protocols()], voice)
     try:
         bootstrap.scons(Path(sys.prefix), ["-k", "unit_tests"], voice)
