@@ -301,7 +301,8 @@ def clean_environment() -> dict[str, str]:
     env = {k: v for k, v in os.environ.items() if k not in ("PYTHONHOME", "PYTHONSTARTUP", "VIRTUAL_ENV", "MPLBACKEND")}
     if "libasan" in env.get("LD_PRELOAD", ""):
         del env["LD_PRELOAD"]  # set below for the front end alone: compilers have no use for it
-    env["PYTHONPATH"] = str(paths.root() / "src" / "python")
+    if not paths.installed():
+        env["PYTHONPATH"] = str(paths.import_dir())
     return env
 
 

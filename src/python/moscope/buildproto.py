@@ -143,10 +143,11 @@ def compile_protocol(generated: Path, library: Path, check: bool, variant: str, 
     report(f"link    {library.name}")
     unfinished = library.with_name(f"{library.name}.{os.getpid()}")
     build = paths.root() / "build" / variant
-    up = os.path.relpath(build, library.parent)
+    # What is built into the user's cache stays there, while a checkout may be moved with all that it has built.
+    found = str(build) if paths.installed() else f"$ORIGIN/{os.path.relpath(build, library.parent)}"
     try:
         run_tool([toolchain.CXX, "-shared", *toolchain.link_flags(variant), *made, "-o", str(unfinished), "-L" + str(build),
-                  "-lmoscope_engine", f"-Wl,-rpath,$ORIGIN/{up}", "-Wl,-z,defs"])
+                  "-lmoscope_engine", f"-Wl,-rpath,{found}", "-Wl,-z,defs"])
         unfinished.replace(library)
     finally:
         unfinished.unlink(missing_ok=True)
@@ -183,7 +184,7 @@ def content_key(slicc: Path, variant: str) -> str:
     described = [root / "build" / variant / toolchain.GENERATED / "schema" / name for name in described_headers(root)]
     for path in [*protocol_inputs(slicc), *compiler_inputs(root), *runtime_headers(root),
                  *(header for header in described if header.exists()),  # all, once the variant is built
-                 root / "src/python/moscope/buildproto.py"]:
+                 Path(__file__)]:
         data = path.read_bytes()
         key.update(f"{path.name} {len(data)}\n".encode() + data)
     return key.hexdigest()[:16]
@@ -198,7 +199,7 @@ def ensure_protocol(name_or_file: str, report: Report = lambda text: None, stric
     name = slicc.stem
     if known_protocols().get(name) == slicc:
         return built(name, paths.protocol_dir(), partial(check_inside, name, report))
-    folder = paths.protocol_dir() / "user" / f"{name}-{content_key(slicc, paths.variant())}"
+    folder = paths.user_protocol_dir() / f"{name}-{content_key(slicc, paths.variant())}"
     if not folder.exists():
         build_outside(slicc, folder, report)
     warnings = (folder / f"{name}.warnings").read_text(encoding="utf-8").replace(HERE, f"{slicc.parent}/")
@@ -210,6 +211,7 @@ def ensure_protocol(name_or_file: str, report: Report = lambda text: None, stric
 def build_outside(slicc: Path, folder: Path, report: Report) -> None:
     """Interface and timing library. Builds aside and renames, so that several starts and interruptions leave whole
     folders only."""
+    ensure_compiler(report)
     name = slicc.stem
     unfinished = folder.with_name(f"{folder.name}.{os.getpid()}")
     generated = unfinished / name
@@ -228,11 +230,21 @@ def build_outside(slicc: Path, folder: Path, report: Report) -> None:
         shutil.rmtree(unfinished, ignore_errors=True)
 
 
+def ensure_compiler(report: Report) -> None:
+    """A checkout has built the engine with it; an installation may be the first to need it."""
+    from moscope import bootstrap
+
+    if paths.installed():
+        bootstrap.install_packages(bootstrap.Relay(report), toolchain.missing_for_protocols)
+
+
 def check_inside(name: str, report: Report) -> Path:
     """The checking library of one of the project's protocols; SCons knows what it depends on."""
     from moscope import bootstrap
 
     library = paths.protocol_dir() / f"{name}{CHECKING}"
+    if paths.installed():
+        return library
     bootstrap.ensure_checks([library], bootstrap.Relay(report))
     return library
 
@@ -246,6 +258,7 @@ def check_outside(name: str, folder: Path, report: Report) -> Path:
         # The objects of two starts would lie in one place.
         with bootstrap.locked(folder / f"{name}.lock", bootstrap.Relay(report), f"building {library.name}"):
             if not library.exists():
+                ensure_compiler(report)
                 report(f"building {library.name} (once)")
                 compile_protocol(folder / name, library, True, paths.variant(), all_cores(), report)
     return library

@@ -23,7 +23,7 @@ from typing import Annotated, Any, Iterator
 import typer
 from typer.exceptions import TyperException
 
-from moscope import commands, errors, jsonio
+from moscope import commands, errors, jsonio, paths
 from moscope._version import VERSION
 from moscope.errors import MoscopeError, UserError, unknown_name
 from moscope.failures import as_error
@@ -32,6 +32,7 @@ DEFAULT_MACHINE = "opteron48"
 # A whole number in every reader of JSON; the engine multiplies it by a thousand in signed 64-bit integers.
 MOST_SEED = 2**53 - 1
 HELP = ("-h", "--help")
+OF_A_CHECKOUT = {"docs", "test"}  # commands that an installed package does not have
 
 
 @dataclass(frozen=True)
@@ -140,7 +141,8 @@ def json_only_on_stdout(wanted: bool) -> Iterator[int]:
 def _names_in(package: str) -> dict[str, str]:
     """Command and group names in a package, with the modules that hold them."""
     module = importlib.import_module(package)
-    return {m.name.rstrip("_").replace("_", "-"): f"{package}.{m.name}" for m in pkgutil.iter_modules(module.__path__)}
+    found = {m.name.rstrip("_").replace("_", "-"): f"{package}.{m.name}" for m in pkgutil.iter_modules(module.__path__)}
+    return {name: place for name, place in found.items() if not (paths.installed() and name in OF_A_CHECKOUT)}
 
 
 def _add(app: typer.Typer, name: str, module_name: str, rest: list[str], called: str) -> None:

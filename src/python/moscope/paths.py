@@ -1,22 +1,37 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Where things are: the checkout, the build folder of the variant in use (MOSCOPE_VARIANT), the user's cache.
+"""Where things are: the checkout or the installed package, the build folder, the user's cache.
 
-Everything is derived from this file's own place, so a checkout can be moved or copied.
+Everything is derived from this file's own place, so a checkout and an installation can be moved or copied. An installation
+(a wheel, see src/python/wheel) is laid out as a checkout below `moscope/data`: what is read has the same place relative to
+`root()` in both. An installation is only read; whatever is made goes into the user's cache.
 """
 
 import os
 from pathlib import Path
 
 VARIANTS = ("opt", "debug", "asan")
+PACKAGE = Path(__file__).resolve().parent
+DATA = PACKAGE / "data"  # only an installation has it
+
+
+def installed() -> bool:
+    """Whether this is an installation and not a checkout."""
+    return DATA.is_dir()
 
 
 def root() -> Path:
-    """The checkout."""
-    return Path(__file__).resolve().parents[3]
+    """The checkout, or what stands for it in an installation."""
+    return DATA if installed() else PACKAGE.parents[2]
+
+
+def import_dir() -> Path:
+    """The folder from which Python imports `moscope`."""
+    return PACKAGE.parent
 
 
 def variant() -> str:
-    return os.environ.get("MOSCOPE_VARIANT") or "opt"
+    """The variant in use (MOSCOPE_VARIANT); an installation has the first only."""
+    return VARIANTS[0] if installed() else os.environ.get("MOSCOPE_VARIANT") or VARIANTS[0]
 
 
 def build_dir() -> Path:
@@ -33,11 +48,16 @@ def engine_library() -> Path:
 
 
 def protocol_dir() -> Path:
-    """Built protocols: NAME.so, NAME.json, and NAME.check.so where something has asked for it."""
+    """The project's built protocols: NAME.so, NAME.json, and NAME.check.so where something has asked for it."""
     return build_dir() / "protocol"
 
 
+def user_protocol_dir() -> Path:
+    """Protocols that users bring, built: beside the others in a checkout, in the user's cache for an installation."""
+    return cache_dir() / "protocol" if installed() else protocol_dir() / "user"
+
+
 def cache_dir() -> Path:
-    """Shared by all checkouts of this user."""
+    """Shared by all checkouts and installations of this user."""
     base = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
     return Path(base) / "moscope"

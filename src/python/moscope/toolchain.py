@@ -36,6 +36,7 @@ HEADERS = {
     "Zydis/Zydis.h": "libzydis-dev",
     "zstd.h": "libzstd-dev",
 }
+PROTOCOL_HEADERS = ("boost/context/fiber.hpp",)  # of these, what generated protocols include
 LIBRARIES = ["boost_context", "Zydis", "zstd"]
 
 # Below build/VARIANT: headers that the build writes.
@@ -62,16 +63,23 @@ def python_include() -> str:
 
 def missing_packages() -> list[str]:
     """Debian packages that this machine lacks for building, empty when it has all."""
-    missing = []
-    if shutil.which(CXX) is None:
-        missing += ["g++", *HEADERS.values()]
-    else:
-        probe = "".join(f"#if !__has_include(<{h}>)\nmissing {p}\n#endif\n" for h, p in HEADERS.items())
-        got = subprocess.run([CXX, "-x", "c++", "-std=c++20", "-E", "-P", "-"], input=probe, text=True,
-                             capture_output=True, check=False)
-        missing += [line.split()[1] for line in got.stdout.splitlines() if line.startswith("missing ")]
+    missing = _missing_for(HEADERS)
     if importlib.util.find_spec("ensurepip") is None:
         missing.append("python3-venv")
     if not os.path.exists(os.path.join(python_include(), "Python.h")):
         missing.append("python3-dev")
     return missing
+
+
+def missing_for_protocols() -> list[str]:
+    """Those that it lacks for building protocols alone, for an engine that is built already."""
+    return _missing_for({header: HEADERS[header] for header in PROTOCOL_HEADERS})
+
+
+def _missing_for(headers: dict[str, str]) -> list[str]:
+    if shutil.which(CXX) is None:
+        return ["g++", *headers.values()]
+    probe = "".join(f"#if !__has_include(<{h}>)\nmissing {p}\n#endif\n" for h, p in headers.items())
+    got = subprocess.run([CXX, "-x", "c++", "-std=c++20", "-E", "-P", "-"], input=probe, text=True,
+                         capture_output=True, check=False)
+    return [line.split()[1] for line in got.stdout.splitlines() if line.startswith("missing ")]

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import IO, Any
 
-from moscope import errors
+from moscope import errors, paths
 from moscope.errors import MoscopeError, SimulatorBug
 from moscope.run.guest import Progress
 from moscope.run.job import Job
@@ -76,8 +76,7 @@ def start_process(job: Job, stderr: IO[bytes]) -> "subprocess.Popen[bytes]":
 
 
 def _environment() -> dict[str, str]:
-    source = str(Path(__file__).resolve().parents[2])
-    return {**os.environ, "PYTHONPATH": source}
+    return {**os.environ, "PYTHONPATH": str(paths.import_dir())}
 
 
 def available_bytes() -> int:
