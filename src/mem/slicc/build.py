@@ -1,15 +1,67 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""From grammar rules to nodes of the tree: one method per rule of grammar.lark, called as the parser reduces."""
+"""From grammar rules to nodes of the tree, called as the parser reduces. Rules whose children are just the fields of a node
+stand in a table; the others have a method of their name."""
 from __future__ import annotations
 
-from typing import Any, Callable, Optional
+import functools
+from collections.abc import Callable
+from typing import Any, TypeAlias
 
-from lark import Token, Transformer
+from lark import Token, Transformer, v_args
 
 from . import ast
 from .ast import Loc
 
 MAX_EXPRESSION_DEPTH = 200
+
+NODES: dict[str, tuple[Callable[..., ast.Node], str]] = {
+    "protocol_decl": (ast.ProtocolDecl, "@ name"),
+    "include_decl": (ast.Include, "- @path"),
+    "action_decl": (ast.Action, "- @name pairs body"),
+    "in_port_decl": (ast.InPort, "- @name message_ref buffer pairs body"),
+    "out_port_decl": (ast.OutPort, "- @name message_ref buffer pairs"),
+    "func_decl": (ast.Function, "return_ref @name formals pairs body"),
+    "enum_value": (ast.EnumValue, "@name pairs"),
+    "next_state": (ast.Word, "@name"),
+    "void": (ast.TypeRef, "@name"),
+    "name": (ast.Name, "@name"),
+    # statements
+    "enqueue": (ast.Enqueue, "@ port message_ref latency bypass body"),
+    "defer_enqueue": (ast.DeferEnqueue, "@ port message_ref body"),
+    "stall_and_wait": (ast.StallAndWait, "@ port address"),
+    "wakeup_port": (ast.WakeupPort, "@ port address"),
+    "peek": (ast.Peek, "@ port message_ref pairs body"),
+    "check_allocate": (ast.CheckAllocate, "@ table"),
+    "check_next_cycle": (ast.CheckNextCycle, "@"),
+    "check_stop_slots": (ast.CheckStopSlots, "@ port first second"),
+    "check_probe": (ast.CheckProbe, "@ port address"),
+    "return_stmt": (ast.Return, "@ value"),
+    # expressions
+    "binary": (ast.Binary, "left @op right"),
+    "unary": (ast.Unary, "@op operand"),
+    "variable": (ast.Name, "@name"),
+    "local_var": (ast.LocalVar, "type_ref @name"),
+    "call": (ast.Call, "@name args"),
+    "class_call": (ast.ClassCall, "type_ref @name args"),
+    "member": (ast.Member, "object @name"),
+    "method_call": (ast.MethodCall, "object @name args"),
+    "cast_ref": (ast.StaticCast, "@ type_ref operand"),
+    "cast_mode": (ast.StaticCast, "@ type_ref mode operand"),
+    "new": (ast.New, "@ type_ref"),
+    "ood": (ast.Ood, "@"),
+}
+"""A rule's node, and for each child of the rule the field that it fills; `-` fills none. The child with `@` gives the place."""
+
+LISTS: dict[str, Callable[[list[Any]], object]] = {
+    "decls": list, "obj_decls": list, "members": list, "formals": list, "exprs": list, "block": list, "pairs": dict,
+}
+"""Rules that gather what they are given."""
+
+KINDS = {"external_type": "external", "structure": "struct", "global": "struct", "enumeration": "enum",
+         "state_declaration": "state"}
+"""The kind of the type that each keyword declares."""
+
+_IfHead: TypeAlias = tuple[Loc, ast.Expr, list[ast.Stmt]]
 
 
 class TooDeep(Exception):
@@ -20,318 +72,161 @@ class TooDeep(Exception):
         self.loc = loc
 
 
-class Builder(Transformer):
-    """Builds nodes; `file` is set by the parser before each file. Children are tokens, nodes, or lists of nodes."""
+@v_args(inline=True)
+class Builder(Transformer[Token, list[ast.Node]]):
+    """Builds nodes; `file` is set by the parser before each file. Children are tokens, nodes, lists of nodes, or None for
+    what is optional in the grammar. Raises TooDeep."""
 
     def __init__(self) -> None:
         super().__init__()
         self.file = ""
+        for rule, (node, children) in NODES.items():
+            setattr(self, rule, functools.partial(self._node, node, children.split()))
+        for rule, gather in LISTS.items():
+            setattr(self, rule, gather)
 
-    def _at(self, child: Any) -> Loc:
-        if isinstance(child, Token):
-            return Loc(self.file, child.line or 0, child.column or 0)
-        return child.loc
+    def _at(self, child: Token | ast.Node) -> Loc:
+        return Loc(self.file, child.line or 0, child.column or 0) if isinstance(child, Token) else child.loc
 
-    def _deep(self, expr: ast.Expr, *children: ast.Expr) -> ast.Expr:
-        expr.depth = 1 + max((child.depth for child in children), default=0)
-        if expr.depth > MAX_EXPRESSION_DEPTH:
-            raise TooDeep(expr.loc)
-        return expr
+    def _node(self, node: Callable[..., ast.Node], children: list[str], given: list[Any]) -> ast.Node:
+        """A node of the table."""
+        values: dict[str, Any] = {}
+        for name, child in zip(children, given, strict=False):  # a function without a body has one child less
+            if name.startswith("@"):
+                values["loc"] = self._at(child)
+            if name.strip("@-"):
+                values[name.lstrip("@")] = _text(child) if isinstance(child, Token) else child
+        return _measured(node(**values))
 
     # ---- files and declarations
 
-    def start(self, c: list) -> list[ast.Node]:
-        return c[0]
+    def start(self, decls: list[ast.Node]) -> list[ast.Node]:
+        return decls
 
-    def decls(self, c: list) -> list[ast.Node]:
-        return c
-
-    obj_decls = members = decls
-
-    def protocol_decl(self, c: list) -> ast.Node:
-        return ast.ProtocolDecl(loc=self._at(c[0]), name=_unquote(c[1]))
-
-    def include_decl(self, c: list) -> ast.Node:
-        return ast.Include(loc=self._at(c[1]), path=_unquote(c[1]))
-
-    def machine_decl(self, c: list) -> ast.Node:
-        _, kind, name, pairs, params, decls = c
+    def machine_decl(self, _: Token, kind: Token, name: Token, pairs: ast.Pairs, params: list[ast.ObjectDecl],
+                     decls: list[ast.Node]) -> ast.Machine:
+        pairs["enumeration_of_name"] = str(kind)
         machine = ast.Machine(loc=self._at(name), name=str(name), pairs=pairs, params=[], decls=decls)
-        machine.pairs["enumeration_of_name"] = str(kind)
-        for decl in params:
-            machine.params.append(ast.Param(loc=decl.loc, name=decl.name, type_ref=decl.type_ref, pointer=decl.pointer,
-                                            pairs=decl.pairs, default=decl.init, machine=machine))
+        machine.params = [ast.Param(loc=decl.loc, name=decl.name, type_ref=decl.type_ref, pointer=decl.pointer,
+                                    pairs=decl.pairs, default=decl.init, machine=machine) for decl in params]
         return machine
 
-    def action_decl(self, c: list) -> ast.Node:
-        return ast.Action(loc=self._at(c[1]), name=str(c[1]), pairs=c[2], body=c[3])
-
-    def in_port_decl(self, c: list) -> ast.Node:
-        return ast.InPort(loc=self._at(c[1]), name=str(c[1]), message_ref=c[2], buffer=c[3], pairs=c[4], body=c[5])
-
-    def out_port_decl(self, c: list) -> ast.Node:
-        return ast.OutPort(loc=self._at(c[1]), name=str(c[1]), message_ref=c[2], buffer=c[3], pairs=c[4])
-
-    def _transition(self, c: list, next_state: Optional[ast.Word], requests: list, actions: list) -> ast.Node:
-        return ast.TransitionDecl(loc=self._at(c[0]), states=c[1], events=c[2], next_state=next_state,
+    def transition_decl(self, keyword: Token, states: list[ast.Word], events: list[ast.Word], next_state: ast.Word | None,
+                        first: list[ast.Word], second: list[ast.Word] | None) -> ast.TransitionDecl:
+        requests, actions = ([], first) if second is None else (first, second)
+        return ast.TransitionDecl(loc=self._at(keyword), states=states, events=events, next_state=next_state,
                                   request_types=requests, actions=actions)
 
-    def transition_stay(self, c: list) -> ast.Node:
-        return self._transition(c, None, [], c[3])
-
-    def transition_stay_requests(self, c: list) -> ast.Node:
-        return self._transition(c, None, c[3], c[4])
-
-    def transition_next(self, c: list) -> ast.Node:
-        return self._transition(c, c[3], [], c[4])
-
-    def transition_next_requests(self, c: list) -> ast.Node:
-        return self._transition(c, c[3], c[4], c[5])
-
-    def _word(self, token: Token) -> ast.Word:
-        return ast.Word(loc=self._at(token), name=str(token))
-
-    def next_state(self, c: list) -> ast.Word:
-        return self._word(c[0])
-
-    def word_list(self, c: list) -> list[ast.Word]:
-        return [self._word(token) for token in c]
+    def word_list(self, *names: Token) -> list[ast.Word]:
+        return [ast.Word(loc=self._at(name), name=str(name)) for name in names]
 
     one_word = word_list
 
-    def _type(self, ref: ast.TypeRef, kind: str, pairs: ast.Pairs, members: list) -> ast.Type:
-        return ast.Type(loc=ref.loc, name=ref.name, kind=kind, pairs=pairs, members=members)
+    def structure(self, keyword: Token, ref: ast.TypeRef, pairs: ast.Pairs, members: list[Any] | None = None) -> ast.Type:
+        if keyword != "structure":
+            pairs["external" if keyword == "external_type" else "global"] = "yes"
+        return ast.Type(loc=ref.loc, name=ref.name, kind=KINDS[keyword], pairs=pairs, members=members or [])
 
-    def extern_decl(self, c: list) -> ast.Node:
-        c[2]["external"] = "yes"
-        return self._type(c[1], "external", c[2], [])
+    def enumeration(self, keyword: Token, ref: ast.TypeRef, pairs: ast.Pairs, *values: ast.EnumValue) -> ast.Type:
+        return ast.Type(loc=ref.loc, name=ref.name, kind=KINDS[keyword], pairs=pairs, value_list=list(values))
 
-    def struct_decl(self, c: list) -> ast.Node:
-        return self._type(c[1], "struct", c[2], c[3])
-
-    def global_decl(self, c: list) -> ast.Node:
-        c[2]["global"] = "yes"
-        return self._type(c[1], "struct", c[2], c[3])
-
-    def _enumeration(self, ref: ast.TypeRef, kind: str, pairs: ast.Pairs, values: list) -> ast.Type:
-        declared = self._type(ref, kind, pairs, [])
-        declared.value_list = values
-        return declared
-
-    def enum_decl(self, c: list) -> ast.Node:
-        return self._enumeration(c[1], "enum", c[2], c[3:])
-
-    def state_decl(self, c: list) -> ast.Node:
-        return self._enumeration(c[1], "state", c[2], c[3:])
-
-    def enum_value(self, c: list) -> ast.Node:
-        return ast.EnumValue(loc=self._at(c[0]), name=str(c[0]), pairs=c[1])
-
-    def state_value(self, c: list) -> ast.Node:
-        name, kind, permission, pairs = c
+    def state_value(self, name: Token, kind: Token, permission: Token, pairs: ast.Pairs) -> ast.State:
         pairs["permission_type"] = str(kind)
         return ast.State(loc=self._at(name), name=str(name), permission=str(permission), pairs=pairs)
 
-    def _object(self, c: list, name: Token, pointer: bool, pairs: ast.Pairs, init: Optional[ast.Expr]) -> ast.Node:
-        return ast.ObjectDecl(loc=self._at(name), name=str(name), type_ref=c[0], pointer=pointer, pairs=pairs, init=init)
+    def obj_plain(self, ref: ast.TypeRef, star: Token | None, name: Token, pairs: ast.Pairs) -> ast.ObjectDecl:
+        return ast.ObjectDecl(loc=self._at(name), name=str(name), type_ref=ref, pointer=star is not None, pairs=pairs)
 
-    def obj_plain(self, c: list) -> ast.Node:
-        return self._object(c, c[1], False, c[2], None)
+    def obj_init(self, ref: ast.TypeRef, star: Token | None, name: Token, init: ast.Expr) -> ast.ObjectDecl:
+        decl = self.obj_plain(ref, star, name, {})
+        decl.init = init
+        return decl
 
-    def obj_pointer(self, c: list) -> ast.Node:
-        return self._object(c, c[2], True, c[3], None)
+    def typename(self, outer: Token | ast.TypeRef, inner: Token | None = None) -> ast.TypeRef:
+        name = str(outer) if isinstance(outer, Token) else f"{outer.name}::{inner}"
+        return ast.TypeRef(loc=self._at(outer), name=name)
 
-    def obj_init(self, c: list) -> ast.Node:
-        return self._object(c, c[1], False, {}, c[2])
+    def formal(self, ref: ast.TypeRef, sign: Token | None, name: Token | None, default: Token | None = None) -> ast.Formal:
+        qualifier = {"*": "PTR", "&": "REF"}.get(sign or "", "")
+        return ast.Formal(loc=self._at(ref if name is None else name), name=None if name is None else str(name), type_ref=ref,
+                          qualifier=qualifier, default=None if default is None else _constant(default))
 
-    def obj_pointer_init(self, c: list) -> ast.Node:
-        return self._object(c, c[2], True, {}, c[3])
+    def formal_const_ref(self, _: Token, ref: ast.TypeRef, sign: Token, name: Token) -> ast.Formal:
+        formal = self.formal(ref, sign, name)
+        formal.qualifier = "CONST_REF"
+        return formal
 
-    def func_prototype(self, c: list) -> ast.Node:
-        return ast.Function(loc=self._at(c[1]), name=str(c[1]), return_ref=c[0], formals=c[2], pairs=c[3], body=None)
+    def formal_default(self, ref: ast.TypeRef, name: Token, default: Token) -> ast.Formal:
+        return self.formal(ref, None, name, default)
 
-    def func_definition(self, c: list) -> ast.Node:
-        return ast.Function(loc=self._at(c[1]), name=str(c[1]), return_ref=c[0], formals=c[2], pairs=c[3], body=c[4])
+    def pair_assign(self, key: Token, value: Token) -> tuple[str, str]:
+        return str(key), _text(value)
 
-    def void(self, c: list) -> ast.TypeRef:
-        return ast.TypeRef(loc=self._at(c[0]), name="void")
-
-    def typename(self, c: list) -> ast.TypeRef:
-        if len(c) == 1:
-            return ast.TypeRef(loc=self._at(c[0]), name=str(c[0]))
-        return ast.TypeRef(loc=c[0].loc, name=f"{c[0].name}::{c[1]}")
-
-    def formals(self, c: list) -> list[ast.Formal]:
-        return c
-
-    exprs = formals
-
-    def _formal(self, ref: ast.TypeRef, name: Optional[Token], qualifier: str = "", default: Any = None) -> ast.Formal:
-        return ast.Formal(loc=self._at(name) if name is not None else ref.loc, name=None if name is None else str(name),
-                          type_ref=ref, qualifier=qualifier, default=default)
-
-    def formal_type(self, c: list) -> ast.Formal:
-        return self._formal(c[0], None)
-
-    def formal_value(self, c: list) -> ast.Formal:
-        return self._formal(c[0], c[1])
-
-    def formal_pointer(self, c: list) -> ast.Formal:
-        return self._formal(c[0], c[2], "PTR")
-
-    def formal_ref(self, c: list) -> ast.Formal:
-        return self._formal(c[0], c[2], "REF")
-
-    def formal_const_ref(self, c: list) -> ast.Formal:
-        return self._formal(c[1], c[3], "CONST_REF")
-
-    def formal_pointer_default(self, c: list) -> ast.Formal:
-        return self._formal(c[0], c[2], "PTR", _unquote(c[3]))
-
-    def formal_default(self, c: list) -> ast.Formal:
-        token = c[2]
-        value = int(token[:40]) if token.type == "NUMBER" else token == "true" if token.type == "BOOL" else _unquote(token)
-        return self._formal(c[0], c[1], "", value)
-
-    def pairs(self, c: list) -> ast.Pairs:
-        return dict(c)
-
-    def pair_assign(self, c: list) -> tuple[str, str]:
-        return str(c[0]), _unquote(c[1]) if c[1].type == "STRING" else str(c[1])
-
-    def pair_short(self, c: list) -> tuple[str, str]:
-        return "short", _unquote(c[0])
-
-    def name(self, c: list) -> ast.Name:
-        return ast.Name(loc=self._at(c[0]), name=str(c[0]))
+    def pair_short(self, value: Token) -> tuple[str, str]:
+        return "short", _text(value)
 
     # ---- statements
 
-    def block(self, c: list) -> list[ast.Stmt]:
-        return c
+    def expr_stmt(self, expr: ast.Expr | ast.LocalVar) -> ast.Stmt:
+        return expr if isinstance(expr, ast.LocalVar) else ast.ExprStmt(loc=expr.loc, expr=expr)
 
-    def expr_stmt(self, c: list) -> ast.Stmt:
-        if isinstance(c[0], ast.LocalVar):
-            return c[0]
-        return ast.ExprStmt(loc=c[0].loc, expr=c[0])
+    def assign(self, target: ast.Expr | ast.LocalVar, value: ast.Expr) -> ast.Stmt:
+        if not isinstance(target, ast.LocalVar):
+            return ast.Assign(loc=target.loc, target=target, value=value)
+        target.init = value
+        return target
 
-    def assign(self, c: list) -> ast.Stmt:
-        if isinstance(c[0], ast.LocalVar):
-            c[0].init = c[1]
-            return c[0]
-        return ast.Assign(loc=c[0].loc, target=c[0], value=c[1])
+    def if_head(self, keyword: Token, condition: ast.Expr, body: list[ast.Stmt]) -> _IfHead:
+        return self._at(keyword), condition, body
 
-    def enqueue(self, c: list) -> ast.Stmt:
-        extra = c[3:-1]
-        return ast.Enqueue(loc=self._at(c[0]), port=c[1], message_ref=c[2], latency=extra[0] if extra else None,
-                           bypass=extra[1] if len(extra) > 1 else None, body=c[-1])
+    def else_if(self, _: Token, keyword: Token, condition: ast.Expr, body: list[ast.Stmt]) -> _IfHead:
+        return self._at(keyword), condition, body
 
-    def defer_enqueue(self, c: list) -> ast.Stmt:
-        return ast.DeferEnqueue(loc=self._at(c[0]), port=c[1], message_ref=c[2], body=c[3])
+    def if_only(self, *heads: _IfHead) -> ast.If:
+        return ast.If(loc=heads[0][0], branches=[(condition, body) for _, condition, body in heads], otherwise=None)
 
-    def stall_and_wait(self, c: list) -> ast.Stmt:
-        return ast.StallAndWait(loc=self._at(c[0]), port=c[1], address=c[2])
-
-    def wakeup_port(self, c: list) -> ast.Stmt:
-        return ast.WakeupPort(loc=self._at(c[0]), port=c[1], address=c[2])
-
-    def peek(self, c: list) -> ast.Stmt:
-        return ast.Peek(loc=self._at(c[0]), port=c[1], message_ref=c[2], pairs=c[3], body=c[4])
-
-    def check_allocate(self, c: list) -> ast.Stmt:
-        return ast.CheckAllocate(loc=self._at(c[0]), table=c[1])
-
-    def check_next_cycle(self, c: list) -> ast.Stmt:
-        return ast.CheckNextCycle(loc=self._at(c[0]))
-
-    def check_stop_slots(self, c: list) -> ast.Stmt:
-        return ast.CheckStopSlots(loc=self._at(c[0]), port=c[1], first=_unquote(c[2]), second=_unquote(c[3]))
-
-    def check_probe(self, c: list) -> ast.Stmt:
-        return ast.CheckProbe(loc=self._at(c[0]), port=c[1], address=c[2])
-
-    def return_stmt(self, c: list) -> ast.Stmt:
-        return ast.Return(loc=self._at(c[0]), value=c[1])
-
-    def if_head(self, c: list) -> tuple[Loc, ast.Expr, list]:
-        return self._at(c[0]), c[1], c[2]
-
-    def else_if(self, c: list) -> tuple[Loc, ast.Expr, list]:
-        return self._at(c[1]), c[2], c[3]
-
-    def if_only(self, c: list) -> ast.Stmt:
-        return ast.If(loc=c[0][0], branches=[(branch[1], branch[2]) for branch in c], otherwise=None)
-
-    def if_else(self, c: list) -> ast.Stmt:
-        branches = [branch for branch in c[:-1] if not isinstance(branch, Token)]
-        return ast.If(loc=c[0][0], branches=[(branch[1], branch[2]) for branch in branches], otherwise=c[-1])
+    def if_else(self, *parts: Any) -> ast.If:
+        *heads, _, otherwise = parts
+        statement = self.if_only(*heads)
+        statement.otherwise = otherwise
+        return statement
 
     # ---- expressions
 
-    def binary(self, c: list) -> ast.Expr:
-        return self._deep(ast.Binary(loc=self._at(c[1]), op=str(c[1]), left=c[0], right=c[2]), c[0], c[2])
+    def enum_ref(self, kind: Token, value: Token) -> ast.EnumRef:
+        return ast.EnumRef(loc=self._at(value), type_ref=self.typename(kind), value_name=str(value))
 
-    def unary(self, c: list) -> ast.Expr:
-        return self._deep(ast.Unary(loc=self._at(c[0]), op=str(c[0]), operand=c[1]), c[1])
+    def subscript(self, base: ast.Expr, args: list[ast.Expr]) -> ast.Node:
+        return _measured(ast.MethodCall(loc=base.loc, object=base, name="lookup", args=args, subscript=True))
 
-    variable = name
+    def is_valid(self, keyword: Token, operand: ast.Expr) -> ast.Node:
+        return _measured(ast.IsValid(loc=self._at(keyword), operand=operand, negated=keyword == "is_invalid"))
 
-    def local_var(self, c: list) -> ast.Node:
-        node = ast.LocalVar(loc=self._at(c[1]), name=str(c[1]), type_ref=c[0])
-        node.depth = 1  # type: ignore[attr-defined]  # stands where an expression may; resolve rejects it elsewhere
-        return node
+    def literal(self, token: Token) -> ast.Literal:
+        return ast.Literal(loc=self._at(token), value=_constant(token))
 
-    def enum_ref(self, c: list) -> ast.Expr:
-        ref = ast.TypeRef(loc=self._at(c[0]), name=str(c[0]))
-        return ast.EnumRef(loc=self._at(c[1]), type_ref=ref, value_name=str(c[1]))
-
-    def call(self, c: list) -> ast.Expr:
-        return self._deep(ast.Call(loc=self._at(c[0]), name=str(c[0]), args=c[1]), *c[1])
-
-    def class_call(self, c: list) -> ast.Expr:
-        return self._deep(ast.ClassCall(loc=self._at(c[1]), type_ref=c[0], name=str(c[1]), args=c[2]), *c[2])
-
-    def member(self, c: list) -> ast.Expr:
-        return self._deep(ast.Member(loc=self._at(c[1]), object=c[0], name=str(c[1])), c[0])
-
-    def method_call(self, c: list) -> ast.Expr:
-        return self._deep(ast.MethodCall(loc=self._at(c[1]), object=c[0], name=str(c[1]), args=c[2]), c[0], *c[2])
-
-    def subscript(self, c: list) -> ast.Expr:
-        return self._deep(ast.MethodCall(loc=c[0].loc, object=c[0], name="lookup", args=c[1], subscript=True), c[0], *c[1])
-
-    def cast_ref(self, c: list) -> ast.Expr:
-        return self._deep(ast.StaticCast(loc=self._at(c[0]), type_ref=c[1], mode="ref", operand=c[2]), c[2])
-
-    def cast_mode(self, c: list) -> ast.Expr:
-        return self._deep(ast.StaticCast(loc=self._at(c[0]), type_ref=c[1], mode=_unquote(c[2]), operand=c[3]), c[3])
-
-    def new(self, c: list) -> ast.Expr:
-        return ast.New(loc=self._at(c[0]), type_ref=c[1])
-
-    def ood(self, c: list) -> ast.Expr:
-        return ast.Ood(loc=self._at(c[0]))
-
-    def _literal(convert: Callable[[str], Any]) -> Callable[["Builder", list], ast.Expr]:  # type: ignore[misc]
-        def build(self: "Builder", c: list) -> ast.Expr:
-            return ast.Literal(loc=self._at(c[0]), value=convert(str(c[0])))
-
-        return build
-
-    string = _literal(lambda text: _unquote(text))
-    number = _literal(lambda text: int(text[:40]))
-    float_number = _literal(float)
-    boolean = _literal(lambda text: text == "true")
-
-    def parens(self, c: list) -> ast.Expr:
-        return c[0]
-
-    def is_valid(self, c: list) -> ast.Expr:
-        return self._deep(ast.IsValid(loc=self._at(c[0]), operand=c[1], negated=False), c[1])
-
-    def is_invalid(self, c: list) -> ast.Expr:
-        return self._deep(ast.IsValid(loc=self._at(c[0]), operand=c[1], negated=True), c[1])
+    def parens(self, expr: ast.Expr) -> ast.Expr:
+        return expr
 
 
-def _unquote(text: str) -> str:
-    return str(text)[1:-1]
+def _measured(node: ast.Node) -> ast.Node:
+    """Notes the height of an expression; raises TooDeep."""
+    if isinstance(node, ast.Expr):
+        node.depth = 1 + max((child.depth for child in ast.child_exprs(node)), default=0)
+        if node.depth > MAX_EXPRESSION_DEPTH:
+            raise TooDeep(node.loc)
+    return node
+
+
+def _text(token: Token) -> str:
+    """A token's text, a string's without the quotes."""
+    return str(token)[1:-1] if token.type == "STRING" else str(token)
+
+
+def _constant(token: Token) -> int | float | bool | str:
+    """The value of a literal. A number is cut at 40 digits, which fit no type of the generated code."""
+    if token.type == "NUMBER":
+        return int(token[:40])
+    if token.type == "FLOAT":
+        return float(token)
+    return token == "true" if token.type == "BOOL" else _text(token)

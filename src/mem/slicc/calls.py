@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Callable, Optional
 
-from . import ast
-from . import conversions
+from . import ast, conversions
 from .ast import Expr, Stmt, Type
 from .declare import Declarer
 from .errors import Diagnostics, describe, nearest
@@ -140,7 +139,8 @@ class CallResolver:
         starred = isinstance(operand, ast.Name) and getattr(operand.decl, "pointer", False)
         if not (operand.is_pointer or starred or self.is_unknown(operand.type) or operand.type.name in ("PacketPtr", "RequestPtr")):
             word = "is_invalid" if expr.negated else "is_valid"
-            self.diagnostics.error(operand.loc, f"{word} asks whether there is a cache entry or TBE; this is a value of type {operand.type}")
+            self.diagnostics.error(operand.loc, f"{word} asks whether there is a cache entry or TBE; "
+                                   f"this is a value of type {operand.type}")
         return self.named("bool")
 
     def _expr_Unary(self, expr: ast.Unary) -> Type:
@@ -217,7 +217,7 @@ class CallResolver:
         if len(function.formals) != len(args):
             return None
         total = 0
-        for formal, arg in zip(function.formals, args):
+        for formal, arg in zip(function.formals, args, strict=True):
             price = conversions.cost(arg.type, formal.type, isinstance(arg, ast.Ood))
             if price is None:
                 return None
@@ -232,7 +232,7 @@ class CallResolver:
             return
         same = [function for function in overloads if len(function.formals) == len(args)]
         if len(same) == 1:
-            for number, (formal, arg) in enumerate(zip(same[0].formals, args), 1):
+            for number, (formal, arg) in enumerate(zip(same[0].formals, args, strict=True), 1):
                 if conversions.cost(arg.type, formal.type, isinstance(arg, ast.Ood)) is None:
                     self.diagnostics.error(arg.loc, f"argument {number} of {what} has to be of type {formal.type}, not {arg.type}")
             return
@@ -254,7 +254,7 @@ class CallResolver:
         if function is None:
             return self.unknown
         self.check_order(function, expr.loc)
-        if any(arg.type is not formal.type for arg, formal in zip(expr.args, function.formals)) and not self.is_unknown(
+        if any(arg.type is not formal.type for arg, formal in zip(expr.args, function.formals, strict=True)) and not self.is_unknown(
                 *(arg.type for arg in expr.args)):
             self.not_portable(expr.loc, f"function '{expr.name}' is called with ({describe(str(arg.type) for arg in expr.args)})")
         expr.function = function
@@ -319,7 +319,7 @@ class CallResolver:
             self.diagnostics.error(call.loc, f"trigger takes ({describe(map(str, types))}) in machine '{machine.name}', "
                                    f"not {len(call.args)} argument{'' if len(call.args) == 1 else 's'}")
             return ast.ExprStmt(loc=call.loc, expr=call)
-        for number, (declared, arg) in enumerate(zip(types, call.args), 1):
+        for number, (declared, arg) in enumerate(zip(types, call.args, strict=True), 1):
             price = conversions.cost(arg.type, declared, isinstance(arg, ast.Ood))
             if price is None:
                 self.diagnostics.error(arg.loc, f"argument {number} of trigger has to be of type {declared}, not {arg.type}")

@@ -294,7 +294,8 @@ class Declarer:
         if not param.is_buffer:
             self.diagnostics.error(param.loc, f"'{param.name}' is no message buffer, so it has no network")
         elif "virtual_network" not in param.pairs:
-            self.diagnostics.warning(param.loc, f"'{param.name}' has no virtual_network: it has to be joined to its peer directly", "network")
+            self.diagnostics.warning(param.loc, f"'{param.name}' has no virtual_network: it has to be joined to its peer directly",
+                                     "network")
         elif param.virtual_network is None:
             self.diagnostics.error(param.loc, f"virtual_network is '{param.pairs['virtual_network']}', not a number")
         elif "vnet_type" not in param.pairs:

@@ -5,8 +5,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from dataclasses import dataclass
-from typing import Iterable
+from typing import Iterable, NamedTuple
 
 from .ast import Loc
 
@@ -14,8 +13,7 @@ MAX_ERRORS = 50
 _WORD = re.compile(r'[A-Za-z_0-9]+|"[^"\n]*"?|.')
 
 
-@dataclass(frozen=True)
-class Diagnostic:
+class Diagnostic(NamedTuple):
     """One finding. `severity` is "error" or "warning"; `option` names the kind of a warning, for --no-warn."""
 
     severity: str

@@ -37,7 +37,7 @@ def _grammar() -> tuple[Lark, Builder]:
     """The parser and its builder, made once (80 ms). Not to be shared between threads: the builder knows the file."""
     builder = Builder()
     with open(os.path.join(HERE, "grammar.lark"), encoding="utf-8") as file:
-        lark = Lark(file.read(), parser="lalr", lexer="basic", maybe_placeholders=False, transformer=builder)
+        lark = Lark(file.read(), parser="lalr", lexer="basic", maybe_placeholders=True, transformer=builder)
     return lark, builder
 
 
@@ -50,9 +50,9 @@ class _FileParser:
         self.diagnostics = diagnostics
         self.lark, self.builder = _grammar()
         self.builder.file = name
-        self.interactive = self.lark.parse_interactive(text)
-        self.state: Any = self.interactive.parser_state
-        self.table: Any = self.state.parse_conf.parse_table.states
+        self.interactive: Any = self.lark.parse_interactive(text)
+        self.state = self.interactive.parser_state
+        self.table = self.state.parse_conf.parse_table.states
         self.skipping: Optional[int] = None  # after an error: the depth of braces at which parsing can go on
         self.fresh = True  # a token was accepted since the last error, so the next error is not its echo
 
@@ -125,7 +125,7 @@ class _FileParser:
 
     def _tokens(self) -> Iterator[Token]:
         """The file's tokens; what is none is reported and skipped."""
-        thread: Any = self.interactive.lexer_thread
+        thread = self.interactive.lexer_thread
         while True:
             try:
                 yield from thread.lex(self.state)
@@ -220,7 +220,7 @@ class _FileParser:
     def _expected(self) -> str:
         """What could have come, if that is few things."""
         patterns = {terminal.name: terminal.pattern.value for terminal in self.lark.terminals}
-        kinds = self.interactive.accepts() if len(self.state.state_stack) < 1000 else set()
+        kinds: set[str] = self.interactive.accepts() if len(self.state.state_stack) < 1000 else set()
         if not kinds or len(kinds) > 6:
             return ""
         return "; expected " + describe(sorted({_READABLE.get(kind, f"'{patterns.get(kind, kind)}'") for kind in kinds}))

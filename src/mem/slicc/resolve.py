@@ -6,13 +6,13 @@ from __future__ import annotations
 
 from typing import Iterator, Optional
 
-from . import ast
-from . import conversions
+from . import ast, conversions
 from .ast import Expr, Stmt, Type
 from .calls import CallResolver
 from .declare import Declarer
 from .errors import Diagnostics, describe, nearest
 from .scopes import Namespace, Scope, Symbol
+from .transitions import TransitionResolver
 
 
 class Resolver(CallResolver):
@@ -86,7 +86,7 @@ class Resolver(CallResolver):
             self.in_port = None
         for action in machine.actions:
             self._action(action, machine)
-        self._transitions(machine)
+        TransitionResolver(machine, self.declarer.serial, self.diagnostics).run()
 
     def _port(self, port: ast.InPort | ast.OutPort, machine: ast.Machine) -> None:
         self.position = self.declarer.serial.of(port)
@@ -121,60 +121,6 @@ class Resolver(CallResolver):
         builtin = ast.Builtin(loc=loc, name=name, type=kind, is_pointer=kind.is_handle)
         self.scope.declare(name, Symbol(name, builtin, kind, kind.is_handle, loc))
         return builtin
-
-    # ---- transitions
-
-    def _transitions(self, machine: ast.Machine) -> None:
-        states = {state.name: state for state in machine.states}
-        events = {event.name: event for event in machine.events}
-        requests = {request.name: request for request in machine.request_types}
-        actions = {action.name: action for action in machine.actions}
-        for decl in machine.decls:
-            if isinstance(decl, ast.TransitionDecl):
-                self._transition(decl, machine, states, events, requests, actions)
-
-    def _transition(self, decl: ast.TransitionDecl, machine: ast.Machine, states: dict, events: dict, requests: dict, actions: dict) -> None:
-        def find(words: list[ast.Word], known: dict, what: str) -> list:
-            for word in words:
-                if word.name not in known:
-                    self.diagnostics.error(word.loc, f"machine '{machine.name}' has no {what} '{word.name}'" + nearest(word.name, known))
-            return [known[word.name] for word in words if word.name in known]
-
-        from_states = find(decl.states, states, "state")
-        on_events = find(decl.events, events, "event")
-        doing = find(decl.actions, actions, "action")
-        needing = find(decl.request_types, requests, "request type")
-        position = self.declarer.serial.of(decl)
-        for word in decl.actions:
-            if word.name in actions:
-                actions[word.name].used = True
-                if self.declarer.serial.of(actions[word.name]) > position:
-                    self.diagnostics.warning(word.loc, f"action '{word.name}' is declared further down; gem5 rejects this", "order")
-        wildcard = decl.next_state is not None and decl.next_state.name == "*"
-        target: list = []
-        if decl.next_state is not None and wildcard:
-            if not any(len(function.formals) == 1 for function in machine.function("getNextState")):
-                self.diagnostics.error(decl.next_state.loc, f"'*' needs a function getNextState(Addr) in machine '{machine.name}'")
-        elif decl.next_state is not None:
-            target = find([decl.next_state], states, "state")
-            if not target:
-                return
-        resources: dict[object, int] = {}
-        for action in doing:
-            for place, count in action.resources.items():
-                resources[place] = resources.get(place, 0) + count
-        for state in from_states:
-            for event in on_events:
-                next_state = None if wildcard else target[0] if target else state
-                transition = ast.Transition(loc=decl.loc, state=state, event=event, next_state=next_state, actions=doing,
-                                            request_types=needing, decl=decl, resources=dict(resources))
-                earlier = machine.table.get(transition.key)
-                if earlier is not None:
-                    self.diagnostics.error(decl.loc, f"there already is a transition for state {state.name} and event {event.name}, "
-                                           f"in line {earlier.loc.line}")
-                    continue
-                machine.table[transition.key] = transition
-                machine.transitions.append(transition)
 
     # ---- statements
 
@@ -347,14 +293,14 @@ def _root_kind(expr: Expr) -> str:
     return expr.kind if isinstance(expr, ast.Name) else ""
 
 
-def _resources(block: list[Stmt]) -> Iterator[object]:
+def _resources(block: list[Stmt]) -> Iterator[ast.Resource]:
     """The places of which a block needs a slot, one for each enqueue or check_allocate, both arms of each if."""
     for statement in block:
         if isinstance(statement, (ast.Enqueue, ast.DeferEnqueue)):
-            if statement.port.decl is not None:
+            if isinstance(statement.port.decl, ast.OutPort):
                 yield statement.port.decl
         elif isinstance(statement, ast.CheckAllocate):
-            if statement.table.decl is not None:
+            if isinstance(statement.table.decl, (ast.Param, ast.ObjectDecl)):
                 yield statement.table.decl
         elif isinstance(statement, (ast.If, ast.Peek)):
             for inner in ast.child_blocks(statement):

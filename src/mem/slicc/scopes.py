@@ -15,7 +15,7 @@ class Symbol:
     """A variable in a frame: what kind of name it is (ast.NAME_KINDS), its declaration, type, and whether it is a handle."""
 
     kind: str
-    decl: object
+    decl: ast.Declaration
     type: ast.Type
     is_pointer: bool
     loc: Optional[ast.Loc] = None

@@ -64,7 +64,7 @@ def _grids(machine: ast.Machine, width: int) -> list[str]:
 
 def _grid(machine: ast.Machine, cells: dict[tuple[str, str], str], first: int, columns: list[tuple[str, int]]) -> str:
     def line(head: str, texts: list[str]) -> str:
-        return " │ ".join([head.ljust(first)] + [text.ljust(size) for text, (_, size) in zip(texts, columns)]).rstrip()
+        return " │ ".join([head.ljust(first)] + [text.ljust(size) for text, (_, size) in zip(texts, columns, strict=True)]).rstrip()
 
     rule = "─┼─".join(["─" * first] + ["─" * size for _, size in columns])
     lines = ["", line("", [name for name, _ in columns]), rule]

@@ -13,7 +13,8 @@ _STYLE = """
 @media (prefers-color-scheme: dark) { :root { --line: #3a424d; --head: #232a33; --ink: #e5e9ee; --soft: #9aa5b1; --page: #14181d;
         --stall: #3a3418; --move: #17293b; --hole: #101418; --next: #7db8f2; } }
 body { font: 14px/1.45 system-ui, sans-serif; color: var(--ink); background: var(--page); margin: 1.5rem; }
-h1 { font-size: 1.5rem; margin: 0 0 .3rem; } h2 { font-size: 1.2rem; margin: 2.2rem 0 .2rem; } h3 { font-size: 1rem; margin: 1.2rem 0 .4rem; }
+h1 { font-size: 1.5rem; margin: 0 0 .3rem; } h2 { font-size: 1.2rem; margin: 2.2rem 0 .2rem; }
+h3 { font-size: 1rem; margin: 1.2rem 0 .4rem; }
 p { color: var(--soft); margin: .2rem 0 .7rem; max-width: 100ch; } nav a { margin-right: 1rem; color: var(--next); }
 .wide { overflow: auto; width: fit-content; max-width: 100%; max-height: 88vh; border: 1px solid var(--line); border-radius: 6px; }
 table { border-collapse: separate; border-spacing: 0; font-size: 12.5px; }
@@ -66,7 +67,8 @@ def _machine(machine: ast.Machine) -> str:
         f"{len(machine.transitions)} transitions declared.</p>",
         f'<div class="wide"><table class="grid"><thead><tr><th></th>{head}</tr></thead>',
         "<tbody>", *rows, "</tbody></table></div>",
-        _listing("States", [(escape(state.name), f"<code>{escape(state.permission)}</code>", escape(state.desc)) for state in machine.states]),
+        _listing("States", [(escape(state.name), f"<code>{escape(state.permission)}</code>", escape(state.desc))
+                            for state in machine.states]),
         _listing("Events", [(escape(event.name), "", escape(event.desc)) for event in machine.events]),
         _listing("Actions", [(_short(action.short), f"<code>{escape(action.name)}</code>", escape(action.desc)) for action in actions]),
     ])

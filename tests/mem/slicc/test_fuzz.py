@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
+
 from slicc.compile import compile_protocol
 from slicc.errors import MAX_ERRORS
 

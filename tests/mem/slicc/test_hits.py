@@ -6,6 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+
 from slicc.compile import compile_protocol
 from slicc.hits import HitAnalysis, analyse_hits
 
@@ -71,8 +72,9 @@ def test_a_hit_with_other_data_than_the_entrys_is_not_pure(tmp_path: Path) -> No
     assert ("M", "Load") not in pairs(analysed(tmp_path, actions))
 
 
-@pytest.mark.parametrize("statement", ["tbe.Pending := 1;", "TBEs.allocate(address);", "wakeUpBuffers(address);", "cache.deallocate(address);",
-                                       "sequencer.evictionCallback(address);", "if (eager) { cache.deallocate(address); }",
+@pytest.mark.parametrize("statement", ["tbe.Pending := 1;", "TBEs.allocate(address);", "wakeUpBuffers(address);",
+                                       "cache.deallocate(address);", "sequencer.evictionCallback(address);",
+                                       "if (eager) { cache.deallocate(address); }",
                                        "cache_entry.CacheState := getState(tbe, cache_entry, address);"])
 def test_a_hit_that_does_anything_else_is_not_pure(tmp_path: Path, statement: str) -> None:
     actions = replaced("  cache.setMRU(cache_entry);\n  sequencer.read", f"  {statement}\n  sequencer.read")

@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+
 from slicc import ast, cli, interface_json, tables
 from slicc.compile import compile_protocol
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
 from slicc import ast
 from slicc.compile import compile_protocol
 
@@ -118,7 +119,7 @@ def test_operators_bind_as_in_c() -> None:
 def test_resources_are_the_enqueues_and_allocations_of_all_actions() -> None:
     program = tiny("ok_statements")
     machine = program.machines[0]
-    needs = {getattr(place, "name"): count for place, count in machine.table["M", "Data"].resources.items()}
+    needs = {place.name: count for place, count in machine.table["M", "Data"].resources.items()}
     assert needs == {"TBEs": 1, "self_out": 1, "request_out": 1}
 
 

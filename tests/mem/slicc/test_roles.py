@@ -6,6 +6,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+
 from slicc import interface_json, roles
 from slicc.compile import compile_protocol
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Each tiny protocol says in its header what the compiler should say of it, and the compiler says that and nothing else.
 
-`// expect: ok`, `// expect-error: LINE: text`, `// expect-warning: LINE: text`; `text` is the beginning of the message. `// options: strict`
-compiles as the project's own protocols are compiled. Warnings count only in files that expect one.
+`// expect: ok`, `// expect-error: LINE: text`, `// expect-warning: LINE: text`; `text` is the beginning of the message.
+`// options: strict` compiles as the project's own protocols are compiled. Warnings count only in files that expect one.
 """
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import re
 from pathlib import Path
 
 import pytest
+
 from slicc.check import STRICT
 from slicc.compile import compile_protocol
 

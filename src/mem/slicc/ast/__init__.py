@@ -9,8 +9,8 @@ What holds after `resolve.resolve(program)` returned without an error
 ---------------------------------------------------------------------
 * `Program.types`, `.functions`, `.globals` and `.machines` list what was declared, in order of declaration, the prelude first.
   Things declared within a machine are in that machine's lists instead, never in both.
-* Every `TypeRef.type`, `Expr.type` and `Expr.is_pointer` is set. `Expr.type` is a `Type` object, one object per declared type: compare
-  with `is`. The type of `OOD` is `Program.ood_type`; a call without result has `Program.void_type`.
+* Every `TypeRef.type`, `Expr.type` and `Expr.is_pointer` is set. `Expr.type` is a `Type` object, one object per declared
+  type: compare with `is`. The type of `OOD` is `Program.ood_type`; a call without result has `Program.void_type`.
 * `is_pointer` says that the value is a nullable handle and that a member access goes through it: values of a type with
   `Type.is_handle` (the machine's TBE, everything with interface AbstractCacheEntry, AbstractCacheEntry itself),
   formals and locals declared `T * x`, `new T`, `static_cast(T, "pointer", x)`, calls of functions with `return_by_pointer="yes"`, `OOD`.
@@ -27,9 +27,9 @@ What holds after `resolve.resolve(program)` returned without an error
   `State`, or None for `*` (ask getNextState(address) before the actions run). A transition without a next state names its
   own state. `Transition.is_stall`: one of its actions is called z_stall; nothing runs, the event stays at the head of its port.
 * `Machine.in_ports` is in order of declaration, which is the order of polling; `rank` names the port for wake-ups only.
-* `Action.resources` and `Transition.resources` map an `OutPort`, `TBE table object` or any other named place to the slots needed: one per enqueue
-  or check_allocate in the text of the action, both arms of an `if` counted, summed over the actions. A transition
-  starts only when all are there; otherwise it is a resource stall.
+* `Action.resources` and `Transition.resources` map an `OutPort`, a TBE table or another named place to the slots needed: one
+  per enqueue or check_allocate in the text of the action, both arms of an `if` counted, summed over the actions. A
+  transition starts only when all are free; otherwise it is a resource stall.
 * Within the body of a structure's method, the structure's own fields are `Name`s of kind "field".
 
 Declarations that have no body are external: the runtime, or the class behind an external type, provides them.
@@ -37,19 +37,15 @@ Declarations that have no body are external: the runtime, or the class behind an
 from .declarations import (
     Action,
     Builtin,
+    Declaration,
     Formal,
     Function,
     InPort,
-    Include,
-    Machine,
     ObjectDecl,
     OutPort,
     Param,
-    Program,
-    ProtocolDecl,
-    Transition,
-    TransitionDecl,
-    Word,
+    Port,
+    Resource,
 )
 from .expressions import (
     Binary,
@@ -68,6 +64,7 @@ from .expressions import (
     Unary,
 )
 from .nodes import NAME_KINDS, Loc, Node, Pairs
+from .program import Include, Machine, Program, ProtocolDecl, Transition, TransitionDecl, Word
 from .statements import (
     Assert,
     Assign,
@@ -93,15 +90,16 @@ from .statements import (
     Trigger,
     WakeupPort,
 )
-from .types import EnumValue, Event, Field, RequestType, State, Type, TypeRef
+from .types import EnumValue, Event, Field, RequestType, State, Type, TypeRef, Variable
 from .walk import child_blocks, child_exprs, walk_expr, walk_exprs, walk_statements
 
 __all__ = [
     "Action", "Assert", "Assign", "Binary", "Builtin", "Call", "CheckAllocate", "CheckNextCycle", "CheckProbe",
-    "CheckStopSlots", "ClassCall", "Comment", "DebugPrint", "DeferEnqueue", "Enqueue", "EnumRef", "EnumValue", "ErrorStmt",
-    "Event", "Expr", "ExprStmt", "Field", "Formal", "Function", "If", "InPort", "Include", "IsValid", "Literal", "Loc",
-    "LocalVar", "Machine", "Member", "MethodCall", "NAME_KINDS", "Name", "New", "Node", "ObjectDecl", "Ood", "OutPort",
-    "Pairs", "Param", "Peek", "Program", "ProtocolDecl", "RequestType", "Return", "SetEntry", "SetTbe", "StallAndWait",
-    "StallPort", "State", "StaticCast", "Stmt", "Transition", "TransitionDecl", "Trigger", "Type", "TypeRef", "Unary",
-    "WakeupPort", "Word", "child_blocks", "child_exprs", "walk_expr", "walk_exprs", "walk_statements",
+    "CheckStopSlots", "ClassCall", "Comment", "DebugPrint", "Declaration", "DeferEnqueue", "Enqueue", "EnumRef", "EnumValue",
+    "ErrorStmt", "Event", "Expr", "ExprStmt", "Field", "Formal", "Function", "If", "InPort", "Include", "IsValid",
+    "Literal", "Loc", "LocalVar", "Machine", "Member", "MethodCall", "NAME_KINDS", "Name", "New", "Node", "ObjectDecl",
+    "Ood", "OutPort", "Pairs", "Param", "Peek", "Port", "Program", "ProtocolDecl", "RequestType", "Resource", "Return",
+    "SetEntry", "SetTbe", "StallAndWait", "StallPort", "State", "StaticCast", "Stmt", "Transition", "TransitionDecl",
+    "Trigger", "Type", "TypeRef", "Unary", "Variable", "WakeupPort", "Word", "child_blocks", "child_exprs",
+    "walk_expr", "walk_exprs", "walk_statements",
 ]  # fmt: skip

@@ -2,61 +2,66 @@
 """Expressions."""
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Union
+from typing import TYPE_CHECKING
 
-from .nodes import Node
+from .nodes import RESOLVED, Node
 from .types import EnumValue, Field, Type, TypeRef
 
 if TYPE_CHECKING:
-    from .declarations import Function
+    from .declarations import Declaration, Function
 
 
-@dataclass(eq=False, kw_only=True)
 class Expr(Node):
-    type: Type = None  # type: ignore[assignment]
+    """`depth` is the height of the expression's tree, kept to bound recursion. *resolved*: type, is_pointer."""
+
+    type: Type = RESOLVED
     is_pointer: bool = False
     depth: int = 1
 
 
-@dataclass(eq=False, kw_only=True)
 class Literal(Expr):
     """`value` is an int, float, bool or str; a string's escapes are as written, for C++ to interpret."""
 
-    value: Union[int, float, bool, str]
+    value: int | float | bool | str
 
 
-@dataclass(eq=False, kw_only=True)
 class Name(Expr):
+    """A variable, parameter or port by its name. *resolved*: kind (one of NAME_KINDS) and decl."""
+
     name: str
     kind: str = ""
-    decl: object = None
+    decl: Declaration | None = None
 
 
-@dataclass(eq=False, kw_only=True)
 class EnumRef(Expr):
+    """`Type:value`. *resolved*: value."""
+
     type_ref: TypeRef
     value_name: str
-    value: EnumValue = None  # type: ignore[assignment]
+    value: EnumValue = RESOLVED
 
 
-@dataclass(eq=False, kw_only=True)
 class Member(Expr):
+    """`object.name`. *resolved*: field."""
+
     object: Expr
     name: str
-    field: Field = None  # type: ignore[assignment]
+    field: Field = RESOLVED
 
 
-@dataclass(eq=False, kw_only=True)
-class Call(Expr):
-    """A call of a function of the machine (function.machine set), of the program, or external (function.is_external)."""
+class _WithArgs(Expr):
+    """A call by a name alone or by the name of a type."""
 
     name: str
     args: list[Expr]
-    function: Function = None  # type: ignore[assignment]
 
 
-@dataclass(eq=False, kw_only=True)
+class Call(_WithArgs):
+    """A call of a function of the machine (function.machine set), of the program, or external (function.is_external)."""
+
+    function: Function = RESOLVED
+
+
 class MethodCall(Expr):
     """`object.name(args)`, or `object[args]` as lookup. `method.owner` is the type that declares it, perhaps the interface."""
 
@@ -64,27 +69,24 @@ class MethodCall(Expr):
     name: str
     args: list[Expr]
     subscript: bool = False
-    method: Function = None  # type: ignore[assignment]
+    method: Function = RESOLVED
 
 
-@dataclass(eq=False, kw_only=True)
-class ClassCall(Expr):
+class ClassCall(_WithArgs):
     """`Type::name(args)`."""
 
     type_ref: TypeRef
-    name: str
-    args: list[Expr]
-    method: Function = None  # type: ignore[assignment]
+    method: Function = RESOLVED
 
 
-@dataclass(eq=False, kw_only=True)
 class Binary(Expr):
-    op: str
+    """`left op right`."""
+
     left: Expr
+    op: str
     right: Expr
 
 
-@dataclass(eq=False, kw_only=True)
 class Unary(Expr):
     """`op` is one of ! - ++ --."""
 
@@ -92,7 +94,6 @@ class Unary(Expr):
     operand: Expr
 
 
-@dataclass(eq=False, kw_only=True)
 class IsValid(Expr):
     """`is_valid(x)`, or `is_invalid(x)` when `negated`."""
 
@@ -100,20 +101,19 @@ class IsValid(Expr):
     negated: bool
 
 
-@dataclass(eq=False, kw_only=True)
 class StaticCast(Expr):
     """`mode` is "ref", "pointer" or "value"."""
 
     type_ref: TypeRef
-    mode: str
+    mode: str = "ref"
     operand: Expr
 
 
-@dataclass(eq=False, kw_only=True)
 class New(Expr):
+    """`new Type`."""
+
     type_ref: TypeRef
 
 
-@dataclass(eq=False, kw_only=True)
 class Ood(Expr):
     """The null handle."""

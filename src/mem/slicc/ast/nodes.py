@@ -2,7 +2,8 @@
 """What all nodes of the tree share."""
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any, dataclass_transform
 
 NAME_KINDS = (
     "param",        # decl: Param of the machine
@@ -33,11 +34,23 @@ class Loc:
         return f"{self.file}:{self.line}:{self.column}"
 
 
-@dataclass(eq=False, kw_only=True)
+RESOLVED: Any = None
+"""The default of a field that the parser leaves empty and resolve.py fills in."""
+
+
+@dataclass_transform(eq_default=False, kw_only_default=True, field_specifiers=(field,))
+@dataclass(eq=False, kw_only=True, repr=False)
 class Node:
-    """What every node has. `depth` is the height of an expression tree, kept to bound recursion."""
+    """The base of every node. A subclass is a dataclass without a decorator: its annotated names are its fields, given by
+    keyword. Nodes compare by identity."""
 
     loc: Loc
+
+    def __init_subclass__(cls) -> None:
+        dataclass(eq=False, kw_only=True, repr=False)(cls)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {getattr(self, 'name', '')}>"
 
 
 Pairs = dict[str, str]

@@ -2,184 +2,172 @@
 """Statements."""
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Optional
+from typing import TYPE_CHECKING
 
 from .expressions import Expr, Name
-from .nodes import Node, Pairs
-from .types import Type, TypeRef
+from .nodes import RESOLVED, Node, Pairs
+from .types import Typed, TypeRef
 
 if TYPE_CHECKING:
     from .declarations import Builtin, InPort
 
 
-@dataclass(eq=False, kw_only=True)
 class Stmt(Node):
-    pass
+    """The base of all statements."""
 
 
-@dataclass(eq=False, kw_only=True)
 class ExprStmt(Stmt):
+    """An expression for its effect."""
+
     expr: Expr
 
 
-@dataclass(eq=False, kw_only=True)
 class Assign(Stmt):
+    """`target := value;`."""
+
     target: Expr
     value: Expr
 
 
-@dataclass(eq=False, kw_only=True)
-class LocalVar(Stmt):
+class LocalVar(Stmt, Typed):
     """`T x;` or `T x := init;`. Visible to the end of the enclosing block. It is its own declaration object."""
 
     name: str
-    type_ref: TypeRef
-    init: Optional[Expr] = None
-
-    @property
-    def type(self) -> Type:
-        return self.type_ref.type
+    init: Expr | None = None
 
     @property
     def is_pointer(self) -> bool:
         return self.type.is_handle
 
 
-@dataclass(eq=False, kw_only=True)
 class If(Stmt):
     """`branches` are (condition, block) in order; `otherwise` is the final else's block or None."""
 
     branches: list[tuple[Expr, list[Stmt]]]
-    otherwise: Optional[list[Stmt]]
+    otherwise: list[Stmt] | None
 
 
-@dataclass(eq=False, kw_only=True)
-class Peek(Stmt):
+class _WithMessage(Stmt):
+    """A statement whose block works on a message of a port."""
+
+    port: Name
+    message_ref: TypeRef
+
+
+class Peek(_WithMessage):
     """Gives the head of the port's queue as `in_msg`. pairs: block_on, wake_up name an Addr field of the message."""
 
-    port: Name
-    message_ref: TypeRef
     pairs: Pairs
     body: list[Stmt]
-    in_msg: Builtin = None  # type: ignore[assignment]
+    in_msg: Builtin = RESOLVED
 
 
-@dataclass(eq=False, kw_only=True)
-class Enqueue(Stmt):
+class DeferEnqueue(_WithMessage):
+    """defer_enqueueing: builds `out_msg` and keeps it until enqueueDeferredMessages."""
+
+    body: list[Stmt]
+    out_msg: Builtin = RESOLVED
+
+
+class Enqueue(_WithMessage):
     """Builds `out_msg` and sends it `latency` cycles (default 1) later. `bypass` is the strict-FIFO bypass flag."""
 
-    port: Name
-    message_ref: TypeRef
-    latency: Optional[Expr]
-    bypass: Optional[Expr]
+    latency: Expr | None
+    bypass: Expr | None
     body: list[Stmt]
-    out_msg: Builtin = None  # type: ignore[assignment]
+    out_msg: Builtin = RESOLVED
 
 
-@dataclass(eq=False, kw_only=True)
-class DeferEnqueue(Stmt):
-    port: Name
-    message_ref: TypeRef
-    body: list[Stmt]
-    out_msg: Builtin = None  # type: ignore[assignment]
+class _AtPort(Stmt):
+    """A statement about the messages for one address at a port."""
 
-
-@dataclass(eq=False, kw_only=True)
-class StallAndWait(Stmt):
     port: Name
     address: Name
 
 
-@dataclass(eq=False, kw_only=True)
-class WakeupPort(Stmt):
-    port: Name
-    address: Name
+class StallAndWait(_AtPort):
+    """Sets the head of the port aside until its address is woken."""
 
 
-@dataclass(eq=False, kw_only=True)
+class WakeupPort(_AtPort):
+    """Puts the messages that wait for the address back into the port's queue."""
+
+
+class CheckProbe(_AtPort):
+    """check_on_cache_probe: when `address` is blocked by this very port, delay the head and leave the port."""
+
+
 class CheckAllocate(Stmt):
+    """check_allocate: the transition needs a free slot of the table."""
+
     table: Name
 
 
-@dataclass(eq=False, kw_only=True)
 class CheckNextCycle(Stmt):
-    pass
+    """Polls the ports again in the next cycle."""
 
 
-@dataclass(eq=False, kw_only=True)
 class CheckStopSlots(Stmt):
+    """check_stop_slots: reserves slots of an out_port."""
+
     port: Name
     first: str
     second: str
 
 
-@dataclass(eq=False, kw_only=True)
-class CheckProbe(Stmt):
-    """check_on_cache_probe: when `address` is blocked by this very port, delay the head and leave the port."""
-
-    port: Name
-    address: Name
-
-
-@dataclass(eq=False, kw_only=True)
 class Return(Stmt):
+    """`return value;`."""
+
     value: Expr
 
 
-@dataclass(eq=False, kw_only=True)
 class Trigger(Stmt):
     """trigger(event, address[, entry][, tbe]) in an in_port; `entry` and `tbe` are there when the machine has the type."""
 
     event: Expr
     address: Expr
-    entry: Optional[Expr]
-    tbe: Optional[Expr]
+    entry: Expr | None
+    tbe: Expr | None
     in_port: InPort
 
 
-@dataclass(eq=False, kw_only=True)
 class StallPort(Stmt):
-    """stallPort(): look at the ports again in the next cycle."""
+    """stallPort(): polls the ports again in the next cycle."""
 
 
-@dataclass(eq=False, kw_only=True)
 class ErrorStmt(Stmt):
     """error(message): a protocol error, never returns."""
 
     message: Expr
 
 
-@dataclass(eq=False, kw_only=True)
 class Assert(Stmt):
+    """assert(condition): a protocol error when the condition is false."""
+
     condition: Expr
 
 
-@dataclass(eq=False, kw_only=True)
 class DebugPrint(Stmt):
     """DPRINTF(flag, format, args..) or, with `flag` None, DPRINTFN."""
 
-    flag: Optional[str]
+    flag: str | None
     format: str
     args: list[Expr]
 
 
-@dataclass(eq=False, kw_only=True)
 class Comment(Stmt):
     """APPEND_TRANSITION_COMMENT(value)."""
 
     value: Expr
 
 
-@dataclass(eq=False, kw_only=True)
 class SetEntry(Stmt):
     """set_cache_entry(value); unset_cache_entry() has `value` None."""
 
-    value: Optional[Expr]
+    value: Expr | None
 
 
-@dataclass(eq=False, kw_only=True)
 class SetTbe(Stmt):
     """set_tbe(value); unset_tbe() has `value` None."""
 
-    value: Optional[Expr]
+    value: Expr | None

@@ -1,107 +1,112 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Types, and what they are made of."""
+"""Types, their values and fields, and what everything that has a type shares."""
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Optional, Union
+from dataclasses import field
+from typing import TYPE_CHECKING, TypeAlias
 
-from .nodes import Node, Pairs
+from .nodes import RESOLVED, Node, Pairs
 
 if TYPE_CHECKING:
-    from .declarations import Function, Machine, ObjectDecl
+    from .declarations import Function, ObjectDecl
     from .expressions import Expr
+    from .program import Machine
 
 
-@dataclass(eq=False, kw_only=True)
 class TypeRef(Node):
     """A type's name as written, `a::b` included. *resolved*: type."""
 
     name: str
-    type: "Type" = None  # type: ignore[assignment]
+    type: Type = RESOLVED
 
 
-@dataclass(eq=False, kw_only=True)
-class EnumValue(Node):
-    """One value of an enumeration; `index` is its position. For the Event and RequestType enumerations it is the event
-    or request type itself. *resolved*: owner."""
+class Typed(Node):
+    """A declaration that names its type."""
+
+    type_ref: TypeRef
+
+    @property
+    def type(self) -> Type:
+        return self.type_ref.type
+
+
+class Described(Node):
+    """A declaration with a name, `key=value` pairs, and among them its description."""
 
     name: str
     pairs: Pairs
-    index: int = -1
-    owner: "Type" = None  # type: ignore[assignment]
 
     @property
     def desc(self) -> str:
         return self.pairs.get("desc", "")
+
+    @property
+    def short(self) -> str:
+        """The short name, which the transition tables show; the name where none is given."""
+        return self.pairs.get("short", self.name)
+
+
+class Variable(Described, Typed):
+    """What a field of a structure and an object of a machine or the program have in common. *resolved*: the defaults.
+
+    `default_text` is the C++ text of the `default=` pair of the variable, or else of its type, or None: the variable is then
+    value-initialised. `default_value` is that text as a resolved expression (an EnumRef, a Literal, OOD for nullptr), or None
+    when the text is not such a constant.
+    """
+
+    pointer: bool
+    init: Expr | None = None
+    default_text: str | None = None
+    default_value: Expr | None = None
+
+
+class Field(Variable):
+    """A data member of a structure. `init` occurs only in `global` structures. *resolved*: owner."""
+
+    owner: Type = RESOLVED
+
+
+class EnumValue(Described):
+    """One value of an enumeration; `index` is its position. In the enumerations Event and RequestType it is the event or the
+    request type itself. *resolved*: owner."""
+
+    index: int = -1
+    owner: Type = RESOLVED
 
     @property
     def c_name(self) -> str:
         """The name of the value in C++ text such as `default="L1Cache_State_I"`."""
         return f"{self.owner.c_name}_{self.name}"
 
-    def __repr__(self) -> str:
-        return f"<{type(self).__name__} {self.name}>"
 
-
-@dataclass(eq=False, kw_only=True)
 class State(EnumValue):
     """A state of a machine; `permission` is the name of an AccessPermission value."""
 
     permission: str
 
-    __repr__ = EnumValue.__repr__
+
+Event: TypeAlias = EnumValue
+RequestType: TypeAlias = EnumValue
 
 
-Event = EnumValue
-RequestType = EnumValue
-
-
-@dataclass(eq=False, kw_only=True)
-class Field(Node):
-    """A data member of a structure. `init` only occurs in `global` structures. *resolved*: owner, default_value.
-
-    `default_text` is the C++ text of the `default=` pair of the field, or else of its type, or None: the field is then
-    value-initialised. `default_value` is that text as a resolved expression (an EnumRef, a Literal, OOD for nullptr), or None when the
-    text is not such a constant.
-    """
-
-    name: str
-    type_ref: TypeRef
-    pointer: bool
-    pairs: Pairs
-    init: Optional["Expr"] = None
-    owner: "Type" = None  # type: ignore[assignment]
-    default_text: Optional[str] = None
-    default_value: Optional["Expr"] = None
-
-    @property
-    def type(self) -> "Type":
-        return self.type_ref.type
-
-    @property
-    def desc(self) -> str:
-        return self.pairs.get("desc", "")
-
-
-@dataclass(eq=False, kw_only=True)
 class Type(Node):
     """A declared type: `kind` is "external", "struct", "enum", "state" or "builtin" (void and OOD's).
 
-    A structure with `external="yes"` is of kind "struct" with `is_external`: only its interface is declared.
-    *resolved*: machine (None for types of the program), interface, the dictionaries; methods are lists of overloads. `members` are Fields
-    and Functions in order of declaration (ObjectDecls stand for fields before resolution).
+    A structure with `external="yes"` is of kind "struct" with `is_external`: only its interface is declared. `members` are
+    Fields and Functions in order of declaration (ObjectDecls stand for fields before resolution).
+    *resolved*: machine (None for types of the program), interface, the dictionaries; methods are lists of overloads.
     """
 
     name: str
     kind: str
     pairs: Pairs
-    members: list[Union[Field, "Function", "ObjectDecl"]] = field(default_factory=list)
+    members: list[Field | Function | ObjectDecl] = field(default_factory=list)
     values: dict[str, EnumValue] = field(default_factory=dict)
     value_list: list[EnumValue] = field(default_factory=list)
     fields: dict[str, Field] = field(default_factory=dict)
-    methods: dict[str, list["Function"]] = field(default_factory=dict)
-    machine: Optional["Machine"] = None
-    interface: Optional["Type"] = None
+    methods: dict[str, list[Function]] = field(default_factory=dict)
+    machine: Machine | None = None
+    interface: Type | None = None
     in_prelude: bool = False
 
     @property
@@ -153,6 +158,3 @@ class Type(Node):
 
     def __str__(self) -> str:
         return self.name
-
-    def __repr__(self) -> str:
-        return f"<Type {self.c_name}>"

@@ -25,18 +25,19 @@ class Code:
 
     def is_pointer(self, e: ast.Expr) -> bool:
         """Whether a member access on this C++ expression is written with an arrow."""
-        if isinstance(e, ast.Name) and e.kind in ("param", "object"):
-            return bool(e.decl.pointer) and not (e.kind == "param" and e.decl.is_buffer)
+        if isinstance(e, ast.Name) and isinstance(e.decl, ast.Param):
+            return e.decl.pointer and not e.decl.is_buffer
+        if isinstance(e, ast.Name) and e.kind == "object" and isinstance(e.decl, ast.ObjectDecl):
+            return e.decl.pointer
         return e.is_pointer
 
     def buffer(self, name: ast.Name) -> str:
         """The C++ member behind a port or buffer name."""
-        if name.kind in ("in_port", "out_port"):
-            return self.buffer(name.decl.buffer)
-        return name.name
+        return self.buffer(name.decl.buffer) if isinstance(name.decl, ast.Port) else name.name
 
     def expr(self, e: ast.Expr) -> str:
-        return getattr(self, "_" + type(e).__name__)(e)
+        text: str = getattr(self, "_" + type(e).__name__)(e)
+        return text
 
     def args(self, args: list[ast.Expr]) -> str:
         return ", ".join(self.expr(a) for a in args)
@@ -73,16 +74,17 @@ class Code:
         return f"{self.expr(target)}{arrow}{e.name}({args})"
 
     def port_method(self, port: ast.Name, e: ast.MethodCall) -> str:
-        buffer = self.buffer(port)
-        if self.probe and e.name == "isReady":
-            return "true"
-        if e.name == "isReady" and buffer in self.heads and self.args(e.args) == "clockEdge()":
-            return f"head_ready({self.heads[buffer]})"
-        if e.name == "dequeue":
-            return f"dequeue({buffer})"
-        if e.name == "recycle":
-            return f"{buffer}.recycle({self.expr(e.args[0])}, ({self.expr(e.args[0])}) + ({self.expr(e.args[1])}))"
-        return f"{buffer}.{e.name}({self.args(e.args)})"
+        buffer, args = self.buffer(port), [self.expr(a) for a in e.args]
+        match e.name:
+            case "isReady" if self.probe:
+                return "true"
+            case "isReady" if buffer in self.heads and args == ["clockEdge()"]:
+                return f"head_ready({self.heads[buffer]})"
+            case "dequeue":
+                return f"dequeue({buffer})"
+            case "recycle":
+                return f"{buffer}.recycle({args[0]}, ({args[0]}) + ({args[1]}))"
+        return f"{buffer}.{e.name}({', '.join(args)})"
 
     def _ClassCall(self, e: ast.ClassCall) -> str:
         return f"{c_type(e.type_ref.type)}::{e.name}({self.args(e.args)})"
@@ -97,13 +99,11 @@ class Code:
         return f"({self.expr(e.operand)} {'==' if e.negated else '!='} nullptr)"
 
     def _StaticCast(self, e: ast.StaticCast) -> str:
-        base = c_type(e.type_ref.type)
-        inner = self.expr(e.operand)
-        if e.mode == "pointer":
-            return f"static_cast<{base} *>({inner})"
+        operand = self.expr(e.operand)
         if e.mode == "ref":
-            return f"static_cast<{base} &>({'*' if e.operand.is_pointer else ''}({inner}))"
-        return f"static_cast<{base}>({inner})"
+            operand = f"*({operand})" if e.operand.is_pointer else f"({operand})"
+        sign = {"pointer": " *", "ref": " &"}.get(e.mode, "")
+        return f"static_cast<{c_type(e.type_ref.type)}{sign}>({operand})"
 
     def _New(self, e: ast.New) -> str:
         if e.type_ref.type.is_entry:

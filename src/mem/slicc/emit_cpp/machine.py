@@ -14,13 +14,15 @@ CACHE, DIRECTORY, SEQUENCER, DMA = "CacheMemory", "DirectoryMemory", "Sequencer"
 #: Members that every controller has from its base class, whatever the protocol declares.
 BASE_MEMBERS = {"version", "machineID", "clusterID", "recycle_latency", "number_of_TBEs", "transitions_per_cycle"}
 
-
-# At most AbstractController::kHeads.
+#: At most AbstractController::kHeads.
 KEPT_HEADS = 8
+
 
 class MachineEmitter:
     def __init__(self, program: ast.Program, machine: ast.Machine, diagnostics: Diagnostics) -> None:
+        assert machine.state_type is not None and machine.event_type is not None  # the resolver requires both
         self.program, self.machine, self.diagnostics = program, machine, diagnostics
+        self.state_type, self.event_type = machine.state_type, machine.event_type
         self.out = Writer()
         self.name = f"{machine.name}_Controller"
         self.entry = c_type(machine.entry_type) if machine.entry_type else "AbstractCacheEntry"
@@ -51,7 +53,7 @@ class MachineEmitter:
             out(f"using Tbe_ = {self.tbe};")
             self.construction()
             self.inspection()
-            out("\n  private:".replace("  private", "private"))
+            out("\nprivate:")
             self.members()
             self.polling()
             self.dispatch()
@@ -108,10 +110,10 @@ class MachineEmitter:
     def construction(self) -> None:
         out, m = self.out, self.machine
         with out.block(f"{self.name}(EventQueue &queue, std::string name, Clock clock)\n    "
-                       + f": AbstractController(queue, std::move(name), wake_entry, clock)".strip()):
+                       + ": AbstractController(queue, std::move(name), wake_entry, clock)"):
             out("info = nullptr;")
             out(f"static_assert({len(self.heads())} <= kHeads);")
-            out(f"counts_ = transition_counts_;")
+            out("counts_ = transition_counts_;")
             for p in m.params:
                 if p.is_buffer:
                     out(f"{p.name}.name = this->name() + {quoted('.' + p.name)};")
@@ -262,7 +264,7 @@ class MachineEmitter:
                 args.append("tbe")
             elif x.type is self.machine.entry_type:
                 args.append("cache_entry")
-            elif x.type is self.machine.state_type:
+            elif x.type is self.state_type:
                 args.append("next")
             else:
                 args.append("address")
@@ -270,7 +272,7 @@ class MachineEmitter:
 
     def dispatch(self) -> None:
         out, m = self.out, self.machine
-        state, event = m.state_type.c_name, m.event_type.c_name
+        state, event = self.state_type.c_name, self.event_type.c_name
         with out.block(f"Result doTransition({event} event, Entry_ *cache_entry, Tbe_ *tbe, Addr address)"):
             out(f"const {state} state = getState({self.state_call()});")
             out(f"{state} next = state;")
@@ -299,10 +301,11 @@ class MachineEmitter:
 
     def transition(self, t: ast.Transition) -> None:
         for resource, slots in t.resources.items():
-            target = self.code().buffer(resource.buffer) if isinstance(resource, ast.OutPort) else resource.name
-            is_tbe = not isinstance(resource, ast.OutPort) and getattr(resource, "type", None) is not None \
-                and resource.type.name not in ("MessageBuffer",)
-            if is_tbe and resource.type.name != "TBETable":
+            if isinstance(resource, ast.OutPort):
+                target = self.code().buffer(resource.buffer)
+            elif resource.type.name in ("MessageBuffer", "TBETable"):
+                target = resource.name
+            else:
                 continue
             self.out(f"if (!{target}.areNSlotsAvailable({slots}, now_)) return Result::resource_stall;")
         if t.next_state is None:
@@ -315,21 +318,21 @@ class MachineEmitter:
     # ---------------------------------------------------------------------------------------------------------- hits
 
     def pure_hits(self) -> None:
-        """The inline path: is this access a hit that the compiler has proved to be pure?"""
+        """The inline path: whether an access is a hit that the compiler has proved to be pure."""
         out, m = self.out, self.machine
         found = analyse_hits(m)
-        if not found.hits:
+        if found.port is None or m.entry_type is None or not found.hits:
             with out.block("bool probe_hit(Addr, RubyRequestType, HitInfo &) override"):
                 out("return false;")
             return
         out("// Pure hits: the transition keeps the state and only calls back, touches the order and pops.")
         self.hit_table(found)
-        with out.block(f"bool pure_hit({m.event_type.c_name} event, Entry_ *cache_entry, Tbe_ *tbe, Addr address, HitInfo &hit_)"):
+        with out.block(f"bool pure_hit({self.event_type.c_name} event, Entry_ *cache_entry, Tbe_ *tbe, Addr address, HitInfo &hit_)"):
             out(f"if (!cache_entry || !kPureHit[getState({self.state_call()})][event]) return false;")
             for p in m.params:
                 if p.type.name == CACHE:
                     out(f"if ({p.name} && {p.name}->holds(cache_entry)) hit_.stamp = {p.name}->stamp(cache_entry->slot);")
-            out(f"hit_.bytes = cache_entry->{self.data_field()}.bytes();")
+            out(f"hit_.bytes = cache_entry->{data_field(m.entry_type)}.bytes();")
             out("return true;")
         with out.block("bool probe_hit(Addr line, RubyRequestType type, HitInfo &hit_) override"):
             out("struct { Addr LineAddress, PhysicalAddress; RubyRequestType Type; RubyAccessMode AccessMode; PrefetchBit Prefetch; "
@@ -346,6 +349,7 @@ class MachineEmitter:
             for s in states:
                 self.out("{" + ", ".join("true" if (s.name, e.name) in pairs else "false" for e in events) + "},")
 
-    def data_field(self) -> str:
-        """The field of an entry that holds the line's bytes."""
-        return next(f.name for f in self.machine.entry_type.fields.values() if f.type.name == "DataBlock")
+
+def data_field(entry: ast.Type) -> str:
+    """The field of an entry that holds the line's bytes."""
+    return next(f.name for f in entry.fields.values() if f.type.name == "DataBlock")
