@@ -2,7 +2,6 @@
 """Two Magny-Cours packages: four six-core dies, fully connected."""
 
 from magnycours_4p import machine as magnycours_4p
-
 from moscope.config import Count, Topology, replace
 
 machine = replace(

@@ -6,9 +6,8 @@ Link buffers: the counts of `opteron48` taken per x8, so that an x16 has twice a
 times as many. They come from the tables for the whole family, in which a 16-bit link may also be run as two of 8 bits
 with buffers of their own (d). It takes 68 bytes of response x 4 buffers per 42 ns to keep an x8 at 6.4 GT/s busy."""
 
-from opteron48 import machine as opteron48
-
 from moscope.config import Count, Dram, Frequency, Name, References, Topology, Width, replace
+from opteron48 import machine as opteron48
 
 machine = replace(
     opteron48,

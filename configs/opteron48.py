@@ -6,7 +6,7 @@ L the lecture on HT Assist, x published elsewhere, d derived, fit fitted.
 To change the topology, copy this file, edit TOPOLOGY, and run `./moscope latency --machine yours.py`.
 """
 
-from moscope.config import (
+from moscope.config import (  # noqa: I001 (in rows, not one a line)
     Cache, Count, Credits, Crossbar, Cycles, Dram, Flag, Frequency, Latencies, Links, Machine, Name, Packets, ProbeFilter,
     References, Size, Time, Topology, Width,
 )  # fmt: skip

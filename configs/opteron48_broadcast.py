@@ -3,9 +3,8 @@
 probes all caches (L: the "old" broadcast protocol). The published DRAM latencies are those of the machine with
 the filter, so only those of the caches are references here."""
 
-from opteron48 import machine as opteron48
-
 from moscope.config import Flag, References, replace
+from opteron48 import machine as opteron48
 
 cached = opteron48.references
 

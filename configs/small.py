@@ -2,9 +2,8 @@
 """Eight cores for quick tests and first looks: four two-core chips in a square, so that there are lines at
 0, 1 and 2 hops; caches of a sixteenth; everything else as in `opteron48`. Not a real machine."""
 
-from opteron48 import machine as opteron48
-
 from moscope.config import Cache, Count, References, Size, Topology, replace
+from opteron48 import machine as opteron48
 
 CHOSEN = "chosen: quick to fill"
 

@@ -10,7 +10,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from moscope_json import LAUNCHER, moscope
+from moscope_json import moscope
 
 DESCRIPTION = '''
 """Four chips of two cores in a line."""

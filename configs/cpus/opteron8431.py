@@ -24,7 +24,7 @@ processor = Processor(
     family=Count(16, "x"),
     model=Count(8, "x"),
     stepping=Count(0, "x"),
-    features={name: "B, x" for name in f"{BASIC} {EXTENDED} {POWER}".split()},
+    features=dict.fromkeys(f"{BASIC} {EXTENDED} {POWER}".split(), "B, x"),
     masked={
         "svm": "virtual machines inside the guest are not modelled",
         "skinit": "belongs to SVM",

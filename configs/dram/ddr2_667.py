@@ -8,8 +8,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from _family10h import DDR2_NODE  # noqa: E402
-from _jedec import at_least, resolve  # noqa: E402
+from _family10h import DDR2_NODE
+from _jedec import at_least, resolve
 
 BURST_CLOCKS = 2  # 64 bytes on the 128 bits of ganged channels: a burst of four
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from _family10h import DDR3_NODE  # noqa: E402
-from _jedec import at_least, resolve  # noqa: E402
+from _family10h import DDR3_NODE
+from _jedec import at_least, resolve
 
 dram = {
     "standard": "DDR3-1333",

@@ -35,7 +35,7 @@ struct SystemConfig {
     std::string transactions;                      ///< detailed mode: file for every transaction (empty: none)
     unsigned threads = 0; ///< detailed mode: host threads that run chips side by side; 0: one queue for all chips
     bool threads_if_possible = false; ///< one queue where the machine allows nothing else
-    bool zero_lookahead = false;        ///< detailed mode: cores never run ahead (for comparison)
+    bool zero_lookahead = false;      ///< detailed mode: cores never run ahead (for comparison)
     std::string description;          ///< what a checkpoint holds of this: all but files and markers
 
     /// APIC identifier of a core: eight per chip, as the family lays them out.

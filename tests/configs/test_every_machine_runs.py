@@ -9,11 +9,11 @@ import math
 import pytest
 
 from moscope import buildproto
-from moscope.protocol import check as protocol_check
 from moscope.cli import Shared
 from moscope.config import load_machine, machine_names
 from moscope.experiment import prepare
 from moscope.latency.rows import levels, measure
+from moscope.protocol import check as protocol_check
 
 OPS = 5_000
 PROTOCOLS = sorted(buildproto.known_protocols())

@@ -248,9 +248,8 @@ def test_an_interrupted_environment_is_made_anew(checkout: Path, tmp_path: Path,
 
 def test_a_lock_keeps_a_second_start_waiting(tmp_path: Path) -> None:
     lock = tmp_path / "venv.lock"
-    with bootstrap.locked(lock, QUIET, "setting up"), lock.open("w") as other:
-        with pytest.raises(BlockingIOError):
-            fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    with bootstrap.locked(lock, QUIET, "setting up"), lock.open("w") as other, pytest.raises(BlockingIOError):
+        fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
     with lock.open("w") as other:
         fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
 

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Schemas refuse what the contracts do not allow; a result folder is whole or absent."""
 
-import json
 import os
 from collections.abc import Iterator
 from pathlib import Path

@@ -21,7 +21,8 @@ template <class F> std::string error_of(F &&f) {
 }
 
 TEST(ConfigReader, ReadsValuesOfTheirType) {
-    const json j = {{"n", 3}, {"on", true}, {"name", "x"}, {"list", {1, 2}}, {"rows", {{1}, {2, 3}}}, {"none", nullptr}};
+    const json j = {{"n", 3},         {"on", true}, {"name", "x"}, {"list", {1, 2}}, {"rows", {{1}, {2, 3}}},
+                    {"none", nullptr}};
     const ConfigReader c(j, "c");
     EXPECT_EQ(c.get<unsigned>("n"), 3u);
     EXPECT_TRUE(c.get<bool>("on"));
@@ -40,9 +41,12 @@ TEST(ConfigReader, AnErrorNamesPlaceProblemAndExpectation) {
     EXPECT_EQ(error_of([&] { c.get<std::uint8_t>("big"); }), "machine.big: 300 is out of range: expected 0 to 255");
     EXPECT_EQ(error_of([&] { c.get<std::string>("text"); }), "machine.text: is not a text: expected a text");
     EXPECT_EQ(error_of([&] { c.get<bool>("text"); }), "machine.text: is not a switch: expected true or false");
-    EXPECT_EQ(error_of([&] { c.get<std::vector<int>>("list"); }).substr(0, 41), "machine.list[1]: is not a whole number: e");
+    EXPECT_EQ(error_of([&] { c.get<std::vector<int>>("list"); }).substr(0, 41),
+              "machine.list[1]: is not a whole number: e");
     EXPECT_EQ(error_of([&] { c.at("text").has("x"); }), "machine.text: is not an object: expected an object");
-    EXPECT_EQ(error_of([&] { c.at("inner").only({"widths", "clock"}); }),
+    EXPECT_EQ(error_of([&] {
+                  c.at("inner").only({"widths", "clock"});
+              }),
               "machine.inner.width: unknown key: expected a known key such as widths");
     EXPECT_EQ(error_of([] { ConfigReader::parse("{", "machine", "an elaborated machine"); }),
               "machine: is not JSON: expected an elaborated machine");
@@ -53,9 +57,13 @@ TEST(ConfigReader, ADescribedGroupHasItsNamesDefaultsAndLimits) {
     EXPECT_EQ(read(json::object()).store_buffer, 32u);
     EXPECT_EQ(read({{"store_buffer", 4}}).store_buffer, 4u);
     EXPECT_EQ(read({{"interrupt_fs", 5}}).interrupt_fs, 5);
-    EXPECT_EQ(error_of([&] { read({{"store_buffer", 0}}); }),
+    EXPECT_EQ(error_of([&] {
+                  read({{"store_buffer", 0}});
+              }),
               "machine.pipeline.store_buffer: 0 is out of range: expected 1 to 256");
-    EXPECT_EQ(error_of([&] { read({{"l1_tlb", 1}}); }),
+    EXPECT_EQ(error_of([&] {
+                  read({{"l1_tlb", 1}});
+              }),
               "machine.pipeline.l1_tlb: unknown key: expected a known key such as l1d_tlb");
 }
 

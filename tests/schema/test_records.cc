@@ -42,7 +42,8 @@ TEST(Records, WritesRowsForPython) {
     out.write(reinterpret_cast<const char *>(&r), sizeof r);
     const TransactionRecord blank;
     out.write(reinterpret_cast<const char *>(&blank), sizeof blank);
-    const std::uint64_t layouts[] = {TransactionRecord::kLayout, LineRow::kLayout, PairRow::kLayout, TransferRow::kLayout};
+    const std::uint64_t layouts[] = {TransactionRecord::kLayout, LineRow::kLayout, PairRow::kLayout,
+                                     TransferRow::kLayout};
     out.write(reinterpret_cast<const char *>(layouts), sizeof layouts);
 }
 

@@ -13,12 +13,12 @@ import os
 import pkgutil
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, Iterator
+from typing import Annotated, Any, TypeVar, overload
 
 import typer
 from typer.exceptions import TyperException
@@ -88,6 +88,13 @@ def _out(kept_as: str) -> Any:
     return Annotated[Path | None, typer.Option(metavar="DIR", help=f"Folder for the results: the JSON object as {kept_as}.")]
 
 
+F = TypeVar("F", bound=Command)
+
+
+@overload
+def command(function: F, *, fills_out: bool = False) -> F: ...
+@overload
+def command(function: None = None, *, fills_out: bool = False) -> Callable[[F], F]: ...
 def command(function: Command | None = None, *, fills_out: bool = False) -> Any:
     """Registers `function` as the command of its module and gives it the shared options. `fills_out`: it puts files into
     `--out` itself; for the others `Shared.result` keeps the JSON object there."""
@@ -114,7 +121,7 @@ def command(function: Command | None = None, *, fills_out: bool = False) -> Any:
 
     context = inspect.Parameter("context", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context)
     parameters = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in own] + added + [context]
-    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]  # functions may have one, mypy does not know it
     run.__annotations__ = {p.name: p.annotation for p in parameters}
     run.__doc__ = function.__doc__
     _registered[function.__module__] = run
@@ -255,5 +262,5 @@ def main(arguments: list[str]) -> int:
         # Whoever read our output has seen enough; keep the interpreter from complaining at its end.
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         return errors.OK
-    except Exception as error:  # the one place where everything is caught
+    except Exception as error:  # noqa: BLE001  the one place where everything is caught
         return _report(as_error(error, f"moscope {' '.join(arguments)}"))

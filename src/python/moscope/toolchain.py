@@ -37,6 +37,8 @@ HEADERS = {
     "zstd.h": "libzstd-dev",
 }
 PROTOCOL_HEADERS = ("boost/context/fiber.hpp",)  # of these, what generated protocols include
+# The version whose layout the C++ sources have: Debian 12's.
+CLANG_FORMAT = 14
 LIBRARIES = ["boost_context", "Zydis", "zstd"]
 
 # Below build/VARIANT: headers that the build writes.
@@ -83,3 +85,8 @@ def _missing_for(headers: dict[str, str]) -> list[str]:
     got = subprocess.run([CXX, "-x", "c++", "-std=c++20", "-E", "-P", "-"], input=probe, text=True,
                          capture_output=True, check=False)
     return [line.split()[1] for line in got.stdout.splitlines() if line.startswith("missing ")]
+
+
+def missing_lint_packages() -> list[str]:
+    """Debian packages that this machine lacks for checking the layout of C++."""
+    return [] if shutil.which("clang-format") else ["clang-format"]

@@ -16,7 +16,7 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 from hatchling.metadata.plugin.interface import MetadataHookInterface
 
 sys.path.insert(0, str(Path(__file__).parent))
-import contents  # noqa: E402
+import contents
 
 
 class MetadataHook(MetadataHookInterface):

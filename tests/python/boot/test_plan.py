@@ -13,12 +13,14 @@ from moscope.boot import engine, plan
 from moscope.cli import Shared
 from moscope.config import load_machine
 from moscope.config.load import configs_dir
-from moscope.schema.units import Size
 from moscope.errors import UserError
 from moscope.guest import packages
+from moscope.schema.units import Size
+
+SHARED = Shared()
 
 
-def refusal(tmp_path: Path, shared: Shared = Shared(), **given: Any) -> str:
+def refusal(tmp_path: Path, shared: Shared = SHARED, **given: Any) -> str:
     with pytest.raises(UserError) as caught:
         plan.make(replace(shared, out=tmp_path / "out"), plan.Options(**given))
     return str(caught.value)

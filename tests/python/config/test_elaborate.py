@@ -221,7 +221,9 @@ def test_the_network_has_the_links_routes_and_ports_of_the_machine(elaborated: J
 
 
 def test_a_link_has_the_buffers_of_each_sublink_where_they_are_counted_so(opteron48: Machine) -> None:
-    sets = lambda machine: {link["width_bits"]: link["credit_sets"] for link in elaborate(machine, TEST)["network"]["links"]}
+    def sets(machine: Machine) -> dict[int, int]:
+        return {link["width_bits"]: link["credit_sets"] for link in elaborate(machine, TEST)["network"]["links"]}
+
     assert sets(opteron48) == {16: 1}
     assert sets(load_machine("opteron48", ["links.credits.per=x8"])) == {16: 2}
     assert sets(load_machine("magnycours_2p")) == {8: 1, 16: 2, 24: 3}
@@ -235,8 +237,8 @@ def test_virtual_networks_use_the_channel_of_their_type(elaborated: Json) -> Non
 
 def test_edges_bring_their_own_width() -> None:
     links = elaborate(load_machine("magnycours_2p"), TEST)["network"]["links"]
-    assert sorted(l["width_bits"] for l in links) == [8, 8, 16, 16, 24, 24]
-    assert {l["clock_hz"] for l in links} == {3_200_000_000}
+    assert sorted(link["width_bits"] for link in links) == [8, 8, 16, 16, 24, 24]
+    assert {link["clock_hz"] for link in links} == {3_200_000_000}
 
 
 def test_the_ideal_network_has_a_latency_and_jitter_only(opteron48: Machine) -> None:

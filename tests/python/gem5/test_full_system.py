@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 from moscope import jsonio
+from moscope.config import load_machine
 from moscope.errors import UserError
 from moscope.gem5 import binary, firmware, full_system
-from moscope.config import load_machine
 from moscope.guest.kernel import Kernel
 
 Fake = Callable[..., Path]

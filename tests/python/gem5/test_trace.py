@@ -6,11 +6,11 @@ from moscope.gem5.trace import Transition, received, statistics, transitions
 
 TRACE = """\
          416667   0        Seq               Begin       >       [0x10040, line 0x10040] LD
-        1666668   0    L1Cache                Load      I>IS     [0x10040, line 0x10040] 
+        1666668   0    L1Cache                Load      I>IS     [0x10040, line 0x10040]
 warn: something else on the way
-        3000000   7  Directory                Load     NP>BM     [0x10040, line 0x10040] 
+        3000000   7  Directory                Load     NP>BM     [0x10040, line 0x10040]
         3100000   7  Directory               Store     BM>BM     [0x10040, line 0x10040] Resource Stall
-        3200000  12    L3Cache    Last_Answer_Held      C>C      [0x20080, line 0x20080] 
+        3200000  12    L3Cache    Last_Answer_Held      C>C      [0x20080, line 0x20080]
         4000000   0        Seq                Done       >       [0x10040, line 0x10040] 9 cycles
 """
 

@@ -60,7 +60,7 @@ VMLINUX = synthetic.elf({".rodata": b"\x7fELF" * 4 + random.Random(2).randbytes(
 
 
 @pytest.mark.parametrize("compress", [gzip.compress, bz2.compress, lzma.compress, lz4, bytes])
-def test_the_payload_of_a_bzimage_is_unpacked(compress) -> None:  # noqa: ANN001
+def test_the_payload_of_a_bzimage_is_unpacked(compress) -> None:
     packed = compress(VMLINUX)
     header = bytearray(512 * 5)
     header[0x1F1] = 4

@@ -11,10 +11,10 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from fake_machine import MS  # noqa: E402
+from fake_machine import MS
 
-from moscope.cli import Shared  # noqa: E402
-from moscope.run import options  # noqa: E402
+from moscope.cli import Shared
+from moscope.run import options
 
 
 @pytest.fixture

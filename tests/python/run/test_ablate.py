@@ -4,13 +4,12 @@
 import pytest
 
 from moscope import jsonio
-from moscope.run import ablate
 from moscope.bench import gem5 as bench_gem5
 from moscope.bench import run as bench_run
 from moscope.cli import Shared
 from moscope.errors import UserError
 from moscope.guest import kernel_names
-from moscope.run import options
+from moscope.run import ablate, options
 
 
 def test_each_fix_is_on_alone_over_stock_and_off_alone_from_pk(shared: Shared) -> None:

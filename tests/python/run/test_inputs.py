@@ -12,7 +12,8 @@ from moscope.config import Count, load_machine
 from moscope.config.machine import replace as with_other
 from moscope.errors import UserError
 from moscope.guest import initramfs, kernel, packages
-from moscope.run import inputs, job, point as measured
+from moscope.run import inputs, job
+from moscope.run import point as measured
 from moscope.run.options import Plan, Point
 
 MakePlan = Callable[..., Plan]

@@ -21,7 +21,7 @@ from moscope.run.point import memory_stall
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "analysis"))
 
-import browser  # noqa: E402
+import browser
 
 Moscope = Callable[..., "subprocess.CompletedProcess[str]"]
 QUICK = ("--workload", "counter", "--warmup", "50us", "--window", "100us")

@@ -109,7 +109,7 @@ def test_of_lines_that_are_not_sent_to_the_core_nobody_is_the_supplier(moscope: 
 
 def test_reads_side_by_side_know_at_least_their_suppliers_chip(moscope: Moscope) -> None:
     script = "c0 st A@n1; c7 ld A@n1; " + " | ".join(f"c{core} ld A@n1" for core in range(12, 48))
-    reads = [a for a in trace(moscope, script)["accesses"][2:]]
+    reads = trace(moscope, script)["accesses"][2:]
     assert {a["supplier"] for a in reads} <= {"L1Cache", "L3Cache"} and {a["supplier_chip"] for a in reads} >= {0}
     assert all(a["supplier_chip"] is not None for a in reads)
     assert any(a["supplier_number"] is None for a in reads), "some are answered with what the owner gave to others"
@@ -152,7 +152,7 @@ def test_diagrams_are_whole_files_of_their_kind(moscope: Moscope, tmp_path: Path
         assert word in texts, word
     width, height = float(svg.attrib["width"]), float(svg.attrib["height"])
     for box in svg.iter("{http://www.w3.org/2000/svg}rect"):
-        assert 0 <= float(box.attrib["x"] if "x" in box.attrib else 0) <= width
+        assert 0 <= float(box.attrib.get("x", 0)) <= width
         assert float(box.attrib.get("y", 0)) + float(box.attrib["height"]) <= height + 1
     assert (tmp_path / "t.png").read_bytes().startswith(b"\x89PNG\r\n")
     assert sorted(p.name for p in tmp_path.iterdir()) == ["t.png", "t.svg"]

@@ -8,6 +8,7 @@ of several runs on fresh machines.
 
 import statistics
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from moscope.cli import Shared
@@ -109,8 +110,8 @@ class Bench:
             streams = [{"core": c, "ranges": [[self._region(n, c), self._region_bytes()] for n in range(chips)]} for c in chosen]
             count = self.scaled(160_000 // cores)
             phase = {"kind": "loads", "streams": streams, "warm": count // 10, "accesses": count}
-            rate = self.median(f"DRAM misses per second, {number(cores, 'core')}",
-                               lambda phase=phase: self._misses(phase, "DRAM", lambda s: int(s["suppliers"].get("Directory", 0))))
+            misses = partial(self._misses, phase, "DRAM", lambda s: int(s["suppliers"].get("Directory", 0)))
+            rate = self.median(f"DRAM misses per second, {number(cores, 'core')}", misses)
             costs[str(cores)] = 1e9 / rate
         return costs
 

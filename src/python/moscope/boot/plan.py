@@ -15,11 +15,11 @@ from moscope import jsonio
 from moscope.cli import Shared
 from moscope.config import Machine, load_machine
 from moscope.config.cpu import cpu_json
-from moscope.schema.errors import ConfigError
 from moscope.config.machine import replace
-from moscope.schema.units import Size
 from moscope.errors import UserError
 from moscope.guest import initramfs, kernel, packages
+from moscope.schema.errors import ConfigError
+from moscope.schema.units import Size
 
 DEFAULT_OUT = Path("moscope-out/boot")
 COMMAND_LINE = "console=ttyS0"

@@ -30,9 +30,10 @@ def crosscheck(shared: Shared,
                                                                "trace` (ld, st, if, rmw, flush).")] = None) -> int:
     """Run the same accesses on moscope and on gem5; compare transitions, latencies, messages and final states."""
     from moscope import config, jsonio
-    from moscope.trace import script as trace_script
-    from moscope.gem5 import binary, crosscheck as check
+    from moscope.gem5 import binary
+    from moscope.gem5 import crosscheck as check
     from moscope.gem5.job import ScriptedAccess
+    from moscope.trace import script as trace_script
 
     if accesses < 1:
         raise UserError(f"--accesses: {accesses}: expected 1 or more")

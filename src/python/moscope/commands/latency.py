@@ -33,11 +33,11 @@ def latency(shared: Shared,
 
 def _on_moscope(shared: Shared, bandwidth: bool) -> None:
     from moscope import jsonio
+    from moscope.experiment import prepare
     from moscope.latency import bandwidth as latency_bandwidth
     from moscope.latency import report as latency_report
     from moscope.latency import rows as latency_rows
     from moscope.trace import files as trace_files
-    from moscope.experiment import prepare
 
     out = shared.out or DEFAULT_OUT
     jsonio.check_replaceable(out)
@@ -68,10 +68,10 @@ def _on_moscope(shared: Shared, bandwidth: bool) -> None:
 
 def _on_gem5(shared: Shared, path: Path | None) -> None:
     from moscope import jsonio
-    from moscope.latency import report as latency_report
-    from moscope.latency import rows as latency_rows
     from moscope.experiment import prepare
     from moscope.gem5 import binary, ladder
+    from moscope.latency import report as latency_report
+    from moscope.latency import rows as latency_rows
 
     out = shared.out or DEFAULT_OUT
     jsonio.check_replaceable(out)

@@ -18,10 +18,10 @@ def trace(shared: Shared,
           svg: Annotated[Path | None, typer.Option(metavar="FILE", help="Write a sequence diagram as SVG.")] = None,
           png: Annotated[Path | None, typer.Option(metavar="FILE", help="Write a sequence diagram as PNG.")] = None) -> None:
     """Run a short script of accesses and print every message and transition with its time."""
-    from moscope.trace import files as trace_files
-    from moscope.trace import text as trace_text
     from moscope.config import load_machine
     from moscope.experiment import prepare
+    from moscope.trace import files as trace_files
+    from moscope.trace import text as trace_text
     from moscope.trace.document import run_script
     from moscope.trace.script import parse
 

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Machine descriptions: what a machine file imports, and what the commands use. See docs/machines.md."""
 
-from .elaborate import elaborate, with_cores
 from moscope.schema.errors import ConfigError
+from moscope.schema.units import Count, Cycles, Flag, Frequency, Name, Size, Time, Width
+
+from .elaborate import elaborate, with_cores
 from .keys import apply_sets, walk
 from .load import blamed, load_machine, machine_names
 from .machine import (
@@ -21,7 +23,6 @@ from .machine import (
 )
 from .routing import Routing
 from .topology import Edge, Topology, topology
-from moscope.schema.units import Count, Cycles, Flag, Frequency, Name, Size, Time, Width
 
 __all__ = [
     "Cache", "ConfigError", "Count", "Credits", "Crossbar", "Cycles", "Dram", "Edge", "Flag", "Frequency",

@@ -16,11 +16,11 @@ from pathlib import Path
 from typing import Any
 
 from moscope.paths import root
+from moscope.schema.errors import ConfigError, suggest
+from moscope.schema.units import Count
 
 from .cpu_features import BITS, REPEATED
-from moscope.schema.errors import ConfigError, suggest
 from .machine import Cache, Machine
-from moscope.schema.units import Count
 
 ALL = (1 << 64) - 1
 IDS_PER_CHIP_BITS = 3  # eight APIC identifiers per chip, see src/system

@@ -16,10 +16,10 @@ from typing import Any
 
 from moscope.errors import UserError
 from moscope.paths import root
-
 from moscope.schema.errors import ConfigError, suggest
-from .machine import Dram, replace
 from moscope.schema.units import Count, Flag, Quantity, Size, Time
+
+from .machine import Dram, replace
 
 
 def standards_dir() -> Path:

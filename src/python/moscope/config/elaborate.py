@@ -8,14 +8,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from .bindings import generic, roles_of, value_of_machine
-from .dram import dram_json
 from moscope.schema.errors import ConfigError, suggest
 from moscope.schema.parameters import engine_json, field_kinds
+from moscope.schema.units import Count, Frequency, Time
+
+from .bindings import generic, roles_of, value_of_machine
+from .dram import dram_json
 from .machine import Machine, replace
 from .routing import Routing
 from .topology import Topology
-from moscope.schema.units import Count, Frequency, Time
 
 SCHEMA = "moscope.machine/1"
 TRANSITIONS_PER_CYCLE = 32

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from moscope.schema.errors import ConfigError, suggest
+
 from .machine import Described, Machine, coerce, field_kinds
 
 # Mappings whose keys are not known here: what they are for is said by their readers.
@@ -81,7 +82,7 @@ def _set(whole: Machine, part: Described, path: list[str], text: str, key: str) 
         changed = coerce(kinds[name], _literal(text), key, "--set")
     else:
         changed = coerce(_one(kinds[name]), text, key, "--set")
-    return dataclasses.replace(part, **{name: changed})  # type: ignore[type-var]
+    return dataclasses.replace(part, **{name: changed})  # type: ignore[type-var]  # `part` is a Described
 
 
 def _one(kind: Any) -> Any:

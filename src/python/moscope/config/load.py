@@ -22,16 +22,17 @@ import time
 import traceback
 import warnings
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from moscope.errors import UserError
 from moscope.paths import root
+from moscope.schema.errors import UNPLACED, ConfigError, suggest
 
 from . import topology
 from .cpu import load_processor
 from .dram import check_dram
-from moscope.schema.errors import UNPLACED, ConfigError, suggest
 from .keys import apply_sets
 from .machine import Machine, replace
 
@@ -169,10 +170,8 @@ def _run(path: Path, time_limit: float) -> Machine:
 def _kill(child: int) -> None:
     """Ends the child and the processes that it started, its process group."""
     for kill in (os.killpg, os.kill):
-        try:
+        with suppress(OSError):  # it has ended, or not come as far as to have a group
             kill(child, signal.SIGKILL)
-        except OSError:
-            pass  # it has ended, or not come as far as to have a group
 
 
 def _receive(reader: int, time_limit: float) -> bytes | None:

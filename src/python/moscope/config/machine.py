@@ -13,7 +13,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from moscope.schema.errors import ConfigError
 from moscope.schema.hierarchy import Cache, Crossbar, Dram, Latencies, ProbeFilter
@@ -31,6 +31,7 @@ __all__ = ["Cache", "Credits", "Crossbar", "Described", "Dram", "Latencies", "Li
 
 
 MOST_CACHE_BYTES = 1 << 40  # larger ones are not suggested
+D = TypeVar("D", bound=Described)
 
 
 @dataclass(frozen=True)
@@ -203,8 +204,8 @@ def _power_of_two(key: str, sets: int, what: str) -> None:
         raise ConfigError(f"{key}: {what} makes {sets} sets, not a power of two", f"{low} or {2 * low} sets")
 
 
-def replace(base: Any, /, **changes: Any) -> Any:
+def replace(base: D, /, **changes: Any) -> D:
     """A copy with some values changed: `replace(base, name="mine", chips=4)`."""
     if not dataclasses.is_dataclass(base) or not isinstance(base, Described):
         raise ConfigError(f"replace: {base!r:.40} is no part of a machine description", "replace(machine, key=value, ...)")
-    return dataclasses.replace(base, **changes)  # type: ignore[type-var]
+    return dataclasses.replace(base, **changes)

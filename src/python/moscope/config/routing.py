@@ -22,6 +22,7 @@ from fractions import Fraction
 from typing import Any
 
 from moscope.schema.errors import ConfigError
+
 from .topology import Edge, distances, neighbours
 
 Table = list[list[int]]
@@ -267,7 +268,7 @@ def _simple_tables(options: list[list[list[int]]], chips: int) -> Iterable[Table
     """Tie-breaks that suit regular graphs: lowest, highest, nearest and farthest number (the last two are dimension order on
     a mesh)."""
     for key in (lambda u, n: n, lambda u, n: -n, lambda u, n: (abs(n - u), n), lambda u, n: (-abs(n - u), n)):
-        yield [[min(options[u][d], key=lambda n: key(u, n)) for d in range(chips)] for u in range(chips)]  # noqa: B023
+        yield [[min(options[u][d], key=lambda n: key(u, n)) for d in range(chips)] for u in range(chips)]
 
 
 def _search(options: list[list[list[int]]], hops: list[list[int]], chips: int) -> Table | None:

@@ -82,7 +82,7 @@ def compare(subject: Subject, accesses: list[ScriptedAccess], ours: Observed, th
     }
     held = not any(faults.values())
     # gem5 does not tell when a flush is done.
-    errors = [abs(g - m) / m for a, m, g in zip(accesses, ours.latencies_fs, theirs.latencies_fs) if a.op != "flush"]
+    errors = [abs(g - m) / m for a, m, g in zip(accesses, ours.latencies_fs, theirs.latencies_fs, strict=True) if a.op != "flush"]
     return {
         "schema": SCHEMA,
         "ok": held and (together or (transitions_equal and states_equal)),

@@ -6,8 +6,8 @@ import re
 from pathlib import Path
 from typing import Any
 
-from moscope.protocol import check as protocol_check
 from moscope.gem5 import binary, job, trace
+from moscope.protocol import check as protocol_check
 from moscope.protocol.check import Subject
 
 # With one controller of a kind there is no total, but its own count under the bare name.

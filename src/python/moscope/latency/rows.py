@@ -90,9 +90,9 @@ def levels(subject: Subject) -> list[Level]:
     farthest = max(distances)
     for h in range(farthest + 1):
         nodes = tuple(n for n, d in enumerate(distances) if d == h)
-        reference, source = _dram_reference(machine, h)
+        cycles, source = _dram_reference(machine, h)
         if nodes:
-            rows.append(Level(f"DRAM {h} hop{'' if h == 1 else 's'}", reference, source, 0, nodes))
+            rows.append(Level(f"DRAM {h} hop{'' if h == 1 else 's'}", cycles, source, 0, nodes))
     return rows
 
 

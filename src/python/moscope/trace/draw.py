@@ -5,6 +5,7 @@ and PNG, by matplotlib. The same font is named in both, so a layout made with `t
 import io
 from dataclasses import dataclass, field
 from html import escape
+from typing import Any
 
 FONT = "DejaVu Sans"
 FONT_STACK = "'DejaVu Sans', Verdana, sans-serif"
@@ -142,12 +143,12 @@ def to_png(drawing: Drawing, scale: float = 2.0) -> bytes:
     return out.getvalue()
 
 
-def _paint(axes, s: Shape, z: int) -> None:  # type: ignore[no-untyped-def]
+def _paint(axes: Any, s: Shape, z: int) -> None:
     from matplotlib import patches, patheffects
     from matplotlib.lines import Line2D
 
     if isinstance(s, Line):
-        style = (0, tuple(d / s.width for d in s.dash)) if s.dash else "-"
+        style: Any = (0, tuple(d / s.width for d in s.dash)) if s.dash else "-"
         axes.add_line(Line2D([s.x1, s.x2], [s.y1, s.y2], color=s.colour, linewidth=s.width, linestyle=style, zorder=z,
                              solid_capstyle="butt"))
     elif isinstance(s, Box):

@@ -7,7 +7,8 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import Any
 
-from moscope.trace.text import OPS, is_request, message_word
+from moscope.trace.script import OPS
+from moscope.trace.text import is_request, message_word
 
 Document = dict[str, Any]
 

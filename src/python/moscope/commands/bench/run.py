@@ -32,9 +32,9 @@ def run(shared: Shared,
     shared.result(document)
     if not shared.json:
         bars, beyond = document["bars"], document["rss_bytes"] - document["guest_touched_bytes"]
-        threads = f", {document['threads']} host threads" if document["threads"] > 1 else ""
+        used = f", {document['threads']} host threads" if document["threads"] > 1 else ""
         print(f"{document['workload']} on {number(document['cores'], 'core')}, {document['simulated_ms']:g} ms, cores at work "
-              f"{document['busy']:.0%} of the time{threads}")
+              f"{document['busy']:.0%} of the time{used}")
         spread = ", ".join(f"{mips:.2f}" for mips in document["mips_of_each"])
         costs = ", ".join(f"{cost:.1%}" for cost in document["attribution_overhead_of_each"])
         print(f"  speed               {document['mips']:>8.2f} million instructions per second (at least {bars['mips']:g}); "

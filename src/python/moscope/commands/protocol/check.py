@@ -41,8 +41,8 @@ def check(shared: Shared,
                                                     help="The gem5 binary. Default: the environment variable GEM5.")] = None,
           ) -> int:
     """Test a protocol with colliding random accesses, random message delays, and real data in the messages."""
-    from moscope.protocol import check as protocol_check
     from moscope.gem5 import engines
+    from moscope.protocol import check as protocol_check
 
     if ops < 1:
         raise UserError(f"--ops: {ops}: expected 1 or more")
@@ -87,8 +87,8 @@ def _on_gem5(shared: Shared, protocol: str, cores: int | None, ops: int, caches:
     """gem5's random tester on the same machine; its folder is not kept when it found nothing."""
     import tempfile
 
-    from moscope.protocol import check as protocol_check
     from moscope.gem5 import binary, random_test
+    from moscope.protocol import check as protocol_check
 
     subject = protocol_check.prepare(protocol, shared.machine, shared.sets, cores=cores, caches=caches, homes=homes,
                                      jitter=None, report=shared.say)

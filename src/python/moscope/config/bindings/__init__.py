@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from moscope.schema.errors import ConfigError
-from ..machine import Machine
 from moscope.schema.units import Count, Cycles, Flag, Size
+
+from ..machine import Machine
 
 # (per, role) of gem5's machine types; all others are caches of a core.
 BY_NAME = {"L2Cache": ("chip", "cache"), "L3Cache": ("chip", "cache"), "Directory": ("node", "home"), "DMA": ("node", "dma")}

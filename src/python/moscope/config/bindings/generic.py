@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from moscope.schema.errors import ConfigError
-from ..machine import Cache, Machine
 
+from ..machine import Cache, Machine
 
 # First match decides; `chip` says whether the controller is one per chip.
 _ARRAYS: tuple[tuple[str, str], ...] = (

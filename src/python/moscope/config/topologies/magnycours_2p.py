@@ -3,8 +3,9 @@
 connected. Siblings are joined by x16 + x8; dies of equal position by x16; the diagonals by x8, which is
 what is left of four ports per die once one x16 is kept for I/O (d)."""
 
-from ..topology import Edge, topology
 from moscope.schema.units import Width
+
+from ..topology import Edge, topology
 
 SIBLING = Width("x24", "L: sibling die over x16 + x8")
 STRAIGHT = Width("x16", "d: ports left")

@@ -3,8 +3,9 @@
 sibling over x16 + x8 and, by one x8 link each, one die of every other package; here the one of equal
 position (d: any such choice gives degree 4, diameter 2 and a mean of 1.25 hops)."""
 
-from ..topology import Edge, topology
 from moscope.schema.units import Width
+
+from ..topology import Edge, topology
 
 SIBLING = Width("x24", "L: sibling die over x16 + x8")
 BETWEEN = Width("x8", "L: one x8 link to each other package")
