@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Sizes that keep the sources readable: files per folder, lines per function, columns per line."""
+"""Sizes that keep the sources readable: files per folder, lines per function, columns per line of source and of prose."""
 
 import ast
 import re
@@ -13,7 +13,7 @@ import pytest
 from moscope import paths
 
 ROOT = paths.root()
-FOLDER, FUNCTION, COLUMNS = 30, 80, 140
+FOLDER, FUNCTION, COLUMNS, PROSE = 30, 80, 140, 100
 CXX = {".cc", ".hh"}
 HAND_WRITTEN = {*CXX, ".py", ".c", ".h", ".slicc", ".sm", ".lark", ".js", ".css", ".sh"}
 
@@ -186,3 +186,34 @@ def test_no_line_is_wide() -> None:
     wide = [f"{name}:{i}: {len(line)} columns" for name in sources if name not in WIDE_FILES
             for i, line in enumerate(text_of(name).splitlines(), 1) if len(line) > COLUMNS]
     assert not wide, "\n".join(wide)
+
+
+def wide_prose(text: str) -> list[int]:
+    """Numbers of the lines of a Markdown page that should be wrapped: no code, no table, nothing that is one link or one word."""
+    found, fence = [], ""
+    for number, line in enumerate(text.splitlines(), 1):
+        mark = re.match(r" *(```+|~~~+)", line)
+        if mark and not fence:
+            fence = mark[1]
+        elif mark and line.strip() == fence:
+            fence = ""
+        elif not fence and len(line) > PROSE and not line.lstrip().startswith(("|", "<!--")):
+            words = re.sub(r"\[[^]]*\]\([^)]*\)|`[^`]*`", "x", re.sub(r"^ *([-*+>]|\d+[.)]) ", "", line)).split()
+            found += [number] if len(words) > 1 else []
+    return found
+
+
+def test_no_line_of_prose_is_wide() -> None:
+    wide = [f"{name}:{number}" for name in tracked() if name.endswith(".md") for number in wide_prose(text_of(name))]
+    assert not wide, f"more than {PROSE} columns:\n" + "\n".join(wide)
+
+
+@pytest.mark.parametrize("text, numbers", [
+    ("word " * 30, [1]),
+    ("- " + "word " * 30, [1]),
+    ("short\n\n```\n" + "code " * 30 + "\n```\n" + "word " * 30, [6]),
+    ("| " + "cell " * 30 + "|", []),
+    (f"[a link](https://example.org/{'x' * 100})", []),
+])
+def test_the_check_finds_wide_prose_and_nothing_else(text: str, numbers: list[int]) -> None:
+    assert wide_prose(text) == numbers
