@@ -61,7 +61,8 @@ machine = Machine(
     ),
     latencies=LATENCIES,
     outstanding_misses=Count(8, "x: AMD 25112; the family's 10 miss buffers bound it (x)"),
-    crossbar=Crossbar(latency=CROSSBAR_LATENCY, port=Size("32B", "assumed: half a line per port and cycle, so that the L3 keeps up with victims")),
+    crossbar=Crossbar(latency=CROSSBAR_LATENCY, port=Size(
+        "32B", "assumed: half a line per port and cycle, so that the L3 keeps up with victims")),
     topology=Topology.parse(TOPOLOGY, "x: AMD AGESA topology list"),
     links=Links(
         width=Width("x16", "x: HyperTransport 16-bit coherent links"),

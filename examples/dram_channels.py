@@ -15,4 +15,5 @@ for channels in (1, 2):
     rows = moscope("latency", "--bandwidth", "--machine", machine, "--set", f"dram.channels={channels}")["rows"]
     for row in rows:
         if row["name"] in ("node", "machine"):
-            print(f"{machine}, channels per node: {channels}   {row['name']:<8} {row['measured']:5.1f} GB/s   limit: {row['limit']['name']}")
+            print(f"{machine}, channels per node: {channels}   {row['name']:<8} {row['measured']:5.1f} GB/s   "
+                  f"limit: {row['limit']['name']}")

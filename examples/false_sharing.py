@@ -17,5 +17,6 @@ for point in run["points"]:
     print(f"{point['workload']:<18} {point['throughput_per_s'] / 1e6:7.1f} million increments/s, "
           f"memory stall {point['cycles']['memory']:.0%} of the cores' time")
     for line in point["top_lines"][:1]:
-        print(f"  hottest line: {line['name']}, {line['class']}, {line['transfers']} transfers, {line['stall_share']:.0%} of the memory stall")
+        print(f"  hottest line: {line['name']}, {line['class']}, {line['transfers']} transfers, "
+              f"{line['stall_share']:.0%} of the memory stall")
 print("report:", run["report"])

@@ -19,4 +19,5 @@ table = parquet.read_table(next(folder.glob("points/*/transactions.parquet")), c
 table = table.filter(parquet.filters_to_expression([("kind", "in", ["load", "store", "rmw"])]))
 groups = table.group_by(["supplier", "hops"]).aggregate([("latency", "count"), ("latency", "mean")])
 for row in sorted(groups.to_pylist(), key=lambda row: (row["supplier"] or "", row["hops"] or 0)):
-    print(f"{row['supplier'] or 'none':<10} {row['hops']} hops  {row['latency_count']:7} transactions, mean {row['latency_mean'] / 1e6:6.1f} ns")
+    print(f"{row['supplier'] or 'none':<10} {row['hops']} hops  {row['latency_count']:7} transactions, "
+          f"mean {row['latency_mean'] / 1e6:6.1f} ns")

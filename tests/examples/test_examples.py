@@ -18,7 +18,8 @@ SHOWS = {
     "broken_protocol.py": r"broken copy:  caught .*no transition.*\noriginal MSI: passed",
     "check_with_three_seeds.sh": r"seed 1\n(.*\n)+seed 2\n(.*\n)+seed 3\n(.*\n)*no violation",
     "dram_channels.py": r"channels per node: 1   node .*limit: DRAM\n(.*\n)*.*channels per node: 2   machine ",
-    "false_sharing.py": r"falseshare .*\n  hottest line: falseshare:packed_counters, false_sharing.*\nfalseshare-padded .*memory stall [0-5]%",
+    "false_sharing.py": r"falseshare .*\n  hottest line: falseshare:packed_counters, false_sharing.*\n"
+                        r"falseshare-padded .*memory stall [0-5]%",
     "false_sharing_trace.sh": r"c6 st 0x200008: .* supplied by another core's cache",
     "latency_by_topology.py": r"fully_connected .* 1 hops .*\n(.*\n)*ring .* 4 hops",
     "machine_file.py": r"four_in_a_line .*DRAM 3 hops",

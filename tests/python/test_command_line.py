@@ -154,7 +154,8 @@ def test_an_unknown_name_is_answered_with_the_nearest(capfd: pytest.CaptureFixtu
     assert capfd.readouterr() == ("", expected + "\n")
 
 
-@pytest.mark.parametrize("arguments", [["protocol", "list", "--seed", "x"], ["protocol", "build"], ["test", "--jobs"], ["test", "--jobs", "0"]])
+@pytest.mark.parametrize("arguments", [["protocol", "list", "--seed", "x"], ["protocol", "build"], ["test", "--jobs"],
+                                       ["test", "--jobs", "0"]])
 def test_a_usage_error_is_one_line_that_points_to_help(capfd: pytest.CaptureFixture[str], arguments: list[str]) -> None:
     assert cli.main(arguments) == errors.UserError.exit_code
     out, err = capfd.readouterr()
@@ -194,7 +195,8 @@ def test_a_reader_that_has_seen_enough_is_no_failure(root: Path) -> None:
 
 
 @pytest.mark.parametrize("seed", ["-1", "100000000000000000000000", str(cli.MOST_SEED + 1)])
-@pytest.mark.parametrize("command", [["latency"], ["trace", "c0 ld A@n0"], ["run"], ["boot"], ["protocol", "check", "MSI"], ["bench", "memory"]])
+@pytest.mark.parametrize("command", [["latency"], ["trace", "c0 ld A@n0"], ["run"], ["boot"], ["protocol", "check", "MSI"],
+                                     ["bench", "memory"]])
 def test_a_seed_beyond_what_the_engine_counts_is_a_user_error(capfd: pytest.CaptureFixture[str], command: list[str], seed: str) -> None:
     assert cli.main([*command, "--seed", seed]) == 2
     assert capfd.readouterr() == ("", f"--seed: {seed}: expected 0 to {cli.MOST_SEED}\n")

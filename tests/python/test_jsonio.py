@@ -46,7 +46,8 @@ def closed(schema: Any, place: str) -> Iterator[str]:
 def test_keys_may_be_added_under_a_number_but_to_what_adds_up() -> None:
     found = [p for path in sorted(jsonio.SCHEMAS.glob("*.json")) for p in closed(jsonio.schema(path), path.name)]
     # Shares of the cores' time add up to one, a transaction's segments to its latency.
-    assert found == ["moscope.attribution.1.json/properties/segments", "moscope.run.1.json/$defs/cycles", "moscope.stats.1.json/properties/cores/items/properties/segments_fs"]
+    assert found == ["moscope.attribution.1.json/properties/segments", "moscope.run.1.json/$defs/cycles",
+                     "moscope.stats.1.json/properties/cores/items/properties/segments_fs"]
 
 
 @pytest.mark.parametrize("document", [LATENCY, CHECK, TRACE, BENCH], ids=lambda d: d["schema"])
@@ -106,7 +107,8 @@ def test_a_later_result_replaces_an_earlier_one(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("why", ["mount point", "parent cannot be written"])
-def test_in_a_folder_that_cannot_be_renamed_results_replace_earlier_ones_at_the_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, why: str) -> None:
+def test_in_a_folder_that_cannot_be_renamed_results_replace_earlier_ones_at_the_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+                                                                                    why: str) -> None:
     out, access = tmp_path / "out", os.access
     out.mkdir()
     if why == "mount point":
@@ -142,7 +144,8 @@ def test_a_place_where_no_folder_can_be_is_refused_before_any_work(tmp_path: Pat
     (tmp_path / "notes").touch()
     (tmp_path / "astray").symlink_to(tmp_path / "gone")
     jsonio.check_replaceable(tmp_path / "a" / "b")
-    for name, says in (("notes/run", "notes: is a file"), ("astray", "astray: is a link to nowhere"), ("astray/run", "astray: is a link to nowhere")):
+    for name, says in (("notes/run", "notes: is a file"), ("astray", "astray: is a link to nowhere"),
+                       ("astray/run", "astray: is a link to nowhere")):
         with pytest.raises(UserError, match=says):
             jsonio.check_replaceable(tmp_path / name)
     monkeypatch.setattr(os, "access", lambda path, *_: path != tmp_path)

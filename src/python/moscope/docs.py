@@ -18,7 +18,8 @@ def build(folder: Path, report: Callable[[str], None]) -> list[str]:
     source = paths.root() / "docs"
     with tempfile.TemporaryDirectory() as scratch:
         found, log = Path(scratch, "warnings.txt"), Path(scratch, "sphinx.log")
-        command = [str(python), "-m", "sphinx", "-b", "html", "-q", "-E", "-d", f"{scratch}/doctrees", "-w", str(found), str(source), str(folder)]
+        command = [str(python), "-m", "sphinx", "-b", "html", "-q", "-E", "-d", f"{scratch}/doctrees", "-w", str(found), str(source),
+                   str(folder)]
         report(f"building the site from {source}")
         if bootstrap.run_logged(command, log, voice, bootstrap.clean_environment()) != 0:
             raise SimulatorBug(f"Sphinx: ended with an error:\n{bootstrap.tail(log)}")

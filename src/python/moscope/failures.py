@@ -17,8 +17,8 @@ def as_error(error: BaseException, doing: str) -> MoscopeError:
     if isinstance(error, MoscopeError):
         return error
     if isinstance(error, OSError) and error.errno in NO_ROOM:
-        return UserError(f"{error.filename or 'results'}: {error.strerror}: expected room where they are written (--out, the standard output, "
-                         "the cache)")
+        return UserError(f"{error.filename or 'results'}: {error.strerror}: expected room where they are written (--out, the standard "
+                         "output, the cache)")
     text = str(error).splitlines()[0] if str(error) else "no text"
     return SimulatorBug(f"{type(error).__name__}: {text} ({_kept(error, doing)})")
 

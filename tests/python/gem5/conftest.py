@@ -38,7 +38,8 @@ def fake_gem5(tmp_path: Path) -> Fake:
     def write(*, version: str = "24.0.0.1", protocol: str = "MOESI_HTAssist", x86: bool = False, says: str = "moscope-gem5: "
               "ended: the script is at its end: 1.5 s", code: int = 0, files: Path | None = None) -> Path:
         path = tmp_path / "gem5.opt"
-        told = json.dumps({"is": {"version": version, "protocol": protocol, "x86": x86}, "says": says, "code": code, "files": str(files) if files else ""})
+        told = json.dumps({"is": {"version": version, "protocol": protocol, "x86": x86}, "says": says, "code": code,
+                           "files": str(files) if files else ""})
         path.write_text(FAKE.format(python=sys.executable, told=told))
         path.chmod(path.stat().st_mode | stat.S_IXUSR)
         return path

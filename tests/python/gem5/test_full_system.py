@@ -21,7 +21,8 @@ from moscope.guest.kernel import Kernel
 Fake = Callable[..., Path]
 Moscope = Callable[..., subprocess.CompletedProcess[str]]
 BOOTED = "moscope-gem5: progress: at 0.010 s, 5 instructions in 1.0 s\nmoscope-gem5: region: begins: 90.0 s, 123 instructions\n"
-MEASURED = f"{BOOTED}moscope-gem5: region: window begins\nmoscope-gem5: region: operations: 3000\nmoscope-gem5: region: processor: 3.5 s\nmoscope-gem5: ended: simulate() limit reached: 4.000 s"
+MEASURED = (f"{BOOTED}moscope-gem5: region: window begins\nmoscope-gem5: region: operations: 3000\n"
+            "moscope-gem5: region: processor: 3.5 s\nmoscope-gem5: ended: simulate() limit reached: 4.000 s")
 STATS = """
 ---------- Begin Simulation Statistics ----------
 simTicks                                 100000000000                       # Number of ticks simulated (Tick)
@@ -81,7 +82,8 @@ def test_gem5_is_given_the_whole_machine_and_the_cores_in_use(moscope: Moscope, 
     job = json.loads((folder / "job.json").read_text())
     assert job["cores"] == 3 < job["machine"]["cores"] and job["window_fs"] == 10**11
     # What a kernel would otherwise find out by counting: 2.4 GHz, 250 ticks a second.
-    assert {"console=ttyS0", "tsc_early_khz=2400000", "lpj=9600000", "tsc=reliable", "no_timer_check", "cpu_init_udelay=0"} <= set(job["command_line"].split())
+    assert {"console=ttyS0", "tsc_early_khz=2400000", "lpj=9600000", "tsc=reliable", "no_timer_check",
+            "cpu_init_udelay=0"} <= set(job["command_line"].split())
     tables, fields, initrd = job["loads"]
     assert tables["address"] == firmware.TABLES and fields["address"] == job["boot_parameters"] + 0x210
     assert 0x1001000 <= initrd["address"] < job["machine"]["address_map"][0]["bytes"]
@@ -91,7 +93,8 @@ def test_gem5_is_given_the_whole_machine_and_the_cores_in_use(moscope: Moscope, 
 
 @pytest.mark.parametrize("says, console, code, what", [
     (f"{BOOTED}moscope-gem5: ended: the console shows: ---[ end Kernel panic: 3.0 s", "Kernel panic - not syncing: no init", 4, "no init"),
-    ("moscope-gem5: ended: the console shows: moscope: script ended with status : 3.0 s", "sh: counter: not found", 1, "counter: not found"),
+    ("moscope-gem5: ended: the console shows: moscope: script ended with status : 3.0 s", "sh: counter: not found", 1,
+     "counter: not found"),
     (f"{BOOTED}moscope-gem5: ended: the console shows: moscope: script ended with status : 3.0 s", "over", 1, "before its window"),
     ("moscope-gem5: ended: simulate() limit reached: 9.0 s", "Calibrating", 4, "no sign of the workload"),
 ], ids=["panic", "no-such-program", "ends-in-warm-up", "hangs"])

@@ -14,7 +14,9 @@ from moscope.bench import gem5 as bench_gem5
 
 Fake = Callable[..., Path]
 Moscope = Callable[..., subprocess.CompletedProcess[str]]
-ENDED = "moscope-gem5: region: begins: 2.0 s\nmoscope-gem5: region: window begins\nmoscope-gem5: region: operations: 3000\nmoscope-gem5: region: processor: 3.5 s\nmoscope-gem5: ended: simulate() limit reached: 4.000 s"
+ENDED = ("moscope-gem5: region: begins: 2.0 s\nmoscope-gem5: region: window begins\n"
+         "moscope-gem5: region: operations: 3000\nmoscope-gem5: region: processor: 3.5 s\n"
+         "moscope-gem5: ended: simulate() limit reached: 4.000 s")
 # Two cores, 100 us: one issues in a quarter of its cycles and never halts, the other halts half of the time.
 STATS = """
 ---------- Begin Simulation Statistics ----------
@@ -106,8 +108,10 @@ def test_the_speeds_ratio_is_of_instructions_per_processor_second_of_the_window_
     assert document["moscope"]["host_s"] == 18 and document["moscope"]["simulated_ms"] == pytest.approx(0.2)
 
 
-def test_the_speeds_are_not_compared_without_a_gem5_or_with_processes(moscope: Moscope, fake_gem5: Fake, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_speeds_are_not_compared_without_a_gem5_or_with_processes(moscope: Moscope, fake_gem5: Fake,
+                                                                      monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("GEM5", raising=False)
-    for options, what in (((), "no gem5 is named"), (("--gem5", str(fake_gem5(x86=False))), "without x86"), (("--workload", "exim"), "exim")):
+    for options, what in (((), "no gem5 is named"), (("--gem5", str(fake_gem5(x86=False))), "without x86"),
+                          (("--workload", "exim"), "exim")):
         got = moscope("bench", "gem5", "--machine", "small", "--cores", "2", *options)
         assert got.returncode == 2 and what in got.stderr

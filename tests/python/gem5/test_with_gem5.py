@@ -68,7 +68,8 @@ def test_scripted_accesses_do_the_same_on_both_engines(moscope: Moscope, gem5: P
 
 @FILTER
 def test_random_accesses_one_at_a_time_do_the_same(moscope: Moscope, gem5: Path, filter_on: bool) -> None:
-    document = crosscheck(moscope, gem5, "--machine", "small", "--accesses", "3000", "--set", f"probe_filter.enabled={str(filter_on).lower()}")
+    document = crosscheck(moscope, gem5, "--machine", "small", "--accesses", "3000", "--set",
+                          f"probe_filter.enabled={str(filter_on).lower()}")
     assert document["transitions_equal"] and document["states_equal"] and document["messages_equal"]
 
 

@@ -47,13 +47,15 @@ def line(address: int, stall: int, offset: int = 0, flags: int = 0, space: int =
          waiters: int = 1) -> dict[str, Any]:
     by_class = [0] * 5
     by_class[kind] = stall
-    return {"line": address, "va": KERNEL + address, "address_space": space, "stall": stall, "spin": spin, "transfers": 2, "class_stall": by_class,
+    return {"line": address, "va": KERNEL + address, "address_space": space, "stall": stall, "spin": spin, "transfers": 2,
+            "class_stall": by_class,
             "class_count": [0, 0, 0, 2, 0], "offset": offset, "flags": flags, "use": use, "waiters": waiters,
             "page_flags": 1, "page_part_of": 2, "page_index": 3, "page_type": 4, "page_before": 5}
 
 
 def pair(writer: int, waiter: int, line: int = 0, stall: int = 0, spin: int = 0, space: int = 0, offset: int = 0) -> dict[str, int]:
-    return {"writer": writer, "waiter": waiter, "address_space": space, "stall": stall, "spin": spin, "line": line, "count": 1, "offset": offset}
+    return {"writer": writer, "waiter": waiter, "address_space": space, "stall": stall, "spin": spin, "line": line, "count": 1,
+            "offset": offset}
 
 
 def transfer(line: int, supplier: int, sender: int, to: int) -> dict[str, int]:
@@ -76,14 +78,16 @@ def named(lines: list[dict[str, Any]], pairs: list[dict[str, int]] | None = None
 def test_a_line_has_its_name_and_the_class_with_the_most_stall() -> None:
     got = named([line(64, 10), line(128, 30, 40, spin=31), line(192, 25, kind=0), line(256, 1, 0, WALK)]).lines.to_pylist()
     assert [(row["name"], row["kind"], row["class"]) for row in got] == [
-        ("type.count", "slab", "true_sharing"), ("type.next", "slab", "spin"), ("type.count", "slab", "cold"), ("page table", "page table", "true_sharing")]
+        ("type.count", "slab", "true_sharing"), ("type.next", "slab", "spin"), ("type.count", "slab", "cold"),
+        ("page table", "page table", "true_sharing")]
     assert (got[2]["cold_stall"], got[2]["true_sharing_stall"], got[2]["true_sharing_count"]) == (25, 0, 2)
     assert (got[0]["object"], got[0]["field"], got[3]["object"]) == ("object 64", "count", None)
 
 
 def test_what_a_page_was_at_the_miss_reaches_the_names_of_its_lines() -> None:
     class ByPage(Names):
-        def line(self, line: int, va: int, offset: int, cr3: int, walk: bool, page: dict[str, int] | None = None, free: bool = False) -> Named:
+        def line(self, line: int, va: int, offset: int, cr3: int, walk: bool, page: dict[str, int] | None = None,
+                 free: bool = False) -> Named:
             return Named(str(page))
 
     got = named([line(64, 30, flags=PAGE_KNOWN), line(128, 10)], names=ByPage()).lines.to_pylist()
@@ -93,16 +97,19 @@ def test_what_a_page_was_at_the_miss_reaches_the_names_of_its_lines() -> None:
 
 def test_a_line_that_the_allocator_waited_for_most_of_the_time_is_a_free_pointer() -> None:
     rows = [line(64, 20, spin=10), line(128, 20, spin=10), line(192, 0)]
-    pairs = [pair(0, KERNEL + 0x910, 0, 9, 7), pair(0, KERNEL + 0x200, 0, 11, 3), pair(0, KERNEL + 0x910, 1, 8, 7), pair(0, KERNEL + 0x200, 1, 12, 3),
+    pairs = [pair(0, KERNEL + 0x910, 0, 9, 7), pair(0, KERNEL + 0x200, 0, 11, 3), pair(0, KERNEL + 0x910, 1, 8, 7),
+             pair(0, KERNEL + 0x200, 1, 12, 3),
              pair(0, KERNEL + 0x910, 2)]
     assert named(rows, pairs).lines["name"].to_pylist() == ["type.free pointer", "type.count", "type.count"]
 
 
 def test_a_pair_has_functions_and_the_name_of_the_byte_that_the_waiter_accessed() -> None:
-    pairs = [pair(KERNEL + 0x100, KERNEL + 0x201, 1, 19, offset=40), pair(0, 0x400000, 0, 10, 5, space=9), pair(0x400000, KERNEL + 0x200, 0, 6)]
+    pairs = [pair(KERNEL + 0x100, KERNEL + 0x201, 1, 19, offset=40), pair(0, 0x400000, 0, 10, 5, space=9),
+             pair(0x400000, KERNEL + 0x200, 0, 6)]
     got = named([line(64, 16, spin=5), line(128, 19)], pairs).pairs.to_pylist()
     assert [(row["line"], row["writer_function"], row["waiter_function"], row["kernel"], row["accessed"]) for row in got] == [
-        (128, "f1", "f2", True, "type.next"), (64, None, "u9", False, "type.count"), (64, "u7", "f2", True, "type.count")], "a user's write in the line's space"
+        (128, "f1", "f2", True, "type.next"), (64, None, "u9", False, "type.count"),
+        (64, "u7", "f2", True, "type.count")], "a user's write in the line's space"
     assert [row["writer"] for row in got] == [KERNEL + 0x100, None, 0x400000] and got[1]["spin"] == 5
 
 

@@ -38,7 +38,8 @@ def test_what_measures_one_point_refuses_several(shared: Shared, given: dict[str
 
 def test_the_rows_are_the_points_that_there_are(shared: Shared, capsys: pytest.CaptureFixture[str]) -> None:
     plan = ablate.plan(shared, options.Options(workload="counter", cores="4"), "7")
-    line = {"name": "mount_lock", "address": "0x40", "stall_share": 0.6, "wait_share": 0.4, "spin_share": 0.1, "transfers": 3, "class": "true_sharing", "writers": [], "waiters": []}
+    line = {"name": "mount_lock", "address": "0x40", "stall_share": 0.6, "wait_share": 0.4, "spin_share": 0.1, "transfers": 3,
+            "class": "true_sharing", "writers": [], "waiters": []}
     points = [{"kernel": k, "throughput_per_s": t, "stderr_per_s": None, "top_lines": lines}
               for k, t, lines in (("stock", 100.0, [line]), ("pk", 400.0, []))]
     document = ablate.document(plan, {"ok": False, "points": points})

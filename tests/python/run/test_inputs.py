@@ -17,7 +17,8 @@ from moscope.run import point as measured
 from moscope.run.options import Plan, Point
 
 MakePlan = Callable[..., Plan]
-MACHINE = "from moscope.config import Count, replace\nfrom small import machine as small\nmachine = replace(small, outstanding_misses=Count({}))\n"
+MACHINE = ("from moscope.config import Count, replace\nfrom small import machine as small\n"
+           "machine = replace(small, outstanding_misses=Count({}))\n")
 
 
 @pytest.fixture

@@ -90,7 +90,8 @@ def test_its_report_is_whole_in_a_browser(counter: Path, tmp_path: Path, width: 
         pytest.skip("no Chromium here")
     with browser.Page(counter / "report.html", width, profile=tmp_path / "profile") as page:
         assert browser.faults(page) == []
-        assert "counter" in page.ask('document.querySelector(".headline").innerText') and page.ask('document.querySelectorAll("figure svg").length') > 5
+        assert "counter" in page.ask('document.querySelector(".headline").innerText')
+        assert page.ask('document.querySelectorAll("figure svg").length') > 5
 
 
 MACHINE = """from opteron48 import machine
@@ -165,7 +166,8 @@ def test_an_interrupted_run_goes_on_at_the_last_finished_point(moscope: Moscope,
     assert [p["cores"] for p in first["points"]] == [1], "the larger one was under way"
     again = moscope("run", "--workload", "counter", *given, "--out", "a", "--json", timeout=600)
     assert again.returncode == 0, again.stderr
-    assert "a: 1 of 2 points are already finished" in again.stderr and "counter-distro-12: window 1 of 1" in again.stderr, "progress, with --json too"
+    assert "a: 1 of 2 points are already finished" in again.stderr
+    assert "counter-distro-12: window 1 of 1" in again.stderr, "progress, with --json too"
     document = json.loads(again.stdout)
     assert [p["cores"] for p in document["points"]] == [1, 12] and document["ok"]
     assert document["points"][0] == first["points"][0], "host seconds and all: it was not measured again"
@@ -241,7 +243,8 @@ def test_all_transactions_add_up_to_what_attribution_counts(moscope: Moscope, tm
     for name, fs in counted["segments"].items():
         assert compute.sum(rows[name]).as_py() == fs
     sent: dict[int, dict[tuple[str, int], int]] = {}
-    for row in rows.filter(compute.is_valid(rows["supplier_chip"])).select(["line", "supplier", "supplier_chip", "buffer_wait"]).to_pylist():
+    for row in rows.filter(compute.is_valid(rows["supplier_chip"])).select(
+            ["line", "supplier", "supplier_chip", "buffer_wait"]).to_pylist():
         assert not row["buffer_wait"]
         of_line = sent.setdefault(row["line"], {})
         key = row["supplier"], row["supplier_chip"]
@@ -255,9 +258,11 @@ def test_all_transactions_add_up_to_what_attribution_counts(moscope: Moscope, tm
         return {row[0] if len(row) == 2 else row[:-1]: row[-1] for row in found.execute(sql).fetchall()}
 
     by_line: dict[int, dict[tuple[str, int], int]] = {}
-    for (line, supplier, chip), count in query("SELECT line, supplier, from_chip, sum(count)::BIGINT FROM transfers WHERE to_chip = 0 AND count > 0 GROUP BY ALL").items():
+    for (line, supplier, chip), count in query("SELECT line, supplier, from_chip, sum(count)::BIGINT FROM transfers WHERE to_chip = 0 AND "
+                                               "count > 0 GROUP BY ALL").items():
         by_line.setdefault(line, {})[supplier, chip] = count
-    functions = rows.filter(compute.invert(rows["buffer_wait"])).group_by("function").aggregate([("exposed", "sum"), ("exposed", "count")]).to_pylist()
+    functions = rows.filter(compute.invert(rows["buffer_wait"])).group_by("function").aggregate(
+        [("exposed", "sum"), ("exposed", "count")]).to_pylist()
     assert {f["function"]: f["exposed_count"] for f in functions} == query(
         "SELECT waiter_function, sum(count)::BIGINT AS n FROM pairs GROUP BY 1 HAVING n > 0")
     of_name = rows.group_by(["name", "name_kind"]).aggregate([("exposed", "sum")]).to_pylist()
@@ -266,7 +271,8 @@ def test_all_transactions_add_up_to_what_attribution_counts(moscope: Moscope, tm
     went = rows.filter(compute.and_(compute.is_valid(rows["supplier_chip"]), compute.invert(rows["buffer_wait"])))
     by_name = went.group_by(["name", "name_kind", "supplier", "supplier_chip"]).aggregate([("exposed", "count")]).to_pylist()
     assert {(n["name"], n["name_kind"], n["supplier"], n["supplier_chip"]): n["exposed_count"] for n in by_name} == query(
-        "SELECT name, kind, supplier, from_chip, sum(count)::BIGINT AS n FROM transfers JOIN lines USING (line, use) GROUP BY ALL HAVING n > 0")
+        "SELECT name, kind, supplier, from_chip, sum(count)::BIGINT AS n FROM transfers JOIN lines USING (line, use) GROUP BY ALL HAVING "
+        "n > 0")
     waited = rows.group_by(["name", "name_kind"]).aggregate([("core", "count_distinct")]).to_pylist()
     cores = query("SELECT name, kind, bit_count(bit_or(waiters)) FROM lines GROUP BY 1, 2")
     assert all(cores[n["name"], n["name_kind"]] >= n["core_count_distinct"] for n in waited) and {*cores.values()} <= {1, 2}

@@ -14,7 +14,8 @@ from moscope.run import options, own_program
 MARK = own_program.WORK_BEGIN_CODE
 
 
-def elf(code: bytes = b"\x90" * 8 + MARK, kind: int = 2, machine: int = 62, bits: int = 2, segments: tuple[int, ...] = (1,), flags: int = 5) -> bytes:
+def elf(code: bytes = b"\x90" * 8 + MARK, kind: int = 2, machine: int = 62, bits: int = 2, segments: tuple[int, ...] = (1,),
+        flags: int = 5) -> bytes:
     """A file with a header, segments of these types, and the code in all of them."""
     at = 64 + 56 * len(segments)
     header = struct.pack("<4s12xHHIQQQIHHHHHH", b"\x7fELF", kind, machine, 1, 0x400000, 64, 0, 0, 64, 56, len(segments), 64, 0, 0)
@@ -48,7 +49,8 @@ def test_without_arguments_the_command_is_the_program(shared: Shared, program: P
 
 def test_it_needs_a_mark_only_if_nothing_else_says_where_to_begin(shared: Shared, program: Path) -> None:
     program.write_bytes(elf(b"\x90" * 16))
-    with pytest.raises(UserError, match=r"mine: never says where detailed time begins: expected m5_work_begin\(0, 0\) in it \(the instruction 0f 04 5a 00\)"):
+    with pytest.raises(UserError, match=r"mine: never says where detailed time begins: expected m5_work_begin\(0, 0\) in it \(the "
+                       r"instruction 0f 04 5a 00\)"):
         made(shared, program)
     with pytest.raises(UserError, match="never says where detailed time begins"):
         made(shared, program, begin="workbegin")

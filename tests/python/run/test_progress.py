@@ -67,7 +67,8 @@ def test_who_wants_quiet_has_it_beside_a_json_object_too(run: Callable[..., Any]
     assert capfd.readouterr() == ("", "")
 
 
-@pytest.mark.parametrize(("when", "kept"), [({"building": interrupted}, 0), ({"measured": interrupted}, 1), ({"reporting": interrupted}, 2)])
+@pytest.mark.parametrize(("when", "kept"), [({"building": interrupted}, 0), ({"measured": interrupted}, 1),
+                                            ({"reporting": interrupted}, 2)])
 def test_an_interrupted_run_tells_what_is_kept_wherever_it_was(run: Callable[..., Any], plan: MakePlan, capfd: pytest.CaptureFixture[str],
                                                                when: dict[str, Any], kept: int) -> None:
     with pytest.raises(KeyboardInterrupt):

@@ -47,7 +47,8 @@ def test_rows_say_what_the_records_say(tmp_path: Path) -> None:
 
     raw = tmp_path / "raw"
     records = [
-        record(core=3, issued=100, done=350, exposed=200, line=0x80, pc=0xFFFFFFFF81000000, address_space=0x5000, kind=3, supplier=2, hops=2,
+        record(core=3, issued=100, done=350, exposed=200, line=0x80, pc=0xFFFFFFFF81000000, address_space=0x5000, kind=3, supplier=2,
+               hops=2,
                supplier_number=6, supplier_chip=1, supplier_state=1, probes=3, writer=5,
                writer_pc=0x401000, segments=[0, 0, 0, 200, 0, 0, 50, 0], flags=transactions.USER, miss=3),
         record(core=1, issued=7, done=7, exposed=9, writer=0xFF, flags=transactions.BUFFER_WAIT, supplier_number=0xFFFF,
@@ -72,7 +73,8 @@ def test_rows_say_what_the_records_say(tmp_path: Path) -> None:
 
 def test_a_line_of_several_uses_has_the_name_of_the_use_of_each_transaction() -> None:
     class ByPage(Names):
-        def line(self, line: int, va: int, offset: int, cr3: int, walk: bool, page: dict[str, int] | None = None, free: bool = False) -> Named:
+        def line(self, line: int, va: int, offset: int, cr3: int, walk: bool, page: dict[str, int] | None = None,
+                 free: bool = False) -> Named:
             return Named("page table", "page table") if walk else Named(f"line {line:#x}", "slab")
 
     made = numpy.zeros(3, rows.LINES)
@@ -85,7 +87,8 @@ def test_a_line_of_several_uses_has_the_name_of_the_use_of_each_transaction() ->
 
 
 def test_a_supplier_of_which_only_the_chip_is_known_has_neither_number_nor_state() -> None:
-    (row,) = transactions.table(record(supplier=1, supplier_number=0xFFFF, supplier_chip=2, supplier_state=0xFF), SUPPLIERS, STATES, named()).to_pylist()
+    (row,) = transactions.table(record(supplier=1, supplier_number=0xFFFF, supplier_chip=2, supplier_state=0xFF), SUPPLIERS, STATES,
+                                named()).to_pylist()
     assert (row["supplier"], row["supplier_number"], row["supplier_chip"], row["supplier_state"]) == ("L1Cache", None, 2, None)
 
 

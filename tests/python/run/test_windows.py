@@ -64,7 +64,8 @@ def test_the_bench_gives_medians_of_pairs_and_the_most_memory() -> None:
         return {"workload": "w", "cores": 4, "instructions": 20_000_000, "ticks": 10**12, "window_ms": 1.0, "host_s_per_ms": host_s,
                 "windows": [{"host_s": host_s, "host_cpu_s": host_s}], "host_bytes": memory, "touched_bytes": 1000, "cycles": {"idle": 0.0}}
 
-    got = bench_run.document("m", 2, [(point(2.0, 7000), point(1.0, 1)), (point(1.1, 9000), point(1.0, 1)), (point(4.0, 8000), point(5.0, 1))])
+    got = bench_run.document("m", 2, [(point(2.0, 7000), point(1.0, 1)), (point(1.1, 9000), point(1.0, 1)),
+                                      (point(4.0, 8000), point(5.0, 1))])
     jsonio.validate(got)
     assert (got["mips"], got["host_s_per_ms"], got["rss_bytes"]) == (10, 2.0, 9000)
     assert got["attribution_overhead"] == pytest.approx(0.1) and got["mips_of_each"][2] == 5

@@ -20,7 +20,8 @@ def isa(shared: Shared) -> int:
     rows = table(machine)
     count = counts(rows)
     shared.result({"schema": "moscope.isa/1", "ok": count["lacking"] == 0, "machine": machine.name, "processor": brand,
-                   "counts": count, "instructions": [{**asdict(r), "lacking": list(r.lacking), "untested": list(r.untested)} for r in rows]})
+                   "counts": count, "instructions": [{**asdict(r), "lacking": list(r.lacking), "untested": list(r.untested)}
+                                                     for r in rows]})
     if shared.json:
         return errors.OK if count["lacking"] == 0 else errors.FOUND
     print(f"{brand}: {count['implemented']} instructions implemented, {count['lacking']} lacking, {count['masked']} masked")

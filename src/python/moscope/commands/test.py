@@ -69,8 +69,8 @@ def test(shared: Shared,
     if code == int(pytest.ExitCode.INTERRUPTED) and not tally.count("failed"):
         raise KeyboardInterrupt
     if code == int(pytest.ExitCode.USAGE_ERROR) and select:
-        raise UserError(f'moscope test: "{select}" selects no tests (see above): expected a file, a folder, part of a name, or such parts with '
-                        "`and`, `or`, `not` between them")
+        raise UserError(f'moscope test: "{select}" selects no tests (see above): expected a file, a folder, part of a name, or such parts '
+                        "with `and`, `or`, `not` between them")
     if code in (int(pytest.ExitCode.USAGE_ERROR), int(pytest.ExitCode.INTERNAL_ERROR)):
         raise SimulatorBug("pytest could not run the tests, see above")
     passed, failed, skipped = (tally.count(o) for o in ("passed", "failed", "skipped"))

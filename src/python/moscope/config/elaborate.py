@@ -109,7 +109,8 @@ def placement(description: Mapping[str, Any], machine: Machine, homes: int) -> l
     return [(chip, None) for chip in range(homes if roles.role == "home" else machine.chips)]
 
 
-def _controllers(machine: Machine, interface: Mapping[str, Any], types: Mapping[str, Any], tiny: bool, homes: int) -> Iterator[dict[str, Any]]:
+def _controllers(machine: Machine, interface: Mapping[str, Any], types: Mapping[str, Any], tiny: bool,
+                 homes: int) -> Iterator[dict[str, Any]]:
     _check_overrides(machine, types)
     past_caches = interface.get("sequencer", {})
     counts = {t: len(placement(description, machine, homes)) for t, description in types.items()}

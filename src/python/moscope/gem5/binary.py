@@ -62,10 +62,12 @@ def ask(path: Path) -> Gem5:
             got = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=ASK_SECONDS,
                                  stdin=subprocess.DEVNULL, cwd=folder, check=False)
         except (OSError, subprocess.TimeoutExpired) as error:
-            raise UserError(f"{path}: does not run a script: {type(error).__name__}: expected a gem5 binary of version {VERSION}x") from error
+            raise UserError(f"{path}: does not run a script: {type(error).__name__}: expected a gem5 binary of "
+                            f"version {VERSION}x") from error
     told = re.search(r"^moscope-gem5: is: (.*)$", got.stdout, re.MULTILINE)
     if got.returncode != 0 or told is None:
-        raise UserError(f"{path}: is no gem5, or does not run (it ended {ending(got.returncode)}): expected a gem5 binary of version {VERSION}x\n"
+        raise UserError(f"{path}: is no gem5, or does not run (it ended {ending(got.returncode)}): expected a gem5 binary of "
+                        f"version {VERSION}x\n"
                         f"{last_lines(got.stdout + got.stderr)}".rstrip())
     try:
         is_ = json.loads(told[1])

@@ -39,7 +39,8 @@ def window(folder: Path, cores: int, ran: Ran) -> Window:
     stats = trace.statistics((folder / "stats.txt").read_text(encoding="utf-8"))
     instructions = sum(value for name, value in stats.items() if INSTRUCTIONS.match(name))
     parts = [value for name, value in stats.items() if BUSY_PART.match(name)]
-    return Window(int(instructions), int(ran.told("operations")), int(stats["simTicks"]), sum(parts) / cores, ran.ending()[1], ran.told("processor"))
+    return Window(int(instructions), int(ran.told("operations")), int(stats["simTicks"]), sum(parts) / cores, ran.ending()[1],
+                  ran.told("processor"))
 
 
 def document(point: Point, seen: Window, cycle_fs: float, kernel: str | None, command: str) -> dict[str, Any]:
@@ -50,12 +51,14 @@ def document(point: Point, seen: Window, cycle_fs: float, kernel: str | None, co
     cycles = dict(zip(TIME_KIND.names, (busy, idle, 0.0, stalled), strict=True))
     per_op = seen.not_idle * time / 10**9 / seen.operations if seen.operations and kernel is None else None
     return {
-        "workload": point.workload, "operation": point.operation, "kernel": kernel or "none (gem5's syscall emulation)", "cores": point.cores,
+        "workload": point.workload, "operation": point.operation, "kernel": kernel or "none (gem5's syscall emulation)",
+        "cores": point.cores,
         "window_ms": seen.ticks / FS_PER_MS, "ops": seen.operations, "ticks": seen.ticks,
         "throughput_per_s": seen.operations * FS_PER_S / seen.ticks, "stderr_per_s": None,
         "kernel_share": 0.0 if kernel is None else None, "user_us_per_op": per_op,
         "system_us_per_op": None if per_op is None else 0.0, "cycles": cycles, "spin_cycles": None,
         "bottleneck": "gem5 keeps no account of stalls by line", "top_lines": [], "instructions": seen.instructions,
-        "host_s": seen.host_s, "host_cpu_s": seen.host_cpu_s, "host_s_per_ms": seen.host_s * FS_PER_MS / seen.ticks, "warmup_ms": point.warmup / FS_PER_MS,
+        "host_s": seen.host_s, "host_cpu_s": seen.host_cpu_s, "host_s_per_ms": seen.host_s * FS_PER_MS / seen.ticks,
+        "warmup_ms": point.warmup / FS_PER_MS,
         "command": command,
     }

@@ -52,7 +52,8 @@ def around_hole(address_map: list[dict[str, Any]]) -> list[dict[str, Any]]:
         placed.append({**node, "base": at})
         at += node["bytes"]
     if placed[0]["base"] != 0:
-        raise UserError(f"--memory-per-node: {placed[0]['bytes'] >> 20} MiB: the first node lies below 3 GiB on gem5: expected at most 2GiB")
+        raise UserError(f"--memory-per-node: {placed[0]['bytes'] >> 20} MiB: the first node lies below 3 GiB on gem5: "
+                        "expected at most 2GiB")
     return placed
 
 
@@ -114,8 +115,8 @@ def initrd_address(size: int, nodes: list[dict[str, Any]], kernel_end: int) -> i
     """At the end of the first node, where a kernel puts nothing before it looks there."""
     at = (int(nodes[0]["bytes"]) - size) // PAGE * PAGE
     if at < kernel_end:
-        raise UserError(f"--memory-per-node: {nodes[0]['bytes'] >> 20} MiB: kernel and initial file system do not fit into the first node: expected "
-                        "512MiB")
+        raise UserError(f"--memory-per-node: {nodes[0]['bytes'] >> 20} MiB: kernel and initial file system do not fit into the first "
+                        "node: expected 512MiB")
     return at
 
 

@@ -88,7 +88,8 @@ def measure(gem5: binary.Gem5, plan: Plan, point: Point, folder: Path) -> dict[s
         finally:
             console = keep_console(folder)
     check(point, ran, ran.ending()[0], console)
-    document = figures.document(point, figures.window(folder, point.cores, ran), float(machine.core_clock.period), point.kernel, point.command)
+    document = figures.document(point, figures.window(folder, point.cores, ran), float(machine.core_clock.period), point.kernel,
+                                point.command)
     return document | {"kernel_image": chosen.document()}
 
 

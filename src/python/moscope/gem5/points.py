@@ -75,6 +75,6 @@ def show(document: dict[str, Any]) -> None:
     for p in document["points"]:
         speed = p["instructions"] / p["host_s"] / 10**6 if p["host_s"] else 0.0
         cycles = ", ".join(f"{name} {share:.0%}" for name, share in p["cycles"].items())
-        print(f"{p['workload']} on {number(p['cores'], 'core')}, kernel {p['kernel']}: {p['throughput_per_s']:,.0f} {p['operation']} per second in "
-              f"{p['window_ms']:g} ms; {cycles}; {p['instructions']:,} instructions in {p['host_s']:.1f} s of the host, {speed:.3f} million "
-              "per second")
+        print(f"{p['workload']} on {number(p['cores'], 'core')}, kernel {p['kernel']}: {p['throughput_per_s']:,.0f} {p['operation']} per "
+              f"second in {p['window_ms']:g} ms; {cycles}; {p['instructions']:,} instructions in {p['host_s']:.1f} s of the host, "
+              f"{speed:.3f} million per second")

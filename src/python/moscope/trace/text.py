@@ -123,7 +123,8 @@ def _messages(document: Document) -> Iterator[Line]:
         kind = document["vnets"].get(str(m["vnet"]), "") if m["network"] else "memory" if "Memory" in m["structure"] else "internal"
         data = " with data" if m["data"] else ""
         # What memory sends is there at once, and has its effect in the same moment.
-        yield Line(m["sent"], 0 if from_memory else 2, m["from"], f"-> {destinations_text(m)}: {message_word(m)} ({kind}{data}){took}", "cyan")
+        yield Line(m["sent"], 0 if from_memory else 2, m["from"], f"-> {destinations_text(m)}: {message_word(m)} ({kind}{data}){took}",
+                   "cyan")
         for h in m["hops"]:
             spent = float((h["arrive"] - h["depart"]) / core_cycle)
             yield Line(h["depart"], 2, f"link {h['from']}->{h['to']}", f"carries {m['type']} for {spent:.1f} cycles", "dim")

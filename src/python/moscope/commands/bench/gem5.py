@@ -30,7 +30,8 @@ def gem5(shared: Shared,
     document = bench_gem5.run(shared, options.Options(workload=workload, cores=cores, warmup=warmup, window=window), path)
     shared.result(document)
     if not shared.json:
-        print(f"{document['workload']} on {number(document['cores'], 'core')}; load of the host {document['load'][0]:.1f} to {document['load'][1]:.1f}")
+        print(f"{document['workload']} on {number(document['cores'], 'core')}; load of the host {document['load'][0]:.1f} to "
+              f"{document['load'][1]:.1f}")
         for name in ("moscope", "gem5"):
             one = document[name]
             print(f"  {name:<8} {one['mips']:>9.4f} million instructions per second: {one['instructions']:,} in {one['host_s']:.1f} s, "

@@ -40,8 +40,8 @@ def memory(shared: Shared,
     def row(name: str, key: str) -> None:
         print(f"  {name:<23} {document[key]:>14,.0f}     (at least {bars[key]:,.0f}" + (": missed)" if key in document["missed"] else ")"))
 
-    print(f"{document['machine']}, {document['protocol']}, {number(document['cores'], 'core')}; medians of {number(runs, 'run')}, per second "
-          "of host time")
+    print(f"{document['machine']}, {document['protocol']}, {number(document['cores'], 'core')}; medians of {number(runs, 'run')}, "
+          "per second of host time")
     row("L1 hits", "l1_hits_per_s")
     row("misses served by the L3", "l3_misses_per_s")
     row(f"DRAM misses, {document['far_hops']} hops", "dram3_misses_per_s")

@@ -25,7 +25,8 @@ def list_(shared: Shared) -> None:
           "pk         the same image: shared data as in the MOSBENCH paper's PK\n"
           "stock+N,N  stock with these fixes;  pk-N,N  pk without them\n")
     for fix in fixes:
-        print(f"fix {fix.number:>2}  {fix.title} ({', '.join(fix.applications)})\n        stock     {fix.stock}\n        pk        {fix.pk}\n"
+        print(f"fix {fix.number:>2}  {fix.title} ({', '.join(fix.applications)})\n"
+              f"        stock     {fix.stock}\n        pk        {fix.pk}\n"
               f"        upstream  {fix.upstream}\n        differs   {fix.differs}")
     if not fixes:
         print("no fix can be switched")
