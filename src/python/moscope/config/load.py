@@ -54,7 +54,11 @@ def machine_names() -> list[str]:
 def load_machine(name_or_path: str, sets: Sequence[str] = (), time_limit: float = TIME_LIMIT) -> Machine:
     """The checked machine description. Raises UserError `file: problem: expected ...`."""
     path = _find(name_or_path)
-    machine = _run(path, time_limit)
+    return with_sets(_run(path, time_limit), path, sets)
+
+
+def with_sets(machine: Machine, path: Path, sets: Sequence[str]) -> Machine:
+    """The checked machine of the file at `path`, with each `KEY=VALUE` applied: what reads the file once for many variants."""
     try:
         return _checked(apply_sets(machine, sets))
     except ConfigError as error:

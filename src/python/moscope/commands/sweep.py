@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""`moscope sweep`: many points along axes, resumable, on this machine or a cluster (contracts: moscope.sweep/1)."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from moscope.cli import Shared, command
+
+
+@command(fills_out=True)
+def sweep(shared: Shared,
+          file: Annotated[Path, typer.Argument(metavar="FILE", help="The sweep as TOML (docs/sweeps.md).")],
+          dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the number of points and the estimated time.")] = False,
+          executor: Annotated[str, typer.Option(metavar="local|slurm", help="Where the points run.")] = "local",
+          jobs: Annotated[int | None, typer.Option(metavar="N",
+                                                   help="Points at the same time. Default: one per processor.")] = None,
+          plot: Annotated[str | None, typer.Option(metavar="EXPR",
+                                                   help="Also write one figure, such as "
+                                                        "'throughput ~ links.clock | kernel'.")] = None) -> int:
+    """Run many points along axes, and collect their figures in one table and a report.
+
+    Prints the number of points first. Repeat the command to resume an interrupted
+    sweep; finished points are kept, also when axes get more values.
+    """
+    from moscope.sweep import display, main, overrides, spec
+
+    described = overrides.apply(spec.read(file), shared)
+    with display.Bar(shared) as bar:
+        outcome = main.run(described, shared.out, executor=executor, at_once=jobs, dry_run=dry_run, plot=plot, say=bar.say,
+                           progress=bar.show)
+    display.show(outcome, shared)
+    return outcome.exit_code

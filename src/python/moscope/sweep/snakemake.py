@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Runs a sweep's workflow with Snakemake, which lives in the environment of requirements-sweep.txt and is never imported here."""
+
+import ctypes
+import os
+import shutil
+import signal
+import subprocess
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+from moscope import bootstrap
+from moscope.errors import UserError, unknown_name
+
+PURPOSE = "sweep"
+LOCAL, SLURM = "local", "slurm"
+EXECUTORS = (LOCAL, SLURM)
+GRACE_S = 20.0
+POLL_S = 0.2
+LATENCY_S = 60  # that files of other machines may take to appear on a shared file system
+TRIES = 3  # of a job that was lost with its node
+PR_SET_PDEATHSIG = 1
+
+
+def check_executor(name: str) -> None:
+    if name not in EXECUTORS:
+        raise unknown_name("--executor", "executor", name, EXECUTORS)
+    if name == SLURM and shutil.which("sbatch") is None:
+        raise UserError("--executor slurm: no sbatch here: expected a machine of the cluster that can submit jobs")
+
+
+def arguments(root: Path, executor: str, at_once: int, memory_mb: int) -> list[str]:
+    common = ["--snakefile", str(root / "workflow" / "Snakefile"), "--directory", str(root), "--keep-going", "--nolock",
+              "--ignore-incomplete", "--rerun-triggers", "mtime", "--drop-metadata", "--nocolor", "--scheduler", "greedy"]
+    if executor == LOCAL:
+        return [*common, "--cores", str(at_once), "--resources", f"mem_mb={memory_mb}", "--latency-wait", "5"]
+    return [*common, "--executor", "slurm", "--jobs", str(at_once), "--latency-wait", str(LATENCY_S), "--retries", str(TRIES - 1),
+            "--slurm-requeue", "--default-resources", "cpus_per_task=1"]
+
+
+def run(root: Path, words: list[str], say: Callable[[str], None], watch: Callable[[], None], lock: int) -> int:
+    """Runs it, its output into `snakemake.log`, and calls `watch` now and then; returns the exit code. The lock's descriptor stays
+    open in it. It dies with this process; the workers see that and end."""
+    python = bootstrap.extra_venv(PURPOSE, bootstrap.Relay(say)) / "bin" / "python"
+    environment = {**bootstrap.clean_environment(), "PATH": f"{python.parent}:{os.environ.get('PATH', '')}"}
+    with (root / "snakemake.log").open("ab") as log:
+        process = subprocess.Popen([str(python), "-P", "-m", "snakemake", *words], stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+                                   cwd=root, env=environment, start_new_session=True, pass_fds=(lock,), preexec_fn=_dies_with_parent)
+        try:
+            while True:
+                try:
+                    return process.wait(POLL_S)
+                except subprocess.TimeoutExpired:
+                    watch()
+        except BaseException:
+            _end(process)
+            raise
+
+
+def _end(process: "subprocess.Popen[bytes]") -> None:
+    """Interrupts Snakemake and its workers, which belong to its process group."""
+    for sign, grace in ((signal.SIGINT, GRACE_S), (signal.SIGKILL, None)):
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, sign)
+        try:
+            process.wait(grace)
+            return
+        except subprocess.TimeoutExpired:
+            continue
+
+
+_LIBC = ctypes.CDLL(None)
+
+
+def _dies_with_parent() -> None:
+    _LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+def last_words(root: Path, lines: int = 30) -> str:
+    return bootstrap.tail(root / "snakemake.log", lines)

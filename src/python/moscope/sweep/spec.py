@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A sweep as data: the kind of job, fixed parameters, axes, zips and exclusions. Read from a TOML file, or made from options.
+
+A parameter is an option of the job (`cores`, `kernel`, ..., named as on the command line), `machine`, `seed`, or a key of `--set`.
+Keys may be written as TOML reads them: `links.clock = [...]` is the same as `"links.clock" = [...]`.
+"""
+
+import tomllib
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from moscope.errors import UserError, unknown_name
+
+Value = str | int | float | bool
+Params = dict[str, Value]
+PARTS = ("job", "fixed", "axes", "zip", "exclude")
+EXAMPLE = 'such as job = "trace"'
+
+
+@dataclass(frozen=True)
+class Spec:
+    """`zips`: names of axes that advance together. `exclude`: points that match all entries of one are left out."""
+
+    job: str
+    fixed: Params = field(default_factory=dict)
+    axes: dict[str, list[Value]] = field(default_factory=dict)
+    zips: list[list[str]] = field(default_factory=list)
+    exclude: list[dict[str, list[Value]]] = field(default_factory=list)
+    name: str = "sweep"
+    where: str = "sweep"  # what errors begin with: the file
+
+    def names(self) -> list[str]:
+        """All parameters, axes last."""
+        return [*(n for n in self.fixed if n not in self.axes), *self.axes]
+
+
+def read(path: Path) -> Spec:
+    """The sweep file; UserError for what cannot be read, or is no sweep."""
+    try:
+        text = path.read_bytes().decode()
+    except OSError as error:
+        raise UserError(f"{path}: {error.strerror}: expected a sweep file (docs/sweeps.md)") from error
+    except UnicodeDecodeError:
+        raise UserError(f"{path}: no text: expected a sweep file in TOML (docs/sweeps.md)") from None
+    try:
+        return from_document(tomllib.loads(text), path.stem, str(path))
+    except tomllib.TOMLDecodeError as error:
+        raise UserError(f"{path}: {str(error)[:1].lower()}{str(error)[1:]}: expected TOML") from None
+
+
+def from_document(document: dict[str, Any], name: str, where: str) -> Spec:
+    for part in document:
+        if part not in PARTS:
+            raise unknown_name(where, "part of a sweep", part, PARTS)
+    job = document.get("job")
+    if not isinstance(job, str):
+        raise UserError(f"{where}: {'job is no text' if 'job' in document else 'names no job'}: expected {EXAMPLE}")
+    axes = {key: _axis(f"{where}: axes.{key}", values) for key, values in flat(_table(document, "axes", where))}
+    fixed = {key: _scalar(f"{where}: fixed.{key}", value) for key, value in flat(_table(document, "fixed", where))}
+    for key in fixed:
+        if key in axes:
+            raise UserError(f"{where}: {key}: is fixed and an axis: expected one of the two")
+    return Spec(job, fixed, axes, _zips(document.get("zip", []), axes, where), _exclusions(document.get("exclude", []), where), name, where)
+
+
+def _table(document: dict[str, Any], part: str, where: str) -> dict[str, Any]:
+    table = document.get(part, {})
+    if not isinstance(table, dict):
+        raise UserError(f"{where}: {part}: is no table: expected [{part}] with a line for each parameter")
+    return table
+
+
+def flat(table: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """Entries with dotted keys."""
+    for key, value in table.items():
+        if isinstance(value, dict):
+            yield from flat(value, f"{prefix}{key}.")
+        else:
+            yield prefix + key, value
+
+
+def _scalar(where: str, value: Any) -> Value:
+    if isinstance(value, str | int | float):
+        return value
+    raise UserError(f"{where}: {str(value)[:40]}: expected one text, number, true or false")
+
+
+def _axis(where: str, values: Any) -> list[Value]:
+    if not isinstance(values, list) or not values:
+        raise UserError(f"{where}: {str(values)[:40]}: expected a list of one value or more")
+    found = [_scalar(where, v) for v in values]
+    for v in found:
+        if [str(f) for f in found].count(str(v)) > 1:
+            raise UserError(f"{where}: {v} appears twice: expected each value once")
+    return found
+
+
+def _zips(zips: Any, axes: dict[str, list[Value]], where: str) -> list[list[str]]:
+    if not isinstance(zips, list) or not all(isinstance(z, list) and all(isinstance(n, str) for n in z) for z in zips):
+        raise UserError(f'{where}: zip: expected lists of axes, such as zip = [["chips", "topology"]]')
+    zipped: set[str] = set()
+    for names in zips:
+        for name in names:
+            if name not in axes:
+                raise unknown_name(f"{where}: zip", "axis", name, axes)
+            if name in zipped:
+                raise UserError(f"{where}: zip: {name} appears twice: expected each axis once")
+            zipped.add(name)
+        if len({len(axes[n]) for n in names}) > 1:
+            lengths = ", ".join(f"{n} has {len(axes[n])}" for n in names)
+            raise UserError(f"{where}: zip: {lengths} values: expected as many values of each")
+    return zips
+
+
+def _exclusions(entries: Any, where: str) -> list[dict[str, list[Value]]]:
+    if not isinstance(entries, list) or not all(isinstance(e, dict) and e for e in entries):
+        raise UserError(f"{where}: exclude: expected [[exclude]] with a line for each parameter")
+    return [{key: [_scalar(f"{where}: exclude.{key}", v) for v in (value if isinstance(value, list) else [value])]
+             for key, value in flat(entry)} for entry in entries]

@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The folder of a sweep (docs/sweeps.md). A finished point is `points/DIGEST/`, whole or absent; the digest covers all that went into it,
+so that a point is found again by any later start, whatever other points the sweep has by then.
+"""
+
+import fcntl
+import json
+import os
+import shutil
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from moscope import jsonio
+from moscope.errors import UserError
+
+RESULT, DOCUMENT = "result.json", "document.json"
+FOLDERS = ("points", "failed", "batches", "boots", "locks", "work", "workflow")
+
+
+class Store:
+    """`root` is the sweep's folder."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+
+    @property
+    def config(self) -> Path:
+        return self.root / "workflow" / "config.json"
+
+    def open(self) -> None:
+        """Makes the folder, or goes on in one that is a sweep's already."""
+        jsonio.check_replaceable(self.root)
+        try:
+            for name in FOLDERS:
+                (self.root / name).mkdir(parents=True, exist_ok=True)
+            (self.root / jsonio.MARK).touch()
+        except OSError as error:
+            raise UserError(f"{self.root}: {error.strerror}: expected a folder that can be written") from error
+
+    def point(self, digest: str) -> Path:
+        return self.root / "points" / digest
+
+    def result(self, digest: str) -> dict[str, Any] | None:
+        return read(self.point(digest) / RESULT)
+
+    def done(self, digest: str) -> bool:
+        return (self.point(digest) / RESULT).exists()
+
+    def failure(self, digest: str) -> dict[str, Any] | None:
+        return read(self.root / "failed" / f"{digest}.json")
+
+    def fail(self, digest: str, document: dict[str, Any]) -> None:
+        write_whole(self.root / "failed" / f"{digest}.json", jsonio.dumps(document) + "\n")
+
+    def forget_failures(self) -> None:
+        for path in (self.root / "failed").glob("*.json"):
+            path.unlink(missing_ok=True)
+
+    def clean(self) -> None:
+        """Removes what ended processes left; only when none of this sweep runs."""
+        for name in ("work", "locks"):
+            shutil.rmtree(self.root / name, ignore_errors=True)
+            (self.root / name).mkdir(exist_ok=True)
+        for folder in (self.root / "points").iterdir():
+            if folder.is_dir() and not any(folder.iterdir()):
+                folder.rmdir()
+
+    @contextmanager
+    def new_point(self, digest: str) -> Iterator[Path]:
+        """A folder that becomes the point's when the block ends well. Of two processes that make it, the first one's stays."""
+        partial = self.root / "work" / f"{digest}.{socket.gethostname()}.{os.getpid()}"
+        partial.mkdir(parents=True)
+        try:
+            yield partial
+            try:
+                partial.rename(self.point(digest))
+            except OSError:
+                if not self.done(digest):
+                    raise
+        finally:
+            shutil.rmtree(partial, ignore_errors=True)
+
+    @contextmanager
+    def locked(self, name: str) -> Iterator[None]:
+        """Held by who makes the point or boot `name`; file systems without locks do without."""
+        path = self.root / "locks" / name
+        path.parent.mkdir(exist_ok=True)
+        with path.open("w") as handle:
+            with suppress(OSError):
+                fcntl.flock(handle, fcntl.LOCK_EX)
+            yield
+
+
+def read(path: Path) -> dict[str, Any] | None:
+    try:
+        found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    return found
+
+
+def write_whole(path: Path, text: str) -> None:
+    partial = path.with_name(f".{path.name}.{socket.gethostname()}.{os.getpid()}")
+    partial.write_text(text, encoding="utf-8")
+    partial.replace(path)

@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""`moscope sweep` from a file to its tables, on traces: they take a fraction of a second each."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from subprocess import CompletedProcess
+from typing import Any
+
+import pytest
+from pyarrow import parquet
+
+from moscope import jsonio
+
+Moscope = Callable[..., CompletedProcess[str]]
+SWEEP = """job = "trace"
+fixed.script = "c0 ld A@n1; c2 st A@n1"
+fixed.machine = "small"
+[axes]
+links.clock = ["1GHz", "2GHz"]
+probe_filter.enabled = [true, false]
+"""
+
+
+def swept(moscope: Moscope, folder: Path, text: str, *options: str, code: int = 0) -> dict[str, Any]:
+    (folder / "s.toml").write_text(text)
+    got = moscope("sweep", "s.toml", "--json", "--out", "out", *options, timeout=300)
+    assert got.returncode == code, got.stderr
+    document: dict[str, Any] = json.loads(got.stdout)
+    jsonio.validate(document)
+    return document
+
+
+def rows(document: dict[str, Any]) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = parquet.read_table(document["table"]).to_pylist()
+    return found
+
+
+def made(folder: Path) -> dict[str, int]:
+    """When the result of each point was written."""
+    return {p.parent.name: p.stat().st_mtime_ns for p in folder.glob("out/points/*/result.json")}
+
+
+def test_a_sweep_has_a_row_for_each_point_with_parameters_and_figures(moscope: Moscope, tmp_path: Path) -> None:
+    document = swept(moscope, tmp_path, SWEEP)
+    assert (document["points"], document["done"], document["failed"]) == (4, 4, [])
+    found = rows(document)
+    assert [(r["links.clock"], r["probe_filter.enabled"]) for r in found] == [(c, on) for c in ("1GHz", "2GHz") for on in (True, False)]
+    alone = moscope("trace", "c0 ld A@n1; c2 st A@n1", "--machine", "small", "--set", "links.clock=2GHz", "--json")
+    accesses = json.loads(alone.stdout)["accesses"]
+    assert [found[2]["access1_cycles"], found[2]["access2_cycles"]] == [a["latency_cycles"] for a in accesses]
+
+
+def test_another_value_of_an_axis_runs_only_its_own_points(moscope: Moscope, tmp_path: Path) -> None:
+    swept(moscope, tmp_path, SWEEP)
+    before = made(tmp_path)
+    document = swept(moscope, tmp_path, SWEEP.replace('"2GHz"', '"2GHz", "2.4GHz"'))
+    after = made(tmp_path)
+    assert (document["points"], len(before), len(after)) == (6, 4, 6)
+    assert {name: after[name] for name in before} == before
+
+
+def test_a_dry_run_counts_points_and_runs_none(moscope: Moscope, tmp_path: Path) -> None:
+    document = swept(moscope, tmp_path, SWEEP, "--dry-run")
+    assert (document["points"], document["done"]) == (4, 0)
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_failing_point_is_reported_with_its_command_and_the_others_go_on(moscope: Moscope, tmp_path: Path) -> None:
+    # MSI has no uncached load: found when the point runs.
+    text = SWEEP.replace("c2 st A@n1", "c2 ldu A@n1").replace("probe_filter.enabled = [true, false]",
+                                                              'protocol = ["MSI", "MOESI_HTAssist"]')
+    document = swept(moscope, tmp_path, text, code=2)
+    assert (document["points"], document["done"], len(document["failed"])) == (4, 2, 2)
+    failure = document["failed"][0]
+    assert failure["command"] == ("./moscope trace 'c0 ld A@n1; c2 ldu A@n1' --machine small --set links.clock=1GHz --set protocol=MSI")
+    assert [(r["status"], r["error"] is None) for r in rows(document)] == [("failed", False), ("done", True)] * 2
+
+
+@pytest.mark.parametrize("options, error", [
+    (["--jobs", "0"], "--jobs: 0: expected 1 to 1000"),
+    (["--executor", "slrm"], '--executor: no executor called "slrm": expected a known name, such as slurm'),
+    (["--plot", "total_cycles"], "--plot: 'total_cycles': expected FIGURE ~ AXIS"),
+    (["--plot", "total_cycles ~ links.clok"], '--plot: no parameter called "links.clok": expected a known name, such as links.clock'),
+])
+def test_options_that_cannot_be_are_user_errors(moscope: Moscope, tmp_path: Path, options: list[str], error: str) -> None:
+    (tmp_path / "s.toml").write_text(SWEEP)
+    got = moscope("sweep", "s.toml", *options)
+    assert (got.returncode, got.stderr.startswith(error)) == (2, True), got.stderr
