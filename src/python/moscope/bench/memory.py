@@ -32,11 +32,12 @@ Say = Callable[[str], None]
 class Bench:
     """The loads, each `scale` times its usual length."""
 
-    def __init__(self, subject: Subject, scale: float, runs: int, say: Say, threads: int = 1) -> None:
+    def __init__(self, subject: Subject, scale: float, runs: int, say: Say, threads: int = 1, sets: list[str] | None = None) -> None:
         self.subject, self.scale, self.runs, self.say, self.threads = subject, scale, runs, say, threads
-        self.machine = subject.machine
+        self.machine, self.sets = subject.machine, sets or []
         self.node_bytes = self.machine.memory_per_node.bytes
         self.per_chip = int(self.machine.cores_per_chip)
+        self.units = 0  # accesses of the last engine call, its warm-up included; checked loads for the tester
 
     def scaled(self, n: int) -> int:
         return max(64, int(n * self.scale))
@@ -54,11 +55,19 @@ class Bench:
         """One core on its fiber, loading word by word from half of its first-level cache."""
         size = cache_sizes(self.subject)[0][1] // 2
         buffer = 1 << (size.bit_length() - 1)
-        loads = self.scaled(60_000_000)
+        loads = self.units = self.scaled(60_000_000)
         result = self.subject.run([{"kind": "hits", "core": 0, "base": 0, "bytes": buffer, "loads": loads}])[0]
         if result["slow"] > 2 * buffer // LINE:
             raise SimulatorBug(f"bench: {result['slow']} of {loads} loads that should hit the L1 did not")
         return float(loads / result["host_s"])
+
+    def l2_hits(self) -> float:
+        """The cores of one chip, each walking a buffer of its own of twice the size of its first-level cache."""
+        buffer = 2 * cache_sizes(self.subject)[0][1] // LINE * LINE
+        streams = [{"core": c, "ranges": [[c * 2 * buffer, buffer]]} for c in range(self.per_chip)]
+        phase: Phase = {"kind": "loads", "streams": streams, "warm": 3 * buffer // LINE,
+                        "accesses": self.scaled(400_000 // self.per_chip)}
+        return self._misses(phase, "a cache", lambda s: int(s["done"] - s["suppliers"].get("Directory", 0)))
 
     def l3_misses(self) -> float:
         """The cores of one chip for each host thread, each walking a buffer of its own: those of a chip together more than their L1
@@ -94,10 +103,11 @@ class Bench:
         """Checked loads of the random tester, all cores, tiny caches, data in the messages."""
         from moscope.protocol import check as protocol_check
 
-        shared = protocol_check.prepare(self.subject.protocol, self.machine.name, report=self.say)
+        shared = protocol_check.prepare(self.subject.protocol, self.machine.name, self.sets, report=self.say)
         answer = protocol_check.random_test(shared, self.scaled(1_000_000), self.subject.seed)
         if answer["violations"]:
             raise SimulatorBug(f"bench: the random tester found a violation: {answer['violations'][0]}")
+        self.units = int(answer["checked_loads"])
         return float(answer["loads_per_second"])
 
     def cost_per_miss(self) -> dict[str, float]:
@@ -128,6 +138,7 @@ class Bench:
     def _misses(self, phase: Phase, what: str, of_kind: Callable[[dict[str, Any]], int]) -> float:
         result = self.subject.run([phase], self.threads)[0]
         done = sum(s["done"] for s in result["streams"])
+        self.units = done + phase["warm"] * len(result["streams"])
         right = sum(of_kind(s) for s in result["streams"])
         if right < PURE * done:
             raise SimulatorBug(f"bench: only {right} of {done} accesses were served as {what}")
@@ -137,7 +148,7 @@ class Bench:
 def run(shared: Shared, runs: int, scale: float, threads: int = 1) -> dict[str, Any]:
     """All figures and which miss their bars, as moscope.bench.memory/1."""
     subject = prepare(shared)
-    bench = Bench(subject, scale, runs, shared.say, threads)
+    bench = Bench(subject, scale, runs, shared.say, threads, shared.sets)
     document: dict[str, Any] = {
         "schema": SCHEMA, "machine": subject.machine.name, "protocol": subject.protocol, "cores": subject.machine.cores,
         "runs": runs, "threads": threads,

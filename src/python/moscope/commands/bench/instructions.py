@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""`moscope bench instructions`: host instructions for one access, by part of the simulator."""
+
+from typing import Annotated
+
+import typer
+
+from moscope.cli import Shared, command
+
+
+@command
+def instructions(shared: Shared,
+                 load: Annotated[list[str], typer.Option("--load", metavar="NAME", help="Load to count: l1_hit, l2_hit, l3_hit, "
+                                                         "dram_far, tester; repeatable. Default: all.")] = [],  # noqa: B006
+                 ) -> None:
+    """Count host instructions for a cache hit, a DRAM access and a checked load of the random tester.
+
+    Runs under valgrind, which is installed if it is missing. The counts do not depend on the host's load.
+    """
+    from moscope.bench import instructions as bench
+
+    document = bench.run(shared, load)
+    shared.result(document)
+    if shared.json:
+        return
+    rows = document["rows"]
+    print(f"{document['machine']}, {document['protocol']}: host instructions per load")
+    print(f"{'':<26}" + "".join(f"{row['name']:>12}" for row in rows))
+    print(f"{'all':<26}" + "".join(f"{row['instructions']:>12,.1f}" for row in rows))
+    print(f"{'wake-ups':<26}" + "".join(f"{row['wake_ups']:>12,.2f}" for row in rows))
+    for part in rows[0]["parts"]:
+        if any(row["parts"][part] >= 0.05 for row in rows):
+            print(f"  {part:<24}" + "".join(f"{row['parts'][part]:>12,.1f}" for row in rows))

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""`moscope bench instructions`: profiles are read as callgrind writes them, and the figures stay as recorded."""
+
+import json
+import subprocess
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from moscope import jsonio
+from moscope.bench import callgrind, instructions
+
+Moscope = Callable[..., subprocess.CompletedProcess[str]]
+RECORDED = Path(__file__).with_name("instructions.json")
+TOLERANCE = 0.05  # a change beyond it is recorded by hand, with the change that explains it
+
+PROFILE = """\
+positions: line
+events: Ir
+
+ob=(1) /usr/lib/libmoscope_engine.so
+fl=(1) ???
+fn=(1) moscope::EventQueue::run_before(long)
+0 100
++3 20
+cob=(2) /usr/bin/python3
+cfn=(2) moscope::ruby::Router::wake(long)
+calls=7 0
+* 5000
+fn=(2)
+0 900
+
+ob=(2)
+fn=(3) _PyEval_EvalFrameDefault
+12 4000
+"""
+
+
+def test_a_profile_has_own_instructions_and_calls_without_the_interpreter() -> None:
+    profile = callgrind.parse(PROFILE)
+    assert profile.own == Counter({"moscope::EventQueue::run_before(long)": 120, "moscope::ruby::Router::wake(long)": 900})
+    assert profile.calls == Counter({("moscope::EventQueue::run_before(long)", "moscope::ruby::Router::wake(long)"): 7})
+
+
+def test_a_row_is_the_difference_of_two_lengths_for_each_unit() -> None:
+    short = callgrind.parse(PROFILE)
+    long = callgrind.Profile(Counter({k: 3 * v for k, v in short.own.items()}), Counter({k: 3 * v for k, v in short.calls.items()}))
+    row = instructions.row("dram_far", short, long, units=10)
+    assert row["instructions"] == pytest.approx(2 * 1020 / 10) == sum(row["parts"].values())
+    assert row["wake_ups"] == pytest.approx(1.4)
+    assert row["parts"]["event queue"] == 24 and row["parts"]["crossbar and network"] == 180
+
+
+def check(moscope: Moscope, loads: list[str]) -> None:
+    recorded = json.loads(RECORDED.read_text(encoding="utf-8"))
+    got = moscope("bench", "instructions", "--json", *(f"--load={name}" for name in loads), timeout=900)
+    assert got.returncode == 0, got.stderr
+    document = json.loads(got.stdout)
+    jsonio.validate(document)
+    for row in document["rows"]:
+        assert row["instructions"] == pytest.approx(recorded[row["name"]], rel=TOLERANCE), row["name"]
+
+
+def test_instructions_of_hits_and_misses_are_as_recorded(moscope: Moscope) -> None:
+    check(moscope, ["l1_hit", "l3_hit", "dram_far"])
+
+
+@pytest.mark.long
+def test_instructions_of_the_other_loads_are_as_recorded(moscope: Moscope) -> None:
+    check(moscope, ["l2_hit", "tester"])
+
+
+def test_a_load_that_does_not_exist_is_refused(moscope: Moscope) -> None:
+    got = moscope("bench", "instructions", "--load", "l4_hit")
+    assert got.returncode == 2 and "--load: l4_hit: expected one of l1_hit" in got.stderr
