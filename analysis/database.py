@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A run's tables of lines, pairs and transfers (docs/run-directory.md) as one DuckDB database, which tables, figures and the report query.
-
-Its tables have a column `point`, the point's name. Beyond the columns of the files:
+"""A run's tables of lines, pairs and transfers (docs/run-directory.md) as one DuckDB database, which tables, figures and the
+report query. Its tables have a column `point`, the point's name. They add these columns to those of the files:
 
     lines       waiting (stall + spin)
     pairs       waiting; name and kind of the line
     transfers   name and kind of the line
-    names       sums of `lines` by name and kind; lines counts addresses, class is the one that most of the time belongs to
+    names       sums of `lines` by name and kind; `lines` counts addresses, `class` is the class with most of the time
 """
 
 from collections.abc import Iterable, Mapping
@@ -15,28 +14,27 @@ from typing import Any
 
 import duckdb
 
+from analysis.described import MISS_CLASS, SPIN
+
 FILES = ("lines", "pairs", "transfers")
-CLASSES = ("true_sharing", "false_sharing", "upgrade", "capacity", "cold")
-# What lines are waited for: memory stall by class of miss, and spinning.
-WAITS = (*CLASSES, "spin")
-# Of several classes with the same stall, the one with the most misses, then the first of these.
-_ORDER = ("cold", "capacity", "upgrade", "true_sharing", "false_sharing")
-_MAIN_CLASS = ("list_sort([" + ", ".join(f"{{'stall': {c}_stall, 'count': {c}_count, 'order': {-n}, 'class': '{c}'}}" for n, c in enumerate(_ORDER))
-               + "], 'DESC')[1]")
+# The class with the most stall; among several, the one with the most misses, then the first in the order of their description.
+_MAIN_CLASS = "list_sort([" + ", ".join(
+    f"{{'stall': {c}_stall, 'count': {c}_count, 'order': {-n}, 'class': '{c}'}}" for n, c in enumerate(MISS_CLASS.names)) + "], 'DESC')[1]"
 _SUMS = ", ".join(f"sum({column})::BIGINT AS {column}" for column in (
-    "stall", "spin", "waiting", "transfers", *(f"{c}_{what}" for c in _ORDER for what in ("stall", "count"))))
+    "stall", "spin", "waiting", "transfers", *(f"{c}_{what}" for c in MISS_CLASS.names for what in ("stall", "count"))))
 _VIEWS = (
-    "CREATE TABLE pairs AS SELECT p.*, p.stall + p.spin AS waiting, l.name, l.kind FROM all_pairs p JOIN lines l USING (point, line, use)",
+    """CREATE TABLE pairs AS
+        SELECT p.*, p.stall + p.spin AS waiting, l.name, l.kind FROM all_pairs p JOIN lines l USING (point, line, use)""",
     "CREATE TABLE transfers AS SELECT t.*, l.name, l.kind FROM all_transfers t JOIN lines l USING (point, line, use)",
     f"""CREATE TABLE names AS
         WITH sums AS (SELECT point, name, kind, count(DISTINCT line) AS lines, bit_count(bit_or(waiters)) AS cores, {_SUMS}
                       FROM lines GROUP BY point, name, kind),
              main AS (SELECT *, {_MAIN_CLASS} AS main FROM sums)
-        SELECT * EXCLUDE (main), CASE WHEN spin > main.stall THEN 'spin' ELSE main.class END AS class FROM main""")
+        SELECT * EXCLUDE (main), CASE WHEN spin > main.stall THEN '{SPIN}' ELSE main.class END AS class FROM main""")
 
 
 class Database:
-    """Of any number of points; without any, all queries have no rows."""
+    """The tables of any number of points. Without points, all queries return no rows."""
 
     def __init__(self, points: Mapping[str, Path | Mapping[str, Any]]) -> None:
         """`points`: by name, the folder with the files, or the three as Arrow tables."""

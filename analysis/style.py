@@ -1,42 +1,45 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""How figures look: one palette by role with a light and a dark value each, and the way from a matplotlib figure to PNG and to
-an SVG that lies in the page and takes its colours from there.
+"""How figures look: a palette by role, with a light and a dark value each, and the conversion of a matplotlib figure to PNG and to
+an SVG within the page, which takes its colours from the page.
 
-Colours are told apart by people with the common kinds of colour blindness (after Okabe and Ito, and Paul Tol); wherever
-they carry meaning, order, labels or markers carry it too. No colour is used for two roles: the SVG's colours are found by value.
+The colours are distinguishable with the common kinds of colour blindness (after Okabe and Ito, and Paul Tol). Where a colour carries
+meaning, order, labels or markers carry it too. No colour has two roles, because the SVG's colours are replaced by value.
 """
 
 import html
 import io
 import re
 from contextlib import AbstractContextManager
+from typing import Any
 
 import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from PIL import Image
 
+from analysis.described import CLASSES, SPIN, TIME_KIND, WAIT
+
+# Colours of values that src/schema describes, by name: (light, dark).
+DESCRIBED = {name: colours for e in (WAIT, TIME_KIND) for name in e.names if (colours := e[name].colours)}
 # role: (light, dark)
 PALETTE: dict[str, tuple[str, str]] = {
     "ink": ("#1c2126", "#e7eaed"), "muted": ("#59636d", "#9ba6b1"), "grid": ("#dde2e6", "#30373e"), "page": ("#fefefe", "#15191d"),
-    "user": ("#4477aa", "#6c9fd2"), "kernel": ("#99c8e3", "#2f6690"), "core": ("#8c8fa3", "#7a7e94"),
-    "true_sharing": ("#cc3311", "#e8573a"), "false_sharing": ("#ee8833", "#f5a04f"), "upgrade": ("#aa3377", "#cf5f9d"),
-    "without_class": ("#6b4226", "#a9785a"), "capacity": ("#999933", "#b9b955"), "cold": ("#e3d28a", "#8a7d42"),
-    "spin": ("#44aa99", "#3d9586"), "idle": ("#eceff1", "#252b31"), "busy": ("#4477ab", "#6c9fd1"), "memory": ("#cc3312", "#e8573b"),
+    "user": ("#4477aa", "#6c9fd2"), "kernel": ("#99c8e3", "#2f6690"), "without_class": ("#6b4226", "#a9785a"),
     "heat": ("#0b4f8c", "#7cc0f8"), "onheat": ("#fdfefe", "#0a1621"), "dark": ("#1c2127", "#0a1622"),
     "series1": ("#0072b2", "#56a9e0"), "series2": ("#d55e00", "#f08a3c"), "series3": ("#009e73", "#35c79b"),
-    "series4": ("#cc79a7", "#e09cc3"),
+    "series4": ("#cc79a7", "#e09cc3"), **DESCRIBED,
 }
 LABELS = {
-    "user": "busy, user", "kernel": "busy, kernel", "core": "core stall", "spin": "spinning", "true_sharing": "true sharing",
-    "false_sharing": "false sharing", "upgrade": "upgrade", "capacity": "capacity", "cold": "cold", "without_class": "without a class",
-    "idle": "idle", "busy": "busy", "memory": "memory stall",
+    "user": "busy, user", "kernel": "busy, kernel", "without_class": "without a class",
+    **{name: e.label(name) for e in (WAIT, TIME_KIND) for name in e.names},
 }
-# The colour of text upon these; upon others it is `onheat`.
-TEXT_ON = {"kernel": "ink", "cold": "ink", "idle": "ink", "false_sharing": "dark", "capacity": "dark", "spin": "dark"}
+
+# Parts into which figures divide a kind of time, where the run knows them: (part, kind).
+PARTS = (("user", "busy"), ("kernel", "busy"), (SPIN, "core"), *((c, "memory") for c in CLASSES), ("without_class", "memory"))
+CONTRAST = 3.0  # that text on an area needs on a light and on a dark page
 SERIES = (("series1", "o"), ("series2", "s"), ("series3", "^"), ("series4", "D"))
 POINTS_PER_INCH = 72
-# Of the longest bar; an area below it is half a pixel and less, and a legend that lists it sends readers looking for what nobody sees.
+# A share of the longest bar. A smaller area is at most half a pixel high, and a legend leaves it out.
 SEEN = 0.002
 WIDE, NARROW, TITLE = 10.3, 4.3, 0.4  # inches; the last is the height of a PNG's title
 
@@ -45,9 +48,35 @@ def color(role: str) -> str:
     return PALETTE[role][0]
 
 
+def causes() -> tuple[str, ...]:
+    """What a core's time goes to, in the order of stacked bars: the kinds of time, each before its parts."""
+    return tuple(cause for kind in TIME_KIND.ranked for cause in (kind, *(part for part, of in PARTS if of == kind)))
+
+
 def text_on(role: str) -> str:
-    """The colour of text upon an area of this role's colour."""
-    return color(TEXT_ON.get(role, "onheat"))
+    """The colour of text on an area of this role's colour."""
+    return color(role_on(role))
+
+
+def role_on(role: str) -> str:
+    """The role of text on an area: `onheat`, or the role with the most contrast where that has too little."""
+    def least_contrast(text: str) -> float:
+        return min(contrast(a, b) for a, b in zip(PALETTE[text], PALETTE[role], strict=True))
+
+    return "onheat" if least_contrast("onheat") >= CONTRAST else max(("onheat", "dark", "ink"), key=least_contrast)
+
+
+def contrast(a: str, b: str) -> float:
+    """Contrast ratio of two colours (WCAG 2): 1 to 21."""
+    dark, light = sorted((luminance(a), luminance(b)))
+    return (light + 0.05) / (dark + 0.05)
+
+
+def luminance(colour: str) -> float:
+    """Relative luminance of #rrggbb (WCAG 2): 0 to 1."""
+    parts = [int(colour[at:at + 2], 16) / 255 for at in (1, 3, 5)]
+    linear = [c / 12.92 if c <= 0.03928 else ((c + 0.055) / 1.055) ** 2.4 for c in parts]
+    return sum(weight * c for weight, c in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
 
 
 def figure(wide: bool, height: float, **kw: object) -> Figure:
@@ -72,7 +101,7 @@ def house() -> AbstractContextManager[None]:
     return mpl.rc_context(RC)
 
 
-def legend_above(fig: Figure, handles: list, labels: list[str], columns: int) -> None:
+def legend_above(fig: Figure, handles: list[Any], labels: list[str], columns: int) -> None:
     if not labels:
         return
     fig.legend(handles, labels, loc="outside upper left", ncols=columns, handlelength=1.1, handleheight=1.0, columnspacing=1.3,
@@ -86,7 +115,7 @@ def horizontal_grid(ax: Axes) -> None:
 
 
 def heat_scale(fig: Figure, ax: Axes, most: float, label: str, wide: bool) -> None:
-    """A bar beneath or beside `ax` that tells what the strength of the heat colour means."""
+    """A bar below or beside `ax`: the scale of the heat colour."""
     inset = ax.inset_axes((0.0, -0.11, 0.45 if wide else 0.8, 0.03))
     steps = 16
     inset.barh([0] * steps, [most / steps] * steps, left=[most * i / steps for i in range(steps)], height=1.0,
@@ -107,7 +136,7 @@ def text_on_heat(share: float) -> str:
 
 
 def shortened(name: str, most: int) -> str:
-    """Long names lose their middle; both ends tell something."""
+    """A long name without its middle: both ends are informative."""
     if len(name) <= most:
         return name
     head = (most - 1) * 3 // 5
@@ -115,8 +144,8 @@ def shortened(name: str, most: int) -> str:
 
 
 def wrapped(name: str, most: int, lines: int = 4) -> str:
-    """A name on as many lines as it needs of `most` characters each, broken after the characters at which names break well. Only one
-    that is longer than all of `lines` loses its middle."""
+    """A name on as many lines of `most` characters as it needs, broken after punctuation. A name longer than `lines` lines loses its
+    middle."""
     rows = [""]
     for piece in re.findall(r"[^_./+: ]+[_./+: ]*|[_./+: ]+", shortened(name, most * lines)):
         if rows[-1] and len(rows[-1]) + len(piece.rstrip()) > most:
@@ -129,7 +158,7 @@ def wrapped(name: str, most: int, lines: int = 4) -> str:
 
 
 def png(fig: Figure, title: str) -> bytes:
-    """The figure beneath its title. They are drawn apart, as legends beside the axes are placed without regard to a title."""
+    """The figure below its title. The two are drawn separately, because legends outside the axes ignore a title."""
     head = figure(True, TITLE)
     head.set_layout_engine("none")
     head.text(0.01, 0.5, title, ha="left", va="center", fontsize=12.5, weight="bold", color=color("ink"))
@@ -153,7 +182,7 @@ _NUMBERED = re.compile(r'\b(id="|xlink:href="#|href="#|url\(#)')
 
 
 def svg(fig: Figure, key: str, title: str, css_class: str) -> str:
-    """SVG to lie within a page: colours are the page's, text stays text, names are its own by `key`."""
+    """SVG within a page: colours are the page's, text stays text, and identifiers begin with `key`."""
     out = io.StringIO()
     with mpl.rc_context({**RC, "svg.hashsalt": key}):
         fig.savefig(out, format="svg", transparent=True, metadata={"Date": None, "Creator": None, "Format": None, "Type": None})
@@ -165,9 +194,11 @@ def svg(fig: Figure, key: str, title: str, css_class: str) -> str:
     for role, (light, _) in PALETTE.items():
         text = re.sub(re.escape(light) + r"\b", f"var(--{role})", text, flags=re.IGNORECASE)
     text = _NUMBERED.sub(lambda m: f"{m[1]}{key}-", text)
-    text = re.sub(r"font-family: [^;\"]*|(font: [^'\";]*px) [^;\"]*", lambda m: f"{m[1]} var(--font)" if m[1] else "font-family: var(--font)", text)
+    text = re.sub(r"font-family: [^;\"]*|(font: [^'\";]*px) [^;\"]*",
+                  lambda m: f"{m[1]} var(--font)" if m[1] else "font-family: var(--font)", text)
     text = re.sub(r"\n\s*", "\n", text)
     width = re.search(r'width="([\d.]+)pt"', text)
     px = round(float(width[1]) * 96 / POINTS_PER_INCH) if width else 900
     head = f'<svg class="{css_class}" style="max-width:{px}px" role="img" aria-label="{html.escape(title)}"'
-    return re.sub(r'<svg( xmlns:xlink="[^"]*")? width="[^"]*" height="[^"]*"| version="1.1"', lambda m: head if m[0].startswith("<svg") else "", text, count=2)
+    return re.sub(r'<svg( xmlns:xlink="[^"]*")? width="[^"]*" height="[^"]*"| version="1.1"',
+                  lambda m: head if m[0].startswith("<svg") else "", text, count=2)

@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The lines that are waited for longest, those of one name together, each by class of miss and spinning. The page shows them as a list of its own; this is the PNG of it."""
+"""The names of lines with the most waiting, each by miss class and spinning. The page has a list of them; this figure is its PNG."""
 
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from analysis import style
-from analysis.database import WAITS
+from analysis.described import WAITS
 from analysis.figures import Spec
 from analysis.run_directory import Point
+from analysis.tables.base import Row
 from analysis.tables.names import hot_names
 
 MOST = 15
@@ -30,7 +31,7 @@ def draw(point: Point, wide: bool) -> Figure | None:
         ax.annotate(f"{100 * line['wait_share']:.1f} %", (left, y), xytext=(4, 0), textcoords="offset points", va="center", fontsize=8.5)
     ax.set_yticks(range(len(lines)), [label(one, wide) for one in lines])
     ax.invert_yaxis()
-    # From zero on, with a tick there: left to itself the axis begins where a thin first part of a bar ends.
+    # From zero: by default the axis begins where a thin first part of a bar ends.
     ax.set_xlim(0, 110 * longest or 1)
     ax.spines["left"].set_visible(False)
     ax.tick_params(axis="y", length=0)
@@ -40,19 +41,19 @@ def draw(point: Point, wide: bool) -> Figure | None:
     return fig
 
 
-def label(one: dict, wide: bool) -> str:
+def label(one: Row, wide: bool) -> str:
     many = f" ({one['lines']} lines)" if one["lines"] > 1 else ""
     return style.shortened(one["name"], (56 if wide else 26) - len(many)) + many
 
 
 def seen(parts: list[tuple[str, float]], longest: float) -> list[str]:
-    """The causes that a legend has to tell: those with an area that is seen in a bar beside the longest one."""
+    """The causes that a legend lists: those with a visible area in a bar."""
     used = {cause for cause, share in parts if share >= style.SEEN * longest > 0}
     return [cause for cause in (*WAITS, "without_class", "memory") if cause in used]
 
 
-def split(line: dict) -> list[tuple[str, float]]:
-    """A line's share of all waiting by cause; what has no class (`analysis.tables.time_split.CAUSES`) last."""
+def split(line: Row) -> list[tuple[str, float]]:
+    """A line's share of all waiting by cause. Stall without a class (analysis/tables/time_split.py) is last."""
     classes, whole = line["classes"], line["wait_share"]
     waited = ((line["stall_us"] or 0.0) + (line["spin_us"] or 0.0)) * 1e9
     if not waited or not any(classes.values()):
@@ -63,4 +64,5 @@ def split(line: dict) -> list[tuple[str, float]]:
     return parts + [("without_class", rest)] if rest > 1e-3 * whole else parts
 
 
-FIGURE = Spec("hot-lines", "point", 5, "The lines that cost most", "Share of all waiting of the cores in use: memory stall, and spinning on a line.", draw, in_page=False)
+FIGURE = Spec("hot-lines", "point", 5, "The lines that cost most",
+              "Share of all waiting of the cores in use: memory stall, and spinning on a line.", draw, in_page=False)

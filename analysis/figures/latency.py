@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Distribution of transactions' latency, and the segments that a transaction's mean latency adds up from."""
+"""Distribution of the latency of transactions, and the mean latency by segment."""
 
 import math
 
@@ -9,12 +9,10 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from analysis import paper, style
+from analysis.described import SEGMENT
 from analysis.figures import Spec
 from analysis.run_directory import Point
 from analysis.tables.latency import point_latency
-
-SEGMENTS = {"queue": "waiting in queues", "cache": "caches", "crossbar": "crossbars", "link": "links", "home_queue": "waiting at home",
-            "probe_filter": "probe filter", "dram": "DRAM", "responder": "answering core"}
 
 
 def draw(point: Point, wide: bool) -> Figure | None:
@@ -22,7 +20,7 @@ def draw(point: Point, wide: bool) -> Figure | None:
     whole = sum(n for *_, n in buckets)
     if not whole:
         return None
-    segments = [(SEGMENTS.get(s, s), fs) for s, fs in (point.attribution.get("segments") or {}).items()]
+    segments = [(SEGMENT.short(s) if s in SEGMENT.names else s, fs) for s, fs in (point.attribution.get("segments") or {}).items()]
     fig = style.figure(wide, 4.0 if wide else 6.0)
     left, right = fig.subplots(1, 2, width_ratios=(1.6, 1)) if wide else fig.subplots(2, 1, height_ratios=(1.3, 1))
     style.horizontal_grid(left)
@@ -64,8 +62,8 @@ ROW, CHARACTER = {True: 0.055, False: 0.085}, {True: 0.0115, False: 0.0245}
 
 
 def _references(ax: Axes, buckets: int, wide: bool) -> Line2D:
-    """The paper's idle latencies, so that what lies beyond them shows as waiting. Their labels stand in rows above the bars, each to the right
-    of its line and below those of the lines before it, so that it meets no line but its own; the axis is made longer where that needs room."""
+    """Lines at the paper's idle latencies: longer transactions waited. The labels are in rows above the bars. Each is to the right of its
+    line and below the labels of the lines before it, so that it crosses no other line. The axis is extended where that needs room."""
     known = [(name, 1 + math.log2(ns)) for name, ns in paper.IDLE_LATENCY_NS if 1 + math.log2(ns) < buckets]
     bars = ax.get_ylim()[1]
     ticks = [y for y in ax.get_yticks() if 0 <= y <= bars]
@@ -80,5 +78,5 @@ def _references(ax: Axes, buckets: int, wide: bool) -> Line2D:
 
 
 FIGURE = Spec("latency", "point", 80, "Latency of transactions beyond L1",
-              "All transactions of all cores in the measured windows. Dotted lines mark the idle load latencies published for the machine: what "
-              "lies to the right of them waited in queues or for other cores.", draw)
+              "All transactions of all cores in the measured windows. Dotted lines mark the idle load latencies published for the machine. "
+              "Transactions to the right of them waited in queues or for other cores.", draw)

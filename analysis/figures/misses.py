@@ -5,7 +5,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from analysis import style
-from analysis.database import CLASSES
+from analysis.described import CLASSES, MISS_CLASS
 from analysis.figures import Spec
 from analysis.run_directory import FS_PER_MS, FS_PER_US, Point, Run
 
@@ -47,5 +47,5 @@ def _divisor(p: Point, by_op: bool) -> float:
 
 
 FIGURE = Spec("misses", "run", 40, "Misses by class",
-              "Why a core did not have a line: never had it (cold), another core wrote the bytes it wants (true sharing) or only other bytes of "
-              "the line (false sharing), it lacks the right to write (upgrade), or the line was replaced (capacity).", draw)
+              "Transactions beyond L1, and the stall that they cost. " + " ".join(
+                  f"{MISS_CLASS.label(c).capitalize()}: {MISS_CLASS[c].sentence}." for c in CLASSES), draw)

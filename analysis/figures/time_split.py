@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Time per core split by cause, against core count."""
+"""Time of the cores by cause, against core count."""
 
+from typing import Any
+
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from analysis import style
-from analysis.database import CLASSES
 from analysis.figures import Spec
 from analysis.run_directory import Run
 from analysis.tables.time_split import causes
@@ -19,8 +21,7 @@ def draw(run: Run, wide: bool) -> Figure | None:
     split = {key: rows for key, rows in split.items() if rows}
     if not split:
         return None
-    shown = [c for c in ("busy", "user", "kernel", "core", "spin", "memory", *CLASSES, "without_class", "idle")
-             if any(row.get(c, 0.0) >= style.SEEN for rows in split.values() for _, row in rows)]
+    shown = [c for c in style.causes() if any(row.get(c, 0.0) >= style.SEEN for rows in split.values() for _, row in rows)]
     columns = min(len(split), 2) if wide else 1
     rows_of = -(-len(split) // columns)
     fig = style.figure(wide, 0.8 + (3.5 if wide else 3.2) * rows_of)
@@ -38,7 +39,7 @@ def draw(run: Run, wide: bool) -> Figure | None:
     return fig
 
 
-def _bars(ax, rows, shown) -> None:  # type: ignore[no-untyped-def]
+def _bars(ax: Axes, rows: list[tuple[int, dict[str, float]]], shown: list[str]) -> None:
     style.horizontal_grid(ax)
     for x, (_, row) in enumerate(rows):
         bottom = 0.0
@@ -47,7 +48,7 @@ def _bars(ax, rows, shown) -> None:  # type: ignore[no-untyped-def]
             if not share:
                 continue
             # The line between areas would cover a thin one.
-            edge = {"linewidth": 0, "zorder": 2} if share < 1 else {"edgecolor": style.color("page"), "linewidth": 0.8}
+            edge: dict[str, Any] = {"linewidth": 0, "zorder": 2} if share < 1 else {"edgecolor": style.color("page"), "linewidth": 0.8}
             ax.bar(x, share, 0.66, bottom=bottom, color=style.color(cause), **edge)
             if share >= 100 * WORTH_A_LABEL:
                 ax.text(x, bottom + share / 2, f"{share:.0f}", ha="center", va="center", fontsize=8.5, color=style.text_on(cause))
@@ -57,5 +58,6 @@ def _bars(ax, rows, shown) -> None:  # type: ignore[no-untyped-def]
 
 
 FIGURE = Spec("time-split", "run", 10, "Where the cores' time goes",
-              "Time of all cores in use, by cause, in per cent. Busy is executing instructions; core stall is waiting for long operations "
-              "without a memory transaction; spinning is turning in a loop around a PAUSE, on a line that is there; the other stalls wait for memory and are split by why the line was not there.", draw)
+              "Time of all cores in use, by cause, in per cent. Busy: the core executes instructions. Core stall: it waits for long "
+              "operations without a memory transaction. Spinning: it iterates a loop around a PAUSE on a line that it has. The other "
+              "causes are memory stall, by the reason why the line was not there.", draw)

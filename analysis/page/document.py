@@ -6,42 +6,42 @@ from collections.abc import Callable
 from pathlib import Path
 
 from analysis import style
+from analysis.described import CLASSES, MISS_CLASS, TIME_KIND, WAITS
 from analysis.figures import Spec
 from analysis.page import lines, waiting
 from analysis.page.markup import code, esc, number, percent, table
 from analysis.run_directory import Point, Run
 
 HERE = Path(__file__).parent
-# What a figure looks like in the page, as HTML; empty where the run has no data for it.
+# A figure as HTML; empty if the run has no data for it.
 Shown = Callable[[Spec, Run | Point], str]
 
 TERMS = (
-    ("memory stall", "Time in which a core cannot go on because a transaction beyond its L1 has not ended: exposed stall, charged to the "
-     "oldest load, walk, fetch or buffered store that it waits for. Every stalled tick is charged to exactly one line, when its "
-     "transaction ends; those under way at the last window's end (at most one per core) have none."),
-    ("spinning", "Time in which a core turns in a loop around a PAUSE and looks at a line that it has, until another core writes it: waiting "
-     "for a lock. It belongs to the line whose write ends it, and is part of busy time and core stall, not of memory stall. A waiter in a "
-     "queued lock looks at a line of its own."),
+    ("memory stall", "Time in which a core cannot continue because a transaction beyond its L1 has not ended. This exposed stall is "
+     "charged to the oldest load, walk, fetch or buffered store that the core waits for. Each stalled tick is charged to exactly one "
+     "line, when its transaction ends."),
+    ("spinning", "Time in which a core iterates a loop around a PAUSE and reads a line that it has, until another core writes the line: it "
+     "waits for a lock. This time belongs to the line whose write ends it. It is part of busy time and core stall, not of memory stall. A "
+     "waiter in a queued lock reads a line of its own."),
     ("waiting", "Memory stall and spinning together: what a line costs."),
-    ("true and false sharing", "Another core wrote the line since this core last had it: the bytes that it wants now (true), or only other "
-     "bytes (false). Moving fields apart removes false sharing only."),
-    ("upgrade", "The core has the line but not the right to write it."),
-    ("cold, capacity", "The core never had the line since detailed simulation began; or it had it and replaced it while nobody wrote it."),
-    (style.LABELS["without_class"], "Memory stall whose transaction was under way when the last window ended, at most one per core."),
+    *((MISS_CLASS.label(c), f"Memory stall, because {MISS_CLASS[c].sentence}.") for c in CLASSES),
+    (style.LABELS["without_class"], "Memory stall whose transaction had not ended with the last window, at most one transaction per core."),
     ("core stall", "Stalls without a memory transaction: long operations, device registers."),
 )
 
 
 def theme() -> str:
-    """The palette as custom properties."""
+    """The palette as custom properties, and the borders of the classes' chips."""
     light = ";".join(f"--{role}:{value[0]}" for role, value in style.PALETTE.items())
     dark = ";".join(f"--{role}:{value[1]}" for role, value in style.PALETTE.items())
-    return f":root{{{light}}}@media (prefers-color-scheme:dark){{:root{{{dark}}}}}"
+    chips = "".join(f".chip.c-{wait}{{border-color:var(--{wait})}}" for wait in WAITS if wait in style.PALETTE)
+    return f":root{{{light}}}@media (prefers-color-scheme:dark){{:root{{{dark}}}}}{chips}"
 
 
 def default_point(run: Run) -> Point | None:
-    """The one shown first: the most cores of the run's first workload and kernel."""
-    first = [(p.workload, p.kernel) for p in run.points if p.stats or p.record.get("top_lines")] or [(p.workload, p.kernel) for p in run.points]
+    """The point shown first: the most cores of the run's first workload and kernel."""
+    detailed = [p for p in run.points if p.stats or p.record.get("top_lines")]
+    first = [(p.workload, p.kernel) for p in detailed or run.points]
     wanted = run.record.get("points") or []
     listed = [(str(w.get("workload")), str(w.get("kernel"))) for w in wanted if isinstance(w, dict)]
     key = next((k for k in listed if k in first), first[0] if first else None)
@@ -57,14 +57,15 @@ def picker(run: Run, chosen: Point) -> str:
         return ""
     groups = []
     for (workload, kernel), points in run.series().items():
-        buttons = "".join(f'<button type="button" data-point="{identity(p)}" aria-pressed="{"true" if p is chosen else "false"}">{p.cores}</button>'
-                          for p in points)
-        groups.append(f'<div class="group" role="group" aria-label="{esc(workload)} on {esc(kernel)}"><span>{esc(workload)} on {esc(kernel)}, cores</span>{buttons}</div>')
+        buttons = "".join(f'<button type="button" data-point="{identity(p)}" aria-pressed="{"true" if p is chosen else "false"}">'
+                          f'{p.cores}</button>' for p in points)
+        series = f"{esc(workload)} on {esc(kernel)}"
+        groups.append(f'<div class="group" role="group" aria-label="{series}"><span>{series}, cores</span>{buttons}</div>')
     return f'<nav class="picker" aria-label="Point that is shown">{"".join(groups)}</nav>'
 
 
 def per_point(run: Run, chosen: Point, content: Callable[[Point], str]) -> str:
-    """The same section of every point, of which the chosen one is in sight."""
+    """The same section of every point; only that of the chosen point is visible."""
     return "".join(f'<div class="point" data-of="{identity(p)}"{"" if p is chosen else " hidden"}>'
                    f'{content(p)}</div>' for p in run.points)
 
@@ -78,12 +79,13 @@ def points_table(run: Run) -> str:
     for p in run.points:
         cycles = p.record.get("cycles") or {}
         error = p.number("stderr_per_s")
-        rows.append((esc(p.workload), esc(p.kernel), str(p.cores), esc(p.operations), number(p.number("throughput_per_s")) + (f" ± {error:,.0f}" if error is not None else ""),
-                     esc(percent(p.number("kernel_share"))), *(esc(percent(cycles.get(k))) for k in ("busy", "core", "memory", "idle")),
-                     number(p.number("window_ms"), 2) + (f" × {len(p.record['windows'])}" if p.record.get("windows") else ""),
-                     number(p.number("host_s"))))
-    return table("All points", ("workload", "kernel", "cores", "operation", "per second", "kernel share", "busy", "core stall", "memory stall", "idle",
-                                "windows (ms)", "host (s)"), rows, (2, *range(4, 12)))
+        rate = number(p.number("throughput_per_s")) + (f" ± {error:,.0f}" if error is not None else "")
+        length = number(p.number("window_ms"), 2) + (f" × {len(p.record['windows'])}" if p.record.get("windows") else "")
+        rows.append((esc(p.workload), esc(p.kernel), str(p.cores), esc(p.operations), rate, esc(percent(p.number("kernel_share"))),
+                     *(esc(percent(cycles.get(k))) for k in TIME_KIND.ranked), length, number(p.number("host_s"))))
+    head = ("workload", "kernel", "cores", "operation", "per second", "kernel share", *map(TIME_KIND.label, TIME_KIND.ranked),
+            "windows (ms)", "host (s)")
+    return table("All points", head, rows, (2, *range(4, len(head))))
 
 
 def configuration(run: Run) -> str:
@@ -99,33 +101,47 @@ def configuration(run: Run) -> str:
 def notices(run: Run) -> str:
     found = list(run.problems)
     if run.record and run.record.get("ok") is False:
-        found.insert(0, "the run says of itself that not all went well")
+        found.insert(0, "run.json: ok is false: some points of the run failed")
     if not found:
         return ""
-    return f'<div class="notice" role="note"><strong>This run is not whole.</strong><ul>{"".join(f"<li>{esc(f)}</li>" for f in found[:20])}</ul></div>'
+    items = "".join(f"<li>{esc(f)}</li>" for f in found[:20])
+    return f'<div class="notice" role="note"><strong>This run is incomplete.</strong><ul>{items}</ul></div>'
+
+
+def head(run: Run) -> str:
+    workloads = ", ".join(dict.fromkeys(p.workload for p in run.points)) or "no finished point"
+    kernels = ", ".join(dict.fromkeys(p.kernel for p in run.points))
+    measured = f'{esc(workloads)}{" on kernel " + esc(kernels) if kernels else ""}'
+    return (f'<header><p class="brand">moscope</p><h1>Which cache lines cost most, who writes them and who waits</h1>'
+            f'<p class="sub">{measured} · machine {code(run.machine)}{" · " + esc(run.engine) if run.engine else ""}</p></header>')
+
+
+def sections(run: Run, chosen: Point, figures: list[Spec], shown: Shown) -> list[str]:
+    whole = "".join(shown(f, run) for f in figures if f.of == "run")
+
+    def who(p: Point) -> str:
+        drawn = "".join(shown(f, p) for f in figures if f.of == "point")
+        return which(p) + drawn + waiting.functions(p) + waiting.locks(p) + waiting.kinds(p)
+
+    choice = picker(run, chosen)
+    return [
+        f'<section aria-label="Lines"><div class="sticky">{choice}</div>{per_point(run, chosen, lines.section)}</section>',
+        f'<section><h2>How it scales</h2>{whole}</section>' if whole else "",
+        f'<section><h2>Who waits for whom, and where</h2>{choice}{per_point(run, chosen, who)}</section>',
+        f'<section><h2>All points</h2>{points_table(run)}</section>']
 
 
 def document(run: Run, figures: list[Spec], shown: Shown) -> str:
     """The whole page."""
     chosen = default_point(run)
-    workloads = ", ".join(dict.fromkeys(p.workload for p in run.points)) or "no finished point"
-    kernels = ", ".join(dict.fromkeys(p.kernel for p in run.points))
-    body = [f'<header><p class="brand">moscope</p><h1>Which cache lines cost most, who writes them and who waits</h1>'
-            f'<p class="sub">{esc(workloads)}{" on kernel " + esc(kernels) if kernels else ""} · machine {code(run.machine)}{" · " + esc(run.engine) if run.engine else ""}</p></header>', notices(run)]
-    if chosen:
-        whole = "".join(shown(f, run) for f in figures if f.of == "run")
-        body += [
-            f'<section aria-label="Lines"><div class="sticky">{picker(run, chosen)}</div>{per_point(run, chosen, lines.section)}</section>',
-            f'<section><h2>How it scales</h2>{whole}</section>' if whole else "",
-            f'<section><h2>Who waits for whom, and where</h2>{picker(run, chosen)}'
-            f'{per_point(run, chosen, lambda p: which(p) + "".join(shown(f, p) for f in figures if f.of == "point") + waiting.functions(p) + waiting.locks(p) + waiting.kinds(p))}</section>',
-            f'<section><h2>All points</h2>{points_table(run)}</section>']
-    else:
-        body.append('<p class="headline">No point of this run has finished.</p>')
-    rare = style.LABELS["without_class"]  # explained where a legend lists it
+    body = [head(run), notices(run)]
+    body += sections(run, chosen, figures, shown) if chosen else ['<p class="headline">No point of this run has finished.</p>']
+    rare = style.LABELS["without_class"]  # explained only if a legend lists it
     terms = "".join(f"<dt>{t}</dt><dd>{d}</dd>" for t, d in TERMS if t != rare or any(rare in part for part in body))
     body.append(f"<section><h2>How to read this</h2><dl>{terms}</dl>{configuration(run)}</section>")
     css, script = ((HERE / n).read_text(encoding="utf-8") for n in ("style.css", "script.js"))
-    return (f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1">'
-            f'<meta name="color-scheme" content="light dark"><title>moscope: {esc(workloads)}</title><link rel="icon" href="data:,"><style>{theme()}\n{css}</style></head>'
+    title = ", ".join(dict.fromkeys(p.workload for p in run.points)) or "no finished point"
+    return (f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><meta name="viewport" '
+            f'content="width=device-width,initial-scale=1"><meta name="color-scheme" content="light dark"><title>moscope: {esc(title)}'
+            f'</title><link rel="icon" href="data:,"><style>{theme()}\n{css}</style></head>'
             f'<body><main>{"".join(body)}</main><script>{script}</script></body></html>\n')

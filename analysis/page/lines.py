@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The first thing a reader sees: which lines cost most, who writes them and who waits for them."""
+"""The first section of the page: the lines that cost most, the functions that write them and those that wait for them."""
 
 from typing import Any
 
 from analysis import style
-from analysis.database import CLASSES
+from analysis.described import CLASSES, SPIN
 from analysis.figures.hot_lines import seen, split
 from analysis.page.markup import code, esc, number, percent, table
 from analysis.run_directory import FS_PER_US, Point
@@ -15,7 +15,7 @@ from analysis.tables.names import hot_names
 from analysis.tables.time_split import causes as causes_of
 
 SHOWN = 10
-WORTH_TELLING = 0.005
+WORTH_MENTION = 0.005  # a share of the cores' time
 MOST = 40
 
 
@@ -27,11 +27,12 @@ def headline(p: Point) -> str:
     """The answer in words; HTML."""
     causes = causes_of(p)
     memory = causes.get("memory", sum(causes.get(k, 0.0) for k in (*CLASSES, "without_class")))
-    spin = causes.get("spin", 0.0)
+    spin = causes.get(SPIN, 0.0)
     lines = hot_names(p)
-    begin = f"With {p.cores} core{'s' if p.cores != 1 else ''}, waiting for memory takes <strong>{esc(percent(memory))}</strong> of the cores’ time"
-    if spin >= WORTH_TELLING:
-        begin += f" and turning in spin loops <strong>{esc(percent(spin))}</strong>"
+    begin = (f"With {p.cores} core{'s' if p.cores != 1 else ''}, waiting for memory takes "
+             f"<strong>{esc(percent(memory))}</strong> of the cores’ time")
+    if spin >= WORTH_MENTION:
+        begin += f" and spinning <strong>{esc(percent(spin))}</strong>"
     if not causes:
         begin = f"{esc(where(p)).capitalize()}: no split of the cores’ time was recorded"
     if not lines or not lines[0]["wait_share"]:
@@ -45,8 +46,8 @@ def headline(p: Point) -> str:
 
 
 def contenders(line: dict[str, Any]) -> str:
-    """The function that waits for a line most and the one that writes it most: the two that the run's `bottleneck` names. They need not be
-    the largest pair."""
+    """The function that waits most for a line and the one that writes it most, as in the run's `bottleneck`. They need not be the largest
+    pair."""
     writer, waiter = (next((f for f, _ in line[who]), None) for who in ("writers", "waiters"))
     if waiter is None:
         return ""
@@ -60,7 +61,7 @@ def contenders(line: dict[str, Any]) -> str:
     return f", which {code(waiter)} both waits for and writes"
 
 
-def people(found: list[tuple[str, float | None]]) -> str:
+def functions(found: list[tuple[str, float | None]]) -> str:
     if not found:
         return '<span class="quiet">no other core</span>'
     return ", ".join(code(f) + (f' <span class="quiet">{esc(percent(s))}</span>' if s is not None else "") for f, s in found[:3])
@@ -85,8 +86,8 @@ def _card(p: Point, rank: int, line: dict[str, Any], most: float) -> str:
     return (f'<li><div class="rank">{rank}</div><div class="line"><div class="top"><span class="name">{code(line["name"])}</span>'
             f'{what}<span class="chip c-{esc(line["class"])}">{esc(kind)}</span>{many}</div>'
             f'<div class="measure"><div class="bar">{bar}</div><b>{esc(percent(line["wait_share"], 1))}</b></div>'
-            f'<div class="who"><span class="quiet">written by</span> {people(line["writers"])} '
-            f'<span class="quiet">· waited for by</span> {people(line["waiters"])}</div>{_details(p, line, ", ".join(facts))}</div></li>')
+            f'<div class="who"><span class="quiet">written by</span> {functions(line["writers"])} '
+            f'<span class="quiet">· waited for by</span> {functions(line["waiters"])}</div>{_details(p, line, ", ".join(facts))}</div></li>')
 
 
 def _details(p: Point, line: dict[str, Any], facts: str) -> str:
@@ -94,7 +95,7 @@ def _details(p: Point, line: dict[str, Any], facts: str) -> str:
     sent = _transfers(p, line)
     if not pairs:
         return f'<details><summary class="facts">{facts}</summary>{sent}</details>' if sent else f'<div class="facts">{facts}</div>'
-    whole = (line["stall_us"] + line["spin_us"]) * FS_PER_US  # not of the pairs alone, of which not all are listed
+    whole = (line["stall_us"] + line["spin_us"]) * FS_PER_US  # of all pairs: not all are listed
     rows = [(code(a) if a != NO_WRITER else f'<span class="quiet">{a}</span>', code(b), number(waited / FS_PER_US, 1),
              esc(percent(waited / whole))) for a, b, waited in pairs[:12]]
     inner = table(f"Writers and waiters of {line['name']}", ("last written by", "waits", "waiting (µs)", "of waiting for it"), rows, (2, 3))
@@ -137,7 +138,7 @@ def section(p: Point) -> str:
 
 
 def _reach(names: list[dict[str, Any]], shown: list[dict[str, Any]]) -> str:
-    """How much of the waiting the list shows, and how much lies below its end."""
+    """The shares of waiting of the names listed and of the others."""
     if not names or names[0]["stall_us"] is None:
         return ""
     lines = sum(one["lines"] for one in names)
@@ -146,7 +147,8 @@ def _reach(names: list[dict[str, Any]], shown: list[dict[str, Any]]) -> str:
     if len(names) <= len(shown):
         return f"{text}."
     listed = sum(one["wait_share"] for one in shown)
-    return f"{text}; the {len(shown)} listed here take {esc(percent(listed))} of the waiting, all others {esc(percent(max(0.0, 1 - listed)))}."
+    others = esc(percent(max(0.0, 1 - listed)))
+    return f"{text}; the {len(shown)} listed here take {esc(percent(listed))} of the waiting, all others {others}."
 
 
 def _single(p: Point) -> str:

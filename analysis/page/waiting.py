@@ -3,7 +3,7 @@
 
 from collections.abc import Iterable
 
-from analysis.page.lines import people
+from analysis.page.lines import functions as function_list
 from analysis.page.markup import code, esc, number, percent, table
 from analysis.run_directory import Point
 from analysis.tables.functions import waiting_functions
@@ -31,7 +31,7 @@ def locks(p: Point) -> str:
     return _block("Locks that are waited for", "Exposed stall and spinning by lock, all objects of a kind together, over all cores. Waiters of queued "
                   "locks look at nodes of their own, which do not tell the lock: these are a row of their own.",
                   ("lock", "of all waiting", "waiting functions", "stall (µs)", "spinning (µs)", "lines", "form"), [
-                      (code(one["lock"]), esc(percent(one["wait_share"], 1)), people(one["waiters"]), number(one["stall_us"], 1),
+                      (code(one["lock"]), esc(percent(one["wait_share"], 1)), function_list(one["waiters"]), number(one["stall_us"], 1),
                        number(one["spin_us"], 1), number(one["lines"]), esc(one["form"]))
                       for one in point_locks(p) if one["wait_share"] >= 0.0005][:12], (1, 3, 4, 5))
 

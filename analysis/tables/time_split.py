@@ -1,22 +1,20 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The cores' time by what it was spent on."""
 
-from analysis.database import CLASSES
+from analysis.described import CLASSES, SPIN, TIME_KIND
 from analysis.run_directory import Point, Run
 from analysis.tables.base import Table, key, table
 
-# Busy and core stall without spin loops, the loops, memory stall by class of miss, and the memory stall that has no class: its transaction
-# was under way when the last window ended.
-CAUSES = ("user", "kernel", "core", "spin", *CLASSES, "without_class", "idle")
-
 
 def causes(p: Point) -> dict[str, float]:
-    """Shares of the cores' time by cause (CAUSES); `memory` undivided and `busy` where there is no more detail."""
+    """Shares of the cores' time by cause: `user` and `kernel` (busy without spin loops), `core` (core stall without them), `spin`, memory
+    stall by miss class, `without_class` (memory stall of transactions that had not ended with the last window), and `idle`. Where the
+    run has less detail, `busy` and `memory` are not divided."""
     cores = p.stats.get("cores") or []
     whole = sum(int(c.get("window", 0)) for c in cores)
     if not whole:
         cycles = p.record.get("cycles") or {}
-        return {k: float(cycles.get(k) or 0) for k in ("busy", "core", "memory", "idle")} if cycles else {}
+        return {k: float(cycles.get(k) or 0) for k in TIME_KIND.ranked} if cycles else {}
 
     def spent(kind: str, who: str) -> float:
         return sum(int((c.get(kind) or {}).get(who, 0)) for c in cores) / whole
@@ -26,7 +24,7 @@ def causes(p: Point) -> dict[str, float]:
 
     found = {who: spent("busy", who) - spun("busy", who) for who in ("user", "kernel")}
     found["core"] = sum(spent("core", who) - spun("core", who) for who in ("user", "kernel"))
-    found["spin"] = sum(spun(kind, who) for kind in ("busy", "core") for who in ("user", "kernel"))
+    found[SPIN] = sum(spun(kind, who) for kind in ("busy", "core") for who in ("user", "kernel"))
     memory = spent("memory", "user") + spent("memory", "kernel")
     by_class = {k: stall / whole for k, stall in class_stall(p).items()}
     if not any(by_class.values()):

@@ -6,13 +6,14 @@ from __future__ import annotations
 from typing import Any
 
 from moscope.schema import counters, enumerations, hierarchy, links, pipeline, records
-from moscope.schema.describe import BadDescription, Counters, Enumeration, Record
+from moscope.schema.describe import BadDescription, Counters, Enumeration, Record, Table
 from moscope.schema.emit import jsonschema, markdown
 from moscope.schema.parameters import Group
 
 MODULES = (enumerations, records, counters, pipeline, hierarchy, links)
-ALL: dict[str, Any] = {d.name: d for module in MODULES for d in module.DESCRIPTIONS}
-MARKDOWN = {Enumeration: markdown.enumeration, Record: markdown.record, Counters: markdown.counters, Group: markdown.parameters}
+ALL: dict[str, Any] = {d.name: d for module in MODULES for d in (*module.DESCRIPTIONS, *getattr(module, "TABLES", ()))}
+MARKDOWN: dict[type, Any] = {Enumeration: markdown.enumeration, Record: markdown.record, Table: markdown.columns,
+                             Counters: markdown.counters, Group: markdown.parameters}
 COUNT = {"type": "integer", "minimum": 0}
 
 
@@ -34,6 +35,8 @@ def schema(name: str, value: dict[str, Any] | None = None) -> dict[str, Any]:
     if name.startswith("by "):
         return jsonschema.by_member(find(name[3:]), value or COUNT)
     found = find(name)
+    if isinstance(found, Table):
+        raise BadDescription(f"{name}: is a table of a Parquet file: expected a description with a JSON Schema")
     if isinstance(found, Counters):
         return jsonschema.counters(found)
     return jsonschema.record(found) if isinstance(found, Record) else jsonschema.enumeration(found)

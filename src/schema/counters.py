@@ -1,33 +1,25 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What the machine counts. A window is the difference of two snapshots."""
 
-from moscope.schema.describe import Counter, Counters, Enumeration
+from moscope.schema.describe import Counter, Counters, Enumeration, Member
 
 LOST = Enumeration("Lost", "LostReasons", "Why the data bus carried nothing before a burst: the rule that held the burst's own request "
                    "longest, for it is this that would have to be faster. Waits that ended before the bus fell idle do not count.", {
-    "no_request": "nothing to do",
-    "row_cycle": "same bank: its row was in use or just closed (tRAS, tRC, tRTP, tWR and what follows)",
-    "precharge": "tRP of a request that came too late for it to be hidden",
-    "activate": "tRCD of a request that came too late for it to be hidden",
-    "activate_window": "activates of the rank too close: tRRD, tFAW",
-    "turnaround": "bus changes direction: tWTR, tRTW",
-    "rank_switch": "bus changes rank: tRTRS",
-    "refresh": "rank is refreshed or prepared for it: tRFC",
-    "order": "a ready row hit was held back because the oldest request had been overtaken bypass_max times",
-    "window": "the request was held, but behind those among which the scheduler chooses",
-    "command": "command slot taken, tCCD longer than a burst",
-}, words={
-    "row_cycle": "a bank whose row is in use or just closed (tRAS, tRC, tWR)",
-    "precharge": "closing rows that requests of other streams left open (tRP)",
-    "activate": "opening rows (tRCD)",
-    "activate_window": "activates too close together (tRRD, tFAW)",
-    "turnaround": "the bus changing direction (tWTR)",
-    "rank_switch": "the bus changing rank",
-    "refresh": "refresh (tRFC)",
-    "order": "row hits held back for requests that have waited long",
-    "window": "requests beyond the scheduler's window",
-    "command": "command slots (tCCD)",
-    "no_request": "nothing to do",
+    "no_request": Member("nothing to do", "nothing to do"),
+    "row_cycle": Member("same bank: its row was in use or just closed (tRAS, tRC, tRTP, tWR and what follows)",
+                        "a bank whose row is in use or just closed (tRAS, tRC, tWR)"),
+    "precharge": Member("tRP of a request that came too late for it to be hidden",
+                        "closing rows that requests of other streams left open (tRP)"),
+    "activate": Member("tRCD of a request that came too late for it to be hidden", "opening rows (tRCD)"),
+    "activate_window": Member("activates of the rank too close: tRRD, tFAW", "activates too close together (tRRD, tFAW)"),
+    "turnaround": Member("bus changes direction: tWTR, tRTW", "the bus changing direction (tWTR)"),
+    "rank_switch": Member("bus changes rank: tRTRS", "the bus changing rank"),
+    "refresh": Member("rank is refreshed or prepared for it: tRFC", "refresh (tRFC)"),
+    "order": Member("a ready row hit was held back because the oldest request had been overtaken bypass_max times",
+                    "row hits held back for requests that have waited long"),
+    "window": Member("the request was held, but behind those among which the scheduler chooses",
+                     "requests beyond the scheduler's window"),
+    "command": Member("command slot taken, tCCD longer than a burst", "command slots (tCCD)"),
 }, counted=False, namespace="moscope::dram")
 
 CHANNEL = Counters("ChannelStats", "What a DRAM channel counts. Every clock of the data bus is either busy or lost to exactly one reason, "

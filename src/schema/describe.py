@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 
 NAME = re.compile(r"[a-z][a-z0-9_]*\Z")
 TYPE_NAME = re.compile(r"[A-Z][A-Za-z0-9]*\Z")
+COLOUR = re.compile(r"#[0-9a-f]{6}\Z")
 # Bytes of each type of a record's field; the letter says unsigned or signed.
 BYTES = {"u8": 1, "u16": 2, "u32": 4, "u64": 8, "i64": 8}
 CXX_WORDS = {"auto", "bool", "case", "char", "const", "default", "delete", "double", "enum", "float", "int", "long", "new",
@@ -40,17 +41,36 @@ def check_sentence(what: str, sentence: str) -> None:
         raise BadDescription(f"{what}: {sentence!r:.40}: expected one line that says what it is")
 
 
+def check_member(what: str, member: Member) -> None:
+    check_sentence(what, member.sentence)
+    for colour in member.colours or ():
+        if not COLOUR.match(colour):
+            raise BadDescription(f"{what}: colour {colour!r}: expected #rrggbb, for a light and a dark page")
+
+
+@dataclass(frozen=True)
+class Member:
+    """A value of an enumeration: what it means, and how reports show it."""
+
+    sentence: str
+    label: str = ""  # in reports; the name with spaces if empty
+    short: str = ""  # on an axis; the label if empty
+    noun: str = ""  # in a sentence; the label if empty
+    colours: tuple[str, str] | None = None  # #rrggbb on a light and on a dark page
+    rank: int = 0  # place in stacked bars and legends; members of the same rank keep their order
+
+
 @dataclass(frozen=True)
 class Enumeration:
     """Values that are numbers in the engine and names in files. `plural` names the number of them in C++ (`kSegments`).
-    `words`: how reports write a value, where that is not its name with spaces."""
+    A member that is a sentence has no other property."""
 
     name: str
     plural: str
     sentence: str
-    members: Mapping[str, str]  # name: sentence
-    words: Mapping[str, str] = field(default_factory=dict)
+    members: Mapping[str, Member | str]
     counted: bool = True  # C++ gets a last value `count`, which may stand for none
+    engine: bool = True  # False: for files and reports only; C++ does not get it
     namespace: str = "moscope"
 
     def __post_init__(self) -> None:
@@ -62,22 +82,40 @@ class Enumeration:
         check_names(self.name, list(self.members))
         if self.counted and "count" in self.members:
             raise BadDescription(f"{self.name}: count: expected another name, as C++ calls the number of members so")
-        for name, sentence in self.members.items():
-            check_sentence(f"{self.name}.{name}", sentence)
-        if unknown := self.words.keys() - self.members.keys():
-            raise BadDescription(f"{self.name}: words for {', '.join(sorted(unknown))}: expected members")
+        for name in self.members:
+            check_member(f"{self.name}.{name}", self[name])
+        if plain := [name for name in self.members if not self[name].colours]:
+            if len(plain) < len(self):
+                raise BadDescription(f"{self.name}: {', '.join(plain)}: no colours: expected colours for all members or for none")
+
+    def __getitem__(self, name: str) -> Member:
+        found = self.members[name]
+        return found if isinstance(found, Member) else Member(found)
 
     def label(self, name: str) -> str:
         """A member as reports write it."""
-        return self.words.get(name, name.replace("_", " "))
+        return self[name].label or name.replace("_", " ")
 
-    @property
-    def labels(self) -> dict[str, str]:
-        return {name: self.label(name) for name in self.members}
+    def short(self, name: str) -> str:
+        """A member on an axis."""
+        return self[name].short or self.label(name)
+
+    def noun(self, name: str) -> str:
+        """A member in a sentence."""
+        return self[name].noun or self.label(name)
 
     @property
     def names(self) -> tuple[str, ...]:
         return tuple(self.members)
+
+    @property
+    def ranked(self) -> tuple[str, ...]:
+        """The names in the order of stacked bars and legends."""
+        return tuple(sorted(self.members, key=lambda name: self[name].rank))
+
+    @property
+    def sentences(self) -> dict[str, str]:
+        return {name: self[name].sentence for name in self.members}
 
     def __len__(self) -> int:
         return len(self.members)
@@ -97,6 +135,7 @@ class Field:
     values: Enumeration | None = None
     each: Enumeration | None = None
     flags: Mapping[str, str] = field(default_factory=dict)
+    bare: bool = False  # the columns of an array are called MEMBER, not FIELD_MEMBER
 
     def __post_init__(self) -> None:
         if self.type not in BYTES:
@@ -130,6 +169,14 @@ class Field:
 
     def bit(self, flag: str) -> int:
         return 1 << list(self.flags).index(flag)
+
+    @property
+    def columns(self) -> dict[str, str]:
+        """Its columns in files, with a sentence each: one per member of its array, one per flag, or the field itself."""
+        if self.each:
+            prefix = "" if self.bare else f"{self.name}_"
+            return {prefix + name: f"{self.sentence}: {about}" for name, about in self.each.sentences.items()}
+        return dict(self.flags) or {self.name: self.sentence}
 
 
 @dataclass(frozen=True)
@@ -179,6 +226,52 @@ class Record:
 
 
 @dataclass(frozen=True)
+class Column:
+    """A column that no field of the record holds as it is: the reader of the rows computes it, from the field `of` first of all."""
+
+    name: str
+    of: str
+    sentence: str
+    unit: str = ""
+    replaces: bool = False  # the file has it in place of the field's own columns
+
+    def __post_init__(self) -> None:
+        check_sentence(self.name, self.sentence)
+
+
+@dataclass(frozen=True)
+class Table:
+    """The columns of a file: those of the fields of a record, in their order, each followed by the columns computed from it. Fields in
+    `internal` have no columns of their own."""
+
+    name: str
+    sentence: str
+    record: Record
+    computed: tuple[Column, ...]
+    internal: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        check_sentence(self.name, self.sentence)
+        known = {f.name for f in self.record.fields}
+        for column in self.computed:
+            if column.of not in known:
+                raise BadDescription(f"{self.name}.{column.name}: of {column.of}: expected a field of {self.record.name}")
+        if unknown := set(self.internal) - known:
+            raise BadDescription(f"{self.name}: internal {', '.join(sorted(unknown))}: expected fields of {self.record.name}")
+        check_names(self.name, [c.name for c in self.columns if c.name != "class"])
+
+    @property
+    def columns(self) -> list[Column]:
+        found: list[Column] = []
+        for f in self.record.fields:
+            own = [c for c in self.computed if c.of == f.name]
+            if f.name not in self.internal and not any(c.replaces for c in own):
+                found += [Column(name, f.name, sentence, f.unit) for name, sentence in f.columns.items()]
+            found += own
+        return found
+
+
+@dataclass(frozen=True)
 class Counter:
     """A number that only grows. `each`: one for each member of an enumeration, of which files have those that are not zero."""
 
@@ -211,4 +304,4 @@ class Counters:
         return [c for c in self.counters if not c.internal]
 
 
-Description = Enumeration | Record | Counters
+Description = Enumeration | Record | Table | Counters

@@ -1,42 +1,44 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Enumerations that the engine computes and files name."""
+"""Enumerations that the engine computes and files name. C++, JSON Schemas, reference pages, figures and reports follow from them."""
 
-from moscope.schema.describe import Enumeration
+from moscope.schema.describe import Enumeration, Member
 
 SEGMENT = Enumeration("Segment", "Segments", "Where a transaction's latency goes.", {
-    "queue": "waiting: buffers, link arbitration and credits",
-    "cache": "lookups and transfers in the requester's cache hierarchy",
-    "crossbar": "on-chip crossbar",
-    "link": "HyperTransport links: serialization and flight",
-    "home_queue": "waiting at the home node",
-    "probe_filter": "the home agent: request handling and probe filter lookup",
-    "dram": "DRAM, its queue included",
-    "responder": "caches that answer probes",
-}, words={
-    "queue": "waiting for buffers and links",
-    "cache": "caches of the requester",
-    "crossbar": "crossbars of the chips",
-    "link": "HyperTransport links",
-    "home_queue": "waiting at the home node",
-    "probe_filter": "home agent and probe filter",
-    "dram": "DRAM",
-    "responder": "caches that answer probes",
+    "queue": Member("waiting: buffers, link arbitration and credits", "waiting for buffers and links", "waiting in queues",
+                    colours=("#bab0ac", "#bab0ac")),
+    "cache": Member("lookups and transfers in the requester's cache hierarchy", "caches of the requester", "caches",
+                    colours=("#4e79a7", "#4e79a7")),
+    "crossbar": Member("on-chip crossbar", "crossbars of the chips", "crossbars", colours=("#76b7b2", "#76b7b2")),
+    "link": Member("HyperTransport links: serialization and flight", "HyperTransport links", "links", colours=("#f28e2b", "#f28e2b")),
+    "home_queue": Member("waiting at the home node", "waiting at the home node", "waiting at home", colours=("#9c755f", "#9c755f")),
+    "probe_filter": Member("the home agent: request handling and probe filter lookup", "home agent and probe filter", "probe filter",
+                           colours=("#b07aa1", "#b07aa1")),
+    "dram": Member("DRAM, its queue included", "DRAM", colours=("#59a14f", "#59a14f")),
+    "responder": Member("caches that answer probes", "caches that answer probes", "answering core", colours=("#e15759", "#e15759")),
 })
 
 MISS_CLASS = Enumeration("MissClass", "MissClasses", "Why a line was not there; `count` stands for no class.", {
-    "cold": "the core has not had the line before",
-    "capacity": "the core had the line and replaced it",
-    "upgrade": "the core had the line, but could not write it",
-    "true_sharing": "another core wrote bytes that this access uses",
-    "false_sharing": "another core wrote other bytes of the line",
+    "cold": Member("the core has not had the line before", noun="cold misses", colours=("#e3d28a", "#8a7d42"), rank=5),
+    "capacity": Member("the core had the line and replaced it", noun="capacity misses", colours=("#999933", "#b9b955"), rank=4),
+    "upgrade": Member("the core had the line, but could not write it", noun="upgrades", colours=("#aa3377", "#cf5f9d"), rank=3),
+    "true_sharing": Member("another core wrote bytes that this access uses", colours=("#cc3311", "#e8573a"), rank=1),
+    "false_sharing": Member("another core wrote other bytes of the line", colours=("#ee8833", "#f5a04f"), rank=2),
 })
 
+SPIN = "spin"
+WAIT = Enumeration("Wait", "Waits", "What a core waits for at a line: a miss of some class, or another core's write.", {
+    **MISS_CLASS.members,
+    SPIN: Member("the core iterates a loop around a PAUSE that reads the line", "spinning", noun="spinning on it",
+                   colours=("#44aa99", "#3d9586"), rank=6),
+}, engine=False)
+
 TIME_KIND = Enumeration("TimeKind", "TimeKinds", "What a core's time is charged to; each tick is charged once.", {
-    "busy": "instructions execute",
-    "idle": "the core halts",
-    "core": "the core stalls without a memory transaction: long operations, device registers",
-    "memory": "the core stalls for a memory transaction",
-}, words={"core": "core stall", "memory": "memory stall"})
+    "busy": Member("instructions execute", colours=("#4477ab", "#6c9fd1"), rank=1),
+    "idle": Member("the core halts", colours=("#eceff1", "#252b31"), rank=4),
+    "core": Member("the core stalls without a memory transaction: long operations, device registers", "core stall",
+                   colours=("#8c8fa3", "#7a7e94"), rank=2),
+    "memory": Member("the core stalls for a memory transaction", "memory stall", colours=("#cc3312", "#e8573b"), rank=3),
+})
 
 ACCESS_KIND = Enumeration("AccessKind", "AccessKinds", "What an access through the memory port does.", {
     "load": "reads data",
@@ -48,4 +50,4 @@ ACCESS_KIND = Enumeration("AccessKind", "AccessKinds", "What an access through t
     "uncached_load": "reads past the caches",
 }, counted=False)
 
-DESCRIPTIONS = (SEGMENT, MISS_CLASS, TIME_KIND, ACCESS_KIND)
+DESCRIPTIONS = (SEGMENT, MISS_CLASS, WAIT, TIME_KIND, ACCESS_KIND)

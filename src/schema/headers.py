@@ -10,7 +10,8 @@ from moscope.schema.emit import cpp
 def headers() -> dict[str, str]:
     """File name and text of each."""
     return {
-        "enumerations.hh": cpp.header("enumerations", "values that are numbers in the engine and names in files.", enumerations.DESCRIPTIONS),
+        "enumerations.hh": cpp.header("enumerations", "values that are numbers in the engine and names in files.",
+                                      [e for e in enumerations.DESCRIPTIONS if e.engine]),
         "records.hh": cpp.header("records", "rows that the engine writes as they lie in memory; little-endian.", records.DESCRIPTIONS,
                                  ["schema/enumerations.hh"]),
         "pipeline.hh": cpp.header("pipeline", "a core in detailed mode.", pipeline.DESCRIPTIONS, ["base/types.hh"]),

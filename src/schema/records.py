@@ -2,7 +2,7 @@
 """Records that the engine writes as they lie in memory, and whose columns Python reads: transactions, and the rows in
 which attribution adds them up. Times are femtoseconds."""
 
-from moscope.schema.describe import Field, Record
+from moscope.schema.describe import Column, Field, Record, Table
 from moscope.schema.enumerations import ACCESS_KIND, MISS_CLASS, SEGMENT
 
 SPACE = "CR3 of the address space; 0: the kernel's code, which is the same in all"
@@ -17,7 +17,7 @@ TRANSACTION = Record("TransactionRecord", "One transaction of a core in detailed
     Field("pc", "u64", "virtual address of the instruction", "byte address"),
     Field("address_space", "u64", "CR3 of the core", "byte address"),
     Field("writer_pc", "u64", "the instruction that wrote the line last; 0: no other core has written it", "byte address"),
-    Field("segments", "i64", "parts of the latency, which add up to done - issued", "fs", each=SEGMENT),
+    Field("segments", "i64", "parts of the latency, which add up to done - issued", "fs", each=SEGMENT, bare=True),
     Field("hops", "u16", "links that its messages on the longest way crossed"),
     Field("core", "u8", "the core that waited"),
     Field("writer", "u8", "the core that wrote the line last", default=0xFF, none=0xFF),
@@ -35,6 +35,20 @@ TRANSACTION = Record("TransactionRecord", "One transaction of a core in detailed
     Field("supplier_state", "u8", "the state in which the controller had the line, a state of its machine", default=0xFF),
     Field("use", "u32", USE),
 ))
+
+TRANSACTIONS = Table("Transactions", "The columns of transactions.parquet.", TRANSACTION, (
+    Column("latency", "done", "from issued to the answer; null for a `buffer_wait`", "fs", replaces=True),
+    Column("name", "line", "name of the line, as in lines.parquet; two kinds may share a name"),
+    Column("name_kind", "line", "its kind of memory, as in lines.parquet"),
+    Column("function", "pc", "function of the instruction, as in pairs.parquet"),
+    Column("process", "address_space", "name of the last process that had these page tables; `kernel`: the kernel's own"),
+    Column("writer_function", "writer_pc", "its function, for user code in the waiter's address space; null: no other core has written it"),
+    Column("class", "miss", "miss class; `none` for a `buffer_wait`", replaces=True),
+    Column("supplier", "supplier", "the type of controller that sent the line; `own`: none", replaces=True),
+    Column("probes", "probes", "messages of the protocol's probe and invalidation sizes, by receiver; null for a `buffer_wait`",
+           replaces=True),
+    Column("supplier_state", "supplier_state", "the supplier's state of the line when it sent the line", replaces=True),
+), internal=("use",))
 
 LINE = Record("LineRow", "Waiting for one line during one use of its page.", (
     Field("line", "u64", "DRAM address of the line", "byte address"),
@@ -83,3 +97,4 @@ TRANSFER = Record("TransferRow", "Transactions of one line from one chip to anot
 ))
 
 DESCRIPTIONS = (TRANSACTION, LINE, PAIR, TRANSFER)
+TABLES = (TRANSACTIONS,)

@@ -8,12 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+from analysis.described import MISS_CLASS, SEGMENT
 from pyarrow import parquet
 
 MS = 10**12
 US = 10**9
 LADDER = ((0, 1), (0, 2), (1, 3), (2, 4), (2, 5), (3, 4), (3, 5), (4, 6), (5, 7), (6, 7))
-CLASSES = ("cold", "capacity", "upgrade", "true_sharing", "false_sharing")
+CLASSES = MISS_CLASS.names
 # name, object, field, class, weight at 48 cores, [(writer, waiter, weight)]
 LINES: tuple[tuple[str, str, str, str, float, tuple[tuple[str, str, float], ...]], ...] = (
     ("mount_lock", "seqlock_t", "seqcount.sequence", "true_sharing", 0.31,
@@ -99,7 +100,7 @@ def attribution(found: Tables, cores: int, exposed: int, spin: int) -> dict[str,
     parts = {"queue": 4, "cache": 6, "crossbar": 5, "link": 40 if cores > 6 else 0, "home_queue": cores, "probe_filter": 5, "dram": 22,
              "responder": 2}
     return {"schema": "moscope.attribution/1", "exposed": exposed, "spin": spin, "transactions": transactions,
-            "segments": {k: v * transactions * 10**6 for k, v in parts.items()}, "classes": classes, "latency_log2_ns": histogram}
+            "segments": {k: parts.get(k, 0) * transactions * 10**6 for k in SEGMENT.names}, "classes": classes, "latency_log2_ns": histogram}
 
 
 def summary(found: Tables, exposed: int, spin: int) -> list[dict[str, Any]]:

@@ -11,7 +11,7 @@ import pytest
 import synthetic_run
 
 from analysis import RunDirectoryError, load, tables
-from analysis.database import CLASSES
+from analysis.described import CLASSES
 from analysis.figures import ablation
 from analysis.figures.hot_lines import split
 from analysis.filters import outcome
@@ -24,7 +24,7 @@ from analysis.tables.lines import hot_lines, what
 from analysis.tables.locks import point_locks
 from analysis.tables.names import hot_names
 from analysis.tables.pairs import point_pairs
-from analysis.tables.time_split import CAUSES, causes
+from analysis.tables.time_split import causes
 from analysis.tables.transfers import matrix, of_name
 
 
@@ -373,7 +373,7 @@ def _luminance(color: str) -> float:
 @pytest.mark.parametrize("theme", [0, 1], ids=["light", "dark"])
 def test_text_stands_out_from_what_it_is_written_on(theme: int) -> None:
     from analysis import style
-    pairs = [(cause, style.TEXT_ON.get(cause, "onheat"), 3.0) for cause in (*CAUSES, "heat")]
+    pairs = [(cause, style.role_on(cause), 3.0) for cause in (*style.causes(), "heat")]
     pairs += [("page", "ink", 7.0), ("page", "muted", 4.5)]
     for ground, text, least in pairs:
         a, b = sorted(_luminance(style.PALETTE[role][theme]) for role in (ground, text))

@@ -28,12 +28,6 @@ OTHERS: dict[str, str] = {
     "src/mem/ruby/protocol/gem5/script_player.hh": "gem5 compiles it, which has no headers of the build",
     "src/python/moscope/protocol/check.py": "abilities of a protocol, one of them DMA, under the names of accesses",
     "src/python/moscope/gem5/random_test.py": "the abilities of a protocol that gem5's tester leaves out",
-    **dict.fromkeys(("analysis/style.py", "analysis/database.py", "analysis/figures/latency.py", "analysis/figures/time_split.py",
-                     "analysis/page/document.py", "analysis/page/lines.py", "analysis/tables/time_split.py"),
-                    "labels, colours and the order of bars in figures and pages"),
-    "src/python/moscope/run/lines.py": "nouns for the sentence on what limits a point",
-    **dict.fromkeys(("src/python/moscope/schemas/moscope.attribution.1.json", "src/python/moscope/schemas/moscope.run.1.json"),
-                    "lines, whose class may also be spinning"),
 }
 
 

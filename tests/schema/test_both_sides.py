@@ -28,7 +28,7 @@ def test_rows_of_the_engine_come_back_by_name(tmp_path: Path) -> None:
     table = arrow.table(records.TRANSACTION, arrow.rows(records.TRANSACTION, data[: 2 * size]))
     first, blank = table.to_pylist()
     assert (first["issued"], first["done"], first["probes"], first["use"]) == (1, 1000, 3, 0xDEADBEEF)
-    assert first["segments_queue"] == 1 and first["segments_responder"] == 971
+    assert first["queue"] == 1 and first["responder"] == 971
     assert (first["kind"], first["miss"]) == ("rmw", "true_sharing")
     assert (first["walk"], first["user"], first["buffer_wait"]) == (False, True, True)
     assert blank["writer"] is None and blank["supplier_number"] is None and blank["kind"] == "load"

@@ -4,9 +4,10 @@
 from collections.abc import Callable
 
 import numpy
+import pyarrow
 import pytest
 
-from moscope.schema.describe import BadDescription, Counter, Counters, Enumeration, Field, Record
+from moscope.schema.describe import BadDescription, Column, Counter, Counters, Enumeration, Field, Member, Record, Table
 from moscope.schema.emit import arrow, cpp, jsonschema, markdown
 
 COLOUR = Enumeration("Colour", "Colours", "What it looks like.", {"red": "as fire", "green": "as grass"})
@@ -27,6 +28,12 @@ COUNTS = Counters("Counts", "What is counted.", (
     (lambda: Enumeration("Colour", "Colours", "x", {"Red": "r"}), "'Red': expected a lower-case identifier"),
     (lambda: Enumeration("Colour", "Colours", "x", {"class": "r"}), "no word of C++ or Python"),
     (lambda: Enumeration("Colour", "Colours", "", {"red": "r"}), "expected one line"),
+    (lambda: Enumeration("Colour", "Colours", "x", {"red": Member("r", colours=("red", "red"))}), "'red': expected #rrggbb"),
+    (lambda: Enumeration("Colour", "Colours", "x", {"red": Member("r", colours=("#ff0000", "#ee0000")), "blue": "b"}),
+     "blue: no colours"),
+    (lambda: Table("Rows", "x", ROW, (Column("twice", "narrower", "x"),)), "of narrower: expected a field of Row"),
+    (lambda: Table("Rows", "x", ROW, (Column("wide", "narrow", "x"),)), "wide: described twice"),
+    (lambda: Table("Rows", "x", ROW, (), internal=("hidden",)), "internal hidden: expected fields of Row"),
     (lambda: Field("a", "u24", "x"), "type 'u24': expected one of"),
     (lambda: Field("a", "u8", "x", default=256), "default 256: expected 0 to 255"),
     (lambda: Field("a", "u8", "x", none=-1), "none -1: expected 0 to 255"),
@@ -40,6 +47,26 @@ def test_bad_descriptions_are_refused(describe: Callable[[], object], problem: s
     with pytest.raises(BadDescription) as raised:
         describe()
     assert problem in str(raised.value)
+
+
+def test_a_member_has_the_wording_of_each_place_or_falls_back() -> None:
+    size = Enumeration("Size", "Sizes", "How large it is.", {
+        "very_small": "below one", "large": Member("above one", "LARGE", short="L", noun="large ones", rank=-1)})
+    assert (size.label("very_small"), size.short("very_small"), size.noun("very_small")) == ("very small",) * 3
+    assert (size.label("large"), size.short("large"), size.noun("large")) == ("LARGE", "L", "large ones")
+    assert size.ranked == ("large", "very_small") and size.names == ("very_small", "large")
+
+
+def test_a_table_has_the_fields_of_its_record_and_what_is_computed_from_them() -> None:
+    rows = Table("Rows", "x", ROW, (Column("twice", "wide", "twice it"), Column("mark", "flags", "one word", replaces=True)),
+                 internal=("sums",))
+    assert [c.name for c in rows.columns] == ["wide", "twice", "narrow", "mark"]
+    data = numpy.zeros(2, arrow.dtype(ROW))
+    data["wide"], data["narrow"] = (3, 4), (1, 2)
+    made = arrow.file_table(rows, data, {"twice": lambda: pyarrow.array(2 * data["wide"]), "mark": lambda: pyarrow.array(["a", "b"])})
+    assert made.to_pylist() == [{"wide": 3, "twice": 6, "narrow": "green", "mark": "a"}, {"wide": 4, "twice": 8, "narrow": None, "mark": "b"}]
+    assert made.schema.field("twice").metadata[b"about"] == b"twice it"
+    assert "| `twice` |  | twice it |" in markdown.columns(rows)
 
 
 def test_fields_lie_at_multiples_of_their_size() -> None:

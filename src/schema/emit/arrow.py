@@ -3,9 +3,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from moscope.schema.describe import Enumeration, Field, Record
+from moscope.schema.describe import Enumeration, Record, Table
 
 NUMPY = {"u8": "u1", "u16": "<u2", "u32": "<u4", "u64": "<u8", "i64": "<i8"}
 ARROW = {"u8": "uint8", "u16": "uint16", "u32": "uint32", "u64": "uint64", "i64": "int64"}
@@ -26,13 +27,6 @@ def rows(r: Record, data: bytes) -> Any:
     return numpy.frombuffer(data, dtype(r))
 
 
-def columns(f: Field) -> list[str]:
-    """The columns of a field: one for each member of its array (FIELD_MEMBER), one for each of its flags, or itself."""
-    if f.each:
-        return [f"{f.name}_{member}" for member in f.each.names]
-    return list(f.flags) or [f.name]
-
-
 def schema(r: Record) -> Any:
     """The Arrow schema of `table`; each column says its unit and its sentence, the whole its layout."""
     import pyarrow
@@ -40,10 +34,8 @@ def schema(r: Record) -> Any:
     found = []
     for f in r.fields:
         kind = pyarrow.bool_() if f.flags else word_type() if f.values else getattr(pyarrow, ARROW[f.type])()
-        about = {"unit": f.unit, "about": f.sentence}
-        for column in columns(f):
-            of_one = about | {"about": f.flags[column]} if f.flags else about
-            found.append(pyarrow.field(column, kind, nullable=f.none is not None, metadata=of_one))
+        found += [pyarrow.field(column, kind, nullable=f.none is not None, metadata={"unit": f.unit, "about": sentence})
+                  for column, sentence in f.columns.items()]
     return pyarrow.schema(found, metadata={"record": r.name, "layout": f"{r.layout:#x}"})
 
 
@@ -79,3 +71,14 @@ def table(r: Record, data: Any) -> Any:
         else:
             found.append(pyarrow.array(numpy.ascontiguousarray(values), mask=absent))
     return pyarrow.table(found, schema=schema(r))
+
+
+def file_table(t: Table, data: Any, computed: Mapping[str, Callable[[], Any]]) -> Any:
+    """Rows of a table's record as the Arrow table of the file. `computed` has a function for each column that is computed."""
+    import pyarrow
+
+    plain = table(t.record, data)
+    columns = [computed[c.name]() if c in t.computed else plain[c.name].chunk(0) for c in t.columns]
+    fields = [pyarrow.field(c.name, values.type, metadata={"unit": c.unit, "about": c.sentence})
+              for c, values in zip(t.columns, columns, strict=True)]
+    return pyarrow.table(columns, schema=pyarrow.schema(fields))

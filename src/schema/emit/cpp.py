@@ -37,7 +37,7 @@ def constant(name: str) -> str:
 def enumeration(e: Enumeration) -> list[str]:
     names = f"k{e.name}Names"
     lines = [f"/// {e.sentence}", f"enum class {e.name} : std::uint8_t {{"]
-    lines += [f"    {name}, ///< {sentence}" for name, sentence in e.members.items()]
+    lines += [f"    {name}, ///< {sentence}" for name, sentence in e.sentences.items()]
     lines += ["    count"] if e.counted else []
     return [*lines, "};", f"inline constexpr unsigned k{e.plural} = {len(e)};", "/// As they stand in files.",
             f"inline constexpr std::array<const char *, k{e.plural}> {names} = {{" + ", ".join(f'"{name}"' for name in e.names) + "};",

@@ -15,7 +15,7 @@ def enumeration(e: Enumeration) -> dict[str, Any]:
 def by_member(e: Enumeration, value: dict[str, Any]) -> dict[str, Any]:
     """An object with one value for each member."""
     return {"type": "object", "additionalProperties": False, "required": list(e.names),
-            "properties": {name: {"description": sentence, **value} for name, sentence in e.members.items()}}
+            "properties": {name: {"description": sentence, **value} for name, sentence in e.sentences.items()}}
 
 
 def record(r: Record) -> dict[str, Any]:

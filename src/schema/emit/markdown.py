@@ -8,7 +8,7 @@ import dataclasses
 import re
 from collections.abc import Callable, Sequence
 
-from moscope.schema.describe import Counters, Enumeration, Record
+from moscope.schema.describe import Counters, Enumeration, Record, Table
 from moscope.schema.parameters import Group, abouts, limits
 
 BLOCK = re.compile(r"(<!-- schema: (\S+) -->\n).*?(<!-- end -->)", re.DOTALL)
@@ -20,13 +20,17 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def enumeration(e: Enumeration) -> str:
-    return table(["value", "meaning"], [[f"`{name}`", sentence] for name, sentence in e.members.items()])
+    return table(["value", "meaning"], [[f"`{name}`", sentence] for name, sentence in e.sentences.items()])
 
 
 def record(r: Record) -> str:
     rows = [[f"`{f.name}`", f"{f.type}[{f.each.name}]" if f.each else f.type, f.unit,
              f.sentence + "".join(f"; `{flag}`: {about}" for flag, about in f.flags.items())] for f in r.fields]
     return table(["field", "type", "unit", "meaning"], rows)
+
+
+def columns(t: Table) -> str:
+    return table(["column", "unit", "meaning"], [[f"`{c.name}`", c.unit, c.sentence] for c in t.columns])
 
 
 def counters(c: Counters) -> str:

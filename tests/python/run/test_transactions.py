@@ -8,8 +8,10 @@ import numpy
 from moscope.naming import columns, rows
 from moscope.naming.namer import Named
 from moscope.run import transactions
+from moscope.schema import records as described
 
 SUPPLIERS = ["own", "L1Cache", "Directory"]
+USER = described.TRANSACTION["flags"].bit("user")
 STATES = {"L1Cache": ["I", "S", "M"], "Directory": ["NP", "S"]}
 
 
@@ -50,7 +52,7 @@ def test_rows_say_what_the_records_say(tmp_path: Path) -> None:
         record(core=3, issued=100, done=350, exposed=200, line=0x80, pc=0xFFFFFFFF81000000, address_space=0x5000, kind=3, supplier=2,
                hops=2,
                supplier_number=6, supplier_chip=1, supplier_state=1, probes=3, writer=5,
-               writer_pc=0x401000, segments=[0, 0, 0, 200, 0, 0, 50, 0], flags=transactions.USER, miss=3),
+               writer_pc=0x401000, segments=[0, 0, 0, 200, 0, 0, 50, 0], flags=USER, miss=3),
         record(core=1, issued=7, done=7, exposed=9, writer=0xFF, flags=transactions.BUFFER_WAIT, supplier_number=0xFFFF,
                supplier_chip=0xFFFF, supplier_state=0xFF, miss=5),
     ]

@@ -14,11 +14,10 @@ import pyarrow as pa
 from pyarrow import compute
 
 from moscope.naming.rows import CLASSES, FETCH, KERNEL_HALF, PAGE, PAGE_KNOWN, USER, WALK, Rows, distinct, unpacked
+from moscope.schema.enumerations import SPIN
 
-# A line that is waited for by spinning more than by any class of miss.
-SPIN = "spin"
-# Finding an object's path takes many reads of guest memory, so only this many lines, those with the most waiting, have objects and
-# fields, and names for the bytes that each waiter accessed.
+# The path of an object takes many reads of guest memory. Only this many lines, those with the most waiting, have objects and fields,
+# and names for the bytes that each waiter accessed.
 DETAILED = 500
 
 
@@ -59,7 +58,8 @@ class Tables:
         from pyarrow import parquet
 
         for name, table in vars(self).items():
-            parquet.write_table(table.replace_schema_metadata({"schema": f"moscope.{name}/1"}), folder / f"{name}.parquet", compression="zstd")
+            described = table.replace_schema_metadata({"schema": f"moscope.{name}/1"})
+            parquet.write_table(described, folder / f"{name}.parquet", compression="zstd")
 
     def total(self, column: str) -> int:
         """Of all lines; stall or spin."""
@@ -182,7 +182,8 @@ def code_names(namer: Names, pcs: Rows, spaces: Rows) -> pa.Array:
     """The functions of instructions; null for an instruction at 0."""
     kept = np.where(pcs < KERNEL_HALF, spaces, 0)
     first, which = distinct([pcs, kept])
-    return numbered([namer.code(pc, cr3) if pc else None for pc, cr3 in zip(pcs[first].tolist(), kept[first].tolist(), strict=True)], which)
+    found = [namer.code(pc, cr3) if pc else None for pc, cr3 in zip(pcs[first].tolist(), kept[first].tolist(), strict=True)]
+    return numbered(found, which)
 
 
 def process_names(namer: Names, spaces: Rows) -> pa.Array:

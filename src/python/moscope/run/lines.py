@@ -11,6 +11,7 @@ from moscope.guest.kernel import Kernel
 from moscope.naming.columns import Tables
 from moscope.naming.namer import Namer
 from moscope.run.engine import System
+from moscope.schema.enumerations import WAIT
 from moscope.workloads import registry
 
 if TYPE_CHECKING:
@@ -19,8 +20,6 @@ if TYPE_CHECKING:
 MOST, MOST_FUNCTIONS = 20, 5
 # A share of the cores' time below which a cause is not worth naming.
 WORTH = 0.10
-KINDS = {"cold": "cold misses", "capacity": "capacity misses", "upgrade": "upgrades", "true_sharing": "true sharing",
-         "false_sharing": "false sharing", "spin": "spinning on it"}
 # The functions of each of the hottest lines, and of each of the hottest names, most first.
 OF_LINES = """
     WITH hottest AS (SELECT line, use FROM lines ORDER BY waiting DESC, line, use LIMIT {most})
@@ -35,7 +34,7 @@ ROLES = {"writers": {"function": "writer_function", "weight": "count", "conditio
 
 
 def namer(system: System, kernel: Kernel, programs: dict[str, Path]) -> Namer:
-    """What guest memory tells of lines and code: to be asked while the machine runs (processes come and go) and at the end."""
+    """Names for lines and code from guest memory. It must be asked while the machine runs, since processes come and go, and at the end."""
     return Namer(system, kernel.image, {f"{registry.GUEST_FOLDER}/{name}": path for name, path in programs.items()})
 
 
@@ -96,13 +95,12 @@ def bottleneck(figures: dict[str, Any], hottest: list[dict[str, Any]]) -> str:
         if spin >= 0.005:
             what = f"waiting for memory ({cycles['memory']:.0%}) and in spin loops ({spin:.0%}) takes"
         text = (f"{what} {waiting:.0%} of the cores' time, {one['wait_share']:.0%} of it for "
-                f"{one['name']} ({KINDS.get(one['class'], one['class'])})")
+                f"{one['name']} ({WAIT.noun(one['class'])})")
         if one["waiters"]:
             text += f", which {one['waiters'][0]} waits for" + (f" and {one['writers'][0]} writes" if one["writers"] else "")
         return text
     if cycles["idle"] >= 0.5:
         return f"the cores are idle for {cycles['idle']:.0%} of their time: too little work reaches them"
-    kind = max(("busy", "core"), key=lambda k: cycles[k])
-    if kind == "core":
+    if cycles["core"] > cycles["busy"]:
         return f"stalls inside the cores take {cycles['core']:.0%} of their time; {cycles['memory']:.0%} goes to memory"
     return f"the cores compute for {cycles['busy']:.0%} of their time; {cycles['memory']:.0%} goes to waiting for memory"

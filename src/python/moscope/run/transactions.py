@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Every transaction of the windows as Parquet (`--detail full`): from the engine's records (src/attribution/transaction_log.hh)
-to one row group per million, columns as docs/run-directory.md names them. Times are femtoseconds.
+"""Every transaction of the windows as Parquet (`--detail full`), from the engine's records (src/attribution/transaction_log.hh), in row
+groups of a million. src/schema/records.py describes the columns; a field of the record is a column without code here. Times are
+femtoseconds.
 """
 
 import os
@@ -8,20 +9,15 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from moscope.naming import columns, rows
+from moscope.naming import columns
 from moscope.schema import enumerations, records
 from moscope.schema.emit import arrow
 
 NAME = "transactions.parquet"
-SEGMENTS, KINDS = enumerations.SEGMENT.names, enumerations.ACCESS_KIND.names
-CLASSES = (*rows.CLASSES, "none")
-_flags = next(f for f in records.TRANSACTION.fields if f.name == "flags")
-WALK, USER, BUFFER_WAIT = (_flags.bit(flag) for flag in ("walk", "user", "buffer_wait"))
-NOBODY = 0xFF
+CLASSES = (*enumerations.MISS_CLASS.names, "none")
+BUFFER_WAIT = records.TRANSACTION["flags"].bit("buffer_wait")
 ROWS = 1_000_000
 RECORD = arrow.dtype(records.TRANSACTION)
-# In place of a supplier's number and chip: not known, or nobody sent the line.
-NO_NUMBER = 0xFFFF
 
 
 class Naming:
@@ -32,15 +28,15 @@ class Naming:
         self._keys = _key(lines["line"].to_numpy(), lines["use"].to_numpy())  # in order: by address, then use
         self._name, self._kind = (lines[name].combine_chunks() for name in ("name", "kind"))
 
-    def lines(self, records: Any) -> tuple[Any, Any]:
+    def lines(self, block: Any) -> tuple[Any, Any]:
         """Name and kind of memory."""
         import numpy
         import pyarrow
 
         if not len(self._keys):
-            unknown = pyarrow.nulls(len(records), pyarrow.dictionary(pyarrow.int32(), pyarrow.string()))
+            unknown = pyarrow.nulls(len(block), pyarrow.dictionary(pyarrow.int32(), pyarrow.string()))
             return unknown, unknown
-        wanted = _key(records["line"], records["use"])
+        wanted = _key(block["line"], block["use"])
         at = numpy.searchsorted(self._keys, wanted).clip(max=len(self._keys) - 1)
         rows = pyarrow.array(at, mask=self._keys[at] != wanted)
         return self._name.take(rows), self._kind.take(rows)
@@ -57,65 +53,56 @@ def _key(line: Any, use: Any) -> Any:
     return line >> 6 << 32 | use
 
 
-def convert(records: Path, parquet: Path, suppliers: Sequence[str], states: Mapping[str, Sequence[str]], named: Naming,
+def convert(raw: Path, parquet: Path, suppliers: Sequence[str], states: Mapping[str, Sequence[str]], named: Naming,
             at_a_time: int = ROWS) -> int:
-    """Writes `parquet`, removes `records`; the number of rows. `suppliers`: the protocol's machines, in order; `states`: of
+    """Writes `parquet`, removes `raw`; returns the number of rows. `suppliers`: the protocol's machines, in order; `states`: of
     each machine, likewise."""
     import numpy
     from pyarrow import parquet as pq
 
     count = 0
     partial = parquet.with_name(f".{parquet.name}.{os.getpid()}")
-    with records.open("rb") as source, pq.ParquetWriter(partial, table(numpy.zeros(0, RECORD), suppliers, states, named).schema,
+    with raw.open("rb") as source, pq.ParquetWriter(partial, table(numpy.zeros(0, RECORD), suppliers, states, named).schema,
                                                         compression="zstd") as writer:
         while len(part := numpy.fromfile(source, RECORD, at_a_time)):
             writer.write_table(table(part, suppliers, states, named))
             count += len(part)
     partial.replace(parquet)
-    records.unlink()
+    raw.unlink()
     return count
 
 
-def table(records: Any, suppliers: Sequence[str], states: Mapping[str, Sequence[str]], named: Naming) -> Any:
+def table(block: Any, suppliers: Sequence[str], states: Mapping[str, Sequence[str]], named: Naming) -> Any:
     """A block of records as an Arrow table."""
     import pyarrow
 
-    flags = records["flags"]
-    unsent = records["supplier_number"] == NO_NUMBER
-    waits = flags & BUFFER_WAIT != 0
-    name, name_kind = named.lines(records)
-    found: dict[str, Any] = {
-        "core": records["core"], "issued": records["issued"],
-        "latency": pyarrow.array(records["done"] - records["issued"], mask=waits), "exposed": records["exposed"],
-        "kind": names(records["kind"], KINDS), "class": names(records["miss"], CLASSES),
-        "buffer_wait": waits, "walk": flags & WALK != 0, "user": flags & USER != 0,
-        "line": records["line"], "va": records["va"], "name": name, "name_kind": name_kind, "pc": records["pc"],
-        "function": named.code(records["pc"], records["address_space"]), "address_space": records["address_space"],
-        "process": named.processes(records["address_space"]),
-        "writer": pyarrow.array(records["writer"], mask=records["writer"] == NOBODY), "writer_pc": records["writer_pc"],
-        "writer_function": named.code(records["writer_pc"], records["address_space"]),
-        "supplier": names(records["supplier"], suppliers), "hops": records["hops"],
-        "supplier_number": pyarrow.array(records["supplier_number"], mask=unsent),
-        "supplier_chip": pyarrow.array(records["supplier_chip"], mask=records["supplier_chip"] == NO_NUMBER),
-        "supplier_state": state_names(records, suppliers, states, unsent),
-        "probes": pyarrow.array(records["probes"], mask=waits),
-        **{name: records["segments"][:, i] for i, name in enumerate(SEGMENTS)}}
-    return pyarrow.table({name: pyarrow.array(values) if not isinstance(values, pyarrow.Array) else values
-                          for name, values in found.items()})
+    waits = block["flags"] & BUFFER_WAIT != 0
+    name, name_kind = named.lines(block)
+    return arrow.file_table(records.TRANSACTIONS, block, {
+        "latency": lambda: pyarrow.array(block["done"] - block["issued"], mask=waits),
+        "name": lambda: name,
+        "name_kind": lambda: name_kind,
+        "function": lambda: named.code(block["pc"], block["address_space"]),
+        "process": lambda: named.processes(block["address_space"]),
+        "writer_function": lambda: named.code(block["writer_pc"], block["address_space"]),
+        "class": lambda: names(block["miss"], CLASSES),
+        "supplier": lambda: names(block["supplier"], suppliers),
+        "supplier_state": lambda: state_names(block, suppliers, states),
+        "probes": lambda: pyarrow.array(block["probes"], mask=waits),
+    })
 
 
-def state_names(records: Any, suppliers: Sequence[str], states: Mapping[str, Sequence[str]], unsent: Any) -> Any:
-    """The state of each record's supplier by name, whose number is the supplier's own."""
+def state_names(block: Any, suppliers: Sequence[str], states: Mapping[str, Sequence[str]]) -> Any:
+    """The state of each record's supplier by name; the numbers are those of its machine. Null where no controller sent the line."""
     import numpy
-    import pyarrow
 
     words = sorted({state for of_one in states.values() for state in of_one}) + ["unknown"]
     number = numpy.full((256, 256), len(words) - 1, "int16")
     for machine, of_one in states.items():
         if machine in suppliers:
             number[suppliers.index(machine), :len(of_one)] = [words.index(state) for state in of_one]
-    found = number[records["supplier"], records["supplier_state"]]
-    return spelled(found, words, unsent)
+    found = number[block["supplier"], block["supplier_state"]]
+    return spelled(found, words, block["supplier_number"] == records.TRANSACTION["supplier_number"].none)
 
 
 def spelled(numbers: Any, known: Sequence[str], unknown: Any = None) -> Any:
@@ -126,5 +113,5 @@ def spelled(numbers: Any, known: Sequence[str], unknown: Any = None) -> Any:
 
 
 def names(numbers: Any, known: Sequence[str]) -> Any:
-    """The same, where a number beyond those that are known is so called."""
+    """The same; a number beyond the known ones reads `unknown`."""
     return spelled(numbers.clip(max=len(known)).astype("int8"), [*known, "unknown"])

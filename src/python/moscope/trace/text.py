@@ -13,10 +13,8 @@ from moscope.trace.script import OPS
 
 Document = dict[str, Any]
 
-# In the order of the segments' description.
-_COLOURS = ("#bab0ac", "#4e79a7", "#76b7b2", "#f28e2b", "#9c755f", "#b07aa1", "#59a14f", "#e15759")
 # Segments of a latency: what they are, and the colour that text and diagrams give them.
-SEGMENTS = {name: (SEGMENT.label(name), colour) for name, colour in zip(SEGMENT.names, _COLOURS, strict=True)}
+SEGMENTS = {name: (SEGMENT.label(name), (SEGMENT[name].colours or ("#888888",))[0]) for name in SEGMENT.names}
 MANY = 4  # destinations beyond which they are counted, not named
 
 

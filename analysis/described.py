@@ -1,0 +1,20 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The enumerations whose names stand in run directories (src/schema/enumerations.py), for tables, figures and the report.
+
+A checkout alone suffices: the folder of the package is added to the path if Python does not find the package.
+"""
+
+import importlib.util
+import sys
+from pathlib import Path
+
+if importlib.util.find_spec("moscope") is None:
+    sys.path.append(str(Path(__file__).resolve().parent.parent / "src" / "python"))
+
+from moscope.schema.enumerations import MISS_CLASS, SEGMENT, SPIN, TIME_KIND, WAIT  # noqa: E402  (needs the path)
+
+# Miss classes, and all that lines are waited for (miss classes and spinning), in the order of stacked bars and legends.
+CLASSES = MISS_CLASS.ranked
+WAITS = WAIT.ranked
+
+__all__ = ["CLASSES", "MISS_CLASS", "SEGMENT", "SPIN", "TIME_KIND", "WAIT", "WAITS"]
