@@ -13,7 +13,7 @@ from analysis.page.lines import where
 from analysis.page.markup import esc
 from analysis.run_directory import Point, Run, RunDirectoryError, load
 
-# Points in the page as figures; of more the page would be too heavy, and their figures are PNG only.
+# Points with figures in the page. More would make the page too large; the figures of others are PNG only.
 DRAWN_IN_PAGE = 24
 
 
@@ -38,17 +38,17 @@ def write_report(run_dir: str | Path) -> Path:
 
 
 def _render(run: Run, spec: Spec, subject: Run | Point) -> str:
-    """Writes the figure's PNG and returns what the page has of it; nothing of either where there is no data."""
-    of_point = isinstance(subject, Point)
-    file = run.path / "figures" / (f"{spec.name}-{subject.name}.png" if of_point else f"{spec.name}.png")  # type: ignore[union-attr]
+    """Writes the figure's PNG and returns its part of the page; neither without data."""
+    point = subject if isinstance(subject, Point) else None
+    file = run.path / "figures" / (f"{spec.name}-{point.name}.png" if point else f"{spec.name}.png")
     wide = spec.drawn(subject, True)
     if wide is None:
         file.unlink(missing_ok=True)
         return ""
-    in_page = spec.in_page and (not of_point or run.points.index(subject) < DRAWN_IN_PAGE or subject is default_point(run))  # type: ignore[arg-type]
-    key = spec.name + (f"-{identity(subject)}" if of_point else "")  # type: ignore[arg-type]
+    in_page = spec.in_page and (point is None or run.points.index(point) < DRAWN_IN_PAGE or point is default_point(run))
+    key = spec.name + (f"-{identity(point)}" if point else "")
     drawn = style.svg(wide, f"{key}-wide", spec.title, "wide") if in_page else ""
-    _write_whole(file, style.png(wide, f"{spec.title}: {where(subject)}" if of_point else spec.title))  # type: ignore[arg-type]
+    _write_whole(file, style.png(wide, f"{spec.title}: {where(point)}" if point else spec.title))
     narrow = spec.drawn(subject, False) if in_page else None
     if narrow is None:
         return ""
@@ -57,7 +57,7 @@ def _render(run: Run, spec: Spec, subject: Run | Point) -> str:
 
 
 def _write_whole(path: Path, data: bytes) -> None:
-    """Under another name first: an interrupted run leaves no half of a file."""
+    """Writes under another name first, so that an interrupted run leaves no partial file."""
     partial = path.with_name(f".{path.name}.partial-{os.getpid()}")
     try:
         partial.write_bytes(data)

@@ -85,7 +85,7 @@ def figure(wide: bool, height: float, **kw: object) -> Figure:
         return Figure(figsize=(WIDE if wide else NARROW, height), layout="constrained", **kw)  # type: ignore[arg-type]
 
 
-RC = {
+RC: dict[Any, Any] = {
     "font.size": 10, "font.family": "DejaVu Sans", "svg.fonttype": "none", "axes.spines.top": False, "axes.spines.right": False,
     "axes.edgecolor": color("muted"), "axes.labelcolor": color("ink"), "axes.titlecolor": color("ink"), "text.color": color("ink"),
     "xtick.color": color("muted"), "ytick.color": color("muted"), "xtick.labelcolor": color("ink"), "ytick.labelcolor": color("ink"),
@@ -128,7 +128,7 @@ def heat_scale(fig: Figure, ax: Axes, most: float, label: str, wide: bool) -> No
 
 def heat_alpha(share: float) -> float:
     """Strength of the heat colour for a value that is `share` of the largest."""
-    return 0.06 + 0.94 * max(0.0, min(share, 1.0)) ** 0.6
+    return float(0.06 + 0.94 * max(0.0, min(share, 1.0)) ** 0.6)
 
 
 def text_on_heat(share: float) -> str:

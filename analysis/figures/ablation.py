@@ -56,6 +56,6 @@ def _bars(ax: Axes, points: list[Point]) -> None:
 
 
 FIGURE = Spec("ablation", "run", 22, "Each fix by itself",
-              "stock+N is the stock kernel with fix N alone, pk-N the patched one without it; numbers are those of the MOSBENCH paper's figure 1. "
-              "Error bars are the standard error over repeated windows. Fixes are not independent: one bottleneck hides the next.", draw,
-              in_page=False)
+              "stock+N is the stock kernel with fix N alone, pk-N the patched kernel without fix N. The numbers are those of figure 1 of "
+              "the MOSBENCH paper. Error bars are the standard error over repeated windows. Fixes are not independent: one bottleneck "
+              "hides the next.", draw, in_page=False)

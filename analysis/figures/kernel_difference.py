@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What makes the difference between two kernels: stall and spinning per operation by line and by waiting function, on the most cores."""
+"""The difference between two kernels: stall and spinning per operation by line and by waiting function, on the most cores."""
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -23,7 +23,8 @@ def draw(run: Run, wide: bool) -> Figure | None:
     axes = fig.subplots(len(rows), 1, squeeze=False).reshape(-1)
     for ax, (first, second, kind) in zip(axes, rows, strict=True):
         _bars(ax, [row for row in wait_per_operation(first, second) if row[0] == kind][:MOST], wide)
-        ax.set_title(f"{first.workload} on {first.cores} core{'s' if first.cores != 1 else ''}:{' ' if wide else chr(10)}by {'line' if kind == 'line' else 'waiting function'}")
+        point = f"{first.workload} on {first.cores} core{'s' if first.cores != 1 else ''}:"
+        ax.set_title(point + (" " if wide else "\n") + ("by line" if kind == "line" else "by waiting function"))
         ax.set_xlabel(f"{'core time ' if wide else ''}waited per {first.operations.removesuffix('s')} (µs)")
     kernels = list(dict.fromkeys((first.kernel, second.kernel) for first, second in found))[0]
     style.legend_above(fig, [Patch(color=style.color(r)) for r in ROLES], list(kernels), 2)
@@ -36,7 +37,8 @@ def _bars(ax: Axes, rows: list[tuple[str, str, float, float]], wide: bool) -> No
             ax.barh(y + 0.38 * (n - 0.5), value, 0.36, color=style.color(role), edgecolor=style.color("page"), linewidth=0.4)
             ax.annotate(f"{value:,.0f}" if value >= 10 else f"{value:.2g}", (value, y + 0.38 * (n - 0.5)), xytext=(4, 0),
                         textcoords="offset points", va="center", fontsize=8)
-    ax.set_yticks(range(len(rows)), [style.wrapped(name, 48 if wide else 20, 3) for _, name, *_ in rows], linespacing=1.1, fontsize=9.5 if wide else 8.5)
+    ax.set_yticks(range(len(rows)), [style.wrapped(name, 48 if wide else 20, 3) for _, name, *_ in rows], linespacing=1.1,
+                  fontsize=9.5 if wide else 8.5)
     ax.invert_yaxis()
     ax.margins(x=0.12 if wide else 0.2)
     ax.spines["left"].set_visible(False)
@@ -44,5 +46,6 @@ def _bars(ax: Axes, rows: list[tuple[str, str, float, float]], wide: bool) -> No
 
 
 FIGURE = Spec("kernel-difference", "run", 32, "What makes the difference between the kernels",
-              "Stall for memory and spinning of all cores in use, divided by the operations finished, for the lines and the waiting functions "
-              "where it differs most between two kernels on the most cores that both were measured on. Lines of one name are added up.", draw)
+              "Memory stall and spinning of all cores in use, divided by the operations finished: the lines and the waiting functions with "
+              "the largest difference between two kernels, on the most cores on which both were measured. Lines of one name are added "
+              "up.", draw)

@@ -3,6 +3,7 @@
 
 import math
 
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
@@ -31,7 +32,8 @@ def draw(point: Point, wide: bool) -> Figure | None:
     left.set_xticks(range(0, len(edges), step), [_short(e) for e in edges[::step]])
     left.set(xlabel="latency (ns, in powers of two)", ylabel="transactions (%)", xlim=(0, len(buckets)))
     left.set_title("Distribution")
-    handles, names = [Patch(color=style.color("series1")), Patch(color=style.color("series2"))], ["transactions", "mean time by segment"]
+    handles: list[Artist] = [Patch(color=style.color("series1")), Patch(color=style.color("series2"))]
+    names = ["transactions", "mean time by segment"]
     if str(point.machine.get("machine", "")).startswith("opteron48"):
         handles.insert(1, _references(left, len(buckets), wide))
         names.insert(1, "published idle load latency")

@@ -8,7 +8,7 @@ from analysis import filters, style
 from analysis.figures import Spec
 from analysis.run_directory import Point
 
-# Of each of the outcomes the colour's role.
+# The role of each outcome's colour.
 ROLES = dict(zip(filters.OUTCOMES, ("series1", "kernel", "series2", "upgrade", "capacity"), strict=True))
 
 
@@ -31,5 +31,5 @@ def draw(point: Point, wide: bool) -> Figure | None:
 
 
 FIGURE = Spec("probe-filter", "point", 75, "What the probe filters decided",
-              "Requests by home node and by what the filter's entry made of them: no probe, a probe to the one owner, or a broadcast; and entries "
-              "that were replaced, which costs probes too.", draw)
+              "Requests by home node and by the outcome of the lookup: no probe, a probe to the owner, or a broadcast. Replaced entries "
+              "cost probes, too.", draw)

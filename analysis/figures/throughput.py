@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Throughput against core count, per core and in total, with standard errors and the paper's results beside."""
 
+from typing import Any
+
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
@@ -21,7 +23,7 @@ def draw(run: Run, wide: bool) -> Figure | None:
     rows, columns = (len(workloads), 2) if wide else (panels, 1)
     fig = style.figure(wide, 0.9 + (3.4 if wide else 3.0) * rows)
     axes = fig.subplots(rows, columns, squeeze=False).reshape(-1)
-    handles: dict[str, object] = {}
+    handles: dict[str, Any] = {}
     for n, workload in enumerate(workloads):
         mine = {kernel: points for (w, kernel), points in series.items() if w == workload}
         for ax, per_core in ((axes[2 * n], True), (axes[2 * n + 1], False)):
@@ -30,7 +32,7 @@ def draw(run: Run, wide: bool) -> Figure | None:
     return fig
 
 
-def _panel(ax: Axes, workload: str, mine: dict[str, list[Point]], per_core: bool, handles: dict, several: bool) -> None:
+def _panel(ax: Axes, workload: str, mine: dict[str, list[Point]], per_core: bool, handles: dict[str, Any], several: bool) -> None:
     style.horizontal_grid(ax)
     top = paper.PER_CORE_AXIS.get(workload, 0.0) if per_core else 0.0
     counts = {p.cores for points in mine.values() for p in points}
@@ -57,7 +59,7 @@ def _panel(ax: Axes, workload: str, mine: dict[str, list[Point]], per_core: bool
 
 
 def apart(values: list[int], distance: float) -> list[int]:
-    """Those of the values that are not too close to the one before."""
+    """The values, without those that are too close to the one before."""
     kept: list[int] = []
     for v in values:
         if not kept or v - kept[-1] >= distance:
@@ -66,6 +68,6 @@ def apart(values: list[int], distance: float) -> list[int]:
 
 
 FIGURE = Spec("throughput", "run", 20, "Throughput against core count",
-              "Error bars are the standard error over repeated windows. A flat line per core is perfect scaling. What is marked as the paper's was "
-              "measured on the real machine with Linux 2.6.35 and the real application: moscope's values are predictions for another "
-              "kernel and a replica of the workload, so compare shapes before heights.", draw)
+              "Error bars are the standard error over repeated windows. A flat line per core is perfect scaling. The paper's values were "
+              "measured on the real machine with Linux 2.6.35 and the real application. moscope's values are predictions for another "
+              "kernel and a replica of the workload. Compare the shapes of the curves first, then the values.", draw)

@@ -46,7 +46,7 @@ def _bars(ax: Axes, points: list[Point]) -> None:
     ax.set_xticks(range(len(points)), [str(p.cores) for p in points])
     ax.set_xlim(-0.6, max(len(points), 2) - 0.4)
     ax.margins(y=0.12)
-    ax.set(xlabel="cores in use", ylabel=f"core time per operation (µs)")
+    ax.set(xlabel="cores in use", ylabel="core time per operation (µs)")
 
 
 def _shares(ax: Axes, series: dict[tuple[str, str], list[Point]]) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 
 import math
 
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import FancyArrowPatch, FancyBboxPatch
 
@@ -16,13 +17,13 @@ APART = 0.07  # between the two directions of a link
 
 
 def place(node: int, wide: bool) -> tuple[float, float]:
-    """Nodes stand in two rows (two columns on a narrow page), as ladders are drawn."""
+    """Nodes are in two rows (two columns on a narrow page): a ladder."""
     along, across = node // 2, node % 2
     return (along * 1.25, -across * 1.15) if wide else (across * 1.7, -along * 1.1)
 
 
 def leaves(along: tuple[float, float], beside: tuple[float, float]) -> float:
-    """How far a line has gone when it leaves a box, that begins `beside` the box's centre and goes `along` (of length 1)."""
+    """The length of a line within a box. It begins `beside` the box's centre and goes `along` (of length 1)."""
     return min((half - at * math.copysign(1, u)) / abs(u) for half, u, at in zip((HALF_W, HALF_H), along, beside, strict=True) if u)
 
 
@@ -55,24 +56,24 @@ def draw(point: Point, wide: bool) -> Figure | None:
         ax.text(x, y + 0.06, f"node {n}", ha="center", va="center", color=ink, weight="bold", fontsize=9.5, zorder=5)
         ax.text(x, y - 0.09, f"{rate:.2f} GB/s", ha="center", va="center", color=ink, fontsize=8.5, zorder=5)
     style.heat_scale(fig, ax, 100 * scale, "time in use (%)", wide)
-    # Said in the figure too, as a PNG has no caption.
-    ax.set_title("GB/s of each direction of a link (with packet" + (" " if wide else "\n") + "headers) and of each node's DRAM", fontsize=8.5,
-                 weight="normal", color=style.color("muted"))
+    # The title repeats the caption, because a PNG has none.
+    title = "GB/s of each direction of a link (with packet" + (" " if wide else "\n") + "headers) and of each node's DRAM"
+    ax.set_title(title, fontsize=8.5, weight="normal", color=style.color("muted"))
     return fig
 
 
-def _arrow(ax, a, b, share: float, label: str) -> None:  # type: ignore[no-untyped-def]
+def _arrow(ax: Axes, a: tuple[float, float], b: tuple[float, float], share: float, label: str) -> None:
     (x0, y0), (x1, y1) = a, b
     dx, dy = x1 - x0, y1 - y0
     length = (dx * dx + dy * dy) ** 0.5 or 1.0
     ux, uy = dx / length, dy / length
     ox, oy = -uy * APART, ux * APART
-    # From edge to edge of the boxes, seen along the arrow's own line beside that of the centres.
+    # From edge to edge of the boxes, along a line beside that of the centres.
     start_cut, end_cut = leaves((ux, uy), (ox, oy)) + 0.02, leaves((-ux, -uy), (ox, oy)) + 0.02
     start, end = (x0 + ux * start_cut + ox, y0 + uy * start_cut + oy), (x1 - ux * end_cut + ox, y1 - uy * end_cut + oy)
     ax.add_patch(FancyArrowPatch(start, end, arrowstyle="-|>", mutation_scale=9, shrinkA=0, shrinkB=0, linewidth=1.2 + 3 * share,
                                  color=(style.color("heat"), style.heat_alpha(share)), zorder=2))
-    # A third of the way, and of links that cross others nearer to where they begin, so that numbers keep apart.
+    # At a third of the link; on links that cross others closer to the start, to keep the numbers apart.
     at = 0.34 if not dx or not dy else 0.24
     ax.text(start[0] + (end[0] - start[0]) * at + 2.1 * ox, start[1] + (end[1] - start[1]) * at + 1.5 * oy, label, fontsize=8,
             ha="center", va="center", color=style.color("muted"), zorder=2.5,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Matrix of functions: whose writes make whom wait."""
+"""Matrix of pairs (writer, waiter) of functions."""
 
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
@@ -68,5 +68,5 @@ def draw(point: Point, wide: bool) -> Figure | None:
 
 
 FIGURE = Spec("writer-waiter", "point", 60, "Who writes, who waits",
-              "Stall and spinning of the function in the row for lines that the function in the column wrote last on another core; in per cent "
-              "of all waiting, over all lines. Waits that no other core's write caused are left out.", draw)
+              "Stall and spinning of the function in the row, for lines that the function in the column wrote last on another core. In "
+              "per cent of all waiting, over all lines. Waits without a write by another core are left out.", draw)

@@ -87,7 +87,8 @@ def _card(p: Point, rank: int, line: dict[str, Any], most: float) -> str:
             f'{what}<span class="chip c-{esc(line["class"])}">{esc(kind)}</span>{many}</div>'
             f'<div class="measure"><div class="bar">{bar}</div><b>{esc(percent(line["wait_share"], 1))}</b></div>'
             f'<div class="who"><span class="quiet">written by</span> {functions(line["writers"])} '
-            f'<span class="quiet">· waited for by</span> {functions(line["waiters"])}</div>{_details(p, line, ", ".join(facts))}</div></li>')
+            f'<span class="quiet">· waited for by</span> {functions(line["waiters"])}</div>'
+            f'{_details(p, line, ", ".join(facts))}</div></li>')
 
 
 def _details(p: Point, line: dict[str, Any], facts: str) -> str:
@@ -98,7 +99,8 @@ def _details(p: Point, line: dict[str, Any], facts: str) -> str:
     whole = (line["stall_us"] + line["spin_us"]) * FS_PER_US  # of all pairs: not all are listed
     rows = [(code(a) if a != NO_WRITER else f'<span class="quiet">{a}</span>', code(b), number(waited / FS_PER_US, 1),
              esc(percent(waited / whole))) for a, b, waited in pairs[:12]]
-    inner = table(f"Writers and waiters of {line['name']}", ("last written by", "waits", "waiting (µs)", "of waiting for it"), rows, (2, 3))
+    head = ("last written by", "waits", "waiting (µs)", "of waiting for it")
+    inner = table(f"Writers and waiters of {line['name']}", head, rows, (2, 3))
     return f'<details><summary class="facts">{facts}</summary>{inner}{sent}</details>'
 
 
@@ -133,8 +135,9 @@ def section(p: Point) -> str:
     said = p.record.get("bottleneck")
     summary = f'<p class="bottleneck">The run says: {esc(said)}.</p>' if said and not (lines and lines[0]["name"] in str(said)) else ""
     return (f'<p class="headline">{headline(p)}</p>{summary}<figure class="own"><h3>The lines that cost most</h3>'
-            f'<p class="unit">Share of all waiting of the cores in use (%): memory stall, by why the line was not there, and spinning on it. A line is 64 bytes; lines of one name '
-            f'are added up. Open one to see its writers and waiters.{_reach(names, lines)}</p><div class="legend">{keys}</div>{listed}{_single(p)}</figure>')
+            '<p class="unit">Share of all waiting of the cores in use (%): memory stall, by the reason why the line was not there, and '
+            'spinning. A line is 64 bytes; lines of one name are added up. Open one to see its writers and waiters.'
+            f'{_reach(names, lines)}</p><div class="legend">{keys}</div>{listed}{_single(p)}</figure>')
 
 
 def _reach(names: list[dict[str, Any]], shown: list[dict[str, Any]]) -> str:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Tables of what is waited for and who waits: locks, functions, kinds of memory."""
+"""Tables of waiting by lock, by waiting function and by kind of memory."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from analysis.page.lines import functions as function_list
 from analysis.page.markup import code, esc, number, percent, table
@@ -13,23 +13,25 @@ from analysis.tables.locks import point_locks
 MEASURES = ("stall (µs)", "spinning (µs)", "of all waiting")
 
 
-def _block(title: str, note: str, head: Iterable[str], rows: list[tuple[str, ...]], numeric: Iterable[int]) -> str:
-    """Nothing where there are no rows."""
+def _block(title: str, note: str, head: Iterable[str], rows: Sequence[tuple[str, ...]], numeric: Iterable[int]) -> str:
+    """Empty without rows."""
     if not rows:
         return ""
     return f'<section class="block"><h3>{title}</h3><p class="unit">{note}</p>{table(title, head, rows, numeric)}</section>'
 
 
 def kinds(p: Point) -> str:
-    return _block("Kinds of memory that are waited for", "Exposed stall and spinning by what the line is part of, over all lines and cores.",
+    return _block("Kinds of memory that are waited for",
+                  "Exposed stall and spinning by the line's kind of memory, over all lines and cores.",
                   ("kind", "lines", *MEASURES), [
-                      (esc(one["kind"]), number(one["lines"]), number(one["stall_us"], 1), number(one["spin_us"], 1), esc(percent(one["wait_share"], 1)))
+                      (esc(one["kind"]), number(one["lines"]), number(one["stall_us"], 1), number(one["spin_us"], 1),
+                       esc(percent(one["wait_share"], 1)))
                       for one in point_kinds(p)], (1, 2, 3, 4))
 
 
 def locks(p: Point) -> str:
-    return _block("Locks that are waited for", "Exposed stall and spinning by lock, all objects of a kind together, over all cores. Waiters of queued "
-                  "locks look at nodes of their own, which do not tell the lock: these are a row of their own.",
+    return _block("Locks that are waited for", "Exposed stall and spinning by lock, over all objects of a kind and all cores. Waiters of "
+                  "queued locks read nodes of their own, which do not identify the lock. These nodes have rows of their own.",
                   ("lock", "of all waiting", "waiting functions", "stall (µs)", "spinning (µs)", "lines", "form"), [
                       (code(one["lock"]), esc(percent(one["wait_share"], 1)), function_list(one["waiters"]), number(one["stall_us"], 1),
                        number(one["spin_us"], 1), number(one["lines"]), esc(one["form"]))
@@ -39,5 +41,6 @@ def locks(p: Point) -> str:
 def functions(p: Point) -> str:
     return _block("Functions that wait most", "Exposed stall, and time in spin loops, by the function that waited, summed over all cores.",
                   ("function", "in", *MEASURES, "transactions"), [
-                      (code(one["function"]), "kernel" if one["is_kernel"] else "user", number(one["stall_us"], 1), number(one["spin_us"], 1),
-                       esc(percent(one["wait_share"], 1)), number(one["transactions"])) for one in waiting_functions(p)[:15]], (2, 3, 4, 5))
+                      (code(one["function"]), "kernel" if one["is_kernel"] else "user",
+                       number(one["stall_us"], 1), number(one["spin_us"], 1), esc(percent(one["wait_share"], 1)),
+                       number(one["transactions"])) for one in waiting_functions(p)[:15]], (2, 3, 4, 5))

@@ -40,7 +40,7 @@ def wait_per_operation(first: Point, second: Point) -> list[tuple[str, str, floa
 
 
 def without_offset(one: Row) -> str:
-    """A name that two runs have in common: of a lock without known fields one waits for this byte, the other for that (`tasklist_lock+0x4`)."""
+    """A name that two runs have in common. Of a lock without known fields, they may wait for different bytes (`tasklist_lock+0x4`)."""
     lock = lock_of(one["name"], one["kind"])
     return lock[0] if lock and "+0x" in one["name"] else str(one["name"])
 

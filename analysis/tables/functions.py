@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Functions by what they waited for all lines."""
+"""Functions by their waiting for all lines."""
 
 from analysis.run_directory import Point, Run
 from analysis.tables.base import Row, Table, key, once, share, table, us
@@ -8,8 +8,9 @@ from analysis.tables.base import Row, Table, key, once, share, table, us
 @once
 def waiting_functions(p: Point) -> list[Row]:
     """function, is_kernel, stall_us, spin_us, wait_share, transactions; the largest first."""
-    found = p.database.rows("""SELECT waiter_function AS function, kernel AS is_kernel, sum(stall)::BIGINT AS stall, sum(spin)::BIGINT AS spin,
-        sum(waiting)::BIGINT AS waiting, sum(count)::BIGINT AS transactions FROM pairs WHERE point = ?
+    found = p.database.rows("""SELECT waiter_function AS function, kernel AS is_kernel,
+        sum(stall)::BIGINT AS stall, sum(spin)::BIGINT AS spin, sum(waiting)::BIGINT AS waiting,
+        sum(count)::BIGINT AS transactions FROM pairs WHERE point = ?
         GROUP BY waiter_function, kernel ORDER BY waiting DESC, waiter_function, kernel""", p.name)
     return [{**one, "stall_us": us(one["stall"]), "spin_us": us(one["spin"]), "wait_share": share(one["waiting"], p)} for one in found]
 

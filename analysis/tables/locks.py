@@ -12,10 +12,12 @@ def point_locks(p: Point) -> list[Row]:
     """lock, form, lines, wait_share, stall_us, spin_us, transfers, waiters [(function, share)]; the largest first."""
     groups: dict[tuple[str, str], list[Row]] = {}
     for one in hot_names(p):
-        # A line of a function's code bears its name, and the function itself waits for it.
-        if one["stall_us"] is not None and (found := lock_of(one["name"], one["kind"])) and one["name"] not in [f for f, _ in one["waiters"]]:
+        # A line of code has the name of its function. Its waiter is the function itself.
+        is_code = one["name"] in [f for f, _ in one["waiters"]]
+        if one["stall_us"] is not None and (found := lock_of(one["name"], one["kind"])) and not is_code:
             groups.setdefault(found, []).append(one)
-    whole = [{"lock": lock, "form": form, **{c: sum(one[c] for one in names) for c in ("lines", "stall_us", "spin_us", "transfers", "waiting")},
+    sums = ("lines", "stall_us", "spin_us", "transfers", "waiting")
+    whole = [{"lock": lock, "form": form, **{c: sum(one[c] for one in names) for c in sums},
               "waiters": _waiters(names)} for (lock, form), names in groups.items()]
     return sorted(({**one, "wait_share": share(one["waiting"], p)} for one in whole), key=lambda one: (-one["wait_share"], one["lock"]))
 

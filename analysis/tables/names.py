@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""All lines of a point by name: an array or many objects of a kind cost as one what none of their lines costs alone."""
+"""All lines of a point by name: an array or many objects of a kind may cost much although none of their lines does."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -17,7 +17,8 @@ FUNCTIONS = f"""
     SELECT * FROM sums QUALIFY row_number() OVER (PARTITION BY name, kind ORDER BY weight DESC, function) <= {MOST_FUNCTIONS}
     ORDER BY weight DESC, function"""
 PAIRS = f"""
-    WITH sums AS (SELECT name, kind, coalesce(writer_function, '{NO_WRITER}') AS writer, waiter_function AS waiter, sum(waiting)::BIGINT AS waiting
+    WITH sums AS (SELECT name, kind, coalesce(writer_function, '{NO_WRITER}') AS writer, waiter_function AS waiter,
+                         sum(waiting)::BIGINT AS waiting
                   FROM pairs WHERE point = ? GROUP BY ALL)
     SELECT * FROM sums QUALIFY row_number() OVER (PARTITION BY name, kind ORDER BY waiting DESC, writer, waiter) <= {MOST_PAIRS}
     ORDER BY waiting DESC, writer, waiter"""
@@ -27,7 +28,7 @@ PAIRS = f"""
 def hot_names(p: Point) -> list[Row]:
     """A row for each name and kind, those with the most waiting first: the columns of `names` (analysis/database.py), what (its largest
     objects), address (of a single line), writers and waiters [(function, share)], pairs [(writer, waiter, fs)] and the measures of
-    `hot_lines`. Of a run of which only run.json is left, what that says of the hottest names."""
+    `hot_lines`. If only run.json is left of a run, the hottest names in it."""
     found = p.database.rows("SELECT * FROM names WHERE point = ? ORDER BY waiting DESC, name, kind", p.name)
     if not found:
         return [_summary(one) for one in p.record.get("top_names") or [] if isinstance(one, dict)]
@@ -37,8 +38,8 @@ def hot_names(p: Point) -> list[Row]:
     hottest: dict[tuple[str, str], list[Row]] = {}
     for line in hot_lines(p):
         hottest.setdefault((line["name"], line["kind"]), []).append(line)
-    return [_row(p, one, hottest.get((one["name"], one["kind"]), []), {role: by.get((one["name"], one["kind"]), []) for role, by in functions.items()},
-                 pairs.get((one["name"], one["kind"]), [])) for one in found]
+    return [_row(p, one, hottest.get(key, []), {role: by.get(key, []) for role, by in functions.items()}, pairs.get(key, []))
+            for one in found for key in [(one["name"], one["kind"])]]
 
 
 def _row(p: Point, one: Row, lines: list[Row], functions: dict[str, list[Row]], pairs: list[Row]) -> Row:
@@ -50,8 +51,9 @@ def _row(p: Point, one: Row, lines: list[Row], functions: dict[str, list[Row]], 
 def _summary(one: dict[str, Any]) -> Row:
     """A name of point.json."""
     return {"name": str(one.get("name") or ""), "kind": "", "what": "", "address": "", "lines": int(one.get("lines") or 1),
-            "stall_share": float(one.get("stall_share") or 0), "wait_share": float(one.get("wait_share") or 0), "stall_us": None, "spin_us": None,
-            "transfers": int(one.get("transfers") or 0), "cores": None, "class": str(one.get("class") or ""), "classes": {}, "pairs": [],
+            "stall_share": float(one.get("stall_share") or 0), "wait_share": float(one.get("wait_share") or 0),
+            "stall_us": None, "spin_us": None, "transfers": int(one.get("transfers") or 0), "cores": None,
+            "class": str(one.get("class") or ""), "classes": {}, "pairs": [],
             **{role: [(str(f), None) for f in one.get(role) or []] for role in ("writers", "waiters")}}
 
 

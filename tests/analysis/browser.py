@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A headless Chromium spoken to through a pipe (Chrome DevTools Protocol, messages that end in NUL): opens a page at a
-given width, tells script errors and what the page's scripts answer, takes pictures.
+"""A headless Chromium, controlled through a pipe (Chrome DevTools Protocol, messages that end in NUL). It opens a page at a given
+width, evaluates expressions, takes pictures, and reports script errors.
 """
 
 import base64
@@ -12,15 +12,14 @@ import time
 from pathlib import Path
 from typing import Any
 
-
-# Elements that reach beyond the page, and text that reaches beyond its figure; the configuration's text may scroll inside itself, and tables
-# where the page is wide.
+# Elements that extend beyond the page, and text that extends beyond its figure. The configuration may scroll, and tables of a wide page.
 CUT_OFF = """
 (() => {
   const found = [], width = document.documentElement.clientWidth;
   if (document.documentElement.scrollWidth > width) found.push(`page ${document.documentElement.scrollWidth} > ${width}`);
   for (const e of document.querySelectorAll("main *")) {
-    if (e.closest(width < 640 ? "pre.scroll" : ".scroll") && !e.matches(".scroll") || e.closest("svg") && !e.matches("svg") || e.matches("caption")) continue;
+    if (e.closest(width < 640 ? "pre.scroll" : ".scroll") && !e.matches(".scroll")) continue;
+    if (e.closest("svg") && !e.matches("svg") || e.matches("caption")) continue;
     const r = e.getBoundingClientRect();
     if (r.width && (r.right > width + 0.5 || r.left < -0.5)) found.push(`${e.tagName} ${e.className} ${r.left}..${r.right}`);
   }
@@ -59,7 +58,8 @@ class Page:
 
         options = [f"--user-data-dir={profile}"] if profile else []
         self._process = subprocess.Popen(
-            [find() or "chromium", "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run", "--hide-scrollbars",
+            [find() or "chromium", "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run",
+             "--hide-scrollbars",
              "--remote-debugging-pipe", *options, "about:blank"], close_fds=False, preexec_fn=places, stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         os.close(to_browser)
@@ -138,7 +138,7 @@ class Page:
 
 
 def faults(page: Page) -> list[str]:
-    """What a reader would find wrong with a page: things cut off, with details closed and open; script errors; files asked for elsewhere."""
+    """Elements that are cut off, with details closed and open; script errors; requests for files elsewhere."""
     found = list(page.ask(CUT_OFF))
     page.ask('document.querySelectorAll("details").forEach(d => d.open = true)')
     found += page.ask(CUT_OFF)

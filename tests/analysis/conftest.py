@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Tests of analysis/ (this folder is not called so, or pytest would take one for the other). Makes `analysis` and this folder's helpers importable; one whole synthetic run with its report for all tests."""
+"""Makes `analysis` and the helpers of this folder importable, and one synthetic run with its report for all tests."""
 
 import sys
 from pathlib import Path
@@ -18,6 +18,7 @@ for folder in (paths.root(), HERE):
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run of two kernels on 1 and 48 cores, and its report."""
     import synthetic_run
+
     from analysis.report import write_report
 
     folder = synthetic_run.write_run(tmp_path_factory.mktemp("whole") / "run", cores=(1, 48), kernels=("distro", "pk"))

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-from analysis.described import MISS_CLASS, SEGMENT
 from pyarrow import parquet
+
+from analysis.described import MISS_CLASS, SEGMENT
 
 MS = 10**12
 US = 10**9
@@ -47,7 +48,8 @@ Tables = dict[str, list[dict[str, Any]]]
 def transfers(cores: int, n: int) -> list[dict[str, Any]]:
     """Between all chips in use, and from the memory of one node."""
     chips = range((cores + 5) // 6)
-    return [{"supplier": "L1Cache", "from_chip": a, "to_chip": b, "count": 100 * (a + 1) + 10 * b + n, "stall": US} for a in chips for b in chips if cores > 1] + [
+    return [{"supplier": "L1Cache", "from_chip": a, "to_chip": b, "count": 100 * (a + 1) + 10 * b + n, "stall": US} for a in chips
+            for b in chips if cores > 1] + [
         {"supplier": "Directory", "from_chip": n % 8, "to_chip": b, "count": 7, "stall": US} for b in chips]
 
 
@@ -64,14 +66,19 @@ def tables(cores: int, exposed: int, spin: int) -> Tables:
         spinning = spin if name == SPUN_ON else 0
         for more in range(4 if n else 1):
             found["lines"].append({
-                "line": FIRST + n * STRIDE + more * LINE_BYTES, "use": 4 * n + more + 1, "name": name, "kind": "slab", "object": what, "field": field,
-                "class": kind, "stall": 0 if more else own, "spin": 0 if more else spinning, "transfers": 0 if more else own // (180 * 10**6),
-                "cores": 0 if more else max(1, cores - n), "waiters": 0 if more else (1 << max(1, cores - n)) - 1, **({k: 0 for k in by} if more else by)})
+                "line": FIRST + n * STRIDE + more * LINE_BYTES, "use": 4 * n + more + 1, "name": name, "kind": "slab", "object": what,
+                "field": field,
+                "class": kind, "stall": 0 if more else own, "spin": 0 if more else spinning,
+                "transfers": 0 if more else own // (180 * 10**6),
+                "cores": 0 if more else max(1, cores - n), "waiters": 0 if more else (1 << max(1, cores - n)) - 1,
+                **(dict.fromkeys(by, 0) if more else by)})
         key = {"line": FIRST + n * STRIDE, "use": 4 * n + 1}
         whole = sum(w for *_, w in pairs)
         found["pairs"] += [{**key, "writer": None if writer == "unknown" else 0xffffffffb4900000 + 16 * i,
-                            "writer_function": None if writer == "unknown" else writer, "waiter": 0xffffffffb4a00000 + 16 * i, "waiter_function": waiter,
-                            "kernel": waiter != "deliver_message", "stall": int(own * w / whole), "spin": spinning * (i == 0), "count": 10 * int(w)}
+                            "writer_function": None if writer == "unknown" else writer, "waiter": 0xffffffffb4a00000 + 16 * i,
+                            "waiter_function": waiter,
+                            "kernel": waiter != "deliver_message", "stall": int(own * w / whole), "spin": spinning * (i == 0),
+                            "count": 10 * int(w)}
                            for i, (writer, waiter, w) in enumerate(pairs)]
         found["transfers"] += [{**key, **one} for one in transfers(cores, n)]
     return found
@@ -79,8 +86,10 @@ def tables(cores: int, exposed: int, spin: int) -> Tables:
 
 def arrow(found: Tables) -> dict[str, pa.Table]:
     """The rows as the files have them."""
-    types = {"line": pa.uint64(), "use": pa.uint32(), "waiters": pa.uint64(), "writer": pa.uint64(), "waiter": pa.uint64(), "kernel": pa.bool_(),
-             **{column: pa.string() for column in ("name", "kind", "object", "field", "class", "writer_function", "waiter_function", "supplier")}}
+    types = {"line": pa.uint64(), "use": pa.uint32(), "waiters": pa.uint64(), "writer": pa.uint64(), "waiter": pa.uint64(),
+             "kernel": pa.bool_(),
+             **{column: pa.string() for column in ("name", "kind", "object", "field", "class", "writer_function", "waiter_function",
+                                                   "supplier")}}
     empty = tables(1, 0, 0)
     return {name: pa.table({column: pa.array([row[column] for row in rows], types.get(column, pa.int64())) for column in empty[name][0]})
             for name, rows in found.items()}
@@ -88,7 +97,8 @@ def arrow(found: Tables) -> dict[str, pa.Table]:
 
 def attribution(found: Tables, cores: int, exposed: int, spin: int) -> dict[str, Any]:
     """`moscope.attribution/1`; what the lines do not take is cold, capacity and without a class."""
-    classes = {k: {"count": sum(line[f"{k}_count"] for line in found["lines"]), "stall": sum(line[f"{k}_stall"] for line in found["lines"])} for k in CLASSES}
+    classes = {k: {"count": sum(line[f"{k}_count"] for line in found["lines"]),
+                   "stall": sum(line[f"{k}_stall"] for line in found["lines"])} for k in CLASSES}
     rest = exposed - sum(int(line["stall"]) for line in found["lines"])
     for k, part in (("capacity", 0.35), ("cold", 0.5)):
         classes[k]["stall"] += int(rest * part)
@@ -100,7 +110,8 @@ def attribution(found: Tables, cores: int, exposed: int, spin: int) -> dict[str,
     parts = {"queue": 4, "cache": 6, "crossbar": 5, "link": 40 if cores > 6 else 0, "home_queue": cores, "probe_filter": 5, "dram": 22,
              "responder": 2}
     return {"schema": "moscope.attribution/1", "exposed": exposed, "spin": spin, "transactions": transactions,
-            "segments": {k: parts.get(k, 0) * transactions * 10**6 for k in SEGMENT.names}, "classes": classes, "latency_log2_ns": histogram}
+            "segments": {k: parts.get(k, 0) * transactions * 10**6 for k in SEGMENT.names}, "classes": classes,
+            "latency_log2_ns": histogram}
 
 
 def summary(found: Tables, exposed: int, spin: int) -> list[dict[str, Any]]:
@@ -111,8 +122,10 @@ def summary(found: Tables, exposed: int, spin: int) -> list[dict[str, Any]]:
             continue
         pairs = sorted((pair for pair in found["pairs"] if pair["line"] == line["line"]), key=lambda pair: -pair["stall"] - pair["spin"])
         names.append({"name": line["name"], "lines": 1 if line["use"] == 1 else 4, "stall_share": line["stall"] / (exposed or 1),
-                      "wait_share": (line["stall"] + line["spin"]) / (exposed + spin or 1), "spin_share": line["spin"] / (exposed + spin or 1),
-                      "transfers": line["transfers"], "class": line["class"], "writers": [p["writer_function"] for p in pairs if p["writer_function"]],
+                      "wait_share": (line["stall"] + line["spin"]) / (exposed + spin or 1),
+                      "spin_share": line["spin"] / (exposed + spin or 1),
+                      "transfers": line["transfers"], "class": line["class"],
+                      "writers": [p["writer_function"] for p in pairs if p["writer_function"]],
                       "waiters": [p["waiter_function"] for p in pairs]})
     return sorted(names, key=lambda one: -one["wait_share"])
 
@@ -124,14 +137,17 @@ def machine(cores: int, window: int) -> dict[str, Any]:
         use = min(0.85, (0.002 + 0.03 * ((3 * a + 5 * b) % 7) / 7 + 0.04 * (a in (2, 3, 4, 5))) * cores / 8)
         busy = int(use * window)
         links.append({"name": f"{a}->{b}", "from": a, "to": b, "channels": {
-            "request": {"packets": 9, "data_packets": 0, "bytes": busy // 2_500_000, "busy_fs": busy // 10, "wait_fs": 0, "credit_stall_fs": 0},
+            "request": {"packets": 9, "data_packets": 0, "bytes": busy // 2_500_000, "busy_fs": busy // 10, "wait_fs": 0,
+                        "credit_stall_fs": 0},
             "response": {"packets": 9, "data_packets": 9, "bytes": busy * 9 // 2_500_000, "busy_fs": busy * 9 // 10, "wait_fs": 0,
                          "credit_stall_fs": 0}}})
     clocks = window // 3_000_000
     dram = [{"name": f"dram-{n}", "channels": [{"reads": int(clocks * 0.002 * cores / (1 + n / 3)), "writes": int(clocks * 0.0006 * cores),
-                                                "busy": int(clocks * 0.0052 * cores / (1 + n / 4)), "clocks": clocks}] * 2} for n in range(8)]
+                                                "busy": int(clocks * 0.0052 * cores / (1 + n / 4)), "clocks": clocks}] * 2}
+            for n in range(8)]
     directories = [{"name": f"Directory-{n}", "transitions": {
-        "NP.Load": 900 * cores, "NP.Fetch": 120 * cores, "S.Load": 260 * cores, "EM.Load": 90 * cores * cores // (1 + n), "O.Load": 60 * cores,
+        "NP.Load": 900 * cores, "NP.Fetch": 120 * cores, "S.Load": 260 * cores, "EM.Load": 90 * cores * cores // (1 + n),
+        "O.Load": 60 * cores,
         "S.Upgrade": 30 * cores, "O.Upgrade": 12 * cores, "EM.Replace_Load": 4 * cores, "BM.Mem_Data": 1200 * cores}} for n in range(8)]
     return {"schema": "moscope.stats/1", "machine": "opteron48", "protocol": "MOESI_HTAssist", "tick": 9 * 10**14, "cores": [],
             "controllers": directories, "network": {"kind": "hypertransport", "channels": {}, "links": links, "ports": []}, "dram": dram}
@@ -167,12 +183,15 @@ def point(workload: str, kernel: str, cores: int, gain: float = 1.0) -> tuple[di
         "workload": workload, "operation": "messages", "kernel": kernel, "cores": cores, "window_ms": 1.0, "ops": ops,
         "throughput_per_s": mean, "stderr_per_s": error, "kernel_share": 0.76, "user_us_per_op": active * 0.24 / US / ops,
         "system_us_per_op": active * 0.76 / US / ops, "cycles": {"busy": busy, "idle": idle, "core": core, "memory": memory},
-        "spin_cycles": spin_cycles, "ticks": window, "spin_instructions": 0, "bottleneck": f"waiting for memory takes {memory:.0%} of the cores' time, most of it for {names[0]['name'] if names else 'no line'}",
+        "spin_cycles": spin_cycles, "ticks": window, "spin_instructions": 0,
+        "bottleneck": f"waiting for memory takes {memory:.0%} of the cores' time, most of it for "
+                      f"{names[0]['name'] if names else 'no line'}",
         "top_names": names, "top_lines": [{**{k: v for k, v in one.items() if k != "lines"}, "address": hex(FIRST)} for one in names],
         "instructions": 9_000_000 * cores, "host_s": 20.0 + 3 * cores, "host_s_per_ms": 1.5 + cores / 3,
         "windows": [{"ops": ops // 3, "ticks": MS, "throughput_per_s": r, "kernel_share": 0.76 + 0.01 * (n - 1), "user_us_per_op": 400.0,
                      "system_us_per_op": 1200.0, "cycles": {"busy": busy, "idle": idle, "core": core, "memory": memory},
-                     "spin_cycles": spin_cycles, "instructions": 3_000_000 * cores, "spin_instructions": 0, "host_s": 2.0} for n, r in enumerate(rates)]}
+                     "spin_cycles": spin_cycles, "instructions": 3_000_000 * cores, "spin_instructions": 0, "host_s": 2.0} for n,
+                    r in enumerate(rates)]}
     return record, stats, found
 
 
@@ -200,7 +219,8 @@ def write_files(target: Path, record: dict[str, Any], stats: dict[str, Any], fou
     (target / "console.txt").write_text("moscope: ready\n")
 
 
-def write_run(folder: Path, cores: tuple[int, ...] = (1, 12, 24, 48), kernels: tuple[str, ...] = ("distro",), workload: str = "exim") -> Path:
+def write_run(folder: Path, cores: tuple[int, ...] = (1, 12, 24, 48), kernels: tuple[str, ...] = ("distro",),
+              workload: str = "exim") -> Path:
     """A whole run in `folder`."""
     records = []
     for n, kernel in enumerate(kernels):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a reader sees in a figure: axes that begin where they say, arrows that touch their boxes, labels that can be read, legends of what is there."""
+"""Figures: axes begin at their first label, arrows touch their boxes, labels are legible, legends list what is drawn."""
 
 from pathlib import Path
 from typing import Any
@@ -123,4 +123,5 @@ def test_a_class_that_hardly_any_miss_has_is_not_in_the_misses_legend(point: Poi
     record, stats, found = synthetic_run.point("exim", "distro", 48)
     stats["attribution"]["classes"]["false_sharing"] = {"count": 1, "stall": 1}
     assert "false sharing" in legend(drawn("misses", Run(Path(), {}, [point], []), True))
-    assert legend(drawn("misses", Run(Path(), {}, [synthetic_run.made(record, stats, found)], []), True)) == {"true sharing", "upgrade", "capacity", "cold"}
+    assert legend(drawn("misses", Run(Path(), {}, [synthetic_run.made(record, stats, found)], []), True)) == {"true sharing", "upgrade",
+                                                                                                              "capacity", "cold"}

@@ -192,15 +192,18 @@ def test_a_pairs_share_is_of_all_waiting_for_its_name(tmp_path: Path) -> None:
     ({"waiter": 9, "second_writer": 3}, ("waiter", "waiter"), "which waiter writes on one core and waits for on another"),
     ({}, (None, "waiter"), "which waiter waits for")])
 @pytest.mark.parametrize("with_tables", [True, False], ids=["all files", "run.json alone"])
-def test_headline_and_bottleneck_name_the_same_functions(counts: dict[str, int], pair: tuple[str | None, str], said: str, with_tables: bool) -> None:
+def test_headline_and_bottleneck_name_the_same_functions(counts: dict[str, int], pair: tuple[str | None, str], said: str,
+                                                         with_tables: bool) -> None:
     from moscope.naming.columns import Tables
     from moscope.run import lines as run_lines
 
     record, stats, found = synthetic_run.point("exim", "distro", 48)
     first = found["lines"][0]
     one = {**found["pairs"][0], "spin": 0}
-    found["pairs"] = [{**one, "writer": 1 if pair[0] else None, "writer_function": pair[0], "waiter_function": pair[1], "stall": first["stall"] // 2, "count": 0}]
-    found["pairs"] += [{**one, "writer_function": writer, "waiter_function": "waiter", "stall": 1, "count": count} for writer, count in counts.items()]
+    found["pairs"] = [{**one, "writer": 1 if pair[0] else None, "writer_function": pair[0], "waiter_function": pair[1],
+                       "stall": first["stall"] // 2, "count": 0}]
+    found["pairs"] += [{**one, "writer_function": writer, "waiter_function": "waiter", "stall": 1, "count": count} for writer,
+                       count in counts.items()]
     record["top_names"] = run_lines.Hottest(Tables(**synthetic_run.arrow(found)), lambda line: line).names(stats["attribution"]["exposed"])
     bottleneck = run_lines.bottleneck(record, record["top_names"])
     headline = visible(lines.headline(synthetic_run.made(record, stats, found if with_tables else None)))

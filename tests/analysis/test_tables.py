@@ -190,7 +190,8 @@ def test_locks_are_known_by_their_names(name: str, kind: str, told: tuple[str, s
 
 def test_a_locks_row_is_the_sum_of_its_fields_with_who_waits_for_it() -> None:
     record, stats, found = synthetic_run.point("exim", "distro", 48)
-    changed = {"anon_vma.rwsem": "anon_vma.rwsem.owner", "inode.i_rwsem of /dev/shm/mainlog": "anon_vma.rwsem.count", "files_struct.count": "busy_lock"}
+    changed = {"anon_vma.rwsem": "anon_vma.rwsem.owner", "inode.i_rwsem of /dev/shm/mainlog": "anon_vma.rwsem.count",
+               "files_struct.count": "busy_lock"}
     for line in found["lines"]:
         line["name"] = changed.get(line["name"], line["name"])
         line["kind"] = "user symbol" if line["name"] == "busy_lock" else line["kind"]
@@ -231,7 +232,8 @@ def test_a_latency_beyond_any_window_is_set_aside() -> None:
 
 @pytest.mark.parametrize("state, event, which", [
     ("NP", "Load", 0), ("S", "Fetch", 1), ("EM", "Load", 2), ("EM", "Store", 2), ("O", "Load", 2), ("O", "Upgrade", 3),
-    ("S1", "Store", 3), ("RM", "Load", 1), ("RO", "Fetch", 2), ("RD", "Load", None), ("EM", "Replace_Load", 4), ("I", "Replace_Load", None), ("BM", "Mem_Data", None)])
+    ("S1", "Store", 3), ("RM", "Load", 1), ("RO", "Fetch", 2), ("RD", "Load", None), ("EM", "Replace_Load", 4), ("I", "Replace_Load", None),
+    ("BM", "Mem_Data", None)])
 def test_filter_outcomes_are_those_of_ht_assist(state: str, event: str, which: int | None) -> None:
     assert outcome(state, event) == which
 
@@ -330,7 +332,8 @@ def test_lines_of_one_name_are_added_up() -> None:
     assert together["stall_share"] == pytest.approx(sum(one["stall_share"] for one in alone))
     assert together["class"] == "false_sharing"
     own = {line["line"] for line in chosen}
-    assert sum(waiting for *_, waiting in together["pairs"]) == sum(pair["stall"] + pair["spin"] for pair in found["pairs"] if pair["line"] in own)
+    assert sum(waiting for *_, waiting in together["pairs"]) == sum(pair["stall"] + pair["spin"] for pair in found["pairs"]
+                                                                    if pair["line"] in own)
     assert sum(share for _, share in split(together)) == pytest.approx(together["wait_share"], rel=2e-3)
 
 
@@ -349,7 +352,8 @@ def test_a_line_during_several_uses_of_its_page_is_one_line_of_each_name() -> No
     found["lines"] += [again, {**again, "use": 100, "name": "page table", "kind": "page table"}]
     p = synthetic_run.made(record, stats, found)
     got = {one["name"]: one for one in hot_names(p)}
-    assert (got["mount_lock"]["lines"], got["page table"]["lines"]) == (1, 1) and got["mount_lock"]["stall"] == 2 * got["page table"]["stall"]
+    assert (got["mount_lock"]["lines"], got["page table"]["lines"]) == (1,
+                                                                        1) and got["mount_lock"]["stall"] == 2 * got["page table"]["stall"]
     kinds = {one["kind"]: one["lines"] for one in point_kinds(p)}
     assert kinds == {"slab": 1 + 4 * (len(synthetic_run.LINES) - 1), "page table": 1}
 

@@ -14,8 +14,8 @@ import pytest
 from moscope import buildproto, workloads
 from moscope.config import Machine, elaborate, load_machine
 from moscope.config.machine import replace
-from moscope.schema.units import Size
 from moscope.guest import initramfs, kernel, packages
+from moscope.schema.units import Size
 from moscope.workloads import build
 
 HOST_SECONDS = 60

@@ -101,7 +101,8 @@ def test_packed_words_are_classed_as_false_sharing_and_padded_ones_have_none(mea
     sent = line["sent"]
     count = {kind: told["count"] for kind, told in line["classes"].items()}
     # Now and then one that asked for the right is sent the line all the same: it was taken meanwhile, and not yet written.
-    assert 0 <= sent - count["false_sharing"] <= sent / 500 and count["false_sharing"] + count["upgrade"] == line["transfers"], (count, sent)
+    assert 0 <= sent - count["false_sharing"] <= sent / 500 and count["false_sharing"] + count["upgrade"] == line["transfers"], (count,
+                                                                                                                                 sent)
     assert count["upgrade"] > 100
     padded, got = measured("falseshare-padded", 60000)
     words = symbol("falseshare", "padded_counters")
@@ -137,7 +138,8 @@ def test_turns_of_a_ticket_locks_loop_belong_to_the_lock_and_those_of_an_mcs_loc
         assert sum(pair["spin"] for one in attribution["lines"] for pair in one["pairs"]) == attribution["spin"]
 
 
-def test_what_a_guest_does_and_shows_is_the_same_on_every_protocol_and_topology_and_only_its_times_are_not(booted: Callable[..., Any]) -> None:
+def test_what_a_guest_does_and_shows_is_the_same_on_every_protocol_and_topology_and_only_its_times_are_not(booted: Callable[...,
+                                                                                                                            Any]) -> None:
     """From the same prompt, on four cores of four chips: detailed mode from the region's beginning until the results have been shown."""
     w = workloads.find("counter")
     told: dict[tuple[str, ...], tuple[str, int, int]] = {}

@@ -12,7 +12,6 @@ import pytest
 
 from moscope.workloads import Results, build
 
-
 INNER = "exim"  # the second file system, in the first
 
 

@@ -38,7 +38,8 @@ def test_queries_find_their_rows_and_the_files_their_sizes(on_the_host: Run, tmp
 
 def test_a_file_that_changes_its_size_is_noticed(tmp_path: Path) -> None:
     folder = tmp_path / "pg"
-    with subprocess.Popen([build.program("pglseek"), "--directory", str(folder), "--cores", "2"], stdout=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen([build.program("pglseek"), "--directory", str(folder), "--cores", "2"], stdout=subprocess.PIPE,
+                          text=True) as process:
         assert process.stdout
         first = process.stdout.readline()
         with (folder / "table").open("ab") as table:

@@ -127,4 +127,5 @@ def test_the_list_of_workloads_fits_its_schema(capfd: pytest.CaptureFixture[str]
     assert cli.main(["workload", "list", "--json"]) == 0
     listed = json.loads(capfd.readouterr().out)
     jsonio.validate(listed)
-    assert {"name": "exim", "family": "exim", "processes": True}.items() <= next(w for w in listed["workloads"] if w["name"] == "exim").items()
+    assert {"name": "exim", "family": "exim", "processes": True}.items() <= next(w for w in listed["workloads"]
+                                                                                 if w["name"] == "exim").items()

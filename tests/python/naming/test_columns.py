@@ -10,7 +10,7 @@ from pyarrow import parquet
 
 from moscope.naming import columns
 from moscope.naming.columns import DETAILED, tables
-from moscope.naming.rows import LINES, PAGE_KNOWN, PAIRS, TRANSFERS, WALK
+from moscope.naming.rows import CLASSES, LINES, PAGE_KNOWN, PAIRS, TRANSFERS, WALK
 
 KERNEL = 0xFFFFFFFF81000000
 SUPPLIERS = ("own", "L1Cache", "Directory")
@@ -45,11 +45,11 @@ class Names:
 
 def line(address: int, stall: int, offset: int = 0, flags: int = 0, space: int = 7, kind: int = 3, spin: int = 0, use: int = 1,
          waiters: int = 1) -> dict[str, Any]:
-    by_class = [0] * 5
+    by_class, counts = ([0] * len(CLASSES) for _ in range(2))
     by_class[kind] = stall
+    counts[3] = 2
     return {"line": address, "va": KERNEL + address, "address_space": space, "stall": stall, "spin": spin, "transfers": 2,
-            "class_stall": by_class,
-            "class_count": [0, 0, 0, 2, 0], "offset": offset, "flags": flags, "use": use, "waiters": waiters,
+            "class_stall": by_class, "class_count": counts, "offset": offset, "flags": flags, "use": use, "waiters": waiters,
             "page_flags": 1, "page_part_of": 2, "page_index": 3, "page_type": 4, "page_before": 5}
 
 

@@ -83,9 +83,11 @@ class FakeSystem:
         stall, spun = self.cores * (window // 2), self.cores * (window // 4 // 2)
         line, pair = np.zeros(1, rows.LINES), np.zeros(1, rows.PAIRS)
         for name, value in {"line": 64, "va": 64, "stall": stall, "spin": spun, "spin_iterations": 3, "transfers": 5, "use": 1,
-                            "class_stall": (1, 0, 0, stall - 1, 0), "class_count": (1, 0, 0, 4, 0),
                             "waiters": (1 << self.cores) - 1}.items():
             line[name] = value
+        for name, waited, count in (("cold", 1, 1), ("true_sharing", stall - 1, 4)):
+            of_class = rows.CLASSES.index(name)
+            line["class_stall"][:, of_class], line["class_count"][:, of_class] = waited, count
         for name, value in {"writer": 0x401000, "waiter": 0x402000, "stall": stall, "spin": spun, "count": 5}.items():
             pair[name] = value
         return line.tobytes(), pair.tobytes(), np.zeros(0, rows.TRANSFERS).tobytes()

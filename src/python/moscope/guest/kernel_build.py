@@ -62,7 +62,8 @@ def inputs(source: Source, variant: str = "") -> dict[str, str]:
     """What decides a build's content, by name."""
     tools = [_first_line([program, "--version"]) for program in ("gcc", "ld", "pahole") if shutil.which(program)]
     other = {f"variant {variant}": kernel_config.options(variant)} if variant else {}
-    return {"source": source.identity, "config": packages.digest_of(kernel_config.common()), "tools": "; ".join(tools), "flags": COMPILER_FLAGS,
+    return {"source": source.identity, "config": packages.digest_of(kernel_config.common()), "tools": "; ".join(tools),
+            "flags": COMPILER_FLAGS,
             **{f"patch {p.name}": kernel_patches.read(p).digest for p in kernel_patches.series()}, **other}
 
 
@@ -172,8 +173,8 @@ def _configure(source: Source, variant: str, work: Path, say: Say) -> str:
     _make(work, ["-s", f"KCONFIG_ALLCONFIG={laid}", "allnoconfig"], say)
     config = (work / ".config").read_text(encoding="utf-8")
     if wrong := kernel_config.disregarded(wanted, config):
-        raise UserError(f"{kernel_config.file_of(variant)}: the source does not take {', '.join(wrong)}: expected options as this kernel has "
-                        "them")
+        raise UserError(f"{kernel_config.file_of(variant)}: the source does not take {', '.join(wrong)}: expected options as this kernel "
+                        "has them")
     return config
 
 

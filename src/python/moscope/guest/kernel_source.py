@@ -80,8 +80,9 @@ def version_of(tree: Path) -> str:
 
 def apply(patch: Path, tree: Path) -> None:
     """Applies one patch; where a hunk does not fit, the error names the file and the hunk."""
-    got = subprocess.run(["patch", "-p1", "--forward", "--batch", "--no-backup-if-mismatch", "--reject-file=-", "-i", str(patch.absolute())],
-                         cwd=tree, capture_output=True, text=True, errors="replace", check=False)
+    options = ["-p1", "--forward", "--batch", "--no-backup-if-mismatch", "--reject-file=-"]
+    got = subprocess.run(["patch", *options, "-i", str(patch.absolute())], cwd=tree, capture_output=True, text=True, errors="replace",
+                         check=False)
     if got.returncode == 0:
         return
     file, faults = "", []

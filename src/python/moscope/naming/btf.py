@@ -36,7 +36,7 @@ class Type(NamedTuple):
 
     kind: int
     name: str
-    count: int
+    members: int
     flag: bool
     size: int
     at: int
@@ -165,7 +165,7 @@ class Btf:
         if t.kind not in (STRUCT, UNION):
             return ()
         out = []
-        for i in range(t.count):
+        for i in range(t.members):
             name, kind, offset = struct.unpack_from("<III", self._data, t.at + 12 * i)
             label = self._text[name : self._text.index(b"\0", name)].decode(errors="replace")
             out.append(Member(label, kind, offset & 0xFFFFFF, offset >> 24) if t.flag else Member(label, kind, offset, 0))
@@ -260,7 +260,7 @@ class Btf:
     def _values(self, number: int) -> dict[str, int]:
         t = self.type(number)
         values, wide = {}, t.kind == ENUM64
-        for i in range(t.count):
+        for i in range(t.members):
             name, low, high = struct.unpack_from("<III" if wide else "<Ii", self._data, t.at + (12 if wide else 8) * i) + (
                 () if wide else (0,))
             values[self._text[name : self._text.index(b"\0", name)].decode()] = low | high << 32 if wide else low

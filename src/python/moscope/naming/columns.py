@@ -7,7 +7,7 @@ Every line and every instruction of a point gets its name here, once. Sums by na
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -82,7 +82,7 @@ class Samples:
         self._allocates = _allocates(namer, pairs)
         self._free = _mostly(self._allocates, pairs, pairs["line"], rows["stall"] + rows["spin"])
         self._rows = list(zip(*(rows[name].tolist() for name in ("line", "va", "offset", "address_space", "flags")),
-                              zip(*(rows[f"page_{part}"].tolist() for part in PAGE)), strict=True))
+                              zip(*(rows[f"page_{part}"].tolist() for part in PAGE), strict=True), strict=True))
         self.count = len(rows)
         order = np.lexsort((rows["use"], rows["line"], -(rows["stall"] + rows["spin"])))
         self.detailed: list[int] = order[:DETAILED].tolist()
@@ -126,9 +126,10 @@ def _mostly(chosen: Rows, pairs: Rows, group: Rows, time: Rows) -> Rows:
 
 def _lines(rows: Rows, samples: Samples) -> pa.Table:
     named = [samples.named(n) for n in range(len(rows))]
-    objects, fields = ([None] * len(rows) for _ in range(2))
+    objects: list[str | None] = [None] * len(rows)
+    fields: list[str | None] = [None] * len(rows)
     for n in samples.detailed:
-        objects[n], fields[n] = named[n].object or None, named[n].field or None  # type: ignore[call-overload]
+        objects[n], fields[n] = named[n].object or None, named[n].field or None
     flags, unknown = rows["flags"], rows["flags"] & PAGE_KNOWN == 0
     return pa.table({
         "line": rows["line"], "use": rows["use"], "name": words([one.name for one in named]), "kind": words([one.kind for one in named]),
@@ -169,7 +170,8 @@ def _pairs(namer: Names, lines: Rows, rows: Rows, samples: Samples) -> pa.Table:
 def _transfers(lines: Rows, rows: Rows, suppliers: Sequence[str]) -> pa.Table:
     of = rows["line"]
     return pa.table({"line": lines["line"][of], "use": lines["use"][of],
-                     "supplier": pa.DictionaryArray.from_arrays(pa.array(rows["supplier"].astype("int32")), pa.array(suppliers, pa.string())),
+                     "supplier": pa.DictionaryArray.from_arrays(pa.array(rows["supplier"].astype("int32")),
+                                                                pa.array(suppliers, pa.string())),
                      "from_chip": rows["from"], "to_chip": rows["to"], "count": rows["count"], "stall": rows["stall"]})
 
 

@@ -3,7 +3,8 @@
 
 from collections.abc import Callable
 
-from moscope.naming.guest import Guest, Unreadable
+from moscope.naming.btf import Unreadable
+from moscope.naming.guest import Guest
 
 DEEPEST = 40
 
@@ -33,8 +34,9 @@ class Files:
         return ""
 
     def path(self, dentry: int) -> str:
-        """A dentry's path within its file system, before it the file system's type where it is a root."""
-        guest, parts = self._guest, []
+        """A dentry's path within its file system; a path from a root begins with the file system's type."""
+        guest = self._guest
+        parts: list[str] = []
         for _ in range(DEEPEST):
             name = guest.text(guest.get(dentry, "dentry", "d_name.name"))
             parent = guest.get(dentry, "dentry", "d_parent")

@@ -5,10 +5,12 @@ nodes' data, super blocks with what hangs on them, the scheduler's domains, the 
 
 from bisect import bisect_right
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 
+from moscope.naming.btf import Unreadable
 from moscope.naming.files import Files
-from moscope.naming.guest import Guest, Unreadable
+from moscope.naming.guest import Guest
 
 MOST_NODES = 64
 MOST_DOMAINS = 16
@@ -50,11 +52,9 @@ class Known:
         self._starts = [t.start for t in self._things]
 
     def _try(self, find: Callable[[], None]) -> None:
-        """What one kernel lacks is no reason to go without the rest."""
-        try:
+        """A structure that one kernel lacks does not prevent the others from being found."""
+        with suppress(Unreadable):
             find()
-        except Unreadable:
-            pass
 
     def at(self, address: int) -> Thing | None:
         i = bisect_right(self._starts, address) - 1

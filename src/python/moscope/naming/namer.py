@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import TypeVar
 
 from moscope.naming import image
+from moscope.naming.btf import Unreadable
 from moscope.naming.files import Files
-from moscope.naming.guest import PAGE, Guest, Memory, Unreadable
+from moscope.naming.guest import PAGE, Guest, Memory
 from moscope.naming.known import Known
 from moscope.naming.percpu import PerCpu
 from moscope.naming.slab import ALLOCATOR, Description, Pages

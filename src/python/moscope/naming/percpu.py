@@ -7,7 +7,8 @@ found from the structures that hold the pointers: slab caches, mounts, counters,
 from bisect import bisect_right
 from dataclasses import dataclass
 
-from moscope.naming.guest import Guest, Unreadable
+from moscope.naming.btf import Unreadable
+from moscope.naming.guest import Guest
 
 MOST_CORES = 8192
 MOST_SLOTS = 64

@@ -5,7 +5,8 @@ slab -> cache -> object, offset, and by the cache's name the type, so that the o
 
 from dataclasses import dataclass, replace
 
-from moscope.naming.guest import PAGE, Guest, Unreadable
+from moscope.naming.btf import Unreadable
+from moscope.naming.guest import PAGE, Guest
 
 # Caches whose name is not the type's.
 TYPE_OF_CACHE = {

@@ -6,8 +6,9 @@ of areas of 6.1 and later, the linked list of before).
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from moscope.naming.btf import Unreadable
 from moscope.naming.files import Files
-from moscope.naming.guest import LONGEST_LIST, PAGE, Guest, Unreadable
+from moscope.naming.guest import LONGEST_LIST, PAGE, Guest
 
 THREAD_SIZE = 16 << 10
 TABLE_MASK = 0x000FFFFFFFFFF000  # the bits of CR3 that are the table's address

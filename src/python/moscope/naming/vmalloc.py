@@ -3,7 +3,8 @@
 
 import struct
 
-from moscope.naming.guest import Guest, Unreadable
+from moscope.naming.btf import Unreadable
+from moscope.naming.guest import Guest
 from moscope.naming.symbols import SymbolTable
 
 SYMBOL_BYTES = 24  # Elf64_Sym

@@ -85,7 +85,7 @@ def differences(kept: Path, plan: Plan) -> str:
             first, second = ([*dict.fromkeys(str(p.get(option)) for p in points)] for points in (old, new))
             if first != second:
                 return f"--{option} {','.join(first)}, not {','.join(second)}"
-        for one, other in zip(old, new):
+        for one, other in zip(old, new, strict=False):
             for option in {**one, **other}:
                 if one.get(option) != other.get(option):
                     return f"{option} {one.get(option)!r}, not {other.get(option)!r}"

@@ -10,11 +10,11 @@ from types import TracebackType
 from typing import Any
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress as Bars, TaskID, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, TaskID, TextColumn, TimeElapsedColumn
+from rich.progress import Progress as Bars
 
 from moscope.run.guest import Progress
 from moscope.run.job import Job
-
 
 # Seconds between two lines of one phase where there is no terminal.
 QUIET_S = 30.0

@@ -6,6 +6,7 @@ the guest's death, or a workload that ends too early.
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from moscope.boot import plan
@@ -71,7 +72,7 @@ class Guest:
         due = (int(self.system.counts()["ticks"]) // OBSERVED_EVERY_FS + 1) * OBSERVED_EVERY_FS if observed else tick
         while True:
             until = min(tick, due)
-            seen = self._step(lambda until=until: self.system.step_until(until, STEP_MS))
+            seen = self._step(partial(self.system.step_until, until, STEP_MS))
             if seen == "time" and until == tick:
                 return True
             if seen in (WORK_ENDS, initramfs.PROMPT):

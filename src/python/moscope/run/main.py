@@ -92,7 +92,8 @@ def report(plan: Plan, shared: Shared) -> bool:
     if got.returncode == errors.UserError.exit_code:
         raise errors.UserError(f"{said} (the results are in {plan.out}; moscope report writes their report)")
     if got.returncode != 0:
-        bug = RuntimeError(f"the report could not be written (the results are in {plan.out}): {said.splitlines()[-1] if said else 'no reason given'}")
+        why = said.splitlines()[-1] if said else "no reason given"
+        bug = RuntimeError(f"the report could not be written (the results are in {plan.out}): {why}")
         bug.add_note(said)
         raise bug
     return True

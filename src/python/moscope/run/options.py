@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any
 from moscope.boot import plan
 from moscope.cli import Shared
 from moscope.config import Machine, load_machine
-from moscope.schema.errors import ConfigError
 from moscope.config.machine import replace
-from moscope.schema.units import Size, Time
 from moscope.errors import UserError, unknown_name
 from moscope.guest import kernel
 from moscope.run import own_program
 from moscope.run.own_program import WORK_BEGINS, OwnProgram
+from moscope.schema.errors import ConfigError
+from moscope.schema.units import Size, Time
 
 if TYPE_CHECKING:
     from moscope.workloads import Workload

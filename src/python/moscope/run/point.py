@@ -17,17 +17,16 @@ from moscope.errors import SimulatorBug, UserError, WorkloadFailed
 from moscope.guest import initramfs, kernel
 from moscope.naming import columns
 from moscope.run import checkpoints, engine, lines, transactions, windows
-from moscope.run.inputs import Gatherer, Inputs, differences
 from moscope.run.guest import Guest, Progress
+from moscope.run.inputs import Gatherer, Inputs, differences
 from moscope.run.job import Job
 from moscope.run.options import APPEND, Point
 from moscope.run.own_program import WORK_BEGINS, status_of
 from moscope.workloads import Results, registry
 
-
 PackedRows = tuple[bytes, bytes, bytes]
-# From when a time is counted that detailed mode is to begin at: the serial console takes tens of milliseconds to take a command. What is
-# typed does not contain what it says.
+# The marker from which --begin counts a time: the serial console takes tens of milliseconds to accept a command. The typed command
+# does not contain the marker itself.
 STARTS, SAY_STARTS = "moscope: starts", "echo moscope: 'starts'"
 
 
@@ -102,14 +101,14 @@ def begin(guest: Guest, point: Point) -> None:
         if not guest.until_time(int(guest.system.counts()["ticks"]) + point.begin, lambda tick: 0.0, observed=False):
             status = status_of(guest.log)
             how = f" with status {status}" if status else ""
-            raise WorkloadFailed(f"{point.workload}: ended{how} before --begin {told(point.begin)}: expected "
+            raise WorkloadFailed(f"{point.workload}: ended{how} before --begin {said(point.begin)}: expected "
                                  f"a program that runs so long, or a shorter time\n{guest.last_words()}")
         return
     guest.type_in(point.command + "\n")
-    guest.until_marker(point.begin or WORK_BEGINS, f"{point.workload} (until {told(point.begin)})")
+    guest.until_marker(point.begin or WORK_BEGINS, f"{point.workload} (until {said(point.begin)})")
 
 
-def told(begin: str | int | None) -> str:
+def said(begin: str | int | None) -> str:
     if isinstance(begin, int):
         return f"{begin / windows.FS_PER_MS:g}ms"
     return f'the console shows "{begin}"' if begin else f"{WORK_BEGINS}, the mark of its steady state"
@@ -125,8 +124,8 @@ def name(names: columns.Names, attribution: dict[str, Any], packed: PackedRows) 
 
 
 def detailed(guest: Guest, point: Point, log: Path | None = None) -> tuple[list[windows.Moment], dict[str, Any], PackedRows]:
-    """The windows, what the engine counted in them, and its rows of all lines, pairs and transfers. A workload that ends by itself ends them early: windows that were
-    whole by then count; of a workload that is over within the first, that one up to its end. `log` is cut to them."""
+    """The windows, what the engine counted in them, and its rows of all lines, pairs and transfers. If the workload ends early, the
+    windows that were complete count, and if it ends within the first window, that one up to the end. `log` is cut to them."""
     system = guest.system
     begun = int(system.counts()["ticks"])
     length = point.warmup + point.windows * point.window
@@ -193,8 +192,8 @@ def document(point: Point, measured: list[windows.Moment], hottest: lines.Hottes
     """POINT of the contracts, and additional data for reports."""
     figures = windows.summary(measured)
     names = hottest.names(stall)
+    begin = said(point.begin) if isinstance(point.begin, int) else point.begin or WORK_BEGINS
     return {"workload": point.workload, "operation": point.operation, "kernel": point.kernel, "cores": point.cores, **figures,
             "bottleneck": lines.bottleneck(figures, names), "top_lines": hottest.lines(stall),
-            "top_names": names, "verified": bool(point.family), "begin": point.begin if isinstance(point.begin, str) else
-            told(point.begin) if point.begin is not None else WORK_BEGINS, "warmup_ms": point.warmup / windows.FS_PER_MS, "command": point.command,
-            "kernel_image": chosen.document()}
+            "top_names": names, "verified": bool(point.family), "begin": begin,
+            "warmup_ms": point.warmup / windows.FS_PER_MS, "command": point.command, "kernel_image": chosen.document()}

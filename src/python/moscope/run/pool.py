@@ -13,7 +13,6 @@ import sys
 import tempfile
 import threading
 from collections.abc import Callable
-from pathlib import Path
 from typing import IO, Any
 
 from moscope import errors, paths
@@ -36,7 +35,7 @@ class Running:
     def __init__(self, job: Job, said: "queue.SimpleQueue[tuple[Running, dict[str, Any] | None]]", start: Start) -> None:
         self.job = job
         self.answer: dict[str, Any] | None = None
-        self._stderr = tempfile.TemporaryFile()
+        self._stderr = tempfile.TemporaryFile()  # noqa: SIM115 (open as long as the process)
         self.process = start(job, self._stderr)
         threading.Thread(target=self._read, args=(said,), daemon=True).start()
 

@@ -5,7 +5,6 @@ It writes JSON lines to standard output: {"progress": ...} a few times per secon
 {"error": CLASS, "text": ...}. At that time the results are complete in the point's folder.
 """
 
-import json
 import os
 import signal
 import sys
@@ -27,38 +26,39 @@ EVERY_S = 0.2
 def main() -> int:
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     with json_only_on_stdout(True) as out:
-        tell = teller(out)
+        send = sender(out)
         try:
-            tell(work(job.parse(sys.stdin.read()), progress_of(tell)))
+            send(work(job.parse(sys.stdin.read()), progress_of(send)))
         except KeyboardInterrupt:
             return errors.INTERRUPTED
-        except Exception as error:  # told to the front end, which knows what to do with it
-            told = as_error(error, "moscope run: a point")
-            tell({"error": type(told).__name__, "text": str(told)})
-            return told.exit_code
+        except Exception as error:  # noqa: BLE001 (the front end reports every error)
+            known = as_error(error, "moscope run: a point")
+            send({"error": type(known).__name__, "text": str(known)})
+            return known.exit_code
     return errors.OK
 
 
-def teller(out: int) -> Callable[[dict[str, Any]], None]:
-    def tell(message: dict[str, Any]) -> None:
+def sender(out: int) -> Callable[[dict[str, Any]], None]:
+    def send(message: dict[str, Any]) -> None:
         data = jsonio.dumps(message).encode() + b"\n"
         while data:
             data = data[os.write(out, data):]
 
-    return tell
+    return send
 
 
-def progress_of(tell: Callable[[dict[str, Any]], None]) -> Callable[[Progress], None]:
+def progress_of(send: Callable[[dict[str, Any]], None]) -> Callable[[Progress], None]:
     """Reports progress periodically; ends this process if its parent is gone."""
-    parent, last = os.getppid(), [0.0, ""]
+    parent, last, phase = os.getppid(), 0.0, ""
 
     def report(progress: Progress) -> None:
+        nonlocal last, phase
         if os.getppid() != parent:
             raise KeyboardInterrupt
         now = time.monotonic()
-        if now - float(last[0]) >= EVERY_S or progress.phase != last[1]:
-            last[:] = [now, progress.phase]
-            tell({"progress": asdict(progress)})
+        if now - last >= EVERY_S or progress.phase != phase:
+            last, phase = now, progress.phase
+            send({"progress": asdict(progress)})
 
     return report
 

@@ -30,7 +30,8 @@ def program(family: str, folder: Path | None = None) -> Path:
         partial = target.with_name(f".{family}.{os.getpid()}")
         # Relative names keep the place of a checkout out of the program.
         files = [os.path.relpath(p, paths.root()) for p in _sources(place)]
-        got = subprocess.run([CC, *_flags(place), *files, "-o", str(partial)], capture_output=True, text=True, check=False, cwd=paths.root())
+        got = subprocess.run([CC, *_flags(place), *files, "-o", str(partial)], capture_output=True, text=True, check=False,
+                             cwd=paths.root())
         if got.returncode != 0:
             partial.unlink(missing_ok=True)
             raise UserError(f"{place}: does not compile: {_first_error(got.stderr)}: expected a program that a C compiler with "
