@@ -60,7 +60,7 @@ def test_a_window_of_gem5_is_a_point_as_any(moscope: Moscope, fake_gem5: Fake, t
     assert json.loads((tmp_path / "moscope-out/run/run.json").read_text()) == document
     page = Path(tmp_path, document["report"]).read_text(encoding="utf-8")
     assert "gem5 24.0.0.1" in page and "30,000,000" in page and "memory stall" in page
-    assert "not whole" not in page  # what gem5 keeps no account of is not missed
+    assert "incomplete" not in page  # what gem5 keeps no account of is not missed
 
 
 def test_a_program_that_finds_its_results_wrong_fails_the_run(moscope: Moscope, fake_gem5: Fake, tmp_path: Path) -> None:
