@@ -7,8 +7,8 @@ To change the topology, copy this file, edit TOPOLOGY, and run `./moscope latenc
 """
 
 from moscope.config import (  # noqa: I001 (in rows, not one a line)
-    Cache, Count, Credits, Crossbar, Cycles, Dram, Flag, Frequency, Latencies, Links, Machine, Name, Packets, ProbeFilter,
-    References, Size, Time, Topology, Width,
+    Cache, Count, Credits, Crossbar, Cycles, Dram, Flag, Frequency, Latencies, Links, Machine, Name, Packets,
+    ProbeFilter, ProtocolName, References, Size, Time, Topology, Width,
 )  # fmt: skip
 
 # Which chips are linked: the twisted ladder (x: AMD AGESA topology list). Chips 0, 1, 6 and 7 have two
@@ -43,7 +43,7 @@ LINK_LATENCY = Time("15.9ns", FITTED)
 
 machine = Machine(
     name="opteron48",
-    protocol=Name("MOESI_HTAssist", "L: HT Assist"),
+    protocol=ProtocolName("MOESI_HTAssist", "L: HT Assist"),
     chips=Count(8, "P"),
     cores_per_chip=Count(6, "P"),
     core_clock=Frequency("2.4GHz", "P"),

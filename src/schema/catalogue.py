@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from moscope.schema import counters, enumerations, hierarchy, links, pipeline, records
@@ -12,8 +13,10 @@ from moscope.schema.parameters import Group
 
 MODULES = (enumerations, records, counters, pipeline, hierarchy, links)
 ALL: dict[str, Any] = {d.name: d for module in MODULES for d in (*module.DESCRIPTIONS, *getattr(module, "TABLES", ()))}
-MARKDOWN: dict[type, Any] = {Enumeration: markdown.enumeration, Record: markdown.record, Table: markdown.columns,
-                             Counters: markdown.counters, Group: markdown.parameters}
+MARKDOWN: dict[type, Callable[[Any], str]] = {
+    Enumeration: markdown.enumeration, Record: markdown.record, Table: markdown.columns, Counters: markdown.counters,
+    Group: markdown.parameters,
+}
 COUNT = {"type": "integer", "minimum": 0}
 
 

@@ -84,9 +84,9 @@ class Enumeration:
             raise BadDescription(f"{self.name}: count: expected another name, as C++ calls the number of members so")
         for name in self.members:
             check_member(f"{self.name}.{name}", self[name])
-        if plain := [name for name in self.members if not self[name].colours]:
-            if len(plain) < len(self):
-                raise BadDescription(f"{self.name}: {', '.join(plain)}: no colours: expected colours for all members or for none")
+        plain = [name for name in self.members if not self[name].colours]
+        if 0 < len(plain) < len(self):
+            raise BadDescription(f"{self.name}: {', '.join(plain)}: no colours: expected colours for all members or for none")
 
     def __getitem__(self, name: str) -> Member:
         found = self.members[name]

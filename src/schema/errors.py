@@ -11,7 +11,6 @@ from collections.abc import Iterable
 
 from moscope.errors import UserError, nearest
 
-
 UNPLACED = "machine description"  # where an error is as long as nobody has said more
 
 

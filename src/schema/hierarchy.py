@@ -5,7 +5,7 @@ outside. Whole latencies follow from these, the crossbar, the links and the DRAM
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from moscope.schema.parameters import Described, Group, param
@@ -22,19 +22,17 @@ def replacement_policies() -> list[str]:
     return names
 
 
-@dataclass(frozen=True)
 class Cache(Described):
     """A set-associative cache array: size = sets x ways x line."""
 
     size: Size = param("bytes of data")
     ways: Count = param("ways of a set", least=1, most=1024)
-    replacement: Name = param("the replacement policy", Name("lru", "assumed"), choices=replacement_policies)
+    replacement: Name = param("the replacement policy", default=Name("lru", "assumed"), choices=replacement_policies)
 
     def sets(self, line: Size) -> int:
         return self.size.bytes // (int(self.ways) * line.bytes)
 
 
-@dataclass(frozen=True)
 class ProbeFilter(Described):
     """The sparse directory of HT Assist. It lives in some ways of the L3 of its node."""
 
@@ -42,10 +40,9 @@ class ProbeFilter(Described):
     l3_ways: Count = param("ways of the L3 that it takes")
     entry: Size = param("bytes of an entry", least="1B")
     ways: Count = param("ways of a set of entries", least=1)
-    replacement: Name = param("the replacement policy", Name("lru", "assumed"), choices=replacement_policies)
+    replacement: Name = param("the replacement policy", default=Name("lru", "assumed"), choices=replacement_policies)
 
 
-@dataclass(frozen=True)
 class Latencies(Described):
     """What each step of an access costs by itself."""
 
@@ -64,7 +61,6 @@ class Latencies(Described):
     dma: Cycles = param("from a device's request to the crossbar, northbridge cycles", most=MOST_CYCLES)
 
 
-@dataclass(frozen=True)
 class Crossbar(Described):
     """The crossbar of a chip, clocked by the northbridge."""
 
@@ -72,7 +68,6 @@ class Crossbar(Described):
     port: Size = param("bytes per cycle that a port of a core or memory controller takes", least="1B")
 
 
-@dataclass(frozen=True)
 class Dram(Described):
     """Memory of one node: a standard out of configs/dram, the channels, and settings that differ from the standard's table."""
 

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from fractions import Fraction
 
 from moscope.schema.errors import ConfigError
@@ -11,7 +10,6 @@ from moscope.schema.parameters import Described, Group, param
 from moscope.schema.units import Count, Frequency, Size, Time, Width
 
 
-@dataclass(frozen=True)
 class Credits(Described):
     """Buffers at the receiving end of each direction of a coherent link: a base count per channel, and a free
     list that any channel may draw on. With `per`, the counts are those of a link of that width (a sublink), and
@@ -23,8 +21,8 @@ class Credits(Described):
     probe: Count = param("buffers of the probe channel", least=1, most=1024)
     request_data: Count = param("data buffers of the request channel", least=1, most=1024)
     response_data: Count = param("data buffers of the response channel", least=1, most=1024)
-    free: Count = param("buffers of the free list", Count(0, "none unless said"), least=0, most=1024)
-    free_data: Count = param("data buffers of the free list", Count(0, "none unless said"), least=0, most=1024)
+    free: Count = param("buffers of the free list", default=Count(0, "none unless said"), least=0, most=1024)
+    free_data: Count = param("data buffers of the free list", default=Count(0, "none unless said"), least=0, most=1024)
     per: Width | None = None
 
     def sets(self, width: Width) -> int:
@@ -36,7 +34,6 @@ class Credits(Described):
         return width.bits // self.per.bits
 
 
-@dataclass(frozen=True)
 class Packets(Described):
     """Bytes of a packet without data, by channel. A packet with data is longer by the data: a line."""
 
@@ -46,7 +43,6 @@ class Packets(Described):
     probe: Size = param("a packet of the probe channel", least="1B", most="64B")
 
 
-@dataclass(frozen=True)
 class Links(Described):
     """HyperTransport links; edges of the topology may have widths and clocks of their own."""
 

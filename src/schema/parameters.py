@@ -55,7 +55,10 @@ class _Keyed(type):
 
 @dataclass_transform(frozen_default=True, field_specifiers=(param, dataclasses.field))
 class Described(metaclass=_Keyed):
-    """Base of the description's classes: turns texts into quantities as it is built."""
+    """Base of the description's classes, each a frozen dataclass: turns texts into quantities as it is built."""
+
+    def __init_subclass__(cls) -> None:
+        dataclasses.dataclass(frozen=True)(cls)
 
     def __post_init__(self) -> None:
         for name, kind in field_kinds(type(self)).items():

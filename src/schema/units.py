@@ -35,6 +35,10 @@ class Quantity:
     whole: ClassVar[bool] = True
     least: ClassVar[int] = 0
 
+    amount: Fraction
+    source: str
+    _text: str
+
     __slots__ = ("_text", "amount", "source")
 
     def __init__(self, text: str | Quantity, source: str = "") -> None:

@@ -22,17 +22,12 @@ NOT_CLEAN: dict[str, tuple[str, ...]] = {
         "configs/gem5/",
         "src/mem/ruby/protocol/gem5/",
         "src/mem/slicc/",
-        "src/schema/",
         "tests/boot/",
         "tests/cpu/",
         "tests/protocol/",
-        "tests/results/",
-        "tests/schema/",
     ),
     "mypy": (
-        "configs/",
-        "src/python/moscope/config/machine.py",
-        "src/schema/",
+        "configs/gem5/",
     ),
 }
 

@@ -32,9 +32,6 @@ LONG_FUNCTIONS: set[str] = {
 # Files with wider lines, to be wrapped; a file that is wrapped leaves this list.
 WIDE_FILES: set[str] = {
     "src/experiment/experiment.hh",
-    "src/schema/emit/cpp.py",
-    "src/schema/emit/jsonschema.py",
-    "src/schema/headers.py",
     "tests/boot/guest/linux.sh",
     "tests/boot/guest/userspace.sh",
     "tests/boot/test_project_kernel.py",
@@ -43,8 +40,6 @@ WIDE_FILES: set[str] = {
     "tests/cpu/x86/native/host_cpu.hh",
     "tests/mem/slicc/protocols/base_assigned_to_derived.slicc",
     "tests/mem/slicc/protocols/wakes_lower_ranks_only.slicc",
-    "tests/results/digests.py",
-    "tests/schema/test_describe.py",
 }
 
 

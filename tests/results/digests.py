@@ -21,7 +21,8 @@ from typing import Any
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 HOST_KEYS = {"seconds", "host_s", "host_cpu_s", "host_s_per_ms", "trace", "report", "made_from", "versions", "console", "begin"}
-TRACES = ("c0 ld A@n7; c13 st A@n7", "c0 st A@n1 | c6 st A@n1 | c12 rmw A@n1; c3 ld A@n1", "c0 ld A@n0; c1 ld A@n0; c6 if A@n0; c7 flush A@n0",
+TRACES = ("c0 ld A@n7; c13 st A@n7", "c0 st A@n1 | c6 st A@n1 | c12 rmw A@n1; c3 ld A@n1",
+          "c0 ld A@n0; c1 ld A@n0; c6 if A@n0; c7 flush A@n0",
           "c0 nt A@n2; c5 ld A@n2; c40 st A@n2 | c41 st A@n2")
 MACHINES = ("opteron48", "opteron48_broadcast", "magnycours_4p")
 WORKLOADS = ("counter", "falseshare", "exim")
@@ -90,7 +91,8 @@ def run_digests(folder: Path, checkout: Path = CHECKOUT) -> Iterator[tuple[str, 
 TABLES = {
     "lines": (("line", "name", "transfers", "stall", "spin"), "SELECT * FROM lines ORDER BY waiting DESC, line, use LIMIT 500"),
     "names": (("name", "kind", "lines", "stall", "spin"), "SELECT * FROM names"),
-    "functions": (("function", "stall", "spin"), """SELECT waiter_function AS function, sum(stall)::BIGINT AS stall, sum(spin)::BIGINT AS spin
+    "functions": (("function", "stall", "spin"), """SELECT waiter_function AS function,
+        sum(stall)::BIGINT AS stall, sum(spin)::BIGINT AS spin
                                                     FROM pairs GROUP BY waiter_function, kernel""")}
 
 

@@ -64,7 +64,8 @@ def test_a_table_has_the_fields_of_its_record_and_what_is_computed_from_them() -
     data = numpy.zeros(2, arrow.dtype(ROW))
     data["wide"], data["narrow"] = (3, 4), (1, 2)
     made = arrow.file_table(rows, data, {"twice": lambda: pyarrow.array(2 * data["wide"]), "mark": lambda: pyarrow.array(["a", "b"])})
-    assert made.to_pylist() == [{"wide": 3, "twice": 6, "narrow": "green", "mark": "a"}, {"wide": 4, "twice": 8, "narrow": None, "mark": "b"}]
+    assert made.to_pylist() == [{"wide": 3, "twice": 6, "narrow": "green", "mark": "a"},
+                                {"wide": 4, "twice": 8, "narrow": None, "mark": "b"}]
     assert made.schema.field("twice").metadata[b"about"] == b"twice it"
     assert "| `twice` |  | twice it |" in markdown.columns(rows)
 
@@ -77,7 +78,8 @@ def test_fields_lie_at_multiples_of_their_size() -> None:
 
 def test_the_layout_changes_with_the_names_of_an_enumeration() -> None:
     other = Enumeration("Colour", "Colours", "x", {"red": "as fire", "blue": "as the sea"})
-    assert Record("Row", "A row.", (Field("c", "u8", "x", values=COLOUR),)).layout != Record("Row", "A row.", (Field("c", "u8", "x", values=other),)).layout
+    one, changed = (Record("Row", "A row.", (Field("c", "u8", "x", values=values),)) for values in (COLOUR, other))
+    assert one.layout != changed.layout
 
 
 def test_a_record_in_cpp_has_its_padding_flags_and_checks() -> None:

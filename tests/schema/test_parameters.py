@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """A described parameter is everything at once: option, limit, the engine's value, C++ and a row of the reference page."""
 
-from dataclasses import dataclass
 
 import pytest
 
@@ -11,15 +10,14 @@ from moscope.schema.parameters import Described, Group, check_limits, engine_jso
 from moscope.schema.units import Count, Flag, Name, Size, Time
 
 
-@dataclass(frozen=True)
 class Oven(Described):
     """An oven."""
 
-    racks: Count = param("racks in it", Count(2, "seen"), least=1, most=4)
-    warm_up: Time = param("until it is hot", Time("5ns", "assumed"), least="1ns", most="1us")
-    tray: Size = param("a tray", Size("64B", "assumed"))
-    fan: Flag = param("whether air moves", Flag(True, "seen"))
-    mode: Name = param("what it does", Name("bake", "seen"), choices=lambda: ("bake", "grill"))
+    racks: Count = param("racks in it", default=Count(2, "seen"), least=1, most=4)
+    warm_up: Time = param("until it is hot", default=Time("5ns", "assumed"), least="1ns", most="1us")
+    tray: Size = param("a tray", default=Size("64B", "assumed"))
+    fan: Flag = param("whether air moves", default=Flag(True, "seen"))
+    mode: Name = param("what it does", default=Name("bake", "seen"), choices=lambda: ("bake", "grill"))
 
 
 GROUP = Group("OvenParams", Oven, "moscope")

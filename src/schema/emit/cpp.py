@@ -77,7 +77,8 @@ def counters(c: Counters) -> list[str]:
         kind = "std::int64_t" if counter.signed else "std::uint64_t"
         declared = f"std::array<{kind}, k{counter.each.plural}> {counter.name}{{}};" if counter.each else f"{kind} {counter.name} = 0;"
         lines.append(f"    {declared} ///< {counter.sentence} ({counter.unit})")
-    lines += ["", "    /// Calls f(name, value of each of `all`) for each counter of files, f(name, names, arrays) for those by an enumeration.",
+    lines += ["", "    /// Calls f(name, value of each of `all`) for each counter of files, f(name, names, arrays) for those by an "
+              "enumeration.",
               "    template <class F, class... All> static void visit(F &&f, All &&...all) {"]
     for counter in c.in_files:
         names = f", k{counter.each.name}Names" if counter.each else ""

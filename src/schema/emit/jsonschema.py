@@ -40,7 +40,8 @@ def counters(c: Counters) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for counter in c.in_files:
         number: dict[str, Any] = {"type": "integer", "minimum": 0}
-        value = {"type": "object", "propertyNames": {"enum": list(counter.each.names)}, "additionalProperties": number} if counter.each else number
+        value = {"type": "object", "propertyNames": {"enum": list(counter.each.names)},
+                 "additionalProperties": number} if counter.each else number
         found[counter.name] = {"description": described(counter.sentence, counter.unit), **value}
     return {"type": "object", "required": list(found), "properties": found}
 

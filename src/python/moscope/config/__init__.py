@@ -2,7 +2,7 @@
 """Machine descriptions: what a machine file imports, and what the commands use. See docs/machines.md."""
 
 from moscope.schema.errors import ConfigError
-from moscope.schema.units import Count, Cycles, Flag, Frequency, Name, Size, Time, Width
+from moscope.schema.units import Count, Cycles, Flag, Frequency, Name, ProtocolName, Size, Time, Width
 
 from .elaborate import elaborate, with_cores
 from .keys import apply_sets, walk
@@ -26,6 +26,7 @@ from .topology import Edge, Topology, topology
 
 __all__ = [
     "Cache", "ConfigError", "Count", "Credits", "Crossbar", "Cycles", "Dram", "Edge", "Flag", "Frequency",
-    "Latencies", "Links", "Machine", "Name", "Packets", "Pipeline", "ProbeFilter", "References", "Routing", "Size", "Time",
-    "Topology", "Width", "apply_sets", "blamed", "elaborate", "load_machine", "machine_names", "replace", "topology", "walk", "with_cores",
+    "Latencies", "Links", "Machine", "Name", "Packets", "Pipeline", "ProbeFilter", "ProtocolName", "References", "Routing", "Size",
+    "Time", "Topology", "Width", "apply_sets", "blamed", "elaborate", "load_machine", "machine_names", "replace", "topology",
+    "walk", "with_cores",
 ]  # fmt: skip

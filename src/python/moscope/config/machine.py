@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, TypeVar
 
 from moscope.schema.errors import ConfigError
@@ -34,7 +34,6 @@ MOST_CACHE_BYTES = 1 << 40  # larger ones are not suggested
 D = TypeVar("D", bound=Described)
 
 
-@dataclass(frozen=True)
 class References(Described):
     """Published idle latencies in core cycles, for comparison only; nothing is computed from them."""
 
@@ -45,7 +44,6 @@ class References(Described):
     dram_hop: Cycles | None = None
 
 
-@dataclass(frozen=True)
 class Machine(Described):
     name: str
     protocol: ProtocolName  # or the path of its .slicc file
