@@ -1,27 +1,27 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Which names of lines (docs/naming.md) are those of locks. By the name alone: Linux calls its locks `..._lock`, `..._sem`,
-`..._mutex`, with few exceptions; of a lock's own fields (`rwsem.owner`, `d_lockref.count`, `tasklist_lock+0x4`) the lock is told.
+"""Locks among the names of lines (docs/naming.md), by the name alone: Linux calls its locks `..._lock`, `..._sem`, `..._mutex`, with
+few exceptions. A lock's own fields (`rwsem.owner`, `d_lockref.count`, `tasklist_lock+0x4`) count as the lock.
 """
 
 import re
 
-# Ends of a field's or a variable's name, and what such a lock is called; the first that fits counts.
+# Ends of a field's or a variable's name, and the form of such a lock; the first that fits counts.
 FORMS = (
     (re.compile(r"lockref$"), "lock and count"),
     (re.compile(r"mutex$"), "mutex"),
     (re.compile(r"(rw|_|^)sem$|^s_umount$"), "semaphore"),
     (re.compile(r"(?<![bc])lock(\.rlock)?$"), "lock"),
 )
-# Nodes of queued locks' waiters, each core's or thread's own: which lock they wait for the node does not tell.
+# Nodes of the waiters of queued locks, one per core or thread. A node does not identify its lock.
 QUEUE = re.compile(r"^(osq_node|qnodes|mcs_nodes?|thread_nodes?)$")
 QUEUED = "queue of waiters"
-# Of these kinds a name begins with the type of the object, of others with a variable.
+# Names of these kinds begin with the type of the object, names of others with a variable.
 OF_TYPES = ("slab", "kernel object")
 CODE = ("kernel code", "module")
 
 
 def lock_of(name: str, kind: str = "") -> tuple[str, str] | None:
-    """(lock, its form) of a line's name and kind; None where it is no lock's."""
+    """(lock, its form) of a line's name and kind; None for other lines."""
     if kind in CODE:
         return None
     program, _, rest = name.split(" ")[0].rpartition(":")

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Reads a run directory (docs/run-directory.md), whole or partial. What cannot be read is left out and told in
-`Run.problems`, so that one spoilt point does not cost the others. Times in the files are femtoseconds.
+"""Reads a run directory (docs/run-directory.md), whole or partial. Points that cannot be read are left out and listed in
+`Run.problems`; the others are not affected. Times in the files are femtoseconds.
 """
 
 import json
@@ -21,14 +21,14 @@ class RunDirectoryError(ValueError):
 
 @dataclass
 class Point:
-    """One workload on one kernel with so many cores."""
+    """One workload on one kernel with one number of cores."""
 
     name: str
     record: dict[str, Any]
     stats: dict[str, Any] = field(default_factory=dict)
-    # Of the whole run: its tables have this point's rows under its name.
+    # The database of the whole run; this point's rows have its name in the column `point`.
     database: Database = field(default_factory=lambda: Database({}), repr=False, compare=False)
-    # What tables have made of it: figures, page and CSV files ask for the same again and again.
+    # Results of tables: figures, page and CSV files need the same ones.
     made: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
     @property
@@ -70,12 +70,12 @@ class Point:
 
     @property
     def spin_fs(self) -> int:
-        """Time of all cores in loops that look at lines until others write them."""
+        """Time of all cores in loops that read a line until another core writes it."""
         return int(self.attribution.get("spin") or 0)
 
     @property
     def waiting_fs(self) -> int:
-        """Memory stall and spinning: what shares of waiting are shares of."""
+        """Memory stall and spinning: the whole of shares of waiting."""
         return self.memory_stall_fs + self.spin_fs
 
     def number(self, key: str) -> float | None:
@@ -123,7 +123,7 @@ def load(path: str | Path) -> Run:
     if (path / "run.json").exists():
         record = _object(path / "run.json", problems)
     else:
-        problems.append("run.json is not there: the run has not ended")
+        problems.append("run.json is missing: the run has not ended")
     listed = [_key(r) for r in (record or {}).get("points") or [] if isinstance(r, dict)]
     points = []
     folders: dict[str, Path] = {}
@@ -136,14 +136,14 @@ def load(path: str | Path) -> Run:
             if "engine" not in (record or {}) and _has_tables(folder, problems):
                 folders[point.name] = folder
         else:
-            problems.append(f"points/{folder.name} is left out: it was made from other inputs than run.json tells, or not told there yet; "
-                            "the same `moscope run` measures it again")
+            problems.append(f"points/{folder.name} is left out: it was made from other inputs than those in run.json, or is not in it "
+                            "yet; the same `moscope run` measures it again")
     if not points:
-        # A run of which only run.json was kept still has its results.
+        # Without the folders of the points, run.json still has the results.
         points = [Point(f"{r.get('workload')}-{r.get('kernel')}-{r.get('cores')}", r)
                   for r in (record or {}).get("points") or [] if isinstance(r, dict) and _counts_cores(r, "run.json", problems)]
         if points:
-            problems.append("the folders of the points are not there: only what run.json tells of them is shown")
+            problems.append("the folders of the points are missing: the report shows the points in run.json only")
     if record is None and not points:
         raise RunDirectoryError(f"{path}: has neither run.json nor a finished point: expected the folder that `moscope run --out` wrote")
     points.sort(key=lambda p: (p.workload, p.kernel, p.cores))
@@ -158,7 +158,7 @@ def _key(record: dict[str, Any]) -> tuple[Any, ...]:
 
 
 def _point(folder: Path, problems: list[str], counted: bool) -> Point | None:
-    """`counted`: by moscope's own engine, and so by line; of another there is the point alone."""
+    """`counted`: the point is of moscope's own engine, which writes statistics by line. Other engines write point.json only."""
     record = _object(folder / "point.json", problems)
     if record is None or not _counts_cores(record, f"{folder.name}/point.json", problems):
         return None
@@ -170,14 +170,14 @@ def _point(folder: Path, problems: list[str], counted: bool) -> Point | None:
 
 
 def _has_tables(folder: Path, problems: list[str]) -> bool:
-    faults = [f"{folder.name}/{name}.parquet" + (f" cannot be read ({why})" if (folder / f"{name}.parquet").exists() else " is not there")
+    faults = [f"{folder.name}/{name}.parquet" + (f" cannot be read ({why})" if (folder / f"{name}.parquet").exists() else " is missing")
               for name in FILES if (why := readable(folder / f"{name}.parquet"))]
     problems += faults
     return not faults
 
 
 def _counts_cores(record: dict[str, Any], file: str, problems: list[str]) -> bool:
-    """Whether the record can be placed among others, which its cores decide."""
+    """Whether the record has a number of cores, by which points are sorted."""
     cores = record.get("cores")
     if cores is None or isinstance(cores, int) and not isinstance(cores, bool):
         return True
@@ -190,7 +190,7 @@ def _object(file: Path, problems: list[str]) -> dict[str, Any] | None:
     try:
         document = json.loads(file.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        problems.append(f"{name} is not there")
+        problems.append(f"{name} is missing")
     except (OSError, ValueError) as error:
         problems.append(f"{name} cannot be read ({str(error).splitlines()[0]})")
     else:

@@ -26,8 +26,8 @@ def shown(pairs: dict[tuple[str, str], int], wide: bool, least: float) -> tuple[
     and column has a value of at least `least`."""
     writers = _largest(pairs, 0, 12 if wide else 6)
     waiters = _largest({pair: waited for pair, waited in pairs.items() if pair[0] in writers}, 1, 12 if wide else 10)
-    told = {pair for pair, waited in pairs.items() if waited >= least and pair[0] in writers and pair[1] in waiters}
-    return [w for w in writers if w in {a for a, _ in told}], [w for w in waiters if w in {b for _, b in told}]
+    shown = {pair for pair, waited in pairs.items() if waited >= least and pair[0] in writers and pair[1] in waiters}
+    return [w for w in writers if w in {a for a, _ in shown}], [w for w in waiters if w in {b for _, b in shown}]
 
 
 def draw(point: Point, wide: bool) -> Figure | None:

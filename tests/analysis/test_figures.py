@@ -104,9 +104,9 @@ def test_the_papers_share_of_the_kernel_has_a_tick_in_runs_without_its_core_coun
     assert ax.get_title(loc="left") == "kernel's share" and list(ax.get_xticks()) == [1, 12, 48]
 
 
-@pytest.mark.parametrize("share, told", [(0.0004, False), (0.02, True)])
+@pytest.mark.parametrize("share, listed", [(0.0004, False), (0.02, True)])
 @BOTH
-def test_a_legend_lists_what_is_seen_in_a_bar(point: Point, wide: bool, share: float, told: bool) -> None:
+def test_a_legend_lists_what_is_seen_in_a_bar(point: Point, wide: bool, share: float, listed: bool) -> None:
     record, stats, found = synthetic_run.point("exim", "distro", 48)
     whole = sum(core["window"] for core in stats["cores"])
     classes = stats["attribution"]["classes"]
@@ -115,7 +115,7 @@ def test_a_legend_lists_what_is_seen_in_a_bar(point: Point, wide: bool, share: f
     one = synthetic_run.made(record, stats, found)
     assert causes(one)["without_class"] == pytest.approx(share)
     run = Run(Path(), {}, [one], [])
-    assert ("without a class" in legend(drawn("time-split", run, wide))) == told
+    assert ("without a class" in legend(drawn("time-split", run, wide))) == listed
     assert {"cold", "spinning", "idle"} <= legend(drawn("time-split", run, wide))
 
 

@@ -128,7 +128,7 @@ def test_a_report_is_made_of_odd_data(tmp_path: Path, what: str) -> None:
     synthetic_run.write_files(folder, record, stats, found)
     page = page_of(tmp_path / "run")
     assert 'class="headline"' in page and "All points" in page
-    assert "run.json is not there" in visible(page)
+    assert "run.json is missing" in visible(page)
     assert "nan" not in visible(page).lower().split()
 
 
@@ -214,8 +214,8 @@ def test_headline_and_bottleneck_name_the_same_functions(counts: dict[str, int],
     assert {f for f in functions if re.search(rf"\b{f}\b", headline)} == {f for f in functions if re.search(rf"\b{f}\b", bottleneck)}
 
 
-@pytest.mark.parametrize("share, told", [(0.0004, False), (0.02, True)])
-def test_what_is_without_a_class_is_explained_where_it_is_shown(tmp_path: Path, share: float, told: bool) -> None:
+@pytest.mark.parametrize("share, listed", [(0.0004, False), (0.02, True)])
+def test_what_is_without_a_class_is_explained_where_it_is_shown(tmp_path: Path, share: float, listed: bool) -> None:
     record, stats, found = documents = synthetic_run.point("exim", "distro", 48)
     whole = sum(core["window"] for core in stats["cores"])
     for line in found["lines"]:  # a line's own stall all has a class
@@ -223,5 +223,5 @@ def test_what_is_without_a_class_is_explained_where_it_is_shown(tmp_path: Path, 
     rest = causes(synthetic_run.made(record, stats))["without_class"]
     stats["attribution"]["classes"]["cold"]["stall"] += round((rest - share) * whole)
     page = page_of(synthetic_run.write_point(tmp_path / "run", documents).parents[1])
-    assert ("<dt>without a class</dt>" in page) == told
-    assert ("without a class" in visible(page)) == told
+    assert ("<dt>without a class</dt>" in page) == listed
+    assert ("without a class" in visible(page)) == listed

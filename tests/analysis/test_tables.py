@@ -167,25 +167,36 @@ def test_pairs_add_up_over_lines(run) -> None:  # type: ignore[no-untyped-def]
     assert any(one["writer"] == NO_WRITER for one in point_pairs(p))
 
 
-@pytest.mark.parametrize("name, kind, told", [
-    ("vfsmount_lock", "kernel symbol", ("vfsmount_lock", "lock")),
-    ("tasklist_lock+0x4", "kernel symbol", ("tasklist_lock", "lock")),
-    ("anon_vma.rwsem.owner", "slab", ("anon_vma.rwsem", "semaphore")),
-    ("shmem_inode_info.vfs_inode.i_lseek_mutex.count", "slab", ("shmem_inode_info.vfs_inode.i_lseek_mutex", "mutex")),
-    ("dentry.d_lockref.count", "slab", ("dentry.d_lockref", "lock and count")),
-    ("super_block.s_umount.count", "kernel object", ("super_block.s_umount", "semaphore")),
-    ("runqueues.__lock", "per-CPU variable", ("runqueues.__lock", "lock")),
-    ("rcu_state.node[1].lock", "kernel symbol", ("rcu_state.node[1].lock", "lock")),
-    ("sighand_struct.siglock", "slab", ("sighand_struct.siglock", "lock")),
-    ("osq_node.locked", "per-CPU variable", ("osq_node", "queue of waiters")),
-    ("qnodes[0].mcs.locked", "per-CPU variable", ("qnodes[0]", "queue of waiters")),
-    ("ticketlock:ticket_lock", "user symbol", ("ticketlock:ticket_lock", "lock")),
-    ("ticketlock:mcs_nodes+0x40", "user symbol", ("ticketlock:mcs_nodes", "queue of waiters")),
-    ("file_lock.fl_list", "slab", None), ("runqueues.clock_task", "per-CPU variable", None), ("task_struct.blocked.sig[0]", "slab", None),
-    ("task_struct.rcu_read_lock_nesting", "slab", None), ("unlock_mount", "kernel code", None), ("_raw_spin_lock", "kernel code", None),
-    ("super_block.s_remove_count", "kernel object", None), ("struct page._refcount", "struct page", None)])
-def test_locks_are_known_by_their_names(name: str, kind: str, told: tuple[str, str] | None) -> None:
-    assert lock_of(name, kind) == told
+# Name and kind of a line; the lock and its form.
+LOCKS = """
+vfsmount_lock                                  | kernel symbol    | vfsmount_lock | lock
+tasklist_lock+0x4                              | kernel symbol    | tasklist_lock | lock
+anon_vma.rwsem.owner                           | slab             | anon_vma.rwsem | semaphore
+shmem_inode_info.vfs_inode.i_lseek_mutex.count | slab             | shmem_inode_info.vfs_inode.i_lseek_mutex | mutex
+dentry.d_lockref.count                         | slab             | dentry.d_lockref | lock and count
+super_block.s_umount.count                     | kernel object    | super_block.s_umount | semaphore
+runqueues.__lock                               | per-CPU variable | runqueues.__lock | lock
+rcu_state.node[1].lock                         | kernel symbol    | rcu_state.node[1].lock | lock
+sighand_struct.siglock                         | slab             | sighand_struct.siglock | lock
+osq_node.locked                                | per-CPU variable | osq_node | queue of waiters
+qnodes[0].mcs.locked                           | per-CPU variable | qnodes[0] | queue of waiters
+ticketlock:ticket_lock                         | user symbol      | ticketlock:ticket_lock | lock
+ticketlock:mcs_nodes+0x40                      | user symbol      | ticketlock:mcs_nodes | queue of waiters
+file_lock.fl_list                              | slab             | none
+runqueues.clock_task                           | per-CPU variable | none
+task_struct.blocked.sig[0]                     | slab             | none
+task_struct.rcu_read_lock_nesting              | slab             | none
+unlock_mount                                   | kernel code      | none
+_raw_spin_lock                                 | kernel code      | none
+super_block.s_remove_count                     | kernel object    | none
+struct page._refcount                          | struct page      | none
+"""
+
+
+@pytest.mark.parametrize("row", LOCKS.strip().splitlines(), ids=lambda row: row.split()[0])
+def test_locks_are_known_by_their_names(row: str) -> None:
+    name, kind, *lock = (cell.strip() for cell in row.split("|"))
+    assert lock_of(name, kind) == (None if lock == ["none"] else tuple(lock))
 
 
 def test_a_locks_row_is_the_sum_of_its_fields_with_who_waits_for_it() -> None:
@@ -288,7 +299,7 @@ def test_a_run_json_that_cannot_be_read_is_not_said_to_be_absent(tmp_path: Path)
     (tmp_path / "run/run.json").write_text("{")
     problems = load(tmp_path / "run").problems
     assert any("run.json cannot be read" in problem for problem in problems)
-    assert not any("is not there" in problem for problem in problems)
+    assert not any("is missing" in problem for problem in problems)
 
 
 def test_a_point_that_run_json_does_not_tell_of_is_left_out_and_said_to_be(tmp_path: Path) -> None:
@@ -306,7 +317,7 @@ def test_run_json_alone_still_gives_points(tmp_path: Path) -> None:
     shutil.rmtree(tmp_path / "run/points")
     run = load(tmp_path / "run")
     assert [p.cores for p in run.points] == [1, 12]
-    assert any("folders of the points are not there" in problem for problem in run.problems)
+    assert any("folders of the points are missing" in problem for problem in run.problems)
     assert [one["name"] for one in hot_names(run.points[1])[:2]] == [synthetic_run.SPUN_ON, "mount_lock"]
 
 
@@ -363,7 +374,7 @@ def test_a_point_without_its_tables_is_said_to_be_one(tmp_path: Path) -> None:
     (tmp_path / "run/points/exim-distro-12/pairs.parquet").unlink()
     (tmp_path / "run/points/exim-distro-1/lines.parquet").write_text("{")
     run = load(tmp_path / "run")
-    assert "exim-distro-12/pairs.parquet is not there" in run.problems
+    assert "exim-distro-12/pairs.parquet is missing" in run.problems
     assert any("exim-distro-1/lines.parquet cannot be read" in problem for problem in run.problems)
     assert [hot_lines(p) for p in run.points] == [[], []]
 

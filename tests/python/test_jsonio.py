@@ -45,8 +45,9 @@ def closed(schema: Any, place: str) -> Iterator[str]:
 
 def test_keys_may_be_added_under_a_number_but_to_what_adds_up() -> None:
     found = [p for path in sorted(jsonio.SCHEMAS.glob("*.json")) for p in closed(jsonio.schema(path), path.name)]
-    # Shares of the cores' time add up to one, a transaction's segments to its latency.
-    assert found == ["moscope.attribution.1.json/properties/segments", "moscope.run.1.json/$defs/cycles",
+    # Shares of the cores' time add up to one, a transaction's segments to its latency, the stall of the classes to all stall.
+    assert found == ["moscope.attribution.1.json/properties/segments", "moscope.attribution.1.json/properties/classes",
+                     "moscope.run.1.json/$defs/cycles",
                      "moscope.stats.1.json/properties/cores/items/properties/segments_fs"]
 
 

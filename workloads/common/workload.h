@@ -4,7 +4,7 @@
 // pseudo-instructions, which a real processor does not know. Results are lines `moscope: NAME key=value ...`.
 //
 // The course of every workload: set up; bring all threads or processes to work; `region_begin` once; operations, each
-// told by `operation_done`, until SIGINT, SIGTERM, `--seconds` or `--operations`; `region_end` if it ended by itself;
+// reported by `operation_done`, until SIGINT, SIGTERM, `--seconds` or `--operations`; `region_end` if it ended by itself;
 // check the result; print it. The exit status is 0 if the check holds, 1 if not, 2 for bad options.
 #pragma once
 
@@ -71,7 +71,7 @@ typedef struct {
     const char **value;
 } Extra;
 
-// Reads the command line; ends the program with status 2 and one line on what would be right.
+// Reads the command line; ends the program with status 2 and one line on what is expected.
 void options_read(Options *, int argc, char **argv, const Extra *extras, unsigned count);
 // A size such as 64KiB, 4MiB, or a plain number of bytes.
 uint64_t size_of_text(const char *option, const char *text);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // counter [shared|percore|sloppy]: a reference count that every core takes and gives back all the time. An operation is
 // one reference taken and one given back; each thread holds a few, so that the count at the end is known. `shared` is
-// one word; `percore` a word for each core, which nobody can read as one; `sloppy` the counter of the MOSBENCH paper
+// one word; `percore` a word for each core, whose sum no single load can read; `sloppy` the counter of the MOSBENCH paper
 // (section 4.3): a core keeps references given back as spares of its own, and the invariant is
 // central = in use + sum of the spares.
 #include "../common/workload.h"

@@ -153,7 +153,7 @@ static void deliver_here(const Server *s, const char *name, unsigned directory) 
         die(old);
     const int journal = opened(s, O_WRONLY | O_CREAT | O_APPEND, "spool/input/%c/%s-J", directory, name);
     look_at_hints(s);
-    look_up(s, "etc/passwd"); // as whom it is delivered
+    look_up(s, "etc/passwd"); // the user of the delivery
     const pid_t writer = forked();
     if (!writer) {
         append(s, user, name, body + skip);

@@ -53,7 +53,7 @@ typedef struct {
     unsigned clients;
     uint64_t messages;     // of each client; 0: until stopped
     int port, listener;
-    int ready;             // pipe's end on which a client tells that its first connection is over
+    int ready;             // pipe's end on which a client reports the end of its first connection
     const volatile char *text[kLibraries];
     Shared *shared;
 } Server;
@@ -67,7 +67,7 @@ int remove_tree(const Server *);
 _Noreturn void die(const char *what);
 // Writes all of it or ends the process.
 void put(int file, const char *text, size_t size);
-// As the C library looks somebody up in `etc/passwd` or `etc/group`: where to look, and if that has changed; the file to its end.
+// As the C library looks a user or group up in `etc/passwd` or `etc/group`: where to look, and if that has changed; the file to its end.
 void look_up(const Server *, const char *name);
 // Reads a file to its end.
 void read_whole(const Server *, const char *name);

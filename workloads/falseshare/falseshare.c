@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// falseshare [packed|padded]: each thread counts in a word of its own, which nobody else reads. `packed`: the words lie
+// falseshare [packed|padded]: each thread counts in a word of its own, which no other thread reads. `packed`: the words lie
 // beside each other, eight to a line; `padded`: each has a line of its own. An operation is one increment.
 #include "../common/workload.h"
 

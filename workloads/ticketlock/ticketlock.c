@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // ticketlock [ticket|mcs]: every thread takes one lock around a short section, again and again. `ticket` is the lock of
 // Linux 2.6.35: next ticket and the one served share a word, so a release makes every waiter fetch the line again.
-// `mcs` (Mellor-Crummey and Scott 1991): each waiter spins on a line of its own, the holder tells its successor alone.
+// `mcs` (Mellor-Crummey and Scott 1991): each waiter spins on a line of its own, the holder notifies only its successor.
 // An operation is one acquisition. The hand-off is the time from just before a release to the moment when the next
 // thread, another one, has the lock; it is measured with the time stamp counter, which all cores share.
 #include "../common/workload.h"

@@ -103,16 +103,16 @@ machine = replace(machine, outstanding_misses=Count({}))
 def test_a_machine_file_that_was_edited_is_measured_again_with_a_word_of_why(moscope: Moscope, tmp_path: Path) -> None:
     mine, why = tmp_path / "mine.py", "measured again because there is another description of the machine now: counter-distro-1"
     command = ("run", *QUICK, "--windows", "1", "--cores", "1", "--machine", "mine.py", "--out", "a")
-    told = []
+    documents = []
     for misses in (8, 1):
         mine.write_text(MACHINE.format(misses))
         got = moscope(*command, timeout=600)
         assert got.returncode == 0, got.stderr
-        told.append(json.loads((tmp_path / "a/run.json").read_text()))
-        jsonio.validate(told[-1])
-        assert told[-1]["config"]["description"]["outstanding_misses"] == str(misses)
+        documents.append(json.loads((tmp_path / "a/run.json").read_text()))
+        jsonio.validate(documents[-1])
+        assert documents[-1]["config"]["description"]["outstanding_misses"] == str(misses)
         assert (why in got.stderr) == (misses == 1) and "points are already finished" not in got.stderr
-    (before,), (after,) = (document["points"] for document in told)
+    (before,), (after,) = (document["points"] for document in documents)
     assert before["made_from"]["machine"] != after["made_from"]["machine"] and before["made_from"]["kernel"] == after["made_from"]["kernel"]
 
 

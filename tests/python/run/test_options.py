@@ -75,8 +75,8 @@ def test_the_help_names_kernels_that_are_there() -> None:
     from moscope.guest import kernel
 
     for command in (boot, run):
-        told = help_of(command, "kernel")
-        assert "file" in told and all(name in told for name in ("distro", "stock", "pk", "upstream", "pk-7"))
+        text = help_of(command, "kernel")
+        assert "file" in text and all(name in text for name in ("distro", "stock", "pk", "upstream", "pk-7"))
         assert [kernel.check_name(name) for name in ("distro", "stock", "pk", "upstream", "pk-7")]
 
 

@@ -17,13 +17,13 @@ from moscope.run.guest import Guest, Progress
 from moscope.run.options import Point
 
 
-def guest_of(system: FakeSystem, told: list[Progress] | None = None) -> Guest:
-    return Guest(system, (told if told is not None else []).append)  # type: ignore[arg-type]
+def guest_of(system: FakeSystem, reported: list[Progress] | None = None) -> Guest:
+    return Guest(system, (reported if reported is not None else []).append)  # type: ignore[arg-type]
 
 
-def course(system: FakeSystem, point: Point, told: list[Progress] | None = None) -> dict[str, Any]:
+def course(system: FakeSystem, point: Point, reported: list[Progress] | None = None) -> dict[str, Any]:
     """All of a point but the boot."""
-    guest = guest_of(system, told)
+    guest = guest_of(system, reported)
     measured.begin(guest, point)
     windows, stats, packed = measured.detailed(guest, point)
     hottest = lines.Hottest(measured.name(FakeNames(), stats["attribution"], packed), system.physical_of)
@@ -231,9 +231,9 @@ def test_wrong_results_are_an_error(point: Point) -> None:
 
 
 def test_progress_goes_from_nothing_to_all_of_the_detailed_time(point: Point) -> None:
-    told: list[Progress] = []
-    course(FakeSystem(), point, told)
-    phases = list(dict.fromkeys(p.phase for p in told))
+    reported: list[Progress] = []
+    course(FakeSystem(), point, reported)
+    phases = list(dict.fromkeys(p.phase for p in reported))
     assert phases == ["start fake", "warm-up", "window 1 of 3", "window 2 of 3", "window 3 of 3", "check of results"]
-    parts = [p.part for p in told]
+    parts = [p.part for p in reported]
     assert parts == sorted(parts) and parts[0] == 0 and parts[-1] == 1

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a run tells on its way and when it is interrupted, beside its JSON object and without."""
+"""What a run reports as it proceeds and when it is interrupted, with and without --json."""
 
 from collections.abc import Callable
 from types import SimpleNamespace

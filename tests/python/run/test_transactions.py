@@ -4,6 +4,7 @@
 from pathlib import Path
 
 import numpy
+from fake_machine import FakeNames
 
 from moscope.naming import columns, rows
 from moscope.naming.namer import Named
@@ -15,14 +16,11 @@ USER = described.TRANSACTION["flags"].bit("user")
 STATES = {"L1Cache": ["I", "S", "M"], "Directory": ["NP", "S"]}
 
 
-class Names:
+class Names(FakeNames):
     """A line's name is its address, a function's the instruction's, of a user with the address space."""
 
     def line(self, line: int, va: int, offset: int, cr3: int, walk: bool, page: dict[str, int] | None = None, free: bool = False) -> Named:
         return Named(f"line {line:#x}", "unknown")
-
-    def allocates(self, pc: int) -> bool:
-        return False
 
     def code(self, pc: int, cr3: int = 0) -> str:
         return f"{pc:#x}" if pc >= 1 << 63 else f"{pc:#x} of {cr3:#x}"

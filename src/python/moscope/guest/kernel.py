@@ -19,7 +19,7 @@ NAMES = ("distro",)
 
 @dataclass(frozen=True)
 class Kernel:
-    """`release` is what `uname -r` will say, empty where the file does not tell; `origin` is a package or a file."""
+    """`release` is what `uname -r` prints, empty if unknown; `origin` is a package or a file."""
 
     name: str
     image: Path

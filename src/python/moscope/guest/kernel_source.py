@@ -54,7 +54,7 @@ def debian(say: Say) -> Source:
 
 
 def own(tree: Path) -> Source:
-    """A tree of the user's; it is copied, never changed. Its files' sizes and times stand for their content."""
+    """A tree of the user's; it is copied, never changed. Sizes and times of its files represent their content."""
     version = version_of(tree)
     digest = hashlib.sha256()
     for folder, folders, files in os.walk(tree):
@@ -66,7 +66,7 @@ def own(tree: Path) -> Source:
 
 
 def version_of(tree: Path) -> str:
-    """The version that a kernel tree's Makefile tells; only 6.1.y is taken."""
+    """The version in a kernel tree's Makefile; only 6.1.y is accepted."""
     makefile = tree / "Makefile"
     text = makefile.read_text(encoding="utf-8", errors="replace")[:1000] if makefile.is_file() else ""
     parts = [re.search(rf"^{name} = (\d+)$", text, re.MULTILINE) for name in ("VERSION", "PATCHLEVEL", "SUBLEVEL")]

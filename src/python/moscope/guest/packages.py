@@ -43,7 +43,7 @@ def cache() -> Path:
 
 @contextmanager
 def locked(name: str) -> Iterator[None]:
-    """One process at a time works on what `name` stands for; the system drops the lock when its holder ends."""
+    """A lock called `name`, held by one process at a time; the system drops it when its holder ends."""
     path = cache() / f"{name}.lock"
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -61,7 +61,7 @@ def _make(say: Say, included: tuple[str, ...]) -> RootImage:
     say(f"making a root image with {', '.join(included)} (once; some minutes)")
     with tempfile.TemporaryDirectory(dir=base, prefix=".make-") as scratch:
         tree, image = Path(scratch, "tree.tar"), Path(scratch, "image")
-        # A tar file in between, as only that can hold other users' files where nobody is root.
+        # Via a tar file, which holds other users' files without root privileges.
         left_out = [f"--dpkgopt=path-exclude=/{folder}/*" for folder in LEFT_OUT]
         _run([*mmdebstrap, "--quiet", "--variant=minbase", f"--include={','.join(sorted(included))}", *left_out, SUITE,
               str(tree)], None, instead)

@@ -207,7 +207,7 @@ class Btf:
             if t.kind == ARRAY:
                 element, count = self.array(number)
                 size = self.size(element)
-                if size <= 1 or (count and offset >= size * count):  # texts are told whole
+                if size <= 1 or (count and offset >= size * count):  # arrays of characters have no elements here
                     break
                 path += f"[{offset // size}]"
                 number, offset = element, offset % size
@@ -227,7 +227,7 @@ class Btf:
                      for m in self.members(number))
 
     def _covering(self, t: Type, number: int, offset: int) -> Member | None:
-        """The member that `offset` lies in: of a union's members a structure, since it tells more, then the first."""
+        """The member that `offset` lies in: of a union's members a structure, which says more, otherwise the first."""
         fits, unbounded = [], []
         for first, end, m in self._extents(number):
             if first <= offset < end:

@@ -195,7 +195,7 @@ def process_names(namer: Names, spaces: Rows) -> pa.Array:
 
 
 def numbered(values: Sequence[str | None], which: Rows) -> pa.Array:
-    """The word that each number stands for, each word stored once."""
+    """A dictionary array: `values` by number, each word stored once."""
     numbers: dict[str, int] = {}
     of = np.array([-1 if word is None else numbers.setdefault(word, len(numbers)) for word in values], np.int32)
     found = of[which] if len(of) else np.zeros(len(which), np.int32)

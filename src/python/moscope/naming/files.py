@@ -22,7 +22,7 @@ class Files:
         }
 
     def describe(self, structure: str, address: int) -> str:
-        """Which object of its type one is: a path, a process; empty where nothing tells."""
+        """What distinguishes an object from others of its type: a path, a process; empty if unknown."""
         guest = self._guest
         try:
             if structure in self._describe:

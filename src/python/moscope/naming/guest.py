@@ -103,7 +103,7 @@ class Guest:
         return self.bases["page_offset_base"] + physical
 
     def physical(self, address: int) -> int:
-        """What an address in the image's map or the direct map stands for."""
+        """The physical address of an address in the image's map or the direct map."""
         if IMAGE_MAP <= address < IMAGE_TOP:
             return address - IMAGE_MAP + self.physical_base
         base = self.bases["page_offset_base"]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a kernel's image tells of itself: its symbols (kallsyms, or the ELF's own table) and its types (section .BTF, or the
+"""The contents of a kernel's image: its symbols (kallsyms, or the ELF's own table) and its types (section .BTF, or the
 file of that format beside the image).
 
 A bzImage's payload is found by the header of the Linux x86 boot protocol (payload_offset, version 2.08 on). What was

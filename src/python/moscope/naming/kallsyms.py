@@ -55,7 +55,7 @@ def _tokens(data: bytes, zero: int) -> tuple[int, list[bytes], int] | None:
         start = data.rfind(b"\0", max(start - LONGEST_TOKENS, 0), start - 1) + 1
         if start == 0:
             return None
-    # The first token has the padding before it, so what was found may begin late, never early; the index tells.
+    # Padding precedes the first token, so the place found may be late, never early. The index decides.
     table = data[start : start + LONGEST_TOKENS].split(b"\0", 256)[:256]
     if len(table) < 256:
         return None

@@ -2,7 +2,7 @@
 """What a line of memory is, and what function an instruction belongs to: all sources of names asked in order.
 
 A name is the same for all objects of a kind (`dentry.d_lockref.lock`), so that lines can be added up by it; `object`
-says which one it is. The byte that was waited for longest tells the field; `fields` lists all that the line holds.
+says which one it is. The byte with the longest waiting gives the field; `fields` lists all that the line holds.
 """
 
 import dataclasses
@@ -36,8 +36,8 @@ CLONE = re.compile(r"\.(isra|constprop|part|cold|llvm)(\.\d+)?")
 @dataclass
 class Named:
     """`kind` is one of: kernel symbol, kernel code, per-CPU variable, slab, boot memory, struct page, kernel stack, module,
-    vmalloc, page table, page cache, anonymous memory, user symbol, heap, stack, free memory, kernel page, unknown. Which
-    object it is may be told when asked for: paths take many reads."""
+    vmalloc, page table, page cache, anonymous memory, user symbol, heap, stack, free memory, kernel page, unknown. The
+    object is found on request, because paths take many reads."""
 
     name: str
     kind: str
@@ -154,7 +154,7 @@ class Namer:
         waiting was the slab allocator's."""
         physical = self._memory.physical_of(line) & -LINE
         then = Description(page["flags"], page["type"], page["part_of"], page["index"], physical // PAGE - page["before"]) if page else None
-        # A page table is told by its page, whatever else than walks has reached it.
+        # The page identifies a page table, even if other accesses than walks reached it.
         if va and not walk and va % PAGE // LINE == physical % PAGE // LINE:
             va = va & -LINE | offset
         else:

@@ -37,13 +37,13 @@ ALLOCATOR = {"kmem_cache_alloc", "kmem_cache_alloc_lru", "kmem_cache_alloc_node"
              "__kmalloc_track_caller", "__kmalloc_node_track_caller", "kmem_cache_free", "kmem_cache_free_bulk", "__kmem_cache_free",
              "kfree", "___cache_free", "slab_free", "__slab_alloc", "___slab_alloc", "__slab_free", "get_partial_node", "put_cpu_partial",
              "deactivate_slab", "build_detached_freelist"}
-PAGE_TYPE_BASE, PAGE_TYPE_TABLE, PAGE_TYPE_FREE = 0xF0000000, 0x200, 0x80  # page-flags.h up to 6.10: a page's type is told by cleared bits
+PAGE_TYPE_BASE, PAGE_TYPE_TABLE, PAGE_TYPE_FREE = 0xF0000000, 0x200, 0x80  # page-flags.h up to 6.10: cleared bits give the type
 
 
 @dataclass(frozen=True)
 class SlabObject:
-    """`type` is the number of the object's type, 0 where its cache does not tell; `allocated` by the object's own state
-    cannot be told. Offsets beyond `size` are the allocator's, and while the object is free so is the word at `free_pointer`."""
+    """`type` is the number of the object's type, 0 if its cache does not determine it. The object's own state does not say whether
+    it is allocated. Offsets beyond `size` are the allocator's, and while the object is free so is the word at `free_pointer`."""
 
     cache: str
     address: int

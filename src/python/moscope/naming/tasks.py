@@ -46,7 +46,7 @@ class Tasks:
         self.processes: dict[int, Process] = {}
         self.stacks: dict[int, str] = {}
         self._areas: dict[tuple[int, int], list[Area]] = {}  # by structure and page table: a structure is used again
-        self._seen: dict[int, bytes] = {}  # by task: what tells that it is still the same process
+        self._seen: dict[int, bytes] = {}  # by task: its pid and mm, which change with the process
 
     def observe(self) -> None:
         """Notes processes that have come; of those known already it reads just enough to see that they are the same."""
@@ -57,10 +57,10 @@ class Tasks:
         task = first
         for _ in range(LONGEST_LIST):
             raw = guest.read(task + low, high - low)
-            told = raw[pid - low : pid - low + 4] + raw[mm - low : mm - low + 8]
-            if task != first and self._seen.get(task) != told:
+            identity = raw[pid - low : pid - low + 4] + raw[mm - low : mm - low + 8]
+            if task != first and self._seen.get(task) != identity:
                 self._process(task)
-                self._seen[task] = told
+                self._seen[task] = identity
             task = int.from_bytes(raw[link - low : link - low + 8], "little") - link
             if task == first:
                 return
@@ -167,7 +167,7 @@ class Tasks:
             yield root
 
     def _maple(self, root: int, top: int) -> Iterator[int]:
-        """All entries of a maple tree, lowest first. The pivots tell where a node's slots end."""
+        """All entries of a maple tree, lowest first. The pivots give the end of a node's slots."""
         guest = self._guest
         kinds = {v: k for k, v in guest.types.enumeration("maple_type").items()}
         left = [(root, top)]

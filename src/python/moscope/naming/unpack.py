@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Decompression of a kernel's payload, told by its magic number: gzip, xz, lzma, bzip2, LZ4 (legacy frames), zstd.
+"""Decompression of a kernel's payload, by its magic number: gzip, xz, lzma, bzip2, LZ4 (legacy frames), zstd.
 
 LZ4's block format is decoded here, after its specification (lz4 block format description, 2022), since Python's own
 library lacks it; zstd is left to the `zstd` program.
@@ -12,6 +12,7 @@ import subprocess
 import zlib
 
 LZ4_LEGACY = b"\x02\x21\x4c\x18"
+LEAST_MATCH = 4  # bytes of an LZ4 match
 
 
 class CannotUnpack(Exception):
@@ -70,36 +71,33 @@ def _lz4_legacy(data: bytes) -> bytes:
     return bytes(out)
 
 
+def _length(block: bytes, at: int, of_token: int) -> tuple[int, int]:
+    """A length and the place after it: the token's four bits, and bytes from `at` on that are added if these are all set."""
+    length = of_token
+    if of_token == 15:
+        while True:
+            length += block[at]
+            at += 1
+            if block[at - 1] != 255:
+                break
+    return length, at
+
+
 def lz4_block(block: bytes, out: bytearray) -> None:
     """Appends what `block` unpacks to; matches reach back into this block only."""
     start = len(out)
     at, end = 0, len(block)
     while at < end:
         token = block[at]
-        at += 1
-        literals = token >> 4
-        if literals == 15:
-            while True:
-                more = block[at]
-                at += 1
-                literals += more
-                if more != 255:
-                    break
+        literals, at = _length(block, at + 1, token >> 4)
         if literals:
             out += block[at : at + literals]
             at += literals
         if at >= end:
             return
         distance = block[at] | block[at + 1] << 8
-        at += 2
-        length = (token & 15) + 4
-        if length == 19:
-            while True:
-                more = block[at]
-                at += 1
-                length += more
-                if more != 255:
-                    break
+        length, at = _length(block, at + 2, token & 15)
+        length += LEAST_MATCH
         source = len(out) - distance
         if distance == 0 or source < start:
             raise ValueError("an LZ4 match reaches before its block")

@@ -56,7 +56,7 @@ class Users:
 
     def place(self, address: int, cr3: int) -> tuple[str, Place] | None:
         """(program, symbol) of an address in the address space of `cr3`. Where that process is no longer known, a
-        program that is linked to fixed addresses is told by its address, if just one fits."""
+        program that is linked to fixed addresses is found by its address, if just one fits."""
         process = self._tasks.process(cr3)
         if process is not None:
             program, bias = self._loaded(process, address)
@@ -95,7 +95,7 @@ class Users:
         if program is None or program.fixed:
             return program, 0
         if area is None or area.what != "file":
-            # Zeroed data follows the file's own areas; the nearest below tells the bias.
+            # Zeroed data follows the file's own areas; the nearest below gives the bias.
             below = [a for a in self._tasks.areas(process) if a.what == "file" and a.end <= address]
             area = below[-1] if below else None
             program = self.program(area.file) if area else None

@@ -55,7 +55,7 @@ def show(document: dict[str, Any]) -> None:
     for row in rows:
         bar = "#" * round(BAR * row["throughput_per_s"] / most) if most else ""
         line = row["top_lines"][0] if row["top_lines"] else None
-        told = f"  {line['wait_share']:.0%} {line['name']}" if line else ""
-        print(f"  {row['kernel']:<9} {row['throughput_per_s']:>12,.0f}  {bar:<{BAR}}{told}")
+        hottest = f"  {line['wait_share']:.0%} {line['name']}" if line else ""
+        print(f"  {row['kernel']:<9} {row['throughput_per_s']:>12,.0f}  {bar:<{BAR}}{hottest}")
     if "report" in document:
         print(f"report: {document['report']}")

@@ -120,7 +120,7 @@ class Guest:
     def _tell(self) -> None:
         counts, now = self.system.counts(), time.monotonic()
         at, before = self._seen
-        if now - at > 0.2:  # a shorter time tells little
+        if now - at > 0.2:  # shorter times are not meaningful
             self._rate = max((done(counts) - before) / (now - at) / 1e6, 0.0)
         if now - at > 2:
             self._seen = (now, done(counts))

@@ -101,14 +101,14 @@ def begin(guest: Guest, point: Point) -> None:
         if not guest.until_time(int(guest.system.counts()["ticks"]) + point.begin, lambda tick: 0.0, observed=False):
             status = status_of(guest.log)
             how = f" with status {status}" if status else ""
-            raise WorkloadFailed(f"{point.workload}: ended{how} before --begin {said(point.begin)}: expected "
+            raise WorkloadFailed(f"{point.workload}: ended{how} before --begin {begin_text(point.begin)}: expected "
                                  f"a program that runs so long, or a shorter time\n{guest.last_words()}")
         return
     guest.type_in(point.command + "\n")
-    guest.until_marker(point.begin or WORK_BEGINS, f"{point.workload} (until {said(point.begin)})")
+    guest.until_marker(point.begin or WORK_BEGINS, f"{point.workload} (until {begin_text(point.begin)})")
 
 
-def said(begin: str | int | None) -> str:
+def begin_text(begin: str | int | None) -> str:
     if isinstance(begin, int):
         return f"{begin / windows.FS_PER_MS:g}ms"
     return f'the console shows "{begin}"' if begin else f"{WORK_BEGINS}, the mark of its steady state"
@@ -192,7 +192,7 @@ def document(point: Point, measured: list[windows.Moment], hottest: lines.Hottes
     """POINT of the contracts, and additional data for reports."""
     figures = windows.summary(measured)
     names = hottest.names(stall)
-    begin = said(point.begin) if isinstance(point.begin, int) else point.begin or WORK_BEGINS
+    begin = begin_text(point.begin) if isinstance(point.begin, int) else point.begin or WORK_BEGINS
     return {"workload": point.workload, "operation": point.operation, "kernel": point.kernel, "cores": point.cores, **figures,
             "bottleneck": lines.bottleneck(figures, names), "top_lines": hottest.lines(stall),
             "top_names": names, "verified": bool(point.family), "begin": begin,
