@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Every transaction of detailed mode as a record of a plain file, for the front end to turn into columns
-// (src/python/moscope/run/transactions.py). src/schema/records.py describes the record. Times are femtoseconds.
+// (src/python/moscope/runs/transactions.py). src/schema/records.py describes the record. Times are femtoseconds.
 #pragma once
 
 #include <cstdio>

@@ -195,7 +195,7 @@ def test_a_pairs_share_is_of_all_waiting_for_its_name(tmp_path: Path) -> None:
 def test_headline_and_bottleneck_name_the_same_functions(counts: dict[str, int], pair: tuple[str | None, str], said: str,
                                                          with_tables: bool) -> None:
     from moscope.naming.columns import Tables
-    from moscope.run import lines as run_lines
+    from moscope.runs import lines as run_lines
 
     record, stats, found = synthetic_run.point("exim", "distro", 48)
     first = found["lines"][0]

@@ -12,7 +12,7 @@ from moscope import buildproto
 from moscope.cli import Shared
 from moscope.config import load_machine, machine_names
 from moscope.experiment import prepare
-from moscope.latency.rows import levels, measure
+from moscope.latencies.rows import levels, measure
 from moscope.protocol import check as protocol_check
 
 OPS = 5_000

@@ -44,4 +44,4 @@ def test_every_folder_of_tests_mirrors_a_folder_of_sources() -> None:
 
 
 def test_the_check_finds_a_folder_that_mirrors_nothing() -> None:
-    assert strays({Path("house"), Path("dev/interrupts"), Path("python/run")}) == ["house"]
+    assert strays({Path("house"), Path("dev/interrupts"), Path("python/runs")}) == ["house"]

@@ -16,7 +16,7 @@ import pytest
 
 from moscope.cli import Shared
 from moscope.experiment import Subject, prepare
-from moscope.latency.rows import mean_cycles, middle_half
+from moscope.latencies.rows import mean_cycles, middle_half
 
 LINES = 128
 ON, OFF = "probe_filter.enabled=true", "probe_filter.enabled=false"

@@ -15,8 +15,8 @@ from moscope.protocol import check as protocol_check
 from moscope.buildproto import BuiltProtocol
 from moscope.errors import ProtocolError, UserError
 from moscope.experiment import Subject
-from moscope.trace.document import run_script
-from moscope.trace.script import parse
+from moscope.traces.document import run_script
+from moscope.traces.script import parse
 
 HANDOVER = Path(__file__).parent / "protocols" / "Handover.slicc"
 CORES = 16

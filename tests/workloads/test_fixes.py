@@ -13,7 +13,7 @@ import pytest
 
 from moscope.cli import Shared
 from moscope.guest import kernel_build, kernel_patches, kernel_source, packages
-from moscope.run import main, options
+from moscope.runs import main, options
 
 # The line and the waiting functions of each fix stand in the header of its patch.
 TESTED = {fix.number: fix.stress for fix in kernel_patches.fixes() if fix.stress}

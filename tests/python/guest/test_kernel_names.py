@@ -33,7 +33,7 @@ def test_an_unknown_kernel_is_answered_with_the_nearest(wanted: str, near: str) 
 
 
 def test_a_list_of_kernels_keeps_the_numbers_of_a_mix_together() -> None:
-    from moscope.run import options
+    from moscope.runs import options
 
     assert options.kernels("stock,stock+7,14,pk-7,upstream") == ["stock", "stock+7,14", "pk-7", "upstream"]
     assert options.kernels("distro") == ["distro"]

@@ -13,7 +13,7 @@ from typing import Any
 from moscope.bench import run as bench_run
 from moscope.cli import Shared
 from moscope.gem5 import binary, figures, points, programs
-from moscope.run import job, options
+from moscope.runs import job, options
 
 SCHEMA = "moscope.bench.gem5/1"
 # The bar that the project has set itself.

@@ -14,7 +14,7 @@ from moscope.bench.counted import LOADS
 from moscope.cli import Shared
 from moscope.errors import SimulatorBug, UserError
 from moscope.experiment import prepare
-from moscope.latency.rows import cache_sizes
+from moscope.latencies.rows import cache_sizes
 
 SCHEMA = "moscope.bench.instructions/1"
 # Under valgrind the host's address space is smaller; the loads do not use more memory.

@@ -14,7 +14,7 @@ from typing import Any
 from moscope.cli import Shared
 from moscope.errors import SimulatorBug, UserError
 from moscope.experiment import Phase, Subject, prepare
-from moscope.latency.rows import cache_sizes
+from moscope.latencies.rows import cache_sizes
 from moscope.wording import number
 
 LINE = 64

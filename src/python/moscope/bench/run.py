@@ -14,7 +14,7 @@ from statistics import median
 from typing import Any
 
 from moscope.cli import Shared
-from moscope.run import directory, job, options, pool
+from moscope.runs import directory, job, options, pool
 
 SCHEMA = "moscope.bench.run/1"
 PAIRS = 3

@@ -24,8 +24,8 @@ def ablate(shared: Shared,
     """
     import sys
 
-    from moscope.run import ablate as job
-    from moscope.run import main, options
+    from moscope.runs import ablate as job
+    from moscope.runs import main, options
 
     plan = job.plan(shared, options.Options(workload=workload, cores=str(cores), warmup=warmup, window=window, windows=windows), fixes)
     outcome = main.run(plan, shared)

@@ -33,7 +33,7 @@ def crosscheck(shared: Shared,
     from moscope.gem5 import binary
     from moscope.gem5 import crosscheck as check
     from moscope.gem5.job import ScriptedAccess
-    from moscope.trace import script as trace_script
+    from moscope.traces import script as trace_script
 
     if accesses < 1:
         raise UserError(f"--accesses: {accesses}: expected 1 or more")

@@ -34,10 +34,10 @@ def latency(shared: Shared,
 def _on_moscope(shared: Shared, bandwidth: bool) -> None:
     from moscope import jsonio
     from moscope.experiment import prepare
-    from moscope.latency import bandwidth as latency_bandwidth
-    from moscope.latency import report as latency_report
-    from moscope.latency import rows as latency_rows
-    from moscope.trace import files as trace_files
+    from moscope.latencies import bandwidth as latency_bandwidth
+    from moscope.latencies import report as latency_report
+    from moscope.latencies import rows as latency_rows
+    from moscope.traces import files as trace_files
 
     out = shared.out or DEFAULT_OUT
     jsonio.check_replaceable(out)
@@ -70,8 +70,8 @@ def _on_gem5(shared: Shared, path: Path | None) -> None:
     from moscope import jsonio
     from moscope.experiment import prepare
     from moscope.gem5 import binary, ladder
-    from moscope.latency import report as latency_report
-    from moscope.latency import rows as latency_rows
+    from moscope.latencies import report as latency_report
+    from moscope.latencies import rows as latency_rows
 
     out = shared.out or DEFAULT_OUT
     jsonio.check_replaceable(out)

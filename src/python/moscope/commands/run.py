@@ -53,7 +53,7 @@ def run(shared: Shared,
     import sys
 
     from moscope.gem5 import engines
-    from moscope.run import main, options, table
+    from moscope.runs import main, options, table
 
     chosen = options.Options(workload, kernel, cores, warmup, window, windows, detail, memory_per_node, begin, program, threads)
     if engines.is_gem5(engine, gem5):

@@ -24,7 +24,7 @@ def sweep(shared: Shared,
     Prints the number of points first. Repeat the command to resume an interrupted
     sweep; finished points are kept, also when axes get more values.
     """
-    from moscope.sweep import display, main, overrides, spec
+    from moscope.sweeps import display, main, overrides, spec
 
     described = overrides.apply(spec.read(file), shared)
     with display.Bar(shared) as bar:

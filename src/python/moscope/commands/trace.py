@@ -20,10 +20,10 @@ def trace(shared: Shared,
     """Run a short script of accesses and print every message and transition with its time."""
     from moscope.config import load_machine
     from moscope.experiment import prepare
-    from moscope.trace import files as trace_files
-    from moscope.trace import text as trace_text
-    from moscope.trace.document import run_script
-    from moscope.trace.script import parse
+    from moscope.traces import files as trace_files
+    from moscope.traces import text as trace_text
+    from moscope.traces.document import run_script
+    from moscope.traces.script import parse
 
     # Mistakes in the script or the files' names show before anything is built.
     machine = load_machine(shared.machine, shared.sets)

@@ -11,7 +11,7 @@ from typing import Any
 
 from moscope.gem5 import trace
 from moscope.gem5.binary import Ran
-from moscope.run.options import Point
+from moscope.runs.options import Point
 from moscope.schema.enumerations import TIME_KIND
 
 # What the scripts say when they come to them.

@@ -18,8 +18,8 @@ from moscope.errors import GuestDied, UserError, WorkloadFailed
 from moscope.gem5 import binary, figures, firmware, job
 from moscope.guest import initramfs, kernel
 from moscope.naming import elf, image
-from moscope.run.guest import LONGEST_S
-from moscope.run.options import APPEND, Plan, Point, sized
+from moscope.runs.guest import LONGEST_S
+from moscope.runs.options import APPEND, Plan, Point, sized
 
 CONSOLE, GEM5_CONSOLE = "console.txt", "system.pc.com_1.device"
 # gem5's loader has room for so many characters.

@@ -9,7 +9,7 @@ from typing import Any
 from moscope.experiment import Subject
 from moscope.gem5 import binary, job
 from moscope.gem5.job import Answer, ScriptedAccess
-from moscope.latency.rows import LINE, LOADS, ROUNDS, Level, measuring_core, ranges_of
+from moscope.latencies.rows import LINE, LOADS, ROUNDS, Level, measuring_core, ranges_of
 
 # Between loads. A walk over a few homes comes back to each after so many of them, and must not do so in step with its
 # refresh (every 7.8 us): at 5 us, walks over three homes met one's refresh at almost every load.

@@ -10,9 +10,9 @@ from moscope import jsonio
 from moscope.cli import Shared
 from moscope.errors import MoscopeError, UserError
 from moscope.gem5 import binary, full_system, programs
-from moscope.run import directory, main, options
-from moscope.run.main import Outcome
-from moscope.run.options import Options, Plan, Point
+from moscope.runs import directory, main, options
+from moscope.runs.main import Outcome
+from moscope.runs.options import Options, Plan, Point
 from moscope.wording import number
 
 

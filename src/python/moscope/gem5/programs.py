@@ -11,7 +11,7 @@ from typing import Any
 from moscope import buildproto, config, workloads
 from moscope.errors import WorkloadFailed
 from moscope.gem5 import binary, figures, job
-from moscope.run.options import Plan, Point
+from moscope.runs.options import Plan, Point
 
 FAILED = re.compile(r"verify=wrong")
 

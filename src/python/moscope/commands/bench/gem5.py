@@ -25,7 +25,7 @@ def gem5(shared: Shared,
     """
     from moscope import errors
     from moscope.bench import gem5 as bench_gem5
-    from moscope.run import options
+    from moscope.runs import options
 
     document = bench_gem5.run(shared, options.Options(workload=workload, cores=cores, warmup=warmup, window=window), path)
     shared.result(document)

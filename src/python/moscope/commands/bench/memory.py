@@ -25,7 +25,7 @@ def memory(shared: Shared,
     """
     from moscope import errors
     from moscope.bench import memory as bench_memory
-    from moscope.run.options import MOST_THREADS
+    from moscope.runs.options import MOST_THREADS
 
     if runs < 1:
         raise UserError(f"--runs: {runs}: expected 1 or more")

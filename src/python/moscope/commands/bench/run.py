@@ -26,7 +26,7 @@ def run(shared: Shared,
     """
     from moscope import errors
     from moscope.bench import run as bench_run
-    from moscope.run import options
+    from moscope.runs import options
 
     document = bench_run.run(shared, options.Options(workload=workload, cores=cores, warmup=warmup, window=window, threads=threads))
     shared.result(document)

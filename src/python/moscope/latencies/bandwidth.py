@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Bandwidths of a loaded machine, and the mechanism that limits each, named from what the machine counted.
+
+Every core that takes part reads memory line by line with as many misses in flight as the machine description gives
+it. Pages of 4 KiB follow each other in a random order, as an operating system hands them out: regions that are
+contiguous in physical memory would meet in the same sets of the filters for the whole run, or never. Counting begins
+when the caches are full, so that for every line that comes one goes, as in any long run. `node`: the cores of one chip
+on their own node's memory; `machine`: all cores, each on its own node; `XFIRE`: every core reads the memory of all
+nodes evenly. GB/s are 10^9 bytes of lines per second.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+from moscope.errors import SimulatorBug
+from moscope.experiment import FS_PER_NS, FS_PER_S, Subject
+from moscope.latencies.references import bandwidth_references
+from moscope.latencies.rows import cache_sizes
+from moscope.schema.counters import LOST
+
+LINE = 64
+PAGE = 4096
+WARM_FS = 20_000 * FS_PER_NS
+WINDOW_FS = 40_000 * FS_PER_NS
+# A resource that is taken for this share of the time is what limits.
+SATURATED = 0.85
+
+@dataclass(frozen=True)
+class Load:
+    """Which cores read which nodes."""
+
+    name: str
+    cores: tuple[int, ...]
+    nodes: tuple[tuple[int, ...], ...]  # per core
+    in_flight: int
+    reference: float | None
+    source: str | None
+
+
+@dataclass(frozen=True)
+class Limit:
+    """The named mechanism, and the figures behind the name."""
+
+    name: str
+    why: str
+    shares: dict[str, float]
+
+
+@dataclass(frozen=True)
+class Bandwidth:
+    load: Load
+    measured: float  # GB/s
+    latency: float  # mean of a miss under this load, core cycles
+    limit: Limit
+
+
+def loads(subject: Subject) -> list[Load]:
+    machine = subject.machine
+    per_chip, chips, cores = int(machine.cores_per_chip), int(machine.chips), machine.cores
+    references = bandwidth_references(machine.name)
+    everywhere = tuple(range(chips))
+
+    def load(name: str, over: range, nodes: list[tuple[int, ...]]) -> Load:
+        reference, source = references.get(name, (None, None))
+        return Load(name, tuple(over), tuple(nodes), int(machine.outstanding_misses), reference, source)
+
+    return [
+        load("node", range(per_chip), [(0,)] * per_chip),
+        load("machine", range(cores), [(c // per_chip,) for c in range(cores)]),
+        load("XFIRE", range(cores), [everywhere] * cores),
+    ]
+
+
+def measure(subject: Subject, load: Load, warm_fs: int = WARM_FS, window_fs: int = WINDOW_FS) -> Bandwidth:
+    size = subject.machine.memory_per_node.bytes
+    region = size // subject.machine.cores // PAGE * PAGE
+    streams = []
+    for core, nodes in zip(load.cores, load.nodes, strict=True):
+        # Each core has a region of its own in every node, and begins at a page of its own choice in it.
+        at = core * region + _page(subject.seed, core) % max(1, region // 4 // PAGE) * PAGE
+        streams.append({"core": core, "in_flight": load.in_flight, "order": "pages", "seed": subject.seed * 1000 + core,
+                        "ranges": [[n * size + at, region // 2] for n in nodes]})
+    fill = lines_to_fill(subject)
+    result = subject.run([
+        {"kind": "loads", "streams": streams, "accesses": fill},
+        {"kind": "loads", "streams": [{**s, "skip": fill} for s in streams], "warm_fs": warm_fs, "window_fs": window_fs,
+         "statistics": True},
+    ])[1]
+    done = sum(s["done"] for s in result["streams"])
+    if not done:
+        raise SimulatorBug(f"bandwidth {load.name}: nothing was read in {window_fs / FS_PER_NS:.0f} ns")
+    latency = subject.cycles(sum(s["latency_fs"] for s in result["streams"])) / done
+    rate = done * LINE * FS_PER_S / window_fs / 1e9
+    return Bandwidth(load, rate, latency, find_limit(result["statistics"], window_fs, load, latency))
+
+
+def lines_to_fill(subject: Subject) -> int:
+    """Lines after which a core and its neighbours, reading alike, have filled their caches."""
+    sizes = dict(cache_sizes(subject))
+    shared = sizes.pop("L3", 0) // int(subject.machine.cores_per_chip)
+    return int(1.1 * (sum(sizes.values()) + shared)) // LINE
+
+
+def _page(seed: int, core: int) -> int:
+    """A fixed scatter, so that streams do not march through the banks of a DRAM in step."""
+    return ((seed * 0x9E3779B97F4A7C15 + core * 0xBF58476D1CE4E5B9) & (2**64 - 1)) >> 40
+
+
+def find_limit(statistics: dict[str, Any], window_fs: int, load: Load, latency: float) -> Limit:
+    """The most used resource names the limit, if it is taken nearly all the time; else the misses in flight are."""
+    candidates = [c for c in (_dram(statistics), _links(statistics, window_fs), _ports(statistics, window_fs)) if c]
+    shares = {name: share for c in candidates for name, share in c.shares.items()}
+    # Of several that are taken all the time, what carries most: a DRAM's requests queue up behind a full link, too.
+    best = max(candidates, key=lambda c: (min(c.shares[c.name], SATURATED), c.shares.get("DRAM data bus", c.shares[c.name])), default=None)
+    if best and best.shares[best.name] >= SATURATED:
+        return Limit(best.name, best.why, shares)
+    busiest = f"; busiest is {best.name}, taken {best.shares[best.name]:.0%} of the time" if best else ""
+    return Limit("misses in flight", f"{load.in_flight} per core, each {latency:.0f} cycles under way{busiest}", shares)
+
+
+def _dram(statistics: dict[str, Any]) -> Limit | None:
+    """Time of the DRAM data buses: carrying data, lost to a rule of the DRAM, or idle for want of requests."""
+    busy = accounted = 0
+    lost: dict[str, int] = {}
+    for node in statistics.get("dram", []):
+        for channel in node["channels"]:
+            if not channel["reads"] + channel["writes"]:
+                continue
+            busy += channel["busy"]
+            accounted += channel["accounted"]
+            for reason, clocks in channel["lost"].items():
+                lost[reason] = lost.get(reason, 0) + clocks
+    if not accounted:
+        return None
+    # A data bus that waits for a request is idle; one that waits for anything else is taken.
+    taken = 1 - lost.get("no_request", 0) / accounted
+    losses = sorted(((n, r) for r, n in lost.items() if r != "no_request" and n), reverse=True)
+    parts = [f"data bus busy {busy / accounted:.0%}"] + [f"lost to {LOST.label(r)} {n / accounted:.0%}" for n, r in losses[:3]]
+    name = "DRAM"
+    if losses and losses[0][0] > busy * 0.1:
+        name = f"DRAM {losses[0][1].replace('_', ' ')}"
+    shares = {name: taken, "DRAM data bus": busy / accounted}
+    return Limit(name, ", ".join(parts), shares)
+
+
+def _links(statistics: dict[str, Any], window_fs: int) -> Limit | None:
+    """The busiest direction of a link: carrying packets, or holding one back for want of a buffer behind it."""
+    best: Limit | None = None
+    for link in statistics["network"]["links"]:
+        busy = sum(c["busy_fs"] for c in link["channels"].values()) / window_fs
+        stalls = {n: c["credit_stall_fs"] / window_fs for n, c in link["channels"].items()}
+        channel, stalled = max(stalls.items(), key=lambda item: item[1], default=("", 0.0))
+        taken = min(1.0, busy + stalled)
+        if best is None or taken > best.shares[best.name]:
+            name = f"link {link['name']}" + (f", buffers of channel {channel}" if stalled > busy else "")
+            best = Limit(name, f"carries packets {busy:.0%} of the time" + (
+                f", waits for {channel} buffers {stalled:.0%}" if stalled > 0.01 else ""), {name: taken})
+    return best
+
+
+def _ports(statistics: dict[str, Any], window_fs: int) -> Limit | None:
+    ports = statistics["network"]["ports"]
+    if not ports:
+        return None
+    busiest = max(ports, key=lambda p: p["busy_fs"])
+    share = busiest["busy_fs"] / window_fs
+    name = f"crossbar port {busiest['name']}"
+    return Limit(name, f"carries messages {share:.0%} of the time", {name: share})
+
+
+def row_json(b: Bandwidth) -> dict[str, Any]:
+    return {
+        "name": b.load.name, "reference": b.load.reference, "source": b.load.source, "measured": round(b.measured, 3),
+        "unit": "GB/s", "trace": None, "in_flight": b.load.in_flight, "cores": len(b.load.cores),
+        "loaded_latency_cycles": round(b.latency, 1),
+        "limit": {"name": b.limit.name, "why": b.limit.why, "shares": {n: round(s, 4) for n, s in b.limit.shares.items()}},
+    }

@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The latency table for scripts (one object per row) and for people (rich tables)."""
+
+from pathlib import Path
+from typing import Any
+
+from moscope.experiment import Subject
+from moscope.latencies.bandwidth import Bandwidth
+from moscope.latencies.rows import Row
+from moscope.traces.text import SEGMENTS
+
+
+def row_json(row: Row, trace: str) -> dict[str, Any]:
+    """One row as contracts.md has it, and beside that how the trace and the segments bear it out."""
+    return {
+        "name": row.name, "reference": row.reference, "source": row.source, "measured": round(row.measured, 3),
+        "unit": "cycles", "trace": trace, "recomputed": round(row.recomputed, 3),
+        "shortest": round(row.shortest, 3), "longest": round(row.longest, 3),
+        "segments": [{"name": s["name"], "cycles": round(s["cycles"], 3)} for s in row.segments],
+        "suppliers": row.suppliers,
+    }
+
+
+def difference(measured: float, reference: float | None) -> tuple[str, str]:
+    """Deviation from the reference, and a colour for it."""
+    if not reference:
+        return "", ""
+    off = 100 * (measured / reference - 1)
+    return f"{off:+.1f} %", "green" if abs(off) <= 2 else "yellow" if abs(off) <= 10 else "red"
+
+
+def print_tables(subject: Subject, rows: list[Row], bandwidths: list[Bandwidth], out: Path) -> None:
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    console = Console(highlight=False)
+    if not console.is_terminal:
+        console = Console(highlight=False, width=150)
+    table = Table(title=f"{subject.machine.name}, {subject.protocol}: idle load latency in core cycles", box=box.SIMPLE_HEAD,
+                  title_justify="left")
+    used = [name for name in SEGMENTS if any(s["name"] == name for r in rows for s in r.segments)]
+    for heading in ("", "reference", "source", "measured", "off", "of trace", *(n.replace("_", " ") for n in used)):
+        table.add_column(heading, justify="left" if heading in ("", "source") else "right", no_wrap=True)
+    for r in rows:
+        parts = {s["name"]: s["cycles"] for s in r.segments}
+        off, colour = difference(r.measured, r.reference)
+        table.add_row(r.name, "" if r.reference is None else f"{r.reference:g}", r.source or "", f"{r.measured:.1f}",
+                      Text(off, colour), f"{r.recomputed:.1f}", *(f"{parts[n]:.1f}" if n in parts else "" for n in used))
+    console.print(table)
+    if bandwidths:
+        table = Table(title="bandwidth in GB/s", box=box.SIMPLE_HEAD, title_justify="left")
+        for heading in ("", "reference", "source", "measured", "off", "in flight", "loaded latency, cycles", "limited by"):
+            table.add_column(heading, justify="left" if heading in ("", "source", "limited by") else "right")
+        for b in bandwidths:
+            off, colour = difference(b.measured, b.load.reference)
+            table.add_row(b.load.name, "" if b.load.reference is None else f"{b.load.reference:g}", b.load.source or "",
+                          f"{b.measured:.2f}", Text(off, colour), f"{b.load.in_flight} per core", f"{b.latency:.0f}",
+                          f"{b.limit.name}: {b.limit.why}")
+        console.print(table)
+    console.print(f"The segments of each row add up to its latency. Traces of every row: {out}", soft_wrap=True)
+
+
+def print_gem5(document: dict[str, Any]) -> None:
+    """gem5's rows; it keeps no segments."""
+    print(f"{document['machine']}, {document['protocol']}, on gem5: idle load latency in core cycles")
+    print(f"{'':14}{'reference':>10}  {'source':10}{'measured':>9}  off")
+    for row in document["rows"]:
+        reference = "" if row["reference"] is None else f"{row['reference']:g}"
+        print(f"{row['name']:14}{reference:>10}  {row['source'] or '':10}{row['measured']:9.1f}  "
+              f"{difference(row['measured'], row['reference'])[0]}")

@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The latency table: chains of dependent loads on an idle machine, one row for each level of the caches and for DRAM
+at each distance.
+
+Each row puts its lines where they are to be found with accesses of the core itself: a buffer larger than all that
+lies in front of a level, and well within it, is walked until every load is served there; DRAM rows walk memory that
+nobody has touched. Walks go line by line; nothing prefetches. The figure is the mean of the middle half of the loads
+(a load in a hundred meets a refresh and takes four times as long), home by home where a row has several. Then a few
+more loads of the walk are recorded with every message, as the row's trace, and the figure is computed again from
+their segments. The segments of each access add up to its latency.
+"""
+
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+from moscope.config import Machine
+from moscope.experiment import Subject, check_segments
+from moscope.traces.document import walk_document
+
+LINE = 64
+TRACED = 64  # loads recorded with every message
+LOADS = 256
+ROUNDS = 3  # before a buffer has come to rest in its level
+
+
+@dataclass
+class Row:
+    """One line of the table; `reference` and `measured` in core cycles."""
+
+    name: str
+    reference: float | None
+    source: str | None
+    measured: float
+    recomputed: float
+    suppliers: dict[str, int]
+    segments: list[dict[str, Any]]
+    trace: dict[str, Any] = field(repr=False)
+    shortest: float = 0.0
+    longest: float = 0.0
+
+
+@dataclass(frozen=True)
+class Level:
+    """Where the loads of a row find their lines: in a buffer walked again and again, or in untouched memory."""
+
+    name: str
+    reference: float | None
+    source: str | None
+    buffer: int = 0  # bytes; 0: untouched memory of `nodes`
+    nodes: tuple[int, ...] = ()
+
+
+def cache_sizes(subject: Subject) -> list[tuple[str, int]]:
+    """Levels that the protocol has, with the bytes that one core can hold there; exclusive levels add up."""
+    sizes: list[tuple[str, int]] = []
+    names = {"L1": ("l1d", "dcache"), "L2": ("l2",), "L3": ("l3",)}
+    for level, parts in names.items():
+        for part in parts:
+            found = subject.caches(part)
+            if found:
+                sizes.append((level, max(int(c["bytes"]) for c in found)))
+                break
+    if not sizes:  # a protocol with a single cache, whatever its name
+        arrays = [p for c in subject.elaborated["controllers"] if "core" in c for p in c["params"].values() if isinstance(p, dict)]
+        sizes.append(("L1", min(int(a["bytes"]) for a in arrays)))
+    return sizes
+
+
+def measuring_core(machine: Machine) -> int:
+    """A core from which some node is as far away as the machine has it; the first one."""
+    hops = machine.hops()
+    chip = max(range(len(hops)), key=lambda c: (max(hops[c]), -c))
+    return chip * int(machine.cores_per_chip)
+
+
+def levels(subject: Subject) -> list[Level]:
+    """The rows of the table, nearest first."""
+    machine, rows = subject.machine, []
+    references = machine.references
+    published = {"L1": references.l1, "L2": references.l2, "L3": references.l3}
+    inner = 0
+    for name, size in cache_sizes(subject):
+        reference = published[name]
+        # Half of the first level; of a further one the geometric middle between it and what lies in front of it.
+        buffer = size // 2 if inner == 0 else int(math.sqrt(inner * size))
+        rows.append(Level(name, _count(reference), "published" if reference else None, max(LINE, buffer // LINE * LINE)))
+        inner += size
+    distances = machine.hops()[measuring_core(machine) // int(machine.cores_per_chip)]
+    farthest = max(distances)
+    for h in range(farthest + 1):
+        nodes = tuple(n for n, d in enumerate(distances) if d == h)
+        cycles, source = _dram_reference(machine, h)
+        if nodes:
+            rows.append(Level(f"DRAM {h} hop{'' if h == 1 else 's'}", cycles, source, 0, nodes))
+    return rows
+
+
+def _count(cycles: Any) -> float | None:
+    return None if cycles is None else float(cycles.count)
+
+
+#: Distances, in hops, that the paper gives a latency for; the others lie on the line through them.
+PUBLISHED_HOPS = (0, 3)
+
+
+def _dram_reference(machine: Machine, hops: int) -> tuple[float | None, str | None]:
+    local, per_hop = _count(machine.references.dram), _count(machine.references.dram_hop)
+    if local is None or (hops and per_hop is None):
+        return None, None
+    return local + hops * (per_hop or 0.0), "published" if hops in PUBLISHED_HOPS else "derived"
+
+
+def middle_half(accesses: list[dict[str, Any]], node_bytes: int) -> list[dict[str, Any]]:
+    """The accesses without the fastest and the slowest quarter of those to each home node."""
+    homes: dict[int, list[dict[str, Any]]] = {}
+    for access in accesses:
+        homes.setdefault(int(access["address"], 16) // node_bytes, []).append(access)
+    kept = []
+    for those in homes.values():
+        cut = len(those) // 4
+        kept += sorted(those, key=lambda a: int(a["latency_fs"]))[cut: len(those) - cut]
+    return kept
+
+
+def mean_cycles(subject: Subject, accesses: list[dict[str, Any]]) -> float:
+    """Mean latency in core cycles, from the segments."""
+    return subject.cycles(sum(s["fs"] for a in accesses for s in a["segments"])) / len(accesses)
+
+
+def mean_segments(subject: Subject, accesses: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    sums: dict[str, int] = {}
+    for access in accesses:
+        for s in access["segments"]:
+            sums[s["name"]] = sums.get(s["name"], 0) + s["fs"]
+    return [{"name": name, "cycles": subject.cycles(fs) / len(accesses)} for name, fs in sums.items()]
+
+
+def measure(subject: Subject, level: Level) -> Row:
+    core = measuring_core(subject.machine)
+    ranges = ranges_of(subject, level, core)
+    lines = sum(size for _, size in ranges) // LINE
+    stream = {"core": core, "ranges": ranges}
+    walked, traced = subject.run([
+        {"kind": "loads", "warm": ROUNDS * lines if level.buffer else 0, "accesses": LOADS,
+         "streams": [{**stream, "log": LOADS}]},
+        {"kind": "loads", "accesses": TRACED, "trace": True,
+         "streams": [{**stream, "log": TRACED, "skip": LOADS % lines}]},
+    ])
+    seen = walked["streams"][0]
+    check_segments(f"latency: {level.name}", seen["latency_fs"], seen["segments"])
+    trace = walk_document(subject, core, traced)
+    node_bytes = subject.machine.memory_per_node.bytes
+    middle = middle_half(seen["log"], node_bytes)
+    return Row(
+        level.name, level.reference, level.source,
+        measured=mean_cycles(subject, middle), recomputed=mean_cycles(subject, middle_half(trace["accesses"], node_bytes)),
+        suppliers=seen["suppliers"], segments=mean_segments(subject, middle), trace=trace,
+        shortest=subject.cycles(seen["shortest_fs"]), longest=subject.cycles(seen["longest_fs"]),
+    )
+
+
+def ranges_of(subject: Subject, level: Level, core: int) -> list[list[int]]:
+    """What is walked: a buffer in the core's own node, or as much untouched memory as is needed, taken in turn from
+    all the nodes at the row's distance."""
+    size = subject.machine.memory_per_node.bytes
+    if level.buffer:
+        return [[core // int(subject.machine.cores_per_chip) * size, level.buffer]]
+    each = -(-(LOADS + TRACED) // len(level.nodes)) * LINE
+    return [[n * size, each] for n in level.nodes]
+

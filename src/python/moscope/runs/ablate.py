@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Each fix of the kernel alone: a run over the settings between `stock` and `pk`, and its rows."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from moscope.cli import Shared
+from moscope.errors import UserError
+from moscope.guest import kernel_names
+from moscope.runs import options
+from moscope.wording import number
+
+SCHEMA = "moscope.ablate/1"
+DEFAULT_OUT = Path("moscope-out/ablate")
+BAR = 40  # characters
+
+
+def chosen(fixes: str | None) -> list[int]:
+    """The fixes of a list such as `2,7`, in order; by default all that the kernel can switch."""
+    known = kernel_names.numbers()
+    if fixes is None:
+        return known
+    wanted = [part.strip() for part in fixes.split(",")]
+    for part in wanted:
+        if not (part.isascii() and part.isdigit() and int(part) in known):
+            raise UserError(f'--fixes: "{part}" cannot be switched in this kernel: expected some of {",".join(map(str, known))}')
+    return sorted({int(part) for part in wanted})
+
+
+def settings(fixes: list[int]) -> list[str]:
+    """`stock`, each fix on alone, each off alone, `pk`."""
+    return ["stock", *(f"stock+{n}" for n in fixes), *(f"pk-{n}" for n in fixes), "pk"]
+
+
+def plan(shared: Shared, given: options.Options, fixes: str | None) -> options.Plan:
+    """The plan of `moscope run` with these kernels, in a folder of its own."""
+    options.one_point("ablate", given)
+    return options.make(replace(shared, out=shared.out or DEFAULT_OUT), replace(given, kernel=",".join(settings(chosen(fixes)))))
+
+
+def document(plan: options.Plan, run: dict[str, Any]) -> dict[str, Any]:
+    """moscope.ablate/1, from the points that are finished."""
+    rows = [{"kernel": p["kernel"], "throughput_per_s": p["throughput_per_s"], "stderr_per_s": p["stderr_per_s"],
+             "top_lines": p["top_lines"]} for p in run["points"]]
+    return {"schema": SCHEMA, "ok": run["ok"], "workload": plan.points[0].workload, "cores": plan.points[0].cores, "rows": rows,
+            **({"report": run["report"]} if "report" in run else {})}
+
+
+def show(document: dict[str, Any]) -> None:
+    """Prints the rows as bars, each with its most expensive line."""
+    rows = document["rows"]
+    most = max((row["throughput_per_s"] for row in rows), default=0)
+    print(f"{document['workload']} on {number(document['cores'], 'core')}, per second:")
+    for row in rows:
+        bar = "#" * round(BAR * row["throughput_per_s"] / most) if most else ""
+        line = row["top_lines"][0] if row["top_lines"] else None
+        hottest = f"  {line['wait_share']:.0%} {line['name']}" if line else ""
+        print(f"  {row['kernel']:<9} {row['throughput_per_s']:>12,.0f}  {bar:<{BAR}}{hottest}")
+    if "report" in document:
+        print(f"report: {document['report']}")

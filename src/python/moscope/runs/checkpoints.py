@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Cache of booted guests: machines at their shell's first prompt, by the digest of all inputs.
+
+The key covers kernel, initial file system, command line, seed, and the machine as its firmware describes it. A changed
+workload program or another core count therefore gives another checkpoint. Protocol and link latencies are not part of the
+key, because boots in functional mode do not depend on them. An unreadable file is replaced.
+"""
+
+import fcntl
+import hashlib
+import json
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from moscope import paths
+from moscope.boot import plan
+from moscope.boot.engine import checkpoint_config
+from moscope.config import Machine
+from moscope.guest import initramfs, kernel
+from moscope.runs import engine
+from moscope.runs.guest import Guest, Progress
+
+# Files beyond these, the longest unused ones, are removed when another is made.
+KEPT = 24
+MARKERS = [initramfs.PROMPT, plan.PANIC]
+
+
+@dataclass(frozen=True)
+class Start:
+    """A configuration for the engine, and the checkpoint from which it continues."""
+
+    config: dict[str, Any]
+    checkpoint: Path
+    console: bytes  # what the boot showed
+    kernel: kernel.Kernel
+
+
+def folder() -> Path:
+    return paths.cache_dir() / "guest" / "checkpoints"
+
+
+def configuration(machine: Machine, chosen: kernel.Kernel, image: initramfs.Initramfs, append: str, cores: int,
+                  seed: int) -> dict[str, Any]:
+    """The configuration of a machine to boot (moscope.system/1)."""
+    info = {"machine": machine.name, "kernel": chosen.document(), "append": append, "initrd": image.sha256,
+            "checkpoint_at": initramfs.PROMPT}
+    return {**plan.platform(machine), "cores": cores, "seed": seed, "restore": False, "append": append, "info": info,
+            "kernel": str(chosen.image.absolute()), "initrd": str(image.path), "disk": "", "disk_read_only": False,
+            "markers": MARKERS}
+
+
+def key(config: dict[str, Any]) -> str:
+    """The digest of everything that determines the machine's state at its prompt."""
+    from moscope import _engine
+
+    same = {k: v for k, v in config.items() if k not in ("kernel", "initrd", "restore")}
+    same["format"] = _engine.CHECKPOINT_VERSION
+    return hashlib.sha256(json.dumps(same, sort_keys=True).encode()).hexdigest()[:32]
+
+
+def at_prompt(config: dict[str, Any], chosen: kernel.Kernel, report: Callable[[Progress], None],
+              create: Callable[[dict[str, Any]], engine.System] = engine.create) -> Start:
+    """The booted machine, from the cache or from a boot."""
+    path = folder() / f"{key(config)}.ckpt"
+    console = path.with_suffix(".console")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with _locked(path.with_suffix(".lock")):
+        if not (path.exists() and console.exists()) or not _readable(path):
+            _boot(config, path, console, report, create)
+            _forget_the_oldest()
+        os.utime(path)
+    # The command line is the loader's matter, and restored memory has it already.
+    resumed = {**config, "restore": True, "kernel": "", "initrd": ""}
+    return Start(resumed, path, console.read_bytes(), chosen)
+
+
+def _readable(path: Path) -> bool:
+    from moscope.errors import UserError
+
+    try:
+        checkpoint_config(path)
+    except UserError:
+        return False
+    return True
+
+
+def _boot(config: dict[str, Any], path: Path, console: Path, report: Callable[[Progress], None],
+          create: Callable[[dict[str, Any]], engine.System]) -> None:
+    guest = Guest(create(config), report)
+    guest.phase("boot")
+    guest.until_marker(initramfs.PROMPT, "the boot")
+    partial = console.with_suffix(f".part-{os.getpid()}")
+    partial.write_bytes(guest.log)
+    partial.replace(console)
+    guest.system.save(str(path))
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    """Two points that start from the same checkpoint boot once. An interruption ends the wait for the lock."""
+    with path.open("w") as handle:
+        while True:
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                time.sleep(0.1)
+        yield
+
+
+def _forget_the_oldest() -> None:
+    found = sorted(folder().glob("*.ckpt"), key=lambda p: p.stat().st_mtime, reverse=True)
+    for path in found[KEPT:]:
+        path.unlink(missing_ok=True)
+        path.with_suffix(".console").unlink(missing_ok=True)

@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The run directory (docs/run-directory.md). Finished points are in `points/`. A start with the same options continues from
+there, except for points whose inputs have changed. `run.json` is rewritten whenever a point is finished.
+"""
+
+import json
+import os
+import platform
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from moscope import jsonio, paths
+from moscope._version import VERSION
+from moscope.config import walk
+from moscope.errors import UserError
+from moscope.guest import packages
+from moscope.runs import inputs
+from moscope.runs.options import Plan, Point
+
+if TYPE_CHECKING:
+    from moscope.runs.point import Result
+
+SCHEMA = "moscope.run/1"
+IDENTITY = "options.json"
+REPORT = "report.html"
+
+
+def point_folder(out: Path, point: Point) -> Path:
+    return out / "points" / point.name
+
+
+def open_for(plan: Plan) -> dict[str, dict[str, Any]]:
+    """Creates the directory, or opens that of a run with the same options; returns the finished points by name."""
+    out = plan.out
+    jsonio.check_replaceable(out)
+    wanted = jsonio.dumps(plan.identity())
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        (out / jsonio.MARK).touch()
+        (out / "points").mkdir(exist_ok=True)
+        kept = out / IDENTITY
+        if not kept.exists():
+            if any(out.iterdir()) and any((out / "points").iterdir()):
+                raise UserError(f"{out}: holds points of unknown options: expected another --out")
+            write_whole(kept, wanted)
+        elif kept.read_text(encoding="utf-8").strip() != wanted:
+            raise UserError(f"{out}: holds a run with other options ({differences(kept, plan)}): expected the same options, to go on "
+                            "with it, or another --out")
+    except OSError as error:
+        raise UserError(f"{out}: {error.strerror}: expected a folder that can be written") from error
+    found = {p.name: finished(point_folder(out, p)) for p in plan.points}
+    return {name: point for name, point in found.items() if point is not None}
+
+
+def outdated(found: dict[str, dict[str, Any]], now: dict[str, dict[str, str]]) -> dict[str, str]:
+    """Which finished points must be measured again, and why: their inputs differ from the digests (runs/inputs.py) that `now`
+    has by point."""
+    why = {}
+    for name, point in found.items():
+        before = {"engine": str(point.get("engine")), **(point.get("made_from") or {})}
+        if changed := inputs.differences(before, {"engine": engine_digest(), **now[name]}):
+            why[name] = "it does not tell what it was made from" if "made_from" not in point else f"there is {' and '.join(changed)} now"
+    return why
+
+
+def engine_digest() -> str:
+    """Digest of the engine in use; distinguishes the results of different versions."""
+    return packages.digest_of(paths.engine_library())[:16]
+
+
+def differences(kept: Path, plan: Plan) -> str:
+    """The first option that differs, as text."""
+    try:
+        before = json.loads(kept.read_text(encoding="utf-8"))
+    except ValueError:
+        return f"{kept.name} is damaged"
+    now = plan.identity()
+    for key in now:
+        if before.get(key) == now[key]:
+            continue
+        if key != "points":
+            return f"{key} {before.get(key)!r}, not {now[key]!r}"
+        old, new = before.get(key) or [], now[key]
+        for option in ("workload", "kernel", "cores"):
+            first, second = ([*dict.fromkeys(str(p.get(option)) for p in points)] for points in (old, new))
+            if first != second:
+                return f"--{option} {','.join(first)}, not {','.join(second)}"
+        for one, other in zip(old, new, strict=False):
+            for option in {**one, **other}:
+                if one.get(option) != other.get(option):
+                    return f"{option} {one.get(option)!r}, not {other.get(option)!r}"
+    return "of another version"
+
+
+def finished(folder: Path) -> dict[str, Any] | None:
+    try:
+        found: dict[str, Any] = json.loads((folder / "point.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    return found
+
+
+def write_point(folder: Path, result: "Result") -> None:
+    """Writes into a folder that gets its name when it is complete."""
+    for name, document in (("point.json", result.point), ("stats.json", result.stats)):
+        (folder / name).write_text(jsonio.dumps(document) + "\n", encoding="utf-8")
+    result.tables.write(folder)
+    (folder / "console.txt").write_bytes(result.console)
+
+
+def write_run(plan: Plan, points: list[dict[str, Any]], ok: bool) -> dict[str, Any]:
+    """Writes `run.json`: the command's JSON object, and its configuration under `config`."""
+    document: dict[str, Any] = {"schema": SCHEMA, "ok": ok, "machine": plan.machine.name, "points": points}
+    if (plan.out / REPORT).exists():
+        document["report"] = str(plan.out / REPORT)
+    document["config"] = configuration(plan, points)
+    write_whole(plan.out / "run.json", jsonio.dumps(document))
+    return document
+
+
+def configuration(plan: Plan, points: list[dict[str, Any]]) -> dict[str, Any]:
+    """Everything that determined the results: options, every value of the machine's description, kernels, versions."""
+    machine = plan.machine
+    edges = machine.edges()
+    return {
+        **plan.identity(), "versions": {"moscope": VERSION, "engine": engine_digest(), "python": platform.python_version()},
+        "kernels": {p["kernel"]: p["kernel_image"] for p in points},
+        "description": {row.key: str(row.value) for row in walk(machine)},
+        "chips": int(machine.chips), "cores_per_chip": int(machine.cores_per_chip),
+        "core_hz": float(machine.core_clock.hertz), "hops": machine.hops(), "edges": [[e.a, e.b] for e in edges],
+    }
+
+
+def write_whole(path: Path, text: str) -> None:
+    partial = path.with_name(f".{path.name}.{os.getpid()}")
+    partial.write_text(text + "\n", encoding="utf-8")
+    partial.replace(path)

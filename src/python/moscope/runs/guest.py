@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Drives a guest to a text on its console, to a marker of its workload, or to a simulated time. Any other end is an error:
+the guest's death, or a workload that ends too early.
+"""
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from moscope.boot import plan
+from moscope.boot.session import DEATHS, LACKING, tail
+from moscope.errors import GuestDied, MoscopeError, SimulatorBug, WorkloadFailed
+from moscope.guest import initramfs
+from moscope.runs.engine import System
+
+STEP_MS = 200
+OBSERVED_EVERY_FS = 200 * 10**9  # 200 us of simulated time
+FS_PER_S = 10**15
+# The guest's watchdog: longer than this in simulated time none of the moments is waited for.
+LONGEST_S = 120
+WORK_ENDS = "workend"
+
+
+@dataclass(frozen=True)
+class Progress:
+    """The state of a point: `part` of its detailed time (0 to 1), and the recent speed in million instructions per host second."""
+
+    phase: str
+    simulated_s: float
+    mips: float
+    part: float
+
+
+class Guest:
+    """`log` receives every byte of the console. `report` is called with the progress a few times per second."""
+
+    def __init__(self, system: System, report: Callable[[Progress], None], log: bytes = b"") -> None:
+        self.system, self.report = system, report
+        self.log = log
+        self.observe: Callable[[], None] = lambda: None  # asked between steps of detailed time
+        self._phase, self._part = "", 0.0
+        self._seen: tuple[float, int] = (time.monotonic(), 0)
+        self._rate = 0.0
+
+    def phase(self, name: str, part: float = 0.0) -> None:
+        self._phase, self._part = name, part
+        if part in (0.0, 1.0):  # within detailed time it goes on as before
+            self._seen = (time.monotonic(), done(self.system.counts()))
+            self._rate = 0.0
+        self._tell()
+
+    def type_in(self, text: str) -> None:
+        self.system.console_input(text.encode())
+
+    def until_marker(self, wanted: str, what: str) -> None:
+        """Runs until the console shows the text `wanted`, or until a program sets the marker of that name."""
+        begun = int(self.system.counts()["ticks"])
+        while True:
+            seen = self._step(lambda: self.system.step(STEP_MS))
+            if seen == wanted:
+                return
+            if seen == initramfs.PROMPT:
+                raise WorkloadFailed(f"{what}: ended too early\n{self.last_words()}")
+            if int(self.system.counts()["ticks"]) - begun > LONGEST_S * FS_PER_S:
+                raise GuestDied(f"{what}: not reached within {LONGEST_S} s of simulated time\n{self.last_words()}")
+
+    def until_time(self, tick: int, part: Callable[[int], float], observed: bool = True) -> bool:
+        """Runs to the simulated time; returns False if the workload has ended before. Observations are due at fixed simulated
+        times, so that names do not depend on the speed of the host."""
+        due = (int(self.system.counts()["ticks"]) // OBSERVED_EVERY_FS + 1) * OBSERVED_EVERY_FS if observed else tick
+        while True:
+            until = min(tick, due)
+            seen = self._step(partial(self.system.step_until, until, STEP_MS))
+            if seen == "time" and until == tick:
+                return True
+            if seen in (WORK_ENDS, initramfs.PROMPT):
+                return False
+            if seen == "time":
+                self.observe()
+                due += OBSERVED_EVERY_FS
+            self._part = part(int(self.system.counts()["ticks"]))
+
+    def leave_detailed(self) -> None:
+        """Returns to functional mode, in steps, so that an interruption is handled between them."""
+        while not self.system.leave_detailed(STEP_MS):
+            self._tell()
+
+    def last_words(self) -> str:
+        return f"--- the console's last lines\n{tail(self.log)}"
+
+    def take_output(self) -> None:
+        self.log += self.system.console_output()
+
+    def _step(self, step: Callable[[], dict[str, Any]]) -> str:
+        """Runs one step; returns the event that ended it (empty: none)."""
+        answer = step()
+        self.take_output()
+        state, detail = str(answer["state"]), str(answer.get("detail", ""))
+        self._tell()
+        if detail == plan.PANIC or (state != "marker" and plan.PANIC.encode() in self.log):
+            raise self._death("kernel panic", "the kernel gave up")
+        if state == "running":
+            return ""
+        if state == "time":
+            return state
+        if state == "marker":
+            return detail
+        if state in DEATHS:
+            raise self._death(DEATHS[state], detail)
+        if state == LACKING:
+            raise self._death("the model lacks what the guest uses", detail, SimulatorBug)
+        raise self._death(f"the guest ended the run ({state})", detail)
+
+    def _death(self, how: str, detail: str, kind: type[MoscopeError] = GuestDied) -> MoscopeError:
+        return kind(f"{how}{': ' if detail else ''}{detail}\n{self.last_words()}\n--- registers\n"
+                    f"{self.system.registers_text()}")
+
+    def _tell(self) -> None:
+        counts, now = self.system.counts(), time.monotonic()
+        at, before = self._seen
+        if now - at > 0.2:  # shorter times are not meaningful
+            self._rate = max((done(counts) - before) / (now - at) / 1e6, 0.0)
+        if now - at > 2:
+            self._seen = (now, done(counts))
+        self.report(Progress(self._phase, int(counts["ticks"]) / FS_PER_S, self._rate, self._part))
+
+
+def done(counts: Mapping[str, int]) -> int:
+    """Instructions, without those of spin loops, which cost almost no host time."""
+    return counts["instructions"] - counts["spun"]

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The inputs of a point apart from its options: machine, protocol, kernel, the guest's programs. They can change while the
+command line stays the same (a machine file is edited, a kernel is rebuilt). A finished point therefore records their digests,
+and a point with other digests is measured again.
+"""
+
+import hashlib
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from moscope.boot import plan
+from moscope.config import Machine
+from moscope.guest import initramfs, kernel, packages
+from moscope.guest.packages import Say
+from moscope.runs import engine
+from moscope.runs.options import Point, sized
+
+DIGITS = 16
+# Of each digest, how people call what it is of.
+WORDS = {"engine": "another build of the engine", "kernel": "another kernel image", "programs": "other programs in the guest",
+         "protocol": "another protocol", "machine": "another description of the machine"}
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """`detailed` is the engine's configuration of detailed mode: the elaborated machine and the protocol's library."""
+
+    machine: Machine
+    kernel: kernel.Kernel
+    image: initramfs.Initramfs
+    detailed: dict[str, Any]
+
+    def digests(self) -> dict[str, str]:
+        """The digests by the names in WORDS; that of the engine is `directory.engine_digest`."""
+        described = json.dumps([plan.platform(self.machine), self.detailed["machine"]], sort_keys=True)
+        return {"kernel": self.kernel.sha256[:DIGITS], "programs": self.image.sha256[:DIGITS],
+                "protocol": packages.digest_of(Path(self.detailed["library"]))[:DIGITS],
+                "machine": hashlib.sha256(described.encode()).hexdigest()[:DIGITS]}
+
+
+class Gatherer:
+    """The inputs of several points of one machine. Shared inputs are looked up, and built if necessary, once."""
+
+    def __init__(self, machine: Machine, programs: dict[str, Path], say: Say) -> None:
+        self.machine, self.programs, self.say = machine, programs, say
+        self._kernels: dict[str, kernel.Kernel] = {}
+        self._images: dict[Any, initramfs.Initramfs] = {}
+        self._detailed: dict[str, tuple[Machine, dict[str, Any]]] = {}
+
+    def of(self, point: Point) -> Inputs:
+        if point.kernel not in self._kernels:
+            self._kernels[point.kernel] = kernel.find(point.kernel, self.say)
+        chosen = self._kernels[point.kernel]
+        modules = chosen.modules and chosen.modules.folder  # all of a kernel that its initial file system depends on
+        if modules not in self._images:
+            self._images[modules] = initramfs.build(chosen, self.say, extra=self.programs)
+        if point.memory_per_node not in self._detailed:
+            machine = sized(self.machine, point.memory_per_node)
+            self._detailed[point.memory_per_node] = machine, engine.detailed(machine, self.say)
+        return Inputs(self._detailed[point.memory_per_node][0], chosen, self._images[modules], self._detailed[point.memory_per_node][1])
+
+
+def differences(before: dict[str, str], now: dict[str, str]) -> list[str]:
+    """The inputs that differ, in the words of WORDS."""
+    return [word for what, word in WORDS.items() if before.get(what) != now.get(what)]

@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""From a point's tables to what its summary says: the hottest lines and names, and one sentence on what limits the point."""
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from moscope import paths
+from moscope.guest.kernel import Kernel
+from moscope.naming.columns import Tables
+from moscope.naming.namer import Namer
+from moscope.runs.engine import System
+from moscope.schema.enumerations import WAIT
+from moscope.workloads import registry
+
+if TYPE_CHECKING:
+    from analysis.database import Database
+
+MOST, MOST_FUNCTIONS = 20, 5
+# A share of the cores' time below which a cause is not worth naming.
+WORTH = 0.10
+# The functions of each of the hottest lines, and of each of the hottest names, most first.
+OF_LINES = """
+    WITH hottest AS (SELECT line, use FROM lines ORDER BY waiting DESC, line, use LIMIT {most})
+    SELECT line, use, {function} AS function, sum({weight})::BIGINT AS weight FROM pairs JOIN hottest USING (line, use)
+    WHERE {condition} GROUP BY ALL ORDER BY weight DESC, function"""
+OF_NAMES = """
+    WITH hottest AS (SELECT name, kind FROM names ORDER BY waiting DESC, name, kind LIMIT {most})
+    SELECT name, kind, {function} AS function, sum({weight})::BIGINT AS weight FROM pairs JOIN hottest USING (name, kind)
+    WHERE {condition} GROUP BY ALL ORDER BY weight DESC, function"""
+ROLES = {"writers": {"function": "writer_function", "weight": "count", "condition": "writer IS NOT NULL AND (count > 0 OR stall > 0)"},
+         "waiters": {"function": "waiter_function", "weight": "waiting", "condition": "true"}}
+
+
+def namer(system: System, kernel: Kernel, programs: dict[str, Path]) -> Namer:
+    """Names for lines and code from guest memory. It must be asked while the machine runs, since processes come and go, and at the end."""
+    return Namer(system, kernel.image, {f"{registry.GUEST_FOLDER}/{name}": path for name, path in programs.items()})
+
+
+def database(tables: Tables) -> "Database":
+    """The tables for the queries that reports make, too."""
+    if str(paths.root()) not in sys.path:
+        sys.path.append(str(paths.root()))
+    from analysis.database import Database
+
+    return Database({"": vars(tables)})
+
+
+class Hottest:
+    """The lines and names of a point with the most waiting."""
+
+    def __init__(self, tables: Tables, physical_of: Callable[[int], int]) -> None:
+        self._database = database(tables)
+        self._physical_of = physical_of
+        self._spin = tables.total("spin")
+
+    def lines(self, memory_stall: int) -> list[dict[str, Any]]:
+        """LINE of the contracts, those with the most waiting first."""
+        found = self._database.rows(f"SELECT * FROM lines ORDER BY waiting DESC, line, use LIMIT {MOST}")
+        functions = self._functions(OF_LINES, ("line", "use"))
+        return [{"name": one["name"], "address": f"{self._physical_of(one['line']):#x}", **self._shares(one, memory_stall),
+                 "transfers": one["transfers"], "class": one["class"], **functions(one)} for one in found]
+
+    def names(self, memory_stall: int) -> list[dict[str, Any]]:
+        """The same by name, over all lines."""
+        found = self._database.rows(f"SELECT * FROM names ORDER BY waiting DESC, name, kind LIMIT {MOST}")
+        functions = self._functions(OF_NAMES, ("name", "kind"))
+        return [{"name": one["name"], "lines": one["lines"], **self._shares(one, memory_stall), "transfers": one["transfers"],
+                 "class": one["class"], **functions(one)} for one in found]
+
+    def _functions(self, query: str, key: tuple[str, str]) -> Callable[[dict[str, Any]], dict[str, list[str]]]:
+        found: dict[tuple[str, Any, Any], list[str]] = {}
+        for role, parts in ROLES.items():
+            for row in self._database.rows(query.format(most=MOST, **parts)):
+                found.setdefault((role, row[key[0]], row[key[1]]), []).append(row["function"])
+        return lambda one: {role: found.get((role, one[key[0]], one[key[1]]), [])[:MOST_FUNCTIONS] for role in ROLES}
+
+    def _shares(self, one: dict[str, Any], memory_stall: int) -> dict[str, float]:
+        """`stall_share` is of all memory stall in the windows; `wait_share` of that and all spinning together, `spin_share` the spinning
+        portion of `wait_share`."""
+        stall, spin = one["stall"], one["spin"]
+        whole = memory_stall + self._spin
+        return {"stall_share": min(stall / memory_stall, 1.0) if memory_stall else 0.0,
+                "wait_share": min((stall + spin) / whole, 1.0) if whole else 0.0, "spin_share": spin / whole if whole else 0.0}
+
+
+def bottleneck(figures: dict[str, Any], hottest: list[dict[str, Any]]) -> str:
+    """What the cores' time goes to, in a sentence; `hottest` are names."""
+    cycles, spin = figures["cycles"], figures["spin_cycles"]
+    waiting = cycles["memory"] + spin
+    if waiting >= WORTH and waiting >= cycles["idle"] and hottest:
+        one = hottest[0]
+        what = "waiting for memory takes"
+        if spin >= 0.005:
+            what = f"waiting for memory ({cycles['memory']:.0%}) and in spin loops ({spin:.0%}) takes"
+        text = (f"{what} {waiting:.0%} of the cores' time, {one['wait_share']:.0%} of it for "
+                f"{one['name']} ({WAIT.noun(one['class'])})")
+        if one["waiters"]:
+            text += f", which {one['waiters'][0]} waits for" + (f" and {one['writers'][0]} writes" if one["writers"] else "")
+        return text
+    if cycles["idle"] >= 0.5:
+        return f"the cores are idle for {cycles['idle']:.0%} of their time: too little work reaches them"
+    if cycles["core"] > cycles["busy"]:
+        return f"stalls inside the cores take {cycles['core']:.0%} of their time; {cycles['memory']:.0%} goes to memory"
+    return f"the cores compute for {cycles['busy']:.0%} of their time; {cycles['memory']:.0%} goes to waiting for memory"

@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A run from its plan to its results: measures the points that are not finished, then writes the report."""
+
+import subprocess
+import sys
+from dataclasses import dataclass
+from typing import Any
+
+from moscope import errors, paths
+from moscope.cli import Shared
+from moscope.errors import MoscopeError
+from moscope.runs import directory, display, inputs, job, pool
+from moscope.runs.options import Plan
+
+
+@dataclass(frozen=True)
+class Outcome:
+    document: dict[str, Any]
+    failed: list[MoscopeError]
+
+    @property
+    def exit_code(self) -> int:
+        """The exit code of the most severe error: a bug, a broken protocol, a dead guest, a failed workload."""
+        codes = {e.exit_code for e in self.failed}
+        order = (errors.SimulatorBug, errors.ProtocolError, errors.GuestDied, errors.UserError, errors.WorkloadFailed)
+        return next((kind.exit_code for kind in order if kind.exit_code in codes), errors.OK)
+
+
+def run(plan: Plan, shared: Shared) -> Outcome:
+    """Measures the missing points of the run directory, and writes `run.json` and the report. On KeyboardInterrupt,
+    `run.json` is updated and a message says what is kept; then the exception continues."""
+    found = directory.open_for(plan)
+    try:
+        return measure(plan, shared, found)
+    except KeyboardInterrupt:  # while kernels are built or the report is written, too
+        shared.say(f"{len(found)} of {len(plan.points)} points are finished and kept in {plan.out}; repeat the command to resume")
+        raise
+
+
+def measure(plan: Plan, shared: Shared, found: dict[str, dict[str, Any]]) -> Outcome:
+    """Measures the points that `found` lacks, adds them to it, and writes the report."""
+    # Builds kernels and protocols once, not once in each process.
+    gatherer = inputs.Gatherer(plan.machine, plan.programs, shared.say)
+    wanted = {p.name: gatherer.of(p).digests() for p in plan.points}
+    again = directory.outdated(found, wanted)
+    for why in dict.fromkeys(again.values()):
+        shared.say(f"measured again because {why}: {', '.join(name for name in again if again[name] == why)}")
+    for name in again:
+        del found[name]
+    missing = [p for p in plan.points if p.name not in found]
+    if found:
+        shared.say(f"{plan.out}: {len(found)} of {len(plan.points)} points are already finished")
+    failed: list[MoscopeError] = []
+
+    def points() -> list[dict[str, Any]]:
+        return [found[p.name] for p in plan.points if p.name in found]
+
+    if again:
+        directory.write_run(plan, points(), ok=False)  # outdated points must not appear in it, even if the run is interrupted
+    try:
+        with display.Display(shared.quiet, len(plan.points), len(found)) as shown:
+
+            def finished(which: job.Job, point: dict[str, Any]) -> None:
+                found[which.point.name] = point
+                shown.finished(which, point)
+                directory.write_run(plan, points(), ok=len(found) == len(plan.points))
+
+            jobs = [job.job(plan, p, directory.point_folder(plan.out, p).absolute(), wanted[p.name]) for p in missing]
+            failed = pool.run(jobs, shown.show, finished)
+    except BaseException:
+        # Of an interrupted run also those whose process had just put them in place.
+        left = {p.name: point for p in missing if p.name not in found
+                and (point := directory.finished(directory.point_folder(plan.out, p))) is not None}
+        found.update({name: point for name, point in left.items() if name not in directory.outdated(left, wanted)})
+        raise
+    finally:
+        document = directory.write_run(plan, points(), ok=len(found) == len(plan.points))
+    if document["points"] and report(plan, shared):
+        document = directory.write_run(plan, points(), ok=document["ok"])
+    return Outcome(document, failed)
+
+
+def report(plan: Plan, shared: Shared) -> bool:
+    """Writes `report.html` and figures in a separate process, since analysis reads only the run directory."""
+    if not (paths.root() / "analysis" / "report.py").is_file():
+        return False
+    code = "import sys; sys.path.insert(0, sys.argv[1]); from analysis.report import main; sys.exit(main(sys.argv[2:]))"
+    shared.say("writing the report")
+    got = subprocess.run([sys.executable, "-P", "-c", code, str(paths.root()), str(plan.out)], capture_output=True, text=True,
+                         check=False)
+    said = got.stderr.strip()
+    if got.returncode == errors.UserError.exit_code:
+        raise errors.UserError(f"{said} (the results are in {plan.out}; moscope report writes their report)")
+    if got.returncode != 0:
+        why = said.splitlines()[-1] if said else "no reason given"
+        bug = RuntimeError(f"the report could not be written (the results are in {plan.out}): {why}")
+        bug.add_note(said)
+        raise bug
+    return True

@@ -1,0 +1,218 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""From the options of `moscope run` to the points to measure. All errors in options are found here.
+
+A `Point` has all options that determine its result, as plain data. It is sent to the process that measures it, and written to
+`run.json`, which distinguishes a start with other options from one that resumes.
+"""
+
+import re
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from moscope.boot import plan
+from moscope.cli import Shared
+from moscope.config import Machine, load_machine
+from moscope.config.machine import replace
+from moscope.errors import UserError, unknown_name
+from moscope.guest import kernel
+from moscope.runs import own_program
+from moscope.runs.own_program import WORK_BEGINS, OwnProgram
+from moscope.schema.errors import ConfigError
+from moscope.schema.units import Size, Time
+
+if TYPE_CHECKING:
+    from moscope.workloads import Workload
+
+DEFAULT_OUT = Path("moscope-out/run")
+DEFAULT_CORES = "1,12,24,36,48"
+DEFAULT_WORKLOAD = "exim"
+DEFAULT_WINDOWS = 3
+DETAILS = ("table", "full")
+MOST_THREADS = 64
+# Kernel addresses that do not differ from boot to boot, so that those of two runs can be compared.
+APPEND = f"{plan.COMMAND_LINE} nokaslr"
+
+
+@dataclass(frozen=True)
+class Point:
+    """One workload on one kernel at one core count. Times in femtoseconds."""
+
+    workload: str
+    family: str  # whose name its results carry
+    operation: str
+    kernel: str
+    cores: int
+    command: str
+    warmup: int
+    window: int
+    windows: int
+    detail: str
+    memory_per_node: str
+    begin: str | int | None = None  # what detailed time begins with: a marker, a time after the workload's start, None: its own marker
+
+    @property
+    def name(self) -> str:
+        """The name of its folder."""
+        return f"{self.workload}-{self.kernel}-{self.cores}".replace("/", "_")
+
+
+@dataclass(frozen=True)
+class Plan:
+    machine: Machine
+    machine_option: str
+    sets: list[str]
+    seed: int
+    out: Path
+    points: list[Point]
+    programs: dict[str, Path] = field(default_factory=dict)
+    threads: int | None = None
+
+    def identity(self) -> dict[str, Any]:
+        """The options that must be equal for a run to resume in its directory."""
+        return {"machine": self.machine_option, "set": self.sets, "seed": self.seed,
+                "points": [{k: v for k, v in asdict(p).items() if v is not None} for p in self.points]}
+
+
+@dataclass(frozen=True)
+class Options:
+    """The command's own options; None if the user did not give one."""
+
+    workload: str | None = None
+    kernel: str | None = None
+    cores: str | None = None
+    warmup: str | None = None
+    window: str | None = None
+    windows: int | None = None
+    detail: str = "table"
+    memory_per_node: str | None = None
+    begin: str | None = None
+    program: str | None = None
+    threads: int | None = None
+
+
+def make(shared: Shared, options: Options) -> Plan:
+    """Checks the options; builds the workloads' programs."""
+    from moscope import workloads
+
+    if options.detail not in DETAILS:
+        raise unknown_name("--detail", "detail", options.detail, DETAILS)
+    machine = load_machine(shared.machine, shared.sets)
+    counts = core_list(options.cores or DEFAULT_CORES, machine)
+    windows = options.windows if options.windows is not None else DEFAULT_WINDOWS
+    if not 1 <= windows <= 1000:
+        raise UserError(f"--windows: {windows}: expected 1 to 1000")
+    if options.threads is not None and not 1 <= options.threads <= MOST_THREADS:
+        raise UserError(f"--threads: {options.threads}: expected 1 to {MOST_THREADS}")
+    warmup, window = given_time("--warmup", options.warmup, 0), given_time("--window", options.window, 1)
+    if options.memory_per_node is not None:
+        sized(machine, options.memory_per_node)
+    begin = beginning(options.begin)
+    points, programs = [], {}
+    for work in chosen_workloads(options):
+        if isinstance(work, OwnProgram):
+            programs[work.guest_file] = work.path
+        memory = options.memory_per_node or work.memory_per_node
+        for system in kernels(options.kernel or work.kernels):
+            points += [Point(work.name, work.family, work.operation, system, n, work.command(n),
+                             default_time(work.warmup, n) if warmup is None else warmup,
+                             default_time(work.window, n) if window is None else window,
+                             windows, options.detail, memory, begin) for n in _sensible(counts, work, options)]
+    if isinstance(begin, str) and any(begin in p.command for p in points):
+        raise UserError(f'--begin: "{begin}" is in the command that the guest\'s shell shows first: expected a text of the output alone')
+    return Plan(machine, shared.machine, list(shared.sets), shared.seed, shared.out or DEFAULT_OUT, points,
+                {**workloads.programs(), **programs}, options.threads)
+
+
+def chosen_workloads(options: Options) -> list["Workload"]:
+    from moscope import workloads
+
+    if options.program is None:
+        return [workloads.find(name) for name in names("--workload", options.workload or DEFAULT_WORKLOAD)]
+    if options.workload is not None:
+        raise UserError("--program: --workload is given too: expected one of the two")
+    return [own_program.parse(options.program, marked=options.begin in (None, WORK_BEGINS))]
+
+
+def beginning(text: str | None) -> str | int | None:
+    """A time such as `250ms` becomes femtoseconds; a text that does not begin like a number is a marker. (`-5ms` as a marker
+    would never appear.)"""
+    if text is None or text == WORK_BEGINS:
+        return None
+    if re.match(r"[+-]?[.]?[0-9]", text):
+        return given_time("--begin", text, 0)
+    if not (text.isascii() and text.isprintable() and text.strip()):
+        raise UserError(f"--begin: {text!r}: expected a time such as 250ms, {WORK_BEGINS}, or a text that the console shows")
+    return text
+
+
+def _sensible(counts: list[int], work: "Workload", options: Options) -> list[int]:
+    """Of the default core counts, those that the workload can use; of given core counts, all."""
+    if options.cores or work.most_cores is None:
+        return counts
+    return [n for n in counts if n <= work.most_cores] or counts[:1]
+
+
+def default_time(text: str | Callable[[int], str], cores: int) -> int:
+    """The workload's default, which may depend on the number of cores."""
+    return Time(text if isinstance(text, str) else text(cores)).fs
+
+
+def one_point(command: str, options: Options) -> None:
+    """UserError if a command that measures one point is asked for several."""
+    for option, text in (("--workload", options.workload), ("--cores", options.cores)):
+        if text is not None and len(parts := names(option, text)) > 1:
+            raise UserError(f"{option}: {command} takes one, not {len(parts)}: expected one, such as {parts[0]}")
+
+
+def core_list(text: str, machine: Machine) -> list[int]:
+    """Core counts such as `1,12,24,48`: at most the number of cores of the machine, each count once."""
+    right = f"expected numbers from 1 to {machine.cores}, as in {DEFAULT_CORES}"
+    counts = []
+    for part in text.split(","):
+        if not part.strip().isascii() or not part.strip().isdigit() or len(part.strip()) > 6:
+            raise UserError(f'--cores: "{part.strip()}" is no number of cores: {right}')
+        count = int(part)
+        if not 1 <= count <= machine.cores:
+            raise UserError(f"--cores: {count}: {right} for {machine.name}")
+        if count in counts:
+            raise UserError(f"--cores: {count} appears twice: expected each number once")
+        counts.append(count)
+    return counts
+
+
+def names(option: str, text: str) -> list[str]:
+    found = [part.strip() for part in text.split(",")]
+    for name in found:
+        if not name:
+            raise UserError(f'{option}: "{text}" has an empty name in it: expected names with one comma between them')
+        if found.count(name) > 1:
+            raise UserError(f"{option}: {name} appears twice: expected each name once")
+    return found
+
+
+def kernels(text: str) -> list[str]:
+    """`stock,stock+7,14,pk` names three kernels: a number belongs to the mix before it."""
+    return [kernel.check_name(name.replace(";", ",")) for name in names("--kernel", re.sub(r"(?<=[0-9]),(?=[0-9]+(,|$))", ";", text))]
+
+
+def given_time(option: str, text: str | None, least: int) -> int | None:
+    if text is None:
+        return None
+    try:
+        fs = Time(text, option).fs
+    except ConfigError as error:
+        raise error.at(option) from None
+    if fs < least or fs > 10**18:
+        raise UserError(f"{option}: {text}: expected more than 0, and 1000s at most")
+    return fs
+
+
+def sized(machine: Machine, memory_per_node: str) -> Machine:
+    """The machine with another memory size."""
+    try:
+        changed: Machine = replace(machine, memory_per_node=Size(memory_per_node, "--memory-per-node")).validate()
+    except ConfigError as error:
+        raise error.at("--memory-per-node") from None
+    return changed

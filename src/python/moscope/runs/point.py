@@ -1,0 +1,199 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Measures one point: a boot (or its checkpoint), the start of the workload in functional mode, a warm-up and windows in
+detailed mode, then functional mode for the workload's own check of its results.
+"""
+
+import json
+import os
+import resource
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from moscope.config import load_machine
+from moscope.errors import SimulatorBug, UserError, WorkloadFailed
+from moscope.guest import initramfs, kernel
+from moscope.naming import columns
+from moscope.runs import checkpoints, engine, lines, transactions, windows
+from moscope.runs.guest import Guest, Progress
+from moscope.runs.inputs import Gatherer, Inputs, differences
+from moscope.runs.job import Job
+from moscope.runs.options import APPEND, Point
+from moscope.runs.own_program import WORK_BEGINS, status_of
+from moscope.workloads import Results, registry
+
+PackedRows = tuple[bytes, bytes, bytes]
+# The marker from which --begin counts a time: the serial console takes tens of milliseconds to accept a command. The typed command
+# does not contain the marker itself.
+STARTS, SAY_STARTS = "moscope: starts", "echo moscope: 'starts'"
+
+
+@dataclass
+class Result:
+    """The contents of a point's folder."""
+
+    point: dict[str, Any]
+    stats: dict[str, Any]
+    tables: columns.Tables
+    console: bytes
+    kernel: dict[str, str] = field(default_factory=dict)
+
+
+def measure(job: Job, folder: Path, report: Callable[[Progress], None], say: Callable[[str], None]) -> Result:
+    """Measures a point in this process; with `--detail full`, transactions are written into `folder`. Raises GuestDied,
+    WorkloadFailed, ProtocolError or SimulatorBug."""
+    started = time.monotonic()
+    programs = {name: Path(path) for name, path in job.programs.items()}
+    inputs = Gatherer(load_machine(job.machine, job.sets), programs, say).of(job.point)
+    made_from, chosen = checked(job, inputs), inputs.kernel
+    append = " ".join(part for part in (APPEND, chosen.append) if part)
+    config = checkpoints.configuration(inputs.machine, chosen, inputs.image, append, job.point.cores, job.seed)
+    start = checkpoints.at_prompt(config, chosen, report)
+    log = folder / "transactions.raw" if job.point.detail == "full" else None
+    timed = {**inputs.detailed, "transactions": str(log or ""), "attribution": job.attribution, **side_by_side(job.threads)}
+    watched = [job.point.begin] if isinstance(job.point.begin, str) else [STARTS]
+    system = engine.create({**start.config, "detailed": timed, "markers": [*start.config["markers"], *watched]})
+    system.restore(str(start.checkpoint))
+    guest = Guest(system, report, start.console)
+    begin(guest, job.point)
+    namer = lines.namer(system, chosen, programs)
+    guest.observe = namer.observe
+    if pages := namer.page_format():
+        system.watch_pages(json.dumps(pages))
+    measured, stats, packed = detailed(guest, job.point, log)
+    guest.phase("names", 1.0)
+    namer.refresh()
+    tables = name(namer, stats["attribution"], packed)
+    if log:
+        transactions.convert(log, folder / transactions.NAME, engine.machine_types(), engine.machine_states(inputs.machine),
+                             transactions.Naming(namer, tables.lines))
+    hottest = lines.Hottest(tables, system.physical_of)
+    finish(guest, job.point)
+    point = document(job.point, measured, hottest, memory_stall(stats), chosen)
+    point |= {"made_from": made_from, "host_s": round(time.monotonic() - started, 3), "touched_bytes": int(system.stats()["touched_bytes"]),
+              **({"transactions": transactions.NAME} if log else {}),
+              "host_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10}
+    return Result(point, stats, tables, guest.log, chosen.document())
+
+
+def side_by_side(threads: int | None) -> dict[str, Any]:
+    """Of the engine's configuration: how many host threads run the machine's chips; one has one queue for all."""
+    return {"threads": threads, "threads_if_possible": True} if threads and threads > 1 else {}
+
+
+def checked(job: Job, inputs: Inputs) -> dict[str, str]:
+    """The digests of the point's inputs; UserError if they have changed since the start of the run, because its points would
+    not be comparable."""
+    found = inputs.digests()
+    if job.inputs is not None and (changed := differences(job.inputs, found)):
+        raise UserError(f"there is {' and '.join(changed)} since the run began: expected the same command again")
+    return found
+
+
+def begin(guest: Guest, point: Point) -> None:
+    """Runs from the prompt to the start of detailed simulation: by default, the workload's steady state."""
+    guest.phase(f"start {point.workload}")
+    if isinstance(point.begin, int):
+        guest.type_in(f"{SAY_STARTS}; {point.command}\n")
+        guest.until_marker(STARTS, f"{point.workload} (until the shell has taken the command)")
+        if not guest.until_time(int(guest.system.counts()["ticks"]) + point.begin, lambda tick: 0.0, observed=False):
+            status = status_of(guest.log)
+            how = f" with status {status}" if status else ""
+            raise WorkloadFailed(f"{point.workload}: ended{how} before --begin {begin_text(point.begin)}: expected "
+                                 f"a program that runs so long, or a shorter time\n{guest.last_words()}")
+        return
+    guest.type_in(point.command + "\n")
+    guest.until_marker(point.begin or WORK_BEGINS, f"{point.workload} (until {begin_text(point.begin)})")
+
+
+def begin_text(begin: str | int | None) -> str:
+    if isinstance(begin, int):
+        return f"{begin / windows.FS_PER_MS:g}ms"
+    return f'the console shows "{begin}"' if begin else f"{WORK_BEGINS}, the mark of its steady state"
+
+
+def name(names: columns.Names, attribution: dict[str, Any], packed: PackedRows) -> columns.Tables:
+    """The point's tables. Every run checks that no stall and no spinning is lost on the way to names."""
+    tables = columns.tables(names, packed, engine.machine_types())
+    for column, all_cores in (("stall", "exposed"), ("spin", "spin")):
+        if (total := tables.total(column)) != attribution.get(all_cores, 0):
+            raise SimulatorBug(f"{column}: all lines have {total} fs, all cores {attribution.get(all_cores, 0)}")
+    return tables
+
+
+def detailed(guest: Guest, point: Point, log: Path | None = None) -> tuple[list[windows.Moment], dict[str, Any], PackedRows]:
+    """The windows, what the engine counted in them, and its rows of all lines, pairs and transfers. If the workload ends early, the
+    windows that were complete count, and if it ends within the first window, that one up to the end. `log` is cut to them."""
+    system = guest.system
+    begun = int(system.counts()["ticks"])
+    length = point.warmup + point.windows * point.window
+
+    def part(tick: int) -> float:
+        return min((tick - begun) / length, 1.0)
+
+    system.enter_detailed()
+    guest.phase("warm-up")
+    at = begun + point.warmup
+    if point.warmup and not guest.until_time(at, part):
+        raise WorkloadFailed(f"{point.workload}: ended during the warm-up: expected a shorter --warmup\n{guest.last_words()}")
+    system.reset_stats()
+    before = windows.beginning(at, system.counts())
+    measured: list[windows.Moment] = []
+    stats: dict[str, Any] = {}
+    packed = b"", b"", b""
+    logged = 0
+    for n in range(point.windows):
+        guest.phase(f"window {n + 1} of {point.windows}", part(at))
+        at += point.window
+        whole = guest.until_time(at, part)
+        ended = windows.host_time()
+        if not whole and measured:
+            break
+        counts = system.counts()
+        stats = json.loads(system.stats_json())
+        packed = system.attribution_rows()
+        logged = log.stat().st_size if log else 0
+        now = windows.moment(at if whole else int(counts["ticks"]), counts, stats, ended)
+        measured.append(now - before)
+        before = now.at(windows.host_time())
+        if not whole:
+            break
+    if log:
+        os.truncate(log, logged)
+    return measured, stats, packed
+
+
+def finish(guest: Guest, point: Point) -> None:
+    """Stops the workload and lets it check its results. For a user's program, only its exit status is checked, if it has ended."""
+    guest.phase("check of results", 1.0)
+    if not point.family:
+        status = status_of(guest.log)
+        if status:
+            raise WorkloadFailed(f"{point.workload}: ended with status {status}\n{guest.last_words()}")
+        return
+    guest.leave_detailed()
+    if not guest.log.endswith(initramfs.PROMPT.encode()):
+        guest.type_in(registry.STOP.decode())
+        guest.until_marker(initramfs.PROMPT, f"{point.workload} (until it has checked its results)")
+    results = Results.of(guest.log.decode(errors="replace"), point.family)
+    if not results.finished:
+        raise WorkloadFailed(f"{point.workload}: printed no results\n{guest.last_words()}")
+    if not results.right:
+        raise WorkloadFailed(f"{point.workload}: its results are wrong\n{guest.last_words()}")
+
+
+def memory_stall(stats: dict[str, Any]) -> int:
+    return sum(int(core["memory"]["kernel"]) + int(core["memory"]["user"]) for core in stats["cores"])
+
+
+def document(point: Point, measured: list[windows.Moment], hottest: lines.Hottest, stall: int, chosen: kernel.Kernel) -> dict[str, Any]:
+    """POINT of the contracts, and additional data for reports."""
+    figures = windows.summary(measured)
+    names = hottest.names(stall)
+    begin = begin_text(point.begin) if isinstance(point.begin, int) else point.begin or WORK_BEGINS
+    return {"workload": point.workload, "operation": point.operation, "kernel": point.kernel, "cores": point.cores, **figures,
+            "bottleneck": lines.bottleneck(figures, names), "top_lines": hottest.lines(stall),
+            "top_names": names, "verified": bool(point.family), "begin": begin,
+            "warmup_ms": point.warmup / windows.FS_PER_MS, "command": point.command, "kernel_image": chosen.document()}

@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Measures points in parallel, each in its own process. The number of processors and the memory of the host limit their
+number. Points with the most cores start first, since they take longest.
+
+A point that fails does not stop the others. An interruption ends all processes; finished points stay complete.
+"""
+
+import json
+import os
+import queue
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Callable
+from typing import IO, Any
+
+from moscope import errors, paths
+from moscope.errors import MoscopeError, SimulatorBug
+from moscope.runs.guest import Progress
+from moscope.runs.job import Job
+
+# Host memory that a point is taken to need, of which the rest is left for others: of the machine, and of each core.
+BASE_BYTES, CORE_BYTES = 900 << 20, 16 << 20
+GRACE_S = 10.0
+KINDS = {kind.__name__: kind for kind in (errors.UserError, errors.ProtocolError, errors.GuestDied, errors.WorkloadFailed,
+                                          errors.SimulatorBug, errors.BuildFailed)}
+
+Start = Callable[[Job, IO[bytes]], "subprocess.Popen[bytes]"]
+
+
+class Running:
+    """The process of a point. Its messages are queued together with this object; None marks its end."""
+
+    def __init__(self, job: Job, said: "queue.SimpleQueue[tuple[Running, dict[str, Any] | None]]", start: Start) -> None:
+        self.job = job
+        self.answer: dict[str, Any] | None = None
+        self._stderr = tempfile.TemporaryFile()  # noqa: SIM115 (open as long as the process)
+        self.process = start(job, self._stderr)
+        threading.Thread(target=self._read, args=(said,), daemon=True).start()
+
+    def _read(self, said: "queue.SimpleQueue[tuple[Running, dict[str, Any] | None]]") -> None:
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
+            try:
+                said.put((self, json.loads(line)))
+            except ValueError:
+                continue  # the last words of a process that was killed
+        said.put((self, None))
+
+    def error(self) -> MoscopeError:
+        """Why the process ended without a result."""
+        self._stderr.seek(0)
+        words = self._stderr.read().decode(errors="replace").rstrip()
+        if self.answer and "error" in self.answer:
+            return KINDS.get(str(self.answer["error"]), SimulatorBug)(f"{self.job.point.name}: {self.answer['text']}")
+        return SimulatorBug(f"{self.job.point.name}: its process ended with {self.process.returncode}\n{words[-4000:]}")
+
+    def end(self) -> None:
+        self.process.terminate()
+        try:
+            self.process.wait(GRACE_S)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+
+
+def start_process(job: Job, stderr: IO[bytes]) -> "subprocess.Popen[bytes]":
+    process = subprocess.Popen([sys.executable, "-P", "-m", "moscope.runs.worker"], stdin=subprocess.PIPE,
+                               stdout=subprocess.PIPE, stderr=stderr, env=_environment())
+    assert process.stdin is not None
+    process.stdin.write(job.text().encode())
+    process.stdin.close()
+    return process
+
+
+def _environment() -> dict[str, str]:
+    return {**os.environ, "PYTHONPATH": str(paths.import_dir())}
+
+
+def available_bytes() -> int:
+    """Host memory available without swapping; unlimited if the system does not report it."""
+    try:
+        with open("/proc/meminfo", encoding="ascii") as lines:
+            for line in lines:
+                if line.startswith("MemAvailable:"):
+                    return int(line.split()[1]) << 10
+    except OSError:
+        pass
+    return 1 << 60
+
+
+def wanted_bytes(job: Job) -> int:
+    return BASE_BYTES + CORE_BYTES * job.point.cores
+
+
+def run(jobs: list[Job], progress: Callable[[Job, Progress | None], None], finished: Callable[[Job, dict[str, Any]], None],
+        start: Start = start_process, processors: int | None = None,
+        available: Callable[[], int] = available_bytes) -> list[MoscopeError]:
+    """Measures all points; returns the errors of those that failed. `progress` is called with None when a point starts or ends."""
+    waiting = sorted(jobs, key=lambda j: -j.point.cores)
+    most = processors or len(os.sched_getaffinity(0))
+    said: queue.SimpleQueue[tuple[Running, dict[str, Any] | None]] = queue.SimpleQueue()
+    running: list[Running] = []
+    failed: list[MoscopeError] = []
+    try:
+        while waiting or running:
+            # What runs already may not have taken all of its memory yet.
+            while waiting and len(running) < most and (
+                    not running or available() - sum(wanted_bytes(r.job) for r in running) >= wanted_bytes(waiting[0])):
+                job = waiting.pop(0)
+                running.append(Running(job, said, start))
+                progress(job, None)
+            who, message = said.get()
+            if message is None:
+                who.process.wait()
+                running.remove(who)
+                if who.answer and "done" in who.answer:
+                    finished(who.job, who.answer["done"])
+                elif who.process.returncode == errors.INTERRUPTED:
+                    raise KeyboardInterrupt
+                else:
+                    failed.append(who.error())
+                progress(who.job, None)
+            elif "progress" in message:
+                progress(who.job, Progress(**message["progress"]))
+            else:
+                who.answer = message
+    finally:
+        for r in running:
+            r.process.terminate()
+        for r in running:
+            r.end()
+    return failed

@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What a person sees of a sweep: progress on stderr, then failed points with their commands, and where the results are."""
+
+import sys
+import time
+from typing import TYPE_CHECKING, Self
+
+from moscope.cli import Shared
+from moscope.wording import number
+
+if TYPE_CHECKING:
+    from moscope.sweeps.main import Outcome
+
+EVERY_S = 20.0  # where stderr is no terminal
+FAILURES_SHOWN = 20
+
+
+class Bar:
+    """A changing line on a terminal, a line now and then elsewhere."""
+
+    def __init__(self, shared: Shared) -> None:
+        self.shared = shared
+        self.live = sys.stderr.isatty() and not shared.quiet
+        self.started = self.last = time.monotonic()
+        self.done = -1
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._clear()
+
+    def say(self, text: str) -> None:
+        self._clear()
+        self.shared.say(text)
+
+    def show(self, done: int, points: int) -> None:
+        now = time.monotonic()
+        if done == self.done or self.shared.quiet:
+            return
+        text = f"{done} of {number(points, 'point')} finished, {now - self.started:.0f} s"
+        if self.live:
+            print(f"\r\033[K{text}", end="", file=sys.stderr, flush=True)
+        elif now - self.last >= EVERY_S:
+            self.last = now
+            self.shared.say(text)
+        else:
+            return
+        self.done = done
+
+    def _clear(self) -> None:
+        if self.live:
+            print("\r\033[K", end="", file=sys.stderr, flush=True)
+
+
+def show(outcome: "Outcome", shared: Shared) -> None:
+    document = outcome.document
+    if shared.json:
+        shared.result(document)
+    elif "estimated_s" not in document:
+        print(f"{document['done']} of {number(document['points'], 'point')} finished")
+        print(f"table: {document['table']}\nreport: {document['report']}")
+        if "plot" in document:
+            print(f"plot: {document['plot']}")
+    for failure in outcome.failed[:FAILURES_SHOWN]:
+        print(f"failed: {failure['error'].splitlines()[0]}\n  to repeat it: {failure['command']}", file=sys.stderr)
+    if len(outcome.failed) > FAILURES_SHOWN:
+        print(f"and {number(len(outcome.failed) - FAILURES_SHOWN, 'failed point')} more (sweep.json lists all)", file=sys.stderr)

@@ -1,0 +1,20 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The kinds of job that a sweep's points can be, one module each. A module declares `JOB`; it is found by its place in this folder."""
+
+import importlib
+import pkgutil
+
+from moscope.errors import unknown_name
+from moscope.sweeps.jobs.base import Job
+
+
+def all_jobs() -> dict[str, Job]:
+    modules = [importlib.import_module(f"{__name__}.{m.name}") for m in pkgutil.iter_modules(__path__) if m.name != "base"]
+    return {m.JOB.name: m.JOB for m in modules}
+
+
+def find(name: str, where: str = "job") -> Job:
+    jobs = all_jobs()
+    if name not in jobs:
+        raise unknown_name(where, "job", name, jobs)
+    return jobs[name]

@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What a kind of job is: which parameters it takes, what determines a point's result, how a point is run, and its figures."""
+
+import hashlib
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from moscope.cli import DEFAULT_MACHINE, Shared
+from moscope.config import Machine, load_machine
+from moscope.config.load import with_sets
+from moscope.errors import UserError
+from moscope.sweeps.spec import Params, Value
+
+Say = Callable[[str], None]
+SHARED = ("machine", "seed")
+MB = 1 << 20
+
+
+@dataclass(frozen=True)
+class Planned:
+    """`identity`: all that determines the result. `kind`: points of one kind take about the same time, which grows with `work`.
+    `boot`: the key of the booted guest that the point starts from; `edges`: the links of its machine."""
+
+    identity: dict[str, Any]
+    kind: str
+    edges: list[list[int]] = field(default_factory=list)
+    work: float = 1.0
+    memory_mb: int = 500
+    boot: str | None = None
+
+    @property
+    def digest(self) -> str:
+        text = json.dumps(self.identity, sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()[:20]
+
+
+class Job(ABC):
+    """`options`: parameters besides machine, seed and machine keys. `light`: a point takes less than starting a process."""
+
+    name: str
+    options: tuple[str, ...] = ()
+    required: tuple[str, ...] = ()
+    light = True
+    figures_first: tuple[str, ...] = ()  # in the report
+
+    @abstractmethod
+    def plan(self, params: Params, say: Say) -> Planned:
+        """Checks the parameters of a point and returns what determines its result; UserError for what is wrong."""
+
+    @abstractmethod
+    def run(self, params: Params, folder: Path, report: Callable[[], None]) -> dict[str, Any]:
+        """Runs the point in this process and returns the JSON object of the command; files go into `folder`. `report` is called
+        now and then, and raises KeyboardInterrupt when the point is to end."""
+
+    @abstractmethod
+    def figures(self, document: dict[str, Any]) -> dict[str, Value | None]:
+        """The figures of a point's document, for a row of the table."""
+
+    def make_boot(self, params: Params, key: str, folder: Path, report: Callable[[], None]) -> None:
+        """Puts the booted guest that points share into `folder`, as KEY.ckpt and KEY.console."""
+        raise NotImplementedError
+
+    def take_boot(self, key: str, folder: Path) -> None:
+        """Puts it from there to where a point looks for it."""
+        raise NotImplementedError
+
+    def lines(self, folder: Path) -> Any:
+        """The point's table of names of lines (pyarrow.Table), or None."""
+        return None
+
+    def command(self, params: Params) -> list[str]:
+        """The words of the command line that runs the point alone."""
+        words = self.name.split()
+        for name, value in params.items():
+            if name in self.options or name in SHARED:
+                words += self.words_of(name, value)
+            else:
+                words += ["--set", f"{name}={text(value)}"]
+        return words
+
+    def words_of(self, name: str, value: Value) -> list[str]:
+        return [f"--{name.replace('_', '-')}", text(value)]
+
+
+def text(value: Value) -> str:
+    """A value as the command line takes it."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+@lru_cache
+def _described(name: str) -> Machine:
+    return load_machine(name)
+
+
+def shared(job: Job, params: Params) -> Shared:
+    seed = params.get("seed", 1)
+    if isinstance(seed, bool) or not isinstance(seed, int):
+        raise UserError(f"seed: {seed}: expected a whole number")
+    sets = [f"{name}={text(value)}" for name, value in params.items() if name not in job.options and name not in SHARED]
+    return Shared(machine=text(params.get("machine", DEFAULT_MACHINE)), sets=sets, seed=seed, quiet=True)
+
+
+def machine_of(chosen: Shared) -> Machine:
+    """The machine description with its changes; the file is read once in a process."""
+    return with_sets(_described(chosen.machine), Path(chosen.machine), chosen.sets)
+
+
+def edges_of(machine: Machine) -> list[list[int]]:
+    return [[e.a, e.b] for e in machine.edges()]
+
+
+@lru_cache
+def file_digest(path: Path) -> str:
+    from moscope.guest.packages import digest_of
+
+    return digest_of(path)[:16]
+
+
+@lru_cache
+def engine_digest() -> str:
+    from moscope.runs.directory import engine_digest as digest
+
+    return digest()

@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A sweep from its description to its tables and report: `run(spec, out)` for the command and for Python.
+
+A start runs the points that are missing. What earlier starts have finished in the same folder stays, as long as nothing that
+went into it has changed. One process at a time works on a folder.
+"""
+
+import fcntl
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, Any
+
+from moscope import errors, jsonio
+from moscope.errors import SimulatorBug, UserError
+from moscope.sweeps import points as planning
+from moscope.sweeps import report, results, snakemake, speeds, workflow
+from moscope.sweeps.points import Point
+from moscope.sweeps.spec import Spec
+from moscope.sweeps.store import Store, write_whole
+from moscope.wording import number
+
+SCHEMA = "moscope.sweep/1"
+DEFAULT_OUT = Path("moscope-out/sweep")
+MOST_JOBS = 1000
+Say = Callable[[str], None]
+Progress = Callable[[int, int], None]  # points that are done, of how many
+# Of failed points, whose exit code is the sweep's: as for the points of a run.
+WORST_FIRST = (errors.SimulatorBug, errors.ProtocolError, errors.GuestDied, errors.UserError, errors.WorkloadFailed)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """`document` is moscope.sweep/1; `failed` has a failure (error, command) for each failed point."""
+
+    document: dict[str, Any]
+    failed: list[dict[str, Any]] = field(default_factory=list)
+
+    @property
+    def exit_code(self) -> int:
+        codes = {int(f["exit_code"]) for f in self.failed}
+        return next((kind.exit_code for kind in WORST_FIRST if kind.exit_code in codes), errors.OK)
+
+
+def nothing(*_: Any) -> None:
+    pass
+
+
+def run(spec: Spec, out: Path | None = None, *, executor: str = snakemake.LOCAL, at_once: int | None = None, dry_run: bool = False,
+        plot: str | None = None, say: Say = nothing, progress: Progress = nothing) -> Outcome:
+    """Runs the missing points of a sweep and writes `table.parquet`, `lines.parquet` and the report into `out` (by default
+    moscope-out/sweep/NAME). `at_once`: processes here, or jobs on the cluster. UserError before the first point for any mistake in
+    the sweep; a point that fails is part of the outcome. On KeyboardInterrupt, what is finished is kept."""
+    snakemake.check_executor(executor)
+    at_once = len(os.sched_getaffinity(0)) if at_once is None else at_once
+    if not 1 <= at_once <= MOST_JOBS:
+        raise UserError(f"--jobs: {at_once}: expected 1 to {MOST_JOBS}")
+    store = Store((out or DEFAULT_OUT / spec.name).absolute())
+    jsonio.check_replaceable(store.root)
+    found = planning.plan(spec, say)
+    if plot:
+        report.check_expression(plot, spec)
+    missing = unfinished(found, store)
+    say(summary(found, missing, at_once))
+    if dry_run:
+        return Outcome(document(found, store, {**estimated(missing, at_once)}))
+    store.open()
+    with alone(store, say) as lock:
+        return _run(spec, found, store, executor, at_once, plot, say, progress, lock)
+
+
+def _run(spec: Spec, found: list[Point], store: Store, executor: str, at_once: int, plot: str | None, say: Say, progress: Progress,
+         lock: IO[str]) -> Outcome:
+    missing = unfinished(found, store)
+    store.forget_failures()
+    workflow.write(store, spec.job, found, at_once)
+    write_whole(store.root / "sweep.json", jsonio.dumps({**document(found, store), "config": configuration(spec)}) + "\n")
+    if missing:
+        words = snakemake.arguments(store.root, executor, at_once, memory_mb(missing))
+        try:
+            code = snakemake.run(store.root, words, say, lambda: progress(*counts(found, store)), lock.fileno())
+        finally:
+            made = [(p, result) for p in missing if (result := store.result(p.digest))]
+            speeds.record(made)
+            if len(made) < len(missing):
+                say(f"{len(found) - len(missing) + len(made)} of {number(len(found), 'point')} are finished and kept in {store.root}; "
+                    "the same command goes on")
+        failed = [f for digest in dict.fromkeys(p.digest for p in missing) if (f := store.failure(digest))]
+        if code != 0 and not failed and unfinished(found, store):
+            raise SimulatorBug(f"Snakemake ended with {code}:\n{snakemake.last_words(store.root)}")
+        store.clean()
+    else:
+        failed = []
+    results.write(spec, found, store)
+    shown = report.write(store.root, plot, say)
+    whole = {**document(found, store), "failed": failed, **shown}
+    write_whole(store.root / "sweep.json", jsonio.dumps({**whole, "config": configuration(spec)}) + "\n")
+    return Outcome(whole, failed)
+
+
+def counts(points: list[Point], store: Store) -> tuple[int, int]:
+    return sum(store.done(p.digest) for p in points), len(points)
+
+
+def unfinished(points: list[Point], store: Store) -> list[Point]:
+    """One for each result that is missing."""
+    return [p for p in {p.digest: p for p in points}.values() if not store.done(p.digest)]
+
+
+def summary(points: list[Point], missing: list[Point], at_once: int) -> str:
+    text = number(len(points), "point")
+    if len(missing) < len(points):
+        distinct = len({p.digest for p in points})
+        text += f", {distinct - len(missing)} finished already" if distinct > len(missing) else ""
+        text += f", {len(points) - distinct} with the inputs of another" if distinct < len(points) else ""
+    seconds, unknown = speeds.estimate(missing)
+    if missing and unknown == len(missing):
+        text += "; time unknown, as no such point has run here"
+    elif missing:
+        text += f"; about {speeds.duration(seconds / min(at_once, len(missing)))} with {number(at_once, 'job')} at once"
+        text += f" (without {number(unknown, 'point')} of unknown speed)" if unknown else ""
+    return text
+
+
+def estimated(missing: list[Point], at_once: int) -> dict[str, Any]:
+    seconds, unknown = speeds.estimate(missing)
+    return {"estimated_s": None if missing and unknown == len(missing) else round(seconds / max(1, min(at_once, len(missing))), 1)}
+
+
+def document(points: list[Point], store: Store, more: dict[str, Any] | None = None) -> dict[str, Any]:
+    done = sum(store.done(p.digest) for p in points)
+    return {"schema": SCHEMA, "points": len(points), "done": done, "failed": [], "table": str(store.root / results.TABLE),
+            "report": str(store.root / report.PAGE), **(more or {})}
+
+
+def configuration(spec: Spec) -> dict[str, Any]:
+    return {"job": spec.job, "fixed": spec.fixed, "axes": spec.axes, "zip": spec.zips, "exclude": spec.exclude, "name": spec.name}
+
+
+def memory_mb(points: list[Point]) -> int:
+    """Host memory for the points together: what is available, and at least as much as the largest point needs."""
+    from moscope.runs.pool import available_bytes
+
+    return max(available_bytes() >> 20, *(p.planned.memory_mb for p in points), 1000)
+
+
+@contextmanager
+def alone(store: Store, say: Say) -> Iterator[IO[str]]:
+    """Waits until no other start works in this folder; Snakemake of a start that was killed counts, too."""
+    with (store.root / ".lock").open("w") as handle:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            say(f"waiting: another sweep works in {store.root}")
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        except OSError:
+            pass  # a file system without locks
+        yield handle

@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Options beside a sweep file, and options in its place: `--set KEY=V1,V2` is an axis, `--set KEY=V` a fixed parameter."""
+
+from dataclasses import replace
+from pathlib import Path
+
+from moscope.cli import Shared
+from moscope.config import Machine, load_machine
+from moscope.config.keys import OPEN
+from moscope.config.load import with_sets
+from moscope.errors import UserError
+from moscope.sweeps.spec import Params, Spec, Value
+
+
+def apply(spec: Spec, shared: Shared) -> Spec:
+    """The sweep with the shared options that were given; they replace what the file says of the same parameter."""
+    fixed: Params = {}
+    if "machine" in shared.given:
+        fixed["machine"] = shared.machine
+    if "seed" in shared.given:
+        fixed["seed"] = shared.seed
+    single, several = split(shared.machine, shared.sets)
+    fixed |= {key: value for key, (value,) in single.items()}
+    given = {*fixed, *several}
+    for names in spec.zips:
+        if clash := given & set(names):
+            raise UserError(f"{spec.where}: {min(clash)}: is given as an option and zipped: expected one of the two")
+    return replace(spec, fixed={**{k: v for k, v in spec.fixed.items() if k not in several}, **fixed},
+                   axes={**{k: v for k, v in spec.axes.items() if k not in fixed}, **several})
+
+
+def split(machine: str, sets: list[str]) -> tuple[dict[str, list[Value]], dict[str, list[Value]]]:
+    """The values of each `--set` by key: those with one value, and those with several."""
+    single: dict[str, list[Value]] = {}
+    several: dict[str, list[Value]] = {}
+    base = load_machine(machine) if any("," in text for text in sets) else None
+    for text in sets:
+        key, equals, value = text.partition("=")
+        if not equals or not key.strip():
+            raise UserError(f"--set: {text!r:.40}: expected KEY=VALUE, such as dram.channels=1")
+        values = values_of(base, machine, key.strip(), value.strip())
+        (single if len(values) == 1 else several)[key.strip()] = values
+    return single, several
+
+
+def values_of(base: Machine | None, machine: str, key: str, text: str) -> list[Value]:
+    """`1GHz,2.4GHz` is two values. Commas in brackets separate none, nor do those of a text that is one valid value, such as the
+    edges `0-1,1-2` of a topology."""
+    parts = outside_brackets(text)
+    if len(parts) == 1 or base is None:
+        return [text]
+    if not key.startswith(tuple(f"{o}." for o in OPEN)):
+        try:
+            with_sets(base, Path(machine), [f"{key}={text}"])
+            return [text]
+        except UserError:
+            pass
+    for part in parts:
+        if not part:
+            raise UserError(f"--set {key}={text}: has an empty value: expected values with one comma between them")
+        if parts.count(part) > 1:
+            raise UserError(f"--set {key}={text}: {part} appears twice: expected each value once")
+    return list(parts)
+
+
+def outside_brackets(text: str) -> list[str]:
+    """The text in parts, at commas that stand in no brackets."""
+    parts, depth = [""], 0
+    for c in text:
+        depth += (c in "([{") - (c in ")]}")
+        if c == "," and depth == 0:
+            parts.append("")
+        else:
+            parts[-1] += c
+    return [p.strip() for p in parts]

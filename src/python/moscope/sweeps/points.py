@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The points of a sweep: parameters, checked, with the digest of all that goes into the result."""
+
+import shlex
+from dataclasses import dataclass
+from typing import Any
+
+from moscope._version import VERSION
+from moscope.errors import UserError, unknown_name
+from moscope.sweeps import axes, jobs
+from moscope.sweeps.jobs.base import SHARED, Job, Planned, Say, text
+from moscope.sweeps.spec import Params, Spec
+
+
+@dataclass(frozen=True)
+class Point:
+    """`digest` names its folder; points of equal digests have one result."""
+
+    params: Params
+    planned: Planned
+
+    @property
+    def digest(self) -> str:
+        return self.planned.digest
+
+    def document(self) -> dict[str, Any]:
+        """As the worker reads it."""
+        return {"digest": self.digest, "params": self.params, "kind": self.planned.kind, "work": self.planned.work,
+                "memory_mb": self.planned.memory_mb, "boot": self.planned.boot, "edges": self.planned.edges}
+
+
+def plan(spec: Spec, say: Say) -> list[Point]:
+    """All points, checked before any of them runs."""
+    job = jobs.find(spec.job, f"{spec.where}: job")
+    check_names(spec, job)
+    found = []
+    for params in axes.points(spec):
+        try:
+            found.append(Point(params, with_version(job.plan(params, say))))
+        except UserError as error:
+            raise UserError(f"{spec.where}: {shown(spec, params)}{error}") from None
+    return found
+
+
+def with_version(planned: Planned) -> Planned:
+    planned.identity["moscope"] = VERSION
+    return planned
+
+
+def shown(spec: Spec, params: Params) -> str:
+    """The axes of a point, for the beginning of an error."""
+    return "".join(f"{name}={text(params[name])}, " for name in spec.axes)[:-2] + ": " if spec.axes else ""
+
+
+def check_names(spec: Spec, job: Job) -> None:
+    """UserError for a parameter that is neither the job's nor the machine's, and for one that is missing."""
+    from moscope.cli import DEFAULT_MACHINE
+    from moscope.config import load_machine
+    from moscope.config.keys import OPEN, known_keys
+
+    machines = spec.axes.get("machine", [spec.fixed.get("machine", DEFAULT_MACHINE)])
+    keys = known_keys(load_machine(text(machines[0])))
+    known = [*job.options, *SHARED, *keys]
+    for name in spec.names():
+        if name not in known and not name.startswith(tuple(f"{o}." for o in OPEN)):
+            raise unknown_name(spec.where, "parameter", name, known)
+    for name in job.required:
+        if name not in spec.names():
+            raise UserError(f"{spec.where}: no {name}: expected one, as the job {job.name} needs it")
+
+
+def command(job: Job, params: Params) -> str:
+    """The command that repeats a point by itself."""
+    return shlex.join(["./moscope", *job.command(params)])

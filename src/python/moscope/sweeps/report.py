@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Has analysis/sweep make the report, in a process of its own: analysis reads only the sweep's folder."""
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from moscope import errors, paths
+from moscope.errors import UserError
+from moscope.sweeps.spec import Spec
+
+PAGE = "report.html"
+CODE = "import sys; sys.path.insert(0, sys.argv[1]); from analysis.sweep.main import main; sys.exit(main(sys.argv[2:]))"
+
+
+def check_expression(expression: str, spec: Spec) -> None:
+    """UserError for an expression whose form is wrong, before any point runs; figures are known once a point is finished."""
+    left, tilde, right = expression.partition("~")
+    wanted = [n.strip() for n in right.replace("|", ",").split(",")]
+    if not tilde or not left.strip() or not all(wanted):
+        raise UserError(f"--plot: {expression!r}: expected FIGURE ~ AXIS or FIGURE ~ AXIS | AXIS, .., such as "
+                        "'throughput ~ cores | kernel'")
+    for name in wanted:
+        if name not in spec.names():
+            raise errors.unknown_name("--plot", "parameter", name, spec.names())
+
+
+def write(root: Path, plot: str | None, say: Callable[[str], None]) -> dict[str, Any]:
+    """Writes report.html and figures, and the figure of `plot`; returns what the JSON object says of them."""
+    if not (paths.root() / "analysis" / "sweep" / "main.py").is_file():
+        return {}
+    say("writing the report")
+    words = [str(root), *([plot] if plot else [])]
+    got = subprocess.run([sys.executable, "-P", "-c", CODE, str(paths.root()), *words], capture_output=True, text=True, check=False)
+    if got.returncode == UserError.exit_code:
+        raise UserError(got.stderr.strip())
+    if got.returncode != 0:
+        bug = RuntimeError(f"the report could not be written (the results are in {root}): {(got.stderr.strip().splitlines() or [''])[-1]}")
+        bug.add_note(got.stderr)
+        raise bug
+    return {"plot": got.stdout.strip()} if plot else {}

@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The tables of a sweep: `table.parquet` has a row for each point (parameters, figures, errors), `lines.parquet` a row for each name of
+line of each point. Both are written aside and renamed.
+"""
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from moscope.sweeps.points import Point
+from moscope.sweeps.spec import Params, Spec, Value
+from moscope.sweeps.store import Store
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+TABLE, LINES = "table.parquet", "lines.parquet"
+SCHEMA, LINES_SCHEMA = "moscope.sweep.table/1", "moscope.sweep.lines/1"
+DONE, FAILED, MISSING = "done", "failed", "missing"
+
+
+def row(point: Point, store: Store) -> dict[str, Value | None]:
+    """Parameters first, then status, figures and the error's text. A figure of a parameter's name is left out: they are equal."""
+    result, failure = store.result(point.digest), store.failure(point.digest)
+    status = DONE if result else FAILED if failure else MISSING
+    figures = result["figures"] if result else {}
+    return {**point.params, "point": point.digest, "status": status, **{k: v for k, v in figures.items() if k not in point.params},
+            "seconds": result["seconds"] if result else None, "error": failure["error"] if failure and not result else None}
+
+
+def column(values: list[Any]) -> "pa.Array":
+    """Numbers as integers or floats, switches as such; texts, and what has several kinds, as text."""
+    import pyarrow as pa
+
+    kinds = {type(v) for v in values if v is not None}
+    if kinds <= {int} or kinds <= {bool} or kinds <= {str}:
+        return pa.array(values, {int: pa.int64(), bool: pa.bool_()}.get(next(iter(kinds), str), pa.string()))
+    if kinds <= {int, float}:
+        return pa.array([None if v is None else float(v) for v in values], pa.float64())
+    return pa.array([None if v is None else str(v).lower() if isinstance(v, bool) else str(v) for v in values], pa.string())
+
+
+def table(spec: Spec, points: list[Point], store: Store) -> "pa.Table":
+    import pyarrow as pa
+
+    rows = [row(p, store) for p in points]
+    names = list(dict.fromkeys([*spec.names(), *(name for r in rows for name in r)]))
+    names.sort(key=lambda n: n in ("seconds", "error"))
+    found = pa.table({name: column([r.get(name) for r in rows]) for name in names})
+    return found.replace_schema_metadata({"schema": SCHEMA, "axes": "\n".join(spec.axes), "job": spec.job})
+
+
+def lines(spec: Spec, points: list[Point], store: Store) -> "pa.Table | None":
+    """Names of lines of all finished points, with the axes' values in front; None where the job has no lines."""
+    import pyarrow as pa
+
+    from moscope.sweeps import jobs
+
+    parts = []
+    for p in points:
+        found = jobs.find(spec.job).lines(store.point(p.digest)) if store.done(p.digest) else None
+        if found is not None:
+            parts.append(_placed(found, {name: p.params[name] for name in spec.axes}, p.digest))
+    if not parts:
+        return None
+    return pa.concat_tables(parts, promote_options="permissive").replace_schema_metadata({"schema": LINES_SCHEMA})
+
+
+def _placed(found: "pa.Table", params: Params, digest: str) -> "pa.Table":
+    import pyarrow as pa
+
+    front = {name: column([value] * found.num_rows) for name, value in params.items()}
+    return pa.table({**front, "point": [digest] * found.num_rows, **{n: found[n] for n in found.column_names if n not in front}})
+
+
+def write(spec: Spec, points: list[Point], store: Store) -> Path:
+    """Writes the tables; returns the path of the first."""
+    written = _write(table(spec, points, store), store.root / TABLE)
+    if (of_lines := lines(spec, points, store)) is not None:
+        _write(of_lines, store.root / LINES)
+    return written
+
+
+def _write(found: "pa.Table", path: Path) -> Path:
+    from pyarrow import parquet
+
+    partial = path.with_name(f".{path.name}.{os.getpid()}")
+    parquet.write_table(found, partial)
+    partial.replace(path)
+    return path

@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""`python -m moscope.sweeps.worker point|batch|boot NAME`: what Snakemake starts, in the sweep's folder.
+
+A point that is done already is not run again, by whichever process it was made. A point that fails leaves `failed/DIGEST.json`
+with the error and the command that repeats it. The process ends soon after the one that started it is gone.
+"""
+
+import json
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from moscope import errors, jsonio
+from moscope.errors import MoscopeError
+from moscope.failures import as_error
+from moscope.sweeps import jobs
+from moscope.sweeps.points import command
+from moscope.sweeps.store import DOCUMENT, RESULT, Store
+
+
+class Worker:
+    def __init__(self, root: Path) -> None:
+        self.store = Store(root)
+        self.config = json.loads(self.store.config.read_text(encoding="utf-8"))
+        self.job = jobs.find(self.config["job"])
+        self.parent = os.getppid()
+        os.chdir(self.config["folder"])  # where the sweep was started: names of files are relative to it
+
+    def still_wanted(self) -> None:
+        if os.getppid() != self.parent:
+            raise KeyboardInterrupt
+
+    def point(self, digest: str) -> int:
+        """Runs a point, unless it is done or has failed in this start of the sweep; returns the exit code."""
+        with self.store.locked(digest):
+            if self.store.done(digest):
+                return errors.OK
+            if failure := self.store.failure(digest):
+                return int(failure["exit_code"])
+            try:
+                self._make(digest)
+                return errors.OK
+            except Exception as error:  # noqa: BLE001  a point's failure, whatever it is, is the point's
+                return self._failed(digest, error)
+
+    def _make(self, digest: str) -> None:
+        params, started = self.config["points"][digest]["params"], time.monotonic()
+        if boot := self.config["points"][digest]["boot"]:
+            self.job.take_boot(boot, self.store.root / "boots")
+        with self.store.new_point(digest) as folder:
+            document = self.job.run(params, folder, self.still_wanted)
+            if self.job.light:
+                (folder / DOCUMENT).write_text(jsonio.dumps(document) + "\n", encoding="utf-8")
+            result = {"schema": "moscope.sweep.point/1", "digest": digest, "job": self.job.name, "params": params,
+                      "kind": self.config["points"][digest]["kind"], "seconds": round(time.monotonic() - started, 4),
+                      "figures": self.job.figures(document)}
+            (folder / RESULT).write_text(jsonio.dumps(result) + "\n", encoding="utf-8")
+
+    def _failed(self, digest: str, error: Exception) -> int:
+        params = self.config["points"][digest]["params"]
+        told = as_error(error, f"moscope sweep: {command(self.job, params)}")
+        self.store.fail(digest, failure(digest, self.job.name, params, told))
+        print(told.report(), file=sys.stderr)
+        return told.exit_code
+
+    def batch(self, name: str) -> int:
+        codes = []
+        for digest in self.config["batches"][name]:
+            self.still_wanted()
+            codes.append(self.point(digest))
+        if any(codes):
+            return max(codes)
+        Path(self.store.root, "batches", f"{name}.json").write_text(jsonio.dumps(self.config["batches"][name]) + "\n", encoding="utf-8")
+        return errors.OK
+
+    def boot(self, key: str) -> int:
+        with self.store.locked(key):
+            self.job.make_boot(self.config["points"][self.config["boots"][key]["point"]]["params"], key, self.store.root / "boots",
+                               self.still_wanted)
+        return errors.OK
+
+
+def failure(digest: str, job: str, params: dict[str, Any], error: MoscopeError) -> dict[str, Any]:
+    return {"digest": digest, "params": params, "kind": type(error).__name__, "error": str(error), "exit_code": error.exit_code,
+            "command": command(jobs.find(job), params)}
+
+
+def main(arguments: list[str]) -> int:
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    what, name = arguments
+    try:
+        worker = Worker(Path.cwd())
+        return int({"point": worker.point, "batch": worker.batch, "boot": worker.boot}[what](name))
+    except KeyboardInterrupt:
+        return errors.INTERRUPTED
+    except MoscopeError as error:
+        print(error.report(), file=sys.stderr)
+        return error.exit_code
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

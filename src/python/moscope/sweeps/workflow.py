@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The workflow in a sweep's folder: `workflow/Snakefile`, which is sweep.smk as it is, and `workflow/config.json`."""
+
+import hashlib
+import os
+import shlex
+import shutil
+import sys
+from pathlib import Path
+from typing import Any
+
+from moscope import jsonio
+from moscope.sweeps import jobs
+from moscope.sweeps.points import Point
+from moscope.sweeps.store import Store, write_whole
+
+SNAKEFILE = Path(__file__).with_name("sweep.smk")
+LARGEST_BATCH = 100
+RUNTIME_MINUTES = 240  # that a cluster is asked for
+
+
+def worker() -> str:
+    """The command line of sweeps/worker.py with this interpreter and these sources."""
+    source = Path(__file__).resolve().parents[2]
+    return shlex.join(["env", f"PYTHONPATH={source}", sys.executable, "-P", "-m", "moscope.sweeps.worker"])
+
+
+def batches(digests: list[str], at_once: int) -> dict[str, list[str]]:
+    """Short points in groups: a few for each process, so that all of them end at about the same time."""
+    size = max(1, min(LARGEST_BATCH, -(-len(digests) // (4 * at_once))))
+    parts = [digests[i:i + size] for i in range(0, len(digests), size)]
+    return {hashlib.sha256(" ".join(part).encode()).hexdigest()[:16]: part for part in parts}
+
+
+def write(store: Store, job: str, points: list[Point], at_once: int) -> dict[str, Any]:
+    """Writes the workflow and returns its configuration."""
+    light = jobs.find(job).light
+    listed = {p.digest: p for p in points}
+    missing = [d for d in listed if not store.done(d)]
+    boots: dict[str, dict[str, Any]] = {}
+    for p in listed.values():
+        if p.planned.boot:
+            boots.setdefault(p.planned.boot, {"point": p.digest, "memory_mb": p.planned.memory_mb})
+    config = {
+        "schema": "moscope.sweep.workflow/1", "job": job, "worker": worker(), "folder": os.getcwd(), "runtime_minutes": RUNTIME_MINUTES,
+        "single": [] if light else list(listed), "batches": batches(missing, at_once) if light else {}, "boots": boots,
+        "points": {digest: p.document() for digest, p in listed.items()},
+    }
+    partial = store.root / "workflow" / f".Snakefile.{os.getpid()}"
+    shutil.copyfile(SNAKEFILE, partial)
+    partial.replace(store.root / "workflow" / "Snakefile")
+    write_whole(store.config, jsonio.dumps(config) + "\n")
+    return config

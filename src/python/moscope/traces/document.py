@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The document of a trace (moscope.trace/1): what the engine recorded, with names, cycles and checks.
+
+Every time in it is an integer of femtoseconds; `clock.core_period_fs` (numerator, denominator) turns them into core
+cycles. The segments of an access add up to its latency exactly, or the document is not made.
+"""
+
+from typing import Any
+
+from moscope.errors import ProtocolError, UserError
+from moscope.experiment import FS_PER_NS, Phase, Subject, check_segments
+from moscope.traces.script import ScriptAccess
+
+Document = dict[str, Any]
+
+
+def script_phase(steps: list[list[ScriptAccess]], trace: bool = True) -> Phase:
+    return {"kind": "script", "trace": trace,
+            "steps": [[{"core": a.core, "op": a.op, "address": a.address} for a in step] for step in steps]}
+
+
+def _lacks(subject: Subject, access: str) -> UserError:
+    return UserError(f"trace script: the protocol {subject.protocol} has no {access}: expected another operation, or another protocol")
+
+
+def run_script(subject: Subject, steps: list[list[ScriptAccess]], script: str) -> Document:
+    """Runs the accesses on a fresh machine, everything recorded."""
+    from moscope.protocol.check import abilities_of
+
+    ops, have = {a.op for step in steps for a in step}, abilities_of(subject.interface, subject.elaborated)
+    if "nt" in ops and have.nt_store == "none":
+        raise _lacks(subject, "non-temporal store")
+    if "ldu" in ops and not have.uncached_load:
+        raise _lacks(subject, "uncached load")
+    try:
+        result = subject.run([script_phase(steps)])[-1]
+    except ProtocolError as error:
+        if "flush" in ops and "flush" in str(error).lower():
+            raise _lacks(subject, "flush") from error
+        raise
+    return document(subject, [a for step in steps for a in step], script, result)
+
+
+def walk_document(subject: Subject, core: int, result: dict[str, Any]) -> Document:
+    """The document of a recorded walk: a chain of loads of one core, each a step of its own."""
+    log = result["streams"][0]["log"]
+    accesses = [ScriptAccess(core, a["op"], int(a["address"], 16), a["address"]) for a in log]
+    seen = [{"id": i, "step": i, "core": core, **a, "value": None} for i, a in enumerate(log)]
+    return document(subject, accesses, "; ".join(a.text for a in accesses), {**result, "accesses": seen})
+
+
+def document(subject: Subject, accesses: list[ScriptAccess], script: str, result: dict[str, Any]) -> Document:
+    made: Document = {
+        "schema": "moscope.trace/1",
+        "machine": subject.machine.name,
+        "protocol": subject.protocol,
+        "script": script,
+        "seed": subject.seed,
+        "clock": {"core_period_fs": [subject.period.numerator, subject.period.denominator]},
+        "vnets": vnet_types(subject.interface),
+        "permissions": {m["type"]: {s["name"]: s["permission"] for s in m["states"]} for m in subject.interface["machines"]},
+        "accesses": [],
+    }
+    for access, seen in zip(accesses, result["accesses"], strict=True):
+        check_segments(f"trace: {access.text}", seen["latency_fs"], seen["segments"])
+        made["accesses"].append({
+            **seen,
+            "text": access.text,
+            "line": access.name,
+            "home": access.address // subject.machine.memory_per_node.bytes,
+            "latency_ns": seen["latency_fs"] / FS_PER_NS,
+            "latency_cycles": subject.cycles(seen["latency_fs"]),
+            "segments": [{**s, "cycles": subject.cycles(s["fs"])} for s in seen["segments"]],
+        })
+    taking_part = {t["controller"] for t in result["transitions"]}
+    taking_part |= {m["from"] for m in result["messages"]} | {d["to"] for m in result["messages"] for d in m["deliveries"]}
+    made["controllers"] = [c for c in result["controllers"] if c["name"] in taking_part]
+    made["messages"] = result["messages"]
+    made["transitions"] = result["transitions"]
+    return made
+
+
+def vnet_types(interface: dict[str, Any]) -> dict[str, str]:
+    """What each virtual network carries, by its number."""
+    return {str(b["vnet"]): str(b["vnet_type"]) for m in interface["machines"] for b in m["buffers"]
+            if b["network"] and b["vnet"] is not None}

@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Files that `moscope trace` writes: the document, and sequence diagrams, each whole or not at all."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+from moscope import jsonio
+from moscope.errors import UserError
+
+Document = dict[str, Any]
+
+
+def check_target(path: Path | None) -> None:
+    """A file can be written there, as far as can be told before the run."""
+    if path is None:
+        return
+    if path.is_dir():
+        raise UserError(f"{path}: is a folder: expected the name of a file")
+    if not path.absolute().parent.is_dir():
+        raise UserError(f"{path}: there is no folder {path.parent}: expected an existing one")
+    if not os.access(path.absolute().parent, os.W_OK):
+        raise UserError(f"{path}: the folder {path.parent} cannot be written: expected one that can")
+
+
+def write_whole(path: Path, data: bytes) -> None:
+    """Written aside and renamed."""
+    aside = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        aside.write_bytes(data)
+        aside.replace(path)
+    except OSError as error:
+        raise UserError(f"{path}: {error.strerror}: expected a file that can be written") from error
+    finally:
+        aside.unlink(missing_ok=True)
+
+
+def write_diagrams(document: Document, svg: Path | None, png: Path | None) -> None:
+    if svg is None and png is None:
+        return
+    from moscope.traces import diagram as trace_diagram
+    from moscope.traces import draw as trace_draw
+
+    drawing = trace_diagram.draw(document)
+    if svg:
+        write_whole(svg, trace_draw.to_svg(drawing).encode())
+    if png:
+        write_whole(png, trace_draw.to_png(drawing))
+
+
+def write_folder(folder: Path, document: Document) -> None:
+    """`--out`: the document beside both diagrams."""
+    with jsonio.atomic_dir(folder) as out:
+        (out / "trace.json").write_text(jsonio.dumps(document) + "\n", encoding="utf-8")
+        write_diagrams(document, out / "trace.svg", out / "trace.png")

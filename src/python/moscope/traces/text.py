@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A trace as text for people: each step of the script with what happened in it, in the order of simulated time, then
+each access with where its latency went. Times are counted from the beginning of the step."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from moscope.experiment import FS_PER_NS
+from moscope.schema.enumerations import SEGMENT
+from moscope.traces.script import OPS
+
+Document = dict[str, Any]
+
+# Segments of a latency: what they are, and the colour that text and diagrams give them.
+SEGMENTS = {name: (SEGMENT.label(name), (SEGMENT[name].colours or ("#888888",))[0]) for name in SEGMENT.names}
+MANY = 4  # destinations beyond which they are counted, not named
+
+
+@dataclass(frozen=True)
+class Line:
+    """One event: when (fs), who, what, and how it is shown."""
+
+    at: int
+    rank: int
+    who: str
+    what: str
+    style: str
+
+
+def period(document: Document) -> Fraction:
+    numerator, denominator = document["clock"]["core_period_fs"]
+    return Fraction(numerator, denominator)
+
+
+def supplier_text(document: Document, access: dict[str, Any]) -> str:
+    """Who had the data, in words."""
+    names = {"own": "its own caches", "L1Cache": "another core's cache", "L2Cache": "an L2", "L3Cache": "an L3",
+             "Directory": f"the memory of node {access['home']}"}
+    if access["op"] == "flush":
+        return "nobody: a flush moves no data to the core"
+    if access["supplier"] == "L1Cache" and not access["hops"] and not any(
+            s["name"] in ("crossbar", "link") for s in access["segments"]):
+        return names["own"]
+    # Not by the segments: an access that waited longest for a probe's answer may have its data from DRAM all the same.
+    read = any(m["access"] == access["id"] and m["from"].startswith("DRAM") for m in document["messages"])
+    if access["supplier"] == "Directory" and not read:
+        return f"node {access['home']}, which had it from a cache"
+    return names.get(access["supplier"], str(access["supplier"]))
+
+
+def hops_text(hops: int) -> str:
+    return "no links crossed" if hops == 0 else f"{hops} link crossing{'s' if hops > 1 else ''}"
+
+
+def steps(document: Document) -> list[list[dict[str, Any]]]:
+    """The accesses, step by step."""
+    grouped: dict[int, list[dict[str, Any]]] = {}
+    for access in document["accesses"]:
+        grouped.setdefault(access["step"], []).append(access)
+    return [grouped[k] for k in sorted(grouped)]
+
+
+def step_windows(document: Document) -> list[tuple[int, int]]:
+    """Beginning and end of each step: what follows an access up to the next step belongs to it."""
+    starts = [min(a["issued"] for a in step) for step in steps(document)]
+    return list(zip(starts, [*starts[1:], 2**63], strict=True))
+
+
+def lines_of(document: Document, window: tuple[int, int]) -> list[Line]:
+    begin, end = window
+    found = [*_accesses(document), *_messages(document), *_transitions(document)]
+    return sorted((line for line in found if begin <= line.at < end), key=lambda line: (line.at, line.rank))
+
+
+def _accesses(document: Document) -> Iterator[Line]:
+    for a in document["accesses"]:
+        yield Line(a["issued"], 0, f"core {a['core']}", f"issues {OPS[a['op']]} of {a['line']} ({a['address']})", "bold")
+        yield Line(a["done"], 3, f"core {a['core']}",
+                   f"{OPS[a['op']]} of {a['line']} done after {a['latency_cycles']:.1f} cycles", "bold")
+
+
+def destinations_text(message: dict[str, Any]) -> str:
+    names = [d["to"] for d in message["deliveries"]]
+    if len(names) <= MANY:
+        return ", ".join(names) or "nobody"
+    kinds: dict[str, int] = {}
+    for name in names:
+        kind = name.rsplit("-", 1)[0]
+        kinds[kind] = kinds.get(kind, 0) + 1
+    return ", ".join(f"{n} x {kind}" for kind, n in kinds.items())
+
+
+def is_request(message: dict[str, Any]) -> bool:
+    """What the core hands to its first-level cache: shown as the access itself."""
+    return message["structure"] in ("RubyRequest", "SequencerMsg")
+
+
+# What goes between a home and its DRAM: (type, does it come from DRAM).
+MEMORY_WORDS = {("MEMORY_READ", False): "read", ("MEMORY_READ", True): "data", ("MEMORY_WB", False): "write",
+                ("MEMORY_WB", True): "written"}
+
+
+def message_word(message: dict[str, Any]) -> str:
+    """Its type; what goes to and from DRAM in words that tell a question from its answer, which have one type."""
+    return MEMORY_WORDS.get((message["type"], message["from"].startswith("DRAM")), str(message["type"]))
+
+
+def _messages(document: Document) -> Iterator[Line]:
+    core_cycle = period(document)
+    for m in document["messages"]:
+        if is_request(m):
+            continue
+        arrivals = [d["at"] for d in m["deliveries"]]
+        took = ""
+        from_memory = m["from"].startswith("DRAM")
+        if arrivals and not from_memory:
+            first, last = ((t - m["sent"]) / core_cycle for t in (min(arrivals), max(arrivals)))
+            took = f", arrives {float(first):.1f}{f' to {float(last):.1f}' if first != last else ''} cycles later"
+        kind = document["vnets"].get(str(m["vnet"]), "") if m["network"] else "memory" if "Memory" in m["structure"] else "internal"
+        data = " with data" if m["data"] else ""
+        # What memory sends is there at once, and has its effect in the same moment.
+        yield Line(m["sent"], 0 if from_memory else 2, m["from"], f"-> {destinations_text(m)}: {message_word(m)} ({kind}{data}){took}",
+                   "cyan")
+        for h in m["hops"]:
+            spent = float((h["arrive"] - h["depart"]) / core_cycle)
+            yield Line(h["depart"], 2, f"link {h['from']}->{h['to']}", f"carries {m['type']} for {spent:.1f} cycles", "dim")
+
+
+def _transitions(document: Document) -> Iterator[Line]:
+    many = len({t["address"] for t in document["transitions"]}) > 1
+    names = {int(a["address"], 16) // 64 * 64: a["line"] for a in document["accesses"]}
+    for t in document["transitions"]:
+        line = names.get(int(t["address"], 16), t["address"])
+        stays = "stays " if t["state"] == t["next"] else f"{t['state']} -> "
+        yield Line(t["at"], 1, t["controller"], f"{f'{line}: ' if many else ''}{t['event']}: {stays}{t['next']}", "green")
+
+
+def print_trace(document: Document) -> None:
+    """The whole trace on stdout."""
+    from rich.console import Console
+    from rich.text import Text
+
+    console = Console(highlight=False, soft_wrap=True)
+    cycle = period(document)
+    width = max([8, *(len(line.who) for line in _all_lines(document))])
+    for number, (step, window) in enumerate(zip(steps(document), step_windows(document), strict=True), 1):
+        console.print(Text(f"Step {number}: " + " | ".join(a["text"] for a in step), "bold underline"))
+        console.print(Text(f"{'cycles':>9} {'ns':>9}  {'where':<{width}}  what", "dim"))
+        for line in lines_of(document, window):
+            at = line.at - window[0]
+            console.print(Text(f"{float(at / cycle):9.1f} {at / FS_PER_NS:9.2f}  {line.who:<{width}}  "),
+                          Text(line.what, line.style), sep="")
+        console.print()
+        for access in step:
+            print_segments(console, document, access)
+            console.print()
+
+
+def _all_lines(document: Document) -> list[Line]:
+    return [line for window in step_windows(document) for line in lines_of(document, window)]
+
+
+def print_segments(console: Any, document: Document, access: dict[str, Any]) -> None:
+    """An access's latency, segment by segment, with their sum."""
+    from rich.text import Text
+
+    value = "" if access["value"] is None else f", value {access['value']}"
+    console.print(Text(f"{access['text']}: {access['latency_cycles']:.1f} cycles = {access['latency_ns']:.2f} ns, "
+                       f"supplied by {supplier_text(document, access)}, {hops_text(access['hops'])}{value}", "bold"))
+    longest = max((s["fs"] for s in access["segments"]), default=1)
+    for s in access["segments"]:
+        meaning, colour = SEGMENTS.get(s["name"], (s["name"], "white"))
+        bar = "#" * max(1, round(30 * s["fs"] / longest))
+        console.print(Text(f"{s['cycles']:9.1f} {s['fs'] / FS_PER_NS:9.2f}  {s['name']:<12} {meaning:<30} "),
+                      Text(bar, colour), sep="")
+    total = sum(s["fs"] for s in access["segments"])
+    console.print(Text(f"{access['latency_cycles']:9.1f} {total / FS_PER_NS:9.2f}  in all, the access's latency", "dim"))

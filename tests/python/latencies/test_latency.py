@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""`moscope latency`: rows that are what they say, borne out by their traces; bandwidths with a named limit."""
+
+import json
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from moscope import jsonio
+from moscope.config import load_machine
+from moscope.latencies.bandwidth import Load, find_limit
+from moscope.latencies.rows import measuring_core, middle_half
+
+Moscope = Callable[..., subprocess.CompletedProcess[str]]
+
+
+def latency(moscope: Moscope, *options: str) -> dict[str, Any]:
+    got = moscope("latency", "--json", *options)
+    assert got.returncode == 0, got.stderr
+    document: dict[str, Any] = json.loads(got.stdout)
+    jsonio.validate(document)
+    return document
+
+
+def recomputed(path: Path) -> float:
+    """Core cycles of the middle half of the accesses to each home of a trace file, from nothing but their segments."""
+    trace = json.loads(path.read_text())
+    jsonio.validate(trace)
+    numerator, denominator = trace["clock"]["core_period_fs"]
+    middle: list[int] = []
+    for home in {a["home"] for a in trace["accesses"]}:
+        sums = sorted(sum(s["fs"] for s in a["segments"]) for a in trace["accesses"] if a["home"] == home)
+        middle += sums[len(sums) // 4: len(sums) - len(sums) // 4]
+    return sum(middle) / len(middle) * denominator / numerator
+
+
+def test_each_row_is_recomputed_from_the_segments_of_its_trace(moscope: Moscope, tmp_path: Path) -> None:
+    document = latency(moscope, "--machine", "small")
+    for row in document["rows"]:
+        assert recomputed(tmp_path / row["trace"]) == pytest.approx(row["recomputed"], abs=0.01)
+        assert row["measured"] == pytest.approx(row["recomputed"], rel=0.02, abs=2)
+        assert sum(s["cycles"] for s in row["segments"]) == pytest.approx(row["measured"], abs=0.02)
+
+
+def test_rows_come_level_by_level_each_slower_than_the_one_before(moscope: Moscope) -> None:
+    rows = latency(moscope, "--machine", "small")["rows"]
+    names = [r["name"] for r in rows]
+    assert names[:4] == ["L1", "L2", "L3", "DRAM 0 hops"] and names[4] == "DRAM 1 hop"
+    measured = [r["measured"] for r in rows]
+    assert measured == sorted(measured)
+
+
+def test_rows_are_served_where_they_say(moscope: Moscope) -> None:
+    rows = {r["name"]: r["suppliers"] for r in latency(moscope, "--machine", "small")["rows"]}
+    assert set(rows["L3"]) == {"L3Cache"}
+    assert all(set(suppliers) == {"Directory"} for name, suppliers in rows.items() if name.startswith("DRAM"))
+    assert not {"Directory", "L3Cache"} & (set(rows["L1"]) | set(rows["L2"]))
+
+
+def test_the_48_core_machine_has_the_seven_rows_of_the_contract(moscope: Moscope) -> None:
+    rows = latency(moscope, "--machine", "opteron48")["rows"]
+    assert [(r["name"], r["reference"], r["source"]) for r in rows] == [
+        ("L1", 3, "published"), ("L2", 14, "published"), ("L3", 28, "published"), ("DRAM 0 hops", 122, "published"),
+        ("DRAM 1 hop", 249, "derived"), ("DRAM 2 hops", 376, "derived"), ("DRAM 3 hops", 503, "published")]
+
+
+def test_a_protocol_with_one_cache_has_one_cache_row(moscope: Moscope) -> None:
+    rows = latency(moscope, "--machine", "small", "--set", "protocol=MSI")["rows"]
+    assert [r["name"] for r in rows if not r["name"].startswith("DRAM")] == ["L1"]
+
+
+def test_an_l1_load_takes_what_the_machine_says(moscope: Moscope) -> None:
+    rows = latency(moscope, "--machine", "small", "--set", "latencies.l1_hit=5cycles")["rows"]
+    assert rows[0]["measured"] == 5
+
+
+def test_bandwidths_name_what_limits_them(moscope: Moscope) -> None:
+    rows = latency(moscope, "--machine", "small", "--bandwidth")["rows"]
+    loads = {r["name"]: r for r in rows if r["unit"] == "GB/s"}
+    assert set(loads) == {"node", "machine", "XFIRE"}
+    assert loads["machine"]["measured"] > loads["node"]["measured"] > 0
+    assert all(r["limit"]["name"] and r["limit"]["why"] for r in loads.values())
+
+
+def test_with_one_miss_in_flight_the_misses_in_flight_are_the_limit(moscope: Moscope) -> None:
+    rows = latency(moscope, "--machine", "small", "--bandwidth", "--set", "outstanding_misses=1")["rows"]
+    node = next(r for r in rows if r["name"] == "node")
+    assert node["limit"]["name"] == "misses in flight"
+
+
+def test_people_get_a_table_beside_the_references(moscope: Moscope) -> None:
+    got = moscope("latency", "--quiet")
+    assert got.returncode == 0, got.stderr
+    assert "DRAM 3 hops" in got.stdout and "503" in got.stdout and "published" in got.stdout
+    assert not got.stderr
+
+
+def test_results_never_replace_a_folder_of_something_else(moscope: Moscope, tmp_path: Path) -> None:
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "thesis.txt").write_text("precious")
+    got = moscope("latency", "--machine", "small", "--out", "mine")
+    assert got.returncode == 2 and (tmp_path / "mine" / "thesis.txt").exists()
+
+
+def test_the_measuring_core_sees_the_greatest_distance() -> None:
+    machine = load_machine("opteron48")
+    hops = machine.hops()
+    chip = measuring_core(machine) // int(machine.cores_per_chip)
+    assert max(hops[chip]) == max(map(max, hops)) == 3
+
+
+def test_the_middle_half_leaves_out_outliers_on_both_sides() -> None:
+    accesses = [{"latency_fs": t, "address": "0x0"} for t in (5, 1, 900, 6, 5, 4, 7, 5)]
+    assert sorted(a["latency_fs"] for a in middle_half(accesses, 4096)) == [5, 5, 5, 6]
+
+
+def test_the_middle_half_is_taken_home_by_home() -> None:
+    near = [{"latency_fs": t, "address": "0x0"} for t in (9, 10, 11, 90)]
+    far = [{"latency_fs": t, "address": "0x1000"} for t in (20, 21, 22, 95)]
+    assert sorted(a["latency_fs"] for a in middle_half(near + far, 4096)) == [10, 11, 21, 22]
+
+
+# --- naming the limit, from made-up counts --------------------------------------------------------
+
+LOAD = Load("node", (0,), ((0,),), 8, None, None)
+NO_NETWORK = {"links": [], "ports": []}
+
+
+def dram(busy: int, **lost: int) -> dict[str, Any]:
+    channel = {"reads": 10, "writes": 0, "busy": busy, "lost": lost, "accounted": busy + sum(lost.values())}
+    return {"dram": [{"name": "dram-0", "node": 0, "channels": [channel]}], "network": NO_NETWORK}
+
+
+def test_a_dram_that_loses_its_time_to_one_rule_is_named_by_that_rule() -> None:
+    limit = find_limit(dram(50, row_cycle=45, no_request=5), 1000, LOAD, 500)
+    assert limit.name == "DRAM row cycle" and "45%" in limit.why
+
+
+def test_a_dram_that_waits_for_requests_is_not_the_limit() -> None:
+    assert find_limit(dram(50, row_cycle=10, no_request=40), 1000, LOAD, 500).name == "misses in flight"
+
+
+def test_a_link_without_buffers_behind_it_is_named_with_its_channel() -> None:
+    def channel(busy: int, stall: int) -> dict[str, int]:
+        return {"busy_fs": busy, "credit_stall_fs": stall}
+
+    link = {"name": "0->2", "channels": {"request": channel(100, 0), "response": channel(200, 650)}}
+    limit = find_limit({"network": {"links": [link], "ports": []}}, 1000, LOAD, 500)
+    assert limit.name == "link 0->2, buffers of channel response"

@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""`moscope ablate`: which kernels it measures, and what it makes of their points."""
+
+import pytest
+
+from moscope import jsonio
+from moscope.bench import gem5 as bench_gem5
+from moscope.bench import run as bench_run
+from moscope.cli import Shared
+from moscope.errors import UserError
+from moscope.guest import kernel_names
+from moscope.runs import ablate, options
+
+
+def test_each_fix_is_on_alone_over_stock_and_off_alone_from_pk(shared: Shared) -> None:
+    plan = ablate.plan(shared, options.Options(workload="counter", cores="4"), "7,2")
+    assert [p.kernel for p in plan.points] == ["stock", "stock+2", "stock+7", "pk-2", "pk-7", "pk"]
+    assert {p.cores for p in plan.points} == {4}
+
+
+def test_without_a_list_every_fix_that_can_be_switched_is(shared: Shared) -> None:
+    plan = ablate.plan(shared, options.Options(workload="counter", cores="4"), None)
+    assert len(plan.points) == 2 + 2 * len(kernel_names.numbers())
+
+
+@pytest.mark.parametrize("fixes", ["99", "2,", "x", "-7"])
+def test_a_fix_that_cannot_be_switched_is_refused_with_those_that_can(shared: Shared, fixes: str) -> None:
+    with pytest.raises(UserError, match=r"--fixes: .*expected some of .*2,3,"):
+        ablate.chosen(fixes)
+
+
+@pytest.mark.parametrize("given", [{"workload": "counter,falseshare", "cores": "1"}, {"workload": "counter", "cores": "1,2"}])
+def test_what_measures_one_point_refuses_several(shared: Shared, given: dict[str, str]) -> None:
+    for ask in (lambda o: ablate.plan(shared, o, "7"), lambda o: bench_run.run(shared, o), lambda o: bench_gem5.run(shared, o, None)):
+        with pytest.raises(UserError, match=r"--(workload|cores): (ablate|bench run|bench gem5) takes one, not 2"):
+            ask(options.Options(**given))
+
+
+def test_the_rows_are_the_points_that_there_are(shared: Shared, capsys: pytest.CaptureFixture[str]) -> None:
+    plan = ablate.plan(shared, options.Options(workload="counter", cores="4"), "7")
+    line = {"name": "mount_lock", "address": "0x40", "stall_share": 0.6, "wait_share": 0.4, "spin_share": 0.1, "transfers": 3,
+            "class": "true_sharing", "writers": [], "waiters": []}
+    points = [{"kernel": k, "throughput_per_s": t, "stderr_per_s": None, "top_lines": lines}
+              for k, t, lines in (("stock", 100.0, [line]), ("pk", 400.0, []))]
+    document = ablate.document(plan, {"ok": False, "points": points})
+    jsonio.validate(document)
+    assert [(row["kernel"], row["throughput_per_s"]) for row in document["rows"]] == [("stock", 100.0), ("pk", 400.0)]
+    ablate.show(document)
+    stock, pk = capsys.readouterr().out.splitlines()[1:]
+    assert stock.count("#") * 4 == pk.count("#") and "40% mount_lock" in stock

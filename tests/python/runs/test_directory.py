@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The run directory: what is finished is found again, what was measured otherwise is not mixed with it."""
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from moscope import jsonio
+from moscope.errors import UserError
+from moscope.runs import directory
+from moscope.runs.options import Plan
+
+MakePlan = Callable[..., Plan]
+
+
+def measured(plan: Plan, cores: int, **more: Any) -> None:
+    point = next(p for p in plan.points if p.cores == cores)
+    with jsonio.atomic_dir(directory.point_folder(plan.out, point)) as folder:
+        document = {"workload": "fake", "cores": cores, "engine": directory.engine_digest(), **more}
+        (folder / "point.json").write_text(json.dumps(document))
+
+
+def test_a_new_directory_has_no_points(plan: MakePlan) -> None:
+    assert directory.open_for(plan(1, 2)) == {}
+
+
+def test_finished_points_are_found_again(plan: MakePlan) -> None:
+    directory.open_for(plan(1, 2))
+    measured(plan(1, 2), 2)
+    found = directory.open_for(plan(1, 2))
+    assert list(found) == ["fake-distro-2"] and found["fake-distro-2"]["cores"] == 2
+
+
+NOW = {"kernel": "1" * 16, "programs": "2" * 16, "protocol": "3" * 16, "machine": "4" * 16}
+
+
+@pytest.mark.parametrize(("more", "why"), [
+    ({"made_from": NOW}, None),
+    ({"made_from": NOW, "engine": "0" * 16}, "there is another build of the engine now"),
+    ({"made_from": NOW | {"machine": "0" * 16}}, "there is another description of the machine now"),
+    ({"made_from": NOW | {"kernel": "0" * 16, "programs": "0" * 16}}, "there is another kernel image and other programs in the guest now"),
+    ({"made_from": NOW | {"protocol": "0" * 16}}, "there is another protocol now"),
+    ({}, "it does not tell what it was made from"),
+])
+def test_points_that_were_made_from_other_things_are_not_taken_over(plan: MakePlan, more: dict[str, Any], why: str | None) -> None:
+    directory.open_for(plan(1, 2))
+    measured(plan(1, 2), 2, **more)
+    found = directory.open_for(plan(1, 2))
+    assert directory.outdated(found, {"fake-distro-1": NOW, "fake-distro-2": NOW}) == ({"fake-distro-2": why} if why else {})
+
+
+def test_a_damaged_point_is_measured_again(plan: MakePlan) -> None:
+    directory.open_for(plan(1))
+    measured(plan(1), 1)
+    (plan(1).out / "points/fake-distro-1/point.json").write_text('{"workload": ')
+    assert directory.open_for(plan(1)) == {}
+
+
+@pytest.mark.parametrize(("changes", "says"), [
+    ({"seed": 2}, "seed 1, not 2"),
+    ({"sets": ["probe_filter.enabled=false"]}, r"set \[\], not \['probe_filter.enabled=false'\]"),
+])
+def test_other_options_are_a_user_error_that_names_them(plan: MakePlan, changes: dict[str, Any], says: str) -> None:
+    directory.open_for(plan(1, 2))
+    with pytest.raises(UserError, match="or another --out") as error:
+        directory.open_for(plan(1, 2, **changes))
+    assert re.search(says, str(error.value))
+
+
+def test_other_core_counts_are_a_user_error(plan: MakePlan) -> None:
+    directory.open_for(plan(1, 2))
+    with pytest.raises(UserError, match="--cores 1,2, not 1,4"):
+        directory.open_for(plan(1, 4))
+
+
+def test_a_folder_with_other_things_is_left_alone(plan: MakePlan) -> None:
+    made = plan(1)
+    made.out.mkdir()
+    (made.out / "thesis.tex").write_text("years of work")
+    with pytest.raises(UserError, match="expected a new or empty folder"):
+        directory.open_for(made)
+    assert [p.name for p in made.out.iterdir()] == ["thesis.tex"]
+
+
+def test_a_file_in_the_folders_place_is_a_user_error(plan: MakePlan) -> None:
+    made = plan(1)
+    made.out.write_text("")
+    with pytest.raises(UserError, match="expected a folder"):
+        directory.open_for(made)
+
+
+def test_run_json_tells_the_whole_machine(plan: MakePlan, tmp_path: Path) -> None:
+    made = plan(1)
+    directory.open_for(made)
+    document = directory.write_run(made, [], ok=False)
+    jsonio.validate(document)
+    assert json.loads((made.out / "run.json").read_text()) == document
+    config = document["config"]
+    assert config["description"]["l2.size"] == "512KiB" and [0, 1] in config["edges"] and len(config["hops"]) == 8

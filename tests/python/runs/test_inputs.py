@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What a point is made from: each part has a digest of its own, and a change under an unchanged command line is seen."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from moscope.config import Count, load_machine
+from moscope.config.machine import replace as with_other
+from moscope.errors import UserError
+from moscope.guest import initramfs, kernel, packages
+from moscope.runs import inputs, job
+from moscope.runs import point as measured
+from moscope.runs.options import Plan, Point
+
+MakePlan = Callable[..., Plan]
+MACHINE = ("from moscope.config import Count, replace\nfrom small import machine as small\n"
+           "machine = replace(small, outstanding_misses=Count({}))\n")
+
+
+@pytest.fixture
+def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Path]:
+    """A kernel, a protocol's library and a program that can be changed, and an initial file system of the program alone."""
+    found = {name: tmp_path / name for name in ("vmlinuz", "library.so", "program")}
+    for name, path in found.items():
+        path.write_text(name)
+    detailed = inputs.engine.detailed
+
+    def build(chosen: kernel.Kernel, say: Any, extra: dict[str, Path]) -> initramfs.Initramfs:
+        return initramfs.Initramfs(extra["program"], packages.digest_of(extra["program"]))
+
+    monkeypatch.setattr(inputs.initramfs, "build", build)
+    monkeypatch.setattr(inputs.engine, "detailed", lambda machine, say: {**detailed(machine, say), "library": str(found["library.so"])})
+    return found
+
+
+def digests(files: dict[str, Path], point: Point, machine: str = "small") -> dict[str, str]:
+    gatherer = inputs.Gatherer(load_machine(machine), {"program": files["program"]}, print)
+    return gatherer.of(replace(point, kernel=str(files["vmlinuz"]))).digests()
+
+
+@pytest.mark.parametrize(("file", "what"), [("vmlinuz", "kernel"), ("library.so", "protocol"), ("program", "programs")])
+def test_a_file_that_is_made_again_changes_its_digest_and_no_other(files: dict[str, Path], point: Point, file: str, what: str) -> None:
+    before = digests(files, point)
+    assert digests(files, point) == before and before.keys() == inputs.WORDS.keys() - {"engine"}
+    files[file].write_text("made again")
+    after = digests(files, point)
+    assert {k for k in after if after[k] != before[k]} == {what}
+
+
+def test_an_edited_machine_file_changes_the_machines_digest(files: dict[str, Path], point: Point, tmp_path: Path) -> None:
+    mine = tmp_path / "mine.py"
+    mine.write_text(MACHINE.format(8))
+    before = digests(files, point, str(mine))
+    mine.write_text(MACHINE.format(4))
+    after = digests(files, point, str(mine))
+    assert {k for k in after if after[k] != before[k]} == {"machine"}
+    mine.write_text(MACHINE.format(8) + "# a remark\n")
+    assert digests(files, point, str(mine)) == before
+
+
+def test_points_of_two_kernels_and_two_memories_are_told_apart(files: dict[str, Path], point: Point, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    other.write_text("another kernel")
+    gatherer = inputs.Gatherer(load_machine("small"), {"program": files["program"]}, print)
+    one, two, three = (gatherer.of(replace(point, kernel=str(k), memory_per_node=m)).digests()
+                       for k, m in ((files["vmlinuz"], "512MiB"), (other, "512MiB"), (files["vmlinuz"], "256MiB")))
+    assert one["kernel"] != two["kernel"] and one["machine"] == two["machine"] != three["machine"]
+
+
+def test_a_point_is_not_measured_with_what_changed_since_the_run_began(files: dict[str, Path], plan: MakePlan) -> None:
+    made = plan(2)
+    gathered = inputs.Gatherer(made.machine, {"program": files["program"]}, print).of(replace(made.points[0], kernel=str(files["vmlinuz"])))
+    wanted = job.job(made, made.points[0], Path("somewhere"), gathered.digests())
+    assert measured.checked(wanted, gathered) == gathered.digests() == measured.checked(replace(wanted, inputs=None), gathered)
+    files["library.so"].write_text("made again")
+    with pytest.raises(UserError, match="there is another protocol since the run began: expected the same command again"):
+        measured.checked(wanted, gathered)
+    machine = with_other(made.machine, outstanding_misses=Count(1))
+    assert "another description of the machine" in inputs.differences(wanted.inputs or {}, inputs.Inputs(
+        machine, gathered.kernel, gathered.image, inputs.engine.detailed(machine, print)).digests())

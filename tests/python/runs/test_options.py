@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Options of `moscope run`: what they come to, and how wrong ones are answered."""
+
+from collections.abc import Callable
+from typing import get_type_hints
+
+import pytest
+
+from moscope.cli import Shared
+from moscope.errors import UserError
+from moscope.runs import options
+
+MS = 10**12
+
+
+def made(shared: Shared, **given: object) -> options.Plan:
+    return options.make(shared, options.Options(**{"workload": "counter", **given}))  # type: ignore[arg-type]
+
+
+def test_without_core_counts_those_of_the_papers_figures_are_measured(shared: Shared) -> None:
+    assert [p.cores for p in made(shared).points] == [1, 12, 24, 36, 48]
+
+
+def test_without_any_option_mail_is_measured_on_the_stock_and_the_patched_kernel(shared: Shared) -> None:
+    points = options.make(shared, options.Options()).points
+    assert {p.workload for p in points} == {"exim"} and [*dict.fromkeys(p.kernel for p in points)] == ["stock", "pk"]
+    assert len(points) == 10
+
+
+def test_a_workload_that_says_nothing_of_kernels_is_measured_on_the_distributions(shared: Shared) -> None:
+    assert {p.kernel for p in made(shared).points} == {"distro"}
+    assert {p.kernel for p in made(shared, kernel="pk,stock+2,7").points} == {"pk", "stock+2,7"}
+    assert {p.kernel for p in made(shared, workload="vfsfix-7").points} == {"pk-7", "pk"}
+
+
+def test_a_workload_for_one_core_is_measured_on_one_core_unless_told_otherwise(shared: Shared) -> None:
+    assert [p.cores for p in made(shared, workload="chase").points] == [1]
+    assert [p.cores for p in made(shared, workload="chase", cores="4").points] == [4]
+
+
+def test_times_are_the_workloads_own_unless_given(shared: Shared) -> None:
+    point = made(shared, cores="2").points[0]
+    assert point.warmup > 0 and point.window > 0
+    point = made(shared, cores="2", warmup="1ms", window="250us").points[0]
+    assert (point.warmup, point.window) == (MS, MS // 4)
+
+
+def test_detailed_time_begins_at_the_workloads_own_mark_unless_told_otherwise(shared: Shared) -> None:
+    assert {p.begin for given in ({}, {"begin": "workbegin"}) for p in made(shared, **given).points} == {None}
+    assert {p.begin for p in made(shared, begin="250ms").points} == {250 * MS}
+    assert {p.begin for p in made(shared, begin="all set").points} == {"all set"}
+    assert made(shared, begin="0.25s").identity() == made(shared, begin="250ms").identity() != made(shared).identity()
+    assert "begin" not in made(shared).identity()["points"][0], "so that runs from before the option was there go on"
+
+
+def help_of(command: Callable[..., int], option: str) -> str:
+    return str(get_type_hints(command, include_extras=True)[option].__metadata__[0].help)
+
+
+def test_the_help_tells_the_times_that_are_taken_where_none_are_given() -> None:
+    from moscope import workloads
+    from moscope.commands.run import run
+
+    for option, field in (("warmup", "warmup"), ("window", "window")):
+        own, others = getattr(workloads.find("exim"), field), getattr(workloads.find("falseshare"), field)
+        times = [options.default_time(own, n) for n in range(1, 49)]
+        assert f"({others}; {min(times) // MS}ms to {max(times) // MS}ms for `exim`" in help_of(run, option)
+        assert all(t % MS == 0 for t in (min(times), max(times)))
+    assert f"({workloads.find('exim').memory_per_node})" in help_of(run, "memory_per_node")
+
+
+def test_the_help_names_kernels_that_are_there() -> None:
+    from moscope.commands.boot import boot
+    from moscope.commands.run import run
+    from moscope.guest import kernel
+
+    for command in (boot, run):
+        text = help_of(command, "kernel")
+        assert "file" in text and all(name in text for name in ("distro", "stock", "pk", "upstream", "pk-7"))
+        assert [kernel.check_name(name) for name in ("distro", "stock", "pk", "upstream", "pk-7")]
+
+
+def test_a_time_of_a_workload_may_depend_on_the_cores() -> None:
+    assert options.default_time("2ms", 48) == 2 * MS
+    assert options.default_time(lambda n: f"{96 // n}ms", 48) == 2 * MS
+
+
+def test_every_workload_meets_every_kernel_and_count(shared: Shared) -> None:
+    points = made(shared, workload="counter,ticketlock", cores="1,2").points
+    assert [(p.workload, p.cores) for p in points] == [("counter", 1), ("counter", 2), ("ticketlock", 1), ("ticketlock", 2)]
+    assert len({p.name for p in points}) == 4
+
+
+@pytest.mark.parametrize(("given", "says"), [
+    ({"workload": "conter"}, 'no workload called "conter": expected a known name'),
+    ({"workload": "counter,"}, "has an empty name in it"),
+    ({"workload": "counter,counter"}, "counter appears twice"),
+    ({"kernel": "distro0"}, 'no kernel called "distro0": expected a known name, such as distro'),
+    ({"cores": "0"}, "--cores: 0: expected numbers from 1 to 48"),
+    ({"cores": "49"}, "--cores: 49"),
+    ({"cores": "1,,2"}, 'is no number of cores'),
+    ({"cores": "1;2"}, '"1;2" is no number of cores'),
+    ({"cores": "2,2"}, "2 appears twice"),
+    ({"cores": "\u0663"}, "is no number of cores"),
+    ({"warmup": "5"}, "--warmup: .*has no unit"),
+    ({"window": "0ms"}, "--window: 0ms: expected more than 0"),
+    ({"window": "3GHz"}, "--window: .*is a frequency"),
+    ({"windows": 0}, "--windows: 0: expected 1 to 1000"),
+    ({"detail": "ful"}, 'no detail called "ful": expected a known name, such as full'),
+    ({"memory_per_node": "lots"}, "--memory-per-node: "),
+    ({"begin": "250"}, "--begin: .*has no unit"),
+    ({"begin": "3GHz"}, "--begin: .*is a frequency"),
+    ({"begin": "2000s"}, "--begin: 2000s: .*1000s at most"),
+    ({"begin": "-5ms"}, "--begin: '-5ms' is out of range"),
+    ({"begin": ".5ms"}, "--begin: '.5ms' is not a number with a unit"),
+    ({"begin": " "}, "--begin: ' ': expected a time such as 250ms, workbegin, or a text"),
+    ({"begin": "a\tb"}, "--begin: 'a.*b': expected a time"),
+    ({"begin": "counter"}, '--begin: "counter" is in the command'),
+    ({"program": "/bin/true"}, "--program: --workload is given too"),
+])
+def test_wrong_options_are_answered_with_what_would_be_right(shared: Shared, given: dict[str, object], says: str) -> None:
+    with pytest.raises(UserError, match=says):
+        made(shared, **given)

@@ -1,0 +1,239 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A point's course, on a guest that is not real: windows, early ends, deaths, results."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from fake_machine import MS, FakeNames, FakeSystem
+
+from moscope import jsonio
+from moscope.errors import GuestDied, SimulatorBug, WorkloadFailed
+from moscope.guest import initramfs
+from moscope.guest.kernel import Kernel
+from moscope.runs import lines, own_program
+from moscope.runs import point as measured
+from moscope.runs.guest import Guest, Progress
+from moscope.runs.options import Point
+
+
+def guest_of(system: FakeSystem, reported: list[Progress] | None = None) -> Guest:
+    return Guest(system, (reported if reported is not None else []).append)  # type: ignore[arg-type]
+
+
+def course(system: FakeSystem, point: Point, reported: list[Progress] | None = None) -> dict[str, Any]:
+    """All of a point but the boot."""
+    guest = guest_of(system, reported)
+    measured.begin(guest, point)
+    windows, stats, packed = measured.detailed(guest, point)
+    hottest = lines.Hottest(measured.name(FakeNames(), stats["attribution"], packed), system.physical_of)
+    measured.finish(guest, point)
+    chosen = Kernel("distro", __file__, "0" * 64, "6.1", None, "test")  # type: ignore[arg-type]
+    return {**measured.document(point, windows, hottest, measured.memory_stall(stats), chosen), "host_s": 1.0}
+
+
+def test_windows_count_what_happens_after_the_warm_up_and_only_that(point: Point) -> None:
+    got = course(FakeSystem(), point)
+    assert (got["ops"], got["window_ms"], len(got["windows"])) == (60, 2.0, 3)
+    assert got["throughput_per_s"] == 10_000 and got["stderr_per_s"] == 0
+    assert got["cycles"] == {"busy": 0.25, "idle": 0.25, "core": 0.0, "memory": 0.5}
+    assert got["kernel_share"] == pytest.approx(1 / 3)
+    assert got["spin_cycles"] == 0.125 == got["windows"][1]["spin_cycles"]
+    # 2 cores, 6 ms, half of it in user mode, 60 operations.
+    assert got["user_us_per_op"] == pytest.approx(100) and got["system_us_per_op"] == pytest.approx(50)
+    assert (got["instructions"], got["spin_instructions"]) == (6 * MS // 1000 * 3 // 4, 6 * MS // 4000)
+
+
+def test_the_hosts_time_of_a_window_is_that_of_simulating_it(point: Point, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Asking for its statistics takes longer than a short window, and is no part of it nor of the next."""
+    now = [0.0]
+    monkeypatch.setattr(measured.windows, "host_time", lambda: measured.windows.HostTime(now[0], now[0]))
+
+    class Slow(FakeSystem):
+        def step_until(self, until: int, host_ms: int) -> dict[str, Any]:
+            now[0] += 1 if self.detailed else 0
+            return super().step_until(until, host_ms)
+
+        def stats_json(self) -> str:
+            now[0] += 100
+            return super().stats_json()
+
+    got = course(Slow(), point)  # three windows of ten steps each, between which processes are observed
+    assert [(w["host_s"], w["host_cpu_s"]) for w in got["windows"]] == [(10.0, 10.0)] * 3
+    assert got["host_s_per_ms"] == 5.0
+
+
+def test_processes_are_observed_at_fixed_simulated_times(point: Point) -> None:
+    """However long the host takes for a step: names must not depend on it."""
+    class Stopping(FakeSystem):
+        """Ends each second step early, as a slow host does."""
+        calls = 0
+
+        def step_until(self, until: int, host_ms: int) -> dict[str, Any]:
+            self.calls += 1
+            if not self.detailed or self.calls % 2 or until - self.tick < 2:
+                return super().step_until(until, host_ms)
+            self.tick += (until - self.tick) // 2
+            return {"state": "running", "detail": "", "status": 0}
+
+    seen: list[list[int]] = []
+    for system in (FakeSystem(), Stopping()):
+        seen.append([])
+        guest = measured.Guest(system, lambda progress: None)
+        guest.observe = lambda system=system, to=seen[-1]: to.append(system.tick)
+        system.detailed = system.running = True
+        guest.until_time(system.tick + MS, lambda tick: 0.0)
+    assert seen[0] == seen[1] != []
+
+
+def test_the_document_is_what_its_schema_says(point: Point) -> None:
+    got = course(FakeSystem(), point)
+    jsonio.validate({"schema": "moscope.run/1", "ok": True, "machine": "m", "points": [got]})
+
+
+def test_the_hottest_line_with_its_writer_and_waiter_stands_in_the_sentence(point: Point) -> None:
+    got = course(FakeSystem(), point)
+    assert got["top_lines"] == [{"name": "physical 0x1040", "address": "0x1040", "stall_share": 1.0, "wait_share": 1.0,
+                                 "spin_share": 0.2, "transfers": 5,
+                                 "class": "true_sharing", "writers": ["0x401000"], "waiters": ["0x402000"]}]
+    assert got["bottleneck"] == ("waiting for memory (50%) and in spin loops (12%) takes 62% of the cores' time, 100% of it for "
+                                 "physical 0x1040 (true sharing), which 0x402000 waits for and 0x401000 writes")
+
+
+def test_stall_that_is_lost_on_the_way_to_names_is_a_simulator_bug(point: Point) -> None:
+    system = FakeSystem()
+    guest = guest_of(system)
+    measured.begin(guest, point)
+    _, stats, tables = measured.detailed(guest, point)
+    with pytest.raises(SimulatorBug, match="stall: all lines have 0 fs"):
+        measured.name(FakeNames(), stats["attribution"], (b"", b"", b""))
+    with pytest.raises(SimulatorBug, match="spin: all lines have 1500000000000 fs, all cores 1500000000001"):
+        measured.name(FakeNames(), stats["attribution"] | {"spin": stats["attribution"]["spin"] + 1}, tables)
+    assert measured.name(FakeNames(), stats["attribution"], tables).lines.num_rows == 1
+
+
+def test_leaving_detailed_mode_takes_steps_between_which_an_interruption_ends_it(point: Point) -> None:
+    class Interrupted(FakeSystem):
+        def leave_detailed(self, host_ms: int) -> bool:
+            if self.steps_to_leave < 1_000_000 - 5:
+                raise KeyboardInterrupt  # as the interpreter does when it has the word
+            return super().leave_detailed(host_ms)
+
+    with pytest.raises(KeyboardInterrupt):
+        course(Interrupted(steps_to_leave=1_000_000), point)
+
+
+def test_a_workload_that_ends_early_leaves_the_windows_that_were_whole(point: Point) -> None:
+    got = course(FakeSystem(ends_at=5.5), point)
+    assert [w["ops"] for w in got["windows"]] == [20, 20]
+
+
+def test_a_workload_that_ends_in_its_first_window_is_measured_to_its_end(point: Point) -> None:
+    got = course(FakeSystem(ends_at=1.5), point)
+    assert [w["ticks"] for w in got["windows"]] == [MS // 2]
+    assert got["stderr_per_s"] is None
+
+
+def test_a_workload_that_ends_in_the_warm_up_is_an_error(point: Point) -> None:
+    with pytest.raises(WorkloadFailed, match="expected a shorter --warmup"):
+        course(FakeSystem(ends_at=0.5), point)
+
+
+def test_a_workload_that_ends_before_it_begins_is_an_error_with_its_last_words(point: Point) -> None:
+    script = [{"shows": "sh: no such program\r\n"}, {"state": "marker", "detail": initramfs.PROMPT}]
+    with pytest.raises(WorkloadFailed, match="(?s)fake.*ended too early.*no such program"):
+        course(FakeSystem(script=script), point)
+
+
+def test_detailed_time_begins_so_long_after_the_workloads_start_as_was_asked_for(point: Point) -> None:
+    system = FakeSystem(script=[{}, {"state": "marker", "detail": measured.STARTS}, {"state": "marker", "detail": "workbegin"}, {}])
+    got = course(system, replace(point, begin=250 * MS))
+    assert system.begun == 10 * MS + 2 * MS + 250 * MS + 7, "the workload's own mark was passed by"
+    assert system.typed[0].endswith(f"; {point.command}\n") and measured.STARTS not in system.typed[0], "which the shell echoes"
+    assert got["begin"] == "250ms" and len(got["windows"]) == 3
+
+
+def test_detailed_time_begins_at_the_text_that_was_asked_for(point: Point) -> None:
+    system = FakeSystem(script=[{"state": "marker", "detail": "workbegin"}, {}, {"state": "marker", "detail": "all set"}])
+    got = course(system, replace(point, begin="all set"))
+    assert got["begin"] == "all set" and not system.script
+    assert course(FakeSystem(), point)["begin"] == "workbegin"
+
+
+def test_a_workload_that_ends_before_the_time_at_which_it_is_to_begin_is_an_error(point: Point) -> None:
+    script = [{"state": "marker", "detail": measured.STARTS}, {"shows": "done early\r\n"}, {"state": "marker", "detail": initramfs.PROMPT}]
+    with pytest.raises(WorkloadFailed, match="(?s)fake: ended before --begin 1.5ms: expected a program that runs so long, or a shorter "
+                       "time.*done early"):
+        course(FakeSystem(script=script), replace(point, begin=3 * MS // 2))
+
+
+def own(point: Point) -> Point:
+    return replace(point, family="", workload="mine")
+
+
+def test_a_program_that_fails_before_the_time_at_which_it_is_to_begin_is_told_with_its_status(point: Point) -> None:
+    script = [{"state": "marker", "detail": measured.STARTS}, {"shows": f"{own_program.ENDED}139\r\n"},
+              {"state": "marker", "detail": initramfs.PROMPT}]
+    with pytest.raises(WorkloadFailed, match="mine: ended with status 139 before --begin 1.5ms: expected a program that runs so long"):
+        course(FakeSystem(script=script), replace(own(point), begin=3 * MS // 2))
+
+
+def test_a_program_of_ones_own_is_not_asked_for_results(point: Point) -> None:
+    system = FakeSystem()
+    got = course(system, own(point))
+    assert not got["verified"] and system.typed == [point.command + "\n"]
+
+
+@pytest.mark.parametrize("status", [0, 1, 139])
+def test_a_program_of_ones_own_that_ends_in_its_windows_must_have_ended_well(point: Point, status: int) -> None:
+    system = FakeSystem(ends_at=5.5)
+    system.out = f"{own_program.ENDED}$?\r\n{own_program.ENDED}{status}\r\n".encode()
+    if status:
+        with pytest.raises(WorkloadFailed, match=f"mine: ended with status {status}\n"):
+            course(system, own(point))
+    else:
+        assert len(course(system, own(point))["windows"]) == 2
+
+
+@pytest.mark.parametrize("answer", [
+    {"state": "marker", "detail": "---[ end Kernel panic", "shows": "Kernel panic - not syncing: x\n---[ end Kernel panic"},
+    {"state": "triple_fault", "detail": "core 1"},
+    {"state": "hang"},
+    {"state": "poweroff"},
+])
+def test_a_dead_guest_is_reported_with_console_and_registers(point: Point, answer: dict[str, Any]) -> None:
+    script = [{"shows": "last words\r\n"}, answer]
+    with pytest.raises(GuestDied, match="(?s)last words.*rip ffffffff81000000"):
+        course(FakeSystem(script=script), point)
+
+
+def test_what_the_model_lacks_is_a_simulator_bug(point: Point) -> None:
+    with pytest.raises(SimulatorBug, match="0f 0b"):
+        course(FakeSystem(script=[{"state": "unmodelled", "detail": "0f 0b"}]), point)
+
+
+def test_a_guest_that_never_begins_runs_into_the_watchdog(point: Point) -> None:
+    system = FakeSystem(script=[{"shows": "."} for _ in range(200)])
+    step = system.step
+
+    def slow(host_ms: int) -> dict[str, Any]:
+        system.tick += 1000 * MS
+        return step(host_ms)
+
+    system.step = slow  # type: ignore[method-assign]
+    with pytest.raises(GuestDied, match="not reached within 120 s of simulated time"):
+        course(system, point)
+
+
+def test_wrong_results_are_an_error(point: Point) -> None:
+    with pytest.raises(WorkloadFailed, match="its results are wrong"):
+        course(FakeSystem(verify="wrong"), point)
+
+
+def test_progress_goes_from_nothing_to_all_of_the_detailed_time(point: Point) -> None:
+    reported: list[Progress] = []
+    course(FakeSystem(), point, reported)
+    phases = list(dict.fromkeys(p.phase for p in reported))
+    assert phases == ["start fake", "warm-up", "window 1 of 3", "window 2 of 3", "window 3 of 3", "check of results"]
+    parts = [p.part for p in reported]
+    assert parts == sorted(parts) and parts[0] == 0 and parts[-1] == 1

@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Points side by side: how many, in which order, and what is left when one fails or all are interrupted."""
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import IO, Any
+
+import pytest
+
+from moscope.errors import GuestDied, SimulatorBug
+from moscope.runs import job, pool
+from moscope.runs.options import Plan
+
+MakePlan = Callable[..., Plan]
+
+# What a point's process does, as Python, by core count.
+DONE = "print(json.dumps({'progress': {'phase': 'x', 'simulated_s': 1, 'mips': 2, 'part': 0.5}})); time.sleep(0.1); " \
+       "print(json.dumps({'done': {'cores': cores}}))"
+DIED = "print(json.dumps({'error': 'GuestDied', 'text': 'kernel panic'})); sys.exit(4)"
+CRASHED = "print('a trace', file=sys.stderr); os.abort()"
+STUCK = "time.sleep(600)"
+
+
+class Runner:
+    """Notes what runs at the same time."""
+
+    def __init__(self, plan: Plan, does: Callable[[int], str]) -> None:
+        self.jobs = [job.job(plan, p, Path("nowhere")) for p in plan.points]
+        self.does = does
+        self.started: list[int] = []
+        self.processes: list[subprocess.Popen[bytes]] = []
+        self.most = 0
+        self.finished: list[int] = []
+
+    def start(self, wanted: job.Job, stderr: IO[bytes]) -> "subprocess.Popen[bytes]":
+        n = wanted.point.cores
+        code = f"import json, os, sys, time; cores = {n}; {self.does(n)}"
+        process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=stderr)
+        self.started.append(n)
+        self.processes.append(process)
+        self.most = max(self.most, sum(p.poll() is None for p in self.processes))
+        return process
+
+    def run(self, progress: Callable[..., None] = lambda *_: None, **more: Any) -> list[Any]:
+        def finished(which: job.Job, point: dict[str, Any]) -> None:
+            assert point["cores"] == which.point.cores
+            self.finished.append(which.point.cores)
+
+        more = {"processors": 2, "available": lambda: 1 << 60, **more}
+        return pool.run(self.jobs, progress, finished, self.start, **more)
+
+
+def test_the_largest_go_first_and_no_more_at_once_than_processors(plan: MakePlan) -> None:
+    runner = Runner(plan(1, 12, 24, 48), lambda n: DONE)
+    assert runner.run() == []
+    assert runner.started == [48, 24, 12, 1] and runner.most == 2
+    assert sorted(runner.finished) == [1, 12, 24, 48]
+
+
+def test_where_memory_is_short_one_runs_at_a_time(plan: MakePlan) -> None:
+    runner = Runner(plan(1, 2, 4), lambda n: DONE)
+    assert runner.run(available=lambda: 1 << 20) == []
+    assert runner.most == 1 and len(runner.finished) == 3
+
+
+def test_a_point_that_fails_lets_the_others_finish(plan: MakePlan) -> None:
+    runner = Runner(plan(1, 2, 4), lambda n: DIED if n == 2 else DONE)
+    failed = runner.run()
+    assert [type(e) for e in failed] == [GuestDied] and "fake-distro-2: kernel panic" in str(failed[0])
+    assert sorted(runner.finished) == [1, 4]
+
+
+def test_a_process_that_crashes_is_a_simulator_bug_with_its_last_words(plan: MakePlan) -> None:
+    failed = Runner(plan(1), lambda n: CRASHED).run()
+    assert [type(e) for e in failed] == [SimulatorBug] and "a trace" in str(failed[0])
+
+
+def test_an_interruption_ends_all_processes(plan: MakePlan) -> None:
+    runner = Runner(plan(1, 2), lambda n: STUCK)
+
+    def interrupted(*_: Any) -> None:
+        if len(runner.started) == 2:
+            raise KeyboardInterrupt
+
+    begun = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        runner.run(interrupted)
+    assert all(p.poll() is not None for p in runner.processes) and time.monotonic() - begun < 60
+
+
+def test_a_job_survives_its_way_as_text(plan: MakePlan) -> None:
+    made = job.job(plan(2), plan(2).points[0], Path("somewhere"))
+    assert job.parse(made.text()) == made
+    assert json.loads(made.text())["point"]["cores"] == 2

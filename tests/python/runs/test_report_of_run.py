@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What `run` says when the report of its results cannot be written."""
+
+import subprocess
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from moscope.cli import Shared
+from moscope.errors import UserError
+from moscope.runs import main
+
+
+def answering(monkeypatch: pytest.MonkeyPatch, code: int, said: str) -> None:
+    monkeypatch.setattr(subprocess, "run", lambda *_, **__: subprocess.CompletedProcess([], code, "", said))
+
+
+def plan(folder: Path) -> Any:
+    return SimpleNamespace(out=folder)
+
+
+def test_where_it_cannot_be_written_is_the_users_to_mend(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    answering(monkeypatch, 2, "/out: full: expected room there\n")
+    with pytest.raises(UserError, match=r"^/out: full: expected room there \(the results are in .*"):
+        main.report(plan(tmp_path), Shared(quiet=True))
+
+
+def test_a_bug_of_the_report_is_one_line_and_its_traceback_a_note(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    answering(monkeypatch, 1, "Traceback (most recent call last):\n  File ...\nKeyError: 'lines'\n")
+    with pytest.raises(RuntimeError) as bug:
+        main.report(plan(tmp_path), Shared(quiet=True))
+    assert str(bug.value) == f"the report could not be written (the results are in {tmp_path}): KeyError: 'lines'"
+    assert bug.value.__notes__ == ["Traceback (most recent call last):\n  File ...\nKeyError: 'lines'"]
+
+
+def test_the_run_directory_that_is_none_is_told_by_the_report_itself(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="has neither run.json nor a finished point"):
+        main.report(plan(tmp_path), Shared(quiet=True))

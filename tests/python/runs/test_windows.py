@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Figures from windows, against sums done by hand."""
+
+import pytest
+
+from moscope.runs import windows
+from moscope.runs.windows import Moment
+
+
+def moment(tick: int, operations: int, busy: int, memory: int) -> Moment:
+    spent = {(kind, who): 0 for kind in windows.KINDS for who in ("kernel", "user")}
+    return Moment(tick, operations, 100, 0, busy + memory, {**spent, ("busy", "user"): busy, ("memory", "kernel"): memory}, 2.0)
+
+
+def test_the_standard_error_is_the_spread_over_the_root_of_the_count() -> None:
+    assert windows.standard_error([1.0, 2.0, 3.0]) == pytest.approx(1 / 3**0.5)
+    assert windows.standard_error([5.0, 5.0]) == 0
+    assert windows.standard_error([5.0]) is None
+
+
+def test_a_window_in_which_no_operation_ended_has_no_time_per_operation() -> None:
+    got = windows.figures(moment(10**12, 0, 5, 5))
+    assert got["user_us_per_op"] is None and got["system_us_per_op"] is None and got["throughput_per_s"] == 0
+
+
+def test_a_point_weighs_windows_by_their_time() -> None:
+    got = windows.summary([moment(10**12, 10, 100, 0), moment(10**12, 30, 0, 300)])
+    assert got["ops"] == 40 and got["throughput_per_s"] == 20_000
+    assert got["cycles"]["memory"] == 0.75 and got["kernel_share"] == 0.75
+    assert got["stderr_per_s"] == pytest.approx(10_000)
+    assert got["host_s_per_ms"] == 2.0
+
+
+def test_a_difference_of_moments_is_the_window_between_them() -> None:
+    first, second = moment(5, 1, 10, 20), moment(9, 4, 30, 25)
+    got = second - first
+    assert (got.tick, got.operations, got.spent["busy", "user"], got.spent["memory", "kernel"]) == (4, 3, 20, 5)
+
+
+def test_the_bench_leaves_spin_loops_out_and_compares_processor_time() -> None:
+    from moscope import jsonio
+    from moscope.bench import run as bench_run
+
+    def point(cpu_s: float) -> dict[str, object]:
+        return {"workload": "w", "cores": 4, "instructions": 20_000_000, "ticks": 10**12, "window_ms": 1.0, "host_s_per_ms": 2.0,
+                "windows": [{"host_s": 2.0, "host_cpu_s": cpu_s}], "host_bytes": 3 << 30, "touched_bytes": 2 << 30,
+                "cycles": {"idle": 0.25}}
+
+    got = bench_run.document("m", 1, [(point(1.1), point(1.0))])
+    jsonio.validate(got)
+    assert got["mips"] == 10 and got["attribution_overhead"] == pytest.approx(0.1) and got["busy"] == 0.75
+    assert got["ok"] is False  # 1 GiB is more than 1 GB
+    assert bench_run.document("m", 1, [({**point(1.1), "host_bytes": 2 << 30}, point(1.0))])["ok"] is True
+    assert bench_run.document("m", 1, [({**point(1.3), "host_bytes": 2 << 30}, point(1.0))])["ok"] is False
+    several = bench_run.document("m", 2, [(point(3.9), point(1.0))])  # threads that wait are busy: time counts
+    assert several["attribution_overhead"] == 0 and several["threads"] == 2
+
+
+def test_the_bench_gives_medians_of_pairs_and_the_most_memory() -> None:
+    from moscope import jsonio
+    from moscope.bench import run as bench_run
+
+    def point(host_s: float, memory: int) -> dict[str, object]:
+        return {"workload": "w", "cores": 4, "instructions": 20_000_000, "ticks": 10**12, "window_ms": 1.0, "host_s_per_ms": host_s,
+                "windows": [{"host_s": host_s, "host_cpu_s": host_s}], "host_bytes": memory, "touched_bytes": 1000, "cycles": {"idle": 0.0}}
+
+    got = bench_run.document("m", 2, [(point(2.0, 7000), point(1.0, 1)), (point(1.1, 9000), point(1.0, 1)),
+                                      (point(4.0, 8000), point(5.0, 1))])
+    jsonio.validate(got)
+    assert (got["mips"], got["host_s_per_ms"], got["rss_bytes"]) == (10, 2.0, 9000)
+    assert got["attribution_overhead"] == pytest.approx(0.1) and got["mips_of_each"][2] == 5

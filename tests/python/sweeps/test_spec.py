@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Sweep files: what is read from them, which points they describe, and how mistakes in them are answered."""
+
+from pathlib import Path
+
+import pytest
+
+from moscope.errors import UserError
+from moscope.sweeps import axes, overrides, points, spec
+
+TRACE = 'job = "trace"\nfixed.script = "c0 ld A@n0"\n'
+
+
+def read(tmp_path: Path, text: str) -> spec.Spec:
+    file = tmp_path / "s.toml"
+    file.write_text(text)
+    return spec.read(file)
+
+
+def test_axes_make_a_product_whose_last_axis_varies_fastest(tmp_path: Path) -> None:
+    made = axes.points(read(tmp_path, TRACE + '[axes]\nlinks.clock = ["1GHz", "2GHz"]\n"topology" = ["ring", "twisted_ladder"]\n'))
+    assert [(p["links.clock"], p["topology"]) for p in made] == [("1GHz", "ring"), ("1GHz", "twisted_ladder"), ("2GHz", "ring"),
+                                                                 ("2GHz", "twisted_ladder")]
+    assert all(p["script"] == "c0 ld A@n0" for p in made)
+
+
+def test_zipped_axes_advance_together(tmp_path: Path) -> None:
+    made = axes.points(read(tmp_path, TRACE.replace("fixed", 'zip = [["chips", "topology"]]\nfixed') +
+                            '[axes]\nchips = [4, 8]\nseed = [1, 2]\ntopology = ["ring", "twisted_ladder"]\n'))
+    assert [(p["chips"], p["topology"], p["seed"]) for p in made] == [(4, "ring", 1), (4, "ring", 2), (8, "twisted_ladder", 1),
+                                                                      (8, "twisted_ladder", 2)]
+
+
+def test_excluded_points_are_left_out(tmp_path: Path) -> None:
+    made = axes.points(read(tmp_path, TRACE + '[axes]\nseed = [1, 2, 3]\ntopology = ["ring", "twisted_ladder"]\n'
+                                              '[[exclude]]\ntopology = "ring"\nseed = [2, 3]\n'))
+    assert [(p["seed"], p["topology"]) for p in made] == [(1, "ring"), (1, "twisted_ladder"), (2, "twisted_ladder"), (3, "twisted_ladder")]
+
+
+@pytest.mark.parametrize("text, error", [
+    ("job = 1x", "expected newline or end of document after a statement (at line 1, column 8): expected TOML"),
+    ("", 'names no job: expected such as job = "trace"'),
+    (TRACE + "[axis]\nseed = [1]", 'no part of a sweep called "axis": expected a known name, such as axes'),
+    (TRACE + "[axes]\nseed = 1", "axes.seed: 1: expected a list of one value or more"),
+    (TRACE + "[axes]\nseed = [1, 1]", "axes.seed: 1 appears twice: expected each value once"),
+    (TRACE + '[axes]\nscript = ["c0 ld A@n1"]', "script: is fixed and an axis: expected one of the two"),
+    ('zip = [["seed", "chips"]]\n' + TRACE + "[axes]\nseed = [1, 2]\nchips = [1]",
+     "zip: seed has 2, chips has 1 values: expected as many values of each"),
+    ('zip = [["sed"]]\n' + TRACE + "[axes]\nseed = [1, 2]", 'zip: no axis called "sed": expected a known name, such as seed'),
+])
+def test_a_mistake_in_the_file_is_a_user_error_that_names_the_place(tmp_path: Path, text: str, error: str) -> None:
+    with pytest.raises(UserError) as raised:
+        read(tmp_path, text)
+    assert str(raised.value) == f"{tmp_path / 's.toml'}: {error}"
+
+
+@pytest.mark.parametrize("text, error", [
+    (TRACE.replace("trace", "tracer"), 'job: no job called "tracer": expected a known name, such as trace'),
+    (TRACE + '[axes]\nlinks.clok = ["1GHz"]', 'no parameter called "links.clok": expected a known name, such as links.clock'),
+    ('job = "trace"\n[axes]\nseed = [1]', "no script: expected one, as the job trace needs it"),
+    (TRACE + "[axes]\ntopology = ['ring', 'rong']", "topology=rong: --set topology=rong: "),
+    (TRACE + "[axes]\nseed = [1]\n[[exclude]]\nseed = 1", "exclude: leaves no point: expected exclusions that match some points only"),
+    (TRACE + "[axes]\nseed = [1]\n[[exclude]]\nsed = 1", 'exclude: no parameter called "sed": expected a known name, such as seed'),
+])
+def test_a_parameter_that_does_not_fit_is_found_before_any_point_runs(tmp_path: Path, text: str, error: str) -> None:
+    with pytest.raises(UserError) as raised:
+        points.plan(read(tmp_path, text), print)
+    assert str(raised.value).startswith(f"{tmp_path / 's.toml'}: {error}")
+
+
+@pytest.mark.parametrize("key, text, values", [
+    ("links.clock", "1GHz,2.4GHz", ["1GHz", "2.4GHz"]),
+    ("links.clock", "1GHz", ["1GHz"]),
+    ("topology", "ring,twisted_ladder", ["ring", "twisted_ladder"]),
+    ("topology", "0-1 1-2 2-3 3-4,4-5 5-6 6-7", ["0-1 1-2 2-3 3-4,4-5 5-6 6-7"]),
+    ("routing", "[[0,1],[1,0]],[[1,0],[0,1]]", ["[[0,1],[1,0]]", "[[1,0],[0,1]]"]),
+    ("params.L1Cache.issue_latency", "2,3", ["2", "3"]),
+])
+def test_commas_separate_values_unless_they_are_part_of_one(key: str, text: str, values: list[str]) -> None:
+    single, several = overrides.split("opteron48", [f"{key}={text}"])
+    assert {**single, **several} == {key: values}
