@@ -3,6 +3,7 @@
 
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -37,8 +38,9 @@ def run(plan: Plan, shared: Shared) -> Outcome:
         raise
 
 
-def measure(plan: Plan, shared: Shared, found: dict[str, dict[str, Any]]) -> Outcome:
-    """Measures the points that `found` lacks, adds them to it, and writes the report."""
+def measure(plan: Plan, shared: Shared, found: dict[str, dict[str, Any]],
+            watch: Callable[[bool, int, int], display.Display] = display.Display) -> Outcome:
+    """Measures the points that `found` lacks, adds them to it, and writes the report. `watch` makes what shows the progress."""
     # Builds kernels and protocols once, not once in each process.
     gatherer = inputs.Gatherer(plan.machine, plan.programs, shared.say)
     wanted = {p.name: gatherer.of(p).digests() for p in plan.points}
@@ -58,7 +60,7 @@ def measure(plan: Plan, shared: Shared, found: dict[str, dict[str, Any]]) -> Out
     if again:
         directory.write_run(plan, points(), ok=False)  # outdated points must not appear in it, even if the run is interrupted
     try:
-        with display.Display(shared.quiet, len(plan.points), len(found)) as shown:
+        with watch(shared.quiet, len(plan.points), len(found)) as shown:
 
             def finished(which: job.Job, point: dict[str, Any]) -> None:
                 found[which.point.name] = point

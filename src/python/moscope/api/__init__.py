@@ -1,0 +1,11 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The Python interface, which `moscope` exports (docs/python.md): functions that do what the commands of their names do, and
+results whose tables are Arrow."""
+
+from moscope.api.latencies import Latency, latency
+from moscope.api.machine import Machine, machines
+from moscope.api.progress import Progress
+from moscope.api.runs import Run, open_run, run
+from moscope.api.traces import Trace, trace
+
+__all__ = ["Latency", "Machine", "Progress", "Run", "Trace", "latency", "machines", "open_run", "run", "trace"]

@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""How a call shows its progress: in the terminal or notebook of a person who watches, or to a function of the caller's."""
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from moscope.api.machine import Machine
+from moscope.cli import Shared
+
+
+@dataclass(frozen=True)
+class Progress:
+    """What a call is doing. `task`: the row or point at work, empty for a remark about the whole call. `phase`: what it does, in
+    words. `share`: how much of the task is done, 0 to 1."""
+
+    task: str
+    phase: str
+    share: float
+
+
+#: True: shown on the standard error output. None: shown if a person watches. A function gets each `Progress`.
+Watcher = bool | Callable[[Progress], None] | None
+
+
+@dataclass(frozen=True)
+class Call(Shared):
+    """The options that all calls share, for the parts that the commands use."""
+
+    watcher: Callable[[Progress], None] | None = field(default=None)
+
+    def say(self, text: str) -> None:
+        if self.watcher:
+            self.watcher(Progress("", text, 0.0))
+        else:
+            super().say(text)
+
+
+def call(machine: Machine, seed: int, progress: Watcher, out: Path | None = None) -> Call:
+    watcher = progress if callable(progress) else None
+    shown = watched() if progress is None else bool(progress)
+    return Call(machine.base, machine.sets, seed, out, quiet=not shown or watcher is not None, watcher=watcher)
+
+
+def watched() -> bool:
+    """Whether a person reads along: on a terminal, or in a notebook."""
+    return sys.stderr.isatty() or "ipykernel" in sys.modules

@@ -1,0 +1,191 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""`moscope.run`: workloads under Linux, measured, as tables; and run directories that are there already."""
+
+import json
+import os
+import tempfile
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Union
+
+from moscope.api import html
+from moscope.api.machine import AnyMachine, machine_of
+from moscope.api.progress import Progress, Watcher, call
+from moscope.errors import MoscopeError, UserError
+from moscope.schema.enumerations import TIME_KIND
+
+if TYPE_CHECKING:
+    import pyarrow
+
+    from moscope.runs.display import Display
+
+Names = str | Iterable[str] | None
+Place = Union[str, "os.PathLike[str]"]
+POINTS = {"point": "string", "workload": "string", "operation": "string", "kernel": "string", "cores": "int", "window_ms": "float",
+          "ops": "int", "throughput_per_s": "float", "stderr_per_s": "float", "kernel_share": "float", "user_us_per_op": "float",
+          "system_us_per_op": "float", **dict.fromkeys(TIME_KIND.names, "float"), "spin_cycles": "float", "bottleneck": "string",
+          "instructions": "int", "host_s": "float", "host_s_per_ms": "float"}
+TOP_LINES = {"point": "string", "rank": "int", "name": "string", "class": "string", "wait_share": "float", "stall_share": "float",
+             "spin_share": "float", "transfers": "int", "address": "string", "writers": "strings", "waiters": "strings"}
+PARQUET = ("lines", "pairs", "transfers", "transactions")
+
+
+@dataclass(frozen=True)
+class Run:
+    """The results of a run, in its directory `path` (docs/run-directory.md has the columns of its tables, and their units).
+
+    `points`: a row per workload, kernel and core count; `busy`, `idle`, `core`, `memory` are fractions of the cores' time.
+    `top_lines`: per point, the 20 lines of memory that cost most. `lines`, `pairs`, `transfers`: all lines that cores waited
+    for, by writer and waiter, and by chips; times are femtoseconds, and `point` names the row of `points`. `transactions`: with
+    `detail="full"`. `errors`: why points are missing. `document`: the JSON object of `moscope run --json`.
+    """
+
+    path: Path
+    document: dict[str, Any] = field(repr=False)
+    errors: list[MoscopeError] = field(default_factory=list)
+    _kept: object = field(default=None, repr=False)  # a temporary directory, which ends with its last user
+
+    @property
+    def report(self) -> Path:
+        """The report, a page to open in a browser."""
+        return self.path / "report.html"
+
+    @cached_property
+    def points(self) -> "pyarrow.Table":
+        from moscope.api.tables import table
+
+        return table(POINTS, [{**p, **p["cycles"], "point": _name(p)} for p in self.document["points"]])
+
+    @cached_property
+    def top_lines(self) -> "pyarrow.Table":
+        from moscope.api.tables import table
+
+        return table(TOP_LINES, [{**line, "point": _name(p), "rank": rank} for p in self.document["points"]
+                                 for rank, line in enumerate(p["top_lines"], 1)])
+
+    @cached_property
+    def lines(self) -> "pyarrow.Table":
+        return self._read("lines")
+
+    @cached_property
+    def pairs(self) -> "pyarrow.Table":
+        return self._read("pairs")
+
+    @cached_property
+    def transfers(self) -> "pyarrow.Table":
+        return self._read("transfers")
+
+    @cached_property
+    def transactions(self) -> "pyarrow.Table":
+        return self._read("transactions")
+
+    def _read(self, name: str) -> "pyarrow.Table":
+        """The tables of that name of all points, one below the other."""
+        import pyarrow
+        from pyarrow import parquet
+
+        parts = []
+        for point in map(_name, self.document["points"]):
+            file = self.path / "points" / point / f"{name}.parquet"
+            if not file.is_file():
+                why = 'a run with detail="full"' if name == "transactions" else "a whole run directory"
+                raise UserError(f"{file}: no such file: expected {why}")
+            table = parquet.read_table(file, partitioning=None)
+            parts.append(table.add_column(0, "point", pyarrow.array([point] * table.num_rows, pyarrow.string())))
+        return pyarrow.concat_tables(parts or [pyarrow.table({"point": pyarrow.array([], "string")})], promote_options="permissive")
+
+    def sql(self, query: str) -> "pyarrow.Table":
+        """The answer to a query in SQL over the tables, which have the names of the attributes:
+        `run.sql("SELECT name, sum(stall) FROM lines GROUP BY name")`."""
+        import duckdb
+
+        with duckdb.connect() as connection:
+            for name in ("points", "top_lines", *PARQUET):
+                if name in query:
+                    connection.register(name, getattr(self, name))
+            return connection.sql(query).to_arrow_table()
+
+    def _repr_html_(self) -> str:
+        rows = [[p["workload"], p["kernel"], p["cores"], p["throughput_per_s"], p["stderr_per_s"], 100 * p["memory"], p["bottleneck"]]
+                for p in self.points.to_pylist()]
+        return html.table(f"{self.document['machine']}: {self.path}", ["workload", "kernel", "cores", "operations per s", "standard error",
+                                                                      "memory stall, %", "bottleneck"], rows)
+
+
+def _name(point: dict[str, Any]) -> str:
+    """The name of its folder."""
+    return f"{point['workload']}-{point['kernel']}-{point['cores']}".replace("/", "_")
+
+
+def open_run(path: Place) -> Run:
+    """The results in a run directory, of `moscope run --out` or of `moscope.run(out=...)`. Raises UserError if there is none."""
+    folder = Path(path)
+    try:
+        return Run(folder, json.loads((folder / "run.json").read_text(encoding="utf-8")))
+    except (OSError, ValueError) as error:
+        why = error.strerror if isinstance(error, OSError) else "is no JSON"
+        raise UserError(f"{folder / 'run.json'}: {why}: expected the folder that `moscope run --out` wrote") from None
+
+
+def run(workload: Names = None, *, machine: AnyMachine = "opteron48", kernel: Names = None, cores: int | Iterable[int] | None = None,
+        program: str | None = None, begin: str | None = None, warmup: str | None = None, window: str | None = None,
+        windows: int | None = None, memory_per_node: str | None = None, detail: str = "table", threads: int | None = None,
+        seed: int = 1, out: Place | None = None, progress: Watcher = None, check: bool = True) -> Run:
+    """Measures workloads on kernels at core counts, as the command `run` does; what is left out has the command's default. The
+    first run boots Linux, a minute or two; later ones go on from a checkpoint.
+
+    `workload`, `kernel`: a name or several, `cores`: a number or several. Times and sizes are texts with units (`window="5ms"`).
+    `out`: the run directory, in which a later call with the same options finds finished points; without it, results are in a
+    temporary directory, which goes when the result does. Points run side by side, in processes of their own.
+
+    Raises UserError for options that are not accepted, before anything runs. If points fail, the others are measured; then the
+    first error is raised, or with `check=False` all are in `Run.errors`. An interruption ends all processes; what is finished
+    stays in `out`, and nothing stays without it.
+    """
+    from moscope.runs import directory, main, options
+
+    chosen = machine_of(machine)
+    given = options.Options(workload=_listed(workload), kernel=_listed(kernel), cores=_listed(cores), warmup=warmup, window=window,
+                            windows=windows, detail=detail, memory_per_node=memory_per_node, begin=begin, program=program,
+                            threads=threads)
+    kept = None if out is not None else tempfile.TemporaryDirectory(prefix="moscope-run-")
+    folder = Path(kept.name) if kept else Path(out or "")
+    shared = call(chosen, seed, progress, folder)
+    plan = options.make(shared, given)
+    try:
+        outcome = main.measure(plan, shared, directory.open_for(plan), _display(shared.watcher))
+    except BaseException:
+        if kept:
+            kept.cleanup()
+        raise
+    if check and outcome.failed:
+        raise outcome.failed[0]
+    return Run(folder, outcome.document, outcome.failed, kept)
+
+
+def _listed(values: Any) -> str | None:
+    """As the options take it: names or numbers with commas between."""
+    if values is None or isinstance(values, str):
+        return values
+    return ",".join(map(str, values)) if isinstance(values, Iterable) else str(values)
+
+
+def _display(watcher: Callable[[Progress], None] | None) -> "Callable[[bool, int, int], Display]":
+    """What shows the progress of the points: the command's display, or one that hands it on."""
+    from moscope.runs import display, guest, job
+
+    class Handed(display.Display):
+        def __init__(self, watch: Callable[[Progress], None], quiet: bool, points: int, done: int) -> None:
+            super().__init__(quiet, points, done)
+            self.watch = watch
+
+        def show(self, job: job.Job, progress: guest.Progress | None) -> None:
+            if progress:
+                self.watch(Progress(job.point.name, progress.phase, progress.part))
+
+        def finished(self, job: job.Job, point: dict[str, Any]) -> None:
+            self.watch(Progress(job.point.name, "finished", 1.0))
+
+    return partial(Handed, watcher) if watcher else display.Display

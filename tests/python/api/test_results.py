@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Functions of the package return tables whose figures are those of the commands, raise the commands' errors, and leave nothing
+behind when they are interrupted."""
+
+import ast
+import json
+import os
+import pkgutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import synthetic_run
+
+import moscope as package
+from moscope import paths
+
+Moscope = Callable[..., subprocess.CompletedProcess[str]]
+SCRIPT = "c0 ld A@n1; c6 st A@n1"
+
+
+@pytest.fixture(scope="module")
+def traced() -> package.Trace:
+    return package.trace(SCRIPT, "small")
+
+
+def test_latency_has_the_figures_of_the_command(moscope: Moscope) -> None:
+    seen: list[package.Progress] = []
+    measured = package.latency("small", bandwidth=True, progress=seen.append)
+    rows = json.loads(moscope("latency", "--machine", "small", "--bandwidth", "--json").stdout)["rows"]
+    cycles = {row["name"]: row["measured"] for row in rows}
+    assert {r["name"]: r["measured"] for r in (*measured.rows.to_pylist(), *measured.bandwidths.to_pylist())} == cycles
+    parts = measured.segments.to_pylist()
+    for row in measured.rows.to_pylist():
+        assert sum(p["cycles"] for p in parts if p["name"] == row["name"]) == pytest.approx(row["measured"], abs=0.01)
+        assert measured.traces[row["name"]].accesses.num_rows == 64
+    assert [p.phase for p in seen][:2] == ["measuring L1", "measuring L2"]
+
+
+def test_the_tables_of_a_trace_agree_with_its_document(traced: package.Trace, moscope: Moscope) -> None:
+    assert traced.document == json.loads(moscope("trace", SCRIPT, "--machine", "small", "--json").stdout)
+    accesses, segments = traced.accesses.to_pylist(), traced.segments.to_pylist()
+    assert [a["latency_fs"] for a in accesses] == [sum(s["fs"] for s in segments if s["access"] == a["id"]) for a in accesses]
+    assert traced.messages.num_rows >= len(traced.document["messages"])
+    assert traced.transitions.column("event").to_pylist() == [t["event"] for t in traced.document["transitions"]]
+    assert set(traced.links.column("from_chip").to_pylist()) == {0, 1, 3}
+
+
+def test_no_part_of_the_package_has_the_name_of_something_public() -> None:
+    assert not {part.name for part in pkgutil.iter_modules(package.__path__)} & set(package.__all__)
+
+
+def test_importing_the_package_loads_none_of_its_parts() -> None:
+    code = "import sys, moscope; print([m for m in sys.modules if m.startswith(('moscope.', 'typer', 'pyarrow', 'numpy'))])"
+    env = {**os.environ, "PYTHONPATH": str(paths.import_dir())}
+    got = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=True)
+    assert set(ast.literal_eval(got.stdout)) <= {"moscope._version", "moscope.paths"}
+
+
+def test_every_name_of_the_package_is_there_and_documented(root: Path) -> None:
+    page = (root / "docs" / "python.md").read_text(encoding="utf-8")
+    for name in package.__all__:
+        assert getattr(package, name) is not None
+        assert f"`{name}" in page or f"moscope.{name}" in page, name
+
+
+def test_a_run_directory_is_opened_as_tables(tmp_path: Path) -> None:
+    run = package.open_run(synthetic_run.write_run(tmp_path / "run", cores=(1, 12), kernels=("stock", "pk")))
+    assert run.points.column("cores").to_pylist() == [1, 12, 1, 12]
+    for row in run.points.to_pylist():
+        assert sum(row[part] for part in ("busy", "idle", "core", "memory")) == pytest.approx(1)
+    assert set(run.lines.column("point").to_pylist()) == set(run.points.column("point").to_pylist())
+    asked = run.sql("SELECT point, sum(stall)::BIGINT AS stall FROM lines GROUP BY point ORDER BY point")
+    lines = run.lines.to_pylist()
+    assert asked.to_pylist() == [{"point": point, "stall": sum(r["stall"] for r in lines if r["point"] == point)}
+                                 for point in sorted({r["point"] for r in lines})]
+    with pytest.raises(package.UserError, match="transactions.parquet: no such file: expected a run with detail"):
+        run.transactions  # noqa: B018
+
+
+def test_results_show_themselves_in_a_notebook(traced: package.Trace, tmp_path: Path) -> None:
+    run = package.open_run(synthetic_run.write_run(tmp_path / "a<b", cores=(1,)))
+    assert "a&lt;b" in run._repr_html_() and "<td" in run._repr_html_()
+    assert "<svg" in traced._repr_html_() and "c6 st A@n1" in traced._repr_html_()
+    assert "links.clock" in package.Machine("small", links_clock="2.4GHz")._repr_html_()
+
+
+@pytest.mark.parametrize("call, arguments", [
+    (lambda: package.trace("c0 ld", "small"), ("trace", "c0 ld", "--machine", "small")),
+    (lambda: package.run("nope"), ("run", "--workload", "nope")),
+    (lambda: package.run("counter", cores=[1, 99]), ("run", "--workload", "counter", "--cores", "1,99")),
+    (lambda: package.latency(package.Machine("small", {"chips": 99})), ("latency", "--machine", "small", "--set", "chips=99")),
+])
+def test_errors_have_the_text_of_the_command_line(call: Callable[[], Any], arguments: tuple[str, ...], moscope: Moscope) -> None:
+    with pytest.raises(package.UserError) as error:
+        call()
+    assert moscope(*arguments).stderr.strip() == str(error.value).strip()
+
+
+def test_an_interrupted_run_without_out_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from moscope.runs import main
+
+    def interrupted(plan: Any, *_: Any) -> None:
+        assert list(tmp_path.iterdir()) == [plan.out]
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    monkeypatch.setattr(main, "measure", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        package.run("counter", kernel="distro", cores=1)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.long
+def test_a_run_hands_its_progress_on_and_its_tables_outlive_the_call(tmp_path: Path) -> None:
+    seen: list[package.Progress] = []
+    run = package.run("falseshare", kernel="distro", cores=4, windows=1, progress=seen.append)
+    assert run.top_lines.to_pylist()[0]["name"] == "falseshare:packed_counters"
+    assert run.report.is_file() and run.lines.num_rows
+    assert {"finished"} < {p.phase for p in seen if p.task == "falseshare-distro-4"}
