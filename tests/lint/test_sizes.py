@@ -38,8 +38,6 @@ WIDE_FILES: set[str] = {
     "tests/cpu/x86/faults/cases.c",
     "tests/cpu/x86/native/amd_host.hh",
     "tests/cpu/x86/native/host_cpu.hh",
-    "tests/mem/slicc/protocols/base_assigned_to_derived.slicc",
-    "tests/mem/slicc/protocols/wakes_lower_ranks_only.slicc",
 }
 
 

@@ -16,11 +16,11 @@ HANDOVER = Path(__file__).parent / "protocols" / "Handover.slicc"
 # What stands in Handover's cache, what comes in its place, and what the compiler says of that.
 OMISSIONS = (
     ("transition({MI, II}, {Read, Write})", "transition({MI, II}, {Read})",
-     "state 'II' of machine 'L1Cache' has no transition for Write"),
+     "state 'II' of machine 'L1Cache': no transition for Write"),
     ("  action(wk_wake,", '  action(id_idle, "id", desc="Nothing") {\n  }\n\n  action(wk_wake,',
-     "action 'id_idle' is not used by any transition"),
+     "action 'id_idle': unused"),
     ("    II, AccessPermission:Invalid,", '    XX, AccessPermission:Busy, desc="Nowhere";\n    II, AccessPermission:Invalid,',
-     "state 'XX' of machine 'L1Cache' cannot be reached"),
+     "state 'XX' of machine 'L1Cache': unreachable"),
 )
 SAID = [said for _, _, said in OMISSIONS]
 

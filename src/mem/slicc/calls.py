@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Expressions: types of operators and members, choice among overloads, and the calls that are statements in meaning."""
+"""Expressions: types of operators and members, choice among overloads, and the calls that are nodes of their own."""
 from __future__ import annotations
 
 from typing import Callable, Optional
@@ -7,12 +7,12 @@ from typing import Callable, Optional
 from . import ast, conversions
 from .ast import Expr, Stmt, Type
 from .declare import Declarer
-from .errors import Diagnostics, describe, nearest
+from .errors import Diagnostics, arguments, describe, expected
 from .scopes import Namespace, Scope
 
 
 class CallResolver:
-    """What the resolver of statements builds on."""
+    """Resolves expressions and calls; resolve.py adds the statements."""
 
     def __init__(self, declarer: Declarer, diagnostics: Diagnostics) -> None:
         self.declarer = declarer
@@ -48,18 +48,22 @@ class CallResolver:
         return self.space.find_type(name) or self.unknown
 
     def not_portable(self, loc: ast.Loc, what: str) -> None:
-        self.diagnostics.warning(loc, f"{what}; gem5 rejects this", "portability")
+        self.diagnostics.warning(loc, f"{what}: expected a form that gem5 accepts", "portability")
 
-    def check_order(self, decl: object, loc: ast.Loc) -> None:
-        """Warns when a declaration stands below its use: gem5 reads a protocol once, from top to bottom."""
-        if self.declarer.serial.of(decl) > self.position:
-            self.diagnostics.warning(loc, "this is declared further down; gem5 rejects this", "order")
+    def check_order(self, decl: ast.Declaration | ast.Function | Type | None, loc: ast.Loc) -> None:
+        """Warns of a use above the declaration: gem5 reads a protocol once, from top to bottom."""
+        if decl is not None and self.declarer.serial.of(decl) > self.position:
+            self.diagnostics.warning(loc, f"'{decl.name}': used before its declaration: expected the declaration above, as gem5 "
+                                     "requires", "order")
+
+    def misplaced(self, call: ast.Call, where: str) -> None:
+        self.diagnostics.error(call.loc, f"{call.name}: misplaced: expected within an {where}")
 
     def expect(self, expr: Expr, name: str, what: str) -> None:
-        """Resolves an expression that has to be of a type of this name."""
+        """Resolves an expression and reports if its type is not the one of this name."""
         self.expr(expr)
         if not self.is_unknown(expr.type) and expr.type.name != name:
-            self.diagnostics.error(expr.loc, f"{what} has to be of type {name}, not {expr.type}")
+            self.diagnostics.error(expr.loc, f"{what}: of type {expr.type}: expected {name}")
 
     # ---- expressions
 
@@ -68,7 +72,7 @@ class CallResolver:
         kind = type(expr).__name__
         method = getattr(self, f"_expr_{kind}", None)
         if method is None:  # a declaration where a value is needed
-            self.diagnostics.error(expr.loc, "a declaration cannot stand here")
+            self.diagnostics.error(expr.loc, "declaration: misplaced: expected a value")
             if isinstance(expr, ast.LocalVar):
                 expr.type_ref.type = self.unknown
             return self.unknown
@@ -82,12 +86,12 @@ class CallResolver:
     def _expr_Name(self, expr: ast.Name) -> Type:
         symbol = self.scope.find(expr.name)
         if symbol is None:
-            hint = nearest(expr.name, self.scope.names())
+            hint = expected(expr.name, self.scope.names(), "a declared variable")
             if expr.name in ("in_msg", "out_msg"):
-                hint = f"; it is there within {'peek' if expr.name == 'in_msg' else 'enqueue'} only"
+                hint = f" here: expected within {'peek' if expr.name == 'in_msg' else 'enqueue'}"
             elif expr.name in ("address", "tbe", "cache_entry"):
-                hint = "; it is there within actions only" if self.place != "action" else "; this machine has no such type"
-            self.diagnostics.error(expr.loc, f"there is no variable '{expr.name}'{hint}")
+                hint = " here: expected within an action" if self.place != "action" else ": expected a machine that declares its type"
+            self.diagnostics.error(expr.loc, f"variable '{expr.name}': unknown{hint}")
             return self.unknown
         expr.kind, expr.decl, expr.is_pointer = symbol.kind, symbol.decl, symbol.is_pointer
         if symbol.kind in ("object", "global", "in_port", "out_port"):
@@ -99,13 +103,13 @@ class CallResolver:
         if self.is_unknown(declared):
             return declared
         if not declared.is_enum:
-            self.diagnostics.error(expr.loc, f"'{declared}' is no enumeration")
+            self.diagnostics.error(expr.loc, f"type '{declared}': not an enumeration: expected one before ':'")
             return self.unknown
         self.check_order(declared, expr.type_ref.loc)
         value = declared.values.get(expr.value_name)
         if value is None:
-            self.diagnostics.error(expr.loc, f"enumeration {declared} has no value '{expr.value_name}'"
-                                   + nearest(expr.value_name, declared.values))
+            self.diagnostics.error(expr.loc, f"value '{expr.value_name}': not in {declared}"
+                                   + expected(expr.value_name, declared.values, "one of its values"))
             return declared
         expr.value = value
         return declared
@@ -124,13 +128,13 @@ class CallResolver:
         self.expr(expr.operand)
         declared = self.declarer.lookup_type(expr.type_ref, self.space)
         if expr.mode not in ("pointer", "value", "ref"):
-            self.diagnostics.error(expr.loc, f"static_cast knows \"pointer\" and \"value\", not \"{expr.mode}\"")
+            self.diagnostics.error(expr.loc, f"static_cast: mode '{expr.mode}': expected pointer or value")
         expr.is_pointer = expr.mode != "value" and (expr.mode == "pointer" or declared.is_handle)
         source = expr.operand.type
         if not self.is_unknown(declared, source) and expr.mode == "pointer":
             related = source is declared or source.interface is declared or declared.interface is source
             if not related and not isinstance(expr.operand, ast.Ood):
-                self.diagnostics.error(expr.loc, f"{source} and {declared} are not related, so one cannot be cast to the other")
+                self.diagnostics.error(expr.loc, f"static_cast: {source} to {declared}: expected one to be the other's interface")
         return declared
 
     def _expr_IsValid(self, expr: ast.IsValid) -> Type:
@@ -139,8 +143,7 @@ class CallResolver:
         starred = isinstance(operand, ast.Name) and getattr(operand.decl, "pointer", False)
         if not (operand.is_pointer or starred or self.is_unknown(operand.type) or operand.type.name in ("PacketPtr", "RequestPtr")):
             word = "is_invalid" if expr.negated else "is_valid"
-            self.diagnostics.error(operand.loc, f"{word} asks whether there is a cache entry or TBE; "
-                                   f"this is a value of type {operand.type}")
+            self.diagnostics.error(operand.loc, f"{word}: value of type {operand.type}: expected a cache entry or TBE")
         return self.named("bool")
 
     def _expr_Unary(self, expr: ast.Unary) -> Type:
@@ -149,12 +152,13 @@ class CallResolver:
             return self.unknown
         result, portable = conversions.unary(expr.op, operand)
         if result is None:
-            self.diagnostics.error(expr.loc, f"operator {expr.op} does not apply to {operand}")
+            wanted = "bool" if expr.op == "!" else "a number"
+            self.diagnostics.error(expr.loc, f"operator {expr.op}: applied to {operand}: expected {wanted}")
             return self.unknown
         if expr.op in ("++", "--") and not isinstance(expr.operand, (ast.Name, ast.Member)):
-            self.diagnostics.error(expr.loc, f"operator {expr.op} needs a variable")
+            self.diagnostics.error(expr.loc, f"operator {expr.op}: applied to a value: expected a variable")
         if not portable:
-            self.not_portable(expr.loc, f"operator {expr.op} is applied to {operand}")
+            self.not_portable(expr.loc, f"operator {expr.op}: applied to {operand}")
         return self.named(result)
 
     def _expr_Binary(self, expr: ast.Binary) -> Type:
@@ -162,14 +166,14 @@ class CallResolver:
         if self.is_unknown(left, right):
             return self.named("bool") if expr.op in conversions.COMPARISONS else self.unknown
         if isinstance(expr.left, ast.Ood) or isinstance(expr.right, ast.Ood):
-            self.diagnostics.error(expr.loc, "compare with OOD by is_valid and is_invalid")
+            self.diagnostics.error(expr.loc, f"operator {expr.op}: applied to OOD: expected is_valid(..) or is_invalid(..)")
             return self.named("bool")
         result, portable = conversions.binary(expr.op, left, right)
         if result is None:
-            self.diagnostics.error(expr.loc, f"operator {expr.op} does not apply to {left} and {right}")
+            self.diagnostics.error(expr.loc, f"operator {expr.op}: applied to {left} and {right}: expected {conversions.operands(expr.op)}")
             return self.unknown if expr.op not in conversions.COMPARISONS else self.named("bool")
         if not portable:
-            self.not_portable(expr.loc, f"operator {expr.op} is applied to {left} and {right}")
+            self.not_portable(expr.loc, f"operator {expr.op}: applied to {left} and {right}")
         return self.named(result)
 
     def _expr_Member(self, expr: ast.Member) -> Type:
@@ -181,10 +185,10 @@ class CallResolver:
             field = declared.interface.fields.get(expr.name)
         if field is None:
             if expr.name in declared.methods:
-                hint = f"; '{expr.name}' is a method: write {expr.name}(..)"
+                hint = f": expected a call of the method, {expr.name}(..)"
             else:
-                hint = nearest(expr.name, declared.fields)
-            self.diagnostics.error(expr.loc, f"type {declared} has no field '{expr.name}'{hint}")
+                hint = expected(expr.name, declared.fields, "a field")
+            self.diagnostics.error(expr.loc, f"field '{expr.name}': not in {declared}{hint}")
             return self.unknown
         expr.field = field
         expr.is_pointer = field.pointer or field.type.is_handle
@@ -196,11 +200,11 @@ class CallResolver:
         for arg in args:
             self.expr(arg)
             if arg.type is self.program.void_type:
-                self.diagnostics.error(arg.loc, "this gives no value")
+                self.diagnostics.error(arg.loc, "argument: without a value: expected a call that returns one")
                 arg.type = self.unknown
 
     def choose(self, overloads: list[ast.Function], args: list[Expr], loc: ast.Loc, what: str) -> Optional[ast.Function]:
-        """The overload that fits the arguments best, the earlier one of equals; reports when none fits."""
+        """The overload that fits the arguments best, the first of equals; None, with an error, when none fits."""
         best: Optional[ast.Function] = None
         best_price = 0
         for function in overloads:
@@ -210,7 +214,7 @@ class CallResolver:
         if best is None:
             self._no_fit(overloads, args, loc, what)
         elif best.owner is not None and best_price >= conversions.NUMERIC and not self.is_unknown(*(arg.type for arg in args)):
-            self.not_portable(loc, f"{what} is called with ({describe(str(arg.type) for arg in args)})")
+            self.not_portable(loc, f"{what}: called with ({describe(str(arg.type) for arg in args)})")
         return best
 
     def _price(self, function: ast.Function, args: list[Expr]) -> Optional[int]:
@@ -227,28 +231,28 @@ class CallResolver:
     def _no_fit(self, overloads: list[ast.Function], args: list[Expr], loc: ast.Loc, what: str) -> None:
         counts = sorted({len(function.formals) for function in overloads})
         if len(args) not in counts:
-            wanted = " or ".join(str(count) for count in counts)
-            self.diagnostics.error(loc, f"{what} takes {wanted} argument{'' if counts == [1] else 's'}, not {len(args)}")
+            self.diagnostics.error(loc, f"{what}: {arguments(len(args))}: expected {' or '.join(str(count) for count in counts)}")
             return
         same = [function for function in overloads if len(function.formals) == len(args)]
         if len(same) == 1:
             for number, (formal, arg) in enumerate(zip(same[0].formals, args, strict=True), 1):
                 if conversions.cost(arg.type, formal.type, isinstance(arg, ast.Ood)) is None:
-                    self.diagnostics.error(arg.loc, f"argument {number} of {what} has to be of type {formal.type}, not {arg.type}")
+                    self.diagnostics.error(arg.loc, f"argument {number} of {what}: of type {arg.type}: expected {formal.type}")
             return
         given = describe(str(arg.type) for arg in args)
         forms = " or ".join(function.signature() for function in same[:4])
-        self.diagnostics.error(loc, f"{what} does not take ({given}); there is {forms}")
+        self.diagnostics.error(loc, f"{what}: called with ({given}): expected {forms}")
 
     def _expr_Call(self, expr: ast.Call) -> Type:
         if expr.name in self.special:
-            self.diagnostics.error(expr.loc, f"{expr.name}(..) gives no value: it is a statement")
+            self.diagnostics.error(expr.loc, f"{expr.name}(..): used as a value: expected a statement of its own")
             return self.unknown
         self._arguments(expr.args)
         overloads = self.space.find_functions(expr.name)
         if not overloads:
-            hint = "; assignments and calls of types need no cast" if self.space.find_type(expr.name) else ""
-            self.diagnostics.error(expr.loc, f"there is no function '{expr.name}'{hint or nearest(expr.name, self.space.function_names())}")
+            hint = ": expected no cast, since assignments and calls convert" if self.space.find_type(expr.name) else \
+                expected(expr.name, self.space.function_names(), "a declared function")
+            self.diagnostics.error(expr.loc, f"function '{expr.name}': unknown{hint}")
             return self.unknown
         function = self.choose(overloads, expr.args, expr.loc, f"function '{expr.name}'")
         if function is None:
@@ -256,7 +260,7 @@ class CallResolver:
         self.check_order(function, expr.loc)
         if any(arg.type is not formal.type for arg, formal in zip(expr.args, function.formals, strict=True)) and not self.is_unknown(
                 *(arg.type for arg in expr.args)):
-            self.not_portable(expr.loc, f"function '{expr.name}' is called with ({describe(str(arg.type) for arg in expr.args)})")
+            self.not_portable(expr.loc, f"function '{expr.name}': called with ({describe(str(arg.type) for arg in expr.args)})")
         expr.function = function
         expr.is_pointer = function.returns_pointer
         return function.return_type
@@ -271,16 +275,16 @@ class CallResolver:
             overloads = overloads + declared.interface.methods.get(expr.name, [])
         if not overloads:
             if expr.subscript:
-                self.diagnostics.error(expr.loc, f"a value of type {declared} cannot be indexed: the type has no method lookup")
+                self.diagnostics.error(expr.loc, f"subscript: value of type {declared}: expected a type with a method lookup")
             else:
                 known = list(declared.methods) + (list(declared.interface.methods) if declared.interface else [])
-                hint = f"; '{expr.name}' is a field" if expr.name in declared.fields else nearest(expr.name, known)
-                self.diagnostics.error(expr.loc, f"type {declared} has no method '{expr.name}'{hint}")
+                hint = ": expected the field, without (..)" if expr.name in declared.fields else expected(expr.name, known, "a method")
+                self.diagnostics.error(expr.loc, f"method '{expr.name}': not in {declared}{hint}")
             return self.unknown
         return self._bind(expr, declared, overloads)
 
     def _bind(self, expr: ast.MethodCall | ast.ClassCall, declared: Type, overloads: list[ast.Function]) -> Type:
-        """Chooses among the methods of that name and notes the choice in the call."""
+        """Chooses among the methods of that name and sets the choice in the call; returns its type."""
         method = self.choose(overloads, expr.args, expr.loc, f"method '{expr.name}' of {declared}")
         if method is None:
             return self.unknown
@@ -295,7 +299,7 @@ class CallResolver:
             return declared
         overloads = declared.methods.get(expr.name, [])
         if not overloads:
-            self.diagnostics.error(expr.loc, f"type {declared} has no method '{expr.name}'{nearest(expr.name, declared.methods)}")
+            self.diagnostics.error(expr.loc, f"method '{expr.name}': not in {declared}{expected(expr.name, declared.methods, 'a method')}")
             return self.unknown
         return self._bind(expr, declared, overloads)
 
@@ -304,25 +308,25 @@ class CallResolver:
     def _count(self, call: ast.Call, wanted: int) -> bool:
         if len(call.args) == wanted:
             return True
-        self.diagnostics.error(call.loc, f"'{call.name}' takes {wanted} argument{'' if wanted == 1 else 's'}, not {len(call.args)}")
+        self.diagnostics.error(call.loc, f"{call.name}: {arguments(len(call.args))}: expected {wanted}")
         return False
 
     def _trigger(self, call: ast.Call) -> Stmt:
         machine = self.machine
         self._arguments(call.args)
         if self.in_port is None or machine is None:
-            self.diagnostics.error(call.loc, "trigger belongs within an in_port")
+            self.misplaced(call, "in_port")
             return ast.ExprStmt(loc=call.loc, expr=call)
         wanted: list[Optional[Type]] = [machine.event_type, self.space.find_type("Addr"), machine.entry_type, machine.tbe_type]
         types = [declared for declared in wanted if declared is not None]
         if len(call.args) != len(types):
-            self.diagnostics.error(call.loc, f"trigger takes ({describe(map(str, types))}) in machine '{machine.name}', "
-                                   f"not {len(call.args)} argument{'' if len(call.args) == 1 else 's'}")
+            self.diagnostics.error(call.loc, f"trigger: {arguments(len(call.args))}: expected ({describe(map(str, types))}) in machine "
+                                   f"'{machine.name}'")
             return ast.ExprStmt(loc=call.loc, expr=call)
         for number, (declared, arg) in enumerate(zip(types, call.args, strict=True), 1):
             price = conversions.cost(arg.type, declared, isinstance(arg, ast.Ood))
             if price is None:
-                self.diagnostics.error(arg.loc, f"argument {number} of trigger has to be of type {declared}, not {arg.type}")
+                self.diagnostics.error(arg.loc, f"argument {number} of trigger: of type {arg.type}: expected {declared}")
         rest = call.args[2:]
         entry = rest.pop(0) if machine.entry_type is not None else None
         tbe = rest.pop(0) if machine.tbe_type is not None else None
@@ -331,7 +335,7 @@ class CallResolver:
     def _stall_port(self, call: ast.Call) -> Stmt:
         self._count(call, 0)
         if self.in_port is None:
-            self.diagnostics.error(call.loc, "stallPort belongs within an in_port")
+            self.misplaced(call, "in_port")
         return ast.StallPort(loc=call.loc)
 
     def _error(self, call: ast.Call) -> Stmt:
@@ -339,14 +343,14 @@ class CallResolver:
         if not self._count(call, 1):
             return ast.ExprStmt(loc=call.loc, expr=call)
         if not self.is_unknown(call.args[0].type) and call.args[0].type.name != "std::string":
-            self.diagnostics.error(call.args[0].loc, f"the message has to be a string, not {call.args[0].type}")
+            self.diagnostics.error(call.args[0].loc, f"error: message of type {call.args[0].type}: expected a string")
         return ast.ErrorStmt(loc=call.loc, message=call.args[0])
 
     def _assert(self, call: ast.Call) -> Stmt:
         if not self._count(call, 1):
             self._arguments(call.args)
             return ast.ExprStmt(loc=call.loc, expr=call)
-        self.expect(call.args[0], "bool", "what is asserted")
+        self.expect(call.args[0], "bool", "assertion")
         return ast.Assert(loc=call.loc, condition=call.args[0])
 
     def _debug_print(self, call: ast.Call) -> Stmt:
@@ -355,19 +359,18 @@ class CallResolver:
         if call.name == "DPRINTF":
             first = args.pop(0) if args else None
             if not isinstance(first, ast.Name):
-                self.diagnostics.error(call.loc, "DPRINTF takes the name of a debug flag, a format, and values")
+                self.diagnostics.error(call.loc, "DPRINTF: no debug flag: expected a flag, a format and values")
             else:
                 flag = first.name
         form = args.pop(0) if args else None
         if not isinstance(form, ast.Literal) or not isinstance(form.value, str):
-            self.diagnostics.error(form.loc if form is not None else call.loc, f"{call.name} needs a format that is a literal string")
+            self.diagnostics.error(form.loc if form is not None else call.loc, f"{call.name}: no format: expected a literal string")
             form = None
         self._arguments(args)
         text = str(form.value) if form is not None else ""
         slots = text.replace("%%", "").count("%")
         if form is not None and slots != len(args):
-            self.diagnostics.error(call.loc, f"the format has {slots} place{'' if slots == 1 else 's'} for {len(args)} "
-                                   f"value{'' if len(args) == 1 else 's'}")
+            self.diagnostics.error(call.loc, f"{call.name}: {len(args)} values for the format: expected {slots}")
         return ast.DebugPrint(loc=call.loc, flag=flag, format=text, args=args)
 
     def _comment(self, call: ast.Call) -> Stmt:
@@ -380,21 +383,21 @@ class CallResolver:
         self._arguments(call.args)
         setting = not call.name.startswith("unset")
         if self.place != "action":
-            self.diagnostics.error(call.loc, f"{call.name} belongs within an action")
+            self.misplaced(call, "action")
         elif wanted is None:
-            self.diagnostics.error(call.loc, f"this machine has no {what} type")
+            self.diagnostics.error(call.loc, f"{call.name}: no {what} type in the machine: expected one")
         prototypes = self.space.find_functions(call.name)
         if not prototypes:
-            self.not_portable(call.loc, f"'{call.name}' is used without a prototype in the machine")
+            self.not_portable(call.loc, f"{call.name}: without a prototype in the machine")
         elif setting and len(call.args) == 1 and not any(function.formals and function.formals[0].type is call.args[0].type
                                                          for function in prototypes):
-            self.not_portable(call.loc, f"'{call.name}' is called with ({call.args[0].type})")
+            self.not_portable(call.loc, f"{call.name}: called with ({call.args[0].type})")
         if not self._count(call, 1 if setting else 0) or not setting:
             return None
         value = call.args[0]
         if wanted is not None and not self.is_unknown(value.type) and value.type is not wanted and not (
                 wanted.interface is value.type and value.type.is_handle):
-            self.diagnostics.error(value.loc, f"{call.name} takes a {wanted}, not {value.type}")
+            self.diagnostics.error(value.loc, f"{call.name}: value of type {value.type}: expected {wanted}")
         return value
 
     def _set_entry(self, call: ast.Call) -> Stmt:

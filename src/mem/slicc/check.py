@@ -1,20 +1,20 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Sense of a resolved protocol: what is well-typed but cannot be meant. Certain mistakes are errors. What may be meant, or stands in
-widely used protocols, is a warning with an option name; `strict` names the options that are errors all the same, and `allow`
-those of the errors with a name that are warnings all the same."""
+"""Checks of a resolved protocol for what is well typed but wrong. Certain mistakes are errors. What may be intended, or occurs
+in widely used protocols, is a warning with an option name. `strict` names options whose warnings become errors; `allow` names
+options whose errors become warnings."""
 from __future__ import annotations
 
 from typing import Iterable, Iterator
 
 from . import ast
 from .ast import Machine, Stmt
-from .errors import Diagnostics, describe, nearest
+from .errors import Diagnostics, describe, expected
 
 STRICT = frozenset({"unreachable-state", "unused-action", "unused-event", "missing-transition", "missing-return", "no-pop", "no-wakeup",
                     "incomplete-message", "wake-rank"})
-"""What `--strict` turns into errors: the project's own protocols are built so."""
+"""What `--strict` turns into errors. The project's own protocols are built with it."""
 ALLOWABLE = frozenset({"enqueue-to-from"})
-"""Errors that `--allow` turns into warnings, since some protocol out there means them."""
+"""Errors that `--allow` turns into warnings, since some published protocols rely on them."""
 
 _SENT = {"Destination": "NetDest", "MessageSize": "MessageSizeType"}
 _LETS_GO = {"dequeue", "recycle"}
@@ -43,7 +43,7 @@ class Checker:
 
     def run(self) -> None:
         if not self.program.machines:
-            self.diagnostics.error(self.program.loc, "the protocol has no machine")
+            self.diagnostics.error(self.program.loc, "protocol: no machine: expected at least one")
         for function in self._functions():
             self._returns(function)
         for machine in self.program.machines:
@@ -71,7 +71,8 @@ class Checker:
         if function.body is None:
             return
         if function.return_type is not self.program.void_type and not _ends(function.body):
-            self.warn(function.loc, f"function '{function.name}' can end without returning a {function.return_type}", "missing-return")
+            self.warn(function.loc, f"function '{function.name}': can end without a value: expected a return of "
+                      f"{function.return_type}", "missing-return")
 
     # ---- ports and messages
 
@@ -79,20 +80,20 @@ class Checker:
         for port in machine.out_ports:
             buffer = port.buffer.decl
             if isinstance(buffer, ast.Param) and buffer.network == "From":
-                self.warn(port.loc, f"out_port '{port.name}' stands on '{buffer.name}', a From buffer: "
-                          "what the network delivers to this machine", "from-buffer")
+                self.warn(port.loc, f"out_port '{port.name}': on '{buffer.name}', which the network fills: expected a To buffer",
+                          "from-buffer")
         for in_port in machine.in_ports:
             buffer = in_port.buffer.decl
             if isinstance(buffer, ast.Param) and buffer.network == "To":
-                self.diagnostics.error(in_port.loc, f"in_port '{in_port.name}' reads '{buffer.name}', a To buffer: "
-                                       "what this machine gives to the network")
+                self.diagnostics.error(in_port.loc, f"in_port '{in_port.name}': on '{buffer.name}', which the network empties: "
+                                       "expected a From buffer")
         read = {port.buffer.name for port in machine.in_ports}
         written = {port.buffer.name for port in machine.out_ports}
         for param in machine.params:
             if param.network == "From" and param.name not in read:
-                self.warn(param.loc, f"no in_port reads '{param.name}': what arrives there stays there", "unread-buffer")
+                self.warn(param.loc, f"buffer '{param.name}': never read: expected an in_port that removes its messages", "unread-buffer")
             if param.network == "To" and param.name not in written:
-                self.warn(param.loc, f"no out_port writes '{param.name}'", "unused-buffer")
+                self.warn(param.loc, f"buffer '{param.name}': never written: expected an out_port", "unused-buffer")
 
     def _messages(self, machine: Machine) -> None:
         for block in _blocks(machine):
@@ -104,22 +105,23 @@ class Checker:
         port = statement.port.decl
         buffer = port.buffer.decl if isinstance(port, ast.OutPort) else None
         if isinstance(buffer, ast.Param) and buffer.network == "From":
-            self.mistake(statement.port.loc, f"'{statement.port.name}' enqueues into '{buffer.name}', a From buffer: "
-                         "only the network puts messages there", "enqueue-to-from")
+            self.mistake(statement.port.loc, f"enqueue: into '{buffer.name}', which the network fills: expected a To buffer",
+                         "enqueue-to-from")
         if not isinstance(buffer, ast.Param) or buffer.network != "To" or buffer.virtual_network is None:
             return
         message = statement.message_ref.type
         for name, kind in _SENT.items():
             field = message.fields.get(name)
             if field is None or field.type.name != kind:
-                self.diagnostics.error(statement.message_ref.loc, f"{message} is sent over the network and needs a field {kind} {name}"
-                                       + ("" if field is None else f", not {field.type} {name}"))
+                problem = "missing" if field is None else f"of type {field.type}"
+                self.diagnostics.error(statement.message_ref.loc, f"field '{name}' of {message}: {problem}: expected {kind}, since the "
+                                       "message is sent over the network")
             elif field.default_text is None or name == "Destination":
                 if not _mentions_out_msg(statement.body, name):
-                    self.warn(statement.loc, f"out_msg.{name} is not set", "incomplete-message")
+                    self.warn(statement.loc, f"out_msg.{name}: not set: expected an assignment", "incomplete-message")
 
     def _networks(self) -> None:
-        """A virtual network has one vnet_type, and what is sent on it has to arrive somewhere."""
+        """Reports a virtual network with two types, without a sender or without a receiver."""
         kinds: dict[int, ast.Param] = {}
         sent: dict[int, ast.Param] = {}
         received: dict[int, ast.Param] = {}
@@ -130,23 +132,23 @@ class Checker:
                     continue
                 first = kinds.setdefault(network, param)
                 if first.vnet_type != param.vnet_type:
-                    self.warn(param.loc, f"virtual network {network} is of type '{first.vnet_type}' in machine "
-                              f"'{first.machine.name}' and of type '{param.vnet_type}' here", "vnet-type")
+                    self.warn(param.loc, f"virtual network {network}: of type '{param.vnet_type}': expected '{first.vnet_type}' as in "
+                              f"machine '{first.machine.name}'", "vnet-type")
                 (sent if param.network == "To" else received).setdefault(network, param)
         if len(self.program.machines) == 1:
-            return  # half of a protocol: the other side is not there to be asked
+            return  # half of a protocol: the other side is unknown
         for network, param in sent.items():
             if network not in received:
-                self.warn(param.loc, f"nothing receives on virtual network {network}", "vnet-one-sided")
+                self.warn(param.loc, f"virtual network {network}: no receiver: expected a From buffer", "vnet-one-sided")
         for network, param in received.items():
             if network not in sent:
-                self.warn(param.loc, f"nothing sends on virtual network {network}", "vnet-one-sided")
+                self.warn(param.loc, f"virtual network {network}: no sender: expected a To buffer", "vnet-one-sided")
 
     # ---- states, events, actions
 
     def _use_of_states(self, machine: Machine) -> None:
-        """States that no line can ever be in: not the initial state, no next state of a transition that can itself be taken,
-        and not named as a value by any function or action."""
+        """Reports states that no line can be in: neither the initial state, nor the next state of a transition from a reachable
+        state, nor named as a value by a function or an action."""
         initial = machine.initial_state()
         reached = {state.name for state in _named_states(machine)}
         if initial is not None:
@@ -165,29 +167,30 @@ class Checker:
                     frontier.append(name)
         for state in machine.states:
             if state.name not in reached:
-                self.warn(state.loc, f"state '{state.name}' of machine '{machine.name}' cannot be reached", "unreachable-state")
+                self.warn(state.loc, f"state '{state.name}' of machine '{machine.name}': unreachable: expected a transition to it",
+                          "unreachable-state")
 
     def _use_of_actions_and_events(self, machine: Machine) -> None:
         for action in machine.actions:
             if not action.used:
-                self.warn(action.loc, f"action '{action.name}' is not used by any transition", "unused-action")
+                self.warn(action.loc, f"action '{action.name}': unused: expected a transition that runs it", "unused-action")
         taken = {transition.event.name for transition in machine.transitions}
         named = {expr.value_name for block in _blocks(machine) for expr in ast.walk_exprs(block)
                  if isinstance(expr, ast.EnumRef) and expr.type is machine.event_type}
         for event in machine.events:
             if event.name not in taken and event.name not in named:
-                self.warn(event.loc, f"event '{event.name}' is neither triggered nor in a transition", "unused-event")
+                self.warn(event.loc, f"event '{event.name}': unused: expected a trigger and a transition", "unused-event")
             elif event.name not in taken:
-                self.warn(event.loc, f"event '{event.name}' has no transition in any state", "unused-event")
+                self.warn(event.loc, f"event '{event.name}': in no transition: expected at least one", "unused-event")
             elif event.name not in named:
-                self.warn(event.loc, f"event '{event.name}' is never triggered", "unused-event")
+                self.warn(event.loc, f"event '{event.name}': never triggered: expected a trigger", "unused-event")
         for state in machine.states:
             if machine.transitions and not any(transition.state is state for transition in machine.transitions):
-                self.warn(state.loc, f"state '{state.name}' has no transition", "dead-end-state")
+                self.warn(state.loc, f"state '{state.name}': no transition: expected at least one", "dead-end-state")
 
     def _missing(self, machine: Machine) -> None:
-        """What a core asks for can come in every state that is not in the middle of a transaction. Events count as asked for when a
-        function makes them out of the kind of request: others may be triggered in some states only."""
+        """Reports stable states without a transition for a core's request, which can arrive in each of them. An event counts as a
+        core's request when a function derives it from the request's type; others may be triggered in some states only."""
         asked: set[str] = set()
         for port in machine.in_ports:
             if port.message.name != "RubyRequest" or port.buffer.name != "mandatoryQueue":
@@ -201,14 +204,14 @@ class Checker:
         for state in machine.states:
             lacking = [event for event in events if (state.name, event) not in machine.table]
             if lacking and state.permission != "Busy" and (state.name in reached or state is machine.initial_state()):
-                self.warn(state.loc, f"state '{state.name}' of machine '{machine.name}' has no transition for {describe(lacking)}, "
-                          "which a core can ask for at any time", "missing-transition")
+                self.warn(state.loc, f"state '{state.name}' of machine '{machine.name}': no transition for {describe(lacking)}: expected "
+                          "one, since a core can request it at any time", "missing-transition")
 
     # ---- queues
 
     def _pops(self, machine: Machine) -> None:
-        """A transition that is triggered for the message at the head of a port, and neither takes that message away nor puts it
-        off, runs again and again."""
+        """Reports transitions for the message at the head of a port that neither remove nor postpone it: such a transition
+        repeats forever."""
         ports = _ports_of_events(machine)
         lets_go = {action.name: _ports_let_go(action.body, machine) for action in machine.actions}
         reported: set[ast.Loc] = set()
@@ -221,8 +224,8 @@ class Checker:
                 continue
             if transition.next_state is transition.state or not transition.actions:
                 reported.add(transition.loc)
-                self.warn(transition.loc, f"nothing takes the message of event {transition.event.name} from port "
-                          f"{describe(sorted(triggering))}, and the state stays {transition.state.name}", "no-pop")
+                self.warn(transition.loc, f"transition for event {transition.event.name}: leaves the message in port "
+                          f"{describe(sorted(triggering))} and the state {transition.state.name}: expected a dequeue", "no-pop")
 
     def _wakeups(self, machine: Machine) -> None:
         stalls = [statement for block in _blocks(machine) for statement in ast.walk_statements(block)
@@ -236,10 +239,11 @@ class Checker:
             for expr in ast.walk_exprs(block):
                 if isinstance(expr, ast.Call) and (expr.name in _WAKES or expr.name.lower().startswith("wakeup")):
                     return
-        self.warn(stalls[0].loc, f"machine '{machine.name}' stalls messages, and wakes none", "no-wakeup")
+        self.warn(stalls[0].loc, f"machine '{machine.name}': never wakes stalled messages: expected wakeUpBuffers(address)", "no-wakeup")
 
     def _ranks_of_wakeups(self, machine: Machine) -> None:
-        """On gem5 wakeUpBuffers looks at ports of a lower rank than that whose message is being handled, and forgets the others."""
+        """Reports calls of wakeUpBuffers that fail on gem5: there it wakes only ports of a lower rank than the current
+        message's, and drops the messages of the others."""
         stalling = {statement.port.decl for block in _blocks(machine) for statement in ast.walk_statements(block)
                     if isinstance(statement, ast.StallAndWait) and isinstance(statement.port.decl, ast.InPort)}
         waking = {action.name: call for action in machine.actions for call in ast.walk_exprs(action.body)
@@ -257,13 +261,13 @@ class Checker:
             handled = lowest.get(transition.event.name)
             for action in transition.actions:
                 if action.name in waking and handled is not None and handled.rank <= highest.rank:
-                    self.warn(waking.pop(action.name).loc, f"wakeUpBuffers in a transition of event {transition.event.name}, of port "
-                              f"'{handled.name}' with rank {handled.rank}: on gem5 that wakes ports of lower rank only, not "
-                              f"'{highest.name}' with rank {highest.rank}; wakeUpAllBuffers wakes all", "wake-rank")
+                    self.warn(waking.pop(action.name).loc, f"wakeUpBuffers: in a transition of event {transition.event.name} of port "
+                              f"'{handled.name}', rank {handled.rank}, does not wake '{highest.name}', rank {highest.rank}, on gem5: "
+                              "expected wakeUpAllBuffers", "wake-rank")
 
 
 def _ends(block: list[Stmt]) -> bool:
-    """Whether control cannot come out at the block's end."""
+    """Whether control never reaches the end of the block."""
     if not block:
         return False
     match block[-1]:
@@ -306,7 +310,7 @@ def _blocks(machine: Machine) -> Iterator[list[Stmt]]:
 
 
 def _named_states(machine: Machine) -> Iterator[ast.EnumValue]:
-    """States that stand as a value somewhere, not merely in a comparison."""
+    """States that are used as a value, other than in a comparison."""
     for block in _blocks(machine):
         compared: set[int] = set()
         for expr in ast.walk_exprs(block):
@@ -317,7 +321,7 @@ def _named_states(machine: Machine) -> Iterator[ast.EnumValue]:
 
 
 def _ports_of_events(machine: Machine) -> dict[str, set[str]]:
-    """For each event that is only ever triggered with the address of the message at a port's head: those ports."""
+    """For each event that is triggered only with the address of the message at a port's head: those ports."""
     ports: dict[str, set[str]] = {}
     elsewhere: set[str] = set()
     for port in machine.in_ports:
@@ -336,7 +340,7 @@ def _ports_of_events(machine: Machine) -> dict[str, set[str]]:
 
 
 def _events_of(expr: ast.Expr, machine: Machine) -> set[str]:
-    """The events that an expression can be, as far as the text tells."""
+    """The events that an expression can give, as far as they are named in the text."""
     if isinstance(expr, ast.EnumRef):
         return {expr.value_name}
     if isinstance(expr, ast.Call) and expr.function is not None and expr.function.body is not None:
@@ -346,7 +350,7 @@ def _events_of(expr: ast.Expr, machine: Machine) -> set[str]:
 
 
 def _ports_let_go(block: list[Stmt], machine: Machine, depth: int = 0) -> set[str]:
-    """Ports whose head a block takes away or puts off; "*" for what cannot be told."""
+    """Ports whose head message a block removes or postpones; "*" stands for an unknown port."""
     names: set[str] = set()
     for statement in ast.walk_statements(block):
         if isinstance(statement, ast.StallAndWait):
@@ -369,12 +373,12 @@ def missing_transitions(machine: Machine) -> list[tuple[str, str]]:
 
 
 def unknown_option(name: str, known: Iterable[str]) -> str:
-    """An error message for a name that is no option of a set, or nothing."""
+    """The error message for an option that is not in a set; empty for one that is."""
     names = sorted(known)
-    return "" if name in names else f"there is no option '{name}'{nearest(name, names) or '; there are ' + describe(names, 20)}"
+    return "" if name in names else f"'{name}': unknown{expected(name, names, 'an option', 20)}"
 
 
 def check(program: ast.Program, diagnostics: Diagnostics, strict: Iterable[str] = (), allow: Iterable[str] = ()) -> None:
-    """Reports what makes no sense. Raises Stop if there were errors."""
+    """Checks a resolved program. Raises Stop if there were errors."""
     Checker(program, diagnostics, strict, allow).run()
     diagnostics.stop_on_error()

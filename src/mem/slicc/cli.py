@@ -22,8 +22,8 @@ OK, USER_ERROR, INTERRUPTED = 0, 2, 130
 def _arguments() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="slicc", description="Compiles a SLICC protocol for moscope's engine.")
     parser.add_argument("--protocol", required=True, metavar="FILE.slicc", help="the protocol's main file")
-    parser.add_argument("--out", metavar="DIR", help="where NAME.json and the C++ go")
-    parser.add_argument("--list-outputs", action="store_true", help="print the names of the files that would be written, and stop")
+    parser.add_argument("--out", metavar="DIR", help="folder for NAME.json and the C++")
+    parser.add_argument("--list-outputs", action="store_true", help="print the names of the output files, and stop")
     parser.add_argument("--table", choices=sorted(FORMATS), help="print the transition tables")
     parser.add_argument("--check-only", action="store_true", help="report errors and warnings, write nothing")
     parser.add_argument("--strict", action="store_true", help=f"make these warnings errors: {', '.join(sorted(STRICT))}")
@@ -34,7 +34,7 @@ def _arguments() -> argparse.ArgumentParser:
 
 
 def _emitter() -> Any:
-    """The C++ emitter: a package with emit(program, directory, diagnostics) and outputs(program); None where it is not there."""
+    """The C++ emitter: a package with emit(program, directory, diagnostics) and outputs(program); None where it is missing."""
     if importlib.util.find_spec("slicc.emit_cpp") is None:
         return None
     module = importlib.import_module("slicc.emit_cpp")
@@ -42,7 +42,7 @@ def _emitter() -> Any:
 
 
 def _write(path: str, text: str) -> None:
-    """Writes a file whole or not at all; leaves one with the same content untouched, so that nothing is built again."""
+    """Writes a file completely or not at all. A file with the same content keeps its time, so that nothing is rebuilt."""
     try:
         with open(path, encoding="utf-8") as file:
             if file.read() == text:
@@ -78,7 +78,7 @@ def run(argv: Optional[Sequence[str]] = None) -> int:
     code = OK if program is not None else USER_ERROR
     if program is not None and not (options.list_outputs or options.table or options.check_only):
         if options.out is None:
-            print("slicc: nothing to do: give --out, --table, --list-outputs or --check-only", file=sys.stderr)
+            print("slicc: no output: expected --out, --table, --list-outputs or --check-only", file=sys.stderr)
             return USER_ERROR
         code = _compile_into(program, options.protocol, options.out, diagnostics)
     report = diagnostics.report(warnings=not options.no_warnings)
@@ -93,20 +93,20 @@ def run(argv: Optional[Sequence[str]] = None) -> int:
 
 def _compile_into(program: ast.Program, file: str, directory: str, diagnostics: Diagnostics) -> int:
     try:
-        told = roles.read(file, program)
+        given = roles.read(file, program)
         os.makedirs(directory, exist_ok=True)
         emitter = _emitter()
         if emitter is not None:
             emitter.emit(program, Path(directory), diagnostics)
             diagnostics.stop_on_error()
-        _write(os.path.join(directory, f"{program.name}.json"), interface_json.text(program, told))
+        _write(os.path.join(directory, f"{program.name}.json"), interface_json.text(program, given))
     except Stop:
         return USER_ERROR
     except roles.RolesError as problem:
         print(problem, file=sys.stderr)
         return USER_ERROR
     except OSError as problem:
-        print(f"{problem.filename or directory}: cannot be written: {problem.strerror}", file=sys.stderr)
+        print(f"{problem.filename or directory}: {problem.strerror}: expected a folder that can be written", file=sys.stderr)
         return USER_ERROR
     return OK
 

@@ -12,11 +12,12 @@ from .parse import parse_protocol
 from .resolve import resolve
 
 RECURSION = 10_000
-"""Enough for the deepest tree that the parser lets through."""
+"""Enough for the deepest tree that the parser accepts."""
 
 
 def compile_protocol(path: str, strict: Iterable[str] = (), allow: Iterable[str] = ()) -> tuple[Optional[ast.Program], Diagnostics]:
-    """Parses, resolves and checks a protocol. The program is None if there were errors; warnings may be there in any case."""
+    """Parses, resolves and checks a protocol. `strict` and `allow` are option names (check.py). Returns the program, or None if
+    there were errors, and all findings."""
     diagnostics = Diagnostics()
     limit = sys.getrecursionlimit()
     sys.setrecursionlimit(max(limit, RECURSION))

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Rules of types: what may stand for what, and what operators give. gem5 compares types by name with a few exceptions; numbers are
-mixed more freely here, as in the C++ that results, and the mixture is reported as not portable."""
+"""Type rules: which type converts to which, and what operators give. gem5 compares types by name, with a few exceptions. Here
+numbers mix as in the generated C++, and a mixture is reported as not portable."""
 from __future__ import annotations
 
 from typing import Optional
@@ -25,11 +25,11 @@ _ARITHMETIC = {
 _SHIFT = {("int", "int"): "int", ("Cycles", "int"): "Cycles"}
 
 EXACT, INTERFACE, NUMERIC = 0, 1, 4
-"""Costs of standing for another type; see `cost`."""
+"""Costs of a conversion; see `cost`."""
 
 
 def cost(actual: ast.Type, expected: ast.Type, actual_is_ood: bool = False) -> Optional[int]:
-    """What it costs that a value of one type stands where another is expected; None when it cannot."""
+    """The cost of a value of one type where another is expected; None when the types do not convert."""
     if actual is expected or "unknown" in (actual.kind, expected.kind):
         return EXACT
     if actual_is_ood:
@@ -59,6 +59,13 @@ def binary(op: str, left: ast.Type, right: ast.Type) -> tuple[Optional[str], boo
     if numbers:
         return (left.name if left.name not in ("int", "bool") else right.name if right.name != "bool" else "int"), False
     return None, True
+
+
+def operands(op: str) -> str:
+    """The operands that an operator takes, in words."""
+    if op in ("&&", "||"):
+        return "bool and bool"
+    return "two values of one type" if op in COMPARISONS else "numbers"
 
 
 def _related(left: ast.Type, right: ast.Type) -> bool:

@@ -1,20 +1,24 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""First half of resolution: enter every declaration of the program and its machines into its namespace, complete types
-(fields, values, interfaces, methods, the implicit X_to_string and X_to_permission), parameters and their defaults. Bodies come later."""
+"""First half of resolution: enters every declaration of the program and its machines into its namespace, and completes types
+(fields, values, interfaces, methods, the implicit X_to_string and X_to_permission), parameters and their defaults. resolve.py
+does the bodies."""
 from __future__ import annotations
 
 from typing import Optional, Union
 
 from . import ast
-from .errors import Diagnostics, Stop, describe, nearest
+from .errors import Diagnostics, Stop, expected
 from .parse import PRELUDE, parse_expression
 from .scopes import Namespace, Serial, Symbol
 
-_WITHIN_MACHINES = {ast.Action: "an action", ast.TransitionDecl: "a transition", ast.InPort: "an in_port", ast.OutPort: "an out_port"}
+_WITHIN_MACHINES = {ast.Action: "action", ast.TransitionDecl: "transition", ast.InPort: "in_port", ast.OutPort: "out_port"}
+_MISPLACED = "outside of a machine: expected within machine(..) { .. }"
+_VOID = "of type void: expected a type that has values"
 
 
 class Declarer:
-    """Fills Program and Machine lists. Afterwards `spaces` has a Namespace for each machine, by its name, and `space` the program's."""
+    """Fills the lists of Program and Machine. Afterwards `space` is the program's Namespace, and `spaces` has one per machine, by
+    name."""
 
     def __init__(self, program: ast.Program, diagnostics: Diagnostics) -> None:
         self.program = program
@@ -36,7 +40,7 @@ class Declarer:
             else:
                 self._enter(decl, self.space, None)
         if self.space.find_type("MachineType") is None:
-            self.diagnostics.error(self.program.loc, 'the protocol does not include "RubySlicc_interfaces.slicc"')
+            self.diagnostics.error(self.program.loc, 'protocol: no prelude: expected include "RubySlicc_interfaces.slicc";')
             raise Stop
         for declared in self.program.types:
             self._complete_type(declared, self.space)
@@ -56,16 +60,16 @@ class Declarer:
 
     def _enter_machine(self, machine: ast.Machine) -> None:
         if any(other.name == machine.name for other in self.program.machines):
-            self.diagnostics.error(machine.loc, f"there already is a machine '{machine.name}'")
+            self.diagnostics.error(machine.loc, f"machine '{machine.name}': declared twice: expected one machine of this name")
             return
         kind = machine.pairs.pop("enumeration_of_name")
         known = self.space.types.get("MachineType")
         if kind != "MachineType":
-            self.diagnostics.error(machine.loc, f"a machine is named MachineType:NAME, not {kind}:{machine.name}")
+            self.diagnostics.error(machine.loc, f"machine '{machine.name}': of type {kind}: expected MachineType:{machine.name}")
         elif known is not None and machine.name not in [value.name for value in known.value_list]:
             names = [value.name for value in known.value_list]
-            self.diagnostics.error(machine.loc, f"'{machine.name}' is not a MachineType"
-                                   + (nearest(machine.name, names) or f"; there are {describe(names, 30)}"))
+            self.diagnostics.error(machine.loc, f"machine '{machine.name}': unknown"
+                                   + expected(machine.name, names, "a MachineType", 30))
         self.program.machines.append(machine)
         space = self.spaces[machine.name] = Namespace(self.space)
         for param in machine.params:
@@ -73,7 +77,7 @@ class Declarer:
         for decl in machine.decls:
             self.serial.number(decl)
             if isinstance(decl, ast.Machine):
-                self.diagnostics.error(decl.loc, f"machine '{decl.name}' stands within machine '{machine.name}'; is a '}}' missing?")
+                self.diagnostics.error(decl.loc, f"machine '{decl.name}': within machine '{machine.name}': expected a '}}' before it")
             else:
                 self._enter(decl, space, machine)
 
@@ -94,15 +98,15 @@ class Declarer:
             else:
                 self.program.globals.append(decl)
         elif machine is None:
-            what = next((text for kind, text in _WITHIN_MACHINES.items() if isinstance(decl, kind)), "this")
-            self.diagnostics.error(decl.loc, f"{what} belongs within a machine")
+            what = next((text for kind, text in _WITHIN_MACHINES.items() if isinstance(decl, kind)), "declaration")
+            self.diagnostics.error(decl.loc, f"{what}: {_MISPLACED}")
         elif isinstance(decl, ast.InPort):
             decl.index = len(machine.in_ports)
             rank = decl.pairs.get("rank", "0")
             if rank.isdigit():
                 decl.rank = int(rank)
             else:
-                self.diagnostics.error(decl.loc, f"rank is '{rank}', not a number")
+                self.diagnostics.error(decl.loc, f"rank: '{rank}': expected a number")
             machine.in_ports.append(decl)
         elif isinstance(decl, ast.OutPort):
             machine.out_ports.append(decl)
@@ -112,10 +116,12 @@ class Declarer:
     def _enter_action(self, action: ast.Action, machine: ast.Machine) -> None:
         for other in machine.actions:
             if other.name == action.name:
-                self.diagnostics.error(action.loc, f"there already is an action '{action.name}', in line {other.loc.line}")
+                self.diagnostics.error(action.loc, f"action '{action.name}': already declared in line {other.loc.line}: "
+                                       "expected a new name")
                 return
             if other.short == action.short:
-                self.diagnostics.error(action.loc, f"action '{other.name}' has the short name '{action.short}' too")
+                self.diagnostics.error(action.loc, f"short name '{action.short}': already that of action '{other.name}': "
+                                       "expected a new one")
         machine.actions.append(action)
 
     def _enter_type(self, declared: ast.Type, space: Namespace, machine: Optional[ast.Machine]) -> None:
@@ -124,18 +130,18 @@ class Declarer:
         earlier = space.types.get(declared.name)
         if earlier is not None:
             where = "by the prelude" if earlier.in_prelude else f"in line {earlier.loc.line}"
-            self.diagnostics.error(declared.loc, f"type '{declared.name}' is already declared {where}")
+            self.diagnostics.error(declared.loc, f"type '{declared.name}': already declared {where}: expected a new name")
             return
         space.types[declared.name] = declared
         if declared.name in ("Event", "RequestType", "State") and machine is None and not declared.in_prelude:
-            self.diagnostics.error(declared.loc, f"{declared.name} belongs within a machine")
+            self.diagnostics.error(declared.loc, f"type '{declared.name}': {_MISPLACED}")
         if declared.kind == "state" and declared.name != "State":
-            self.diagnostics.error(declared.loc, f"a state_declaration declares the type State, not '{declared.name}'")
+            self.diagnostics.error(declared.loc, f"state_declaration: '{declared.name}': expected State")
         if declared.kind == "enum" and declared.name == "State":
-            self.diagnostics.error(declared.loc, "states are declared by state_declaration(State, ..) with their permissions")
+            self.diagnostics.error(declared.loc, "enumeration: State: expected state_declaration(State, ..), which gives permissions")
         for value in declared.value_list:
             if value.name in declared.values:
-                self.diagnostics.error(value.loc, f"'{declared.name}' already has a value '{value.name}'")
+                self.diagnostics.error(value.loc, f"value '{value.name}': already in '{declared.name}': expected a new name")
                 continue
             value.index = len(declared.values)
             value.owner = declared
@@ -156,8 +162,8 @@ class Declarer:
             machine.tbe_type = declared
         elif declared.is_entry and declared.pairs.get("main", "").lower() != "false":
             if machine.entry_type is not None:
-                self.diagnostics.error(declared.loc, f"'{machine.entry_type.name}' is this machine's cache entry already; "
-                                       'another type with that interface needs main="false"')
+                self.diagnostics.error(declared.loc, f"type '{declared.name}': second cache entry after '{machine.entry_type.name}': "
+                                       'expected main="false"')
             else:
                 machine.entry_type = declared
 
@@ -167,7 +173,7 @@ class Declarer:
         """Fills in a reference; reports an unknown type."""
         found = space.find_type(ref.name)
         if found is None:
-            self.diagnostics.error(ref.loc, f"there is no type '{ref.name}'{nearest(ref.name, space.type_names())}")
+            self.diagnostics.error(ref.loc, f"type '{ref.name}': unknown{expected(ref.name, space.type_names(), 'a declared type')}")
             found = self.unknown
         ref.type = found
         return found
@@ -177,8 +183,8 @@ class Declarer:
         if name is not None and name != "Message":
             declared.interface = space.find_type(name)
             if declared.interface is None:
-                self.diagnostics.error(declared.loc, f"there is no type '{name}' to be the interface of '{declared.name}'"
-                                       + nearest(name, space.type_names()))
+                self.diagnostics.error(declared.loc, f"interface '{name}': unknown"
+                                       + expected(name, space.type_names(), "a declared type"))
         for member in list(declared.members):
             if isinstance(member, ast.ObjectDecl):
                 self._add_field(declared, member, space)
@@ -188,7 +194,7 @@ class Declarer:
                 declared.methods.setdefault(member.name, []).append(member)
                 self._signature(member, space)
         for overloads in declared.methods.values():
-            self._distinct(overloads, f"'{declared.name}' already has a method")
+            self._distinct(overloads, f"method of '{declared.name}'")
         if declared.kind in ("enum", "state"):
             self._implicit_function(declared, "to_string", "std::string", space)
         if declared.kind == "state":
@@ -200,19 +206,19 @@ class Declarer:
         for state in declared.states:
             kind = state.pairs.pop("permission_type")
             if kind != "AccessPermission":
-                self.diagnostics.error(state.loc, f"state '{state.name}' needs an AccessPermission value, not one of {kind}")
+                self.diagnostics.error(state.loc, f"state '{state.name}': permission of type {kind}: expected AccessPermission")
             elif known is not None and state.permission not in known.values:
-                self.diagnostics.error(state.loc, f"there is no AccessPermission '{state.permission}'"
-                                       + (nearest(state.permission, known.values) or f"; there are {describe(known.values)}"))
+                self.diagnostics.error(state.loc, f"permission '{state.permission}': unknown"
+                                       + expected(state.permission, known.values, "an AccessPermission"))
 
     def _add_field(self, declared: ast.Type, member: ast.ObjectDecl, space: Namespace) -> None:
         field = ast.Field(loc=member.loc, name=member.name, type_ref=member.type_ref, pointer=member.pointer, pairs=member.pairs,
                           init=member.init, owner=declared)
         if field.name in declared.fields:
-            self.diagnostics.error(field.loc, f"'{declared.name}' already has a field '{field.name}'")
+            self.diagnostics.error(field.loc, f"field '{field.name}': already in '{declared.name}': expected a new name")
             return
         if self.lookup_type(field.type_ref, space) is self.program.void_type:
-            self.diagnostics.error(field.loc, f"field '{field.name}' cannot be void")
+            self.diagnostics.error(field.loc, f"field '{field.name}': {_VOID}")
         declared.fields[field.name] = field
         declared.members = [field if other is member else other for other in declared.members]
 
@@ -229,24 +235,26 @@ class Declarer:
         for function in space.functions[name]:
             if not function.synthetic:
                 self._signature(function, space)
-        self._distinct(space.functions[name], "there already is a function")
+        self._distinct(space.functions[name], "function")
 
     def _signature(self, function: ast.Function, space: Namespace) -> None:
         self.lookup_type(function.return_ref, space)
         for formal in function.formals:
             if self.lookup_type(formal.type_ref, space) is self.program.void_type:
-                self.diagnostics.error(formal.loc, "a parameter cannot be void")
+                self.diagnostics.error(formal.loc, f"parameter of '{function.name}': {_VOID}")
             if formal.name is None and function.body is not None:
-                self.diagnostics.error(formal.loc, f"a parameter of '{function.name}' has no name")
+                self.diagnostics.error(formal.loc, f"parameter of '{function.name}': unnamed: expected a name in a function with a body")
             if formal.type.is_handle and formal.qualifier not in ("", "PTR"):
-                self.diagnostics.error(formal.loc, f"values of type '{formal.type}' are handles already, without '&'")
+                self.diagnostics.error(formal.loc, f"parameter of '{function.name}': '&' with handle type '{formal.type}': "
+                                       "expected no '&'")
 
-    def _distinct(self, overloads: list[ast.Function], message: str) -> None:
+    def _distinct(self, overloads: list[ast.Function], what: str) -> None:
         seen: dict[tuple[str, ...], ast.Function] = {}
         for function in overloads:
             key = tuple(formal.type_ref.name for formal in function.formals)
             if key in seen:
-                self.diagnostics.error(function.loc, f"{message} {function.signature()}, in line {seen[key].loc.line}")
+                self.diagnostics.error(function.loc, f"{what} {function.signature()}: already declared in line "
+                                       f"{seen[key].loc.line}: expected other parameter types")
             else:
                 seen[key] = function
 
@@ -261,7 +269,7 @@ class Declarer:
             self._network(param)
             symbol = Symbol("param", param, param.type, False, param.loc)
             if space.scope.declare(param.name, symbol):
-                self.diagnostics.error(param.loc, f"machine '{machine.name}' already has a parameter '{param.name}'")
+                self.diagnostics.error(param.loc, f"parameter '{param.name}': already declared: expected a new name")
             if param.default is not None:
                 param.default = self._param_default(param, param.default)
             elif param.pairs.get("default") is not None:
@@ -272,7 +280,7 @@ class Declarer:
 
     def _object_type(self, decl: ast.ObjectDecl, space: Namespace) -> None:
         if self.lookup_type(decl.type_ref, space) is self.program.void_type:
-            self.diagnostics.error(decl.loc, f"'{decl.name}' cannot be void")
+            self.diagnostics.error(decl.loc, f"'{decl.name}': {_VOID}")
         template = (decl.template or "").strip("<> ")
         for declared in space.types.values():
             if template and declared.c_name == template:
@@ -283,26 +291,26 @@ class Declarer:
         kind = "object" if decl.machine is not None else "global"
         earlier = space.scope.declare(decl.name, Symbol(kind, decl, decl.type, False, decl.loc))
         if earlier is not None:
-            self.diagnostics.error(decl.loc, f"'{decl.name}' is already declared"
-                                   + (f" in line {earlier.loc.line}" if earlier.loc else ""))
+            where = f" in line {earlier.loc.line}" if earlier.loc else ""
+            self.diagnostics.error(decl.loc, f"'{decl.name}': already declared{where}: expected a new name")
 
     def _network(self, param: ast.Param) -> None:
         if param.network is None:
             return
         if param.network not in ("To", "From"):
-            self.diagnostics.error(param.loc, f"network is '{param.network}'; it is either \"To\" or \"From\"")
+            self.diagnostics.error(param.loc, f"network: '{param.network}': expected To or From")
         if not param.is_buffer:
-            self.diagnostics.error(param.loc, f"'{param.name}' is no message buffer, so it has no network")
+            self.diagnostics.error(param.loc, f"network: on '{param.name}' of type {param.type}: expected a MessageBuffer")
         elif "virtual_network" not in param.pairs:
-            self.diagnostics.warning(param.loc, f"'{param.name}' has no virtual_network: it has to be joined to its peer directly",
-                                     "network")
+            self.diagnostics.warning(param.loc, f"buffer '{param.name}': no virtual_network: expected a number, or a direct "
+                                     "connection to its peer", "network")
         elif param.virtual_network is None:
-            self.diagnostics.error(param.loc, f"virtual_network is '{param.pairs['virtual_network']}', not a number")
+            self.diagnostics.error(param.loc, f"virtual_network: '{param.pairs['virtual_network']}': expected a number")
         elif "vnet_type" not in param.pairs:
-            self.diagnostics.error(param.loc, f"network buffer '{param.name}' needs vnet_type")
+            self.diagnostics.error(param.loc, f"buffer '{param.name}': no vnet_type: expected one with virtual_network")
 
     def _param_default(self, param: ast.Param, given: ast.Expr) -> Optional[ast.Expr]:
-        """A literal of the parameter's type; gem5 also lets Python's spelling stand in a string."""
+        """A literal of the parameter's type. gem5 also accepts Python's spelling in a string."""
         value: object = None
         if isinstance(given, ast.Unary) and given.op == "-" and isinstance(given.operand, ast.Literal):
             value = -given.operand.value if isinstance(given.operand.value, (int, float)) else None
@@ -318,7 +326,7 @@ class Declarer:
         if name in ("int", "Cycles", "Tick", "uint32_t", "uint64_t") and not isinstance(value, int):
             fits = False
         if not fits or (param.type.kind == "struct" and param.type is not self.unknown):
-            self.diagnostics.error(given.loc, f"the default of '{param.name}' does not suit its type {name}")
+            self.diagnostics.error(given.loc, f"default of '{param.name}': of another type: expected {name}")
             return None
         return ast.Literal(loc=given.loc, value=value, type=param.type)  # type: ignore[arg-type]
 
@@ -331,7 +339,7 @@ class Declarer:
                 field.default_value = self.constant(field.default_text, field.loc)
 
     def constant(self, text: str, loc: ast.Loc) -> Optional[ast.Expr]:
-        """The value of C++ text in a pair, when it is a plain constant: a number, a bool, an enumeration value, nullptr."""
+        """The value of C++ text in a pair if it is a plain constant (a number, a bool, an enumeration value, nullptr), else None."""
         if text in self.constants:
             value = self.constants[text]
             ref = ast.TypeRef(loc=loc, name=value.owner.name, type=value.owner)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Diagnostics of the SLICC compiler: collected, sorted, printed as `file:line:column: error: message` with the source line
-and a caret. A layer reports as many as it finds and raises only `Stop`, when going on makes no sense."""
+"""Diagnostics of the SLICC compiler: collected, sorted, printed as `file:line:column: error: what: problem: expected ...` with
+the source line and a caret. A layer reports all that it finds, and raises `Stop` when it cannot continue."""
 from __future__ import annotations
 
 import difflib
@@ -14,7 +14,7 @@ _WORD = re.compile(r'[A-Za-z_0-9]+|"[^"\n]*"?|.')
 
 
 class Diagnostic(NamedTuple):
-    """One finding. `severity` is "error" or "warning"; `option` names the kind of a warning, for --no-warn."""
+    """One finding. `severity` is "error" or "warning"; `option` names the kind of a warning."""
 
     severity: str
     loc: Loc
@@ -45,7 +45,7 @@ class Diagnostics:
         """Reports an error; the same message at the same place is reported once. Raises Stop after MAX_ERRORS."""
         self._add(Diagnostic("error", loc, message))
         if self.error_count() >= MAX_ERRORS:
-            self.found.append(Diagnostic("error", loc, f"more than {MAX_ERRORS} errors, giving up"))
+            self.found.append(Diagnostic("error", loc, f"protocol: more than {MAX_ERRORS} errors: the others are not shown"))
             raise Stop
 
     def warning(self, loc: Loc, message: str, option: str) -> None:
@@ -90,13 +90,22 @@ class Diagnostics:
         return "\n".join(self.render(d) for d in chosen)
 
 
-def nearest(name: str, known: Iterable[str]) -> str:
-    """`; did you mean ..?` with the known names nearest to one that is not known, or nothing."""
+def expected(name: str, known: Iterable[str], what: str, limit: int = 8) -> str:
+    """The end of a message about a name that is not known: `: expected WHAT, perhaps 'a' or 'b'` with the nearest known names,
+    or all known names when none is near and there are at most `limit`."""
+    words = list(dict.fromkeys(known))
     scored = [(difflib.SequenceMatcher(None, name.lower(), word.lower()).ratio(), word)
-              for word in difflib.get_close_matches(name, sorted(set(known)), n=3, cutoff=0.5)]
+              for word in difflib.get_close_matches(name, sorted(words), n=3, cutoff=0.5)]
     best = max(scored, default=(0.0, ""))[0]
     close = [word for score, word in scored if score >= max(0.6, best - 0.1)]
-    return f"; did you mean {' or '.join(repr(word) for word in close)}?" if close else ""
+    if close:
+        return f": expected {what}, perhaps {' or '.join(repr(word) for word in close)}"
+    return f": expected {what}: {', '.join(words)}" if 0 < len(words) <= limit else f": expected {what}"
+
+
+def arguments(count: int) -> str:
+    """A number of arguments in words."""
+    return f"{count} argument{'' if count == 1 else 's'}"
 
 
 def describe(names: Iterable[str], limit: int = 8) -> str:

@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Pure hits: the (state, event) pairs whose transition keeps the state and does nothing but tell the sequencer that a load or a store
-is done, with the entry's own data, touch the replacement order, count, and pop the mandatory queue. The engine serves these inline,
-without the event loop; everything else takes its transition. A store to a clean exclusive line that becomes modified is no pure hit.
+"""Pure hits: the (state, event) pairs whose transition keeps the state and only calls back to the sequencer with the entry's own
+data, updates the replacement order, counts, and pops the mandatory queue. The engine serves these inline, without the event loop;
+all other accesses take their transition. A store that makes a clean exclusive line modified is not a pure hit.
 
-A hit is claimed only when the text proves it: an action with any statement that is not on the short list below is not pure. On the
-way to its trigger the code of the mandatory in_port may look, but not touch. An emitter makes a probe of that code: it runs to the
-first trigger, and gives up, having changed nothing, before any statement that is neither `if`, `peek`, `trigger` nor
-`statement_looks_only`. If the (state, event) that the trigger names is a pure hit, it is served; otherwise the request is enqueued as
-any other.
+The text has to prove a hit: an action with a statement that is not on the short list below is not pure. The code of the mandatory
+in_port must have no effect before its trigger. The emitter makes a probe of that code. The probe runs to the first trigger, and
+ends without an effect before any statement that is neither `if`, `peek`, `trigger` nor `statement_looks_only`. A pure hit is
+served; any other request is enqueued.
 """
 from __future__ import annotations
 
@@ -31,8 +30,8 @@ _MAX_DEPTH = 8
 
 @dataclass
 class PureHit:
-    """`callback` is "read" or "write". `writes` are constants that the actions store into fields of the entry, such as a dirty flag:
-    a hit with an empty list changes nothing at all in the controller. `touches` are the caches whose setMRU is called."""
+    """`callback` is "read" or "write". `writes` are constants that the actions store into fields of the entry, such as a dirty
+    flag; a hit without them changes nothing in the controller. `touches` are the caches whose setMRU is called."""
 
     transition: ast.Transition
     callback: str
@@ -51,8 +50,8 @@ class PureHit:
 @dataclass
 class HitAnalysis:
     """`port` is the mandatory in_port, or None; then there are no hits. `block_on` is its peek's pair: a blocked address must not be
-    served inline. `clean_events` are those that a probe of the port can come to. `hits` are those pairs whose actions change nothing
-    (`writes` empty); `nearly` are those that store constants into the entry."""
+    served inline. `clean_events` are the events that a probe of the port can reach. `hits` are the pairs whose actions have no
+    further effect (`writes` empty); `nearly` are those that store constants into the entry."""
 
     port: Optional[ast.InPort] = None
     block_on: Optional[str] = None
@@ -66,7 +65,7 @@ class _Impure(Exception):
 
 
 def _looks_only(expr: Expr, depth: int = 0) -> bool:
-    """Whether evaluating an expression changes nothing."""
+    """Whether an expression has no side effect."""
     for inner in ast.walk_expr(expr):
         if isinstance(inner, ast.New) or isinstance(inner, ast.Unary) and inner.op in ("++", "--"):
             return False
@@ -102,16 +101,16 @@ def _statement_looks_only(statement: Stmt, depth: int) -> bool:
 
 
 def statement_looks_only(statement: Stmt) -> bool:
-    """Whether a statement without nested blocks changes nothing: what a probe of the port may execute."""
+    """Whether a statement, apart from its nested blocks, has no side effect, so that a probe of the port may execute it."""
     return _statement_looks_only(statement, 0)
 
 
 def _clean_triggers(machine: Machine, port: ast.InPort) -> set[str]:
-    """The events of which some trigger can be the first that is reached, on a path that only looks."""
+    """The events whose trigger can be the first on a path without side effects."""
     clean: set[str] = set()
 
     def walk(block: list[Stmt]) -> bool:
-        """Whether control can come to the end of the block having only looked, and triggered nothing."""
+        """Whether control can reach the end of the block without a side effect and without a trigger."""
         for statement in block:
             if isinstance(statement, ast.Trigger):
                 if all(_looks_only(expr) for expr in ast.child_exprs(statement)):
@@ -135,7 +134,7 @@ def _clean_triggers(machine: Machine, port: ast.InPort) -> set[str]:
 
 
 def possible_events(expr: Expr, machine: Machine) -> Iterator[str]:
-    """Names of the events that the expression of a trigger can give."""
+    """Names of the events that a trigger's expression can give."""
     if isinstance(expr, ast.EnumRef):
         yield expr.value_name
         return

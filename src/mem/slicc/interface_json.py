@@ -1,10 +1,15 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""NAME.json: what the machine description and the tools have to know of a protocol, schema "moscope.protocol/1".
+"""NAME.json, schema "moscope.protocol/1": what machine descriptions and tools read of a protocol.
 
-`machines[].params` are what the description may or must set (`default` null: must), without the message buffers; a type such as
-CacheMemory is an object to be built, plain types are values, Cycles count the controller's own clock. `machines[].buffers` are the message
-buffers with their networks. `declared` counts (state, event) pairs with a transition, stalls included. `pure_hits` see hits.py.
-`machines[].roles` and `sequencer` are what the protocol's NAME.roles.toml says (roles.py), absent where there is none.
+| key | meaning |
+|---|---|
+| `machines[].params` | parameters without the message buffers; one whose `default` is null must be set (*) |
+| `machines[].buffers` | message buffers with their networks |
+| `declared` | number of (state, event) pairs with a transition, stalls included |
+| `pure_hits` | see hits.py |
+| `machines[].roles`, `sequencer` | the tables of NAME.roles.toml (roles.py); absent without the file |
+
+(*) A type such as CacheMemory is an object; plain types are values; Cycles count the controller's clock.
 """
 from __future__ import annotations
 
@@ -18,25 +23,25 @@ from .roles import Roles
 SCHEMA = "moscope.protocol/1"
 
 
-def interface(program: ast.Program, told: Optional[Roles] = None) -> dict[str, Any]:
+def interface(program: ast.Program, given: Optional[Roles] = None) -> dict[str, Any]:
     """The description of a resolved protocol, and of its roles, as plain data."""
     machines = [_machine(machine) for machine in program.machines]
     for machine in machines:
-        if told and machine["type"] in told.machines:
-            machine["roles"] = told.machines[machine["type"]]
+        if given and machine["type"] in given.machines:
+            machine["roles"] = given.machines[machine["type"]]
     return {
         "schema": SCHEMA,
         "protocol": program.name,
         "declared": sum(machine["declared"] for machine in machines),
         "machines": machines,
         "messages": [_message(declared) for declared in program.message_types()],
-        **({"sequencer": told.sequencer} if told and told.sequencer else {}),
+        **({"sequencer": given.sequencer} if given and given.sequencer else {}),
     }
 
 
-def text(program: ast.Program, told: Optional[Roles] = None) -> str:
+def text(program: ast.Program, given: Optional[Roles] = None) -> str:
     """The description as JSON text."""
-    return json.dumps(interface(program, told), indent=1, ensure_ascii=False) + "\n"
+    return json.dumps(interface(program, given), indent=1, ensure_ascii=False) + "\n"
 
 
 def _machine(machine: ast.Machine) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Parsing: files to declarations, includes spliced in. The parser goes on after an error at the next statement, parameter or
-declaration, so that one run reports many. An include is looked for beside the including file, then beside the protocol; but
-`RubySlicc_interfaces.slicc` is always our prelude, even when the protocol lies in gem5's own folder."""
+"""Parsing: files to declarations, includes spliced in. After an error the parser resumes at the next statement, parameter or
+declaration, so that one run reports many errors. An include is searched in the folder of the including file, then in that of
+the protocol; but `RubySlicc_interfaces.slicc` is always moscope's prelude, even when the protocol lies in gem5's own folder."""
 from __future__ import annotations
 
 import functools
@@ -14,8 +14,8 @@ from lark.parsers.lalr_analysis import Shift
 
 from . import ast
 from .ast import Loc
-from .build import Builder, TooDeep
-from .errors import Diagnostics, Stop, at_start, describe
+from .build import MAX_EXPRESSION_DEPTH, Builder, TooDeep
+from .errors import Diagnostics, Stop, at_start
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 PRELUDE = os.path.join(HERE, "prelude")
@@ -30,11 +30,22 @@ _OPENING = {"LPAR", "LSQB", "LBRACE"}
 _CLOSING = {"RPAR", "RSQB", "RBRACE"}
 _READABLE = {"IDENT": "a name", "NUMBER": "a number", "FLOAT": "a number", "STRING": "a string", "BOOL": "true or false",
              "$END": "the end of the file"}
+_EXPRESSION = {"IDENT", "NUMBER", "FLOAT", "STRING", "BOOL", "OOD", "NEW", "NOT", "DASH", "INCREMENT", "DECREMENT", "STATIC_CAST",
+               "IS_VALID", "IS_INVALID", "LPAR"}
+_GROUPS = {
+    "a declaration": _DECLARATION | {"IDENT", "VOID"},
+    "a statement": _EXPRESSION | {"PEEK", "ENQUEUE", "DEFER_ENQUEUEING", "STALL_AND_WAIT", "WAKEUP_PORT", "CHECK_ALLOCATE",
+                                  "CHECK_NEXT_CYCLE", "CHECK_STOP_SLOTS", "CHECK_ON_CACHE_PROBE", "RETURN", "IF"},
+    "an expression": _EXPRESSION,
+    "an operator": {"EQ", "NE", "LE", "GE", "LT", "GT", "LEFTSHIFT", "RIGHTSHIFT", "AND", "OR", "PLUS", "DASH", "STAR", "SLASH",
+                    "PERCENT"},
+}
+"""What an error message calls terminals that the parser accepts together."""
 
 
 @functools.cache
 def _grammar() -> tuple[Lark, Builder]:
-    """The parser and its builder, made once (80 ms). Not to be shared between threads: the builder knows the file."""
+    """The parser and its builder, made once (80 ms). Threads must not share them: the builder holds the name of the file."""
     builder = Builder()
     with open(os.path.join(HERE, "grammar.lark"), encoding="utf-8") as file:
         lark = Lark(file.read(), parser="lalr", lexer="basic", maybe_placeholders=True, transformer=builder)
@@ -53,8 +64,8 @@ class _FileParser:
         self.interactive: Any = self.lark.parse_interactive(text)
         self.state = self.interactive.parser_state
         self.table = self.state.parse_conf.parse_table.states
-        self.skipping: Optional[int] = None  # after an error: the depth of braces at which parsing can go on
-        self.fresh = True  # a token was accepted since the last error, so the next error is not its echo
+        self.skipping: Optional[int] = None  # after an error: the depth of braces at which parsing can resume
+        self.fresh = True  # a token was accepted since the last error, so the next error does not follow from it
 
     def run(self) -> list[ast.Node]:
         """The file's declarations; those with errors are left out, and the errors reported."""
@@ -65,10 +76,10 @@ class _FileParser:
         except UnexpectedToken:
             last_line = self.text.count("\n") + 1
             self.diagnostics.error(Loc(self.name, last_line, len(self.text) - self.text.rfind("\n")),
-                                   f"the file ends in the middle of a declaration{self._expected()}")
+                                   f"file: ends within a declaration{self._expected()}")
             return []
         except TooDeep as deep:
-            self.diagnostics.error(deep.loc, "expression nested too deeply")
+            self.diagnostics.error(deep.loc, f"expression: nested deeper than {MAX_EXPRESSION_DEPTH}: expected a simpler one")
             raise Stop from None
 
     def _feed_all(self) -> Optional[Token]:
@@ -82,7 +93,7 @@ class _FileParser:
             if kind in _OPENING:
                 nesting += 1
                 if nesting > MAX_NESTING:
-                    self.diagnostics.error(self._loc(token), f"nested deeper than {MAX_NESTING} brackets")
+                    self.diagnostics.error(self._loc(token), f"bracket: nested deeper than {MAX_NESTING}: expected fewer levels")
                     raise Stop
             elif kind in _CLOSING:
                 nesting = max(0, nesting - 1)
@@ -98,7 +109,7 @@ class _FileParser:
         return token
 
     def _skip(self, token: Token, depth: int, previous: str) -> int:
-        """While skipping: goes on with this token if that can be, otherwise drops it; returns the depth of braces."""
+        """While skipping: resumes with this token if possible, otherwise drops it; returns the depth of braces."""
         kind = token.type
         if kind == "RBRACE" and depth > (self.skipping or 0):
             return depth - 1
@@ -110,7 +121,7 @@ class _FileParser:
         return depth + (kind == "LBRACE")
 
     def _recover(self, token: Token) -> int:
-        """After an error: reports it, drops what is unfinished, and starts to skip unless this very token is where parsing can go on."""
+        """After an error: reports it, drops what is unfinished, and skips unless parsing can resume with this very token."""
         if self.fresh:
             self._report(token)
         self.fresh = False
@@ -124,7 +135,7 @@ class _FileParser:
         return depth + {"LBRACE": 1, "RBRACE": -1}.get(kind, 0)
 
     def _tokens(self) -> Iterator[Token]:
-        """The file's tokens; what is none is reported and skipped."""
+        """The file's tokens; reports and skips text that is not a token."""
         thread = self.interactive.lexer_thread
         while True:
             try:
@@ -135,11 +146,11 @@ class _FileParser:
                 character = self.text[position]
                 end = position + 1
                 if character in "\"'":
-                    message = "string is not closed on its line"
+                    message = "string: not closed on its line: expected the closing quote"
                     end = self.text.find("\n", position)
                     end = len(self.text) if end < 0 else end
                 else:
-                    message = f"character {character!r} has no meaning in SLICC"
+                    message = f"character {character!r}: not in the language: expected a name, number, string or operator"
                     while end < len(self.text) and self.text[end] == character:
                         end += 1
                 self.diagnostics.error(Loc(self.name, bad.line, bad.column), message)
@@ -147,7 +158,7 @@ class _FileParser:
                 counter = thread.state.line_ctr
                 counter.feed(self.text[position:end])
 
-    # ---- going on after an error: the parser's own stack tells where it may
+    # ---- resuming after an error: the parser's own stack shows where it can
 
     def _braces(self) -> int:
         return sum(1 for value in self.state.value_stack if isinstance(value, Token) and value.type == "LBRACE")
@@ -176,8 +187,8 @@ class _FileParser:
         return kind in self.table[self.state.state_stack[-1]]
 
     def _resume(self, token: Token) -> bool:
-        """Drops contexts until one can go on with this token, and gives it the token; False, and nothing dropped, if none can. A row
-        of the table may list a token for a reduction after which it turns out to be wrong, so each context is tried."""
+        """Drops contexts until one accepts this token, and gives it the token; False, and nothing dropped, if none does. A row of
+        the table may list a token for a reduction after which it is an error, so each context is tried."""
         states, values = list(self.state.state_stack), list(self.state.value_stack)
         for size in range(len(states), 0, -1):
             if self._is_context(states[size - 1], values[size - 2] if size > 1 else None) and token.type in self.table[states[size - 1]]:
@@ -201,14 +212,14 @@ class _FileParser:
         loc = self._loc(token)
         position = token.start_pos or 0
         if token.type == "SLASH" and self.text.startswith("/*", position):
-            self.diagnostics.error(loc, "comment is not closed")
+            self.diagnostics.error(loc, "comment: not closed: expected '*/'")
             raise Stop
-        hint = ""
         if token.type == "EQUAL":
-            hint = "; an assignment is written ':='"
-        elif token.type == "IDENT" and (following := self.text[position + len(token):position + len(token) + 1]) == "'":
-            hint = f" before {following}"
-        self.diagnostics.error(loc, f"unexpected {self._readable(token)}{hint or self._expected()}")
+            self.diagnostics.error(loc, "'=': unexpected: expected ':=' for an assignment")
+        elif token.type == "IDENT" and self.text[position + len(token):position + len(token) + 1] == "'":
+            self.diagnostics.error(loc, f"{self._readable(token)} before ': unexpected")
+        else:
+            self.diagnostics.error(loc, f"{self._readable(token)}: unexpected{self._expected()}")
 
     def _readable(self, token: Token) -> str:
         text = str(token)
@@ -218,12 +229,16 @@ class _FileParser:
         return f"word '{text}'" if text.isidentifier() else f"'{text}'" if token.type != "STRING" else f"string {text}"
 
     def _expected(self) -> str:
-        """What could have come, if that is few things."""
+        """What the parser accepts at this place, if that is few things."""
         patterns = {terminal.name: terminal.pattern.value for terminal in self.lark.terminals}
         kinds: set[str] = self.interactive.accepts() if len(self.state.state_stack) < 1000 else set()
-        if not kinds or len(kinds) > 6:
-            return ""
-        return "; expected " + describe(sorted({_READABLE.get(kind, f"'{patterns.get(kind, kind)}'") for kind in kinds}))
+        words: list[str] = []
+        for text, group in _GROUPS.items():
+            if group <= kinds:
+                words.append(text)
+                kinds = kinds - group
+        words += sorted({_READABLE.get(kind, f"'{patterns.get(kind, kind)}'") for kind in kinds})
+        return f": expected {' or '.join(words)}" if 0 < len(words) <= 6 else ""
 
 
 def parse_text(name: str, text: str, diagnostics: Diagnostics) -> list[ast.Node]:
@@ -233,7 +248,7 @@ def parse_text(name: str, text: str, diagnostics: Diagnostics) -> list[ast.Node]
 
 
 def parse_expression(text: str, loc: Loc) -> Optional[ast.Expr]:
-    """An expression of one line, as found in a `default=` or `constructor=` pair; None when it is none in SLICC."""
+    """An expression of one line, as found in a `default=` or `constructor=` pair; None when SLICC cannot parse it."""
     lark, builder = _grammar()
     saved, builder.file = builder.file, loc.file
     try:
@@ -246,15 +261,15 @@ def parse_expression(text: str, loc: Loc) -> Optional[ast.Expr]:
 
 
 def read_source(path: str, blame: Loc, diagnostics: Diagnostics) -> Optional[str]:
-    """The text of a file, or None after reporting at `blame` why it cannot be had."""
+    """The text of a file; None, with an error at `blame`, when it cannot be read."""
     try:
         if os.path.getsize(path) > MAX_FILE_BYTES:
-            diagnostics.error(blame, f"'{path}' is larger than {MAX_FILE_BYTES >> 20} MiB, which no protocol is")
+            diagnostics.error(blame, f"file '{path}': larger than {MAX_FILE_BYTES >> 20} MiB: expected a SLICC file")
             return None
         with open(path, "rb") as file:
             data = file.read()
     except OSError as problem:
-        diagnostics.error(blame, f"cannot read '{path}': {problem.strerror or problem}")
+        diagnostics.error(blame, f"file '{path}': {problem.strerror or problem}: expected a file that can be read")
         return None
     return data.decode("utf-8", errors="replace").lstrip("\ufeff")
 
@@ -271,10 +286,11 @@ class _Loader:
     def load(self, path: str, blame: Loc, stack: tuple[str, ...]) -> list[ast.Node]:
         real = os.path.realpath(path)
         if real in stack:
-            self.diagnostics.error(blame, f"'{os.path.basename(path)}' includes itself")
+            self.diagnostics.error(blame, f"include '{os.path.basename(path)}': includes itself: expected another file")
             return []
         if len(stack) >= MAX_INCLUDE_DEPTH:
-            self.diagnostics.error(blame, f"includes nested deeper than {MAX_INCLUDE_DEPTH}")
+            self.diagnostics.error(blame, f"include '{os.path.basename(path)}': nested deeper than {MAX_INCLUDE_DEPTH}: expected "
+                                   "fewer levels")
             raise Stop
         text = read_source(path, blame, self.diagnostics)
         if text is None:
@@ -286,7 +302,7 @@ class _Loader:
                 decls.extend(self.load(self._find(decl.path, path), decl.loc, stack + (real,)))
             elif isinstance(decl, ast.ProtocolDecl):
                 if self.protocol is not None:
-                    self.diagnostics.error(decl.loc, f"the protocol has already been named '{self.protocol.name}'")
+                    self.diagnostics.error(decl.loc, f"protocol '{decl.name}': already named '{self.protocol.name}': expected one name")
                 else:
                     self.protocol = decl
             else:
@@ -320,9 +336,9 @@ def parse_protocol(path: str, diagnostics: Diagnostics) -> ast.Program:
     decls = loader.load(path, start, ())
     diagnostics.stop_on_error()
     if loader.protocol is None:
-        diagnostics.error(start, 'no protocol is named: the file should start with protocol "NAME";')
+        diagnostics.error(start, 'protocol: not named: expected protocol "NAME"; at the start of the file')
         raise Stop
     if not loader.protocol.name.isidentifier() or not loader.protocol.name.isascii():
-        diagnostics.error(loader.protocol.loc, f"protocol name '{loader.protocol.name}' is not an identifier")
+        diagnostics.error(loader.protocol.loc, f"protocol '{loader.protocol.name}': not an identifier: expected letters, digits and '_'")
         raise Stop
     return ast.Program(loc=loader.protocol.loc, name=loader.protocol.name, decls=decls, files=loader.files)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Second half of resolution: bodies and expressions. Every name gets its declaration, every expression its type, every call its
-overload; lists of states and events become transitions. Errors are reported and resolution goes on, with an unknown type that
-agrees with everything, so that one mistake is reported once. What holds afterwards is written in ast/__init__.py."""
+overload; lists of states and events become transitions. After an error resolution continues with an unknown type that agrees
+with every type, so that one mistake is reported once. ast/__init__.py states what holds afterwards."""
 from __future__ import annotations
 
 from typing import Iterator, Optional
@@ -10,13 +10,14 @@ from . import ast, conversions
 from .ast import Expr, Stmt, Type
 from .calls import CallResolver
 from .declare import Declarer
-from .errors import Diagnostics, describe, nearest
+from .errors import Diagnostics, describe, expected
 from .scopes import Namespace, Scope, Symbol
 from .transitions import TransitionResolver
 
 
 class Resolver(CallResolver):
-    """Walks the bodies of functions, methods, ports and actions. State of the walk: namespace, scope, what encloses the statement."""
+    """Walks the bodies of functions, methods, ports and actions. Its state: the namespace, the scope, and what encloses the
+    statement."""
 
     def __init__(self, declarer: Declarer, diagnostics: Diagnostics) -> None:
         super().__init__(declarer, diagnostics)
@@ -67,7 +68,7 @@ class Resolver(CallResolver):
         for formal in function.formals:
             if formal.name is not None and self.scope.declare(
                     formal.name, Symbol("formal", formal, formal.type, formal.is_pointer, formal.loc)):
-                self.diagnostics.error(formal.loc, f"'{function.name}' already has a parameter '{formal.name}'")
+                self.diagnostics.error(formal.loc, f"parameter '{formal.name}': already declared: expected a new name")
         self.returns, self.place = function.return_type, "function"
         self.block(function.body, own_scope=False)
         self.returns = None
@@ -95,12 +96,12 @@ class Resolver(CallResolver):
         is_in = isinstance(port, ast.InPort)
         buffer = port.buffer.type
         if not self.is_unknown(buffer) and not (buffer.is_in_port_buffer if is_in else buffer.is_out_port_buffer):
-            self.diagnostics.error(port.buffer.loc, f"'{port.buffer.name}' is a {buffer}, which cannot be the queue of an "
-                                   f"{'in' if is_in else 'out'}_port")
+            self.diagnostics.error(port.buffer.loc, f"queue of {'in' if is_in else 'out'}_port '{port.name}': of type {buffer}: expected "
+                                   f"a queue such as MessageBuffer")
         kind = self.space.find_type("InPort" if is_in else "OutPort") or self.unknown
         symbol = Symbol("in_port" if is_in else "out_port", port, kind, False, port.loc)
         if self.scope.declare(port.name, symbol):
-            self.diagnostics.error(port.loc, f"'{port.name}' is already declared in machine '{machine.name}'")
+            self.diagnostics.error(port.loc, f"port '{port.name}': name already declared in machine '{machine.name}': expected a new name")
 
     def _action(self, action: ast.Action, machine: ast.Machine) -> None:
         self.position = self.declarer.serial.of(action)
@@ -135,7 +136,7 @@ class Resolver(CallResolver):
         self.scope = outer
 
     def _statement(self, statement: Stmt) -> Optional[Stmt]:
-        """Resolves a statement; returns the node that replaces it, if a call is one of those with a node of their own."""
+        """Resolves a statement; returns the node that replaces it if it is a call with a node of its own."""
         match statement:
             case ast.ExprStmt(expr=ast.Call() as call) if call.name in self.special:
                 return self.special[call.name](call)
@@ -143,14 +144,14 @@ class Resolver(CallResolver):
                 self.expr(expr)
                 if not isinstance(expr, (ast.Call, ast.MethodCall, ast.ClassCall)) and not (
                         isinstance(expr, ast.Unary) and expr.op in ("++", "--")):
-                    self.diagnostics.warning(expr.loc, "this statement has no effect", "no-effect")
+                    self.diagnostics.warning(expr.loc, "statement: no effect: expected an assignment or a call", "no-effect")
             case ast.LocalVar():
                 self._local(statement)
             case ast.Assign(target=target, value=value):
                 self._assign(target, value)
             case ast.If(branches=branches, otherwise=otherwise):
                 for condition, body in branches:
-                    self.expect(condition, "bool", "the condition")
+                    self.expect(condition, "bool", "condition")
                     self.block(body)
                 if otherwise is not None:
                     self.block(otherwise)
@@ -161,13 +162,13 @@ class Resolver(CallResolver):
             case ast.StallAndWait(port=port, address=address) | ast.WakeupPort(port=port, address=address) | ast.CheckProbe(
                     port=port, address=address):
                 self._port_name(port, "in_port")
-                self.expect(address, "Addr", "the address")
+                self.expect(address, "Addr", "address")
                 if isinstance(statement, ast.CheckProbe) and self.place != "in_port":
-                    self.diagnostics.error(statement.loc, "check_on_cache_probe belongs within an in_port")
+                    self.diagnostics.error(statement.loc, "check_on_cache_probe: misplaced: expected within an in_port")
             case ast.CheckAllocate(table=table):
                 self.expr(table)
                 if table.kind not in ("object", "param", ""):
-                    self.diagnostics.error(table.loc, f"check_allocate needs a table of the machine; '{table.name}' is none")
+                    self.diagnostics.error(table.loc, f"check_allocate: '{table.name}' is not a table: expected a table of the machine")
             case ast.CheckStopSlots(port=port):
                 self.expr(port)
             case ast.Return(value=value):
@@ -178,12 +179,12 @@ class Resolver(CallResolver):
         declared = self.declarer.lookup_type(statement.type_ref, self.space)
         self.check_order(declared, statement.type_ref.loc)
         if declared is self.program.void_type:
-            self.diagnostics.error(statement.loc, f"'{statement.name}' cannot be void")
+            self.diagnostics.error(statement.loc, f"variable '{statement.name}': of type void: expected a type that has values")
         # gem5 enters the name before it looks at the value, so the value may not use an outer variable of that name
         earlier = self.scope.declare(statement.name, Symbol("local", statement, declared, statement.is_pointer, statement.loc))
         if earlier is not None:
             where = f" in line {earlier.loc.line}" if earlier.loc else ""
-            self.diagnostics.error(statement.loc, f"'{statement.name}' is already declared{where}")
+            self.diagnostics.error(statement.loc, f"variable '{statement.name}': already declared{where}: expected a new name")
         if statement.init is not None:
             self.expr(statement.init)
             self.assignable(statement.init, declared, statement.init.loc)
@@ -192,11 +193,11 @@ class Resolver(CallResolver):
         self.expr(target)
         self.expr(value)
         if not _is_place(target) and not self.is_unknown(target.type):
-            self.diagnostics.error(target.loc, "this cannot be assigned to")
+            self.diagnostics.error(target.loc, "assignment: to a value: expected a variable or a field")
         elif isinstance(target, ast.Name) and target.kind in ("in_port", "out_port", "in_msg"):
-            self.diagnostics.error(target.loc, f"{target.name} cannot be assigned to")
+            self.diagnostics.error(target.loc, f"assignment: to {target.name}: expected a variable or a field")
         elif _root_kind(target) == "in_msg":
-            self.diagnostics.error(target.loc, "a message that has been received cannot be changed")
+            self.diagnostics.error(target.loc, "assignment: to a received message: expected another variable or field")
         self.assignable(value, target.type, value.loc)
 
     def assignable(self, value: Expr, target: Type, loc: ast.Loc) -> None:
@@ -208,24 +209,25 @@ class Resolver(CallResolver):
         price = conversions.cost(value.type, target, isinstance(value, ast.Ood))
         if price is None:
             downcast = value.type.is_handle and target.interface is value.type
-            hint = f'; use static_cast({target}, "pointer", ..)' if downcast else ""
-            self.diagnostics.error(loc, f"a value of type {value.type} cannot be assigned to a variable of type {target}{hint}")
+            hint = f', as static_cast({target}, "pointer", ..) gives' if downcast else ""
+            self.diagnostics.error(loc, f"assignment: value of type {value.type}: expected {target}{hint}")
         elif price == conversions.NUMERIC:
-            self.not_portable(loc, f"{value.type} is assigned to {target}")
+            self.not_portable(loc, f"assignment: {value.type} to {target}")
 
     def _peek(self, statement: ast.Peek) -> None:
         port = self._port_name(statement.port, "in_port")
         message = self.declarer.lookup_type(statement.message_ref, self.space)
         if isinstance(port, ast.InPort) and port.message is not message and not self.is_unknown(port.message, message):
-            self.diagnostics.error(statement.message_ref.loc, f"port '{port.name}' gives {port.message}, not {message}")
+            self.diagnostics.error(statement.message_ref.loc, f"peek: {message} at port '{port.name}': expected {port.message}")
         for key in ("block_on", "wake_up"):
             field = statement.pairs.get(key)
             if field is not None and not self.is_unknown(message):
                 known = message.fields.get(field)
                 if known is None:
-                    self.diagnostics.error(statement.loc, f"{key}: {message} has no field '{field}'{nearest(field, message.fields)}")
+                    self.diagnostics.error(statement.loc, f"{key}: '{field}' is not in {message}"
+                                           + expected(field, message.fields, "a field of type Addr"))
                 elif known.type.name != "Addr":
-                    self.diagnostics.error(statement.loc, f"{key}: field '{field}' of {message} is not an Addr")
+                    self.diagnostics.error(statement.loc, f"{key}: field '{field}' of type {known.type}: expected Addr")
         outer = self.scope
         self.scope = Scope(outer)
         statement.in_msg = self._builtin("in_msg", message, statement.loc)
@@ -236,16 +238,16 @@ class Resolver(CallResolver):
         port = self._port_name(statement.port, "out_port")
         message = self.declarer.lookup_type(statement.message_ref, self.space)
         if not self.is_unknown(message) and not message.is_message:
-            self.diagnostics.error(statement.message_ref.loc, f'{message} is no message: it lacks interface="Message"')
+            self.diagnostics.error(statement.message_ref.loc, f'enqueue: {message}: expected a structure with interface="Message"')
         elif isinstance(port, ast.OutPort) and port.message is not message and not self.is_unknown(port.message, message):
             self._mismatch(statement, port, message)
         if isinstance(statement, ast.Enqueue):
             if statement.latency is not None:
                 self.expr(statement.latency)
                 if not self.is_unknown(statement.latency.type) and statement.latency.type.name not in ("int", "Cycles"):
-                    self.diagnostics.error(statement.latency.loc, f"a latency is Cycles or int, not {statement.latency.type}")
+                    self.diagnostics.error(statement.latency.loc, f"latency: of type {statement.latency.type}: expected Cycles or int")
             if statement.bypass is not None:
-                self.expect(statement.bypass, "bool", "the bypass flag")
+                self.expect(statement.bypass, "bool", "bypass flag")
         outer = self.scope
         self.scope = Scope(outer)
         statement.out_msg = self._builtin("out_msg", message, statement.loc)
@@ -253,8 +255,8 @@ class Resolver(CallResolver):
         self.scope = outer
 
     def _mismatch(self, statement: ast.Enqueue | ast.DeferEnqueue, port: ast.OutPort, message: Type) -> None:
-        """Another message type than the port's: that is tolerated if an in_port takes just this type from the same queue."""
-        text = f"port '{port.name}' takes {port.message}, not {message}"
+        """Reports a message of another type than the port's: a warning if an in_port takes this type from the same queue."""
+        text = f"enqueue: {message} at port '{port.name}': expected {port.message}"
         in_ports = self.machine.in_ports if self.machine is not None else []
         if any(other.buffer.name == port.buffer.name and other.message is message for other in in_ports):
             self.diagnostics.warning(statement.message_ref.loc, text, "message-type")
@@ -262,25 +264,25 @@ class Resolver(CallResolver):
             self.diagnostics.error(statement.message_ref.loc, text)
 
     def _port_name(self, name: ast.Name, kind: str) -> object:
-        """A port by name; reports when it is something else."""
+        """The declaration of a port, or None after reporting that the name is something else."""
         self.expr(name)
         if name.kind not in (kind, ""):
-            self.diagnostics.error(name.loc, f"'{name.name}' is not an {kind}")
+            self.diagnostics.error(name.loc, f"'{name.name}': not an {kind}: expected an {kind}")
             return None
         return name.decl
 
     def _return(self, statement: ast.Return, value: Expr) -> None:
         self.expr(value)
         if self.returns is None:
-            self.diagnostics.error(statement.loc, f"return does not belong in an {self.place}")
+            self.diagnostics.error(statement.loc, f"return: in an {self.place}: expected within a function")
         elif self.returns is self.program.void_type:
-            self.diagnostics.error(statement.loc, "a void function returns no value")
+            self.diagnostics.error(statement.loc, "return: value in a void function: expected none")
         elif not self.is_unknown(value.type, self.returns):
             price = conversions.cost(value.type, self.returns, isinstance(value, ast.Ood))
             if price is None:
-                self.diagnostics.error(value.loc, f"the function returns {self.returns}, but this is of type {value.type}")
+                self.diagnostics.error(value.loc, f"return: value of type {value.type}: expected {self.returns}")
             elif price == conversions.NUMERIC:
-                self.not_portable(value.loc, f"{value.type} is returned as {self.returns}")
+                self.not_portable(value.loc, f"return: {value.type} as {self.returns}")
 
 
 def _is_place(expr: Expr) -> bool:
@@ -294,7 +296,7 @@ def _root_kind(expr: Expr) -> str:
 
 
 def _resources(block: list[Stmt]) -> Iterator[ast.Resource]:
-    """The places of which a block needs a slot, one for each enqueue or check_allocate, both arms of each if."""
+    """The ports and tables of which a block needs a slot, once per enqueue or check_allocate, in both arms of each if."""
     for statement in block:
         if isinstance(statement, (ast.Enqueue, ast.DeferEnqueue)):
             if isinstance(statement.port.decl, ast.OutPort):
@@ -318,12 +320,12 @@ def resolve(program: ast.Program, diagnostics: Diagnostics) -> None:
 
 
 def _complete(machine: ast.Machine, diagnostics: Diagnostics) -> None:
-    """A machine has to have states, events, and the functions through which the runtime asks about states."""
+    """Reports a machine without states, without events, or without the functions that the runtime calls to get and set states."""
     if machine.state_type is None or (machine.state_type.kind == "state" and not machine.states):
-        diagnostics.error(machine.loc, f"machine '{machine.name}' declares no states (state_declaration(State, ..))")
+        diagnostics.error(machine.loc, f"machine '{machine.name}': no states: expected state_declaration(State, ..)")
     if machine.event_type is None or not machine.events:
-        diagnostics.error(machine.loc, f"machine '{machine.name}' declares no events (enumeration(Event, ..))")
+        diagnostics.error(machine.loc, f"machine '{machine.name}': no events: expected enumeration(Event, ..)")
     needed = ("getState", "setState")
     missing = [name for name in needed if not machine.function(name)]
     if missing:
-        diagnostics.error(machine.loc, f"machine '{machine.name}' lacks the function {describe(missing)}")
+        diagnostics.error(machine.loc, f"machine '{machine.name}': functions missing: expected {describe(missing)}")

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""NAME.roles.toml beside NAME.slicc: what the machines of a protocol are to the simulated computer. Optional; gem5 ignores it.
+"""NAME.roles.toml in the folder of NAME.slicc: the roles of a protocol's machines in the simulated computer. Optional; gem5
+ignores it.
 
     [sequencer]                      # request types for accesses past the caches
     nt_store_type = "COMMIT"
@@ -13,7 +14,7 @@
     [machines.L3Cache.values]        # plain parameters: a number, a truth value, or the key of a machine's value
     hit_latency = "latencies.l3_hit"
 
-What the file does not say is decided by names (src/python/moscope/config/bindings).
+What the file leaves out follows from names (src/python/moscope/config/bindings).
 """
 from __future__ import annotations
 
@@ -36,48 +37,50 @@ class RolesError(Exception):
 
 @dataclass(frozen=True)
 class Roles:
+    """`machines` by the name of the machine, and the sequencer's request types: the tables of the file."""
+
     machines: dict[str, dict[str, Any]] = field(default_factory=dict)
     sequencer: dict[str, str] = field(default_factory=dict)
 
 
 def read(slicc: str, program: ast.Program) -> Roles:
-    """The file beside a protocol, checked against the protocol; empty where there is none."""
+    """The roles of a protocol, checked against it; empty without a file. `slicc` is the path of NAME.slicc. Raises RolesError."""
     path = Path(slicc).with_suffix(SUFFIX)
     if not path.is_file():
         return Roles()
     try:
         found = tomllib.loads(path.read_text(encoding="utf-8"))
     except (UnicodeDecodeError, tomllib.TOMLDecodeError) as problem:
-        raise RolesError(f"{path}: is no TOML: {problem}: expected the tables machines and sequencer") from problem
+        raise RolesError(f"{path}: not TOML: {problem}: expected the tables machines and sequencer") from problem
     _known(path, "", found, ("machines", "sequencer"))
     _known(path, "sequencer.", found.get("sequencer", {}), ("nt_store_type", "uncached_load_type"))
     machines = {machine.name: machine for machine in program.machines}
     _known(path, "machines.", found.get("machines", {}), machines)
-    for name, told in found.get("machines", {}).items():
-        _check_machine(path, f"machines.{name}.", told, machines[name])
+    for name, given in found.get("machines", {}).items():
+        _check_machine(path, f"machines.{name}.", given, machines[name])
     return Roles(found.get("machines", {}), found.get("sequencer", {}))
 
 
-def _check_machine(path: Path, where: str, told: Any, machine: ast.Machine) -> None:
-    _known(path, where, told, ("per", "role", "arrays", "values"))
+def _check_machine(path: Path, where: str, given: Any, machine: ast.Machine) -> None:
+    _known(path, where, given, ("per", "role", "arrays", "values"))
     for key, allowed in (("per", PER), ("role", ROLES)):
-        if key in told and told[key] not in allowed:
-            raise RolesError(f"{path}: {where}{key}: {told[key]!r}: expected one of {', '.join(allowed)}")
+        if key in given and given[key] not in allowed:
+            raise RolesError(f"{path}: {where}{key}: {given[key]!r}: expected one of {', '.join(allowed)}")
     arrays = {p.name for p in machine.params if p.type.name == "CacheMemory"}
     plain = {p.name for p in machine.params if not (p.pointer or p.is_buffer or p.type.name == "CacheMemory")}
-    _known(path, f"{where}arrays.", told.get("arrays", {}), arrays)
-    for name, array in told.get("arrays", {}).items():
+    _known(path, f"{where}arrays.", given.get("arrays", {}), arrays)
+    for name, array in given.get("arrays", {}).items():
         if array not in ARRAYS:
             raise RolesError(f"{path}: {where}arrays.{name}: {array!r}: expected one of {', '.join(ARRAYS)}")
-    _known(path, f"{where}values.", told.get("values", {}), plain)
-    for name, value in told.get("values", {}).items():
+    _known(path, f"{where}values.", given.get("values", {}), plain)
+    for name, value in given.get("values", {}).items():
         if not isinstance(value, (bool, int, str)):
             raise RolesError(f"{path}: {where}values.{name}: {value!r}: expected a number, true, false or a key of the machine")
 
 
-def _known(path: Path, where: str, told: Any, allowed: Iterable[str]) -> None:
-    if not isinstance(told, dict):
-        raise RolesError(f"{path}: {where.rstrip('.')}: {told!r}: expected a table")
-    for key in told:
+def _known(path: Path, where: str, given: Any, allowed: Iterable[str]) -> None:
+    if not isinstance(given, dict):
+        raise RolesError(f"{path}: {where.rstrip('.')}: {given!r}: expected a table")
+    for key in given:
         if key not in allowed:
             raise RolesError(f"{path}: {where}{key}: unknown: expected {', '.join(sorted(allowed)) or 'nothing here'}")

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Names: which declarations can be seen from where. A `Scope` is a chain of frames for variables (program, machine, function,
-block); types and functions are looked up in the machine first, then in the program. Each declaration has a serial number, so that use
-before declaration, which gem5's one-pass compiler rejects, can be warned about."""
+"""Names and their visibility. A `Scope` is a chain of frames for variables (program, machine, function, block). Types and
+functions are looked up first in the machine, then in the program. Declarations have serial numbers, so that the compiler can warn
+of a use before the declaration, which gem5's one-pass compiler rejects."""
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ class Scope:
         self.symbols: dict[str, Symbol] = {}
 
     def declare(self, name: str, symbol: Symbol) -> Optional[Symbol]:
-        """Adds a variable; returns the earlier one of that name in the same frame, if there is one."""
+        """Adds a variable. Returns an earlier one of that name in the same frame, which then stays; otherwise None."""
         earlier = self.symbols.get(name)
         if earlier is None:
             self.symbols[name] = symbol
@@ -90,5 +90,5 @@ class Serial:
         self._of[id(decl)] = self._next
 
     def of(self, decl: object) -> int:
-        """The number, or 0 for what is implicit and so always declared before."""
+        """The number, or 0 for an implicit declaration, which precedes all uses."""
         return self._of.get(id(decl), 0)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Transition tables as text and Markdown: a row for each state, a column for each event, in a cell the short names of the actions in
-order and, after an arrow, the next state if it is another. `stall` is a stalled event, an empty cell has no transition. The HTML
-form is in tables_html.py."""
+"""Transition tables as text and Markdown: a row per state and a column per event. A cell has the short names of the actions in
+order and, after an arrow, the next state if the state changes. `stall` is a stalled event; an empty cell has no transition.
+tables_html.py writes the HTML form."""
 from __future__ import annotations
 
 import textwrap
@@ -35,7 +35,7 @@ def summary(machine: ast.Machine) -> str:
 
 
 def to_text(program: ast.Program, width: int = 120) -> str:
-    """Tables that fit a terminal of `width` columns: events that do not fit beside each other come in further tables below."""
+    """Tables for a terminal of `width` columns; events that do not fit go into further tables below."""
     parts = [f"protocol {program.name}"]
     for machine in program.machines:
         parts.append(f"\n{machine.name}: {machine.short}\n{summary(machine)}")
@@ -95,7 +95,8 @@ def _legend(machine: ast.Machine, width: int) -> str:
 
 
 def to_markdown(program: ast.Program) -> str:
-    lines = [f"# Protocol {program.name}", "", "A cell holds the actions in order and, after an arrow, the next state if it is another."]
+    lines = [f"# Protocol {program.name}", "",
+             "A cell holds the actions in order and, after an arrow, the next state if the state changes."]
     for machine in program.machines:
         lines += ["", f"## {machine.name}: {_escape(machine.short)}", "", summary(machine) + ".", ""]
         lines.append("| | " + " | ".join(_escape(event.name) for event in machine.events) + " |")

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Transition tables as one self-contained HTML page: no script, no external file. State names and event names stay in view while
-scrolling; hovering over a cell shows the actions' full names."""
+"""Transition tables as one self-contained HTML page, without scripts and external files. State and event names stay visible while
+the page scrolls; hovering over a cell shows the full names of its actions."""
 from __future__ import annotations
 
 from html import escape
@@ -89,7 +89,7 @@ def _cell(transition: ast.Transition | None, state: ast.State, event: ast.Event)
 
 
 def _short(text: str) -> str:
-    """A short name; a backslash asks for a line over the letter that follows."""
+    """A short name; a backslash puts a line over the letter that follows."""
     out = ""
     index = 0
     while index < len(text):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TypeVar
 
 from . import ast
-from .errors import Diagnostics, nearest
+from .errors import Diagnostics, expected
 from .scopes import Serial
 
 Value = TypeVar("Value", bound=ast.Node)
@@ -32,23 +32,24 @@ class TransitionResolver:
         """What the words name, in order; reports those that name nothing."""
         for word in words:
             if word.name not in known:
-                self.diagnostics.error(word.loc, f"machine '{self.machine.name}' has no {what} '{word.name}'" + nearest(word.name, known))
+                self.diagnostics.error(word.loc, f"{what.split(' ', 1)[1]} '{word.name}': unknown"
+                                       + expected(word.name, known, f"{what} of machine '{self.machine.name}'"))
         return [known[word.name] for word in words if word.name in known]
 
     def _transition(self, decl: ast.TransitionDecl) -> None:
-        states = self._find(decl.states, self.states, "state")
-        events = self._find(decl.events, self.events, "event")
-        actions = self._find(decl.actions, self.actions, "action")
-        requests = self._find(decl.request_types, self.requests, "request type")
+        states = self._find(decl.states, self.states, "a state")
+        events = self._find(decl.events, self.events, "an event")
+        actions = self._find(decl.actions, self.actions, "an action")
+        requests = self._find(decl.request_types, self.requests, "a request type")
         self._mark_used(decl)
         wildcard = decl.next_state is not None and decl.next_state.name == "*"
         target: ast.State | None = None
         if decl.next_state is not None and wildcard:
             if not any(len(function.formals) == 1 for function in self.machine.function("getNextState")):
                 self.diagnostics.error(decl.next_state.loc,
-                                       f"'*' needs a function getNextState(Addr) in machine '{self.machine.name}'")
+                                       "next state '*': nothing computes it: expected a function getNextState(Addr)")
         elif decl.next_state is not None:
-            found = self._find([decl.next_state], self.states, "state")
+            found = self._find([decl.next_state], self.states, "a state")
             if not found:
                 return
             target = found[0]
@@ -67,13 +68,14 @@ class TransitionResolver:
             if word.name in self.actions:
                 self.actions[word.name].used = True
                 if self.serial.of(self.actions[word.name]) > position:
-                    self.diagnostics.warning(word.loc, f"action '{word.name}' is declared further down; gem5 rejects this", "order")
+                    self.diagnostics.warning(word.loc, f"action '{word.name}': used before its declaration: expected the "
+                                             "declaration above, as gem5 requires", "order")
 
     def _enter(self, transition: ast.Transition) -> None:
         earlier = self.machine.table.get(transition.key)
         if earlier is not None:
-            self.diagnostics.error(transition.loc, f"there already is a transition for state {transition.state.name} and event "
-                                   f"{transition.event.name}, in line {earlier.loc.line}")
+            self.diagnostics.error(transition.loc, f"transition for state {transition.state.name} and event {transition.event.name}: "
+                                   f"already declared in line {earlier.loc.line}: expected one per pair")
             return
         self.machine.table[transition.key] = transition
         self.machine.transitions.append(transition)

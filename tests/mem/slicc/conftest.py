@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""This folder has the compiler's name, and pytest makes a module `slicc` of it before it imports what is here: the compiler's
-package has to take the name back."""
+"""This folder has the name of the compiler's package. pytest registers it as the module `slicc` before it imports the tests, so
+that module is removed here and the package is imported."""
 import importlib
 import sys
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Whatever the compiler is given, it answers with a program or with errors that name a place: no exception, no hang. The seeds are
-fixed; `--long` runs fifty times as many."""
+"""For any input the compiler returns a program, or errors that name a place; it raises no exception and does not hang. The seeds
+are fixed; `--long` runs fifty times as many."""
 from __future__ import annotations
 
 import random
@@ -17,7 +17,7 @@ FOLDER = Path(__file__).parent / "protocols"
 WORDS = ["{", "}", "(", ")", ";", ",", ":=", "=", "::", ":", ".", "[", "]", "*", "action", "transition", "machine", "peek", "enqueue",
          "if", "else", "return", "in_msg", "address", "1", "0.5", '"text"', "'x'", "State", "Event", "structure", "void", "OOD", "new",
          "static_cast", "is_valid", "!", "&&", "==", "++", "include", "protocol", "enumeration", "state_declaration", "\\", "é", "\0"]
-SECONDS = 10.0  # of processor time: how busy the host is does not matter
+SECONDS = 10.0  # of processor time, which does not depend on the load of the host
 
 
 @pytest.fixture(name="folder", scope="module")
@@ -41,14 +41,14 @@ def compiles_cleanly(folder: Path, text: bytes) -> None:
 
 
 def whole(name: str = "ok_statements") -> str:
-    """A protocol in one text: the shared parts are pasted in, so that they are mutated too."""
+    """A protocol as one text, with its included files, so that those are mutated too."""
     text = (FOLDER / f"{name}.slicc").read_text()
     for part in ("messages", "cache", "actions"):
         text = text.replace(f'include "common/{part}.sm";', (FOLDER / "common" / f"{part}.sm").read_text())
     return text
 
 
-def test_the_text_that_is_fuzzed_is_a_protocol(folder: Path) -> None:
+def test_the_unchanged_text_is_a_valid_protocol(folder: Path) -> None:
     path = folder / "whole.slicc"
     path.write_text(whole())
     program, diagnostics = compile_protocol(str(path))
@@ -117,13 +117,13 @@ def fuzz(folder: Path, mutation: object, rounds: range) -> None:
 
 
 @pytest.mark.parametrize("mutation", MUTATIONS, ids=lambda mutation: mutation.__name__)
-def test_damaged_protocols_are_answered_with_errors(folder: Path, mutation: object) -> None:
+def test_a_damaged_protocol_gives_errors_or_a_program(folder: Path, mutation: object) -> None:
     fuzz(folder, mutation, range(20))
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("mutation", MUTATIONS, ids=lambda mutation: mutation.__name__)
-def test_many_damaged_protocols_are_answered_with_errors(folder: Path, mutation: object) -> None:
+def test_many_damaged_protocols_give_errors_or_a_program(folder: Path, mutation: object) -> None:
     fuzz(folder, mutation, range(1000, 2000))
 
 
@@ -151,13 +151,13 @@ def test_deep_and_long_texts_neither_crash_nor_hang(folder: Path, name: str) -> 
     compiles_cleanly(folder, ('protocol "deep";\ninclude "RubySlicc_interfaces.slicc";\n' + DEEP[name]).encode())
 
 
-def test_files_that_cannot_be_read_are_errors(folder: Path) -> None:
+def test_a_file_that_cannot_be_read_is_an_error(folder: Path) -> None:
     for name in ("missing.slicc", "."):
         program, diagnostics = compile_protocol(str(folder / name))
-        assert program is None and "cannot read" in diagnostics.report()
+        assert program is None and "expected a file that can be read" in diagnostics.report()
 
 
-def test_a_chain_of_includes_ends(folder: Path) -> None:
+def test_a_long_chain_of_includes_is_an_error(folder: Path) -> None:
     for number in range(40):
         (folder / f"chain{number}.sm").write_text(f'include "chain{number + 1}.sm";\n')
     program, diagnostics = compile_protocol(str(folder / "chain0.sm"))

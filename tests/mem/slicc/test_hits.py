@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A pair is a pure hit only if its transition keeps the state and calls back, touches the replacement order and pops, and nothing else;
-and only if the mandatory port gets to its trigger by looking."""
+"""A (state, event) pair is a pure hit only if its transition keeps the state and only calls back, updates the replacement order
+and pops; and only if the mandatory in_port has no side effect before its trigger."""
 from __future__ import annotations
 
 from pathlib import Path
@@ -67,7 +67,7 @@ def test_an_external_hit_is_not_pure(tmp_path: Path) -> None:
     assert ("M", "Load") not in pairs(analysed(tmp_path, actions))
 
 
-def test_a_hit_with_other_data_than_the_entrys_is_not_pure(tmp_path: Path) -> None:
+def test_a_hit_with_data_from_elsewhere_than_the_entry_is_not_pure(tmp_path: Path) -> None:
     actions = replaced("readCallback(address, cache_entry.DataBlk)", "readCallback(address, tbe.DataBlk)")
     assert ("M", "Load") not in pairs(analysed(tmp_path, actions))
 
@@ -76,7 +76,7 @@ def test_a_hit_with_other_data_than_the_entrys_is_not_pure(tmp_path: Path) -> No
                                        "cache.deallocate(address);", "sequencer.evictionCallback(address);",
                                        "if (eager) { cache.deallocate(address); }",
                                        "cache_entry.CacheState := getState(tbe, cache_entry, address);"])
-def test_a_hit_that_does_anything_else_is_not_pure(tmp_path: Path, statement: str) -> None:
+def test_a_hit_with_another_side_effect_is_not_pure(tmp_path: Path, statement: str) -> None:
     actions = replaced("  cache.setMRU(cache_entry);\n  sequencer.read", f"  {statement}\n  sequencer.read")
     assert pairs(analysed(tmp_path, actions)) == {("M", "Store"): "write"}
 
@@ -88,14 +88,14 @@ def test_counting_printing_and_asserting_keep_a_hit_pure(tmp_path: Path, stateme
     assert ("M", "Load") in pairs(analysed(tmp_path, actions))
 
 
-def test_a_store_that_sets_the_dirty_flag_is_told_apart(tmp_path: Path) -> None:
+def test_a_store_that_sets_the_dirty_flag_is_only_nearly_a_hit(tmp_path: Path) -> None:
     actions = replaced("  sequencer.write", "  cache_entry.Dirty := true;\n  sequencer.write")
     analysis = analysed(tmp_path, actions)
     assert ("M", "Store") not in pairs(analysis)
     assert [(hit.event.name, [field.name for field, _ in hit.writes]) for hit in analysis.nearly] == [("Store", ["Dirty"])]
 
 
-def test_a_port_that_touches_before_it_triggers_has_no_hits(tmp_path: Path) -> None:
+def test_a_port_with_a_side_effect_before_its_trigger_has_no_hits(tmp_path: Path) -> None:
     cache = replaced("      Entry entry := getCacheEntry(in_msg.LineAddress);\n",
                      "      Entry entry := getCacheEntry(in_msg.LineAddress);\n      cache.setMRU(in_msg.LineAddress);\n",
                      (FOLDER / "common" / "cache.sm").read_text())
@@ -103,12 +103,12 @@ def test_a_port_that_touches_before_it_triggers_has_no_hits(tmp_path: Path) -> N
     assert not analysis.hits and not analysis.clean_events
 
 
-def test_the_path_to_a_replacement_does_not_spoil_the_path_to_a_hit(tmp_path: Path) -> None:
+def test_side_effects_on_the_path_to_a_replacement_keep_hits_pure(tmp_path: Path) -> None:
     cache = replaced("        Addr victim", "        cache.deallocate(in_msg.LineAddress);\n        Addr victim",
                      (FOLDER / "common" / "cache.sm").read_text())
     analysis = analysed(tmp_path, ACTIONS, cache)
     assert analysis.clean_events == {"Load", "Store"}
 
 
-def test_a_stall_is_no_hit(tmp_path: Path) -> None:
+def test_a_stall_is_not_a_hit(tmp_path: Path) -> None:
     assert ("IM", "Load") not in pairs(analysed(tmp_path, ACTIONS))

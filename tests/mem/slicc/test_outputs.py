@@ -41,7 +41,7 @@ def test_the_text_table_has_a_row_for_each_state_and_fits_its_width(program: ast
     assert row.split("│")[1].strip() == "stall"
 
 
-def test_a_cell_holds_the_actions_and_the_next_state_if_it_is_another(program: ast.Program) -> None:
+def test_a_cell_has_the_actions_and_a_changed_next_state(program: ast.Program) -> None:
     table = program.machines[0].table
     assert tables.cell(table["I", "Load"]) == "c a p →IM"
     assert tables.cell(table["M", "Load"]) == "l p"
@@ -71,7 +71,7 @@ class _Page(html.parser.HTMLParser):
         assert self.open.pop() == tag
 
 
-def test_the_html_page_is_whole_and_needs_nothing_else(program: ast.Program) -> None:
+def test_the_html_page_is_well_formed_and_self_contained(program: ast.Program) -> None:
     page = _Page()
     text = tables.FORMATS["html"](program)
     page.feed(text)
@@ -81,7 +81,7 @@ def test_the_html_page_is_whole_and_needs_nothing_else(program: ast.Program) -> 
     assert all(action.name in text for action in tables.used_actions(machine))
 
 
-def test_the_html_page_shows_messages_set_aside_as_stalls() -> None:
+def test_the_html_page_marks_messages_set_aside_as_stalls() -> None:
     program, diagnostics = compile_protocol(str(ROOT / "src" / "mem" / "ruby" / "protocol" / "MSI.slicc"))
     assert program is not None, diagnostics.report()
     text = tables.FORMATS["html"](program)
@@ -89,7 +89,7 @@ def test_the_html_page_shows_messages_set_aside_as_stalls() -> None:
     assert aside and text.count("<td class=stall") == len(aside)
 
 
-def test_the_html_page_escapes_what_protocols_write(tmp_path: Path) -> None:
+def test_the_html_page_escapes_descriptions_of_protocols(tmp_path: Path) -> None:
     program, diagnostics = compile_protocol(str(PROTOCOLS / "ok_plain.slicc"))
     assert program is not None, diagnostics.report()
     program.machines[0].states[0].pairs["desc"] = "<b>&\"</b>"
@@ -119,7 +119,7 @@ def test_the_interface_has_parameters_buffers_and_counts(program: ast.Program) -
     assert {"name": "Destination", "type": "NetDest"} in message["fields"]
 
 
-def test_a_machine_that_declares_no_order_keeps_it_and_one_that_declares_some_keeps_that_only(program: ast.Program) -> None:
+def test_buffers_are_ordered_by_default_only_if_the_machine_declares_no_order(program: ast.Program) -> None:
     def ordered() -> dict[str, bool]:
         return {b["name"]: b["ordered"] for b in json.loads(interface_json.text(program))["machines"][0]["buffers"]}
 
@@ -134,7 +134,7 @@ def test_a_machine_that_declares_no_order_keeps_it_and_one_that_declares_some_ke
 # ---- command line
 
 
-def test_a_protocol_in_order_ends_with_0_and_says_nothing() -> None:
+def test_a_correct_protocol_ends_with_0_and_without_output() -> None:
     done = slicc("--protocol", str(PROTOCOLS / "ok_two_machines.slicc"), "--check-only", "--no-warnings")
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
@@ -143,7 +143,7 @@ def test_errors_end_with_2_and_show_the_line_and_a_caret() -> None:
     done = slicc("--protocol", str(PROTOCOLS / "unknown_variable.slicc"), "--check-only", "--no-warnings")
     assert done.returncode == 2 and done.stdout == ""
     head, source, caret = done.stderr.splitlines()
-    assert re.match(r".*unknown_variable\.slicc:\d+:\d+: error: there is no variable 'adress'", head)
+    assert re.match(r".*unknown_variable\.slicc:\d+:\d+: error: variable 'adress': unknown", head)
     assert source[caret.index("^"):].startswith("adress") and caret.strip() == "^~~~~~"
 
 
@@ -165,7 +165,7 @@ def test_an_error_with_an_option_can_be_allowed() -> None:
     assert slicc("--protocol", name, "--check-only").returncode == 2
     assert slicc("--protocol", name, "--check-only", "--allow", "enqueue-to-from").returncode == 0
     wrong = slicc("--protocol", name, "--check-only", "--allow", "enqueue-to-form")
-    assert wrong.returncode == 2 and "did you mean 'enqueue-to-from'" in wrong.stderr
+    assert wrong.returncode == 2 and "perhaps 'enqueue-to-from'" in wrong.stderr
 
 
 def test_outputs_are_the_files_that_are_listed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -177,7 +177,7 @@ def test_outputs_are_the_files_that_are_listed(tmp_path: Path, capsys: pytest.Ca
     assert "ok_two_machines.json" in listed
 
 
-def test_an_unchanged_output_is_left_alone(tmp_path: Path) -> None:
+def test_an_unchanged_output_keeps_its_time(tmp_path: Path) -> None:
     name = str(PROTOCOLS / "ok_plain.slicc")
     assert cli.run(["--protocol", name, "--out", str(tmp_path), "--no-warnings"]) == 0
     before = {path.name: path.stat().st_mtime_ns for path in tmp_path.iterdir()}
@@ -188,7 +188,7 @@ def test_an_unchanged_output_is_left_alone(tmp_path: Path) -> None:
 def test_an_output_folder_that_cannot_be_made_is_an_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "file").write_text("")
     assert cli.run(["--protocol", str(PROTOCOLS / "ok_plain.slicc"), "--out", str(tmp_path / "file" / "x"), "--no-warnings"]) == 2
-    assert "cannot be written" in capsys.readouterr().err
+    assert "expected a folder that can be written" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("form", ["text", "markdown", "html"])

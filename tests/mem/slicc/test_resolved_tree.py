@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the package ast promises to the emitters holds for every protocol at hand: the tiny ones that compile and the project's own."""
+"""What the package ast guarantees to the emitters holds for the tiny protocols that compile and for the project's own."""
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -62,7 +62,7 @@ def test_every_expression_has_a_type_and_every_name_its_declaration(path: Path) 
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
-def test_calls_with_nodes_of_their_own_do_not_stay_calls(path: Path) -> None:
+def test_special_calls_become_nodes_of_their_own(path: Path) -> None:
     special = {"trigger", "error", "assert", "DPRINTF", "DPRINTFN", "APPEND_TRANSITION_COMMENT", "set_tbe", "unset_tbe", "set_cache_entry",
                "unset_cache_entry", "stallPort"}
     for body in bodies(compiled(path)):
@@ -70,7 +70,7 @@ def test_calls_with_nodes_of_their_own_do_not_stay_calls(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
-def test_transitions_are_one_for_each_pair_in_order_of_declaration(path: Path) -> None:
+def test_each_pair_has_one_transition_in_order_of_declaration(path: Path) -> None:
     for machine in compiled(path).machines:
         assert len(machine.table) == len(machine.transitions)
         assert [t.key for t in machine.transitions] == list(machine.table)
@@ -87,7 +87,7 @@ def test_entries_and_tbes_are_handles_and_parameters_are_not() -> None:
     assert kinds["param"] == kinds["object"] == kinds["in_msg"] == kinds["out_msg"] == {False}
 
 
-def test_indexing_is_lookup() -> None:
+def test_a_subscript_is_a_call_of_lookup() -> None:
     program = tiny("ok_plain")
     calls = [expr for body in bodies(program) for expr in ast.walk_exprs(body) if isinstance(expr, ast.MethodCall) and expr.subscript]
     assert calls and all(call.name == "lookup" and call.method.owner is not None and call.is_pointer for call in calls)
@@ -127,7 +127,7 @@ def test_a_star_is_a_transition_without_next_state() -> None:
     assert tiny("ok_wildcard_next_state").machines[0].table["M", "Data"].next_state is None
 
 
-def test_z_stall_makes_a_stall() -> None:
+def test_an_action_named_z_stall_makes_a_stall() -> None:
     table = tiny("ok_plain").machines[0].table
     assert table["IM", "Load"].is_stall and not table["M", "Load"].is_stall
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""NAME.roles.toml beside a protocol: what reaches the interface, and what is refused."""
+"""NAME.roles.toml of a protocol: what the interface contains of it, and which errors are reported."""
 
 import json
 import shutil
@@ -41,7 +41,7 @@ def test_roles_reach_the_interface(protocol: Path) -> None:
                                                  "values": {"latency": "latencies.l3_hit", "eager": True}}
 
 
-def test_without_the_file_the_interface_says_nothing_of_roles(protocol: Path) -> None:
+def test_without_the_file_the_interface_has_no_roles(protocol: Path) -> None:
     program, _ = compile_protocol(str(protocol))
     assert program
     described = json.loads(interface_json.text(program, roles.read(str(protocol), program)))
@@ -57,7 +57,7 @@ def test_without_the_file_the_interface_says_nothing_of_roles(protocol: Path) ->
     ("latency =", "latancy =", r"machines.L1Cache.values.latancy: unknown: expected eager, latency"),
     ("eager = true", "eager = 0.5", r"machines.L1Cache.values.eager: 0.5: expected a number, true, false or a key"),
     ("nt_store_type", "nt_type", r"sequencer.nt_type: unknown: expected nt_store_type, uncached_load_type"),
-    ("[sequencer]", "[sequencer", r"is no TOML"),
+    ("[sequencer]", "[sequencer", r"not TOML"),
 ], ids=["machine", "per", "role", "array's parameter", "array", "parameter", "value", "sequencer", "syntax"])
 def test_a_wrong_file_is_an_error(protocol: Path, old: str, new: str, message: str) -> None:
     with pytest.raises(roles.RolesError, match=f"ok_plain.roles.toml: {message}"):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Each tiny protocol says in its header what the compiler should say of it, and the compiler says that and nothing else.
+"""The header of each tiny protocol lists the diagnostics that it expects; the compiler reports these and no others.
 
 `// expect: ok`, `// expect-error: LINE: text`, `// expect-warning: LINE: text`; `text` is the beginning of the message.
 `// options: strict` compiles as the project's own protocols are compiled. Warnings count only in files that expect one.
@@ -24,7 +24,7 @@ def header(path: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
-def test_the_compiler_says_what_the_header_expects(path: Path) -> None:
+def test_the_compiler_reports_what_the_header_expects(path: Path) -> None:
     lines = header(path)
     expected = [(match[1], int(match[2]), match[3]) for match in map(EXPECTATION.match, lines) if match]
     assert expected or "// expect: ok" in lines, "the file expects nothing"

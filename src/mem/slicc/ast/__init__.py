@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The syntax tree of SLICC, and what the later layers may rely on.
+"""The syntax tree of SLICC, and what later layers may rely on.
 
-One tree serves all layers. `parse.py` builds it, `resolve.py` fills in every attribute marked *resolved*, `check.py` and
-`hits.py` only read it, and so do the emitters. The language is that of gem5 24 (its parser is the reference for syntax, its
-symbol classes for meaning); there are no units here, latencies are cycles of the controller that runs the statement.
+All layers share one tree. `parse.py` builds it, and `resolve.py` fills in every attribute marked *resolved*; `check.py`, `hits.py`
+and the emitters only read it. The language is that of gem5 24: its parser is the reference for syntax, its symbol classes for
+meaning. Latencies are in cycles of the controller that runs the statement.
 
 What holds after `resolve.resolve(program)` returned without an error
 ---------------------------------------------------------------------
-* `Program.types`, `.functions`, `.globals` and `.machines` list what was declared, in order of declaration, the prelude first.
-  Things declared within a machine are in that machine's lists instead, never in both.
+* `Program.types`, `.functions`, `.globals` and `.machines` list the declarations in order, the prelude first. What a machine
+  declares is only in that machine's lists.
 * Every `TypeRef.type`, `Expr.type` and `Expr.is_pointer` is set. `Expr.type` is a `Type` object, one object per declared
   type: compare with `is`. The type of `OOD` is `Program.ood_type`; a call without result has `Program.void_type`.
 * `is_pointer` says that the value is a nullable handle and that a member access goes through it: values of a type with
@@ -21,12 +21,12 @@ What holds after `resolve.resolve(program)` returned without an error
   no conversion nodes are inserted, an emitter compares the types itself.
 * `x[y, ..]` is a `MethodCall` of `lookup` with `subscript=True`.
 * `T x := e;` and `T x;` are `LocalVar` statements. `else if` chains are the `branches` of one `If`.
-* Calls that are statements of their own in meaning are nodes of their own: `Trigger`, `StallPort`, `ErrorStmt`, `Assert`,
+* Calls with a meaning of their own are nodes of their own: `Trigger`, `StallPort`, `ErrorStmt`, `Assert`,
   `DebugPrint`, `Comment`, `SetEntry`, `SetTbe`. They do not occur as `Call`.
 * `Machine.transitions` has exactly one `Transition` per (state, event) pair, lists expanded in order. `next_state` is a
   `State`, or None for `*` (ask getNextState(address) before the actions run). A transition without a next state names its
-  own state. `Transition.is_stall`: one of its actions is called z_stall; nothing runs, the event stays at the head of its port.
-* `Machine.in_ports` is in order of declaration, which is the order of polling; `rank` names the port for wake-ups only.
+  own state. `Transition.is_stall`: one of its actions is called z_stall; no action runs, and the message stays at the head of its port.
+* `Machine.in_ports` is in order of declaration, which is the order of polling; `rank` serves wake-ups only.
 * `Action.resources` and `Transition.resources` map an `OutPort`, a TBE table or another named place to the slots needed: one
   per enqueue or check_allocate in the text of the action, both arms of an `if` counted, summed over the actions. A
   transition starts only when all are free; otherwise it is a resource stall.

@@ -2,7 +2,7 @@
 """Expressions and statements in C++.
 
 The same walk writes a controller's polling code, its actions and functions, and (`probe=True`) the side-effect-free twin of the
-mandatory queue's in_port, in which a trigger becomes the question whether the transition would be a pure hit.
+mandatory queue's in_port, in which a trigger becomes a test whether the transition is a pure hit.
 """
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Code:
         self.diagnostics = diagnostics
         self.probe = probe
         self.messages: dict[str, str] = {}
-        # Buffers of which the controller keeps the first message's time, and where.
+        # The buffers whose first message's time the controller keeps, each with its index.
         self.heads = heads or {}
 
     # ------------------------------------------------------------------------------------------------ expressions
@@ -118,7 +118,7 @@ class Code:
     def block(self, statements: list[ast.Stmt]) -> None:
         for s in statements:
             if self.probe and not isinstance(s, (ast.If, ast.Peek, ast.Trigger)) and not statement_looks_only(s):
-                # What would change something ends the probe: the request goes the ordinary way.
+                # A statement with an effect ends the probe: the request goes through the queue.
                 self.out("return false;")
                 return
             getattr(self, "_" + type(s).__name__)(s)
@@ -179,7 +179,7 @@ class Code:
         return self.messages.get(type_.name, f"{c_type(type_)}::kType")
 
     def _DeferEnqueue(self, s: ast.DeferEnqueue) -> None:
-        self.diagnostics.error(s.loc, "defer_enqueueing is not supported: enqueue the message in the action that ends the wait")
+        self.diagnostics.error(s.loc, "defer_enqueueing: not supported: expected an enqueue in the action that ends the wait")
 
     def _StallAndWait(self, s: ast.StallAndWait) -> None:
         self.out(f"{self.buffer(s.port)}.stall({self.expr(s.address)});")
@@ -194,7 +194,7 @@ class Code:
         self.out("look_again_next_cycle();")
 
     def _CheckStopSlots(self, s: ast.CheckStopSlots) -> None:
-        self.diagnostics.error(s.loc, "check_stop_slots is not supported: bound the buffer and let the transition stall")
+        self.diagnostics.error(s.loc, "check_stop_slots: not supported: expected a bounded buffer, at which the transition stalls")
 
     def _CheckProbe(self, s: ast.CheckProbe) -> None:
         pass  # no address is ever blocked: locked accesses are closures

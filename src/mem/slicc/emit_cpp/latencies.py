@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a core may count on that runs ahead of simulated time (mem/port.hh, its horizon): the least latency with which a machine
-sends into a buffer, as C++ (sums of numbers and parameters count, of any other latency nothing is known), and whether the messages
-of a buffer act on lines that can be hit, or only on lines for which the controller waits.
+"""Bounds for a core that runs ahead of simulated time (mem/port.hh, lookahead): the least latency with which a machine sends
+into a buffer, as C++ (computed for sums of numbers and parameters; any other latency counts as 0), and whether the messages of a
+buffer act on lines that can be hit, or only on lines for which the controller waits.
 """
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .. import ast
 from ..hits import analyse_hits, possible_events
 
 NOTHING_KNOWN = "0"
-#: Where nothing is ever sent: longer than any way.
+#: For a buffer that the machine never sends into: longer than any path.
 NEVER = "1 << 30"
 
 
@@ -54,8 +54,8 @@ def _plain(e: ast.Expr) -> bool:
 
 
 def is_unsolicited(machine: ast.Machine, buffer: ast.Param) -> bool:
-    """Whether a message of the buffer may act on its line in a state in which hits are served. (What makes room for a line that
-    comes acts on another line; it comes with a message that was asked for.)"""
+    """Whether a message of the buffer may act on its line in a state in which hits are served. A replacement is not one: it acts
+    on another line, and the message that causes it was requested."""
     hit_states = {hit.state.name for hit in analyse_hits(machine).hits}
     for port in machine.in_ports:
         if not (isinstance(port.buffer, ast.Name) and port.buffer.decl is buffer):

@@ -104,7 +104,7 @@ class MachineEmitter:
     # ------------------------------------------------------------------------------------------- parameters, members
 
     def shortest(self, buffer: ast.Param) -> str:
-        """The least latency, in cycles, with which anything is sent into the buffer."""
+        """The least latency, in cycles, of all messages that the machine sends into the buffer."""
         return " ".join(shortest_latency(self.machine, buffer, self.code().expr).split())
 
     def construction(self) -> None:
@@ -185,13 +185,13 @@ class MachineEmitter:
         out(f"std::uint64_t transition_counts_[{len(m.transitions)} + 1] = {{}};")
         out()
 
-    # ----------------------------------------------------------------------------------------------- seen by others
+    # ----------------------------------------------------------------------------------- inspection by other components
 
     def has(self, name: str) -> bool:
         return bool(self.machine.function(name))
 
     def getstate_args(self, line: str) -> str:
-        """Arguments of getState for a line looked up from nothing."""
+        """The arguments of getState for a line of which only the address is known."""
         f = self.machine.function("getState")[0]
         args = []
         tables = [o.name for o in self.machine.objects if o.type.name == "TBETable"]
@@ -342,7 +342,7 @@ class MachineEmitter:
             out("return false;")
 
     def hit_table(self, found: HitAnalysis) -> None:
-        """A hit that never touches the replacement order would need a stamp of its own; none of the kind is served inline."""
+        """Writes the table of pure hits. A hit that does not update the replacement order has no stamp, so it is not served inline."""
         pairs = {h.transition.key for h in found.hits if h.touches}
         states, events = in_c_order(self.machine.states), in_c_order(self.machine.events)
         with self.out.block(f"static constexpr bool kPureHit[{len(states)}][{len(events)}] =", "};"):

@@ -15,7 +15,7 @@ Value = TypeVar("Value", bound=ast.EnumValue)
 
 
 def in_c_order(values: Sequence[Value]) -> list[Value]:
-    """NULL values come last, so that tables over the real values have no hole."""
+    """The values with NULL last, so that tables over the others have no hole."""
     return sorted(values, key=lambda v: v.name == "NULL")
 
 
@@ -77,12 +77,12 @@ def structure(out: Writer, type_: ast.Type, diagnostics: Diagnostics, number: in
         message_support(out, type_)
 
 
-#: The field that says which line a message is about, by custom.
+#: The usual names of the field with a message's address, in order of preference.
 LINE_FIELDS = ("addr", "LineAddress", "Addr", "Address", "PhysicalAddress")
 
 
 def message_support(out: Writer, type_: ast.Type) -> None:
-    """What the network and the traces want to know of a message."""
+    """Writes the functions through which the network and the traces read a message."""
     name = type_.c_name
     line = next((f for f in LINE_FIELDS if f in type_.fields and type_.fields[f].type.name == "Addr"), None)
     with out.block(f"inline void complete_message({name} &m)"):
@@ -116,7 +116,7 @@ def types_header(program: ast.Program, diagnostics: Diagnostics) -> str:
     out = Writer()
     out("#pragma once\n" + HEADER)
     out('\n#include "mem/ruby/runtime/protocol_support.hh"\n')
-    # What protocols may leave unused, or write loosely, is the SLICC compiler's business, not g++'s.
+    # The SLICC compiler, not g++, warns of unused names and loose types in protocols.
     for warning in ("sign-compare", "unused-parameter", "unused-value", "unused-function", "return-type"):
         out(f'#pragma GCC diagnostic ignored "-W{warning}"')
     out()
