@@ -21,7 +21,6 @@ NOT_CLEAN: dict[str, tuple[str, ...]] = {
     "ruff": (
         "configs/gem5/",
         "src/mem/ruby/protocol/gem5/",
-        "src/mem/slicc/",
         "tests/boot/",
         "tests/cpu/",
         "tests/protocol/",

@@ -2,7 +2,7 @@
 """Expressions: types of operators and members, choice among overloads, and the calls that are nodes of their own."""
 from __future__ import annotations
 
-from typing import Callable, Optional
+from collections.abc import Callable
 
 from . import ast, conversions
 from .ast import Expr, Stmt, Type
@@ -21,8 +21,8 @@ class CallResolver:
         self.unknown = declarer.unknown
         self.space: Namespace = declarer.space
         self.scope = Scope()
-        self.machine: Optional[ast.Machine] = None
-        self.in_port: Optional[ast.InPort] = None
+        self.machine: ast.Machine | None = None
+        self.in_port: ast.InPort | None = None
         self.place = ""
         self.position = 0
         self.special: dict[str, Callable[[ast.Call], Stmt]] = {
@@ -203,9 +203,9 @@ class CallResolver:
                 self.diagnostics.error(arg.loc, "argument: without a value: expected a call that returns one")
                 arg.type = self.unknown
 
-    def choose(self, overloads: list[ast.Function], args: list[Expr], loc: ast.Loc, what: str) -> Optional[ast.Function]:
+    def choose(self, overloads: list[ast.Function], args: list[Expr], loc: ast.Loc, what: str) -> ast.Function | None:
         """The overload that fits the arguments best, the first of equals; None, with an error, when none fits."""
-        best: Optional[ast.Function] = None
+        best: ast.Function | None = None
         best_price = 0
         for function in overloads:
             price = self._price(function, args)
@@ -217,7 +217,7 @@ class CallResolver:
             self.not_portable(loc, f"{what}: called with ({describe(str(arg.type) for arg in args)})")
         return best
 
-    def _price(self, function: ast.Function, args: list[Expr]) -> Optional[int]:
+    def _price(self, function: ast.Function, args: list[Expr]) -> int | None:
         if len(function.formals) != len(args):
             return None
         total = 0
@@ -317,7 +317,7 @@ class CallResolver:
         if self.in_port is None or machine is None:
             self.misplaced(call, "in_port")
             return ast.ExprStmt(loc=call.loc, expr=call)
-        wanted: list[Optional[Type]] = [machine.event_type, self.space.find_type("Addr"), machine.entry_type, machine.tbe_type]
+        wanted: list[Type | None] = [machine.event_type, self.space.find_type("Addr"), machine.entry_type, machine.tbe_type]
         types = [declared for declared in wanted if declared is not None]
         if len(call.args) != len(types):
             self.diagnostics.error(call.loc, f"trigger: {arguments(len(call.args))}: expected ({describe(map(str, types))}) in machine "
@@ -355,7 +355,7 @@ class CallResolver:
 
     def _debug_print(self, call: ast.Call) -> Stmt:
         args = list(call.args)
-        flag: Optional[str] = None
+        flag: str | None = None
         if call.name == "DPRINTF":
             first = args.pop(0) if args else None
             if not isinstance(first, ast.Name):
@@ -379,7 +379,7 @@ class CallResolver:
             return ast.ExprStmt(loc=call.loc, expr=call)
         return ast.Comment(loc=call.loc, value=call.args[0])
 
-    def _handle_statement(self, call: ast.Call, wanted: Optional[Type], what: str) -> Optional[Expr]:
+    def _handle_statement(self, call: ast.Call, wanted: Type | None, what: str) -> Expr | None:
         self._arguments(call.args)
         setting = not call.name.startswith("unset")
         if self.place != "action":

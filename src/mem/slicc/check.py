@@ -4,7 +4,7 @@ in widely used protocols, is a warning with an option name. `strict` names optio
 options whose errors become warnings."""
 from __future__ import annotations
 
-from typing import Iterable, Iterator
+from collections.abc import Iterable, Iterator
 
 from . import ast
 from .ast import Machine, Stmt
@@ -116,9 +116,8 @@ class Checker:
                 problem = "missing" if field is None else f"of type {field.type}"
                 self.diagnostics.error(statement.message_ref.loc, f"field '{name}' of {message}: {problem}: expected {kind}, since the "
                                        "message is sent over the network")
-            elif field.default_text is None or name == "Destination":
-                if not _mentions_out_msg(statement.body, name):
-                    self.warn(statement.loc, f"out_msg.{name}: not set: expected an assignment", "incomplete-message")
+            elif (field.default_text is None or name == "Destination") and not _mentions_out_msg(statement.body, name):
+                self.warn(statement.loc, f"out_msg.{name}: not set: expected an assignment", "incomplete-message")
 
     def _networks(self) -> None:
         """Reports a virtual network with two types, without a sender or without a receiver."""

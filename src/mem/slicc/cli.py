@@ -7,8 +7,9 @@ import importlib.util
 import os
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Optional, Sequence
+from typing import Any
 
 from . import ast, interface_json, roles
 from .check import ALLOWABLE, STRICT, unknown_option
@@ -66,7 +67,7 @@ def _outputs(program: ast.Program) -> list[str]:
     return [f"{program.name}.json"] + names
 
 
-def run(argv: Optional[Sequence[str]] = None) -> int:
+def run(argv: Sequence[str] | None = None) -> int:
     """Runs the compiler; returns the exit code."""
     options = _arguments().parse_args(argv)
     for name in options.allow:

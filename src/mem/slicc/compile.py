@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import Iterable, Optional
+from collections.abc import Iterable
 
 from . import ast
 from .check import check
@@ -15,7 +15,7 @@ RECURSION = 10_000
 """Enough for the deepest tree that the parser accepts."""
 
 
-def compile_protocol(path: str, strict: Iterable[str] = (), allow: Iterable[str] = ()) -> tuple[Optional[ast.Program], Diagnostics]:
+def compile_protocol(path: str, strict: Iterable[str] = (), allow: Iterable[str] = ()) -> tuple[ast.Program | None, Diagnostics]:
     """Parses, resolves and checks a protocol. `strict` and `allow` are option names (check.py). Returns the program, or None if
     there were errors, and all findings."""
     diagnostics = Diagnostics()

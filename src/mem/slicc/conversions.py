@@ -3,8 +3,6 @@
 numbers mix as in the generated C++, and a mixture is reported as not portable."""
 from __future__ import annotations
 
-from typing import Optional
-
 from . import ast
 
 NUMBERS = {"int", "uint32_t", "uint64_t", "Cycles", "Tick", "Addr", "NodeID", "bool"}
@@ -28,7 +26,7 @@ EXACT, INTERFACE, NUMERIC = 0, 1, 4
 """Costs of a conversion; see `cost`."""
 
 
-def cost(actual: ast.Type, expected: ast.Type, actual_is_ood: bool = False) -> Optional[int]:
+def cost(actual: ast.Type, expected: ast.Type, actual_is_ood: bool = False) -> int | None:
     """The cost of a value of one type where another is expected; None when the types do not convert."""
     if actual is expected or "unknown" in (actual.kind, expected.kind):
         return EXACT
@@ -41,7 +39,7 @@ def cost(actual: ast.Type, expected: ast.Type, actual_is_ood: bool = False) -> O
     return None
 
 
-def binary(op: str, left: ast.Type, right: ast.Type) -> tuple[Optional[str], bool]:
+def binary(op: str, left: ast.Type, right: ast.Type) -> tuple[str | None, bool]:
     """The name of the type that an operator gives, or None if it does not apply; and whether gem5 accepts it too."""
     pair = (left.name, right.name)
     numbers = left.name in NUMBERS and right.name in NUMBERS
@@ -72,7 +70,7 @@ def _related(left: ast.Type, right: ast.Type) -> bool:
     return left.is_handle and right.is_handle and (left.interface is right or right.interface is left)
 
 
-def unary(op: str, operand: ast.Type) -> tuple[Optional[str], bool]:
+def unary(op: str, operand: ast.Type) -> tuple[str | None, bool]:
     """As `binary`, for the prefix operators."""
     if op == "!":
         return ("bool", True) if operand.name == "bool" else (None, True)

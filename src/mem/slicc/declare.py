@@ -4,8 +4,6 @@
 does the bodies."""
 from __future__ import annotations
 
-from typing import Optional, Union
-
 from . import ast
 from .errors import Diagnostics, Stop, expected
 from .parse import PRELUDE, parse_expression
@@ -81,8 +79,8 @@ class Declarer:
             else:
                 self._enter(decl, space, machine)
 
-    def _enter(self, decl: ast.Node, space: Namespace, machine: Optional[ast.Machine]) -> None:
-        owner: Union[ast.Program, ast.Machine] = machine if machine is not None else self.program
+    def _enter(self, decl: ast.Node, space: Namespace, machine: ast.Machine | None) -> None:
+        owner: ast.Program | ast.Machine = machine if machine is not None else self.program
         if isinstance(decl, ast.Type):
             self._enter_type(decl, space, machine)
             if space.types.get(decl.name) is decl:
@@ -124,7 +122,7 @@ class Declarer:
                                        "expected a new one")
         machine.actions.append(action)
 
-    def _enter_type(self, declared: ast.Type, space: Namespace, machine: Optional[ast.Machine]) -> None:
+    def _enter_type(self, declared: ast.Type, space: Namespace, machine: ast.Machine | None) -> None:
         declared.machine = machine
         declared.in_prelude = declared.loc.file.startswith(PRELUDE)
         earlier = space.types.get(declared.name)
@@ -309,7 +307,7 @@ class Declarer:
         elif "vnet_type" not in param.pairs:
             self.diagnostics.error(param.loc, f"buffer '{param.name}': no vnet_type: expected one with virtual_network")
 
-    def _param_default(self, param: ast.Param, given: ast.Expr) -> Optional[ast.Expr]:
+    def _param_default(self, param: ast.Param, given: ast.Expr) -> ast.Expr | None:
         """A literal of the parameter's type. gem5 also accepts Python's spelling in a string."""
         value: object = None
         if isinstance(given, ast.Unary) and given.op == "-" and isinstance(given.operand, ast.Literal):
@@ -338,7 +336,7 @@ class Declarer:
             if field.default_text is not None:
                 field.default_value = self.constant(field.default_text, field.loc)
 
-    def constant(self, text: str, loc: ast.Loc) -> Optional[ast.Expr]:
+    def constant(self, text: str, loc: ast.Loc) -> ast.Expr | None:
         """The value of C++ text in a pair if it is a plain constant (a number, a bool, an enumeration value, nullptr), else None."""
         if text in self.constants:
             value = self.constants[text]

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import difflib
 import re
-from typing import Iterable, NamedTuple
+from collections.abc import Iterable
+from typing import NamedTuple
 
 from .ast import Loc
 

@@ -10,8 +10,8 @@ served; any other request is enqueued.
 """
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Iterator, Optional
 
 from . import ast
 from .ast import Expr, Machine, Stmt
@@ -53,8 +53,8 @@ class HitAnalysis:
     served inline. `clean_events` are the events that a probe of the port can reach. `hits` are the pairs whose actions have no
     further effect (`writes` empty); `nearly` are those that store constants into the entry."""
 
-    port: Optional[ast.InPort] = None
-    block_on: Optional[str] = None
+    port: ast.InPort | None = None
+    block_on: str | None = None
     clean_events: set[str] = field(default_factory=set)
     hits: list[PureHit] = field(default_factory=list)
     nearly: list[PureHit] = field(default_factory=list)
@@ -78,7 +78,7 @@ def _looks_only(expr: Expr, depth: int = 0) -> bool:
     return True
 
 
-def _function_looks_only(function: Optional[ast.Function], depth: int) -> bool:
+def _function_looks_only(function: ast.Function | None, depth: int) -> bool:
     if function is None or depth > _MAX_DEPTH:
         return False
     if function.body is None:

@@ -14,7 +14,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any, Optional
+from typing import Any
 
 from . import ast
 from .hits import analyse_hits
@@ -23,7 +23,7 @@ from .roles import Roles
 SCHEMA = "moscope.protocol/1"
 
 
-def interface(program: ast.Program, given: Optional[Roles] = None) -> dict[str, Any]:
+def interface(program: ast.Program, given: Roles | None = None) -> dict[str, Any]:
     """The description of a resolved protocol, and of its roles, as plain data."""
     machines = [_machine(machine) for machine in program.machines]
     for machine in machines:
@@ -39,7 +39,7 @@ def interface(program: ast.Program, given: Optional[Roles] = None) -> dict[str, 
     }
 
 
-def text(program: ast.Program, given: Optional[Roles] = None) -> str:
+def text(program: ast.Program, given: Roles | None = None) -> str:
     """The description as JSON text."""
     return json.dumps(interface(program, given), indent=1, ensure_ascii=False) + "\n"
 

@@ -6,7 +6,8 @@ from __future__ import annotations
 
 import functools
 import os
-from typing import Any, Iterator, Optional
+from collections.abc import Iterator
+from typing import Any
 
 from lark import Lark, Token
 from lark.exceptions import UnexpectedCharacters, UnexpectedInput, UnexpectedToken
@@ -64,7 +65,7 @@ class _FileParser:
         self.interactive: Any = self.lark.parse_interactive(text)
         self.state = self.interactive.parser_state
         self.table = self.state.parse_conf.parse_table.states
-        self.skipping: Optional[int] = None  # after an error: the depth of braces at which parsing can resume
+        self.skipping: int | None = None  # after an error: the depth of braces at which parsing can resume
         self.fresh = True  # a token was accepted since the last error, so the next error does not follow from it
 
     def run(self) -> list[ast.Node]:
@@ -82,11 +83,11 @@ class _FileParser:
             self.diagnostics.error(deep.loc, f"expression: nested deeper than {MAX_EXPRESSION_DEPTH}: expected a simpler one")
             raise Stop from None
 
-    def _feed_all(self) -> Optional[Token]:
+    def _feed_all(self) -> Token | None:
         """Gives the parser all tokens; returns the last."""
         depth = 0  # of braces, kept while skipping only
         nesting = 0
-        token: Optional[Token] = None
+        token: Token | None = None
         previous = ""
         for token in self._tokens():
             kind = token.type
@@ -247,7 +248,7 @@ def parse_text(name: str, text: str, diagnostics: Diagnostics) -> list[ast.Node]
     return _FileParser(name, text, diagnostics).run()
 
 
-def parse_expression(text: str, loc: Loc) -> Optional[ast.Expr]:
+def parse_expression(text: str, loc: Loc) -> ast.Expr | None:
     """An expression of one line, as found in a `default=` or `constructor=` pair; None when SLICC cannot parse it."""
     lark, builder = _grammar()
     saved, builder.file = builder.file, loc.file
@@ -260,7 +261,7 @@ def parse_expression(text: str, loc: Loc) -> Optional[ast.Expr]:
     return decls[0].init if len(decls) == 1 else None
 
 
-def read_source(path: str, blame: Loc, diagnostics: Diagnostics) -> Optional[str]:
+def read_source(path: str, blame: Loc, diagnostics: Diagnostics) -> str | None:
     """The text of a file; None, with an error at `blame`, when it cannot be read."""
     try:
         if os.path.getsize(path) > MAX_FILE_BYTES:
@@ -281,7 +282,7 @@ class _Loader:
         self.diagnostics = diagnostics
         self.base = base
         self.files: list[str] = []
-        self.protocol: Optional[ast.ProtocolDecl] = None
+        self.protocol: ast.ProtocolDecl | None = None
 
     def load(self, path: str, blame: Loc, stack: tuple[str, ...]) -> list[ast.Node]:
         real = os.path.realpath(path)

@@ -4,7 +4,7 @@ overload; lists of states and events become transitions. After an error resoluti
 with every type, so that one mistake is reported once. ast/__init__.py states what holds afterwards."""
 from __future__ import annotations
 
-from typing import Iterator, Optional
+from collections.abc import Iterator
 
 from . import ast, conversions
 from .ast import Expr, Stmt, Type
@@ -22,7 +22,7 @@ class Resolver(CallResolver):
     def __init__(self, declarer: Declarer, diagnostics: Diagnostics) -> None:
         super().__init__(declarer, diagnostics)
         self.scope = Scope()
-        self.returns: Optional[Type] = None
+        self.returns: Type | None = None
 
     def run(self) -> None:
         program = self.program
@@ -33,7 +33,7 @@ class Resolver(CallResolver):
             self.enter_space(self.declarer.spaces[machine.name], machine)
             self._machine(machine)
 
-    def enter_space(self, space: Namespace, machine: Optional[ast.Machine]) -> None:
+    def enter_space(self, space: Namespace, machine: ast.Machine | None) -> None:
         self.space = space
         self.scope = space.scope
         self.machine = machine
@@ -135,7 +135,7 @@ class Resolver(CallResolver):
                 statements[index] = replaced
         self.scope = outer
 
-    def _statement(self, statement: Stmt) -> Optional[Stmt]:
+    def _statement(self, statement: Stmt) -> Stmt | None:
         """Resolves a statement; returns the node that replaces it if it is a call with a node of its own."""
         match statement:
             case ast.ExprStmt(expr=ast.Call() as call) if call.name in self.special:

@@ -19,9 +19,10 @@ What the file leaves out follows from names (src/python/moscope/config/bindings)
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Iterable
+from typing import Any
 
 from . import ast
 

@@ -4,8 +4,8 @@ functions are looked up first in the machine, then in the program. Declarations 
 of a use before the declaration, which gem5's one-pass compiler rejects."""
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Iterator, Optional
 
 from . import ast
 
@@ -18,25 +18,25 @@ class Symbol:
     decl: ast.Declaration
     type: ast.Type
     is_pointer: bool
-    loc: Optional[ast.Loc] = None
+    loc: ast.Loc | None = None
 
 
 class Scope:
     """A frame of variables and its parent."""
 
-    def __init__(self, parent: Optional["Scope"] = None) -> None:
+    def __init__(self, parent: Scope | None = None) -> None:
         self.parent = parent
         self.symbols: dict[str, Symbol] = {}
 
-    def declare(self, name: str, symbol: Symbol) -> Optional[Symbol]:
+    def declare(self, name: str, symbol: Symbol) -> Symbol | None:
         """Adds a variable. Returns an earlier one of that name in the same frame, which then stays; otherwise None."""
         earlier = self.symbols.get(name)
         if earlier is None:
             self.symbols[name] = symbol
         return earlier
 
-    def find(self, name: str) -> Optional[Symbol]:
-        scope: Optional[Scope] = self
+    def find(self, name: str) -> Symbol | None:
+        scope: Scope | None = self
         while scope is not None:
             symbol = scope.symbols.get(name)
             if symbol is not None:
@@ -45,7 +45,7 @@ class Scope:
         return None
 
     def names(self) -> Iterator[str]:
-        scope: Optional[Scope] = self
+        scope: Scope | None = self
         while scope is not None:
             yield from scope.symbols
             scope = scope.parent
@@ -54,13 +54,13 @@ class Scope:
 class Namespace:
     """Types and functions of the program (`outer` None) or of a machine (`outer` the program's)."""
 
-    def __init__(self, outer: Optional["Namespace"] = None) -> None:
+    def __init__(self, outer: Namespace | None = None) -> None:
         self.outer = outer
         self.types: dict[str, ast.Type] = {}
         self.functions: dict[str, list[ast.Function]] = {}
         self.scope: Scope = Scope(outer.scope if outer else None)
 
-    def find_type(self, name: str) -> Optional[ast.Type]:
+    def find_type(self, name: str) -> ast.Type | None:
         found = self.types.get(name)
         if found is None and self.outer is not None:
             return self.outer.find_type(name)

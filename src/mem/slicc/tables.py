@@ -5,7 +5,7 @@ tables_html.py writes the HTML form."""
 from __future__ import annotations
 
 import textwrap
-from typing import Callable
+from collections.abc import Callable
 
 from . import ast, tables_html
 

@@ -122,15 +122,14 @@ class MachineEmitter:
                 if isinstance(buffer.decl, ast.Param) and buffer.decl.is_buffer:
                     head = self.heads().get(buffer.name)
                     out(f"in_buffers_.push_back(&{buffer.name});" if head is None else f"reads({buffer.name}, {head});")
-        with out.block("std::vector<BufferPort> buffers() override"):
-            with out.block("return", "};"):
-                for p in m.params:
-                    if p.is_buffer:
-                        direction = {"To": "T", "From": "F"}.get(p.network or "", "-")
-                        vnet = -1 if p.virtual_network is None else p.virtual_network
-                        ordered = "true" if p.is_ordered else "false"
-                        out(f"{{{quoted(p.name)}, &{p.name}, '{direction}', {vnet}, {quoted(p.vnet_type or '')}, {ordered}, "
-                            f"{self.shortest(p)}, {'true' if is_unsolicited(m, p) else 'false'}}},")
+        with out.block("std::vector<BufferPort> buffers() override"), out.block("return", "};"):
+            for p in m.params:
+                if p.is_buffer:
+                    direction = {"To": "T", "From": "F"}.get(p.network or "", "-")
+                    vnet = -1 if p.virtual_network is None else p.virtual_network
+                    ordered = "true" if p.is_ordered else "false"
+                    out(f"{{{quoted(p.name)}, &{p.name}, '{direction}', {vnet}, {quoted(p.vnet_type or '')}, {ordered}, "
+                        f"{self.shortest(p)}, {'true' if is_unsolicited(m, p) else 'false'}}},")
         for kind, c_kind, setter in ((CACHE, CACHE, "set_cache"), (DIRECTORY, DIRECTORY, "set_directory"),
                                      (SEQUENCER, SEQUENCER, "set_sequencer"), (DMA, DMA, "set_dma_sequencer")):
             with out.block(f"bool {setter}([[maybe_unused]] std::string_view param, [[maybe_unused]] {c_kind} *p) override"):

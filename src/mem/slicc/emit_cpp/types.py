@@ -152,11 +152,10 @@ def protocol_source(program: ast.Program) -> str:
     numbers = message_numbers(program)
     names = ", ".join(quoted(n) for n in numbers) or '""'
     out(f"const char *const kMessages[] = {{{names}}};")
-    with out.block("std::string describe_any(const Message &m)"):
-        with out.block("switch (m.type)"):
-            for name, number in numbers.items():
-                out(f"case {number}: return describe(static_cast<const {name} &>(m));")
-            out("default: return describe_engine_message(m);")
+    with out.block("std::string describe_any(const Message &m)"), out.block("switch (m.type)"):
+        for name, number in numbers.items():
+            out(f"case {number}: return describe(static_cast<const {name} &>(m));")
+        out("default: return describe_engine_message(m);")
     out("\n} // namespace\n")
     with out.block("const ProtocolInfo &protocol_info()"):
         machines = ", ".join(f"{m.name}_info" for m in program.machines)

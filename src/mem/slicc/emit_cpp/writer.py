@@ -2,8 +2,8 @@
 """Indented C++ text, and the names under which SLICC's types are known to it."""
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Iterator
 
 from .. import ast
 
