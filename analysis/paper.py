@@ -4,6 +4,11 @@ what moscope predicts. They were measured on the real machine with Linux 2.6.35-
 """
 
 from dataclasses import dataclass
+from typing import Any
+
+# The machine of the paper, and the parts of its description that do not change how long its accesses take.
+MACHINE = "opteron48"
+NEUTRAL = ("name", "references", "memory_per_node", "cpu")
 
 
 @dataclass(frozen=True)
@@ -25,3 +30,9 @@ KERNEL_SHARE_1_CORE = {"exim": 0.69, "memcached": 0.80, "apache": 0.60, "postgre
                        "metis": 0.03}
 # Idle load latencies of the paper's machine in ns (cycles at 2.4 GHz: L2 14, L3 28, DRAM 122 local, 503 farthest).
 IDLE_LATENCY_NS = (("L2", 14 / 2.4), ("L3", 28 / 2.4), ("local DRAM", 122 / 2.4), ("farthest DRAM", 503 / 2.4))
+
+
+def is_of(run: dict[str, Any]) -> bool:
+    """Whether a run (its run.json) simulated the paper's machine, not one that `--set` has changed."""
+    sets = (run.get("config") or {}).get("set") or []
+    return run.get("machine") == MACHINE and all(str(text).partition("=")[0].strip().partition(".")[0] in NEUTRAL for text in sets)

@@ -53,7 +53,7 @@ def _render(run: Run, spec: Spec, subject: Run | Point) -> str:
     if narrow is None:
         return ""
     drawn += style.svg(narrow, f"{key}-narrow", spec.title, "narrow")
-    return f'<figure id="{esc(key)}"><h3>{esc(spec.title)}</h3><figcaption>{esc(spec.caption)}</figcaption>{drawn}</figure>'
+    return f'<figure id="{esc(key)}"><h3>{esc(spec.title)}</h3><figcaption>{esc(spec.caption_of(subject))}</figcaption>{drawn}</figure>'
 
 
 def _write_whole(path: Path, data: bytes) -> None:

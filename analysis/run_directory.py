@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from analysis import paper
 from analysis.database import FILES, Database, readable
 
 FS_PER_S = 10**15
@@ -30,6 +31,7 @@ class Point:
     database: Database = field(default_factory=lambda: Database({}), repr=False, compare=False)
     # Results of tables: figures, page and CSV files need the same ones.
     made: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
+    of_paper: bool = False  # on the machine that the paper's figures were measured on
 
     @property
     def workload(self) -> str:
@@ -78,6 +80,11 @@ class Point:
         """Memory stall and spinning: the whole of shares of waiting."""
         return self.memory_stall_fs + self.spin_fs
 
+    @property
+    def throughput(self) -> float | None:
+        """Operations per second; None of a program that counts none."""
+        return self.number("throughput_per_s") if self.number("ops") else None
+
     def number(self, key: str) -> float | None:
         """A figure of the record; None where there is none."""
         value = self.record.get(key)
@@ -104,6 +111,11 @@ class Run:
     def engine(self) -> str:
         """Name and version, of an engine other than moscope's own; else empty."""
         return str(self.record.get("engine") or "")
+
+    @property
+    def of_paper(self) -> bool:
+        """Whether the machine is the one that the paper's figures were measured on."""
+        return paper.is_of(self.record)
 
     def series(self) -> dict[tuple[str, str], list[Point]]:
         """Points by (workload, kernel), each in order of cores."""
@@ -149,7 +161,7 @@ def load(path: str | Path) -> Run:
     points.sort(key=lambda p: (p.workload, p.kernel, p.cores))
     database = Database(folders)
     for p in points:
-        p.database = database
+        p.database, p.of_paper = database, paper.is_of(record or {})
     return Run(path, record or {}, points, problems, database)
 
 

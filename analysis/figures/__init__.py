@@ -24,9 +24,12 @@ class Spec:
     of: str
     order: int
     title: str
-    caption: str
+    caption: str | Callable[[Any], str]  # of the subject
     draw: Callable[[Any, bool], Figure | None]
     in_page: bool = True
+
+    def caption_of(self, subject: Any) -> str:
+        return self.caption if isinstance(self.caption, str) else self.caption(subject)
 
     def drawn(self, subject: Any, wide: bool) -> Figure | None:
         """`draw` in the house style."""

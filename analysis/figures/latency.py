@@ -34,7 +34,7 @@ def draw(point: Point, wide: bool) -> Figure | None:
     left.set_title("Distribution")
     handles: list[Artist] = [Patch(color=style.color("series1")), Patch(color=style.color("series2"))]
     names = ["transactions", "mean time by segment"]
-    if str(point.machine.get("machine", "")).startswith("opteron48"):
+    if point.of_paper:
         handles.insert(1, _references(left, len(buckets), wide))
         names.insert(1, "published idle load latency")
     style.legend_above(fig, handles, names, 3 if wide else 1)
@@ -79,6 +79,12 @@ def _references(ax: Axes, buckets: int, wide: bool) -> Line2D:
     return Line2D([], [], color=style.color("muted"), linestyle=":", linewidth=1.2)
 
 
-FIGURE = Spec("latency", "point", 80, "Latency of transactions beyond L1",
-              "All transactions of all cores in the measured windows. Dotted lines mark the idle load latencies published for the machine. "
-              "Transactions to the right of them waited in queues or for other cores.", draw)
+def caption(point: Point) -> str:
+    text = "All transactions of all cores in the measured windows."
+    if point.of_paper:
+        text += (" Dotted lines mark the idle load latencies published for the machine. Transactions to the right of them waited in "
+                 "queues or for other cores.")
+    return text
+
+
+FIGURE = Spec("latency", "point", 80, "Latency of transactions beyond L1", caption, draw)

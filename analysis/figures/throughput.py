@@ -14,7 +14,7 @@ PAPER_MARKERS = ("x", "+", "1", "2")
 
 
 def draw(run: Run, wide: bool) -> Figure | None:
-    series = {key: [p for p in points if p.number("throughput_per_s") is not None] for key, points in run.series().items()}
+    series = {key: [p for p in points if p.throughput is not None] for key, points in run.series().items()}
     series = {key: points for key, points in series.items() if points}
     if not series:
         return None
@@ -27,14 +27,15 @@ def draw(run: Run, wide: bool) -> Figure | None:
     for n, workload in enumerate(workloads):
         mine = {kernel: points for (w, kernel), points in series.items() if w == workload}
         for ax, per_core in ((axes[2 * n], True), (axes[2 * n + 1], False)):
-            _panel(ax, workload, mine, per_core, handles, several=len(workloads) > 1)
+            _panel(ax, workload, mine, per_core, handles, len(workloads) > 1, run.of_paper)
     style.legend_above(fig, list(handles.values()), list(handles), 4 if wide else 1)
     return fig
 
 
-def _panel(ax: Axes, workload: str, mine: dict[str, list[Point]], per_core: bool, handles: dict[str, Any], several: bool) -> None:
+def _panel(ax: Axes, workload: str, mine: dict[str, list[Point]], per_core: bool, handles: dict[str, Any], several: bool,
+           of_paper: bool) -> None:
     style.horizontal_grid(ax)
-    top = paper.PER_CORE_AXIS.get(workload, 0.0) if per_core else 0.0
+    top = paper.PER_CORE_AXIS.get(workload, 0.0) if per_core and of_paper else 0.0
     counts = {p.cores for points in mine.values() for p in points}
     for (kernel, points), (role, marker) in zip(mine.items(), style.SERIES * len(mine), strict=False):
         share = [1 / max(p.cores, 1) if per_core else 1.0 for p in points]
@@ -43,7 +44,7 @@ def _panel(ax: Axes, workload: str, mine: dict[str, list[Point]], per_core: bool
         handles[f"moscope: {kernel}"] = ax.errorbar([p.cores for p in points], values, yerr=errors, color=style.color(role),
                                                     marker=marker, capsize=4, elinewidth=1.4)
         top = max([top, *(v + e for v, e in zip(values, errors, strict=True))])
-    for published, marker in zip(paper.THROUGHPUT.get(workload, ()), PAPER_MARKERS, strict=False):
+    for published, marker in zip(paper.THROUGHPUT.get(workload, ()) if of_paper else (), PAPER_MARKERS, strict=False):
         at = [n for n, _ in published.points]
         values = [v / n if per_core else v for n, v in published.points]
         handles[published.label] = ax.plot(at, values, color=style.color("muted"), linestyle=":", marker=marker, markeredgewidth=2,
@@ -67,7 +68,12 @@ def apart(values: list[int], distance: float) -> list[int]:
     return kept
 
 
-FIGURE = Spec("throughput", "run", 20, "Throughput against core count",
-              "Error bars are the standard error over repeated windows. A flat line per core is perfect scaling. The paper's values were "
-              "measured on the real machine with Linux 2.6.35 and the real application. moscope's values are predictions for another "
-              "kernel and a replica of the workload. Compare the shapes of the curves first, then the values.", draw)
+def caption(run: Run) -> str:
+    text = "Error bars are the standard error over repeated windows. A flat line per core is perfect scaling."
+    if run.of_paper and any(p.workload in paper.THROUGHPUT for p in run.points):
+        text += (" The paper's values were measured on the real machine with Linux 2.6.35 and the real application. moscope's values are "
+                 "predictions for another kernel and a replica of the workload. Compare the shapes of the curves first, then the values.")
+    return text
+
+
+FIGURE = Spec("throughput", "run", 20, "Throughput against core count", caption, draw)

@@ -30,7 +30,7 @@ def draw(run: Run, wide: bool) -> Figure | None:
     for ax, ((workload, kernel), points) in zip(axes, series.items(), strict=False):
         _bars(ax, points)
         ax.set_title(f"{workload} on {kernel}")
-    handles = _shares(axes[panels - 1], series)
+    handles = _shares(axes[panels - 1], series, run.of_paper)
     style.legend_above(fig, [Patch(color=style.color("kernel")), Patch(color=style.color("user")), *handles.values()],
                        ["kernel time", "user time", *handles], 4 if wide else 1)
     return fig
@@ -49,7 +49,7 @@ def _bars(ax: Axes, points: list[Point]) -> None:
     ax.set(xlabel="cores in use", ylabel="core time per operation (µs)")
 
 
-def _shares(ax: Axes, series: dict[tuple[str, str], list[Point]]) -> dict[str, Any]:
+def _shares(ax: Axes, series: dict[tuple[str, str], list[Point]], of_paper: bool) -> dict[str, Any]:
     """Kernel's share against cores with the windows' standard error; returns handles by label."""
     style.horizontal_grid(ax)
     handles: dict[str, Any] = {}
@@ -66,7 +66,7 @@ def _shares(ax: Axes, series: dict[tuple[str, str], list[Point]]) -> dict[str, A
         most = max([most, *(p.cores for p in known)])
     counts = {p.cores for points in series.values() for p in points}
     for workload in dict.fromkeys(w for w, _ in series):
-        if workload in paper.KERNEL_SHARE_1_CORE:
+        if of_paper and workload in paper.KERNEL_SHARE_1_CORE:
             counts.add(1)
             # Above the run's own marker, which it often hits.
             handles[f"paper: {workload} on 1 core"] = ax.plot([1], [100 * paper.KERNEL_SHARE_1_CORE[workload]], color=style.color("muted"),

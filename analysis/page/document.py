@@ -74,14 +74,18 @@ def which(p: Point) -> str:
     return f'<p class="which">{esc(lines.where(p))}</p>'
 
 
+def throughput(p: Point) -> str:
+    """Per second, with its standard error."""
+    error = p.number("stderr_per_s")
+    return number(p.throughput) + (f" ± {error:,.0f}" if error is not None and p.throughput is not None else "")
+
+
 def points_table(run: Run) -> str:
     rows = []
     for p in run.points:
         cycles = p.record.get("cycles") or {}
-        error = p.number("stderr_per_s")
-        rate = number(p.number("throughput_per_s")) + (f" ± {error:,.0f}" if error is not None else "")
         length = number(p.number("window_ms"), 2) + (f" × {len(p.record['windows'])}" if p.record.get("windows") else "")
-        rows.append((esc(p.workload), esc(p.kernel), str(p.cores), esc(p.operations), rate, esc(percent(p.number("kernel_share"))),
+        rows.append((esc(p.workload), esc(p.kernel), str(p.cores), esc(p.operations), throughput(p), esc(percent(p.number("kernel_share"))),
                      *(esc(percent(cycles.get(k))) for k in TIME_KIND.ranked), length, number(p.number("host_s"))))
     head = ("workload", "kernel", "cores", "operation", "per second", "kernel share", *map(TIME_KIND.label, TIME_KIND.ranked),
             "windows (ms)", "host (s)")

@@ -200,7 +200,7 @@ def made(record: dict[str, Any], stats: dict[str, Any], found: Tables | None = N
     from analysis import Point
     from analysis.database import Database
 
-    return Point("p", record, stats, Database({"p": arrow(found)} if found else {}))
+    return Point("p", record, stats, Database({"p": arrow(found)} if found else {}), of_paper=True)
 
 
 def write_point(folder: Path, documents: tuple[dict[str, Any], dict[str, Any], Tables]) -> Path:

@@ -5,11 +5,12 @@ import errno
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 import synthetic_run
 
-from analysis import RunDirectoryError, figures
+from analysis import Run, RunDirectoryError, figures, load
 from analysis.page import lines
 from analysis.report import write_report
 from analysis.tables.time_split import causes
@@ -225,3 +226,31 @@ def test_what_is_without_a_class_is_explained_where_it_is_shown(tmp_path: Path, 
     page = page_of(synthetic_run.write_point(tmp_path / "run", documents).parents[1])
     assert ("<dt>without a class</dt>" in page) == listed
     assert ("without a class" in visible(page)) == listed
+
+
+def changed_run(folder: Path, **config: Any) -> Run:
+    synthetic_run.write_run(folder, cores=(1, 48))
+    record = json.loads((folder / "run.json").read_text())
+    record["config"] |= config
+    (folder / "run.json").write_text(json.dumps(record))
+    return load(folder)
+
+
+@pytest.mark.parametrize(("sets", "beside"), [([], True), (["memory_per_node=1GiB"], True), (["links.clock=2.4GHz"], False)])
+def test_the_papers_values_stand_beside_the_papers_machine_only(tmp_path: Path, sets: list[str], beside: bool) -> None:
+    run = changed_run(tmp_path / "run", set=sets)
+    page = write_report(run.path).read_text()
+    assert ("Linux 2.6.35" in page, "paper: stock" in page, "idle load latencies published" in page) == (beside,) * 3
+
+
+def test_a_program_that_counts_no_operations_has_no_figure_of_throughput_and_no_zeros(tmp_path: Path) -> None:
+    folder = synthetic_run.write_run(tmp_path / "run", cores=(4,), workload="mine")
+    for file in (folder / "run.json", *folder.glob("points/*/point.json")):
+        document = json.loads(file.read_text())
+        for record in document.get("points", [document]):
+            record |= {"ops": 0, "throughput_per_s": 0.0, "stderr_per_s": 0.0, "user_us_per_op": None, "system_us_per_op": None}
+        file.write_text(json.dumps(document))
+    page = write_report(folder).read_text()
+    assert not (folder / "figures/throughput.png").exists() and 'id="throughput"' not in page
+    assert "Linux 2.6.35" not in page and "paper" not in page.lower()
+    assert "0 \u00b1 0" not in page

@@ -24,7 +24,7 @@ BENCH = {"schema": "moscope.bench.memory/1", "l1_hits_per_s": 1e8, "l3_misses_pe
          "dram3_misses_per_s": 5e5, "tester_loads_per_s": 5e4}
 
 
-@pytest.mark.parametrize("path", sorted(jsonio.SCHEMAS.glob("*.json")), ids=lambda p: p.stem)
+@pytest.mark.parametrize("path", sorted(jsonio.SCHEMAS.rglob("*.json")), ids=lambda p: p.stem)
 def test_each_schema_is_valid_and_lies_under_its_name(path: Path) -> None:
     schema = jsonio.schema(path)
     jsonschema.Draft202012Validator.check_schema(schema)
@@ -44,7 +44,7 @@ def closed(schema: Any, place: str) -> Iterator[str]:
 
 
 def test_keys_may_be_added_under_a_number_but_to_what_adds_up() -> None:
-    found = [p for path in sorted(jsonio.SCHEMAS.glob("*.json")) for p in closed(jsonio.schema(path), path.name)]
+    found = [p for path in sorted(jsonio.SCHEMAS.rglob("*.json")) for p in closed(jsonio.schema(path), path.name)]
     # Shares of the cores' time add up to one, a transaction's segments to its latency, the stall of the classes to all stall.
     assert found == ["moscope.attribution.1.json/properties/segments", "moscope.attribution.1.json/properties/classes",
                      "moscope.run.1.json/$defs/cycles",

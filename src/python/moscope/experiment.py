@@ -33,6 +33,7 @@ class Subject:
     elaborated: dict[str, Any]
     library: Path
     seed: int
+    sets: tuple[str, ...] = ()  # the options that changed the machine of the file
 
     @property
     def period(self) -> Fraction:
@@ -76,7 +77,7 @@ def prepare(shared: Shared, machine: Machine | None = None, checking: bool = Fal
     interface = json.loads(built.interface.read_text(encoding="utf-8"))
     library = built.checking() if checking else built.timing
     try:
-        return Subject(machine, interface, elaborate(machine, interface), library, shared.seed)
+        return Subject(machine, interface, elaborate(machine, interface), library, shared.seed, tuple(shared.sets))
     except ConfigError as error:
         raise blamed(error, shared.machine, shared.sets) from None
 

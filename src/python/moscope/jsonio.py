@@ -27,8 +27,9 @@ def dumps(document: Any) -> str:
 
 
 def schema_file(name: str) -> Path:
-    """`moscope.latency/1` is in `moscope.latency.1.json`."""
-    return SCHEMAS / (name.replace("/", ".") + ".json")
+    """`moscope.latency/1` is in `moscope.latency.1.json`; documents that are files of a run directory alone have a folder."""
+    file = name.replace("/", ".") + ".json"
+    return next((found for found in (SCHEMAS / file, SCHEMAS / "files" / file) if found.is_file()), SCHEMAS / file)
 
 
 def schema(path: Path) -> dict[str, Any]:
@@ -42,11 +43,14 @@ def schema(path: Path) -> dict[str, Any]:
 def validate(document: dict[str, Any]) -> None:
     """Holds a document against the schema that it names; raises ValueError naming the place and the rule."""
     import jsonschema  # slow to import and wanted by tests and checks only
+    import referencing
+    from referencing.jsonschema import DRAFT202012
 
     name = document.get("schema")
     if not isinstance(name, str) or not schema_file(name).is_file():
         raise ValueError(f"no such schema: {name!r}")
-    validator = jsonschema.Draft202012Validator(schema(schema_file(name)))
+    others: Any = referencing.Registry(retrieve=lambda uri: DRAFT202012.create_resource(schema(SCHEMAS / uri)))  # type: ignore[call-arg]
+    validator = jsonschema.Draft202012Validator(schema(schema_file(name)), registry=others)
     faults = [f"{error.json_path}: {error.message}" for error in validator.iter_errors(document)]
     if faults:
         raise ValueError(f"{name}: " + "; ".join(faults))

@@ -11,6 +11,7 @@ import pytest
 
 from moscope import jsonio
 from moscope.config import load_machine
+from moscope.latencies import references
 from moscope.latencies.bandwidth import Load, find_limit
 from moscope.latencies.rows import measuring_core, middle_half
 
@@ -65,6 +66,27 @@ def test_the_48_core_machine_has_the_seven_rows_of_the_contract(moscope: Moscope
     assert [(r["name"], r["reference"], r["source"]) for r in rows] == [
         ("L1", 3, "published"), ("L2", 14, "published"), ("L3", 28, "published"), ("DRAM 0 hops", 122, "published"),
         ("DRAM 1 hop", 249, "derived"), ("DRAM 2 hops", 376, "derived"), ("DRAM 3 hops", 503, "published")]
+
+
+def test_what_set_may_change_is_not_compared_with_what_was_published(moscope: Moscope) -> None:
+    rows = latency(moscope, "--set", "links.clock=2.4GHz")["rows"]
+    assert [r["reference"] for r in rows] == [3, 14, 28, None, None, None, None]
+    assert [r["source"] for r in rows] == ["published"] * 3 + [None] * 4
+    text = moscope("latency", "--set", "links.clock=2.4GHz").stdout
+    assert "The published values are those of opteron48 without --set links.clock=2.4GHz." in text
+
+
+@pytest.mark.parametrize(("sets", "kept"), [
+    ((), {"l1", "l2", "l3", "dram", "dram_hop"}),
+    (("memory_per_node=1GiB", "name=mine"), {"l1", "l2", "l3", "dram", "dram_hop"}),
+    (("dram.channels=1",), {"l1", "l2", "l3"}),
+    (("l2.ways=8",), set()),
+    (("l2.ways=8", "references.l2=14"), {"l2"}),
+])
+def test_references_hold_for_what_an_option_cannot_change(sets: tuple[str, ...], kept: set[str]) -> None:
+    found = references.latency_references(load_machine("opteron48", sets).references, sets)
+    assert {name for name in ("l1", "l2", "l3", "dram", "dram_hop") if getattr(found, name) is not None} == kept
+    assert bool(references.bandwidth_references("opteron48", sets)) == (kept >= {"dram"})
 
 
 def test_a_protocol_with_one_cache_has_one_cache_row(moscope: Moscope) -> None:

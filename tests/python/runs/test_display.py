@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from moscope.runs import display
+from moscope.runs import display, table
 from moscope.runs.guest import Progress
+from moscope.schema.enumerations import TIME_KIND
 
 
 def said(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, quiet: bool = False) -> list[str]:
@@ -36,3 +37,15 @@ def test_a_line_has_speed_and_time_left_as_soon_as_they_are_known(capsys: pytest
 
 def test_who_wants_quiet_is_told_nothing(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     assert not said(capsys, monkeypatch, quiet=True)
+
+
+POINT = {"workload": "mine", "operation": "operations", "kernel": "distro", "cores": 4, "ops": 0, "throughput_per_s": 0.0,
+         "stderr_per_s": 0.0, "cycles": {**dict.fromkeys(TIME_KIND.names, 0.0), "busy": 1.0}, "spin_cycles": 0.0, "kernel_share": 0.1,
+         "bottleneck": "computing", "top_names": [], "host_s": 61}
+
+
+def test_a_program_that_counts_no_operations_has_no_rate(capsys: pytest.CaptureFixture[str]) -> None:
+    table.show({"machine": "opteron48", "points": [POINT]})
+    assert capsys.readouterr().out.count(" - ") == 2
+    display.Display(False, 1, 0).finished(SimpleNamespace(point=SimpleNamespace(name="mine-distro-4")), POINT)  # type: ignore[arg-type]
+    assert capsys.readouterr().err == "mine-distro-4 finished (1 of 1): 1:01\n"

@@ -57,6 +57,17 @@ def results(point: dict[str, Any]) -> dict[str, Any]:
             if isinstance(v, list) else v for k, v in point.items() if not k.startswith("host_")}
 
 
+def test_every_document_and_table_of_a_run_directory_carries_its_schema(counter: Path) -> None:
+    from pyarrow import parquet
+
+    documents = list(counter.rglob("*.json"))
+    assert {file.name for file in documents} == {"run.json", "options.json", "point.json", "stats.json"}
+    for file in documents:
+        jsonio.validate(json.loads(file.read_text()))
+    for file in counter.rglob("*.parquet"):
+        assert parquet.read_schema(file).metadata[b"schema"] == f"moscope.{file.stem}/1".encode()
+
+
 def test_a_shared_counter_is_found_to_be_one_line_that_both_cores_wait_for(counter: Path) -> None:
     document = json.loads((counter / "run.json").read_text())
     point = document["points"][0]

@@ -56,6 +56,7 @@ def test_rows_say_what_the_records_say(tmp_path: Path) -> None:
     ]
     raw.write_bytes(b"".join(r.tobytes() for r in records) * 3)
     assert transactions.convert(raw, tmp_path / "t.parquet", SUPPLIERS, STATES, named(0x40, 0x80, 0xC0), at_a_time=4) == 6
+    assert parquet.read_schema(tmp_path / "t.parquet").metadata == {b"schema": b"moscope.transactions/1"}
     written = parquet.read_table(tmp_path / "t.parquet").to_pylist()
     assert len(written) == 6 and written[:2] == written[4:]
     first, second = written[:2]

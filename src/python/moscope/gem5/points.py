@@ -54,7 +54,7 @@ def run(shared: Shared, chosen: Options, path: Path | None) -> Outcome:
             except MoscopeError as error:
                 failed.append(error)
                 continue
-            (folder / "points" / name / "point.json").write_text(jsonio.dumps(points[-1]) + "\n", encoding="utf-8")
+            directory.write_document(folder / "points" / name / "point.json", directory.POINT_SCHEMA, points[-1])
         document = {"schema": directory.SCHEMA, "ok": not failed, "machine": plan.machine.name, "engine": f"gem5 {gem5.version}",
                     "points": points}
         (folder / "run.json").write_text(jsonio.dumps(document) + "\n", encoding="utf-8")

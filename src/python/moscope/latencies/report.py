@@ -6,6 +6,7 @@ from typing import Any
 
 from moscope.experiment import Subject
 from moscope.latencies.bandwidth import Bandwidth
+from moscope.latencies.references import note
 from moscope.latencies.rows import Row
 from moscope.traces.text import SEGMENTS
 
@@ -59,6 +60,8 @@ def print_tables(subject: Subject, rows: list[Row], bandwidths: list[Bandwidth],
                           f"{b.measured:.2f}", Text(off, colour), f"{b.load.in_flight} per core", f"{b.latency:.0f}",
                           f"{b.limit.name}: {b.limit.why}")
         console.print(table)
+    if remark := note(subject.machine.name, subject.machine.references, subject.sets):
+        console.print(remark, soft_wrap=True)
     console.print(f"The segments of each row add up to its latency. Traces of every row: {out}", soft_wrap=True)
 
 

@@ -14,8 +14,9 @@ import math
 from dataclasses import dataclass, field
 from typing import Any
 
-from moscope.config import Machine
+from moscope.config import Machine, References
 from moscope.experiment import Subject, check_segments
+from moscope.latencies.references import latency_references
 from moscope.traces.document import walk_document
 
 LINE = 64
@@ -77,7 +78,7 @@ def measuring_core(machine: Machine) -> int:
 def levels(subject: Subject) -> list[Level]:
     """The rows of the table, nearest first."""
     machine, rows = subject.machine, []
-    references = machine.references
+    references = latency_references(machine.references, subject.sets)
     published = {"L1": references.l1, "L2": references.l2, "L3": references.l3}
     inner = 0
     for name, size in cache_sizes(subject):
@@ -90,7 +91,7 @@ def levels(subject: Subject) -> list[Level]:
     farthest = max(distances)
     for h in range(farthest + 1):
         nodes = tuple(n for n, d in enumerate(distances) if d == h)
-        cycles, source = _dram_reference(machine, h)
+        cycles, source = _dram_reference(references, h)
         if nodes:
             rows.append(Level(f"DRAM {h} hop{'' if h == 1 else 's'}", cycles, source, 0, nodes))
     return rows
@@ -104,8 +105,8 @@ def _count(cycles: Any) -> float | None:
 PUBLISHED_HOPS = (0, 3)
 
 
-def _dram_reference(machine: Machine, hops: int) -> tuple[float | None, str | None]:
-    local, per_hop = _count(machine.references.dram), _count(machine.references.dram_hop)
+def _dram_reference(references: References, hops: int) -> tuple[float | None, str | None]:
+    local, per_hop = _count(references.dram), _count(references.dram_hop)
     if local is None or (hops and per_hop is None):
         return None, None
     return local + hops * (per_hop or 0.0), "published" if hops in PUBLISHED_HOPS else "derived"

@@ -20,7 +20,7 @@ from moscope.runs.options import Plan, Point
 if TYPE_CHECKING:
     from moscope.runs.point import Result
 
-SCHEMA = "moscope.run/1"
+SCHEMA, POINT_SCHEMA, STATS_SCHEMA, OPTIONS_SCHEMA = "moscope.run/1", "moscope.point/1", "moscope.point.stats/1", "moscope.options/1"
 IDENTITY = "options.json"
 REPORT = "report.html"
 
@@ -33,7 +33,7 @@ def open_for(plan: Plan) -> dict[str, dict[str, Any]]:
     """Creates the directory, or opens that of a run with the same options; returns the finished points by name."""
     out = plan.out
     jsonio.check_replaceable(out)
-    wanted = jsonio.dumps(plan.identity())
+    identity = plan.identity()
     try:
         out.mkdir(parents=True, exist_ok=True)
         (out / jsonio.MARK).touch()
@@ -42,8 +42,8 @@ def open_for(plan: Plan) -> dict[str, dict[str, Any]]:
         if not kept.exists():
             if any(out.iterdir()) and any((out / "points").iterdir()):
                 raise UserError(f"{out}: holds points of unknown options: expected another --out")
-            write_whole(kept, wanted)
-        elif kept.read_text(encoding="utf-8").strip() != wanted:
+            write_whole(kept, jsonio.dumps({"schema": OPTIONS_SCHEMA, **identity}))
+        elif without_schema(document(kept)) != identity:
             raise UserError(f"{out}: holds a run with other options ({differences(kept, plan)}): expected the same options, to go on "
                             "with it, or another --out")
     except OSError as error:
@@ -70,9 +70,8 @@ def engine_digest() -> str:
 
 def differences(kept: Path, plan: Plan) -> str:
     """The first option that differs, as text."""
-    try:
-        before = json.loads(kept.read_text(encoding="utf-8"))
-    except ValueError:
+    before = document(kept)
+    if before is None:
         return f"{kept.name} is damaged"
     now = plan.identity()
     for key in now:
@@ -92,30 +91,48 @@ def differences(kept: Path, plan: Plan) -> str:
     return "of another version"
 
 
-def finished(folder: Path) -> dict[str, Any] | None:
+def document(file: Path) -> dict[str, Any] | None:
+    """The JSON object of a file; None if it is damaged."""
     try:
-        found: dict[str, Any] = json.loads((folder / "point.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+        found = json.loads(file.read_text(encoding="utf-8"))
+    except ValueError:
         return None
-    return found
+    return found if isinstance(found, dict) else None
+
+
+def without_schema(found: dict[str, Any] | None) -> dict[str, Any] | None:
+    return found and {key: value for key, value in found.items() if key != "schema"}
+
+
+def finished(folder: Path) -> dict[str, Any] | None:
+    """The point in a folder, as `run.json` has it; None if it is not there or damaged."""
+    try:
+        return without_schema(document(folder / "point.json"))
+    except OSError:
+        return None
 
 
 def write_point(folder: Path, result: "Result") -> None:
     """Writes into a folder that gets its name when it is complete."""
-    for name, document in (("point.json", result.point), ("stats.json", result.stats)):
-        (folder / name).write_text(jsonio.dumps(document) + "\n", encoding="utf-8")
+    write_document(folder / "point.json", POINT_SCHEMA, result.point)
+    write_document(folder / "stats.json", STATS_SCHEMA, result.stats)
     result.tables.write(folder)
     (folder / "console.txt").write_bytes(result.console)
 
 
+def write_document(file: Path, schema: str, contents: dict[str, Any]) -> None:
+    """A file of a point's folder, with its schema; the folder gets its name later."""
+    file.write_text(jsonio.dumps({"schema": schema, **contents}) + "\n", encoding="utf-8")
+
+
 def write_run(plan: Plan, points: list[dict[str, Any]], ok: bool) -> dict[str, Any]:
     """Writes `run.json`: the command's JSON object, and its configuration under `config`."""
-    document: dict[str, Any] = {"schema": SCHEMA, "ok": ok, "machine": plan.machine.name, "points": points}
+    found: dict[str, Any] = {"schema": SCHEMA, "ok": ok, "machine": plan.machine.name, "points": points}
     if (plan.out / REPORT).exists():
-        document["report"] = str(plan.out / REPORT)
-    document["config"] = configuration(plan, points)
-    write_whole(plan.out / "run.json", jsonio.dumps(document))
-    return document
+        found["report"] = str(plan.out / REPORT)
+    found["config"] = configuration(plan, points)
+    write_whole(plan.out / "run.json", jsonio.dumps(found))
+    return found
 
 
 def configuration(plan: Plan, points: list[dict[str, Any]]) -> dict[str, Any]:

@@ -75,9 +75,9 @@ class Display(AbstractContextManager["Display"]):
     def finished(self, job: Job, point: dict[str, Any]) -> None:
         self.done += 1
         if not self.quiet:
-            self.console.print(f"{job.point.name} finished ({self.done} of {self.points}): "
-                               f"{point['throughput_per_s']:,.0f} {point['operation']} per second, {clock(point['host_s'])}",
-                               highlight=False, soft_wrap=True)
+            rate = f"{point['throughput_per_s']:,.0f} {point['operation']} per second, " if point["ops"] else ""
+            self.console.print(f"{job.point.name} finished ({self.done} of {self.points}): {rate}{clock(point['host_s'])}", highlight=False,
+                               soft_wrap=True)
 
 
 def clock(seconds: float) -> str:

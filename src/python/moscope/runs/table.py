@@ -28,8 +28,8 @@ def show(document: dict[str, Any]) -> None:
     for p in document["points"]:
         cycles = p["cycles"]
         error = "" if p["stderr_per_s"] is None else f"{p['stderr_per_s']:,.0f}"
-        table.add_row(p["workload"], p["kernel"], str(p["cores"]), f"{p['throughput_per_s']:,.0f}", error,
-                      f"{p['throughput_per_s'] / p['cores']:,.0f}",
+        rates = (f"{p['throughput_per_s']:,.0f}", error, f"{p['throughput_per_s'] / p['cores']:,.0f}") if p["ops"] else ("-", "", "-")
+        table.add_row(p["workload"], p["kernel"], str(p["cores"]), *rates,
                       *(f"{cycles[k]:.0%}" for k in TIME_KIND.names), f"{p['spin_cycles']:.0%}", f"{p['kernel_share']:.0%}")
     console.print(table)
     for p in document["points"]:

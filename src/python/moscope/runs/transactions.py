@@ -13,7 +13,7 @@ from moscope.naming import columns
 from moscope.schema import enumerations, records
 from moscope.schema.emit import arrow
 
-NAME = "transactions.parquet"
+NAME, SCHEMA = "transactions.parquet", "moscope.transactions/1"
 CLASSES = (*enumerations.MISS_CLASS.names, "none")
 BUFFER_WAIT = records.TRANSACTION["flags"].bit("buffer_wait")
 ROWS = 1_000_000
@@ -62,14 +62,19 @@ def convert(raw: Path, parquet: Path, suppliers: Sequence[str], states: Mapping[
 
     count = 0
     partial = parquet.with_name(f".{parquet.name}.{os.getpid()}")
-    with raw.open("rb") as source, pq.ParquetWriter(partial, table(numpy.zeros(0, RECORD), suppliers, states, named).schema,
+    with raw.open("rb") as source, pq.ParquetWriter(partial, marked(table(numpy.zeros(0, RECORD), suppliers, states, named)).schema,
                                                         compression="zstd") as writer:
         while len(part := numpy.fromfile(source, RECORD, at_a_time)):
-            writer.write_table(table(part, suppliers, states, named))
+            writer.write_table(marked(table(part, suppliers, states, named)))
             count += len(part)
     partial.replace(parquet)
     raw.unlink()
     return count
+
+
+def marked(made: Any) -> Any:
+    """The table with its schema in the metadata of the file."""
+    return made.replace_schema_metadata({"schema": SCHEMA})
 
 
 def table(block: Any, suppliers: Sequence[str], states: Mapping[str, Sequence[str]], named: Naming) -> Any:
