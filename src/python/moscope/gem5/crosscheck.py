@@ -2,18 +2,19 @@
 """The same accesses on both engines, and what differs (moscope.crosscheck/1).
 
 One at a time, each access must take the same transitions on both and leave the same states. Together, messages meet
-in another order, so only the invariants must hold on both, and how far the counts are apart is told.
+in another order, so only the invariants must hold on both; the document shows how far the counts are apart.
 """
 
 import json
 import shutil
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from moscope import buildproto, config
+from moscope.config.bindings import of_role
 from moscope.errors import SimulatorBug, UserError
 from moscope.gem5 import binary, invariants, job, observed, sequences, trace
 from moscope.gem5.job import ScriptedAccess
@@ -21,7 +22,6 @@ from moscope.gem5.observed import Observed
 
 SCHEMA = "moscope.crosscheck/1"
 FAULTS_SHOWN = 10
-HOME = "Directory"
 # A request older than this is taken for lost, as in other experiments.
 WATCHDOG_FS = 1000 * 10**9
 
@@ -77,11 +77,11 @@ def compare(subject: Subject, accesses: list[ScriptedAccess], ours: Observed, th
     transitions_equal = ours.totals() == theirs.totals() and difference is None
     states_equal = ours.states == theirs.states
     faults = {
-        "moscope": invariants.value_faults(accesses, ours.values, True) + invariants.state_faults(ours),
-        "gem5": invariants.value_faults(accesses, theirs.values, False) + invariants.state_faults(theirs),
+        "moscope": invariants.value_faults(accesses, ours.values, True) + invariants.state_faults(ours, subject.interface),
+        "gem5": invariants.value_faults(accesses, theirs.values, False) + invariants.state_faults(theirs, subject.interface),
     }
     held = not any(faults.values())
-    # gem5 does not tell when a flush is done.
+    # gem5 does not report when a flush is done.
     errors = [abs(g - m) / m for a, m, g in zip(accesses, ours.latencies_fs, theirs.latencies_fs, strict=True) if a.op != "flush"]
     return {
         "schema": SCHEMA,
@@ -99,7 +99,7 @@ def compare(subject: Subject, accesses: list[ScriptedAccess], ours: Observed, th
         "states_equal": states_equal,
         "messages_equal": ours.received == theirs.received,
         "messages": counts_by_name(ours.received, theirs.received),
-        "filter": filter_outcomes(ours, theirs),
+        "filter": filter_outcomes(ours, theirs, of_role(subject.interface, "home")),
         "invariants": {engine: those[:FAULTS_SHOWN] for engine, those in faults.items()},
         "first_difference": difference,
     }
@@ -125,13 +125,13 @@ def counts_by_name(ours: dict[tuple[str, str], int], theirs: dict[tuple[str, str
             for machine, buffer in sorted(ours.keys() | theirs.keys())}
 
 
-def filter_outcomes(ours: Observed, theirs: Observed) -> dict[str, list[int]]:
+def filter_outcomes(ours: Observed, theirs: Observed, homes: Collection[str]) -> dict[str, list[int]]:
     """[moscope, gem5] of each request that met the filter: STATE.EVENT at the homes."""
     both = []
     for seen in (ours, theirs):
         sums: Counter[str] = Counter()
         for (machine, state, event, _), count in seen.totals().items():
-            if machine == HOME:
+            if machine in homes:
                 sums[f"{state}.{event}"] += count
         both.append(sums)
     return {name: [both[0][name], both[1][name]] for name in sorted(both[0].keys() | both[1].keys())}

@@ -1,17 +1,18 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What must hold of a run on any engine: loads return values that were current, and the states that are left exclude
-each other. Written for the field's state names (M, E, O, S), so for both of the project's protocols."""
+each other. Written for the field's state names (M, E, O, S): caches without an M and an S are not checked."""
 
 from collections import defaultdict
+from collections.abc import Mapping
 from itertools import groupby
+from typing import Any
 
+from moscope.config.bindings import of_role
 from moscope.gem5.job import ScriptedAccess
 from moscope.gem5.observed import Observed, Place
 
 ALONE = {"M", "E"}
 STABLE = {"M", "E", "O", "S"}
-CACHES = {"L1Cache", "L3Cache"}
-HOME = "Directory"
 
 
 def value_faults(accesses: list[ScriptedAccess], values: list[int], rmw_adds: bool) -> list[str]:
@@ -32,7 +33,7 @@ def value_faults(accesses: list[ScriptedAccess], values: list[int], rmw_adds: bo
             a = accesses[i]
             seen = values[i] - 1 if a.op == "rmw" and rmw_adds else values[i]
             if a.op in ("ld", "if", "rmw") and seen not in possible[a.address] | written[a.address]:
-                faults.append(f"access {i}: core {a.core} {a.op} {a.address:#x} saw {seen}, which nobody has left there")
+                faults.append(f"access {i}: core {a.core} {a.op} {a.address:#x} saw {seen}, which no store left there")
         for address, new in written.items():
             possible[address] = new
         for i in step:  # what a lone load saw is the only possible value from now on
@@ -42,14 +43,16 @@ def value_faults(accesses: list[ScriptedAccess], values: list[int], rmw_adds: bo
     return faults
 
 
-def state_faults(observed: Observed) -> list[str]:
-    """Lines left in states that exclude each other, in transient ones, or cached where the home knows of nobody."""
+def state_faults(observed: Observed, interface: Mapping[str, Any]) -> list[str]:
+    """Lines left in states that exclude each other, in transient ones, or cached where the home knows of no owner."""
+    named = {m["type"] for m in interface["machines"] if {"M", "S"} <= {s["name"] for s in m["states"]}}
+    caches, home = of_role(interface, "cache") & named, of_role(interface, "home")
     held: dict[int, list[tuple[Place, str]]] = defaultdict(list)
     homes: dict[int, str] = {}
     for place, state in observed.states.items():
-        if place[0] in CACHES:
+        if place[0] in caches:
             held[place[2]].append((place, state))
-        elif place[0] == HOME:
+        elif place[0] in home:
             homes[place[2]] = state
     faults = []
     for line, copies in sorted(held.items()):

@@ -7,6 +7,7 @@ cycles. The segments of an access add up to its latency exactly, or the document
 
 from typing import Any
 
+from moscope.config.bindings import role_by_name, roles_of
 from moscope.errors import ProtocolError, UserError
 from moscope.experiment import FS_PER_NS, Phase, Subject, check_segments
 from moscope.traces.script import ScriptAccess
@@ -72,12 +73,22 @@ def document(subject: Subject, accesses: list[ScriptAccess], script: str, result
             "latency_cycles": subject.cycles(seen["latency_fs"]),
             "segments": [{**s, "cycles": subject.cycles(s["fs"])} for s in seen["segments"]],
         })
+    roles = {m["type"]: roles_of(m).role for m in subject.interface["machines"]}
     taking_part = {t["controller"] for t in result["transitions"]}
     taking_part |= {m["from"] for m in result["messages"]} | {d["to"] for m in result["messages"] for d in m["deliveries"]}
-    made["controllers"] = [c for c in result["controllers"] if c["name"] in taking_part]
+    made["controllers"] = [{**c, **_own_role(c["machine"], roles)} for c in result["controllers"] if c["name"] in taking_part]
     made["messages"] = result["messages"]
     made["transitions"] = result["transitions"]
     return made
+
+
+def _own_role(machine_type: str, roles: dict[str, str]) -> dict[str, str]:
+    """The role of a machine in the protocol, where it is not the one that the type's name stands for."""
+    return {} if roles[machine_type] == role_by_name(machine_type) else {"role": roles[machine_type]}
+
+
+def is_home(controller: dict[str, Any]) -> bool:
+    return bool(controller.get("role", role_by_name(controller["machine"])) == "home")
 
 
 def vnet_types(interface: dict[str, Any]) -> dict[str, str]:

@@ -7,6 +7,7 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import Any
 
+from moscope.traces.document import is_home
 from moscope.traces.script import OPS
 from moscope.traces.text import is_request, message_word
 
@@ -54,6 +55,8 @@ class Plan:
         self.several = len({t["address"] for t in document["transitions"]}) > 1
         self.lane_of: dict[str, str] = {}
         self.lanes: dict[str, Lane] = {}
+        # Caches of a chip stand between its cores and its home, in the order of their levels, which is that of their names.
+        self.shared = sorted({c["machine"] for c in self.controllers.values() if c["core"] is None and not is_home(c)})
         self._bystanders()
         self.arrows = self._arrows()
         self.order = self._ordered()
@@ -89,12 +92,12 @@ class Plan:
             self.lanes[name] = Lane(name, name, chip, (0, int(number)), "")
         elif kind == "DRAM":
             chip = next(c["chip"] for c in self.controllers.values()
-                        if c["version"] == int(number) and c["core"] is None and c["machine"] in ("Directory", "Memory"))
+                        if c["version"] == int(number) and is_home(c))
             self.lanes[name] = Lane(name, f"DRAM {number}", chip, (9, 0), "")
         else:
             c = self.controllers[name]
             # A core's cache stands beside its core.
-            rank = (0, c["core"]) if c["core"] is not None else {"L2Cache": (3, 0), "L3Cache": (4, 0)}.get(kind, (6, 0))
+            rank = (0, c["core"]) if c["core"] is not None else (6, 0) if is_home(c) else (3, self.shared.index(kind))
             self.lanes[name] = Lane(name, f"{kind} {number}", c["chip"], rank, kind)
         return name
 

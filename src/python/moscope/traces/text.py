@@ -9,6 +9,7 @@ from typing import Any
 
 from moscope.experiment import FS_PER_NS
 from moscope.schema.enumerations import SEGMENT
+from moscope.traces.document import is_home
 from moscope.traces.script import OPS
 
 Document = dict[str, Any]
@@ -36,18 +37,20 @@ def period(document: Document) -> Fraction:
 
 def supplier_text(document: Document, access: dict[str, Any]) -> str:
     """Who had the data, in words."""
-    names = {"own": "its own caches", "L1Cache": "another core's cache", "L2Cache": "an L2", "L3Cache": "an L3",
-             "Directory": f"the memory of node {access['home']}"}
     if access["op"] == "flush":
-        return "nobody: a flush moves no data to the core"
-    if access["supplier"] == "L1Cache" and not access["hops"] and not any(
-            s["name"] in ("crossbar", "link") for s in access["segments"]):
-        return names["own"]
+        return "no cache: a flush moves no data to the core"
+    kind = str(access["supplier"])
+    suppliers = [c for c in document["controllers"] if c["machine"] == kind]
+    near = not access["hops"] and not any(s["name"] in ("crossbar", "link") for s in access["segments"])
+    if not suppliers:  # a hit takes no transition
+        return "its own caches" if near else kind
+    if any(c["core"] is not None for c in suppliers):
+        return "its own caches" if near else "another core's cache"
+    if not is_home(suppliers[0]):
+        return f"an {kind.removesuffix('Cache')}"
     # Not by the segments: an access that waited longest for a probe's answer may have its data from DRAM all the same.
     read = any(m["access"] == access["id"] and m["from"].startswith("DRAM") for m in document["messages"])
-    if access["supplier"] == "Directory" and not read:
-        return f"node {access['home']}, which had it from a cache"
-    return names.get(access["supplier"], str(access["supplier"]))
+    return f"the memory of node {access['home']}" if read else f"node {access['home']}, which had it from a cache"
 
 
 def hops_text(hops: int) -> str:
@@ -84,7 +87,7 @@ def _accesses(document: Document) -> Iterator[Line]:
 def destinations_text(message: dict[str, Any]) -> str:
     names = [d["to"] for d in message["deliveries"]]
     if len(names) <= MANY:
-        return ", ".join(names) or "nobody"
+        return ", ".join(names) or "none"
     kinds: dict[str, int] = {}
     for name in names:
         kind = name.rsplit("-", 1)[0]

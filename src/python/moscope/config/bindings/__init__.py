@@ -16,6 +16,7 @@ from ..machine import Machine
 
 # (per, role) of gem5's machine types; all others are caches of a core.
 BY_NAME = {"L2Cache": ("chip", "cache"), "L3Cache": ("chip", "cache"), "Directory": ("node", "home"), "DMA": ("node", "dma")}
+CORES_CACHE = ("core", "cache")
 
 
 @dataclass(frozen=True)
@@ -28,11 +29,21 @@ class Roles:
     values: Mapping[str, Any]
 
 
+def role_by_name(machine_type: str) -> str:
+    """Where the protocol has no roles of its own."""
+    return BY_NAME.get(machine_type, CORES_CACHE)[1]
+
+
 def roles_of(description: Mapping[str, Any]) -> Roles:
     """Of one machine of a protocol's interface."""
-    told = description.get("roles", {})
-    per, role = BY_NAME.get(description["type"], ("core", "cache"))
-    return Roles(told.get("per", per), told.get("role", role), told.get("arrays", {}), told.get("values", {}))
+    given = description.get("roles", {})
+    per, role = BY_NAME.get(description["type"], CORES_CACHE)
+    return Roles(given.get("per", per), given.get("role", role), given.get("arrays", {}), given.get("values", {}))
+
+
+def of_role(interface: Mapping[str, Any], role: str) -> set[str]:
+    """The machine types of a protocol's interface that have a role."""
+    return {m["type"] for m in interface["machines"] if roles_of(m).role == role}
 
 
 def value_of_machine(machine: Machine, key: str, parameter: str) -> bool | int:
