@@ -1,43 +1,60 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the probe filter of each home node decided, for protocols with HT Assist (the lecture's table of requests and states): from
-the transitions of the directories."""
+"""What the probe filter of each home node decided, from the transitions of the homes. A protocol with probe filters says what its
+transitions mean in PROTOCOL.filter.toml beside its other files.
+"""
+
+import tomllib
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from functools import cache
+from pathlib import Path
+from typing import Any
 
 from analysis.run_directory import Point
 
-# Each request that reaches a home node has one of the first four outcomes; the last comes on top.
-OUTCOMES = ("no entry: DRAM, no probe", "shared: DRAM, no probe", "directed probe", "broadcast invalidation", "entry replaced: probes")
-REQUESTS = {"Fetch", "Load", "Store", "Upgrade"}
+PROTOCOLS = Path(__file__).resolve().parent.parent / "src/mem/ruby/protocol"
 
 
-def outcome(state: str, event: str) -> int | None:
-    """Index into OUTCOMES of the directory's transition, None of one that decides nothing."""
-    if event.startswith("Replace_"):
-        return 4 if state in ("S", "S1", "O", "EM") else None
-    if event not in REQUESTS:
+@dataclass(frozen=True)
+class Filter:
+    """The outcomes of a protocol's probe filters, and the machine that has them."""
+
+    machine: str
+    outcomes: list[dict[str, Any]]
+
+    @property
+    def names(self) -> list[str]:
+        return [str(one["name"]) for one in self.outcomes]
+
+    def outcome(self, transition: str) -> int | None:
+        """Index of the outcome of STATE.EVENT; None for a transition that decides nothing."""
+        state, _, event = transition.partition(".")
+        return next((n for n, one in enumerate(self.outcomes) for group in one["transitions"]
+                     if state in group["states"] and any(fnmatchcase(event, pattern) for pattern in group["events"])), None)
+
+
+@cache
+def of_protocol(name: str) -> Filter | None:
+    """None if the protocol has no probe filters."""
+    file = PROTOCOLS / f"{name}.filter.toml"
+    if not name.isidentifier() or not file.is_file():
         return None
-    if state in ("NP", "I", "U"):
-        return 0
-    # A read that joins others under way (RM, RO) has the outcome of the first; what is set aside comes back.
-    if state in ("S", "S1", "RM"):
-        return 1 if event in ("Fetch", "Load") else 3 if state != "RM" else None
-    if state in ("O", "RO"):
-        return 2 if event in ("Fetch", "Load") else 3 if state != "RO" else None
-    return 2 if state == "EM" else None
+    read = tomllib.loads(file.read_text(encoding="utf-8"))
+    return Filter(read["machine"], read["outcomes"])
 
 
-def by_node(point: Point) -> list[list[int]]:
-    """Per home node, how often each outcome came; nothing where the protocol has no such filters."""
-    if point.machine.get("protocol") != "MOESI_HTAssist":
-        return []
-    found = []
+def by_node(point: Point) -> tuple[list[str], list[list[int]]]:
+    """The names of the outcomes, and per home node how often each came; both empty if the protocol has no probe filters."""
+    found = of_protocol(str(point.machine.get("protocol")))
+    if found is None:
+        return [], []
+    nodes = []
     for controller in point.machine.get("controllers") or []:
-        if not str(controller.get("name", "")).startswith("Directory"):
-            continue
-        counts = [0] * len(OUTCOMES)
-        for name, n in (controller.get("transitions") or {}).items():
-            state, _, event = name.partition(".")
-            which = outcome(state, event)
-            if which is not None:
-                counts[which] += n
-        found.append(counts)
-    return found
+        if str(controller.get("name", "")).startswith(found.machine):
+            counts = [0] * len(found.outcomes)
+            for transition, n in (controller.get("transitions") or {}).items():
+                which = found.outcome(transition)
+                if which is not None:
+                    counts[which] += n
+            nodes.append(counts)
+    return found.names, nodes

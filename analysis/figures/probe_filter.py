@@ -8,12 +8,12 @@ from analysis import filters, style
 from analysis.figures import Spec
 from analysis.run_directory import Point
 
-# The role of each outcome's colour.
-ROLES = dict(zip(filters.OUTCOMES, ("series1", "kernel", "series2", "upgrade", "capacity"), strict=True))
+# The roles of the outcomes' colours, in their order.
+ROLES = ("series1", "kernel", "series2", "upgrade", "capacity", "series3", "series4")
 
 
 def draw(point: Point, wide: bool) -> Figure | None:
-    nodes = filters.by_node(point)
+    names, nodes = filters.by_node(point)
     if not any(map(sum, nodes)):
         return None
     fig = style.figure(wide, 3.4 if wide else 3.9)
@@ -21,12 +21,12 @@ def draw(point: Point, wide: bool) -> Figure | None:
     style.horizontal_grid(ax)
     for n, counts in enumerate(nodes):
         bottom = 0.0
-        for role, count in zip(ROLES.values(), counts, strict=True):
+        for role, count in zip(ROLES, counts, strict=False):
             ax.bar(n, count / 1000, 0.66, bottom=bottom, color=style.color(role), edgecolor=style.color("page"), linewidth=0.6)
             bottom += count / 1000
     ax.set_xticks(range(len(nodes)), [str(n) for n in range(len(nodes))])
     ax.set(xlabel="home node", ylabel="requests (thousands)")
-    style.legend_above(fig, [Patch(color=style.color(r)) for r in ROLES.values()], list(ROLES), 3 if wide else 1)
+    style.legend_above(fig, [Patch(color=style.color(role)) for role, _ in zip(ROLES, names, strict=False)], names, 3 if wide else 1)
     return fig
 
 

@@ -45,8 +45,8 @@ def nodes(run: Run) -> Table:
 def filter_outcomes(run: Run) -> Table:
     """One row per home node and what its probe filter decided (`analysis.filters`)."""
     return table(("node", "outcome", "requests"), (
-        (*key(p), node, outcome, n) for p in run.points for node, counts in enumerate(filters.by_node(p))
-        for outcome, n in zip(filters.OUTCOMES, counts, strict=True)))
+        (*key(p), node, outcome, n) for p in run.points for names, nodes in [filters.by_node(p)]
+        for node, counts in enumerate(nodes) for outcome, n in zip(names, counts, strict=True)))
 
 
 TABLES = {"links": links, "nodes": nodes, "filter_outcomes": filter_outcomes}

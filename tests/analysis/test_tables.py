@@ -5,6 +5,7 @@ import csv
 import json
 import re
 import shutil
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ from analysis import RunDirectoryError, load, tables
 from analysis.described import CLASSES
 from analysis.figures import ablation
 from analysis.figures.hot_lines import split
-from analysis.filters import outcome
+from analysis.filters import of_protocol
 from analysis.locks import lock_of
 from analysis.tables.base import NO_WRITER
 from analysis.tables.differences import kernel_pairs, wait_per_operation
@@ -26,6 +27,9 @@ from analysis.tables.names import hot_names
 from analysis.tables.pairs import point_pairs
 from analysis.tables.time_split import causes
 from analysis.tables.transfers import matrix, of_name
+from moscope import paths
+
+HT_ASSIST = of_protocol("MOESI_HTAssist")
 
 
 @pytest.fixture(scope="module")
@@ -241,12 +245,26 @@ def test_a_latency_beyond_any_window_is_set_aside() -> None:
     assert buckets[-1] == (32.0, 64.0, 10) and beyond == 3
 
 
-@pytest.mark.parametrize("state, event, which", [
-    ("NP", "Load", 0), ("S", "Fetch", 1), ("EM", "Load", 2), ("EM", "Store", 2), ("O", "Load", 2), ("O", "Upgrade", 3),
-    ("S1", "Store", 3), ("RM", "Load", 1), ("RO", "Fetch", 2), ("RD", "Load", None), ("EM", "Replace_Load", 4), ("I", "Replace_Load", None),
-    ("BM", "Mem_Data", None)])
-def test_filter_outcomes_are_those_of_ht_assist(state: str, event: str, which: int | None) -> None:
-    assert outcome(state, event) == which
+@pytest.mark.parametrize("transition, which", [
+    ("NP.Load", 0), ("S.Fetch", 1), ("EM.Load", 2), ("EM.Store", 2), ("O.Load", 2), ("O.Upgrade", 3), ("S1.Store", 3), ("RM.Load", 1),
+    ("RO.Fetch", 2), ("RM.Store", None), ("RO.Store", None), ("RD.Load", None), ("EM.Replace_Load", 4), ("I.Replace_Load", None),
+    ("BM.Mem_Data", None)])
+def test_filter_outcomes_are_those_of_ht_assist(transition: str, which: int | None) -> None:
+    assert HT_ASSIST is not None and HT_ASSIST.outcome(transition) == which
+
+
+def test_the_outcomes_of_a_filter_name_states_and_events_of_the_protocol() -> None:
+    interface = json.loads((paths.protocol_dir() / "MOESI_HTAssist.json").read_text())
+    assert HT_ASSIST is not None
+    (machine,) = (m for m in interface["machines"] if m["type"] == HT_ASSIST.machine)
+    groups = [group for one in HT_ASSIST.outcomes for group in one["transitions"]]
+    assert {state for group in groups for state in group["states"]} <= {s["name"] for s in machine["states"]}
+    events = {e["name"] for e in machine["events"]}
+    assert all(any(fnmatchcase(event, pattern) for event in events) for group in groups for pattern in group["events"])
+
+
+def test_a_protocol_without_probe_filters_has_no_outcomes() -> None:
+    assert of_protocol("MSI") is None and of_protocol("../secret") is None
 
 
 def test_requests_by_outcome_are_those_that_the_homes_took(run) -> None:  # type: ignore[no-untyped-def]
@@ -254,7 +272,8 @@ def test_requests_by_outcome_are_those_that_the_homes_took(run) -> None:  # type
     p = run.points[-1]
     rows = [(node, n) for cores, node, n in zip(table["cores"], table["node"], table["requests"], strict=True) if cores == p.cores]
     for node, controller in enumerate(p.machine["controllers"]):
-        deciding = [n for t, n in controller["transitions"].items() if outcome(*t.split(".")) is not None]
+        assert HT_ASSIST is not None
+        deciding = [n for t, n in controller["transitions"].items() if HT_ASSIST.outcome(t) is not None]
         assert sum(n for at, n in rows if at == node) == sum(deciding) > 0
     assert len(rows) == 5 * len(p.machine["controllers"])
 
