@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Builds the project's kernel outside the checkout and keeps it by content: source, configuration, patches, compiler.
 
-A finished build is renamed into its place as a whole. The work folder is always the same one, so that a compiler
-cache finds what it has compiled before; what an interruption leaves there the next build removes.
+A finished build is renamed into its place as a whole. The work folder is always the same one, so that a compiler cache
+finds its objects. The next build removes the rest of an interrupted one.
 """
 
 import hashlib
@@ -179,7 +179,7 @@ def _configure(source: Source, variant: str, work: Path, say: Say) -> str:
 
 
 def _make(work: Path, arguments: list[str], say: Say) -> None:
-    """Runs make in its own niceness, says now and then how far it is, and shows the end of its output if it fails."""
+    """Runs make at a lower priority, reports progress periodically, and shows the end of its output if it fails."""
     environment = {k: v for k, v in os.environ.items() if not k.startswith(("KBUILD", "KC", "KAFLAGS", "MAKE", "ARCH", "CROSS_"))} | FIXED
     last: deque[str] = deque(maxlen=15)
     files, said = 0, time.monotonic()

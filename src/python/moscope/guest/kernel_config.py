@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the project's kernel is configured with: kernels/config/moscope.config, or that with a variant's file over it.
+"""The configuration of the project's kernel: kernels/config/moscope.config, or that with a variant's file over it.
 
 A variant is one file beside it, `NAME.config`. Its lines replace the common ones of the same options.
 """
@@ -35,7 +35,7 @@ def file_of(variant: str) -> Path:
 
 
 def fragment(variant: str) -> str:
-    """What is laid over `allnoconfig`."""
+    """The options that replace those of `allnoconfig`."""
     text = common().read_text(encoding="utf-8")
     return laid_over(text, file_of(variant).read_text(encoding="utf-8")) if variant else text
 

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Debian packages for the guest: fetched by name with apt, unpacked without being installed, kept by content.
 
-apt checks what it fetches against the distribution's signatures. Neither root nor fresh package lists are needed:
-where the system's lists do not know a package, or know a version that is gone, lists of moscope's own are fetched
-into the cache. What was fetched once stays in use until its folder in the cache is removed, so that a machine
-boots the same kernel tomorrow.
+apt checks what it fetches against the distribution's signatures. Neither root nor fresh package lists are needed: where
+the system's lists do not know a package, or know a version that is gone, lists of moscope's own are fetched into the
+cache. What was fetched once stays in use until its folder in the cache is removed, so that a machine keeps booting the
+same kernel.
 """
 
 import fcntl
@@ -66,7 +66,7 @@ def fetch(name: str, say: Say, instead: str, leads_to: str = "") -> Package:
     """The package `name`, from the cache or by apt.
 
     With `leads_to`, `name` is a package that only depends on the one wanted: the dependency whose name starts so.
-    `instead` is what the user can do where this system cannot give the package; it ends the error's text.
+    `instead` is an alternative for the user if this system cannot provide the package; it ends the error's text.
     """
     with locked(f"package-{name}"):
         chosen = cache() / "chosen" / f"{name}.json"
@@ -128,7 +128,7 @@ def _system_lists() -> list[str]:
 
 
 def _own_lists() -> list[str] | str:
-    """Options that make apt use lists in the cache, which are fetched here; a text where that fails."""
+    """Options that make apt use lists in the cache, which are fetched here; a text if that fails."""
     base = cache() / "apt"
     for folder in ("lists/partial", "archives/partial"):
         (base / folder).mkdir(parents=True, exist_ok=True)

@@ -2,7 +2,7 @@
 """Types of a kernel, from its BPF Type Format section (Linux, Documentation/bpf/btf.rst): layouts of structures, the
 types of per-CPU variables, values of enumerations.
 
-`field_at` goes from a type and an offset to the name of what lies there; `find` from a path of member names to an
+`field_at` goes from a type and an offset to the name of the member there; `find` from a path of member names to an
 offset. Offsets and sizes are in bytes. Members without a name are looked through.
 """
 
@@ -23,8 +23,7 @@ WHOLE = {"spinlock", "raw_spinlock", "qspinlock", "qrwlock", "rwlock_t", "atomic
 
 
 class Unreadable(Exception):
-    """What was asked for is not there: memory that is not mapped, a symbol or type that this kernel lacks, a list that
-    does not end."""
+    """Memory is not mapped, this kernel lacks a symbol or type, or a list does not end."""
 
 
 class NoType(Unreadable):
@@ -269,7 +268,7 @@ class Btf:
 
 @cache
 def parse(data: bytes) -> Btf:
-    """The types of a blob; an empty set where the blob is empty or damaged, since types are only ever an improvement."""
+    """The types of a blob; none if the blob is empty or damaged, since names are possible without types."""
     try:
         return Btf(data)
     except NoType:

@@ -22,7 +22,7 @@ DETAILED = 500
 
 
 class Named(Protocol):
-    """What a line is."""
+    """The name of a line and its parts."""
 
     name: str
     kind: str
@@ -33,7 +33,7 @@ class Named(Protocol):
 
 
 class Names(Protocol):
-    """What a Namer does."""
+    """The interface of a Namer."""
 
     def line(self, line: int, va: int, offset: int, cr3: int, walk: bool, page: Mapping[str, int] | None = None,
              free: bool = False) -> Named: ...
@@ -74,7 +74,7 @@ def tables(namer: Names, packed: tuple[bytes, bytes, bytes], suppliers: Sequence
 
 
 class Samples:
-    """Names for lines by what a row knows of them."""
+    """Names for lines, from the samples in their rows."""
 
     def __init__(self, namer: Names, rows: Rows, pairs: Rows) -> None:
         self._namer = namer

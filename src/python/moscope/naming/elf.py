@@ -15,7 +15,7 @@ SHN_UNDEF, SHN_RESERVED = 0, 0xFF00
 
 
 class NotElf(Exception):
-    """The bytes are no 64-bit little-endian ELF file, or are cut short."""
+    """The bytes are not a 64-bit little-endian ELF file, or are truncated."""
 
 
 @dataclass(frozen=True)

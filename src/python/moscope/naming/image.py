@@ -101,7 +101,7 @@ def _extract(image: Path) -> tuple[dict[str, object], bytes]:
 
 
 def _keep(folder: Path, document: dict[str, object], btf: bytes) -> None:
-    """Written aside and renamed, so that several processes can do it at once. A cache that cannot be written is none."""
+    """Written aside and renamed, so that several processes can do it at once. A cache that cannot be written is not used."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for name, content in (("btf", btf), ("symbols.json", json.dumps(document).encode())):

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The symbol table that a Linux kernel carries for itself (CONFIG_KALLSYMS), read from its image.
 
-Nothing says where its parts lie, so they are found by what they must look like: 256 tokens that end in a zero, followed
+The image does not say where its parts are. They are found by their form: 256 tokens that end in a zero, followed
 by the table of their offsets; a count followed by so many length-prefixed names whose every 256th offset is in the
 table of markers after them. Layouts: offsets from a base before the names (4.6 to 6.3) or after the tokens (6.4 on),
 whole addresses before the names (older).
@@ -67,7 +67,7 @@ def _tokens(data: bytes, zero: int) -> tuple[int, list[bytes], int] | None:
 
 
 def _names(data: bytes, tokens_at: int, table: list[bytes]) -> _Names | None:
-    """Looks back from the tokens for the count that has so many names behind it."""
+    """Searches backwards from the tokens for a count that is followed by as many names."""
     for at in range(tokens_at & ~7, max(tokens_at - WINDOW, 0), -8):
         if data[at + 3 : at + 8] != b"\0\0\0\0\0" or data[at : at + 3] == b"\0\0\0":
             continue

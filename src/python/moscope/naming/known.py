@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Kernel objects that neither a symbol nor a slab cache names, found from those that do: the large hash tables, the
-nodes' data, super blocks with what hangs on them, the scheduler's domains, the root memory group.
+"""Kernel objects that neither a symbol nor a slab cache names, found from those that have names: the large hash tables, the
+nodes' data, super blocks and their objects, the scheduler's domains, the root memory group.
 """
 
 from bisect import bisect_right

@@ -74,8 +74,7 @@ class Namer:
         self.refresh()
 
     def refresh(self) -> None:
-        """Forgets what may have changed while the machine ran. To be called when a window has ended, before its lines
-        are named."""
+        """Forgets what may have changed while the machine ran. Call it when a window has ended, before its lines are named."""
         self._code.clear()
         self._whole.clear()
         if not self._guest.locate():
@@ -87,8 +86,8 @@ class Namer:
         self._tasks.refresh()
 
     def observe(self) -> None:
-        """Notes which processes there are (a millisecond of host time for a hundred), so that what they touch is named
-        even when they have ended by the time of asking. To be called every now and then while processes come and go."""
+        """Records the processes (a millisecond of host time for a hundred), so that their lines have names after they have ended.
+        Call it periodically while processes come and go."""
         if self._guest.locate():
             try:
                 self._tasks.observe()
@@ -140,11 +139,11 @@ class Namer:
     # --- lines ------------------------------------------------------------------------------------------------------
 
     def allocates(self, pc: int) -> bool:
-        """Whether an instruction is the slab allocator's, which is after free objects."""
+        """Whether an instruction belongs to the slab allocator, which accesses free objects."""
         return pc >= KERNEL_HALF and self.code(pc) in ALLOCATOR
 
     def page_format(self) -> dict[str, int | list[int]] | None:
-        """What an engine has to know to look at pages at misses; None while nothing is known of the kernel's pages."""
+        """The format of page descriptions, which the engine reads at misses; None while it is not known."""
         return self._pages.format() if self._pages else None
 
     def line(self, line: int, va: int, offset: int, cr3: int, walk: bool, page: Mapping[str, int] | None = None,

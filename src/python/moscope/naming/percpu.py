@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Per-CPU variables (Linux, mm/percpu.c): each core has a unit in every chunk; the first chunk begins with the
-variables that have symbols, what follows and all other chunks is handed out at run time. Whom those belong to is
-found from the structures that hold the pointers: slab caches, mounts, counters, zones.
+variables that have symbols, what follows and all other chunks is handed out at run time. Their owners are found from
+the structures that hold the pointers: slab caches, mounts, counters, zones.
 """
 
 from bisect import bisect_right
@@ -63,7 +63,7 @@ class PerCpu:
             return []
 
     def at(self, address: int) -> PerCpuPlace | None:
-        """Whose per-CPU area an address lies in."""
+        """The core and the place within its per-CPU area of an address."""
         for starts in (self._starts, self._chunks):
             i = bisect_right(starts, (address, MOST_CORES)) - 1
             if i >= 0 and address - starts[i][0] < self.unit:
@@ -72,7 +72,7 @@ class PerCpu:
         return None
 
     def owner(self, pointer: int) -> tuple[Owner, int] | None:
-        """Whom a run-time per-CPU address belongs to, and how far into the object it lies."""
+        """The owner of a run-time per-CPU address, and the offset within the object."""
         if self._owners is None:
             self._owners = {}
             for find in (self._caches, self._counters, self._zones, self._mounts):

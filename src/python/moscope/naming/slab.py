@@ -59,7 +59,7 @@ class SlabObject:
 
 @dataclass(frozen=True)
 class Description:
-    """What the kernel has written down of a page, in its head's `struct page`: `part_of` is the slab's cache or the mapping,
+    """The kernel's description of a page, in its head's `struct page`: `part_of` is the slab's cache or the mapping,
     `first` the number of the page that the whole begins with."""
 
     flags: int
@@ -70,8 +70,8 @@ class Description:
 
 
 class Pages:
-    """The array of `struct page` (sparse, virtually mapped). What was read of a page stays known: one is made anew where
-    the machine has run meanwhile. What pages were at another time is asked with a description of that time."""
+    """The array of `struct page` (sparse, virtually mapped). Descriptions that were read are kept; create a new
+    object after the machine has run. For the state of a page at another time, pass its description of that time."""
 
     def __init__(self, guest: Guest) -> None:
         self._guest = guest
@@ -93,7 +93,7 @@ class Pages:
         return (address - self.base) // self.size * PAGE if 0 <= address - self.base < 1 << 42 else None
 
     def format(self) -> dict[str, int | list[int]]:
-        """Where the parts of a description lie, for an engine that looks at pages at misses (src/attribution/page_watch.hh)."""
+        """Where the parts of a description are, for the engine, which reads them at misses (src/attribution/page_watch.hh)."""
         at = self._at
         return {"page_table": self._guest.page_table, "array": self.base, "size": self.size, "flags": at["flags"],
                 "link": at["compound_head"], "mapping": at["mapping"], "cache": at["slab_cache"], "index": at["index"],
@@ -102,7 +102,7 @@ class Pages:
                 "direct": self._guest.direct(0)}
 
     def now(self, physical: int) -> Description:
-        """What is written down of a physical byte's page."""
+        """The description of a physical byte's page."""
         number = physical // PAGE
         if number not in self._now:
             raw = self._guest.read(self.page(physical), self.size)

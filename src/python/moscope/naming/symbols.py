@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A table of symbols that is asked in both directions: by name, and for the symbol that an address lies in."""
+"""A table of symbols, searched by name and by address."""
 
 import re
 from bisect import bisect_left, bisect_right

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Processes of the guest, and what lies where in their address spaces (Linux, include/linux/maple_tree.h for the tree
+"""Processes of the guest and the areas of their address spaces (Linux, include/linux/maple_tree.h for the tree
 of areas of 6.1 and later, the linked list of before).
 """
 
@@ -39,7 +39,7 @@ class Area:
 
 
 class Tasks:
-    """What is found stays known, so that a line touched by a process that has ended since still finds its program."""
+    """Processes stay known after they have ended, so that their lines still have a program."""
 
     def __init__(self, guest: Guest, files: Files) -> None:
         self._guest, self._files = guest, files
@@ -49,7 +49,7 @@ class Tasks:
         self._seen: dict[int, bytes] = {}  # by task: its pid and mm, which change with the process
 
     def observe(self) -> None:
-        """Notes processes that have come; of those known already it reads just enough to see that they are the same."""
+        """Records new processes. Of known ones it reads only what shows that they are the same."""
         guest = self._guest
         first, mm = guest.needed("init_task"), guest.offset("task_struct", "mm")
         link, pid = guest.offset("task_struct", "tasks"), guest.offset("task_struct", "pid")
@@ -66,7 +66,7 @@ class Tasks:
                 return
 
     def refresh(self) -> None:
-        """Walks the list of tasks. A list that changes while the machine stands in its middle ends the walk early."""
+        """Walks the list of tasks. A list that the guest is changing ends the walk early."""
         self._areas.clear()
         self.stacks.clear()
         self._seen.clear()
@@ -107,7 +107,7 @@ class Tasks:
         return self.processes.get(cr3 & TABLE_MASK)
 
     def stack_of(self, address: int) -> str | None:
-        """Whose kernel stack an address lies in."""
+        """The process with the kernel stack at an address."""
         base = address & -THREAD_SIZE
         return self.stacks.get(base)
 

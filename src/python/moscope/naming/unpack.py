@@ -16,11 +16,11 @@ LEAST_MATCH = 4  # bytes of an LZ4 match
 
 
 class CannotUnpack(Exception):
-    """The payload is damaged, or of a kind that nothing here can unpack."""
+    """The payload is damaged or its compression is not supported."""
 
 
 def unpack(data: bytes) -> bytes:
-    """The content of compressed `data`; whatever follows the compressed stream is left alone."""
+    """The content of compressed `data`; data after the compressed stream is ignored."""
     for magic, unpacker in UNPACKERS.items():
         if data.startswith(magic):
             try:
@@ -84,7 +84,7 @@ def _length(block: bytes, at: int, of_token: int) -> tuple[int, int]:
 
 
 def lz4_block(block: bytes, out: bytearray) -> None:
-    """Appends what `block` unpacks to; matches reach back into this block only."""
+    """Appends the content of `block`; matches refer to this block only."""
     start = len(out)
     at, end = 0, len(block)
     while at < end:

@@ -72,7 +72,7 @@ class Users:
         return fits[0] if len(fits) == 1 else None
 
     def owner(self, address: int, cr3: int) -> str:
-        """Whose code without symbols an address is: a file, so that a program's instructions add up."""
+        """The file of code without symbols, so that a program's instructions add up."""
         process = self._tasks.process(cr3)
         area = self._tasks.area(process, address) if process else None
         program = self._fixed(address) if process is None else None

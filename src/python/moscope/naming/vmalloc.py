@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Kernel memory that is mapped for a purpose: modules with their symbols, areas of vmalloc by who asked for them."""
+"""Kernel memory that is mapped for a purpose: modules with their symbols, areas of vmalloc by the function that allocated them."""
 
 import struct
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The workloads by name, and what `moscope run` has to know of one.
+"""The workloads by name, with the properties that `moscope run` needs.
 
 The program of a workload sets up and starts all its threads or processes. It marks the beginning of the region of
 interest (m5 workbegin with work item 0). Then it does operations and marks each (workend, item 1) until Ctrl-C on its

@@ -29,7 +29,7 @@ class Results:
 
     @property
     def right(self) -> bool:
-        """Whether the workload has checked what it did and found nothing wrong."""
+        """Whether the workload's own check of its results holds."""
         return self.values.get("verify") == "ok"
 
 
