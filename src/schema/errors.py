@@ -11,7 +11,7 @@ from collections.abc import Iterable
 
 from moscope.errors import UserError, nearest
 
-UNPLACED = "machine description"  # where an error is as long as nobody has said more
+UNPLACED = "machine description"  # where an error is as long as no place is known
 
 
 class ConfigError(UserError):

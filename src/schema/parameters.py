@@ -15,7 +15,7 @@ from moscope.schema.describe import check_sentence
 from moscope.schema.errors import ConfigError, suggest
 from moscope.schema.units import LEAVES, Count, Cycles, Flag, Frequency, Name, ProtocolName, Quantity, Size, Time, Width
 
-# What a value's name ends in where it is a plain number, so that its unit is told.
+# What a value's name ends in where it is a plain number, so that the name shows the unit.
 SUFFIX: dict[type, str] = {Cycles: "_cycles", Time: "_fs", Size: "_bytes", Width: "_bits", Frequency: "_hz"}
 
 

@@ -92,11 +92,11 @@ CHECKS = ["build/opt/protocol/P.check.so"]
 
 
 def start_and_ask() -> list[str]:
-    """A start, then a command that wants P's checking library; what the latter is told."""
-    told: list[str] = []
+    """A start, then a command that wants P's checking library; what the latter reports."""
+    said: list[str] = []
     bootstrap.ensure_built(Path("venv"), QUIET)
-    assert buildproto.check_inside("P", told.append) == paths.root() / CHECKS[0]
-    return told
+    assert buildproto.check_inside("P", said.append) == paths.root() / CHECKS[0]
+    return said
 
 
 def test_a_start_builds_no_checking_library_and_asking_builds_it_once(checkout: Path, builds: list[list[str]]) -> None:
@@ -164,12 +164,12 @@ def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_a_users_checking_library_is_built_beside_the_timing_library_once(own: Path) -> None:
-    told: list[str] = []
-    made = buildproto.ensure_protocol(str(own), report=told.append)
+    said: list[str] = []
+    made = buildproto.ensure_protocol(str(own), report=said.append)
     assert made.timing.exists() and not list(made.timing.parent.glob("*.check.so"))
     assert made.checking() == made.timing.with_name("P.check.so") and made.checking().exists()
-    assert buildproto.ensure_protocol(str(own), report=told.append).checking() == made.checking()
-    assert told.count("building P.check.so (once)") == 1
+    assert buildproto.ensure_protocol(str(own), report=said.append).checking() == made.checking()
+    assert said.count("building P.check.so (once)") == 1
 
 
 def test_a_change_of_a_users_protocol_makes_its_checking_library_anew(own: Path) -> None:

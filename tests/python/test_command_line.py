@@ -128,10 +128,10 @@ def test_the_commands_of_the_contracts_exist_and_those_with_folders_of_results_f
 
 
 def test_protocol_list_keeps_what_it_gives_to_scripts(moscope, tmp_path: Path) -> None:
-    told, kept = moscope("protocol", "list", "--json"), moscope("protocol", "list", "--out", "kept")
-    assert kept.returncode == told.returncode == 0, kept.stderr
+    printed, kept = moscope("protocol", "list", "--json"), moscope("protocol", "list", "--out", "kept")
+    assert kept.returncode == printed.returncode == 0, kept.stderr
     assert "MSI" in kept.stdout
-    assert json.loads((tmp_path / "kept" / "protocol-list.json").read_text()) == json.loads(told.stdout)
+    assert json.loads((tmp_path / "kept" / "protocol-list.json").read_text()) == json.loads(printed.stdout)
 
 
 def test_every_command_takes_the_shared_options(extra: Path, capfd: pytest.CaptureFixture[str]) -> None:

@@ -26,16 +26,16 @@ def test_an_error_of_moscopes_own_stays_what_it_is() -> None:
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT, errno.EROFS])
 def test_a_full_disk_is_the_users_to_mend(number: int) -> None:
-    told = as_error(OSError(number, "full", "/results/run.json"), "x")
-    assert isinstance(told, UserError) and str(told).startswith("/results/run.json: full: expected room where they are written")
+    reported = as_error(OSError(number, "full", "/results/run.json"), "x")
+    assert isinstance(reported, UserError) and str(reported).startswith("/results/run.json: full: expected room where they are written")
     assert str(as_error(OSError(number, "full"), "x")).startswith("results: full: ")
 
 
 def test_anything_else_is_a_bug_of_one_line_with_the_rest_in_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    told = as_error(raised(KeyError("a\nb")), "moscope run --cores 1")
-    assert isinstance(told, SimulatorBug) and "\n" not in str(told) and "Traceback" not in str(told)
-    log = Path(re.search(r"details in (\S+\.log)", str(told))[1])  # type: ignore[index]
+    reported = as_error(raised(KeyError("a\nb")), "moscope run --cores 1")
+    assert isinstance(reported, SimulatorBug) and "\n" not in str(reported) and "Traceback" not in str(reported)
+    log = Path(re.search(r"details in (\S+\.log)", str(reported))[1])  # type: ignore[index]
     assert log.parent == tmp_path
     assert log.read_text().startswith("moscope run --cores 1\nTraceback (most recent call last):\n")
 

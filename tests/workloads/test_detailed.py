@@ -99,7 +99,7 @@ def test_packed_words_are_classed_as_false_sharing_and_padded_ones_have_none(mea
     assert line["classes"]["false_sharing"]["stall"] > 0.95 * line["stall"] > 0.8 * packed["exposed"]
     # Whoever lost the line is sent it, with what others wrote beside its own word; who has it still asks for the right alone.
     sent = line["sent"]
-    count = {kind: told["count"] for kind, told in line["classes"].items()}
+    count = {kind: of_class["count"] for kind, of_class in line["classes"].items()}
     # Now and then one that asked for the right is sent the line all the same: it was taken meanwhile, and not yet written.
     assert 0 <= sent - count["false_sharing"] <= sent / 500 and count["false_sharing"] + count["upgrade"] == line["transfers"], (count,
                                                                                                                                  sent)
@@ -142,7 +142,7 @@ def test_what_a_guest_does_and_shows_is_the_same_on_every_protocol_and_topology_
                                                                                                                             Any]) -> None:
     """From the same prompt, on four cores of four chips: detailed mode from the region's beginning until the results have been shown."""
     w = workloads.find("counter")
-    told: dict[tuple[str, ...], tuple[str, int, int]] = {}
+    seen_with: dict[tuple[str, ...], tuple[str, int, int]] = {}
     for timing in ((), ("protocol=MSI",), ("topology=straight_ladder",)):
         guest = booted(detailed=True, sets=("cores_per_chip=1",), timing=timing)
         guest.type(w.command(4, "--operations", "1500"))
@@ -151,11 +151,11 @@ def test_what_a_guest_does_and_shows_is_the_same_on_every_protocol_and_topology_
         guest.system.enter_detailed()
         guest.wait_for("workend")
         guest.wait_for("moscope# ")
-        told[timing] = guest.console, guest.operations(), guest.system.stats()["ticks"] - begun
+        seen_with[timing] = guest.console, guest.operations(), guest.system.stats()["ticks"] - begun
         got = workloads.Results.of(guest.console, "counter")
         assert got.right and got.values["operations"] == 6000
-    consoles, operations, ticks = (set(column) for column in zip(*told.values(), strict=True))
-    assert len(consoles) == 1 and operations == {6000} and len(ticks) == 3, told
+    consoles, operations, ticks = (set(column) for column in zip(*seen_with.values(), strict=True))
+    assert len(consoles) == 1 and operations == {6000} and len(ticks) == 3, seen_with
 
 
 @pytest.mark.long

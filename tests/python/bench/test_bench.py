@@ -44,8 +44,8 @@ def test_memory_ends_with_1_where_a_bar_is_missed(monkeypatch: pytest.MonkeyPatc
         monkeypatch.setattr(bench_memory.Bench, name, lambda self, figure=figure: figure)
     for form in ([], ["--json"]):
         assert cli.main(["bench", "memory", "--machine", "small", "--quiet", *form]) == (1 if missed else 0)
-    told, document = capfd.readouterr().out.rsplit("\n", 2)[:2]
-    assert told.count("missed") == len(missed)
+    printed, document = capfd.readouterr().out.rsplit("\n", 2)[:2]
+    assert printed.count("missed") == len(missed)
     jsonio.validate(json.loads(document))
     assert json.loads(document)["missed"] == missed and json.loads(document)["ok"] == (not missed)
 

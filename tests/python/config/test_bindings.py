@@ -42,9 +42,9 @@ def test_every_plain_parameter_of_moesi_htassist_comes_from_the_machine() -> Non
 
 
 def test_the_request_types_of_a_protocol_reach_the_sequencers() -> None:
-    told = {p: elaborated(interface_of(p))["L1Cache"]["sequencer"] for p in ("MOESI_HTAssist", "MSI")}
-    assert {p: s["nt_store_type"] for p, s in told.items()} == {"MOESI_HTAssist": "COMMIT", "MSI": "ST"}
-    assert {p: s["uncached_load_type"] for p, s in told.items()} == {"MOESI_HTAssist": "IO", "MSI": "NULL"}
+    sequencers = {p: elaborated(interface_of(p))["L1Cache"]["sequencer"] for p in ("MOESI_HTAssist", "MSI")}
+    assert {p: s["nt_store_type"] for p, s in sequencers.items()} == {"MOESI_HTAssist": "COMMIT", "MSI": "ST"}
+    assert {p: s["uncached_load_type"] for p, s in sequencers.items()} == {"MOESI_HTAssist": "IO", "MSI": "NULL"}
 
 
 def test_the_switch_of_the_probe_filter_reaches_the_protocol() -> None:

@@ -13,18 +13,18 @@ import pytest
 FAKE = """#!{python}
 import json, os, shutil, sys
 from pathlib import Path
-told = json.loads({told!r})
+answers = json.loads({answers!r})
 if sys.argv[-1].endswith("tell.py"):
-    print("moscope-gem5: is: " + json.dumps(told["is"]))
+    print("moscope-gem5: is: " + json.dumps(answers["is"]))
     sys.exit(0)
 folder = Path(next(a for a in sys.argv if a.startswith("--outdir=")).partition("=")[2])
 (folder / "arguments.json").write_text(json.dumps(sys.argv[1:]))
-for name in Path(told["files"]).iterdir() if told["files"] else []:
+for name in Path(answers["files"]).iterdir() if answers["files"] else []:
     shutil.copy(name, folder / name.name)
-print(told["says"], flush=True)
-if told["code"] < 0:
-    os.kill(os.getpid(), -told["code"])
-sys.exit(told["code"])
+print(answers["says"], flush=True)
+if answers["code"] < 0:
+    os.kill(os.getpid(), -answers["code"])
+sys.exit(answers["code"])
 """
 
 Fake = Callable[..., Path]
@@ -38,9 +38,9 @@ def fake_gem5(tmp_path: Path) -> Fake:
     def write(*, version: str = "24.0.0.1", protocol: str = "MOESI_HTAssist", x86: bool = False, says: str = "moscope-gem5: "
               "ended: the script is at its end: 1.5 s", code: int = 0, files: Path | None = None) -> Path:
         path = tmp_path / "gem5.opt"
-        told = json.dumps({"is": {"version": version, "protocol": protocol, "x86": x86}, "says": says, "code": code,
+        answers = json.dumps({"is": {"version": version, "protocol": protocol, "x86": x86}, "says": says, "code": code,
                            "files": str(files) if files else ""})
-        path.write_text(FAKE.format(python=sys.executable, told=told))
+        path.write_text(FAKE.format(python=sys.executable, answers=answers))
         path.chmod(path.stat().st_mode | stat.S_IXUSR)
         return path
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The user's gem5: found, asked what it is, run, and its failures told apart; with stand-ins for gem5."""
+"""The user's gem5: found, asked what it is, run, and its failures distinguished; with stand-ins for gem5."""
 
 import json
 import signal
@@ -139,7 +139,7 @@ def test_commands_without_a_gem5_say_what_is_missing(moscope: Moscope, monkeypat
     assert got.returncode == 2 and "GEM5" in got.stderr and "Traceback" not in got.stderr
 
 
-def test_an_engine_that_nobody_knows_is_answered_with_those_there_are(moscope: Moscope) -> None:
+def test_an_unknown_engine_is_answered_with_the_known_ones(moscope: Moscope) -> None:
     got = moscope("latency", "--engine", "gem")
     assert got.returncode == 2 and "gem5" in got.stderr
 

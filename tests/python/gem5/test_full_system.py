@@ -114,7 +114,7 @@ def test_a_gem5_that_dies_under_a_kernel_leaves_its_log_and_last_lines(moscope: 
     assert "Unrecognized instruction" in (folder / "gem5.log").read_text()
 
 
-def test_a_kernel_that_nobody_knows_and_one_that_is_none_are_refused(moscope: Moscope, fake_gem5: Fake, tmp_path: Path) -> None:
+def test_an_unknown_kernel_and_a_file_that_is_no_kernel_are_refused(moscope: Moscope, fake_gem5: Fake, tmp_path: Path) -> None:
     gem5 = fake_gem5(x86=True)
     got = run(moscope, gem5, "stok")
     assert got.returncode == 2 and "stock" in got.stderr

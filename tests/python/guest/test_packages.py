@@ -75,7 +75,7 @@ def test_without_a_network_the_user_reads_what_else_would_do(apt: Path, monkeypa
     assert not list((packages.cache() / "packages").iterdir())
 
 
-def test_a_package_that_nobody_knows_is_named(apt: Path) -> None:
+def test_an_unknown_package_is_named(apt: Path) -> None:
     with pytest.raises(UserError, match="other: the package cannot be fetched"):
         packages.fetch("other", lambda text: None, "nothing")
 

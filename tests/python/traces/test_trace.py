@@ -87,11 +87,11 @@ def test_an_uncached_load_takes_the_line_to_memory(moscope: Moscope) -> None:
 
 
 def test_an_access_knows_who_sent_its_line_and_in_which_state_and_how_many_were_asked(moscope: Moscope) -> None:
-    def told(access: dict[str, Any]) -> tuple[object, ...]:
+    def shown(access: dict[str, Any]) -> tuple[object, ...]:
         return tuple(access[k] for k in ("supplier", "supplier_number", "supplier_state", "probes"))
 
     script = "c0 ld A@n1; c0 st A@n1; c7 ld A@n1; c5 ld A@n1; c7 st A@n1; c0 ld B@n1; c7 ld B@n1; c7 st B@n1"
-    first, own, far, third, taken, _, shared, upgrade = (told(a) for a in trace(moscope, script)["accesses"])
+    first, own, far, third, taken, _, shared, upgrade = (shown(a) for a in trace(moscope, script)["accesses"])
     assert first == ("Directory", 1, "NP", 0)
     assert own[1:] == (None, None, 0), "it had the line to itself"
     assert far == ("L1Cache", 0, "M", 2), "its chip was asked, and there the core"
@@ -101,7 +101,7 @@ def test_an_access_knows_who_sent_its_line_and_in_which_state_and_how_many_were_
     assert upgrade[1:3] == (None, None) and upgrade[3] > 8, "no data moved; all chips were asked, and a core"
 
 
-def test_of_lines_that_are_not_sent_to_the_core_nobody_is_the_supplier(moscope: Moscope) -> None:
+def test_an_access_that_brings_no_line_to_the_core_has_no_supplier(moscope: Moscope) -> None:
     flush = trace(moscope, "c0 st A@n1; c7 flush A@n1")["accesses"][1]
     assert (flush["supplier"], flush["supplier_number"], flush["supplier_chip"]) == ("own", None, None), "the owner's line goes to memory"
     assert flush["probes"] >= 2
@@ -136,8 +136,8 @@ def test_the_text_shows_each_message_transition_and_sum(moscope: Moscope) -> Non
     for part in ("Step 1: c0 ld A@n0", "GetS: I -> B_D", "-> Directory-0: GetS (request)", "Inv: S -> I",
                  "in all, the access's latency", "supplied by the memory of node 0"):
         assert part in got.stdout, part
-    told = [line.split(None, 2)[2] for line in got.stdout.splitlines() if "DRAM" in line and "->" in line]
-    assert [line.split("-> ")[1].split(" (")[0] for line in told][:2] == ["DRAM-0: read", "Directory-0: data"]
+    shown = [line.split(None, 2)[2] for line in got.stdout.splitlines() if "DRAM" in line and "->" in line]
+    assert [line.split("-> ")[1].split(" (")[0] for line in shown][:2] == ["DRAM-0: read", "Directory-0: data"]
     lines = got.stdout.splitlines()
     answer = next(i for i, line in enumerate(lines) if "Directory-0: data" in line)
     assert "Mem_Data" in lines[answer + 1] and "Mem_Data" not in "".join(lines[:answer]), "what the answer causes comes after it"

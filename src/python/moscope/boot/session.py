@@ -137,14 +137,14 @@ class Session:
         if not self._to_type:
             return
         if not self.plan.prompts:
-            # Nobody tells when the guest waits for input: all of it goes into the line's buffer.
+            # No event shows when the guest waits for input: all of it goes into the line's buffer.
             self.system.console_input(b"".join(self._to_type))
             self._to_type = []
         elif self.plan.at_prompt:
             # The checkpoint was taken the moment the prompt showed, so this is where the run before typed, too.
             self.system.console_input(self._to_type.pop(0))
         elif self.plan.resume and self.plan.typed:
-            # Nobody knows whether the guest waits: a prompt more does no harm.
+            # No event shows whether the guest waits: a prompt more does no harm.
             self.system.console_input(b"\n")
 
     def _keyboard(self, terminal: console.Terminal) -> bool:

@@ -64,13 +64,13 @@ def ask(path: Path) -> Gem5:
         except (OSError, subprocess.TimeoutExpired) as error:
             raise UserError(f"{path}: does not run a script: {type(error).__name__}: expected a gem5 binary of "
                             f"version {VERSION}x") from error
-    told = re.search(r"^moscope-gem5: is: (.*)$", got.stdout, re.MULTILINE)
-    if got.returncode != 0 or told is None:
+    answer = re.search(r"^moscope-gem5: is: (.*)$", got.stdout, re.MULTILINE)
+    if got.returncode != 0 or answer is None:
         raise UserError(f"{path}: is no gem5, or does not run (it ended {ending(got.returncode)}): expected a gem5 binary of "
                         f"version {VERSION}x\n"
                         f"{last_lines(got.stdout + got.stderr)}".rstrip())
     try:
-        is_ = json.loads(told[1])
+        is_ = json.loads(answer[1])
         return Gem5(path, str(is_["version"]), str(is_["protocol"]), bool(is_["x86"]))
     except (ValueError, KeyError, TypeError) as error:
         raise UserError(f"{path}: does not tell its version, protocol and x86: expected a gem5 binary of version {VERSION}x\n"
@@ -97,8 +97,8 @@ def ending(code: int) -> str:
 
 def last_lines(text: str) -> str:
     """Up to where gem5 tells its own stack."""
-    told = text.partition("--- BEGIN LIBC BACKTRACE")[0].rstrip().splitlines()
-    return "\n".join(f"  {line}" for line in told[-LAST_LINES:])
+    answer = text.partition("--- BEGIN LIBC BACKTRACE")[0].rstrip().splitlines()
+    return "\n".join(f"  {line}" for line in answer[-LAST_LINES:])
 
 
 @dataclass(frozen=True)
@@ -116,11 +116,11 @@ class Ran:
             raise Gem5Died(f"it did not come to the end of its script; last lines:\n{last_lines(self.log)}")
         return found[1], float(found[2])
 
-    def told(self, what: str) -> float:
-        """A number that the script tells of the window: "operations", "processor" (seconds)."""
+    def reported(self, what: str) -> float:
+        """A number that the script reports of the window: "operations", "processor" (seconds)."""
         found = re.search(rf"^moscope-gem5: region: {what}: ([0-9.]+)", self.log, re.MULTILINE)
         if found is None:
-            raise Gem5Died(f"it did not tell the window's {what}; last lines:\n{last_lines(self.log)}")
+            raise Gem5Died(f"it did not report the window's {what}; last lines:\n{last_lines(self.log)}")
         return float(found[1])
 
     def says(self, news: str) -> bool:

@@ -39,8 +39,8 @@ def window(folder: Path, cores: int, ran: Ran) -> Window:
     stats = trace.statistics((folder / "stats.txt").read_text(encoding="utf-8"))
     instructions = sum(value for name, value in stats.items() if INSTRUCTIONS.match(name))
     parts = [value for name, value in stats.items() if BUSY_PART.match(name)]
-    return Window(int(instructions), int(ran.told("operations")), int(stats["simTicks"]), sum(parts) / cores, ran.ending()[1],
-                  ran.told("processor"))
+    return Window(int(instructions), int(ran.reported("operations")), int(stats["simTicks"]), sum(parts) / cores, ran.ending()[1],
+                  ran.reported("processor"))
 
 
 def document(point: Point, seen: Window, cycle_fs: float, kernel: str | None, command: str) -> dict[str, Any]:

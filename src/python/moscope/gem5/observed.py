@@ -39,7 +39,7 @@ def initial_states(interface: dict[str, Any]) -> dict[str, str]:
 
 
 def kept_states(last: dict[Place, str], interface: dict[str, Any]) -> dict[Place, str]:
-    """Without those that a line has anyway when nobody has touched it."""
+    """Without the initial states, which a line has before any access."""
     initial = initial_states(interface)
     return {place: state for place, state in last.items() if state != initial[place[0]]}
 

@@ -5,7 +5,7 @@ from references.
 
 Bandwidths are in GB/s, by machine. The 48-core machine: the whole-machine peak of the MOSBENCH paper (section 5.1).
 Magny-Cours: the memory and XFIRE (every core reads all nodes' memory evenly) figures of the HT Assist lecture. A node's
-figure is derived, the machine's divided by its nodes. Variants that nobody published figures of have none.
+figure is derived, the machine's divided by its nodes. Variants without published figures have none.
 """
 
 from collections.abc import Sequence

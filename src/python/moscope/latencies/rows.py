@@ -3,8 +3,8 @@
 at each distance.
 
 Each row puts its lines where they are to be found with accesses of the core itself: a buffer larger than all that
-lies in front of a level, and well within it, is walked until every load is served there; DRAM rows walk memory that
-nobody has touched. Walks go line by line; nothing prefetches. The figure is the mean of the middle half of the loads
+lies in front of a level, and well within it, is walked until every load is served there; DRAM rows walk untouched
+memory. Walks go line by line; nothing prefetches. The figure is the mean of the middle half of the loads
 (a load in a hundred meets a refresh and takes four times as long), home by home where a row has several. Then a few
 more loads of the walk are recorded with every message, as the row's trace, and the figure is computed again from
 their segments. The segments of each access add up to its latency.

@@ -61,10 +61,10 @@ class Worker:
 
     def _failed(self, digest: str, error: Exception) -> int:
         params = self.config["points"][digest]["params"]
-        told = as_error(error, f"moscope sweep: {command(self.job, params)}")
-        self.store.fail(digest, failure(digest, self.job.name, params, told))
-        print(told.report(), file=sys.stderr)
-        return told.exit_code
+        reported = as_error(error, f"moscope sweep: {command(self.job, params)}")
+        self.store.fail(digest, failure(digest, self.job.name, params, reported))
+        print(reported.report(), file=sys.stderr)
+        return reported.exit_code
 
     def batch(self, name: str) -> int:
         codes = []

@@ -12,7 +12,7 @@ Document = dict[str, Any]
 
 
 def check_target(path: Path | None) -> None:
-    """A file can be written there, as far as can be told before the run."""
+    """A file can be written there, as far as can be known before the run."""
     if path is None:
         return
     if path.is_dir():
