@@ -29,6 +29,7 @@ from moscope.errors import INTERRUPTED, BuildFailed, MoscopeError, UserError, un
 BUILD_INPUTS = ("SConstruct", "requirements.txt", "src", "src/python/moscope/toolchain.py",
                 "src/python/moscope/buildproto.py")
 BUILD_SUFFIXES = {".cc", ".hh", ".slicc", ".sm", ".py", ".lark", ".txt", ""}
+COMPLETE = "_MOSCOPE_COMPLETE"  # in the environment: a shell completes a command line (moscope/completion.py)
 
 
 class Voice:
@@ -335,22 +336,35 @@ def prepare(voice: Voice) -> Path:
     return venv
 
 
+def front_end(venv: Path, argv: list[str]) -> NoReturn:
+    python = str(venv / "bin" / "python")
+    sys.stderr.flush()
+    # -P: the caller's working folder is no place to import from.
+    os.execve(python, [python, "-P", "-m", "moscope", *argv], front_end_environment())
+
+
+def complete(argv: list[str]) -> NoReturn:
+    """Answers a shell at once: with what there is, and with nothing before the first start has set it up."""
+    if venv_ready(venv_dir()):
+        front_end(venv_dir(), argv)
+    sys.exit(0)
+
+
 def main(argv: list[str]) -> NoReturn:
     voice = Voice(quiet="--quiet" in argv)  # stderr: --json has stdout to itself
     if argv == ["--version"]:  # needs no build
         print(f"moscope {VERSION}")
         sys.exit(0)
     try:
+        if COMPLETE in os.environ:
+            complete(argv)
         venv = prepare(voice)
         if argv[:1] == ["build"]:
             install_packages(voice)
             scons(venv, argv[1:], voice)
             sys.exit(0)
         ensure_built(venv, voice)
-        python = str(venv / "bin" / "python")
-        sys.stderr.flush()
-        # -P: the caller's working folder is no place to import from.
-        os.execve(python, [python, "-P", "-m", "moscope", *argv], front_end_environment())
+        front_end(venv, argv)
     except MoscopeError as error:
         print(error.report(), file=sys.stderr)
         sys.exit(error.exit_code)

@@ -23,7 +23,7 @@ from typing import Annotated, Any, TypeVar, overload
 import typer
 from typer.exceptions import TyperException
 
-from moscope import commands, errors, jsonio, paths
+from moscope import commands, completion, errors, jsonio, paths
 from moscope._version import VERSION
 from moscope.errors import MoscopeError, UserError, unknown_name
 from moscope.failures import as_error
@@ -121,6 +121,8 @@ def command(function: Command | None = None, *, fills_out: bool = False) -> Any:
 
     context = inspect.Parameter("context", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context)
     parameters = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in own] + added + [context]
+    if completion.asked():
+        parameters = [p.replace(annotation=completion.with_values(p.name, p.annotation)) for p in parameters]
     run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]  # functions may have one, mypy does not know it
     run.__annotations__ = {p.name: p.annotation for p in parameters}
     run.__doc__ = function.__doc__
@@ -152,25 +154,25 @@ def _names_in(package: str) -> dict[str, str]:
     return {name: place for name, place in found.items() if not (paths.installed() and name in OF_A_CHECKOUT)}
 
 
-def _add(app: typer.Typer, name: str, module_name: str, rest: list[str], called: str) -> None:
-    """Adds to `app` the command or group `name`: of a group only what `rest` asks for."""
+def _add(app: typer.Typer, name: str, module_name: str, rest: list[str] | None, called: str) -> None:
+    """Adds to `app` the command or group `name`: of a group only what `rest` asks for, and nothing where it is only listed."""
     module = importlib.import_module(module_name)
     if hasattr(module, "__path__"):
         group = typer.Typer(help=module.__doc__, context_settings={"help_option_names": HELP})
-        _fill(group, module_name, rest, f"{called} {name}")
+        _fill(group, module_name if rest is not None else None, rest or [], f"{called} {name}")
         app.add_typer(group, name=name)
     elif module_name in _registered:
         app.command(name, context_settings={"help_option_names": HELP})(_registered[module_name])
 
 
-def _fill(app: typer.Typer, package: str, arguments: list[str], called: str) -> None:
+def _fill(app: typer.Typer, package: str | None, arguments: list[str], called: str) -> None:
     # A group even if only one command is loaded; without a command it prints its help.
     @app.callback(invoke_without_command=True)
     def group(context: typer.Context) -> None:
         if context.invoked_subcommand is None:
             print(context.get_help())
 
-    names = _names_in(package)
+    names = _names_in(package) if package else {}
     if arguments and not arguments[0].startswith("-"):
         wanted = arguments[0]
         if wanted not in names:
@@ -178,7 +180,7 @@ def _fill(app: typer.Typer, package: str, arguments: list[str], called: str) -> 
         _add(app, wanted, names[wanted], arguments[1:], called)
     else:
         for name, module in names.items():
-            _add(app, name, module, [], called)
+            _add(app, name, module, None, called)
 
 
 def _show_version(wanted: bool) -> None:
@@ -187,15 +189,50 @@ def _show_version(wanted: bool) -> None:
         raise typer.Exit
 
 
+def _show_completion(given: str | None) -> None:
+    if given is not None:
+        print(completion.script(completion.shell_of("--show-completion", given)))
+        raise typer.Exit
+
+
+def _install_completion(given: str | None) -> None:
+    if given is not None:
+        shell = completion.shell_of("--install-completion", given)
+        print(f"{shell}: completion is in {completion.install(shell)} and works in new shells", file=sys.stderr)
+        raise typer.Exit
+
+
+_COMPLETION = ("--install-completion", "--show-completion")
+
+
 def _top(context: typer.Context,
          version: Annotated[bool, typer.Option("--version", callback=_show_version, is_eager=True,
                                                help="Show the version number.")] = False,
+         install_completion: Annotated[str | None, typer.Option(
+             metavar="[SHELL]", callback=_install_completion, is_eager=True,
+             help="Install completion for bash, zsh or fish. Default: the current shell.")] = None,
+         show_completion: Annotated[str | None, typer.Option(
+             metavar="[SHELL]", callback=_show_completion, is_eager=True, help="Print the script that completes.")] = None,
          ) -> None:
     if context.invoked_subcommand is None:
         print(context.get_help())
 
 
+def _complete() -> int:
+    """The answer to a shell that completes a command line; nothing where that is none."""
+    from typer._completion_classes import completion_init
+
+    completion_init()
+    os.environ["COLUMNS"] = "10000"  # a description is one line
+    try:
+        return _dispatch(completion.words())
+    except (MoscopeError, TyperException):
+        return errors.OK
+
+
 def _dispatch(arguments: list[str]) -> int:
+    if arguments and arguments[-1] in _COMPLETION:  # without a shell: the current one
+        arguments = [*arguments, ""]
     app = typer.Typer(
         help="Simulator of the 48-core Opteron machine of the MOSBENCH paper. See `moscope COMMAND --help`.",
         add_completion=False, context_settings={"help_option_names": HELP})
@@ -245,6 +282,8 @@ def _hear_polite_ends() -> None:
 def main(arguments: list[str]) -> int:
     """Runs one command line and returns its exit code; nothing gets past it as a traceback."""
     _hear_polite_ends()
+    if completion.asked():
+        return _complete()
     try:
         code = _dispatch(arguments)
         if code == errors.INTERRUPTED:  # typer's answer to an interruption
