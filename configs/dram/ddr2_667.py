@@ -8,37 +8,9 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from _family10h import DDR2_NODE
-from _jedec import at_least, resolve
+from _ddr2 import ddr2
 
-BURST_CLOCKS = 2  # 64 bytes on the 128 bits of ganged channels: a burst of four
-
-dram = {
-    "standard": "DDR2-667",
-    "tCK_fs": 3_000_000,
-    "timing_fs": resolve(
-        3.0,
-        {
-            "tCL": 5,
-            "tCWL": 4,  # read latency less one
-            "tRCD": 15.0,
-            "tRP": 15.0,
-            "tRAS": 45.0,
-            "tRC": 60.0,
-            "tWR": 15.0,
-            "tWTR": 7.5,
-            "tRTP": BURST_CLOCKS - 2 + at_least(2, 7.5, 3.0),  # JESD79-2 counts it from the middle of the burst
-            "tRRD": 7.5,
-            "tFAW": 37.5,
-            "tCCD": 2,
-            "tRTRS": 1,  # not JEDEC's: one clock for the strobes to change hands
-            "tRTW": 1,  # read to write is BL/2 + 2 clocks, and data follow the write one clock sooner
-            "tREFI": 7800.0,
-            "tRFC": 127.5,
-        },
-    ),
-    **DDR2_NODE,
-}
+dram = ddr2("DDR2-667", 3.0, trcd=15.0, trp=15.0, trc=60.0, tfaw=37.5)
 
 if __name__ == "__main__":
     json.dump(dram, sys.stdout, indent=1)

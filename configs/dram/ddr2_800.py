@@ -8,37 +8,9 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from _family10h import DDR2_NODE
-from _jedec import at_least, resolve
+from _ddr2 import ddr2
 
-BURST_CLOCKS = 2  # 64 bytes on the 128 bits of ganged channels: a burst of four
-
-dram = {
-    "standard": "DDR2-800",
-    "tCK_fs": 2_500_000,
-    "timing_fs": resolve(
-        2.5,
-        {
-            "tCL": 5,
-            "tCWL": 4,  # read latency less one
-            "tRCD": 12.5,
-            "tRP": 12.5,
-            "tRAS": 45.0,
-            "tRC": 57.5,
-            "tWR": 15.0,
-            "tWTR": 7.5,
-            "tRTP": BURST_CLOCKS - 2 + at_least(2, 7.5, 2.5),  # JESD79-2 counts it from the middle of the burst
-            "tRRD": 7.5,
-            "tFAW": 35.0,
-            "tCCD": 2,
-            "tRTRS": 1,  # not JEDEC's: one clock for the strobes to change hands
-            "tRTW": 1,  # read to write is BL/2 + 2 clocks, and data follow the write one clock sooner
-            "tREFI": 7800.0,
-            "tRFC": 127.5,
-        },
-    ),
-    **DDR2_NODE,
-}
+dram = ddr2("DDR2-800", 2.5, trcd=12.5, trp=12.5, trc=57.5, tfaw=35.0)
 
 if __name__ == "__main__":
     json.dump(dram, sys.stdout, indent=1)
