@@ -55,7 +55,7 @@ NODES: dict[str, tuple[Callable[..., ast.Node], str]] = {
 LISTS: dict[str, Callable[[list[Any]], object]] = {
     "decls": list, "obj_decls": list, "members": list, "formals": list, "exprs": list, "block": list, "pairs": dict,
 }
-"""Rules that gather what they are given."""
+"""Rules whose value is the list, or the dictionary, of their children."""
 
 KINDS = {"external_type": "external", "structure": "struct", "global": "struct", "enumeration": "enum",
          "state_declaration": "state"}

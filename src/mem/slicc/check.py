@@ -22,6 +22,8 @@ _WAKES = {"wakeUpBuffers", "wakeUpAllBuffers", "wakeUpBuffer"}
 
 
 class Checker:
+    """One method per rule; `run` calls all of them."""
+
     def __init__(self, program: ast.Program, diagnostics: Diagnostics, strict: Iterable[str] = (), allow: Iterable[str] = ()) -> None:
         self.program = program
         self.diagnostics = diagnostics

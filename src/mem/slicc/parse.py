@@ -230,7 +230,7 @@ class _FileParser:
         return f"word '{text}'" if text.isidentifier() else f"'{text}'" if token.type != "STRING" else f"string {text}"
 
     def _expected(self) -> str:
-        """What the parser accepts at this place, if that is few things."""
+        """The end of a message: what the parser accepts at this place; empty for more than six alternatives."""
         patterns = {terminal.name: terminal.pattern.value for terminal in self.lark.terminals}
         kinds: set[str] = self.interactive.accepts() if len(self.state.state_stack) < 1000 else set()
         words: list[str] = []

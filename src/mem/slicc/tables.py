@@ -23,6 +23,7 @@ def cell(transition: ast.Transition | None) -> str:
 
 
 def used_actions(machine: ast.Machine) -> list[ast.Action]:
+    """The actions that some transition runs, in order of declaration."""
     return [action for action in machine.actions if action.used]
 
 
@@ -95,6 +96,7 @@ def _legend(machine: ast.Machine, width: int) -> str:
 
 
 def to_markdown(program: ast.Program) -> str:
+    """A table per machine, followed by its states, events and actions with their descriptions."""
     lines = [f"# Protocol {program.name}", "",
              "A cell holds the actions in order and, after an arrow, the next state if the state changes."]
     for machine in program.machines:

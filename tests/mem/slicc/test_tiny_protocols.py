@@ -29,6 +29,7 @@ def test_the_compiler_reports_what_the_header_expects(path: Path) -> None:
     expected = [(match[1], int(match[2]), match[3]) for match in map(EXPECTATION.match, lines) if match]
     assert expected or "// expect: ok" in lines, "the file expects nothing"
     program, diagnostics = compile_protocol(str(path), STRICT if "// options: strict" in lines else ())
+    assert all(": expected " in d.message for d in diagnostics.found)
     expects_warnings = any(severity == "warning" for severity, _, _ in expected)
     found = [d for d in diagnostics.found if d.severity == "error" or expects_warnings]
     assert (program is None) == any(severity == "error" for severity, _, _ in expected)

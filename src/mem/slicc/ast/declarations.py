@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a program and its machines declare, types apart."""
+"""Declarations of a program and its machines, other than types."""
 from __future__ import annotations
 
 from dataclasses import field

@@ -13,6 +13,8 @@ from .writer import Writer, c_type, quoted
 
 
 class Code:
+    """Writes expressions and statements to `out`; one method per kind of node. Reports what C++ cannot express."""
+
     def __init__(self, out: Writer, diagnostics: Diagnostics, probe: bool = False, heads: dict[str, int] | None = None) -> None:
         self.out = out
         self.diagnostics = diagnostics

@@ -16,6 +16,7 @@ NEVER = "1 << 30"
 
 
 def shortest_latency(machine: ast.Machine, buffer: ast.Param, expr: Callable[[ast.Expr], str]) -> str:
+    """A C++ expression for the least latency, in cycles, of the messages that the machine enqueues into the buffer."""
     found = {_latency(s.latency, expr) for s in _enqueues(machine) if _leads_to(s.port, buffer)}
     if not found:
         return NEVER

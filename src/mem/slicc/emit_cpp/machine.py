@@ -19,6 +19,8 @@ KEPT_HEADS = 8
 
 
 class MachineEmitter:
+    """Writes the source of one machine's controller."""
+
     def __init__(self, program: ast.Program, machine: ast.Machine, diagnostics: Diagnostics) -> None:
         assert machine.state_type is not None and machine.event_type is not None  # the resolver requires both
         self.program, self.machine, self.diagnostics = program, machine, diagnostics

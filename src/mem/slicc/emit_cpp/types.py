@@ -107,12 +107,13 @@ def message_support(out: Writer, type_: ast.Type) -> None:
 
 
 def message_numbers(program: ast.Program) -> dict[str, int]:
+    """The protocol's own message types, numbered in order of declaration."""
     own = [t for t in program.message_types() if not t.is_external]
     return {t.name: i for i, t in enumerate(own)}
 
 
 def types_header(program: ast.Program, diagnostics: Diagnostics) -> str:
-    """NAME_types.hh: what the machines of a protocol share."""
+    """NAME_types.hh: the types and functions that the machines of a protocol share."""
     out = Writer()
     out("#pragma once\n" + HEADER)
     out('\n#include "mem/ruby/runtime/protocol_support.hh"\n')

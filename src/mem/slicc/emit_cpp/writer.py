@@ -23,6 +23,8 @@ PLAIN = {
 
 
 class Writer:
+    """C++ text, line by line; `block` indents what is written within it."""
+
     def __init__(self) -> None:
         self.lines: list[str] = []
         self.depth = 0
@@ -54,6 +56,7 @@ def is_small(type_: ast.Type) -> bool:
 
 
 def formal(f: ast.Formal, index: int) -> str:
+    """A parameter in C++; `index` names one without a name."""
     name = f.name or f"unnamed{index}"
     base = c_type(f.type)
     if f.is_pointer:
@@ -68,6 +71,7 @@ def formal(f: ast.Formal, index: int) -> str:
 
 
 def returns(f: ast.Function) -> str:
+    """The result type in C++, up to the name of the function."""
     base = c_type(f.return_type)
     if f.returns_pointer:
         return base + " *"
@@ -77,8 +81,10 @@ def returns(f: ast.Function) -> str:
 
 
 def prototype(f: ast.Function) -> str:
+    """The head of a function in C++."""
     return f"{returns(f)}{f.name}({', '.join(formal(x, i) for i, x in enumerate(f.formals))})"
 
 
 def quoted(text: str) -> str:
+    """A C++ string literal."""
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
