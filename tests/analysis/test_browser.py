@@ -16,7 +16,7 @@ def test_no_script_error_and_nothing_cut_off(whole: Path, tmp_path: Path, width:
         assert browser.faults(page) == []
 
 
-def test_no_table_has_to_be_scrolled_sideways_on_a_desk(tmp_path: Path) -> None:
+def test_no_table_scrolls_sideways_on_a_desktop_page(tmp_path: Path) -> None:
     from analysis.report import write_report
 
     # Large numbers and a long kernel name; of a line the longest names.
@@ -36,7 +36,7 @@ def test_no_table_has_to_be_scrolled_sideways_on_a_desk(tmp_path: Path) -> None:
         assert page.ask(f'{tables}.filter(t => t.scrollWidth > t.clientWidth).map(t => t.getAttribute("aria-label"))') == []
 
 
-def test_another_point_is_a_press_away(whole: Path, tmp_path: Path) -> None:
+def test_a_button_shows_another_point(whole: Path, tmp_path: Path) -> None:
     with browser.Page(whole / "report.html", 400, profile=tmp_path / "profile") as page:
         shown = '[...new Set([...document.querySelectorAll(".point:not([hidden])")].map(e => e.dataset.of))]'
         assert page.ask(shown) == ["p-exim-distro-48"]

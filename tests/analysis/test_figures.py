@@ -33,7 +33,7 @@ def point() -> Point:
     return synthetic_run.made(*synthetic_run.point("exim", "distro", 48))  # type: ignore[no-any-return]
 
 
-def test_a_name_is_broken_where_names_break_and_only_a_very_long_one_is_cut() -> None:
+def test_names_break_after_punctuation_and_only_very_long_ones_are_cut() -> None:
     assert style.wrapped("anon_vma_interval_tree_insert", 20) == "anon_vma_interval_\ntree_insert"
     assert style.wrapped("__rb_insert", 20) == "__rb_insert" and style.wrapped("", 20) == ""
     assert style.wrapped("a" * 30, 20) == "a" * 20 + "\n" + "a" * 10
@@ -90,7 +90,7 @@ def test_arrows_of_links_go_from_box_to_box(point: Point, wide: bool) -> None:
     assert ax.get_title(loc="left").startswith("GB/s of each direction of a link")
 
 
-def test_the_hottest_lines_axis_has_its_zero_whatever_a_bar_begins_with() -> None:
+def test_the_axis_of_the_hottest_lines_begins_at_zero() -> None:
     record, stats, found = synthetic_run.point("exim", "distro", 48)
     thin = next(line for line in found["lines"] if line["name"] == synthetic_run.LINES[5][0])  # the part after it begins almost at zero
     thin["true_sharing_stall"] = found["lines"][0]["stall"] // 10**6
@@ -119,7 +119,7 @@ def test_a_legend_lists_what_is_seen_in_a_bar(point: Point, wide: bool, share: f
     assert {"cold", "spinning", "idle"} <= legend(drawn("time-split", run, wide))
 
 
-def test_a_class_that_hardly_any_miss_has_is_not_in_the_misses_legend(point: Point) -> None:
+def test_the_legend_of_misses_leaves_out_invisible_classes(point: Point) -> None:
     record, stats, found = synthetic_run.point("exim", "distro", 48)
     stats["attribution"]["classes"]["false_sharing"] = {"count": 1, "stall": 1}
     assert "false sharing" in legend(drawn("misses", Run(Path(), {}, [point], []), True))

@@ -32,7 +32,7 @@ def test_the_answer_comes_before_any_figure(whole: Path) -> None:
     assert start < page.index("<svg")
 
 
-def test_the_page_needs_nothing_from_elsewhere(whole: Path) -> None:
+def test_the_page_loads_no_other_files(whole: Path) -> None:
     page = (whole / "report.html").read_text(encoding="utf-8")
     assert not re.findall(r"""(?:src|href)=["'](?!#|data:)[^"']+|url\((?!#)[^)]+\)|@import""", page)
 
@@ -50,7 +50,7 @@ def test_every_figure_has_title_units_and_legend(whole: Path) -> None:
         assert "legend_" in body or "share of all waiting (%)" in text or "time in use (%)" in text, name
 
 
-def test_the_page_tells_what_makes_the_difference_between_two_kernels(whole: Path) -> None:
+def test_the_page_shows_the_difference_between_two_kernels(whole: Path) -> None:
     page = (whole / "report.html").read_text(encoding="utf-8")
     start = page.index('<figure id="kernel-difference">')
     said = visible(page[start:page.index("</figure>", start)])
@@ -58,7 +58,7 @@ def test_the_page_tells_what_makes_the_difference_between_two_kernels(whole: Pat
     assert "distro" in said and "pk" in said and "per message (µs)" in said
 
 
-def test_the_page_tells_the_locks_with_who_waits_for_them(whole: Path) -> None:
+def test_the_page_lists_locks_with_their_waiting_functions(whole: Path) -> None:
     page = (whole / "report.html").read_text(encoding="utf-8")
     start = page.index("<h3>Locks that are waited for</h3>", page.index('data-of="p-exim-distro-48"'))
     rows = visible(page[start:page.index("</section>", start)].replace("</tr>", "\n")).splitlines()
@@ -74,25 +74,25 @@ def test_the_page_has_transfers_by_chip(whole: Path) -> None:
     assert rows[4] == ["cores of chip 3", *(str(400 + 10 * n) for n in range(8))] and rows[9][0] == "memory of node 0"
 
 
-def test_figures_are_there_as_png_too(whole: Path) -> None:
+def test_figures_are_also_png_files(whole: Path) -> None:
     names = {f.name for f in (whole / "figures").iterdir()}
     assert {"time-split.png", "throughput.png", "time-per-op.png", "misses.png", "hot-lines-exim-distro-48.png",
             "writer-waiter-exim-pk-48.png", "topology-exim-distro-1.png", "latency-exim-distro-48.png"} <= names
     assert all((whole / "figures" / n).read_bytes().startswith(b"\x89PNG") for n in names)
 
 
-def test_the_papers_points_stand_beside_exim_only(tmp_path: Path, whole: Path) -> None:
+def test_only_exim_has_the_papers_points(tmp_path: Path, whole: Path) -> None:
     other = synthetic_run.write_run(tmp_path / "run", cores=(48,), workload="counter")
     assert "paper: stock" in visible((whole / "report.html").read_text(encoding="utf-8"))
     assert "paper: stock" not in visible(page_of(other))
 
 
-def test_made_again_it_is_the_same(tmp_path: Path) -> None:
+def test_a_second_report_of_a_run_is_the_same(tmp_path: Path) -> None:
     folder = synthetic_run.write_run(tmp_path / "run", cores=(12,))
     assert page_of(folder) == page_of(folder)
 
 
-def test_names_cannot_break_out_of_the_page(tmp_path: Path) -> None:
+def test_names_in_the_page_are_escaped(tmp_path: Path) -> None:
     documents = synthetic_run.point("exim", "distro", 12)
     documents[2]["lines"][0]["name"] = "<script>alert(1)</script>"
     documents[2]["pairs"][0]["writer_function"] = "</svg><b>"
@@ -122,7 +122,7 @@ ODD = {
 
 
 @pytest.mark.parametrize("what", ODD)
-def test_a_report_is_made_of_odd_data(tmp_path: Path, what: str) -> None:
+def test_odd_data_still_gives_a_report(tmp_path: Path, what: str) -> None:
     record, stats, found = documents = synthetic_run.point("exim", "distro", 4)
     folder = synthetic_run.write_point(tmp_path / "run", documents)
     ODD[what](record, stats, found)
@@ -143,7 +143,7 @@ def test_the_command_makes_the_report_again(whole: Path, moscope) -> None:  # ty
     assert Path(document["report"]).is_file()
 
 
-def test_the_command_answers_a_wrong_folder_as_a_user_error(tmp_path: Path, moscope) -> None:  # type: ignore[no-untyped-def]
+def test_a_wrong_folder_is_a_user_error_of_the_command(tmp_path: Path, moscope) -> None:  # type: ignore[no-untyped-def]
     got = moscope("report", str(tmp_path))
     assert got.returncode == 2 and "neither run.json nor a finished point" in got.stderr and "Traceback" not in got.stderr
 
@@ -164,7 +164,7 @@ def test_a_png_has_its_title_above_all_of_the_figure(tmp_path: Path) -> None:
     assert ImageChops.difference(one.convert("RGB").crop((0, band, *one.size)), plain).getbbox() is None
 
 
-def test_a_disk_without_room_is_said_to_be_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = synthetic_run.write_run(tmp_path / "run", cores=(1,))
 
     def full(self: Path, data: bytes) -> int:
@@ -216,7 +216,7 @@ def test_headline_and_bottleneck_name_the_same_functions(counts: dict[str, int],
 
 
 @pytest.mark.parametrize("share, listed", [(0.0004, False), (0.02, True)])
-def test_what_is_without_a_class_is_explained_where_it_is_shown(tmp_path: Path, share: float, listed: bool) -> None:
+def test_stall_without_a_class_is_explained_if_a_legend_lists_it(tmp_path: Path, share: float, listed: bool) -> None:
     record, stats, found = documents = synthetic_run.point("exim", "distro", 48)
     whole = sum(core["window"] for core in stats["cores"])
     for line in found["lines"]:  # a line's own stall all has a class
@@ -237,13 +237,13 @@ def changed_run(folder: Path, **config: Any) -> Run:
 
 
 @pytest.mark.parametrize(("sets", "beside"), [([], True), (["memory_per_node=1GiB"], True), (["links.clock=2.4GHz"], False)])
-def test_the_papers_values_stand_beside_the_papers_machine_only(tmp_path: Path, sets: list[str], beside: bool) -> None:
+def test_only_the_papers_machine_has_the_papers_values(tmp_path: Path, sets: list[str], beside: bool) -> None:
     run = changed_run(tmp_path / "run", set=sets)
     page = write_report(run.path).read_text()
     assert ("Linux 2.6.35" in page, "paper: stock" in page, "idle load latencies published" in page) == (beside,) * 3
 
 
-def test_a_program_that_counts_no_operations_has_no_figure_of_throughput_and_no_zeros(tmp_path: Path) -> None:
+def test_without_operations_there_is_no_figure_of_throughput(tmp_path: Path) -> None:
     folder = synthetic_run.write_run(tmp_path / "run", cores=(4,), workload="mine")
     for file in (folder / "run.json", *folder.glob("points/*/point.json")):
         document = json.loads(file.read_text())

@@ -100,17 +100,17 @@ def renamed(tmp_path: Path, name: str) -> list[tuple[str, str, float, float]]:
     return wait_per_operation(first, second)
 
 
-def test_a_line_that_only_one_kernel_has_counts_as_nothing_in_the_other(tmp_path: Path) -> None:
+def test_a_line_of_one_kernel_counts_as_zero_in_the_other(tmp_path: Path) -> None:
     found = {name: (a, b) for kind, name, a, b in renamed(tmp_path, "another") if kind == "line"}
     assert found["mount_lock"][1] == 0 < found["mount_lock"][0] and found["another"][0] == 0 < found["another"][1]
 
 
-def test_one_lock_is_one_line_in_both_kernels_whichever_of_its_bytes_they_wait_for(tmp_path: Path) -> None:
+def test_a_lock_is_one_line_in_both_kernels_at_any_byte(tmp_path: Path) -> None:
     found = {name: (a, b) for kind, name, a, b in renamed(tmp_path, "mount_lock+0x4") if kind == "line"}
     assert all(found["mount_lock"]) and "mount_lock+0x4" not in found
 
 
-def test_settings_of_the_kernel_stand_from_stock_over_the_mixes_to_pk(tmp_path: Path) -> None:
+def test_kernel_settings_are_ordered_stock_mixes_pk(tmp_path: Path) -> None:
     kernels = ("pk", "pk-14", "pk-2", "stock+2,7", "stock", "stock+14", "distro")
     run = load(synthetic_run.write_run(tmp_path / "run", cores=(48,), kernels=kernels))
     (panel,) = ablation.panels(run)
@@ -130,7 +130,7 @@ def test_a_lines_parts_add_up_to_its_share(run) -> None:  # type: ignore[no-unty
         assert sum(share for _, share in split(line)) == pytest.approx(line["wait_share"], rel=2e-3)
 
 
-def test_object_and_field_are_told_once() -> None:
+def test_object_and_field_appear_once() -> None:
     assert what({"object": "dentry", "field": "d_lockref", "name": "dentry.d_lockref of /spool"}) == ""
     assert what({"object": "rq", "field": "__lock", "name": "runqueues[3]"}) == "rq, __lock"
 
@@ -203,7 +203,7 @@ def test_locks_are_known_by_their_names(row: str) -> None:
     assert lock_of(name, kind) == (None if lock == ["none"] else tuple(lock))
 
 
-def test_a_locks_row_is_the_sum_of_its_fields_with_who_waits_for_it() -> None:
+def test_a_lock_is_the_sum_of_its_fields_with_its_waiters() -> None:
     record, stats, found = synthetic_run.point("exim", "distro", 48)
     changed = {"anon_vma.rwsem": "anon_vma.rwsem.owner", "inode.i_rwsem of /dev/shm/mainlog": "anon_vma.rwsem.count",
                "files_struct.count": "busy_lock"}
@@ -285,14 +285,14 @@ def test_csv_holds_what_the_tables_hold(whole: Path) -> None:
     assert any(r["name"] == "mount_lock" and r["cores"] == "48" for r in rows)
 
 
-def test_a_folder_without_a_run_is_said_to_be_one(tmp_path: Path) -> None:
+def test_a_folder_without_a_run_is_reported(tmp_path: Path) -> None:
     with pytest.raises(RunDirectoryError, match="neither run.json nor a finished point"):
         load(tmp_path)
     with pytest.raises(RunDirectoryError, match="no such folder"):
         load(tmp_path / "none")
 
 
-def test_a_spoilt_point_costs_only_itself(tmp_path: Path) -> None:
+def test_a_damaged_point_does_not_affect_others(tmp_path: Path) -> None:
     synthetic_run.write_run(tmp_path / "run", cores=(1, 12))
     (tmp_path / "run/points/exim-distro-12/point.json").write_text("{")
     run = load(tmp_path / "run")
@@ -300,7 +300,7 @@ def test_a_spoilt_point_costs_only_itself(tmp_path: Path) -> None:
     assert any("exim-distro-12/point.json cannot be read" in problem for problem in run.problems)
 
 
-def test_a_point_whose_cores_are_no_number_costs_only_itself(tmp_path: Path) -> None:
+def test_a_point_without_a_number_of_cores_does_not_affect_others(tmp_path: Path) -> None:
     synthetic_run.write_run(tmp_path / "run", cores=(1, 12))
     for name in ("run.json", "points/exim-distro-12/point.json"):
         file = tmp_path / "run" / name
@@ -313,7 +313,7 @@ def test_a_point_whose_cores_are_no_number_costs_only_itself(tmp_path: Path) -> 
     assert [p.cores for p in run.points] == [1] and any("run.json is left out" in problem for problem in run.problems)
 
 
-def test_a_run_json_that_cannot_be_read_is_not_said_to_be_absent(tmp_path: Path) -> None:
+def test_an_unreadable_run_json_is_not_reported_as_missing(tmp_path: Path) -> None:
     synthetic_run.write_run(tmp_path / "run", cores=(1,))
     (tmp_path / "run/run.json").write_text("{")
     problems = load(tmp_path / "run").problems
@@ -321,7 +321,7 @@ def test_a_run_json_that_cannot_be_read_is_not_said_to_be_absent(tmp_path: Path)
     assert not any("is missing" in problem for problem in problems)
 
 
-def test_a_point_that_run_json_does_not_tell_of_is_left_out_and_said_to_be(tmp_path: Path) -> None:
+def test_a_point_that_is_not_in_run_json_is_left_out_and_reported(tmp_path: Path) -> None:
     synthetic_run.write_run(tmp_path / "run", cores=(1, 12))
     file = tmp_path / "run/run.json"
     record = json.loads(file.read_text())
@@ -331,7 +331,7 @@ def test_a_point_that_run_json_does_not_tell_of_is_left_out_and_said_to_be(tmp_p
     assert any("points/exim-distro-12 is left out" in problem for problem in run.problems)
 
 
-def test_run_json_alone_still_gives_points(tmp_path: Path) -> None:
+def test_run_json_alone_gives_points(tmp_path: Path) -> None:
     synthetic_run.write_run(tmp_path / "run", cores=(1, 12))
     shutil.rmtree(tmp_path / "run/points")
     run = load(tmp_path / "run")
@@ -340,7 +340,7 @@ def test_run_json_alone_still_gives_points(tmp_path: Path) -> None:
     assert [one["name"] for one in hot_names(run.points[1])[:2]] == [synthetic_run.SPUN_ON, "mount_lock"]
 
 
-def test_the_synthetic_run_is_one_by_the_schema(tmp_path: Path) -> None:
+def test_the_synthetic_run_satisfies_the_schema(tmp_path: Path) -> None:
     from moscope import jsonio
     if not jsonio.schema_file("moscope.run/1").is_file():
         pytest.skip("moscope.run/1 has no schema here")
@@ -388,7 +388,7 @@ def test_a_line_during_several_uses_of_its_page_is_one_line_of_each_name() -> No
     assert kinds == {"slab": 1 + 4 * (len(synthetic_run.LINES) - 1), "page table": 1}
 
 
-def test_a_point_without_its_tables_is_said_to_be_one(tmp_path: Path) -> None:
+def test_a_point_without_tables_is_reported(tmp_path: Path) -> None:
     synthetic_run.write_run(tmp_path / "run", cores=(1, 12))
     (tmp_path / "run/points/exim-distro-12/pairs.parquet").unlink()
     (tmp_path / "run/points/exim-distro-1/lines.parquet").write_text("{")
