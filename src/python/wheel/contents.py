@@ -19,6 +19,7 @@ READ: dict[str, set[str]] = {
     "analysis": set(), "configs": set(), "kernels": set(), "workloads": set(), "src/mem/slicc": set(), "src/mem/ruby/protocol": set(),
     "src/base": {".hh"}, "src/sim": {".hh"}, "src/mem": {".hh"}, "src/schema": {".hh"},
 }
+FILES = ("requirements-sweep.txt",)
 BUILT = "build/opt"
 SKIPPED = {"__pycache__"}
 
@@ -42,6 +43,8 @@ def files(root: Path) -> Iterator[tuple[Path, str]]:
     for folder, suffixes in READ.items():
         for path in files_under(root / folder, suffixes):
             yield path, f"{DATA}/{path.relative_to(root)}"
+    for name in FILES:
+        yield root / name, f"{DATA}/{name}"
     build = root / BUILT
     engine = build / "libmoscope_engine.so"
     interfaces = list((build / "protocol").glob("*.json"))

@@ -6,6 +6,7 @@ from moscope.api.latencies import Latency, latency
 from moscope.api.machine import Machine, machines
 from moscope.api.progress import Progress
 from moscope.api.runs import Run, open_run, run
+from moscope.api.sweeps import Sweep, sweep
 from moscope.api.traces import Trace, trace
 
-__all__ = ["Latency", "Machine", "Progress", "Run", "Trace", "latency", "machines", "open_run", "run", "trace"]
+__all__ = ["Latency", "Machine", "Progress", "Run", "Sweep", "Trace", "latency", "machines", "open_run", "run", "sweep", "trace"]

@@ -30,9 +30,9 @@ class Call(Shared):
 
     watcher: Callable[[Progress], None] | None = field(default=None)
 
-    def say(self, text: str) -> None:
+    def say(self, text: str, share: float = 0.0) -> None:
         if self.watcher:
-            self.watcher(Progress("", text, 0.0))
+            self.watcher(Progress("", text, share))
         else:
             super().say(text)
 

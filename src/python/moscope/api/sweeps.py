@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""`moscope.sweep`: many points along axes, as one table."""
+
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from moscope import errors
+from moscope.api import html
+from moscope.api.machine import AnyMachine, Machine, machine_of, text_of
+from moscope.api.progress import Watcher, call
+from moscope.api.runs import Place
+from moscope.errors import MoscopeError
+
+if TYPE_CHECKING:
+    import pyarrow
+
+    from moscope.sweeps.spec import Spec
+
+SHOWN = 20  # rows in a notebook
+KINDS = {kind.exit_code: kind for kind in (errors.WorkloadFailed, errors.UserError, errors.ProtocolError, errors.GuestDied)}
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """The results of a sweep, in its directory `path` (docs/sweeps.md has the columns of its tables).
+
+    `points`: a row per point, with its parameters, `status`, figures, `seconds` and `error`. `lines`: per point, the lines of
+    memory that cost most, for jobs that have them; else no columns. `failed`: for each failed point its `error`, and the
+    `command` that repeats it. `document`: the JSON object of `moscope sweep --json`.
+    """
+
+    path: Path
+    document: dict[str, Any] = field(repr=False)
+    failed: list[dict[str, Any]] = field(default_factory=list)
+    _kept: object = field(default=None, repr=False)  # a temporary directory, which ends with its last user
+
+    @property
+    def report(self) -> Path:
+        """The report, a page to open in a browser."""
+        return Path(self.document["report"])
+
+    @cached_property
+    def points(self) -> "pyarrow.Table":
+        return self._read("table.parquet")
+
+    @cached_property
+    def lines(self) -> "pyarrow.Table":
+        return self._read("lines.parquet")
+
+    def _read(self, name: str) -> "pyarrow.Table":
+        import pyarrow
+        from pyarrow import parquet
+
+        file = self.path / name
+        return parquet.read_table(file, partitioning=None) if file.is_file() else pyarrow.table({})
+
+    def _repr_html_(self) -> str:
+        rows = self.points.slice(0, SHOWN).to_pylist()
+        names = [name for name in self.points.column_names if name not in ("point", "seconds")]
+        title = f"{self.document['done']} of {self.document['points']} points: {self.path}"
+        return html.table(title, names, [[row[name] for name in names] for row in rows])
+
+
+def sweep(job: Place, axes: Mapping[str, Sequence[Any]] | None = None, *, fixed: Mapping[str, Any] | None = None,
+          zips: Sequence[Sequence[str]] = (), exclude: Sequence[Mapping[str, Any]] = (), machine: AnyMachine | None = None,
+          seed: int | None = None, out: Place | None = None, executor: str = "local", jobs: int | None = None, plot: str | None = None,
+          progress: Watcher = None, check: bool = True) -> Sweep:
+    """Runs a job at the points along axes, as the command `sweep` does:
+    `sweep("trace", {"links.clock": ["1GHz", "2.4GHz"]}, fixed={"script": "c0 ld A@n7"})`.
+
+    `job` is a sweep file, or the kind of job (latency, run, trace ..) with `axes`, `fixed`, `zips` and `exclude` as the file has
+    them. A parameter is an option of the job, `machine`, `seed`, or named as with `--set`. `out`: the directory, in which a later call
+    computes only what is missing; without it, results are in a temporary directory, which goes when the result does. `executor`
+    is local or slurm, `jobs` the number of points at the same time.
+
+    Raises UserError for any mistake before the first point. If points fail, the others run; then the first error is raised, or
+    with `check=False` all are in `Sweep.failed`. An interruption ends all processes; what is finished stays in `out`.
+    """
+    from moscope.sweeps import main
+
+    described = _described(job, axes, fixed, zips, exclude, machine, seed)
+    shared = call(Machine(), 1, progress)
+    kept = None if out is not None else tempfile.TemporaryDirectory(prefix="moscope-sweep-")
+    folder = Path(kept.name if kept else out or "")
+
+    shown = -1
+
+    def show(done: int, points: int) -> None:
+        nonlocal shown
+        if done != shown:
+            shown = done
+            shared.say(f"{done} of {points} points finished", done / points)
+
+    try:
+        outcome = main.run(described, folder, executor=executor, at_once=jobs, plot=plot, say=shared.say, progress=show)
+    except BaseException:
+        if kept:
+            kept.cleanup()
+        raise
+    if check and outcome.failed:
+        raise _error(outcome.failed[0])
+    return Sweep(folder, outcome.document, outcome.failed, kept)
+
+
+def _described(job: Place, axes: Mapping[str, Sequence[Any]] | None, fixed: Mapping[str, Any] | None, zips: Sequence[Sequence[str]],
+               exclude: Sequence[Mapping[str, Any]], machine: AnyMachine | None, seed: int | None) -> "Spec":
+    from moscope.sweeps import spec
+
+    more: dict[str, Any] = {} if seed is None else {"seed": seed}
+    if machine is not None:
+        chosen = machine_of(machine)
+        more |= {"machine": chosen.base, **chosen.changes}
+    if str(job).endswith(".toml"):
+        found = spec.read(Path(job))
+        return replace(found, fixed={**found.fixed, **more}, axes={key: found.axes[key] for key in found.axes if key not in more})
+    document = {
+        "job": str(job), "fixed": {**{key: _plain(value) for key, value in (fixed or {}).items()}, **more},
+        "axes": {key: [_plain(value) for value in values] for key, values in (axes or {}).items()},
+        "zip": [list(names) for names in zips],
+        "exclude": [{key: [_plain(v) for v in value] if isinstance(value, list) else _plain(value) for key, value in entry.items()}
+                    for entry in exclude],
+    }
+    return spec.from_document(document, str(job), "moscope.sweep")
+
+
+def _plain(value: Any) -> str | int | float | bool:
+    return value if isinstance(value, str | int | float) else text_of(value)
+
+
+def _error(failure: Mapping[str, Any]) -> MoscopeError:
+    kind = KINDS.get(int(failure["exit_code"]), errors.SimulatorBug)
+    return kind(str(failure["error"]))
