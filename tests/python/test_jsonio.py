@@ -31,6 +31,14 @@ def test_each_schema_is_valid_and_lies_under_its_name(path: Path) -> None:
     assert jsonio.schema_file(schema["properties"]["schema"]["const"]) == path
 
 
+def test_a_short_schema_is_completed_from_its_name(tmp_path: Path) -> None:
+    (tmp_path / "moscope.clocks.1.json").write_text('{"properties": {"core": {"type": "string"}}}')
+    schema = jsonio.schema(tmp_path / "moscope.clocks.1.json")
+    valid = jsonschema.Draft202012Validator(schema).is_valid
+    assert valid({"schema": "moscope.clocks/1", "core": "2GHz"})
+    assert not valid({"schema": "moscope.clocks/2", "core": "2GHz"}) and not valid({"schema": "moscope.clocks/1"})
+
+
 def closed(schema: Any, place: str) -> Iterator[str]:
     """Places in a schema that refuse keys which they do not name."""
     if isinstance(schema, dict):

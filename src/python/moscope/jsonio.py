@@ -17,6 +17,7 @@ from typing import Any
 from moscope.errors import UserError
 
 SCHEMAS = Path(__file__).parent / "schemas"
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
 # Tells a folder of results, which a later run may replace, from a folder that the user keeps other things in.
 MARK = ".moscope-output"
 
@@ -33,10 +34,15 @@ def schema_file(name: str) -> Path:
 
 
 def schema(path: Path) -> dict[str, Any]:
-    """The schema in a file; parts that src/schema describes are written there as {"described": NAME}."""
+    """The schema in a file; parts that src/schema describes are written there as {"described": NAME}. A file may leave out what
+    follows from its name, and `required` where all properties are."""
     from moscope.schema import catalogue
 
-    expanded: dict[str, Any] = catalogue.expand(json.loads(path.read_text(encoding="utf-8")))
+    given = json.loads(path.read_text(encoding="utf-8"))
+    name = "/".join(path.stem.rsplit(".", 1))
+    properties = {"schema": {"const": name}, **given["properties"]}
+    whole = {"$schema": DIALECT, "title": name, "type": "object", "required": list(properties), **given, "properties": properties}
+    expanded: dict[str, Any] = catalogue.expand(whole)
     return expanded
 
 
