@@ -75,11 +75,11 @@ def connect(network, description, controllers, vnets):
         SimpleExtLink(
             link_id=number,
             ext_node=controller,
-            int_node=routers[told["chip"]],
+            int_node=routers[described["chip"]],
             latency=cycles(shape["router"]["latency_fs"], period),
             bandwidth_factor=shape["router"]["port_bytes_per_cycle"] * UNITS_PER_BYTE,
         )
-        for number, (told, controller) in enumerate(controllers)
+        for number, (described, controller) in enumerate(controllers)
     ]
     links = []
     for link in shape["links"]:

@@ -47,9 +47,9 @@ def with_changed(isa, name, register, change):
 
 
 def processor(kind, number, **parameters):
-    """A core as firmware numbers it. Its time-stamp counter is told to run at one rate, as gem5's do, else a kernel
-    takes those of several cores for out of step. MONITOR and MWAIT are not told: Ruby does not wake a core for what
-    others write, so an idle kernel would sleep through what it is woken by."""
+    """A core as firmware numbers it. CPUID reports a time-stamp counter of constant rate, as gem5's are; otherwise a
+    kernel takes those of several cores for unsynchronised. CPUID reports no MONITOR and MWAIT: Ruby does not wake a core
+    for another core's write, so an idle kernel would not be woken."""
     isa = X86ISA()
     with_changed(isa, CPUID_FEATURES, EBX, lambda old: old | number << APIC_ID_SHIFT)
     with_changed(isa, CPUID_FEATURES, ECX, lambda old: old & ~MONITOR)
@@ -60,8 +60,8 @@ def processor(kind, number, **parameters):
 
 
 def slow_down(cpu, period):
-    """Lets a connected core without timing wait at each fetch. A kernel measures its timers by turning in loops for some tenths of a
-    second, each core alone; so it turns less often."""
+    """Delays each fetch of a connected core without timing. A kernel calibrates its timers with loops of some tenths of a second,
+    core by core; the delay reduces the number of iterations."""
     cpu.slow_fetch = Bridge(delay=f"{round(FETCH_CYCLES * period)}fs")
     cpu.icache_port.splice(cpu.slow_fetch.cpu_side_port, cpu.slow_fetch.mem_side_port)
 

@@ -69,30 +69,30 @@ def cache(array, line_bytes):
     )
 
 
-def plain_parameters(told, description):
+def plain_parameters(described, description):
     """Numbers and flags of a controller; the way to memory is shorter by what gem5's memory adds."""
-    values = {name: value for name, value in told["params"].items() if not isinstance(value, dict)}
+    values = {name: value for name, value in described["params"].items() if not isinstance(value, dict)}
     if "to_memory_controller_latency" in values:
-        period = period_of(description["clocks"][told["clock"]])
+        period = period_of(description["clocks"][described["clock"]])
         extra = machine_memory.extra_fs(description["dram"], description["line_bytes"], period)
         values["to_memory_controller_latency"] = max(1, values["to_memory_controller_latency"] - round(extra / period))
     return values
 
 
-def controller(told, description, interface, ruby, clocks):
+def controller(described, description, interface, ruby, clocks):
     """One controller of the protocol with its arrays and buffers."""
-    machine = next(m for m in interface["machines"] if m["type"] == told["machine"])
-    made = getattr(m5.objects, told["machine"] + "_Controller")(
-        version=told["version"],
+    machine = next(m for m in interface["machines"] if m["type"] == described["machine"])
+    made = getattr(m5.objects, described["machine"] + "_Controller")(
+        version=described["version"],
         ruby_system=ruby,
-        clk_domain=clocks[told["clock"]],
-        transitions_per_cycle=told["transitions_per_cycle"],
+        clk_domain=clocks[described["clock"]],
+        transitions_per_cycle=described["transitions_per_cycle"],
         number_of_TBEs=65536,  # the embedded engine's tables have no limit
     )
-    for name, value in told["params"].items():
+    for name, value in described["params"].items():
         if isinstance(value, dict):
             setattr(made, name, cache(value, description["line_bytes"]))
-    for name, value in plain_parameters(told, description).items():
+    for name, value in plain_parameters(described, description).items():
         setattr(made, name, value)
     for buffer in machine["buffers"]:
         setattr(made, buffer["name"], MessageBuffer(ordered=bool(buffer["ordered"]) or buffer["name"] == TO_MEMORY))
@@ -129,30 +129,30 @@ def build(job, *, tick_fs=1, max_outstanding=None, spread_from_bit=None, mem_mod
     ruby.network = machine_network.create(description, ruby, clocks["nb"], vnets)
 
     made, sequencers, dma, homes = [], [], [], []
-    for told in description["controllers"]:
-        one, machine = controller(told, description, interface, ruby, clocks)
+    for described in description["controllers"]:
+        one, machine = controller(described, description, interface, ruby, clocks)
         for parameter in machine["params"]:
             if parameter["type"] == "Sequencer":
-                one.mandatory_queue_latency = told["sequencer"]["hit_cycles"]
+                one.mandatory_queue_latency = described["sequencer"]["hit_cycles"]
                 sequencer = RubySequencer(
-                    version=told["version"],
+                    version=described["version"],
                     ruby_system=ruby,
-                    clk_domain=clocks[told["clock"]],
+                    clk_domain=clocks[described["clock"]],
                     dcache=data_array(machine, one),
-                    max_outstanding_requests=max_outstanding or told["sequencer"]["max_outstanding"],
+                    max_outstanding_requests=max_outstanding or described["sequencer"]["max_outstanding"],
                     deadlock_threshold=DEADLOCK_CYCLES,
                 )
                 setattr(one, parameter["name"], sequencer)
                 sequencers.append(sequencer)
             elif parameter["type"] == "DMASequencer":
-                sequencer = DMASequencer(version=told["version"], ruby_system=ruby)
+                sequencer = DMASequencer(version=described["version"], ruby_system=ruby)
                 setattr(one, parameter["name"], sequencer)
                 dma.append(sequencer)
             elif parameter["type"] == "DirectoryMemory":
                 setattr(one, parameter["name"], RubyDirectoryMemory())
-        setattr(ruby, f"{told['machine']}_{told['version']}", one)
-        made.append((told, one))
-        if told["role"] == "home":
+        setattr(ruby, f"{described['machine']}_{described['version']}", one)
+        made.append((described, one))
+        if described["role"] == "home":
             homes.append(one)
 
     machine_network.connect(ruby.network, description, made, vnets)

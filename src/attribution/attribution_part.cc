@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::uint64_t bit(unsigned core) { return std::uint64_t{1} << core; }
 
-/// Of a writer: a device, or nobody, is none of the cores.
+/// Of a writer; 0 for a device and for no writer.
 constexpr std::uint64_t bit_of(unsigned writer) { return writer < 64 ? bit(writer) : 0; }
 
 } // namespace
@@ -41,7 +41,7 @@ void AttributionPart::mark_written(Line &l, std::uint64_t cores) {
 
 void AttributionPart::written(Line &l, std::uint8_t by, std::uint64_t bytes, Addr pc) {
     if (l.writer != by) {
-        // Bytes of the previous writer's tenure are news from here on to everybody else who has had the line.
+        // Bytes of the previous writer's tenure are new from here on to every other core that has had the line.
         mark_written(l, l.had & ~bit_of(l.writer));
         l.tenure = 0;
         l.writer = by;

@@ -31,7 +31,7 @@ struct SystemConfig {
     bool restore = false;                          ///< a checkpoint will be loaded, so there is no kernel to start
     std::shared_ptr<const nlohmann::json> machine; ///< detailed mode: elaborated description; null: functional only
     std::string library;                           ///< detailed mode: the protocol's
-    bool attribution = true;                       ///< detailed mode: who waited for which line is noted
+    bool attribution = true;                       ///< detailed mode: waiting is attributed to lines
     std::string transactions;                      ///< detailed mode: file for every transaction (empty: none)
     unsigned threads = 0; ///< detailed mode: host threads that run chips side by side; 0: one queue for all chips
     bool threads_if_possible = false; ///< one queue where the machine allows nothing else

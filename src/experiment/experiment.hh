@@ -5,11 +5,12 @@
 // in seconds of the simulating thread's processor time, or of the clock where there are several.
 //
 // request: {"phases": [PHASE..]}, PHASE one of
-//   {"kind": "loads", "streams": [{"core", "op", "in_flight", "ranges": [[base, bytes]..], "order": "ascending" |
-//    "pages" (ascending within pages of 4 KiB, these in a random order) | "shuffled" | "random", "step", "skip": lines to begin after, "seed", "log": how many accesses to tell of one by
-//    one}..], and either "warm" and "accesses" (per stream) or "warm_fs" and "window_fs"}: streams of accesses; only
-//    what follows the warming is counted. "statistics": true adds the machine's. "trace": true (not with a window)
-//    records every message.
+//   {"kind": "loads", "streams": [STREAM..], and either "warm" and "accesses" (per stream) or "warm_fs" and
+//    "window_fs"}: streams of accesses. Only what follows the warm-up is counted. "statistics": true adds the
+//    machine's. "trace": true (not with a window) records every message.
+//    STREAM: {"core", "op", "in_flight", "ranges": [[base, bytes]..], "order": "ascending" | "pages" (ascending within
+//    pages of 4 KiB, these in a random order) | "shuffled" | "random", "step", "skip": lines to begin after, "seed",
+//    "log": number of accesses that the answer lists one by one}
 //   {"kind": "script", "steps": [[{"core", "op", "address"}..]..], "trace": true | false | "transitions" (these alone, in
 //    few words: measure_transitions.hh)}: the accesses of a step are issued at the same time, the next step when the
 //    machine is quiet again.

@@ -30,7 +30,7 @@ struct Transactions : testing::Test {
         a.transaction({&x, core, 0x400000 + core, at, exposed, false, true, 0});
     }
     void load(unsigned core, Addr at = kLine) { transaction(core, AccessKind::load, at); }
-    /// A store out of the buffer that needs a transaction, for which nobody waits. `held`: it had the line when it asked.
+    /// A store out of the buffer that needs a transaction, for which no core waits. `held`: it had the line when it asked.
     void store(unsigned core, Addr at = kLine, bool held = false) {
         transaction(core, AccessKind::store, at, 0, held);
         a.stored(core, at, 8, 0x500000 + core);
@@ -136,7 +136,7 @@ TEST_F(Transactions, TransfersAreCountedBySupplierAndByChips) {
     for (const unsigned core : {2, 3}) // of one chip
         a.transaction({&x, core, 0x400000, kLine, 10, false, true, 0});
     a.transaction({&x, 3, 0x400000, kLine, 500, false, true, 0, true}); // the buffer, after the same store
-    load(0);                                                            // of its own chip's, or nobody's
+    load(0);                                                            // of its own chip, or without a supplier
     std::map<unsigned, std::tuple<unsigned, unsigned, std::uint64_t, Tick>>
         found; // by supplier: from, to, count, stall
     for (const TransferRow &t : transfers_of(a))

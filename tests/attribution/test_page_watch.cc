@@ -130,7 +130,7 @@ struct Uses : testing::Test {
     void miss(Addr at, unsigned core = 0) { report(a, at, AccessKind::load, core); }
     void clear(Addr at) { report(a, at, AccessKind::store); }
     void walk(Addr at) { report(a, at, AccessKind::load, 1, 0, true); }
-    /// Of each use of a line: what the page was part of (-1: nobody knows), transfers, cores that waited.
+    /// Of each use of a line: what the page was part of (-1: unknown), transfers, cores that waited.
     std::vector<std::tuple<std::int64_t, unsigned, unsigned>> of(Addr line) const {
         std::vector<std::tuple<std::int64_t, unsigned, unsigned>> found;
         for (const LineRow &row : lines_of(a)) {
@@ -210,7 +210,7 @@ TEST_F(Uses, ASpinLoopsTimeIsOfTheUseThatItsTransactionsFound) {
     x86::Spin s{};
     s.look.dram = s.look.va = kFirst;
     s.time = 70;
-    a.spun(s); // before any transaction: nobody has looked
+    a.spun(s); // before any transaction: no snapshot yet
     EXPECT_EQ(of(kFirst).size(), 1u);
     miss(kFirst);
     a.spun(s);

@@ -109,7 +109,7 @@ void DramController::read_done(void *self, const DramRequest &r, Tick when) {
 void DramController::plan() {
     Tick t = kNever;
     for (const Channel &c : channels_) {
-        // Somebody who waits for room sees the very clock at which it comes; for writes alone nobody waits.
+        // A requester that waits for space resumes at the very clock at which there is some; none waits for writes alone.
         if ((waiting_[0] || waiting_[1] || eager_) && (c.reads() || c.writes()))
             t = std::min(t, c.next_command() * params_.tCK);
         else if (c.reads())

@@ -3,8 +3,8 @@
 // holds no data. Family 10h (AMD 31116): two DRAM controllers of one 64-bit channel each, or ganged into one of
 // 128 bits. Units: ticks.
 //
-// The controller runs behind the event queue where nobody can see it: it wakes one DRAM clock before the earliest
-// moment at which a read could be complete, and then decides all commands up to now. Results do not depend on it.
+// The controller runs behind the event queue where this has no effect: it wakes one DRAM clock before the earliest
+// moment at which a read can be complete, and then decides all commands up to now. Results do not depend on it.
 #pragma once
 
 #include <string>

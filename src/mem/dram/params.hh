@@ -35,7 +35,7 @@ struct TimingParams {
     Tick tRFC = 0;  ///< refresh to activate, same rank
 };
 
-/// When a row that nobody waits for is closed.
+/// When a row that no request needs is closed.
 enum class PagePolicy : std::uint8_t {
     open,   ///< when another row of the bank is wanted
     closed, ///< with the last access to it that is queued (auto-precharge)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// ELF kernels by PVH note and Multiboot header: where segments go, what the kernel is told, what is refused.
+// ELF kernels by PVH note and Multiboot header: where segments go, what the kernel receives, what is refused.
 #include "board/loader/fixture.hh"
 
 namespace moscope::loader::testing {

@@ -10,7 +10,7 @@ namespace {
 struct User {
     struct Done {
         Addr addr;
-        Tick when, told;
+        Tick when, reported;
     };
     EventQueue queue;
     DramController dram;
@@ -39,7 +39,7 @@ TEST(DramController, AnIdleReadTakesOpeningLatencyBurstAndTheTwoEnds) {
     ASSERT_EQ(u.done.size(), 1u);
     // First edge after 2.5 ns is 3 ns; then tRCD, tCL, half of eight transfers, back end.
     EXPECT_EQ(u.done[0].when, (3 + 6 + 5 + 4) * kNs + 1'700'000);
-    EXPECT_LE(u.done[0].told, u.done[0].when - p.tCK) << "known at least a clock before";
+    EXPECT_LE(u.done[0].reported, u.done[0].when - p.tCK) << "known at least a clock before";
 }
 
 TEST(DramController, CriticalWordFirstSavesTheRestOfTheBurst) {

@@ -44,7 +44,7 @@ template <class T> class Fifo {
 };
 
 /// Buffers at the far side of a link, each represented by the tick from which the sender may use it again.
-/// A buffer that holds a packet whose departure is not known yet is in nobody's list.
+/// A buffer that holds a packet whose departure is not known yet is in no list.
 class CreditPool {
   public:
     void init(unsigned n) {

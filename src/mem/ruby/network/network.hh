@@ -53,7 +53,7 @@ class Network {
     /// of its own that change nothing.
     virtual void open_direct_ways(const std::vector<AbstractController *> &controllers) { (void)controllers; }
 
-    // ---- bounds for the cores' horizons
+    // ---- bounds for the cores' lookahead
     /// From any event in the network to a delivery at this controller that is a consequence of it.
     virtual Tick min_delivery_latency(NodeIndex node) const = 0;
     /// From a message's entry at one controller to its delivery at another.
@@ -64,7 +64,7 @@ class Network {
     virtual const std::uint32_t *routed_vnets(NodeIndex) const { return nullptr; }
 
     // ---- observation
-    TraceHook *trace = nullptr; ///< told of hops and deliveries when set
+    TraceHook *trace = nullptr; ///< if set, called for hops and deliveries
     /// Counts since the beginning or the last reset. Link and port occupation is counted when it is granted.
     virtual NetworkStats stats() const = 0;
     virtual void reset_stats(Tick now) = 0;

@@ -156,7 +156,7 @@ class CacheMemory {
             if (entry(i)->m_Address != kNoTag)
                 f(entry(i));
     }
-    /// Told of every line that leaves, so that inline slots can forget it.
+    /// Called for every line that leaves, so that inline slots forget it.
     void (*on_remove)(void *context, Addr line) = nullptr;
     void *on_remove_context = nullptr;
 

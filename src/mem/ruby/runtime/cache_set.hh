@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a cache array knows of its wide sets beside the entries themselves, kept together in one or two host lines a set:
-// 16 bits of each way's tag, compared eight at a time, and the ways taken in their order, the one to be replaced
-// first in front. A byte of the order is the number of a way; those behind the last taken way are kNoWay.
+// Tags and order of a cache array's wide sets, apart from the entries, in one or two host lines a set: 16 bits of each
+// way's tag, compared eight at a time, and the taken ways in their order, the next one to be replaced first. A byte of the
+// order is the number of a way; the bytes behind the last taken way are kNoWay.
 #pragma once
 
 #include <immintrin.h>
@@ -54,7 +54,7 @@ class SetHeads {
                     return way;
         return kNoWay;
     }
-    /// The way that find() would look at first, or any; without a branch, as nobody waits for the answer.
+    /// The way that find() would look at first, or any; without a branch, as the result is only prefetched.
     unsigned likely(unsigned set, std::uint16_t hint) const {
         const __m128i wanted = _mm_set1_epi16(static_cast<short>(hint));
         const __m128i *v = tags(set);

@@ -90,7 +90,7 @@ class AbstractController : public Component {
     int number_of_TBEs = 1024; ///< a home checks before it allocates; others must never refuse
     Segment work_segment = Segment::cache;
     Sequencer *sequencer_ = nullptr;                      ///< whose lines change with this controller's transitions
-    const std::vector<Sequencer *> *requestors = nullptr; ///< by core: told who sends what for their accesses
+    const std::vector<Sequencer *> *requestors = nullptr; ///< by core: controllers report to them what they send
     TraceHook *trace = nullptr;
     MessageBuffer *memory_responses = nullptr; ///< where DRAM answers, of a home
     History *history = nullptr;
@@ -230,7 +230,7 @@ class AbstractController : public Component {
             m->path = cause_->path;
         }
         m->account(work_, arrival);
-        // What the core's own controllers send is nobody's supply, nor a probe.
+        // What the core's own controllers send counts neither as supply nor as a probe.
         if (m->txn_core != core && m->txn_core != 0xffff &&
             (m->carries_data ? !cause_->carries_data : kTold >> m->size_type & 1 || m->type == MemoryMsg::kType))
             tell_requestor(*m);
@@ -264,7 +264,7 @@ class AbstractController : public Component {
             if (!b->isStallMapEmpty())
                 b->wake_all(now_);
     }
-    /// A core that sleeps while nothing changes is told first.
+    /// Wakes a core first that sleeps until a line changes.
     inline void before_change(Addr line);
     /// Inline slots of the core may not outlive a transition on their line.
     inline void forget_line(Addr line);

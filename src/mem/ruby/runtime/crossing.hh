@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Messages between controllers of one chip, on their way through its crossbar to one of its ports. The port serves
-// them in the order of their entry, and who enters before a tick is known once simulated time has reached it. So
-// the port need not act at each entry: it grants what has entered when somebody wants to know, which is when the
-// controller behind it wakes (at the earliest tick at which the message can be there), when a message from a
-// link comes to the same port, and when statistics are read. Ticks and order are those of granting at once.
+// them in the order of their entry, and which messages enter before a tick is known once simulated time has reached it. So
+// the port need not act at each entry. It grants the entered messages when the controller behind it wakes (at the
+// earliest tick at which the message can be there), when a message from a link comes to the same port, and when
+// statistics are read. Ticks and order are those of granting at once.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Host memory is slow beside what a transition computes, and the arrays of a whole machine's caches are larger than
+// Host memory is slow compared to a transition, and the arrays of a whole machine's caches are larger than
 // the host's own. But which line a controller will look up is known as soon as a message for it is on its way, some
 // other events earlier. So a message is prefetched for when it is sent: at once, what tells where the line is (a set's
 // tags, a table's cell); two messages later, when that has come, the line itself. Nothing waits,

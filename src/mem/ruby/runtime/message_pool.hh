@@ -53,7 +53,7 @@ class MessagePool {
     std::int64_t live() const { return live_; }
     /// Restarts the numbering; called when a machine is built, so that runs in one process are alike.
     void restart_numbering() { last_uid_ = 0; }
-    /// Takes over what a pool has that nobody will use again.
+    /// Takes over the messages of a pool that is not used any more.
     void absorb(MessagePool &other);
 
   private:

@@ -60,7 +60,7 @@ void Sequencer::issue(Access &a) {
     const Addr line = line_of(a.addr.value);
     a.next = nullptr;
     a.supplier_state =
-        Access::kUnknown; // told of the access that the grant is for; others of the line were sent nothing
+        Access::kUnknown; // of the access that the grant is for; for others of the line no controller sent anything
     a.supplier_number = a.supplier_chip = Access::kUnknown16;
     a.probes = 0;
     a.held = false;
@@ -179,7 +179,7 @@ void Sequencer::sent_probes(Addr line, TxnId txn, unsigned to) {
 
 void Sequencer::finish(Access &a, std::byte *line_bytes, bool first, MachineType supplier) {
     const Tick now = c_.now();
-    MOSCOPE_CHECK(now >= a.issued); // a core never acts beyond its horizon
+    MOSCOPE_CHECK(now >= a.issued); // a core never acts beyond its lookahead
     std::byte *at = line_bytes + line_offset(a.addr.value);
     switch (a.kind) {
     case AccessKind::load:
@@ -247,7 +247,7 @@ void Sequencer::complete(Addr addr, const std::byte *bytes, bool write, bool, Ma
         throw ProtocolError(s.str(), line);
     }
     std::byte *line_bytes = checks_data_ ? const_cast<std::byte *>(bytes) : memory_ + line;
-    // Unlink what this grant serves before anybody is told: on_done may issue to the same line.
+    // Unlink the accesses that this grant serves before on_done is called, as it may issue to the same line.
     Access *rest = a->next;
     Access *last = a;
     while (rest && same_grant(first, write, rest->kind)) {

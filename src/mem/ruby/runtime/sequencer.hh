@@ -56,7 +56,7 @@ class Sequencer {
     void recordRequestType(SequencerRequestType) {}
     bool checkResourceAvailable(CacheResourceType, Addr) { return true; }
 
-    // ---- told by controllers that work for an access of this core
+    // ---- called by controllers that work for an access of this core
     struct Sender {
         std::uint8_t type; ///< MachineType
         std::uint8_t state;

@@ -81,7 +81,7 @@ TEST(Misuse, AMessageThatNobodyCanReceiveIsAProtocolError) {
         b.send(0, {200}, 0, false, 0); // no such controller
         EXPECT_THROW(b.run(), ProtocolError);
         Bench b2(kind ? ideal(0) : machine(2, line_of_routers(2)), kind ? 2 : 0);
-        b2.send(0, {}, 0, false, 0); // nobody
+        b2.send(0, {}, 0, false, 0); // to no controller
         EXPECT_THROW(b2.run(), ProtocolError);
         Bench b3(kind ? ideal(0) : machine(2, line_of_routers(2)), kind ? 2 : 0);
         b3.send(0, {1}, 9, false, 0); // a virtual network without buffers

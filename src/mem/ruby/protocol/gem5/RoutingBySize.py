@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Routing that chooses among links beside each other by a message's size; routing_by_size.hh tells how."""
+"""Routing that chooses among links beside each other by a message's size; see routing_by_size.hh."""
 
 from m5.objects.SimpleNetwork import BaseRoutingUnit
 from m5.params import *
