@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Points that are runs of `moscope run` with one workload, one kernel and one core count."""
+
+import os
+import shutil
+import sys
+from collections.abc import Callable
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from moscope.errors import UserError
+from moscope.runs import checkpoints, directory, inputs, job, options, point, windows
+from moscope.runs.guest import Progress
+from moscope.runs.pool import wanted_bytes
+from moscope.sweeps.jobs.base import MB, Job, Planned, Say, edges_of, engine_digest, shared, text
+from moscope.sweeps.spec import Params, Value
+from moscope.sweeps.store import write_whole
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+ONE = ("workload", "kernel", "cores")  # of which `moscope run` takes several
+
+
+class Run(Job):
+    name = "run"
+    options = ("workload", "program", "begin", "kernel", "cores", "warmup", "window", "windows", "memory_per_node", "detail", "threads")
+    required = ("cores",)
+    light = False
+    figures_first = ("throughput_per_s",)
+
+    def plan(self, params: Params, say: Say) -> Planned:
+        plan = plan_of(self, params)
+        one = plan.points[0]
+        made_from = gatherer(text(params.get("machine", "")), tuple(plan.sets), plan, say).of(one)
+        identity = {"job": self.name, "engine": engine_digest(), "seed": plan.seed, "inputs": made_from.digests(),
+                    "point": {k: v for k, v in plan.identity()["points"][0].items() if k != "kernel"}, "kernel": one.kernel}
+        work = 1.0 + (one.warmup + one.windows * one.window) / windows.FS_PER_MS  # boots and names take as long as a millisecond
+        memory = wanted_bytes(job.job(plan, one, Path())) // MB
+        return Planned(identity, f"run {one.workload} with {one.cores} cores", edges_of(plan.machine), work, memory,
+                       checkpoints.key(configuration(plan, one, made_from)))
+
+    def run(self, params: Params, folder: Path, report: Callable[[], None]) -> dict[str, Any]:
+        plan = plan_of(self, params)
+        result = point.measure(job.job(plan, plan.points[0], folder.absolute()), folder, lambda _: report(), to_stderr)
+        result.point["engine"] = directory.engine_digest()
+        directory.write_point(folder, result)
+        return result.point
+
+    def figures(self, document: dict[str, Any]) -> dict[str, Value | None]:
+        """The numbers of a point, those in `cycles` as cycles.busy and so on, and its texts."""
+        found: dict[str, Value | None] = {}
+        for key, value in document.items():
+            if isinstance(value, str | int | float | bool) or value is None:
+                found[key] = value
+        found.update({f"cycles.{kind}": share for kind, share in document["cycles"].items()})
+        found["windows"] = len(document["windows"])
+        found["top_name"] = next((n["name"] for n in document["top_names"]), None)
+        return {k: v for k, v in found.items() if k not in ("schema", "engine", "command", "transactions")}
+
+    def make_boot(self, params: Params, key: str, folder: Path, report: Callable[[], None]) -> None:
+        plan = plan_of(self, params)
+        made_from = inputs.Gatherer(plan.machine, plan.programs, to_stderr).of(plan.points[0])
+
+        def still_wanted(_: Progress) -> None:
+            report()
+
+        start = checkpoints.at_prompt(configuration(plan, plan.points[0], made_from), made_from.kernel, still_wanted)
+        for source in (start.checkpoint.with_suffix(".console"), start.checkpoint):
+            place(source, folder / f"{key}{source.suffix}")
+
+    def take_boot(self, key: str, folder: Path) -> None:
+        """Into the cache, from which older checkpoints are removed from time to time, and which another host may not have."""
+        target = checkpoints.folder() / f"{key}.ckpt"
+        for source in (folder / f"{key}.console", folder / f"{key}.ckpt"):
+            if source.exists() and not target.with_suffix(source.suffix).exists():
+                place(source, target.with_suffix(source.suffix))
+
+    def lines(self, folder: Path) -> "pa.Table":
+        """Sums over the lines of one name and class."""
+        import duckdb
+
+        return duckdb.sql(LINES.format(file=str(folder / "lines.parquet").replace("'", "''"))).to_arrow_table()
+
+
+@lru_cache(maxsize=4096)
+def _plan(chosen: tuple[Any, ...], machine: str, sets: tuple[str, ...], seed: int) -> options.Plan:
+    from moscope.cli import Shared
+
+    return options.make(Shared(machine=machine, sets=list(sets), seed=seed, quiet=True), options.Options(**dict(chosen)))
+
+
+_gatherers: dict[tuple[str, tuple[str, ...], tuple[str, ...]], inputs.Gatherer] = {}
+
+
+def gatherer(machine: str, sets: tuple[str, ...], plan: options.Plan, say: Say) -> inputs.Gatherer:
+    """One for each variant of the machine: it looks up a kernel once."""
+    key = machine, sets, tuple(map(str, plan.programs.values()))
+    if key not in _gatherers:
+        _gatherers[key] = inputs.Gatherer(plan.machine, plan.programs, say)
+    return _gatherers[key]
+
+
+def plan_of(kind: Job, params: Params) -> options.Plan:
+    """The plan of `moscope run` for one point; UserError for an option that means several."""
+    chosen = shared(kind, params)
+    given: dict[str, Any] = {name: text(params[name]) for name in kind.options if name in params}
+    for name in ("windows", "threads"):
+        if name in given:
+            value = params[name]
+            if isinstance(value, bool) or not isinstance(value, int):
+                raise UserError(f"{name}: {value}: expected a whole number")
+            given[name] = value
+    plan = _plan(tuple(given.items()), chosen.machine, tuple(chosen.sets), chosen.seed)
+    if len(plan.points) != 1:
+        several = next((n for n in ONE if len({getattr(p, n) for p in plan.points}) > 1), "kernel")
+        raise UserError(f"{several}: {len(plan.points)} points in one: expected one value here, or an axis for several")
+    return plan
+
+
+def configuration(plan: options.Plan, one: options.Point, made_from: inputs.Inputs) -> dict[str, Any]:
+    """Of the boot, as in run/point.py."""
+    append = " ".join(part for part in (options.APPEND, made_from.kernel.append) if part)
+    return checkpoints.configuration(made_from.machine, made_from.kernel, made_from.image, append, one.cores, plan.seed)
+
+
+def place(source: Path, target: Path) -> None:
+    """The same file under another name: a link where that can be, else a copy."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    partial = target.with_name(f".{target.name}.{os.getpid()}")
+    partial.unlink(missing_ok=True)
+    try:
+        os.link(source, partial)
+    except OSError:
+        shutil.copyfile(source, partial)
+    partial.replace(target)
+
+
+def to_stderr(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
+
+
+# A line's class with the most waiting is the name's.
+LINES = """
+WITH all_lines AS (SELECT *, stall + spin AS waiting FROM '{file}')
+SELECT name, kind, count(*) AS lines, arg_max(class, waiting) AS class, sum(stall)::DOUBLE / 1e9 AS stall_us, sum(spin)::DOUBLE / 1e9 AS spin_us,
+       sum(transfers)::BIGINT AS transfers, sum(waiting)::DOUBLE / greatest(sum(sum(waiting)) OVER (), 1)::DOUBLE AS wait_share
+FROM all_lines GROUP BY name, kind ORDER BY wait_share DESC, name, kind
+"""
+
+JOB = Run()
