@@ -49,6 +49,7 @@ def run(shared: Shared,
     Boots the kernel once per core count (later runs continue from a checkpoint),
     measures each core count in detailed mode, and writes a report. Repeat the
     command with the same options and --out to resume an interrupted run.
+    Several values of a --set, such as links.clock=1GHz,2.4GHz, make it a sweep.
     """
     import sys
 
@@ -56,6 +57,11 @@ def run(shared: Shared,
     from moscope.runs import main, options, table
 
     chosen = options.Options(workload, kernel, cores, warmup, window, windows, detail, memory_per_node, begin, program, threads)
+    if any("," in text for text in shared.sets) and not engines.is_gem5(engine, gem5):
+        from moscope.sweeps import display, of_run
+
+        if described := of_run.spec(shared, chosen):
+            return display.run(described, shared)
     if engines.is_gem5(engine, gem5):
         from moscope.gem5 import points
 

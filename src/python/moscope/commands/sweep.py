@@ -24,11 +24,7 @@ def sweep(shared: Shared,
     Prints the number of points first. Repeat the command to resume an interrupted
     sweep; finished points are kept, also when axes get more values.
     """
-    from moscope.sweeps import display, main, overrides, spec
+    from moscope.sweeps import display, overrides, spec
 
     described = overrides.apply(spec.read(file), shared)
-    with display.Bar(shared) as bar:
-        outcome = main.run(described, shared.out, executor=executor, at_once=jobs, dry_run=dry_run, plot=plot, say=bar.say,
-                           progress=bar.show)
-    display.show(outcome, shared)
-    return outcome.exit_code
+    return display.run(described, shared, executor=executor, at_once=jobs, dry_run=dry_run, plot=plot)

@@ -3,13 +3,14 @@
 
 import sys
 import time
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from moscope.cli import Shared
 from moscope.wording import number
 
 if TYPE_CHECKING:
     from moscope.sweeps.main import Outcome
+    from moscope.sweeps.spec import Spec
 
 EVERY_S = 20.0  # where stderr is no terminal
 FAILURES_SHOWN = 20
@@ -51,6 +52,16 @@ class Bar:
     def _clear(self) -> None:
         if self.live:
             print("\r\033[K", end="", file=sys.stderr, flush=True)
+
+
+def run(spec: "Spec", shared: Shared, **options: Any) -> int:
+    """A sweep as a command: with progress, results on stdout, failures on stderr; returns the exit code."""
+    from moscope.sweeps import main
+
+    with Bar(shared) as bar:
+        outcome = main.run(spec, shared.out, say=bar.say, progress=bar.show, **options)
+    show(outcome, shared)
+    return outcome.exit_code
 
 
 def show(outcome: "Outcome", shared: Shared) -> None:

@@ -15,8 +15,8 @@ from typing import IO, Any
 
 from moscope import errors, jsonio
 from moscope.errors import SimulatorBug, UserError
+from moscope.sweeps import jobs, report, results, snakemake, speeds, workflow
 from moscope.sweeps import points as planning
-from moscope.sweeps import report, results, snakemake, speeds, workflow
 from moscope.sweeps.points import Point
 from moscope.sweeps.spec import Spec
 from moscope.sweeps.store import Store, write_whole
@@ -136,7 +136,8 @@ def document(points: list[Point], store: Store, more: dict[str, Any] | None = No
 
 
 def configuration(spec: Spec) -> dict[str, Any]:
-    return {"job": spec.job, "fixed": spec.fixed, "axes": spec.axes, "zip": spec.zips, "exclude": spec.exclude, "name": spec.name}
+    return {"job": spec.job, "fixed": spec.fixed, "axes": spec.axes, "zip": spec.zips, "exclude": spec.exclude, "name": spec.name,
+            "figures": list(jobs.find(spec.job).figures_first)}
 
 
 def memory_mb(points: list[Point]) -> int:

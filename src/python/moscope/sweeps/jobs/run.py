@@ -5,6 +5,7 @@ import os
 import shutil
 import sys
 from collections.abc import Callable
+from dataclasses import fields
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,7 +16,6 @@ from moscope.runs.guest import Progress
 from moscope.runs.pool import wanted_bytes
 from moscope.sweeps.jobs.base import MB, Job, Planned, Say, edges_of, engine_digest, shared, text
 from moscope.sweeps.spec import Params, Value
-from moscope.sweeps.store import write_whole
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -25,7 +25,7 @@ ONE = ("workload", "kernel", "cores")  # of which `moscope run` takes several
 
 class Run(Job):
     name = "run"
-    options = ("workload", "program", "begin", "kernel", "cores", "warmup", "window", "windows", "memory_per_node", "detail", "threads")
+    options = tuple(f.name for f in fields(options.Options))
     required = ("cores",)
     light = False
     figures_first = ("throughput_per_s",)
@@ -81,7 +81,7 @@ class Run(Job):
         """Sums over the lines of one name and class."""
         import duckdb
 
-        return duckdb.sql(LINES.format(file=str(folder / "lines.parquet").replace("'", "''"))).to_arrow_table()
+        return duckdb.connect().execute(LINES, [str(folder / "lines.parquet")]).to_arrow_table()
 
 
 @lru_cache(maxsize=4096)
@@ -106,12 +106,12 @@ def plan_of(kind: Job, params: Params) -> options.Plan:
     """The plan of `moscope run` for one point; UserError for an option that means several."""
     chosen = shared(kind, params)
     given: dict[str, Any] = {name: text(params[name]) for name in kind.options if name in params}
-    for name in ("windows", "threads"):
-        if name in given:
-            value = params[name]
+    for option in fields(options.Options):
+        if option.name in given and "int" in str(option.type):
+            value = params[option.name]
             if isinstance(value, bool) or not isinstance(value, int):
-                raise UserError(f"{name}: {value}: expected a whole number")
-            given[name] = value
+                raise UserError(f"{option.name}: {value}: expected a whole number")
+            given[option.name] = value
     plan = _plan(tuple(given.items()), chosen.machine, tuple(chosen.sets), chosen.seed)
     if len(plan.points) != 1:
         several = next((n for n in ONE if len({getattr(p, n) for p in plan.points}) > 1), "kernel")
@@ -143,9 +143,10 @@ def to_stderr(line: str) -> None:
 
 # A line's class with the most waiting is the name's.
 LINES = """
-WITH all_lines AS (SELECT *, stall + spin AS waiting FROM '{file}')
-SELECT name, kind, count(*) AS lines, arg_max(class, waiting) AS class, sum(stall)::DOUBLE / 1e9 AS stall_us, sum(spin)::DOUBLE / 1e9 AS spin_us,
-       sum(transfers)::BIGINT AS transfers, sum(waiting)::DOUBLE / greatest(sum(sum(waiting)) OVER (), 1)::DOUBLE AS wait_share
+WITH all_lines AS (SELECT *, stall + spin AS waiting FROM read_parquet(?))
+SELECT name, kind, count(*) AS lines, arg_max(class, waiting) AS class, sum(stall)::DOUBLE / 1e9 AS stall_us,
+       sum(spin)::DOUBLE / 1e9 AS spin_us, sum(transfers)::BIGINT AS transfers,
+       sum(waiting)::DOUBLE / greatest(sum(sum(waiting)) OVER (), 1)::DOUBLE AS wait_share
 FROM all_lines GROUP BY name, kind ORDER BY wait_share DESC, name, kind
 """
 

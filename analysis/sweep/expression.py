@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Which figure to draw: `FIGURE ~ AXIS`, or `FIGURE ~ AXIS | AXIS, ..`: the first axis behind the bar is a curve for each value, the
+others are panels. FIGURE may be the beginning of a column's name: `throughput` is `throughput_per_s`."""
+
+from dataclasses import dataclass
+from difflib import get_close_matches
+
+from analysis.run_directory import RunDirectoryError
+from analysis.sweep.table import Sweep
+
+
+@dataclass(frozen=True)
+class Expression:
+    figure: str
+    x: str
+    by: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        return f"{self.figure} ~ {self.x}" + (f" | {', '.join(self.by)}" if self.by else "")
+
+    @property
+    def file(self) -> str:
+        return "-".join((self.figure, self.x, *self.by)).replace("/", "_")
+
+
+def parse(text: str, sweep: Sweep) -> Expression:
+    figure, tilde, right = text.partition("~")
+    x, _, by = right.partition("|")
+    if not tilde or not figure.strip() or not x.strip():
+        raise RunDirectoryError(f"--plot: {text!r}: expected FIGURE ~ AXIS or FIGURE ~ AXIS | AXIS, ..")
+    others = tuple(name.strip() for name in by.split(",") if name.strip())
+    columns = list(sweep.rows[0]) if sweep.rows else []
+    for name in (x.strip(), *others):
+        if name not in columns:
+            raise RunDirectoryError(f'--plot: no parameter called "{name}": expected {near(name, list(sweep.axes))}')
+    return Expression(column(figure.strip(), sweep.figures), x.strip(), others)
+
+
+def column(name: str, known: list[str]) -> str:
+    if name in known:
+        return name
+    begin = [k for k in known if k.startswith(name)]
+    if not begin:
+        raise RunDirectoryError(f'--plot: no figure called "{name}": expected {near(name, known)}')
+    return begin[0]
+
+
+def near(name: str, known: list[str]) -> str:
+    close = get_close_matches(name, known, cutoff=0.5)
+    return "a known name, such as " + " or ".join(close) if close else "one of " + ", ".join(known[:20])

@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Makes report.html and figures/*.png of a sweep: `python -m analysis.sweep.main DIR [EXPRESSION]`. With an expression, that figure is
+written as PNG and SVG, and the path of the PNG is printed."""
+
+import io
+import os
+import sys
+from pathlib import Path
+
+from matplotlib.figure import Figure
+
+from analysis import style
+from analysis.page.markup import esc
+from analysis.run_directory import RunDirectoryError
+from analysis.sweep import curves, expression, page, topologies
+from analysis.sweep.expression import Expression
+from analysis.sweep.table import Sweep, load
+
+MOST_MAIN = 4  # figures of which the page has curves
+
+
+def write_report(sweep: Sweep) -> Path:
+    (sweep.path / "figures").mkdir(exist_ok=True)
+    main = [f for f in sweep.main if f in sweep.figures][:MOST_MAIN] or sweep.figures[:1]
+    target = sweep.path / "report.html"
+    write_whole(target, page.document(sweep, main, lambda wanted: _curve(sweep, wanted), _topologies(sweep)).encode())
+    return target
+
+
+def _curve(sweep: Sweep, wanted: Expression) -> str:
+    wide = curves.draw(sweep, wanted, True)
+    if wide is None:
+        return ""
+    means = curves.averaged(sweep, wanted)
+    over = f"; points are means over {', '.join(means)}." if means else " of the windows, where known."
+    caption = f"Error bars are standard errors{over}"
+    return _figure(sweep, wanted.file, f"{wanted.figure} against {wanted.x}", caption, wide, curves.draw(sweep, wanted, False))
+
+
+def _topologies(sweep: Sweep) -> str:
+    wide = topologies.draw(sweep, True)
+    if wide is None:
+        return ""
+    return _figure(sweep, "topologies", "Links of each variant", "Circles are chips, lines are links.", wide, topologies.draw(sweep, False))
+
+
+def _figure(sweep: Sweep, name: str, title: str, caption: str, wide: Figure, narrow: Figure | None) -> str:
+    key = "f-" + "".join(c if c.isalnum() else "-" for c in name)
+    drawn = style.svg(wide, f"{key}-wide", title, "wide")
+    write_whole(sweep.path / "figures" / f"{name}.png", style.png(wide, title))
+    if narrow is not None:
+        drawn += style.svg(narrow, f"{key}-narrow", title, "narrow")
+    return f'<figure id="{esc(key)}"><h3>{esc(title)}</h3><figcaption>{esc(caption)}</figcaption>{drawn}</figure>'
+
+
+def write_plot(sweep: Sweep, text: str) -> Path:
+    """The one figure of an expression, as PNG and SVG."""
+    wanted = expression.parse(text, sweep)
+    fig = curves.draw(sweep, wanted, True)
+    if fig is None:
+        raise RunDirectoryError(f"--plot: {text!r}: no finished point has {wanted.figure}: expected another figure")
+    (sweep.path / "figures").mkdir(exist_ok=True)
+    target = sweep.path / "figures" / f"plot-{wanted.file}.png"
+    write_whole(target, style.png(fig, str(wanted)))
+    out = io.BytesIO()
+    with style.house():
+        fig.savefig(out, format="svg", facecolor=style.color("page"))
+    write_whole(target.with_suffix(".svg"), out.getvalue())
+    return target
+
+
+def write_whole(path: Path, data: bytes) -> None:
+    partial = path.with_name(f".{path.name}.{os.getpid()}")
+    partial.write_bytes(data)
+    partial.replace(path)
+
+
+def main(arguments: list[str]) -> int:
+    if not 1 <= len(arguments) <= 2:
+        print(f"analysis.sweep: arguments: {len(arguments)}: expected the folder of a sweep, and an expression or none", file=sys.stderr)
+        return 2
+    try:
+        sweep = load(Path(arguments[0]))
+        write_report(sweep)
+        if len(arguments) == 2:
+            print(write_plot(sweep, arguments[1]))
+    except (RunDirectoryError, OSError) as error:
+        print(error, file=sys.stderr)
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""`moscope run` with several values of a `--set` as a sweep: workloads, kernels and core counts become axes, too."""
+
+from collections.abc import Iterable
+from dataclasses import fields, replace
+from typing import Any
+
+from moscope.cli import Shared
+from moscope.runs import options
+from moscope.runs.options import Options
+from moscope.sweeps import overrides
+from moscope.sweeps.spec import Spec, Value
+
+AXES = ("workload", "kernel", "cores")
+
+
+def spec(shared: Shared, given: Options) -> Spec | None:
+    """The sweep that the options of a run describe; None where each `--set` has one value."""
+    single, several = overrides.split(shared.machine, shared.sets)
+    if not several:
+        return None
+    firsts = [f"{key}={values[0]}" for key, values in (single | several).items()]
+    points = options.make(replace(shared, sets=firsts), given).points
+    axes: dict[str, list[Value]] = {} if given.program else {"workload": _distinct(p.workload for p in points)}
+    axes |= {"kernel": _distinct(p.kernel for p in points), "cores": _distinct(p.cores for p in points)}
+    own = {f.name: value for f in fields(given) if f.name not in AXES and (value := getattr(given, f.name)) is not None}
+    fixed: dict[str, Any] = {"machine": shared.machine, "seed": shared.seed, **own, **{k: v[0] for k, v in single.items()},
+                             **{name: values[0] for name, values in axes.items() if len(values) == 1}}
+    exclude: list[dict[str, list[Value]]] = []
+    if not given.program:  # default core counts depend on the workload
+        for name in axes["workload"]:
+            mine = {p.cores for p in points if p.workload == name}
+            if lacking := [n for n in axes["cores"] if n not in mine]:
+                exclude.append({"workload": [name], "cores": lacking})
+    return Spec("run", fixed, {**{n: v for n, v in axes.items() if len(v) > 1}, **several}, [], exclude, "run", "moscope run")
+
+
+def _distinct(values: Iterable[Any]) -> list[Value]:
+    return list(dict.fromkeys(values))

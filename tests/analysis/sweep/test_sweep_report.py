@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The report of a sweep, from a folder made up of 96 points on five axes."""
+
+import json
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import browser
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+
+from analysis.page.markup import code
+from analysis.run_directory import RunDirectoryError
+from analysis.sweep import curves, expression, topologies
+from analysis.sweep.main import write_plot, write_report
+from analysis.sweep.table import Sweep, load, quantities
+
+AXES: dict[str, list[Any]] = {
+    "kernel": ["stock", "pk"], "cores": [12, 48], "topology": ["ring", "twisted_ladder", "straight_ladder", "full"],
+    "workload": ["counter", "ticketlock", "falseshare"], "probe_filter.enabled": [True, False]}
+EDGES = {"ring": [[n, (n + 1) % 8] for n in range(8)], "full": [[a, b] for a in range(8) for b in range(a)],
+         "twisted_ladder": [[0, 1], [0, 2], [1, 3], [2, 3], [2, 5], [3, 4], [4, 5], [4, 6], [5, 7], [6, 7]],
+         "straight_ladder": [[0, 1], [0, 2], [1, 3], [2, 3], [2, 4], [3, 5], [4, 5], [4, 6], [5, 7], [6, 7]]}
+
+
+def write_sweep(folder: Path) -> Path:
+    rows, points = [], {}
+    for i, values in enumerate(product(*AXES.values())):
+        params = dict(zip(AXES, values, strict=True))
+        failed = i == 5
+        rows.append({**params, "point": f"p{i}", "status": "failed" if failed else "done",
+                     "throughput_per_s": None if failed else 1e6 * (1 + i % 7) / params["cores"], "stderr_per_s": None if failed else 2e3,
+                     "cycles.busy": 0.25, "seconds": 3.5, "error": "the guest died" if failed else None})
+        points[f"p{i}"] = {"edges": EDGES[params["topology"]]}
+    (folder / "workflow").mkdir(parents=True)
+    parquet.write_table(pa.Table.from_pylist(rows), folder / "table.parquet")
+    (folder / "workflow" / "config.json").write_text(json.dumps({"points": points}))
+    failures = [{"error": "the guest died", "kind": "GuestDied", "command": "./moscope run --workload counter --set topology=ring"}]
+    (folder / "sweep.json").write_text(json.dumps({"failed": failures, "config": {
+        "name": "study", "job": "run", "axes": AXES, "figures": ["throughput_per_s"]}}))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_sweep(tmp_path_factory.mktemp("sweep") / "study")
+
+
+@pytest.fixture(scope="module")
+def sweep(folder: Path) -> Sweep:
+    return load(folder)
+
+
+@pytest.fixture(scope="module")
+def page(sweep: Sweep) -> Path:
+    return write_report(sweep)
+
+
+def test_the_page_has_a_figure_for_each_axis_the_topologies_and_the_failed_point(page: Path) -> None:
+    text = page.read_text()
+    for axis in AXES:
+        assert f"<h3>throughput_per_s against {axis}</h3>" in text
+    assert text.count('class="wide"') == len(AXES) + 1
+    assert "1 of 96 points failed" in text and code("./moscope run --workload counter --set topology=ring") in text
+    assert "http" not in text.replace("http://www.w3.org", "")
+
+
+@pytest.mark.skipif(browser.find() is None, reason="no Chromium here")
+@pytest.mark.parametrize("width", [1280, 400])
+def test_nothing_of_the_page_is_cut_off(page: Path, tmp_path: Path, width: int) -> None:
+    with browser.Page(page, width, profile=tmp_path / "profile") as shown:
+        assert browser.faults(shown) == []
+
+
+def test_a_default_figure_places_all_axes(sweep: Sweep) -> None:
+    for wanted in curves.default_expressions(sweep, "throughput_per_s"):
+        assert curves.averaged(sweep, wanted) == []
+        assert wanted.by[0] == ("topology" if wanted.x != "topology" else "workload")
+
+
+def test_an_expression_takes_the_beginning_of_a_name_and_names_curves_and_panels(sweep: Sweep) -> None:
+    assert expression.parse("throughput ~ cores | kernel, workload", sweep) == expression.Expression(
+        "throughput_per_s", "cores", ("kernel", "workload"))
+    written = write_plot(sweep, "throughput ~ cores | kernel, workload")
+    assert written.read_bytes().startswith(b"\x89PNG") and written.with_suffix(".svg").exists()
+
+
+@pytest.mark.parametrize("text, error", [
+    ("throughput", "expected FIGURE ~ AXIS or FIGURE ~ AXIS | AXIS, .."),
+    ("throughput ~ core", 'no parameter called "core": expected a known name, such as cores'),
+    ("troughput ~ cores", 'no figure called "troughput": expected a known name, such as throughput_per_s'),
+])
+def test_a_mistake_in_an_expression_is_answered_by_the_nearest_name(sweep: Sweep, text: str, error: str) -> None:
+    with pytest.raises(RunDirectoryError, match=error.replace("|", r"\|").replace("..", r"\.\.")):
+        write_plot(sweep, text)
+
+
+def test_the_error_of_one_point_is_its_own_and_of_several_that_of_their_spread() -> None:
+    one = {"throughput_per_s": 10.0, "stderr_per_s": 2.0}
+    assert curves.mean_and_error([one], "throughput_per_s") == (10.0, 2.0)
+    assert curves.mean_and_error([one, {**one, "throughput_per_s": 14.0}], "throughput_per_s") == (12.0, 2.0)
+
+
+@pytest.mark.parametrize("values, found", [
+    (["800MHz", "2.4GHz"], ([800.0, 2400.0], "MHz")),
+    ([12, 48], ([12.0, 48.0], "")),
+    (["ring", "2"], None),
+    ([True, False], None),
+])
+def test_quantities_are_placed_by_size(values: list[Any], found: Any) -> None:
+    assert quantities(values) == found
+
+
+def test_topologies_are_arranged_with_few_crossing_links(sweep: Sweep) -> None:
+    shapes = topologies.variants(sweep)
+    assert [len(edges) for edges in shapes.values()] == [8, 10, 10, 28]
+    assert topologies.clashes(topologies.best(8, shapes["ring"]), shapes["ring"]) == 0
+    assert topologies.clashes(topologies.best(8, shapes["straight_ladder"]), shapes["straight_ladder"]) == 0
+    assert topologies.clashes(topologies.best(8, shapes["twisted_ladder"]), shapes["twisted_ladder"]) == 1

@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The kinds of job: what they plan, run and give as figures."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from moscope.cli import Shared
+from moscope.errors import UserError
+from moscope.runs.options import Options
+from moscope.sweeps import axes, jobs, of_run
+from moscope.sweeps.points import command
+
+
+def nothing(*_: Any) -> None:
+    pass
+
+
+def test_a_latency_point_has_a_figure_for_each_level() -> None:
+    job, params = jobs.find("latency"), {"machine": "small", "links.clock": "1GHz"}
+    figures = job.figures(job.run(params, Path(), nothing))
+    assert figures["L1_cycles"] == 3.0
+    assert {"L2_cycles", "L3_cycles", "DRAM_0_hops_cycles", "DRAM_1_hop_cycles", "DRAM_2_hops_cycles"} <= set(figures)
+
+
+def test_a_check_point_says_what_was_reached_and_violated() -> None:
+    job, params = jobs.find("protocol check"), {"machine": "small", "protocol": "MSI", "ops": 2000}
+    figures = job.figures(job.run(params, Path(), nothing))
+    assert (figures["ok"], figures["violations"]) == (True, 0) and int(figures["reached"] or 0) > 20
+
+
+@pytest.mark.parametrize("name, params, error", [
+    ("latency", {"bandwidth": "yes"}, "bandwidth: yes: expected true or false"),
+    ("protocol check", {"protocol": "MSI", "ops": 0}, "ops: 0: expected a whole number from 1"),
+    ("protocol check", {"protocol": "MSJ"}, 'protocol: no protocol called "MSJ": expected a known name, such as MSI'),
+    ("run", {"workload": "counter", "cores": 4, "windows": "2"}, "windows: 2: expected a whole number"),
+    ("run", {"workload": "counter", "cores": "1,2", "kernel": "distro"}, "cores: 2 points in one: expected one value here, or an axis"),
+    ("trace", {"script": "c0 ld A@n0", "seed": "x"}, "seed: x: expected a whole number"),
+])
+def test_a_parameter_that_a_job_cannot_take_is_a_user_error(name: str, params: dict[str, Any], error: str) -> None:
+    with pytest.raises(UserError) as raised:
+        jobs.find(name).plan(params, nothing)
+    assert str(raised.value).startswith(error)
+
+
+@pytest.mark.parametrize("name, one, other, equal", [
+    ("trace", {"links.clock": "1GHz"}, {"links.clock": "1000MHz"}, True),
+    ("trace", {"links.clock": "1GHz"}, {"links.clock": "1.2GHz"}, False),
+    ("trace", {"seed": 1}, {"seed": 2}, False),
+    ("latency", {"protocol": "MSI"}, {"protocol": "MOESI_HTAssist"}, False),
+])
+def test_a_digest_covers_what_determines_the_result_and_nothing_else(name: str, one: dict[str, Any], other: dict[str, Any],
+                                                                      equal: bool) -> None:
+    fixed = {"script": "c0 ld A@n0"} if name == "trace" else {}
+    digests = [jobs.find(name).plan({**fixed, **params}, nothing).digest for params in (one, other)]
+    assert (digests[0] == digests[1]) == equal
+
+
+def test_the_command_of_a_point_repeats_it() -> None:
+    params = {"workload": "counter", "cores": 48, "memory_per_node": "1GiB", "machine": "small", "probe_filter.enabled": False}
+    assert command(jobs.find("run"), params) == ("./moscope run --workload counter --cores 48 --memory-per-node 1GiB --machine small "
+                                                 "--set probe_filter.enabled=false")
+
+
+def test_several_values_of_a_set_make_a_run_a_sweep() -> None:
+    given = Options(workload="counter", kernel="stock,pk", cores="1,4", windows=1)
+    spec = of_run.spec(Shared(sets=["links.clock=1GHz,2GHz", "dram.channels=1"], seed=3), given)
+    assert spec is not None
+    assert spec.axes == {"kernel": ["stock", "pk"], "cores": [1, 4], "links.clock": ["1GHz", "2GHz"]}
+    assert {"workload": "counter", "dram.channels": "1", "seed": 3, "windows": 1}.items() <= spec.fixed.items()
+    assert len(axes.points(spec)) == 8
+    assert of_run.spec(Shared(sets=["dram.channels=1"]), given) is None
