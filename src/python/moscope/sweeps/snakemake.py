@@ -36,7 +36,7 @@ def arguments(root: Path, executor: str, at_once: int, memory_mb: int) -> list[s
     if executor == LOCAL:
         return [*common, "--cores", str(at_once), "--resources", f"mem_mb={memory_mb}", "--latency-wait", "5"]
     return [*common, "--executor", "slurm", "--jobs", str(at_once), "--latency-wait", str(LATENCY_S), "--retries", str(TRIES - 1),
-            "--slurm-requeue", "--default-resources", "cpus_per_task=1"]
+            "--slurm-requeue"]
 
 
 def run(root: Path, words: list[str], say: Callable[[str], None], watch: Callable[[], None], lock: int) -> int:

@@ -77,11 +77,12 @@ class Run(Job):
             if source.exists() and not target.with_suffix(source.suffix).exists():
                 place(source, target.with_suffix(source.suffix))
 
-    def lines(self, folder: Path) -> "pa.Table":
+    def lines(self, folder: Path) -> "pa.Table | None":
         """Sums over the lines of one name and class."""
         import duckdb
 
-        return duckdb.connect().execute(LINES, [str(folder / "lines.parquet")]).to_arrow_table()
+        found = duckdb.sql(LINES, params=[str(folder / "lines.parquet")])
+        return found.to_arrow_table() if found else None
 
 
 @lru_cache(maxsize=4096)
