@@ -3,6 +3,7 @@
 
 import ctypes
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -20,6 +21,8 @@ GRACE_S = 20.0
 POLL_S = 0.2
 LATENCY_S = 60  # that files of other machines may take to appear on a shared file system
 TRIES = 3  # of a job that was lost with its node
+FIRST_LOOK_S = 10  # after which the states of jobs are asked for
+QUERY_S = 20.0
 PR_SET_PDEATHSIG = 1
 
 
@@ -36,7 +39,18 @@ def arguments(root: Path, executor: str, at_once: int, memory_mb: int) -> list[s
     if executor == LOCAL:
         return [*common, "--cores", str(at_once), "--resources", f"mem_mb={memory_mb}", "--latency-wait", "5"]
     return [*common, "--executor", "slurm", "--jobs", str(at_once), "--latency-wait", str(LATENCY_S), "--retries", str(TRIES - 1),
-            "--slurm-requeue"]
+            "--slurm-requeue", "--slurm-init-seconds-before-status-checks", str(FIRST_LOOK_S), *without_accounting()]
+
+
+def without_accounting() -> list[str]:
+    """What the plug-in needs where Slurm keeps no accounts of jobs: their states from squeue, and no account."""
+    try:
+        got = subprocess.run(["scontrol", "show", "config"], capture_output=True, text=True, timeout=QUERY_S, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return []
+    kept = re.search(r"^AccountingStorageType\s*=\s*(\S+)", got.stdout, re.MULTILINE)
+    none = kept is not None and kept[1] in ("(null)", "accounting_storage/none")
+    return ["--slurm-status-command", "squeue", "--slurm-no-account"] if none else []
 
 
 def run(root: Path, words: list[str], say: Callable[[str], None], watch: Callable[[], None], lock: int) -> int:
