@@ -11,8 +11,8 @@
 // `make_all` makes the registered devices by ascending order, those of one order by name. The order of linking has no
 // influence. The order decides three things: which connections exist already (a device that provides one has a lower
 // order than its users), the place of the device's section in a checkpoint and of its entries in the firmware tables,
-// and which device acts first of two that are due at the same tick. Orders in use: 10 to 30 interrupt controllers, 40 to 110 ISA
-// devices, 120 the PCI host bridge, 130 to 150 PCI functions. A new device takes 200 or more.
+// and which device acts first of two that are due at the same tick. Orders in use: 10 to 30 interrupt controllers, 40
+// to 110 ISA devices, 120 the PCI host bridge, 130 to 150 PCI functions. A new device takes 200 or more.
 // docs/extending/device.md shows a whole device.
 #pragma once
 
@@ -62,7 +62,8 @@ class Devices {
     Devices(const Devices &) = delete;
     Devices &operator=(const Devices &) = delete;
 
-    // --- given by the board -------------------------------------------------------------------------------------------
+    // --- given by the board
+    // -------------------------------------------------------------------------------------------
     EventQueue &queue;
     const TimeSource &time;
     AddressSpace &memory, &ports;
@@ -73,7 +74,8 @@ class Devices {
     std::function<void(std::uint8_t)> console_output;
     std::function<void(std::uint32_t)> on_exit; ///< ends the run with a status
 
-    // --- given by devices to those of a higher order, and to the board ------------------------------------------------
+    // --- given by devices to those of a higher order, and to the board
+    // ------------------------------------------------
     IrqLine &gsi() const { return need(gsi_, "global system interrupts"); } ///< inputs of the I/O APIC
     IsaInterrupts &isa() const { return need(isa_, "ISA interrupts"); }
     PciHost &pci() const { return need(pci_, "PCI"); }
@@ -82,7 +84,8 @@ class Devices {
     void provide_pci(PciHost &host) { pci_ = &host; }
     std::function<void(std::string_view)> console_input; ///< characters that arrive at the console's serial port
 
-    // --- the devices --------------------------------------------------------------------------------------------------
+    // --- the devices
+    // --------------------------------------------------------------------------------------------------
     /// Makes every registered device and resets all.
     void make_all();
     /// Makes a device, which has a section in checkpoints and may have entries in the firmware tables.

@@ -24,11 +24,10 @@ class ResetControl final : public ByteDevice {
     }
     void describe(Firmware &) const override;
 
-  protected:
+  private:
     std::uint8_t read8(unsigned range, Addr offset) override;
     void write8(unsigned range, Addr offset, std::uint8_t value) override;
 
-  private:
     OnPower on_power_;
     std::uint8_t control_ = 0, port_a_ = 0;
 };

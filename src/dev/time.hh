@@ -31,8 +31,8 @@ class QueueTime final : public TimeSource {
     const EventQueue &queue_;
 };
 
-/// Calls back at a tick that its owner sets. The tick follows from the owner's state: a checkpoint holds that state only,
-/// and a restored owner sets its alarm again.
+/// Calls back at a tick that its owner sets. The tick follows from the owner's state: a checkpoint holds that state
+/// only, and a restored owner sets its alarm again.
 class Alarm final : public Component {
   public:
     Alarm(EventQueue &queue, std::string name, std::function<void(Tick)> ring)

@@ -3,10 +3,13 @@
 // remembers.
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <map>
 #include <utility>
 #include <vector>
 
+#include "base/rng.hh"
 #include "dev/irq.hh"
 #include "dev/time.hh"
 
@@ -41,6 +44,34 @@ struct Wires final : IrqLine {
     std::map<unsigned, int> rises;
 };
 
+/// `state` becomes `after` exactly at t.
+template <class F> void expect_change(TestTime &time, Tick t, bool after, F state) {
+    time.to(t - 1);
+    EXPECT_EQ(state(), !after) << "just before " << t << " fs";
+    time.to(t);
+    EXPECT_EQ(state(), after) << "at " << t << " fs";
+}
+
+/// Random register accesses: `draw` gives range, offset and value of each, `then` acts after it.
+struct RandomAccess {
+    unsigned range;
+    Addr offset;
+    std::uint64_t value;
+};
+template <class D, class F, class G>
+void access_at_random(D &device, std::uint64_t seed, unsigned accesses, F draw, G then) {
+    Rng rng(seed);
+    for (unsigned i = 0; i < accesses; ++i) {
+        const RandomAccess a = draw(rng);
+        const unsigned size = 1u << rng.below(4);
+        if (rng.below(3))
+            device.write(0, a.range, a.offset, a.value, size);
+        else
+            device.read(0, a.range, a.offset, size);
+        then(rng);
+    }
+}
+
 template <class D> std::vector<std::uint8_t> saved(D &device) {
     Archive a;
     device.archive(a);
@@ -49,6 +80,12 @@ template <class D> std::vector<std::uint8_t> saved(D &device) {
 template <class D> void restore(D &device, const std::vector<std::uint8_t> &bytes) {
     Archive a(bytes);
     device.archive(a);
+}
+/// Puts the state of `from` into `to`, and expects that `to` saves the same.
+template <class D> void resume(D &to, D &from) {
+    const auto bytes = saved(from);
+    restore(to, bytes);
+    EXPECT_EQ(saved(to), bytes);
 }
 
 } // namespace moscope::dev

@@ -30,11 +30,17 @@ struct Recorder : Device {
     int writes = 0;
 };
 
-TEST(AddressSpace, AnAccessReachesTheDeviceWithItsOffsetAndRange) {
+/// Two devices, 100h bytes at 1000h (range 3) and 10h bytes at 1100h.
+struct TwoDevices : testing::Test {
+    TwoDevices() {
+        s.map(0x1000, 0x100, a, 3);
+        s.map(0x1100, 0x10, b, 0);
+    }
     AddressSpace s;
-    Recorder a("a"), b("b");
-    s.map(0x1000, 0x100, a, 3);
-    s.map(0x1100, 0x10, b, 0);
+    Recorder a{"a"}, b{"b"};
+};
+
+TEST_F(TwoDevices, AnAccessReachesTheDeviceWithItsOffsetAndRange) {
     EXPECT_EQ(s.read(7, 0x10F8, 4), 0x55667788u);
     EXPECT_EQ(a.last.who, 7u);
     EXPECT_EQ(a.last.range, 3u);
@@ -44,7 +50,7 @@ TEST(AddressSpace, AnAccessReachesTheDeviceWithItsOffsetAndRange) {
     EXPECT_EQ(b.last.offset, 0u);
 }
 
-TEST(AddressSpace, NobodyReadsAsOnesAndDropsWrites) {
+TEST(AddressSpace, AnUnmappedAddressReadsAsOnesAndIgnoresWrites) {
     AddressSpace s;
     Recorder a("a");
     s.map(0x1000, 0x100, a, 0);
@@ -57,13 +63,9 @@ TEST(AddressSpace, NobodyReadsAsOnesAndDropsWrites) {
     EXPECT_FALSE(s.mapped(0x1100));
 }
 
-TEST(AddressSpace, WhatCrossesTheEndOfARangeReadsOnesThere) {
-    AddressSpace s;
-    Recorder a("a"), b("b");
-    s.map(0x1000, 2, a, 0);
-    s.map(0x1002, 2, b, 0);
-    EXPECT_EQ(s.read(0, 0x1001, 4), 0xFFFFFF88u);
-    s.write(0, 0x1001, 0xAABBCCDD, 4);
+TEST_F(TwoDevices, BytesBeyondTheEndOfARangeReadAsOnes) {
+    EXPECT_EQ(s.read(0, 0x10FF, 4), 0xFFFFFF88u);
+    s.write(0, 0x10FF, 0xAABBCCDD, 4);
     EXPECT_EQ(a.last.value, 0xDDu);
     EXPECT_EQ(b.writes, 0);
 }

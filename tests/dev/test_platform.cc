@@ -135,12 +135,16 @@ void anything(Platform &p, Rng &rng) {
         p.pm.press_power_button();
 }
 
+void steps(Platform &p, Rng &rng, unsigned n) {
+    for (unsigned i = 0; i < n; ++i)
+        anything(p, rng);
+}
+
 TEST(Platform, ARunContinuedFromACheckpointIsTheUninterruptedOne) {
     for (std::uint64_t seed = 1; seed <= 6; ++seed) {
         Platform whole;
         Rng rng(seed);
-        for (int i = 0; i < 3000; ++i)
-            anything(whole, rng);
+        steps(whole, rng, 3000);
         whole.time.by(1); // nothing is due any more
         const auto bytes = saved(whole);
         Platform continued;
@@ -162,8 +166,7 @@ TEST(PlatformLong, AnyGuestStopsOnlyItself) {
     for (std::uint64_t seed = 1; seed <= 100; ++seed) {
         Platform p;
         Rng rng(seed);
-        for (int i = 0; i < 100000; ++i)
-            anything(p, rng);
+        steps(p, rng, 100000);
     }
 }
 

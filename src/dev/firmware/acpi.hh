@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The ACPI tables of the platform, built from what the devices say about themselves (dev/firmware/firmware.hh): RSDP, XSDT,
-// FADT with FACS and DSDT, MADT, and SRAT, SLIT, HPET, MCFG where there is something to say. Layouts follow the ACPI
-// specification, revision 4.0 (chapter 5; HPET specification 1.0a, PCI firmware specification 3.0 for MCFG).
+// The ACPI tables of the platform, built from what the devices say about themselves (dev/firmware/firmware.hh): RSDP,
+// XSDT, FADT with FACS and DSDT, MADT, and SRAT, SLIT, HPET, MCFG where there is something to say. Layouts follow the
+// ACPI specification, revision 4.0 (chapter 5; HPET specification 1.0a, PCI firmware specification 3.0 for MCFG).
 #pragma once
 
 #include "dev/firmware/firmware.hh"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The platform as firmware describes it to an operating system: one record that the board and every device
-// (`Device::describe`) fill in. The ACPI tables (dev/firmware/acpi.hh) and the memory map are built from it. Each device
-// describes itself, so tables and hardware cannot drift apart. Addresses are guest-physical, sizes bytes.
+// (`Device::describe`) fill in. The ACPI tables (dev/firmware/acpi.hh) and the memory map are built from it. Each
+// device describes itself, so tables and hardware cannot drift apart. Addresses are guest-physical, sizes bytes.
 //
 // Examples of what a device writes:
 //
@@ -80,7 +80,8 @@ struct Firmware {
     };
     std::vector<LocalNmi> local_nmis;
 
-    // --- power management and fixed hardware (FADT); a port of 0: absent ----------------------------------------------
+    // --- power management and fixed hardware (FADT); a port of 0: absent
+    // ----------------------------------------------
     struct Power {
         std::uint8_t sci_irq = 9;
         std::uint16_t pm1_event = 0;   ///< 4 bytes: status, enable
@@ -114,11 +115,13 @@ struct Firmware {
     };
     std::vector<Ecam> ecam;
 
-    // --- definition block (DSDT) --------------------------------------------------------------------------------------
+    // --- definition block (DSDT)
+    // --------------------------------------------------------------------------------------
     aml::Terms devices; ///< go under \_SB
     aml::Terms root;    ///< go under the root, after \_SB
 
-    // --- memory map -----------------------------------------------------------------------------------------------------
+    // --- memory map
+    // -----------------------------------------------------------------------------------------------------
     struct Range {
         Addr base = 0;
         std::uint64_t size = 0;
@@ -131,7 +134,8 @@ struct Firmware {
         reserved.push_back({base, size, type});
     }
 
-    /// The map as E820 gives it: sorted, without overlaps, `memory` less `reserved`; touching ranges of one type are one.
+    /// The map as E820 gives it: sorted, without overlaps, `memory` less `reserved`; touching ranges of one type are
+    /// one.
     std::vector<Range> memory_map() const;
 };
 

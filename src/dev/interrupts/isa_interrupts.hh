@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The sixteen interrupt wires of the ISA bus. Each goes to the 8259 pair and to the IO-APIC input of the same number; the
-// timer's goes to IO-APIC input 2, as the override in the MADT says. While the HPET's legacy replacement is on, its
+// The sixteen interrupt wires of the ISA bus. Each goes to the 8259 pair and to the IO-APIC input of the same number;
+// the timer's goes to IO-APIC input 2, as the override in the MADT says. While the HPET's legacy replacement is on, its
 // timers 0 and 1 drive the wires 0 and 8, and the PIT and the RTC do not (IA-PC HPET specification 1.0a, section
 // 2.3.4). The HPET's checkpoint section holds the state.
 #pragma once

@@ -20,6 +20,15 @@
 
 namespace moscope::dev {
 
+/// Offsets of the registers.
+namespace lapic {
+inline constexpr Addr kId = 0x20, kVersion = 0x30, kTpr = 0x80, kApr = 0x90, kPpr = 0xA0, kEoi = 0xB0,
+                      kRemoteRead = 0xC0, kLdr = 0xD0, kDfr = 0xE0, kSvr = 0xF0, kIsr = 0x100, kTmr = 0x180,
+                      kIrr = 0x200, kEsr = 0x280, kIcr = 0x300, kIcrHigh = 0x310, kLvtTimer = 0x320,
+                      kLvtThermal = 0x330, kLvtPerformance = 0x340, kLint0 = 0x350, kLint1 = 0x360, kLvtError = 0x370,
+                      kInitial = 0x380, kCurrent = 0x390, kDivide = 0x3E0;
+} // namespace lapic
+
 /// LINT0 and LINT1 are its inputs 0 and 1 as an IrqLine.
 class LocalApic final : public InterruptSource, public IrqLine {
   public:

@@ -7,7 +7,7 @@ namespace moscope::dev {
 
 namespace {
 
-constexpr std::uint32_t kVersion = 0x8005'0010; // extended space, LVT entries 0..5, version 10h
+constexpr std::uint32_t kVersionWord = 0x8005'0010; // extended space, LVT entries 0..5, version 10h
 constexpr std::uint32_t kIcrWritable = 0xCCFFF;
 constexpr std::uint32_t kIllegalRegister = 1u << 7; // of the error status
 
@@ -20,28 +20,28 @@ std::uint32_t LocalApic::read(Addr offset) {
     run_timer(now);
     const auto word = static_cast<unsigned>((offset >> 4) & 7);
     switch (offset & ~Addr{0xF}) {
-    case 0x20: return std::uint32_t{id_} << 24;
-    case 0x30: return kVersion;
-    case 0x80: return tpr_;
-    case 0x90: return arbitration_priority();
-    case 0xA0: return processor_priority();
-    case 0xB0:
-    case 0xC0: return 0;
-    case 0xD0: return ldr_;
-    case 0xE0: return dfr_;
-    case 0xF0: return svr_;
-    case 0x280: return esr_;
-    case 0x300: return icr_low_;
-    case 0x310: return icr_high_;
-    case 0x320:
-    case 0x330:
-    case 0x340:
-    case 0x350:
-    case 0x360:
-    case 0x370: return lvt_[(offset >> 4) - 0x32];
-    case 0x380: return initial_;
-    case 0x390: return current_count(now);
-    case 0x3E0: return divide_;
+    case lapic::kId: return std::uint32_t{id_} << 24;
+    case lapic::kVersion: return kVersionWord;
+    case lapic::kTpr: return tpr_;
+    case lapic::kApr: return arbitration_priority();
+    case lapic::kPpr: return processor_priority();
+    case lapic::kEoi:
+    case lapic::kRemoteRead: return 0;
+    case lapic::kLdr: return ldr_;
+    case lapic::kDfr: return dfr_;
+    case lapic::kSvr: return svr_;
+    case lapic::kEsr: return esr_;
+    case lapic::kIcr: return icr_low_;
+    case lapic::kIcrHigh: return icr_high_;
+    case lapic::kLvtTimer:
+    case lapic::kLvtThermal:
+    case lapic::kLvtPerformance:
+    case lapic::kLint0:
+    case lapic::kLint1:
+    case lapic::kLvtError: return lvt_[(offset >> 4) - 0x32];
+    case lapic::kInitial: return initial_;
+    case lapic::kCurrent: return current_count(now);
+    case lapic::kDivide: return divide_;
     default: break;
     }
     if (offset >= 0x100 && offset < 0x180)
@@ -75,48 +75,48 @@ void LocalApic::write(Addr offset, std::uint32_t value) {
     const Tick now = time_.now();
     run_timer(now);
     switch (offset & ~Addr{0xF}) {
-    case 0x20: id_ = static_cast<std::uint8_t>(value >> 24); return;
-    case 0x80: tpr_ = static_cast<std::uint8_t>(value); break;
-    case 0xB0: end_of_interrupt(highest(isr_)); break;
-    case 0xD0: ldr_ = value & 0xFF00'0000; return;
-    case 0xE0: dfr_ = value | 0x0FFF'FFFF; return;
-    case 0xF0:
+    case lapic::kId: id_ = static_cast<std::uint8_t>(value >> 24); return;
+    case lapic::kTpr: tpr_ = static_cast<std::uint8_t>(value); break;
+    case lapic::kEoi: end_of_interrupt(highest(isr_)); break;
+    case lapic::kLdr: ldr_ = value & 0xFF00'0000; return;
+    case lapic::kDfr: dfr_ = value | 0x0FFF'FFFF; return;
+    case lapic::kSvr:
         svr_ = value & 0x3FF;
         if (!(svr_ & kSvrEnable))
             for (std::uint32_t &e : lvt_)
                 e |= kMasked;
         plan_timer(now);
         break;
-    case 0x280:
+    case lapic::kEsr:
         esr_ = errors_;
         errors_ = 0;
         return;
-    case 0x300:
+    case lapic::kIcr:
         icr_low_ = value & kIcrWritable;
         send_ipi();
         return;
-    case 0x310: icr_high_ = value & 0xFF00'0000; return;
-    case 0x320:
-    case 0x330:
-    case 0x340:
-    case 0x350:
-    case 0x360:
-    case 0x370: write_lvt(static_cast<unsigned>((offset >> 4) - 0x32), value); return;
-    case 0x380:
+    case lapic::kIcrHigh: icr_high_ = value & 0xFF00'0000; return;
+    case lapic::kLvtTimer:
+    case lapic::kLvtThermal:
+    case lapic::kLvtPerformance:
+    case lapic::kLint0:
+    case lapic::kLint1:
+    case lapic::kLvtError: write_lvt(static_cast<unsigned>((offset >> 4) - 0x32), value); return;
+    case lapic::kInitial:
         initial_ = value;
         restart_timer(now, value);
         return;
-    case 0x3E0: {
+    case lapic::kDivide: {
         const std::uint32_t left = current_count(now);
         divide_ = value & 0xB;
         restart_timer(now, left);
         return;
     }
-    case 0x30:
-    case 0x90:
-    case 0xA0:
-    case 0xC0:
-    case 0x390: // read only
+    case lapic::kVersion:
+    case lapic::kApr:
+    case lapic::kPpr:
+    case lapic::kRemoteRead:
+    case lapic::kCurrent: // read only
         return;
     default:
         if (offset >= 0x100 && offset < 0x280) // read only

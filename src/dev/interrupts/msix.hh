@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// MSI-X (PCI local bus specification 3.0, section 6.8.2): the table of vectors and the pending bits of one function. The
-// function owns the capability in its configuration space and passes the control word to `set_control`.
+// MSI-X (PCI local bus specification 3.0, section 6.8.2): the table of vectors and the pending bits of one function.
+// The function owns the capability in its configuration space and passes the control word to `set_control`.
 #pragma once
 
 #include <vector>

@@ -2,7 +2,6 @@
 #include "dev/interrupts/pic.hh"
 
 #include "dev/devices.hh"
-#include "dev/firmware/firmware.hh"
 #include "dev/interrupts/lapic.hh"
 
 namespace moscope::dev {
@@ -69,7 +68,12 @@ void PicPair::Chip::end(int input) {
 // --- the pair -----------------------------------------------------------------------------------------------------
 
 PicPair::PicPair(IrqLine &output, unsigned output_input)
-    : ByteDevice("pic"), output_(output), output_input_(output_input) {
+    : IsaDevice("pic", {.object = "PIC",
+                        .id = "PNP0000",
+                        .ports = {{kMasterPort, kSize}, {kSlavePort, kSize}, {kElcrPort, kSize}},
+                        .irq = kCascade}),
+      output_(output),
+      output_input_(output_input) {
     reset();
 }
 
@@ -81,17 +85,6 @@ void PicPair::reset() {
         c.mask = 0xFF; // nothing gets through before it is initialised
     }
     update();
-}
-
-void PicPair::describe(Firmware &f) const {
-    f.has_8259 = true;
-    f.devices.push_back(
-        aml::device("PIC", {aml::name("_HID", aml::eisa_id("PNP0000")), aml::name("_CRS", aml::Resources()
-                                                                                              .io(kMasterPort, kSize)
-                                                                                              .io(kSlavePort, kSize)
-                                                                                              .io(kElcrPort, kSize)
-                                                                                              .irq(kCascade)
-                                                                                              .bytes())}));
 }
 
 void PicPair::archive(Archive &a) {
@@ -231,9 +224,7 @@ namespace {
 
 const RegisteredDevice registered(30, "pic", [](Devices &d) {
     auto &pic = d.add<PicPair>(*d.apic_bus.apics().front(), 0u); // LINT0 of the bootstrap core
-    d.ports.map(PicPair::kMasterPort, PicPair::kSize, pic, 0);
-    d.ports.map(PicPair::kSlavePort, PicPair::kSize, pic, 1);
-    d.ports.map(PicPair::kElcrPort, PicPair::kSize, pic, 2);
+    pic.map(d.ports);
     d.apic_bus.attach(static_cast<ExtIntController &>(pic));
     d.provide_isa(d.own<IsaInterrupts>(pic, d.gsi()));
 });

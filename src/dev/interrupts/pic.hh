@@ -8,15 +8,15 @@
 #include <array>
 
 #include "dev/interrupts/apic_bus.hh"
-#include "dev/serial/byte_device.hh"
+#include "dev/isa_device.hh"
 
 namespace moscope::dev {
 
-class PicPair final : public ByteDevice, public IrqLine, public ExtIntController {
+class PicPair final : public IsaDevice, public IrqLine, public ExtIntController {
   public:
     // Ranges 0, 1 and 2.
-    static constexpr Addr kMasterPort = 0x20, kSlavePort = 0xA0, kElcrPort = 0x4D0;
-    static constexpr Addr kSize = 2; ///< of each
+    static constexpr std::uint16_t kMasterPort = 0x20, kSlavePort = 0xA0, kElcrPort = 0x4D0;
+    static constexpr std::uint8_t kSize = 2; ///< of each
     static constexpr unsigned kInputs = 16, kCascade = 2;
 
     PicPair(IrqLine &output, unsigned output_input);
@@ -26,13 +26,11 @@ class PicPair final : public ByteDevice, public IrqLine, public ExtIntController
 
     void reset() override;
     void archive(Archive &) override;
-    void describe(Firmware &) const override;
 
-  protected:
+  private:
     std::uint8_t read8(unsigned range, Addr offset) override;
     void write8(unsigned range, Addr offset, std::uint8_t value) override;
 
-  private:
     struct Chip {
         std::uint8_t requests = 0, mask = 0, in_service = 0, wires = 0;
         std::uint8_t level_inputs = 0; ///< ELCR

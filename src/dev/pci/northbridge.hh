@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The northbridge of a family 10h processor as software sees it: device 18h + node of bus 0, functions 0 to 4 (1022h,
 // 1200h to 1204h; AMD 31116, BIOS and Kernel Developer's Guide, chapter 4): HyperTransport routing and links, address
-// map, DRAM controller, miscellaneous control, link control. Registers hold what firmware would have programmed for this
-// machine and describe it; the memory system does not read them back, so those that steer it are read-only here.
+// map, DRAM controller, miscellaneous control, link control. Registers hold what firmware would have programmed for
+// this machine and describe it; the memory system does not read them back, so those that steer it are read-only here.
 #pragma once
 
 #include <memory>

@@ -4,8 +4,8 @@
 // configuration access (PCI Express base specification, section 7.2.2), the windows of memory that bus 0 decodes, and
 // INTA to INTD of its devices swizzled to four inputs of the I/O APIC. It is itself function 00:00.0.
 //
-// A guest may program overlapping or stray base addresses. If several functions decode an address, the one that was added
-// first responds; an address that no function decodes reads as ones.
+// A guest may program overlapping or stray base addresses. If several functions decode an address, the one that was
+// added first responds; an address that no function decodes reads as ones.
 #pragma once
 
 #include <array>

@@ -2,7 +2,6 @@
 #include "dev/serial/uart16550.hh"
 
 #include "dev/devices.hh"
-#include "dev/firmware/firmware.hh"
 
 namespace moscope::dev {
 
@@ -32,7 +31,7 @@ constexpr Tick kSixteenthBit = kTicksPerSecond / 1'843'200; // of the 1.8432 MHz
 
 Uart16550::Uart16550(EventQueue &queue, const TimeSource &time, IrqLine &irq, unsigned input, Output output,
                      Config config)
-    : ByteDevice("uart16550"),
+    : IsaDevice("uart16550", {.object = "COM1", .id = "PNP0501", .ports = {{kPort, 8}}, .irq = kIrq, .unit = 1}),
       time_(time),
       irq_(irq),
       input_(input),
@@ -54,12 +53,6 @@ void Uart16550::reset() {
     sent_ = timeout_ = kNever;
     plan();
     update_irq();
-}
-
-void Uart16550::describe(Firmware &f) const {
-    f.devices.push_back(
-        aml::device("COM1", {aml::name("_HID", aml::eisa_id("PNP0501")), aml::name("_UID", aml::integer(1)),
-                             aml::name("_CRS", aml::Resources().io(kPort, kSize).irq(kIrq).bytes())}));
 }
 
 void Uart16550::archive(Archive &a) {
@@ -108,7 +101,7 @@ void Uart16550::run_to(Tick now) {
     }
     while (arrival_ <= now) {
         const Tick at = arrival_;
-        if (config_.flow_control && received_.size() >= capacity()) { // goes on when there is room
+        if (config_.flow_control && received_.size() >= capacity()) { // continues when there is room
             arrival_ = kNever;
             break;
         }
@@ -260,7 +253,7 @@ void Uart16550::write8(unsigned, Addr offset, std::uint8_t value) {
         if (lcr_ & kDivisorAccess) {
             divisor_ = static_cast<std::uint16_t>((divisor_ & 0xFF) | value << 8);
         } else {
-            // Enabling it while the transmitter is empty asks for the interrupt again; drivers rely on that.
+            // Enabling it while the transmitter is empty raises the interrupt again; drivers rely on that.
             if ((value & ~ier_ & kTxEmpty) && sending_ == 0)
                 empty_pending_ = true;
             ier_ = value & 0xF;
@@ -301,7 +294,7 @@ namespace {
 
 const RegisteredDevice registered(90, "uart16550", [](Devices &d) {
     auto &uart = d.add<Uart16550>(d.queue, d.time, d.isa(), Uart16550::kIrq, d.console_output);
-    d.ports.map(Uart16550::kPort, Uart16550::kSize, uart, 0);
+    uart.map(d.ports);
     d.console_input = [&uart](std::string_view bytes) { uart.push(bytes); };
 });
 

@@ -11,15 +11,14 @@
 #include <string_view>
 
 #include "dev/irq.hh"
-#include "dev/serial/byte_device.hh"
+#include "dev/isa_device.hh"
 #include "dev/time.hh"
 
 namespace moscope::dev {
 
-class Uart16550 final : public ByteDevice {
+class Uart16550 final : public IsaDevice {
   public:
-    static constexpr Addr kPort = 0x3F8;
-    static constexpr Addr kSize = 8;
+    static constexpr std::uint16_t kPort = 0x3F8;
     static constexpr unsigned kIrq = 4;
 
     struct Config {
@@ -38,13 +37,11 @@ class Uart16550 final : public ByteDevice {
 
     void reset() override;
     void archive(Archive &) override;
-    void describe(Firmware &) const override;
 
-  protected:
+  private:
     std::uint8_t read8(unsigned range, Addr offset) override;
     void write8(unsigned range, Addr offset, std::uint8_t value) override;
 
-  private:
     static constexpr unsigned kFifo = 16;
 
     Tick character_time() const;

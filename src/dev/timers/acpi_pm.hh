@@ -27,11 +27,10 @@ class AcpiPm final : public ByteDevice {
     void archive(Archive &) override;
     void describe(Firmware &) const override;
 
-  protected:
+  private:
     std::uint8_t read8(unsigned range, Addr offset) override;
     void write8(unsigned range, Addr offset, std::uint8_t value) override;
 
-  private:
     void run_to(Tick now);
     void update();
     void plan();

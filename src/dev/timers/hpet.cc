@@ -8,14 +8,9 @@ namespace moscope::dev {
 
 namespace {
 
-enum : Addr {
-    kCapabilities = 0x000,
-    kConfig = 0x010,
-    kStatus = 0x020,
-    kCounter = 0x0F0,
-    kTimer0 = 0x100,
-    kTimerStep = 0x020
-};
+// Offsets of the registers.
+constexpr Addr kCapabilities = 0x000, kConfig = 0x010, kStatus = 0x020, kCounter = 0x0F0;
+constexpr Addr kTimer0 = 0x100, kTimerStep = 0x020;
 
 constexpr std::uint64_t kEnable = 1, kLegacy = 2; // general configuration
 

@@ -2,7 +2,6 @@
 #include "dev/timers/pit.hh"
 
 #include "dev/devices.hh"
-#include "dev/firmware/firmware.hh"
 
 namespace moscope::dev {
 
@@ -80,7 +79,7 @@ std::int64_t Pit::Channel::next_change(std::int64_t edge) const {
 void Pit::Channel::program(std::uint8_t control) {
     mode = (control >> 1) & 7;
     if (mode > 5)
-        mode &= 3; // the third bit is not looked at for modes 2 and 3
+        mode &= 3; // modes 2 and 3 ignore the third bit
     access = (control >> 4) & 3;
     bcd = control & 1;
     counting = write_high = read_high = latched = status_latched = false;
@@ -188,7 +187,12 @@ void Pit::Channel::write_byte(std::uint8_t value, std::int64_t edge) {
 // --- the device ---------------------------------------------------------------------------------------------------
 
 Pit::Pit(EventQueue &queue, const TimeSource &time, IrqLine &irq, unsigned input)
-    : ByteDevice("pit"), time_(time), irq_(irq), input_(input), alarm_(queue, "pit", [this](Tick t) { run_to(t); }) {
+    : IsaDevice("pit",
+                {.object = "TMR", .id = "PNP0100", .ports = {{kPort, 4}, {kControlPort, 1, false}}, .irq = kIrq}),
+      time_(time),
+      irq_(irq),
+      input_(input),
+      alarm_(queue, "pit", [this](Tick t) { run_to(t); }) {
     reset();
 }
 
@@ -197,11 +201,6 @@ void Pit::reset() {
     channels_[2].gate = false;
     control_ = 0;
     drive(0);
-}
-
-void Pit::describe(Firmware &f) const {
-    f.devices.push_back(aml::device("TMR", {aml::name("_HID", aml::eisa_id("PNP0100")),
-                                            aml::name("_CRS", aml::Resources().io(kPort, kSize).irq(kIrq).bytes())}));
 }
 
 void Pit::archive(Archive &a) {
@@ -270,11 +269,8 @@ void Pit::write8(unsigned range, Addr offset, std::uint8_t value) {
 
 namespace {
 
-const RegisteredDevice registered(40, "pit", [](Devices &d) {
-    auto &pit = d.add<Pit>(d.queue, d.time, d.isa(), Pit::kIrq);
-    d.ports.map(Pit::kPort, Pit::kSize, pit, 0);
-    d.ports.map(Pit::kControlPort, 1, pit, 1);
-});
+const RegisteredDevice registered(40, "pit",
+                                  [](Devices &d) { d.add<Pit>(d.queue, d.time, d.isa(), Pit::kIrq).map(d.ports); });
 
 } // namespace
 

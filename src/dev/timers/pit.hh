@@ -7,28 +7,26 @@
 #include <array>
 
 #include "dev/irq.hh"
-#include "dev/serial/byte_device.hh"
+#include "dev/isa_device.hh"
 #include "dev/time.hh"
 
 namespace moscope::dev {
 
-class Pit final : public ByteDevice {
+class Pit final : public IsaDevice {
   public:
-    static constexpr Addr kPort = 0x40, kSize = 4; ///< range 0
-    static constexpr Addr kControlPort = 0x61;     ///< range 1, one port
+    // Ranges 0 and 1.
+    static constexpr std::uint16_t kPort = 0x40, kControlPort = 0x61;
     static constexpr unsigned kIrq = 0;
 
     Pit(EventQueue &queue, const TimeSource &time, IrqLine &irq, unsigned input);
 
     void reset() override;
     void archive(Archive &) override;
-    void describe(Firmware &) const override;
 
-  protected:
+  private:
     std::uint8_t read8(unsigned range, Addr offset) override;
     void write8(unsigned range, Addr offset, std::uint8_t value) override;
 
-  private:
     /// One counter. Edges are counted from tick 0; `edge` is the last one at or before now.
     struct Channel {
         std::uint8_t mode = 3, access = 3;

@@ -4,7 +4,6 @@
 #include <chrono>
 
 #include "dev/devices.hh"
-#include "dev/firmware/firmware.hh"
 
 namespace moscope::dev {
 
@@ -43,7 +42,7 @@ bool shows_time(unsigned i) {
 } // namespace
 
 Rtc::Rtc(EventQueue &queue, const TimeSource &time, IrqLine &irq, unsigned input, std::int64_t epoch)
-    : ByteDevice("rtc"),
+    : IsaDevice("rtc", {.object = "RTC0", .id = "PNP0B00", .ports = {{kPort, 2}}, .irq = kIrq}),
       time_(time),
       irq_(irq),
       input_(input),
@@ -72,8 +71,7 @@ void Rtc::archive(Archive &a) {
 void Rtc::describe(Firmware &f) const {
     f.power.has_rtc = true;
     f.power.cmos_century = kCentury;
-    f.devices.push_back(aml::device("RTC0", {aml::name("_HID", aml::eisa_id("PNP0B00")),
-                                             aml::name("_CRS", aml::Resources().io(kPort, kSize).irq(kIrq).bytes())}));
+    IsaDevice::describe(f);
 }
 
 // --- date and registers -------------------------------------------------------------------------------------------
@@ -237,9 +235,9 @@ void Rtc::write_register(unsigned i, std::uint8_t value, Tick now) {
     } else if (i != kC && i != kD) {
         memory_[i] = value;
     }
-    // The date as it is shown now goes on from here, within the second that was running.
+    // The clock continues from the shown date, within the running second.
     if (running() && (!ran || shows_time(i))) {
-        const bool released = was_held; // the divider starts anew: the first update comes half a second later
+        const bool released = was_held; // the divider restarts: the first update comes half a second later
         base_ = shown();
         base_tick_ = released ? now - kTicksPerSecond / 2 : now - (now - base_tick_) % kTicksPerSecond;
         seen_ = 0;
@@ -250,10 +248,8 @@ void Rtc::write_register(unsigned i, std::uint8_t value, Tick now) {
 
 namespace {
 
-const RegisteredDevice registered(60, "rtc", [](Devices &d) {
-    auto &rtc = d.add<Rtc>(d.queue, d.time, d.isa(), Rtc::kIrq);
-    d.ports.map(Rtc::kPort, Rtc::kSize, rtc, 0);
-});
+const RegisteredDevice registered(60, "rtc",
+                                  [](Devices &d) { d.add<Rtc>(d.queue, d.time, d.isa(), Rtc::kIrq).map(d.ports); });
 
 } // namespace
 

@@ -9,14 +9,14 @@
 #include <array>
 
 #include "dev/irq.hh"
-#include "dev/serial/byte_device.hh"
+#include "dev/isa_device.hh"
 #include "dev/time.hh"
 
 namespace moscope::dev {
 
-class Rtc final : public ByteDevice {
+class Rtc final : public IsaDevice {
   public:
-    static constexpr Addr kPort = 0x70, kSize = 2;
+    static constexpr std::uint16_t kPort = 0x70;
     static constexpr unsigned kIrq = 8;
     static constexpr std::int64_t kEpoch = 1'286'150'400; ///< 2010-10-04 00:00:00 UTC, in seconds since 1970
     static constexpr unsigned kCentury = 0x32;
@@ -31,11 +31,10 @@ class Rtc final : public ByteDevice {
     void archive(Archive &) override;
     void describe(Firmware &) const override;
 
-  protected:
+  private:
     std::uint8_t read8(unsigned range, Addr offset) override;
     void write8(unsigned range, Addr offset, std::uint8_t value) override;
 
-  private:
     bool running() const;
     std::int64_t seconds_at(Tick now) const;
     Tick period() const;
@@ -60,7 +59,7 @@ class Rtc final : public ByteDevice {
     std::int64_t base_;        ///< date at base_tick_, while the clock runs
     Tick base_tick_ = 0;       ///< when a second began
     std::int64_t seen_ = 0;    ///< seconds since base_tick_ that have been acted upon
-    std::int64_t periods_ = 0; ///< periods of the periodic interrupt, likewise
+    std::int64_t periods_ = 0; ///< periods of the periodic interrupt that have been acted upon
 };
 
 } // namespace moscope::dev

@@ -86,7 +86,7 @@ void DiskImage::write(std::uint64_t offset, std::span<const std::uint8_t> from) 
     }
 }
 
-// FNV-1a over the first page of every MiB and the last bytes: enough to tell images apart without reading them whole.
+// FNV-1a over the first page of every MiB and the last bytes: enough to distinguish images without reading them whole.
 std::uint64_t DiskImage::fingerprint() const {
     std::uint64_t h = 0xcbf29ce484222325ull ^ bytes_;
     Page page;

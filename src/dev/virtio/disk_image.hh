@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The content of a disk: a host file (raw image, squashfs, anything) that is mapped and never written, under a map of the
-// 4-KiB pages that the guest has written, which live in memory and in checkpoints. Offsets and sizes are bytes.
+// The content of a disk: a host file (raw image, squashfs, anything) that is mapped and never written, under a map of
+// the 4-KiB pages that the guest has written, which live in memory and in checkpoints. Offsets and sizes are bytes.
 #pragma once
 
 #include <array>

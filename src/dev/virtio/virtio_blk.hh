@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A virtio block device (Virtual I/O Device specification 1.1, section 5.2): one queue; read, write, flush and get-id on
-// a disk image. A request completes a fixed latency after it was made, and requests share the device's bandwidth. Bytes
-// move at completion; then the device interrupts the driver.
+// A virtio block device (Virtual I/O Device specification 1.1, section 5.2): one queue; read, write, flush and get-id
+// on a disk image. A request completes a fixed latency after it was made, and requests share the device's bandwidth.
+// Bytes move at completion; then the device interrupts the driver.
 #pragma once
 
 #include <deque>

@@ -10,14 +10,8 @@ namespace {
 // Offsets of the areas in base address range 0, a page each.
 constexpr unsigned kBar = 0;
 constexpr std::uint64_t kBarBytes = 0x8000;
-enum : Addr {
-    kCommon = 0,
-    kIsr = 0x1000,
-    kDeviceConfig = 0x2000,
-    kNotify = 0x3000,
-    kMsixTable = 0x4000,
-    kMsixPending = 0x5000
-};
+constexpr Addr kCommon = 0, kIsr = 0x1000, kDeviceConfig = 0x2000, kNotify = 0x3000, kMsixTable = 0x4000,
+               kMsixPending = 0x5000;
 constexpr unsigned kNotifyMultiplier = 4;
 constexpr std::uint8_t kVendorCapability = 9;
 
@@ -90,7 +84,8 @@ VirtioPci::VirtioPci(std::string name, const Type &type, Dma &dma, MsiTarget &ta
     set32(msix_capability_ + 8, kMsixPending | kBar);
 }
 
-// --- registers ------------------------------------------------------------------------------------------------------------
+// --- registers
+// ------------------------------------------------------------------------------------------------------------
 
 std::uint64_t VirtioPci::read_bar(Requester, unsigned, Addr offset, unsigned size) {
     const Addr in_page = offset & 0xfff;
@@ -235,7 +230,8 @@ void VirtioPci::virtio_reset() {
     device_reset();
 }
 
-// --- queues ---------------------------------------------------------------------------------------------------------------
+// --- queues
+// ---------------------------------------------------------------------------------------------------------------
 
 void VirtioPci::notify(unsigned queue) {
     if (queue < queues_.size())
@@ -285,7 +281,8 @@ void VirtioPci::interrupt(std::uint8_t cause, std::uint16_t vector) {
     }
 }
 
-// --- configuration space ---------------------------------------------------------------------------------------------------
+// --- configuration space
+// ---------------------------------------------------------------------------------------------------
 
 bool VirtioPci::indirect_access_overlaps(unsigned offset, unsigned size) const {
     const unsigned window = access_capability_ + 16;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A virtio device on PCI (Virtual I/O Device specification 1.1, section 4.1, without the legacy interface): common,
-// notification, interrupt status and device configuration in one 64-bit base address range, MSI-X with INTx to fall back
-// on, feature negotiation and device status (chapter 3). A device type derives from it and serves its queues.
+// notification, interrupt status and device configuration in one 64-bit base address range, MSI-X with INTx to fall
+// back on, feature negotiation and device status (chapter 3). A device type derives from it and serves its queues.
 //
-// If a driver breaks the rules of a queue, the device sets DEVICE_NEEDS_RESET in the device status and does nothing else.
-// A reset while the device moves bytes takes effect at the end of that piece of work; no byte moves after it. Until then
-// the status reads as before, and drivers have to wait for it to change (section 3.1.1).
+// If a driver breaks the rules of a queue, the device sets DEVICE_NEEDS_RESET in the device status and does nothing
+// else. A reset while the device moves bytes takes effect at the end of that piece of work; no byte moves after it.
+// Until then the status reads as before, and drivers have to wait for it to change (section 3.1.1).
 #pragma once
 
 #include <vector>
@@ -51,16 +51,16 @@ class VirtioPci : public PciFunction {
 
     /// The driver may have made chains available in `queue`; called only while the device is live, as a piece of work.
     virtual void notified(unsigned queue) = 0;
-    /// The driver reset the device: chains under way are forgotten.
+    /// The driver reset the device: chains in flight are dropped.
     virtual void device_reset() = 0;
 
     /// Does something with the queues in its turn (Dma::perform).
     void work(std::function<void()> piece);
-    /// Whether the driver waits for a reset: there is nothing more to do for it.
+    /// Whether the driver waits for a reset; the device then serves no queue.
     bool resetting() const { return resetting_; }
     bool driver_has(std::uint64_t feature) const { return driver_features_ & feature; }
     bool take(unsigned queue, Virtqueue::Chain &);
-    /// Gives a chain back and interrupts if the driver wants it.
+    /// Returns a chain to the driver, with an interrupt if the driver wants one.
     void give_back(unsigned queue, std::uint16_t head, std::uint32_t bytes);
     /// The driver broke the rules.
     void fail(const char *why);

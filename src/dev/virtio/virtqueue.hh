@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A split virtqueue (Virtual I/O Device specification 1.1, section 2.6) with indirect descriptors and event indices, as
-// the device sees it. Everything in the rings is the guest's and is believed only after a check: indices, addresses,
-// lengths, order and length of chains, number of chains under way. What fails a check makes the queue broken, for good
-// until it is reset.
+// the device sees it. The guest owns the rings, so the device checks everything in them: indices, addresses, lengths,
+// order and length of chains, number of chains in flight. A failed check breaks the queue until it is reset.
 #pragma once
 
 #include <cstdint>
@@ -55,9 +54,9 @@ class Virtqueue {
     // --- traffic -----------------------------------------------------------------------------------------------------
     /// Takes the next chain. False: there is none, or the queue is broken.
     bool pop(Dma &, Chain &);
-    /// Gives a chain back, of which the device has written `bytes`. False: the queue is broken.
+    /// Returns a chain to the driver, of which the device has written `bytes`. False: the queue is broken.
     bool push(Dma &, std::uint16_t head, std::uint32_t bytes);
-    /// Whether the driver wants to be interrupted for what was pushed since it was last asked.
+    /// Whether the driver wants an interrupt for the chains pushed since the last call.
     bool wants_interrupt(Dma &);
     /// Why the queue is broken; null: it is not.
     const char *fault() const { return fault_; }

@@ -2,7 +2,6 @@
 // The IO-APIC between wires and local APICs: edges, levels and their end, masks, and both versions' registers.
 #include <gtest/gtest.h>
 
-#include "base/rng.hh"
 #include "dev/firmware/firmware.hh"
 #include "dev/harness.hh"
 #include "dev/interrupts/ioapic.hh"
@@ -112,7 +111,7 @@ TEST_F(IoApicTest, AMaskedLevelComesWhenItIsUnmasked) {
     EXPECT_EQ(core0.acknowledge(), 0x51);
 }
 
-TEST_F(IoApicTest, ALevelThatNobodyTakesIsNotInService) {
+TEST_F(IoApicTest, ALevelThatNoApicAcceptsIsNotInService) {
     entry(17, 9, 0x51 | kLevel);
     io.set_irq(17, true);
     EXPECT_EQ(low(17) & kRemoteIrr, 0u);
@@ -174,7 +173,7 @@ TEST_F(IoApicTest, TheIsaTimerIsAtInputTwoAndReplacementCutsThePitOff) {
     isa.set_irq(99, true);
 }
 
-TEST_F(IoApicTest, TellsTheFirmwareItsAddressAndTheTimersInput) {
+TEST_F(IoApicTest, TheFirmwareTablesNameItsAddressAndTheTimersInput) {
     Firmware f;
     io.describe(f);
     ASSERT_EQ(f.io_apics.size(), 1u);
@@ -187,27 +186,22 @@ TEST_F(IoApicTest, TellsTheFirmwareItsAddressAndTheTimersInput) {
 TEST_F(IoApicTest, ACheckpointKeepsWhatIsInService) {
     entry(17, 0, 0x51 | kLevel);
     io.set_irq(17, true);
-    const auto bytes = saved(io);
     ApicBus bus2;
     IoApic other(bus2, 1);
-    restore(other, bytes);
-    EXPECT_EQ(saved(other), bytes);
+    resume(other, io);
     EXPECT_EQ(get(other, 0x10 + 34), 0x51 | kLevel | kRemoteIrr);
 }
 
 TEST_F(IoApicTest, NoAccessWhateverItIsHurtsTheSimulator) {
-    Rng rng(4);
-    for (int i = 0; i < 200000; ++i) {
-        const Addr offset = rng.below(3) ? rng.below(2) * 0x10 : rng.below(0x1000);
-        const auto size = 1u << rng.below(4);
-        if (rng.below(4))
-            io.write(0, 0, offset, offset == 0 ? rng.below(256) : rng.below(1ull << 32), size);
-        else
-            io.read(0, 0, offset, size);
-        io.set_irq(static_cast<unsigned>(rng.below(30)), rng.below(2));
-        if (rng.below(4) == 0)
+    const auto draw = [](Rng &r) {
+        const Addr offset = r.below(3) ? r.below(2) * 0x10 : r.below(0x1000);
+        return RandomAccess{0, offset, offset == 0 ? r.below(256) : r.below(1ull << 32)};
+    };
+    access_at_random(io, 4, 200000, draw, [this](Rng &r) {
+        io.set_irq(static_cast<unsigned>(r.below(30)), r.below(2));
+        if (r.below(4) == 0)
             serve();
-    }
+    });
 }
 
 } // namespace

@@ -12,34 +12,11 @@
 
 using namespace moscope;
 using namespace moscope::dev;
+using namespace moscope::dev::lapic;
 
 namespace {
 
 constexpr Tick kBus = 5'000'000; // 200 MHz
-
-enum : Addr {
-    kId = 0x20,
-    kVersion = 0x30,
-    kTpr = 0x80,
-    kPpr = 0xA0,
-    kEoi = 0xB0,
-    kLdr = 0xD0,
-    kDfr = 0xE0,
-    kSvr = 0xF0,
-    kIsr = 0x100,
-    kTmr = 0x180,
-    kIrr = 0x200,
-    kEsr = 0x280,
-    kIcr = 0x300,
-    kIcrHigh = 0x310,
-    kLvtTimer = 0x320,
-    kLint0 = 0x350,
-    kLint1 = 0x360,
-    kLvtError = 0x370,
-    kInitial = 0x380,
-    kCurrent = 0x390,
-    kDivide = 0x3E0
-};
 
 struct Eois : EoiListener {
     void end_of_interrupt(std::uint8_t v) override { vectors.push_back(v); }
@@ -186,7 +163,7 @@ TEST_F(LapicTest, TheTaskPriorityAndCr8AreOneAndHoldBackTheirClassAndLower) {
     EXPECT_TRUE(pending(0));
 }
 
-TEST_F(LapicTest, PhysicalDestinationsReachOneAllOrNobody) {
+TEST_F(LapicTest, PhysicalDestinationsReachOneAllOrNone) {
     ipi(0, 13, 0x31);
     EXPECT_EQ(who(0x31), Cores{11});
     ipi(0, 7, 0x32); // absent: seven is no core of chip 0
@@ -454,7 +431,7 @@ TEST_F(LapicTest, SoftwareDisableMasksAllLocalEntriesAndHoldsWhatIsRequested) {
     EXPECT_TRUE(pending(0));
 }
 
-TEST_F(LapicTest, TheBaseRegisterTellsTheBootCoreDisablesAndRefusesReservedBits) {
+TEST_F(LapicTest, TheBaseRegisterNamesTheBootCoreDisablesAndRefusesReservedBits) {
     EXPECT_EQ(apics[0]->apic_base(), 0xFEE00900u);
     EXPECT_EQ(apics[1]->apic_base(), 0xFEE00800u);
     EXPECT_FALSE(apics[1]->set_apic_base(0xFEE00C00)); // x2APIC

@@ -3,7 +3,6 @@
 // LINT0 as in virtual-wire mode.
 #include <gtest/gtest.h>
 
-#include "base/rng.hh"
 #include "dev/harness.hh"
 #include "dev/interrupts/lapic.hh"
 #include "dev/interrupts/pic.hh"
@@ -194,28 +193,25 @@ TEST_F(PicTest, ACheckpointKeepsServiceAndRequests) {
     pic.set_irq(1, true);
     take();
     pic.set_irq(8, true);
-    const auto bytes = saved(pic);
     Wires w;
     PicPair other(w, 0);
-    restore(other, bytes);
-    EXPECT_EQ(saved(other), bytes);
+    resume(other, pic);
     other.write(0, 0, 0, 0x20, 1);
     EXPECT_TRUE(w.now[0]);
     EXPECT_EQ(other.acknowledge_ext_int(), 0x38);
 }
 
 TEST_F(PicTest, NoAccessWhateverItIsHurtsTheSimulator) {
-    Rng rng(8);
-    for (int i = 0; i < 300000; ++i) {
-        const auto range = static_cast<unsigned>(rng.below(3));
-        if (rng.below(3))
-            pic.write(0, range, rng.below(4), rng.below(1ull << 32), 1u << rng.below(4));
-        else
-            pic.read(0, range, rng.below(4), 1u << rng.below(4));
-        pic.set_irq(static_cast<unsigned>(rng.below(20)), rng.below(2));
-        if (rng.below(4) == 0)
-            take();
-    }
+    access_at_random(
+        pic, 8, 300000,
+        [](Rng &r) {
+            return RandomAccess{static_cast<unsigned>(r.below(3)), r.below(4), r.below(1ull << 32)};
+        },
+        [this](Rng &r) {
+            pic.set_irq(static_cast<unsigned>(r.below(20)), r.below(2));
+            if (r.below(4) == 0)
+                take();
+        });
 }
 
 } // namespace

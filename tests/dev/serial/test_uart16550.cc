@@ -24,6 +24,9 @@ struct UartTest : testing::Test {
     std::uint64_t in(unsigned r) { return uart->read(0, 0, r, 1); }
     void set(unsigned r, unsigned v) { uart->write(0, 0, r, v, 1); }
     bool irq() { return wires.now[4]; }
+    void rises_at(Tick t) {
+        expect_change(time, t, true, [this] { return irq(); });
+    }
     void make(Uart16550::Config c) {
         uart = std::make_unique<Uart16550>(
             queue, time, wires, 4, [this](std::uint8_t b) { out.push_back(static_cast<char>(b)); }, c);
@@ -48,10 +51,7 @@ TEST_F(UartTest, TheEmptyInterruptComesByAnEventAndGoesByReadingItsIdentificatio
     set(0, 'A');
     set(1, 2);
     EXPECT_FALSE(irq());
-    time.to(kChar - 1);
-    EXPECT_FALSE(irq());
-    time.to(kChar);
-    EXPECT_TRUE(irq());
+    rises_at(kChar);
     EXPECT_EQ(in(2), 2u);
     EXPECT_FALSE(irq());
     EXPECT_EQ(in(2), 1u);
@@ -120,20 +120,14 @@ TEST_F(UartTest, InputInterruptsAtTheTriggerLevelAndBelowItAfterFourCharacterTim
     set(2, 0x41); // FIFO, level 4
     set(1, 1);
     uart->push("abcdef");
-    time.to(4 * kChar - 1);
-    EXPECT_FALSE(irq());
-    time.to(4 * kChar);
-    EXPECT_TRUE(irq());
+    rises_at(4 * kChar);
     EXPECT_EQ(in(2), 0xC4u);
     time.to(6 * kChar);
     for (char c : std::string("abcd"))
         EXPECT_EQ(in(0), static_cast<unsigned>(c));
     EXPECT_FALSE(irq());
     const Tick last_read = time.now();
-    time.to(last_read + 4 * kChar - 1);
-    EXPECT_FALSE(irq());
-    time.to(last_read + 4 * kChar);
-    EXPECT_TRUE(irq());
+    rises_at(last_read + 4 * kChar);
     EXPECT_EQ(in(2), 0xCCu);
     EXPECT_EQ(in(0), 'e');
     EXPECT_FALSE(irq());
@@ -142,15 +136,12 @@ TEST_F(UartTest, InputInterruptsAtTheTriggerLevelAndBelowItAfterFourCharacterTim
     EXPECT_EQ(in(0), 0u);
 }
 
-TEST_F(UartTest, AByteThatNobodyReadsTimesOutFourCharacterTimesAfterItCame) {
+TEST_F(UartTest, AnUnreadByteTimesOutFourCharacterTimesAfterItsArrival) {
     set(4, 8);
     set(2, 0xC1); // level 14
     set(1, 1);
     uart->push("a");
-    time.to(5 * kChar - 1);
-    EXPECT_FALSE(irq());
-    time.to(5 * kChar);
-    EXPECT_TRUE(irq());
+    rises_at(5 * kChar);
     EXPECT_EQ(in(2), 0xCCu);
 }
 

@@ -77,7 +77,7 @@ TEST_F(AcpiPmTest, ThePowerButtonInterruptsIfEnabled) {
     EXPECT_FALSE(wires.now[9]);
 }
 
-TEST_F(AcpiPmTest, TheFirmwareIsToldTheSamePorts) {
+TEST_F(AcpiPmTest, TheFirmwareTablesNameTheSamePorts) {
     Firmware f;
     pm.describe(f);
     EXPECT_EQ(f.power.pm_timer, 0x808);

@@ -3,7 +3,6 @@
 // exact edge, legacy replacement, levels.
 #include <gtest/gtest.h>
 
-#include "base/rng.hh"
 #include "dev/firmware/firmware.hh"
 #include "dev/harness.hh"
 #include "dev/timers/hpet.hh"
@@ -186,14 +185,12 @@ TEST_F(HpetTest, ACheckpointKeepsTheCounterAndTheNextMatch) {
     set(comparator(0), 3000);
     set(comparator(0), 700);
     edge(3200);
-    const auto bytes = saved(hpet);
     EventQueue queue2;
     TestTime time2(queue2);
     Wires pic2, io2;
     IsaInterrupts isa2(pic2, io2);
     Hpet other(queue2, time2, isa2, io2);
-    restore(other, bytes);
-    EXPECT_EQ(saved(other), bytes);
+    resume(other, hpet);
     time2.to(kHpetClock.edge(3700) - 1);
     EXPECT_EQ(io2.rises[2], 0);
     EXPECT_EQ(other.read(0, 0, kCounter, 8), 3699u);
@@ -202,16 +199,11 @@ TEST_F(HpetTest, ACheckpointKeepsTheCounterAndTheNextMatch) {
 }
 
 TEST_F(HpetTest, NoAccessWhateverItIsHurtsTheSimulator) {
-    Rng rng(6);
-    for (int i = 0; i < 200000; ++i) {
-        const Addr offset = rng.below(3) ? rng.below(0x30) * 8 : rng.below(0x410);
-        const auto size = 1u << rng.below(4);
-        if (rng.below(3))
-            hpet.write(0, 0, offset, rng.below(2) ? rng.below(1ull << 63) : rng.below(1ull << 20), size);
-        else
-            hpet.read(0, 0, offset, size);
-        time.by(static_cast<Tick>(rng.below(1'000'000)));
-    }
+    const auto draw = [](Rng &r) {
+        const Addr offset = r.below(3) ? r.below(0x30) * 8 : r.below(0x410);
+        return RandomAccess{0, offset, r.below(2) ? r.below(1ull << 63) : r.below(1ull << 20)};
+    };
+    access_at_random(hpet, 6, 200000, draw, [this](Rng &r) { time.by(static_cast<Tick>(r.below(1'000'000))); });
 }
 
 } // namespace

@@ -3,7 +3,6 @@
 // calibrate.
 #include <gtest/gtest.h>
 
-#include "base/rng.hh"
 #include "dev/harness.hh"
 #include "dev/timers/pit.hh"
 
@@ -30,6 +29,22 @@ struct PitTest : testing::Test {
     void edge(std::int64_t n) { time.to(kPitClock.edge(n)); }
     void before(std::int64_t n) { time.to(kPitClock.edge(n) - 1); }
     bool irq() { return wires.now[0]; }
+    bool output2() { return in61() & 0x20; }
+    void rises_at(std::int64_t n) { changes_at(n, true); }
+    void falls_at(std::int64_t n) { changes_at(n, false); }
+    void changes_at(std::int64_t n, bool to) {
+        expect_change(time, kPitClock.edge(n), to, [this] { return irq(); });
+    }
+    /// Edges, and the count of channel 0 there.
+    void expect_counts(std::initializer_list<std::pair<std::int64_t, unsigned>> all) {
+        for (const auto &[n, count] : all) {
+            edge(n);
+            EXPECT_EQ(in16(0x40), count) << "at edge " << n;
+        }
+    }
+    void output2_rises_at(std::int64_t n) {
+        expect_change(time, kPitClock.edge(n), true, [this] { return output2(); });
+    }
     void program(unsigned channel, unsigned mode, unsigned count) {
         out(0x43, channel << 6 | 0x30 | mode << 1);
         out(0x40 + channel, count & 0xFF);
@@ -45,10 +60,7 @@ TEST_F(PitTest, Mode0RaisesItsOutputNPlusOneEdgesAfterTheWrite) {
     edge(100);
     program(0, 0, 1000);
     EXPECT_FALSE(irq());
-    before(1101);
-    EXPECT_FALSE(irq());
-    edge(1101);
-    EXPECT_TRUE(irq());
+    rises_at(1101);
     edge(70000);
     EXPECT_TRUE(irq());
     EXPECT_EQ(wires.rises[0], 2); // the idle level, then this one
@@ -60,24 +72,13 @@ TEST_F(PitTest, Mode0CountsDownAndOnBelowZero) {
     EXPECT_EQ(in16(0x40), 1000u);
     before(2);
     EXPECT_EQ(in16(0x40), 1000u);
-    edge(2);
-    EXPECT_EQ(in16(0x40), 999u);
-    edge(1001);
-    EXPECT_EQ(in16(0x40), 0u);
-    edge(1002);
-    EXPECT_EQ(in16(0x40), 0xFFFFu);
+    expect_counts({{2, 999}, {1001, 0}, {1002, 0xFFFF}});
 }
 
 TEST_F(PitTest, Mode2IsLowForOneEdgeInN) {
     program(0, 2, 1000);
-    before(1000);
-    EXPECT_TRUE(irq());
-    edge(1000);
-    EXPECT_FALSE(irq());
-    before(1001);
-    EXPECT_FALSE(irq());
-    edge(1001);
-    EXPECT_TRUE(irq());
+    falls_at(1000);
+    rises_at(1001);
     edge(2000);
     EXPECT_FALSE(irq());
     const int rises = wires.rises[0];
@@ -90,14 +91,8 @@ TEST_F(PitTest, ANewCountInMode2IsTakenAtTheEndOfThePeriod) {
     edge(500);
     out(0x40, 100);
     out(0x40, 0);
-    before(1001);
-    EXPECT_FALSE(irq());
-    edge(1001);
-    EXPECT_TRUE(irq());
-    before(1100);
-    EXPECT_TRUE(irq());
-    edge(1100);
-    EXPECT_FALSE(irq());
+    rises_at(1001);
+    falls_at(1100);
     edge(1101);
     EXPECT_TRUE(irq());
     edge(1200);
@@ -106,36 +101,19 @@ TEST_F(PitTest, ANewCountInMode2IsTakenAtTheEndOfThePeriod) {
 
 TEST_F(PitTest, Mode3IsHighForTheLargerHalf) {
     program(0, 3, 1001);
-    before(1 + 501);
-    EXPECT_TRUE(irq());
-    edge(1 + 501);
-    EXPECT_FALSE(irq());
-    before(1 + 1001);
-    EXPECT_FALSE(irq());
-    edge(1 + 1001);
-    EXPECT_TRUE(irq());
+    falls_at(1 + 501);
+    rises_at(1 + 1001);
 }
 
 TEST_F(PitTest, Mode3CountsByTwos) {
     program(0, 3, 1000);
-    edge(1);
-    EXPECT_EQ(in16(0x40), 1000u);
-    edge(101);
-    EXPECT_EQ(in16(0x40), 800u);
-    edge(501);
-    EXPECT_EQ(in16(0x40), 1000u);
+    expect_counts({{1, 1000}, {101, 800}, {501, 1000}});
 }
 
 TEST_F(PitTest, Mode4StrobesOnceAtTheEnd) {
     program(0, 4, 50);
-    before(51);
-    EXPECT_TRUE(irq());
-    edge(51);
-    EXPECT_FALSE(irq());
-    before(52);
-    EXPECT_FALSE(irq());
-    edge(52);
-    EXPECT_TRUE(irq());
+    falls_at(51);
+    rises_at(52);
     const int rises = wires.rises[0];
     edge(200000);
     EXPECT_EQ(wires.rises[0], rises);
@@ -144,11 +122,8 @@ TEST_F(PitTest, Mode4StrobesOnceAtTheEnd) {
 TEST_F(PitTest, Channel2CalibratesAsAKernelDoesIt) {
     out61((in61() & ~2u) | 1); // speaker off, gate on
     program(2, 0, 59659);      // 50 ms
-    EXPECT_EQ(in61() & 0x20, 0u);
-    before(59660);
-    EXPECT_EQ(in61() & 0x20, 0u);
-    edge(59660);
-    EXPECT_EQ(in61() & 0x20, 0x20u);
+    EXPECT_FALSE(output2());
+    output2_rises_at(59660);
     EXPECT_NEAR(static_cast<double>(time.now()), 50e12, 0.01e12);
     EXPECT_EQ(in61() & 3, 1u);
 }
@@ -158,7 +133,7 @@ TEST_F(PitTest, TheGateOfChannel2HoldsTheCount) {
     program(2, 0, 100);
     edge(500);
     EXPECT_EQ(in16(0x42), 100u);
-    EXPECT_EQ(in61() & 0x20, 0u);
+    EXPECT_FALSE(output2());
     out61(1);
     edge(560);
     EXPECT_EQ(in16(0x42), 40u);
@@ -166,23 +141,17 @@ TEST_F(PitTest, TheGateOfChannel2HoldsTheCount) {
     edge(900);
     EXPECT_EQ(in16(0x42), 40u);
     out61(1);
-    before(940);
-    EXPECT_EQ(in61() & 0x20, 0u);
-    edge(940);
-    EXPECT_EQ(in61() & 0x20, 0x20u);
+    output2_rises_at(940);
 }
 
 TEST_F(PitTest, Mode1IsAOneShotThatTheGateTriggers) {
     program(2, 1, 100);
     edge(50);
-    EXPECT_EQ(in61() & 0x20, 0x20u);
+    EXPECT_TRUE(output2());
     out61(1);
     edge(51);
-    EXPECT_EQ(in61() & 0x20, 0u);
-    before(151);
-    EXPECT_EQ(in61() & 0x20, 0u);
-    edge(151);
-    EXPECT_EQ(in61() & 0x20, 0x20u);
+    EXPECT_FALSE(output2());
+    output2_rises_at(151);
 }
 
 TEST_F(PitTest, ALatchedCountStaysUntilRead) {
@@ -213,18 +182,12 @@ TEST_F(PitTest, BcdCountsAreDecimal) {
     out(0x40, 0x10);
     edge(2);
     EXPECT_EQ(in16(0x40), 0x0999u);
-    before(1001);
-    EXPECT_FALSE(irq());
-    edge(1001);
-    EXPECT_TRUE(irq());
+    rises_at(1001);
 }
 
 TEST_F(PitTest, ACountOfZeroIsTheLargest) {
     program(0, 0, 0);
-    before(65537);
-    EXPECT_FALSE(irq());
-    edge(65537);
-    EXPECT_TRUE(irq());
+    rises_at(65537);
 }
 
 TEST_F(PitTest, TheRefreshToggleChangesEvery15Microseconds) {
@@ -249,29 +212,21 @@ TEST_F(PitTest, ACoreAheadOfTheQueueLosesNoEdge) {
 TEST_F(PitTest, ACheckpointKeepsPhaseAndPendingEdge) {
     program(0, 2, 1000);
     edge(500);
-    const auto bytes = saved(pit);
     EventQueue queue2;
     TestTime time2(queue2);
     Wires wires2;
     Pit other(queue2, time2, wires2, 0);
-    restore(other, bytes);
-    EXPECT_EQ(saved(other), bytes);
-    time2.to(kPitClock.edge(1000) - 1);
-    EXPECT_TRUE(wires2.now[0]);
-    time2.to(kPitClock.edge(1000));
-    EXPECT_FALSE(wires2.now[0]);
+    resume(other, pit);
+    expect_change(time2, kPitClock.edge(1000), false, [&] { return wires2.now[0]; });
 }
 
 TEST_F(PitTest, NoAccessWhateverItIsHurtsTheSimulator) {
-    Rng rng(9);
-    for (int i = 0; i < 200000; ++i) {
-        const auto range = static_cast<unsigned>(rng.below(2));
-        if (rng.below(3))
-            pit.write(0, range, rng.below(8), rng.below(1ull << 32), 1u << rng.below(4));
-        else
-            pit.read(0, range, rng.below(8), 1u << rng.below(4));
-        time.by(static_cast<Tick>(rng.below(20'000'000'000)));
-    }
+    access_at_random(
+        pit, 9, 200000,
+        [](Rng &r) {
+            return RandomAccess{static_cast<unsigned>(r.below(2)), r.below(8), r.below(1ull << 32)};
+        },
+        [this](Rng &r) { time.by(static_cast<Tick>(r.below(20'000'000'000))); });
 }
 
 } // namespace

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The virtio transport and its queues, with the entropy device as the simplest one behind them: negotiation, interrupts,
-// event indices, indirect descriptors, and rings that no honest driver would write.
+// The virtio transport and its queues, with the entropy device as the simplest one behind them: negotiation,
+// interrupts, event indices, indirect descriptors, and rings that no honest driver would write.
 #include <functional>
 #include <set>
 
@@ -103,8 +103,7 @@ TEST(VirtioPci, SendsItsMessageAndKeepsItWhileMasked) {
     Entropy e;
     e.d.negotiate(kPlain);
     e.d.use_msix();
-    e.d.set_up_queue(8);
-    e.d.common(0x14, 15, 1);
+    e.d.go();
     e.d.add({{kData, 8, true}});
     e.d.notify();
     ASSERT_EQ(e.b.messages.sent.size(), 1u);
@@ -218,82 +217,54 @@ TEST(VirtioPci, RegistersCanBeReachedThroughConfigurationSpace) {
 
 namespace {
 
+/// Writes of descriptors, of which the first becomes available, or any other write.
 struct Hostile {
+    struct Written {
+        unsigned index;
+        Addr at;
+        std::uint32_t size;
+        unsigned flags, next;
+        Addr table = Driver::kDescriptors;
+    };
     const char *name;
-    std::function<void(Entropy &)> write;
+    std::vector<Written> descriptors;
+    std::function<void(Entropy &)> write = nullptr;
+
+    void operator()(Entropy &e) const {
+        for (const Written &d : descriptors)
+            e.d.descriptor(d.index, d.at, d.size, static_cast<std::uint16_t>(d.flags),
+                           static_cast<std::uint16_t>(d.next), d.table);
+        if (write)
+            write(e);
+        else
+            e.d.make_available(0);
+    }
 };
 
+constexpr unsigned kNext = Driver::kNext, kWrite = Driver::kWrite, kIndirect = Driver::kIndirect;
+
 const Hostile kHostile[] = {
-    {"a chain that points at itself",
-     [](Entropy &e) {
-         e.d.descriptor(0, kData, 8, Driver::kWrite | Driver::kNext, 0);
-         e.d.make_available(0);
-     }},
-    {"a loop of two",
-     [](Entropy &e) {
-         e.d.descriptor(0, kData, 8, Driver::kWrite | Driver::kNext, 1);
-         e.d.descriptor(1, kData, 8, Driver::kWrite | Driver::kNext, 0);
-         e.d.make_available(0);
-     }},
-    {"a head beyond the table", [](Entropy &e) { e.d.make_available(8); }},
-    {"a next beyond the table",
-     [](Entropy &e) {
-         e.d.descriptor(0, kData, 8, Driver::kWrite | Driver::kNext, 0xffff);
-         e.d.make_available(0);
-     }},
-    {"an index that leaps", [](Entropy &e) { e.d.set_available(9); }},
-    {"an index that goes back", [](Entropy &e) { e.d.set_available(0xffff); }},
-    {"a buffer without bytes",
-     [](Entropy &e) {
-         e.d.add({{kData, 0, true}});
-     }},
-    {"a buffer outside memory",
-     [](Entropy &e) {
-         e.d.add({{0x80000000, 8, true}});
-     }},
-    {"a buffer that wraps around",
-     [](Entropy &e) {
-         e.d.add({{~Addr{0} - 3, 8, true}});
-     }},
-    {"a buffer that ends outside",
-     [](Entropy &e) {
-         e.d.add({{kData, 0xffffffff, true}});
-     }},
-    {"readable after writable",
-     [](Entropy &e) {
-         e.d.add({{kData, 8, true}, {kData, 8, false}});
-     }},
-    {"an indirect table in an indirect table",
-     [](Entropy &e) {
-         e.d.descriptor(0, kTable, 16, Driver::kIndirect, 0, kTable);
-         e.d.descriptor(0, kTable, 16, Driver::kIndirect, 0);
-         e.d.make_available(0);
-     }},
-    {"an indirect table with a next",
-     [](Entropy &e) {
-         e.d.descriptor(0, kTable, 16, Driver::kIndirect | Driver::kNext, 1);
-         e.d.make_available(0);
-     }},
-    {"an indirect table of no length",
-     [](Entropy &e) {
-         e.d.descriptor(0, kTable, 0, Driver::kIndirect, 0);
-         e.d.make_available(0);
-     }},
-    {"an indirect table of an odd length",
-     [](Entropy &e) {
-         e.d.descriptor(0, kTable, 17, Driver::kIndirect, 0);
-         e.d.make_available(0);
-     }},
-    {"an indirect table outside memory",
-     [](Entropy &e) {
-         e.d.descriptor(0, ~Addr{0} - 15, 0x10000, Driver::kIndirect, 0);
-         e.d.make_available(0);
-     }},
+    {"a chain that points at itself", {{0, kData, 8, kWrite | kNext, 0}}},
+    {"a loop of two", {{0, kData, 8, kWrite | kNext, 1}, {1, kData, 8, kWrite | kNext, 0}}},
+    {"a head beyond the table", {}, [](Entropy &e) { e.d.make_available(8); }},
+    {"a next beyond the table", {{0, kData, 8, kWrite | kNext, 0xffff}}},
+    {"an index that leaps", {}, [](Entropy &e) { e.d.set_available(9); }},
+    {"an index that goes back", {}, [](Entropy &e) { e.d.set_available(0xffff); }},
+    {"a buffer without bytes", {{0, kData, 0, kWrite, 0}}},
+    {"a buffer outside memory", {{0, 0x80000000, 8, kWrite, 0}}},
+    {"a buffer that wraps around", {{0, ~Addr{0} - 3, 8, kWrite, 0}}},
+    {"a buffer that ends outside", {{0, kData, 0xffffffff, kWrite, 0}}},
+    {"readable after writable", {{0, kData, 8, kWrite | kNext, 1}, {1, kData, 8, 0, 0}}},
+    {"an indirect table in an indirect table", {{0, kTable, 16, kIndirect, 0, kTable}, {0, kTable, 16, kIndirect, 0}}},
+    {"an indirect table with a next", {{0, kTable, 16, kIndirect | kNext, 1}}},
+    {"an indirect table of no length", {{0, kTable, 0, kIndirect, 0}}},
+    {"an indirect table of an odd length", {{0, kTable, 17, kIndirect, 0}}},
+    {"an indirect table outside memory", {{0, ~Addr{0} - 15, 0x10000, kIndirect, 0}}},
     {"a chain of too many buffers",
+     {{0, 0x200000, 2000 * 16, kIndirect, 0}},
      [](Entropy &e) {
          for (unsigned i = 0; i < 2000; ++i)
-             e.d.descriptor(i, kData, 8, Driver::kWrite | Driver::kNext, static_cast<std::uint16_t>(i + 1), 0x200000);
-         e.d.descriptor(0, 0x200000, 2000 * 16, Driver::kIndirect, 0);
+             e.d.descriptor(i, kData, 8, kWrite | kNext, static_cast<std::uint16_t>(i + 1), 0x200000);
          e.d.make_available(0);
      }},
 };
@@ -304,7 +275,7 @@ TEST(VirtqueueHostile, EveryBrokenRingAsksForAResetAndIsUsableAfterIt) {
     for (const Hostile &h : kHostile) {
         Entropy e;
         e.d.start(kAll);
-        h.write(e);
+        h(e);
         e.d.notify();
         EXPECT_TRUE(e.d.status() & VirtioPci::kNeedsReset) << h.name;
         EXPECT_NE(e.device.fault(), nullptr) << h.name;
@@ -360,18 +331,13 @@ void fuzz(unsigned rounds) {
         e.d.start(kAll);
         for (unsigned i = 0; i < 400; ++i) {
             switch (rng.below(6)) {
-            case 0: // anything to a ring
-                e.b.put<std::uint32_t>(0x10000 * (1 + pick(4)) + 4 * pick(40),
-                                       static_cast<std::uint32_t>(rng.next() >> pick(64)));
-                break;
-            case 1: // a plausible descriptor
+            case 0: // a plausible descriptor
                 e.d.descriptor(pick(8), pick(4) ? kData : kTable, pick(64), half(8), half(9),
                                pick(2) ? kTable : Driver::kDescriptors);
                 break;
-            case 2: e.d.make_available(half(9)); break;
-            case 3: e.b.memory.write(0, e.d.bar() + rng.below(0x8000), rng.next(), 1u << pick(4)); break;
-            case 4: e.b.memory.write(0, e.d.region[1] + rng.below(0x40), rng.below(16), 1u << pick(4)); break;
-            default: e.d.notify(pick(2));
+            case 1: e.d.make_available(half(9)); break;
+            case 2: e.d.notify(pick(2)); break;
+            default: e.d.scribble(rng);
             }
             if (e.d.status() & VirtioPci::kNeedsReset)
                 e.d.start(kAll);
@@ -388,8 +354,7 @@ TEST(VirtioPci, StateSurvivesACheckpoint) {
     Entropy a, b;
     a.d.negotiate(kAll);
     a.d.use_msix();
-    a.d.set_up_queue(8);
-    a.d.common(0x14, 15, 1);
+    a.d.go();
     a.d.add({{kData, 8, true}});
     a.d.notify();
     Archive save;

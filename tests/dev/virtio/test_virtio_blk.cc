@@ -275,14 +275,11 @@ void fuzz(unsigned rounds) {
         const std::string before = round % 1000 ? "" : k.file.content();
         for (unsigned i = 0; i < 400; ++i) {
             switch (rng.below(8)) {
-            case 0: // anything to a ring
-                k.b.put<std::uint32_t>(0x10000 * (1 + pick(3)) + 4 * pick(40),
-                                       static_cast<std::uint32_t>(rng.next() >> pick(64)));
-                break;
-            case 1: k.d.descriptor(pick(8), rng.below(GuestBoard::kBytes), pick(5000), half(8), half(9)); break;
-            case 2: k.d.make_available(half(9)); break;
-            case 3: k.b.memory.write(0, k.d.bar() + rng.below(0x8000), rng.next(), 1u << pick(4)); break;
-            case 4: k.b.memory.write(0, k.d.region[1] + rng.below(0x40), rng.below(16), 1u << pick(4)); break;
+            case 0:
+            case 1:
+            case 2: k.d.scribble(rng); break;
+            case 3: k.d.descriptor(pick(8), rng.below(GuestBoard::kBytes), pick(5000), half(8), half(9)); break;
+            case 4: k.d.make_available(half(9)); break;
             default:
                 k.request(pick(4) ? pick(2) : pick(10), pick(8) ? rng.below(24) : rng.next(),
                           static_cast<std::uint32_t>(pick(4) ? 512 * rng.below(4) : rng.next()), pick(2), 3 * pick(2));

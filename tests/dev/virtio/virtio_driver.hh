@@ -6,6 +6,7 @@
 #include <cstring>
 #include <vector>
 
+#include "base/rng.hh"
 #include "dev/pci/pci_host.hh"
 #include "dev/time.hh"
 #include "dev/virtio/virtio_pci.hh"
@@ -76,7 +77,8 @@ class Driver {
         }
     }
 
-    // --- registers ------------------------------------------------------------------------------------------------------
+    // --- registers
+    // ------------------------------------------------------------------------------------------------------
     std::uint32_t config(unsigned offset, unsigned size = 4) {
         return static_cast<std::uint32_t>(b_.memory.read(0, ecam(offset), size));
     }
@@ -108,6 +110,9 @@ class Driver {
     /// Queue 0 at `kDescriptors` ..., then DRIVER_OK.
     void start(std::uint64_t features, std::uint16_t size = 8) {
         negotiate(features);
+        go(size);
+    }
+    void go(std::uint16_t size = 8) {
         set_up_queue(size);
         common(0x14, 15, 1);
     }
@@ -137,7 +142,8 @@ class Driver {
         common(0x1a, 1, 2);
     }
 
-    // --- rings ------------------------------------------------------------------------------------------------------------
+    // --- rings
+    // ------------------------------------------------------------------------------------------------------------
     static constexpr Addr kDescriptors = 0x10000, kAvailable = 0x20000, kUsed = 0x30000;
 
     void descriptor(unsigned i, Addr at, std::uint32_t size, std::uint16_t flags, std::uint16_t next,
@@ -165,6 +171,19 @@ class Driver {
         }
         if (table == kDescriptors)
             make_available(static_cast<std::uint16_t>(first));
+    }
+    /// A random write to a ring, to the device's registers or to its common configuration.
+    void scribble(Rng &rng) {
+        const auto shift = [&] { return static_cast<unsigned>(rng.below(64)); };
+        const unsigned size = 1u << rng.below(4);
+        switch (rng.below(3)) {
+        case 0:
+            b_.put<std::uint32_t>(0x10000 * (1 + rng.below(4)) + 4 * rng.below(40),
+                                  static_cast<std::uint32_t>(rng.next() >> shift()));
+            break;
+        case 1: b_.memory.write(0, bar_ + rng.below(0x8000), rng.next(), size); break;
+        default: b_.memory.write(0, region[1] + rng.below(0x40), rng.below(16), size);
+        }
     }
     std::uint16_t used_index() { return b_.get<std::uint16_t>(kUsed + 2); }
     std::uint32_t used_length(unsigned i) { return b_.get<std::uint32_t>(kUsed + 4 + 8 * (i % size_) + 4); }

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A device on the ISA bus with its resources, ports and an interrupt wire. The device states them once: `map` decodes the
+// ports, and `describe` puts both in the firmware's definition block (ACPI 4.0, section 6: _HID, _UID, _CRS).
+#pragma once
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "dev/firmware/firmware.hh"
+#include "dev/serial/byte_device.hh"
+
+namespace moscope::dev {
+
+class AddressSpace;
+
+struct IsaResources {
+    struct Ports {
+        std::uint16_t base;
+        std::uint8_t size;
+        bool shown = true; ///< to the operating system
+    };
+    const char *object;                ///< name of the Device object
+    const char *id;                    ///< its EISA identifier
+    std::vector<Ports> ports;          ///< the n-th are range n of the device
+    unsigned irq;                      ///< ISA wire
+    std::optional<unsigned> unit = {}; ///< _UID, where several devices share the identifier
+};
+
+class IsaDevice : public ByteDevice {
+  public:
+    IsaDevice(std::string name, IsaResources resources)
+        : ByteDevice(std::move(name)), resources_(std::move(resources)) {}
+
+    /// Decodes the device's ports in `space`.
+    void map(AddressSpace &space);
+    /// A Device object under \_SB.
+    void describe(Firmware &) const override;
+
+  private:
+    const IsaResources resources_;
+};
+
+} // namespace moscope::dev
