@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Copying what an instruction loads or stores: mostly a power of two of bytes, for which no library need be called.
+// Copies the bytes of a load or store. The size is mostly a power of two, for which the copy is inline.
 #pragma once
 
 #include <cstring>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A core that runs on its own fiber: straight-line code that calls load, store and rmw, and continues when they are
-// done. The core has its own time. It may run ahead of the event queue up to its lookahead (mem/port.hh), before which
-// nothing can change the lines that it holds; hits until then need no fiber switch. Instruction set models and the traffic
-// generators of tests and benchmarks derive from this class.
+// done. The core has its own time, which may be ahead of the event queue by up to its lookahead (mem/port.hh). Until
+// then nothing can change the lines that it holds, so hits need no fiber switch. Instruction set models and the traffic
+// generators of tests and benchmarks derive from this class. Ticks are femtoseconds.
 #pragma once
 
 #include <algorithm>
@@ -113,7 +113,7 @@ class FiberCore : public Component {
         wait_for(x);
         completed(x);
     }
-    /// Told of each blocking access that left the inline path.
+    /// Called for each blocking access that left the inline path.
     virtual void completed(const Access &) {}
 
     /// Waits until the queue has reached this core's time.
@@ -129,14 +129,14 @@ class FiberCore : public Component {
         move_to(queue().now());
         lookahead_ = lookahead();
     }
-    /// At the queue's tick: waits, with its clock stopped, until all processes are at rest and all earlier events have happened.
-    /// Nothing else may wake the core meanwhile. `number` orders the cores of one tick.
+    /// At the queue's tick: stops the core's clock and waits for a barrier of all logical processes, at which all
+    /// earlier events have happened. Nothing else may wake the core meanwhile. `number` orders the cores of one tick.
     void wait_for_serial_phase(LogicalProcesses &processes, unsigned number) {
         if (processes.wait_for_serial_phase(queue(), number, fiber_))
             lookahead_ = lookahead();
     }
-    /// Skips iterations of a spin loop: sleeps, with its clock stopped, until something schedules or resumes this core. The
-    /// core then has to account for the time up to the tick returned, which is its lookahead.
+    /// Skips iterations of a spin loop: sleeps, with its clock stopped, until something schedules or resumes this core.
+    /// The core then has to account for the time up to the tick returned, which is its lookahead.
     Tick sleep() {
         fiber_.yield();
         return lookahead_ = std::max(lookahead_of_sleep_, queue().now());
@@ -146,14 +146,14 @@ class FiberCore : public Component {
         lookahead_of_sleep_ = t;
         fiber_.resume();
     }
-    /// After something other than an access may have shortened this core's lookahead.
+    /// Call this when something other than an access may have shortened this core's lookahead.
     void lookahead_changed() { lookahead_ = lookahead(); }
     /// The same if all that can have done so is the companion's next wake-up.
     void companion_changed() {
         if (companion_->next_wake() < lookahead_)
             lookahead_changed();
     }
-    /// Whether everything up to the present moment is settled (else catch_up() before a look at the outside).
+    /// Whether all events up to the core's time have happened. If not, catch_up() comes before a read of outside state.
     bool ahead() const { return now() >= lookahead_; }
     void advance_cycles(std::int64_t n) { n == 1 ? clock_.advance(one_cycle_) : clock_.advance(n); }
     /// When a hit that begins now is done.
@@ -165,7 +165,7 @@ class FiberCore : public Component {
     }
 
     Port &port_;
-    /// What else issues to this core's port by itself (a store buffer); null: nothing does.
+    /// The other issuer at this core's port (a store buffer); null: there is none.
     const Component *companion_ = nullptr;
 
   private:
@@ -175,8 +175,8 @@ class FiberCore : public Component {
         Tick h = port_.horizon(queue());
         if (companion_ && companion_->next_wake() < h)
             h = companion_->next_wake();
-        // At the queue's tick a core may always act: all earlier events have happened. A core that is ahead of the queue
-        // (at its next clock edge, after a device access) has to catch up first.
+        // At the queue's tick a core may always act: all earlier events have happened. A core that is ahead of the
+        // queue (at its next clock edge, after a device access) has to catch up first.
         return h > now() || queue().now() < now() ? h : now() + 1;
     }
 

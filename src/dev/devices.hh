@@ -5,7 +5,7 @@
 //
 //   const RegisteredDevice registered(90, "uart16550", [](Devices &d) {
 //       auto &uart = d.add<Uart16550>(d.queue, d.time, d.isa(), Uart16550::kIrq, d.console_output);
-//       d.ports.map(Uart16550::kPort, Uart16550::kSize, uart, 0);
+//       uart.map(d.ports);
 //   });
 //
 // `make_all` makes the registered devices by ascending order, those of one order by name. The order of linking has no

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A core that writes to one line over and over: the next store begins when the last one is done. Many of them
+// A core that writes to one line again and again: the next store begins when the last one is done. Many such cores
 // show whether a protocol lets every core make progress, and how fairly. Ticks are femtoseconds.
 #pragma once
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A locked increment's closure: bytes of a line lie where the protocol keeps them, in a message as well, at any address of the host.
+// The closure of a locked increment. The protocol may keep a line's bytes anywhere, for example in a message, so their
+// host address has no alignment.
 #pragma once
 
 #include <cstdint>

@@ -33,7 +33,7 @@ void Litmus::core_finished() {
 }
 
 void Litmus::wake(Tick now) {
-    // A phase may turn out to be nobody's, then the next follows at once.
+    // A phase without participants is skipped.
     while (!finished_ && waiting_ == 0) {
         switch (phase_) {
         case Phase::reset:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Runs a litmus test many times over on TSO cores placed at random, several copies side by side on disjoint
-// groups of cores and lines, and counts the outcomes. Each round sets the variables to 0, warms random caches
+// Runs a litmus test many times on TSO cores placed at random, several copies in parallel on disjoint groups of
+// cores and lines, and counts the outcomes. Each round sets the variables to 0, warms random caches
 // with them, runs the threads with random skews, and reads the variables back. Ticks are femtoseconds.
 #pragma once
 

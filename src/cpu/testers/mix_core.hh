@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A fiber core that mixes hits and misses: private data, read-shared data, contended words, pauses, accesses
-// in flight while others hit. What it reads goes into a hash, so that two runs that differ anywhere differ
-// there. For the tests that compare runs. Ticks are femtoseconds.
+// in flight while others hit. A hash of all values read shows any difference between two runs. Tests that
+// compare runs use it. Ticks are femtoseconds.
 #pragma once
 
 #include <cstdint>

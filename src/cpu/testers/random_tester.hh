@@ -21,7 +21,7 @@ struct RandomTesterParams {
     std::uint64_t seed = 1;
     unsigned in_flight = 3; ///< accesses of one core at a time
     unsigned locations_per_line = 5;
-    unsigned hot_lines = 6;       ///< half of the accesses go to so many lines, which change now and then
+    unsigned hot_lines = 6;       ///< half of the accesses go to this many lines, which change now and then
     unsigned think_cycles = 12;   ///< longest pause of a core between two accesses
     unsigned max_violations = 10; ///< reported; then the run ends
     // Shares of the accesses of a core, per thousand; 0 leaves a kind out. What remains are loads.
@@ -30,7 +30,7 @@ struct RandomTesterParams {
     bool whole_line_nt_stores = true;
     bool inline_hits = true;          ///< also use the ports' inline path
     unsigned device_gap_cycles = 200; ///< longest pause of a device
-    /// Devices write whole lines that nobody else is writing, and no two of them use a line at the same time.
+    /// A device writes a whole line while no other issuer writes it, and two devices never use a line at the same time.
     bool gentle_devices = false;
 };
 

@@ -128,7 +128,7 @@ std::string Reference::explain(unsigned i, std::uint64_t value, Agent who, Acces
     const Location &l = locations_[i];
     std::string t = agent_name(who) + ": " + kind_name(kind) + " of " + std::to_string(l.size) + " bytes at " +
                     hex(l.addr) + " (line " + hex(line_of(l.addr)) + "), " + ns(issued) + " to " + ns(done) +
-                    ", found " + hex(value) + ", " + history_of(i, value) + "; right would have been ";
+                    ", found " + hex(value) + ", " + history_of(i, value) + "; expected ";
     std::vector<const Slot *> right;
     const Tick from = kind == AccessKind::rmw ? done : issued; // a locked operation reads at its completion
     for (unsigned k = 0; k < kRemembered; ++k) {
@@ -148,7 +148,7 @@ std::string Reference::explain(unsigned i, std::uint64_t value, Agent who, Acces
 std::string Reference::explain_final(unsigned i, std::uint64_t value) const {
     const Location &l = locations_[i];
     return "at the end, " + std::to_string(l.size) + " bytes at " + hex(l.addr) + " (line " + hex(line_of(l.addr)) +
-           ") hold " + hex(value) + ", " + history_of(i, value) + "; right would have been " + hex(l.values[0]) + ", " +
+           ") hold " + hex(value) + ", " + history_of(i, value) + "; expected " + hex(l.values[0]) + ", " +
            history_of(i, l.values[0]);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What memory may hold: the reference that the random tester checks values against. A location is 1 to 8 bytes
-// of a line; every write to it carries a value that is unique among the recent ones, so that a value read names
+// The values that memory may hold: the reference that the random tester checks loads against. A location is 1 to 8
+// bytes of a line; every write to it carries a value that is unique among the recent ones, so that a value read names
 // its write. A load is right if its value was current at some moment between its issue and its completion
 // (design, decision 5). Ticks are femtoseconds.
 //
@@ -55,7 +55,7 @@ class Reference {
     const Location &at(unsigned i) const { return locations_[i]; }
     const std::vector<PoolLine> &lines() const { return lines_; }
 
-    /// Whether a new write finds a value that no access in flight since `oldest` can mean something else by.
+    /// Whether a new write can take a value that is unique among those that accesses in flight since `oldest` may read.
     bool can_write(unsigned i, Tick oldest) const {
         const Location &l = locations_[i];
         return l.open + l.distant < l.values.size() && slot(i, l.next).until < oldest;
@@ -77,7 +77,7 @@ class Reference {
         return load_ok(i, value, now, now) && slot(i, value).until == kNever;
     }
 
-    /// One line: what was read, who wrote it and when, and what would have been right.
+    /// One line of text: the value read, its writer and time, and the values expected.
     std::string explain(unsigned i, std::uint64_t value, Agent who, AccessKind kind, Tick issued, Tick done) const;
     /// As explain, for the value found at the end of a run.
     std::string explain_final(unsigned i, std::uint64_t value) const;
@@ -89,7 +89,7 @@ class Reference {
         std::uint64_t value = ~std::uint64_t{0};
         Tick from = kNever, until = -1; ///< observable
         Tick issued = 0;
-        Tick settled = kNever; ///< certainly current by then, at the latest
+        Tick settled = kNever; ///< current at this time at the latest
         Agent who = 0;
         AccessKind kind = AccessKind::store;
     };

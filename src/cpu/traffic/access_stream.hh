@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A stream of accesses from one port with a fixed number in flight: 1 is a chain of dependent loads (each is
-// issued at the tick at which the one before completed), more is what a core with that many outstanding misses
-// can have on the way. It keeps the account that measurements need: latencies by segment, links crossed, who
-// supplied. Every access goes through the memory system, hits as well. Times in ticks.
+// issued at the tick at which the one before completed), more models a core with that many outstanding misses.
+// It counts what measurements need: latencies by segment, links crossed, suppliers. Every access goes through the
+// memory system, hits as well. Times are ticks.
 #pragma once
 
 #include <array>
@@ -46,7 +46,7 @@ class AccessStream : public Component {
     AccessStream(EventQueue &queue, std::string name, Port &port, LineSequence lines, unsigned in_flight,
                  AccessKind kind);
 
-    /// Issues up to `accesses` more (kForever: until told to stop), from tick t on. Not while it is running.
+    /// Issues up to `accesses` more (kForever: until stop()), from tick t on. Not while it is running.
     static constexpr std::uint64_t kForever = ~std::uint64_t{0};
     void start(Tick t, std::uint64_t accesses);
     /// Issues no more; what is in flight completes.
@@ -55,13 +55,13 @@ class AccessStream : public Component {
     bool idle() const { return in_flight_ == 0 && left_ == 0; }
 
     const StreamCounts &counts() const { return counts_; }
-    /// Begins to count anew, and notes the next `log` accesses one by one.
+    /// Sets all counts to zero and logs each of the next `log` accesses.
     void reset_counts(std::size_t log = 0) {
         counts_ = {};
         log_.clear();
         log_.reserve(log);
     }
-    /// The noted accesses, in the order of their completion.
+    /// The logged accesses, in the order of their completion.
     const std::vector<Access> &log() const { return log_; }
     /// Lines in one round of the sequence.
     std::uint64_t lines() const { return lines_.lines(); }

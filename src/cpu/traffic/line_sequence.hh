@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Which lines a traffic generator visits, and in which order: ranges of physical memory taken in turn, line by
-// line, from their beginning; or page by page with the pages in a random order, as an operating system hands them
-// out; or in a random order that visits every line once per round; or at random each time.
+// The lines that a traffic generator visits, and their order. Ranges of physical memory are taken in turn. Within a
+// range the order is: ascending; page by page with the pages in a random order, as an operating system allocates
+// them; a random order that visits every line once per round; or a random line each time.
 #pragma once
 
 #include <cstdint>

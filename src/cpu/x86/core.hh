@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// One core as the interpreter sees it: architectural state, translations, decoded blocks, what ended the last
-// block and what the machine around it offers. Instruction functions (exec_*.cc) take it by reference.
+// One core as the interpreter sees it: architectural state, translations, decoded blocks, the reason that ended the
+// last block, and the services of the machine. Instruction functions (cpu/x86/exec) take it by reference.
 //
 // Conventions of instruction functions (see op.hh):
 // - They return op + 1, or null after a branch with State::rip set.
@@ -70,7 +70,7 @@ struct Core : State {
     TimedCore *timed = nullptr;   ///< detailed mode: what accesses go through
     bool direct = true;           ///< accesses may go straight to host memory (functional mode)
     bool check_alignment = false; ///< misaligned accesses raise #AC
-    inline static Tlb nothing;    ///< stays empty: `tlb` while each access has to be looked at
+    inline static Tlb nothing;    ///< stays empty: `tlb` while each access takes the slow path
 
     /// Runs until `budget` instructions have retired (a block may overshoot) or something ends it earlier.
     Exit run(std::uint64_t budget);
@@ -83,8 +83,8 @@ struct Core : State {
         bool step = false;    ///< RFLAGS.TF was set
         bool resumed = false; ///< RFLAGS.RF was set, which lasts for one instruction
     };
-    /// Takes what is pending (if poll) and finds the block at rip. No block: `exit` says why, or nothing does and
-    /// a fault of the fetch was delivered: begin again.
+    /// Takes pending interrupts (if poll) and finds the block at rip. Without a block, either `exit` gives the reason,
+    /// or a fault of the fetch was delivered and the caller begins again.
     Begin begin_block(bool poll);
     /// After the block's last operation: faults, traps. False: `exit` says why the loop should be left.
     bool end_block(const Begin &);
@@ -149,7 +149,7 @@ struct Core : State {
             ++local_generation, ++global_generation;
         retag();
     }
-    /// Also after a change of RFLAGS.AC: the current TLB, or an empty one if each access has to be looked at.
+    /// Also after a change of RFLAGS.AC: the current TLB, or an empty one if each access takes the slow path.
     void choose_tlb() {
         check_alignment = cpl == 3 && (cr0 & cr0::am) && (flags.system & Flags::ac);
         tlb = !direct || check_alignment || (watched & kWatchData) ? &nothing : &tlbs[cpl == 3];

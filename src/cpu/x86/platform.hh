@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a core needs of the machine around it: device registers, the clock, machine-wide model-specific
-// registers. Implemented by the board (system/). Only slow paths come here, so virtual calls do.
+// The services of the machine that a core uses: device registers, the clock, machine-wide model-specific registers.
+// The board implements them. Only slow paths call them, so the calls are virtual.
 #pragma once
 
 #include <cstdint>

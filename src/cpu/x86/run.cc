@@ -8,7 +8,7 @@ namespace moscope::x86 {
 
 namespace {
 
-/// Something has to be looked at before the next instruction.
+/// Interrupts, traps or breakpoints may be pending before the next instruction.
 bool needs_attention(const Core &c) {
     return c.shadow || c.halted || c.wait_for_sipi || (c.flags.system & (Flags::tf | Flags::rf)) ||
            (c.signals.pending & ~dev::CoreSignals::intr) || (c.signals.pending && (c.flags.system & Flags::if_));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The architectural state of one x86-64 core as the AMD64 Architecture Programmer's Manual (24593, 24592)
-// defines it: registers, segments, control and model-specific registers, x87 and SSE state. What a checkpoint
-// holds of a core is what is here, its counters and what it remembers of translations (translations.hh).
+// defines it: registers, segments, control and model-specific registers, x87 and SSE state. A checkpoint of a core
+// holds this state, the core's counters and its remembered translations (translations.hh).
 #pragma once
 
 #include <array>
@@ -150,7 +150,7 @@ struct RememberedMsr {
 struct Monitor {
     bool armed = false;
     bool waiting = false;           ///< MWAIT: State::halted is set as well
-    bool masked_interrupts = false; ///< they end the wait, too
+    bool masked_interrupts = false; ///< masked interrupts also end the wait
     std::uint64_t line = 0;         ///< physical address
     std::uint64_t content[8] = {};  ///< when MONITOR ran
     void archive(Archive &a) { a(armed, waiting, masked_interrupts, line, content); }

@@ -5,7 +5,7 @@
 //
 // Examples of what a device writes:
 //
-//   void Uart::describe(Firmware &f) const {            // an ISA device: a Device object under \_SB
+//   void Uart::describe(Firmware &f) const {            // a Device object under \_SB (dev/isa_device.hh does this)
 //       f.devices.push_back(aml::device("COM1", {aml::name("_HID", aml::eisa_id("PNP0501")),
 //                                                aml::name("_UID", aml::integer(1)),
 //                                                aml::name("_CRS", aml::Resources().io(0x3f8, 8).irq(4).bytes())}));

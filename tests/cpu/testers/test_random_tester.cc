@@ -54,33 +54,24 @@ TEST(RandomTester, MakesEveryKindOfAccess) {
     EXPECT_GT(n.checked_loads, 15'000u);
 }
 
+/// The tester reports a memory with this fault, with this text.
+void expect_report(FakeMemory::Fault fault, const char *text = "") {
+    Bench b;
+    b.memory.fault = fault;
+    b.run();
+    EXPECT_FALSE(b.tester->violations().empty());
+    EXPECT_NE(b.first().find(text), std::string::npos) << b.first();
+}
+
 TEST(RandomTester, NoticesALoadThatReturnsTheValueBefore) {
-    Bench b;
-    b.memory.fault = FakeMemory::Fault::stale_load;
-    b.run();
-    EXPECT_NE(b.first().find("right would have been"), std::string::npos) << b.first();
+    expect_report(FakeMemory::Fault::stale_load, "; expected ");
 }
 
-TEST(RandomTester, NoticesAStoreThatIsLost) {
-    Bench b;
-    b.memory.fault = FakeMemory::Fault::lost_store;
-    b.run();
-    EXPECT_FALSE(b.tester->violations().empty());
-}
+TEST(RandomTester, NoticesAStoreThatIsLost) { expect_report(FakeMemory::Fault::lost_store); }
 
-TEST(RandomTester, NoticesALockedOperationThatSawAnOlderValue) {
-    Bench b;
-    b.memory.fault = FakeMemory::Fault::torn_rmw;
-    b.run();
-    EXPECT_NE(b.first().find("rmw"), std::string::npos) << b.first();
-}
+TEST(RandomTester, NoticesALockedOperationThatSawAnOlderValue) { expect_report(FakeMemory::Fault::torn_rmw, "rmw"); }
 
-TEST(RandomTester, NoticesAStoreThatChangesItsNeighbours) {
-    Bench b;
-    b.memory.fault = FakeMemory::Fault::neighbour;
-    b.run();
-    EXPECT_FALSE(b.tester->violations().empty());
-}
+TEST(RandomTester, NoticesAStoreThatChangesItsNeighbours) { expect_report(FakeMemory::Fault::neighbour); }
 
 TEST(RandomTester, DoesNotFinishWhileAnAccessIsMissing) {
     Bench b;

@@ -52,12 +52,19 @@ LineSequence lines(std::uint64_t n, LineSequence::Order order = LineSequence::Or
     return LineSequence({{0, n * kLineBytes}}, order, 7);
 }
 
+/// A stream of loads with `most` in flight.
+struct Loads {
+    explicit Loads(unsigned most) : stream(queue, "stream", memory.port, lines(64), most, AccessKind::load) {}
+    EventQueue queue;
+    FixedMemory memory{queue};
+    AccessStream stream;
+};
+
 } // namespace
 
 TEST(AccessStream, OneInFlightIsAChainOfDependentLoads) {
-    EventQueue queue;
-    FixedMemory memory(queue);
-    AccessStream stream(queue, "stream", memory.port, lines(64), 1, AccessKind::load);
+    Loads loads(1);
+    auto &[queue, memory, stream] = loads;
     stream.start(500, 10);
     queue.run();
     EXPECT_TRUE(stream.idle());
@@ -70,9 +77,8 @@ TEST(AccessStream, OneInFlightIsAChainOfDependentLoads) {
 }
 
 TEST(AccessStream, KeepsExactlyItsNumberInFlight) {
-    EventQueue queue;
-    FixedMemory memory(queue);
-    AccessStream stream(queue, "stream", memory.port, lines(64), 8, AccessKind::load);
+    Loads loads(8);
+    auto &[queue, memory, stream] = loads;
     stream.start(0, 80);
     queue.run();
     EXPECT_EQ(memory.most, 8u);
@@ -80,9 +86,8 @@ TEST(AccessStream, KeepsExactlyItsNumberInFlight) {
 }
 
 TEST(AccessStream, StoppingLetsWhatIsInFlightComplete) {
-    EventQueue queue;
-    FixedMemory memory(queue);
-    AccessStream stream(queue, "stream", memory.port, lines(64), 4, AccessKind::load);
+    Loads loads(4);
+    auto &[queue, memory, stream] = loads;
     stream.start(0, AccessStream::kForever);
     queue.run(5 * kLatency + 1);
     EXPECT_FALSE(stream.idle());
@@ -93,9 +98,8 @@ TEST(AccessStream, StoppingLetsWhatIsInFlightComplete) {
 }
 
 TEST(AccessStream, CountsFromTheLastResetAndNotesNoMoreThanAsked) {
-    EventQueue queue;
-    FixedMemory memory(queue);
-    AccessStream stream(queue, "stream", memory.port, lines(64), 2, AccessKind::load);
+    Loads loads(2);
+    auto &[queue, memory, stream] = loads;
     stream.start(0, 10);
     queue.run();
     stream.reset_counts(3);
@@ -107,9 +111,8 @@ TEST(AccessStream, CountsFromTheLastResetAndNotesNoMoreThanAsked) {
 }
 
 TEST(AccessStream, ALaterStartGoesOnWhereTheWalkStopped) {
-    EventQueue queue;
-    FixedMemory memory(queue);
-    AccessStream stream(queue, "stream", memory.port, lines(64), 1, AccessKind::load);
+    Loads loads(1);
+    auto &[queue, memory, stream] = loads;
     stream.start(0, 3);
     queue.run();
     stream.start(queue.now(), 1);

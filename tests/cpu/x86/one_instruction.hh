@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A single instruction, decoded, lowered and carried out on a core without the loop around it: what an instruction function
-// did and which fault it raised stay visible.
+// A single instruction, decoded, lowered and carried out on a core without the loop around it: what an instruction
+// function did and which fault it raised stay visible.
 #pragma once
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A flat machine with descriptor tables, a task-state segment and a handler for each vector, for tests of the system side:
-// every handler is one HLT at a place of its own, so that where the core halts tells which vector was taken.
+// A flat machine with descriptor tables, a task-state segment and a handler for each vector, for tests of the system
+// side: every handler is one HLT at a place of its own, so that where the core halts tells which vector was taken.
 #pragma once
 
 #include <functional>
@@ -70,26 +70,25 @@ class SystemMachine : public FlatMachine {
     /// 64-bit mode at privilege level 0 with all tables in use.
     void kernel64() {
         long_mode();
-        for (unsigned v = 0; v < 256; ++v)
-            gate64(v);
-        tables();
-        core.tr.attr = 0x8b;
+        begin_task(kCode64, [this](unsigned v) { gate64(v); });
         write<std::uint64_t>(kTss + 4, kStack0);
         write<std::uint64_t>(kTss + 36, kStackIst1);
-        write<std::uint16_t>(kTss + 0x66, 0x68);
-        level(kCode64, kData);
     }
     /// 32-bit protected mode without paging at privilege level 0.
     void kernel32() {
         core.cr0 = cr0::pe | cr0::et | cr0::ne;
-        for (unsigned v = 0; v < 256; ++v)
-            gate32(v);
-        tables();
-        core.tr.attr = 0x8b;
+        begin_task(kCode32, [this](unsigned v) { gate32(v); });
         write<std::uint32_t>(kTss + 4, kStack0);
         write<std::uint32_t>(kTss + 8, kData);
+    }
+    /// A gate for each vector, the tables, a task without an I/O permission map, and privilege level 0.
+    template <class F> void begin_task(std::uint16_t code_selector, F gate) {
+        for (unsigned v = 0; v < 256; ++v)
+            gate(v);
+        tables();
+        core.tr.attr = 0x8b;
         write<std::uint16_t>(kTss + 0x66, 0x68);
-        level(kCode32, kData);
+        level(code_selector, kData);
     }
     /// CS and all data segments, the privilege level with them.
     void level(std::uint16_t code_selector, std::uint16_t data_selector) {
@@ -158,7 +157,7 @@ class SystemMachine : public FlatMachine {
     }
 };
 
-/// A local APIC that hands out what it is told to.
+/// A local APIC that returns the vectors that a test gives it.
 class FakeApic : public dev::InterruptSource {
   public:
     explicit FakeApic(Core &c) : core(c) { c.interrupts = this; }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Decoded code of cores that different host threads run: each thread has a cache of its own, what a core remembers may be of any, and
-// a write to code that anybody has decoded takes it from all. What chips decode side by side is known to others when all rest.
+// Decoded code of cores that different host threads run: each thread has a cache of its own, what a core remembers may
+// be of any, and a write to code that anybody has decoded takes it from all. What chips decode side by side is known to
+// others when all rest.
 #include <gtest/gtest.h>
 
 #include "cpu/x86/flat_machine.hh"

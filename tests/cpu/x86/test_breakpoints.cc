@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Breakpoints of DR0 to DR3 on fetches, data and ports; RFLAGS.RF; alignment checks (AMD 24593, sections 13.1 and 8.2.18).
+// Breakpoints of DR0 to DR3 on fetches, data and ports; RFLAGS.RF; alignment checks (AMD 24593, sections 13.1
+// and 8.2.18).
 #include <gtest/gtest.h>
 
 #include "cpu/x86/system_machine.hh"

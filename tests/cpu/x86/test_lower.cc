@@ -20,7 +20,7 @@ const Form *lowered(std::initializer_list<std::uint8_t> bytes, Op &op) {
     return lower(insn, op);
 }
 
-TEST(Lower, StringInstructionsThatShareANameWithSseOnesAreTold) {
+TEST(Lower, StringInstructionsThatShareANameWithSseOnesAreDistinguished) {
     Op string, repeated;
     EXPECT_NE(lowered({0xa5}, string), nullptr);         // MOVSD (as MOVSDW)
     EXPECT_NE(lowered({0xf3, 0xa7}, repeated), nullptr); // REPE CMPSD

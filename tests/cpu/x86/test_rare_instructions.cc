@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Instructions that hardly any program has and that no host can be asked about: what they do by the manual's words (AMD 24594).
+// Instructions that hardly any program has and that no host can be asked about: what they do by the manual's words (AMD
+// 24594).
 #include <algorithm>
 
 #include <gtest/gtest.h>

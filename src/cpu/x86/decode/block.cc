@@ -27,16 +27,6 @@ const Op *end_of_block(Core &c, const Op *op) {
 
 const Op *gone_stale(Core &c, const Op *op) { return c.leave_before(op, Exit::restart); }
 
-const Op *undefined(Core &c, const Op *op) {
-    c.raise(exc_ud);
-    return c.fault_at(op);
-}
-
-const Op *too_long(Core &c, const Op *op) {
-    c.raise(exc_gp, 0);
-    return c.fault_at(op);
-}
-
 /// gem5's pseudo-instruction: 0F 04, then a 16-bit function number.
 const Op *m5_instruction(Core &c, const Op *op) {
     c.platform.m5op(c, static_cast<unsigned>(op->imm));
@@ -124,7 +114,8 @@ Block *BlockCache::find(Core &c, bool single, bool *global) {
     return decode(c, key, at, va, single ? 1 : Block::kMaxOps);
 }
 
-/// A chip that runs what another has decoded since all rested, on the same thread, knows of it as if it had done so itself.
+/// A chip that runs a block which another chip of its thread has decoded since the last barrier logs the block's code
+/// as its own.
 inline Block *BlockCache::found(const Core &c, Block *b) {
     if (__builtin_expect(fresh_.empty(), 1))
         return b;
@@ -141,105 +132,162 @@ Block *BlockCache::recall(Core &c, std::uint64_t key, PhysAddr second) {
     return key & 3 && phys_.host(at) ? decode(c, key, at, 0, Block::kMaxOps, &second) : nullptr;
 }
 
+/// Decodes instructions one after another from physical memory, up to the end of a page and over it.
+class BlockCache::Decoder {
+  public:
+    /// `second`: the page after `at`'s, where its translation is known already.
+    Decoder(BlockCache &cache, Core &c, Mode mode, PhysAddr at, Addr va, const PhysAddr *second)
+        : cache_(cache),
+          c_(c),
+          mode_(mode),
+          at_(at),
+          va_(va),
+          known_second_(second),
+          bytes_(cache.phys_.host(at)),
+          left_(static_cast<unsigned>(kPage - (at.value & (kPage - 1)))) {
+        if (bytes_ && cache.map_->side_by_side()) { // another thread may write there: what is noted is what is decoded
+            std::copy_n(bytes_, std::min<Addr>(sizeof copied_, left_), copied_);
+            bytes_ = copied_;
+        }
+    }
+
+    /// At most `limit` instructions. False: fault.
+    bool run(std::size_t limit) {
+        bool ended = false;
+        while (!ended && ops.size() < limit && left_) {
+            fetch();
+            Insn insn;
+            insn.mode = mode_;
+            Op op;
+            op.start = static_cast<std::uint16_t>(offset);
+            op.base = op.index = reg_zero * 8;
+            op.seg = seg_none;
+            ZyanStatus status = decode_one(insn);
+            if ((status == ZYDIS_STATUS_NO_MORE_DATA || (is_m5() && have_ < 4)) && have_ < kLongest) {
+                if (!ops.empty())
+                    break; // it becomes the first of the next block
+                if (!fetch_rest())
+                    return false;
+                status = decode_one(insn);
+                ended = true;
+            }
+            ended |= choose(insn, status, op);
+            offset += op.length;
+            left_ = op.length < left_ ? left_ - op.length : 0;
+            ops.push_back(op);
+        }
+        return true;
+    }
+
+    /// Bytes of the code in the first page; null: in a device.
+    std::span<const std::byte> first_page() const {
+        return {bytes_, std::min<Addr>(offset, kPage - (at_.value & (kPage - 1)))};
+    }
+    std::span<const std::byte> second_page() const { return crossed_; }
+    bool in_device() const { return !bytes_; }
+
+    std::vector<Op> ops;
+    unsigned offset = 0; ///< bytes decoded
+    bool crosses = false;
+    PhysAddr second; ///< of a block that crosses pages
+
+  private:
+    /// The bytes of the next instruction within the page. Code in device memory is read byte by byte, as far as needed.
+    void fetch() {
+        from_ = bytes_ ? reinterpret_cast<const std::uint8_t *>(bytes_ + offset) : window_;
+        have_ = left_;
+        if (bytes_)
+            return;
+        have_ = std::min(left_, kLongest);
+        for (unsigned i = 0; i < have_; ++i)
+            window_[i] = static_cast<std::uint8_t>(c_.platform.mmio_read(c_, at_ + offset + i, 1));
+    }
+
+    /// Continues the instruction's bytes in the next page. False: fault.
+    bool fetch_rest() {
+        if (known_second_)
+            second = *known_second_;
+        else if (!translate(c_, (va_ | (kPage - 1)) + 1, Kind::fetch, c_.cpl == 3, second))
+            return false;
+        const unsigned head = have_;
+        if (from_ != window_)
+            std::memcpy(window_, from_, head);
+        for (unsigned i = 0; i < kLongest; ++i) {
+            const std::byte *p = cache_.phys_.host(second + i);
+            crossed_[i] = p ? *p : std::byte{0xff};
+        }
+        for (unsigned i = head; i < kLongest; ++i)
+            window_[i] = static_cast<std::uint8_t>(crossed_[i - head]);
+        from_ = window_;
+        have_ = kLongest;
+        crosses = true;
+        return true;
+    }
+
+    bool is_m5() const { return have_ >= 2 && from_[0] == 0x0f && from_[1] == 0x04; }
+    ZyanStatus decode_one(Insn &insn) const {
+        return is_m5() ? ZYDIS_STATUS_DECODING_ERROR
+                       : ZydisDecoderDecodeFull(&decoder(mode_), from_, std::min(have_, kLongest), &insn.z, insn.op);
+    }
+
+    /// Op::exec and the operands. True: the block ends here.
+    bool choose(const Insn &insn, ZyanStatus status, Op &op) const {
+        if (is_m5()) {
+            op.length = 4;
+            op.imm = from_[2] | from_[3] << 8;
+            op.exec = m5_instruction;
+            return true;
+        }
+        if (!ZYAN_SUCCESS(status)) {
+            op.length = 1;
+            op.exec = status == ZYDIS_STATUS_INSTRUCTION_TOO_LONG || status == ZYDIS_STATUS_NO_MORE_DATA ? protection
+                                                                                                         : undefined;
+            return true;
+        }
+        fill_operands(insn, op);
+        const bool promised = (*cache_.promises_)(insn.z);
+        const Form *form = promised ? lower(insn, op) : nullptr;
+        if (!form)
+            op.exec = lower_unmodelled(promised);
+        return !form || form->ends_block;
+    }
+
+    BlockCache &cache_;
+    Core &c_;
+    const Mode mode_;
+    const PhysAddr at_;
+    const Addr va_;
+    const PhysAddr *known_second_;
+    const std::byte *bytes_;
+    unsigned left_; ///< bytes to the end of the page
+    const std::uint8_t *from_ = nullptr;
+    unsigned have_ = 0; ///< bytes at from_
+    std::uint8_t window_[kLongest];
+    std::byte crossed_[kLongest] = {};
+    std::byte copied_[Block::kMaxOps * kLongest];
+};
+
 Block *BlockCache::decode(Core &c, std::uint64_t key, PhysAddr at, Addr va, unsigned limit,
                           const PhysAddr *known_second) {
     if (!promises_)
         promises_ = std::make_unique<Promises>(c.model);
     const auto mode = static_cast<Mode>((key & 3) - 1);
-    const std::byte *bytes = phys_.host(at);
-    std::byte copied[Block::kMaxOps * kLongest];
-    if (bytes && map_->side_by_side()) { // another thread may be writing there: what is decoded is what is noted
-        std::copy_n(bytes, std::min<Addr>(sizeof copied, kPage - (at.value & (kPage - 1))), copied);
-        bytes = copied;
-    }
-    std::byte crossed[kLongest];
-    bool crosses = false;
-    PhysAddr second;
-    std::vector<Op> ops;
-    unsigned offset = 0;
-    unsigned left = static_cast<unsigned>(kPage - (at.value & (kPage - 1)));
-    bool ended = false;
-    std::uint8_t window[kLongest];
-    while (!ended && ops.size() < limit && left) {
-        const void *from = bytes ? static_cast<const void *>(bytes + offset) : window;
-        unsigned have = left;
-        if (!bytes) { // code in device memory: read byte by byte, as far as it is needed
-            have = std::min(left, kLongest);
-            for (unsigned i = 0; i < have; ++i)
-                window[i] = static_cast<std::uint8_t>(c.platform.mmio_read(c, at + offset + i, 1));
-        }
-        Insn insn;
-        insn.mode = mode;
-        Op op;
-        op.start = static_cast<std::uint16_t>(offset);
-        op.base = op.index = reg_zero * 8;
-        op.seg = seg_none;
-        const auto m5 = [&] {
-            return have >= 2 && static_cast<const std::uint8_t *>(from)[0] == 0x0f &&
-                   static_cast<const std::uint8_t *>(from)[1] == 0x04;
-        };
-        ZyanStatus status =
-            m5() ? ZYDIS_STATUS_DECODING_ERROR
-                 : ZydisDecoderDecodeFull(&decoder(mode), from, std::min(have, kLongest), &insn.z, insn.op);
-        if ((status == ZYDIS_STATUS_NO_MORE_DATA || (m5() && have < 4)) && have < kLongest) {
-            if (!ops.empty())
-                break; // it becomes the first of the next block
-            // Its rest lies in the next page.
-            if (known_second)
-                second = *known_second;
-            if (!known_second && !translate(c, (va | (kPage - 1)) + 1, Kind::fetch, c.cpl == 3, second))
-                return nullptr;
-            const unsigned head = have;
-            if (from != window)
-                std::memcpy(window, from, head);
-            for (unsigned i = 0; i < kLongest; ++i) {
-                const std::byte *p = phys_.host(second + i);
-                crossed[i] = p ? *p : std::byte{0xff};
-            }
-            for (unsigned i = head; i < kLongest; ++i)
-                window[i] = static_cast<std::uint8_t>(crossed[i - head]);
-            from = window;
-            have = kLongest;
-            status = m5() ? ZYDIS_STATUS_DECODING_ERROR
-                          : ZydisDecoderDecodeFull(&decoder(mode), from, have, &insn.z, insn.op);
-            crosses = true;
-            ended = true;
-        }
-        if (m5()) {
-            op.length = 4;
-            op.imm = static_cast<const std::uint8_t *>(from)[2] | static_cast<const std::uint8_t *>(from)[3] << 8;
-            op.exec = m5_instruction;
-            ended = true;
-        } else if (!ZYAN_SUCCESS(status)) {
-            op.length = 1;
-            op.exec = status == ZYDIS_STATUS_INSTRUCTION_TOO_LONG || status == ZYDIS_STATUS_NO_MORE_DATA ? too_long
-                                                                                                         : undefined;
-            ended = true;
-        } else {
-            fill_operands(insn, op);
-            const bool promised = (*promises_)(insn.z);
-            const Form *form = promised ? lower(insn, op) : nullptr;
-            if (!form)
-                op.exec = lower_unmodelled(promised);
-            ended = ended || !form || form->ends_block;
-        }
-        offset += op.length;
-        left = op.length < left ? left - op.length : 0;
-        ops.push_back(op);
-    }
-    Block::Ptr block = Block::make(ops.size() + 1);
+    Decoder d(*this, c, mode, at, va, known_second);
+    if (!d.run(limit))
+        return nullptr;
+    Block::Ptr block = Block::make(d.ops.size() + 1);
     block->key = key;
-    block->crosses = crosses;
-    block->second = second;
-    block->count = static_cast<std::uint8_t>(ops.size());
+    block->crosses = d.crosses;
+    block->second = d.second;
+    block->count = static_cast<std::uint8_t>(d.ops.size());
     Op end;
-    end.start = static_cast<std::uint16_t>(offset);
+    end.start = static_cast<std::uint16_t>(d.offset);
     end.imm = rip_mask(mode);
     end.exec = end_of_block;
-    ops.push_back(end);
-    std::copy(ops.begin(), ops.end(), block->ops());
+    d.ops.push_back(end);
+    std::copy(d.ops.begin(), d.ops.end(), block->ops());
 
-    if (limit == 1 || !bytes) { // not kept, so nobody needs to be told of writes
+    if (limit == 1 || d.in_device()) { // not kept, so stores to it need no report
         if (single_.size() <= c.number)
             single_.resize(c.number + 1);
         single_[c.number] = std::move(block);
@@ -251,9 +299,9 @@ Block *BlockCache::decode(Core &c, std::uint64_t key, PhysAddr at, Addr va, unsi
     block->kept = true;
     Block *b = block.release();
     blocks_.insert(key, b);
-    enter(c, *b, at, {bytes, std::min<Addr>(offset, kPage - (at.value & (kPage - 1)))});
+    enter(c, *b, at, d.first_page());
     if (b->crosses)
-        enter(c, *b, b->second, {crossed, kLongest});
+        enter(c, *b, b->second, d.second_page());
     return b;
 }
 

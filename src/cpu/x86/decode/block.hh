@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Decoded blocks: straight runs of instructions within one physical page, found by physical address and decoding
-// mode and shared by all cores that a host thread runs. A write to bytes that a block was decoded from turns the block's instructions
-// into one that leaves it and looks again, so that no core, not even the writer in the middle of the block, runs
-// stale code. Pages that hold decoded code are taken out of all TLBs' direct writes.
+// Decoded blocks: straight runs of instructions within one physical page, found by physical address and decoding mode
+// and shared by all cores that a host thread runs. A write to bytes of decoded code makes the blocks stale: each of
+// their operations then leaves the block and looks it up again. No core runs stale code, not even one that writes to
+// its own block. TLBs lose the right of direct writes to pages that hold decoded code.
 #pragma once
 
 #include <array>
@@ -28,8 +28,8 @@ struct alignas(32) Block {
     static constexpr unsigned kMaxOps = 48;
     std::uint64_t key = 0; ///< physical address << 2 | mode
     PhysAddr second;       ///< if `crosses`: where the next page is
-    /// A guess at the block that is run after this one, and at how far from here it lies; only good for fetching ahead, as it may
-    /// be gone by now, and as threads that run this block side by side may mix two guesses.
+    /// A guess at the next block and its distance from here, for host prefetches only: the block may have been freed,
+    /// and threads that run this block in parallel may mix two guesses.
     std::atomic<const void *> successor = nullptr;
     std::atomic<std::int32_t> successor_distance = 0;
     std::atomic<bool> timed = false; ///< its operations know their timing
@@ -80,34 +80,34 @@ class BlockCache {
     explicit BlockCache(const PhysMap &phys);
     ~BlockCache();
 
-    /// The block at the core's rip, decoded if need be; null: the fetch faulted, Core::fault says how.
+    /// The block at the core's rip, decoded if it is new; null: the fetch faulted, and Core::fault is set.
     /// single: one instruction only, not kept beyond this core's next call.
-    /// `global` is told whether the page is a global one.
+    /// `global` is set to whether the page is a global one.
     Block *find(Core &, bool single = false, bool *global = nullptr);
 
-    /// The block of this key, for a core that had it without looking; `second` is where its last instruction ends, if that
-    /// is in another page. Null: no block can have been there.
+    /// The block of this key, for a core that held it by a remembered jump; `second` is the page in which its last
+    /// instruction ends, if that is another one. Null: no block can have been there.
     Block *recall(Core &, std::uint64_t key, PhysAddr second);
 
-    /// All cores that may run what is here, whose direct writes must be taken away from code pages.
+    /// A core that may run blocks of this cache. Direct writes of these cores to code pages are revoked.
     void add_core(Core &c) { cores_.push_back(&c); }
 
-    /// Several caches, each of one host thread: a thread looks into its own, while what a core remembers may be of any. Where code
-    /// lies is known to all together (code_map.hh).
+    /// Several caches, one per host thread. A thread looks blocks up in its own cache, while a core may remember blocks
+    /// of any. All share the map of where code lies (code_map.hh).
     static void join(const std::vector<std::unique_ptr<BlockCache>> &all);
     CodeMap &map() { return *map_; }
-    /// While no core runs: what has been decoded side by side is entered in the map, and is compared with what is there now, as another
-    /// thread may have written it meanwhile.
+    /// At a barrier: enters the code that threads decoded in parallel into the map, and drops the blocks of pages whose
+    /// bytes another thread has changed meanwhile.
     void settle();
 
-    /// True if writes to these bytes of one page have to be told of.
+    /// True if writes to these bytes of one page must be reported (`written`).
     bool guarded_dram(const Core &c, Addr dram, unsigned size) const {
         return map_->maybe(c.chip, dram >> 12) && map_->holds(c.chip, dram, size);
     }
     bool guarded(const Core &c, PhysAddr a, unsigned size) const {
         return guarded_dram(c, phys_.dram_address(a), size);
     }
-    /// True if the page holds decoded code, as far as everybody knows.
+    /// True if the page holds decoded code, as the shared map has it.
     bool code_page(PhysAddr a) const { return map_->marked(phys_.dram_address(a) >> 12); }
     /// [a, a + size) was written, within one page. No other thread runs cores meanwhile.
     void written(PhysAddr a, unsigned size);
@@ -126,6 +126,7 @@ class BlockCache {
     std::size_t decoded() const { return blocks_.size(); }
 
   private:
+    class Decoder;
     Block *decode(Core &, std::uint64_t key, PhysAddr at, Addr va, unsigned limit, const PhysAddr *second = nullptr);
     void enter(const Core &, Block &, PhysAddr at, std::span<const std::byte> bytes);
     Block *found(const Core &, Block *);
@@ -148,10 +149,10 @@ class BlockCache {
     std::vector<Block *> outdated_; ///< owned, and no longer found: their second page was another one
     struct Fresh {
         const Block *block;
-        unsigned chip; ///< who has decoded it
+        unsigned chip; ///< the chip that decoded it
         CodeMap::News news;
     };
-    std::vector<Fresh> fresh_; ///< decoded since all rested
+    std::vector<Fresh> fresh_; ///< decoded since the last barrier
     std::vector<Block::Ptr> graveyard_;
     std::vector<Block::Ptr> single_; ///< by core: the last one that was not kept
     std::vector<Core *> cores_;

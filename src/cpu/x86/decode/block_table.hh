@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Where a decoded block is, by its key (physical address and mode): open addressing with linear probing. Blocks of one
-// page lie side by side, as code that runs together is looked up together. Keys are never 0 or all ones.
+// page have neighbouring slots, because code that runs together is looked up together. Keys are never 0 or all ones.
 #pragma once
 
 #include <cstdint>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Where in memory there is code that somebody has decoded, down to the line, for all caches of decoded code together: a store to
-// it has to be told of. While cores run side by side on several host threads nothing changes here: a chip notes what it decodes
-// among its own news, which it sees at once and the others when all have come to rest, so that what a store does depends on no
-// thread's speed.
+// The lines of memory that hold decoded code, for all caches of decoded blocks together. Stores to these lines must be
+// reported. While host threads run cores in parallel, the map does not change: each chip logs the code that it decodes,
+// sees its own log at once, and sees the logs of the others after the next barrier. The effect of a store therefore
+// does not depend on the speed of a thread.
 #pragma once
 
 #include <bit>
@@ -27,11 +27,11 @@ class CodeMap {
         std::size_t digest; ///< of the bytes
     };
 
-    /// So many chips may run side by side.
+    /// Number of chips that may run in parallel.
     void set_chips(unsigned n) { fresh_ = std::vector<Fresh>(n); }
     void run_side_by_side(bool yes) { side_by_side_ = yes; }
     bool side_by_side() const { return side_by_side_; }
-    /// Called when a chip has news.
+    /// Called when a chip's empty log receives an entry.
     std::function<void()> on_news;
 
     bool marked(std::uint64_t page) const { return page / 64 < pages_.size() && (pages_[page / 64] >> page % 64 & 1); }
@@ -42,7 +42,7 @@ class CodeMap {
         const auto it = lines_.find(dram >> 12);
         return it != lines_.end() && (it->second & lines(dram, size));
     }
-    /// The same with what this chip has decoded since all rested.
+    /// The same, with the code that this chip has decoded since the last barrier.
     bool holds(unsigned chip, Addr dram, std::uint64_t size) const {
         if (holds(dram, size))
             return true;
@@ -60,14 +60,14 @@ class CodeMap {
         pages_[page / 64] |= std::uint64_t{1} << page % 64;
         lines_[page] |= lines(dram, size);
     }
-    /// While they run side by side, from the thread that runs the chip.
+    /// While cores run in parallel: adds to the chip's log, from the thread that runs the chip.
     void note(unsigned chip, const News &n) {
         std::vector<News> &news = fresh_[chip].news;
         if (news.empty() && on_news)
             on_news();
         news.push_back(n);
     }
-    /// While nobody runs: takes all news into the map, each of which is then shown.
+    /// At a barrier: enters all logs into the map and calls `show` for each entry.
     template <class F> void settle(F &&show) {
         for (Fresh &f : fresh_) {
             for (const News &n : f.news) {
@@ -91,7 +91,7 @@ class CodeMap {
         return std::hash<std::string_view>()({reinterpret_cast<const char *>(bytes.data()), bytes.size()});
     }
 
-    std::mutex timing; ///< of who gives operations their timing
+    std::mutex timing; ///< held while a block's operations get their timing
 
   private:
     /// Bits of the page's lines that have bytes in [dram, dram + size).

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Which instructions a processor has: the decoder knows x86 up to today, CPUID (AMD 25481) says what of it is there.
-// What CPUID does not promise raises #UD; what it promises and the model lacks stops the run.
+// The instructions that a processor has. The decoder knows all of today's x86, and CPUID (AMD 25481) selects from it.
+// An instruction that CPUID does not promise raises #UD. One that it promises and the model lacks stops the run.
 #pragma once
 
 #include <bitset>

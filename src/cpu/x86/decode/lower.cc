@@ -94,31 +94,36 @@ void fill_memory(const Insn &insn, ZydisDecodedOperandMem m, Op &op) {
         op.imm = static_cast<std::uint64_t>(m.disp.value);
 }
 
-const Op *undefined(Core &c, const Op *op) {
-    c.raise(exc_ud);
-    return c.fault_at(op);
-}
-
 const Op *unmodelled(Core &c, const Op *op) { return c.leave_before(op, Exit::unmodelled); }
 
 } // namespace
 
 Group::Group(const char *group_name, std::span<const Form> group_forms) : name(group_name), forms(group_forms) {
     groups().push_back(this);
-    for (const Form &f : forms) {
-        FormsOfMnemonic &known = forms_by_mnemonic()[f.mnemonic];
-        MOSCOPE_CHECK(!known[1]);
-        known[known[0] ? 1 : 0] = &f;
-    }
+    for (const Form &f : forms)
+        for (const ZydisMnemonic mnemonic : f.names.all) {
+            FormsOfMnemonic &known = forms_by_mnemonic()[mnemonic];
+            MOSCOPE_CHECK(!known[1]);
+            known[known[0] ? 1 : 0] = &f;
+        }
 }
 
 const std::vector<const Group *> &Group::all() { return groups(); }
 
 const Form *lower(const Insn &insn, Op &op) {
     for (const Form *f : forms_by_mnemonic()[insn.z.mnemonic])
-        if (f && (op.exec = f->lower(insn, op)))
+        if (f && (op.exec = f->choose(insn, op)))
             return f;
     return nullptr;
+}
+
+const Op *undefined(Core &c, const Op *op) {
+    c.raise(exc_ud);
+    return c.fault_at(op);
+}
+const Op *protection(Core &c, const Op *op) {
+    c.raise(exc_gp, 0);
+    return c.fault_at(op);
 }
 
 Exec lower_unmodelled(bool promised) { return promised ? unmodelled : undefined; }

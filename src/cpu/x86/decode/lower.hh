@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// From Zydis's description of an instruction to an Op. Each group of instructions (exec_*.cc) has a table of
-// mnemonics with the function that lowers them, and registers it; nothing else has to be told of a new group.
+// Lowering: from Zydis's description of an instruction (AMD 24594, 26568, 26569) to an Op. Each group of instructions
+// (cpu/x86/exec) registers a table of mnemonics with the function that lowers them.
 #pragma once
 
+#include <array>
+#include <initializer_list>
 #include <span>
+#include <utility>
+#include <vector>
 
 #include <Zydis/Zydis.h>
 
@@ -26,21 +30,49 @@ struct Insn {
     ZydisRegister reg(unsigned i) const { return op[i].reg.value; }
 };
 
-/// Chooses Op::exec; operands have been filled in already: dst and src from the first and second visible
-/// operand that is a register (general: byte offset; XMM: 16 times the index; MMX, segment, control, debug and x87:
-/// the index), the memory operand (base, index, scale, disp, seg, legacy, mem = 1), imm, lock, rep, width (the
-/// instruction's operand size), address_bytes. Null: the model lacks this form.
+/// Chooses Op::exec. The operands are filled in before: dst and src from the first and second visible operand that is
+/// a register (general: byte offset; XMM: 16 times the index; MMX, segment, control, debug and x87: the index), the
+/// memory operand (base, index, scale, disp, seg, legacy, mem = 1), imm, lock, rep, width (the instruction's operand
+/// size), address_bytes. Null: the model lacks this form.
 using Lower = Exec (*)(const Insn &, Op &);
 
+/// A row of a group's table: the mnemonics that one function lowers, or one operation carries out.
 struct Form {
-    ZydisMnemonic mnemonic;
-    Lower lower;
-    bool ends_block = false; ///< branches, and what changes modes, translations or needs an exact clock
+    struct Names {
+        Names(ZydisMnemonic one) : all{one} {}
+        Names(std::initializer_list<ZydisMnemonic> several) : all(several) {}
+        std::vector<ZydisMnemonic> all;
+    };
+    /// `ends`: branches, and instructions that change modes or translations or need an exact clock, end their block.
+    Form(Names mnemonics, Lower function, bool ends = false)
+        : names(std::move(mnemonics)), lower(function), ends_block(ends) {}
+    Form(Names mnemonics, Exec operation, bool ends = false)
+        : names(std::move(mnemonics)), exec(operation), ends_block(ends) {}
+
+    Exec choose(const Insn &insn, Op &op) const { return exec ? exec : lower(insn, op); }
+
+    Names names;
+    Lower lower = nullptr;
+    Exec exec = nullptr; ///< the operation, whatever the operands
+    bool ends_block;
 };
+
+/// A row for each condition code: `names` in the order of the codes, F's operator() gives the function of a code.
+template <class F> std::vector<Form> by_condition(const std::array<ZydisMnemonic, 16> &names, F f, bool ends = false) {
+    std::vector<Form> forms;
+    [&]<std::size_t... kCode>(std::index_sequence<kCode...>) {
+        (forms.emplace_back(names[kCode], static_cast<Lower>(f.template operator()<kCode>()), ends), ...);
+    }
+    (std::make_index_sequence<16>());
+    return forms;
+}
 
 /// A group's table, registered while the program starts.
 struct Group {
-    Group(const char *name, std::span<const Form> forms);
+    Group(const char *name, std::span<const Form> forms); ///< `forms` outlives the group
+    Group(const char *name, std::vector<Form> &&forms) = delete;
+    Group(const Group &) = delete;
+    Group &operator=(const Group &) = delete;
     const char *name;
     std::span<const Form> forms;
     static const std::vector<const Group *> &all();
@@ -59,15 +91,25 @@ Exec lower_unmodelled(bool promised);
 /// The decoder of a mode, set to what the family takes the bytes for.
 const ZydisDecoder &decoder(Mode);
 
-/// Picks f<std::uint8_t> ... f<std::uint64_t> by operand size in bytes.
-template <template <class> class F> Exec by_size(unsigned bytes) {
+// --- instructions that fault whatever their operands
+const Op *undefined(Core &, const Op *);  ///< #UD
+const Op *protection(Core &, const Op *); ///< #GP(0)
+
+/// f<T>() with the unsigned integer T of `bytes` bytes; if there is none, an empty result.
+template <class F> auto with_size(unsigned bytes, F f) -> decltype(f.template operator()<std::uint64_t>()) {
     switch (bytes) {
-    case 1: return F<std::uint8_t>::run;
-    case 2: return F<std::uint16_t>::run;
-    case 4: return F<std::uint32_t>::run;
-    case 8: return F<std::uint64_t>::run;
+    case 1: return f.template operator()<std::uint8_t>();
+    case 2: return f.template operator()<std::uint16_t>();
+    case 4: return f.template operator()<std::uint32_t>();
+    case 8: return f.template operator()<std::uint64_t>();
+    default: return {};
     }
-    return nullptr;
 }
+/// F<T>::run by operand size in bytes.
+template <template <class> class F> Exec by_size(unsigned bytes) {
+    return with_size(bytes, []<class T>() -> Exec { return F<T>::run; });
+}
+/// The same by the instruction's operand size.
+template <template <class> class F> Exec lower_sized(const Insn &, Op &op) { return by_size<F>(op.width); }
 
 } // namespace moscope::x86

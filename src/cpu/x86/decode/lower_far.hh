@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The far forms of JMP, CALL and RET, which exec_control.cc takes over from the near ones.
+// The far forms of JMP, CALL and RET, which cpu/x86/exec/system/control.cc takes over from the near ones (AMD 24594).
 #pragma once
 
 #include "cpu/x86/decode/lower.hh"

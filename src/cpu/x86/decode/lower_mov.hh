@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The forms of MOV that the system instructions take over from the general ones (one mnemonic, three groups).
-// They end their block by themselves: they return Core::leave_after with Exit::restart where what follows has to
-// be looked up again.
+// The forms of MOV to and from segment, control and debug registers, which cpu/x86/exec/system takes over from the
+// general ones (AMD 24594). A form after which the next instruction must be looked up again ends its block itself:
+// it returns Core::leave_after with Exit::restart.
 #pragma once
 
 #include "cpu/x86/decode/lower.hh"

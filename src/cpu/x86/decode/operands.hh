@@ -30,6 +30,19 @@ template <class T, bool kMemory> inline bool read_operand(Core &c, const Op *op,
     }
 }
 
+/// Adapts F::run<T>(core, op, value) to by_place: the value is the operand in memory or in the register of `kRegister`.
+template <class F, std::uint8_t Op::*kRegister = &Op::src> struct OnOperand {
+    template <bool kMemory> struct Place {
+        template <class T> struct At {
+            static const Op *run(Core &c, const Op *op) {
+                T x;
+                return read_operand<T, kMemory>(c, op, op->*kRegister, x) ? F::template run<T>(c, op, x)
+                                                                          : c.fault_at(op);
+            }
+        };
+    };
+};
+
 /// F<false> or F<true> (with a template At over the operand's type) by where operand `i` is, at its own size.
 template <template <bool> class F> Exec by_place(const Insn &insn, unsigned i = 0) {
     return insn.is_mem(i) ? by_size<F<true>::template At>(insn.bytes(i))

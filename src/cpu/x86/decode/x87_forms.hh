@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// x87 instructions as decoded: what Op::imm holds of one, the way that serves all of them, and which of them have a shorter one.
+// Decoded x87 instructions (AMD 26569): the content of Op::imm, the function that serves all of them, and the functions
+// for common cases.
 #pragma once
 
 #include "cpu/x86/exec/x87/x87.hh"
@@ -23,7 +24,7 @@ inline Packed unpack(std::uint64_t x) {
             (x >> 24 & 1) != 0};
 }
 
-/// What the environment tells of the last instruction that was no control instruction.
+/// Records the last instruction that is not a control instruction, for the environment.
 inline void remember(Core &c, const Op *op, Code code) {
     c.fpu.opcode = static_cast<std::uint16_t>(code.opcode << 8 | code.modrm);
     c.fpu.instruction = c.address_of(op);
@@ -41,7 +42,7 @@ const Op *with_registers(Core &, const Op *);
 const Op *with_flags(Core &, const Op *);
 const Op *with_memory(Core &, const Op *);
 
-/// A function for the common case of an instruction, which leaves the others to those above; null: it has none.
+/// The function for the common case of an instruction, which passes other cases to those above; null: there is none.
 Exec fast_x87(const Packed &);
 
 } // namespace moscope::x86::x87

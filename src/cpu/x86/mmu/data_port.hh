@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The core's data port: how data accesses reach DRAM once their addresses are translated. It has two forms with the same members.
-// The functional form copies bytes and takes no time. The timed form goes through the core of detailed mode (timed/timed_core.hh).
-// with_data_port() chooses the form; no other code of an access asks for the mode. The forms are no virtual classes: the access
-// path is compiled once for each.
+// The core's data port: how data accesses reach DRAM once their addresses are translated. It has two forms with the
+// same members. The functional form copies bytes and takes no time. The timed form goes through the core of detailed
+// mode (timed/timed_core.hh). with_data_port() chooses the form; no other code of an access asks for the mode. The
+// forms are no virtual classes: the access path is compiled once for each.
 #pragma once
 
 #include <cstring>

@@ -35,8 +35,8 @@ bool translate_all(Core &c, Addr va, unsigned size, Kind kind, bool user, Pieces
 
 bool is_user(const Core &c, As as) { return as == As::current && c.cpl == 3; }
 
-/// False: #AC, or a pending #GP is left to translation. x87 operands of 80 bits want eight bytes; media operands that may
-/// lie anywhere are looked at only if MXCSR.MM makes alignment a matter of this check.
+/// False: #AC, or a pending #GP is left to translation. x87 operands of 80 bits want eight bytes; media operands that
+/// may lie anywhere are looked at only if MXCSR.MM makes alignment a matter of this check.
 bool aligned(Core &c, Addr va, unsigned size, As as) {
     if (__builtin_expect(!c.check_alignment, 1) || as == As::system)
         return true;
@@ -52,6 +52,14 @@ bool aligned(Core &c, Addr va, unsigned size, As as) {
 void watch(Core &c, Addr va, unsigned size, bool write, As as) {
     if (__builtin_expect(c.watched & Core::kWatchData, 0) && as == As::current)
         c.watch_data(va, size, write);
+}
+
+/// What an access has to pass before it happens: alignment, translation, breakpoints. False: fault.
+template <Kind kKind> bool check(Core &c, Addr va, unsigned size, As as, Pieces &p) {
+    if (!aligned(c, va, size, as) || !translate_all(c, va, size, kKind, is_user(c, as), p))
+        return false;
+    watch(c, va, size, kKind == Kind::write, as);
+    return true;
 }
 
 /// The largest naturally aligned access at `a` within n bytes.
@@ -160,9 +168,8 @@ bool load_slow(Core &c, Addr va, void *to, unsigned size, As as) {
         if (port.load_translated(va, to, size, is_user(c, as)))
             return true;
         Pieces p;
-        if (!aligned(c, va, size, as) || !translate_all(c, va, size, Kind::read, is_user(c, as), p))
+        if (!check<Kind::read>(c, va, size, as, p))
             return false;
-        watch(c, va, size, false, as);
         read_pieces(c, port, va, p, static_cast<std::uint8_t *>(to));
         return true;
     });
@@ -173,9 +180,8 @@ bool store_slow(Core &c, Addr va, const void *from, unsigned size, As as) {
         if (port.store_translated(va, from, size, is_user(c, as)))
             return true;
         Pieces p;
-        if (!aligned(c, va, size, as) || !translate_all(c, va, size, Kind::write, is_user(c, as), p))
+        if (!check<Kind::write>(c, va, size, as, p))
             return false;
-        watch(c, va, size, true, as);
         write_pieces(c, port, va, p, static_cast<const std::uint8_t *>(from));
         return true;
     });
@@ -184,9 +190,8 @@ bool store_slow(Core &c, Addr va, const void *from, unsigned size, As as) {
 bool modify_slow(Core &c, Addr va, unsigned size, void (*f)(void *, void *), void *context, bool locked) {
     return with_data_port(c, [&](auto port) {
         Pieces p;
-        if (!aligned(c, va, size, As::current) || !translate_all(c, va, size, Kind::write, is_user(c, As::current), p))
+        if (!check<Kind::write>(c, va, size, As::current, p))
             return false;
-        watch(c, va, size, true, As::current);
         if (std::byte *host = c.phys.host(p.at[0]); host && p.count == 1) {
             port.at_linear(va);
             port.modify(p.at[0], host, size, f, context, locked);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Memory as instructions see it: linear addresses of operands, loads, stores and read-modify-writes. The fast
 // path is a look into the core's TLB and a copy; what it does not hold (misses, device registers, accesses
-// that cross a page, pages with decoded code, every access in detailed mode) goes through memory.cc. All return false on a
-// guest fault, which is then in Core::fault.
+// that cross a page, pages with decoded code, every access in detailed mode) goes through memory.cc. All return false
+// on a guest fault, which is then in Core::fault.
 #pragma once
 
 #include <cstring>
@@ -23,8 +23,8 @@ bool modify_slow(Core &, Addr, unsigned size, void (*f)(void *, void *), void *c
 /// Linear address of a memory operand with masking and segment checks (segment.cc); false on #GP, #SS.
 bool legacy_address(Core &, const Op *, unsigned size, bool write, Addr &out, unsigned skip = 0);
 
-/// Linear address of the memory operand of `op`, or of the part of it that begins `skip` bytes into it. A part's offset wraps at
-/// the address size; what begins before the end and reaches over it goes on behind.
+/// Linear address of the memory operand of `op`, or of the part of it that begins `skip` bytes into it. A part's offset
+/// wraps at the address size; what begins before the end and reaches over it goes on behind.
 inline bool address(Core &c, const Op *op, unsigned size, bool write, Addr &out, unsigned skip = 0) {
     const auto *file = reinterpret_cast<const std::uint8_t *>(c.r);
     std::uint64_t b, i;

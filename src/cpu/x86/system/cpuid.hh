@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The processor that the guest sees, as data from the machine description: what each CPUID function returns and
-// which model-specific registers there are that only remember what is written to them.
+// The processor that the guest sees (AMD 25481), as data from the machine description: the result of each CPUID
+// function, and the model-specific registers that only hold the value written to them.
 #pragma once
 
 #include <cstdint>

@@ -171,17 +171,23 @@ bool transfer_by_system_descriptor(Core &c, std::uint16_t selector, std::uint64_
     return c.raise(exc_gp, selector_error(selector));
 }
 
-/// What a far JMP and CALL of protected mode begin with. `done`: a gate or a task was the target and has been entered; else
-/// `s` is the code segment to go on in.
-bool find_target(Core &c, std::uint16_t selector, std::uint64_t offset, bool call, std::uint64_t next, Segment &s,
-                 bool &done) {
+/// A far JMP or CALL of protected mode: through a gate or a task, or to a code segment after `push`, a CALL's pushes of
+/// the return address. False: fault.
+template <class P>
+bool transfer(Core &c, std::uint16_t selector, std::uint64_t offset, bool call, std::uint64_t next, P push) {
     if (null_selector(selector))
         return c.raise(exc_gp, 0);
     std::uint64_t d;
     if (!read_descriptor(c, selector, d, exc_gp))
         return false;
-    done = !(d >> 44 & 1);
-    return done ? transfer_by_system_descriptor(c, selector, d, call, next) : check_direct(c, selector, d, offset, s);
+    if (!(d >> 44 & 1))
+        return transfer_by_system_descriptor(c, selector, d, call, next);
+    Segment s;
+    if (!check_direct(c, selector, d, offset, s) || !push())
+        return false;
+    set_code_segment(c, s, c.cpl);
+    c.rip = offset;
+    return true;
 }
 
 } // namespace
@@ -190,38 +196,25 @@ bool far_jump(Core &c, std::uint16_t selector, std::uint64_t offset, unsigned by
     offset = cut(offset, bytes);
     if (c.real_mode())
         return real_transfer(c, selector, offset);
-    Segment s;
-    bool done;
-    if (!find_target(c, selector, offset, false, next, s, done))
-        return false;
-    if (done)
-        return true;
-    set_code_segment(c, s, c.cpl);
-    c.rip = offset;
-    return true;
+    return transfer(c, selector, offset, false, next, [] { return true; });
 }
 
 bool far_call(Core &c, std::uint16_t selector, std::uint64_t offset, unsigned bytes, std::uint64_t next) {
     offset = cut(offset, bytes);
     FarStack st = FarStack::current(c);
+    const auto push = [&] { return st.push(c.seg[cs].selector, bytes) && st.push(next, bytes); };
     if (c.real_mode()) {
-        if (!st.push(c.seg[cs].selector, bytes) || !st.push(next, bytes) || !real_transfer(c, selector, offset))
+        if (!push() || !real_transfer(c, selector, offset))
             return false;
         st.commit_pointer();
         return true;
     }
-    Segment s;
-    bool done;
-    if (!find_target(c, selector, offset, true, next, s, done))
-        return false;
-    if (done)
+    return transfer(c, selector, offset, true, next, [&] {
+        if (!push())
+            return false;
+        st.commit_pointer();
         return true;
-    if (!st.push(c.seg[cs].selector, bytes) || !st.push(next, bytes))
-        return false;
-    st.commit_pointer();
-    set_code_segment(c, s, c.cpl);
-    c.rip = offset;
-    return true;
+    });
 }
 
 namespace {

@@ -8,8 +8,8 @@
 
 namespace moscope::x86 {
 
-/// Operand sizes `bytes` are 2, 4 or 8; `next` is the address after the instruction, where a call returns to and where a
-/// task that is left goes on. On success State::rip is set. False: fault.
+/// Operand sizes `bytes` are 2, 4 or 8; `next` is the address after the instruction, where a call returns to and where
+/// a task that is left goes on. On success State::rip is set. False: fault.
 bool far_jump(Core &, std::uint16_t selector, std::uint64_t offset, unsigned bytes, std::uint64_t next);
 bool far_call(Core &, std::uint16_t selector, std::uint64_t offset, unsigned bytes, std::uint64_t next);
 /// `drop`: bytes of arguments taken off the stack.

@@ -200,9 +200,9 @@ bool enter_handler(Core &c, unsigned vector, Source source, bool has_error, std:
     return false;
 }
 
-// Faults that are not contributory and meet are served one after the other (AMD 24593, section 8.2.9), and may so meet without
-// end: where a handler at level 3 has a misaligned stack, #AC's own delivery raises #AC. A processor is lost then, out of
-// reach of interrupts (CVE-2015-5307); here it shuts down, which says so.
+// Faults that are not contributory and meet are served one after the other (AMD 24593, section 8.2.9), and may so meet
+// without end: where a handler at level 3 has a misaligned stack, #AC's own delivery raises #AC. A processor is lost
+// then, out of reach of interrupts (CVE-2015-5307); here it shuts down, which says so.
 constexpr unsigned kInSeries = 64;
 
 void deliver_fault(Core &c) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Exceptions and interrupts (AMD 24593, chapter 8): delivery through the IDT in real, protected, compatibility
-// and long mode, privilege changes with TSS and IST, double and triple faults, and what a core does about its
-// pins (INTR, NMI, INIT, SIPI).
+// and long mode, privilege changes with TSS and IST, double and triple faults, and the core's interrupt pins (INTR,
+// NMI, INIT, SIPI).
 #pragma once
 
 #include "cpu/x86/core.hh"

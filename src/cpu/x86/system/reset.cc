@@ -59,7 +59,7 @@ void reset(Core &c, bool init) {
     c.halted = c.nmi_blocked = false;
     c.monitor = {};
     c.shadow = 0;
-    // The boot processor starts, the others wait to be told where.
+    // The boot processor starts, the others wait for a start-up message.
     const bool bootstrap = c.interrupts ? c.interrupts->apic_base() >> 8 & 1 : c.number == 0;
     c.wait_for_sipi = !bootstrap;
     c.flush_tlb(true);

@@ -9,8 +9,8 @@ namespace moscope::x86 {
 
 enum class TaskSwitch : std::uint8_t { jump, call, interrupt, iret };
 
-/// `next`: the instruction pointer that the old task goes on with; `error`: pushed onto the new task's stack. False: fault.
-/// A fault in the new task, and the trap that its T bit asks for, have been delivered on return.
+/// `next`: the instruction pointer that the old task goes on with; `error`: pushed onto the new task's stack. False:
+/// fault. A fault in the new task, and the trap of its T bit, have been delivered on return.
 bool task_switch(Core &, std::uint16_t selector, TaskSwitch, std::uint64_t next, const std::uint32_t *error = nullptr);
 /// IRET with RFLAGS.NT: to the task in the link field of the current TSS.
 bool task_return(Core &, std::uint64_t next);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The first-level data TLB for timing: fully associative, for pages of every size (AMD 40546, section A.10: 48 entries),
-// replaced in turn. It only says hit or miss; translations come from cpu/x86/mmu/tlb.hh, which stands for the second level.
+// The first-level data TLB for timing: fully associative, for pages of every size (AMD 40546, section A.10: 48
+// entries), replaced in turn. It only says hit or miss; translations come from cpu/x86/mmu/tlb.hh, which stands for the
+// second level.
 #pragma once
 
 #include <algorithm>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What the in-order timing model knows of a decoded instruction: the registers that it reads and writes, and how many
 // cycles after its issue a result can be used. Latencies are those of the family (AMD 40546, Software Optimization
-// Guide for family 10h, appendix C), by class. Worked out from the instruction's bytes when a block first runs in detailed mode.
+// Guide for family 10h, appendix C), by class. Worked out from the instruction's bytes when a block first runs in
+// detailed mode.
 #pragma once
 
 #include <cstdint>
@@ -26,8 +27,8 @@ struct OpTiming {
     bool operator==(const OpTiming &) const = default;
 };
 
-/// What differs of the timings of all instructions seen so far: few thousands, as most instructions look like many others.
-/// Operations hold numbers of it (Op::timing). Number 0 is the end of a block, which takes no time.
+/// What differs of the timings of all instructions seen so far: few thousands, as most instructions look like many
+/// others. Operations hold numbers of it (Op::timing). Number 0 is the end of a block, which takes no time.
 class TimingTable {
   public:
     TimingTable();
@@ -44,7 +45,8 @@ class TimingTable {
     std::unordered_map<OpTiming, std::uint32_t, Hash> numbers_;
 };
 
-/// One entry per instruction in `bytes`, which begin with the block's first and hold `count` of them, and one for the block's end.
+/// One entry per instruction in `bytes`, which begin with the block's first and hold `count` of them, and one for the
+/// block's end.
 std::vector<OpTiming> timing_of(std::span<const std::uint8_t> bytes, Mode mode, unsigned count);
 
 } // namespace moscope::x86

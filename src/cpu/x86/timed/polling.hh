@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Time in spin loops by the line that is polled. An iteration goes from one PAUSE to the same PAUSE again, as `Core::spun` counts
-// them. Its time is its busy and core stall time (misses are charged to their lines as memory stall). Of the lines that an
-// iteration reads, the time belongs to the one that the core loses and misses next: a write of that line is what the core waited
-// for. If an interrupt or the end of a measurement window ends the loop instead, the time belongs to the line lost before that or,
-// if none was lost, to the first line that an iteration reads. Iterations that read no line (a loop that backs off) go with the
-// iterations before them. The result is the same whether iterations are run or skipped.
+// Time in spin loops by the line that is polled. An iteration goes from one PAUSE to the same PAUSE again, as
+// `Core::spun` counts them. Its time is its busy and core stall time (misses are charged to their lines as memory
+// stall). Of the lines that an iteration reads, the time belongs to the one that the core loses and misses next: a
+// write of that line is what the core waited for. If an interrupt or the end of a measurement window ends the loop
+// instead, the time belongs to the line lost before that or, if none was lost, to the first line that an iteration
+// reads. Iterations that read no line (a loop that backs off) go with the iterations before them. The result is the
+// same whether iterations are run or skipped.
 #pragma once
 
 #include <algorithm>
@@ -37,8 +38,8 @@ class Polling {
         time_ = 0;
         iterations_ = 0;
     }
-    /// At a PAUSE. again: the same PAUSE as the last one, which ends an iteration. `total`: all charges of the core since reset().
-    /// `report_to(look, time, iterations)` is called for a loop on other lines that has ended.
+    /// At a PAUSE. again: the same PAUSE as the last one, which ends an iteration. `total`: all charges of the core
+    /// since reset(). `report_to(look, time, iterations)` is called for a loop on other lines that has ended.
     template <class F> void paused(bool again, const Times &total, F &&report_to) {
         if (!again || (iteration_.n && !loop_.same(iteration_))) {
             report(report_to);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Skipped iterations of spin loops (PAUSE). If two iterations in a row have left the core's state unchanged, have taken the same
-// number of cycles and have touched only lines that hit, all further iterations are the same until one of those lines is lost or
-// an interrupt comes. Such a core sleeps. When it wakes, the counts of the skipped iterations are added, and the last iteration
-// is run, so that skipping has no visible effect.
+// Skipped iterations of spin loops (PAUSE). If two iterations in a row have left the core's state unchanged, have taken
+// the same number of cycles and have touched only lines that hit, all further iterations are the same until one of
+// those lines is lost or an interrupt comes. Such a core sleeps. When it wakes, the counts of the skipped iterations
+// are added, and the last iteration is run, so that skipping has no visible effect.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +29,8 @@ class SpinLoop {
     }
 
     /// After a PAUSE; `now` are running counts. True: the last two iterations were alike and changed nothing.
-    /// `disturbances` counts the events that an iteration must not contain: misses, stores, fences, device accesses, lost lines.
+    /// `disturbances` counts the events that an iteration must not contain: misses, stores, fences, device accesses,
+    /// lost lines.
     bool iterated(const State &s, const Iteration &now, std::uint64_t disturbances) {
         const Iteration last{now.retired - last_.retired, now.pauses - last_.pauses, now.spun - last_.spun,
                              now.hits - last_.hits, now.cycles - last_.cycles};

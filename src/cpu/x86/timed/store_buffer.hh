@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The store buffer of a core with x86-TSO order (Sewell et al., CACM 53(7), 2010). Stores leave it in program order. Stores that hit
-// a writable line leave without an access. While the oldest store waits for its line, the buffer also requests the lines of later
-// retired stores (accesses that own the line and move no bytes), up to the core's number of outstanding misses. A line that is lost
-// before its store drains is requested again. A store is performed no earlier than it retired, although its core may have run ahead
-// of the event queue.
+// The store buffer of a core with x86-TSO order (Sewell et al., CACM 53(7), 2010). Stores leave it in program order.
+// Stores that hit a writable line leave without an access. While the oldest store waits for its line, the buffer also
+// requests the lines of later retired stores (accesses that own the line and move no bytes), up to the core's number of
+// outstanding misses. A line that is lost before its store drains is requested again. A store is performed no earlier
+// than it retired, although its core may have run ahead of the event queue.
 #pragma once
 
 #include <algorithm>
@@ -78,8 +78,8 @@ class StoreBuffer : public Component {
         std::uint8_t size;
         std::uint8_t bytes[kBytes];
     };
-    /// Called at the tick at which a store is performed and leaves the buffer, with the access that brought its line while it was
-    /// the oldest; null: the line was there.
+    /// Called at the tick at which a store is performed and leaves the buffer, with the access that brought its line
+    /// while it was the oldest; null: the line was there.
     void (*on_drain)(void *owner, Tick, const Entry &, const Access *brought) = nullptr;
     /// Called with each finished access, before on_drain.
     void (*on_access)(void *owner, const Access &) = nullptr;

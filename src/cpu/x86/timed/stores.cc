@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Stores of a core in detailed mode: through the store buffer, or past the caches through the write combiner; and waits for these
-// buffers (for room, or until they are empty). Each entry that leaves the buffer during a wait ends one piece of it. The piece is
-// charged to the access that this entry has waited for.
+// Stores of a core in detailed mode: through the store buffer, or past the caches through the write combiner; and waits
+// for these buffers (for room, or until they are empty). Each entry that leaves the buffer during a wait ends one piece
+// of it. The piece is charged to the access that this entry has waited for.
 #include <algorithm>
 
 #include "base/copy.hh"

@@ -152,7 +152,8 @@ void TimedCore::run_block(Block &b) {
     c_.r[reg_block] = c_.rip;
     c_.retired += b.count;
     const Op *op = b.ops();
-    // End of the fetched lines as an offset into the block. The line of an instruction's last byte is fetched at that instruction.
+    // End of the fetched lines as an offset into the block. The line of an instruction's last byte is fetched at that
+    // instruction.
     std::int64_t fetched = kNeverFetches;
     if (first != PhysMap::kNone) {
         if (line_of(first) != fetch_line_) {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A core of detailed mode: the instruction functions of functional mode on a fiber of their own. Every data access goes through the
-// memory port, and the clock advances as in an in-order pipeline: up to `width` operations issue in a cycle, an operation waits for
-// its sources (stall on use), and a load that misses waits until its value is bound. Stores retire into a buffer that drains in
-// order (x86-TSO). A load takes its bytes from a buffered store that covers it. Fences, locked and serializing instructions and device
-// accesses wait until the buffer is empty. Every tick is charged once: to busy, idle, core (own results, long operations, device
-// accesses) or memory.
+// A core of detailed mode: the instruction functions of functional mode on a fiber of their own. Every data access goes
+// through the memory port, and the clock advances as in an in-order pipeline: up to `width` operations issue in a
+// cycle, an operation waits for its sources (stall on use), and a load that misses waits until its value is bound.
+// Stores retire into a buffer that drains in order (x86-TSO). A load takes its bytes from a buffered store that covers
+// it. Fences, locked and serializing instructions and device accesses wait until the buffer is empty. Every tick is
+// charged once: to busy, idle, core (own results, long operations, device accesses) or memory.
 #pragma once
 
 #include <array>
@@ -61,8 +61,9 @@ class TransactionObserver {
 
 class TimedCore;
 
-/// Locked operations on two lines are rare and exclude each other. Each needs both lines at the same time; two of them could
-/// take one line from each other for ever. The processor locks the whole machine for them (AMD 24593, section 7.3.2).
+/// Locked operations on two lines are rare and exclude each other. Each needs both lines at the same time; two of them
+/// could take one line from each other for ever. The processor locks the whole machine for them (AMD 24593,
+/// section 7.3.2).
 struct SplitLock {
     const TimedCore *holder = nullptr;
 };
@@ -95,7 +96,8 @@ class TimedCore final : public FiberCore {
     Tick window() const { return stamp_ - since_; }
     /// Memory stall that settle() has charged to the transaction in flight; the end of the transaction reports it.
     Tick unreported() const { return unreported_; }
-    /// Brings the charges up to tick t (a waiting core has not charged its wait yet), and reports all time in spin loops.
+    /// Brings the charges up to tick t (a waiting core has not charged its wait yet), and reports all time in spin
+    /// loops.
     void settle(Tick t);
 
     /// Brings a core that sleeps in a spin loop up to tick t. All events before t have happened.
@@ -130,8 +132,9 @@ class TimedCore final : public FiberCore {
     void begin_device_access();
     /// After it, with its cost.
     void end_device_access(std::uint64_t cycles);
-    /// After a store to decoded code: all earlier events are drained, then the decoded blocks are invalidated on every core. The
-    /// processor also empties its pipeline then (AMD 24593, section 7.6.1, self-modifying and cross-modifying code).
+    /// After a store to decoded code: all earlier events are drained, then the decoded blocks are invalidated on every
+    /// core. The processor also empties its pipeline then (AMD 24593, section 7.6.1, self-modifying and cross-modifying
+    /// code).
     void wrote_code(PhysAddr, unsigned size);
     /// Waits until the store buffer is empty.
     void fence();
@@ -156,8 +159,8 @@ class TimedCore final : public FiberCore {
     /// Stops the run here. False: the core leaves detailed mode.
     bool ended(Exit why);
     void take_split_lock();
-    /// Runs f at the core's tick while all logical processes are at rest and all their earlier events have happened: for state
-    /// that chips share.
+    /// Runs f at the core's tick while all logical processes are at rest and all their earlier events have happened:
+    /// for state that chips share.
     template <class F> void serially(F &&f) {
         begin_serial();
         f();
@@ -233,7 +236,8 @@ class TimedCore final : public FiberCore {
     void departed(const Access *x, Tick t);
     Addr dram(PhysAddr a) const { return c_.phys.dram_address(a); }
 
-    // What most instructions touch lies together: after a switch from another core's fiber each host line of it is fetched anew.
+    // What most instructions touch lies together: after a switch from another core's fiber each host line of it is
+    // fetched anew.
     Core &c_;
     Tick stamp_ = 0;
     const Op *op_ = nullptr; ///< that is executed

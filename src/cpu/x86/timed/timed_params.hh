@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A core in detailed mode: what src/schema/pipeline.py describes, with its sources, and two values of the whole machine.
+// A core in detailed mode: what src/schema/pipeline.py describes, with its sources, and two values of the whole
+// machine.
 #pragma once
 
 #include "schema/pipeline.hh"

@@ -64,8 +64,8 @@ void TimedCore::charge_iterations(std::int64_t n) {
                 stamp_ = now();
             });
     };
-    // After as many iterations as the clock's denominator, clock edges fall on the same fractions of a tick again. So each such
-    // round takes and charges the same ticks.
+    // After as many iterations as the clock's denominator, clock edges fall on the same fractions of a tick again. So
+    // each such round takes and charges the same ticks.
     const std::int64_t round = cursor().clock().den;
     if (n >= 2 * round) {
         const auto before = spent_[user_];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Non-temporal stores of a core. A buffer of one line collects them (AMD 24593, section 7.4.1, write-combining) and sends them past
-// the caches: a full line as one access, a partial line as one access per run of bytes. A few accesses are in flight at a time. Only
-// fences order them with other stores.
+// Non-temporal stores of a core. A buffer of one line collects them (AMD 24593, section 7.4.1, write-combining) and
+// sends them past the caches: a full line as one access, a partial line as one access per run of bytes. A few accesses
+// are in flight at a time. Only fences order them with other stores.
 #pragma once
 
 #include <array>

@@ -1,18 +1,22 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Where manuals are silent or leave a choice, the model does as Intel's processors do. This is the list of what an AMD host (family 25
-// was asked) does otherwise. Each entry recognises one form under one condition, checks as far as it can that the host did what is told
-// here, and makes only that equal; the rest of the execution is compared as ever. On other hosts none of it applies.
+// Where manuals are silent or leave a choice, the model does as Intel's processors do. This list gives what AMD hosts
+// (family 25 was measured) do instead. Each entry recognises one form under one condition, checks as far as it can that
+// the host did what the list says, and makes only that equal; the rest of the execution is compared. On other hosts no
+// entry applies.
 //
 //   0F 0D with a register              #UD: PREFETCH is for memory; elsewhere it is a NOP
 //   F3 REX.B 90                        exchanges rAX and r8: with REX.B, 90 is no NOP, so F3 makes no PAUSE of it
 //   MOVD, MOVQ, MOVNTQ of MMX          a store that faults leaves the x87 stack's top as it was; elsewhere it is 0 by then
-//   FST.., FIST.., FBSTP               an unmasked exception suppresses the store, but the operand's address is looked at all the same
+//   FST.., FIST.., FBSTP               an unmasked exception suppresses the store, but the operand's address is checked
+//                                      all the same
 //   FSTP m80, FBSTP                    two stores: with the second in a page that may not be written, the first has been done
 //   GS:[offset]                        #GP for an offset that is not canonical; elsewhere only the sum with the base has to be
 //   66 63 /r (MOVSXD of 16 bits)       reads four bytes, of which it needs two
-//   REP, 32-bit addresses              no element done (count 0, or a fault of the first) leaves upper halves of rCX, rSI, rDI; elsewhere they are cleared
+//   REP, 32-bit addresses              no element done (count 0, or a fault of the first) leaves upper halves of rCX,
+//                                      rSI, rDI; elsewhere they are cleared
 //   REP CMPS, SCAS                     a fault leaves the flags of the last comparison done; elsewhere those before the instruction
-//   REP CMPSB                          where both operands fault, fast short REP CMPSB (Zen 4) reports the fault of rSI; elsewhere that of rDI
+//   REP CMPSB                          where both operands fault, fast short REP CMPSB (Zen 4) reports the fault of rSI;
+//                                      elsewhere that of rDI
 //   SHLD, SHRD of 16 bits by over 16   the result and the flags, which are undefined
 //   EXTRQ, INSERTQ                     the upper half of the register, which is undefined; Intel's processors lack them
 //   one access over 4 GiB, 32-bit code #GP; elsewhere a segment of 4 GiB is a ring (test_address_wrap.cc)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // One execution of a form: bytes with random registers, addressing, prefixes without meaning and immediates, and
 // the state that they meet. Registers that address memory or count are set so that most executions stay in the
-// data pages; the rest meet unmapped, read-only and non-canonical addresses. All places are chosen as linear addresses; 16-bit code
-// has its offsets in segments of a base, which end (or begin) among the data at times.
+// data pages; the rest meet unmapped, read-only and non-canonical addresses. All places are chosen as linear addresses;
+// 16-bit code has its offsets in segments of a base, which end (or begin) among the data at times.
 #pragma once
 
 #include <cstddef>
@@ -106,7 +106,8 @@ class CaseMaker {
             t = kMiddle - 256 + v_.below(512);
         if (v_.percent(50) || bytes >= 100 || f_.stops)
             t &= ~15ull;
-        // Not a locked access across lines: it stops the host's whole memory, and hosts punish it with seconds of waiting.
+        // Not a locked access across lines: it stops the host's whole memory, and hosts punish it with seconds of
+        // waiting.
         if (f_.locks() && (f_.is_bit_string() || (t + bytes) % 64 < bytes))
             t &= ~std::uint64_t{bytes - 1};
         // The value there, in the operand's own format half of the time.
@@ -143,7 +144,8 @@ class CaseMaker {
             // CS in compatibility mode, which cannot be written: what has become of the x87 stack by then is left open.
             const bool x87 = f_.z.meta.isa_ext == ZYDIS_ISA_EXT_X87 || f_.is(ZYDIS_MNEMONIC_FISTTP) || f_.has_mmx();
             if (s == 0x2e && layout_ && c.target - kData >= kDataBytes + 0x1000)
-                return false; // in the segment of code that may be the code itself, which the host's way back is part of
+                return false; // in the segment of code that may be the code itself, which the host's way back is part
+                              // of
             if (!f_.stops && (s != 0x2e || f_.mode == Mode::code64 || !x87))
                 c.code.push_back(s);
         }
@@ -198,7 +200,8 @@ class CaseMaker {
         return true;
     }
 
-    /// ModRM and displacement of 16-bit addresses. In flat segments they reach nothing: the fault tells which address it was.
+    /// ModRM and displacement of 16-bit addresses. In flat segments they reach nothing: the fault tells which address
+    /// it was.
     void address16(Case &c, std::uint8_t reg, std::uint64_t t) {
         const unsigned m = static_cast<unsigned>(v_.below(3)), rm = static_cast<unsigned>(v_.below(8));
         const bool absolute = m == 0 && rm == 6;
@@ -292,8 +295,7 @@ class CaseMaker {
                f_.is(ZYDIS_MNEMONIC_MASKMOVQ) || f_.is(ZYDIS_MNEMONIC_MASKMOVDQU);
     }
 
-    /// Registers and memory that the instruction reads without naming them, and values that would make every
-    /// execution end the same way.
+    class Preparation; // prepare.hh
     void prepare(Case &c, const ZydisDecodedInstruction &z, const ZydisDecodedOperand *op);
 
     const NativeForm &f_;
@@ -304,143 +306,6 @@ class CaseMaker {
     std::size_t displacement_at_ = 0;
 };
 
-inline void CaseMaker::prepare(Case &c, const ZydisDecodedInstruction &z, const ZydisDecodedOperand *op) {
-    auto &r = c.in.r;
-    const auto in_window = [&](unsigned alignment) {
-        return (kMiddle - 200 + v_.below(400)) & ~std::uint64_t{alignment - 1};
-    };
-    // A register that the operand's address is made of keeps its value.
-    const auto addresses = [&](unsigned n) {
-        for (unsigned i = 0; i < z.operand_count_visible; ++i)
-            if (op[i].type == ZYDIS_OPERAND_TYPE_MEMORY)
-                for (ZydisRegister x : {op[i].mem.base, op[i].mem.index})
-                    if (x != ZYDIS_REGISTER_NONE && x != ZYDIS_REGISTER_RIP && x != ZYDIS_REGISTER_EIP &&
-                        static_cast<unsigned>(ZydisRegisterGetId(x)) == n)
-                        return true;
-        return false;
-    };
-    const auto set = [&](unsigned n, std::uint64_t x) {
-        if (!addresses(n))
-            r[n] = x;
-    };
-    const auto cut = [&](std::uint64_t x) {
-        return z.address_width == 64   ? x
-               : z.address_width == 32 ? (x & 0xffffffff) | (v_.next() << 32)
-                                       : (x & 0xffff) | (v_.next() << 16);
-    };
-    const auto pointer = [&](std::uint64_t linear) { return cut(offset(linear)); };
-    set(4, stack_pointer(in_window(v_.percent(90) ? 8 : 1)));
-
-    const bool register_at_1 = z.operand_count_visible > 1 && op[1].type == ZYDIS_OPERAND_TYPE_REGISTER;
-    switch (z.mnemonic) {
-    case ZYDIS_MNEMONIC_BT:
-    case ZYDIS_MNEMONIC_BTS:
-    case ZYDIS_MNEMONIC_BTR:
-    case ZYDIS_MNEMONIC_BTC:
-        if (f_.memory && register_at_1) {
-            const auto number = static_cast<unsigned>(ZydisRegisterGetId(op[1].reg.value));
-            const std::uint64_t bit = v_.below(4096) - 2048;
-            const std::uint64_t mask = z.operand_width == 16 ? 0xffff : z.operand_width == 32 ? 0xffffffff : ~0ull;
-            set(number, (bit & mask) | (v_.next() & ~mask));
-        }
-        break;
-    case ZYDIS_MNEMONIC_SHLD:
-    case ZYDIS_MNEMONIC_SHRD:
-        if (z.operand_width == 16)
-            set(1, (v_.next() & ~0x1full) | v_.below(17));
-        break;
-    case ZYDIS_MNEMONIC_DIV:
-    case ZYDIS_MNEMONIC_IDIV:
-        if (v_.percent(70)) { // a quotient that fits
-            if (z.operand_width == 8)
-                r[0] = addresses(0) ? r[0] : (r[0] & ~0xffffull) | v_.below(600);
-            else
-                set(2, v_.percent(50)   ? 0
-                       : v_.percent(50) ? static_cast<std::uint64_t>(static_cast<std::int64_t>(r[0]) >> 63)
-                                        : v_.below(16));
-        }
-        break;
-    case ZYDIS_MNEMONIC_CMPXCHG:
-        if (v_.percent(50)) {
-            const std::uint64_t x =
-                f_.memory ? peek<std::uint64_t>(c.target) : r[ZydisRegisterGetId(op[0].reg.value) & 15];
-            set(0, v_.percent(80) ? x : (x & 0xffffffff) | (v_.next() << 32));
-        }
-        break;
-    case ZYDIS_MNEMONIC_CMPXCHG8B:
-        if (v_.percent(50)) {
-            set(0, peek<std::uint32_t>(c.target));
-            set(2, peek<std::uint32_t>(c.target + 4) | v_.next() << 32);
-        }
-        break;
-    case ZYDIS_MNEMONIC_CMPXCHG16B:
-        if (v_.percent(50)) {
-            set(0, peek<std::uint64_t>(c.target));
-            set(2, peek<std::uint64_t>(c.target + 8));
-        }
-        break;
-    case ZYDIS_MNEMONIC_XLAT: r[3] = pointer(in_window(1) - (r[0] & 0xff)); break;
-    case ZYDIS_MNEMONIC_MASKMOVQ:
-    case ZYDIS_MNEMONIC_MASKMOVDQU: r[7] = pointer(in_window(1)); break;
-    case ZYDIS_MNEMONIC_POPF:
-    case ZYDIS_MNEMONIC_POPFD:
-    case ZYDIS_MNEMONIC_POPFQ: {
-        const std::uint64_t top = in_window(8);
-        r[4] = stack_pointer(top);
-        put(top, (v_.next() & 0xcd5) | 0x202);
-        break;
-    }
-    case ZYDIS_MNEMONIC_LEAVE:
-    case ZYDIS_MNEMONIC_ENTER:
-        if (v_.percent(95))
-            r[5] = stack_pointer(in_window(8));
-        r[5] &= f_.mode == Mode::code64 ? ~0ull : ~15ull; // not around the end of 4 GB
-        break;
-    case ZYDIS_MNEMONIC_LDMXCSR:
-        if (v_.percent(80))
-            put(c.target, static_cast<std::uint32_t>(v_.next() & 0xffff));
-        clear_misaligned_mask(c.target);
-        break;
-    case ZYDIS_MNEMONIC_FXRSTOR:
-    case ZYDIS_MNEMONIC_FXRSTOR64: {
-        Snapshot other;
-        v_.fill(other);
-        other.fx.mxcsr_mask = 0;
-        if (v_.percent(5))
-            other.fx.mxcsr |= 1u << 31;
-        if (c.target >= kMiddle - 768 && c.target <= kMiddle + 768 - sizeof(Fx))
-            std::memcpy(host(c.target), &other.fx, sizeof(Fx));
-        clear_misaligned_mask(c.target + offsetof(Fx, mxcsr));
-        break;
-    }
-    case ZYDIS_MNEMONIC_LOOP:
-    case ZYDIS_MNEMONIC_LOOPE:
-    case ZYDIS_MNEMONIC_LOOPNE:
-    case ZYDIS_MNEMONIC_JRCXZ:
-    case ZYDIS_MNEMONIC_JECXZ:
-    case ZYDIS_MNEMONIC_JCXZ:
-        if (v_.percent(50))
-            r[1] = v_.below(3) | (v_.percent(30) ? v_.next() << (layout_ ? 16 : 32) : 0);
-        break;
-    default: break;
-    }
-    if (z.meta.category == ZYDIS_CATEGORY_STRINGOP) {
-        const unsigned size = z.operand_width / 8;
-        const std::uint64_t source = in_window(v_.percent(50) ? size : 1);
-        r[6] = pointer(source);
-        r[7] = pointer(v_.percent(30) ? source + v_.below(64) - 32 : in_window(v_.percent(50) ? size : 1));
-        r[1] = cut(v_.percent(1) ? v_.below(4000 / size) : v_.below(20)); // beyond the pages at times
-        if (v_.percent(30)) {                                             // something to find, something to differ
-            for (std::uint64_t a = kMiddle - 256; a < kMiddle + 256; a += 8)
-                put(a, v_.percent(90) ? 0x4141414141414141 : v_.next());
-            r[0] = 0x4141414141414141;
-        }
-    }
-    if (f_.stops && z.operand_count_visible && op[0].type == ZYDIS_OPERAND_TYPE_REGISTER &&
-        z.meta.branch_type != ZYDIS_BRANCH_TYPE_NONE)
-        r[ZydisRegisterGetId(op[0].reg.value) & 15] = code_address() | (z.operand_width == 16 ? v_.next() << 16 : 0);
-    if (z.mnemonic == ZYDIS_MNEMONIC_RET)
-        r[4] = stack_pointer(in_window(8));
-}
-
 } // namespace moscope::x86::native
+
+#include "cpu/x86/native/prepare.hh"

@@ -50,8 +50,8 @@ inline unsigned count_of(const NativeForm &f, const Case &c) {
     return static_cast<unsigned>(count & (f.z.operand_width == 64 ? 63 : 31));
 }
 
-/// Makes equal what may differ: undefined flags, what x87 remembers of its last instruction, and what some instructions have done
-/// by the time of a fault. `vector`: how the execution ended on a.
+/// Makes equal what may differ: undefined flags, what x87 remembers of its last instruction, and what some instructions
+/// have done by the time of a fault. `vector`: how the execution ended on a.
 inline void ignore_undefined(const NativeForm &f, const Case &c, int vector, Snapshot &a, Snapshot &b,
                              std::uint8_t *memory_a, std::uint8_t *memory_b) {
     const bool shift = f.z.meta.category == ZYDIS_CATEGORY_SHIFT || f.z.meta.category == ZYDIS_CATEGORY_ROTATE;

@@ -20,7 +20,8 @@ inline constexpr std::uint64_t kReadOnly = kData + kDataBytes;
 inline constexpr std::uint64_t kMiddle = kData + 0x1000;
 inline constexpr std::uint64_t kGsBase = 0x1234'5000;
 
-/// Segments of data (DS and ES) and of the stack, and for 16-bit code the base of CS, so that 16-bit addresses reach the pages.
+/// Segments of data (DS and ES) and of the stack, and for 16-bit code the base of CS, so that 16-bit addresses reach
+/// the pages.
 struct Layout {
     std::uint64_t base;
     std::uint32_t limit;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operands with 16-bit addresses that reach over 64 KiB, or with 32-bit ones over 4 GiB. What the processor moves in parts (saved
-// state, 80-bit values, far pointers, bounds) goes on at offset 0 with the next part; a part that itself reaches over the end goes on
-// behind it, if there is a behind: in compatibility mode linear addresses end at 4 GiB. AMD's manual says no more than that an
-// address is cut to its size (24592, 2.2.3); the tables are what the host does, which is asked too where it lets a test have page 0.
+// Operands with 16-bit addresses that reach over 64 KiB, or with 32-bit ones over 4 GiB. What the processor moves in
+// parts (saved state, 80-bit values, far pointers, bounds) goes on at offset 0 with the next part; a part that itself
+// reaches over the end goes on behind it, if there is a behind: in compatibility mode linear addresses end at 4 GiB.
+// AMD's manual says no more than that an address is cut to its size (24592, 2.2.3); the tables are what the host does,
+// which is asked too where it lets a test have page 0.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -54,7 +54,8 @@ bool form_of(Mode mode, const Bytes &code, NativeForm &f) {
     return true;
 }
 
-/// A segment override makes it look at the segment of code, where the host has other bytes than the model: its way back.
+/// A segment override makes it look at the segment of code, where the host has other bytes than the model: its way
+/// back.
 bool reads_code(const NativeForm &f) {
     for (unsigned i = 0; i < f.z.operand_count; ++i)
         if (f.op[i].type == ZYDIS_OPERAND_TYPE_MEMORY && f.op[i].mem.segment == ZYDIS_REGISTER_CS)

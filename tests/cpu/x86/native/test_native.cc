@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Every form of instruction that the model has in user mode, in 64-bit, 32-bit and 16-bit code, with generated operands, against the
-// processor that the tests run on: registers, flags, memory, x87 and SSE state and faults are the same but for what
-// the manual calls undefined. MOSCOPE_NATIVE_FORM=text runs only forms whose name contains it, MOSCOPE_NATIVE_SEED and
-// MOSCOPE_NATIVE_CASES choose others than the usual ones.
+// Every form of instruction that the model has in user mode, in 64-bit, 32-bit and 16-bit code, with generated
+// operands, against the processor that the tests run on: registers, flags, memory, x87 and SSE state and faults are the
+// same but for what the manual calls undefined. MOSCOPE_NATIVE_FORM=text runs only forms whose name contains it,
+// MOSCOPE_NATIVE_SEED and MOSCOPE_NATIVE_CASES choose others than the usual ones.
 #include <gtest/gtest.h>
 
 #include <set>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// To whom the stall of a core is charged: which access, of which instruction, at which address; and that none is left over.
+// To whom the stall of a core is charged: which access, of which instruction, at which address; and that none is left
+// over.
 #include <gtest/gtest.h>
 
 #include "cpu/x86/timed/timed_machine.hh"

@@ -30,6 +30,15 @@ struct Stores : testing::Test {
     void store(StoreBuffer &b, unsigned i, unsigned char value, Tick retired = 0) {
         b.push(line(i), &value, 1, retired, 0, line(i));
     }
+    /// Stores of 1 and 2 to lines 0 and 1, of which the second comes first.
+    std::unique_ptr<StoreBuffer> two_misses() {
+        auto b = buffer(8);
+        port.lose(line(0), 3 * kMiss);
+        port.lose(line(1), kMiss);
+        store(*b, 0, 1);
+        store(*b, 1, 2);
+        return b;
+    }
     void lose(unsigned lines) {
         for (unsigned i = 0; i < lines; ++i)
             port.lose(line(i));
@@ -61,11 +70,7 @@ TEST_F(Stores, LinesAreAskedForSideBySideUpToTheCoresMisses) {
 }
 
 TEST_F(Stores, AreSeenInTheirOrderThoughLinesComeInAnother) {
-    const auto b = buffer(8);
-    port.lose(line(0), 3 * kMiss);
-    port.lose(line(1), kMiss);
-    store(*b, 0, 1);
-    store(*b, 1, 2);
+    const auto b = two_misses();
     store(*b, 2, 3); // its line is here
     queue.run(2 * kMiss);
     EXPECT_EQ(port.asked, 2u);
@@ -81,11 +86,7 @@ TEST_F(Stores, AreSeenInTheirOrderThoughLinesComeInAnother) {
 }
 
 TEST_F(Stores, ALineThatIsLostBeforeItsStoresTurnIsAskedForAgain) {
-    const auto b = buffer(8);
-    port.lose(line(0), 3 * kMiss);
-    port.lose(line(1), kMiss);
-    store(*b, 0, 1);
-    store(*b, 1, 2);
+    const auto b = two_misses();
     queue.run(2 * kMiss);
     port.lose(line(1));
     queue.run();

@@ -1,34 +1,23 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // ADD ADC SUB SBB AND OR XOR CMP TEST, and INC DEC NEG NOT, in all operand forms.
 #include "cpu/x86/exec/integer/alu.hh"
-#include "cpu/x86/decode/lower.hh"
-#include "cpu/x86/mmu/memory.hh"
+#include "cpu/x86/decode/operands.hh"
 
 namespace moscope::x86 {
 namespace {
 
 template <class A, class T> struct Binary {
-    static const Op *reg_reg(Core &c, const Op *op) {
-        const T x = A::template run<T>(c, reg<T>(c, op->dst), reg<T>(c, op->src));
-        if constexpr (A::writes)
-            set_reg<T>(c, op->dst, x);
-        return op + 1;
-    }
-    static const Op *reg_imm(Core &c, const Op *op) {
-        const T x = A::template run<T>(c, reg<T>(c, op->dst), static_cast<T>(op->imm));
-        if constexpr (A::writes)
-            set_reg<T>(c, op->dst, x);
-        return op + 1;
-    }
-    static const Op *reg_mem(Core &c, const Op *op) {
-        Addr a;
-        T b;
-        if (!address(c, op, sizeof(T), false, a) || !load<T>(c, a, b))
-            return c.fault_at(op);
+    static const Op *reg_with(Core &c, const Op *op, T b) {
         const T x = A::template run<T>(c, reg<T>(c, op->dst), b);
         if constexpr (A::writes)
             set_reg<T>(c, op->dst, x);
         return op + 1;
+    }
+    static const Op *reg_reg(Core &c, const Op *op) { return reg_with(c, op, reg<T>(c, op->src)); }
+    static const Op *reg_imm(Core &c, const Op *op) { return reg_with(c, op, static_cast<T>(op->imm)); }
+    static const Op *reg_mem(Core &c, const Op *op) {
+        T b;
+        return read_operand<T, true>(c, op, 0, b) ? reg_with(c, op, b) : c.fault_at(op);
     }
     static const Op *mem_with(Core &c, const Op *op, T b) {
         Addr a;
@@ -56,41 +45,21 @@ template <class A, class T> struct Binary {
 };
 
 template <class A> Exec lower_binary(const Insn &i, Op &) {
-    switch (i.bytes(0)) {
-    case 1: return Binary<A, std::uint8_t>::choose(i);
-    case 2: return Binary<A, std::uint16_t>::choose(i);
-    case 4: return Binary<A, std::uint32_t>::choose(i);
-    case 8: return Binary<A, std::uint64_t>::choose(i);
-    }
-    return nullptr;
+    return with_size(i.bytes(0), [&]<class T>() { return Binary<A, T>::choose(i); });
 }
 
-template <class A, class T> struct Unary {
-    static const Op *on_reg(Core &c, const Op *op) {
-        set_reg<T>(c, op->dst, A::template run<T>(c, reg<T>(c, op->dst)));
-        return op + 1;
-    }
-    static const Op *on_mem(Core &c, const Op *op) {
-        Addr a;
-        if (!address(c, op, sizeof(T), true, a) ||
-            !modify<T>(c, a, op->lock, [&](T x) { return A::template run<T>(c, x); }))
-            return c.fault_at(op);
-        return op + 1;
-    }
-    static Exec choose(const Insn &i) { return i.is_reg(0) ? on_reg : on_mem; }
+template <class A> struct Unary {
+    template <bool kMemory> struct Place {
+        template <class T> struct At {
+            static const Op *run(Core &c, const Op *op) {
+                return change<T, kMemory>(c, op, [&](T x) { return A::template run<T>(c, x); });
+            }
+        };
+    };
 };
+template <class A> Exec lower_unary(const Insn &i, Op &) { return by_place<Unary<A>::template Place>(i); }
 
-template <class A> Exec lower_unary(const Insn &i, Op &) {
-    switch (i.bytes(0)) {
-    case 1: return Unary<A, std::uint8_t>::choose(i);
-    case 2: return Unary<A, std::uint16_t>::choose(i);
-    case 4: return Unary<A, std::uint32_t>::choose(i);
-    case 8: return Unary<A, std::uint64_t>::choose(i);
-    }
-    return nullptr;
-}
-
-constexpr Form kForms[] = {
+const Form kForms[] = {
     {ZYDIS_MNEMONIC_ADD, lower_binary<alu::Add>},   {ZYDIS_MNEMONIC_ADC, lower_binary<alu::Adc>},
     {ZYDIS_MNEMONIC_SUB, lower_binary<alu::Sub>},   {ZYDIS_MNEMONIC_SBB, lower_binary<alu::Sbb>},
     {ZYDIS_MNEMONIC_AND, lower_binary<alu::And>},   {ZYDIS_MNEMONIC_OR, lower_binary<alu::Or>},

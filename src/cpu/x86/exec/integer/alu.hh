@@ -2,91 +2,59 @@
 // The arithmetic of the two-operand integer instructions (AMD 24594), flags included, and the condition codes.
 #pragma once
 
+#include <functional>
+
 #include "cpu/x86/core.hh"
 
 namespace moscope::x86::alu {
 
-struct Add {
+/// A sum or difference, with or without CF as a third operand.
+template <bool kSubtract, bool kCarry> struct Sum {
     static constexpr bool writes = true;
     template <class T> static T run(Core &c, T a, T b) {
-        const T r = static_cast<T>(a + b);
-        c.flags.add<T>(a, b, r);
+        const unsigned carry = kCarry ? c.flags.c() : 0;
+        const T r = static_cast<T>(kSubtract ? a - b - carry : a + b + carry);
+        if constexpr (kSubtract)
+            c.flags.sub<T>(a, b, r);
+        else
+            c.flags.add<T>(a, b, r);
         return r;
     }
 };
-struct Adc {
-    static constexpr bool writes = true;
-    template <class T> static T run(Core &c, T a, T b) {
-        const T r = static_cast<T>(a + b + c.flags.c());
-        c.flags.add<T>(a, b, r);
-        return r;
-    }
-};
-struct Sub {
-    static constexpr bool writes = true;
-    template <class T> static T run(Core &c, T a, T b) {
-        const T r = static_cast<T>(a - b);
-        c.flags.sub<T>(a, b, r);
-        return r;
-    }
-};
-struct Sbb {
-    static constexpr bool writes = true;
-    template <class T> static T run(Core &c, T a, T b) {
-        const T r = static_cast<T>(a - b - c.flags.c());
-        c.flags.sub<T>(a, b, r);
-        return r;
-    }
-};
+using Add = Sum<false, false>;
+using Adc = Sum<false, true>;
+using Sub = Sum<true, false>;
+using Sbb = Sum<true, true>;
 struct Cmp : Sub {
     static constexpr bool writes = false;
 };
-struct And {
+
+template <class F> struct Logic {
     static constexpr bool writes = true;
     template <class T> static T run(Core &c, T a, T b) {
-        const T r = static_cast<T>(a & b);
+        const T r = static_cast<T>(F{}(a, b));
         c.flags.logic<T>(r);
         return r;
     }
 };
+using And = Logic<std::bit_and<>>;
+using Or = Logic<std::bit_or<>>;
+using Xor = Logic<std::bit_xor<>>;
 struct Test : And {
     static constexpr bool writes = false;
 };
-struct Or {
-    static constexpr bool writes = true;
-    template <class T> static T run(Core &c, T a, T b) {
-        const T r = static_cast<T>(a | b);
-        c.flags.logic<T>(r);
-        return r;
-    }
-};
-struct Xor {
-    static constexpr bool writes = true;
-    template <class T> static T run(Core &c, T a, T b) {
-        const T r = static_cast<T>(a ^ b);
-        c.flags.logic<T>(r);
-        return r;
-    }
-};
 
-struct Inc {
+/// Add and Sub with 1 as the second operand; CF stays.
+template <class F> struct Step {
     template <class T> static T run(Core &c, T a) {
         const bool carry = c.flags.c();
-        const T r = static_cast<T>(a + 1);
-        c.flags.add<T>(a, 1, r);
+        const T r = F::template run<T>(c, a, T{1});
         c.flags.keep_carry(carry);
         return r;
     }
 };
-struct Dec {
-    template <class T> static T run(Core &c, T a) {
-        const bool carry = c.flags.c();
-        const T r = static_cast<T>(a - 1);
-        c.flags.sub<T>(a, 1, r);
-        c.flags.keep_carry(carry);
-        return r;
-    }
-};
+using Inc = Step<Add>;
+using Dec = Step<Sub>;
 struct Neg {
     template <class T> static T run(Core &c, T a) {
         const T r = static_cast<T>(0 - a);

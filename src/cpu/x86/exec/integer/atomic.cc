@@ -94,13 +94,12 @@ Exec lower_pair(const Insn &insn, Op &) {
                                                         : CompareExchangePair<std::uint32_t>::run;
 }
 
-const Form forms[] = {
+const Form kForms[] = {
     {ZYDIS_MNEMONIC_XADD, lower_atomic<ExchangeAdd>},
     {ZYDIS_MNEMONIC_CMPXCHG, lower_atomic<CompareExchange>},
-    {ZYDIS_MNEMONIC_CMPXCHG8B, lower_pair},
-    {ZYDIS_MNEMONIC_CMPXCHG16B, lower_pair},
+    {{ZYDIS_MNEMONIC_CMPXCHG8B, ZYDIS_MNEMONIC_CMPXCHG16B}, lower_pair},
 };
-const Group group("atomic", forms);
+const Group kGroup("atomic", kForms);
 
 } // namespace
 } // namespace moscope::x86

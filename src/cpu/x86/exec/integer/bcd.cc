@@ -65,19 +65,21 @@ const Op *set_from_carry(Core &c, const Op *op) { // SALC
     return op + 1;
 }
 
-template <Exec F> Exec lower_as(const Insn &, Op &) { return F; }
 template <Exec F> Exec lower_base(const Insn &insn, Op &op) {
     op.imm = insn.op[0].imm.value.u;
     return F;
 }
 
-const Form forms[] = {
-    {ZYDIS_MNEMONIC_DAA, lower_as<adjust_packed<true>>},   {ZYDIS_MNEMONIC_DAS, lower_as<adjust_packed<false>>},
-    {ZYDIS_MNEMONIC_AAA, lower_as<adjust_unpacked<true>>}, {ZYDIS_MNEMONIC_AAS, lower_as<adjust_unpacked<false>>},
-    {ZYDIS_MNEMONIC_AAM, lower_base<adjust_product>},      {ZYDIS_MNEMONIC_AAD, lower_base<adjust_dividend>},
-    {ZYDIS_MNEMONIC_SALC, lower_as<set_from_carry>},
+const Form kForms[] = {
+    {ZYDIS_MNEMONIC_DAA, adjust_packed<true>},
+    {ZYDIS_MNEMONIC_DAS, adjust_packed<false>},
+    {ZYDIS_MNEMONIC_AAA, adjust_unpacked<true>},
+    {ZYDIS_MNEMONIC_AAS, adjust_unpacked<false>},
+    {ZYDIS_MNEMONIC_AAM, lower_base<adjust_product>},
+    {ZYDIS_MNEMONIC_AAD, lower_base<adjust_dividend>},
+    {ZYDIS_MNEMONIC_SALC, set_from_carry},
 };
-const Group group("decimal", forms);
+const Group kGroup("decimal", kForms);
 
 } // namespace
 } // namespace moscope::x86

@@ -76,52 +76,35 @@ template <Kind K> Exec lower_bit_test(const Insn &insn, Op &op) {
 
 /// BSF, BSR: the destination keeps its value where the source is zero.
 template <bool kForward> struct Scan {
-    template <bool kMemory> struct Place {
-        template <class T> struct At {
-            static const Op *run(Core &c, const Op *op) {
-                T x;
-                if (!read_operand<T, kMemory>(c, op, op->src, x))
-                    return c.fault_at(op);
-                c.flags.set<T>(x != 0, false, false, false);
-                if (x != 0)
-                    set_reg<T>(c, op->dst,
-                               static_cast<T>(kForward ? std::countr_zero(x)
-                                                       : 8 * static_cast<int>(sizeof(T)) - 1 - std::countl_zero(x)));
-                return op + 1;
-            }
-        };
-    };
+    template <class T> static const Op *run(Core &c, const Op *op, T x) {
+        c.flags.set<T>(x != 0, false, false, false);
+        if (x != 0)
+            set_reg<T>(c, op->dst,
+                       static_cast<T>(kForward ? std::countr_zero(x)
+                                               : 8 * static_cast<int>(sizeof(T)) - 1 - std::countl_zero(x)));
+        return op + 1;
+    }
 };
 
-template <bool kMemory> struct LeadingZeros {
-    template <class T> struct At {
-        static const Op *run(Core &c, const Op *op) {
-            T x;
-            if (!read_operand<T, kMemory>(c, op, op->src, x))
-                return c.fault_at(op);
-            const T r = static_cast<T>(std::countl_zero(x));
-            c.flags.set<T>(r, x == 0, false, false);
-            set_reg<T>(c, op->dst, r);
-            return op + 1;
-        }
-    };
+struct LeadingZeros {
+    template <class T> static const Op *run(Core &c, const Op *op, T x) {
+        const T r = static_cast<T>(std::countl_zero(x));
+        c.flags.set<T>(r, x == 0, false, false);
+        set_reg<T>(c, op->dst, r);
+        return op + 1;
+    }
 };
 
-template <bool kMemory> struct PopulationCount {
-    template <class T> struct At {
-        static const Op *run(Core &c, const Op *op) {
-            T x;
-            if (!read_operand<T, kMemory>(c, op, op->src, x))
-                return c.fault_at(op);
-            c.flags.set_arithmetic(x == 0 ? Flags::zf : 0);
-            set_reg<T>(c, op->dst, static_cast<T>(std::popcount(x)));
-            return op + 1;
-        }
-    };
+struct PopulationCount {
+    template <class T> static const Op *run(Core &c, const Op *op, T x) {
+        c.flags.set_arithmetic(x == 0 ? Flags::zf : 0);
+        set_reg<T>(c, op->dst, static_cast<T>(std::popcount(x)));
+        return op + 1;
+    }
 };
 
-template <template <bool> class F> Exec lower_scan(const Insn &insn, Op &) {
-    return insn.bytes(0) == 1 ? nullptr : by_place<F>(insn, 1);
+template <class F> Exec lower_scan(const Insn &insn, Op &) {
+    return insn.bytes(0) == 1 ? nullptr : by_place<OnOperand<F>::template Place>(insn, 1);
 }
 
 const Op *swap2(Core &c, const Op *op) { // undefined; the family clears the register
@@ -138,18 +121,18 @@ const Op *swap8(Core &c, const Op *op) {
 }
 Exec lower_swap(const Insn &insn, Op &) { return insn.bytes(0) == 8 ? swap8 : insn.bytes(0) == 4 ? swap4 : swap2; }
 
-const Form forms[] = {
+const Form kForms[] = {
     {ZYDIS_MNEMONIC_BT, lower_bit_test<Kind::test>},
     {ZYDIS_MNEMONIC_BTS, lower_bit_test<Kind::set>},
     {ZYDIS_MNEMONIC_BTR, lower_bit_test<Kind::reset>},
     {ZYDIS_MNEMONIC_BTC, lower_bit_test<Kind::complement>},
-    {ZYDIS_MNEMONIC_BSF, lower_scan<Scan<true>::Place>},
-    {ZYDIS_MNEMONIC_BSR, lower_scan<Scan<false>::Place>},
+    {ZYDIS_MNEMONIC_BSF, lower_scan<Scan<true>>},
+    {ZYDIS_MNEMONIC_BSR, lower_scan<Scan<false>>},
     {ZYDIS_MNEMONIC_LZCNT, lower_scan<LeadingZeros>},
     {ZYDIS_MNEMONIC_POPCNT, lower_scan<PopulationCount>},
     {ZYDIS_MNEMONIC_BSWAP, lower_swap},
 };
-const Group group("bits", forms);
+const Group kGroup("bits", kForms);
 
 } // namespace
 } // namespace moscope::x86

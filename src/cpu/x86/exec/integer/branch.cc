@@ -73,14 +73,6 @@ template <unsigned code> Exec lower_jcc(const Insn &i, Op &op) {
     return fill_target(i, op) ? jump_if64<code> : jump_if<code>;
 }
 
-template <class T> bool load_wide(Core &c, Addr a, std::uint64_t &t) {
-    T x;
-    if (!load<T>(c, a, x))
-        return false;
-    t = x;
-    return true;
-}
-
 bool load_target(Core &c, const Op *op, std::uint64_t &t) {
     if (!op->mem) {
         t = reg<std::uint64_t>(c, op->dst) & ip_mask(op->width);
@@ -89,33 +81,32 @@ bool load_target(Core &c, const Op *op, std::uint64_t &t) {
     Addr a;
     if (!address(c, op, op->width, false, a))
         return false;
-    switch (op->width) {
-    case 2: return load_wide<std::uint16_t>(c, a, t);
-    case 4: return load_wide<std::uint32_t>(c, a, t);
-    default: return load_wide<std::uint64_t>(c, a, t);
-    }
+    return with_size(op->width, [&]<class T>() {
+        T x;
+        if (!load<T>(c, a, x))
+            return false;
+        t = x;
+        return true;
+    });
 }
 
-const Op *jump_indirect(Core &c, const Op *op) {
+/// kGo: to the target that is read from a register or memory.
+template <const Op *(*kGo)(Core &, const Op *, std::uint64_t)> const Op *indirect(Core &c, const Op *op) {
     std::uint64_t t;
-    return load_target(c, op, t) ? go(c, op, t) : c.fault_at(op);
+    return load_target(c, op, t) ? kGo(c, op, t) : c.fault_at(op);
 }
 
-Exec lower_jmp(const Insn &i, Op &op) {
+template <Lower kFar, Exec kRelative64, Exec kRelative, Exec kIndirect> Exec lower_transfer(const Insn &i, Op &op) {
     if (i.z.meta.branch_type == ZYDIS_BRANCH_TYPE_FAR)
-        return lower_jmp_far(i, op);
+        return kFar(i, op);
     if (i.is_imm(0))
-        return fill_target(i, op) ? jump_relative64 : jump_relative;
+        return fill_target(i, op) ? kRelative64 : kRelative;
     wide(i, op);
-    return jump_indirect;
+    return kIndirect;
 }
 
 bool push_ip(Core &c, const Op *op, std::uint64_t ip) {
-    switch (op->width) {
-    case 2: return push(c, static_cast<std::uint16_t>(ip));
-    case 4: return push(c, static_cast<std::uint32_t>(ip));
-    default: return push(c, ip);
-    }
+    return with_size(op->width, [&]<class T>() { return push(c, static_cast<T>(ip)); });
 }
 
 const Op *call_to(Core &c, const Op *op, std::uint64_t target) {
@@ -134,18 +125,6 @@ const Op *call_relative64(Core &c, const Op *op) {
     c.r[rsp] = sp;
     c.rip = c.r[reg_block] + op->imm;
     return nullptr;
-}
-const Op *call_indirect(Core &c, const Op *op) {
-    std::uint64_t t;
-    return load_target(c, op, t) ? call_to(c, op, t) : c.fault_at(op);
-}
-Exec lower_call(const Insn &i, Op &op) {
-    if (i.z.meta.branch_type == ZYDIS_BRANCH_TYPE_FAR)
-        return lower_call_far(i, op);
-    if (i.is_imm(0))
-        return fill_target(i, op) ? call_relative64 : call_relative;
-    wide(i, op);
-    return call_indirect;
 }
 
 template <class T> struct Ret {
@@ -193,34 +172,23 @@ template <Exec run> Exec lower_counted(const Insn &i, Op &op) {
     return run;
 }
 
-constexpr Form kForms[] = {
-    {ZYDIS_MNEMONIC_JMP, lower_jmp, true},
-    {ZYDIS_MNEMONIC_CALL, lower_call, true},
+const Form kForms[] = {
+    {ZYDIS_MNEMONIC_JMP, lower_transfer<lower_jmp_far, jump_relative64, jump_relative, indirect<go>>, true},
+    {ZYDIS_MNEMONIC_CALL, lower_transfer<lower_call_far, call_relative64, call_relative, indirect<call_to>>, true},
     {ZYDIS_MNEMONIC_RET, lower_ret, true},
-    {ZYDIS_MNEMONIC_JO, lower_jcc<0>, true},
-    {ZYDIS_MNEMONIC_JNO, lower_jcc<1>, true},
-    {ZYDIS_MNEMONIC_JB, lower_jcc<2>, true},
-    {ZYDIS_MNEMONIC_JNB, lower_jcc<3>, true},
-    {ZYDIS_MNEMONIC_JZ, lower_jcc<4>, true},
-    {ZYDIS_MNEMONIC_JNZ, lower_jcc<5>, true},
-    {ZYDIS_MNEMONIC_JBE, lower_jcc<6>, true},
-    {ZYDIS_MNEMONIC_JNBE, lower_jcc<7>, true},
-    {ZYDIS_MNEMONIC_JS, lower_jcc<8>, true},
-    {ZYDIS_MNEMONIC_JNS, lower_jcc<9>, true},
-    {ZYDIS_MNEMONIC_JP, lower_jcc<10>, true},
-    {ZYDIS_MNEMONIC_JNP, lower_jcc<11>, true},
-    {ZYDIS_MNEMONIC_JL, lower_jcc<12>, true},
-    {ZYDIS_MNEMONIC_JNL, lower_jcc<13>, true},
-    {ZYDIS_MNEMONIC_JLE, lower_jcc<14>, true},
-    {ZYDIS_MNEMONIC_JNLE, lower_jcc<15>, true},
-    {ZYDIS_MNEMONIC_JCXZ, lower_counted<jump_if_count_zero>, true},
-    {ZYDIS_MNEMONIC_JECXZ, lower_counted<jump_if_count_zero>, true},
-    {ZYDIS_MNEMONIC_JRCXZ, lower_counted<jump_if_count_zero>, true},
+    {{ZYDIS_MNEMONIC_JCXZ, ZYDIS_MNEMONIC_JECXZ, ZYDIS_MNEMONIC_JRCXZ}, lower_counted<jump_if_count_zero>, true},
     {ZYDIS_MNEMONIC_LOOPNE, lower_counted<loop<0>>, true},
     {ZYDIS_MNEMONIC_LOOPE, lower_counted<loop<1>>, true},
     {ZYDIS_MNEMONIC_LOOP, lower_counted<loop<2>>, true},
 };
 const Group kGroup("near branches", kForms);
+const std::vector<Form> kConditional = by_condition(
+    {ZYDIS_MNEMONIC_JO, ZYDIS_MNEMONIC_JNO, ZYDIS_MNEMONIC_JB, ZYDIS_MNEMONIC_JNB, ZYDIS_MNEMONIC_JZ,
+     ZYDIS_MNEMONIC_JNZ, ZYDIS_MNEMONIC_JBE, ZYDIS_MNEMONIC_JNBE, ZYDIS_MNEMONIC_JS, ZYDIS_MNEMONIC_JNS,
+     ZYDIS_MNEMONIC_JP, ZYDIS_MNEMONIC_JNP, ZYDIS_MNEMONIC_JL, ZYDIS_MNEMONIC_JNL, ZYDIS_MNEMONIC_JLE,
+     ZYDIS_MNEMONIC_JNLE},
+    []<unsigned code>() { return lower_jcc<code>; }, true);
+const Group kConditionalGroup("near branches", kConditional);
 
 } // namespace
 } // namespace moscope::x86

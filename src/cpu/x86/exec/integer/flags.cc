@@ -8,11 +8,6 @@
 namespace moscope::x86 {
 namespace {
 
-const Op *protection(Core &c, const Op *op) {
-    c.raise(exc_gp, 0);
-    return c.fault_at(op);
-}
-
 unsigned io_privilege(const Core &c) { return static_cast<unsigned>((c.flags.system & Flags::iopl) >> 12); }
 bool may_change_if(const Core &c) { return c.cpl <= io_privilege(c); }
 /// VIF stands in for IF where IF is out of reach.
@@ -79,14 +74,11 @@ template <class T> struct PopFlags {
     }
 };
 
-template <Exec F> Exec as(const Insn &, Op &) { return F; }
-template <template <class> class F> Exec sized(const Insn &, Op &op) { return by_size<F>(op.width); }
-
-constexpr Form kForms[] = {
-    {ZYDIS_MNEMONIC_CLI, as<clear_interrupt_flag>}, {ZYDIS_MNEMONIC_STI, as<set_interrupt_flag>, true},
-    {ZYDIS_MNEMONIC_PUSHF, sized<PushFlags>},       {ZYDIS_MNEMONIC_PUSHFD, sized<PushFlags>},
-    {ZYDIS_MNEMONIC_PUSHFQ, sized<PushFlags>},      {ZYDIS_MNEMONIC_POPF, sized<PopFlags>, true},
-    {ZYDIS_MNEMONIC_POPFD, sized<PopFlags>, true},  {ZYDIS_MNEMONIC_POPFQ, sized<PopFlags>, true},
+const Form kForms[] = {
+    {ZYDIS_MNEMONIC_CLI, clear_interrupt_flag},
+    {ZYDIS_MNEMONIC_STI, set_interrupt_flag, true},
+    {{ZYDIS_MNEMONIC_PUSHF, ZYDIS_MNEMONIC_PUSHFD, ZYDIS_MNEMONIC_PUSHFQ}, lower_sized<PushFlags>},
+    {{ZYDIS_MNEMONIC_POPF, ZYDIS_MNEMONIC_POPFD, ZYDIS_MNEMONIC_POPFQ}, lower_sized<PopFlags>, true},
 };
 const Group kGroup("flags register", kForms);
 

@@ -38,7 +38,7 @@ template <class T> void set_pair(Core &c, T high, T low) {
     }
 }
 
-/// The product; CF and OF tell whether it needs more than T.
+/// The product; CF and OF are set if it needs more than T.
 template <bool kSigned, class T> Wide<T> product(Flags &flags, T a, T b) {
     Wide<T> r;
     bool more;
@@ -56,34 +56,20 @@ template <bool kSigned, class T> Wide<T> product(Flags &flags, T a, T b) {
 }
 
 template <bool kSigned> struct Multiply {
-    template <bool kMemory> struct Place {
-        template <class T> struct At {
-            static const Op *run(Core &c, const Op *op) {
-                T b;
-                if (!read_operand<T, kMemory>(c, op, op->dst, b))
-                    return c.fault_at(op);
-                const Wide<T> r = product<kSigned, T>(c.flags, reg<T>(c, kRax), b);
-                set_pair<T>(c, static_cast<T>(r >> 8 * sizeof(T)), static_cast<T>(r));
-                return op + 1;
-            }
-        };
-    };
+    template <class T> static const Op *run(Core &c, const Op *op, T b) {
+        const Wide<T> r = product<kSigned, T>(c.flags, reg<T>(c, kRax), b);
+        set_pair<T>(c, static_cast<T>(r >> 8 * sizeof(T)), static_cast<T>(r));
+        return op + 1;
+    }
 };
 
 /// IMUL r, r/m and IMUL r, r/m, imm.
 template <bool kImmediate> struct MultiplyTo {
-    template <bool kMemory> struct Place {
-        template <class T> struct At {
-            static const Op *run(Core &c, const Op *op) {
-                T b;
-                if (!read_operand<T, kMemory>(c, op, op->src, b))
-                    return c.fault_at(op);
-                const T a = kImmediate ? static_cast<T>(op->imm) : reg<T>(c, op->dst);
-                set_reg<T>(c, op->dst, static_cast<T>(product<true, T>(c.flags, a, b)));
-                return op + 1;
-            }
-        };
-    };
+    template <class T> static const Op *run(Core &c, const Op *op, T b) {
+        const T a = kImmediate ? static_cast<T>(op->imm) : reg<T>(c, op->dst);
+        set_reg<T>(c, op->dst, static_cast<T>(product<true, T>(c.flags, a, b)));
+        return op + 1;
+    }
 };
 
 /// False: #DE.
@@ -114,47 +100,41 @@ template <class T> bool divide_signed(Wide<T> a, T b, T &quotient, T &remainder)
 }
 
 template <bool kSigned> struct Divide {
-    template <bool kMemory> struct Place {
-        template <class T> struct At {
-            static const Op *run(Core &c, const Op *op) {
-                T b, quotient, remainder;
-                if (!read_operand<T, kMemory>(c, op, op->dst, b))
-                    return c.fault_at(op);
-                const Wide<T> a = pair<T>(c);
-                if (!(kSigned ? divide_signed<T>(a, b, quotient, remainder) : divide<T>(a, b, quotient, remainder))) {
-                    c.raise(exc_de);
-                    return c.fault_at(op);
-                }
-                set_pair<T>(c, remainder, quotient);
-                return op + 1;
-            }
-        };
-    };
+    template <class T> static const Op *run(Core &c, const Op *op, T b) {
+        T quotient, remainder;
+        const Wide<T> a = pair<T>(c);
+        if (!(kSigned ? divide_signed<T>(a, b, quotient, remainder) : divide<T>(a, b, quotient, remainder))) {
+            c.raise(exc_de);
+            return c.fault_at(op);
+        }
+        set_pair<T>(c, remainder, quotient);
+        return op + 1;
+    }
 };
 
 template <bool kSigned> Exec lower_multiply(const Insn &insn, Op &op) {
     // Visible operands only: one for the widening form.
     switch (insn.z.operand_count_visible) {
-    case 1: return by_place<Multiply<kSigned>::template Place>(insn);
-    case 2: return insn.bytes(0) == 1 ? nullptr : by_place<MultiplyTo<false>::template Place>(insn, 1);
+    case 1: return by_place<OnOperand<Multiply<kSigned>, &Op::dst>::template Place>(insn);
+    case 2: return insn.bytes(0) == 1 ? nullptr : by_place<OnOperand<MultiplyTo<false>>::template Place>(insn, 1);
     case 3:
         op.imm = static_cast<std::uint64_t>(insn.op[2].imm.value.s);
-        return by_place<MultiplyTo<true>::template Place>(insn, 1);
+        return by_place<OnOperand<MultiplyTo<true>>::template Place>(insn, 1);
     }
     return nullptr;
 }
 
 template <bool kSigned> Exec lower_divide(const Insn &insn, Op &) {
-    return by_place<Divide<kSigned>::template Place>(insn);
+    return by_place<OnOperand<Divide<kSigned>, &Op::dst>::template Place>(insn);
 }
 
-const Form forms[] = {
+const Form kForms[] = {
     {ZYDIS_MNEMONIC_MUL, lower_multiply<false>},
     {ZYDIS_MNEMONIC_IMUL, lower_multiply<true>},
     {ZYDIS_MNEMONIC_DIV, lower_divide<false>},
     {ZYDIS_MNEMONIC_IDIV, lower_divide<true>},
 };
-const Group group("multiply and divide", forms);
+const Group kGroup("multiply and divide", kForms);
 
 } // namespace
 } // namespace moscope::x86

@@ -132,14 +132,14 @@ template <bool kLeft> Exec lower_double_shift(const Insn &insn, Op &op) {
     return by_place<DoubleShift<kLeft, false>::template Place>(insn);
 }
 
-const Form forms[] = {
+const Form kForms[] = {
     {ZYDIS_MNEMONIC_ROL, lower_shift<Kind::rol>},     {ZYDIS_MNEMONIC_ROR, lower_shift<Kind::ror>},
     {ZYDIS_MNEMONIC_RCL, lower_shift<Kind::rcl>},     {ZYDIS_MNEMONIC_RCR, lower_shift<Kind::rcr>},
     {ZYDIS_MNEMONIC_SHL, lower_shift<Kind::shl>},     {ZYDIS_MNEMONIC_SHR, lower_shift<Kind::shr>},
     {ZYDIS_MNEMONIC_SAR, lower_shift<Kind::sar>},     {ZYDIS_MNEMONIC_SHLD, lower_double_shift<true>},
     {ZYDIS_MNEMONIC_SHRD, lower_double_shift<false>},
 };
-const Group group("shift", forms);
+const Group kGroup("shift", kForms);
 
 } // namespace
 } // namespace moscope::x86

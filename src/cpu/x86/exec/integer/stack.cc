@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// PUSH and POP of general registers, memory and immediates, PUSHA, POPA, ENTER, LEAVE. Segment registers and PUSHF, POPF
-// are in exec_system.cc.
+// PUSH and POP of general registers, memory and immediates, PUSHA, POPA, ENTER, LEAVE. Segment registers and PUSHF,
+// POPF are in exec_system.cc.
 #include "cpu/x86/exec/integer/stack.hh"
 #include "cpu/x86/decode/lower.hh"
 #include "cpu/x86/decode/lower_stack.hh"
@@ -146,15 +146,11 @@ template <class T> struct Enter {
     }
 };
 
-template <template <class> class F> Exec lower_sized(const Insn &, Op &op) { return by_size<F>(op.width); }
-
-constexpr Form kForms[] = {
+const Form kForms[] = {
     {ZYDIS_MNEMONIC_PUSH, lower_push},
     {ZYDIS_MNEMONIC_POP, lower_pop},
-    {ZYDIS_MNEMONIC_PUSHA, lower_sized<PushAll>},
-    {ZYDIS_MNEMONIC_PUSHAD, lower_sized<PushAll>},
-    {ZYDIS_MNEMONIC_POPA, lower_sized<PopAll>},
-    {ZYDIS_MNEMONIC_POPAD, lower_sized<PopAll>},
+    {{ZYDIS_MNEMONIC_PUSHA, ZYDIS_MNEMONIC_PUSHAD}, lower_sized<PushAll>},
+    {{ZYDIS_MNEMONIC_POPA, ZYDIS_MNEMONIC_POPAD}, lower_sized<PopAll>},
     {ZYDIS_MNEMONIC_LEAVE, lower_sized<Leave>},
     {ZYDIS_MNEMONIC_ENTER, lower_sized<Enter>},
 };

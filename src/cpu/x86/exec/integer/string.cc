@@ -17,6 +17,25 @@ std::int64_t step_of(const Core &c, unsigned size) {
 void advance(Core &c, const Op *op, unsigned r, std::int64_t by) {
     set_string_register(c, op, r, string_register(c, op, r) + static_cast<std::uint64_t>(by));
 }
+/// Moves both pointers by an element.
+template <class T> void advance_both(Core &c, const Op *op) {
+    const auto step = step_of(c, sizeof(T));
+    advance(c, op, rsi, step);
+    advance(c, op, rdi, step);
+}
+/// The element at [seg:rSI], or at ES:[rDI]. False: fault.
+template <class T> bool load_source(Core &c, const Op *op, T &x) {
+    Addr a;
+    return string_address(c, op, rsi, op->seg, sizeof(T), false, a) && load(c, a, x);
+}
+template <class T> bool load_destination(Core &c, const Op *op, T &x) {
+    Addr a;
+    return string_address(c, op, rdi, op->dst, sizeof(T), false, a) && load(c, a, x);
+}
+template <class T> bool store_destination(Core &c, const Op *op, const T &x) {
+    Addr a;
+    return string_address(c, op, rdi, op->dst, sizeof(T), true, a) && store(c, a, x);
+}
 
 /// Host address of the page's bytes at `a` if they may be accessed directly.
 const std::byte *readable(const Core &c, Addr a) {
@@ -30,9 +49,9 @@ std::byte *writable(const Core &c, Addr a) {
 /// Whole elements from `a` to the end of its page.
 template <class T> std::uint64_t left_in_page(Addr a) { return (0x1000 - (a & 0xfff)) / sizeof(T); }
 
-/// Each instruction: `one` does an element and moves the pointers, false: fault. `many` does up to n elements, upwards
-/// and within a page, and returns how many; 0: `one` has to. `touch` writes
-/// back the pointers that the instruction writes. Flags of a comparison are those of the last one.
+/// Each instruction: `one` does an element and moves the pointers; false: fault. `many` does up to n elements, upwards
+/// and within a page, and returns how many; 0: `one` has to. `touch` writes back the pointers that the instruction
+/// writes. Flags of a comparison are those of the last one.
 template <class T> struct Movs {
     static constexpr bool kCompares = false;
     static void touch(Core &c, const Op *op) {
@@ -40,14 +59,10 @@ template <class T> struct Movs {
         advance(c, op, rdi, 0);
     }
     static bool one(Core &c, const Op *op) {
-        Addr from, to;
         T x;
-        if (!string_address(c, op, rsi, op->seg, sizeof(T), false, from) || !load(c, from, x) ||
-            !string_address(c, op, rdi, op->dst, sizeof(T), true, to) || !store(c, to, x))
+        if (!load_source(c, op, x) || !store_destination(c, op, x))
             return false;
-        const auto step = step_of(c, sizeof(T));
-        advance(c, op, rsi, step);
-        advance(c, op, rdi, step);
+        advance_both<T>(c, op);
         return true;
     }
     static std::uint64_t many(Core &c, const Op *op, std::uint64_t n) {
@@ -73,8 +88,7 @@ template <class T> struct Stos {
     static constexpr bool kCompares = false;
     static void touch(Core &c, const Op *op) { advance(c, op, rdi, 0); }
     static bool one(Core &c, const Op *op) {
-        Addr to;
-        if (!string_address(c, op, rdi, op->dst, sizeof(T), true, to) || !store(c, to, reg<T>(c, rax * 8)))
+        if (!store_destination(c, op, reg<T>(c, rax * 8)))
             return false;
         advance(c, op, rdi, step_of(c, sizeof(T)));
         return true;
@@ -93,53 +107,45 @@ template <class T> struct Stos {
     }
 };
 
-template <class T> struct Lods {
-    static constexpr bool kCompares = false;
+/// Instructions that proceed element by element and write no pointer before the first element.
+template <bool kComparison> struct Singly {
+    static constexpr bool kCompares = kComparison;
     static void touch(Core &, const Op *) {}
+    static std::uint64_t many(Core &, const Op *, std::uint64_t) { return 0; }
+};
+
+template <class T> struct Lods : Singly<false> {
     static bool one(Core &c, const Op *op) {
-        Addr from;
         T x;
-        if (!string_address(c, op, rsi, op->seg, sizeof(T), false, from) || !load(c, from, x))
+        if (!load_source(c, op, x))
             return false;
         set_reg<T>(c, rax * 8, x);
         advance(c, op, rsi, step_of(c, sizeof(T)));
         return true;
     }
-    static std::uint64_t many(Core &, const Op *, std::uint64_t) { return 0; }
 };
 
-template <class T> struct Cmps {
-    static constexpr bool kCompares = true;
-    static void touch(Core &, const Op *) {}
+template <class T> struct Cmps : Singly<true> {
     static bool one(Core &c, const Op *op) {
-        Addr first, second;
         T a, b;
-        if (!string_address(c, op, rdi, op->dst, sizeof(T), false, second) || !load(c, second, b) ||
-            !string_address(c, op, rsi, op->seg, sizeof(T), false, first) || !load(c, first, a))
+        if (!load_destination(c, op, b) || !load_source(c, op, a))
             return false;
         c.flags.sub<T>(a, b, static_cast<T>(a - b));
-        const auto step = step_of(c, sizeof(T));
-        advance(c, op, rsi, step);
-        advance(c, op, rdi, step);
+        advance_both<T>(c, op);
         return true;
     }
-    static std::uint64_t many(Core &, const Op *, std::uint64_t) { return 0; }
 };
 
-template <class T> struct Scas {
-    static constexpr bool kCompares = true;
-    static void touch(Core &, const Op *) {}
+template <class T> struct Scas : Singly<true> {
     static bool one(Core &c, const Op *op) {
-        Addr at;
         T b;
-        if (!string_address(c, op, rdi, op->dst, sizeof(T), false, at) || !load(c, at, b))
+        if (!load_destination(c, op, b))
             return false;
         const T a = reg<T>(c, rax * 8);
         c.flags.sub<T>(a, b, static_cast<T>(a - b));
         advance(c, op, rdi, step_of(c, sizeof(T)));
         return true;
     }
-    static std::uint64_t many(Core &, const Op *, std::uint64_t) { return 0; }
 };
 
 template <class I> const Op *once(Core &c, const Op *op) { return I::one(c, op) ? op + 1 : c.fault_at(op); }
@@ -195,7 +201,7 @@ template <template <class> class I, unsigned kSize> Exec lower_string(const Insn
     return op.rep ? by_size<Select<I>::template Repeated>(kSize) : by_size<Select<I>::template Once>(kSize);
 }
 
-const Form forms[] = {
+const Form kForms[] = {
     {ZYDIS_MNEMONIC_MOVSB, lower_string<Movs, 1>}, {ZYDIS_MNEMONIC_MOVSW, lower_string<Movs, 2>},
     {ZYDIS_MNEMONIC_MOVSD, lower_string<Movs, 4>}, {ZYDIS_MNEMONIC_MOVSQ, lower_string<Movs, 8>},
     {ZYDIS_MNEMONIC_STOSB, lower_string<Stos, 1>}, {ZYDIS_MNEMONIC_STOSW, lower_string<Stos, 2>},
@@ -207,7 +213,7 @@ const Form forms[] = {
     {ZYDIS_MNEMONIC_SCASB, lower_string<Scas, 1>}, {ZYDIS_MNEMONIC_SCASW, lower_string<Scas, 2>},
     {ZYDIS_MNEMONIC_SCASD, lower_string<Scas, 4>}, {ZYDIS_MNEMONIC_SCASQ, lower_string<Scas, 8>},
 };
-const Group group("string", forms);
+const Group kGroup("string", kForms);
 
 } // namespace
 } // namespace moscope::x86

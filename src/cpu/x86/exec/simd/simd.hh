@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the instruction functions of MMX, SSE, SSE2, SSE3 and SSE4a share (AMD 24593 chapter 11, 26568, 26569): when the
-// units may be used, access to XMM and MMX registers and to 128-bit operands in memory, and the common shape "destination =
-// f(destination, source)" for both register files. Lane arithmetic is the host's own: f works on a host vector,
-// the MMX form on the low half of one.
+// Shared code of the MMX, SSE, SSE2, SSE3 and SSE4a instructions (AMD 24593 chapter 11, 26568, 26569): availability of
+// the units, access to XMM and MMX registers and to 128-bit operands in memory, and the common shape "destination =
+// f(destination, source)" for both register files. The host computes lanes: f works on a host vector, the MMX form on
+// the low half of one.
 #pragma once
 
 #include <cstddef>
@@ -64,8 +64,8 @@ inline void set_mmx(Core &c, unsigned i, std::uint64_t x) {
 // --- memory operands
 constexpr std::uint32_t kMisalignedMask = 1u << 17; ///< MXCSR.MM: packed operands may be misaligned
 
-/// 16 bytes, which must be aligned unless MXCSR.MM is set. `strict`: whatever MM says (moves that are aligned by name). As hosts
-/// do, it is #GP that tells of a misaligned operand beyond the limit of the stack's segment, too.
+/// 16 bytes, which must be aligned unless MXCSR.MM is set; `strict` (moves that are aligned by name): in any case. A
+/// misaligned operand beyond the limit of the stack's segment raises #GP, as on hosts.
 inline bool address16(Core &c, const Op *op, bool write, Addr &a, bool strict = false) {
     const bool within = address(c, op, 16, write, a);
     if (__builtin_expect(!within, 0))
@@ -95,6 +95,24 @@ template <class T> inline bool load_scalar(Core &c, const Op *op, V &out) {
     return true;
 }
 
+/// The source operand: an XMM register, or T in memory (16 bytes of it aligned as address16 says).
+template <class T, bool kMemory> inline bool xmm_source(Core &c, const Op *op, V &s) {
+    if constexpr (!kMemory) {
+        s = xmm(c, op->src);
+        return true;
+    } else if constexpr (sizeof(T) == 16)
+        return load16(c, op, s);
+    else
+        return load_scalar<T>(c, op, s);
+}
+/// The source operand: an MMX register, or T in memory.
+template <class T, bool kMemory> inline bool mmx_source(Core &c, const Op *op, V &s) {
+    if constexpr (kMemory)
+        return load_scalar<T>(c, op, s);
+    s = low(mmx(c, op->src));
+    return true;
+}
+
 // --- operand classes
 inline bool is_xmm(const Insn &i, unsigned n) {
     return i.is_reg(n) && ZydisRegisterGetClass(i.reg(n)) == ZYDIS_REGCLASS_XMM;
@@ -115,13 +133,8 @@ template <auto F> inline V apply(V d, V s, const Op *op) {
 
 template <auto F, bool kMemory> const Op *xmm_op(Core &c, const Op *op) {
     V s;
-    if (!ready(c))
+    if (!ready(c) || !xmm_source<Xmm, kMemory>(c, op, s))
         return c.fault_at(op);
-    if constexpr (kMemory) {
-        if (!load16(c, op, s))
-            return c.fault_at(op);
-    } else
-        s = xmm(c, op->src);
     set_xmm(c, op->dst, apply<F>(xmm(c, op->dst), s, op));
     return op + 1;
 }
@@ -129,13 +142,8 @@ template <auto F, bool kMemory> const Op *xmm_op(Core &c, const Op *op) {
 /// T: what is read of a source in memory.
 template <auto F, class T, bool kMemory> const Op *mmx_op(Core &c, const Op *op) {
     V s;
-    if (!ready_mmx(c))
+    if (!ready_mmx(c) || !mmx_source<T, kMemory>(c, op, s))
         return c.fault_at(op);
-    if constexpr (kMemory) {
-        if (!load_scalar<T>(c, op, s))
-            return c.fault_at(op);
-    } else
-        s = low(mmx(c, op->src));
     set_mmx(c, op->dst, low(apply<F>(low(mmx(c, op->dst)), s, op)));
     return op + 1;
 }

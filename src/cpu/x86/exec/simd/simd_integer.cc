@@ -9,7 +9,7 @@ using namespace simd;
 
 namespace {
 
-/// Both sources of an MMX pack side by side, as its one 128-bit source has them.
+/// Both sources of an MMX pack in one 128-bit register.
 V join(V d, V s) { return _mm_unpacklo_epi64(d, s); }
 V upper_half(V v) { return _mm_srli_si128(v, 8); }
 
@@ -38,7 +38,7 @@ V upper_half(V v) { return _mm_srli_si128(v, 8); }
         ZYDIS_MNEMONIC_##NAME, lower_xmm<[](V d, V s) -> V { return CALL; }>                                           \
     }
 
-constexpr Form kForms[] = {
+const Form kForms[] = {
     LANES(PADDB, _mm_add_epi8),
     LANES(PADDW, _mm_add_epi16),
     LANES(PADDD, _mm_add_epi32),
@@ -88,7 +88,6 @@ constexpr Form kForms[] = {
     UNPACK_HIGH(PUNPCKHDQ, _mm_unpackhi_epi32, _mm_unpacklo_epi32),
     BITS(PUNPCKLQDQ, _mm_unpacklo_epi64(d, s)),
     BITS(PUNPCKHQDQ, _mm_unpackhi_epi64(d, s)),
-
     BITS(ANDPS, _mm_and_si128(d, s)),
     BITS(ANDPD, _mm_and_si128(d, s)),
     BITS(ANDNPS, _mm_andnot_si128(d, s)),
@@ -104,14 +103,13 @@ constexpr Form kForms[] = {
     {ZYDIS_MNEMONIC_MOVSHDUP, lower_xmm<[](V, V s) -> V { return _mm_shuffle_epi32(s, 0xf5); }>},
     {ZYDIS_MNEMONIC_MOVSLDUP, lower_xmm<[](V, V s) -> V { return _mm_shuffle_epi32(s, 0xa0); }>},
 };
+const Group kGroup("simd integer", kForms);
 
 #undef LANES
 #undef PACK
 #undef UNPACK_LOW
 #undef UNPACK_HIGH
 #undef BITS
-
-const Group kGroup("simd integer", kForms);
 
 } // namespace
 

@@ -91,13 +91,8 @@ template <unsigned kTo, unsigned kFrom> Exec lower_half_register(const Insn &, O
 }
 template <bool kMemory> const Op *movddup(Core &c, const Op *op) {
     V v;
-    if (!ready(c))
+    if (!ready(c) || !xmm_source<std::uint64_t, kMemory>(c, op, v))
         return c.fault_at(op);
-    if constexpr (kMemory) {
-        if (!load_scalar<std::uint64_t>(c, op, v))
-            return c.fault_at(op);
-    } else
-        v = xmm(c, op->src);
     set_xmm(c, op->dst, _mm_unpacklo_epi64(v, v));
     return op + 1;
 }
@@ -162,18 +157,6 @@ template <class T> Exec lower_low(const Insn &insn, Op &) {
 }
 
 // --- non-temporal
-const Op *stream16(Core &c, const Op *op) {
-    Addr a;
-    if (!ready(c) || !address16(c, op, true, a, true) || !store(c, a, c.xmm[op->src / 16]))
-        return c.fault_at(op);
-    return op + 1;
-}
-template <class T> const Op *stream_scalar(Core &c, const Op *op) {
-    Addr a;
-    if (!ready(c) || !address(c, op, sizeof(T), true, a) || !store<T>(c, a, static_cast<T>(c.xmm[op->src / 16].u64[0])))
-        return c.fault_at(op);
-    return op + 1;
-}
 const Op *stream_mmx(Core &c, const Op *op) {
     Addr a;
     if (!ready_mmx(c) || !address(c, op, 8, true, a))
@@ -223,37 +206,25 @@ template <Exec kExec> Exec lower_masked(const Insn &insn, Op &op) {
     return kExec;
 }
 
-constexpr Form kForms[] = {
-    {ZYDIS_MNEMONIC_MOVAPS, lower_move<true>},
-    {ZYDIS_MNEMONIC_MOVAPD, lower_move<true>},
-    {ZYDIS_MNEMONIC_MOVDQA, lower_move<true>},
-    {ZYDIS_MNEMONIC_MOVUPS, lower_move<false>},
-    {ZYDIS_MNEMONIC_MOVUPD, lower_move<false>},
-    {ZYDIS_MNEMONIC_MOVDQU, lower_move<false>},
-    {ZYDIS_MNEMONIC_LDDQU, lower_move<false>},
+const Form kForms[] = {
+    {{ZYDIS_MNEMONIC_MOVAPS, ZYDIS_MNEMONIC_MOVAPD, ZYDIS_MNEMONIC_MOVDQA}, lower_move<true>},
+    {{ZYDIS_MNEMONIC_MOVUPS, ZYDIS_MNEMONIC_MOVUPD, ZYDIS_MNEMONIC_MOVDQU, ZYDIS_MNEMONIC_LDDQU}, lower_move<false>},
     {ZYDIS_MNEMONIC_MOVSS, lower_scalar<std::uint32_t>},
     {ZYDIS_MNEMONIC_MOVSD, lower_scalar<std::uint64_t>},
-    {ZYDIS_MNEMONIC_MOVLPS, lower_half<0>},
-    {ZYDIS_MNEMONIC_MOVLPD, lower_half<0>},
-    {ZYDIS_MNEMONIC_MOVHPS, lower_half<1>},
-    {ZYDIS_MNEMONIC_MOVHPD, lower_half<1>},
+    {{ZYDIS_MNEMONIC_MOVLPS, ZYDIS_MNEMONIC_MOVLPD}, lower_half<0>},
+    {{ZYDIS_MNEMONIC_MOVHPS, ZYDIS_MNEMONIC_MOVHPD}, lower_half<1>},
     {ZYDIS_MNEMONIC_MOVHLPS, lower_half_register<0, 1>},
     {ZYDIS_MNEMONIC_MOVLHPS, lower_half_register<1, 0>},
     {ZYDIS_MNEMONIC_MOVDDUP, lower_movddup},
     {ZYDIS_MNEMONIC_MOVD, lower_low<std::uint32_t>},
-    {ZYDIS_MNEMONIC_MOVQ, lower_low<std::uint64_t>},
-    {ZYDIS_MNEMONIC_MOVQ2DQ, lower_low<std::uint64_t>},
-    {ZYDIS_MNEMONIC_MOVDQ2Q, lower_low<std::uint64_t>},
-    {ZYDIS_MNEMONIC_MOVNTPS, lower_stream<stream16>},
-    {ZYDIS_MNEMONIC_MOVNTPD, lower_stream<stream16>},
-    {ZYDIS_MNEMONIC_MOVNTDQ, lower_stream<stream16>},
+    {{ZYDIS_MNEMONIC_MOVQ, ZYDIS_MNEMONIC_MOVQ2DQ, ZYDIS_MNEMONIC_MOVDQ2Q}, lower_low<std::uint64_t>},
+    {{ZYDIS_MNEMONIC_MOVNTPS, ZYDIS_MNEMONIC_MOVNTPD, ZYDIS_MNEMONIC_MOVNTDQ}, lower_stream<move_store<true>>},
     {ZYDIS_MNEMONIC_MOVNTQ, lower_stream<stream_mmx>},
-    {ZYDIS_MNEMONIC_MOVNTSS, lower_stream<stream_scalar<std::uint32_t>>},
-    {ZYDIS_MNEMONIC_MOVNTSD, lower_stream<stream_scalar<std::uint64_t>>},
+    {ZYDIS_MNEMONIC_MOVNTSS, lower_stream<scalar_store<std::uint32_t>>},
+    {ZYDIS_MNEMONIC_MOVNTSD, lower_stream<scalar_store<std::uint64_t>>},
     {ZYDIS_MNEMONIC_MASKMOVDQU, lower_masked<maskmovdqu>},
     {ZYDIS_MNEMONIC_MASKMOVQ, lower_masked<maskmovq>},
 };
-
 const Group kGroup("simd moves", kForms);
 
 } // namespace

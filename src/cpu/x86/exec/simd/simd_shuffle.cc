@@ -161,7 +161,7 @@ Exec lower_insertq(const Insn &insn, Op &) { return insn.is_imm(2) ? insertq<tru
         ZYDIS_MNEMONIC_##NAME, lower_shift<[](V d, V s) -> V { return CALL(d, s); }>                                   \
     }
 
-constexpr Form kForms[] = {
+const Form kForms[] = {
     SHIFT(PSLLW, _mm_sll_epi16),
     SHIFT(PSLLD, _mm_sll_epi32),
     SHIFT(PSLLQ, _mm_sll_epi64),
@@ -191,10 +191,9 @@ constexpr Form kForms[] = {
     {ZYDIS_MNEMONIC_EXTRQ, lower_extrq},
     {ZYDIS_MNEMONIC_INSERTQ, lower_insertq},
 };
+const Group kGroup("simd shuffle", kForms);
 
 #undef SHIFT
-
-const Group kGroup("simd shuffle", kForms);
 
 } // namespace
 

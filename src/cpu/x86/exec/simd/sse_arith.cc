@@ -106,14 +106,7 @@ TO_FLAGS(ucomisd, F64)
 
 template <class F, bool kMemory> const Op *flags_op(Core &c, const Op *op) {
     V s, flags;
-    if (!ready(c))
-        return c.fault_at(op);
-    if constexpr (kMemory) {
-        if (!load_scalar<typename F::Source>(c, op, s))
-            return c.fault_at(op);
-    } else
-        s = xmm(c, op->src);
-    if (!compute<F>(c, xmm(c, op->dst), s, flags))
+    if (!ready(c) || !xmm_source<typename F::Source, kMemory>(c, op, s) || !compute<F>(c, xmm(c, op->dst), s, flags))
         return c.fault_at(op);
     c.flags.set_arithmetic(low(flags));
     return op + 1;
@@ -125,7 +118,7 @@ template <class F> Exec lower_flags(const Insn &, Op &op) { return op.mem ? flag
         {ZYDIS_MNEMONIC_##NAME##PS, lower_float<name##ps>}, {                                                          \
         ZYDIS_MNEMONIC_##NAME##PD, lower_float<name##pd>                                                               \
     }
-constexpr Form kForms[] = {
+const Form kForms[] = {
     FOUR(ADD, add),
     FOUR(SUB, sub),
     FOUR(MUL, mul),
@@ -152,10 +145,9 @@ constexpr Form kForms[] = {
     {ZYDIS_MNEMONIC_UCOMISS, lower_flags<ucomiss>},
     {ZYDIS_MNEMONIC_UCOMISD, lower_flags<ucomisd>},
 };
+const Group kGroup("sse arithmetic", kForms);
 
 #undef FOUR
-
-const Group kGroup("sse arithmetic", kForms);
 
 } // namespace
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Conversions between integers and floating point and between the floating-point formats: SSE, SSE2, with operands in XMM, MMX
-// and general registers and memory (AMD 26568). See sse_float.hh.
+// Conversions between integers and floating point and between the floating-point formats: SSE, SSE2, with operands in
+// XMM, MMX and general registers and memory (AMD 26568). See sse_float.hh.
+#include "cpu/x86/decode/operands.hh"
 #include "cpu/x86/exec/simd/sse_float.hh"
 
 namespace moscope::x86 {
@@ -47,15 +48,9 @@ FROM_INTEGER(quad_to_sd, "cvtsi2sdq", "q")
 #undef FROM_INTEGER
 
 template <class F, class T, bool kMemory> const Op *from_integer(Core &c, const Op *op) {
-    V s, result;
-    if (!ready(c))
-        return c.fault_at(op);
-    if constexpr (kMemory) {
-        if (!load_scalar<T>(c, op, s))
-            return c.fault_at(op);
-    } else
-        s = low(reg<T>(c, op->src));
-    if (!compute<F>(c, xmm(c, op->dst), s, result))
+    T s;
+    V result;
+    if (!ready(c) || !read_operand<T, kMemory>(c, op, op->src, s) || !compute<F>(c, xmm(c, op->dst), low(s), result))
         return c.fault_at(op);
     set_xmm(c, op->dst, result);
     return op + 1;
@@ -87,14 +82,7 @@ BOTH_SIZES(cvttsd2si, std::uint64_t)
 
 template <class F, class T, bool kMemory> const Op *to_integer(Core &c, const Op *op) {
     V s, result;
-    if (!ready(c))
-        return c.fault_at(op);
-    if constexpr (kMemory) {
-        if (!load_scalar<typename F::Source>(c, op, s))
-            return c.fault_at(op);
-    } else
-        s = xmm(c, op->src);
-    if (!compute<F>(c, s, s, result))
+    if (!ready(c) || !xmm_source<typename F::Source, kMemory>(c, op, s) || !compute<F>(c, s, s, result))
         return c.fault_at(op);
     set_reg<T>(c, op->dst, static_cast<T>(low(result)));
     return op + 1;
@@ -114,29 +102,19 @@ struct cvtpi2ps {
         d = _mm_unpacklo_epi64(two, _mm_unpackhi_epi64(d, d));
     }
 };
-struct cvtps2pi {
+template <class F> struct OnLowHalf {
     using Source = std::uint64_t;
     static constexpr Shape kShape{};
-    static void run(V &d, const V &s, std::uint32_t &mxcsr) { cvtps2dq::run(d, _mm_move_epi64(s), mxcsr); }
-};
-struct cvttps2pi {
-    using Source = std::uint64_t;
-    static constexpr Shape kShape{};
-    static void run(V &d, const V &s, std::uint32_t &mxcsr) { cvttps2dq::run(d, _mm_move_epi64(s), mxcsr); }
+    static void run(V &d, const V &s, std::uint32_t &mxcsr) { F::run(d, _mm_move_epi64(s), mxcsr); }
 };
 
 /// From an MMX register, which enters MMX use, or from memory, which does not.
 template <class F, bool kMemory> const Op *from_mmx(Core &c, const Op *op) {
     V s, result;
-    if (!ready(c) || (!kMemory && !ready_mmx(c)))
+    if (!ready(c) || (!kMemory && !ready_mmx(c)) || !mmx_source<std::uint64_t, kMemory>(c, op, s))
         return c.fault_at(op);
-    if constexpr (kMemory) {
-        if (!load_scalar<std::uint64_t>(c, op, s))
-            return c.fault_at(op);
-    } else {
-        s = low(mmx(c, op->src));
+    if constexpr (!kMemory)
         enter_mmx(c);
-    }
     if (!compute<F>(c, xmm(c, op->dst), s, result))
         return c.fault_at(op);
     set_xmm(c, op->dst, result);
@@ -146,14 +124,7 @@ template <class F> Exec lower_from_mmx(const Insn &, Op &op) { return op.mem ? f
 
 template <class F, bool kMemory> const Op *to_mmx(Core &c, const Op *op) {
     V s, result;
-    if (!ready(c) || !ready_mmx(c))
-        return c.fault_at(op);
-    if constexpr (!kMemory)
-        s = xmm(c, op->src);
-    else if constexpr (sizeof(typename F::Source) == 16) {
-        if (!load16(c, op, s))
-            return c.fault_at(op);
-    } else if (!load_scalar<typename F::Source>(c, op, s))
+    if (!ready(c) || !ready_mmx(c) || !xmm_source<typename F::Source, kMemory>(c, op, s))
         return c.fault_at(op);
     enter_mmx(c);
     if (!compute<F>(c, s, s, result))
@@ -163,7 +134,7 @@ template <class F, bool kMemory> const Op *to_mmx(Core &c, const Op *op) {
 }
 template <class F> Exec lower_to_mmx(const Insn &, Op &op) { return op.mem ? to_mmx<F, true> : to_mmx<F, false>; }
 
-constexpr Form kForms[] = {
+const Form kForms[] = {
     {ZYDIS_MNEMONIC_CVTSS2SD, lower_float<cvtss2sd>},
     {ZYDIS_MNEMONIC_CVTSD2SS, lower_float<cvtsd2ss>},
     {ZYDIS_MNEMONIC_CVTPS2PD, lower_float<cvtps2pd>},
@@ -182,12 +153,11 @@ constexpr Form kForms[] = {
     {ZYDIS_MNEMONIC_CVTTSD2SI, lower_to_integer<cvttsd2si_l, cvttsd2si_q>},
     {ZYDIS_MNEMONIC_CVTPI2PS, lower_from_mmx<cvtpi2ps>},
     {ZYDIS_MNEMONIC_CVTPI2PD, lower_from_mmx<cvtdq2pd>},
-    {ZYDIS_MNEMONIC_CVTPS2PI, lower_to_mmx<cvtps2pi>},
-    {ZYDIS_MNEMONIC_CVTTPS2PI, lower_to_mmx<cvttps2pi>},
+    {ZYDIS_MNEMONIC_CVTPS2PI, lower_to_mmx<OnLowHalf<cvtps2dq>>},
+    {ZYDIS_MNEMONIC_CVTTPS2PI, lower_to_mmx<OnLowHalf<cvttps2dq>>},
     {ZYDIS_MNEMONIC_CVTPD2PI, lower_to_mmx<cvtpd2dq>},
     {ZYDIS_MNEMONIC_CVTTPD2PI, lower_to_mmx<cvttpd2dq>},
 };
-
 const Group kGroup("sse conversions", kForms);
 
 } // namespace

@@ -146,7 +146,7 @@ bool compute_exactly(Core &c, FloatOp f, Shape shape, V d, const V &s, V &result
         raised |= kUnderflow;
     const std::uint32_t unmasked = raised & ~masks;
     if (unmasked & kBefore)
-        raised &= kBefore; // no result, so nothing that rounding it would tell
+        raised &= kBefore; // no result, so no exception of its rounding
     else if ((unmasked & (kOverflow | kUnderflow)) && (raised & kInexact) && shape.arithmetic != Arithmetic::none &&
              !inexact(shape, d, s, control, masks))
         raised &= ~kInexact;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Floating-point operations of SSE on the host's own unit, under the guest's MXCSR (AMD 26568; 24592 section 4.8): rounding,
-// denormals and the sticky exception flags are the host's, operand order and so the choice among NaNs too.
+// Floating-point operations of SSE on the host's own unit, under the guest's MXCSR (AMD 26568; 24592 section 4.8). The
+// host rounds, treats denormals, sets the sticky exception flags and chooses among NaNs by the order of operands.
 //
-// An operation runs under whatever the host's MXCSR holds and stores it afterwards. If that agrees with the guest's
-// in its controls, and has no flag that the guest's lacks, the result and the guest's MXCSR are right as they are: the
-// common case. Otherwise the operation runs again with the guest's MXCSR in place. Operations are inline assembly,
-// because the compiler neither knows of MXCSR nor keeps the order of operands.
+// An operation runs under the host's current MXCSR and stores it afterwards. In the common case the stored value has
+// the guest's controls and no flag that the guest's MXCSR lacks; then the result holds. Otherwise the operation runs
+// again with the guest's MXCSR in place. Operations are inline assembly, because the compiler neither knows MXCSR nor
+// keeps the order of operands.
 #pragma once
 
 #include "cpu/x86/exec/simd/simd.hh"
@@ -14,7 +14,7 @@ namespace moscope::x86::simd {
 
 constexpr std::uint32_t kMxcsrFlags = 0x3f, kMxcsrDefault = 0x1f80, kMxcsrValid = 0x2ffff;
 
-/// What unmasked underflow and overflow have to look at again: the format of the results, and what made them.
+/// Format of the results and kind of arithmetic, by which unmasked underflow and overflow are examined.
 enum class Lanes : std::uint8_t { other, f32x1, f32x2, f32x4, f64x1, f64x2 };
 enum class Arithmetic : std::uint8_t { none, add, sub, mul, div, narrow, add_sub, horizontal_add, horizontal_sub };
 struct Shape {
@@ -40,16 +40,7 @@ template <class F> inline bool compute(Core &c, const V &d, const V &s, V &resul
 /// Shape "XMM = f(XMM, XMM or memory)"; F::Source is what is read of memory.
 template <class F, bool kMemory> const Op *float_op(Core &c, const Op *op) {
     V s, result;
-    if (!ready(c))
-        return c.fault_at(op);
-    if constexpr (!kMemory)
-        s = xmm(c, op->src);
-    else if constexpr (sizeof(typename F::Source) == 16) {
-        if (!load16(c, op, s))
-            return c.fault_at(op);
-    } else if (!load_scalar<typename F::Source>(c, op, s))
-        return c.fault_at(op);
-    if (!compute<F>(c, xmm(c, op->dst), s, result))
+    if (!ready(c) || !xmm_source<typename F::Source, kMemory>(c, op, s) || !compute<F>(c, xmm(c, op->dst), s, result))
         return c.fault_at(op);
     set_xmm(c, op->dst, result);
     return op + 1;

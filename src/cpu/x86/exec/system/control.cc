@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Far JMP, CALL and RET, IRET, software interrupts, BOUND, SYSCALL and SYSENTER with their returns, and the opcodes that
-// are undefined by definition (AMD 24594, chapters 3 and 4).
+// Far JMP, CALL and RET, IRET, software interrupts, BOUND, SYSCALL and SYSENTER with their returns, and the opcodes
+// that are undefined by definition (AMD 24594, chapters 3 and 4).
 #include "cpu/x86/decode/lower_far.hh"
 #include "cpu/x86/mmu/memory.hh"
 #include "cpu/x86/system/far.hh"
@@ -13,15 +13,6 @@ namespace {
 std::uint64_t next_ip(const Core &c, const Op *op) {
     const std::uint64_t next = c.address_after(op);
     return c.code64() ? next : next & 0xffffffff;
-}
-
-const Op *undefined(Core &c, const Op *op) {
-    c.raise(exc_ud);
-    return c.fault_at(op);
-}
-const Op *protection(Core &c, const Op *op) {
-    c.raise(exc_gp, 0);
-    return c.fault_at(op);
 }
 
 // --- far branches. A 64-bit operand size does not widen the pointer in memory on this family.
@@ -38,29 +29,23 @@ bool far_pointer(Core &c, const Op *op, std::uint64_t &offset, std::uint16_t &se
     return address(c, op, bytes, false, a) && load_slow(c, a, &offset, bytes) && load_part(c, op, bytes, selector);
 }
 
-const Op *jump_far(Core &c, const Op *op) {
+/// kTransfer: far_jump or far_call.
+template <auto kTransfer> const Op *transfer_far(Core &c, const Op *op) {
     std::uint64_t offset;
     std::uint16_t selector;
-    return far_pointer(c, op, offset, selector) && far_jump(c, selector, offset, op->width, next_ip(c, op))
+    return far_pointer(c, op, offset, selector) && kTransfer(c, selector, offset, op->width, next_ip(c, op))
                ? nullptr
                : c.fault_at(op);
 }
-const Op *call_far(Core &c, const Op *op) {
-    std::uint64_t offset;
-    std::uint16_t selector;
-    return far_pointer(c, op, offset, selector) && far_call(c, selector, offset, op->width, next_ip(c, op))
-               ? nullptr
-               : c.fault_at(op);
+template <auto kTransfer> Exec lower_far(const Insn &i, Op &op) {
+    if (i.op[0].type == ZYDIS_OPERAND_TYPE_POINTER) {
+        op.imm = i.op[0].ptr.offset;
+        op.disp = i.op[0].ptr.segment;
+    }
+    return transfer_far<kTransfer>;
 }
 const Op *return_far(Core &c, const Op *op) {
     return far_return(c, op->width, op->imm & 0xffff) ? nullptr : c.fault_at(op);
-}
-
-void fill_pointer(const Insn &i, Op &op) {
-    if (i.op[0].type != ZYDIS_OPERAND_TYPE_POINTER)
-        return;
-    op.imm = i.op[0].ptr.offset;
-    op.disp = i.op[0].ptr.segment;
 }
 
 // --- interrupts by instruction
@@ -70,7 +55,6 @@ const Op *enter_by_instruction(Core &c, const Op *op, unsigned vector, Source so
     if (!enter_handler(c, vector, source, false, 0))
         return c.fault_at(op);
     c.exit = Exit::trap;
-    c.left_at = op + 1;
     c.left_at = op + 1;
     return nullptr;
 }
@@ -226,39 +210,28 @@ const Op *system_exit(Core &c, const Op *op) {
     return nullptr;
 }
 
-template <Exec F> Exec as(const Insn &, Op &) { return F; }
 Exec lower_bound(const Insn &, Op &op) { return op.width == 2 ? Bound<std::int16_t>::run : Bound<std::int32_t>::run; }
 
-constexpr Form kForms[] = {
-    {ZYDIS_MNEMONIC_INT, as<interrupt>, true},
-    {ZYDIS_MNEMONIC_INT3, as<breakpoint>, true},
-    {ZYDIS_MNEMONIC_INT1, as<debug_trap>, true},
-    {ZYDIS_MNEMONIC_INTO, as<overflow>, true},
-    {ZYDIS_MNEMONIC_IRET, as<return_from_interrupt>, true},
-    {ZYDIS_MNEMONIC_IRETD, as<return_from_interrupt>, true},
-    {ZYDIS_MNEMONIC_IRETQ, as<return_from_interrupt>, true},
+const Form kForms[] = {
+    {ZYDIS_MNEMONIC_INT, interrupt, true},
+    {ZYDIS_MNEMONIC_INT3, breakpoint, true},
+    {ZYDIS_MNEMONIC_INT1, debug_trap, true},
+    {ZYDIS_MNEMONIC_INTO, overflow, true},
+    {{ZYDIS_MNEMONIC_IRET, ZYDIS_MNEMONIC_IRETD, ZYDIS_MNEMONIC_IRETQ}, return_from_interrupt, true},
     {ZYDIS_MNEMONIC_BOUND, lower_bound},
-    {ZYDIS_MNEMONIC_SYSCALL, as<system_call>, true},
-    {ZYDIS_MNEMONIC_SYSRET, as<system_return>, true},
-    {ZYDIS_MNEMONIC_SYSENTER, as<system_enter>, true},
-    {ZYDIS_MNEMONIC_SYSEXIT, as<system_exit>, true},
-    {ZYDIS_MNEMONIC_UD0, as<undefined>, true},
-    {ZYDIS_MNEMONIC_UD1, as<undefined>, true},
-    {ZYDIS_MNEMONIC_UD2, as<undefined>, true},
-    {ZYDIS_MNEMONIC_RSM, as<undefined>, true}, // outside system-management mode, which there is none of
+    {ZYDIS_MNEMONIC_SYSCALL, system_call, true},
+    {ZYDIS_MNEMONIC_SYSRET, system_return, true},
+    {ZYDIS_MNEMONIC_SYSENTER, system_enter, true},
+    {ZYDIS_MNEMONIC_SYSEXIT, system_exit, true},
+    {{ZYDIS_MNEMONIC_UD0, ZYDIS_MNEMONIC_UD1, ZYDIS_MNEMONIC_UD2}, undefined, true},
+    {ZYDIS_MNEMONIC_RSM, undefined, true}, // outside system-management mode, which there is none of,
 };
 const Group kGroup("control transfers", kForms);
 
 } // namespace
 
-Exec lower_jmp_far(const Insn &i, Op &op) {
-    fill_pointer(i, op);
-    return jump_far;
-}
-Exec lower_call_far(const Insn &i, Op &op) {
-    fill_pointer(i, op);
-    return call_far;
-}
+Exec lower_jmp_far(const Insn &i, Op &op) { return lower_far<far_jump>(i, op); }
+Exec lower_call_far(const Insn &i, Op &op) { return lower_far<far_call>(i, op); }
 Exec lower_ret_far(const Insn &, Op &) { return return_far; }
 
 } // namespace moscope::x86

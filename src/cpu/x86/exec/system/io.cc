@@ -115,7 +115,7 @@ template <class T, bool in> Exec lower_string(const Insn &i, Op &op) {
     return string_io<T, in>;
 }
 
-constexpr Form kForms[] = {
+const Form kForms[] = {
     {ZYDIS_MNEMONIC_IN, lower_port<true>, true},
     {ZYDIS_MNEMONIC_OUT, lower_port<false>, true},
     {ZYDIS_MNEMONIC_INSB, lower_string<std::uint8_t, true>, true},

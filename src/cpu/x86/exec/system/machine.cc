@@ -4,22 +4,13 @@
 #include "cpu/x86/decode/lower.hh"
 #include "cpu/x86/exec/integer/string_operands.hh"
 #include "cpu/x86/mmu/memory.hh"
+#include "cpu/x86/system/control.hh"
 #include "cpu/x86/system/cpuid.hh"
 #include "cpu/x86/system/monitor.hh"
 #include "cpu/x86/system/msr.hh"
 
 namespace moscope::x86 {
 namespace {
-
-bool privileged(Core &c) { return c.cpl == 0 || c.raise(exc_gp, 0); }
-const Op *undefined(Core &c, const Op *op) {
-    c.raise(exc_ud);
-    return c.fault_at(op);
-}
-const Op *protection(Core &c, const Op *op) {
-    c.raise(exc_gp, 0);
-    return c.fault_at(op);
-}
 
 void set_pair(Core &c, std::uint64_t v) {
     c.r[rax] = v & 0xffffffff;
@@ -118,24 +109,23 @@ const Op *swap_gs(Core &c, const Op *op) {
     return op + 1;
 }
 
-template <Exec F> Exec as(const Insn &, Op &) { return F; }
 Exec lower_monitor(const Insn &i, Op &op) {
     string_segments(i, op);
     return monitor;
 }
 
-constexpr Form kForms[] = {
-    {ZYDIS_MNEMONIC_CPUID, as<identify>, true},
-    {ZYDIS_MNEMONIC_RDMSR, as<read_model_specific>, true},
-    {ZYDIS_MNEMONIC_WRMSR, as<write_model_specific>, true},
-    {ZYDIS_MNEMONIC_RDTSC, as<read_time_stamp<false>>, true},
-    {ZYDIS_MNEMONIC_RDTSCP, as<read_time_stamp<true>>, true},
-    {ZYDIS_MNEMONIC_RDPMC, as<read_performance_counter>, true},
-    {ZYDIS_MNEMONIC_HLT, as<halt>, true},
-    {ZYDIS_MNEMONIC_PAUSE, as<pause>, true},
+const Form kForms[] = {
+    {ZYDIS_MNEMONIC_CPUID, identify, true},
+    {ZYDIS_MNEMONIC_RDMSR, read_model_specific, true},
+    {ZYDIS_MNEMONIC_WRMSR, write_model_specific, true},
+    {ZYDIS_MNEMONIC_RDTSC, read_time_stamp<false>, true},
+    {ZYDIS_MNEMONIC_RDTSCP, read_time_stamp<true>, true},
+    {ZYDIS_MNEMONIC_RDPMC, read_performance_counter, true},
+    {ZYDIS_MNEMONIC_HLT, halt, true},
+    {ZYDIS_MNEMONIC_PAUSE, pause, true},
     {ZYDIS_MNEMONIC_MONITOR, lower_monitor, true},
-    {ZYDIS_MNEMONIC_MWAIT, as<wait_for_monitor>, true},
-    {ZYDIS_MNEMONIC_SWAPGS, as<swap_gs>},
+    {ZYDIS_MNEMONIC_MWAIT, wait_for_monitor, true},
+    {ZYDIS_MNEMONIC_SWAPGS, swap_gs},
 };
 const Group kGroup("machine", kForms);
 

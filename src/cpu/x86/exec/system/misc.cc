@@ -55,32 +55,30 @@ const Op *translate_byte(Core &c, const Op *op) { // XLAT: AL = [(R|E)BX + AL]
 
 const Op *nothing(Core &, const Op *op) { return op + 1; }
 
-template <Exec F> Exec lower_as(const Insn &, Op &) { return F; }
-
 Exec lower_translate(const Insn &insn, Op &op) {
     op.index = reg_zero * 8;
     string_segments(insn, op);
     return translate_byte;
 }
 
-const Form forms[] = {
-    {ZYDIS_MNEMONIC_CBW, lower_as<extend_accumulator<std::uint8_t, std::uint16_t>>},
-    {ZYDIS_MNEMONIC_CWDE, lower_as<extend_accumulator<std::uint16_t, std::uint32_t>>},
-    {ZYDIS_MNEMONIC_CDQE, lower_as<extend_accumulator<std::uint32_t, std::uint64_t>>},
-    {ZYDIS_MNEMONIC_CWD, lower_as<sign_to_rdx<std::uint16_t>>},
-    {ZYDIS_MNEMONIC_CDQ, lower_as<sign_to_rdx<std::uint32_t>>},
-    {ZYDIS_MNEMONIC_CQO, lower_as<sign_to_rdx<std::uint64_t>>},
-    {ZYDIS_MNEMONIC_LAHF, lower_as<load_ah>},
-    {ZYDIS_MNEMONIC_SAHF, lower_as<store_ah>},
-    {ZYDIS_MNEMONIC_CMC, lower_as<complement_carry>},
-    {ZYDIS_MNEMONIC_CLC, lower_as<carry_to<false>>},
-    {ZYDIS_MNEMONIC_STC, lower_as<carry_to<true>>},
-    {ZYDIS_MNEMONIC_CLD, lower_as<direction_to<false>>},
-    {ZYDIS_MNEMONIC_STD, lower_as<direction_to<true>>},
+const Form kForms[] = {
+    {ZYDIS_MNEMONIC_CBW, extend_accumulator<std::uint8_t, std::uint16_t>},
+    {ZYDIS_MNEMONIC_CWDE, extend_accumulator<std::uint16_t, std::uint32_t>},
+    {ZYDIS_MNEMONIC_CDQE, extend_accumulator<std::uint32_t, std::uint64_t>},
+    {ZYDIS_MNEMONIC_CWD, sign_to_rdx<std::uint16_t>},
+    {ZYDIS_MNEMONIC_CDQ, sign_to_rdx<std::uint32_t>},
+    {ZYDIS_MNEMONIC_CQO, sign_to_rdx<std::uint64_t>},
+    {ZYDIS_MNEMONIC_LAHF, load_ah},
+    {ZYDIS_MNEMONIC_SAHF, store_ah},
+    {ZYDIS_MNEMONIC_CMC, complement_carry},
+    {ZYDIS_MNEMONIC_CLC, carry_to<false>},
+    {ZYDIS_MNEMONIC_STC, carry_to<true>},
+    {ZYDIS_MNEMONIC_CLD, direction_to<false>},
+    {ZYDIS_MNEMONIC_STD, direction_to<true>},
     {ZYDIS_MNEMONIC_XLAT, lower_translate},
-    {ZYDIS_MNEMONIC_NOP, lower_as<nothing>},
+    {ZYDIS_MNEMONIC_NOP, nothing},
 };
-const Group group("miscellaneous", forms);
+const Group kGroup("miscellaneous", kForms);
 
 } // namespace
 } // namespace moscope::x86

@@ -14,11 +14,6 @@
 namespace moscope::x86 {
 namespace {
 
-const Op *undefined(Core &c, const Op *op) {
-    c.raise(exc_ud);
-    return c.fault_at(op);
-}
-
 /// After MOV SS and POP SS the next instruction runs before any interrupt.
 const Op *after_load(Core &c, const Op *op, unsigned which) {
     if (which != ss)
@@ -107,7 +102,7 @@ const Op *ask(Core &c, const Op *op, unsigned r, Question &q) {
 }
 bool failed(const Core &c) { return c.exit == Exit::fault; }
 
-/// Privilege as LAR and LSL want it: conforming code may be asked about by everybody.
+/// Privilege as LAR and LSL want it: conforming code is visible at every level.
 bool visible(const Core &c, const Question &q) {
     return (q.s.code() && (q.s.attr & 4)) || q.s.dpl() >= std::max(c.cpl, rpl(q.selector));
 }
@@ -162,14 +157,12 @@ const Op *adjust_rpl(Core &c, const Op *op) {
     return next ? answer(c, op, raised) : nullptr;
 }
 
-template <Exec F> Exec as(const Insn &, Op &) { return F; }
-
-constexpr Form kForms[] = {
+const Form kForms[] = {
     {ZYDIS_MNEMONIC_LDS, lower_far_pointer<ds>}, {ZYDIS_MNEMONIC_LES, lower_far_pointer<es>},
     {ZYDIS_MNEMONIC_LFS, lower_far_pointer<fs>}, {ZYDIS_MNEMONIC_LGS, lower_far_pointer<gs>},
-    {ZYDIS_MNEMONIC_LSS, lower_far_pointer<ss>}, {ZYDIS_MNEMONIC_LAR, as<load_what<true>>},
-    {ZYDIS_MNEMONIC_LSL, as<load_what<false>>},  {ZYDIS_MNEMONIC_VERR, as<verify<false>>},
-    {ZYDIS_MNEMONIC_VERW, as<verify<true>>},     {ZYDIS_MNEMONIC_ARPL, as<adjust_rpl>},
+    {ZYDIS_MNEMONIC_LSS, lower_far_pointer<ss>}, {ZYDIS_MNEMONIC_LAR, load_what<true>},
+    {ZYDIS_MNEMONIC_LSL, load_what<false>},      {ZYDIS_MNEMONIC_VERR, verify<false>},
+    {ZYDIS_MNEMONIC_VERW, verify<true>},         {ZYDIS_MNEMONIC_ARPL, adjust_rpl},
 };
 const Group kGroup("segments", kForms);
 

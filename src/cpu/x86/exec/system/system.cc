@@ -10,11 +10,6 @@
 namespace moscope::x86 {
 namespace {
 
-bool privileged(Core &c) { return c.cpl == 0 || c.raise(exc_gp, 0); }
-const Op *undefined(Core &c, const Op *op) {
-    c.raise(exc_ud);
-    return c.fault_at(op);
-}
 /// After an instruction whose form does not end blocks, but after which nothing is as it was.
 const Op *start_anew(Core &c, const Op *op) { return c.leave_after(op, Exit::restart); }
 
@@ -90,10 +85,8 @@ const Op *write_debug(Core &c, const Op *op) {
     if (!debug_index(c, n))
         return c.fault_at(op);
     std::uint64_t v = general(c, op->src);
-    if (n >= 6 && v >> 32) {
-        c.raise(exc_gp, 0);
-        return c.fault_at(op);
-    }
+    if (n >= 6 && v >> 32)
+        return protection(c, op);
     if (n == 6)
         v = (v & 0xe00f) | 0xffff0ff0;
     if (n == 7)
@@ -154,10 +147,8 @@ template <TableRegister State::*table> const Op *load_table(Core &c, const Op *o
     if (!privileged(c) || !load_part(c, op, 0, limit) || !address(c, op, bytes, false, a, 2) ||
         !load_slow(c, a, &base, bytes))
         return c.fault_at(op);
-    if (bytes == 8 && !canonical(base)) {
-        c.raise(exc_gp, 0);
-        return c.fault_at(op);
-    }
+    if (bytes == 8 && !canonical(base))
+        return protection(c, op);
     if (op->width == 2)
         base &= 0xffffff;
     c.*table = {base, limit};
@@ -213,10 +204,8 @@ template <Segment State::*which, bool ldt> const Op *load_system_register(Core &
     } else if (ldt) { // there is none
         s.selector = selector;
         s.attr = 0;
-    } else {
-        c.raise(exc_gp, 0);
-        return c.fault_at(op);
-    }
+    } else
+        return protection(c, op);
     c.*which = s;
     return op + 1;
 }
@@ -253,34 +242,27 @@ const Op *fence(Core &c, const Op *op) {
     return op + 1;
 }
 
-template <Exec F> Exec as(const Insn &, Op &) { return F; }
-
-constexpr Form kForms[] = {
-    {ZYDIS_MNEMONIC_CLTS, as<clear_task_switched>, true},
-    {ZYDIS_MNEMONIC_LMSW, as<load_machine_status>, true},
-    {ZYDIS_MNEMONIC_SMSW, as<store_machine_status>},
-    {ZYDIS_MNEMONIC_LGDT, as<load_table<&State::gdtr>>},
-    {ZYDIS_MNEMONIC_LIDT, as<load_table<&State::idtr>>},
-    {ZYDIS_MNEMONIC_SGDT, as<store_table<&State::gdtr>>},
-    {ZYDIS_MNEMONIC_SIDT, as<store_table<&State::idtr>>},
-    {ZYDIS_MNEMONIC_LLDT, as<load_system_register<&State::ldtr, true>>},
-    {ZYDIS_MNEMONIC_LTR, as<load_system_register<&State::tr, false>>},
-    {ZYDIS_MNEMONIC_SLDT, as<store_selector<&State::ldtr>>},
-    {ZYDIS_MNEMONIC_STR, as<store_selector<&State::tr>>},
-    {ZYDIS_MNEMONIC_INVLPG, as<invalidate_page>, true},
-    {ZYDIS_MNEMONIC_INVD, as<write_back_caches>, true},
-    {ZYDIS_MNEMONIC_WBINVD, as<write_back_caches>, true},
-    {ZYDIS_MNEMONIC_CLFLUSH, as<flush_line>},
-    {ZYDIS_MNEMONIC_PREFETCH, as<hint>},
-    {ZYDIS_MNEMONIC_PREFETCHW, as<hint>},
-    {ZYDIS_MNEMONIC_PREFETCHWT1, as<hint>}, // a reserved hint of PREFETCH on this family
-    {ZYDIS_MNEMONIC_PREFETCHNTA, as<hint>},
-    {ZYDIS_MNEMONIC_PREFETCHT0, as<hint>},
-    {ZYDIS_MNEMONIC_PREFETCHT1, as<hint>},
-    {ZYDIS_MNEMONIC_PREFETCHT2, as<hint>},
-    {ZYDIS_MNEMONIC_LFENCE, as<hint>},
-    {ZYDIS_MNEMONIC_MFENCE, as<fence>},
-    {ZYDIS_MNEMONIC_SFENCE, as<hint>},
+const Form kForms[] = {
+    {ZYDIS_MNEMONIC_CLTS, clear_task_switched, true},
+    {ZYDIS_MNEMONIC_LMSW, load_machine_status, true},
+    {ZYDIS_MNEMONIC_SMSW, store_machine_status},
+    {ZYDIS_MNEMONIC_LGDT, load_table<&State::gdtr>},
+    {ZYDIS_MNEMONIC_LIDT, load_table<&State::idtr>},
+    {ZYDIS_MNEMONIC_SGDT, store_table<&State::gdtr>},
+    {ZYDIS_MNEMONIC_SIDT, store_table<&State::idtr>},
+    {ZYDIS_MNEMONIC_LLDT, load_system_register<&State::ldtr, true>},
+    {ZYDIS_MNEMONIC_LTR, load_system_register<&State::tr, false>},
+    {ZYDIS_MNEMONIC_SLDT, store_selector<&State::ldtr>},
+    {ZYDIS_MNEMONIC_STR, store_selector<&State::tr>},
+    {ZYDIS_MNEMONIC_INVLPG, invalidate_page, true},
+    {{ZYDIS_MNEMONIC_INVD, ZYDIS_MNEMONIC_WBINVD}, write_back_caches, true},
+    {ZYDIS_MNEMONIC_CLFLUSH, flush_line},
+    // PREFETCHWT1 is a reserved hint of PREFETCH on this family.
+    {{ZYDIS_MNEMONIC_PREFETCH, ZYDIS_MNEMONIC_PREFETCHW, ZYDIS_MNEMONIC_PREFETCHWT1, ZYDIS_MNEMONIC_PREFETCHNTA,
+      ZYDIS_MNEMONIC_PREFETCHT0, ZYDIS_MNEMONIC_PREFETCHT1, ZYDIS_MNEMONIC_PREFETCHT2, ZYDIS_MNEMONIC_LFENCE,
+      ZYDIS_MNEMONIC_SFENCE},
+     hint},
+    {ZYDIS_MNEMONIC_MFENCE, fence},
 };
 const Group kGroup("system registers and caches", kForms);
 

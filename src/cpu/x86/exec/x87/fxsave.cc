@@ -109,24 +109,16 @@ template <bool kWide> const Op *fxrstor(Core &c, const Op *op) {
 }
 
 const Op *ldmxcsr(Core &c, const Op *op) {
-    Addr a;
     std::uint32_t x;
-    if (!ready(c) || !address(c, op, 4, false, a) || !load(c, a, x))
+    if (!ready(c) || !load_part(c, op, 0, x))
         return c.fault_at(op);
-    if (x & ~kMxcsrValid) {
-        c.raise(exc_gp, 0);
-        return c.fault_at(op);
-    }
+    if (x & ~kMxcsrValid)
+        return protection(c, op);
     c.mxcsr = x;
     return op + 1;
 }
 
-const Op *stmxcsr(Core &c, const Op *op) {
-    Addr a;
-    if (!ready(c) || !address(c, op, 4, true, a) || !store(c, a, c.mxcsr))
-        return c.fault_at(op);
-    return op + 1;
-}
+const Op *stmxcsr(Core &c, const Op *op) { return ready(c) && store_part(c, op, 0, c.mxcsr) ? op + 1 : c.fault_at(op); }
 
 const Op *emms(Core &c, const Op *op) {
     if (!ready_mmx(c))
@@ -136,18 +128,15 @@ const Op *emms(Core &c, const Op *op) {
     return op + 1;
 }
 
-template <Exec kExec> Exec lower_as(const Insn &, Op &) { return kExec; }
-
-constexpr Form kForms[] = {
-    {ZYDIS_MNEMONIC_FXSAVE, lower_as<fxsave<false>>},
-    {ZYDIS_MNEMONIC_FXSAVE64, lower_as<fxsave<true>>},
-    {ZYDIS_MNEMONIC_FXRSTOR, lower_as<fxrstor<false>>},
-    {ZYDIS_MNEMONIC_FXRSTOR64, lower_as<fxrstor<true>>},
-    {ZYDIS_MNEMONIC_LDMXCSR, lower_as<ldmxcsr>},
-    {ZYDIS_MNEMONIC_STMXCSR, lower_as<stmxcsr>},
-    {ZYDIS_MNEMONIC_EMMS, lower_as<emms>},
+const Form kForms[] = {
+    {ZYDIS_MNEMONIC_FXSAVE, fxsave<false>},
+    {ZYDIS_MNEMONIC_FXSAVE64, fxsave<true>},
+    {ZYDIS_MNEMONIC_FXRSTOR, fxrstor<false>},
+    {ZYDIS_MNEMONIC_FXRSTOR64, fxrstor<true>},
+    {ZYDIS_MNEMONIC_LDMXCSR, ldmxcsr},
+    {ZYDIS_MNEMONIC_STMXCSR, stmxcsr},
+    {ZYDIS_MNEMONIC_EMMS, emms},
 };
-
 const Group kGroup("media state", kForms);
 
 } // namespace

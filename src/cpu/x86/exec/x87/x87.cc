@@ -110,7 +110,7 @@ Exec lower_x87(const Insn &insn, Op &op) {
 #define X87(NAME)                                                                                                      \
     { ZYDIS_MNEMONIC_##NAME, lower_x87 }
 
-constexpr Form kForms[] = {
+const Form kForms[] = {
     X87(F2XM1),   X87(FABS),    X87(FADD),    X87(FADDP),    X87(FBLD),    X87(FBSTP),   X87(FCHS),    X87(FCMOVB),
     X87(FCMOVBE), X87(FCMOVE),  X87(FCMOVNB), X87(FCMOVNBE), X87(FCMOVNE), X87(FCMOVNU), X87(FCMOVU),  X87(FCOM),
     X87(FCOMI),   X87(FCOMIP),  X87(FCOMP),   X87(FCOMPP),   X87(FCOS),    X87(FDECSTP), X87(FDIV),    X87(FDIVP),
@@ -122,10 +122,9 @@ constexpr Form kForms[] = {
     X87(FSUB),    X87(FSUBP),   X87(FSUBR),   X87(FSUBRP),   X87(FTST),    X87(FUCOM),   X87(FUCOMI),  X87(FUCOMIP),
     X87(FUCOMP),  X87(FUCOMPP), X87(FXAM),    X87(FXCH),     X87(FXTRACT), X87(FYL2X),   X87(FYL2XP1),
 };
+const Group kGroup("x87", kForms);
 
 #undef X87
-
-const Group kGroup("x87", kForms);
 
 } // namespace
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the instruction functions of x87 share (AMD 24592 chapter 6, 26569): control and status words that stay
-// consistent, tags, and when the unit may be used.
+// Shared code of the x87 instructions (AMD 24592 chapter 6, 26569): consistent control and status words, tags, and the
+// availability of the unit.
 #pragma once
 
 #include "cpu/x86/core.hh"

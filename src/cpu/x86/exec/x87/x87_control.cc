@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // x87 control: control and status word, environment and whole-state saves in their 16- and 32-bit, real and protected
-// formats (AMD 24593 section 11.4, 26569), initialization, waiting. None of these leaves its address as last instruction.
+// formats (AMD 24593 section 11.4, 26569), initialization, waiting. None of these leaves its address as last
+// instruction.
 #include "cpu/x86/decode/lower.hh"
 #include "cpu/x86/exec/x87/x87.hh"
 #include "cpu/x86/mmu/memory.hh"
@@ -93,8 +94,8 @@ struct Environment {
     }
 };
 
-/// An area may lie on two pages: its first field of type T and its last byte are tried before any of it is used, each its limit
-/// and then its page.
+/// An area may lie on two pages: its first field of type T and its last byte are tried before any of it is used, each
+/// its limit and then its page.
 template <class T> bool writable(Core &c, const Op *op, unsigned bytes) {
     Addr first, last;
     if (!address(c, op, sizeof(T), true, first))
@@ -174,26 +175,19 @@ template <class T> const Op *frstor(Core &c, const Op *op) {
 }
 
 const Op *fldcw(Core &c, const Op *op) {
-    Addr a;
     std::uint16_t x;
-    if (!ready(c) || !address(c, op, 2, false, a) || !load(c, a, x))
+    if (!ready(c) || !load_part(c, op, 0, x))
         return c.fault_at(op);
     set_control(c.fpu, x);
     return op + 1;
 }
 
 const Op *fnstcw(Core &c, const Op *op) {
-    Addr a;
-    if (!ready_control(c) || !address(c, op, 2, true, a) || !store(c, a, c.fpu.control))
-        return c.fault_at(op);
-    return op + 1;
+    return ready_control(c) && store_part(c, op, 0, c.fpu.control) ? op + 1 : c.fault_at(op);
 }
 
 const Op *fnstsw_memory(Core &c, const Op *op) {
-    Addr a;
-    if (!ready_control(c) || !address(c, op, 2, true, a) || !store(c, a, c.fpu.status))
-        return c.fault_at(op);
-    return op + 1;
+    return ready_control(c) && store_part(c, op, 0, c.fpu.status) ? op + 1 : c.fault_at(op);
 }
 const Op *fnstsw_ax(Core &c, const Op *op) {
     if (!ready_control(c))
@@ -230,26 +224,22 @@ const Op *fwait(Core &c, const Op *op) {
     return c.fault_at(op);
 }
 
-template <Exec kExec> Exec lower_as(const Insn &, Op &) { return kExec; }
 template <Exec kNarrow, Exec kWide> Exec lower_format(const Insn &, Op &op) { return op.width == 2 ? kNarrow : kWide; }
 Exec lower_fnstsw(const Insn &, Op &op) { return op.mem ? fnstsw_memory : fnstsw_ax; }
 
-constexpr Form kForms[] = {
+const Form kForms[] = {
     {ZYDIS_MNEMONIC_FNSTENV, lower_format<fnstenv<std::uint16_t>, fnstenv<std::uint32_t>>},
     {ZYDIS_MNEMONIC_FLDENV, lower_format<fldenv<std::uint16_t>, fldenv<std::uint32_t>>},
     {ZYDIS_MNEMONIC_FNSAVE, lower_format<fnsave<std::uint16_t>, fnsave<std::uint32_t>>},
     {ZYDIS_MNEMONIC_FRSTOR, lower_format<frstor<std::uint16_t>, frstor<std::uint32_t>>},
-    {ZYDIS_MNEMONIC_FLDCW, lower_as<fldcw>},
-    {ZYDIS_MNEMONIC_FNSTCW, lower_as<fnstcw>},
+    {ZYDIS_MNEMONIC_FLDCW, fldcw},
+    {ZYDIS_MNEMONIC_FNSTCW, fnstcw},
     {ZYDIS_MNEMONIC_FNSTSW, lower_fnstsw},
-    {ZYDIS_MNEMONIC_FNINIT, lower_as<fninit>},
-    {ZYDIS_MNEMONIC_FNCLEX, lower_as<fnclex>},
-    {ZYDIS_MNEMONIC_FWAIT, lower_as<fwait>},
-    {ZYDIS_MNEMONIC_FENI8087_NOP, lower_as<formerly>},
-    {ZYDIS_MNEMONIC_FDISI8087_NOP, lower_as<formerly>},
-    {ZYDIS_MNEMONIC_FSETPM287_NOP, lower_as<formerly>},
+    {ZYDIS_MNEMONIC_FNINIT, fninit},
+    {ZYDIS_MNEMONIC_FNCLEX, fnclex},
+    {ZYDIS_MNEMONIC_FWAIT, fwait},
+    {{ZYDIS_MNEMONIC_FENI8087_NOP, ZYDIS_MNEMONIC_FDISI8087_NOP, ZYDIS_MNEMONIC_FSETPM287_NOP}, formerly},
 };
-
 const Group kGroup("x87 control", kForms);
 
 } // namespace

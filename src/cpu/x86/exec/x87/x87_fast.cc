@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The common case of common x87 instructions: the control word is the one that the host runs with anyway, no register
 // that it needs is empty (or, of a load, full), and no exception flag is raised that the guest does not have yet.
-// Then only the operands pass through the host's unit, whose stack is empty in between. Its sticky flags are what they happen
-// to be: one that the guest lacks sends the instruction the long way, which clears them.
+// Then only the operands pass through the host's unit, whose stack is empty in between. Its sticky flags are what they
+// happen to be: one that the guest lacks sends the instruction the long way, which clears them.
 #include "cpu/x86/decode/x87_forms.hh"
 
 namespace moscope::x86::x87 {
@@ -36,7 +36,8 @@ bool settle(X87 &f, std::uint16_t status) {
     return true;
 }
 
-// --- arithmetic: the three bits that choose it in all encodings; the r of "fsubr" takes the operands the other way round
+// --- arithmetic: the three bits that choose it in all encodings; the r of "fsubr" takes the operands the other way
+// round
 enum Operation : unsigned { add = 0, mul = 1, sub = 4, subr = 5, div = 6, divr = 7 };
 
 template <unsigned kOperation> std::uint16_t with(const Reg &top, const Reg &x, Reg &result) {
@@ -125,63 +126,51 @@ template <unsigned kOperation, class T> const Op *arithmetic_memory(Core &c, con
 }
 
 // --- loads and stores
-enum class Format : std::uint8_t { single, real, integer16, integer32, integer64 };
-template <Format> struct Bits;
-template <> struct Bits<Format::single> { using type = std::uint32_t; };
-template <> struct Bits<Format::real> { using type = std::uint64_t; };
-template <> struct Bits<Format::integer16> { using type = std::uint16_t; };
-template <> struct Bits<Format::integer32> { using type = std::uint32_t; };
-template <> struct Bits<Format::integer64> { using type = std::uint64_t; };
+/// A format in memory: `load` converts to a register, `store` from one; both return the status word.
+#define FORMAT(NAME, BITS, LOAD, STORE)                                                                                \
+    struct NAME {                                                                                                      \
+        using Bits = BITS;                                                                                             \
+        static std::uint16_t load(const Bits &x, Reg &r) {                                                             \
+            std::uint16_t status;                                                                                      \
+            asm volatile(LOAD " %2\n\tfnstsw %0\n\tfstpt %1" : "=a"(status), "=m"(r) : "m"(x));                        \
+            return status;                                                                                             \
+        }                                                                                                              \
+        static std::uint16_t store(const Reg &r, Bits &x) {                                                            \
+            std::uint16_t status;                                                                                      \
+            asm volatile("fldt %2\n\t" STORE " %1\n\tfnstsw %0" : "=a"(status), "=m"(x) : "m"(r));                     \
+            return status;                                                                                             \
+        }                                                                                                              \
+    };
+FORMAT(Single, std::uint32_t, "flds", "fstps")
+FORMAT(Double, std::uint64_t, "fldl", "fstpl")
+FORMAT(Integer16, std::uint16_t, "filds", "fistps")
+FORMAT(Integer32, std::uint32_t, "fildl", "fistpl")
+FORMAT(Integer64, std::uint64_t, "fildll", "fistpll")
+#undef FORMAT
 
-template <Format kFormat> const Op *load_real(Core &c, const Op *op) {
+template <class F> const Op *load_real(Core &c, const Op *op) {
     X87 &f = c.fpu;
     Addr a;
-    typename Bits<kFormat>::type x;
+    typename F::Bits x;
     Reg r;
-    std::uint16_t status;
     if (!may_try(c) || filled(f, at(f, 7)))
         return with_memory(c, op);
     if (!address(c, op, sizeof x, false, a) || !load(c, a, x))
         return c.fault_at(op);
-#define RUN(INSTRUCTION) asm volatile(INSTRUCTION " %2\n\tfnstsw %0\n\tfstpt %1" : "=a"(status), "=m"(r) : "m"(x))
-    if constexpr (kFormat == Format::single)
-        RUN("flds");
-    else if constexpr (kFormat == Format::real)
-        RUN("fldl");
-    else if constexpr (kFormat == Format::integer16)
-        RUN("filds");
-    else if constexpr (kFormat == Format::integer32)
-        RUN("fildl");
-    else
-        RUN("fildll");
-#undef RUN
-    if (!settle(f, status))
+    if (!settle(f, F::load(x, r)))
         return with_memory(c, op);
     push(f, r);
     remember(c, op, unpack(op->imm).code, a);
     return op + 1;
 }
 
-template <Format kFormat, bool kPop> const Op *store_real(Core &c, const Op *op) {
+template <class F, bool kPop> const Op *store_real(Core &c, const Op *op) {
     X87 &f = c.fpu;
     Addr a;
-    typename Bits<kFormat>::type x;
-    std::uint16_t status;
+    typename F::Bits x;
     if (!may_try(c) || !filled(f, f.top()))
         return with_memory(c, op);
-#define RUN(INSTRUCTION)                                                                                               \
-    asm volatile("fldt %2\n\t" INSTRUCTION " %1\n\tfnstsw %0" : "=a"(status), "=m"(x) : "m"(f.st[f.top()]))
-    if constexpr (kFormat == Format::single)
-        RUN("fstps");
-    else if constexpr (kFormat == Format::real)
-        RUN("fstpl");
-    else if constexpr (kFormat == Format::integer16)
-        RUN("fistps");
-    else if constexpr (kFormat == Format::integer32)
-        RUN("fistpl");
-    else
-        RUN("fistpll");
-#undef RUN
+    const std::uint16_t status = F::store(f.st[f.top()], x);
     if (status & ~f.status & kFlags)
         return with_memory(c, op);
     if (!address(c, op, sizeof x, true, a) || !store(c, a, x))
@@ -313,22 +302,22 @@ constexpr unsigned key(unsigned opcode, unsigned field) { return opcode << 3 | f
 
 Exec memory_form(unsigned opcode_and_field) {
     switch (opcode_and_field) {
-    case key(1, 0): return load_real<Format::single>;
-    case key(5, 0): return load_real<Format::real>;
-    case key(7, 0): return load_real<Format::integer16>;
-    case key(3, 0): return load_real<Format::integer32>;
-    case key(7, 5): return load_real<Format::integer64>;
+    case key(1, 0): return load_real<Single>;
+    case key(5, 0): return load_real<Double>;
+    case key(7, 0): return load_real<Integer16>;
+    case key(3, 0): return load_real<Integer32>;
+    case key(7, 5): return load_real<Integer64>;
     case key(3, 5): return load_extended;
     case key(3, 7): return store_extended;
-    case key(1, 2): return store_real<Format::single, false>;
-    case key(1, 3): return store_real<Format::single, true>;
-    case key(5, 2): return store_real<Format::real, false>;
-    case key(5, 3): return store_real<Format::real, true>;
-    case key(7, 2): return store_real<Format::integer16, false>;
-    case key(7, 3): return store_real<Format::integer16, true>;
-    case key(3, 2): return store_real<Format::integer32, false>;
-    case key(3, 3): return store_real<Format::integer32, true>;
-    case key(7, 7): return store_real<Format::integer64, true>;
+    case key(1, 2): return store_real<Single, false>;
+    case key(1, 3): return store_real<Single, true>;
+    case key(5, 2): return store_real<Double, false>;
+    case key(5, 3): return store_real<Double, true>;
+    case key(7, 2): return store_real<Integer16, false>;
+    case key(7, 3): return store_real<Integer16, true>;
+    case key(3, 2): return store_real<Integer32, false>;
+    case key(3, 3): return store_real<Integer32, true>;
+    case key(7, 7): return store_real<Integer64, true>;
     default: return nullptr;
     }
 }

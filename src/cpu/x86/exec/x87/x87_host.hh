@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// x87 instructions on the host's own unit: the guest's whole x87 state is loaded, the same instruction runs, and
-// the state is taken back (AMD 26569; the host is x86-64, so its unit is the reference). An unmasked exception
-// only shows at the next waiting instruction, which here never comes: it is read out as state like the rest.
+// x87 instructions on the host's own unit (AMD 26569): the model loads the guest's whole x87 state, runs the same
+// instruction, and stores the state. The host is x86-64, so its unit is the reference. Hardware reports an unmasked
+// exception at the next waiting instruction; the model runs none on the host and reads the exception from the state.
 #pragma once
 
 #include <cstdint>
