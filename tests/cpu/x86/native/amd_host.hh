@@ -10,6 +10,8 @@
 //   FST.., FIST.., FBSTP               an unmasked exception suppresses the store, but the operand's address is checked
 //                                      all the same
 //   FSTP m80, FBSTP                    two stores: with the second in a page that may not be written, the first has been done
+//   FSTP m80, FBSTP                    with the second part beyond the segment's limit, nothing has been stored; elsewhere
+//                                      the first part has been
 //   GS:[offset]                        #GP for an offset that is not canonical; elsewhere only the sum with the base has to be
 //   66 63 /r (MOVSXD of 16 bits)       reads four bytes, of which it needs two
 //   REP, 32-bit addresses              no element done (count 0, or a fault of the first) leaves upper halves of rCX,
@@ -182,10 +184,16 @@ class AmdHost {
     void x87_store_in_two_parts() {
         constexpr unsigned kFirst = 8, kAll = 10;
         if (!is_any(ZYDIS_MNEMONIC_FSTP, ZYDIS_MNEMONIC_FBSTP) || !in_memory(0) || op_[0].size != kAll * 8 ||
-            !both_fault() || host_.vector != exc_pf || host_.address != kReadOnly)
+            !both_fault())
             return;
-        const std::uint64_t at = address(0);
-        if (at + kFirst <= kReadOnly && at + kAll > kReadOnly)
+        const std::uint64_t at = address(0), offset = operand_offset(z_, op_[0], c_);
+        const auto between_parts = [](std::uint64_t from, std::uint64_t end) {
+            return from + kFirst <= end && from + kAll > end;
+        };
+        const bool page = host_.vector == exc_pf && host_.address == kReadOnly && between_parts(at, kReadOnly);
+        const bool limit = (host_.vector == exc_gp || host_.vector == exc_ss) &&
+                           between_parts(offset, std::uint64_t{kLayouts[c_.layout].limit} + 1);
+        if (page || limit)
             take_from_host(at, kFirst);
     }
 
