@@ -75,7 +75,9 @@ def start_process(job: Job, stderr: IO[bytes]) -> "subprocess.Popen[bytes]":
 
 
 def _environment() -> dict[str, str]:
-    return {**os.environ, "PYTHONPATH": str(paths.import_dir())}
+    """With this package first, whatever else the caller imports from."""
+    others = os.environ.get("PYTHONPATH")
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, [str(paths.import_dir()), others]))}
 
 
 def available_bytes() -> int:
