@@ -3,6 +3,7 @@
 behind when they are interrupted."""
 
 import ast
+import errno
 import json
 import os
 import pkgutil
@@ -119,16 +120,21 @@ def test_errors_have_the_text_of_the_command_line(call: Callable[[], Any], argum
     assert moscope(*arguments).stderr.strip() == str(error.value).strip()
 
 
-def test_an_interrupted_run_without_out_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("end, raised, said", [
+    (KeyboardInterrupt(), KeyboardInterrupt, ""),
+    (OSError(errno.ENOSPC, "No space left on device", "run.json"), package.UserError, "run.json: No space left on device: expected room"),
+])
+def test_a_run_without_out_that_ends_early_leaves_nothing(end: BaseException, raised: type[BaseException], said: str, tmp_path: Path,
+                                                          monkeypatch: pytest.MonkeyPatch) -> None:
     from moscope.runs import main
 
-    def interrupted(plan: Any, *_: Any) -> None:
+    def measure(plan: Any, *_: Any) -> None:
         assert list(tmp_path.iterdir()) == [plan.out]
-        raise KeyboardInterrupt
+        raise end
 
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    monkeypatch.setattr(main, "measure", interrupted)
-    with pytest.raises(KeyboardInterrupt):
+    monkeypatch.setattr(main, "measure", measure)
+    with pytest.raises(raised, match=said or None):
         package.run("counter", kernel="distro", cores=1)
     assert not list(tmp_path.iterdir())
 

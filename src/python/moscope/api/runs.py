@@ -2,15 +2,14 @@
 """`moscope.run`: workloads under Linux, measured, as tables; and run directories that are there already."""
 
 import json
-import os
-import tempfile
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Union
+from typing import TYPE_CHECKING, Any
 
 from moscope.api import html
+from moscope.api.folders import Place, folder_for
 from moscope.api.machine import AnyMachine, machine_of
 from moscope.api.progress import Progress, Watcher, call
 from moscope.errors import MoscopeError, UserError
@@ -22,7 +21,6 @@ if TYPE_CHECKING:
     from moscope.runs.display import Display
 
 Names = str | Iterable[str] | None
-Place = Union[str, "os.PathLike[str]"]
 POINTS = {"point": "string", "workload": "string", "operation": "string", "kernel": "string", "cores": "int", "window_ms": "float",
           "ops": "int", "throughput_per_s": "float", "stderr_per_s": "float", "kernel_share": "float", "user_us_per_op": "float",
           "system_us_per_op": "float", **dict.fromkeys(TIME_KIND.names, "float"), "spin_cycles": "float", "bottleneck": "string",
@@ -150,19 +148,13 @@ def run(workload: Names = None, *, machine: AnyMachine = "opteron48", kernel: Na
     given = options.Options(workload=_listed(workload), kernel=_listed(kernel), cores=_listed(cores), warmup=warmup, window=window,
                             windows=windows, detail=detail, memory_per_node=memory_per_node, begin=begin, program=program,
                             threads=threads)
-    kept = None if out is not None else tempfile.TemporaryDirectory(prefix="moscope-run-")
-    folder = Path(kept.name) if kept else Path(out or "")
-    shared = call(chosen, seed, progress, folder)
-    plan = options.make(shared, given)
-    try:
+    with folder_for(out, "run") as folder:
+        shared = call(chosen, seed, progress, folder.path)
+        plan = options.make(shared, given)
         outcome = main.measure(plan, shared, directory.open_for(plan), _display(shared.watcher))
-    except BaseException:
-        if kept:
-            kept.cleanup()
-        raise
-    if check and outcome.failed:
-        raise outcome.failed[0]
-    return Run(folder, outcome.document, outcome.failed, kept)
+        if check and outcome.failed:
+            raise outcome.failed[0]
+    return Run(folder.path, outcome.document, outcome.failed, folder.kept)
 
 
 def _listed(values: Any) -> str | None:

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """`moscope.sweep`: many points along axes, as one table."""
 
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -10,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from moscope import errors
 from moscope.api import html
+from moscope.api.folders import Place, folder_for
 from moscope.api.machine import AnyMachine, Machine, machine_of, text_of
 from moscope.api.progress import Watcher, call
-from moscope.api.runs import Place
 from moscope.errors import MoscopeError
 
 if TYPE_CHECKING:
@@ -84,9 +83,6 @@ def sweep(job: Place, axes: Mapping[str, Sequence[Any]] | None = None, *, fixed:
 
     described = _described(job, axes, fixed, zips, exclude, machine, seed)
     shared = call(Machine(), 1, progress)
-    kept = None if out is not None else tempfile.TemporaryDirectory(prefix="moscope-sweep-")
-    folder = Path(kept.name if kept else out or "")
-
     shown = -1
 
     def show(done: int, points: int) -> None:
@@ -95,15 +91,11 @@ def sweep(job: Place, axes: Mapping[str, Sequence[Any]] | None = None, *, fixed:
             shown = done
             shared.say(f"{done} of {points} points finished", done / points)
 
-    try:
-        outcome = main.run(described, folder, executor=executor, at_once=jobs, plot=plot, say=shared.say, progress=show)
-    except BaseException:
-        if kept:
-            kept.cleanup()
-        raise
-    if check and outcome.failed:
-        raise _error(outcome.failed[0])
-    return Sweep(folder, outcome.document, outcome.failed, kept)
+    with folder_for(out, "sweep") as folder:
+        outcome = main.run(described, folder.path, executor=executor, at_once=jobs, plot=plot, say=shared.say, progress=show)
+        if check and outcome.failed:
+            raise _error(outcome.failed[0])
+    return Sweep(folder.path, outcome.document, outcome.failed, folder.kept)
 
 
 def _described(job: Place, axes: Mapping[str, Sequence[Any]] | None, fixed: Mapping[str, Any] | None, zips: Sequence[Sequence[str]],

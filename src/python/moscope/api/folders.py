@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Where a call puts its results: the caller's folder, or a temporary one that goes with the result."""
+
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from moscope.failures import NO_ROOM, as_error
+
+Place = str | os.PathLike[str]
+
+
+@dataclass(frozen=True)
+class Folder:
+    """`kept` is to be held as long as the folder is wanted."""
+
+    path: Path
+    kept: object = None
+
+
+@contextmanager
+def folder_for(out: Place | None, what: str) -> Iterator[Folder]:
+    """`out`, or a temporary folder. A call that does not end well leaves no temporary folder; a full disk is a user error."""
+    kept = None if out is not None else tempfile.TemporaryDirectory(prefix=f"moscope-{what}-")
+    try:
+        yield Folder(Path(kept.name if kept else out or ""), kept)
+    except BaseException as error:
+        if kept:
+            kept.cleanup()
+        if isinstance(error, OSError) and error.errno in NO_ROOM:
+            raise as_error(error, f"moscope.{what}") from error
+        raise
