@@ -26,7 +26,7 @@ DDR2_NODE = {
     "page_policy": "closed",
     "read_entries": 64,  # assumed: does not limit, a node's six cores have 48 lines in flight
     "write_entries": 64,  # assumed
-    "window": 16,  # assumed: entries among which the scheduler chooses; 8 to 48 make no difference to P's load
+    "scheduler_depth": 16,  # assumed: entries among which the scheduler chooses; 8 to 48 make no difference to P's load
     "write_high": 24,  # assumed
     "write_low": 8,  # assumed
     "bypass_max": 4,  # B: DcqBypassMax, older firmware's value for machines without shared graphics memory
@@ -52,7 +52,7 @@ DDR3_NODE = {
     "page_policy": "open",  # B
     "read_entries": 96,  # assumed: does not limit, six cores have 60 lines in flight
     "write_entries": 64,  # assumed
-    "window": 24,  # assumed
+    "scheduler_depth": 24,  # assumed
     "write_high": 24,  # assumed
     "write_low": 8,  # assumed
     "bypass_max": 15,  # B: DcqBypassMax, later firmware's value

@@ -10,6 +10,8 @@
 #include <string>
 #include <vector>
 
+#include <nlohmann/json_fwd.hpp>
+
 #include "attribution/attribution_part.hh"
 #include "attribution/attribution_rows.hh"
 #include "attribution/page_watch.hh"
@@ -66,8 +68,8 @@ class Attribution final : public x86::TransactionObserver {
     /// Clears the counts and the log; each line's history stays.
     void reset();
 
-    /// The sums over all lines as JSON text; see docs/run-directory.md.
-    std::string json() const;
+    /// The sums over all lines as moscope.attribution/1; see docs/run-directory.md.
+    nlohmann::json totals() const;
     /// All lines, pairs and transfers.
     AttributionRows rows() const;
     /// Stall charged to transactions on all cores. The conservation check compares it with the cores' own sum.

@@ -6,7 +6,7 @@
 
 namespace moscope {
 
-std::string Attribution::json() const {
+nlohmann::json Attribution::totals() const {
     if (log_)
         log_->flush();
     const AttributionPart::Sums all = sums();
@@ -28,7 +28,7 @@ std::string Attribution::json() const {
             }
     for (unsigned k = 0; k < kMissClasses; ++k)
         out["classes"][kMissClassNames[k]] = {{"count", count[k]}, {"stall", stall[k]}};
-    return out.dump();
+    return out;
 }
 
 } // namespace moscope

@@ -181,8 +181,8 @@ std::string FullSystem::stats_json() {
             core["spin"][name_of(k)] = {{"kernel", c->spun(k, false)}, {"user", c->spun(k, true)}};
         out["cores"].push_back(core);
     }
-    out["attribution"] = nlohmann::json::parse(d.attribution().json());
-    out["machine"] = nlohmann::json::parse(impl_->machine->stats_json());
+    out["attribution"] = d.attribution().totals();
+    out["machine"] = impl_->machine->stats();
     out["machine"]["tick"] = d.reached(); // not when the last event happened, which depends on the lookahead
     return out.dump();
 }

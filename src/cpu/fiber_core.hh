@@ -172,7 +172,7 @@ class FiberCore : public Component {
     static void wake_entry(Component &c, Tick) { static_cast<FiberCore &>(c).fiber_.resume(); }
     static void done_entry(Access &x) { static_cast<FiberCore *>(x.owner)->schedule_no_later_than(x.done); }
     Tick lookahead() const {
-        Tick h = port_.horizon(queue());
+        Tick h = port_.lookahead_end(queue());
         if (companion_ && companion_->next_wake() < h)
             h = companion_->next_wake();
         // At the queue's tick a core may always act: all earlier events have happened. A core that is ahead of the

@@ -73,6 +73,13 @@ class Experiment {
     static constexpr Tick kLongest = 3'600'000'000'000'000; ///< 3.6 s of simulated time: something never ends
 
     struct Step;
+    struct Streams;
+    struct Cost;
+    Streams make_streams(const ConfigReader &phase);
+    void start(const Streams &streams, std::uint64_t accesses);
+    void reset_counts(const Streams &streams);
+    Cost count_window(const ConfigReader &phase, const Streams &streams);
+    Cost count_accesses(const ConfigReader &phase, const Streams &streams, std::optional<TraceRecorder> &recorder);
 
     /// First edge of the cores' clock from which everything is in the future.
     Tick start_time() {
@@ -222,81 +229,102 @@ Json Experiment::account(const Access &a) const {
             {"probes", a.probes}};
 }
 
-Json Experiment::loads(const ConfigReader &phase) {
-    std::vector<AccessStream *> mine;
+/// Streams of one phase, with the core of each and its description.
+struct Experiment::Streams {
+    std::vector<AccessStream *> all;
     std::vector<unsigned> cores;
-    const std::vector<ConfigReader> streams = phase.at("streams").list();
-    for (const ConfigReader &j : streams) {
+    std::vector<ConfigReader> described;
+
+    bool idle() const {
+        return std::all_of(all.begin(), all.end(), [](const AccessStream *s) { return s->idle(); });
+    }
+};
+
+/// What the counted part of a phase took.
+struct Experiment::Cost {
+    double host_s = 0;
+    Tick simulated = 0;
+    std::uint64_t events = 0;
+};
+
+Experiment::Streams Experiment::make_streams(const ConfigReader &phase) {
+    Streams streams;
+    streams.described = phase.at("streams").list();
+    for (const ConfigReader &j : streams.described) {
         const unsigned core = core_of(j);
         streams_.emplace_back(machine_.queue_of_core(core), "stream" + std::to_string(names_++), machine_.port(core),
                               sequence(j), j.get_or("in_flight", 1u), kind_of(j.get_or("op", std::string("ld"))));
-        mine.push_back(&streams_.back());
-        cores.push_back(core);
+        streams.all.push_back(&streams_.back());
+        streams.cores.push_back(core);
     }
-    auto start = [&](std::uint64_t accesses) {
-        const Tick t = start_time();
-        for (auto *s : mine)
-            s->start(t, accesses);
-    };
-    auto to_the_end = [&] {
-        run_while(kSlice, [&] { return !std::all_of(mine.begin(), mine.end(), [](auto *s) { return s->idle(); }); });
-    };
-    auto reset = [&] {
-        for (std::size_t i = 0; i < mine.size(); ++i)
-            mine[i]->reset_counts(streams[i].get_or("log", std::size_t{0}));
-        machine_.reset_stats();
-    };
+    return streams;
+}
 
-    Json answer;
-    std::optional<TraceRecorder> recorder;
-    double host = 0;
-    const bool timed = phase.has("window_fs");
-    Tick simulated = 0;
-    std::uint64_t events = 0;
-    if (timed) {
-        start(AccessStream::kForever);
-        run_until(now_ + phase.get_or("warm_fs", Tick{0}));
-        reset();
-        host = host_seconds();
-        const Tick from = now_;
-        events = machine_.events();
-        run_until(now_ + phase.get<Tick>("window_fs"));
-        simulated = now_ - from;
-    } else {
-        if (const auto warm = phase.get_or("warm", std::uint64_t{0})) {
-            start(warm);
-            to_the_end();
-            settle();
-        }
-        reset();
-        if (phase.get_or("trace", false))
-            recorder.emplace(machine_);
-        host = host_seconds();
-        events = machine_.events();
-        start(phase.get<std::uint64_t>("accesses"));
-        const Tick from = now_;
+void Experiment::start(const Streams &streams, std::uint64_t accesses) {
+    const Tick t = start_time();
+    for (AccessStream *s : streams.all)
+        s->start(t, accesses);
+}
+
+void Experiment::reset_counts(const Streams &streams) {
+    for (std::size_t i = 0; i < streams.all.size(); ++i)
+        streams.all[i]->reset_counts(streams.described[i].get_or("log", std::size_t{0}));
+    machine_.reset_stats();
+}
+
+/// Counts for a time, after another one.
+Experiment::Cost Experiment::count_window(const ConfigReader &phase, const Streams &streams) {
+    start(streams, AccessStream::kForever);
+    run_until(now_ + phase.get_or("warm_fs", Tick{0}));
+    reset_counts(streams);
+    const double host = host_seconds();
+    const Tick from = now_;
+    const std::uint64_t events = machine_.events();
+    run_until(now_ + phase.get<Tick>("window_fs"));
+    return {host_seconds() - host, now_ - from, machine_.events() - events};
+}
+
+/// Counts a number of accesses of each stream, after others. The recorder, if any, sees the counted ones.
+Experiment::Cost Experiment::count_accesses(const ConfigReader &phase, const Streams &streams,
+                                            std::optional<TraceRecorder> &recorder) {
+    const auto to_the_end = [&] { run_while(kSlice, [&] { return !streams.idle(); }); };
+    if (const auto warm = phase.get_or("warm", std::uint64_t{0})) {
+        start(streams, warm);
         to_the_end();
-        simulated = machine_.now() - from;
+        settle();
     }
-    answer["host_s"] = host_seconds() - host;
-    answer["simulated_fs"] = simulated;
-    answer["events"] = machine_.events() - events;
+    reset_counts(streams);
+    if (phase.get_or("trace", false))
+        recorder.emplace(machine_);
+    const double host = host_seconds();
+    const std::uint64_t events = machine_.events();
+    start(streams, phase.get<std::uint64_t>("accesses"));
+    const Tick from = now_;
+    to_the_end();
+    return {host_seconds() - host, machine_.now() - from, machine_.events() - events};
+}
+
+Json Experiment::loads(const ConfigReader &phase) {
+    const Streams streams = make_streams(phase);
+    std::optional<TraceRecorder> recorder;
+    const Cost cost = phase.has("window_fs") ? count_window(phase, streams) : count_accesses(phase, streams, recorder);
+    Json answer{{"host_s", cost.host_s}, {"simulated_fs", cost.simulated}, {"events", cost.events}};
     answer["streams"] = Json::array();
-    for (std::size_t i = 0; i < mine.size(); ++i) {
-        Json j{{"core", cores[i]}};
-        j.update(counts(mine[i]->counts()));
-        for (const Access &a : mine[i]->log())
+    for (std::size_t i = 0; i < streams.all.size(); ++i) {
+        Json j{{"core", streams.cores[i]}};
+        j.update(counts(streams.all[i]->counts()));
+        for (const Access &a : streams.all[i]->log())
             j["log"].push_back(account(a));
         answer["streams"].push_back(std::move(j));
     }
     if (phase.get_or("statistics", false))
         answer["statistics"] = machine_.stats();
-    for (auto *s : mine)
+    for (AccessStream *s : streams.all)
         s->stop();
     settle();
     if (recorder) {
         unsigned number = 0;
-        for (auto *s : mine)
+        for (AccessStream *s : streams.all)
             for (const Access &a : s->log())
                 recorder->name_transaction(a.txn, number++);
         recorder->write(answer);

@@ -71,15 +71,15 @@ class Flusher : public Component {
 };
 
 std::string cached_somewhere(const Machine &m, Addr line) {
-    std::string who;
+    std::string holders;
     for (auto *c : m.controllers()) {
         if (c->role != ruby::Role::cache)
             continue;
         const auto p = c->permission(line);
         if (p == ruby::AccessPermission_Read_Only || p == ruby::AccessPermission_Read_Write)
-            who += " " + c->name();
+            holders += " " + c->name();
     }
-    return who;
+    return holders;
 }
 
 void check_end(Machine &m, RandomTester &tester, const std::vector<Addr> &lines, bool flush, const TestPoll &poll) {
@@ -104,8 +104,8 @@ void check_end(Machine &m, RandomTester &tester, const std::vector<Addr> &lines,
     testing::run_to_end(
         m, [&] { return flusher.finished(); }, [&] { return flusher.done(); }, poll);
     for (unsigned i = 0; i < lines.size(); ++i) {
-        if (const std::string who = cached_somewhere(m, lines[i]); !who.empty())
-            tester.violation("after its flush, line " + std::to_string(lines[i]) + " is still in" + who);
+        if (const std::string holders = cached_somewhere(m, lines[i]); !holders.empty())
+            tester.violation("after its flush, line " + std::to_string(lines[i]) + " is still in" + holders);
         if (data)
             tester.check_final(i, m.memory() + lines[i]);
     }

@@ -226,10 +226,10 @@ std::string Machine::Impl::stuck() const {
     for (const auto &line : network->stuck_report(processes.now()))
         if (shown++ < kMost)
             s << "\n  " << line;
-    const auto access = [&](const std::string &who, const Access &a) {
+    const auto access = [&](const std::string &requester, const Access &a) {
         if (shown++ < kMost)
-            s << "\n  " << who << ": access to 0x" << std::hex << a.addr.value << std::dec << " issued at " << a.issued
-              << " fs";
+            s << "\n  " << requester << ": access to 0x" << std::hex << a.addr.value << std::dec << " issued at "
+              << a.issued << " fs";
     };
     for (const auto &q : sequencers)
         q->for_each([&](const Access &a) { access(q->controller().name(), a); });
@@ -249,11 +249,11 @@ void Watchdog::look(Tick now) {
 
 void Watchdog::look_for_old(Tick now) const {
     const Access *oldest = nullptr;
-    std::string who;
+    std::string requester;
     const auto consider = [&](const std::string &name, const Access &a) {
         if (!oldest || a.issued < oldest->issued) {
             oldest = &a;
-            who = name;
+            requester = name;
         }
     };
     for (auto *c : machine_.controllers()) {
@@ -268,8 +268,8 @@ void Watchdog::look_for_old(Tick now) const {
     if (oldest) {
         const Addr line = line_of(oldest->addr.value);
         std::ostringstream s;
-        s << "no progress: a request of " << who << " for line 0x" << std::hex << line << std::dec << " is older than "
-          << limit_ / kTicksPerNs << " ns at tick " << now;
+        s << "no progress: a request of " << requester << " for line 0x" << std::hex << line << std::dec
+          << " is older than " << limit_ / kTicksPerNs << " ns at tick " << now;
         throw ProtocolError(s.str(), line);
     }
 }

@@ -91,9 +91,8 @@ class Machine {
     /// wrong. Only meaningful with nothing in flight.
     std::string check_single_writer();
 
-    /// JSON text: accesses by core, transition counts by controller, network, DRAM (docs/statistics.md).
+    /// Accesses by core, transition counts by controller, network, DRAM (docs/statistics.md).
     nlohmann::ordered_json stats() const;
-    std::string stats_json() const;
     void reset_stats();
 
   private:

@@ -18,46 +18,33 @@ using namespace ruby;
 
 namespace {
 
-const json &need(const json &j, const char *key, const std::string &where) {
-    const auto i = j.find(key);
-    if (i == j.end())
-        throw UserError(where + ": key \"" + key + "\" is missing: expected an elaborated machine");
-    return *i;
-}
-
-template <class T> T get_or(const json &j, const char *key, T otherwise) {
-    const auto i = j.find(key);
-    return i == j.end() || i->is_null() ? otherwise : i->get<T>();
-}
-
-CacheGeometry geometry(const json &j, const std::string &name) {
+CacheGeometry geometry(const ConfigReader &from, const std::string &name) {
     CacheGeometry g;
     g.name = name;
-    g.sets = need(j, "sets", name).get<unsigned>();
-    g.ways = need(j, "ways", name).get<unsigned>();
-    g.replacement = get_or<std::string>(j, "replacement", "lru");
-    g.start_index_bit = get_or<unsigned>(j, "start_index_bit", kLineBits);
-    g.tag_latency = get_or<int>(j, "tag_latency", 1);
-    g.data_latency = get_or<int>(j, "data_latency", 1);
+    g.sets = from.get<unsigned>("sets");
+    g.ways = from.get<unsigned>("ways");
+    from.read("replacement", g.replacement);
+    from.read("start_index_bit", g.start_index_bit);
+    from.read("tag_latency", g.tag_latency);
+    from.read("data_latency", g.data_latency);
     return g;
 }
 
-RubyRequestType request_type(const char *key, const std::string &name) {
+/// Leaves `out` as it is where the key is missing.
+void read_request_type(const ConfigReader &sequencer, const char *key, RubyRequestType &out) {
+    if (!sequencer.has(key))
+        return;
+    const ConfigReader value = sequencer.at(key);
+    const auto name = value.as<std::string>();
     for (int t = 0; t < RubyRequestType_NUM; ++t)
-        if (name == RubyRequestType_to_string(static_cast<RubyRequestType>(t)))
-            return static_cast<RubyRequestType>(t);
-    throw UserError(std::string("sequencer.") + key + ": \"" + name + "\": expected a value of RubyRequestType");
+        if (name == RubyRequestType_to_string(static_cast<RubyRequestType>(t))) {
+            out = static_cast<RubyRequestType>(t);
+            return;
+        }
+    value.refuse("\"" + name + "\" is unknown", "a value of RubyRequestType");
 }
 
-Role role_of(const std::string &name, const std::string &controller) {
-    if (name == "cache")
-        return Role::cache;
-    if (name == "home")
-        return Role::home;
-    if (name == "dma")
-        return Role::dma;
-    throw UserError(controller + ".role: \"" + name + "\": expected cache, home or dma");
-}
+constexpr std::pair<const char *, Role> kRoles[] = {{"cache", Role::cache}, {"home", Role::home}, {"dma", Role::dma}};
 
 bool is_probe(const char *vnet_type) {
     const std::string_view t = vnet_type;
@@ -92,10 +79,11 @@ x86::TimedParams read_pipeline(const ConfigReader &machine) {
 
 } // namespace
 
-void Machine::Impl::build(Machine &machine, const json &j, const std::string &library_path) {
-    name = need(j, "name", "machine").get<std::string>();
-    cores_per_chip = get_or<unsigned>(j, "cores_per_chip", 1);
-    pipeline = read_pipeline({j, "machine"});
+void Machine::Impl::build(Machine &machine, const json &description, const std::string &library_path) {
+    const ConfigReader from(description, "machine");
+    name = from.get<std::string>("name");
+    from.read("cores_per_chip", cores_per_chip);
+    pipeline = read_pipeline(from);
     library = dlopen(library_path.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (!library) {
         const char *why = dlerror();
@@ -108,20 +96,20 @@ void Machine::Impl::build(Machine &machine, const json &j, const std::string &li
         throw UserError(library_path + ": not a protocol library: expected one built with `moscope protocol build`");
     protocol = entry();
     message_pool().restart_numbering();
-    separate_chips(j);
+    separate_chips(from);
     host_prefetch.resize(processes.size());
     history.assign(processes.size(),
                    History(protocol->checks_data ? 1u << 14 : 1u << 10)); // small ones stay in the host's caches
 
     Addr end = 0;
-    for (const auto &r : need(j, "address_map", "machine")) {
-        const auto base = r.at("base").get<Addr>();
-        const auto bytes = r.at("bytes").get<std::uint64_t>();
-        addresses.ranges.push_back({base, bytes, r.at("node").get<unsigned>()});
+    for (const ConfigReader &r : from.at("address_map", "a list of address ranges").list()) {
+        const auto base = r.get<Addr>("base");
+        const auto bytes = r.get<std::uint64_t>("bytes");
+        addresses.ranges.push_back({base, bytes, r.get<unsigned>("node")});
         end = std::max(end, base + bytes);
     }
     if (addresses.ranges.empty())
-        throw UserError("machine: address_map is empty: expected at least one node with memory");
+        from.at("address_map").refuse("is empty", "at least one node with memory");
     const std::uint64_t first = addresses.ranges[0].bytes;
     bool uniform = std::has_single_bit(first);
     for (std::size_t i = 0; i < addresses.ranges.size(); ++i)
@@ -131,10 +119,10 @@ void Machine::Impl::build(Machine &machine, const json &j, const std::string &li
         addresses.uniform_shift = static_cast<unsigned>(std::countr_zero(first));
     memory = std::make_unique<GuestMemory>(end);
 
-    build_controllers(j);
+    build_controllers(from);
     make_current();
-    build_memory(j);
-    connect(j);
+    build_memory(from);
+    connect(from);
     for (auto *c : controllers)
         c->init();
     watchdog = std::make_unique<Watchdog>(processes.queue(0), machine, options.watchdog);
@@ -142,11 +130,11 @@ void Machine::Impl::build(Machine &machine, const json &j, const std::string &li
 }
 
 /// Makes each chip a logical process, if threads are wanted and chips affect each other through links only.
-void Machine::Impl::separate_chips(const json &j) {
+void Machine::Impl::separate_chips(const ConfigReader &from) {
     if (options.threads == 0)
         return;
     NetworkParams &params = network_params;
-    params = NetworkParams::from_json(need(j, "network", "machine"));
+    params = NetworkParams::from_json(from.at("network", "an object").value());
     params.validate();
     lookahead = std::min({params.lookahead(), options.lookahead_at_most, pipeline.interrupt_fs});
     std::string lacks;
@@ -157,9 +145,9 @@ void Machine::Impl::separate_chips(const json &j) {
     else if (params.routers > 1 && lookahead < kTicksPerNs)
         lacks = "a message, an interrupt or a buffer credit of this machine reaches another chip in less than 1 ns";
     for (const PortParams &port : params.ports)
-        for (const auto &c : need(j, "controllers", "machine"))
-            if (c.at("machine") == port.machine && c.at("version") == port.version &&
-                get_or<unsigned>(c, "chip", 0) != port.router)
+        for (const ConfigReader &c : from.at("controllers", "a list").list())
+            if (c.at("machine").value() == port.machine && c.at("version").value() == port.version &&
+                c.get_or("chip", 0u) != port.router)
                 lacks = port.machine + " " + std::to_string(port.version) + " is at another chip's crossbar";
     if (!lacks.empty()) {
         if (options.threads_if_possible)
@@ -180,24 +168,25 @@ void Machine::Impl::start_threads() {
 namespace {
 
 /// The descriptions of controllers by machine type, in the order of their versions.
-std::vector<std::vector<const json *>> by_type_and_version(const json &list, const ProtocolInfo &protocol) {
-    std::vector<std::vector<const json *>> of_type(MachineType_NUM);
-    for (const auto &c : list) {
-        const auto type = need(c, "machine", "controllers").get<std::string>();
+std::vector<std::vector<ConfigReader>> by_type_and_version(const std::vector<ConfigReader> &list,
+                                                           const ProtocolInfo &protocol) {
+    std::vector<std::vector<ConfigReader>> of_type(MachineType_NUM);
+    for (const ConfigReader &c : list) {
+        const auto type = c.get<std::string>("machine");
         const MachineInfo *info = nullptr;
         for (unsigned i = 0; i < protocol.machines; ++i)
             if (type == protocol.machine[i].name)
                 info = &protocol.machine[i];
         if (!info)
-            throw UserError("controllers: machine \"" + type + "\": the protocol " + protocol.name + " has none");
-        of_type[info->type].push_back(&c);
+            c.at("machine").refuse("\"" + type + "\" is unknown", std::string("a machine of ") + protocol.name);
+        of_type[info->type].push_back(c);
     }
     for (unsigned i = 0; i < protocol.machines; ++i) {
         auto &group = of_type[protocol.machine[i].type];
-        std::vector<const json *> sorted;
+        std::vector<ConfigReader> sorted;
         for (unsigned v = 0; v < group.size(); ++v) {
             const auto found =
-                std::find_if(group.begin(), group.end(), [v](const json *c) { return c->at("version") == v; });
+                std::find_if(group.begin(), group.end(), [v](const auto &c) { return c.at("version").value() == v; });
             if (found == group.end())
                 throw UserError(std::string("controllers: ") + protocol.machine[i].name + " " + std::to_string(v) +
                                 " is missing: versions count from 0");
@@ -208,40 +197,41 @@ std::vector<std::vector<const json *>> by_type_and_version(const json &list, con
     return of_type;
 }
 
-Clock clock_of(const json &controller, const json &clocks) {
-    const auto name = need(controller, "clock", "controllers").get<std::string>();
-    const json &k = need(clocks, name.c_str(), "clocks");
-    return {k.at("period_num").get<std::int64_t>(), k.at("period_den").get<std::int64_t>()};
+Clock clock_of(const ConfigReader &controller, const ConfigReader &clocks) {
+    const ConfigReader clock =
+        clocks.at(controller.get<std::string>("clock"), "a clock with period_num and period_den");
+    return {clock.get<std::int64_t>("period_num"), clock.get<std::int64_t>("period_den")};
 }
 
 } // namespace
 
-void Machine::Impl::build_controllers(const json &j) {
-    const json &list = need(j, "controllers", "machine");
-    const json &clocks = need(j, "clocks", "machine");
+void Machine::Impl::build_controllers(const ConfigReader &from) {
+    const std::vector<ConfigReader> list = from.at("controllers", "a list").list();
+    const ConfigReader clocks = from.at("clocks", "an object");
     const auto of_type = by_type_and_version(list, *protocol);
-    const auto cores = need(j, "cores", "machine").get<unsigned>();
+    const auto cores = from.get<unsigned>("cores");
     sequencers.resize(cores);
     requestors.resize(cores);
     chip_of_core.resize(cores);
     if (list.size() > kMaxNodes)
-        throw UserError("controllers: " + std::to_string(list.size()) + ": at most " + std::to_string(kMaxNodes));
+        from.at("controllers").refuse(std::to_string(list.size()) + " of them", "at most " + std::to_string(kMaxNodes));
     for (unsigned m = 0; m < protocol->machines; ++m) {
         const MachineInfo &info = protocol->machine[m];
         const auto &group = of_type[info.type];
         nodes.base[info.type] = static_cast<NodeIndex>(nodes.total);
         nodes.count[info.type] = static_cast<NodeIndex>(group.size());
         for (unsigned v = 0; v < group.size(); ++v)
-            build_controller(info, v, *group[v], clock_of(*group[v], clocks));
+            build_controller(info, v, group[v], clock_of(group[v], clocks));
     }
     for (unsigned c = 0; c < cores; ++c)
         if (!sequencers[c])
             throw UserError("controllers: core " + std::to_string(c) + " has no controller with a sequencer");
 }
 
-void Machine::Impl::build_controller(const MachineInfo &info, unsigned version, const json &c, const Clock &clock) {
+void Machine::Impl::build_controller(const MachineInfo &info, unsigned version, const ConfigReader &from,
+                                     const Clock &clock) {
     const std::string full = std::string(info.name) + "-" + std::to_string(version);
-    const auto chip = get_or<std::uint16_t>(c, "chip", 0);
+    const auto chip = from.get_or("chip", std::uint16_t{0});
     if (processes.size() > 1 && chip >= processes.size())
         throw UserError(full + ": chip " + std::to_string(chip) + ": the network has " +
                         std::to_string(processes.size()) + " routers");
@@ -254,19 +244,20 @@ void Machine::Impl::build_controller(const MachineInfo &info, unsigned version, 
     ctrl.machineID = {info.type, static_cast<NodeID>(version)};
     ctrl.version = static_cast<NodeID>(version);
     ctrl.chip = chip;
-    ctrl.core = get_or<std::uint16_t>(c, "core", 0xffff);
-    ctrl.clusterID = get_or<NodeID>(c, "cluster", 0);
+    ctrl.core = from.get_or("core", std::uint16_t{0xffff});
+    ctrl.clusterID = from.get_or("cluster", NodeID{0});
     ctrl.history = &history[process];
     ctrl.requestors = &requestors;
     ctrl.host_prefetch = &host_prefetch[process];
     ctrl.guest_memory = memory->base();
     ctrl.checks_data = protocol->checks_data;
-    ctrl.transitions_per_cycle = get_or<int>(c, "transitions_per_cycle", 32);
-    ctrl.role = role_of(need(c, "role", "controllers").get<std::string>(), full);
+    ctrl.transitions_per_cycle = from.get_or("transitions_per_cycle", 32);
+    ctrl.role = from.at("role", "cache, home or dma").one_of(kRoles);
     ctrl.work_segment = ctrl.role == Role::home ? Segment::probe_filter : Segment::cache;
 
     const std::size_t first_cache = caches.size();
-    set_parameters(ctrl, c);
+    if (from.has("params"))
+        set_parameters(ctrl, from.at("params"));
     MessageBuffer *mandatory = nullptr;
     for (auto &b : ctrl.buffers()) {
         b.buffer->consumer = b.direction == 'T' ? nullptr : &ctrl;
@@ -274,7 +265,7 @@ void Machine::Impl::build_controller(const MachineInfo &info, unsigned version, 
             mandatory = b.buffer;
     }
     if (mandatory && ctrl.core < sequencers.size() && ctrl.set_sequencer("", nullptr))
-        add_sequencer(ctrl, *mandatory, get_or<json>(c, "sequencer", json::object()), clock, first_cache);
+        add_sequencer(ctrl, *mandatory, from, clock, first_cache);
     if (mandatory && ctrl.set_dma_sequencer("", nullptr)) {
         dma.push_back(std::make_unique<DMASequencer>(ctrl, *mandatory, memory->base(), protocol->checks_data));
         ctrl.set_dma_sequencer("", dma.back().get());
@@ -282,31 +273,32 @@ void Machine::Impl::build_controller(const MachineInfo &info, unsigned version, 
 }
 
 /// Parameters that the protocol declares for the machine: cache arrays, numbers and flags.
-void Machine::Impl::set_parameters(AbstractController &ctrl, const json &c) {
-    const json values = get_or<json>(c, "params", json::object());
-    for (const auto &[key, value] : values.items()) {
+void Machine::Impl::set_parameters(AbstractController &ctrl, const ConfigReader &params) {
+    params.each_key([&](const std::string &key, const ConfigReader &value) {
         bool known;
-        if (value.is_object()) {
+        if (value.value().is_object()) {
             caches.push_back(std::make_unique<CacheMemory>(geometry(value, ctrl.name() + "." + key), ctrl.queue(),
                                                            options.seed * 1000003 + caches.size()));
             known = ctrl.set_cache(key, caches.back().get());
             ctrl.stores.arrays.push_back(caches.back().get());
         } else {
-            known = ctrl.set_value(key, value.is_boolean() ? value.get<bool>() : value.get<std::int64_t>());
+            known = ctrl.set_value(key, value.value().is_boolean() ? value.as<bool>() : value.as<std::int64_t>());
         }
         if (!known)
-            throw UserError(ctrl.name() + ": parameter \"" + key + "\": the protocol " + protocol->name +
-                            " has no such parameter of this kind");
-    }
+            value.refuse("unknown", std::string("a parameter that ") + protocol->name + " declares for " + ctrl.name());
+    });
 }
 
 /// The sequencer of a core's controller, and the port behind it. The controller's caches begin at `first_cache`.
-void Machine::Impl::add_sequencer(AbstractController &ctrl, MessageBuffer &mandatory, const json &s, const Clock &clock,
-                                  std::size_t first_cache) {
+void Machine::Impl::add_sequencer(AbstractController &ctrl, MessageBuffer &mandatory, const ConfigReader &controller,
+                                  const Clock &clock, std::size_t first_cache) {
     Sequencer::Params p;
-    p.hit_latency = get_or<int>(s, "hit_cycles", 3);
-    p.nt_store_type = request_type("nt_store_type", get_or<std::string>(s, "nt_store_type", "ST"));
-    p.uncached_load_type = request_type("uncached_load_type", get_or<std::string>(s, "uncached_load_type", "NULL"));
+    if (controller.has("sequencer")) {
+        const ConfigReader from = controller.at("sequencer");
+        from.read("hit_cycles", p.hit_latency);
+        read_request_type(from, "nt_store_type", p.nt_store_type);
+        read_request_type(from, "uncached_load_type", p.uncached_load_type);
+    }
     sequencers[ctrl.core] = std::make_unique<Sequencer>(p, ctrl, mandatory, memory->base(), protocol->checks_data);
     ctrl.sequencer_ = requestors[ctrl.core] = sequencers[ctrl.core].get();
     ctrl.set_sequencer("", ctrl.sequencer_);
@@ -322,15 +314,15 @@ void Machine::Impl::add_sequencer(AbstractController &ctrl, MessageBuffer &manda
     }
 }
 
-void Machine::Impl::build_memory(const json &j) {
-    const json &parameters = need(j, "dram", "machine");
+void Machine::Impl::build_memory(const ConfigReader &from) {
+    const json &parameters = from.at("dram", "an object").value();
     for (auto *c : controllers) {
-        MessageBuffer *to = nullptr, *from = nullptr;
+        MessageBuffer *requests = nullptr, *responses = nullptr;
         for (auto &b : c->buffers()) {
             if (std::string_view(b.name) == "requestToMemory")
-                to = b.buffer;
+                requests = b.buffer;
             if (std::string_view(b.name) == "responseFromMemory")
-                from = b.buffer;
+                responses = b.buffer;
         }
         const auto v = static_cast<std::size_t>(c->version);
         if (v < addresses.ranges.size()) {
@@ -339,14 +331,14 @@ void Machine::Impl::build_memory(const json &j) {
             if (!c->set_directory("", directories.back().get()))
                 directories.pop_back();
         }
-        if (!to || !from)
+        if (!requests || !responses)
             continue;
         dram.push_back(std::make_unique<NodeDram>());
         NodeDram &d = *dram.back();
         d.controller = std::make_unique<dram::DramController>(
             processes.queue(c->chip), "dram-" + std::to_string(c->version), dram::DramParams::from_json(parameters));
         bridges.push_back(std::make_unique<MemoryBridge<NodeDram>>(
-            processes.queue(c->chip), "memory-" + std::to_string(c->version), d, c->machineID, *to, *from,
+            processes.queue(c->chip), "memory-" + std::to_string(c->version), d, c->machineID, *requests, *responses,
             memory->base(), protocol->checks_data));
         d.bridge = bridges.back().get();
         d.controller->set_done([](void *owner, const dram::DramRequest &r,
@@ -354,14 +346,14 @@ void Machine::Impl::build_memory(const json &j) {
                                &d);
         d.controller->set_space(
             [](void *owner, Tick now) { static_cast<NodeDram *>(owner)->bridge->schedule_no_later_than(now); }, &d);
-        from->wait_segment = Segment::home_queue;
-        c->memory_responses = from;
+        responses->wait_segment = Segment::home_queue;
+        c->memory_responses = responses;
     }
 }
 
-void Machine::Impl::connect(const json &j) {
+void Machine::Impl::connect(const ConfigReader &from) {
     NetworkParams &params = network_params;
-    params = NetworkParams::from_json(need(j, "network", "machine"));
+    params = NetworkParams::from_json(from.at("network", "an object").value());
     params.seed = options.seed;
     params.validate();
     std::vector<ControllerName> names;
@@ -432,7 +424,7 @@ void Machine::Impl::set_lookahead(Port &port, AbstractController &c) {
     if (processes.size() > 1)
         port.from_outside_ = std::min(port.unsolicited_, network_params.shortest_hop() - lookahead + port.lookahead_);
     port.relay_ = nearest->first;
-    port.relay_way_ = nearest->second;
+    port.relay_latency_ = nearest->second;
 }
 
 } // namespace moscope

@@ -18,6 +18,8 @@
 
 namespace moscope {
 
+class ConfigReader;
+
 /// A node's DRAM controller in the form that the memory bridge uses.
 struct NodeDram {
     std::unique_ptr<dram::DramController> controller;
@@ -83,15 +85,16 @@ struct Machine::Impl {
     std::vector<std::uint64_t> count_base;     ///< transition counts at the last reset, controller by controller
 
     ~Impl();
-    void build(Machine &machine, const nlohmann::json &j, const std::string &library_path);
-    void build_controllers(const nlohmann::json &j);
-    void build_controller(const ruby::MachineInfo &info, unsigned version, const nlohmann::json &c, const Clock &clock);
-    void set_parameters(ruby::AbstractController &ctrl, const nlohmann::json &c);
-    void add_sequencer(ruby::AbstractController &ctrl, ruby::MessageBuffer &mandatory, const nlohmann::json &s,
+    void build(Machine &machine, const nlohmann::json &description, const std::string &library_path);
+    void build_controllers(const ConfigReader &machine);
+    void build_controller(const ruby::MachineInfo &info, unsigned version, const ConfigReader &from,
+                          const Clock &clock);
+    void set_parameters(ruby::AbstractController &ctrl, const ConfigReader &params);
+    void add_sequencer(ruby::AbstractController &ctrl, ruby::MessageBuffer &mandatory, const ConfigReader &controller,
                        const Clock &clock, std::size_t first_cache);
-    void build_memory(const nlohmann::json &j);
-    void connect(const nlohmann::json &j);
-    void separate_chips(const nlohmann::json &j);
+    void build_memory(const ConfigReader &machine);
+    void connect(const ConfigReader &machine);
+    void separate_chips(const ConfigReader &machine);
     void start_threads();
     void run(Tick until);
     Tick lookahead = 0;       ///< of the logical processes, if there are several

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The statistics of a machine as JSON text (docs/statistics.md). Nothing in it depends on how far cores ran
+// The statistics of a machine as a JSON value (docs/statistics.md). Nothing in it depends on how far cores ran
 // ahead of the event queue.
 #include <nlohmann/json.hpp>
 
@@ -84,8 +84,6 @@ ordered_json Machine::stats() const {
     j["dram"] = std::move(memory);
     return j;
 }
-
-std::string Machine::stats_json() const { return stats().dump(); }
 
 void Machine::reset_stats() {
     impl_->count_base.clear();

@@ -16,9 +16,9 @@
 // - `uncached_load` reads past the caches: no cache holds the line when it is done. It binds at the grant, like a load.
 // - `flush` (CLFLUSH) returns when no cache in the system holds the line.
 //
-// Fast path: the slots below remember lines of which the memory system has proved that a hit neither changes
-// a state nor does anything but call back and touch the replacement order. The memory system empties a slot
-// whenever anything else happens to its line.
+// Fast path: the slots below remember lines of which the memory system has proved that a hit changes no state
+// and only calls back and updates the replacement order. The memory system empties a slot at any other event of its
+// line.
 #pragma once
 
 #include <algorithm>
@@ -109,13 +109,13 @@ class Port {
         if (!bytes_)
             (fetch ? fetch_bytes_ : data_bytes_)[i] = bytes;
     }
-    /// Before anything of a line changes: a dozing core that has it does what it would have done by now.
+    /// Called before anything of a line changes: a sleeping core that has the line first does what it would have done by now.
     void before_change(Addr line) {
-        if (__builtin_expect(dozing_ == nullptr, 1))
+        if (__builtin_expect(sleeping_ == nullptr, 1))
             return;
         const unsigned i = index(line);
         if (line_of(data_slots_[i].tag) == line || line_of(fetch_slots_[i].tag) == line)
-            wake_(dozing_);
+            wake_(sleeping_);
     }
     /// Forgets a line: called by the memory system, at the queue's moment.
     void forget(Addr line) {
@@ -124,8 +124,8 @@ class Port {
             return;
         for (Slot *s : {&data_slots_[i], &fetch_slots_[i]})
             if (line_of(s->tag) == line) {
-                MOSCOPE_CHECK(!dozing_);                                            // it would miss what has changed
-                MOSCOPE_CHECK(!used_before_ || *s->touch <= used_before_(memory_)); // no core acts beyond its horizon
+                MOSCOPE_CHECK(!sleeping_);                                          // it would miss the change
+                MOSCOPE_CHECK(!used_before_ || *s->touch <= used_before_(memory_)); // no core acts beyond its lookahead
                 s->tag = kEmpty, ++lost;
             }
     }
@@ -142,10 +142,10 @@ class Port {
     }
 
     /// Earliest tick at which something may change what this port's hits depend on: the controller's own next
-    /// wake-up, or the next event anywhere plus the shortest way from there to here. Hits before it are final.
-    /// While this port has nothing under way, all that can come is what others send unsolicited: through the relay,
-    /// whose next wake-up is known, or over ways that are long.
-    Tick horizon(const EventQueue &queue) const {
+    /// wake-up, or the next event anywhere plus the shortest path from there to here. Hits before it are final.
+    /// While this port has no request under way, only unsolicited messages can arrive: through the relay, whose next
+    /// wake-up is known, or over long paths.
+    Tick lookahead_end(const EventQueue &queue) const {
         Tick t = controller_ ? controller_->next_wake() : kNever;
         const Tick own = queue.next(), outside = queue.outside();
         if (const Tick next = std::min(own, outside); next != kNever) {
@@ -155,7 +155,7 @@ class Port {
                 if (outside != kNever)
                     t = std::min(t, outside + from_outside_);
                 if (relay_ && relay_->next_wake() != kNever)
-                    t = std::min(t, relay_->next_wake() + relay_way_);
+                    t = std::min(t, relay_->next_wake() + relay_latency_);
             } else {
                 t = std::min(t, next + lookahead_);
             }
@@ -165,15 +165,15 @@ class Port {
 
     // Set once by the memory system that stands behind the port.
     const Component *controller_ = nullptr;
-    Tick lookahead_ = 0;   ///< shortest way from any other component to here
-    Tick unsolicited_ = 0; ///< the same for what comes without having been asked for, the relay's next wake-up apart
-    Tick from_outside_ =
-        0; ///< the same from the end of a window of time in which another queue has sent the first such thing
-    std::uint32_t unsolicited_vnets_ = 0; ///< virtual networks on which it comes, by bit
-    const std::uint32_t *routed_ =
-        nullptr; ///< those of which something has gone through a router: no bound but lookahead_ holds
-    const Component *relay_ = nullptr;      ///< through which such things come (the chip's shared cache)
-    Tick relay_way_ = 0;                    ///< from its waking to here
+    Tick lookahead_ = 0;   ///< shortest path from any other component to here
+    Tick unsolicited_ = 0; ///< the same for unsolicited messages, without the relay's next wake-up
+    /// The same from the end of an epoch in which another queue has sent the first unsolicited message.
+    Tick from_outside_ = 0;
+    std::uint32_t unsolicited_vnets_ = 0; ///< virtual networks that carry unsolicited messages, by bit
+    /// Those whose messages have passed a router: no bound but lookahead_ holds.
+    const std::uint32_t *routed_ = nullptr;
+    const Component *relay_ = nullptr;      ///< forwards unsolicited messages (the chip's shared cache)
+    Tick relay_latency_ = 0;                ///< from the relay's wake-up to here
     bool (*quiet_)(void *memory) = nullptr; ///< nothing is under way
     unsigned hit_cycles_ = 0;               ///< first-level hit, in cycles of core_clock_
     Clock core_clock_;
@@ -186,9 +186,9 @@ class Port {
     std::uint64_t inline_hits = 0;
     std::uint64_t lost = 0; ///< slots emptied
 
-    /// A core that does nothing but hit lines it has, and sleeps meanwhile: told before one of them changes.
-    void *dozing_ = nullptr;
-    void (*wake_)(void *dozing) = nullptr;
+    /// A core that sleeps because it only hits lines it has; wake_ is called before one of them changes.
+    void *sleeping_ = nullptr;
+    void (*wake_)(void *sleeping) = nullptr;
 
   private:
     static constexpr Addr kEmpty = ~Addr{0} << kLineBits;

@@ -182,10 +182,11 @@ class ConfigReader {
     std::string where_;
 };
 
-/// A group that src/schema describes: known keys only, each within its limits; a key that is missing keeps the default.
-template <class Group> Group read_group(const ConfigReader &from) {
+/// A group that src/schema describes: known keys only, each within its limits. A key that is missing keeps the default, if
+/// it has one. `others`: keys of the same object that the caller reads.
+template <class Group> Group read_group(const ConfigReader &from, std::vector<std::string> others = {}) {
     Group out;
-    std::vector<std::string> known;
+    std::vector<std::string> known = std::move(others);
     Group::visit(
         [&]<class T>(const char *name, T &value, auto... limits) {
             known.emplace_back(name);
@@ -198,7 +199,25 @@ template <class Group> Group read_group(const ConfigReader &from) {
         },
         out);
     from.only(known);
+    for (const char *name : Group::kRequired)
+        from.at(name);
     return out;
+}
+
+/// Calls f(name, value, least, most) for the first number of a described group that is not within its limits.
+template <class Group, class F> void check_group(const Group &group, F &&f) {
+    bool good = true;
+    Group::visit(
+        [&]<class T>(const char *name, const T &value, auto... limits) {
+            if constexpr (sizeof...(limits) == 2)
+                [&](T least, T most) {
+                    if (good && (value < least || value > most)) {
+                        good = false;
+                        f(name, std::to_string(value), std::to_string(least), std::to_string(most));
+                    }
+                }(limits...);
+        },
+        group);
 }
 
 /// The counters of a described set as a JSON object; those by an enumeration as an object of the counts that are not zero.

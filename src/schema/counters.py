@@ -11,14 +11,14 @@ LOST = Enumeration("Lost", "LostReasons", "Why the data bus carried nothing befo
     "precharge": Member("tRP of a request that came too late for it to be hidden",
                         "closing rows that requests of other streams left open (tRP)"),
     "activate": Member("tRCD of a request that came too late for it to be hidden", "opening rows (tRCD)"),
-    "activate_window": Member("activates of the rank too close: tRRD, tFAW", "activates too close together (tRRD, tFAW)"),
+    "activate_rate": Member("activates of the rank too close: tRRD, tFAW", "activates too close together (tRRD, tFAW)"),
     "turnaround": Member("bus changes direction: tWTR, tRTW", "the bus changing direction (tWTR)"),
     "rank_switch": Member("bus changes rank: tRTRS", "the bus changing rank"),
     "refresh": Member("rank is refreshed or prepared for it: tRFC", "refresh (tRFC)"),
     "order": Member("a ready row hit was held back because the oldest request had been overtaken bypass_max times",
                     "row hits held back for requests that have waited long"),
-    "window": Member("the request was held, but behind those among which the scheduler chooses",
-                     "requests beyond the scheduler's window"),
+    "scheduler_depth": Member("the request was held, but behind those among which the scheduler chooses",
+                              "requests beyond the scheduler's depth"),
     "command": Member("command slot taken, tCCD longer than a burst", "command slots (tCCD)"),
 }, counted=False, namespace="moscope::dram")
 

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from moscope.schema import counters, enumerations, pipeline, records
+from moscope.schema import counters, dram, enumerations, links, pipeline, records
 from moscope.schema.emit import cpp
 
 
@@ -15,5 +15,7 @@ def headers() -> dict[str, str]:
         "records.hh": cpp.header("records", "rows that the engine writes as they lie in memory; little-endian.", records.DESCRIPTIONS,
                                  ["schema/enumerations.hh"]),
         "pipeline.hh": cpp.header("pipeline", "a core in detailed mode.", pipeline.DESCRIPTIONS, ["base/types.hh"]),
+        "dram.hh": cpp.header("dram", "one node's DRAM.", dram.DESCRIPTIONS, ["base/types.hh"]),
+        "links.hh": cpp.header("links", "links between routers.", links.ENGINE, ["base/types.hh"]),
         "counters.hh": cpp.header("counters", "what the machine counts; windows are differences of two snapshots.", counters.DESCRIPTIONS),
     }

@@ -57,4 +57,17 @@ class Links(Described):
         return (clock or self.clock).period * 4 / (width or self.width).bits
 
 
-DESCRIPTIONS = tuple(Group(of.__name__, of) for of in (Credits, Packets, Links))
+class LinkSettings(Described):
+    """A link between two routers, as the engine reads it; both directions are alike."""
+
+    a: Count = param("the router at one end", least=0)
+    b: Count = param("the router at the other end", least=0)
+    width: Width = param("bits in each direction", least="x2", most="x1024")
+    clock: Frequency = param("the link's clock; two transfers per clock", least="1Hz")
+    latency: Time = param("flight and retiming, added to the serialization")
+    credit_sets: Count = param("multiplier of the buffers of the network's channels and free list", Count(1, "a link of one set"),
+                               least=1, most=64)
+
+
+ENGINE = (Group("LinkSettings", LinkSettings, "moscope::ruby"),)
+DESCRIPTIONS = (*(Group(of.__name__, of) for of in (Credits, Packets, Links)), *ENGINE)

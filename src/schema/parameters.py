@@ -9,7 +9,7 @@ import dataclasses
 import functools
 import typing
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, dataclass_transform
+from typing import Any, ClassVar, dataclass_transform
 
 from moscope.schema.describe import check_sentence
 from moscope.schema.errors import ConfigError, suggest
@@ -56,6 +56,8 @@ class _Keyed(type):
 @dataclass_transform(frozen_default=True, field_specifiers=(param, dataclasses.field))
 class Described(metaclass=_Keyed):
     """Base of the description's classes, each a frozen dataclass: turns texts into quantities as it is built."""
+
+    units_in_names: ClassVar[bool] = True  # the engine's names of its fields end in their units
 
     def __init_subclass__(cls) -> None:
         dataclasses.dataclass(frozen=True)(cls)
@@ -173,10 +175,10 @@ def engine_value(value: Any) -> Any:
 
 def engine_fields(cls: type) -> Iterator[tuple[str, str, type, About]]:
     """Of each plain value: its name, the engine's name for it, its type and what is said of it."""
-    about = abouts(cls)
+    about, in_names = abouts(cls), getattr(cls, "units_in_names", True)
     for name, kind in field_kinds(cls).items():
         if name in about and isinstance(kind, type) and issubclass(kind, LEAVES):
-            yield name, engine_name(name, kind), kind, about[name]
+            yield name, engine_name(name, kind) if in_names else name, kind, about[name]
 
 
 def engine_json(part: Described) -> dict[str, Any]:

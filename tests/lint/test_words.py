@@ -23,8 +23,6 @@ BANNED = re.compile("|".join([
 QUOTED = re.compile("nobo" + "dy cared")  # messages of the kernel
 # Files and folders with such words; one that is clean leaves the list.
 NOT_CLEAN = (
-    "src/cpu/",
-    "src/mem/port.hh",
     "tests/boot/",
     "tests/cpu/",
     "tests/dev/",

@@ -19,23 +19,23 @@ constexpr Cycle kNeverCycle = std::numeric_limits<Cycle>::max();
 } // namespace
 
 Channel::Channel(const DramParams &p, unsigned index)
-    : tck_(p.tCK),
-      backend_(p.backend),
+    : tck_(p.tCK_fs),
+      backend_(p.backend_fs),
       index_(index),
       ranks_(p.ranks),
       banks_(p.banks),
-      window_(p.window),
+      depth_(p.scheduler_depth),
       write_high_(p.write_high),
       write_low_(p.write_low),
       bypass_max_(p.bypass_max),
       policy_(p.page_policy),
       last_column_(kLongAgo) {
-    const auto cycles = [&](Tick t) { return (t + p.tCK - 1) / p.tCK; };
+    const auto cycles = [&](Tick t) { return (t + p.tCK_fs - 1) / p.tCK_fs; };
     cl_ = cycles(p.t.tCL), cwl_ = cycles(p.t.tCWL), rcd_ = cycles(p.t.tRCD), rp_ = cycles(p.t.tRP);
     ras_ = cycles(p.t.tRAS), rc_ = cycles(p.t.tRC), wr_ = cycles(p.t.tWR), wtr_ = cycles(p.t.tWTR);
     rtp_ = cycles(p.t.tRTP), rrd_ = cycles(p.t.tRRD), faw_ = cycles(p.t.tFAW), ccd_ = cycles(p.t.tCCD);
     rtrs_ = cycles(p.t.tRTRS), rtw_ = cycles(p.t.tRTW), refi_ = cycles(p.t.tREFI), rfc_ = cycles(p.t.tRFC);
-    idle_close_ = cycles(p.idle_close);
+    idle_close_ = cycles(p.idle_close_fs);
     burst_ = p.burst_length() / 2;
     done_after_ = p.critical_word_first ? 1 : burst_;
 
@@ -123,7 +123,7 @@ void Channel::admit() {
         else
             append<&Entry::queue>(waiting_, i);
     }
-    while (waiting_.head != kNone && queued_[0] < window_) {
+    while (waiting_.head != kNone && queued_[0] < depth_) {
         const Index i = waiting_.head;
         remove<&Entry::queue>(waiting_, i);
         enter(i);
@@ -244,7 +244,7 @@ Lost Channel::reason(const Nearest &n) const {
     const Cycle when = act_time(b);
     if (when <= clock_)
         return Lost::command;
-    return b.next_act == when ? b.act_reason : Lost::activate_window;
+    return b.next_act == when ? b.act_reason : Lost::activate_rate;
 }
 
 /// Accounts for the clocks up to `to`, in which no column command is issued.
@@ -336,9 +336,9 @@ void Channel::issue_activate(const Choice &c) {
     // When could it have been if only the bank's own past counted, and since when was it wanted?
     const Cycle ready = std::max(b.next_act, e.entered);
     b.opening.rank = clock_ - ready;
-    b.opening.rank_reason = Lost::activate_window;
+    b.opening.rank_reason = Lost::activate_rate;
     b.opening.bank = std::max<Cycle>(b.next_act - e.entered, 0);
-    b.opening.window = e.entered - e.seen;
+    b.opening.beyond_depth = e.entered - e.seen;
     if (b.act_reason == Lost::refresh) {
         b.opening.rank += b.opening.bank;
         b.opening.bank = 0;
@@ -448,7 +448,7 @@ void Channel::issue_refresh(unsigned rank) {
 void Channel::blame_opening(const Opening &o) {
     const auto lost = [&](Lost r) -> Cycle & { return pending_[static_cast<unsigned>(r)]; };
     Cycle clocks = 0;
-    for (const Lost r : {Lost::row_cycle, Lost::precharge, Lost::activate, Lost::activate_window, Lost::refresh})
+    for (const Lost r : {Lost::row_cycle, Lost::precharge, Lost::activate, Lost::activate_rate, Lost::refresh})
         clocks += std::exchange(lost(r), 0);
     const auto give = [&](Lost r, Cycle most) {
         const Cycle n = std::min(clocks, most);
@@ -457,7 +457,7 @@ void Channel::blame_opening(const Opening &o) {
     };
     give(o.rank_reason, o.rank);
     give(Lost::row_cycle, o.bank);
-    give(Lost::window, o.window);
+    give(Lost::scheduler_depth, o.beyond_depth);
     give(Lost::activate, rcd_);
     give(Lost::precharge, rp_);
     give(Lost::row_cycle, clocks);

@@ -83,7 +83,7 @@ class Channel {
     struct Entry {
         DramRequest request;
         Cycle seen = 0;    ///< clock from which the scheduler may know it
-        Cycle entered = 0; ///< clock at which it came into the scheduler's window
+        Cycle entered = 0; ///< clock at which it came within the scheduler's depth
         std::uint64_t age = 0;
         Link queue, bank;
         unsigned row = 0, column = 0;
@@ -91,10 +91,10 @@ class Channel {
     };
     /// What the request for which a row was opened had waited for, in clocks.
     struct Opening {
-        Cycle bank = 0;   ///< for its own bank, until the precharge
-        Cycle rank = 0;   ///< from then until the activate, beyond tRP
-        Cycle window = 0; ///< to be among those that the scheduler chooses from
-        Lost rank_reason = Lost::activate_window;
+        Cycle bank = 0;         ///< for its own bank, until the precharge
+        Cycle rank = 0;         ///< from then until the activate, beyond tRP
+        Cycle beyond_depth = 0; ///< to be among those that the scheduler chooses from
+        Lost rank_reason = Lost::activate_rate;
     };
     struct Bank {
         Cycle next_act = 0, next_pre = 0, next_col = 0, last_use = 0;
@@ -160,8 +160,8 @@ class Channel {
     Cycle act_time(const Bank &b) const {
         const Rank &r = rank_[b.rank];
         Cycle c = b.next_act > r.next_act ? b.next_act : r.next_act;
-        const Cycle window = r.activates[r.oldest_activate] + faw_;
-        return c > window ? c : window;
+        const Cycle fifth = r.activates[r.oldest_activate] + faw_;
+        return c > fifth ? c : fifth;
     }
     Cycle column_time(const Bank &b, unsigned direction) const {
         Cycle c = b.rank == last_rank_ ? bus_same_ : bus_other_;
@@ -175,7 +175,7 @@ class Channel {
     Cycle cl_, cwl_, rcd_, rp_, ras_, rc_, wr_, wtr_, rtp_, rrd_, faw_, ccd_, rtrs_, rtw_, refi_, rfc_;
     Cycle burst_, done_after_, idle_close_;
     Tick tck_, backend_;
-    unsigned index_, ranks_, banks_, window_, write_high_, write_low_, bypass_max_;
+    unsigned index_, ranks_, banks_, depth_, write_high_, write_low_, bypass_max_;
     PagePolicy policy_;
 
     std::vector<Entry> pool_;

@@ -57,16 +57,16 @@ void DramController::push(const DramRequest &request, Tick now) {
     const Location at = map_(r.addr);
     Channel &c = channels_[at.channel];
     // The first clock edge after the front end, strictly: what is decided up to now cannot depend on it.
-    const Cycle seen = (now + params_.frontend) / params_.tCK + 1;
+    const Cycle seen = (now + params_.frontend_fs) / params_.tCK_fs + 1;
 
     // A channel without reads may lag by any time; its queue of writes is looked at only when it matters.
     const bool may_have_write = c.may_have_write(line_of(r.addr));
     if (may_have_write || (c.reads() == 0 && !r.write))
-        c.run(now / params_.tCK + 1);
+        c.run(now / params_.tCK_fs + 1);
     if (may_have_write && c.has_write(line_of(r.addr))) {
         ++(r.write ? merged_ : forwarded_)[at.channel];
         if (done_)
-            done_(done_owner_, r, now + params_.frontend + (r.write ? 0 : params_.backend));
+            done_(done_owner_, r, now + params_.frontend_fs + (r.write ? 0 : params_.backend_fs));
         plan();
         return;
     }
@@ -75,15 +75,15 @@ void DramController::push(const DramRequest &request, Tick now) {
         if (waiting_[0] || waiting_[1])
             plan();
         if (done_)
-            done_(done_owner_, r, now + params_.frontend);
+            done_(done_owner_, r, now + params_.frontend_fs);
     } else {
         schedule_no_later_than(
-            std::max(eager_ ? seen * params_.tCK : c.read_complete(c.next_read()) - params_.tCK, queue().now()));
+            std::max(eager_ ? seen * params_.tCK_fs : c.read_complete(c.next_read()) - params_.tCK_fs, queue().now()));
     }
 }
 
 void DramController::sync(Tick now) {
-    const Cycle end = now / params_.tCK + 1;
+    const Cycle end = now / params_.tCK_fs + 1;
     for (Channel &c : channels_)
         c.run(end);
 }
@@ -111,9 +111,9 @@ void DramController::plan() {
     for (const Channel &c : channels_) {
         // A requester that waits for space resumes at the very clock at which there is some; none waits for writes alone.
         if ((waiting_[0] || waiting_[1] || eager_) && (c.reads() || c.writes()))
-            t = std::min(t, c.next_command() * params_.tCK);
+            t = std::min(t, c.next_command() * params_.tCK_fs);
         else if (c.reads())
-            t = std::min(t, c.read_complete(c.next_read()) - params_.tCK);
+            t = std::min(t, c.read_complete(c.next_read()) - params_.tCK_fs);
     }
     if (t != kNever)
         schedule_no_later_than(std::max(t, queue().now()));

@@ -13,9 +13,45 @@
 namespace nb = nanobind;
 using moscope::FullSystem;
 
-void bind_system(nb::module_ &m) {
-    nb::class_<FullSystem>(m, "System", "A full system; see board/full_system.hh and board/system_config.hh.")
-        .def(nb::init<const std::string &>(), nb::arg("config"))
+namespace {
+
+nb::dict step_dict(const FullSystem::Step &step) {
+    nb::dict d;
+    d["state"] = step.state;
+    d["detail"] = step.detail;
+    d["status"] = step.status;
+    return d;
+}
+
+nb::bytes bytes_of(const std::string &s) { return nb::bytes(s.data(), s.size()); }
+
+nb::dict counts(const FullSystem &s) {
+    nb::dict d;
+    d["instructions"] = s.instructions();
+    d["pauses"] = s.pauses();
+    d["spun"] = s.spun();
+    d["ticks"] = s.now();
+    d["operations"] = s.operations();
+    return d;
+}
+
+nb::dict stats(const FullSystem &s) {
+    nb::dict d;
+    d["instructions"] = s.instructions();
+    d["per_core"] = s.instructions_by_core();
+    d["pauses"] = s.pauses();
+    nb::dict unknown;
+    for (const auto &[number, count] : s.unknown_msrs())
+        unknown[nb::int_(number)] = count;
+    d["unknown_msrs"] = unknown;
+    d["ticks"] = s.now();
+    d["operations"] = s.operations();
+    d["touched_bytes"] = s.touched_bytes();
+    return d;
+}
+
+void bind_running(nb::class_<FullSystem> &system) {
+    system
         .def(
             "step",
             [](FullSystem &s, unsigned host_ms) {
@@ -24,11 +60,7 @@ void bind_system(nb::module_ &m) {
                     nb::gil_scoped_release released;
                     step = s.step(host_ms);
                 }
-                nb::dict d;
-                d["state"] = step.state;
-                d["detail"] = step.detail;
-                d["status"] = step.status;
-                return d;
+                return step_dict(step);
             },
             nb::arg("host_ms"), "Runs for about so many milliseconds of host time: {state, detail, status}.")
         .def(
@@ -39,18 +71,19 @@ void bind_system(nb::module_ &m) {
                     nb::gil_scoped_release released;
                     step = s.step_until(until, host_ms);
                 }
-                nb::dict d;
-                d["state"] = step.state;
-                d["detail"] = step.detail;
-                d["status"] = step.status;
-                return d;
+                return step_dict(step);
             },
             nb::arg("until"), nb::arg("host_ms"), "As step, to a simulated time at most (state time).")
         .def("enter_detailed", &FullSystem::enter_detailed, nb::call_guard<nb::gil_scoped_release>())
         .def("leave_detailed", &FullSystem::leave_detailed, nb::arg("host_ms"),
              nb::call_guard<nb::gil_scoped_release>(),
              "False: not all have left after about so many milliseconds of host time; to be called again.")
-        .def("reset_stats", &FullSystem::reset_stats)
+        .def("save", &FullSystem::save, nb::arg("path"), nb::call_guard<nb::gil_scoped_release>())
+        .def("restore", &FullSystem::restore, nb::arg("path"), nb::call_guard<nb::gil_scoped_release>());
+}
+
+void bind_results(nb::class_<FullSystem> &system) {
+    system.def("reset_stats", &FullSystem::reset_stats)
         .def("watch_pages", &FullSystem::watch_pages, nb::arg("format"),
              "Takes a snapshot of the kernel's description of a line's page at each miss.")
         .def("stats_json", &FullSystem::stats_json)
@@ -58,61 +91,37 @@ void bind_system(nb::module_ &m) {
             "attribution_rows",
             [](const FullSystem &s) {
                 const moscope::AttributionRows t = s.attribution_rows();
-                return nb::make_tuple(nb::bytes(t.lines.data(), t.lines.size()),
-                                      nb::bytes(t.pairs.data(), t.pairs.size()),
-                                      nb::bytes(t.transfers.data(), t.transfers.size()));
+                return nb::make_tuple(bytes_of(t.lines), bytes_of(t.pairs), bytes_of(t.transfers));
             },
             "(lines, pairs, transfers): packed rows (attribution/attribution_rows.hh).")
-        .def("console_output",
-             [](FullSystem &s) {
-                 const std::string out = s.console_output();
-                 return nb::bytes(out.data(), out.size());
-             })
+        .def("stats", stats)
+        .def("counts", counts,
+             "The part of `stats` that takes little time, for progress and for windows; `spun`: instructions in spin "
+             "loops.");
+}
+
+void bind_console_and_memory(nb::class_<FullSystem> &system) {
+    system.def("console_output", [](FullSystem &s) { return bytes_of(s.console_output()); })
         .def("console_input",
              [](FullSystem &s, nb::bytes b) {
                  s.console_input({b.c_str(), b.size()});
              })
-        .def("stats",
-             [](const FullSystem &s) {
-                 nb::dict d;
-                 d["instructions"] = s.instructions();
-                 d["per_core"] = s.instructions_by_core();
-                 d["pauses"] = s.pauses();
-                 nb::dict unknown;
-                 for (const auto &[number, count] : s.unknown_msrs())
-                     unknown[nb::int_(number)] = count;
-                 d["unknown_msrs"] = unknown;
-                 d["ticks"] = s.now();
-                 d["operations"] = s.operations();
-                 d["touched_bytes"] = s.touched_bytes();
-                 return d;
-             })
-        .def(
-            "counts",
-            [](const FullSystem &s) {
-                nb::dict d;
-                d["instructions"] = s.instructions();
-                d["pauses"] = s.pauses();
-                d["spun"] = s.spun();
-                d["ticks"] = s.now();
-                d["operations"] = s.operations();
-                return d;
-            },
-            "What of `stats` is quick to tell, for progress and for windows; `spun` are instructions in spin loops.")
-        .def("save", &FullSystem::save, nb::arg("path"), nb::call_guard<nb::gil_scoped_release>())
-        .def("restore", &FullSystem::restore, nb::arg("path"), nb::call_guard<nb::gil_scoped_release>())
         .def("read_physical",
-             [](const FullSystem &s, moscope::Addr a, std::uint64_t n) {
-                 const std::string b = s.read_physical(a, n);
-                 return nb::bytes(b.data(), b.size());
-             })
-        .def("read_virtual",
-             [](const FullSystem &s, moscope::Addr cr3, moscope::Addr a, std::uint64_t n) {
-                 const std::string b = s.read_virtual(cr3, a, n);
-                 return nb::bytes(b.data(), b.size());
-             })
+             [](const FullSystem &s, moscope::Addr a, std::uint64_t n) { return bytes_of(s.read_physical(a, n)); })
+        .def("read_virtual", [](const FullSystem &s, moscope::Addr cr3, moscope::Addr a,
+                                std::uint64_t n) { return bytes_of(s.read_virtual(cr3, a, n)); })
         .def("physical_of", &FullSystem::physical_of)
         .def("registers_text", &FullSystem::registers_text);
+}
+
+} // namespace
+
+void bind_system(nb::module_ &m) {
+    nb::class_<FullSystem> system(m, "System", "A full system; see board/full_system.hh and board/system_config.hh.");
+    system.def(nb::init<const std::string &>(), nb::arg("config"));
+    bind_running(system);
+    bind_results(system);
+    bind_console_and_memory(system);
     nb::list types;
     for (unsigned t = 0; t < moscope::ruby::MachineType_NUM; ++t)
         types.append(t == moscope::ruby::MachineType_NULL ? std::string("own")
@@ -121,7 +130,8 @@ void bind_system(nb::module_ &m) {
     m.attr("MACHINE_TYPES") = types; // by the number that transactions' records have
     m.attr("CHECKPOINT_VERSION") = moscope::kCheckpointVersion;
     m.def("isa_table", &moscope::isa_report, nb::arg("cpu"),
-          "Every instruction that the decoder knows: who promises it, which group has it (board/isa_report.hh).");
+          "Every instruction that the decoder knows: which CPUID feature announces it, which group implements it "
+          "(board/isa_report.hh).");
     m.def(
         "checkpoint_config", &moscope::read_checkpoint_description, nb::arg("path"),
         "The configuration that a checkpoint was taken with, as JSON text; UserError if the file is damaged or newer.");

@@ -75,7 +75,8 @@ def counters(c: Counters) -> list[str]:
     lines = [f"/// {c.sentence}", f"struct {c.name} {{"]
     for counter in c.counters:
         kind = "std::int64_t" if counter.signed else "std::uint64_t"
-        declared = f"std::array<{kind}, k{counter.each.plural}> {counter.name}{{}};" if counter.each else f"{kind} {counter.name} = 0;"
+        each = f"std::array<{kind}, k{counter.each.plural}> {counter.name}{{}};" if counter.each else ""
+        declared = each or f"{kind} {counter.name} = 0;"
         lines.append(f"    {declared} ///< {counter.sentence} ({counter.unit})")
     lines += ["", "    /// Calls f(name, value of each of `all`) for each counter of files, f(name, names, arrays) for those by an "
               "enumeration.",
@@ -110,6 +111,9 @@ def group(g: Group) -> list[str]:
             bounds = f", {cxx}{{{least}}}, {cxx}{{{most}}}"
             mosts += [f"        static constexpr {cxx} {theirs} = {most};"] if about.most is not None else []
         visits.append(f'        f("{theirs}", all.{theirs}...{bounds});')
+    required = [f'"{theirs}"' for name, theirs, _, _ in engine_fields(g.parameters) if defaults[name] is dataclasses.MISSING]
+    lines += ["    /// Fields without a default.",
+              f"    static constexpr std::array<const char *, {len(required)}> kRequired{{{', '.join(required)}}};"]
     return [*lines, "    /// The largest values that are allowed.", "    struct Most {", *mosts, "    };",
             "    /// Calls f(name, value of each of `all`, least, most) for each number, f(name, values) for other values.",
             "    template <class F, class... All> static void visit(F &&f, All &&...all) {", *visits, "    }", "};"]

@@ -49,6 +49,21 @@ struct Loader : ::testing::Test {
         }
         return "(none)";
     }
+    /// Loads 3000 copies of `kernel`, each with some random bytes of the range changed; each loads or is refused.
+    void load_damaged(std::uint32_t seed, unsigned changes, std::size_t begin, std::size_t size) {
+        const Image whole = kernel;
+        for (unsigned round = 0; round < 3000; ++round) {
+            kernel = whole;
+            for (unsigned i = 0; i < changes; ++i) {
+                seed = seed * 1664525 + 1013904223;
+                kernel[begin + (seed >> 8) % size] = static_cast<std::uint8_t>(seed >> 24);
+            }
+            BootMemory fresh(map, memory.ranges());
+            try {
+                load_kernel({"kernel.img", kernel, initrd, command_line, 0}, fresh);
+            } catch (const UserError &) {}
+        }
+    }
     template <class T> T read(Addr a) const {
         T v;
         std::memcpy(&v, map.host(PhysAddr(a)), sizeof v);

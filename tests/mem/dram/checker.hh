@@ -46,7 +46,7 @@ class Checker {
   private:
     using K = CommandKind;
 
-    Cycle clocks(Tick t) const { return (t + p_.tCK - 1) / p_.tCK; }
+    Cycle clocks(Tick t) const { return (t + p_.tCK_fs - 1) / p_.tCK_fs; }
     Cycle burst() const { return kLineBytes / p_.bus_bytes() / 2; }
     static bool column(K k) { return k == K::read || k == K::write; }
     Cycle data(const DramCommand &c) const { return c.cycle + clocks(c.kind == K::read ? p_.t.tCL : p_.t.tCWL); }

@@ -13,7 +13,7 @@ inline constexpr Tick kNs = kTicksPerNs;
 inline DramParams small_part() {
     DramParams p;
     p.standard = "test";
-    p.tCK = kNs;
+    p.tCK_fs = kNs;
     p.t = {.tCL = 5,
            .tCWL = 4,
            .tRCD = 6,
@@ -30,11 +30,7 @@ inline DramParams small_part() {
            .tRTW = 2,
            .tREFI = 0,
            .tRFC = 0};
-    for (Tick TimingParams::*f :
-         {&TimingParams::tCL, &TimingParams::tCWL, &TimingParams::tRCD, &TimingParams::tRP, &TimingParams::tRAS,
-          &TimingParams::tRC, &TimingParams::tWR, &TimingParams::tWTR, &TimingParams::tRTP, &TimingParams::tRRD,
-          &TimingParams::tCCD, &TimingParams::tRTRS, &TimingParams::tRTW})
-        p.t.*f *= kNs;
+    TimingParams::visit([](const char *, Tick &value, Tick, Tick) { value *= kNs; }, p.t);
     p.channels = 1;
     p.ranks = 2;
     p.banks = 8;
@@ -61,6 +57,12 @@ struct Recorder {
                 return c.cycle;
         return -1;
     }
+};
+
+/// A channel with its commands recorded.
+struct Traced : Channel {
+    explicit Traced(const DramParams &p) : Channel(p, 0) { set_trace(&Recorder::record, &trace); }
+    Recorder trace;
 };
 
 struct Wanted {

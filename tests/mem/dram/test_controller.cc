@@ -31,15 +31,15 @@ struct User {
 
 TEST(DramController, AnIdleReadTakesOpeningLatencyBurstAndTheTwoEnds) {
     DramParams p = small_part();
-    p.frontend = 2'500'000;
-    p.backend = 1'700'000;
+    p.frontend_fs = 2'500'000;
+    p.backend_fs = 1'700'000;
     User u(p);
     u.push(0x1000, false, 0);
     u.queue.run();
     ASSERT_EQ(u.done.size(), 1u);
     // First edge after 2.5 ns is 3 ns; then tRCD, tCL, half of eight transfers, back end.
     EXPECT_EQ(u.done[0].when, (3 + 6 + 5 + 4) * kNs + 1'700'000);
-    EXPECT_LE(u.done[0].reported, u.done[0].when - p.tCK) << "known at least a clock before";
+    EXPECT_LE(u.done[0].reported, u.done[0].when - p.tCK_fs) << "known at least a clock before";
 }
 
 TEST(DramController, CriticalWordFirstSavesTheRestOfTheBurst) {
@@ -53,7 +53,7 @@ TEST(DramController, CriticalWordFirstSavesTheRestOfTheBurst) {
 
 TEST(DramController, WritesCompleteWithTheirAcceptanceAndCostNoWakeUp) {
     DramParams p = small_part();
-    p.frontend = 2'000'000;
+    p.frontend_fs = 2'000'000;
     User u(p);
     u.push(0x40, true, 0);
     ASSERT_EQ(u.done.size(), 1u);
@@ -66,7 +66,7 @@ TEST(DramController, WritesCompleteWithTheirAcceptanceAndCostNoWakeUp) {
 
 TEST(DramController, AReadOfAQueuedWriteIsServedFromTheQueue) {
     DramParams p = small_part();
-    p.frontend = 2'000'000, p.backend = 3'000'000;
+    p.frontend_fs = 2'000'000, p.backend_fs = 3'000'000;
     User u(p);
     u.push(0x40, true, 0);
     u.push(0x48, false, 0);
@@ -89,7 +89,7 @@ TEST(DramController, AWriteThatHasLeftTheQueueIsReadFromDram) {
 
 TEST(DramController, FullQueuePushesBackAndSaysWhenThereIsRoom) {
     DramParams p = small_part();
-    p.read_entries = 2, p.window = 2;
+    p.read_entries = 2, p.scheduler_depth = 2;
     User u(p);
     EXPECT_TRUE(u.dram.can_accept(false));
     u.push(0x0, false, 0);

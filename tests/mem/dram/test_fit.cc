@@ -70,7 +70,7 @@ TEST(DramFit, Ddr2NodeReachesThePublishedShareOfTheMachine) {
         for (const Tick trip : {5 * kNs, 10 * kNs, 20 * kNs}) {
             const Measured m = stream(p, l, 6, 8, trip);
             EXPECT_NEAR(m.gb_per_s, 51.5 / 8, 0.05 * 51.5 / 8) << l.name;
-            EXPECT_GT(m.share(Lost::activate_window), 0.3) << "tRRD and tFAW are what limits";
+            EXPECT_GT(m.share(Lost::activate_rate), 0.3) << "tRRD and tFAW are what limits";
             EXPECT_LT(m.share(Lost::no_request), 0.01);
         }
 }
@@ -80,7 +80,7 @@ TEST(DramFit, WithoutTheActivateWindowTheDdr2NodeWouldBeFaster) {
     const double with = stream(p, kLayouts[0], 6, 8, 10 * kNs).gb_per_s;
     p.t.tFAW = 0;
     EXPECT_GT(stream(p, kLayouts[0], 6, 8, 10 * kNs).gb_per_s, 1.05 * with) << "then tRRD limits";
-    p.t.tRRD = p.tCK;
+    p.t.tRRD = p.tCK_fs;
     EXPECT_GT(stream(p, kLayouts[0], 6, 8, 10 * kNs).gb_per_s, 1.15 * with) << "then tRC";
 }
 
@@ -108,7 +108,7 @@ TEST(DramFit, AnIdleLoadFindsARowToOpenAndNothingElse) {
         Tick when = 0;
         dram.set_done([](void *w, const DramRequest &, Tick t) { *static_cast<Tick *>(w) = t; }, &when);
         for (Addr i = 0; i < 64; ++i) { // wherever the last access was
-            const Tick now = queue.now() / p.tCK * p.tCK + 40 * p.tCK - 1;
+            const Tick now = queue.now() / p.tCK_fs * p.tCK_fs + 40 * p.tCK_fs - 1;
             dram.push({i * 7 * 4096 % (1 << 20), false, 0, nullptr}, now);
             queue.run();
             EXPECT_EQ(when - now - 1, static_cast<Tick>(ns * kNs)) << standard << " " << i;

@@ -17,10 +17,9 @@ using nlohmann::json;
 json good() {
     json t;
     const DramParams p = small_part();
-    t = {{"tCL", p.t.tCL},     {"tCWL", p.t.tCWL}, {"tRCD", p.t.tRCD},     {"tRP", p.t.tRP},
-         {"tRAS", p.t.tRAS},   {"tRC", p.t.tRC},   {"tWR", p.t.tWR},       {"tWTR", p.t.tWTR},
-         {"tRTP", p.t.tRTP},   {"tRRD", p.t.tRRD}, {"tFAW", p.t.tFAW},     {"tCCD", p.t.tCCD},
-         {"tRTRS", p.t.tRTRS}, {"tRTW", p.t.tRTW}, {"tREFI", 7'800 * kNs}, {"tRFC", 100 * kNs}};
+    TimingParams::visit([&](const char *name, Tick value, Tick, Tick) { t[name] = value; }, p.t);
+    t["tREFI"] = 7'800 * kNs;
+    t["tRFC"] = 100 * kNs;
     return {{"standard", "test"}, {"tCK_fs", kNs}, {"timing_fs", t}, {"burst_lengths", {8}}};
 }
 
@@ -74,7 +73,7 @@ TEST(DramParamsJson, RefusesWhatCannotBe) {
     EXPECT_NE(with("rows", 1e300).find("dram.rows"), std::string::npos);
     EXPECT_NE(with("ganged", true).find("dram.burst_lengths: a line of 64 bytes is a burst of 4"), std::string::npos);
     EXPECT_NE(with("ganged", 1).find("dram.ganged: is not a switch"), std::string::npos);
-    EXPECT_NE(with("window", 65).find("dram.window: is larger than read_entries"), std::string::npos);
+    EXPECT_NE(with("scheduler_depth", 65).find("dram.scheduler_depth: is larger than read_entries"), std::string::npos);
     EXPECT_NE(with("write_low", 12).find("dram.write_low"), std::string::npos);
     EXPECT_NE(with("tCK_fs", 0).find("dram.tCK_fs"), std::string::npos);
     EXPECT_NE(with("frontend_fs", std::uint64_t{1} << 63).find("dram.frontend_fs"), std::string::npos);

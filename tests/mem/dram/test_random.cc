@@ -70,7 +70,7 @@ class Traffic : public Component {
 
 DramParams random_controller(Rng &rng) {
     DramParams p = small_part();
-    p.tCK = 1'250'000 + static_cast<Tick>(rng.below(4)) * 625'000;
+    p.tCK_fs = 1'250'000 + static_cast<Tick>(rng.below(4)) * 625'000;
     p.t = {.tCL = 5,
            .tCWL = 4,
            .tRCD = 5,
@@ -86,14 +86,15 @@ DramParams random_controller(Rng &rng) {
            .tRTRS = 1,
            .tRTW = 1,
            .tREFI = 900,
-           .tRFC = 42};
-    for (Tick TimingParams::*f :
-         {&TimingParams::tCL, &TimingParams::tCWL, &TimingParams::tRCD, &TimingParams::tRP, &TimingParams::tRAS,
-          &TimingParams::tWR, &TimingParams::tWTR, &TimingParams::tRTP, &TimingParams::tRRD, &TimingParams::tFAW,
-          &TimingParams::tCCD, &TimingParams::tRTRS, &TimingParams::tRTW, &TimingParams::tREFI, &TimingParams::tRFC})
-        p.t.*f = (p.t.*f + static_cast<Tick>(rng.below(5))) * p.tCK - static_cast<Tick>(rng.below(1000));
+           .tRFC = 42}; // clocks
+    TimingParams::visit(
+        [&](const std::string_view name, Tick &value, Tick, Tick) {
+            if (name != "tRC") // follows from the others
+                value = (value + static_cast<Tick>(rng.below(5))) * p.tCK_fs - static_cast<Tick>(rng.below(1000));
+        },
+        p.t);
     p.t.tRAS = std::max(p.t.tRAS, p.t.tRCD);
-    p.t.tRC = p.t.tRAS + p.t.tRP + static_cast<Tick>(rng.below(3)) * p.tCK;
+    p.t.tRC = p.t.tRAS + p.t.tRP + static_cast<Tick>(rng.below(3)) * p.tCK_fs;
     if (rng.below(3) == 0)
         p.t.tFAW = 0;
     p.channels = rng.below(2) ? 2 : 1;
@@ -107,16 +108,16 @@ DramParams random_controller(Rng &rng) {
     p.bank_swizzle = rng.below(2);
     p.channel_hash = p.bus_channels() == 2 && rng.below(2);
     p.page_policy = static_cast<PagePolicy>(rng.below(4));
-    p.idle_close = static_cast<Tick>(1 + rng.below(40)) * p.tCK;
+    p.idle_close_fs = static_cast<Tick>(1 + rng.below(40)) * p.tCK_fs;
     p.read_entries = 1 + static_cast<unsigned>(rng.below(48));
-    p.window = 1 + static_cast<unsigned>(rng.below(p.read_entries));
+    p.scheduler_depth = 1 + static_cast<unsigned>(rng.below(p.read_entries));
     p.write_entries = 2 + static_cast<unsigned>(rng.below(32));
     p.write_high = 1 + static_cast<unsigned>(rng.below(p.write_entries));
     p.write_low = static_cast<unsigned>(rng.below(p.write_high));
     constexpr unsigned kBypass[] = {0, 1, 4, 15, 1000};
     p.bypass_max = kBypass[rng.below(5)];
-    p.frontend = static_cast<Tick>(rng.below(10'000'000));
-    p.backend = static_cast<Tick>(rng.below(10'000'000));
+    p.frontend_fs = static_cast<Tick>(rng.below(10'000'000));
+    p.backend_fs = static_cast<Tick>(rng.below(10'000'000));
     p.critical_word_first = rng.below(2);
     return p;
 }
@@ -184,7 +185,7 @@ TEST(DramRandom, BusTimeAddsUp) {
                 if (d.channel == c && (d.kind == CommandKind::read || d.kind == CommandKind::write)) {
                     ++bursts;
                     const Tick latency = d.kind == CommandKind::read ? p.t.tCL : p.t.tCWL;
-                    last_end = d.cycle + (latency + p.tCK - 1) / p.tCK + burst;
+                    last_end = d.cycle + (latency + p.tCK_fs - 1) / p.tCK_fs + burst;
                 }
             EXPECT_EQ(sum, s.accounted);
             EXPECT_EQ(s.busy, bursts * burst) << "counted from the commands";

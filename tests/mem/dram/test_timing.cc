@@ -29,9 +29,8 @@ TEST_P(DramEdge, IsKeptToTheClock) {
     if (e.change)
         e.change(p);
     p.validate();
-    Channel channel(p, 0);
-    Recorder trace;
-    channel.set_trace(&Recorder::record, &trace);
+    Traced channel(p);
+    Recorder &trace = channel.trace;
     unsigned n = 0;
     for (const Wanted &w : e.requests)
         add(channel, w, n++);
@@ -93,16 +92,15 @@ INSTANTIATE_TEST_SUITE_P(
              K::activate, 2, 6 + 14 + 7},
         Edge{"closed_keeps_the_row_for_queued_hits", [](auto &p) { p.page_policy = PagePolicy::closed; }, kTwoHits,
              K::read, 2, 10},
-        Edge{"idle_close", [](auto &p) { p.page_policy = PagePolicy::idle; p.idle_close = 40 * kNs; }, kOneRead,
+        Edge{"idle_close", [](auto &p) { p.page_policy = PagePolicy::idle; p.idle_close_fs = 40 * kNs; }, kOneRead,
              K::precharge, 1, 6 + 40}),
     [](const auto &info) { return std::string(info.param.name); });
 
 TEST(DramStream, RowHitsUseTheBusWithoutAGap) {
     DramParams p = small_part();
-    p.window = 64;
-    Channel channel(p, 0);
-    Recorder trace;
-    channel.set_trace(&Recorder::record, &trace);
+    p.scheduler_depth = 64;
+    Traced channel(p);
+    Recorder &trace = channel.trace;
     for (unsigned i = 0; i < 64; ++i)
         add(channel, {0, 0, 1}, i);
     channel.run(1000);
@@ -113,9 +111,8 @@ TEST(DramStream, RowHitsUseTheBusWithoutAGap) {
 }
 
 TEST(DramStream, ConflictsInOneBankTakeARowCycleEach) {
-    Channel channel(small_part(), 0);
-    Recorder trace;
-    channel.set_trace(&Recorder::record, &trace);
+    Traced channel(small_part());
+    Recorder &trace = channel.trace;
     for (unsigned i = 0; i < 32; ++i)
         add(channel, {0, 0, i}, i);
     channel.run(32 * 24);
@@ -146,15 +143,14 @@ TEST(DramStream, FourActivatesPerWindow) {
     DramParams p = small_part();
     p.t.tFAW = 40 * kNs;
     p.page_policy = PagePolicy::forced;
-    Channel channel(p, 0);
-    Recorder trace;
-    channel.set_trace(&Recorder::record, &trace);
+    Traced channel(p);
+    Recorder &trace = channel.trace;
     for (unsigned i = 0; i < 64; ++i)
         add(channel, {0, i % 8, i}, i);
     channel.run(700);
     EXPECT_EQ(trace.at(K::activate, 61), 15 * 40);
     const ChannelStats s = channel.stats();
-    EXPECT_GT(s.lost[static_cast<unsigned>(Lost::activate_window)], (s.accounted - s.busy) * 8 / 10)
+    EXPECT_GT(s.lost[static_cast<unsigned>(Lost::activate_rate)], (s.accounted - s.busy) * 8 / 10)
         << "the limit is named";
 }
 
@@ -179,12 +175,11 @@ TEST(DramOrder, OldestIsOvertakenAtMostSoOften) {
     }
 }
 
-TEST(DramOrder, SchedulerChoosesWithinItsWindow) {
+TEST(DramOrder, SchedulerChoosesWithinItsDepth) {
     DramParams p = small_part();
-    p.window = 2;
-    Channel channel(p, 0);
-    Recorder trace;
-    channel.set_trace(&Recorder::record, &trace);
+    p.scheduler_depth = 2;
+    Traced channel(p);
+    Recorder &trace = channel.trace;
     add(channel, {0, 0, 1}, 0);
     add(channel, {0, 0, 2}, 1);
     add(channel, {0, 1, 3}, 2); // cannot be prepared before one of the two has left
@@ -197,9 +192,8 @@ TEST(DramOrder, SchedulerChoosesWithinItsWindow) {
 TEST(DramWrites, AreDrainedBetweenTheMarks) {
     DramParams p = small_part();
     p.write_high = 8, p.write_low = 2;
-    Channel channel(p, 0);
-    Recorder trace;
-    channel.set_trace(&Recorder::record, &trace);
+    Traced channel(p);
+    Recorder &trace = channel.trace;
     unsigned n = 0;
     for (unsigned i = 0; i < 8; ++i)
         add(channel, {0, 1, 1, true}, n++);

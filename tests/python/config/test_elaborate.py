@@ -252,9 +252,9 @@ def test_one_channel_of_dram_can_be_chosen() -> None:
 
 
 def test_dram_settings_replace_entries_of_the_standards_table() -> None:
-    machine = load_machine("opteron48", ["dram.settings.window=3", "dram.settings.timing_fs.tRC=61500000"])
+    machine = load_machine("opteron48", ["dram.settings.scheduler_depth=3", "dram.settings.timing_fs.tRC=61500000"])
     dram = elaborate(machine, TEST)["dram"]
-    assert dram["window"] == 3
+    assert dram["scheduler_depth"] == 3
     assert dram["timing_fs"]["tRC"] == 61_500_000
     assert elaborate(load_machine("opteron48"), TEST)["dram"]["timing_fs"]["tRC"] == 60_000_000
 

@@ -105,7 +105,7 @@ class TimedCore final : public FiberCore {
         if (asleep())
             resume_sleeper(t);
     }
-    bool asleep() const { return port_.dozing_ == this; }
+    bool asleep() const { return port_.sleeping_ == this; }
 
     /// The local APIC raised a signal at tick t, which is not after the queue's present tick.
     void signalled(Tick t);

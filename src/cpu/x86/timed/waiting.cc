@@ -32,7 +32,7 @@ void TimedCore::wait_idle() {
             schedule_no_later_than(std::max(visible_, queue().now()));
         suspend();
     }
-    port_.dozing_ = nullptr;
+    port_.sleeping_ = nullptr;
     waiting_idle_ = false;
     charge(Charge::idle);
     if (!stop && !leaving_)
@@ -45,10 +45,10 @@ bool TimedCore::watches_line() {
         catch_up();
     if (!port_.probe(AccessKind::load, dram(PhysAddr(c_.monitor.line)), hit_done()))
         return false;
-    port_.dozing_ = &watch_;
+    port_.sleeping_ = &watch_;
     port_.wake_ = [](void *watch) {
         TimedCore &core = *static_cast<Watch *>(watch)->core;
-        core.port_.dozing_ = nullptr;
+        core.port_.sleeping_ = nullptr;
         core.schedule_no_later_than(core.queue().now());
     };
     return true;
@@ -94,13 +94,13 @@ void TimedCore::spin_loop_iteration() {
             return;
     pending_ = 0;
 
-    port_.dozing_ = this;
+    port_.sleeping_ = this;
     port_.wake_ = [](void *self) {
         auto &core = *static_cast<TimedCore *>(self);
         core.wake_sleeper(core.queue().now());
     };
     awake_until_ = sleep();
-    port_.dozing_ = nullptr;
+    port_.sleeping_ = nullptr;
 
     // All iterations before that tick are skipped, except for the last complete one.
     const SpinLoop::Iteration &each = spin_.iteration();

@@ -43,8 +43,8 @@ void HyperTransport::build_links(const NetworkParams &p) {
         link->index = static_cast<unsigned>(out[d.from].size());
         link->input = static_cast<unsigned>(in[d.to].size()) + 1; // input 0: the chip's controllers
         link->crosses = &link->from->queue() != &link->to->queue();
-        link->flight = params.latency;
-        link->credit_flight = params.credit_latency < 0 ? params.latency : params.credit_latency;
+        link->flight = params.latency_fs;
+        link->credit_flight = params.credit_latency_fs < 0 ? params.latency_fs : params.credit_latency_fs;
         out[d.from].push_back(link.get());
         in[d.to].push_back(link.get());
         links_.push_back(std::move(link));

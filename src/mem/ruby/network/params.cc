@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "base/error.hh"
 #include "mem/ruby/network/routing.hh"
+#include "schema/config_reader.hh"
 
 namespace moscope::ruby {
 
@@ -38,7 +38,7 @@ Tick NetworkParams::command_latency(unsigned from, unsigned to, std::string_view
         const auto link = std::find_if(links.begin(), links.end(), [&](const LinkParams &l) {
             return (l.a == from && l.b == next) || (l.b == from && l.a == next);
         });
-        t += link->serialization(size) + link->latency + router_latency;
+        t += link->serialization(size) + link->latency_fs + router_latency;
         from = next;
     }
     return t;
@@ -49,7 +49,7 @@ Tick NetworkParams::shortest_hop() const {
     Tick t = kNever;
     for (const LinkParams &l : links)
         for (unsigned c = 0; c < channels.size(); ++c)
-            t = std::min(t, router_latency + l.serialization(packet_bytes(c, false)) + l.latency);
+            t = std::min(t, router_latency + l.serialization(packet_bytes(c, false)) + l.latency_fs);
     return t;
 }
 
@@ -59,7 +59,7 @@ Tick NetworkParams::lookahead() const {
         return 0;
     Tick t = shortest_hop();
     for (const LinkParams &l : links)
-        t = std::min(t, (l.credit_latency < 0 ? l.latency : l.credit_latency) - router_latency);
+        t = std::min(t, (l.credit_latency_fs < 0 ? l.latency_fs : l.credit_latency_fs) - router_latency);
     return std::max<Tick>(t, 0);
 }
 
@@ -119,15 +119,14 @@ void NetworkParams::validate() const {
         for (const auto &other : links)
             if (&other != &l && std::minmax(other.a, other.b) == std::minmax(l.a, l.b))
                 bad("links", "link " + link_name(l) + " is there twice", "one link, of the width of both");
-        if (l.width_bits == 0 || l.clock_hz <= 0)
-            bad("links", "link " + link_name(l) + " has no bandwidth", "a positive width_bits and clock_hz");
-        if (l.latency < 0)
-            bad("links", "link " + link_name(l) + " has a negative latency", "0 or more");
+        check_group<LinkSettings>(
+            l, [&](const char *name, const std::string &value, const std::string &least, const std::string &most) {
+                bad("links", "link " + link_name(l) + ": " + name + " " + value + " is out of range",
+                    least + " to " + most);
+            });
         for (unsigned c = 0; c < channels.size(); ++c)
             if (l.serialization(packet_bytes(c, false)) <= 0)
                 bad("links", "link " + link_name(l) + " sends a packet in no time", "a smaller width or clock");
-        if (l.credit_sets == 0 || l.credit_sets > 64)
-            bad("links", "link " + link_name(l) + " has " + std::to_string(l.credit_sets) + " credit_sets", "1 to 64");
     }
     RoutingTables(*this); // complete, consistent, acyclic
 }

@@ -12,6 +12,7 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "base/types.hh"
+#include "schema/links.hh"
 
 namespace moscope::ruby {
 
@@ -37,14 +38,9 @@ struct PortParams {
     std::string port; ///< empty: a port of its own
 };
 
-/// A link between two routers; both directions are alike.
-struct LinkParams {
-    unsigned a = 0, b = 0;
-    unsigned width_bits = 16;
-    std::int64_t clock_hz = 1'000'000'000; ///< two transfers per clock
-    Tick latency = 0;                      ///< flight and retiming, added to the serialization
-    Tick credit_latency = -1;              ///< way back of a freed buffer's credit; negative: as latency
-    unsigned credit_sets = 1;              ///< so many times the buffers of the network's channels and free list
+/// Limits, defaults and meanings of most fields: src/schema/links.py.
+struct LinkParams : LinkSettings {
+    Tick credit_latency_fs = -1; ///< return of a freed buffer's credit; negative: as latency_fs
 
     /// Ticks that `bytes` occupy one direction, rounded to the nearest.
     Tick serialization(unsigned bytes) const;

@@ -29,16 +29,10 @@ void read_ports(const ConfigReader &ports, NetworkParams &p) {
 
 void read_links(const ConfigReader &links, NetworkParams &p) {
     for (const ConfigReader &j : links.list()) {
-        j.only({"a", "b", "width_bits", "clock_hz", "latency_fs", "credit_latency_fs", "credit_sets"});
         LinkParams l;
-        l.a = j.get<unsigned>("a");
-        l.b = j.get<unsigned>("b");
-        l.width_bits = j.get<unsigned>("width_bits");
-        l.clock_hz = j.get<std::int64_t>("clock_hz");
-        l.latency = j.get<Tick>("latency_fs");
+        static_cast<LinkSettings &>(l) = read_group<LinkSettings>(j, {"credit_latency_fs"});
         if (j.has("credit_latency_fs"))
-            l.credit_latency = j.at("credit_latency_fs").integer<Tick>(0, kNever);
-        j.read("credit_sets", l.credit_sets);
+            l.credit_latency_fs = j.at("credit_latency_fs").integer<Tick>(0, kNever);
         p.links.push_back(l);
     }
 }

@@ -51,13 +51,13 @@ void Router::add_local(NodeIndex node, unsigned port) {
 }
 
 void Router::open_direct_ways(const std::vector<AbstractController *> &controllers) {
-    // Without latency a message could be there at the tick of its entry, when who else enters is not known.
+    // Without latency a message could arrive at the tick of its entry, when the other entries are not known.
     if (common_.latency == 0)
         return;
-    ingress.beside.assign(controllers.size(), nullptr);
+    ingress.same_chip.assign(controllers.size(), nullptr);
     local_.for_each([&](NodeIndex node) {
         controllers[node]->crossing = &ports_[way_[node].port];
-        ingress.beside[node] = controllers[node];
+        ingress.same_chip[node] = controllers[node];
     });
     ingress.routed = &routed_vnets;
     ingress.first_routed = [](Ingress &in, std::uint32_t vnet) {
@@ -93,7 +93,7 @@ bool Router::split_to_locals(Message *m, Tick ready) {
         part->destination().add_index(node);
         part->to = node;
         part->entered = true;
-        ingress.beside[node]->enter_crossing(part, ready);
+        ingress.same_chip[node]->enter_crossing(part, ready);
         if (rest.isEmpty())
             return true;
     }
@@ -295,9 +295,9 @@ void Router::multicast(Message *m, unsigned input, Tick now) {
         NetDest one;
         one.add_index(node);
         Message *p = take_part(one);
-        if (input == 0 && !ingress.beside.empty()) { // in its place among those that enter at this tick
+        if (input == 0 && !ingress.same_chip.empty()) { // in its place among those that enter at this tick
             p->entered = true;
-            ingress.beside[node]->enter_crossing(p, now);
+            ingress.same_chip[node]->enter_crossing(p, now);
             return;
         }
         ports_[way_[node].port].grant(now);
@@ -319,7 +319,7 @@ void Router::grant_entered(CrossbarPort &port, Tick before) {
         if (!m->entered)
             count_entry(*m, 1);
         const NodeIndex node = m->to;
-        --ingress.beside[node]->crossing_to_here;
+        --ingress.same_chip[node]->crossing_to_here;
         deliver(m, node, entry, true);
     }
 }

@@ -10,6 +10,7 @@ CacheMemory::CacheMemory(CacheGeometry g, const EventQueue &queue, std::uint64_t
     : g_(std::move(g)),
       policy_(replacement_policy(g_.replacement, g_.name)),
       hit_(policy_.hit),
+      sees_placing_(policy_.placed || hit_ == Hit::call),
       queue_(queue),
       pow2_(std::has_single_bit(g_.sets)),
       mask_(g_.sets - 1) {
@@ -84,11 +85,17 @@ unsigned CacheMemory::take_way(Addr a, bool touch_it) {
     memo_slot_ = i;
     if (!stamps_.empty())
         stamps_[i] = queue_.now();
-    if (policy_.placed)
-        policy_.placed(state_, set, i - set * g_.ways);
-    if (touch_it && hit_ == Hit::call)
-        policy_.touch(state_, set, i - set * g_.ways);
+    if (__builtin_expect(sees_placing_, 0))
+        place(set, i - set * g_.ways, touch_it);
     return i;
+}
+
+/// Calls the policy's functions for a new line.
+void CacheMemory::place(unsigned set, unsigned way, bool touch_it) {
+    if (policy_.placed)
+        policy_.placed(state_, set, way);
+    if (touch_it && hit_ == Hit::call)
+        policy_.touch(state_, set, way);
 }
 
 void CacheMemory::deallocate(Addr a) {

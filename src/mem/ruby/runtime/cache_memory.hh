@@ -217,6 +217,7 @@ class CacheMemory {
     /// Makes the ways as large as the protocol's entries.
     void hold(std::size_t bytes, std::size_t alignment);
     unsigned take_way(Addr a, bool touch);
+    [[gnu::cold, gnu::noinline]] void place(unsigned set, unsigned way, bool touch_it);
 
     std::uint16_t hint_of(Addr line) const {
         const Addr n = line >> kLineBits;
@@ -225,7 +226,8 @@ class CacheMemory {
 
     CacheGeometry g_;
     const ReplacementPolicy &policy_;
-    const Hit hit_; ///< the policy's
+    const Hit hit_;           ///< the policy's
+    const bool sees_placing_; ///< a new line calls one of the policy's functions
     const EventQueue &queue_;
     bool pow2_;
     Addr mask_;

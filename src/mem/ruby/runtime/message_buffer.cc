@@ -8,11 +8,11 @@ namespace moscope::ruby {
 
 void Ingress::push(Message *m, Tick ready) {
     m->entry = entry++;
-    if (m->to < beside.size() && beside[m->to]) {
-        beside[m->to]->enter_crossing(m, ready);
+    if (m->to < same_chip.size() && same_chip[m->to]) {
+        same_chip[m->to]->enter_crossing(m, ready);
         return;
     }
-    if (m->to == kMaxNodes && !beside.empty() && m->dest_offset && split(*this, m, ready))
+    if (m->to == kMaxNodes && !same_chip.empty() && m->dest_offset && split(*this, m, ready))
         return;
     if (const std::uint32_t vnet = 1u << (m->vnet & 31); routed && !(*routed & vnet))
         first_routed(*this, vnet);

@@ -22,8 +22,8 @@ struct Ingress {
     Component *router = nullptr;
     /// By node: the controllers of the same chip, to which messages go without the router's waking (or none, and
     /// null for others). Ordered like all that enters by `entry`.
-    std::vector<AbstractController *> beside;
-    /// With `beside`: takes a message for several of them, and for no others; false: it is for others too.
+    std::vector<AbstractController *> same_chip;
+    /// With `same_chip`: takes a message for several of them, and for no others; false: it is for others too.
     bool (*split)(Ingress &, Message *, Tick ready) = nullptr;
     std::uint32_t entry = 0;
     /// The network's: virtual networks, by bit, of which something has gone through a router, not directly.

@@ -33,41 +33,33 @@ TEST(Credits, BoundThePacketsOfAChannelOnALink) {
     }
 }
 
-TEST(Credits, ComeBackAfterTheirOwnLatencyWhereOneIsGiven) {
-    auto p = machine(2, line_of_routers(2));
-    p.channels[0].commands = 1;
-    p.links[0].credit_latency = ns(3);
+/// Hops of `n` packets of a channel that are sent at once from router 0 to router 1; all arrive.
+auto hops_of(const NetworkParams &p, unsigned n, unsigned vnet, bool data) {
     Bench b(p);
     HopLog log;
     b.net->trace = &log;
-    for (unsigned i = 0; i < 3; ++i)
-        b.send(0, {1}, 0, false, 0);
-    EXPECT_EQ(b.run().size(), 3u);
-    EXPECT_EQ(log.hops[1].depart - log.hops[0].depart, ns(2) + ns(10) + ns(3));
-    EXPECT_EQ(log.hops[2].depart - log.hops[1].depart, ns(2) + ns(10) + ns(3));
+    for (unsigned i = 0; i < n; ++i)
+        b.send(0, {1}, vnet, data, 0);
+    EXPECT_EQ(b.run().size(), n);
+    return log.hops;
+}
+
+TEST(Credits, ComeBackAfterTheirOwnLatencyWhereOneIsGiven) {
+    auto p = machine(2, line_of_routers(2));
+    p.channels[0].commands = 1;
+    p.links[0].credit_latency_fs = ns(3);
+    const auto hops = hops_of(p, 3, 0, false);
+    EXPECT_EQ(hops[1].depart - hops[0].depart, ns(2) + ns(10) + ns(3));
+    EXPECT_EQ(hops[2].depart - hops[1].depart, ns(2) + ns(10) + ns(3));
 }
 
 TEST(Credits, ADataPacketNeedsACommandBufferAndADataBuffer) {
     auto p = machine(2, line_of_routers(2));
-    p.channels[2].commands = 9;
-    p.channels[2].data = 1;
-    Bench b(p);
-    HopLog log;
-    b.net->trace = &log;
-    for (unsigned i = 0; i < 10; ++i)
-        b.send(0, {1}, 2, true, 0);
-    EXPECT_EQ(b.run().size(), 10u);
-    expect_within_credits(log.hops, 1, ns(10));
-
-    p.channels[2].commands = 1;
-    p.channels[2].data = 9;
-    Bench b2(p);
-    HopLog log2;
-    b2.net->trace = &log2;
-    for (unsigned i = 0; i < 10; ++i)
-        b2.send(0, {1}, 2, true, 0);
-    EXPECT_EQ(b2.run().size(), 10u);
-    expect_within_credits(log2.hops, 1, ns(10));
+    for (const auto &[commands, data] : {std::pair(9u, 1u), std::pair(1u, 9u)}) {
+        p.channels[2].commands = commands;
+        p.channels[2].data = data;
+        expect_within_credits(hops_of(p, 10, 2, true), 1, ns(10));
+    }
 }
 
 // The second link is slow; what waits for it fills the buffers behind the first, and so on to the source.
@@ -110,14 +102,9 @@ NetworkParams pair_with_one_buffer_each() {
 
 /// How many of `n` packets of a channel, sent at once, leave before the first buffer can have come back.
 std::ptrdiff_t leave_at_once(const NetworkParams &p, unsigned n, unsigned vnet, bool data) {
-    Bench b(p);
-    HopLog log;
-    b.net->trace = &log;
-    for (unsigned i = 0; i < n; ++i)
-        b.send(0, {1}, vnet, data, 0);
-    EXPECT_EQ(b.run().size(), n);
-    const Tick back = log.hops[0].arrive + ns(10);
-    return std::count_if(log.hops.begin(), log.hops.end(), [&](const auto &h) { return h.depart < back; });
+    const auto hops = hops_of(p, n, vnet, data);
+    const Tick back = hops[0].arrive + ns(10);
+    return std::count_if(hops.begin(), hops.end(), [&](const auto &h) { return h.depart < back; });
 }
 
 TEST(FreeList, AddsToTheBuffersOfAnyChannel) {
@@ -125,7 +112,7 @@ TEST(FreeList, AddsToTheBuffersOfAnyChannel) {
     p.free_commands = 3;
     for (unsigned vnet = 0; vnet < 4; ++vnet)
         EXPECT_EQ(leave_at_once(p, 20, vnet, false), 4);
-    p.links[0].latency = ns(200); // data packets take longer to send than a buffer takes to come back otherwise
+    p.links[0].latency_fs = ns(200); // data packets take longer to send than a buffer takes to come back otherwise
     EXPECT_EQ(leave_at_once(p, 20, 2, true), 1) << "a free command buffer is not one for data";
     p.free_data = 2;
     EXPECT_EQ(leave_at_once(p, 20, 2, true), 3);

@@ -84,6 +84,16 @@ TEST(IdleNetwork, SerializationTakesTheLinksBitsTimesTwiceItsClock) {
     EXPECT_EQ(narrow.serialization(64), ns(10)); // 6.4 GB/s
 }
 
+/// Tick of the last arrival of `n` data packets that router 0 sends to router 1 at once.
+Tick last_of(Bench &b, unsigned n) {
+    for (unsigned i = 0; i < n; ++i)
+        b.send(0, {1}, 2, true, 0);
+    Tick last = 0;
+    for (const auto &a : b.run())
+        last = std::max(last, a.at);
+    return last;
+}
+
 // With enough buffers behind it a link sends without a gap: bytes / (GB/s) from first to last bit.
 TEST(Bandwidth, ALinkSaturatesAtItsBytesPerNanosecond) {
     auto p = machine(2, line_of_routers(2));
@@ -91,12 +101,7 @@ TEST(Bandwidth, ALinkSaturatesAtItsBytesPerNanosecond) {
         c.commands = c.data = 64;
     Bench b(p);
     constexpr unsigned kPackets = 500;
-    for (unsigned i = 0; i < kPackets; ++i)
-        b.send(0, {1}, 2, true, 0);
-    Tick last = 0;
-    for (const auto &a : b.run())
-        last = std::max(last, a.at);
-    EXPECT_EQ(last, ns(1) + kPackets * kData + ns(10) + ns(1));
+    EXPECT_EQ(last_of(b, kPackets), ns(1) + kPackets * kData + ns(10) + ns(1));
     const auto s = b.net->stats();
     EXPECT_EQ(s.link[0].name, "0->1");
     EXPECT_EQ(s.link[0].channel[2].bytes, kPackets * 72u);
@@ -109,11 +114,7 @@ TEST(Bandwidth, ALinkSaturatesAtItsBytesPerNanosecond) {
 TEST(Bandwidth, TwoDataBuffersLimitALinkToTwoPacketsPerRoundTrip) {
     Bench b(machine(2, line_of_routers(2)));
     constexpr unsigned kPackets = 501;
-    for (unsigned i = 0; i < kPackets; ++i)
-        b.send(0, {1}, 2, true, 0);
-    Tick last = 0;
-    for (const auto &a : b.run())
-        last = std::max(last, a.at);
+    const Tick last = last_of(b, kPackets);
     const Tick round = kData + 2 * ns(10);
     EXPECT_EQ(last, ns(1) + (kPackets / 2) * round + kData + ns(10) + ns(1));
     const auto s = b.net->stats();

@@ -59,7 +59,7 @@ TEST(NetworkJson, EveryKeyIsRead) {
     EXPECT_EQ(p.crossbar_period_den, 11);
     EXPECT_EQ(p.links[1].width_bits, 8u);
     EXPECT_EQ(p.links[1].clock_hz, 2'400'000'000);
-    EXPECT_EQ(p.links[0].latency, ns(15));
+    EXPECT_EQ(p.links[0].latency_fs, ns(15));
     EXPECT_EQ(p.routes[0][2], 1u);
     EXPECT_EQ(p.vnet_channel, (std::vector<unsigned>{0, 3, 2, 0, 1}));
     EXPECT_EQ(p.channels[0].data, 3u);
@@ -92,7 +92,7 @@ TEST(NetworkJson, WhatIsWrongIsNamed) {
     expect_mentions(refusal_of("/router/latency", 1), {"router.latency", "unknown key", "latency_fs"});
     expect_mentions(refusal_of("/kind", "torus"), {"kind", "torus", "hypertransport"});
     expect_mentions(refusal_of("/routers", "three"), {"routers", "whole number"});
-    expect_mentions(refusal_of("/links/0/clock_hz", -1), {"links", "0-1", "clock_hz"});
+    expect_mentions(refusal_of("/links/0/clock_hz", -1), {"links[0].clock_hz", "out of range"});
     expect_mentions(refusal_of("/links/0/b", 3), {"links", "0-3"});
     expect_mentions(refusal_of("/links/1", good()["links"][0]), {"links", "0-1", "twice"});
     expect_mentions(refusal_of("/credits/response", 0), {"credits", "response"});
@@ -103,7 +103,7 @@ TEST(NetworkJson, WhatIsWrongIsNamed) {
     expect_mentions(refusal_of("/packet_bytes/response_data", 4), {"packet_bytes", "response"});
     expect_mentions(refusal_of("/packet_bytes/response", 0), {"packet_bytes.response", "1 or more"});
     expect_mentions(refusal_of("/packet_bytes/answer", 4), {"packet_bytes.answer", "no such channel"});
-    expect_mentions(refusal_of("/links/0/credit_sets", 0), {"links", "0-1", "credit_sets"});
+    expect_mentions(refusal_of("/links/0/credit_sets", 0), {"links[0].credit_sets", "1 to 64"});
     expect_mentions(refusal_of("/credits/free", 5000), {"credits", "free list"});
     expect_mentions(refusal_of("/ports/0/router", 3), {"ports", "L1Cache 0"});
     expect_mentions(refusal_of("/ports/0/controller", "L1Cache"), {"ports[0].controller", "pair"});

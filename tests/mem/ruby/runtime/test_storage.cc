@@ -48,27 +48,31 @@ TEST(CacheMemory, LruReplacesTheLineTouchedLongestAgo) {
     EXPECT_EQ(cache.cacheProbe(line(9)), line(1));
 }
 
+/// An array of two lines; the first, placed at tick 1, has the stamp `stamp`; the second was placed at tick 2.
+struct TwoLines : ClockedQueue {
+    explicit TwoLines(const char *policy) : cache({"c", 1, 2, policy}, q, 1) {
+        to(1);
+        stamp = cache.stamp(cache.allocate(line(0), NewEntry<Entry>{})->slot);
+        to(2);
+        cache.allocate(line(1), NewEntry<Entry>{});
+    }
+    CacheMemory cache;
+    Tick *stamp = nullptr;
+};
+
 TEST(CacheMemory, AStampWrittenByAnInlineHitCountsAsATouch) {
-    ClockedQueue c;
-    CacheMemory cache({"c", 1, 2, "lru"}, c.q, 1);
-    c.to(1);
-    auto *a = cache.allocate(line(0), NewEntry<Entry>{});
-    c.to(2);
-    cache.allocate(line(1), NewEntry<Entry>{});
-    *cache.stamp(a->slot) = 3;
+    TwoLines c("lru");
+    CacheMemory &cache = c.cache;
+    *c.stamp = 3;
     EXPECT_EQ(cache.cacheProbe(line(9)), line(1));
 }
 
 TEST(CacheMemory, FifoIgnoresHits) {
-    ClockedQueue c;
-    CacheMemory cache({"c", 1, 2, "fifo"}, c.q, 1);
-    c.to(1);
-    auto *a = cache.allocate(line(0), NewEntry<Entry>{});
-    c.to(2);
-    cache.allocate(line(1), NewEntry<Entry>{});
+    TwoLines c("fifo");
+    CacheMemory &cache = c.cache;
     c.to(3);
     cache.setMRU(line(0));
-    *cache.stamp(a->slot) = 9;
+    *c.stamp = 9;
     EXPECT_EQ(cache.cacheProbe(line(9)), line(0));
 }
 
