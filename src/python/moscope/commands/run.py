@@ -31,6 +31,9 @@ def run(shared: Shared,
         windows: Annotated[int | None, typer.Option(metavar="N",
                                                     help="Number of consecutive windows; their spread gives the standard error. "
                                                          "Default: 3.")] = None,
+        until_error: Annotated[str | None, typer.Option(metavar="P",
+                                                        help="Measure windows until the standard error of throughput is below P, such as "
+                                                             "3%. --windows is the limit, then (50 by default).")] = None,
         memory_per_node: Annotated[str | None, typer.Option(metavar="SIZE",
                                                             help="Memory per node, such as 1GiB. Default: that of the workload "
                                                                  "(512MiB).")] = None,
@@ -56,7 +59,8 @@ def run(shared: Shared,
     from moscope.gem5 import engines
     from moscope.runs import main, options, table
 
-    chosen = options.Options(workload, kernel, cores, warmup, window, windows, detail, memory_per_node, begin, program, threads)
+    chosen = options.Options(workload, kernel, cores, warmup, window, windows, detail, memory_per_node, begin, program, threads,
+                             until_error)
     if any("," in text for text in shared.sets) and not engines.is_gem5(engine, gem5):
         from moscope.sweeps import display, of_run
 

@@ -18,7 +18,7 @@ from moscope.wording import number
 
 def plan_of(shared: Shared, chosen: Options) -> Plan:
     """The points that are asked for; a UserError for what gem5 cannot do."""
-    if chosen.windows not in (None, 1) or chosen.detail != "table":
+    if chosen.windows not in (None, 1) or chosen.detail != "table" or chosen.until_error is not None:
         raise UserError("--engine gem5: there is one window, and no record of transactions: expected --windows 1 and --detail table")
     if chosen.program is not None or chosen.begin is not None:
         raise UserError("--engine gem5: runs moscope's own workloads from their own mark on: expected neither --program nor --begin")

@@ -4,10 +4,13 @@
 Consecutive windows are grouped into at most `MOST_BATCHES` batches of equal length. Means of long batches depend on each other
 less than those of windows, and their spread gives the standard error (A. M. Law, Simulation Modeling and Analysis, "batch means";
 B. Schmeiser, "Batch size effects in the analysis of simulation output", Operations Research 30, 1982: 10 to 30 batches are
-enough). What correlation is left between neighbouring batches is estimated, corrected for the bias that few batches have
-(M. G. Kendall, "Note on bias in the estimation of autocorrelation", Biometrika 41, 1954), and widens the error as in a series of
-first order, by (1 + r) / (1 - r) (Steiger, Wilson et al., "ASAP3", ACM TOMACS 15, 2005). The interval is that of Student's
-distribution. Fewer than `FEWEST_TO_CORRECT` windows are taken as independent, which makes their error a lower bound.
+enough). The correlation that is left between neighbours is estimated, corrected for the bias that few values have (M. G. Kendall,
+"Note on bias in the estimation of autocorrelation", Biometrika 41, 1954), and widens the error as in a series of first order, by
+(1 + r) / (1 - r) (N. M. Steiger et al., "ASAP3", ACM TOMACS 15, 2005). The same is done for the windows themselves; the larger
+error counts. The interval is that of Student's distribution, with no more degrees of freedom than independent windows would
+have. Fewer than `FEWEST_TO_CORRECT` windows are taken as independent, which makes their error a lower bound.
+
+`enough` says when to stop. Rules that stop at the first small error tend to stop too early, so correlated windows have to be more.
 """
 
 import math
@@ -18,7 +21,7 @@ from typing import Any
 LEVEL = 0.95
 FEWEST_BATCHES, MOST_BATCHES = 10, 19
 FEWEST_TO_CORRECT = 8
-MOST_CORRELATION = 0.8
+MOST_CORRELATION = 0.95
 # Student's t for a two-sided interval of 95 %, by degrees of freedom.
 STUDENT = (math.inf, 12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131, 2.120, 2.110,
            2.101, 2.093)
@@ -27,58 +30,72 @@ STUDENT = (math.inf, 12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.
 @dataclass(frozen=True)
 class Mean:
     """A ratio of sums over windows with its error. `half_width`: of the interval that holds the long-run value with 95 %
-    confidence. Both are None for a single window."""
+    confidence. Both are None for a single window. `correlation`: of neighbouring windows, 0 if negative or unknown."""
 
     value: float
     stderr: float | None
     half_width: float | None
+    windows: int
     batches: int
-    windows_per_batch: int
+    correlation: float = 0.0
 
     @property
     def relative(self) -> float:
         """The standard error as a fraction of the value; infinite if unknown."""
         return self.stderr / abs(self.value) if self.stderr is not None and self.value else math.inf
 
+    def enough(self, relative: float) -> bool:
+        """Whether the standard error is below a fraction of the value, and known well enough to say so."""
+        independent = independent_windows(self.windows, self.correlation)
+        return self.relative < relative and self.windows >= FEWEST_BATCHES and independent >= FEWEST_BATCHES * (1 + 2 * self.correlation)
+
     def document(self) -> dict[str, Any]:
-        return {"stderr": self.stderr, "half_width": self.half_width}
-
-
-def batch_length(windows: int) -> int:
-    """Windows per batch."""
-    return 1 if windows <= MOST_BATCHES else windows // FEWEST_BATCHES
+        return {"value": self.value, "stderr": self.stderr, "half_width": self.half_width}
 
 
 def estimate(amounts: Sequence[float], per: Sequence[float]) -> Mean:
-    """The ratio of the sums of `amounts` and `per`, given by window: operations and seconds, or core time and operations. Windows
-    that fill no batch belong to the first one: it begins earlier."""
-    windows = len(amounts)
-    length = batch_length(windows)
-    starts = [0, *range(windows - (windows // length - 1) * length, windows, length)]
-    ends = [*starts[1:], windows]
-    sums = [(sum(amounts[a:b]), sum(per[a:b])) for a, b in zip(starts, ends, strict=True)]
-    whole = sum(per)
+    """The ratio of the sums of `amounts` and `per`, given by window: operations and seconds, or core time and operations."""
+    windows, whole = len(amounts), sum(per)
     value = sum(amounts) / whole if whole else 0.0
-    if len(sums) < 2 or not whole:
-        return Mean(value, None, None, len(sums), length)
-    # The linear part of the ratio's error: zero on average, and of the ratio's unit.
-    parts = [(amount - value * weight) * len(sums) / whole for amount, weight in sums]
-    stderr = math.sqrt(variance_of_mean(parts))
-    return Mean(value, stderr, stderr * student(len(parts) - 1), len(parts), length)
+    batches = batched(amounts), batched(per)
+    if windows < 2 or not whole:
+        return Mean(value, None, None, windows, len(batches[0]))
+    r = correlation(residuals(amounts, per, value))
+    stderr = math.sqrt(max(variance(residuals(*batches, value)), variance(residuals(amounts, per, value))))
+    degrees = min(len(batches[0]), max(2, int(independent_windows(windows, r)))) - 1
+    return Mean(value, stderr, stderr * STUDENT[degrees], windows, len(batches[0]), r)
 
 
-def variance_of_mean(values: Sequence[float]) -> float:
-    """The squared standard error of the mean of values that neighbours may share a part of."""
-    n = len(values)
-    mean = sum(values) / n
-    squares = sum((v - mean) ** 2 for v in values)
-    independent = squares / (n - 1) / n
+def batched(values: Sequence[float]) -> list[float]:
+    """Sums of batches. Windows that fill no batch belong to the first one."""
+    windows = len(values)
+    length = 1 if windows <= MOST_BATCHES else windows // FEWEST_BATCHES
+    starts = [0, *range(windows - (windows // length - 1) * length, windows, length)]
+    return [sum(values[a:b]) for a, b in zip(starts, [*starts[1:], windows], strict=True)]
+
+
+def residuals(amounts: Sequence[float], per: Sequence[float], value: float) -> list[float]:
+    """The linear part of the ratio's error: its mean is zero, and it has the ratio's unit."""
+    scale = len(per) / sum(per)
+    return [(amount - value * weight) * scale for amount, weight in zip(amounts, per, strict=True)]
+
+
+def variance(deviations: Sequence[float]) -> float:
+    """The squared standard error of a mean, from deviations whose neighbours may be correlated."""
+    n = len(deviations)
+    r = correlation(deviations)
+    return sum(d * d for d in deviations) / (n - 1) / n * (1 + r) / (1 - r)
+
+
+def correlation(deviations: Sequence[float]) -> float:
+    """Of neighbours, between 0 and `MOST_CORRELATION`."""
+    n, squares = len(deviations), sum(d * d for d in deviations)
     if n < FEWEST_TO_CORRECT or not squares:
-        return independent
-    lag = sum((a - mean) * (b - mean) for a, b in zip(values, values[1:], strict=False)) / squares
-    r = min(max((n * lag + 1) / (n - 3), 0.0), MOST_CORRELATION)
-    return independent * (1 + r) / (1 - r)
+        return 0.0
+    lag = sum(a * b for a, b in zip(deviations, deviations[1:], strict=False)) / squares
+    return min(max((n * lag + 1) / (n - 3), 0.0), MOST_CORRELATION)
 
 
-def student(degrees: int) -> float:
-    return STUDENT[min(degrees, len(STUDENT) - 1)]
+def independent_windows(windows: int, r: float) -> float:
+    """How many independent windows would determine the mean as well."""
+    return windows * (1 - r) / (1 + r)

@@ -18,6 +18,7 @@ from moscope.config.machine import replace
 from moscope.errors import UserError, unknown_name
 from moscope.guest import kernel
 from moscope.runs import own_program
+from moscope.runs.confidence import FEWEST_BATCHES
 from moscope.runs.own_program import WORK_BEGINS, OwnProgram
 from moscope.schema.errors import ConfigError
 from moscope.schema.units import Size, Time
@@ -29,6 +30,7 @@ DEFAULT_OUT = Path("moscope-out/run")
 DEFAULT_CORES = "1,12,24,36,48"
 DEFAULT_WORKLOAD = "exim"
 DEFAULT_WINDOWS = 3
+MOST_WINDOWS_UNTIL_ERROR = 50  # with --until-error and without --windows
 DETAILS = ("table", "full")
 MOST_THREADS = 64
 # Kernel addresses that do not differ from boot to boot, so that those of two runs can be compared.
@@ -51,6 +53,7 @@ class Point:
     detail: str
     memory_per_node: str
     begin: str | int | None = None  # what detailed time begins with: a marker, a time after the workload's start, None: its own marker
+    until_error: float | None = None  # standard error of throughput, as a fraction, at which no further window is measured; `windows` at most
 
     @property
     def name(self) -> str:
@@ -90,6 +93,7 @@ class Options:
     begin: str | None = None
     program: str | None = None
     threads: int | None = None
+    until_error: str | None = None
 
 
 def make(shared: Shared, options: Options) -> Plan:
@@ -100,9 +104,12 @@ def make(shared: Shared, options: Options) -> Plan:
         raise unknown_name("--detail", "detail", options.detail, DETAILS)
     machine = load_machine(shared.machine, shared.sets)
     counts = core_list(options.cores or DEFAULT_CORES, machine)
-    windows = options.windows if options.windows is not None else DEFAULT_WINDOWS
+    until_error = given_error(options.until_error)
+    windows = options.windows if options.windows is not None else MOST_WINDOWS_UNTIL_ERROR if until_error else DEFAULT_WINDOWS
     if not 1 <= windows <= 1000:
         raise UserError(f"--windows: {windows}: expected 1 to 1000")
+    if until_error and windows < FEWEST_BATCHES:
+        raise UserError(f"--windows: {windows}: expected {FEWEST_BATCHES} or more with --until-error, as fewer do not determine an error")
     if options.threads is not None and not 1 <= options.threads <= MOST_THREADS:
         raise UserError(f"--threads: {options.threads}: expected 1 to {MOST_THREADS}")
     warmup, window = given_time("--warmup", options.warmup, 0), given_time("--window", options.window, 1)
@@ -118,7 +125,7 @@ def make(shared: Shared, options: Options) -> Plan:
             points += [Point(work.name, work.family, work.operation, system, n, work.command(n),
                              default_time(work.warmup, n) if warmup is None else warmup,
                              default_time(work.window, n) if window is None else window,
-                             windows, options.detail, memory, begin) for n in _sensible(counts, work, options)]
+                             windows, options.detail, memory, begin, until_error) for n in _sensible(counts, work, options)]
     if isinstance(begin, str) and any(begin in p.command for p in points):
         raise UserError(f'--begin: "{begin}" is in the command that the guest\'s shell shows first: expected a text of the output alone')
     return Plan(machine, shared.machine, list(shared.sets), shared.seed, shared.out or DEFAULT_OUT, points,
@@ -207,6 +214,17 @@ def given_time(option: str, text: str | None, least: int) -> int | None:
     if fs < least or fs > 10**18:
         raise UserError(f"{option}: {text}: expected more than 0, and 1000s at most")
     return fs
+
+
+def given_error(text: str | None) -> float | None:
+    """`3%` as a fraction."""
+    if text is None:
+        return None
+    match = re.fullmatch(r"\s*(\d{1,3}(?:\.\d{1,6})?)\s*%\s*", text)
+    value = float(match[1]) / 100 if match else 0.0
+    if not 0 < value <= 0.5:
+        raise UserError(f"--until-error: {text}: expected more than 0% and at most 50%, such as 3%")
+    return value
 
 
 def sized(machine: Machine, memory_per_node: str) -> Machine:

@@ -145,7 +145,7 @@ def detailed(guest: Guest, point: Point, log: Path | None = None) -> tuple[list[
     packed = b"", b"", b""
     logged = 0
     for n in range(point.windows):
-        guest.phase(f"window {n + 1} of {point.windows}", part(at))
+        guest.phase(f"window {n + 1} of {'at most ' if point.until_error else ''}{point.windows}", part(at))
         at += point.window
         whole = guest.until_time(at, part)
         ended = windows.host_time()
@@ -158,7 +158,7 @@ def detailed(guest: Guest, point: Point, log: Path | None = None) -> tuple[list[
         now = windows.moment(at if whole else int(counts["ticks"]), counts, stats, ended)
         measured.append(now - before)
         before = now.at(windows.host_time())
-        if not whole:
+        if not whole or windows.enough(measured, point.until_error):
             break
     if log:
         os.truncate(log, logged)
@@ -193,7 +193,8 @@ def document(point: Point, measured: list[windows.Moment], hottest: lines.Hottes
     figures = windows.summary(measured)
     names = hottest.names(stall)
     begin = begin_text(point.begin) if isinstance(point.begin, int) else point.begin or WORK_BEGINS
-    return {"workload": point.workload, "operation": point.operation, "kernel": point.kernel, "cores": point.cores, **figures,
+    until = {"until_error": windows.until(measured, point.until_error, point.windows)} if point.until_error else {}
+    return {"workload": point.workload, "operation": point.operation, "kernel": point.kernel, "cores": point.cores, **figures, **until,
             "bottleneck": lines.bottleneck(figures, names), "top_lines": hottest.lines(stall),
             "top_names": names, "verified": bool(point.family), "begin": begin,
             "warmup_ms": point.warmup / windows.FS_PER_MS, "command": point.command, "kernel_image": chosen.document()}

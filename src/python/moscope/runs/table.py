@@ -34,8 +34,19 @@ def show(document: dict[str, Any]) -> None:
     console.print(table)
     for p in document["points"]:
         console.print(f"{p['workload']} on {number(p['cores'], 'core')} ({p['kernel']}): {p['bottleneck']}", soft_wrap=True)
+        if "until_error" in p:
+            console.print(f"    {until_error(p['until_error'])}", soft_wrap=True)
         for name in p["top_names"][:5]:
             spin = f", {name['spin_share'] / name['wait_share']:.0%} spinning" if name["spin_share"] > 0.005 * name["wait_share"] else ""
             console.print(f"    {name['wait_share']:>4.0%}  {name['name']}  {name['class']}{spin}", soft_wrap=True)
     if "report" in document:
         console.print(f"report: {document['report']}", soft_wrap=True)
+
+
+def until_error(found: dict[str, Any]) -> str:
+    """What `--until-error` came to, in words."""
+    reached = "unknown" if found["reached"] is None else f"{found['reached']:.1%}"
+    taken = f"{number(found['windows'], 'window')} of at most {found['limit']}"
+    if found["met"]:
+        return f"standard error of throughput {reached}, below {100 * found['wanted']:g}%, after {taken}"
+    return f"standard error of throughput {reached}: not known to be below {100 * found['wanted']:g}% after {taken}: expected a higher --windows"

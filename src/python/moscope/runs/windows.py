@@ -11,6 +11,7 @@ import time
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
+from moscope.runs import confidence
 from moscope.schema.enumerations import TIME_KIND
 
 FS_PER_S, FS_PER_MS, FS_PER_US = 10**15, 10**12, 10**9
@@ -93,6 +94,36 @@ def standard_error(values: list[float]) -> float | None:
     return math.sqrt(sum((v - mean) ** 2 for v in values) / (n - 1) / n)
 
 
+def throughput(windows: list[Moment]) -> confidence.Mean:
+    """Operations per second."""
+    return confidence.estimate([float(w.operations) for w in windows], [w.tick / FS_PER_S for w in windows])
+
+
+def enough(windows: list[Moment], relative: float | None) -> bool:
+    """Whether the standard error of throughput is below a fraction of it; never without one."""
+    return relative is not None and throughput(windows).enough(relative)
+
+
+def until(windows: list[Moment], wanted: float, limit: int) -> dict[str, Any]:
+    """What `--until-error` came to."""
+    mean = throughput(windows)
+    return {"wanted": wanted, "reached": mean.relative if mean.stderr is not None and mean.value else None, "met": mean.enough(wanted),
+            "windows": len(windows), "limit": limit}
+
+
+def intervals(windows: list[Moment]) -> dict[str, Any]:
+    """The errors of a point's figures: `confidence` of POINT. Times per operation are core time, busy and stalled."""
+    of_throughput = throughput(windows)
+    found = {"throughput_per_s": of_throughput.document()}
+    operations = [float(w.operations) for w in windows]
+    if sum(operations):
+        for key, who in (("user_us_per_op", ("user",)), ("system_us_per_op", ("kernel",)), ("us_per_op", ("user", "kernel"))):
+            spent = [sum(t for (kind, w), t in one.spent.items() if w in who and kind != "idle") / FS_PER_US for one in windows]
+            found[key] = confidence.estimate(spent, operations).document()
+    return {"level": confidence.LEVEL, "windows": len(windows), "batches": of_throughput.batches, "correlation": of_throughput.correlation,
+            "figures": found}
+
+
 def summary(windows: list[Moment]) -> dict[str, Any]:
     """The figures of a point (POINT of the contracts) that windows determine."""
     whole = windows[0]
@@ -104,7 +135,9 @@ def summary(windows: list[Moment]) -> dict[str, Any]:
     each = [figures(w) for w in windows]
     total = figures(whole)
     total["window_ms"] = windows[0].tick / FS_PER_MS
-    total["stderr_per_s"] = standard_error([w["throughput_per_s"] for w in each])
+    total["stderr_per_s"] = (standard_error([w["throughput_per_s"] for w in each]) if len(windows) < confidence.FEWEST_TO_CORRECT
+                             else throughput(windows).stderr)
     total["host_s_per_ms"] = whole.host_s / (whole.tick / FS_PER_MS)
     total["windows"] = each
+    total["confidence"] = intervals(windows)
     return total

@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Intervals against series of first order, AR(1), whose mean is known."""
+
+import math
+import random
+
+import pytest
+
+from moscope.runs import confidence
+from moscope.runs.confidence import Mean, estimate
+
+MEAN = 1.0
+
+
+def series(correlation: float, length: int, random_numbers: random.Random, deviation: float = 0.1) -> list[float]:
+    x, found = random_numbers.gauss(0, 1), []
+    for _ in range(length):
+        found.append(MEAN + deviation * x)
+        x = correlation * x + math.sqrt(1 - correlation**2) * random_numbers.gauss(0, 1)
+    return found
+
+
+def holds(mean: Mean) -> bool:
+    assert mean.half_width is not None
+    return abs(mean.value - MEAN) <= mean.half_width
+
+
+def covered(correlation: float, windows: int, repetitions: int = 400) -> float:
+    numbers = random.Random(20)
+    return sum(holds(estimate(series(correlation, windows, numbers), [1.0] * windows)) for _ in range(repetitions)) / repetitions
+
+
+@pytest.mark.parametrize(("correlation", "windows"), [(-0.5, 20), (0.0, 3), (0.0, 10), (0.0, 50), (0.3, 20), (0.6, 20), (0.6, 50), (0.8, 50),
+                                                      (0.9, 100)])
+def test_the_interval_holds_the_mean_in_nine_of_ten_series(correlation: float, windows: int) -> None:
+    assert covered(correlation, windows) >= 0.9
+
+
+def test_windows_that_are_taken_as_independent_would_not_do() -> None:
+    numbers = random.Random(20)
+    naive = 0
+    for _ in range(200):
+        values = series(0.8, 50, numbers)
+        spread = math.sqrt(sum((v - sum(values) / 50) ** 2 for v in values) / 49 / 50)
+        naive += abs(sum(values) / 50 - MEAN) <= 2.01 * spread
+    assert naive / 200 < 0.7
+
+
+@pytest.mark.parametrize(("correlation", "least"), [(-0.3, 0.95), (0.0, 0.9), (0.3, 0.9), (0.6, 0.85)])
+def test_stopping_at_the_wanted_error_keeps_the_interval(correlation: float, least: float) -> None:
+    numbers, repetitions, held = random.Random(7), 150, 0
+    for _ in range(repetitions):
+        values, windows = series(correlation, 400, numbers), confidence.FEWEST_BATCHES
+        while windows < 400 and not (mean := estimate(values[:windows], [1.0] * windows)).enough(0.03):
+            windows += 1
+        held += holds(mean)
+    assert held / repetitions >= least
+
+
+def test_a_ratio_weighs_windows_by_what_they_are_divided_by() -> None:
+    mean = estimate([30.0, 10.0], [3.0, 1.0])
+    assert (mean.value, mean.stderr) == (10, 0)
+    assert estimate([1.0, 3.0], [1.0, 1.0]).stderr == pytest.approx(1.0)
+
+
+def test_one_window_has_no_error_and_is_never_enough() -> None:
+    mean = estimate([5.0], [1.0])
+    assert mean.stderr is None and mean.half_width is None and not mean.enough(1.0)
+
+
+def test_long_series_are_grouped_into_ten_to_nineteen_batches() -> None:
+    for windows in range(1, 300):
+        sums = confidence.batched([1.0] * windows)
+        assert sum(sums) == windows and min(windows, 10) <= len(sums) <= 19
+        assert len(set(sums[1:])) <= 1
