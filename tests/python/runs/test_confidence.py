@@ -30,8 +30,8 @@ def covered(correlation: float, windows: int, repetitions: int = 400) -> float:
     return sum(holds(estimate(series(correlation, windows, numbers), [1.0] * windows)) for _ in range(repetitions)) / repetitions
 
 
-@pytest.mark.parametrize(("correlation", "windows"), [(-0.5, 20), (0.0, 3), (0.0, 10), (0.0, 50), (0.3, 20), (0.6, 20), (0.6, 50), (0.8, 50),
-                                                      (0.9, 100)])
+@pytest.mark.parametrize(("correlation", "windows"), [
+    (-0.5, 20), (0.0, 3), (0.0, 10), (0.0, 50), (0.3, 20), (0.6, 20), (0.6, 50), (0.8, 50), (0.9, 100)])
 def test_the_interval_holds_the_mean_in_nine_of_ten_series(correlation: float, windows: int) -> None:
     assert covered(correlation, windows) >= 0.9
 

@@ -53,7 +53,7 @@ class Point:
     detail: str
     memory_per_node: str
     begin: str | int | None = None  # what detailed time begins with: a marker, a time after the workload's start, None: its own marker
-    until_error: float | None = None  # standard error of throughput, as a fraction, at which no further window is measured; `windows` at most
+    until_error: float | None = None  # standard error of throughput, as a fraction of it, that ends the windows; `windows` is the limit
 
     @property
     def name(self) -> str:

@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The numbers of a comparison of two points, A and B. A difference is B - A.
+
+Time is core time of all cores in use, divided by the operations finished, in microseconds; of programs that count none, by
+simulated milliseconds. Three lists each add up to the difference of all core time: by kind of time, by name of line, by waiting
+function. Errors are 95 % intervals of the difference from the windows' batch means (moscope.runs.confidence): the root of the
+sum of the squares of both sides. Lines and functions have no windows of their own; they are marked if their difference is no
+larger than the error of the whole."""
+
+import math
+from collections.abc import Sequence
+
+from analysis.comparison.sides import Measured
+from analysis.described import CLASSES, SPIN, TIME_KIND
+from analysis.run_directory import FS_PER_US, Point
+from analysis.tables.base import Row
+from analysis.tables.differences import without_offset
+from analysis.tables.time_split import causes
+from moscope.runs.confidence import Mean, estimate
+
+MOST = 100  # rows of a list; the others are one row
+FS_PER_MS = 10**12
+# Figures of a point: name, unit, and what they are.
+FIGURES = {
+    "throughput_per_s": ("per second", "operations finished per second"),
+    "us_per_op": ("µs", "core time per operation, busy and stalled"),
+    "user_us_per_op": ("µs", "of that, in user mode"),
+    "system_us_per_op": ("µs", "of that, in the kernel"),
+    "instructions_per_op": ("", "instructions per operation, spin loops left out"),
+    **{kind: ("", f"share of core time: {TIME_KIND.label(kind)}") for kind in TIME_KIND.ranked},
+    "spin_cycles": ("", "share of spin loops, part of busy and core stall"),
+    "kernel_share": ("", "kernel's share of busy and stalled time"),
+}
+WAITING = (SPIN, *CLASSES, "without_class", "memory")
+
+
+def figure(p: Point, name: str) -> Mean | None:
+    """A figure of a point with its error; None if it has none, as of a program that counts no operations."""
+    windows = [w for w in p.record.get("windows") or [] if w.get("ticks")]
+    if not windows:
+        return None
+    ticks = [float(w["ticks"]) for w in windows]
+    operations = [float(w.get("ops") or 0) for w in windows]
+    shares = [w.get("cycles") or {} for w in windows]
+    active = [(1 - float(s.get("idle") or 0)) * t * p.cores for s, t in zip(shares, ticks, strict=True)]
+    kernel = [a * float(w.get("kernel_share") or 0) for a, w in zip(active, windows, strict=True)]
+    seconds = [t / 10**15 for t in ticks]
+    if name in TIME_KIND.names:
+        return estimate([float(s.get(name) or 0) * t for s, t in zip(shares, ticks, strict=True)], ticks)
+    if name == "spin_cycles":
+        return estimate([float(w.get("spin_cycles") or 0) * t for w, t in zip(windows, ticks, strict=True)], ticks)
+    if name == "kernel_share":
+        return estimate(kernel, active) if sum(active) else None
+    if not sum(operations):
+        return None
+    amounts = {"throughput_per_s": operations, "us_per_op": [a / FS_PER_US for a in active],
+               "system_us_per_op": [k / FS_PER_US for k in kernel],
+               "user_us_per_op": [(a - k) / FS_PER_US for a, k in zip(active, kernel, strict=True)],
+               "instructions_per_op": [float(w.get("instructions") or 0) for w in windows]}[name]
+    return estimate(amounts, seconds if name == "throughput_per_s" else operations)
+
+
+def difference(a: Mean | None, b: Mean | None) -> Row | None:
+    """Values, difference and its error; `within_error` is None if no error is known."""
+    if a is None or b is None:
+        return None
+    gap = b.value - a.value
+    half = None if a.half_width is None or b.half_width is None else math.hypot(a.half_width, b.half_width)
+    relative = relative_half = None
+    if a.value:
+        relative = gap / a.value
+        if a.half_width is not None and b.half_width is not None:
+            relative_half = math.hypot(b.half_width, a.half_width * b.value / a.value) / abs(a.value)
+    return {"a": a.value, "b": b.value, "difference": gap, "half_width": half, "relative": relative, "relative_half_width": relative_half,
+            "within_error": None if half is None else abs(gap) <= half}
+
+
+def per(p: Point, both_count: bool) -> float:
+    """What times in femtoseconds are divided by: operations and microseconds."""
+    ops = (p.number("ops") or 0.0) if both_count else p.window_fs / FS_PER_MS
+    return ops * FS_PER_US
+
+
+def core_time(p: Point) -> int:
+    """Of all cores in all windows, in femtoseconds."""
+    return sum(int(c.get("window", 0)) for c in p.stats.get("cores") or []) or p.cores * int(p.number("ticks") or 0)
+
+
+def by_kind(p: Point) -> dict[str, float]:
+    """Core time by cause, in femtoseconds."""
+    whole = core_time(p)
+    return {cause: share * whole for cause, share in causes(p).items()}
+
+
+def by_line(p: Point) -> dict[str, Row]:
+    """Waiting by name of line, in femtoseconds; the same lock in two runs has one name."""
+    found: dict[str, Row] = {}
+    query = "SELECT name, kind, class, waiting FROM names WHERE point = ? ORDER BY waiting DESC, name, kind"
+    for one in p.database.rows(query, p.name):
+        mine = found.setdefault(without_offset(one), {"kind": one["kind"], "class": one["class"], "time": 0.0})
+        mine["time"] += one["waiting"]
+    return found
+
+
+def by_function(p: Point) -> dict[str, Row]:
+    """Waiting by the function that waited, in femtoseconds."""
+    rows = p.database.rows("""SELECT coalesce(waiter_function, 'unknown') AS name, sum(waiting)::BIGINT AS waiting
+        FROM pairs WHERE point = ? GROUP BY ALL ORDER BY waiting DESC, name""", p.name)
+    return {one["name"]: {"kind": "function", "class": "", "time": float(one["waiting"])} for one in rows}
+
+
+def listed(sides: Sequence[dict[str, Row]], scale: Sequence[float], error: float | None, rest: list[Row]) -> list[Row]:
+    """Rows with the largest difference first, then those that are not listed one by one as one row, then `rest`, so that all add
+    up to the difference of all core time."""
+    rows = []
+    for name, about in {**sides[0], **sides[1]}.items():
+        values = [(side[name]["time"] if name in side else 0.0) / divisor for side, divisor in zip(sides, scale, strict=True)]
+        rows.append(_row(name, about["kind"], about["class"], values, error))
+    rows.sort(key=lambda row: (-abs(row["difference"]), row["name"]))
+    more = rows[MOST:]
+    if more:
+        rows[MOST:] = [_row(f"{len(more):,} more", "others", "", [sum(r[side] for r in more) for side in ("a", "b")], error)]
+    waited = [sum(row[side] for row in rows) for side in ("a", "b")]
+    whole = [sum(row[side] for row in rest if row["name"] == "waiting") for side in ("a", "b")]
+    left = [w - x for w, x in zip(whole, waited, strict=True)]
+    if any(abs(x) > 1e-6 * (abs(w) + 1e-12) for x, w in zip(left, whole, strict=True)):
+        rows.append(_row("waiting without a name", "others", "", left, error))
+    return rows + [row for row in rest if row["name"] != "waiting"]
+
+
+def _row(name: str, kind: str, miss_class: str, values: Sequence[float], error: float | None) -> Row:
+    a, b = values
+    return {"name": name, "kind": kind, "class": miss_class, "a": a, "b": b, "difference": b - a,
+            "within_error": None if error is None else abs(b - a) <= error}
+
+
+def compared(a: Measured, b: Measured) -> Row:
+    """Everything about one pair: the keys of `moscope.compare/1`."""
+    points = (a.point, b.point)
+    found = {name: difference(*(figure(p, name) for p in points)) for name in FIGURES}
+    counts = all(p.number("ops") for p in points)
+    scale = [per(p, counts) or 1.0 for p in points]
+    error = _error(points, counts)
+    kinds = [by_kind(p) for p in points]
+    values = {cause: [k.get(cause, 0.0) / s for k, s in zip(kinds, scale, strict=True)] for cause in {**kinds[0], **kinds[1]}}
+    time = sorted((_row(cause, "waiting" if cause in WAITING else "time", "", v, error) for cause, v in values.items()),
+                  key=lambda row: -abs(row["difference"]))
+    rest = [_row(name, "rest", "", [sum(v[n] for cause, v in values.items() if (cause in WAITING) == waits) for n in (0, 1)], error)
+            for name, waits in (("waiting", True), ("busy, core stall and idle", False))]
+    whole = [sum(v[n] for v in values.values()) for n in (0, 1)]
+    keys = [k for k in {**a.configuration, **b.configuration} if a.configuration.get(k) != b.configuration.get(k)]
+    return {"a": a.title, "b": b.title, "unit": "µs of core time per operation" if counts else "µs of core time per simulated ms",
+            "operation": a.point.operations if counts else None,
+            "configuration": [{"key": k, "a": a.configuration.get(k), "b": b.configuration.get(k)} for k in keys],
+            "throughput": found["throughput_per_s"], "figures": {name: row for name, row in found.items() if row is not None},
+            "whole": {"a": whole[0], "b": whole[1], "difference": whole[1] - whole[0], "half_width": error}, "time": time,
+            "lines": listed([by_line(p) for p in points], scale, error, rest),
+            "functions": listed([by_function(p) for p in points], scale, error, rest), "alike": alike(found)}
+
+
+def _error(points: tuple[Point, Point], counts: bool) -> float | None:
+    """Of the difference of core time, in the unit of the lists. Per simulated time it does not vary; then that of memory stall."""
+    if counts:
+        widths = [_core_time_per_operation(p).half_width for p in points]
+    else:
+        stalls = [figure(p, "memory") for p in points]
+        widths = [m.half_width * p.cores * 1000 if m and m.half_width is not None else None for m, p in zip(stalls, points, strict=True)]
+    return None if None in widths else math.hypot(*(w for w in widths if w is not None))
+
+
+def _core_time_per_operation(p: Point) -> Mean:
+    windows = p.record.get("windows") or []
+    return estimate([float(w.get("ticks") or 0) * p.cores / FS_PER_US for w in windows], [float(w.get("ops") or 0) for w in windows])
+
+
+def alike(found: dict[str, Row | None]) -> bool | None:
+    """Whether throughput and time per operation differ by no more than their errors; shares of time, if no operations are counted.
+    None if no error is known."""
+    names = ("throughput_per_s", "us_per_op") if found["throughput_per_s"] else ("memory", "busy")
+    marks = [row["within_error"] for name in names if (row := found[name]) is not None]
+    return None if not marks or None in marks else all(marks)

@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The two sides of a comparison: a run directory, a point in one, or a sweep of runs; and which points of them are compared."""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from analysis.database import FILES, Database, readable
+from analysis.run_directory import Point, RunDirectoryError, load
+
+RIGHT = "expected a run directory, a folder in its points/, or the folder of a sweep of runs"
+
+
+@dataclass
+class Measured:
+    """A point with all that determined it, by key: what may differ in configuration."""
+
+    point: Point
+    configuration: dict[str, str]
+
+    @property
+    def title(self) -> str:
+        return f"{self.point.workload} on {self.point.kernel}, {self.point.cores} core{'' if self.point.cores == 1 else 's'}"
+
+
+@dataclass
+class Side:
+    path: Path
+    points: list[Measured]
+
+
+def side(path: Path) -> Side:
+    """Raises RunDirectoryError if there is nothing to compare."""
+    if not path.is_dir():
+        raise RunDirectoryError(f"{path}: no such folder: {RIGHT}")
+    if (path / "point.json").is_file():
+        run = path.absolute().parents[1]
+        if path.absolute().parent.name == "points" and (run / "run.json").is_file():
+            found = [one for one in _of_run(run) if one.point.name == path.absolute().name]
+            if found:
+                return Side(path, found)
+        return Side(path, [_alone(path)])
+    if (path / "table.parquet").is_file():
+        found = [_alone(folder.parent) for folder in sorted(path.glob("points/*/point.json"))]
+        found += [one for run in sorted(path.glob("points/*/run.json")) for one in _of_run(run.parent)]
+        if not found:
+            raise RunDirectoryError(f"{path}: a sweep without points of `moscope run`: {RIGHT}")
+        return Side(path, found)
+    return Side(path, _of_run(path))
+
+
+def _of_run(path: Path) -> list[Measured]:
+    run = load(path)
+    config = run.record.get("config") or {}
+    return [Measured(p, configuration(p.record, config)) for p in run.points]
+
+
+def _alone(folder: Path) -> Measured:
+    """A point whose run.json is not there."""
+    documents = {}
+    for name in ("point", "stats"):
+        try:
+            documents[name] = json.loads((folder / f"{name}.json").read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            raise RunDirectoryError(f"{folder / name}.json: {error}: expected a finished point") from error
+    whole = all(not readable(folder / f"{name}.parquet") for name in FILES)
+    name = folder.absolute().name
+    point = Point(name, documents["point"], documents["stats"], Database({name: folder} if whole else {}))
+    return Measured(point, configuration(documents["point"], {}))
+
+
+def configuration(record: dict[str, Any], config: dict[str, Any]) -> dict[str, str]:
+    """All that determined a point, as text: options, versions, every value of the machine, digests of what it was made from."""
+    found = {key: record.get(key) for key in ("workload", "kernel", "cores", "command", "begin", "warmup_ms", "window_ms")}
+    found["windows"] = len(record.get("windows") or [])
+    found |= {key: config.get(key) for key in ("machine", "set", "seed")}
+    found |= {f"machine.{key}": value for key, value in (config.get("description") or {}).items() if key != "name"}
+    found |= {f"versions.{key}": value for key, value in (config.get("versions") or {}).items()}
+    if "machine" not in config:  # otherwise the values themselves are known
+        found |= {f"made_from.{key}": value for key, value in (record.get("made_from") or {}).items()}
+    else:
+        found |= {f"made_from.{key}": value for key, value in (record.get("made_from") or {}).items() if key != "machine"}
+    return {key: " ".join(map(str, value)) if isinstance(value, list) else str(value) for key, value in found.items() if value is not None}
+
+
+# What two points have to have in common to be compared, the strictest first; what is left of a side is compared if it is all alone.
+KEYS: tuple[Callable[[Measured], tuple[Any, ...]], ...] = (
+    lambda one: tuple(value for key, value in sorted(one.configuration.items()) if not key.startswith(("versions.", "made_from."))),
+    lambda one: (one.point.workload, one.point.kernel, one.point.cores),
+    lambda one: (one.point.workload, one.point.cores),
+    lambda one: (one.point.workload,),
+    lambda one: (),
+)
+
+
+def matched(a: Side, b: Side) -> tuple[list[tuple[Measured, Measured]], list[str]]:
+    """The pairs to compare, and the points that have no counterpart. A point is paired by all of its configuration if that is
+    possible, then by workload, kernel and cores, then by less; only if that makes it the only one on both sides."""
+    left, right = list(a.points), list(b.points)
+    if len(left) == len(right) == 1:
+        return [(left[0], right[0])], []
+    found: list[tuple[Measured, Measured]] = []
+    for key in KEYS:
+        groups: dict[tuple[Any, ...], tuple[list[Measured], list[Measured]]] = {}
+        for n, points in enumerate((left, right)):
+            for one in points:
+                groups.setdefault(key(one), ([], []))[n].append(one)
+        pairs = [(x[0], y[0]) for x, y in groups.values() if len(x) == len(y) == 1]
+        found += pairs
+        used = {id(one) for pair in pairs for one in pair}
+        left, right = ([one for one in points if id(one) not in used] for points in (left, right))
+        if found and key is KEYS[1]:  # the same points on both sides: others have no counterpart
+            break
+    alone = [f"{one.point.name} ({side.path})" for side, points in ((a, left), (b, right)) for one in points]
+    order = {id(one): n for n, one in enumerate(a.points)}
+    return sorted(found, key=lambda pair: order[id(pair[0])]), alone

@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The sentences of a comparison, for text and page, without markup."""
+
+from analysis.comparison.pairs import FIGURES
+from analysis.tables.base import Row
+
+CAUSES = {"user": "busy, user", "kernel": "busy, kernel", "core": "core stall", "spin": "spinning", "memory": "memory stall",
+          "without_class": "memory stall without a class"}
+ALIKE = "within the error"
+
+
+def cause(name: str) -> str:
+    return CAUSES.get(name, name.replace("_", " "))
+
+
+def amount(value: float) -> str:
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:,.4g}"
+
+
+def signed(value: float) -> str:
+    return ("+" if value > 0 else "") + amount(value)
+
+
+def percent(share: float) -> str:
+    return f"{100 * share:+.1f} %"
+
+
+def mark(within: bool | None) -> str:
+    return {True: ALIKE, False: "", None: "error unknown"}[within]
+
+
+def change(row: Row) -> str:
+    """`+38.0 % ± 21.6 %`, or a difference of shares."""
+    if row["relative"] is None:
+        return f"{signed(row['difference'])}" + (f" ± {amount(row['half_width'])}" if row["half_width"] is not None else "")
+    return percent(row["relative"]) + (f" ± {100 * row['relative_half_width']:.1f} %" if row["relative_half_width"] is not None else "")
+
+
+def headline(pair: Row) -> str:
+    """The answer: whether the two differ, by how much, and what accounts for most of it."""
+    rate = pair["throughput"]
+    if rate is None:
+        text = "No operations are counted on both sides, so times are compared by simulated time"
+    else:
+        text = f"B finishes {amount(rate['b'])} {pair['operation']} per second, A {amount(rate['a'])}: {change(rate)}"
+    if pair["alike"]:
+        return f"The two are alike. {text}, which is within the error of the difference (95 %)." if rate else f"The two are alike. {text}."
+    if pair["alike"] is None:
+        return f"{text}. No error is known, as one window has none: expected two or more windows on both sides."
+    first = next((row for row in pair["lines"] if row["kind"] not in ("rest", "others")), None)
+    if first is None:
+        return f"{text}."
+    whole = pair["whole"]["difference"]
+    share = f", {100 * first['difference'] / whole:.0f} % of the difference" if whole and 0 < first["difference"] / whole <= 1 else ""
+    return (f"{text}. Of core time ({signed(whole)} {pair['unit'].removesuffix(' of core time per operation')} per "
+            f"{'operation' if rate else 'simulated ms'}), the line {first['name']} accounts for {signed(first['difference'])} µs{share}.")
+
+
+def figures(pair: Row) -> list[tuple[str, str, str, str, str]]:
+    """Name, A, B, difference, mark."""
+    return [(name, amount(row["a"]), amount(row["b"]), change(row), mark(row["within_error"])) for name, row in pair["figures"].items()
+            if name in FIGURES]
+
+
+LISTS = (("time", "By kind of time", "kind of time"), ("lines", "By line", "line"), ("functions", "By waiting function", "function"))
+
+
+def shown(pair: Row, name: str, most: int) -> list[Row]:
+    """The first rows of a list, the others as one row, and the rows that close the sum."""
+    rows = pair[name]
+    named = [row for row in rows if row["kind"] not in ("others", "rest")]
+    if len(named) <= most + 1:
+        return list(rows)
+    more = [row for row in rows if row["kind"] == "others"] + named[most:]
+    total = {side: sum(row[side] for row in more) for side in ("a", "b", "difference")}
+    width = pair["whole"]["half_width"]
+    other = {"name": "all others", "kind": "others", "class": "", **total,
+             "within_error": None if width is None else abs(total["difference"]) <= width}
+    return [*named[:most], other, *(row for row in rows if row["kind"] == "rest")]

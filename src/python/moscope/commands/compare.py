@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""`moscope compare`: what differs between two runs, points or sweeps, and which lines and functions account for it."""
+
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from moscope.cli import Shared, command
+
+SCHEMA = "moscope.compare/1"
+
+
+@command
+def compare(shared: Shared,
+            a: Annotated[Path, typer.Argument(metavar="A", help="Run directory, a folder in its points/, or the folder of a sweep.")],
+            b: Annotated[Path, typer.Argument(metavar="B", help="The same of the other side. Differences are B less A.")],
+            fail_if: Annotated[str | None, typer.Option(metavar="EXPR",
+                                                        help="Exit with 1 if this holds of any pair of points, such as "
+                                                             "'throughput_per_s < -5%'.")] = None,
+            html: Annotated[Path | None, typer.Option("--html", metavar="FILE", help="Write the comparison as a page.")] = None) -> int:
+    """Compare two runs: configuration, throughput, time, and the lines and functions that account for the difference.
+
+    Differences within the error of the windows are marked.
+    """
+    from moscope import errors, paths
+    from moscope.errors import UserError, unknown_name
+    from moscope.traces.files import check_target
+
+    sys.path.append(str(paths.root()))
+    from analysis import RunDirectoryError
+    from analysis.comparison import condition, pairs, sides, text
+
+    check_target(html)
+    try:
+        wanted = condition.parse(fail_if) if fail_if is not None else None
+        left, right = sides.side(a), sides.side(b)
+        matched, alone = sides.matched(left, right)
+        if not matched:
+            raise UserError(f"{b}: has no point to compare with those of {a}: expected the same workloads, or folders of single points")
+        found = [pairs.compared(*pair) for pair in matched]
+        failed = [pair for pair in found if wanted and wanted.holds(pair["figures"])]
+    except condition.ConditionError as error:
+        if error.unknown:
+            raise unknown_name("--fail-if", "figure", error.unknown, pairs.FIGURES) from None
+        raise UserError(f"--fail-if: {error}") from None
+    except RunDirectoryError as error:
+        raise UserError(str(error)) from None
+    shared.result(document(found, alone, failed))
+    if html:
+        write_page(html, found, alone, a, b)
+    if not shared.json:
+        text.show(found, alone)
+    for pair in failed:
+        print(f"--fail-if {fail_if}: holds for {pair['b']}", file=sys.stderr)
+    return errors.FOUND if failed else errors.OK
+
+
+def document(found: list[dict[str, Any]], alone: list[str], failed: list[dict[str, Any]]) -> dict[str, Any]:
+    """The keys of the first pair, those of all pairs under `pairs`."""
+    return {"schema": SCHEMA, "ok": not failed, **found[0], "pairs": found, "not_compared": alone}
+
+
+def write_page(file: Path, found: list[dict[str, Any]], alone: list[str], a: Path, b: Path) -> None:
+    from analysis.comparison import page
+    from moscope.traces.files import write_whole
+
+    write_whole(file, page.document(found, alone, a, b).encode())

@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Comparisons: the numbers add up, like is said to be alike, conditions mean what they say."""
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import browser
+import pytest
+import synthetic_run
+
+from analysis import RunDirectoryError
+from analysis.comparison import condition, page, pairs, sides, text
+from moscope import cli, jsonio
+from moscope.commands import compare as command  # noqa: F401  registers itself
+
+WINDOWS = 12
+
+
+def run(folder: Path, *, cores: tuple[int, ...] = (24,), kernels: tuple[str, ...] = ("stock",), seed: int = 1, rate: float = 1.0) -> Path:
+    """A run whose windows scatter by some percent, differently with another seed; `rate` times as many operations as usual."""
+    synthetic_run.write_run(folder, cores=cores, kernels=kernels)
+    whole = json.loads((folder / "run.json").read_text())
+    whole["config"] |= {"seed": seed}
+    for n, record in enumerate(whole["points"]):
+        one = record["windows"][0]
+        counts = [round(rate * 100 * (1 + 0.01 * (((7 * seed + 5 * k) % 11) / 5 - 1))) for k in range(WINDOWS)]
+        record |= {"windows": [{**one, "ops": c, "throughput_per_s": c * 1000.0} for c in counts], "ops": sum(counts),
+                   "ticks": WINDOWS * synthetic_run.MS, "throughput_per_s": sum(counts) * 1000.0 / WINDOWS}
+        whole["points"][n] = record
+        (folder / "points" / f"{record['workload']}-{record['kernel']}-{record['cores']}" / "point.json").write_text(json.dumps(record))
+    (folder / "run.json").write_text(json.dumps(whole))
+    return folder
+
+
+def compared(a: Path, b: Path) -> list[dict[str, Any]]:
+    return [pairs.compared(*pair) for pair in sides.matched(sides.side(a), sides.side(b))[0]]
+
+
+@pytest.fixture(scope="module")
+def stock(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return run(tmp_path_factory.mktemp("stock") / "run")
+
+
+@pytest.fixture(scope="module")
+def faster(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A fifth faster, as its first line is gone: what pk does to stock."""
+    folder = run(tmp_path_factory.mktemp("pk") / "run", kernels=("pk",), rate=1.2)
+    (point,) = folder.glob("points/*")
+    record, stats = (json.loads((point / f"{name}.json").read_text()) for name in ("point", "stats"))
+    _, _, found = synthetic_run.point("exim", "pk", 24)
+    gone = found["lines"][0]["line"]
+    kept = {name: [row for row in rows if row["line"] != gone] for name, rows in found.items()}
+    synthetic_run.write_files(point, record, stats, kept)
+    return folder
+
+
+def test_each_list_adds_up_to_the_difference_of_all_core_time(stock: Path, faster: Path) -> None:
+    (pair,) = compared(stock, faster)
+    for name in ("time", "lines", "functions"):
+        assert sum(row["difference"] for row in pair[name]) == pytest.approx(pair["whole"]["difference"])
+        assert sum(row["a"] for row in pair[name]) == pytest.approx(pair["whole"]["a"])
+
+
+def test_the_first_line_named_is_the_one_that_is_gone(stock: Path, faster: Path) -> None:
+    (pair,) = compared(stock, faster)
+    first = pair["lines"][0]
+    assert first["name"] == synthetic_run.LINES[0][0] and first["b"] == 0 and not first["within_error"]
+    assert pair["throughput"]["relative"] == pytest.approx(0.2, abs=0.02) and pair["alike"] is False
+
+
+def test_runs_that_differ_only_by_the_seed_are_alike(stock: Path, tmp_path: Path) -> None:
+    (pair,) = compared(stock, run(tmp_path / "other", seed=2))
+    assert [(row["key"], row["a"], row["b"]) for row in pair["configuration"]] == [("seed", "1", "2")]
+    assert pair["alike"] is True and pair["throughput"]["within_error"]
+    assert all(row["within_error"] for row in pair["lines"])
+
+
+def test_one_window_has_no_error_and_nothing_is_said_to_be_alike(stock: Path, tmp_path: Path) -> None:
+    other = tmp_path / "one"
+    shutil.copytree(stock, other)
+    for file in (other / "run.json", *other.glob("points/*/point.json")):
+        document = json.loads(file.read_text())
+        for record in document.get("points", [document]):
+            record["windows"] = record["windows"][:1]
+        file.write_text(json.dumps(document))
+    (pair,) = compared(stock, other)
+    assert pair["alike"] is None and pair["throughput"]["half_width"] is None
+
+
+def test_points_are_paired_by_what_they_have_in_common(tmp_path: Path) -> None:
+    a = sides.side(run(tmp_path / "a", cores=(1, 24), kernels=("stock", "pk")))
+    b = sides.side(run(tmp_path / "b", cores=(24, 48), kernels=("stock",)))
+    matched, alone = sides.matched(a, b)
+    assert [(x.point.name, y.point.name) for x, y in matched] == [("exim-stock-24", "exim-stock-24")]
+    assert len(alone) == 4
+    one = sides.side(tmp_path / "a/points/exim-pk-24")
+    matched, alone = sides.matched(one, sides.side(tmp_path / "b/points/exim-stock-48"))
+    assert [(x.point.name, y.point.name) for x, y in matched] == [("exim-pk-24", "exim-stock-48")] and not alone
+
+
+def test_the_points_of_a_sweep_are_paired_like_those_of_a_run(stock: Path, tmp_path: Path) -> None:
+    sweep = tmp_path / "sweep"
+    (sweep / "points").mkdir(parents=True)
+    (sweep / "table.parquet").touch()
+    shutil.copytree(stock / "points/exim-stock-24", sweep / "points/0123abcd")
+    (pair,) = compared(stock, sweep)
+    assert pair["throughput"]["difference"] == 0
+
+
+def test_what_is_no_run_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(RunDirectoryError, match="expected a run directory, a folder in its points/, or the folder of a sweep"):
+        sides.side(tmp_path / "nowhere")
+
+
+FIGURES = {"throughput_per_s": {"difference": -600.0, "relative": -0.06}, "us_per_op": {"difference": 25.0, "relative": 0.25}}
+
+
+@pytest.mark.parametrize(("expression", "holds"), [
+    ("throughput_per_s < -5%", True), ("throughput_per_s<-7%", False), ("throughput_per_s <= -600", True), ("us_per_op > 24.9", True),
+    ("us_per_op > 30 or throughput_per_s < -5%", True), ("us_per_op > 30 and throughput_per_s < -5%", False),
+    ("(us_per_op > 30 or us_per_op > 20) and throughput_per_s < 0", True),
+])
+def test_conditions_hold_of_differences(expression: str, holds: bool) -> None:
+    assert condition.parse(expression).holds(FIGURES) == holds
+
+
+@pytest.mark.parametrize(("expression", "says"), [
+    ("throughput_per_s = 3", '"=" at character 18: expected <, <=, > or >=, such as'),
+    ("throughput_per_s <", "the end is too early: expected a number"),
+    ("us_per_op > 3 busy < 1", '"busy" at character 15: expected'),
+    ("", "the end is too early: expected"),
+])
+def test_an_error_in_a_condition_says_where_it_is(expression: str, says: str) -> None:
+    with pytest.raises(condition.ConditionError) as error:
+        condition.parse(expression)
+    assert says in str(error.value)
+
+
+def test_the_command_answers_with_its_schema_and_exit_code(stock: Path, faster: Path, tmp_path: Path,
+                                                           capfd: pytest.CaptureFixture[str]) -> None:
+    html = tmp_path / "c.html"
+    assert cli.main(["compare", str(stock), str(faster), "--json", "--html", str(html), "--fail-if", "throughput_per_s < -5%"]) == 0
+    document = json.loads(capfd.readouterr().out)
+    jsonio.validate(document)
+    assert document["ok"] and document["lines"][0]["name"] in html.read_text().replace("<wbr>", "")
+    assert cli.main(["compare", str(faster), str(stock), "--fail-if", "throughput_per_s < -5%"]) == 1
+    seen = capfd.readouterr()
+    assert "--fail-if throughput_per_s < -5%: holds for exim on stock, 24 cores" in seen.err and "By line" in seen.out
+    assert cli.main(["compare", str(stock), str(faster), "--fail-if", "throughput < 5"]) == 2
+    assert '--fail-if: no figure called "throughput": expected a known name, such as throughput_per_s' in capfd.readouterr().err
+
+
+@pytest.mark.skipif(browser.find() is None, reason="no Chromium here")
+@pytest.mark.parametrize("width", [1280, 400])
+def test_the_page_is_whole_on_a_desk_and_on_a_telephone(stock: Path, faster: Path, tmp_path: Path, width: int) -> None:
+    file = tmp_path / "c.html"
+    file.write_text(page.document(compared(stock, faster), ["exim-stock-48 (b)"], stock, faster))
+    with browser.Page(file, width, profile=tmp_path / "profile") as shown:
+        assert browser.faults(shown) == []
+
+
+def test_the_text_marks_differences_within_the_error(stock: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text.show(compared(stock, run(tmp_path / "other", seed=3)), [])
+    said = capsys.readouterr().out
+    assert "The two are alike." in said and said.count("within the error") > 20
