@@ -8,9 +8,11 @@ import pytest
 
 from moscope.cli import Shared
 from moscope.errors import UserError
+from moscope.guest import kernel_build
 from moscope.runs.options import Options
-from moscope.sweeps import axes, jobs, of_run
+from moscope.sweeps import axes, jobs, main, of_run
 from moscope.sweeps.points import command
+from moscope.sweeps.spec import Spec
 
 
 def nothing(*_: Any) -> None:
@@ -71,3 +73,11 @@ def test_several_values_of_a_set_make_a_run_a_sweep() -> None:
     assert {"workload": "counter", "dram.channels": "1", "seed": 3, "windows": 1}.items() <= spec.fixed.items()
     assert len(axes.points(spec)) == 8
     assert of_run.spec(Shared(sets=["dram.channels=1"]), given) is None
+
+
+def test_a_dry_run_builds_no_kernel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kernel_build, "all_kept", list)
+    monkeypatch.setattr(kernel_build, "build", lambda *_: pytest.fail("the kernel was built"))
+    described = Spec("run", {"workload": "counter", "windows": 1}, {"cores": [1, 2], "kernel": ["stock", "pk"]})
+    outcome = main.run(described, tmp_path / "out", dry_run=True)
+    assert (outcome.document["points"], outcome.document["done"], outcome.document["estimated_s"]) == (4, 0, None)

@@ -59,6 +59,9 @@ def run(spec: Spec, out: Path | None = None, *, executor: str = snakemake.LOCAL,
         raise UserError(f"--jobs: {at_once}: expected 1 to {MOST_JOBS}")
     store = Store((out or DEFAULT_OUT / spec.name).absolute())
     jsonio.check_replaceable(store.root)
+    if dry_run and (count := planning.not_ready(spec)):
+        say(f"{number(count, 'point')}; time unknown, as their kernel has to be built first (moscope kernel build)")
+        return Outcome({**document([], store), "points": count, "estimated_s": None})
     found = planning.plan(spec, say)
     if plot:
         report.check_expression(plot, spec)

@@ -42,6 +42,14 @@ def plan(spec: Spec, say: Say) -> list[Point]:
     return found
 
 
+def not_ready(spec: Spec) -> int:
+    """How many points there are, if some of them need a long build before they can be planned; else 0."""
+    job = jobs.find(spec.job, f"{spec.where}: job")
+    check_names(spec, job)
+    found = axes.points(spec)
+    return 0 if all(job.ready(params) for params in found) else len(found)
+
+
 def with_version(planned: Planned) -> Planned:
     planned.identity["moscope"] = VERSION
     return planned

@@ -73,6 +73,10 @@ class Job(ABC):
         """The point's table of names of lines (pyarrow.Table), or None."""
         return None
 
+    def ready(self, params: Params) -> bool:
+        """Whether `plan` builds nothing that takes minutes, such as a kernel: a dry run does not wait for it."""
+        return True
+
     def command(self, params: Params) -> list[str]:
         """The words of the command line that runs the point alone."""
         words = self.name.split()

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from moscope.errors import UserError
+from moscope.guest import kernel_build, kernel_names
 from moscope.runs import checkpoints, directory, inputs, job, options, point, windows
 from moscope.runs.guest import Progress
 from moscope.runs.pool import wanted_bytes
@@ -40,6 +41,9 @@ class Run(Job):
         memory = wanted_bytes(job.job(plan, one, Path())) // MB
         return Planned(identity, f"run {one.workload} with {one.cores} cores", edges_of(plan.machine), work, memory,
                        checkpoints.key(configuration(plan, one, made_from)))
+
+    def ready(self, params: Params) -> bool:
+        return not kernel_names.is_ours(text(params.get("kernel", "stock"))) or bool(kernel_build.all_kept())
 
     def run(self, params: Params, folder: Path, report: Callable[[], None]) -> dict[str, Any]:
         plan = plan_of(self, params)
