@@ -51,14 +51,14 @@ class DramSettings(Described):
     channel_hash: Flag = param("the channel bit is XORed with the parity of address bits 16-20", Flag(False))
     idle_close: Time = param("time without an access after which page policy `idle` closes a row", Time("0fs"), most=LONGEST)
     read_entries: Count = param("reads that a node's controller holds", Count(64), least=1, most=1024)
-    write_entries: Count = param("writes that it holds", Count(64), least=1, most=1024)
+    write_entries: Count = param("writes that a node's controller holds", Count(64), least=1, most=1024)
     scheduler_depth: Count = param("oldest reads of a channel among which the scheduler chooses", Count(16), least=1, most=1024)
-    write_high: Count = param("writes of a channel at which it turns to writing", Count(12), least=1, most=1024)
-    write_low: Count = param("and down to which it then writes while reads wait", Count(4), least=0, most=1023)
+    write_high: Count = param("queued writes of a channel at which it begins to write although reads wait", Count(12), least=1, most=1024)
+    write_low: Count = param("queued writes of a channel at which it returns to the waiting reads", Count(4), least=0, most=1023)
     bypass_max: Count = param("times that the oldest request of a channel may be overtaken (family 10h: DcqBypassMax)", Count(15),
                               least=0, most=1 << 20)
-    frontend: Time = param("arrival to the scheduler", Time("0fs"), most=LONGEST)
-    backend: Time = param("last data on the bus to completion", Time("0fs"), most=LONGEST)
+    frontend: Time = param("from a request's arrival until the scheduler sees it", Time("0fs"), most=LONGEST)
+    backend: Time = param("from the last data on the bus until the request completes", Time("0fs"), most=LONGEST)
     critical_word_first: Flag = param("a read completes with the first clock of its burst", Flag(False))
 
 

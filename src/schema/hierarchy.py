@@ -25,8 +25,8 @@ def replacement_policies() -> list[str]:
 class Cache(Described):
     """A set-associative cache array: size = sets x ways x line."""
 
-    size: Size = param("bytes of data")
-    ways: Count = param("ways of a set", least=1, most=1024)
+    size: Size = param("capacity, without tags")
+    ways: Count = param("associativity: ways of a set", least=1, most=1024)
     replacement: Name = param("the replacement policy", default=Name("lru", "assumed"), choices=replacement_policies)
 
     def sets(self, line: Size) -> int:
@@ -36,10 +36,10 @@ class Cache(Described):
 class ProbeFilter(Described):
     """The sparse directory of HT Assist. It lives in some ways of the L3 of its node."""
 
-    enabled: Flag = param("whether the machine has one")
-    l3_ways: Count = param("ways of the L3 that it takes")
-    entry: Size = param("bytes of an entry", least="1B")
-    ways: Count = param("ways of a set of entries", least=1)
+    enabled: Flag = param("whether the machine uses a probe filter")
+    l3_ways: Count = param("ways of the L3 that the filter occupies")
+    entry: Size = param("size of an entry", least="1B")
+    ways: Count = param("associativity: entries of a set", least=1)
     replacement: Name = param("the replacement policy", default=Name("lru", "assumed"), choices=replacement_policies)
 
 
@@ -48,14 +48,14 @@ class Latencies(Described):
 
     l1_hit: Cycles = param("load to use in the first-level cache, core cycles", least="1cycle", most=MOST_CYCLES)
     l2_hit: Cycles = param("from the L1 miss until the data of the L2 is used, core cycles", most=MOST_CYCLES)
-    l2_miss: Cycles = param("from the L1 miss through the L2 to the northbridge: requests, victims, answers, core cycles", most=MOST_CYCLES)
-    done: Cycles = param("from the last response to the completion that the home waits for, core cycles", most=MOST_CYCLES)
+    l2_miss: Cycles = param("from a core to its L3, past the L2: requests, victims and answers to probes, core cycles", most=MOST_CYCLES)
+    done: Cycles = param("from the last response at the core until the core reports completion to the home, core cycles", most=MOST_CYCLES)
     l3_hit: Cycles = param("from a request's arrival at the L3 to its data, northbridge cycles", most=MOST_CYCLES)
     l3_miss: Cycles = param("from a request's arrival at the L3 to the request to the home, northbridge cycles", most=MOST_CYCLES)
-    core_tags: Cycles = param("a look-up in the tags of cores that do not have the line, northbridge cycles", most=MOST_CYCLES)
-    probe_response: Cycles = param("from the last core's answer to a probe to that of the chip, northbridge cycles", most=MOST_CYCLES)
-    home: Cycles = param("responses and grants of the home agent, northbridge cycles", most=MOST_CYCLES)
-    probe_filter: Cycles = param("the look-up before probes go out, northbridge cycles", most=MOST_CYCLES)
+    core_tags: Cycles = param("a probe's look-up in the tags of cores that do not have the line, northbridge cycles", most=MOST_CYCLES)
+    probe_response: Cycles = param("from the last core's answer to a probe to the chip's response, northbridge cycles", most=MOST_CYCLES)
+    home: Cycles = param("until the home agent sends data or a grant, northbridge cycles", most=MOST_CYCLES)
+    probe_filter: Cycles = param("the look-up before the home sends probes, northbridge cycles", most=MOST_CYCLES)
     memory_controller: Cycles = param("from a request's arrival at the home to its place in the DRAM queue, northbridge cycles",
                                       most=MOST_CYCLES)
     dma: Cycles = param("from a device's request to the crossbar, northbridge cycles", most=MOST_CYCLES)
@@ -64,8 +64,8 @@ class Latencies(Described):
 class Crossbar(Described):
     """The crossbar of a chip, clocked by the northbridge."""
 
-    latency: Time = param("one pass", least="1fs", most="1ms")
-    port: Size = param("bytes per cycle that a port of a core or memory controller takes", least="1B")
+    latency: Time = param("one crossing", least="1fs", most="1ms")
+    port: Size = param("bytes per northbridge cycle that the crossbar delivers to one controller", least="1B")
 
 
 class Dram(Described):

@@ -12,14 +12,15 @@ class Pipeline(Described):
     """A core in detailed mode. The defaults are those of family 10h."""
 
     issue_width: Count = param("operations issued per cycle", default=Count(3, "x: AMD 40546, three-way"), least=1, most=16)
-    locked: Cycles = param("cycles of a locked operation beyond its accesses", default=Cycles("12cycles", "assumed"), most="1000000cycles")
+    locked: Cycles = param("cycles of a locked operation in addition to its accesses", default=Cycles("12cycles", "assumed"),
+                           most="1000000cycles")
     store_buffer: Count = param("entries of the store buffer", default=Count(
         32, "assumed: most of the 44-entry load/store unit (x: AMD 40546, section A.5.4) hold loads"), least=1, most=256)
     l1d_tlb: Count = param("entries of the first-level data TLB, fully associative, for pages of all sizes",
                            default=Count(48, "x: AMD 40546, section A.10"), least=1, most=256)
-    l2_tlb: Cycles = param("cycles that a miss in the first-level TLB adds when the second level hits; a page walk comes on top",
+    l2_tlb: Cycles = param("cycles that a miss in the first-level TLB adds; if the second level misses, too, a page walk follows",
                            default=Cycles("5cycles", "assumed"), most="1000000cycles")
-    interrupt: Time = param("from an interrupt's arrival at the core to the core's notice", default=Time("60ns", "assumed"), most="1ms")
+    interrupt: Time = param("from an interrupt's arrival at the core until the core takes it", default=Time("60ns", "assumed"), most="1ms")
 
 
 DESCRIPTIONS = (Group("PipelineParams", Pipeline, "moscope::x86"),)
