@@ -92,6 +92,14 @@ def test_a_supplied_protocol_is_checked_without_a_compiler(python: Run) -> None:
     assert json.loads(got.stdout)["ok"]
 
 
+def test_supplied_workloads_need_no_compiler(python: Run, site: Path) -> None:
+    got = python("-c", "from moscope import workloads; print(*workloads.programs().values())", path="/nonexistent")
+    assert got.returncode == 0, got.stderr
+    programs = [Path(name) for name in got.stdout.split()]
+    assert {"counter", "exim", "falseshare"} <= {p.name for p in programs}
+    assert all(p.is_relative_to(site) and p.read_bytes().startswith(b"\x7fELF") for p in programs)
+
+
 def test_a_users_protocol_is_built_in_the_users_cache(python: Run, site: Path, tmp_path: Path) -> None:
     before = listing(site)
     got = python("-c", "import sys; from moscope import buildproto; buildproto.ensure_protocol(sys.argv[1])", str(HANDOVER))

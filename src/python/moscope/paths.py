@@ -52,6 +52,11 @@ def protocol_dir() -> Path:
     return build_dir() / "protocol"
 
 
+def workload_dir() -> Path:
+    """Programs of the supplied workloads, in an installation; a checkout builds them in the user's cache."""
+    return build_dir() / "workloads"
+
+
 def user_protocol_dir() -> Path:
     """Protocols that users bring, built: beside the others in a checkout, in the user's cache for an installation."""
     return cache_dir() / "protocol" if installed() else protocol_dir() / "user"

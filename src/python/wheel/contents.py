@@ -38,6 +38,8 @@ def accepted(name: str, version: str) -> str:
 def files(root: Path) -> Iterator[tuple[Path, str]]:
     """Every file of the wheel with its place in it."""
     package = root / "src/python/moscope"
+    if str(package.parent) not in sys.path:
+        sys.path.insert(0, str(package.parent))
     for path in files_under(package):
         yield path, f"moscope/{path.relative_to(package)}"
     for folder, suffixes in READ.items():
@@ -52,10 +54,19 @@ def files(root: Path) -> Iterator[tuple[Path, str]]:
     module = build / "moscope" / f"_engine{sysconfig.get_config_var('EXT_SUFFIX')}"
     for path in (engine, module, *protocols, *files_under(build / "generated", {".hh"})):
         yield path, f"{DATA}/{path.relative_to(root)}"
+    yield from workload_programs(root)
     for name, library in foreign_libraries(engine).items():
         yield library, f"{DATA}/{BUILT}/{name}"
         if licence := copyright_of(library):
             yield licence, f"{DATA}/{BUILT}/{name}.copyright"
+
+
+def workload_programs(root: Path) -> Iterator[tuple[Path, str]]:
+    """The guest programs of the supplied workloads, so that they run without a compiler."""
+    from moscope import workloads
+
+    for program in workloads.programs().values():
+        yield program, f"{DATA}/{BUILT}/workloads/{program.name}"
 
 
 def files_under(folder: Path, suffixes: set[str] | None = None) -> Iterator[Path]:
@@ -66,7 +77,6 @@ def files_under(folder: Path, suffixes: set[str] | None = None) -> Iterator[Path
 
 def foreign_libraries(engine: Path) -> dict[str, Path]:
     """Libraries that not every Linux has: by the name that the engine asks for, the file."""
-    sys.path.insert(0, str(engine.parents[2] / "src/python"))
     from moscope import toolchain
 
     listed = subprocess.run(["ldd", engine], capture_output=True, text=True, check=True).stdout

@@ -22,8 +22,11 @@ FLAGS = ["-std=gnu17", "-O2", "-Wall", "-Wextra", "-Werror", "-march=x86-64", "-
 
 
 def program(family: str, folder: Path | None = None) -> Path:
-    """The program of a family, whose sources lie in `folder` (`workloads/FAMILY` by default); built if the cache lacks it."""
+    """The program of a family, whose sources lie in `folder` (`workloads/FAMILY` by default); built if the cache lacks it. An installation
+    brings the supplied ones along."""
     place = folder or _ours() / family
+    if paths.installed() and place.parent == _ours():
+        return paths.workload_dir() / family
     target = paths.cache_dir() / "workloads" / _digest(place) / family
     if not target.is_file():
         target.parent.mkdir(parents=True, exist_ok=True)
