@@ -74,6 +74,7 @@ def test_a_run_directory_is_opened_as_tables(tmp_path: Path) -> None:
     for row in run.points.to_pylist():
         assert sum(row[part] for part in ("busy", "idle", "core", "memory")) == pytest.approx(1)
     assert set(run.lines.column("point").to_pylist()) == set(run.points.column("point").to_pylist())
+    assert run.sql("SELECT count(*) AS transactions FROM pairs").column("transactions").to_pylist() == [run.pairs.num_rows]
     asked = run.sql("SELECT point, sum(stall)::BIGINT AS stall FROM lines GROUP BY point ORDER BY point")
     lines = run.lines.to_pylist()
     assert asked.to_pylist() == [{"point": point, "stall": sum(r["stall"] for r in lines if r["point"] == point)}

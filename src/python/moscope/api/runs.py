@@ -100,9 +100,8 @@ class Run:
         import duckdb
 
         with duckdb.connect() as connection:
-            for name in ("points", "top_lines", *PARQUET):
-                if name in query:
-                    connection.register(name, getattr(self, name))
+            for name in connection.get_table_names(query) & {"points", "top_lines", *PARQUET}:
+                connection.register(name, getattr(self, name))
             return connection.sql(query).to_arrow_table()
 
     def _repr_html_(self) -> str:
