@@ -1,21 +1,23 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """A comparison as one HTML file, in the style of the report."""
 
+import re
 from pathlib import Path
 
 from analysis.comparison import words
 from analysis.page.document import HERE, theme
-from analysis.page.markup import code, esc, table
+from analysis.page.markup import NARROW_SPACE, code, esc, table
 from analysis.tables.base import Row
 
 MOST = 25
 STYLE = """
 .delta{display:grid;grid-template-columns:1fr 1fr;height:12px;min-width:9rem}
-.delta i{display:block;height:100%;border-radius:2px}
-.delta .less{justify-self:end;background:var(--series1)}
-.delta .more{grid-column:2;background:var(--series2)}
+.delta i{display:block;height:100%;border-radius:2px;grid-row:1}
+.delta .down{justify-self:end;background:var(--series1)}
+.delta .up{grid-column:2;background:var(--series2)}
 .delta.within i{opacity:.35}
 .sides{margin-top:14px}.sides b{display:inline-block;width:1.4em}
+@media (max-width:640px){td:empty{display:none}.delta{padding-top:7px}.delta i{height:12px}}
 """
 NOTE = ("A difference is B less A. Core time is that of all cores in use. The rows of a list add up to the difference of all core time. "
         "Faint bars are within the error: the 95 % interval of the difference, from the spread of the windows.")
@@ -40,16 +42,21 @@ def document(pairs: list[Row], alone: list[str], a: Path, b: Path) -> str:
             f"{left}{picker}{parts}</main><script>{script}</script></body></html>\n")
 
 
+def said(text: str) -> str:
+    """With a minus sign in front of numbers, and no line break before a unit."""
+    return esc(re.sub(r"(?<![\w)])-(?=\d)", "\u2212", text).replace(" %", f"{NARROW_SPACE}%").replace(" µs", f"{NARROW_SPACE}µs"))
+
+
 def section(pair: Row) -> str:
     sides = f'<p class="sides"><b>A</b>{esc(pair["a"])}<br><b>B</b>{esc(pair["b"])}</p>'
-    figures = table("Figures", ("figure", "A", "B", "difference", "remark"),
-                    [(code(name), esc(a), esc(b), esc(change), esc(mark)) for name, a, b, change, mark in words.figures(pair)], (1, 2, 3))
+    rows = [(code(name), said(a), said(b), said(change), esc(mark)) for name, a, b, change, mark in words.figures(pair)]
+    figures = table("Figures", ("figure", "A", "B", "difference", "remark"), rows, (1, 2, 3))
     options = table("Configuration", ("key", "A", "B"), [(code(row["key"]), *(esc("–" if row[s] is None else row[s]) for s in "ab"))
                                                          for row in pair["configuration"]])
     lists = "".join(f"<section><h2>{title}</h2><p class=\"unit\">{esc(pair['unit'])}</p>{_list(pair, name, what)}</section>"
                     for name, title, what in words.LISTS)
     same = '<p class="none">Nothing that is recorded differs.</p>'
-    return (f'{sides}<p class="headline">{esc(words.headline(pair))}</p>'
+    return (f'{sides}<p class="headline">{said(words.headline(pair))}</p>'
             f'<section><h2>Figures</h2><p class="unit">{esc(NOTE)}</p>{figures}</section>'
             f"{lists}<section><h2>What differs in configuration</h2>{options if pair['configuration'] else same}</section>")
 
@@ -57,10 +64,10 @@ def section(pair: Row) -> str:
 def _list(pair: Row, name: str, what: str) -> str:
     rows = words.shown(pair, name, MOST)
     most = max((abs(row["difference"]) for row in rows), default=0.0) or 1.0
-    cells = [(_name(name, row), words.amount(row["a"]), words.amount(row["b"]), words.signed(row["difference"]), _bar(row, most),
+    cells = [(_name(name, row), words.amount(row["a"]), words.amount(row["b"]), said(words.signed(row["difference"])), _bar(row, most),
               esc(words.mark(row["within_error"]))) for row in rows]
     whole = pair["whole"]
-    sums = (words.amount(whole["a"]), words.amount(whole["b"]), f"<b>{words.signed(whole['difference'])}</b>")
+    sums = (words.amount(whole["a"]), words.amount(whole["b"]), f"<b>{said(words.signed(whole['difference']))}</b>")
     cells.append(("<b>all core time</b>", *sums, "", ""))
     return table(f"Difference by {what}", (what, "A", "B", "difference", "less, more", "remark"), cells, (1, 2, 3))
 
@@ -75,5 +82,5 @@ def _bar(row: Row, most: float) -> str:
     part = 100 * abs(row["difference"]) / most
     if part < 0.2:
         return ""
-    side = "more" if row["difference"] > 0 else "less"
+    side = "up" if row["difference"] > 0 else "down"
     return f'<div class="delta{" within" if row["within_error"] else ""}"><i class="{side}" style="width:{part:.1f}%"></i></div>'

@@ -7,9 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import duckdb
+
 from analysis.database import FILES, Database, readable
 from analysis.run_directory import Point, RunDirectoryError, load
 
+TABLE = "table.parquet"
 RIGHT = "expected a run directory, a folder in its points/, or the folder of a sweep of runs"
 
 
@@ -19,10 +22,12 @@ class Measured:
 
     point: Point
     configuration: dict[str, str]
+    about: str = ""  # what distinguishes it within a sweep
 
     @property
     def title(self) -> str:
-        return f"{self.point.workload} on {self.point.kernel}, {self.point.cores} core{'' if self.point.cores == 1 else 's'}"
+        cores = f"{self.point.cores} core{'' if self.point.cores == 1 else 's'}"
+        return f"{self.point.workload} on {self.point.kernel}, {cores}{self.about}"
 
 
 @dataclass
@@ -42,9 +47,8 @@ def side(path: Path) -> Side:
             if found:
                 return Side(path, found)
         return Side(path, [_alone(path)])
-    if (path / "table.parquet").is_file():
-        found = [_alone(folder.parent) for folder in sorted(path.glob("points/*/point.json"))]
-        found += [one for run in sorted(path.glob("points/*/run.json")) for one in _of_run(run.parent)]
+    if (path / TABLE).is_file():
+        found = _of_sweep(path)
         if not found:
             raise RunDirectoryError(f"{path}: a sweep without points of `moscope run`: {RIGHT}")
         return Side(path, found)
@@ -55,6 +59,31 @@ def _of_run(path: Path) -> list[Measured]:
     run = load(path)
     config = run.record.get("config") or {}
     return [Measured(p, configuration(p.record, config)) for p in run.points]
+
+
+def _of_sweep(path: Path) -> list[Measured]:
+    """The finished points of a sweep (docs/sweeps.md): its table has their parameters, in the columns before `point`."""
+    file = str(path / TABLE)
+    try:
+        with duckdb.connect() as connection:
+            table = connection.execute("SELECT * FROM read_parquet(?)", [file])
+            columns, rows = [column[0] for column in table.description], table.fetchall()
+            metadata = connection.execute("SELECT decode(value) FROM parquet_kv_metadata(?) WHERE decode(key) = 'axes'", [file]).fetchall()
+    except duckdb.Error as error:
+        raise RunDirectoryError(f"{file}: {str(error).splitlines()[0]}: expected the table of a sweep") from error
+    axes = metadata[0][0].split("\n") if metadata else []
+    parameters = columns[:columns.index("point")] if "point" in columns else []
+    found = []
+    for row in (dict(zip(columns, values, strict=True)) for values in rows):
+        folder = path / "points" / str(row.get("point"))
+        if not (folder / "point.json").is_file():
+            continue
+        one = _alone(folder)
+        one.configuration |= {name: str(row[name]) for name in parameters if row[name] is not None}
+        own = [f"{name}={row[name]}" for name in axes if name in parameters and name not in ("workload", "kernel", "cores")]
+        one.about = "".join(f", {text}" for text in own)
+        found.append(one)
+    return found
 
 
 def _alone(folder: Path) -> Measured:

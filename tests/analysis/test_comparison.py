@@ -7,8 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import browser
+import pyarrow
 import pytest
 import synthetic_run
+from pyarrow import parquet
 
 from analysis import RunDirectoryError
 from analysis.comparison import condition, page, pairs, sides, text
@@ -100,13 +102,26 @@ def test_points_are_paired_by_what_they_have_in_common(tmp_path: Path) -> None:
     assert [(x.point.name, y.point.name) for x, y in matched] == [("exim-pk-24", "exim-stock-48")] and not alone
 
 
-def test_the_points_of_a_sweep_are_paired_like_those_of_a_run(stock: Path, tmp_path: Path) -> None:
-    sweep = tmp_path / "sweep"
-    (sweep / "points").mkdir(parents=True)
-    (sweep / "table.parquet").touch()
-    shutil.copytree(stock / "points/exim-stock-24", sweep / "points/0123abcd")
-    (pair,) = compared(stock, sweep)
-    assert pair["throughput"]["difference"] == 0
+def sweep(folder: Path, points: dict[str, Path]) -> Path:
+    """A sweep over `links.clock`, with a point for each value."""
+    rows = [{"workload": "exim", "links.clock": clock, "point": f"digest-{clock}", "status": "done"} for clock in points]
+    for clock, source in points.items():
+        shutil.copytree(source, folder / "points" / f"digest-{clock}")
+    table = pyarrow.Table.from_pylist(rows).replace_schema_metadata({"schema": "moscope.sweep.table/1", "axes": "links.clock"})
+    parquet.write_table(table, folder / "table.parquet")
+    return folder
+
+
+def test_the_points_of_a_sweep_are_paired_by_their_parameters(stock: Path, faster: Path, tmp_path: Path) -> None:
+    first, second = stock / "points/exim-stock-24", faster / "points/exim-pk-24"
+    a = sweep(tmp_path / "a", {"1GHz": first, "2GHz": second})
+    b = sweep(tmp_path / "b", {"2GHz": second, "1GHz": first})
+    found = compared(a, b)
+    assert [(pair["a"], pair["b"]) for pair in found] == [("exim on stock, 24 cores, links.clock=1GHz",) * 2,
+                                                          ("exim on pk, 24 cores, links.clock=2GHz",) * 2]
+    assert all(pair["throughput"]["difference"] == 0 for pair in found)
+    (one,) = compared(a / "points/digest-1GHz", second)
+    assert one["alike"] is False
 
 
 def test_what_is_no_run_is_refused(tmp_path: Path) -> None:

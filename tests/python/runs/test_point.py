@@ -123,6 +123,31 @@ def test_leaving_detailed_mode_takes_steps_between_which_an_interruption_ends_it
         course(Interrupted(steps_to_leave=1_000_000), point)
 
 
+class Uneven(FakeSystem):
+    """The operations of every third millisecond take no time, the others' all of it."""
+
+    def counts(self) -> dict[str, int]:
+        found = super().counts()
+        ms = (self.tick - self.begun) // MS if self.detailed else 0
+        return {**found, "operations": found["operations"] + 100 * (ms // 3)}
+
+
+@pytest.mark.parametrize(("system", "limit", "windows", "met"), [(FakeSystem(), 50, 10, True), (Uneven(), 50, 50, False),
+                                                                 (Uneven(), 12, 12, False)])
+def test_windows_end_when_their_error_is_small_enough_or_at_the_limit(point: Point, system: FakeSystem, limit: int, windows: int,
+                                                                      met: bool) -> None:
+    got = course(system, replace(point, window=MS, windows=limit, until_error=0.0001))
+    assert len(got["windows"]) == windows
+    assert (got["until_error"]["windows"], got["until_error"]["limit"], got["until_error"]["met"]) == (windows, limit, met)
+    jsonio.validate({"schema": "moscope.run/1", "ok": True, "machine": "opteron48", "points": [{**got, "host_s": 1.0}]})
+
+
+def test_without_a_wanted_error_every_window_is_measured_and_has_intervals(point: Point) -> None:
+    got = course(FakeSystem(), replace(point, window=MS, windows=12))
+    assert len(got["windows"]) == 12 and "until_error" not in got
+    assert got["confidence"]["figures"]["throughput_per_s"] == {"value": pytest.approx(10_000), "stderr": 0, "half_width": 0}
+
+
 def test_a_workload_that_ends_early_leaves_the_windows_that_were_whole(point: Point) -> None:
     got = course(FakeSystem(ends_at=5.5), point)
     assert [w["ops"] for w in got["windows"]] == [20, 20]

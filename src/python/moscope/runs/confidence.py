@@ -75,9 +75,10 @@ def batched(values: Sequence[float]) -> list[float]:
 
 
 def residuals(amounts: Sequence[float], per: Sequence[float], value: float) -> list[float]:
-    """The linear part of the ratio's error: its mean is zero, and it has the ratio's unit."""
-    scale = len(per) / sum(per)
-    return [(amount - value * weight) * scale for amount, weight in zip(amounts, per, strict=True)]
+    """The linear part of the ratio's error: its mean is zero, and it has the ratio's unit. What comes of rounding alone is zero."""
+    scale, rounding = len(per) / sum(per), 1e-9 * abs(value)
+    found = [(amount - value * weight) * scale for amount, weight in zip(amounts, per, strict=True)]
+    return [0.0 if abs(d) < rounding else d for d in found]
 
 
 def variance(deviations: Sequence[float]) -> float:
