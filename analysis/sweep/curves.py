@@ -14,6 +14,7 @@ from analysis.sweep.expression import Expression
 from analysis.sweep.table import ERRORS, Sweep, quantities, shown
 
 MOST_PANELS, MOST_SERIES = 24, 4
+TITLE_COLUMNS = 34
 PLAIN = 1e5  # values below are written without a prefix such as k or M
 
 
@@ -65,11 +66,21 @@ def draw(sweep: Sweep, wanted: Expression, wide: bool) -> Figure | None:
         handles: dict[str, Any] = {}
         for ax, panel in zip(axes, panels, strict=False):
             _panel(ax, _select(rows, panel), wanted, values, handles)
-            ax.set_title(style.wrapped(", ".join(f"{n} {shown(v)}" for n, v in panel.items()), 34), fontsize=9)
+            ax.set_title(_title(panel), fontsize=9)
         for ax in axes[len(panels):]:
             ax.set_axis_off()
         style.legend_above(fig, list(handles.values()), list(handles), 4 if wide else 2)
     return fig
+
+
+def _title(panel: dict[str, Any]) -> str:
+    """Parameters of a panel, on as many lines as they need."""
+    lines = [""]
+    for item in (f"{name} {shown(value)}" for name, value in panel.items()):
+        if lines[-1] and len(lines[-1]) + len(item) > TITLE_COLUMNS:
+            lines.append("")
+        lines[-1] += (", " if lines[-1] else "") + item
+    return ",\n".join(style.wrapped(line, TITLE_COLUMNS) for line in lines)
 
 
 def _values(sweep: Sweep, rows: list[dict[str, Any]], name: str) -> list[Any]:
