@@ -6,6 +6,8 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from analysis import style
+from analysis.comparison.pairs import difference, figure
+from analysis.comparison.words import change
 from analysis.figures import Spec
 from analysis.run_directory import Run
 from analysis.tables.differences import kernel_pairs, wait_per_operation
@@ -45,7 +47,19 @@ def _bars(ax: Axes, rows: list[tuple[str, str, float, float]], wide: bool) -> No
     ax.tick_params(axis="y", length=0)
 
 
-FIGURE = Spec("kernel-difference", "run", 32, "What makes the difference between the kernels",
-              "Memory stall and spinning of all cores in use, divided by the operations finished: the lines and the waiting functions with "
-              "the largest difference between two kernels, on the most cores on which both were measured. Lines of one name are added "
-              "up.", draw)
+TEXT = ("Memory stall and spinning of all cores in use, divided by the operations finished: the lines and the waiting functions with "
+        "the largest difference between two kernels, on the most cores on which both were measured. Lines of one name are added "
+        "up.")
+
+
+def caption(run: Run) -> str:
+    text = TEXT
+    for first, second in kernel_pairs(run):
+        found = difference(figure(first, "throughput_per_s"), figure(second, "throughput_per_s"))
+        if found is not None:
+            within = ", which is within the error of the windows" if found["within_error"] else ""
+            text += f" {first.workload} on {first.cores} cores: {second.kernel} against {first.kernel}, {change(found)} throughput{within}."
+    return text
+
+
+FIGURE = Spec("kernel-difference", "run", 32, "What makes the difference between the kernels", caption, draw)

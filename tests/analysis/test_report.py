@@ -254,3 +254,12 @@ def test_without_operations_there_is_no_figure_of_throughput(tmp_path: Path) -> 
     assert not (folder / "figures/throughput.png").exists() and 'id="throughput"' not in page
     assert "Linux 2.6.35" not in page and "paper" not in page.lower()
     assert "0 \u00b1 0" not in page
+
+
+def test_the_difference_of_two_kernels_is_marked_where_it_is_within_the_error(tmp_path: Path) -> None:
+    folder = synthetic_run.write_run(tmp_path / "run", cores=(24,), kernels=("stock", "pk"))
+    page = write_report(folder).read_text()
+    assert "exim on 24 cores: pk against stock, +" in page and "within the error of the windows" not in page
+    point, stats, found = synthetic_run.point("exim", "stock", 24)
+    synthetic_run.write_files(folder / "points/exim-pk-24", {**point, "kernel": "pk"}, stats, found)
+    assert "throughput, which is within the error of the windows" in write_report(folder).read_text()

@@ -40,11 +40,14 @@ def test_the_rows_are_the_points_that_there_are(shared: Shared, capsys: pytest.C
     plan = ablate.plan(shared, options.Options(workload="counter", cores="4"), "7")
     line = {"name": "mount_lock", "address": "0x40", "stall_share": 0.6, "wait_share": 0.4, "spin_share": 0.1, "transfers": 3,
             "class": "true_sharing", "writers": [], "waiters": []}
-    points = [{"kernel": k, "throughput_per_s": t, "stderr_per_s": None, "top_lines": lines}
-              for k, t, lines in (("stock", 100.0, [line]), ("pk", 400.0, []))]
+    points = [{"kernel": k, "throughput_per_s": t, "stderr_per_s": None, "top_lines": lines,
+               "confidence": {"figures": {"throughput_per_s": {"value": t, "half_width": 5.0}}}}
+              for k, t, lines in (("stock", 100.0, [line]), ("stock+7", 104.0, []), ("pk", 400.0, []))]
     document = ablate.document(plan, {"ok": False, "points": points})
     jsonio.validate(document)
-    assert [(row["kernel"], row["throughput_per_s"]) for row in document["rows"]] == [("stock", 100.0), ("pk", 400.0)]
+    assert [(row["kernel"], row["throughput_per_s"]) for row in document["rows"]] == [("stock", 100.0), ("stock+7", 104.0), ("pk", 400.0)]
+    assert [row["within_error"] for row in document["rows"]] == [None, True, None]
     ablate.show(document)
-    stock, pk = capsys.readouterr().out.splitlines()[1:]
+    stock, fixed, pk = capsys.readouterr().out.splitlines()[1:]
+    assert "(within the error of stock)" in fixed and "error" not in stock + pk
     assert stock.count("#") * 4 == pk.count("#") and "40% mount_lock" in stock

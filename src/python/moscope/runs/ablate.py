@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Each fix of the kernel alone: a run over the settings between `stock` and `pk`, and its rows."""
 
+import math
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -41,10 +43,22 @@ def plan(shared: Shared, given: options.Options, fixes: str | None) -> options.P
 
 def document(plan: options.Plan, run: dict[str, Any]) -> dict[str, Any]:
     """moscope.ablate/1, from the points that are finished."""
+    by_kernel = {p["kernel"]: p for p in run["points"]}
     rows = [{"kernel": p["kernel"], "throughput_per_s": p["throughput_per_s"], "stderr_per_s": p["stderr_per_s"],
-             "top_lines": p["top_lines"]} for p in run["points"]]
+             "within_error": within_error(p, by_kernel.get(re.split("[+-]", p["kernel"])[0])), "top_lines": p["top_lines"]}
+            for p in run["points"]]
     return {"schema": SCHEMA, "ok": run["ok"], "workload": plan.points[0].workload, "cores": plan.points[0].cores, "rows": rows,
             **({"report": run["report"]} if "report" in run else {})}
+
+
+def within_error(point: dict[str, Any], base: dict[str, Any] | None) -> bool | None:
+    """Whether the throughput of a mix differs from that of the kernel that it changes by no more than the error (95 %); None of that
+    kernel itself, and if no error is known."""
+    if base is None or base is point:
+        return None
+    found = [(p.get("confidence") or {}).get("figures", {}).get("throughput_per_s") or {} for p in (base, point)]
+    widths = [float(one["half_width"]) for one in found if one.get("half_width") is not None]
+    return abs(found[1]["value"] - found[0]["value"]) <= math.hypot(*widths) if len(widths) == 2 else None
 
 
 def show(document: dict[str, Any]) -> None:
@@ -56,6 +70,7 @@ def show(document: dict[str, Any]) -> None:
         bar = "#" * round(BAR * row["throughput_per_s"] / most) if most else ""
         line = row["top_lines"][0] if row["top_lines"] else None
         hottest = f"  {line['wait_share']:.0%} {line['name']}" if line else ""
+        hottest += f"  (within the error of {re.split('[+-]', row['kernel'])[0]})" if row["within_error"] else ""
         print(f"  {row['kernel']:<9} {row['throughput_per_s']:>12,.0f}  {bar:<{BAR}}{hottest}")
     if "report" in document:
         print(f"report: {document['report']}")
