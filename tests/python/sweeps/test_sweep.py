@@ -11,6 +11,7 @@ import pytest
 from pyarrow import parquet
 
 from moscope import jsonio
+from moscope.sweeps import main, spec
 
 Moscope = Callable[..., CompletedProcess[str]]
 SWEEP = """job = "trace"
@@ -75,6 +76,24 @@ def test_a_failing_point_is_reported_with_its_command_and_the_others_go_on(mosco
     failure = document["failed"][0]
     assert failure["command"] == ("./moscope trace 'c0 ld A@n1; c2 ldu A@n1' --machine small --set links.clock=1GHz --set protocol=MSI")
     assert [(r["status"], r["error"] is None) for r in rows(document)] == [("failed", False), ("done", True)] * 2
+
+
+def test_points_whose_worker_ends_without_a_word_have_failed_and_the_others_are_in_the_table(
+        tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    described = spec.Spec("trace", {"machine": "small", "script": "c0 ld A@n1"}, {"seed": [1, 2]})
+
+    def one_point_alone(root: Path, *_: Any) -> int:
+        config = json.loads((root / "workflow" / "config.json").read_text())
+        folder = root / "points" / next(iter(config["points"]))
+        folder.mkdir()
+        (folder / "result.json").write_text(json.dumps({"figures": {"total_cycles": 7.0}, "seconds": 0.1}))
+        return 1
+
+    monkeypatch.setattr(main.snakemake, "run", one_point_alone)
+    monkeypatch.setattr(main.report, "write", lambda *_: {})
+    outcome = main.run(described, tmp_path / "out")
+    assert (outcome.exit_code, outcome.document["done"], len(outcome.failed)) == (5, 1, 1)
+    assert [(r["status"], r["total_cycles"]) for r in rows(outcome.document)] == [("done", 7.0), ("failed", None)]
 
 
 @pytest.mark.parametrize("options, error", [

@@ -15,7 +15,7 @@ from typing import IO, Any
 
 from moscope import errors, jsonio
 from moscope.errors import SimulatorBug, UserError
-from moscope.sweeps import jobs, report, results, snakemake, speeds, workflow
+from moscope.sweeps import jobs, report, results, snakemake, speeds, worker, workflow
 from moscope.sweeps import points as planning
 from moscope.sweeps.points import Point
 from moscope.sweeps.spec import Spec
@@ -90,8 +90,8 @@ def _run(spec: Spec, found: list[Point], store: Store, executor: str, at_once: i
             if len(made) < len(missing):
                 say(f"{len(found) - len(missing) + len(made)} of {number(len(found), 'point')} are finished and kept in {store.root}; "
                     "the same command goes on")
-        failed = [f for digest in dict.fromkeys(p.digest for p in missing) if (f := store.failure(digest))]
-        if code != 0 and not failed and unfinished(found, store):
+        failed = [failure(p, spec, store) for p in unfinished(found, store)]
+        if code != 0 and not made and not any(store.failure(p.digest) for p in missing):
             raise SimulatorBug(f"Snakemake ended with {code}:\n{snakemake.last_words(store.root)}")
         store.clean()
     else:
@@ -101,6 +101,16 @@ def _run(spec: Spec, found: list[Point], store: Store, executor: str, at_once: i
     whole = {**document(found, store), "failed": failed, **shown}
     write_whole(store.root / "sweep.json", jsonio.dumps({**whole, "config": configuration(spec)}) + "\n")
     return Outcome(whole, failed)
+
+
+def failure(point: Point, spec: Spec, store: Store) -> dict[str, Any]:
+    """What the worker said of a point that has failed, or that it ended without a word, as when the host has no memory left."""
+    if said := store.failure(point.digest):
+        return said
+    lost = SimulatorBug(f"its process ended without a result; {store.root / 'snakemake.log'} may have the reason")
+    document = worker.failure(point.digest, spec.job, point.params, lost)
+    store.fail(point.digest, document)
+    return document
 
 
 def counts(points: list[Point], store: Store) -> tuple[int, int]:

@@ -77,10 +77,14 @@ class Worker:
         return errors.OK
 
     def boot(self, key: str) -> int:
+        """Boots the guest that points start from; if that fails, they have failed."""
+        points = self.config["points"]
         with self.store.locked(key):
-            self.job.make_boot(self.config["points"][self.config["boots"][key]["point"]]["params"], key, self.store.root / "boots",
-                               self.still_wanted)
-        return errors.OK
+            try:
+                self.job.make_boot(points[self.config["boots"][key]["point"]]["params"], key, self.store.root / "boots", self.still_wanted)
+                return errors.OK
+            except Exception as error:  # noqa: BLE001  a point's failure, whatever it is, is the point's
+                return max(self._failed(digest, error) for digest, point in points.items() if point["boot"] == key)
 
 
 def failure(digest: str, job: str, params: dict[str, Any], error: MoscopeError) -> dict[str, Any]:
