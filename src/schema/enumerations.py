@@ -4,25 +4,28 @@
 from moscope.schema.describe import Enumeration, Member
 
 SEGMENT = Enumeration("Segment", "Segments", "Where a transaction's latency goes.", {
-    "queue": Member("waiting: buffers, link arbitration and credits", "waiting for buffers and links", "waiting in queues",
+    "queue": Member("waiting for buffers, link arbitration and credits", "waiting for buffers and links", "waiting in queues",
                     colours=("#bab0ac", "#bab0ac")),
-    "cache": Member("lookups and transfers in the requester's cache hierarchy", "caches of the requester", "caches",
+    "cache": Member("lookups and transfers in the requestor's cache hierarchy", "caches of the requestor", "caches",
                     colours=("#4e79a7", "#4e79a7")),
-    "crossbar": Member("on-chip crossbar", "crossbars of the chips", "crossbars", colours=("#76b7b2", "#76b7b2")),
-    "link": Member("HyperTransport links: serialization and flight", "HyperTransport links", "links", colours=("#f28e2b", "#f28e2b")),
+    "crossbar": Member("transit through the crossbars of the chips", "crossbars of the chips", "crossbars", colours=("#76b7b2", "#76b7b2")),
+    "link": Member("serialization and flight on HyperTransport links", "HyperTransport links", "links", colours=("#f28e2b", "#f28e2b")),
     "home_queue": Member("waiting at the home node", "waiting at the home node", "waiting at home", colours=("#9c755f", "#9c755f")),
-    "probe_filter": Member("the home agent: request handling and probe filter lookup", "home agent and probe filter", "probe filter",
-                           colours=("#b07aa1", "#b07aa1")),
-    "dram": Member("DRAM, its queue included", "DRAM", colours=("#59a14f", "#59a14f")),
-    "responder": Member("caches that answer probes", "caches that answer probes", "answering core", colours=("#e15759", "#e15759")),
+    "probe_filter": Member("request handling and probe filter lookup in the home agent", "home agent and probe filter",
+                           "probe filter", colours=("#b07aa1", "#b07aa1")),
+    "dram": Member("DRAM access, including the wait in the DRAM queue", "DRAM", colours=("#59a14f", "#59a14f")),
+    "responder": Member("lookups and transfers in caches that answer probes", "caches that answer probes", "answering core",
+                        colours=("#e15759", "#e15759")),
 })
 
 MISS_CLASS = Enumeration("MissClass", "MissClasses", "Why a line was not there; `count` stands for no class.", {
     "cold": Member("the core has not had the line before", noun="cold misses", colours=("#e3d28a", "#8a7d42"), rank=5),
     "capacity": Member("the core had the line and replaced it", noun="capacity misses", colours=("#999933", "#b9b955"), rank=4),
-    "upgrade": Member("the core had the line, but could not write it", noun="upgrades", colours=("#aa3377", "#cf5f9d"), rank=3),
-    "true_sharing": Member("another core wrote bytes that this access uses", colours=("#cc3311", "#e8573a"), rank=1),
-    "false_sharing": Member("another core wrote other bytes of the line", colours=("#ee8833", "#f5a04f"), rank=2),
+    "upgrade": Member("the core had the line without permission to write it", noun="upgrades", colours=("#aa3377", "#cf5f9d"), rank=3),
+    "true_sharing": Member("since the core last had the line, another core wrote bytes that this access uses",
+                           colours=("#cc3311", "#e8573a"), rank=1),
+    "false_sharing": Member("since the core last had the line, other cores wrote only bytes that this access does not use",
+                            colours=("#ee8833", "#f5a04f"), rank=2),
 })
 
 SPIN = "spin"
