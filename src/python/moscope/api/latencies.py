@@ -58,7 +58,7 @@ def latency(machine: AnyMachine = "opteron48", *, bandwidth: bool = False, seed:
     from moscope.latencies import report, rows
 
     chosen = machine_of(machine)
-    shared = call(chosen, seed, progress)
+    shared = call(chosen, seed, progress or False)  # it takes seconds
     subject = prepare(shared, chosen.description)
     measured, bandwidths = [], []
     for level in rows.levels(subject):
