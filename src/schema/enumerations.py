@@ -14,18 +14,16 @@ SEGMENT = Enumeration("Segment", "Segments", "Where a transaction's latency goes
     "probe_filter": Member("request handling and probe filter lookup in the home agent", "home agent and probe filter",
                            "probe filter", colours=("#b07aa1", "#b07aa1")),
     "dram": Member("DRAM access, including the wait in the DRAM queue", "DRAM", colours=("#59a14f", "#59a14f")),
-    "responder": Member("lookups and transfers in caches that answer probes", "caches that answer probes", "answering core",
-                        colours=("#e15759", "#e15759")),
+    "responder": Member("caches that answer probes", "caches that answer probes", "answering core", colours=("#e15759", "#e15759")),
 })
 
 MISS_CLASS = Enumeration("MissClass", "MissClasses", "Why a line was not there; `count` stands for no class.", {
     "cold": Member("the core has not had the line before", noun="cold misses", colours=("#e3d28a", "#8a7d42"), rank=5),
     "capacity": Member("the core had the line and replaced it", noun="capacity misses", colours=("#999933", "#b9b955"), rank=4),
     "upgrade": Member("the core had the line without permission to write it", noun="upgrades", colours=("#aa3377", "#cf5f9d"), rank=3),
-    "true_sharing": Member("since the core last had the line, another core wrote bytes that this access uses",
+    "true_sharing": Member("another core has written bytes of this access since the core had the line",
                            colours=("#cc3311", "#e8573a"), rank=1),
-    "false_sharing": Member("since the core last had the line, other cores wrote only bytes that this access does not use",
-                            colours=("#ee8833", "#f5a04f"), rank=2),
+    "false_sharing": Member("another core has written other bytes since the core had the line", colours=("#ee8833", "#f5a04f"), rank=2),
 })
 
 SPIN = "spin"
