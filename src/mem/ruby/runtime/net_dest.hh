@@ -40,87 +40,9 @@ struct NodeMap {
     static inline const NodeMap *current = nullptr;
 };
 
-/// A set of node numbers of one machine type.
-class Set {
+/// A flat set of small numbers: what Set and NetDest have in common.
+template <class Self> class NodeBits {
   public:
-    void setSize(int) {}
-    void add(NodeID n) { w_[n >> 6] |= bit(n); }
-    void remove(NodeID n) { w_[n >> 6] &= ~bit(n); }
-    void addSet(const Set &o) {
-        each(o, [](auto a, auto b) { return a | b; });
-    }
-    void removeSet(const Set &o) {
-        each(o, [](auto a, auto b) { return a & ~b; });
-    }
-    void clear() { w_ = {}; }
-    int count() const {
-        int n = 0;
-        for (auto w : w_)
-            n += std::popcount(w);
-        return n;
-    }
-    bool isEmpty() const { return count() == 0; }
-    bool isElement(NodeID n) const { return (w_[n >> 6] & bit(n)) != 0; }
-    bool isEqual(const Set &o) const { return w_ == o.w_; }
-    bool isSuperset(const Set &o) const {
-        for (unsigned i = 0; i < w_.size(); ++i)
-            if (o.w_[i] & ~w_[i])
-                return false;
-        return true;
-    }
-    bool intersectionIsEmpty(const Set &o) const {
-        for (unsigned i = 0; i < w_.size(); ++i)
-            if (o.w_[i] & w_[i])
-                return false;
-        return true;
-    }
-    NodeID smallestElement() const {
-        for (unsigned i = 0; i < w_.size(); ++i)
-            if (w_[i])
-                return static_cast<NodeID>(64 * i + static_cast<unsigned>(std::countr_zero(w_[i])));
-        throw ProtocolError("Set.smallestElement of an empty set");
-    }
-    bool operator==(const Set &) const = default;
-
-  private:
-    static std::uint64_t bit(NodeID n) { return std::uint64_t{1} << (n & 63); }
-    template <class F> void each(const Set &o, F f) {
-        for (unsigned i = 0; i < w_.size(); ++i)
-            w_[i] = f(w_[i], o.w_[i]);
-    }
-    std::array<std::uint64_t, kMaxNodes / 64> w_{};
-};
-
-/// A set of controllers of any type.
-class NetDest {
-  public:
-    static constexpr unsigned kWords = kMaxNodes / 64;
-
-    void setSize(int) {}
-    void setSize(int, int) {}
-    void add(MachineID m) { add_index(map().index(m)); }
-    void remove(MachineID m) { remove_index(map().index(m)); }
-    void addNetDest(const NetDest &o) {
-        for (unsigned i = 0; i < kWords; ++i)
-            w_[i] |= o.w_[i];
-    }
-    void removeNetDest(const NetDest &o) {
-        for (unsigned i = 0; i < kWords; ++i)
-            w_[i] &= ~o.w_[i];
-    }
-    void setNetDest(MachineType t, const Set &s) {
-        for (NodeID n = 0; n < map().count[t]; ++n)
-            s.isElement(n) ? add({t, n}) : remove({t, n});
-    }
-    /// Every controller of every type.
-    void broadcast() {
-        for (unsigned i = 0; i < map().total; ++i)
-            add_index(static_cast<NodeIndex>(i));
-    }
-    void broadcast(MachineType t) {
-        for (unsigned i = 0; i < map().count[t]; ++i)
-            add_index(static_cast<NodeIndex>(map().base[t] + i));
-    }
     void clear() { w_ = {}; }
     int count() const {
         int n = 0;
@@ -134,19 +56,90 @@ class NetDest {
             any |= w;
         return any == 0;
     }
-    bool isElement(MachineID m) const { return has_index(map().index(m)); }
-    bool isSuperset(const NetDest &o) const {
+    bool isEqual(const Self &o) const { return w_ == o.w_; }
+    bool isSuperset(const Self &o) const {
         for (unsigned i = 0; i < kWords; ++i)
             if (o.w_[i] & ~w_[i])
                 return false;
         return true;
     }
-    bool intersectionIsEmpty(const NetDest &o) const {
+    bool intersectionIsEmpty(const Self &o) const {
         for (unsigned i = 0; i < kWords; ++i)
             if (o.w_[i] & w_[i])
                 return false;
         return true;
     }
+    bool operator==(const NodeBits &) const = default;
+
+  protected:
+    static constexpr unsigned kWords = kMaxNodes / 64;
+
+    bool has(unsigned n) const { return (w_[n >> 6] >> (n & 63)) & 1; }
+    void insert(unsigned n) { w_[n >> 6] |= std::uint64_t{1} << (n & 63); }
+    void erase(unsigned n) { w_[n >> 6] &= ~(std::uint64_t{1} << (n & 63)); }
+    void insert_all(const Self &o) {
+        for (unsigned i = 0; i < kWords; ++i)
+            w_[i] |= o.w_[i];
+    }
+    void erase_all(const Self &o) {
+        for (unsigned i = 0; i < kWords; ++i)
+            w_[i] &= ~o.w_[i];
+    }
+    /// The smallest element, or kMaxNodes.
+    unsigned first() const {
+        for (unsigned i = 0; i < kWords; ++i)
+            if (w_[i])
+                return 64 * i + static_cast<unsigned>(std::countr_zero(w_[i]));
+        return kMaxNodes;
+    }
+
+    std::array<std::uint64_t, kWords> w_{};
+};
+
+/// A set of node numbers of one machine type.
+class Set : public NodeBits<Set> {
+    friend NodeBits;
+
+  public:
+    void setSize(int) {}
+    void add(NodeID n) { insert(static_cast<unsigned>(n)); }
+    void remove(NodeID n) { erase(static_cast<unsigned>(n)); }
+    void addSet(const Set &o) { insert_all(o); }
+    void removeSet(const Set &o) { erase_all(o); }
+    bool isElement(NodeID n) const { return has(static_cast<unsigned>(n)); }
+    NodeID smallestElement() const {
+        if (const unsigned n = first(); n != kMaxNodes)
+            return static_cast<NodeID>(n);
+        throw ProtocolError("Set.smallestElement of an empty set");
+    }
+    bool operator==(const Set &) const = default;
+};
+
+/// A set of controllers of any type.
+class NetDest : public NodeBits<NetDest> {
+    friend NodeBits;
+
+  public:
+    void setSize(int) {}
+    void setSize(int, int) {}
+    void add(MachineID m) { add_index(map().index(m)); }
+    void remove(MachineID m) { remove_index(map().index(m)); }
+    void addNetDest(const NetDest &o) { insert_all(o); }
+    void removeNetDest(const NetDest &o) { erase_all(o); }
+    void setNetDest(MachineType t, const Set &s) {
+        for (NodeID n = 0; n < map().count[t]; ++n)
+            s.isElement(n) ? add({t, n}) : remove({t, n});
+    }
+    /// Every controller of every type.
+    void broadcast() {
+        for (unsigned i = 0; i < map().total; ++i)
+            add_index(static_cast<NodeIndex>(i));
+    }
+    void broadcast(MachineType t) {
+        for (unsigned i = 0; i < map().count[t]; ++i)
+            add_index(static_cast<NodeIndex>(map().base[t] + i));
+    }
+    bool isElement(MachineID m) const { return has_index(map().index(m)); }
     MachineID smallestElement() const {
         if (isEmpty())
             throw ProtocolError("NetDest.smallestElement of an empty set");
@@ -172,15 +165,10 @@ class NetDest {
     bool operator==(const NetDest &) const = default;
 
     // The machine-wide numbering, for the network.
-    void add_index(NodeIndex i) { w_[i >> 6] |= std::uint64_t{1} << (i & 63); }
-    void remove_index(NodeIndex i) { w_[i >> 6] &= ~(std::uint64_t{1} << (i & 63)); }
-    bool has_index(NodeIndex i) const { return (w_[i >> 6] >> (i & 63)) & 1; }
-    NodeIndex first_index() const {
-        for (unsigned i = 0; i < kWords; ++i)
-            if (w_[i])
-                return static_cast<NodeIndex>(64 * i + static_cast<unsigned>(std::countr_zero(w_[i])));
-        return kMaxNodes;
-    }
+    void add_index(NodeIndex i) { insert(i); }
+    void remove_index(NodeIndex i) { erase(i); }
+    bool has_index(NodeIndex i) const { return has(i); }
+    NodeIndex first_index() const { return static_cast<NodeIndex>(first()); }
     /// The only element, or kMaxNodes if there are several or none.
     NodeIndex sole_index() const {
         std::uint64_t any = 0, several = 0;
@@ -203,7 +191,6 @@ class NetDest {
 
   private:
     static const NodeMap &map() { return *NodeMap::current; }
-    std::array<std::uint64_t, kWords> w_{};
 };
 
 } // namespace moscope::ruby
