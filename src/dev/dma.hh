@@ -22,7 +22,10 @@ class Dma {
     virtual bool read(PhysAddr from, std::span<std::uint8_t> to) = 0;
     virtual bool write(PhysAddr to, std::span<const std::uint8_t> from) = 0;
     /// Runs work of a device that reads or writes. Pieces of work run one after another; functional ones run at once.
-    virtual void perform(std::function<void()> work) { work(); }
+    virtual void perform(std::function<void()> work) {
+        const auto at_once = std::move(work);
+        at_once();
+    }
     /// Whether all of [from, from + size) is DRAM.
     virtual bool reaches(PhysAddr from, std::uint64_t size) const = 0;
 

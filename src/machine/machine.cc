@@ -14,7 +14,7 @@ namespace moscope {
 using namespace ruby;
 
 Machine::Machine(const std::string &description, const std::string &library, MachineOptions options)
-    : Machine(ConfigReader::parse(description, "machine", "an elaborated machine"), library, std::move(options)) {}
+    : Machine(ConfigReader::parse(description, "machine", "an elaborated machine"), library, options) {}
 
 Machine::Machine(const nlohmann::json &description, const std::string &library, MachineOptions options)
     : impl_(std::make_unique<Impl>()) {

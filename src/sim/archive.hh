@@ -68,6 +68,7 @@ class Archive {
 
     template <class K, class V> void one(std::map<K, V> &m) {
         std::vector<K> keys;
+        keys.reserve(m.size());
         for (const auto &[k, v] : m)
             keys.push_back(k);
         list(keys);

@@ -103,7 +103,7 @@ void bind_results(nb::class_<FullSystem> &system) {
 void bind_console_and_memory(nb::class_<FullSystem> &system) {
     system.def("console_output", [](FullSystem &s) { return bytes_of(s.console_output()); })
         .def("console_input",
-             [](FullSystem &s, nb::bytes b) {
+             [](FullSystem &s, const nb::bytes &b) {
                  s.console_input({b.c_str(), b.size()});
              })
         .def("read_physical",
