@@ -6,10 +6,11 @@ the protocol's, the warm-up passes, and the statistics of the window are dumped.
 import os
 
 import m5
+from m5.objects import X86AtomicSimpleCPU, X86TimingSimpleCPU
+
 import machine_drive
 import machine_platform
 import machine_system
-from m5.objects import X86AtomicSimpleCPU, X86TimingSimpleCPU
 
 CONSOLE = "system.pc.com_1.device"  # what gem5 calls the file
 STEP_FS = 10**13
@@ -24,7 +25,7 @@ machine_platform.attach(built, job)
 numbers = range(job["cores"])
 system.boot_cpu = [machine_platform.processor(X86AtomicSimpleCPU, n, simulate_inst_stalls=True) for n in numbers]
 system.cpu = [machine_platform.processor(X86TimingSimpleCPU, n, switched_out=True) for n in numbers]
-for cpu, sequencer in zip(system.boot_cpu, built.sequencers):
+for cpu, sequencer in zip(system.boot_cpu, built.sequencers, strict=True):
     cpu.createInterruptController()
     sequencer.connectCpuPorts(cpu)
     machine_platform.slow_down(cpu, machine_system.period_of(job["machine"]["clocks"]["core"]))
@@ -56,7 +57,7 @@ if cause == machine_drive.BEGINS:
     machine_system.say(f"region: begins: {drive.seconds():.3f} s, {executed(system.boot_cpu)} instructions")
     for cpu in system.boot_cpu:
         machine_platform.speed_up(cpu)
-    m5.switchCpus(system, list(zip(system.boot_cpu, system.cpu)))
+    m5.switchCpus(system, list(zip(system.boot_cpu, system.cpu, strict=True)))
     cause = advance(system.cpu, job["warmup_fs"])
     if cause == machine_drive.LIMIT:
         machine_system.say("region: window begins")

@@ -5,6 +5,7 @@ region of interest, the end of another is one operation (docs/platform.md)."""
 import time
 
 import m5
+
 import machine_system
 
 LIMIT, BEGINS, ENDS = "simulate() limit reached", "the region of interest begins", "the region of interest ends"

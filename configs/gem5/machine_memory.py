@@ -89,5 +89,5 @@ def controllers(description, those):
             write_high_thresh_perc=100 * dram["write_high"] // dram["write_entries"],
             write_low_thresh_perc=0,  # gem5 keeps so many writes back when idle, and answers reads from them
         )
-        for node, range_ in zip(description["address_map"], those)
+        for node, range_ in zip(description["address_map"], those, strict=True)
     ]

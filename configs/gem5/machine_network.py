@@ -6,6 +6,7 @@ So there is a link for each length of packets beside the others, and `RoutingByS
 has the wire's whole bandwidth. All latencies are whole cycles of the network's clock, the northbridge's."""
 
 from fractions import Fraction
+from typing import Any
 
 from m5.objects import SimpleExtLink, SimpleIntLink, SimpleNetwork, Switch
 
@@ -81,7 +82,7 @@ def connect(network, description, controllers, vnets):
         )
         for number, (described, controller) in enumerate(controllers)
     ]
-    links = []
+    links: list[Any] = []
     for link in shape["links"]:
         bytes_per_cycle = bytes_per_fs(link) * period
         for a, b in ((link["a"], link["b"]), (link["b"], link["a"])):

@@ -2,9 +2,10 @@
 """The PC around a machine that boots a kernel: gem5's south bridge, serial port and I/O bus, and its loader; run by
 gem5. What firmware and boot loader would have left in memory comes in files (moscope/gem5/firmware.py makes them)."""
 
-import machine_system
-from m5.objects import Bridge, IOXBar, Pc, X86E820Entry, X86FsLinux, X86ISA
+from m5.objects import X86ISA, Bridge, IOXBar, Pc, X86E820Entry, X86FsLinux
 from m5.params import NULL
+
+import machine_system
 
 # Where gem5's loader begins the structure of the boot protocol; the files' addresses count on it.
 BOOT_PARAMETERS = 0x90200

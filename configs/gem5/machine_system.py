@@ -8,13 +8,27 @@ import time
 from fractions import Fraction
 
 import m5
-import machine_memory
-import machine_network
 from m5.defines import buildEnv
 from m5.objects import (
-    FIFORP, LRURP, AddrRange, DMASequencer, MessageBuffer, RandomRP, RubyCache, RubyDirectoryMemory, RubyPortProxy, RubySequencer,
-    RubySystem, SrcClockDomain, System, TreePLRURP, VoltageDomain,
+    FIFORP,
+    LRURP,
+    AddrRange,
+    DMASequencer,
+    MessageBuffer,
+    RandomRP,
+    RubyCache,
+    RubyDirectoryMemory,
+    RubyPortProxy,
+    RubySequencer,
+    RubySystem,
+    SrcClockDomain,
+    System,
+    TreePLRURP,
+    VoltageDomain,
 )
+
+import machine_memory
+import machine_network
 
 FS_PER_S = 10**15
 # What a home asks of memory arrives in its order, also where the random tester delays messages: a home reads a line
@@ -160,7 +174,7 @@ def build(job, *, tick_fs=1, max_outstanding=None, spread_from_bit=None, mem_mod
     ruby.number_of_virtual_networks = ruby.network.number_of_virtual_networks
     ranges = machine_memory.ranges(description, spread_from_bit)
     system.memory_controllers = machine_memory.controllers(description, ranges)
-    for home, memory, range_ in zip(homes, system.memory_controllers, ranges):
+    for home, memory, range_ in zip(homes, system.memory_controllers, ranges, strict=True):
         home.addr_ranges = [range_]
         memory.port = home.memory_out_port
     system.system_proxy = RubyPortProxy(ruby_system=ruby)

@@ -2,8 +2,9 @@
 """gem5's random tester on a machine: `gem5.opt random_test.py JOB.json`, JOB with "loads" checks to make."""
 
 import _m5.core
-import machine_system
 from m5.objects import RubyTester
+
+import machine_system
 
 job = machine_system.job_file()
 _m5.core.seedRandom(job["seed"])

@@ -5,9 +5,10 @@ passes, then the statistics of the window are dumped. Of a program without the m
 TimingSimpleCPUs, which takes long on many cores: gem5 does not let others take over threads that a program has made."""
 
 import m5
+from m5.objects import Process, SEWorkload, X86TimingSimpleCPU
+
 import machine_drive
 import machine_system
-from m5.objects import Process, SEWorkload, X86TimingSimpleCPU
 
 job = machine_system.job_file()
 built = machine_system.build(job)
@@ -16,7 +17,7 @@ machine_drive.prepare(system)
 system.workload = SEWorkload.init_compatible(job["program"][0])
 process = Process(pid=100, executable=job["program"][0], cmd=job["program"], cwd=job["cwd"], output="program.txt")
 system.cpu = [X86TimingSimpleCPU(cpu_id=n) for n in range(job["cores"])]
-for cpu, sequencer in zip(system.cpu, built.sequencers):
+for cpu, sequencer in zip(system.cpu, built.sequencers, strict=True):
     cpu.workload = process
     cpu.createInterruptController()
     cpu.createThreads()

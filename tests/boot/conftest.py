@@ -9,10 +9,10 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from table import GUEST, Boot  # noqa: E402
+from table import GUEST, Boot
 
-from moscope.config import Machine, load_machine  # noqa: E402
-from moscope.guest import kernel, initramfs, packages  # noqa: E402
+from moscope.config import Machine, load_machine
+from moscope.guest import initramfs, kernel, packages
 
 
 def in_cache(*names: str) -> bool:

@@ -125,7 +125,7 @@ def apic_ids(f: Findings, e: Expected) -> list[str]:
 
 
 def caches(f: Findings, e: Expected) -> list[str]:
-    """Kinds, sizes and ways as CPUID tells of them, and who shares each: a chip its L3, nobody anything else."""
+    """Kinds, sizes and ways as CPUID reports them, and the sharers of each: the cores of a chip share its L3 and nothing else."""
     found = dict(line.split(":", 1) for line in f.lines("caches") if ":" in line)
     base = "/sys/devices/system/cpu/"
     m = e.machine

@@ -20,8 +20,8 @@ from moscope import jsonio
 from moscope.boot import engine, plan, result, run
 from moscope.cli import Shared
 from moscope.config import Machine
-from moscope.schema.units import Size
 from moscope.guest import kernel, rootimage
+from moscope.schema.units import Size
 
 
 def booted(boot: Boot, out: Path, programs: dict[str, Path], **changes: Any) -> tuple[dict[str, Any], str]:

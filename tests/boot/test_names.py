@@ -67,10 +67,10 @@ def booted(distro: kernel.Kernel, programs: dict[str, Path], engine: ModuleType,
 
 
 def test_symbols_lie_where_the_guest_says(booted: Booted) -> None:
-    told = re.findall(r"^symbol ([0-9a-f]{16}) (\w) (\S+)(?: \[(\S+)\])?", booted.console, re.MULTILINE)
-    assert len(told) > 280
+    reported = re.findall(r"^symbol ([0-9a-f]{16}) (\w) (\S+)(?: \[(\S+)\])?", booted.console, re.MULTILINE)
+    assert len(reported) > 280
     image = booted.guest.image
-    for text, _, name, module in told:
+    for text, _, name, module in reported:
         address = int(text, 16)
         if module:
             assert booted.namer.code(address).endswith(f"[{module}]")
@@ -83,11 +83,11 @@ def test_symbols_lie_where_the_guest_says(booted: Booted) -> None:
 
 
 def test_slab_caches_have_the_sizes_that_the_guest_tells(booted: Booted) -> None:
-    told = {n: int(size) for n, size in re.findall(r"^slab (\S+) (\d+)", booted.console, re.MULTILINE)}
+    reported = {n: int(size) for n, size in re.findall(r"^slab (\S+) (\d+)", booted.console, re.MULTILINE)}
     g = booted.guest
     read = {g.text(g.get(c, "kmem_cache", "name")): g.get(c, "kmem_cache", "size")
             for c in g.list(g.needed("slab_caches"), "kmem_cache", "list")}
-    assert read == told and read["dentry"] == g.size("dentry")
+    assert read == reported and read["dentry"] == g.size("dentry")
 
 
 def at(booted: Booted, address: int) -> tuple[str, str, str]:
@@ -103,9 +103,9 @@ def test_what_the_image_gave_back_is_named_as_what_it_is_now(booted: Booted) -> 
     back = [a for a in range(first, end, PAGE) if not pages.is_reserved(pages.now(g.physical(a)))]
     assert any(g.needed("__init_begin") <= a < g.needed("__init_end") for a in back)
     assert any(a >= g.needed("__brk_base") for a in back) and not any(a < g.needed("_etext") for a in back)
-    told = {at(booted, a)[:2] for a in back}
-    assert not {kind for _, kind in told} & {"kernel symbol", "kernel code"}
-    assert not {name.split("+")[0] for name, _ in told} & {"__brk_base", "_etext", "__init_begin"}
+    reported = {at(booted, a)[:2] for a in back}
+    assert not {kind for _, kind in reported} & {"kernel symbol", "kernel code"}
+    assert not {name.split("+")[0] for name, _ in reported} & {"__brk_base", "_etext", "__init_begin"}
     assert at(booted, first + PAGE)[1] == "kernel code"
     kept = [a for a in range(g.needed("__brk_base"), end, PAGE) if pages.is_reserved(pages.now(g.physical(a)))]
     assert kept and {at(booted, a)[:2] for a in kept} == {("memory reserved at boot", "boot memory")}

@@ -23,9 +23,11 @@ pytestmark = pytest.mark.long
 SETTINGS = ("upstream", "stock", "pk", *(f"stock+{n}" for n in kernel_names.numbers()), *(f"pk-{n}" for n in kernel_names.numbers()))
 SHOWS = ("maps right", r"moscope: vfsfix operations=\d+ wrong=0 verify=ok", "unmounted", "empty", "nothing lost", "quiet")
 # What a kernel says of itself when something is wrong: its own checks, KASAN's and lockdep's.
-REPORT = re.compile(r"\] (?:WARNING|BUG|INFO: (?:possible|suspicious|inconsistent|trying|lockdep)|Oops|KASAN|.*(?:lock debugging|Bad page|KASAN:))")
+REPORT = re.compile(r"\] (?:WARNING|BUG|INFO: (?:possible|suspicious|inconsistent|trying|lockdep)|Oops|KASAN"
+                    r"|.*(?:lock debugging|Bad page|KASAN:))")
 # What shows that a variant is what its name says.
-SIGNS = {"checked": (r".*kasan: KernelAddressSanitizer initialized.*", r".*Lock dependency validator: .*", r" *debug_locks: +1"), "queued": ()}
+SIGNS = {"checked": (r".*kasan: KernelAddressSanitizer initialized.*", r".*Lock dependency validator: .*", r" *debug_locks: +1"),
+         "queued": ()}
 on_qemu = pytest.mark.skipif(shutil.which(qemu.PROGRAM) is None, reason="QEMU is not installed")
 
 

@@ -12,8 +12,8 @@ from table import BOOTS, Boot
 
 from moscope.boot.plan import COMMAND_LINE
 from moscope.config import Machine
-from moscope.schema.units import Size
 from moscope.guest import initramfs, kernel, qemu, rootimage
+from moscope.schema.units import Size
 
 pytestmark = pytest.mark.skipif(shutil.which(qemu.PROGRAM) is None, reason="QEMU is not installed")
 QUICK = ("linux on 6", "litmus", "compute")

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Ranges of the platform's address spaces: who answers what, and what nobody answers.
+// Ranges of the platform's address spaces: which device answers which address, and which addresses none answers.
 #include <gtest/gtest.h>
 
 #include "dev/bus.hh"

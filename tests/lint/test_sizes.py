@@ -24,13 +24,7 @@ LARGE_FOLDERS = {
 # Longer functions, to be split; a function that is split leaves this list.
 LONG_FUNCTIONS: set[str] = set()
 # Files with wider lines, to be wrapped; a file that is wrapped leaves this list.
-WIDE_FILES: set[str] = {
-    "tests/boot/guest/linux.sh",
-    "tests/boot/guest/userspace.sh",
-    "tests/boot/test_project_kernel.py",
-    "tests/cpu/x86/faults/cases.c",
-    "tests/cpu/x86/native/host_cpu.hh",
-}
+WIDE_FILES: set[str] = set()
 
 
 def tracked() -> list[str]:

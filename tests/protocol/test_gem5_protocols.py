@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from moscope import buildproto
-from moscope.protocol import check as protocol_check
 from moscope.buildproto import BuiltProtocol
 from moscope.errors import ProtocolError
+from moscope.protocol import check as protocol_check
 
 CORES, OPS = 16, 200_000
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Uncached loads and stores of a part of a line past the caches: the right value, and nobody has the line afterwards."""
+"""Uncached loads and stores of a part of a line past the caches: the right value, and no cache has the line afterwards."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from moscope.experiment import prepare
 
 # Who had the line before, and how: in every state of the home's entry, and the asking core itself (18, on chip 3).
 BEFORE = {
-    "nobody": [], "dirty on another chip": ["c6 st"], "clean on another chip": ["c6 st", "c6 flush", "c6 ld"],
+    "no cache": [], "dirty on another chip": ["c6 st"], "clean on another chip": ["c6 st", "c6 flush", "c6 ld"],
     "dirty and shared": ["c6 st", "c12 ld"], "shared": ["c6 ld", "c12 ld"], "instructions": ["c6 if"],
     "dirty on its chip": ["c19 st"], "its own, dirty": ["c18 st"], "its own, shared": ["c18 ld", "c6 ld"],
 }

@@ -27,7 +27,7 @@ def contention(engine: Any, subject: Any, kind: str, node: int, until_fs: int) -
     answer = json.loads(engine.run_contention(subject.text, str(subject.protocol.checking()), json.dumps(request),
                                               watchdog=WATCHDOG_FS))
     by_distance: dict[int, list[int]] = defaultdict(list)
-    for chip, writes in zip(answer["chips"], answer["writes"]):
+    for chip, writes in zip(answer["chips"], answer["writes"], strict=True):
         by_distance[hops(subject.machine, chip, node)].append(writes)
     answer["by_distance"] = {d: {"cores": len(w), "least": min(w), "mean": sum(w) / len(w), "most": max(w)}
                              for d, w in sorted(by_distance.items())}

@@ -47,12 +47,12 @@ def test_every_value_read_was_current_without_the_filter(subject: Any, cores: in
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_a_run_depends_on_its_seed_only(subject: Any, protocol: str) -> None:
-    def told(seed: int) -> dict[str, Any]:
+    def reported(seed: int) -> dict[str, Any]:
         answer = protocol_check.random_test(subject(protocol, 12), 20_000, seed)
         return {key: value for key, value in answer.items() if key not in ("seconds", "loads_per_second")}
 
-    assert told(3) == told(3)
-    assert told(3) != told(4)
+    assert reported(3) == reported(3)
+    assert reported(3) != reported(4)
 
 
 def test_the_command_reports_as_the_contract_says(moscope: Any) -> None:

@@ -31,9 +31,9 @@ def test_what_the_document_lists_is_declared(protocol: str) -> None:
     declared = {f"{m['type']}.{t['state']}.{t['event']}" for m in interface["machines"] for t in m["transitions"]}
     assert listed(protocol) and not listed(protocol) - declared
     counts = r"(\d+) of (\d+) and (\d+) of (\d+)"
-    told = re.search(counts, (paths.root() / "docs" / "warts.md").read_text(encoding="utf-8"))
-    assert told
-    numbers = {"MOESI_HTAssist": told.group(1, 2), "MSI": told.group(3, 4)}[protocol]
+    stated = re.search(counts, (paths.root() / "docs" / "warts.md").read_text(encoding="utf-8"))
+    assert stated
+    numbers = {"MOESI_HTAssist": stated.group(1, 2), "MSI": stated.group(3, 4)}[protocol]
     assert [int(n) for n in numbers] == [len(listed(protocol)), interface["declared"]]
 
 

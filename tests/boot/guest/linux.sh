@@ -8,8 +8,11 @@ section nodes; cat $node/online
 section distances; cat $node/node*/distance
 section memory; grep -h MemTotal $node/node*/meminfo
 section cores; grep -H . $node/node*/cpulist
-section cpuinfo; grep -E '^(processor|cpu family|model|model name|stepping|vendor_id|cache size|cpu MHz|apicid|core id|physical id|flags)[[:space:]]' /proc/cpuinfo
-section caches; grep -H . $cpu/cpu0/cache/index*/level $cpu/cpu0/cache/index*/type $cpu/cpu0/cache/index*/size $cpu/cpu0/cache/index*/ways_of_associativity $cpu/cpu*/cache/index*/shared_cpu_list
+fields='processor|cpu family|model|model name|stepping|vendor_id|cache size|cpu MHz|apicid|core id|physical id|flags'
+section cpuinfo; grep -E "^($fields)[[:space:]]" /proc/cpuinfo
+cache=$cpu/cpu0/cache
+section caches; grep -H . $cache/index*/level $cache/index*/type $cache/index*/size \
+    $cache/index*/ways_of_associativity $cpu/cpu*/cache/index*/shared_cpu_list
 # The refined clock takes over a second after the boot.
 sleep 2
 section clock; cat /sys/devices/system/clocksource/clocksource0/current_clocksource

@@ -39,7 +39,7 @@ TEST_F(TsoCoreTest, ALoadReadsTheYoungestStoreOfItsCoreFromTheBuffer) {
     run({{Kind::store, 0, PhysAddr(64), 1}, {Kind::store, 0, PhysAddr(64), 2}, {Kind::load, 0, PhysAddr(64), 0}}, 1000);
     EXPECT_EQ(core.reg(0), 2u);
     EXPECT_EQ(word(64), 2u);
-    EXPECT_EQ(memory.performed, 2u); // the load asked nobody
+    EXPECT_EQ(memory.performed, 2u); // the load sent no request
 }
 
 TEST_F(TsoCoreTest, MoreStoresThanTheBufferHoldsAllDrainInOrder) {

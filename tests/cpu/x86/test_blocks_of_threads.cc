@@ -113,7 +113,7 @@ TEST_F(TwoCaches, ACoreThatAnotherThreadRunsNowStillRemembersWhatTheFirstHasDeco
     EXPECT_EQ(answer(0), 7u);
     EXPECT_EQ(caches[1]->decoded(), 1u) << "by whom the core belongs to now";
     EXPECT_EQ(caches[0]->decoded(), 0u);
-    caches[1]->collect_over(0); // of both caches: nobody remembers what is freed
+    caches[1]->collect_over(0); // of both caches: neither keeps a pointer to what is freed
     EXPECT_EQ(answer(0), 7u);
 }
 

@@ -9,10 +9,10 @@ from types import ModuleType
 import pytest
 
 from moscope import jsonio
-from moscope.isa import report as isa
-from moscope.isa import tests as isa_tests
 from moscope.config import load_machine
 from moscope.config.cpu import cpu_json
+from moscope.isa import report as isa
+from moscope.isa import tests as isa_tests
 
 
 @pytest.fixture(scope="module")

@@ -126,8 +126,9 @@ static void pages(void) {
 // --- selectors
 
 static void selectors(void) {
-    static const u16 list[] = {0, 3, KCODE, KDATA, KDATA | 1, KDATA | 3, UDATA, UDATA & ~3, UCODE, UCODE32, TSS, NPCODE, NPDATA, NPDATA | 3, RODATA,
-                               RODATA | 3, XOCODE, XOCODE | 3, CONFORMING, CONFORMING | 3, SPARE_TSS, LDT, CALLGATE, CALLGATE | 3, DATA1, DATA1 | 1,
+    static const u16 list[] = {0, 3, KCODE, KDATA, KDATA | 1, KDATA | 3, UDATA, UDATA & ~3, UCODE, UCODE32,
+                               TSS, NPCODE, NPDATA, NPDATA | 3, RODATA, RODATA | 3, XOCODE, XOCODE | 3,
+                               CONFORMING, CONFORMING | 3, SPARE_TSS, LDT, CALLGATE, CALLGATE | 3, DATA1, DATA1 | 1,
                                MIXED, 0x1f8, 0x200, 0x204, 0xfff8};
     for (unsigned i = 0; i < sizeof list / sizeof *list; ++i)
         for (unsigned level = 0; level < 4; level += 3) {

@@ -125,8 +125,8 @@ inline std::string differences(Mode mode, const Case &c, const Outcome &expected
     else {
         // The host's process and kernel have pages where the model has none.
         const bool ours = expected.address - kCode < 0x10000 || expected.address - kData < 0x10000;
-        const std::uint32_t told = expected.vector == 14 && !ours ? ~1u : ~0u;
-        differ("error code", 0, expected.error & told, got.error & told);
+        const std::uint32_t compared_bits = expected.vector == 14 && !ours ? ~1u : ~0u;
+        differ("error code", 0, expected.error & compared_bits, got.error & compared_bits);
         differ("faulting address", 0, expected.address, got.address);
     }
     // Compatibility mode shows the lower halves of eight registers; what becomes of the rest is not defined.

@@ -99,7 +99,8 @@ moscope_native_return:
 )");
 
 #ifdef MOSCOPE_ASAN
-// Instructions with random operands reach the sanitizer's own memory (its shadow begins below 4 GiB), where the model has no page, and write to it.
+// Instructions with random operands reach the sanitizer's own memory (its shadow begins below 4 GiB), where the model
+// has no page, and write to it.
 #define MOSCOPE_NEEDS_AN_EMPTY_PROCESS() GTEST_SKIP() << "the sanitizer's memory lies where random operands reach"
 #else
 #define MOSCOPE_NEEDS_AN_EMPTY_PROCESS() static_cast<void>(0)

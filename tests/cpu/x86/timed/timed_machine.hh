@@ -11,7 +11,7 @@
 
 namespace moscope::x86::test {
 
-/// Every line hits until lose(); a line that was lost comes back kMiss, or what lose() was told, after it is asked for.
+/// Every line hits until lose(); a lost line comes back after kMiss, or after the delay given to lose(), once it is requested.
 class AmplePort : public Port, private Component {
   public:
     static constexpr Tick kMiss = 50 * kTicksPerNs;

@@ -2,7 +2,7 @@
 """Routing that chooses among links beside each other by a message's size; see routing_by_size.hh."""
 
 from m5.objects.SimpleNetwork import BaseRoutingUnit
-from m5.params import *
+from m5.params import VectorParam
 
 
 class RoutingBySize(BaseRoutingUnit):

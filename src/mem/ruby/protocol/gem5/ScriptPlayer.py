@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A gem5 object that plays a script of accesses; script_player.hh tells what it does."""
+"""A gem5 object that plays a script of accesses; script_player.hh describes it."""
 
 from m5.objects.ClockedObject import ClockedObject
-from m5.params import *
-from m5.proxy import *
+from m5.params import Param, VectorRequestPort
+from m5.proxy import Parent
 
 
 class ScriptPlayer(ClockedObject):
