@@ -30,7 +30,7 @@ def test_what_the_document_lists_is_declared(protocol: str) -> None:
     interface = json.loads(buildproto.ensure_protocol(protocol).interface.read_text(encoding="utf-8"))
     declared = {f"{m['type']}.{t['state']}.{t['event']}" for m in interface["machines"] for t in m["transitions"]}
     assert listed(protocol) and not listed(protocol) - declared
-    counts = r"(\d+) of (\d+) and (\d+) of (\d+)"
+    counts = r"(\d+)\s+of\s+(\d+)\s+and\s+(\d+)\s+of\s+(\d+)"
     stated = re.search(counts, (paths.root() / "docs" / "warts.md").read_text(encoding="utf-8"))
     assert stated
     numbers = {"MOESI_HTAssist": stated.group(1, 2), "MSI": stated.group(3, 4)}[protocol]

@@ -27,7 +27,7 @@ def run(plan: MakePlan, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
             for job in jobs:
                 progress(job, None)
                 progress(job, Progress("warm-up", 0.1, 0.0, 0.0))
-                finished(job, {"kernel": "distro", "kernel_image": {}, "throughput_per_s": 5, "operation": "turns", "host_s": 7})
+                finished(job, {"kernel": "distro", "kernel_image": {}, "throughput_per_s": 5, "ops": 5, "operation": "turns", "host_s": 7})
                 measured()
             return []
 
