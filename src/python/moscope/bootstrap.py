@@ -190,7 +190,8 @@ def make_venv(venv: Path, voice: Voice, purpose: str = "") -> None:
         python = str(venv / "bin" / "python")
         steps = [
             [sys.executable, "-m", "venv", "--clear", str(venv)],
-            [python, "-m", "pip", "install", "--disable-pip-version-check", "--no-input", "--progress-bar", "off",
+            # PEP 517: a package that comes as source is built where `wheel` is, which a new environment lacks.
+            [python, "-m", "pip", "install", "--disable-pip-version-check", "--no-input", "--progress-bar", "off", "--use-pep517",
              "-r", str(requirements(purpose))],
         ]
         for command in steps:

@@ -59,7 +59,7 @@ PACKED(hsub, horizontal_sub)
 
 // --- comparison to a mask; the predicate is the immediate's low three bits
 #define COMPARE(NAME, KIND)                                                                                            \
-    template <unsigned kPredicate> struct NAME : KIND {                                                                \
+    template <unsigned kPredicate> struct NAME : KIND { /* NOLINT(bugprone-macro-parentheses): a base class */         \
         static constexpr Shape kShape{};                                                                               \
         static void run(V &d, const V &s, std::uint32_t &mxcsr) {                                                      \
             asm volatile(#NAME " %3, %2, %0\n\tstmxcsr %1" : "+x"(d), "=m"(mxcsr) : "x"(s), "i"(kPredicate));          \
