@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Shells complete commands, options and the names that options take, without loading what is not asked for."""
+"""Shells complete commands, options and their values; completion loads only the modules that it needs."""
 
 import json
 import os

@@ -73,7 +73,7 @@ TEST(Counters, AreSubtractedAndWrittenByName) {
     end.lost[static_cast<unsigned>(dram::Lost::refresh)] = 9;
     const json j = counters_json<json>(end - begin);
     EXPECT_EQ(j["reads"], 3);
-    EXPECT_EQ(j["lost"], (json{{"refresh", 9}})) << "only what is not zero";
+    EXPECT_EQ(j["lost"], (json{{"refresh", 9}})) << "zero counts are left out";
     EXPECT_FALSE(j.contains("forced")) << "an internal counter";
     end += end;
     EXPECT_EQ(end.reads, 10u);

@@ -59,7 +59,7 @@ class Polling {
             report(report_to);
         }
     }
-    /// Reports what is not reported yet.
+    /// Reports the polls that are still unreported.
     template <class F> void report(F &&report_to) {
         if (iterations_) {
             const Look *lost = loop_.find(lost_);
