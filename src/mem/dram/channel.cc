@@ -40,8 +40,8 @@ Channel::Channel(const DramParams &p, unsigned index)
     done_after_ = p.critical_word_first ? 1 : burst_;
 
     pool_.resize(p.read_entries + p.write_entries);
-    for (Index i = 0; i < pool_.size(); ++i)
-        append<&Entry::queue>(free_, i);
+    for (unsigned i = 0; i < pool_.size(); ++i)
+        append<&Entry::queue>(free_, static_cast<Index>(i));
     bank_.resize(ranks_ * banks_);
     for (unsigned b = 0; b < bank_.size(); ++b)
         bank_[b].rank = static_cast<std::uint8_t>(b / banks_);

@@ -113,17 +113,22 @@ void NetworkParams::validate() const {
         if (vnet_channel[v] >= channels.size())
             bad("vnet_channel", "virtual network " + std::to_string(v) + " has no such channel",
                 "one of the channels of credits");
-    for (const auto &l : links) {
-        if (l.a >= routers || l.b >= routers || l.a == l.b)
-            bad("links", "link " + link_name(l), "two different routers below " + std::to_string(routers));
-        for (const auto &other : links)
-            if (&other != &l && std::minmax(other.a, other.b) == std::minmax(l.a, l.b))
-                bad("links", "link " + link_name(l) + " is there twice", "one link, of the width of both");
+    const auto check_settings = [&](const auto &l) {
         check_group<LinkSettings>(
             l, [&](const char *name, const std::string &value, const std::string &least, const std::string &most) {
                 bad("links", "link " + link_name(l) + ": " + name + " " + value + " is out of range",
                     least + " to " + most);
             });
+    };
+    for (const auto &l : links) {
+        if (l.a >= routers || l.b >= routers || l.a == l.b)
+            bad("links", "link " + link_name(l), "two different routers below " + std::to_string(routers));
+        const auto same_ends = [&](const auto &other) {
+            return std::minmax(other.a, other.b) == std::minmax(l.a, l.b);
+        };
+        if (std::count_if(links.begin(), links.end(), same_ends) > 1)
+            bad("links", "link " + link_name(l) + " is there twice", "one link, of the width of both");
+        check_settings(l);
         for (unsigned c = 0; c < channels.size(); ++c)
             if (l.serialization(packet_bytes(c, false)) <= 0)
                 bad("links", "link " + link_name(l) + " sends a packet in no time", "a smaller width or clock");

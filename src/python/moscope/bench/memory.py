@@ -32,8 +32,10 @@ Say = Callable[[str], None]
 class Bench:
     """The loads, each `scale` times its usual length."""
 
-    def __init__(self, subject: Subject, scale: float, runs: int, say: Say, threads: int = 1, sets: list[str] | None = None) -> None:
+    def __init__(self, subject: Subject, scale: float, runs: int, say: Say, threads: int = 1, sets: list[str] | None = None,
+                 warm_passes: int = 3) -> None:
         self.subject, self.scale, self.runs, self.say, self.threads = subject, scale, runs, say, threads
+        self.warm_passes = warm_passes  # of each core over its buffer, before hits in the L2 and the L3 are counted
         self.machine, self.sets = subject.machine, sets or []
         self.node_bytes = self.machine.memory_per_node.bytes
         self.per_chip = int(self.machine.cores_per_chip)
@@ -65,7 +67,7 @@ class Bench:
         """The cores of one chip, each walking a buffer of its own of twice the size of its first-level cache."""
         buffer = 2 * cache_sizes(self.subject)[0][1] // LINE * LINE
         streams = [{"core": c, "ranges": [[c * 2 * buffer, buffer]]} for c in range(self.per_chip)]
-        phase: Phase = {"kind": "loads", "streams": streams, "warm": 3 * buffer // LINE,
+        phase: Phase = {"kind": "loads", "streams": streams, "warm": self.warm_passes * buffer // LINE,
                         "accesses": self.scaled(400_000 // self.per_chip)}
         return self._misses(phase, "a cache", lambda s: int(s["done"] - s["suppliers"].get("Directory", 0)))
 
@@ -80,7 +82,7 @@ class Bench:
         chips = [t * self.machine.chips // self.threads for t in range(min(self.threads, self.machine.chips))]
         streams = [{"core": chip * self.per_chip + c, "ranges": [[chip * self.node_bytes + c * 2 * buffer, buffer]]}
                    for chip in chips for c in range(self.per_chip)]
-        phase: Phase = {"kind": "loads", "streams": streams, "warm": 3 * buffer // LINE,
+        phase: Phase = {"kind": "loads", "streams": streams, "warm": self.warm_passes * buffer // LINE,
                         "accesses": self.scaled(400_000 // self.per_chip)}
         return self._misses(phase, "L3", lambda s: int(s["suppliers"].get("L3Cache", 0)))
 
