@@ -7,6 +7,7 @@
 | `machines[].buffers` | message buffers with their networks |
 | `declared` | number of (state, event) pairs with a transition, stalls included |
 | `pure_hits` | see hits.py |
+| `file`, `line` of actions and transitions | where the declaration begins; the file without its folder |
 | `machines[].roles`, `sequencer` | the tables of NAME.roles.toml (roles.py); absent without the file |
 
 (*) A type such as CacheMemory is an object; plain types are values; Cycles count the controller's clock.
@@ -14,6 +15,7 @@
 from __future__ import annotations
 
 import json
+import os
 from typing import Any
 
 from . import ast
@@ -59,12 +61,16 @@ def _machine(machine: ast.Machine) -> dict[str, Any]:
         "states": [{"name": state.name, "permission": state.permission, "desc": state.desc} for state in machine.states],
         "events": [{"name": event.name, "desc": event.desc} for event in machine.events],
         "request_types": [request.name for request in machine.request_types],
-        "actions": [{"name": action.name, "short": action.short, "desc": action.desc} for action in machine.actions],
+        "actions": [{"name": action.name, "short": action.short, "desc": action.desc, **_place(action)} for action in machine.actions],
         "transitions": [_transition(transition) for transition in machine.transitions],
         "declared": len(machine.transitions),
         "pure_hits": [{"state": hit.state.name, "event": hit.event.name, "callback": hit.callback,
                        "touches": [param.name for param in hit.touches]} for hit in hits.hits],
     }
+
+
+def _place(node: ast.Node) -> dict[str, Any]:
+    return {"file": os.path.basename(node.loc.file), "line": node.loc.line}
 
 
 def _param(param: ast.Param) -> dict[str, Any]:
@@ -84,6 +90,7 @@ def _transition(transition: ast.Transition) -> dict[str, Any]:
         "next": transition.next_state.name if transition.next_state is not None else "*",
         "actions": [action.name for action in transition.actions],
         "stall": transition.is_stall,
+        **_place(transition.decl),
     }
 
 

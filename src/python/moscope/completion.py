@@ -71,9 +71,16 @@ def kernels() -> list[str]:
     return [*kernel.NAMES, *kernel_names.SETTINGS, *mixes]
 
 
+def examples() -> list[str]:
+    from moscope.stepping import examples
+
+    return examples.names()
+
+
 #: By the name of the parameter.
 VALUES: dict[str, Callable[[], Iterable[str]]] = {
     "machine": machines, "sets": parameters, "workload": workloads, "kernel": kernels, "protocol": buildproto.known_protocols,
+    "example": examples,
 }
 
 

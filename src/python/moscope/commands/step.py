@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""`moscope step`: the accesses of a script in the browser, forwards and backwards."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from moscope.cli import Shared, command
+
+
+@command(fills_out=True)
+def step(shared: Shared,
+         script: Annotated[str | None, typer.Argument(metavar="'SCRIPT'", help="Accesses such as 'c0 ld A@n0; c1 st A@n0', as "
+                                                                               "`moscope trace` takes them.")] = None,
+         example: Annotated[str | None, typer.Option(metavar="NAME", help="Show an example with its text.")] = None,
+         protocol: Annotated[str | None, typer.Option(metavar="NAME|FILE.slicc", help="Protocol, if not the machine's own.")] = None,
+         html: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the page as one file that needs no server.")] = None,
+         port: Annotated[int, typer.Option(metavar="N", help="Port of the local server; 0: any that is free.")] = 0) -> None:
+    """Step through the accesses of a script in the browser, forwards and backwards."""
+    from moscope.stepping import open as opening
+    from moscope.stepping import options
+
+    spec, shown = options.chosen(shared, script, example, protocol)
+    opening.show(shared, spec, shown, html, port)

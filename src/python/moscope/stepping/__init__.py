@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Stepping through coherence traffic: histories of scripts, the page that shows them, and its server (docs/stepping.md)."""

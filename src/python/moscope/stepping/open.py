@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What `moscope step` does with a history: prints its trace, writes the page, or serves it."""
+
+from pathlib import Path
+
+from moscope.cli import Shared
+from moscope.errors import OK, UserError
+from moscope.stepping import page
+from moscope.stepping.examples import Example
+from moscope.stepping.history import Document, run
+from moscope.stepping.spec import Spec
+from moscope.traces.files import check_target, write_folder, write_whole
+
+
+def show(shared: Shared, spec: Spec, example: Example | None, html: Path | None, port: int) -> None:
+    if not 0 <= port < 1 << 16:
+        raise UserError(f"--port: {port}: expected 0 to 65535")
+    check_target(html)
+    document = run(spec)
+    if example:
+        document["example"] = example.as_json()
+    if shared.out:
+        write_folder(shared.out, document["trace"])
+    if html:
+        write_whole(html, page.html(document).encode())
+        shared.say(f"wrote {html}")
+    if shared.json:
+        shared.result(document["trace"])
+    elif not html:
+        serve(shared, document, spec, port)
+
+
+def serve(shared: Shared, document: Document, spec: Spec | None, port: int) -> int:
+    """Opens the page and answers it until the user interrupts."""
+    import webbrowser
+
+    from moscope.stepping.server import Session
+    from moscope.stepping.server import serve as run_server
+
+    def ready(address: str) -> None:
+        shared.say(f"{address} shows it; Ctrl-C ends")
+        webbrowser.open(address)
+
+    run_server(Session(document, spec), port, ready)
+    return OK

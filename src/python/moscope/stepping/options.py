@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""From the options of `moscope step` to a spec."""
+
+from dataclasses import replace
+
+from moscope.cli import Shared
+from moscope.errors import UserError
+from moscope.stepping import examples
+from moscope.stepping.examples import Example
+from moscope.stepping.spec import Spec
+
+
+def chosen(shared: Shared, script: str | None, example: str | None, protocol: str | None) -> tuple[Spec, Example | None]:
+    """The spec of a script or of an example, with the options that the user gives."""
+    if (script is None) == (example is None):
+        raise UserError(f"moscope step: {'a script and' if script else 'no script and no'} --example: expected one of the two, such as "
+                        "'c0 ld A@n0; c6 st A@n0' or --example " + examples.names()[0])
+    shown = examples.load(example) if example is not None else None
+    spec = shown.spec if shown else Spec(script or "", shared.machine)
+    if "machine" in shared.given:
+        spec = replace(spec, machine=shared.machine)
+    return replace(spec, protocol=protocol or spec.protocol, sets=(*spec.sets, *shared.sets), seed=shared.seed), shown

@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The command `moscope step`: the page as a file, the trace as JSON, examples."""
+
+import json
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from moscope.stepping import examples
+
+Moscope = Callable[..., subprocess.CompletedProcess[str]]
+
+
+def test_the_page_is_written_beside_the_trace(moscope: Moscope, tmp_path: Path) -> None:
+    got = moscope("step", "c0 st A@n0; c1 ld A@n0", "--protocol", "MSI", "--machine", "small", "--html", "page.html", "--json")
+    assert got.returncode == 0, got.stderr
+    trace = json.loads(got.stdout)
+    assert (trace["schema"], trace["protocol"]) == ("moscope.trace/1", "MSI")
+    assert (tmp_path / "page.html").read_text(encoding="utf-8").startswith("<!doctype html>")
+
+
+@pytest.mark.parametrize("arguments", [
+    [], ["c0 ld A@n0", "--example", "false-sharing"], ["--example", "nothing"], ["c0 ld"], ["c0 ld A@n0", "--port", "65536", "--json"],
+    ["c0 ld A@n0", "--html", "no/such/folder.html"], ["c0 ld A@n0", "--protocol", "nothing", "--json"],
+], ids=" ".join)
+def test_a_mistake_is_a_user_error(moscope: Moscope, arguments: list[str]) -> None:
+    got = moscope("step", *arguments)
+    assert got.returncode == 2
+    assert "expected" in got.stderr
+
+
+@pytest.mark.parametrize("name", examples.names())
+def test_an_example_has_a_title_and_text(name: str) -> None:
+    example = examples.load(name)
+    assert example.title
+    assert all(step["text"] for step in example.steps)
