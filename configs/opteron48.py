@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The 48-core machine of the MOSBENCH paper: eight six-core Opteron 8431 ("Istanbul") on a Tyan S4985 with
 its M4985 extension, HT Assist on. Sources are abbreviated as in docs/machines.md: P the paper (section 5.1),
-L the lecture on HT Assist, x published elsewhere, d derived, fit fitted.
+L AMD's slides on HT Assist, x published elsewhere, d derived, fit fitted.
 
 To change the topology, copy this file, edit TOPOLOGY, and run `./moscope latency --machine yours.py`.
 """

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Messages between controllers of one chip, on their way through its crossbar to one of its ports. The port serves
-// them in the order of their entry, and which messages enter before a tick is known once simulated time has reached it. So
-// the port need not act at each entry. It grants the entered messages when the controller behind it wakes (at the
-// earliest tick at which the message can be there), when a message from a link comes to the same port, and when
-// statistics are read. Ticks and order are those of granting at once.
+// Messages between controllers of one chip that wait at a port of its crossbar. The port serves them in the order of
+// their entry. When simulated time has reached a tick, all messages that enter before that tick are known. The port
+// therefore need not arbitrate at each entry. It grants the waiting messages when the receiving controller wakes (at
+// the earliest tick at which a message can arrive), when a message from a link arrives at the same port, and when
+// statistics are read. Ticks and order are the same as with a grant at each entry.
 #pragma once
 
 #include <algorithm>
@@ -18,17 +18,17 @@ struct Crossing {
     Tick free_at = 0;              ///< next grant
     Tick latency = 0;
     static constexpr unsigned kVnets = 16;
-    Tick occupancy[kVnets][2] = {}; ///< by virtual network; without, with data
+    Tick occupancy[kVnets][2] = {}; ///< by virtual network; [0] without data, [1] with data
     void (*grant_entry)(Crossing &, Tick before) = nullptr;
 
-    /// Grants the messages that have entered before a tick, which has come.
+    /// Grants the messages that entered before a tick that simulated time has reached.
     void grant(Tick before) {
         if (waiting.front_tick() < before)
             grant_entry(*this, before);
     }
 
-    /// Takes a message that enters at tick `entry`, now or later. Returns a tick at which it can be there at the
-    /// earliest, exact unless more come before it.
+    /// Queues a message that enters at tick `entry`, now or later. Returns the earliest tick at which it can arrive.
+    /// This tick is exact unless other messages enter before this one.
     Tick enter(Message *m, Tick entry) {
         waiting.insert_if(entry, m,
                           [m](const Message *o) { return static_cast<std::int32_t>(o->entry - m->entry) > 0; });
@@ -40,7 +40,7 @@ struct Crossing {
         return start + latency;
     }
 
-    /// The same for the first of those that wait for this controller; kNever: none does.
+    /// The same for the first waiting message to this controller; kNever if there is none.
     Tick earliest(NodeIndex to) const {
         Tick free = free_at;
         for (unsigned i = 0; i < waiting.size(); ++i) {
@@ -54,7 +54,7 @@ struct Crossing {
     }
 
   private:
-    Tick all_granted_ = 0; ///< not before this tick is the port free again after all that wait
+    Tick all_granted_ = 0; ///< earliest tick at which the port has served all waiting messages
 };
 
 } // namespace moscope::ruby

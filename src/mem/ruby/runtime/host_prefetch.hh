@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Host memory is slow compared to a transition, and the arrays of a whole machine's caches are larger than
-// the host's own. But which line a controller will look up is known as soon as a message for it is on its way, some
-// other events earlier. So a message is prefetched for when it is sent: at once, what tells where the line is (a set's
-// tags, a table's cell); two messages later, when that has come, the line itself. Nothing waits,
-// and nothing but the host's caches changes.
+// Host memory is slow compared to a transition, and the cache arrays of a whole machine exceed the host's caches. The
+// line that a controller will look up is known when the message is sent, several events before the controller
+// receives it. The sender therefore prefetches host data in two steps. When it sends the message, it prefetches the
+// data that locates the line (the tags of a set, the cell of a table). Two messages later this data has arrived, and
+// the entry of the line itself is prefetched. No step waits, and only the host's caches change.
 #pragma once
 
 #include <array>
@@ -13,7 +13,7 @@
 
 namespace moscope::ruby {
 
-/// What one controller looks lines up in.
+/// The arrays and tables in which one controller looks up lines.
 struct LineStores {
     std::vector<const CacheMemory *> arrays;
     std::vector<const PerfectTable *> tables;
@@ -35,11 +35,11 @@ struct LineStores {
 /// One per machine.
 class HostPrefetch {
   public:
-    /// A message about `line` is under way to where these stores are. placed: the line will probably be put into an
-    /// array there, so that another may have to leave.
+    /// A message about `line` is under way to the controller with these stores. placed: that controller will probably
+    /// allocate the line in an array, so the likely victim is prefetched, too.
     void prefetch(const LineStores &to, Addr line, bool placed) {
         to.prefetch_sets(line);
-        Announced &due = ring_[n_++ % kAhead];
+        Pending &due = ring_[n_++ % kAhead];
         if (due.to)
             due.to->prefetch_lines(due.line, due.placed);
         due = {&to, line, placed};
@@ -47,12 +47,12 @@ class HostPrefetch {
 
   private:
     static constexpr unsigned kAhead = 2;
-    struct Announced {
+    struct Pending {
         const LineStores *to = nullptr;
         Addr line = 0;
         bool placed = false;
     };
-    std::array<Announced, kAhead> ring_;
+    std::array<Pending, kAhead> ring_;
     unsigned n_ = 0;
 };
 

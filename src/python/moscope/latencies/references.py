@@ -4,7 +4,7 @@ long accesses take leaves none of them, so that a prediction for another machine
 from references.
 
 Bandwidths are in GB/s, by machine. The 48-core machine: the whole-machine peak of the MOSBENCH paper (section 5.1).
-Magny-Cours: the memory and XFIRE (every core reads all nodes' memory evenly) figures of the HT Assist lecture. A node's
+Magny-Cours: the memory and XFIRE (every core reads all nodes' memory evenly) figures of AMD's slides (docs/machines.md, L). A node's
 figure is derived, the machine's divided by its nodes. Variants without published figures have none.
 """
 
