@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""One controller class per machine: parameters, polling of in_ports by rank, a flat transition table, actions."""
+"""One controller class per machine: parameters, polling of in_ports, a flat transition table, actions."""
 from __future__ import annotations
 
 from .. import ast
@@ -35,7 +35,7 @@ class MachineEmitter:
         return Code(self.out, self.diagnostics, probe, self.heads())
 
     def heads(self) -> dict[str, int]:
-        """The buffers that in_ports read, by rank, each with its number among them: as many as controllers keep heads of."""
+        """The buffers that in_ports read, in the order of polling, each with its number: as many as controllers keep heads of."""
         read = [port.buffer for port in self.machine.in_ports]
         names = dict.fromkeys(b.name for b in read if isinstance(b.decl, ast.Param) and b.decl.is_buffer)
         return {name: number for number, name in enumerate(list(names)[:KEPT_HEADS])}
