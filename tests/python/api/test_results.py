@@ -3,7 +3,9 @@
 behind when they are interrupted."""
 
 import ast
+import dataclasses
 import errno
+import inspect
 import json
 import os
 import pkgutil
@@ -133,6 +135,24 @@ def test_a_run_without_out_that_ends_early_leaves_nothing(end: BaseException, ra
     with pytest.raises(raised, match=said or None):
         package.run("counter", kernel="distro", cores=1)
     assert not list(tmp_path.iterdir())
+
+
+def test_run_takes_each_option_of_the_command_and_hands_it_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from moscope.runs import main, options
+
+    names = {f.name for f in dataclasses.fields(options.Options)}
+    assert names <= set(inspect.signature(package.run).parameters)
+
+    def measure(plan: options.Plan, *_: Any) -> None:
+        assert [(p.until_error, p.windows) for p in plan.points] == [(0.03, 20)]
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    monkeypatch.setattr(main, "measure", measure)
+    with pytest.raises(KeyboardInterrupt):
+        package.run("counter", kernel="distro", cores=1, windows=20, until_error="3%")
+    with pytest.raises(package.UserError, match="until-error: 3: expected more than 0%"):
+        package.run("counter", kernel="distro", cores=1, until_error="3")
 
 
 @pytest.mark.long
