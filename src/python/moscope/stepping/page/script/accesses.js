@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The accesses of the script: each with its latency as a bar of segments. A selected access shows what each segment is, why it took its
+// time, and the chain of messages that it waited for, each a button that goes to that moment.
+import { lineClass } from "./colours.js";
+import { fill, h, reveal } from "./dom.js";
+import { brief, linksOf, opName, reason } from "./words.js";
+
+export class AccessesView {
+  constructor(app, panel) {
+    this.app = app;
+    this.panel = panel;
+    app.on((what) => {
+      if (what === "time") return;
+      if (what === "position") this.mark();
+      else this.draw();
+    });
+  }
+
+  draw() {
+    const { app } = this;
+    const { accesses } = app.history.trace;
+    const longest = Math.max(1, ...accesses.map((a) => a.latency_fs || 0));
+    const shown = accesses.filter((a) => !app.hiddenLines.has(a.base));
+    fill(
+      this.panel,
+      h("h2", null, "Accesses", h("small", null, `${shown.length} · latency in ${app.inCycles ? "cycles" : "ns"}`)),
+      h("p", { class: "hint" }, "Select an access to see where its latency went."),
+      h(
+        "ol",
+        { class: "accesses" },
+        shown.map((a) => this.row(a, longest)),
+      ),
+    );
+    this.mark();
+  }
+
+  row(access, longest) {
+    const { app } = this;
+    const open = app.access === access.id;
+    const head = h(
+      "button",
+      {
+        class: "access",
+        "data-key": `access ${access.id}`,
+        "aria-expanded": String(open),
+        type: "button",
+        "aria-label": `core ${access.core}, ${opName(access.op)} of ${access.line}, ${app.text(access.latency_fs || 0)}`,
+        on: { click: () => this.select(open ? null : access.id) },
+      },
+      h("span", { class: "access-text" }, h("i", { class: `dot ${lineClass(app.history, access.base)}` }), access.text),
+      h("span", { class: "number" }, access.latency_fs ? app.text(access.latency_fs, false) : "—"),
+      h("span", { class: "bar", style: { width: `${(100 * (access.latency_fs || 0)) / longest}%` } }, this.bar(access)),
+    );
+    return h("li", { "data-access": access.id, class: open ? "open" : "" }, head, open && this.detail(access));
+  }
+
+  bar(access) {
+    const total = access.latency_fs || 1;
+    return access.segments.map((segment) =>
+      h("i", {
+        class: `segment ${segment.name}`,
+        title: `${this.label(segment)}: ${this.app.text(segment.fs)}`,
+        style: { width: `${(100 * segment.fs) / total}%` },
+      }),
+    );
+  }
+
+  label(segment) {
+    return this.app.settings.segments[segment.name] || segment.name;
+  }
+
+  select(id) {
+    const { app } = this;
+    app.access = id;
+    app.changed("show");
+    if (id === null) return;
+    const moment = app.history.moments.find((one) => one.kind === "issue" && one.access === id);
+    if (moment) app.seek(moment.index + 1);
+    reveal(this.panel, this.panel.querySelector("li.open"));
+  }
+
+  next(dir) {
+    const shown = this.app.history.trace.accesses.filter((a) => !this.app.hiddenLines.has(a.base));
+    const at = shown.findIndex((a) => a.id === this.app.access);
+    const next = shown[at < 0 ? (dir > 0 ? 0 : shown.length - 1) : at + dir];
+    if (next) this.select(next.id);
+  }
+
+  detail(access) {
+    const { app } = this;
+    return h(
+      "div",
+      { class: "detail" },
+      h("p", { class: "why" }, reason(app, access)),
+      h(
+        "table",
+        { class: "segments" },
+        h("caption", null, "Where the latency went"),
+        h(
+          "tbody",
+          null,
+          access.segments.map((segment) =>
+            h(
+              "tr",
+              null,
+              h("td", null, h("i", { class: `swatch segment ${segment.name}` }), this.label(segment)),
+              h("td", { class: "number" }, app.text(segment.fs, false)),
+            ),
+          ),
+          h(
+            "tr",
+            { class: "total" },
+            h("td", null, "latency"),
+            h("td", { class: "number" }, app.text(access.latency_fs || 0, false)),
+          ),
+        ),
+      ),
+      h("h3", null, "Way of the access"),
+      h("ol", { class: "way-list" }, this.legs(access)),
+    );
+  }
+
+  /** Issue, the messages and transitions on the way to the end, done. */
+  legs(access) {
+    const { app } = this;
+    const chain = chainOf(app.history, access);
+    const start = access.issued;
+    return chain.map((moment) => {
+      const message = moment.kind === "send" ? app.history.trace.messages[moment.message] : null;
+      const links = message && message.hops.length ? `link ${linksOf(message)}` : "";
+      const took =
+        message && message.deliveries.length
+          ? `+${app.text(Math.max(...message.deliveries.map((d) => d.at)) - message.sent, false)}`
+          : "";
+      return h(
+        "li",
+        null,
+        h(
+          "button",
+          {
+            type: "button",
+            class: `leg${moment.lost ? " lost" : ""}`,
+            "data-leg": moment.index,
+            "data-key": `leg ${moment.index}`,
+            on: { click: () => app.seek(moment.index + 1) },
+          },
+          h("span", { class: "number" }, app.text(moment.at - start, false)),
+          h(
+            "span",
+            null,
+            brief(app, moment),
+            links && h("em", null, links),
+            moment.lost && h("em", { class: "lost" }, "invalidation"),
+          ),
+          h("span", { class: "number" }, took),
+        ),
+      );
+    });
+  }
+
+  mark() {
+    const { app } = this;
+    const current = app.moment;
+    for (const row of this.panel.querySelectorAll("li[data-access]")) {
+      const id = Number(row.dataset.access);
+      row.classList.toggle("pending", Boolean(app.fold.state.pending[id]));
+      row.classList.toggle("done", Boolean(app.fold.state.done[id]));
+      row.classList.toggle("current", current !== null && current.access === id);
+    }
+    for (const leg of this.panel.querySelectorAll("[data-leg]")) {
+      const is = current !== null && Number(leg.dataset.leg) === current.index;
+      leg.classList.toggle("current", is);
+      if (is) reveal(this.panel, leg);
+    }
+  }
+}
+
+/** The moments on the way of an access: back from its end by cause. */
+export function chainOf(history, access) {
+  const { trace, moments } = history;
+  const own = moments.filter((moment) => moment.access === access.id);
+  const wanted = new Set();
+  const done = own.find((moment) => moment.kind === "done");
+  const last = own
+    .filter(
+      (moment) =>
+        moment.kind === "transition" &&
+        (!done || moment.at <= done.at) &&
+        history.controllers.get(trace.transitions[moment.transition].controller).core === access.core,
+    )
+    .at(-1);
+  let cause = last ? last.message : null;
+  const onWay = new Set();
+  while (cause !== null && cause !== undefined) {
+    onWay.add(cause);
+    cause = trace.messages[cause].cause;
+  }
+  for (const moment of own) {
+    if (moment.kind === "issue" || moment.kind === "done") wanted.add(moment);
+    else if (moment.kind === "send" && onWay.has(moment.message) && trace.messages[moment.message].structure !== "RubyRequest")
+      wanted.add(moment);
+    else if (moment.kind === "transition" && ((onWay.has(moment.message) && (!done || moment.at <= done.at)) || moment.lost))
+      wanted.add(moment);
+  }
+  return [...wanted];
+}

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The page's one store: the history, the position, what is shown of it. Views register with `on` and draw when it changes.
+import { Fold } from "./fold.js";
+
+export const KINDS = ["transition", "message", "access", "invalidation", "moment"];
+
+export class App {
+  constructor(history, settings) {
+    this.settings = settings;
+    this.listeners = [];
+    this.unit = "transition";
+    this.inCycles = true;
+    this.hiddenLines = new Set();
+    this.place = { controller: "", chip: "" };
+    this.breakpoints = [];
+    this.playing = false;
+    this.load(history);
+  }
+
+  load(history) {
+    this.history = history;
+    this.fold = new Fold(history);
+    this.k = 0;
+    this.time = history.start;
+    this.access = null; // the selected access, by number
+    this.hits = null; // moments that a search or a click on a cell found
+  }
+
+  on(listener) {
+    this.listeners.push(listener);
+  }
+
+  /** `what`: "position", "time" (within a position, while playing), "show" (filters, selection, units) or "history". */
+  changed(what) {
+    for (const listener of this.listeners) listener(what);
+  }
+
+  get moment() {
+    return this.k > 0 ? this.history.moments[this.k - 1] : null;
+  }
+
+  seek(k) {
+    this.k = Math.max(0, Math.min(Math.round(k), this.history.moments.length));
+    this.time = this.history.timeAt(this.k);
+    this.fold.seek(this.k);
+    this.changed("position");
+  }
+
+  /** A time between moments, while playing or dragging. */
+  moveTo(time) {
+    const { history } = this;
+    this.time = Math.max(history.start, Math.min(time, history.end));
+    const k = history.countAt(this.time);
+    if (k !== this.k) {
+      this.k = k;
+      this.fold.seek(k);
+      this.changed("position");
+    } else this.changed("time");
+  }
+
+  shows(moment) {
+    if (this.hiddenLines.has(moment.line)) return false;
+    const { controller, chip } = this.place;
+    if (controller && !moment.places.includes(controller)) return false;
+    return chip === "" || moment.places.some((name) => String(this.history.controllers.get(name)?.chip) === chip);
+  }
+
+  isOf(moment, kind) {
+    if (!this.shows(moment)) return false;
+    switch (kind) {
+      case "message":
+        return moment.kind === "send" || moment.kind === "deliver";
+      case "access":
+        return moment.kind === "issue" || moment.kind === "done";
+      case "invalidation":
+        return Boolean(moment.lost);
+      case "moment":
+        return true;
+      default:
+        return moment.kind === kind;
+    }
+  }
+
+  /** The position after the next (dir 1) or previous (dir -1) moment of a kind; null if there is none. */
+  find(kind, dir, from = this.k) {
+    const { moments } = this.history;
+    if (dir > 0) {
+      for (let i = from; i < moments.length; i += 1) if (this.isOf(moments[i], kind)) return i + 1;
+    } else {
+      for (let i = from - 2; i >= 0; i -= 1) if (this.isOf(moments[i], kind)) return i + 1;
+    }
+    return null;
+  }
+
+  step(kind, dir) {
+    const k = this.find(kind, dir);
+    if (k !== null) this.seek(k);
+    else if (dir < 0 && kind !== "invalidation") this.seek(0);
+    else this.changed("show");
+    return k !== null;
+  }
+
+  /** Where the step to the present position began: what differs from there is marked as changed. */
+  get previous() {
+    return this.find(this.unit, -1) ?? 0;
+  }
+
+  shownLines() {
+    return this.history.lines.filter((line) => !this.hiddenLines.has(line.address));
+  }
+
+  /** A duration or a time in the unit that the user chose; times count from the first issue. */
+  text(fs, withUnit = true) {
+    const value = this.inCycles ? this.history.cycles(fs) : fs / 1e6;
+    const digits = this.inCycles ? 1 : 2;
+    return value.toFixed(digits) + (withUnit ? (this.inCycles ? " cycles" : " ns") : "");
+  }
+
+  now(fs, withUnit = true) {
+    return this.text(fs - this.history.start, withUnit);
+  }
+}

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The keyboard: every action has a key, and the list of keys is a dialog.
+import { byId, fill, h } from "./dom.js";
+
+export class Keys {
+  constructor(dialog) {
+    this.dialog = dialog;
+    this.bindings = [];
+    document.addEventListener("keydown", (event) => this.pressed(event));
+  }
+
+  /** `keys`: as `event.key` gives them; `shown`: as the list shows them. */
+  bind(keys, shown, text, action) {
+    this.bindings.push({ keys, shown, text, action });
+  }
+
+  pressed(event) {
+    if (event.ctrlKey || event.metaKey || event.altKey || this.dialog.open) return;
+    const { target } = event;
+    if (target.closest("input, textarea, select")) {
+      if (event.key === "Escape") target.blur();
+      return;
+    }
+    if (event.key === " " && target.closest("button, a, summary, [role=button]")) return;
+    const found = this.bindings.find((one) => one.keys.includes(event.key));
+    if (!found) return;
+    event.preventDefault();
+    found.action();
+  }
+
+  show() {
+    fill(
+      this.dialog,
+      h("h2", null, "Keys"),
+      h(
+        "table",
+        null,
+        h(
+          "tbody",
+          null,
+          this.bindings.map((one) =>
+            h(
+              "tr",
+              null,
+              h(
+                "th",
+                { scope: "row" },
+                one.shown.split(" ").map((key) => h("kbd", null, key)),
+              ),
+              h("td", null, one.text),
+            ),
+          ),
+        ),
+      ),
+      h("p", null, "Tab moves between buttons, Enter presses one."),
+      h("form", { method: "dialog" }, h("button", { autofocus: true }, "Close (Esc)")),
+    );
+    this.dialog.showModal();
+  }
+}
+
+/** The bindings of the page. `page` holds its parts, see main.js. */
+export function bindKeys(keys, page) {
+  const { app, player, transport, stage, side } = page;
+  const steps = [
+    ["t", "transition"],
+    ["m", "message"],
+    ["a", "access"],
+    ["i", "invalidation"],
+  ];
+  keys.bind(["ArrowRight"], "→", "next step of the chosen kind", () => app.step(app.unit, 1));
+  keys.bind(["ArrowLeft"], "←", "previous step of the chosen kind", () => app.step(app.unit, -1));
+  for (const [key, kind] of steps) {
+    keys.bind([key], key, `next ${kind}`, () => app.step(kind, 1));
+    keys.bind([key.toUpperCase()], `⇧${key}`, `previous ${kind}`, () => app.step(kind, -1));
+  }
+  keys.bind(["."], ".", "next moment of any kind", () => app.step("moment", 1));
+  keys.bind([","], ",", "previous moment of any kind", () => app.step("moment", -1));
+  keys.bind(["u"], "u", "change the kind of step", () => transport.next());
+  keys.bind([" "], "space", "play, pause", () => player.toggle());
+  keys.bind(["+", "="], "+", "play faster", () => player.faster(1));
+  keys.bind(["-"], "−", "play slower", () => player.faster(-1));
+  keys.bind(["Home"], "Home", "to the beginning", () => app.seek(0));
+  keys.bind(["End"], "End", "to the end", () => app.seek(app.history.moments.length));
+  keys.bind(["c"], "c", "run to the next breakpoint", () => app.run(1));
+  keys.bind(["C"], "⇧c", "run back to the previous breakpoint", () => app.run(-1));
+  for (const [i, [id, label]] of [
+    ...stage.tabs.map((tab) => [...tab, stage]),
+    ...side.tabs.map((tab) => [...tab, side]),
+  ].entries()) {
+    const tabs = i < stage.tabs.length ? stage : side;
+    keys.bind([String(i + 1)], String(i + 1), `show: ${label.toLowerCase()}`, () => tabs.select(id));
+  }
+  keys.bind(["/"], "/", "search", () => byId("search").focus());
+  keys.bind(["n"], "n", "next result of the search", () => page.search.go(1));
+  keys.bind(["N"], "⇧n", "previous result of the search", () => page.search.go(-1));
+  keys.bind(["x"], "x", "select the next access", () => page.accesses.next(1));
+  keys.bind(["X"], "⇧x", "select the previous access", () => page.accesses.next(-1));
+  keys.bind(["z"], "z", "zoom into the sequence diagram", () => page.sequence.zoom(1.4));
+  keys.bind(["Z"], "⇧z", "zoom out", () => page.sequence.zoom(1 / 1.4));
+  keys.bind(["w"], "w", "make the right panel wider or narrower", () => document.body.classList.toggle("wide-side"));
+  keys.bind(["y"], "y", "times in cycles or ns", () => {
+    app.inCycles = !app.inCycles;
+    app.changed("show");
+    app.changed("position");
+  });
+  keys.bind(["l"], "l", "copy a link to this moment", () => page.link.copy());
+  keys.bind(["d"], "d", "light, dark", () => page.theme());
+  keys.bind(["?"], "?", "this list", () => keys.show());
+}

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The time line: a bar per access, a mark per transition, a red mark per invalidation, and the present time, which can be dragged.
+import { lineClass } from "./colours.js";
+import { fill, s } from "./dom.js";
+import { sentence } from "./words.js";
+
+const HEIGHT = 46;
+const EDGE = 10;
+
+export class Timeline {
+  constructor(app, panel) {
+    this.app = app;
+    this.panel = panel;
+    this.head = s("g", { class: "playhead" }, s("line", { y1: 0, y2: HEIGHT }), s("path", { d: "M-5 0H5L0 7Z" }));
+    this.still = s("g");
+    this.svg = s("svg", { height: HEIGHT, "aria-hidden": "true" }, this.still, this.head);
+    fill(panel, this.svg);
+    panel.addEventListener("pointerdown", (event) => this.drag(event));
+    app.on((what) => {
+      if (what === "history" || what === "show") this.draw();
+      this.move();
+    });
+    new ResizeObserver(() => this.draw()).observe(panel);
+  }
+
+  x(time) {
+    const { start, end } = this.app.history;
+    return EDGE + ((time - start) / Math.max(1, end - start)) * (this.width - 2 * EDGE);
+  }
+
+  draw() {
+    const { app } = this;
+    this.width = this.panel.clientWidth;
+    if (!this.width) return;
+    this.svg.setAttribute("width", this.width);
+    const ends = [];
+    const bars = app.history.trace.accesses.map((a) => {
+      if (app.hiddenLines.has(a.base)) return null;
+      let row = ends.findIndex((end) => end <= a.issued);
+      if (row < 0) row = ends.length;
+      ends[row] = a.done ?? app.history.end;
+      const x = this.x(a.issued);
+      return s("rect", {
+        x,
+        y: 9 + (row % 3) * 7,
+        width: Math.max(1.5, this.x(ends[row]) - x),
+        height: 5,
+        rx: 2,
+        class: `span ${lineClass(app.history, a.base)}`,
+      });
+    });
+    const shown = app.history.moments.filter((moment) => moment.kind === "transition" && app.shows(moment));
+    const path = (list) => list.map((moment) => `M${this.x(moment.at).toFixed(1)} 32V38`).join("");
+    fill(
+      this.still,
+      s("line", { x1: EDGE, x2: this.width - EDGE, y1: 38.5, y2: 38.5, class: "axis" }),
+      bars,
+      s("path", { d: path(shown.filter((moment) => !moment.lost)), class: "ticks" }),
+      s("path", { d: path(shown.filter((moment) => moment.lost)).replaceAll("32V", "29V"), class: "ticks lost" }),
+      app.hits &&
+        s("path", {
+          d: app.hits.map((i) => `M${this.x(app.history.moments[i].at).toFixed(1)} 40V45`).join(""),
+          class: "ticks hits",
+        }),
+    );
+    this.move();
+  }
+
+  move() {
+    const { app } = this;
+    if (!this.width) return;
+    this.head.setAttribute("transform", `translate(${this.x(app.time).toFixed(1)} 0)`);
+    const { panel } = this;
+    panel.setAttribute("aria-valuemin", "0");
+    panel.setAttribute("aria-valuemax", String(app.history.moments.length));
+    panel.setAttribute("aria-valuenow", String(app.k));
+    panel.setAttribute("aria-valuetext", `${app.now(app.time)}: ${sentence(app, app.moment)}`);
+  }
+
+  drag(event) {
+    const { app, panel } = this;
+    panel.setPointerCapture(event.pointerId);
+    const to = (e) => {
+      const share = (e.clientX - panel.getBoundingClientRect().left - EDGE) / (this.width - 2 * EDGE);
+      app.moveTo(app.history.start + share * (app.history.end - app.history.start));
+    };
+    const stop = () => {
+      panel.removeEventListener("pointermove", to);
+      panel.removeEventListener("pointerup", stop);
+    };
+    panel.addEventListener("pointermove", to);
+    panel.addEventListener("pointerup", stop);
+    to(event);
+  }
+}

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Messages on their way over the drawing of the machine, at the present time, and the way of the message that the last step concerns.
+import { lineClass } from "./colours.js";
+import { fill, s } from "./dom.js";
+import { placeAt, wayOf } from "./layout.js";
+
+export class Traffic {
+  constructor(app) {
+    this.app = app;
+    this.ways = s("g", { class: "ways" });
+    this.dots = s("g", { class: "messages" });
+    this.layer = s("g", null, this.ways, this.dots);
+    this.moving = [];
+  }
+
+  place(layout) {
+    this.layout = layout;
+  }
+
+  /** After a change of position: which messages are under way. */
+  update() {
+    const { app } = this;
+    const { trace } = app.history;
+    this.moving = [];
+    for (const id of Object.keys(app.fold.state.flight)) {
+      const message = trace.messages[id];
+      if (app.hiddenLines.has(message.base)) continue;
+      for (const delivery of message.deliveries) {
+        if (delivery.at < app.time) continue;
+        this.moving.push({ message, points: wayOf(this.layout, message, delivery), dot: this.dot(message) });
+      }
+    }
+    fill(
+      this.dots,
+      this.moving.map((one) => one.dot),
+    );
+    this.drawWays();
+    this.move();
+  }
+
+  dot(message) {
+    const kind = lineClass(this.app.history, message.base);
+    const text = s("text", { x: 9, y: 4 }, message.type);
+    const dot = s(
+      "g",
+      { class: `message ${kind} ${message.data ? "filled" : "hollow"}`, "data-message": message.id },
+      s("title", null, `${message.type}: ${message.fields}`),
+      s("circle", { r: 5.5 }),
+      text,
+    );
+    if (this.app.settings.live) {
+      dot.classList.add("pick");
+      dot.addEventListener("click", () => this.onMessage?.(message));
+    }
+    return dot;
+  }
+
+  drawWays() {
+    const { app } = this;
+    const moment = app.moment;
+    const message =
+      moment && moment.message !== undefined && moment.message !== null ? app.history.trace.messages[moment.message] : null;
+    if (!message || !app.shows(moment)) return fill(this.ways);
+    const deliveries =
+      moment.kind === "deliver"
+        ? [message.deliveries[moment.delivery]]
+        : moment.kind === "transition"
+          ? message.deliveries.filter((d) => d.to === moment.places[0])
+          : message.deliveries;
+    const kind = lineClass(app.history, message.base);
+    return fill(
+      this.ways,
+      deliveries.slice(0, 64).map((delivery) => {
+        const points = wayOf(this.layout, message, delivery);
+        return points.length > 1 && s("polyline", { class: `way ${kind}`, points: points.map((p) => `${p.x},${p.y}`).join(" ") });
+      }),
+    );
+  }
+
+  move() {
+    const taken = [];
+    for (const one of this.moving) {
+      const at = placeAt(one.points, this.app.time);
+      if (!at) continue;
+      // Messages at one spot are drawn below each other, so that each name can be read.
+      while (taken.some((spot) => Math.abs(spot.x - at.x) < 40 && Math.abs(spot.y - at.y) < 11)) at.y += 12;
+      taken.push(at);
+      one.dot.setAttribute("transform", `translate(${at.x.toFixed(1)} ${at.y.toFixed(1)})`);
+      const right = at.x > this.layout.width - 90;
+      one.dot.lastChild.setAttribute("x", right ? -9 : 9);
+      one.dot.lastChild.setAttribute("text-anchor", right ? "end" : "start");
+    }
+  }
+}
