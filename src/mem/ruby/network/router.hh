@@ -52,7 +52,7 @@ class Router final : public Component {
     /// Messages from one of the chip's controllers to another need no wake-up of the router from now on. The
     /// network has no bounded sources and adds no random delays, and `controllers` are all, by node.
     void open_direct_ways(const std::vector<AbstractController *> &controllers);
-    /// Brings the ports up to date: all that has entered before a tick, which has come.
+    /// Brings the ports up to date: grants all messages that entered before a tick that simulated time has reached.
     void grant(Tick before) {
         for (CrossbarPort &port : ports_)
             port.grant(before);
@@ -66,7 +66,7 @@ class Router final : public Component {
     /// By channel: what has entered here, waited here and left to a controller of this chip.
     std::vector<ChannelStats> stats;
     std::uint32_t routed_vnets = 0; ///< Network::routed_vnets
-    /// All routers of the network, which hear of the first message of a virtual network that one of them takes.
+    /// All routers of the network. A router reports to them the first message that it receives of a virtual network.
     const std::vector<std::unique_ptr<Router>> *all = nullptr;
     std::vector<CrossbarPort> &ports() { return ports_; }
     const std::vector<Link *> &outputs() const { return out_; }
