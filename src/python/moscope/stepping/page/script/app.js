@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The page's one store: the history, the position, what is shown of it. Views register with `on` and draw when it changes.
 import { Fold } from "./fold.js";
+import { cellKey } from "./history.js";
 
 export const KINDS = ["transition", "message", "access", "invalidation", "moment"];
 
@@ -14,7 +15,19 @@ export class App {
     this.place = { controller: "", chip: "" };
     this.breakpoints = [];
     this.playing = false;
+    this.branches = [{ name: "first", history, from: 0, at: history.start }]; // histories of a session
+    this.branch = 0; // the one shown
+    this.other = 0; // the one that it is compared with
     this.load(history);
+  }
+
+  /** Shows a history of the session at a time. */
+  show(branch, time) {
+    this.branch = branch;
+    this.playing = false;
+    this.load(this.branches[branch].history);
+    this.changed("history");
+    this.seek(this.history.countAt(time));
   }
 
   load(history) {
@@ -103,6 +116,45 @@ export class App {
   /** Where the step to the present position began: what differs from there is marked as changed. */
   get previous() {
     return this.find(this.unit, -1) ?? 0;
+  }
+
+  /**
+   * What the last step changed. `cells`: state before, by cell; `touched`: cells; `kinds`: cell and kind of change; `replaced`: the line
+   * that lost its way to the cell's line; `bytes`: the bytes of a line before.
+   */
+  stepChanges() {
+    const { history, fold } = this;
+    const step = { cells: new Map(), touched: new Set(), kinds: new Set(), replaced: new Map(), bytes: new Map() };
+    const from = this.previous;
+    const wrote = new Set();
+    for (let i = from; i < this.k; i += 1) {
+      const moment = history.moments[i];
+      if (moment.kind === "transition") {
+        const t = history.trace.transitions[moment.transition];
+        const key = cellKey(t.base, t.controller);
+        if (!step.cells.has(key)) step.cells.set(key, t.state);
+        step.touched.add(key);
+      }
+      for (const change of moment.changes) {
+        const key = cellKey(change.line, change.controller);
+        if (change.kind === "bytes") wrote.add(change.line);
+        else step.touched.add(key);
+        step.kinds.add(`${key} ${change.kind}`);
+        if (change.replaced) step.replaced.set(key, change.replaced);
+      }
+    }
+    if (wrote.size) {
+      const before = fold.seek(from).bytes;
+      for (const line of wrote) step.bytes.set(line, before[line] ? structuredClone(before[line]) : null);
+      fold.seek(this.k);
+    }
+    for (const line of Object.keys(fold.state.bytes)) if (!step.bytes.has(line)) step.bytes.set(line, fold.state.bytes[line]);
+    return step;
+  }
+
+  /** A notice for the user, read out by screen readers. */
+  say(text) {
+    this.notice?.(text);
   }
 
   shownLines() {

@@ -9,6 +9,7 @@ export class Header {
     page.theme = () => this.theme();
     fill(
       byId("tools"),
+      this.button("Copy link", "copy a link to this moment (l)", () => page.link.copy()),
       this.button("Units", "times in cycles or ns (y)", () => {
         app.inCycles = !app.inCycles;
         app.changed("show");
@@ -28,9 +29,27 @@ export class Header {
 
   draw() {
     const { trace } = this.page.app.history;
+    this.drawBranches();
     byId("script").textContent = trace.script;
     byId("script").title = trace.script;
     byId("facts").textContent = `${trace.machine} · ${trace.protocol}`;
+  }
+
+  /** In a session: which of its histories is shown, and a button that forks it. */
+  drawBranches() {
+    const { app, live } = this.page;
+    if (!live) return;
+    const pick = h(
+      "select",
+      { "aria-label": "History shown", "data-key": "branch" },
+      app.branches.map((one, i) => h("option", { value: i, selected: i === app.branch }, one.name)),
+    );
+    pick.addEventListener("change", () => app.show(Number(pick.value), app.time));
+    fill(
+      byId("branches"),
+      pick,
+      this.button("Fork here", "a second history from this moment on (f)", () => live.fork()),
+    );
   }
 
   theme() {

@@ -12,6 +12,7 @@ export class History {
     const clock = this.trace.clock.core_period_fs;
     this.period = clock[0] / clock[1];
     this.recorded = Boolean(document.changes?.length);
+    this.hasBytes = Boolean(document.changes?.some((change) => change.kind === "bytes"));
     this.moments = momentsOf(this.trace, document.changes || []);
     this.firstChanges = (document.changes || []).filter((change) => change.transition === null && change.at === 0);
     this.start = this.moments.length ? this.moments[0].at : 0;

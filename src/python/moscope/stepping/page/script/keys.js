@@ -17,11 +17,11 @@ export class Keys {
   pressed(event) {
     if (event.ctrlKey || event.metaKey || event.altKey || this.dialog.open) return;
     const { target } = event;
-    if (target.closest("input, textarea, select")) {
+    if (target.closest("input:not([type=checkbox]), textarea, select")) {
       if (event.key === "Escape") target.blur();
       return;
     }
-    if (event.key === " " && target.closest("button, a, summary, [role=button]")) return;
+    if (event.key === " " && target.closest("button, a, input, [role=button]")) return;
     const found = this.bindings.find((one) => one.keys.includes(event.key));
     if (!found) return;
     event.preventDefault();
@@ -104,6 +104,16 @@ export function bindKeys(keys, page) {
     app.changed("show");
     app.changed("position");
   });
+  keys.bind(["o"], "o", "next part of an example's text", () => page.notes.go(1));
+  keys.bind(["O"], "⇧o", "previous part of an example's text", () => page.notes.go(-1));
+  if (page.live) {
+    keys.bind(["f"], "f", "fork the history at this moment", () => page.live.fork());
+    keys.bind(["s"], "s", "add an access at this moment", () => page.live.askCore());
+    keys.bind(["e"], "e", "delay a message under way", () => page.live.askDelays());
+    keys.bind(["h"], "h", "show the next history of the session", () =>
+      app.show((app.branch + 1) % app.branches.length, app.time),
+    );
+  }
   keys.bind(["l"], "l", "copy a link to this moment", () => page.link.copy());
   keys.bind(["d"], "d", "light, dark", () => page.theme());
   keys.bind(["?"], "?", "this list", () => keys.show());

@@ -3,7 +3,6 @@
 // crossbar, and below it the L3, the home with its probe filter, and DRAM. Messages follow the crossbars and links.
 
 const GAP_X = 64;
-const GAP_Y = 26;
 const MARGIN = 8;
 const APART = 5; // between the two directions of a link
 
@@ -15,15 +14,16 @@ export function layoutOf(history, width, height) {
     width / Math.max(1, height),
   );
   const rows = Math.ceil(order.length / columns);
+  const gapY = Math.max(14, Math.min(28, height / 20)); // between rows
   const w = Math.max(120, Math.min(430, (width - 2 * MARGIN - (columns - 1) * GAP_X) / columns));
-  const h = Math.max(92, Math.min(190, (height - 2 * MARGIN - (rows - 1) * GAP_Y) / rows));
+  const h = Math.max(72, Math.min(190, (height - 2 * MARGIN - (rows - 1) * gapY) / rows));
   const left = Math.max(MARGIN, (width - columns * w - (columns - 1) * GAP_X) / 2);
-  const top = Math.max(MARGIN, (height - rows * h - (rows - 1) * GAP_Y) / 2);
+  const top = Math.max(MARGIN, (height - rows * h - (rows - 1) * gapY) / 2);
   const layout = { width, height, chips: new Map(), places: new Map(), links: new Map() };
   for (const [slot, chip] of order.entries()) {
     if (chip === null) continue;
     const x = left + (slot % columns) * (w + GAP_X);
-    const y = top + Math.floor(slot / columns) * (h + GAP_Y);
+    const y = top + Math.floor(slot / columns) * (h + gapY);
     placeChip(
       history,
       layout,
@@ -74,18 +74,19 @@ function arranged(chips, links, aspect) {
 
 function placeChip(history, layout, chip, box) {
   const inner = 8;
-  const bar = box.y + box.h - 42;
+  const unit = box.h < 92 ? 20 : 28; // height of L3, home, DRAM
+  const bar = box.y + box.h - unit - 13;
   layout.chips.set(chip.chip, { ...box, bar, centre: { x: box.x + box.w / 2, y: bar } });
   const cores = [...chip.cores].sort((a, b) => a - b);
   const cellW = (box.w - 2 * inner) / Math.max(1, cores.length);
   const of = [...history.controllers.values()].filter((c) => c.chip === chip.chip);
-  const cellTop = box.y + 18;
+  const cellTop = box.y + (box.h < 92 ? 15 : 18);
   for (const [i, core] of cores.entries()) {
     const cell = {
       x: box.x + inner + i * cellW + 1.5,
       y: cellTop,
       w: Math.min(cellW - 3, 64),
-      h: bar - cellTop - 7,
+      h: bar - cellTop - 6,
       core,
       chip: chip.chip,
     };
@@ -98,7 +99,7 @@ function placeChip(history, layout, chip, box) {
   ].sort(byRole);
   const slotW = (box.w - 2 * inner) / Math.max(1, kinds.length);
   for (const [i, kind] of kinds.entries()) {
-    const cell = { x: box.x + inner + i * slotW + 1.5, y: bar + 7, w: slotW - 3, h: 28, core: null, chip: chip.chip, kind };
+    const cell = { x: box.x + inner + i * slotW + 1.5, y: bar + 6, w: slotW - 3, h: unit, core: null, chip: chip.chip, kind };
     layout.places.set(`${kind} ${chip.chip}`, cell);
     for (const c of others.filter((one) => one.machine === kind)) layout.places.set(c.name, cell);
   }

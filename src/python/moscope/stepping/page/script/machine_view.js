@@ -80,7 +80,7 @@ export class MachineView {
         "text",
         {
           x: cell.core !== null ? cell.x + cell.w / 2 : cell.x + 5,
-          y: cell.y + (cell.core !== null ? 12 : cell.h / 2 + 4),
+          y: cell.y + (cell.core !== null ? (cell.h < 32 ? 10 : 12) : cell.h / 2 + 4),
           class: "cell-name",
           "text-anchor": cell.core !== null ? "middle" : "start",
         },
@@ -106,7 +106,7 @@ export class MachineView {
   update() {
     if (!this.layout) return;
     const { app } = this;
-    const changed = changedCells(app);
+    const changed = app.stepChanges().cells;
     const lines = app.shownLines();
     for (const one of new Set(this.tags.values())) {
       const shown = [];
@@ -138,7 +138,7 @@ export class MachineView {
     const width = core ? cell.w - 4 : 28;
     const tags = first.map((tag, i) => {
       const x = core ? cell.x + 2 : cell.x + cell.w - (i + 1) * 30;
-      const y = core ? cell.y + 16 + i * (TAG + 1) : cell.y + (cell.h - TAG) / 2;
+      const y = core ? cell.y + (cell.h < 32 ? cell.h - TAG - 1 : 16 + i * (TAG + 1)) : cell.y + (cell.h - TAG) / 2;
       const meaning = stateMeaning(this.app.history, tag.machine, tag.state);
       const title = `${tag.controller}: ${lineName(this.app.history, tag.line.address)} in ${tag.state}: ${meaning}`;
       return s(
@@ -192,17 +192,4 @@ function drawnLink(link) {
     { x1: start.x - dx, y1: start.y - dy, x2: end.x + dx, y2: end.y + dy, class: "link", "data-link": `${link.from}-${link.to}` },
     s("title", null, `link ${name}`),
   );
-}
-
-/** Cells (line and controller) that the transitions of the last step changed, each with the state before. */
-export function changedCells(app) {
-  const changed = new Map();
-  for (let i = app.previous; i < app.k; i += 1) {
-    const moment = app.history.moments[i];
-    if (moment.kind !== "transition") continue;
-    const t = app.history.trace.transitions[moment.transition];
-    const key = cellKey(t.base, t.controller);
-    if (!changed.has(key)) changed.set(key, t.state);
-  }
-  return changed;
 }

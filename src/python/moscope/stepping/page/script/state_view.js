@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The state after the present step, line by line: each cache's and the home's state, messages under way, accesses that wait.
-import { cellKey } from "./history.js";
-import { changedCells } from "./machine_view.js";
-import { lineClass, stateClass, stateMeaning } from "./colours.js";
+// The state after the present step, line by line: each cache's and the home's state, with entry, pending transaction and way; the bytes;
+// then messages under way and accesses that wait. What the last step changed is marked.
+import { bytesOf } from "./bytes_view.js";
+import { lineClass, lineName, stateClass, stateMeaning } from "./colours.js";
 import { fill, h } from "./dom.js";
-import { opName, receivers } from "./words.js";
+import { cellKey } from "./history.js";
+import { messageName, opName, receivers } from "./words.js";
 
 export class StateView {
   constructor(app, panel) {
@@ -18,55 +19,70 @@ export class StateView {
   draw() {
     if (this.panel.hidden) return;
     const { app } = this;
-    const changed = changedCells(app);
-    const lines = app.shownLines();
+    const step = app.stepChanges();
     fill(
       this.panel,
-      lines.map((line) => this.line(line, changed)),
+      app.shownLines().map((line) => this.line(line, step)),
       this.waiting(),
       this.flight(),
     );
   }
 
-  line(line, changed) {
+  line(line, step) {
     const { app } = this;
     const rows = [];
     for (const c of app.history.controllers.values()) {
       const state = app.fold.cell(line.address, c.name);
-      if (state === undefined || !this.inPlace(c)) continue;
-      const before = changed.get(cellKey(line.address, c.name));
-      rows.push(
-        h(
-          "tr",
-          { class: before === undefined ? "" : "changed" },
-          h("th", { scope: "row" }, c.name),
-          h(
-            "td",
-            null,
-            before !== undefined && before !== state && [h("span", { class: "was" }, before), " → "],
-            h(
-              "span",
-              { class: `state ${stateClass(app.history, c.name, state)} ${lineClass(app.history, line.address)}` },
-              state,
-            ),
-          ),
-          h("td", { class: "meaning" }, stateMeaning(app.history, c.machine, state)),
-        ),
-      );
+      if (state !== undefined && this.inPlace(c)) rows.push(this.row(line, c, state, step));
     }
+    const name = line.name === line.address ? "" : line.address;
+    const written = app.history.hasBytes && bytesOf(app, app.fold.state.bytes[line.address], step.bytes.get(line.address));
     return h(
       "section",
-      { class: "line-state" },
+      { class: "line-state", "data-line": line.address },
       h(
         "h3",
         null,
         h("i", { class: `dot ${lineClass(app.history, line.address)}` }),
         line.name,
-        h("small", null, line.name === line.address ? "" : line.address, line.home !== null ? ` · home node ${line.home}` : ""),
+        h("small", null, name, line.home !== null && line.home !== undefined ? ` · home node ${line.home}` : ""),
       ),
       rows.length
         ? h("table", null, h("caption", null, `States of ${line.name}`), h("tbody", null, rows))
         : h("p", { class: "hint" }, "No controller holds this line."),
+      written,
+    );
+  }
+
+  row(line, c, state, step) {
+    const { app } = this;
+    const key = cellKey(line.address, c.name);
+    const before = step.cells.get(key);
+    const { fields, tbes } = app.fold.state;
+    const ways = app.fold.waysOf(line.address, c.name);
+    const replaced = step.replaced.get(key);
+    const extra = (mark, ...text) => h("div", { class: `extra${step.kinds.has(`${key} ${mark}`) ? " changed-part" : ""}` }, text);
+    const cleared = (mark, held, text) => !held && step.kinds.has(`${key} ${mark}`) && extra(mark, text);
+    return h(
+      "tr",
+      { class: step.touched.has(key) ? "changed" : "" },
+      h("th", { scope: "row" }, c.name),
+      h(
+        "td",
+        null,
+        before !== undefined && before !== state && [h("span", { class: "was" }, before), " → "],
+        h("span", { class: `state ${stateClass(app.history, c.name, state)} ${lineClass(app.history, line.address)}` }, state),
+      ),
+      h(
+        "td",
+        { class: "meaning" },
+        stateMeaning(app.history, c.machine, state),
+        fields[key] && extra("entry", h("b", null, "entry "), fieldsOf(fields[key])),
+        tbes[key] !== undefined && extra("tbe", h("b", null, "pending transaction "), fieldsOf(tbes[key])),
+        cleared("tbe", tbes[key] !== undefined, "transaction finished"),
+        ways.map(([array, [set, way]]) => extra("way", `${array}: set ${set}, way ${way}`)),
+        replaced && extra("way", h("b", null, `replaces ${lineName(app.history, replaced)}`)),
+      ),
     );
   }
 
@@ -119,9 +135,9 @@ export class StateView {
                 return h(
                   "tr",
                   { title: m.fields },
-                  h("th", { scope: "row" }, h("i", { class: `dot ${lineClass(app.history, m.base)}` }), m.type),
+                  h("th", { scope: "row" }, h("i", { class: `dot ${lineClass(app.history, m.base)}` }), messageName(m)),
                   h("td", null, `${m.from} → ${receivers(m)}`),
-                  h("td", { class: "number" }, `at ${app.now(Math.max(...m.deliveries.map((d) => d.at)), false)}`),
+                  h("td", { class: "number" }, `until ${app.now(Math.max(...m.deliveries.map((d) => d.at)), false)}`),
                 );
               }),
             ),
@@ -129,4 +145,10 @@ export class StateView {
         : h("p", { class: "hint" }, "none"),
     );
   }
+}
+
+/** Fields of an entry or TBE, without those that are empty; all of them as a tool tip. */
+function fieldsOf(fields) {
+  const kept = fields.split(/, (?=\w+=)/).filter((field) => !/=(false|NULL|0|\{\})$|^TBEState=|State=/.test(field));
+  return h("code", { title: fields }, kept.join(", ") || "–");
 }

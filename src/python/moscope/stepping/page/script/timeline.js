@@ -4,16 +4,16 @@ import { lineClass } from "./colours.js";
 import { fill, s } from "./dom.js";
 import { sentence } from "./words.js";
 
-const HEIGHT = 46;
-const EDGE = 10;
+const TIMELINE_HEIGHT = 46;
+const MARGIN_X = 10;
 
 export class Timeline {
   constructor(app, panel) {
     this.app = app;
     this.panel = panel;
-    this.head = s("g", { class: "playhead" }, s("line", { y1: 0, y2: HEIGHT }), s("path", { d: "M-5 0H5L0 7Z" }));
+    this.head = s("g", { class: "playhead" }, s("line", { y1: 0, y2: TIMELINE_HEIGHT }), s("path", { d: "M-5 0H5L0 7Z" }));
     this.still = s("g");
-    this.svg = s("svg", { height: HEIGHT, "aria-hidden": "true" }, this.still, this.head);
+    this.svg = s("svg", { height: TIMELINE_HEIGHT, "aria-hidden": "true" }, this.still, this.head);
     fill(panel, this.svg);
     panel.addEventListener("pointerdown", (event) => this.drag(event));
     app.on((what) => {
@@ -25,7 +25,7 @@ export class Timeline {
 
   x(time) {
     const { start, end } = this.app.history;
-    return EDGE + ((time - start) / Math.max(1, end - start)) * (this.width - 2 * EDGE);
+    return MARGIN_X + ((time - start) / Math.max(1, end - start)) * (this.width - 2 * MARGIN_X);
   }
 
   draw() {
@@ -53,7 +53,7 @@ export class Timeline {
     const path = (list) => list.map((moment) => `M${this.x(moment.at).toFixed(1)} 32V38`).join("");
     fill(
       this.still,
-      s("line", { x1: EDGE, x2: this.width - EDGE, y1: 38.5, y2: 38.5, class: "axis" }),
+      s("line", { x1: MARGIN_X, x2: this.width - MARGIN_X, y1: 38.5, y2: 38.5, class: "axis" }),
       bars,
       s("path", { d: path(shown.filter((moment) => !moment.lost)), class: "ticks" }),
       s("path", { d: path(shown.filter((moment) => moment.lost)).replaceAll("32V", "29V"), class: "ticks lost" }),
@@ -81,7 +81,7 @@ export class Timeline {
     const { app, panel } = this;
     panel.setPointerCapture(event.pointerId);
     const to = (e) => {
-      const share = (e.clientX - panel.getBoundingClientRect().left - EDGE) / (this.width - 2 * EDGE);
+      const share = (e.clientX - panel.getBoundingClientRect().left - MARGIN_X) / (this.width - 2 * MARGIN_X);
       app.moveTo(app.history.start + share * (app.history.end - app.history.start));
     };
     const stop = () => {

@@ -3,6 +3,7 @@
 import { lineClass } from "./colours.js";
 import { fill, s } from "./dom.js";
 import { placeAt, wayOf } from "./layout.js";
+import { messageName } from "./words.js";
 
 export class Traffic {
   constructor(app) {
@@ -40,7 +41,7 @@ export class Traffic {
 
   dot(message) {
     const kind = lineClass(this.app.history, message.base);
-    const text = s("text", { x: 9, y: 4 }, message.type);
+    const text = s("text", { x: 9, y: 4 }, messageName(message));
     const dot = s(
       "g",
       { class: `message ${kind} ${message.data ? "filled" : "hollow"}`, "data-message": message.id },

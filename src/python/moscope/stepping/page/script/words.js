@@ -26,6 +26,13 @@ export function messageKind(history, message) {
   return virtual + (message.data ? ", with data" : "");
 }
 
+/** What a message is called: requests to DRAM and its answers by what they do. */
+export function messageName(message) {
+  if (message.structure !== "MemoryMsg") return message.type;
+  if (message.from.startsWith("DRAM")) return message.type === "MEMORY_READ" ? "data from DRAM" : "write done";
+  return message.type === "MEMORY_READ" ? "DRAM read" : "DRAM write";
+}
+
 export function receivers(message) {
   const names = message.deliveries.map((d) => d.to);
   if (names.length <= 3) return names.join(", ");
@@ -50,7 +57,7 @@ export function sentence(app, moment) {
   }
   if (moment.kind === "transition") return transitionSentence(app, moment);
   const message = trace.messages[moment.message];
-  const what = `${message.type} for ${name}`;
+  const what = `${messageName(message)} for ${name}`;
   if (moment.kind === "send") {
     const last = Math.max(...message.deliveries.map((d) => d.at));
     const ways = message.hops.length ? ` over link ${linksOf(message)}` : "";
@@ -100,12 +107,12 @@ export function brief(app, moment) {
       return `${t.controller} ${t.event}: ${t.state} → ${t.next}`;
     }
     case "send":
-      return `${message.from} → ${receivers(message)}: ${message.type}`;
+      return `${message.from} → ${receivers(message)}: ${messageName(message)}`;
     case "deliver":
-      return `${message.deliveries[moment.delivery].to} receives ${message.type}`;
+      return `${message.deliveries[moment.delivery].to} receives ${messageName(message)}`;
     default: {
       const hop = message.hops[moment.hop];
-      return `${message.type} ${moment.kind === "depart" ? "enters" : "leaves"} link ${hop.from}→${hop.to}`;
+      return `${messageName(message)} ${moment.kind === "depart" ? "enters" : "leaves"} link ${hop.from}→${hop.to}`;
     }
   }
 }
@@ -117,16 +124,15 @@ export function reason(app, access) {
   const top = parts[0];
   const crossings = access.hops === 0 ? "crosses no link" : `crosses ${access.hops} link${access.hops > 1 ? "s" : ""}`;
   const label = (segment) => app.settings.segments[segment.name] || segment.name;
-  const biggest = top
-    ? ` ${app.text(top.fs)} (${Math.round((100 * top.fs) / (access.latency_fs || 1))} %) of it is ${label(top)}.`
-    : "";
+  const share = top ? Math.round((100 * top.fs) / (access.latency_fs || 1)) : 0;
+  const most = top ? ` Most of the ${app.text(access.latency_fs)} go to: ${label(top)}, ${app.text(top.fs)} (${share} %).` : "";
   const lost = history.moments.filter((moment) => moment.lost && moment.access === access.id);
   const controllerOf = (moment) => history.controllers.get(history.trace.transitions[moment.transition].controller);
   const losers = [...new Set(lost.map((moment) => `core ${controllerOf(moment).core}`))];
   const invalidated = losers.length
     ? ` It invalidates the copy of ${losers.length > 4 ? `${losers.length} cores` : losers.join(", ")}.`
     : "";
-  return `${supplier(access)} The chain of messages that it waits for ${crossings}.${invalidated}${biggest}`;
+  return `${supplier(access)} The chain of messages that it waits for ${crossings}.${invalidated}${most}`;
 }
 
 function supplier(access) {

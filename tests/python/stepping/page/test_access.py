@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The page is for everyone: no part overlaps or leaves the window at two sizes, every action has a key, names are there for screen
+readers, and text keeps its contrast on a light and a dark page."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+RACE = "c0 ld A@n0 | c1 st A@n0 | c13 st B@n3; c6 rmw A@n0 | c7 ld A@n0; c0 ld B@n3; c42 st A@n0"
+SIZES = [(1280, 800), (1920, 1080)]
+Document = dict[str, Any]
+Open = Callable[..., Any]
+# Elements whose box leaves the window or that of the panel around it, and header and footer buttons that overlap.
+STRAYS = """() => {
+  const name = (e) => e.id || e.className.baseVal || e.className || e.tagName;
+  const box = (e) => e.getBoundingClientRect();
+  const seen = [...document.querySelectorAll("header *, footer *, .tabs *, #now > p, #machine svg *")].filter((e) => box(e).width > 0);
+  const outside = seen.filter((e) => box(e).left < -0.5 || box(e).right > innerWidth + 0.5 || box(e).bottom > innerHeight + 0.5).map(name);
+  const drawing = box(document.querySelector("#machine svg"));
+  const cut = [...document.querySelectorAll("#machine .chip-box, #machine .cell-box")].filter((e) =>
+    box(e).bottom > drawing.bottom + 0.5 || box(e).right > drawing.right + 0.5 || box(e).top < drawing.top - 0.5).map(name);
+  const buttons = [...document.querySelectorAll("header button, header input, header code, footer button, footer select")];
+  const over = buttons.flatMap((a, i) => buttons.slice(i + 1).filter((b) => box(a).left < box(b).right - 0.5
+    && box(b).left < box(a).right - 0.5 && box(a).top < box(b).bottom - 0.5 && box(b).top < box(a).bottom - 0.5)
+    .map((b) => `${name(a)}/${name(b)}`));
+  return [...outside, ...cut, ...over, document.documentElement.scrollHeight > innerHeight + 1 ? "page scrolls" : ""].filter(Boolean);
+}"""
+# Text of which the contrast with the nearest opaque background is below 4.5.
+PALE = """() => {
+  const channel = (v) => (v <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4);
+  const canvas = new OffscreenCanvas(1, 1).getContext("2d", { willReadFrequently: true });
+  const rgb = (colour) => { canvas.clearRect(0, 0, 1, 1); canvas.fillStyle = colour; canvas.fillRect(0, 0, 1, 1);
+    return canvas.getImageData(0, 0, 1, 1).data; };
+  const light = (colour) => { const [r, g, b] = [...rgb(colour)].map((v) => channel(v / 255));
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b; };
+  const back = (e) => { for (; e; e = e.parentElement) { const c = getComputedStyle(e).backgroundColor; if (rgb(c)[3] > 250) return c; }
+    return "white"; };
+  return [...document.querySelectorAll("header *, footer *, #state *, #accesses *, #now *")].filter((e) =>
+    [...e.childNodes].some((n) => n.nodeType === 3 && n.textContent.trim()) && e.checkVisibility({ opacityProperty: true })
+    && e.closest(".unseen, caption, option, :not(.done):not(.pending) > .access") === null).map((e) => {
+      const [a, b] = [light(getComputedStyle(e).color), light(back(e))].sort((x, y) => y - x);
+      return [(a + 0.05) / (b + 0.05), `${e.tagName} ${e.className}: ${e.textContent.slice(0, 30)}`]; }).filter(([c]) => c < 4.5);
+}"""
+
+
+@pytest.mark.parametrize("size", SIZES, ids=lambda s: f"{s[0]}x{s[1]}")
+def test_nothing_overlaps_or_leaves_the_window(open_page: Open, history_of: Callable[[str], Document], size: tuple[int, int]) -> None:
+    document = {**history_of(RACE), "example": {"name": "a", "title": "A race", "steps": [{"text": "Three cores want one line. " * 6}]}}
+    page = open_page(document, size)
+    assert page.evaluate(STRAYS) == []
+    page.evaluate("moscope.seek(30)")
+    assert page.evaluate(STRAYS) == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_text_keeps_its_contrast(open_page: Open, history_of: Callable[[str], Document], scheme: str) -> None:
+    page = open_page(history_of(RACE), scheme=scheme)
+    page.keyboard.press("x")
+    page.evaluate("moscope.seek(60)")
+    page.wait_for_timeout(250)  # transitions of colour
+    assert page.evaluate(PALE) == []
+
+
+def test_the_keyboard_alone_steps_plays_and_changes_views(open_page: Open, history_of: Callable[[str], Document]) -> None:
+    page = open_page(history_of(RACE))
+
+    def state(of: str) -> Any:
+        return page.evaluate(of)
+
+    press = page.keyboard.press
+    press("ArrowRight")
+    assert state("moscope.app.moment.kind") == "transition"
+    press("i")
+    assert state("moscope.app.moment.lost")
+    press("Shift+A")
+    assert state("moscope.app.moment.kind") in ("issue", "done")
+    press("End")
+    assert state("moscope.state().k") == state("moscope.length")
+    press("Home")
+    assert state("moscope.state().k") == 0
+    press("u")
+    press("ArrowRight")
+    assert state("moscope.app.unit") == "message"
+    press(" ")
+    page.wait_for_function("moscope.app.playing && moscope.state().k > 3")
+    press(" ")
+    assert not state("moscope.app.playing")
+    for key, panel in zip("123456", ["machine", "sequence", "compare", "state", "protocol", "filters"], strict=True):
+        press(key)
+        assert page.locator(f"#{panel}").is_visible()
+    press("x")
+    assert page.locator("#accesses li.open").count() == 1
+    press("d")
+    assert state("document.documentElement.dataset.theme") == "dark"
+    press("?")
+    assert page.get_by_role("dialog", name="Keys").is_visible()
+    press("Escape")
+    assert not page.get_by_role("dialog", name="Keys").is_visible()
+
+
+def test_tab_reaches_every_panel_and_shows_where_it_is(open_page: Open, history_of: Callable[[str], Document]) -> None:
+    page = open_page(history_of(RACE))
+    reached = set()
+    for _ in range(40):
+        page.keyboard.press("Tab")
+        reached.add(page.evaluate("(document.activeElement.closest('header, #accesses, #stage, #side, #timeline, #transport') || {}).id"
+                                  " || document.activeElement.closest('header')?.tagName"))
+        assert page.evaluate("document.activeElement === document.body || getComputedStyle(document.activeElement).outlineStyle != 'none'")
+    assert {"HEADER", "accesses", "stage", "side", "timeline", "transport"} <= reached
+
+
+def test_every_control_has_a_name_and_steps_are_announced(open_page: Open, history_of: Callable[[str], Document]) -> None:
+    page = open_page(history_of(RACE))
+    nameless = page.evaluate("[...document.querySelectorAll('button, select, input, [role=slider], [role=tab], table')].filter((e) =>"
+                             " !(e.getAttribute('aria-label') || e.textContent.trim() || e.labels?.length)).map((e) => e.outerHTML)")
+    assert nameless == []
+    page.keyboard.press("t")
+    assert page.locator("#live-region").inner_text().endswith("it goes from I to IS.")
+    assert "event" in page.get_by_role("slider", name="Time line").get_attribute("aria-valuetext")
+
+
+def test_the_time_line_is_dragged_to_a_moment(open_page: Open, history_of: Callable[[str], Document]) -> None:
+    page = open_page(history_of(RACE))
+    box = page.locator("#timeline").bounding_box()
+    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + 20)
+    page.mouse.down()
+    page.mouse.move(box["x"] + box["width"] - 12, box["y"] + 20)
+    page.mouse.up()
+    assert page.evaluate("moscope.state().k") > 0.9 * page.evaluate("moscope.length")

@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The views of the page in Chromium: protocol, breakpoints, search, filters, sequence diagram, an example's text, the address."""
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+RACE = "c0 ld A@n0 | c1 st A@n0 | c13 st B@n3; c6 rmw A@n0 | c7 ld A@n0; c0 ld B@n3; c42 st A@n0"
+SHARING = "c0 st A@n0; c6 st 0x10008; c0 st A@n0; c6 st 0x10008"
+EXAMPLE = {"name": "sharing", "title": "False sharing", "steps": [
+    {"text": "Core 0 writes."}, {"text": "Core 6 writes another word.", "at": 200.0}, {"text": "The line goes back.", "at": 400.0}]}
+Document = dict[str, Any]
+Open = Callable[..., Any]
+
+
+@pytest.fixture
+def race(open_page: Open, history_of: Callable[[str], Document]) -> Any:
+    return open_page(history_of(RACE))
+
+
+@pytest.fixture
+def sharing(open_page: Open, history_of: Callable[[str], Document]) -> Any:
+    return open_page({**history_of(SHARING), "example": EXAMPLE})
+
+
+def test_an_access_shows_its_segments_and_they_add_up_to_its_latency(sharing: Any) -> None:
+    access = sharing.locator("#accesses li", has_text="c6 st").first
+    access.get_by_role("button").first.click()
+    numbers = [float(text) for text in sharing.locator("#accesses .segments td.number").all_inner_texts()]
+    assert numbers[-1] == 185.0
+    assert abs(sum(numbers[:-1]) - numbers[-1]) < 0.06 * len(numbers)
+    assert "HyperTransport links, 121.9 cycles (66 %)" in sharing.locator("#accesses .why").inner_text()
+
+
+def test_the_first_invalidation_is_one_button_away(sharing: Any) -> None:
+    sharing.get_by_role("button", name="next invalidation").click()
+    text = sharing.locator("#now-text").inner_text()
+    assert text.endswith("Invalidation: core 0 loses its copy because core 6 writes.")
+
+
+def test_the_protocols_table_marks_the_cell_and_shows_the_source_with_its_actions(race: Any) -> None:
+    race.keyboard.press("5")
+    race.keyboard.press("t")
+    assert race.locator("#protocol td.now button").get_attribute("aria-label").startswith("I, Load: IS")
+    source = race.locator("#protocol .source").first.inner_text()
+    assert re.search(r"\.sm:\d+", source) and "transition(" in source.replace(" ", "")
+    assert race.locator("#protocol .action .source").count() >= 2
+
+
+def test_a_click_on_a_cell_goes_where_the_trace_took_it(race: Any) -> None:
+    race.keyboard.press("5")
+    race.locator("#protocol .was-taken button").last.click()
+    taken = race.evaluate("moscope.app.moment.kind + ' ' + moscope.app.hits.includes(moscope.app.moment.index)")
+    assert taken == "transition true"
+
+
+def test_playing_and_running_stop_at_breakpoints(race: Any) -> None:
+    race.keyboard.press("6")
+    form = race.locator("#filters form")
+    form.locator("select").first.select_option("event")
+    form.locator("select[name=event]").select_option("Probe_Inv")
+    form.get_by_role("button", name="add breakpoint").click()
+    race.locator("body").press("c")
+    first = race.evaluate("[moscope.app.moment.kind, document.getElementById('now-text').textContent]")
+    assert first[0] == "transition" and "event Probe_Inv" in first[1]
+    k = race.evaluate("moscope.state().k")
+    race.evaluate("moscope.seek(0); moscope.page.player.speed = 8; moscope.page.player.toggle(true)")
+    race.wait_for_function("!moscope.app.playing", timeout=20_000)
+    assert race.evaluate("moscope.state().k") == k
+
+
+@pytest.mark.parametrize(("kind", "fields", "expected"), [
+    ("message", {"type": "", "link": "1→0"}, "leaves chip 1 on link 1→0"),
+    ("latency", {"bound": "400"}, "is done after"),
+    ("state", {"line": "", "controller": "", "state": "M"}, "to M."),
+])
+def test_each_kind_of_breakpoint_finds_its_moment(race: Any, kind: str, fields: dict[str, str], expected: str) -> None:
+    race.evaluate("point => { moscope.app.breakpoints = [point]; moscope.app.run(1); }", {"kind": kind, "on": True, **fields})
+    assert expected in race.locator("#now-text").inner_text()
+
+
+def test_search_goes_to_the_moments_that_hold_all_words(race: Any) -> None:
+    race.keyboard.press("/")
+    race.keyboard.type("probeinv l3cache-0")
+    race.keyboard.press("Enter")
+    assert "ProbeInv" in race.locator("#now-text").inner_text()
+    assert re.fullmatch(r"1 of \d+", race.locator("#search-count").inner_text())
+
+
+def test_a_hidden_line_is_not_stepped_to_nor_shown(race: Any) -> None:
+    race.keyboard.press("6")
+    race.locator("#filters .checks input").first.uncheck()
+    lines = race.evaluate("(() => { moscope.seek(0); const seen = new Set();"
+                          " while (moscope.step('moment', 1)) seen.add(moscope.app.moment.line); return [...seen]; })()")
+    assert lines == ["0x600010040"]
+    race.keyboard.press("4")
+    assert race.locator("#state .line-state").count() == 1
+
+
+def test_the_state_panel_says_who_wrote_which_bytes(open_page: Open, history_of: Callable[[str], Document]) -> None:
+    document = history_of(SHARING)
+    written = [{"at": a["done"], "transition": None, "controller": f"L1Cache-{a['core']}", "line": "0x10000", "kind": "bytes",
+                "offset": int(a["address"], 16) - 0x10000, "bytes": f"{a['id'] + 1:02x}" + 7 * "00", "access": a["id"]}
+               for a in document["trace"]["accesses"]]
+    page = open_page({**document, "changes": [*(c for c in document["changes"] if c["kind"] != "bytes"), *written]})
+    page.keyboard.press("End")
+    rows = page.locator("#state .bytes tr").all_inner_texts()
+    assert [re.sub(r"\s+", " ", row) for row in rows] == [
+        "bytes 0–7 0x03 written last by core 0: c0 st A@n0", "bytes 8–15 0x04 written last by core 6: c6 st 0x10008"]
+
+
+def test_the_sequence_diagram_draws_only_what_is_in_sight(open_page: Open, history_of: Callable[[str], Document]) -> None:
+    page = open_page(history_of("; ".join(f"c{6 * (i % 8)} st A@n0" for i in range(24))))
+    page.keyboard.press("2")
+    page.keyboard.press("End")
+    assert page.evaluate("document.querySelector('.sequence-space').clientHeight") > 3000
+    assert page.locator("#sequence .step").count() < 80
+    assert page.locator("#sequence .step.on, #sequence .access-mark.on").count() <= 1
+    assert page.locator("#sequence .fold").count() > 0
+
+
+def test_the_text_of_an_example_stands_beside_the_step_it_belongs_to(sharing: Any) -> None:
+    note = sharing.locator("#note p")
+    assert note.all_inner_texts() == ["Core 0 writes."]
+    sharing.keyboard.press("o")
+    assert note.all_inner_texts() == ["Core 6 writes another word."]
+    assert 195 < sharing.evaluate("moscope.app.history.cycles(moscope.state().at)") < 210
+    sharing.keyboard.press("End")
+    assert note.all_inner_texts() == ["The line goes back."]
+
+
+def test_the_address_names_script_and_position(open_page: Open, history_of: Callable[[str], Document]) -> None:
+    page = open_page(history_of(RACE))
+    page.evaluate("moscope.seek(40)")
+    page.wait_for_function("location.hash.includes('moment=40')")
+    fragment = page.evaluate("location.hash")
+    other = open_page(history_of(RACE), fragment=fragment)
+    assert other.evaluate("moscope.state().k") == 40
+    foreign = open_page(history_of(SHARING), fragment=fragment)
+    assert "names another script" in foreign.locator("#notice").inner_text()
