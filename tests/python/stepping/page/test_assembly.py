@@ -36,7 +36,8 @@ def test_modules_that_import_each_other_are_refused(tmp_path: Path) -> None:
 
 def test_every_module_of_the_page_is_part_of_it() -> None:
     script = bundle(FOLDER / "script", "main.js")
-    assert [p.name for p in (FOLDER / "script").glob("*.js") if f"// {p.name}\n" not in script] == []
+    names = [p.relative_to(FOLDER / "script").as_posix() for p in (FOLDER / "script").rglob("*.js")]
+    assert [name for name in names if f"// {name}\n" not in script] == []
     assert not re.search(r"^(import|export)\b", script, re.MULTILINE)
 
 

@@ -49,7 +49,7 @@ def test_random_steps_forth_and_back_end_where_a_straight_run_ends(race: Any) ->
 
 
 def test_a_step_back_returns_to_the_position_before(race: Any) -> None:
-    for kind in KINDS:
+    for kind in ("transition", "access", "invalidation"):
         race.evaluate("moscope.seek(0)")
         went = race.evaluate("kind => { const way = [0]; while (moscope.step(kind, 1)) way.push(moscope.state().k); return way; }", kind)
         back = race.evaluate("kind => { const way = [moscope.state().k]; while (moscope.step(kind, -1)) way.push(moscope.state().k);"

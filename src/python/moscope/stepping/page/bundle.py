@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Joins ES modules into one script, so that a page opened from a file needs no second file.
 
-Every module imports names from its neighbours by `import { a, b } from "./x.js";` and exports declarations. The joined script has
-one scope: each top-level name must be unique, which is checked here.
+Every module imports names by `import { a, b } from "./x.js";`, or from "../folder/x.js", and exports declarations. The joined script
+has one scope: each top-level name must be unique, which is checked here.
 """
 
+import posixpath
 import re
 from pathlib import Path
 
-IMPORT = re.compile(r'^import \{[^}]*\} from "\./([\w-]+\.js)";\n', re.MULTILINE)
+IMPORT = re.compile(r'^import \{[^}]*\} from "(\.{1,2}/[\w./-]+\.js)";\n', re.MULTILINE)
 DECLARATION = re.compile(r"^(?:export )?(?:async )?(?:function\*?|class|const|let) (\w+)", re.MULTILINE)
 EXPORT = re.compile(r"^export ", re.MULTILINE)
 
@@ -37,5 +38,5 @@ def _collect(folder: Path, name: str, texts: dict[str, str], within: tuple[str, 
         return
     text = (folder / name).read_text(encoding="utf-8")
     for used in IMPORT.findall(text):
-        _collect(folder, used, texts, (*within, name))
+        _collect(folder, posixpath.normpath(posixpath.join(posixpath.dirname(name), used)), texts, (*within, name))
     texts[name] = text

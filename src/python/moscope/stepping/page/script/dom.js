@@ -35,9 +35,12 @@ export function fill(element, ...children) {
   if (key !== null) element.querySelector(`[data-key="${CSS.escape(key)}"]`)?.focus({ preventScroll: true });
 }
 
-/** Scrolls only the panel that contains the element, and only if the element is out of sight. */
+/** Scrolls only the panel that contains the element, and only if the element is out of sight; once the page has its layout. */
 export function reveal(panel, element) {
-  if (!element) return;
+  if (element) requestAnimationFrame(() => scrollInto(panel, element));
+}
+
+function scrollInto(panel, element) {
   const outer = panel.getBoundingClientRect();
   const inner = element.getBoundingClientRect();
   if (inner.top < outer.top) panel.scrollTop += inner.top - outer.top - 8;

@@ -1,26 +1,26 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Assembles the page from its parts, and offers `window.moscope` to tests and to the browser's console.
-import { AccessesView } from "./accesses.js";
-import { App } from "./app.js";
-import { CompareView } from "./compare_view.js";
+import { AccessesView } from "./views/accesses.js";
+import { App } from "./model/app.js";
+import { CompareView } from "./views/compare.js";
 import { byId } from "./dom.js";
-import { FiltersView } from "./filters_view.js";
-import { Header } from "./header.js";
-import { History } from "./history.js";
-import { bindKeys, Keys } from "./keys.js";
-import { Link } from "./link.js";
-import { Live } from "./live.js";
-import { MachineView } from "./machine_view.js";
-import { Notice } from "./notice.js";
-import { Notes } from "./notes.js";
-import { Player } from "./player.js";
-import { ProtocolView } from "./protocol_view.js";
-import { Search } from "./search.js";
-import { SequenceView } from "./sequence_view.js";
-import { StateView } from "./state_view.js";
-import { Tabs } from "./tabs.js";
-import { Timeline } from "./timeline.js";
-import { Transport } from "./transport.js";
+import { FiltersView } from "./views/filters.js";
+import { Header } from "./controls/header.js";
+import { History } from "./model/history.js";
+import { bindKeys, Keys } from "./controls/keys.js";
+import { Link } from "./controls/link.js";
+import { Live } from "./controls/live.js";
+import { MachineView } from "./views/machine.js";
+import { Notice } from "./controls/notice.js";
+import { Notes } from "./views/notes.js";
+import { Player } from "./controls/player.js";
+import { ProtocolView } from "./views/protocol.js";
+import { Search } from "./controls/search.js";
+import { SequenceView } from "./views/sequence.js";
+import { StateView } from "./views/state.js";
+import { Tabs } from "./controls/tabs.js";
+import { Timeline } from "./views/timeline.js";
+import { Transport } from "./controls/transport.js";
 
 function json(id) {
   return JSON.parse(byId(id).textContent);

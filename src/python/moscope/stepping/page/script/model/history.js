@@ -25,6 +25,9 @@ export class History {
     this.machine = machineOf(document, [...this.controllers.values()]);
     this.protocol = document.protocol || null;
     this.initial = this.initialStates();
+    this.ofCore = new Map(); // names of a core's controllers
+    for (const c of this.controllers.values())
+      if (c.core !== null) this.ofCore.set(c.core, [...(this.ofCore.get(c.core) || []), c.name]);
     for (const moment of this.moments) this.complete(moment);
     this.invalidations = this.moments.filter((moment) => moment.lost);
   }
@@ -110,7 +113,7 @@ export class History {
     } else {
       const a = trace.accesses[moment.access];
       moment.line = a.base;
-      moment.places = [...this.controllers.values()].filter((c) => c.core === a.core).map((c) => c.name);
+      moment.places = this.ofCore.get(a.core) || [];
     }
   }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Search over all moments by the words of their sentences: several words must all occur.
-import { byId } from "./dom.js";
-import { brief, sentence } from "./words.js";
+import { byId } from "../dom.js";
+import { brief, sentence } from "../model/words.js";
 
 export class Search {
   constructor(app) {
@@ -18,7 +18,7 @@ export class Search {
     app.on((what) => {
       if (what === "history") {
         this.texts = null;
-        this.find();
+        if (this.input.value) this.find();
       } else if (what === "position") this.say();
     });
   }
@@ -26,7 +26,8 @@ export class Search {
   find() {
     const { app } = this;
     const words = this.input.value.toLowerCase().split(/\s+/).filter(Boolean);
-    this.texts ??= app.history.moments.map((moment) => `${brief(app, moment)} ${sentence(app, moment)}`.toLowerCase());
+    if (words.length)
+      this.texts ??= app.history.moments.map((moment) => `${brief(app, moment)} ${sentence(app, moment)}`.toLowerCase());
     app.hits = words.length ? this.texts.flatMap((text, i) => (words.every((word) => text.includes(word)) ? [i] : [])) : null;
     app.changed("show");
     this.say();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The bytes of a line: a strip of 64 cells, coloured by the core that wrote each last, and the values of what has been written.
-import { h } from "./dom.js";
+import { h } from "../dom.js";
 
 const WORD = 8;
 const WRITERS = 6; // colours

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The protocol's transition table, one machine at a time. The cell that the present step took is marked, cells that the trace took have
 // a count; a click on one goes to where the trace took it. Below: the actions of the cell, with their lines of the .sm source.
-import { fill, h, reveal } from "./dom.js";
+import { fill, h, reveal } from "../dom.js";
 import { excerpt } from "./source.js";
 
 const NARROW = 12; // events; a wider table begins with those that the trace has

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The accesses of the script: each with its latency as a bar of segments. A selected access shows what each segment is, why it took its
 // time, and the chain of messages that it waited for, each a button that goes to that moment.
-import { lineClass } from "./colours.js";
-import { fill, h, reveal } from "./dom.js";
-import { brief, linksOf, opName, reason } from "./words.js";
+import { lineClass } from "../model/colours.js";
+import { fill, h, reveal } from "../dom.js";
+import { brief, linksOf, opName, reason } from "../model/words.js";
 
 export class AccessesView {
   constructor(app, panel) {

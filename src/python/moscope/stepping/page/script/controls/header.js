@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The top row: script, machine, protocol, and buttons that concern the whole page.
-import { byId, fill, h } from "./dom.js";
+import { byId, fill, h } from "../dom.js";
 
 export class Header {
   constructor(page) {

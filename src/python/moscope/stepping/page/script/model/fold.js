@@ -70,9 +70,10 @@ export class Fold {
       if (change.fields === null) delete state.tbes[key];
       else state.tbes[key] = change.fields;
     } else if (change.kind === "way") {
-      const way = `${key} ${change.array}`;
-      if (change.way === null) delete state.ways[way];
-      else state.ways[way] = change.way;
+      const held = (state.ways[key] ??= {});
+      if (change.way === null) delete held[change.array];
+      else held[change.array] = change.way;
+      if (!Object.keys(held).length) delete state.ways[key];
     } else if (change.kind === "bytes") {
       const held = (state.bytes[change.line] ??= { data: Array(LINE_BYTES).fill("00"), writers: Array(LINE_BYTES).fill(-1) });
       for (let i = 0; i < change.bytes.length / 2; i += 1) {
@@ -89,10 +90,7 @@ export class Fold {
 
   /** Array, set and way in which a controller has a line. */
   waysOf(line, controller) {
-    const key = `${cellKey(line, controller)} `;
-    return Object.keys(this.state.ways)
-      .filter((way) => way.startsWith(key))
-      .map((way) => [way.slice(key.length), this.state.ways[way]]);
+    return Object.entries(this.state.ways[cellKey(line, controller)] || {});
   }
 
   /** The state as plain JSON with a fixed order of keys: for tests and for scripts in the browser's console. */

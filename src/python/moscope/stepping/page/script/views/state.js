@@ -1,16 +1,20 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The state after the present step, line by line: each cache's and the home's state, with entry, pending transaction and way; the bytes;
 // then messages under way and accesses that wait. What the last step changed is marked.
-import { bytesOf } from "./bytes_view.js";
-import { lineClass, lineName, stateClass, stateMeaning } from "./colours.js";
-import { fill, h } from "./dom.js";
-import { cellKey } from "./history.js";
-import { messageName, opName, receivers } from "./words.js";
+import { bytesOf } from "./bytes.js";
+import { lineClass, lineName, stateClass, stateMeaning } from "../model/colours.js";
+import { fill, h } from "../dom.js";
+import { cellKey } from "../model/history.js";
+import { messageName, opName, receivers } from "../model/words.js";
+
+const FEW_LINES = 3; // all of them are shown in full
+const MANY_ROWS = 10; // beyond it, caches without a copy are counted
 
 export class StateView {
   constructor(app, panel) {
     this.app = app;
     this.panel = panel;
+    this.opened = new Set();
     app.on((what) => {
       if (what !== "time") this.draw();
     });
@@ -20,9 +24,12 @@ export class StateView {
     if (this.panel.hidden) return;
     const { app } = this;
     const step = app.stepChanges();
+    const lines = app.shownLines();
+    const open = (line) => lines.length <= FEW_LINES || this.opened.has(line.address) || app.moment?.line === line.address;
     fill(
       this.panel,
-      app.shownLines().map((line) => this.line(line, step)),
+      lines.filter(open).map((line) => this.line(line, step)),
+      this.others(lines.filter((line) => !open(line))),
       this.waiting(),
       this.flight(),
     );
@@ -30,27 +37,70 @@ export class StateView {
 
   line(line, step) {
     const { app } = this;
-    const rows = [];
-    for (const c of app.history.controllers.values()) {
-      const state = app.fold.cell(line.address, c.name);
-      if (state !== undefined && this.inPlace(c)) rows.push(this.row(line, c, state, step));
-    }
+    const held = [...app.history.controllers.values()].filter(
+      (c) => app.fold.cell(line.address, c.name) !== undefined && this.inPlace(c),
+    );
+    const plain = (c) => {
+      const key = cellKey(line.address, c.name);
+      const empty = stateClass(app.history, c.name, app.fold.cell(line.address, c.name)) === "empty";
+      return empty && !step.touched.has(key) && app.fold.state.tbes[key] === undefined;
+    };
+    const left = held.length > MANY_ROWS ? held.filter(plain) : [];
+    const rows = held.filter((c) => !left.includes(c)).map((c) => this.row(line, c, app.fold.cell(line.address, c.name), step));
+    if (left.length)
+      rows.push(h("tr", null, h("td", { colspan: 3, class: "hint" }, `${left.length} further caches have no copy.`)));
     const name = line.name === line.address ? "" : line.address;
     const written = app.history.hasBytes && bytesOf(app, app.fold.state.bytes[line.address], step.bytes.get(line.address));
+    const home = line.home !== null && line.home !== undefined ? ` · home node ${line.home}` : "";
     return h(
       "section",
       { class: "line-state", "data-line": line.address },
-      h(
-        "h3",
-        null,
-        h("i", { class: `dot ${lineClass(app.history, line.address)}` }),
-        line.name,
-        h("small", null, name, line.home !== null && line.home !== undefined ? ` · home node ${line.home}` : ""),
-      ),
+      h("h3", null, h("i", { class: `dot ${lineClass(app.history, line.address)}` }), line.name, h("small", null, name, home)),
       rows.length
         ? h("table", null, h("caption", null, `States of ${line.name}`), h("tbody", null, rows))
         : h("p", { class: "hint" }, "No controller holds this line."),
       written,
+    );
+  }
+
+  /** Lines that the present step does not concern, where there are many: one row each, which opens the line. */
+  others(lines) {
+    const { app } = this;
+    if (!lines.length) return null;
+    return h(
+      "section",
+      null,
+      h("h3", null, "Other lines"),
+      h(
+        "ul",
+        { class: "plain" },
+        lines.map((line) => {
+          const copies = [...app.history.controllers.values()].filter((c) => {
+            const state = app.fold.cell(line.address, c.name);
+            return state !== undefined && !["empty", "home"].includes(stateClass(app.history, c.name, state));
+          });
+          const text = copies
+            .slice(0, 3)
+            .map((c) => `${app.fold.cell(line.address, c.name)} at ${c.name}`)
+            .join(", ");
+          const more = copies.length > 3 ? ` and ${copies.length - 3} more` : "";
+          const open = () => {
+            this.opened.add(line.address);
+            this.draw();
+          };
+          return h(
+            "li",
+            null,
+            h(
+              "button",
+              { type: "button", class: "open-line", "data-key": `open ${line.address}`, on: { click: open } },
+              h("i", { class: `dot ${lineClass(app.history, line.address)}` }),
+              h("b", null, line.name),
+              ` ${text || "no copy"}${more}`,
+            ),
+          );
+        }),
+      ),
     );
   }
 

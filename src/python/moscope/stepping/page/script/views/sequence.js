@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The sequence diagram: a column per place, time downwards. A stretch in which nothing happens is folded into a short gap that states its
 // length. Only the part in sight is drawn, so that a long trace costs no more than a short one.
-import { lineClass } from "./colours.js";
-import { fill, h, s } from "./dom.js";
-import { brief, messageName } from "./words.js";
+import { lineClass } from "../model/colours.js";
+import { fill, h, s } from "../dom.js";
+import { brief, messageName } from "../model/words.js";
 
 const HEAD = 46;
 const ROW = 17; // least distance of two times
@@ -25,7 +25,7 @@ export class SequenceView {
     });
     this.space = h("div", { class: "sequence-space" }, this.body);
     fill(panel, this.head, this.space);
-    panel.addEventListener("scroll", () => this.drawPart());
+    panel.addEventListener("scroll", () => this.scrolled());
     app.on((what) => {
       if (panel.hidden) return;
       if (what === "history" || what === "show") this.draw();
@@ -107,25 +107,35 @@ export class SequenceView {
     this.height = y + 30;
   }
 
+  /** After scrolling by the user; `follow` draws by itself. */
+  scrolled() {
+    const { scrollTop, scrollLeft } = this.panel;
+    if (this.drawnAt && this.drawnAt[0] === scrollTop && this.drawnAt[1] === scrollLeft) return;
+    this.drawPart();
+  }
+
   drawPart() {
     const { panel, app } = this;
     if (panel.hidden || !this.columns) return;
     const top = Math.max(0, panel.scrollTop - 100);
     const bottom = panel.scrollTop + panel.clientHeight + 100;
     const inPart = (y) => y >= top && y <= bottom;
+    const [left, right] = [panel.scrollLeft - 120, panel.scrollLeft + panel.clientWidth + 120];
+    const within = (...xs) => Math.max(...xs) >= left && Math.min(...xs) <= right;
     this.body.setAttribute("width", this.width);
     this.body.setAttribute("height", bottom - top);
     this.body.setAttribute("viewBox", `0 ${top} ${this.width} ${bottom - top}`);
     this.body.style.top = `${top}px`;
     this.spots = new Map();
+    this.drawnAt = [panel.scrollTop, panel.scrollLeft];
     const current = app.moment;
     const now = this.ys.get(app.history.timeAt(app.k));
     fill(
       this.body,
       now !== undefined && s("rect", { x: 0, y: now - 8, width: this.width, height: 16, class: "present" }),
-      [...this.columns.values()].map((x) =>
-        s("line", { x1: x, x2: x, y1: top, y2: Math.min(bottom, this.height), class: "life" }),
-      ),
+      [...this.columns.values()]
+        .filter((x) => within(x))
+        .map((x) => s("line", { x1: x, x2: x, y1: top, y2: Math.min(bottom, this.height), class: "life" })),
       [...this.ys]
         .filter(([, y]) => inPart(y))
         .map(([time, y]) => s("text", { x: TIMES - 4, y: y + 4, "text-anchor": "end", class: "time" }, app.now(time, false))),
@@ -139,18 +149,20 @@ export class SequenceView {
             s("text", { x: TIMES + 4, y: fold.y + 3.5 }, `${app.text(fold.span)}`),
           ),
         ),
-      this.messages.flatMap((m) => this.arrows(m, top, bottom, current)),
-      this.moments.filter((m) => inPart(this.ys.get(m.at))).map((m) => this.mark(m, current)),
+      this.messages.flatMap((m) => this.arrows(m, { top, bottom, within }, current)),
+      this.moments.filter((m) => inPart(this.ys.get(m.at))).map((m) => this.mark(m, current, within)),
     );
   }
 
-  arrows(message, top, bottom, current) {
+  arrows(message, part, current) {
+    const { top, bottom, within } = part;
     const { app } = this;
     const y1 = this.ys.get(message.sent);
+    if (y1 > bottom) return null;
     return message.deliveries.map((delivery, i) => {
       const y2 = this.ys.get(delivery.at) ?? y1 + 10;
       const [x1, x2] = [this.columns.get(message.from), this.columns.get(delivery.to)];
-      if (x2 === undefined || y2 < top || y1 > bottom) return null;
+      if (x2 === undefined || y2 < top || !within(x1, x2)) return null;
       const on = current && current.message === message.id && current.kind !== "transition";
       const away = x2 >= x1 ? -1 : 1;
       const turn = (Math.atan2(y2 - y1, x2 - x1) * 180) / Math.PI;
@@ -172,7 +184,7 @@ export class SequenceView {
   }
 
   /** A transition as a label on its column; issue and done at the core's. */
-  mark(moment, current) {
+  mark(moment, current, within) {
     const { app } = this;
     const y = this.ys.get(moment.at);
     const on = current === moment;
@@ -180,6 +192,7 @@ export class SequenceView {
       const t = app.history.trace.transitions[moment.transition];
       const text = t.state === t.next ? t.state : `${t.state}→${t.next}`;
       const width = text.length * 6.6 + 8;
+      if (!within(this.columns.get(t.controller))) return null;
       const x = this.columns.get(t.controller) + this.beside(t, y, width);
       return s(
         "g",
@@ -221,6 +234,10 @@ export class SequenceView {
     const { panel } = this;
     if (y !== undefined && (y < panel.scrollTop + 40 || y > panel.scrollTop + panel.clientHeight - HEAD - 60)) {
       panel.scrollTop = y - panel.clientHeight / 2;
+    }
+    const xs = (this.app.moment?.places || []).map((name) => this.columns?.get(name)).filter((x) => x !== undefined);
+    if (xs.length && !xs.some((x) => x > panel.scrollLeft + TIMES + 30 && x < panel.scrollLeft + panel.clientWidth - 30)) {
+      panel.scrollLeft = xs[0] - panel.clientWidth / 2;
     }
     this.drawPart();
   }

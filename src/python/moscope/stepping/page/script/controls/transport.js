@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The row of buttons below: to the ends, back and forth by the chosen kind of step, play, speed; and the sentence on the present step.
-import { KINDS } from "./app.js";
-import { byId, fill, h } from "./dom.js";
-import { sentence } from "./words.js";
+import { KINDS } from "../model/app.js";
+import { byId, fill, h } from "../dom.js";
+import { sentence } from "../model/words.js";
 
 export class Transport {
   constructor(app, player, panel) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A live session: the server of `moscope step` runs a changed spec, and the answer is a further history. The first history stays as it
 // is; changes apply to a fork. A fork keeps what was added or delayed up to its moment.
-import { byId, fill, h } from "./dom.js";
-import { History } from "./history.js";
-import { messageName, opName } from "./words.js";
+import { byId, fill, h } from "../dom.js";
+import { History } from "../model/history.js";
+import { messageName, opName } from "../model/words.js";
 
 const OPERATIONS = ["ld", "st", "rmw", "flush", "if", "nt", "ldu"];
 

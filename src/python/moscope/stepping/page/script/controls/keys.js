@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The keyboard: every action has a key, and the list of keys is a dialog.
-import { byId, fill, h } from "./dom.js";
+import { byId, fill, h } from "../dom.js";
 
 export class Keys {
   constructor(dialog) {

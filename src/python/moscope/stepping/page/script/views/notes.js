@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The text of an example, beside the step that each part belongs to.
-import { byId, fill, h } from "./dom.js";
+import { byId, fill, h } from "../dom.js";
 
 export class Notes {
   constructor(app, panel) {

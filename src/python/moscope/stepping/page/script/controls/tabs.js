@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Tabs after the ARIA pattern: one tab stop, arrow keys within, each tab controls a panel.
-import { fill, h } from "./dom.js";
+import { fill, h } from "../dom.js";
 
 export class Tabs {
   /** `tabs`: [id of the panel, label]. `shown` is called with the id of the panel that appears. */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Lines of a protocol's source, with their numbers.
-import { h } from "./dom.js";
+import { h } from "../dom.js";
 
 const KEYWORDS = /\b(transition|action|peek|enqueue|if|else|return|true|false|out_msg|in_msg|address|tbe|cache_entry)\b/;
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The time line: a bar per access, a mark per transition, a red mark per invalidation, and the present time, which can be dragged.
-import { lineClass } from "./colours.js";
-import { fill, s } from "./dom.js";
-import { sentence } from "./words.js";
+import { lineClass } from "../model/colours.js";
+import { fill, s } from "../dom.js";
+import { sentence } from "../model/words.js";
 
 const TIMELINE_HEIGHT = 46;
 const MARGIN_X = 10;

@@ -124,6 +124,8 @@ export class App {
    */
   stepChanges() {
     const { history, fold } = this;
+    const held = this.lastChanges;
+    if (held && held.history === history && held.k === this.k && held.from === this.previous) return held.step;
     const step = { cells: new Map(), touched: new Set(), kinds: new Set(), replaced: new Map(), bytes: new Map() };
     const from = this.previous;
     const wrote = new Set();
@@ -149,6 +151,7 @@ export class App {
       fold.seek(this.k);
     }
     for (const line of Object.keys(fold.state.bytes)) if (!step.bytes.has(line)) step.bytes.set(line, fold.state.bytes[line]);
+    this.lastChanges = { history, k: this.k, from, step };
     return step;
   }
 

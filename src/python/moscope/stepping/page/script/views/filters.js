@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Filters by line, controller and chip, and the list of breakpoints with a form that adds one.
-import { BREAKPOINTS, choices, describe, nextStop } from "./breakpoints.js";
-import { lineClass } from "./colours.js";
-import { fill, h } from "./dom.js";
+import { BREAKPOINTS, choices, describe, nextStop } from "../model/breakpoints.js";
+import { lineClass } from "../model/colours.js";
+import { fill, h } from "../dom.js";
 
 export class FiltersView {
   constructor(app, panel) {
@@ -31,6 +31,7 @@ export class FiltersView {
   }
 
   draw() {
+    if (this.panel.hidden) return;
     fill(this.panel, this.lines(), this.places(), h("h3", null, "Breakpoints"), this.points(), this.form());
   }
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Messages on their way over the drawing of the machine, at the present time, and the way of the message that the last step concerns.
-import { lineClass } from "./colours.js";
-import { fill, s } from "./dom.js";
-import { placeAt, wayOf } from "./layout.js";
-import { messageName } from "./words.js";
+import { lineClass } from "../model/colours.js";
+import { fill, s } from "../dom.js";
+import { placeAt, wayOf } from "../model/layout.js";
+import { messageName } from "../model/words.js";
 
 export class Traffic {
   constructor(app) {

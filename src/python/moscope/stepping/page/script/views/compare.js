@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Two histories of a session side by side at the same simulated time: where they part, what each does around the present time, the
 // states of their lines, and the latencies of their accesses.
-import { lineClass, stateClass } from "./colours.js";
-import { fill, h } from "./dom.js";
-import { Fold } from "./fold.js";
-import { brief } from "./words.js";
+import { lineClass, stateClass } from "../model/colours.js";
+import { fill, h } from "../dom.js";
+import { Fold } from "../model/fold.js";
+import { brief } from "../model/words.js";
 
 const AROUND = 7; // moments before and after the present time
 

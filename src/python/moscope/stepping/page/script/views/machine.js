@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The machine as it is: chips, cores, L3s, homes, DRAM, links. Each place shows its state of the lines in play; what the last step
 // changed has a frame.
-import { cellKey } from "./history.js";
-import { layoutOf } from "./layout.js";
-import { lineClass, lineName, stateClass, stateMeaning } from "./colours.js";
-import { fill, h, s } from "./dom.js";
+import { cellKey } from "../model/history.js";
+import { layoutOf } from "../model/layout.js";
+import { lineClass, lineName, stateClass, stateMeaning } from "../model/colours.js";
+import { fill, h, s } from "../dom.js";
 import { Traffic } from "./traffic.js";
 
 const TAG = 14; // height of a state's label

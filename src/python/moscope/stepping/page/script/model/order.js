@@ -29,11 +29,13 @@ export function momentsOf(trace, changes) {
     const before = delivered.get(`${t.cause} ${t.controller}`);
     if (before) moment.after.push(before);
   }
-  const last = new Map();
-  for (const moment of transitions) last.set(moment.access, moment);
+  const last = new Map(); // by access: its last transition at or before its end
+  for (const moment of transitions) {
+    const access = trace.accesses[moment.access];
+    if (access && moment.at <= access.done) last.set(moment.access, moment);
+  }
   for (const [access, a] of trace.accesses.entries()) {
-    if (a.done !== null && a.done !== undefined)
-      add("done", a.done, { access }, [issued[access], finisher(a, last.get(access), trace, taken)]);
+    if (a.done !== null && a.done !== undefined) add("done", a.done, { access }, [issued[access], last.get(access)]);
   }
   addChanges(changes, transitions, moments, add);
   return ordered(moments);
@@ -65,13 +67,6 @@ function addMessage(m, issued, taken, delivered, add) {
     const moment = add("deliver", d.at, { access: m.access, message, delivery }, [sent, previous]);
     delivered.set(`${message} ${d.to}`, moment);
   }
-}
-
-/** The transition at which an access ends: the one of its own core at that time. */
-function finisher(access, last, trace, taken) {
-  if (last && last.at === access.done) return last;
-  const own = [...taken.values()].filter((moment) => moment.at === access.done && moment.access === access.id);
-  return own.at(-1);
 }
 
 function ordered(moments) {
