@@ -31,7 +31,7 @@ def test_an_access_shows_its_segments_and_they_add_up_to_its_latency(sharing: An
     numbers = [float(text) for text in sharing.locator("#accesses .segments td.number").all_inner_texts()]
     assert numbers[-1] == 185.0
     assert abs(sum(numbers[:-1]) - numbers[-1]) < 0.06 * len(numbers)
-    assert "HyperTransport links, 121.9 cycles (66 %)" in sharing.locator("#accesses .why").inner_text()
+    assert "HyperTransport links: 121.9 of 185.0 cycles (66 %)" in sharing.locator("#accesses .why").inner_text()
 
 
 def test_the_first_invalidation_is_one_button_away(sharing: Any) -> None:

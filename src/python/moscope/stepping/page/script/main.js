@@ -77,6 +77,7 @@ function start() {
     length: app.history.moments.length,
     state: () => app.fold.plain(),
     seek: (k) => app.seek(k),
+    seekTime: (fs) => app.seek(app.history.countAt(fs)),
     step: (kind, dir) => app.step(kind, dir),
   };
 }

@@ -59,7 +59,7 @@ export class Live {
     app.branches.push({ name, history, from: branch, at: time });
     app.other = branch;
     app.show(app.branches.length - 1, time);
-    app.say(`${name}: compare it with “${app.branches[branch].name}” in the view Compare.`);
+    app.say(`Compare shows “${name}” beside “${app.branches[branch].name}”.`);
     return true;
   }
 
@@ -106,11 +106,16 @@ export class Live {
 
   askDelay(message) {
     const { app } = this;
+    if (!delayable(message)) {
+      app.say("A core's own request and what DRAM sends cannot be delayed.");
+      return;
+    }
     const cycles = h("input", { name: "cycles", type: "number", min: "1", value: "100", required: true, autofocus: true });
     this.show(`Delay ${messageName(message)} from ${message.from}`, [h("label", { class: "field" }, "by cycles", cycles)], () => {
       const spec = this.specHere();
       spec.delays = spec.delays.filter((one) => one.message !== message.id);
-      spec.delays.push({ message: message.id, extra_fs: Math.round(Number(cycles.value) * app.history.period) });
+      const extra = Math.round(Number(cycles.value) * app.history.period);
+      spec.delays.push({ message: message.id, extra_fs: extra, after: Math.round(app.time) });
       return this.change(spec, `${messageName(message)} delayed by ${cycles.value} cycles`);
     });
   }
@@ -120,7 +125,7 @@ export class Live {
     const { app } = this;
     const ids = Object.keys(app.fold.state.flight)
       .map(Number)
-      .filter((id) => app.history.trace.messages[id].network);
+      .filter((id) => delayable(app.history.trace.messages[id]));
     if (!ids.length) return app.say("No message is under way on the network.");
     if (ids.length === 1) return this.askDelay(app.history.trace.messages[ids[0]]);
     const which = h(
@@ -176,4 +181,8 @@ export class Live {
     fill(this.dialog, form);
     this.dialog.showModal();
   }
+}
+
+function delayable(message) {
+  return message.structure !== "RubyRequest" && !message.from.startsWith("DRAM");
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Moments and accesses in sentences: subject first, the field's terms.
+import { chainOf } from "./chain.js";
 import { lineName } from "./colours.js";
 
 const OPS = {
@@ -107,6 +108,7 @@ export function brief(app, moment) {
       return `${t.controller} ${t.event}: ${t.state} → ${t.next}`;
     }
     case "send":
+      if (message.structure === "RubyRequest") return `core ${access.core} looks up its caches`;
       return `${message.from} → ${receivers(message)}: ${messageName(message)}`;
     case "deliver":
       return `${message.deliveries[moment.delivery].to} receives ${messageName(message)}`;
@@ -117,31 +119,39 @@ export function brief(app, moment) {
   }
 }
 
-/** Why an access took its time, as a sentence: who had the line, what had to be sent, and where most of the time went. */
+/** Why an access took its time: who supplied the data, what it waited for, whose copies it invalidated, where most of the time went. */
 export function reason(app, access) {
   const { history } = app;
-  const parts = [...access.segments].sort((a, b) => b.fs - a.fs);
-  const top = parts[0];
-  const crossings = access.hops === 0 ? "crosses no link" : `crosses ${access.hops} link${access.hops > 1 ? "s" : ""}`;
-  const label = (segment) => app.settings.segments[segment.name] || segment.name;
-  const share = top ? Math.round((100 * top.fs) / (access.latency_fs || 1)) : 0;
-  const most = top ? ` Most of the ${app.text(access.latency_fs)} go to: ${label(top)}, ${app.text(top.fs)} (${share} %).` : "";
-  const lost = history.moments.filter((moment) => moment.lost && moment.access === access.id);
-  const controllerOf = (moment) => history.controllers.get(history.trace.transitions[moment.transition].controller);
-  const losers = [...new Set(lost.map((moment) => `core ${controllerOf(moment).core}`))];
-  const invalidated = losers.length
-    ? ` It invalidates the copy of ${losers.length > 4 ? `${losers.length} cores` : losers.join(", ")}.`
-    : "";
-  return `${supplier(access)} The chain of messages that it waits for ${crossings}.${invalidated}${most}`;
+  const { trace } = history;
+  const chain = chainOf(history, access);
+  const messages = chain.filter((moment) => moment.kind === "send").map((moment) => trace.messages[moment.message]);
+  const crossings = messages.filter((m) => m.hops.length).map((m) => `${messageName(m)} ${linksOf(m)}`);
+  const count = access.hops;
+  const waits = count
+    ? `The access waits for messages over ${count} link${count > 1 ? "s" : ""} (${crossings.join("; ")})`
+    : "The access waits for no message over a link";
+  const loser = (moment) => `core ${history.controllers.get(trace.transitions[moment.transition].controller).core}`;
+  const losers = [...new Set(history.moments.filter((moment) => moment.lost && moment.access === access.id).map(loser))];
+  const copies = losers.length > 4 ? `${losers.length} cores` : losers.join(", ");
+  const invalidated = losers.length ? ` and invalidates the copy of ${copies}.` : ".";
+  return `${supplier(app, access)} ${waits}${invalidated} ${most(app, access)}`;
 }
 
-function supplier(access) {
-  const where = access.supplier_chip === null || access.supplier_chip === undefined ? "" : ` on chip ${access.supplier_chip}`;
+function most(app, access) {
+  const [top] = [...access.segments].sort((a, b) => b.fs - a.fs);
+  if (!top) return "";
+  const label = app.settings.segments[top.name] || top.name;
+  const share = Math.round((100 * top.fs) / (access.latency_fs || 1));
+  return `The largest part of its time is ${label}: ${app.text(top.fs, false)} of ${app.text(access.latency_fs)} (${share} %).`;
+}
+
+function supplier(app, access) {
+  const { controllers } = app.history;
+  const name = `${access.supplier}-${access.supplier_number}`;
+  const from = controllers.get(name);
   const state = access.supplier_state ? `, in state ${access.supplier_state}` : "";
-  if (access.supplier === "L1Cache" && access.supplier_number !== access.core)
-    return `The data come from core ${access.supplier_number}'s caches${where}${state}.`;
-  if (access.supplier === "L1Cache" || access.supplier === "own") return "The core's own caches have the line.";
-  if (access.supplier === "Directory")
-    return `The data come from node ${access.supplier_number} (home state ${access.supplier_state}).`;
-  return `The data come from ${access.supplier}-${access.supplier_number}${state}.`;
+  if (access.supplier === "own" || (from && from.core === access.core)) return "The core's own caches have the line.";
+  if (from && from.core !== null) return `Core ${from.core}'s caches (chip ${from.chip}${state}) supply the data.`;
+  if (from && app.history.isHome(name)) return `Home node ${access.supplier_number}${state} supplies the data.`;
+  return `${name}${state} supplies the data.`;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The accesses of the script: each with its latency as a bar of segments. A selected access shows what each segment is, why it took its
 // time, and the chain of messages that it waited for, each a button that goes to that moment.
+import { chainOf } from "../model/chain.js";
 import { lineClass } from "../model/colours.js";
 import { fill, h, reveal } from "../dom.js";
 import { brief, linksOf, opName, reason } from "../model/words.js";
@@ -120,40 +121,35 @@ export class AccessesView {
     );
   }
 
-  /** Issue, the messages and transitions on the way to the end, done. */
+  /** Issue, the messages and transitions on the way to the end, done. Each message has a bar on the scale of the latency. */
   legs(access) {
     const { app } = this;
-    const chain = chainOf(app.history, access);
     const start = access.issued;
-    return chain.map((moment) => {
+    const share = (time) => `${(100 * Math.min(1, Math.max(0, (time - start) / (access.latency_fs || 1)))).toFixed(2)}%`;
+    return chainOf(app.history, access).map((moment) => {
       const message = moment.kind === "send" ? app.history.trace.messages[moment.message] : null;
+      const arrives = message && message.deliveries.length ? Math.max(...message.deliveries.map((d) => d.at)) : null;
       const links = message && message.hops.length ? `link ${linksOf(message)}` : "";
-      const took =
-        message && message.deliveries.length
-          ? `+${app.text(Math.max(...message.deliveries.map((d) => d.at)) - message.sent, false)}`
-          : "";
+      const attributes = {
+        type: "button",
+        class: `leg${moment.lost ? " lost" : ""}`,
+        "data-leg": moment.index,
+        "data-key": `leg ${moment.index}`,
+        on: { click: () => app.seek(moment.index + 1) },
+      };
+      const marks = [links && h("em", null, links), moment.lost && h("em", { class: "lost" }, "invalidation")];
+      const bar =
+        arrives !== null &&
+        h("i", {
+          class: `leg-bar ${links ? "segment link" : ""}`,
+          style: { "--from": share(moment.at), "--to": share(arrives) },
+        });
+      const took = arrives !== null ? `+${app.text(arrives - message.sent, false)}` : "";
+      const at = h("span", { class: "number" }, app.text(moment.at - start, false));
       return h(
         "li",
         null,
-        h(
-          "button",
-          {
-            type: "button",
-            class: `leg${moment.lost ? " lost" : ""}`,
-            "data-leg": moment.index,
-            "data-key": `leg ${moment.index}`,
-            on: { click: () => app.seek(moment.index + 1) },
-          },
-          h("span", { class: "number" }, app.text(moment.at - start, false)),
-          h(
-            "span",
-            null,
-            brief(app, moment),
-            links && h("em", null, links),
-            moment.lost && h("em", { class: "lost" }, "invalidation"),
-          ),
-          h("span", { class: "number" }, took),
-        ),
+        h("button", attributes, at, h("span", null, brief(app, moment), marks), h("span", { class: "number" }, took), bar),
       );
     });
   }
@@ -173,34 +169,4 @@ export class AccessesView {
       if (is) reveal(this.panel, leg);
     }
   }
-}
-
-/** The moments on the way of an access: back from its end by cause. */
-export function chainOf(history, access) {
-  const { trace, moments } = history;
-  const own = moments.filter((moment) => moment.access === access.id);
-  const wanted = new Set();
-  const done = own.find((moment) => moment.kind === "done");
-  const last = own
-    .filter(
-      (moment) =>
-        moment.kind === "transition" &&
-        (!done || moment.at <= done.at) &&
-        history.controllers.get(trace.transitions[moment.transition].controller).core === access.core,
-    )
-    .at(-1);
-  let cause = last ? last.message : null;
-  const onWay = new Set();
-  while (cause !== null && cause !== undefined) {
-    onWay.add(cause);
-    cause = trace.messages[cause].cause;
-  }
-  for (const moment of own) {
-    if (moment.kind === "issue" || moment.kind === "done") wanted.add(moment);
-    else if (moment.kind === "send" && onWay.has(moment.message) && trace.messages[moment.message].structure !== "RubyRequest")
-      wanted.add(moment);
-    else if (moment.kind === "transition" && ((onWay.has(moment.message) && (!done || moment.at <= done.at)) || moment.lost))
-      wanted.add(moment);
-  }
-  return [...wanted];
 }

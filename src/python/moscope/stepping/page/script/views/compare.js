@@ -111,7 +111,8 @@ export class CompareView {
     for (const line of sides[1].history.lines) {
       for (const name of sides[1].history.controllers.keys()) {
         const [a, b] = sides.map((side) => side.fold.cell(line.address, name));
-        if (a === undefined && b === undefined) continue;
+        const empty = (side, state) => state === undefined || stateClass(side.history, name, state) === "empty";
+        if (a === b && empty(sides[0], a) && empty(sides[1], b)) continue;
         const cell = (side, state) =>
           h(
             "td",
@@ -135,6 +136,7 @@ export class CompareView {
         );
       }
     }
+    rows.sort((x, y) => y.classList.contains("changed") - x.classList.contains("changed"));
     return h(
       "section",
       null,
