@@ -157,6 +157,14 @@ class HostCpu {
         return outcome_;
     }
 
+    /// The page belongs to the process and not to the test: its stack, its libraries. The model has nothing there.
+    static bool has_other_memory(std::uint64_t a) {
+        const auto within = [&](std::uint64_t at, std::uint64_t bytes) { return a - at < bytes; };
+        unsigned char resident = 0;
+        return !within(kCode, kCodeBytes) && !within(kData, kDataBytes + 0x1000) &&
+               mincore(memory(a & ~std::uint64_t{0xfff}), 1, &resident) == 0;
+    }
+
     static std::uint8_t *memory(std::uint64_t a) { return reinterpret_cast<std::uint8_t *>(a); }
 
   private:

@@ -209,6 +209,27 @@ TEST(Encodings, FifteenBytesAreAnInstructionAndSixteenAGeneralProtectionFault) {
     EXPECT_EQ(outcome(Bytes(15, 0x2e)).vector, exc_gp);
 }
 
+TEST(EncodingsAgainstTheHost, AnAddressInOtherMemoryOfTheProcessIsNotCompared) {
+    const std::uint64_t local = 0x1234;
+    const Bytes code{0x48, 0x8b, 0x03}; // MOV RAX, [RBX]
+    NativeForm f;
+    ASSERT_TRUE(form_of(Mode::code64, code, f));
+    Case c;
+    c.code = code;
+    c.at = kCode + 0x800;
+    c.in = Snapshot{};
+    c.in.fx.control = 0x37f;
+    c.in.fx.mxcsr = 0x1f80;
+    c.in.r[rsp] = kMiddle + 0x100;
+    c.in.r[rbx] = reinterpret_cast<std::uint64_t>(&local);
+    Judge judge;
+    judge.run(f, c, 0, 0);
+    judge.conclude();
+    EXPECT_TRUE(HostCpu::has_other_memory(c.in.r[rbx]));
+    EXPECT_FALSE(HostCpu::has_other_memory(kMiddle));
+    EXPECT_FALSE(HostCpu::has_other_memory(0x27f4'86bf'f000)); // nothing is there
+}
+
 TEST(Encodings, TooManyBytesAreFoundBeforeAMissingPageOnlyWithinThePage) {
     // Fifteen prefixes end with the last page: nothing beyond it is needed to refuse them.
     EXPECT_EQ(outcome(Bytes(15, 0x66), kCode + kCodeBytes - 15).vector, exc_gp);
