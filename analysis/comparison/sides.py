@@ -117,6 +117,7 @@ def configuration(record: dict[str, Any], config: dict[str, Any]) -> dict[str, s
 # What two points have to have in common to be compared, the strictest first; what is left of a side is compared if it is all alone.
 KEYS: tuple[Callable[[Measured], tuple[Any, ...]], ...] = (
     lambda one: tuple(value for key, value in sorted(one.configuration.items()) if not key.startswith(("versions.", "made_from."))),
+    lambda one: (one.point.workload, one.point.kernel, one.point.cores, one.about),
     lambda one: (one.point.workload, one.point.kernel, one.point.cores),
     lambda one: (one.point.workload, one.point.cores),
     lambda one: (one.point.workload,),
@@ -126,7 +127,8 @@ KEYS: tuple[Callable[[Measured], tuple[Any, ...]], ...] = (
 
 def matched(a: Side, b: Side) -> tuple[list[tuple[Measured, Measured]], list[str]]:
     """The pairs to compare, and the points that have no counterpart. A point is paired by all of its configuration if that is
-    possible, then by workload, kernel and cores, then by less; only if that makes it the only one on both sides."""
+    possible, then by workload, kernel, cores and the other axes of its sweep, then by less; only if that makes it the only one on
+    both sides."""
     left, right = list(a.points), list(b.points)
     if len(left) == len(right) == 1:
         return [(left[0], right[0])], []
@@ -140,7 +142,7 @@ def matched(a: Side, b: Side) -> tuple[list[tuple[Measured, Measured]], list[str
         found += pairs
         used = {id(one) for pair in pairs for one in pair}
         left, right = ([one for one in points if id(one) not in used] for points in (left, right))
-        if found and key is KEYS[1]:  # the same points on both sides: others have no counterpart
+        if found and key is KEYS[2]:  # the same points on both sides: others have no counterpart
             break
     alone = [f"{one.point.name} ({side.path})" for side, points in ((a, left), (b, right)) for one in points]
     order = {id(one): n for n, one in enumerate(a.points)}

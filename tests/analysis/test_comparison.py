@@ -102,9 +102,9 @@ def test_points_are_paired_by_what_they_have_in_common(tmp_path: Path) -> None:
     assert [(x.point.name, y.point.name) for x, y in matched] == [("exim-pk-24", "exim-stock-48")] and not alone
 
 
-def sweep(folder: Path, points: dict[str, Path]) -> Path:
+def sweep(folder: Path, points: dict[str, Path], window: str = "1ms") -> Path:
     """A sweep over `links.clock`, with a point for each value."""
-    rows = [{"workload": "exim", "links.clock": clock, "point": f"digest-{clock}", "status": "done"} for clock in points]
+    rows = [{"workload": "exim", "window": window, "links.clock": clock, "point": f"digest-{clock}", "status": "done"} for clock in points]
     for clock, source in points.items():
         shutil.copytree(source, folder / "points" / f"digest-{clock}")
     table = pyarrow.Table.from_pylist(rows).replace_schema_metadata({"schema": "moscope.sweep.table/1", "axes": "links.clock"})
@@ -120,6 +120,8 @@ def test_the_points_of_a_sweep_are_paired_by_their_parameters(stock: Path, faste
     assert [(pair["a"], pair["b"]) for pair in found] == [("exim on stock, 24 cores, links.clock=1GHz",) * 2,
                                                           ("exim on pk, 24 cores, links.clock=2GHz",) * 2]
     assert all(pair["throughput"]["difference"] == 0 for pair in found)
+    short, long = (sweep(tmp_path / window, {"1GHz": first, "2GHz": first}, window) for window in ("1ms", "2ms"))
+    assert [pair["b"].rpartition(", ")[2] for pair in compared(short, long)] == ["links.clock=1GHz", "links.clock=2GHz"]
     (one,) = compared(a / "points/digest-1GHz", second)
     assert one["alike"] is False
 

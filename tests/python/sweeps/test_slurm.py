@@ -31,7 +31,8 @@ def swept(folder: Path, file: Path, kill_after: int, timeout: int) -> dict[str, 
     """What the sweep answers. The daemon of n2 is killed once `kill_after` points are finished and it has a job."""
     with slurm_cluster.Cluster(folder / "slurm") as cluster:
         env = {**cluster.environment, "PYTHONPATH": str(paths.root() / "src" / "python")}
-        command = [sys.executable, "-P", "-m", "moscope", "sweep", str(file), "--executor", "slurm", "--jobs", "4", "--json", "--out", "out"]
+        command = [sys.executable, "-P", "-m", "moscope", "sweep", str(file), "--executor", "slurm", "--jobs", "4", "--json",
+                   "--out", "out"]
         started = subprocess.Popen(command, cwd=folder, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         limit = time.monotonic() + timeout / 2
 
