@@ -45,7 +45,8 @@ function start() {
   page.compare = new CompareView(app, byId("compare"));
   page.live = settings.live ? new Live(page) : null;
   page.link = new Link(page);
-  const shown = () => app.changed("show");
+  let ready = false;
+  const shown = () => ready && app.changed("show");
   page.stage = new Tabs(
     byId("stage-tabs"),
     [
@@ -70,6 +71,7 @@ function start() {
   page.stage.select("machine");
   page.side.select("state");
   app.changed("history");
+  ready = true;
   page.link.read();
   window.moscope = {
     app,

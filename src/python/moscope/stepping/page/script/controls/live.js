@@ -45,7 +45,9 @@ export class Live {
       if (body.error) throw new Error(body.error);
       return new History(body);
     } catch (error) {
-      this.app.say(error.message);
+      const inDialog = this.dialog.open && this.dialog.querySelector(".error");
+      if (inDialog) inDialog.textContent = error.message;
+      else this.app.say(error.message);
       return null;
     }
   }
@@ -167,6 +169,7 @@ export class Live {
       { method: "dialog" },
       h("h2", null, title),
       fields,
+      h("p", { class: "error", role: "alert" }),
       h(
         "div",
         { class: "group" },

@@ -32,6 +32,7 @@ export class App {
 
   load(history) {
     this.history = history;
+    if (!history.trace.transitions.length) this.unit = "access"; // an episode of a run
     this.fold = new Fold(history);
     this.k = 0;
     this.time = history.start;

@@ -3,7 +3,7 @@
 // INTERVAL moments, so that any position is a copy and at most INTERVAL moments away. A step back is a seek.
 import { cellKey } from "./history.js";
 
-const INTERVAL = 64;
+const INTERVAL = 128;
 const LINE_BYTES = 64;
 
 export class Fold {

@@ -52,7 +52,10 @@ export function sentence(app, moment) {
   const access = trace.accesses[moment.access];
   const name = lineName(history, moment.line);
   if (moment.kind === "change") return `${moment.places.join(", ") || "An access"} changes ${name} without a transition.`;
-  if (moment.kind === "issue") return `Core ${access.core} issues the ${opName(access.op)} of ${access.line || name}.`;
+  if (moment.kind === "issue") {
+    const where = access.run?.function ? ` in ${access.run.function}` : "";
+    return `Core ${access.core} issues the ${opName(access.op)} of ${access.line || name}${where}.`;
+  }
   if (moment.kind === "done") {
     return `Core ${access.core}'s ${opName(access.op)} of ${access.line || name} is done after ${app.text(access.latency_fs)}.`;
   }
@@ -123,6 +126,12 @@ export function brief(app, moment) {
 export function reason(app, access) {
   const { history } = app;
   const { trace } = history;
+  if (!trace.messages.length) {
+    const links = access.hops
+      ? `Its messages cross ${access.hops} link${access.hops > 1 ? "s" : ""}.`
+      : "Its messages cross no link.";
+    return `${supplier(app, access)} ${links} ${most(app, access)}`;
+  }
   const chain = chainOf(history, access);
   const messages = chain.filter((moment) => moment.kind === "send").map((moment) => trace.messages[moment.message]);
   const crossings = messages.filter((m) => m.hops.length).map((m) => `${messageName(m)} ${linksOf(m)}`);

@@ -45,6 +45,7 @@ export class AccessesView {
         "data-key": `access ${access.id}`,
         "aria-expanded": String(open),
         type: "button",
+        title: access.text,
         "aria-label": `core ${access.core}, ${opName(access.op)} of ${access.line}, ${app.text(access.latency_fs || 0)}`,
         on: { click: () => this.select(open ? null : access.id) },
       },
@@ -93,6 +94,7 @@ export class AccessesView {
       "div",
       { class: "detail" },
       h("p", { class: "why" }, reason(app, access)),
+      access.run && this.inRun(access),
       h(
         "table",
         { class: "segments" },
@@ -116,9 +118,25 @@ export class AccessesView {
           ),
         ),
       ),
-      h("h3", null, "Way of the access"),
-      h("ol", { class: "way-list" }, this.legs(access)),
+      !access.run && [h("h3", null, "Way of the access"), h("ol", { class: "way-list" }, this.legs(access))],
     );
+  }
+
+  /** Of an access of a run: who waits and who wrote, with function and instruction. */
+  inRun(access) {
+    const { run } = access;
+    const writer =
+      run.writer === null ? "" : `core ${run.writer}, ${run.writer_function || "unknown code"} ${run.writer_pc || ""}`;
+    const rows = [
+      ["waits", `core ${access.core}, ${run.function || "unknown code"} ${run.pc}`],
+      ["process", run.process],
+      ["last written by", writer],
+      ["class", run.class?.replaceAll("_", " ")],
+      ["exposed", this.app.text(run.exposed_fs || 0)],
+    ];
+    const shown = rows.filter(([, value]) => value !== null && value !== undefined && value !== "");
+    const row = ([name, value]) => h("tr", null, h("th", { scope: "row" }, name), h("td", null, h("code", null, value)));
+    return h("table", { class: "in-run" }, h("caption", null, "Code of the access"), h("tbody", null, shown.map(row)));
   }
 
   /** Issue, the messages and transitions on the way to the end, done. Each message has a bar on the scale of the latency. */

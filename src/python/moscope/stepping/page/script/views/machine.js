@@ -161,18 +161,20 @@ export class MachineView {
 
   drawLegend() {
     const { app } = this;
+    const box = (kind, text) => h("span", null, h("i", { class: `box ${kind}` }), text);
+    const dot = (kind, text) => h("span", null, h("i", { class: `dot ${kind}` }), text);
     fill(
       this.legend,
+      box("writable", "may write"),
+      box("readable", "may read"),
+      box("busy", "waits"),
+      box("marked", "changed"),
+      dot("filled", "message with data"),
+      dot("hollow", "without"),
       app
         .shownLines()
         .slice(0, 8)
-        .map((line) => h("span", null, h("i", { class: `dot ${lineClass(app.history, line.address)}` }), line.name)),
-      h("span", null, h("i", { class: "box writable" }), "may write"),
-      h("span", null, h("i", { class: "box readable" }), "may read"),
-      h("span", null, h("i", { class: "box busy" }), "waits"),
-      h("span", null, h("i", { class: "box marked" }), "changed"),
-      h("span", null, h("i", { class: "dot filled" }), "data"),
-      h("span", null, h("i", { class: "dot hollow" }), "message"),
+        .map((line) => dot(lineClass(app.history, line.address), line.name)),
     );
   }
 }

@@ -37,9 +37,10 @@ export class Notes {
   }
 
   draw() {
-    byId("now").classList.toggle("with-note", Boolean(this.parts?.length));
+    const note = this.app.history.document.run?.note;
+    byId("now").classList.toggle("with-note", Boolean(this.parts?.length || note));
     if (!this.parts?.length) {
-      fill(this.panel);
+      fill(this.panel, note && h("p", null, note));
       return;
     }
     const at = this.current();

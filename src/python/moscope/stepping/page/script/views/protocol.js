@@ -49,7 +49,7 @@ export class ProtocolView {
   update() {
     if (this.panel.hidden) return;
     const { protocol } = this.app.history;
-    if (!protocol?.machines) {
+    if (!protocol?.machines?.length) {
       fill(this.panel, h("p", { class: "hint" }, "This history holds no protocol."));
       return;
     }

@@ -58,7 +58,11 @@ export class StateView {
       h("h3", null, h("i", { class: `dot ${lineClass(app.history, line.address)}` }), line.name, h("small", null, name, home)),
       rows.length
         ? h("table", null, h("caption", null, `States of ${line.name}`), h("tbody", null, rows))
-        : h("p", { class: "hint" }, "No controller holds this line."),
+        : h(
+            "p",
+            { class: "hint" },
+            app.history.trace.transitions.length ? "No controller holds this line." : "No states are recorded.",
+          ),
       written,
     );
   }

@@ -2,7 +2,7 @@
 // Messages on their way over the drawing of the machine, at the present time, and the way of the message that the last step concerns.
 import { lineClass } from "../model/colours.js";
 import { fill, s } from "../dom.js";
-import { placeAt, wayOf } from "../model/layout.js";
+import { middle, placeAt, wayOf } from "../model/layout.js";
 import { messageName } from "../model/words.js";
 
 export class Traffic {
@@ -58,6 +58,7 @@ export class Traffic {
 
   drawWays() {
     const { app } = this;
+    if (!app.history.trace.messages.length) return fill(this.ways, this.supplies());
     const moment = app.moment;
     const message =
       moment && moment.message !== undefined && moment.message !== null ? app.history.trace.messages[moment.message] : null;
@@ -76,6 +77,19 @@ export class Traffic {
         return points.length > 1 && s("polyline", { class: `way ${kind}`, points: points.map((p) => `${p.x},${p.y}`).join(" ") });
       }),
     );
+  }
+
+  /** Where no messages are recorded: from the supplier of each access that waits to its core. */
+  supplies() {
+    const { app } = this;
+    return Object.keys(app.fold.state.pending).map((id) => {
+      const access = app.history.trace.accesses[id];
+      const from = this.layout.places.get(`${access.supplier}-${access.supplier_number}`);
+      const to = this.layout.places.get(`core ${access.core}`);
+      if (!from || !to || from === to) return null;
+      const [p, q] = [middle(from), middle(to)];
+      return s("line", { class: `way supply ${lineClass(app.history, access.base)}`, x1: p.x, y1: p.y, x2: q.x, y2: q.y });
+    });
   }
 
   move() {
