@@ -280,7 +280,8 @@ void Machine::Impl::set_parameters(AbstractController &ctrl, const ConfigReader 
             caches.push_back(std::make_unique<CacheMemory>(geometry(value, ctrl.name() + "." + key), ctrl.queue(),
                                                            options.seed * 1000003 + caches.size()));
             known = ctrl.set_cache(key, caches.back().get());
-            ctrl.stores.arrays.push_back(caches.back().get());
+            if (caches.back()->worth_prefetching())
+                ctrl.stores.arrays.push_back(caches.back().get());
         } else {
             known = ctrl.set_value(key, value.value().is_boolean() ? value.as<bool>() : value.as<std::int64_t>());
         }

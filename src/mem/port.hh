@@ -119,9 +119,10 @@ class Port {
     }
     /// Forgets a line: called by the memory system, at the queue's moment.
     void forget(Addr line) {
-        const unsigned i = index(line);
-        if (!(filled_[i / 64] >> (i & 63) & 1))
-            return;
+        if (const unsigned i = index(line); __builtin_expect(filled_[i / 64] >> (i & 63) & 1, 0))
+            forget_filled(line, i);
+    }
+    [[gnu::noinline]] void forget_filled(Addr line, unsigned i) {
         for (Slot *s : {&data_slots_[i], &fetch_slots_[i]})
             if (line_of(s->tag) == line) {
                 MOSCOPE_CHECK(!sleeping_);                                          // it would miss the change
@@ -132,6 +133,8 @@ class Port {
     /// The same for an access of the core's own, which may be ahead of the queue.
     void forget_own(Addr line) {
         const unsigned i = index(line);
+        if (!(filled_[i / 64] >> (i & 63) & 1))
+            return;
         for (Slot *s : {&data_slots_[i], &fetch_slots_[i]})
             if (line_of(s->tag) == line)
                 s->tag = kEmpty, ++lost;

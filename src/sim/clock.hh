@@ -60,6 +60,13 @@ class ClockCursor {
     /// First edge at or after t; t not before the current edge.
     Tick align(Tick t) const { return after(cycles_until(t)); }
 
+    /// Tick of the edge k cycles after the first edge at or after t.
+    Tick after_edge(Tick t, std::int64_t k) const {
+        if (__builtin_expect(t >= tick_, 1))
+            return after(cycles_until(t) + k);
+        return c_.edge(c_.edge_at_or_after(t) + k);
+    }
+
     /// Moves to the first edge at or after t, and returns its tick.
     Tick advance_to(Tick t) {
         const Tick d = t - tick_;

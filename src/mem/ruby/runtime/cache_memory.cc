@@ -31,6 +31,31 @@ CacheMemory::CacheMemory(CacheGeometry g, const EventQueue &queue, std::uint64_t
         stamps_.assign(std::size_t{g_.sets} * g_.ways, 0);
         state_.stamps = stamps_.data();
     }
+    if (!policy_.victim)
+        choice_ = listed_ ? Choice::first : g_.ways == 2 ? Choice::older_of_two : Choice::otherwise;
+}
+
+/// Moves the cursor to a line.
+void CacheMemory::seek(Addr line) const {
+    const unsigned set = set_of(line);
+    AbstractCacheEntry *found = nullptr;
+    bool full;
+    if (heads_.none()) {
+        full = true;
+        AbstractCacheEntry *e = entry(std::size_t{set} * g_.ways);
+        for (unsigned w = g_.ways; w-- > 0; e = after(e)) {
+            found = e->m_Address == line ? e : found;
+            full &= e->m_Address != kNoTag;
+        }
+    } else {
+        const unsigned base = set * g_.ways;
+        const unsigned way =
+            heads_.find(set, hint_of(line), [&](unsigned w) { return entry(base + w)->m_Address == line; });
+        if (way != SetHeads::kNoWay)
+            found = entry(base + way);
+        full = heads_.full(set);
+    }
+    cursor_ = {line, found, kNoTag - 1, nullptr, set, full};
 }
 
 unsigned CacheMemory::victim_otherwise(unsigned set) const {
@@ -49,6 +74,7 @@ unsigned CacheMemory::victim_otherwise(unsigned set) const {
 
 /// Stamps that say what the list of ways says; those to come are later.
 void CacheMemory::begin_stamps() {
+    choice_ = Choice::otherwise;
     stamps_.assign(std::size_t{g_.sets} * g_.ways, 0);
     state_.stamps = stamps_.data();
     for (unsigned set = 0; set < g_.sets; ++set) {
@@ -65,24 +91,30 @@ void CacheMemory::hold(std::size_t bytes, std::size_t alignment) {
             throw ProtocolError(g_.name + ": entries of two types in one array");
     ways_.reset(static_cast<std::byte *>(::operator new (n *bytes, std::align_val_t{kHostLine})));
     stride_ = bytes;
+    bytes_ = n * bytes;
+    cursor_ = {};
     for (std::size_t i = 0; i < n; ++i)
         (new (entry(i)) AbstractCacheEntry())->m_Address = kNoTag;
 }
 
-/// The free way that the line of `a` now has.
-unsigned CacheMemory::take_way(Addr a, bool touch_it) {
-    const Addr line = line_of(a);
-    const unsigned set = set_of(line);
-    if (full(set))
+/// The free way that a line now has; the cursor is there.
+unsigned CacheMemory::take_way(Addr line, bool touch_it) {
+    const unsigned set = at(line).set;
+    if (cursor_.full)
         throw ProtocolError(g_.name + ": allocate without a free way in the set");
     unsigned i = set * g_.ways;
-    if (heads_.none())
+    if (heads_.none()) {
+        const unsigned end = i + g_.ways;
         while (entry(i)->m_Address != kNoTag)
             ++i;
-    else
+        unsigned next = i + 1;
+        while (next < end && entry(next)->m_Address != kNoTag)
+            ++next;
+        cursor_.full = next == end;
+    } else {
         i += heads_.take(set, hint_of(line));
-    memo_line_ = line;
-    memo_slot_ = i;
+        cursor_.full = heads_.full(set);
+    }
     if (!stamps_.empty())
         stamps_[i] = queue_.now();
     if (__builtin_expect(sees_placing_, 0))
@@ -100,15 +132,22 @@ void CacheMemory::place(unsigned set, unsigned way, bool touch_it) {
 
 void CacheMemory::deallocate(Addr a) {
     const Addr line = line_of(a);
-    const unsigned i = find(line);
-    if (i == kNone)
+    AbstractCacheEntry *const e = find(line);
+    if (!e)
         throw ProtocolError(g_.name + ": deallocate of a line that is not present");
     if (on_remove)
         on_remove(on_remove_context, line);
-    entry(i)->m_Address = kNoTag;
-    if (const unsigned set = set_of(line); !heads_.none())
-        heads_.free(set, i - set * g_.ways);
-    memo_slot_ = kNone;
+    e->m_Address = kNoTag;
+    const bool is_victim = line == cursor_.victim_line;
+    const unsigned set = is_victim ? cursor_.set : set_of(line);
+    if (!heads_.none())
+        heads_.free(set, e->slot - set * g_.ways);
+    if (set == cursor_.set)
+        cursor_.full = false;
+    if (is_victim)
+        cursor_.victim_line = kNoTag - 1;
+    if (line == cursor_.line)
+        cursor_.entry = nullptr;
 }
 
 } // namespace moscope::ruby

@@ -36,30 +36,30 @@ class CacheMemory {
     CacheMemory(CacheGeometry g, const EventQueue &queue, std::uint64_t seed);
 
     // SLICC interface.
-    bool isTagPresent(Addr a) const { return find(line_of(a)) != kNone; }
-    AbstractCacheEntry *lookup(Addr a) const {
-        const unsigned i = find(line_of(a));
-        return i == kNone ? nullptr : entry(i);
-    }
+    bool isTagPresent(Addr a) const { return find(line_of(a)) != nullptr; }
+    AbstractCacheEntry *lookup(Addr a) const { return find(line_of(a)); }
     /// A free way in the set of `a`, or the line present already.
     bool cacheAvail(Addr a) const {
-        const Addr line = line_of(a);
-        return !full(set_of(line)) || find(line) != kNone;
+        const Cursor &c = at(line_of(a));
+        return !c.full || c.entry;
     }
     /// Line to replace so that `a` fits.
     Addr cacheProbe(Addr a) const {
-        MOSCOPE_CHECK(!cacheAvail(a));
-        return entry(victim(set_of(line_of(a))))->m_Address;
+        const Cursor &c = at(line_of(a));
+        MOSCOPE_CHECK(c.full && !c.entry);
+        cursor_.victim = entry(victim(c.set));
+        return cursor_.victim_line = c.victim->m_Address;
     }
     /// A new entry in a free way; it stays there until it is deallocated.
     template <class T> T *allocate(Addr a, NewEntry<T>, bool touch = true) {
         static_assert(std::is_base_of_v<AbstractCacheEntry, T> && std::is_trivially_copyable_v<T>);
         if (__builtin_expect(stride_ != sizeof(T), 0))
             hold(sizeof(T), alignof(T));
-        const unsigned i = take_way(a, touch);
+        const unsigned i = take_way(line_of(a), touch);
         T *e = new (entry(i)) T();
         e->m_Address = line_of(a);
         e->slot = i;
+        cursor_.entry = e;
         return e;
     }
     /// The same for one that has been made before: it moves into its way, and `e` with it.
@@ -76,9 +76,8 @@ class CacheMemory {
     template <class... E> void allocateVoid(Addr a, E &&...e) { allocate(a, std::forward<E>(e)...); }
     void deallocate(Addr a);
     void setMRU(Addr a) {
-        const unsigned i = find(line_of(a));
-        if (i != kNone)
-            touch(entry(i));
+        if (AbstractCacheEntry *e = find(line_of(a)))
+            touch(e);
     }
     void setMRU(Addr a, int) { setMRU(a); }
     void setMRU(AbstractCacheEntry *e) { touch(e); }
@@ -102,6 +101,8 @@ class CacheMemory {
     void htmAbortTransaction() {}
 
     const CacheGeometry &geometry() const { return g_; }
+    /// Too large for the host's caches to hold it beside the arrays of other cores.
+    bool worth_prefetching() const { return std::size_t{g_.sets} * g_.ways >= kPrefetchedLines; }
     // Into the host's caches, without waiting. First what tells where the line of `a` is, and, if one is to be
     // replaced for it, which; some time later that line and that victim.
     void prefetch_set(Addr a) const {
@@ -125,7 +126,7 @@ class CacheMemory {
     /// Whether an entry lies in this array.
     bool holds(const AbstractCacheEntry *e) const {
         const auto at = static_cast<std::size_t>(reinterpret_cast<const std::byte *>(e) - ways_.get());
-        return at < std::size_t{g_.sets} * g_.ways * stride_;
+        return at < bytes_;
     }
     /// Where an inline hit of a slot writes its time stamp; null if the policy wants a call. Once a stamp has been asked
     /// for, stamps keep the order of the whole array.
@@ -164,49 +165,39 @@ class CacheMemory {
 
   private:
     using Hit = ReplacementPolicy::Hit;
-    static constexpr unsigned kNone = ~0u;
     static constexpr Addr kNoTag = ~Addr{0};
     static constexpr std::size_t kHostLine = SetHeads::kHostLine;
+    static constexpr std::size_t kPrefetchedLines = 4096;
     static constexpr unsigned kNarrow = 4; ///< ways whose entries are looked at one by one
 
     unsigned set_of(Addr line) const {
         const Addr n = line >> g_.start_index_bit;
         return static_cast<unsigned>(pow2_ ? n & mask_ : n % g_.sets);
     }
-    unsigned find(Addr line) const {
-        if (line == memo_line_)
-            return memo_slot_;
-        const unsigned set = set_of(line);
-        const unsigned base = set * g_.ways;
-        unsigned found = kNone;
-        if (heads_.none()) {
-            for (unsigned w = 0; w < g_.ways; ++w)
-                if (entry(base + w)->m_Address == line) {
-                    found = base + w;
-                    break;
-                }
-        } else {
-            const unsigned way =
-                heads_.find(set, hint_of(line), [&](unsigned w) { return entry(base + w)->m_Address == line; });
-            if (way != SetHeads::kNoWay)
-                found = base + way;
-        }
-        memo_line_ = line;
-        memo_slot_ = found;
-        return found;
+    /// What a message asks about a line is found once. It stays true until a line of the set comes or leaves, through
+    /// take_way() and deallocate(). Which line is the next victim is not kept: inline hits write stamps without notice.
+    struct Cursor {
+        Addr line = kNoTag - 1;
+        AbstractCacheEntry *entry = nullptr;  ///< of the line; null: it is not present
+        Addr victim_line = kNoTag - 1;        ///< the line of the set that cacheProbe() gave last
+        AbstractCacheEntry *victim = nullptr; ///< its entry
+        unsigned set = 0;
+        bool full = false; ///< the set has no free way
+    };
+    const Cursor &at(Addr line) const {
+        if (__builtin_expect(line != cursor_.line, 0))
+            seek(line);
+        return cursor_;
     }
-    bool full(unsigned set) const {
-        if (!heads_.none())
-            return heads_.full(set);
-        for (unsigned w = 0; w < g_.ways; ++w)
-            if (entry(std::size_t{set} * g_.ways + w)->m_Address == kNoTag)
-                return false;
-        return true;
-    }
+    void seek(Addr line) const;
+    AbstractCacheEntry *find(Addr line) const { return line == cursor_.victim_line ? cursor_.victim : at(line).entry; }
     /// Slot to be given up next, of a set that is full.
     unsigned victim(unsigned set) const {
-        if (__builtin_expect(listed_ && stamps_.empty(), 1))
-            return set * g_.ways + heads_.first(set);
+        switch (choice_) {
+        case Choice::first: return set * g_.ways + heads_.first(set);
+        case Choice::older_of_two: return 2 * set + (stamps_[2 * set + 1] < stamps_[2 * set]);
+        case Choice::otherwise: break;
+        }
         return victim_otherwise(set);
     }
     unsigned victim_otherwise(unsigned set) const;
@@ -214,9 +205,13 @@ class CacheMemory {
     AbstractCacheEntry *entry(std::size_t slot) const {
         return reinterpret_cast<AbstractCacheEntry *>(ways_.get() + slot * stride_);
     }
+    /// Of the next way.
+    AbstractCacheEntry *after(const AbstractCacheEntry *e) const {
+        return reinterpret_cast<AbstractCacheEntry *>(reinterpret_cast<std::uintptr_t>(e) + stride_);
+    }
     /// Makes the ways as large as the protocol's entries.
     void hold(std::size_t bytes, std::size_t alignment);
-    unsigned take_way(Addr a, bool touch);
+    unsigned take_way(Addr line, bool touch);
     [[gnu::cold, gnu::noinline]] void place(unsigned set, unsigned way, bool touch_it);
 
     std::uint16_t hint_of(Addr line) const {
@@ -224,6 +219,7 @@ class CacheMemory {
         return static_cast<std::uint16_t>((n ^ (n >> 16) ^ (n >> 29)) | 1); // never 0, the hint of a free way
     }
 
+    mutable Cursor cursor_;
     CacheGeometry g_;
     const ReplacementPolicy &policy_;
     const Hit hit_;           ///< the policy's
@@ -235,14 +231,14 @@ class CacheMemory {
         void operator()(std::byte *p) const { ::operator delete (p, std::align_val_t{kHostLine}); }
     };
     std::unique_ptr<std::byte[], Free> ways_; ///< the entries, `stride_` bytes each; free ones have no address
-    std::size_t stride_ = 0;
-    SetHeads heads_;           ///< none for sets that are narrow, or too wide for it
-    bool listed_ = false;      ///< the heads' order is that of replacement, unless there are stamps
+    std::size_t stride_ = 0, bytes_ = 0;      ///< of one entry, of all
+    SetHeads heads_;                          ///< none for sets that are narrow, or too wide for it
+    bool listed_ = false;                     ///< the heads' order is that of replacement, unless there are stamps
+    /// The victim of a full set: the first of the list, the one of two ways with the older stamp, or what else decides.
+    enum class Choice : std::uint8_t { first, older_of_two, otherwise } choice_ = Choice::otherwise;
     std::vector<Tick> stamps_; ///< by slot, if they keep the order
     ReplacementState state_;
     Tick scratch_ = 0;
-    mutable Addr memo_line_ = kNoTag - 1;
-    mutable unsigned memo_slot_ = kNone;
 };
 
 } // namespace moscope::ruby

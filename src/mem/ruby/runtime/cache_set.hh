@@ -48,9 +48,9 @@ class SetHeads {
     template <class Is> unsigned find(unsigned set, std::uint16_t hint, Is &&is) const {
         const __m128i wanted = _mm_set1_epi16(static_cast<short>(hint));
         const __m128i *v = tags(set);
-        for (unsigned k = 0; k < vectors_; ++k)
-            for (unsigned m = equal(v + k, wanted); m; m &= m - 1)
-                if (const unsigned way = k * kLanes + lane(m); is(way))
+        for (unsigned k = 0; k < vectors_; k += 2)
+            for (unsigned m = equal(v, k, wanted); m; m &= m - 1)
+                if (const unsigned way = k * kLanes + lowest(m); is(way))
                     return way;
         return kNoWay;
     }
@@ -59,9 +59,9 @@ class SetHeads {
         const __m128i wanted = _mm_set1_epi16(static_cast<short>(hint));
         const __m128i *v = tags(set);
         unsigned way = 0;
-        for (unsigned k = 0; k < vectors_; ++k) {
-            const unsigned m = equal(v + k, wanted);
-            way = m ? k * kLanes + lane(m | 0x10000) : way;
+        for (unsigned k = 0; k < vectors_; k += 2) {
+            const unsigned m = equal(v, k, wanted);
+            way = m ? k * kLanes + lowest(m | 0x10000) : way;
         }
         return way;
     }
@@ -70,11 +70,14 @@ class SetHeads {
     unsigned take(unsigned set, std::uint16_t hint) {
         const __m128i *v = tags(set);
         unsigned k = 0, m;
-        while (!(m = equal(v + k, _mm_setzero_si128())))
-            ++k;
-        const unsigned way = k * kLanes + lane(m);
+        while (!(m = equal(v, k, _mm_setzero_si128())))
+            k += 2;
+        const unsigned way = k * kLanes + lowest(m);
         set_hint(set, way, hint);
-        order(set)[position(set, kNoWay)] = static_cast<std::uint8_t>(way);
+        std::uint8_t *const o = order(set);
+        // A line nearly always takes the place of one that has just left a full set.
+        const unsigned last = ways_ >= 2 && o[ways_ - 2] != kNoWay ? ways_ - 1 : position(set, kNoWay);
+        o[last] = static_cast<std::uint8_t>(way);
         return way;
     }
     void free(unsigned set, unsigned way) {
@@ -102,11 +105,14 @@ class SetHeads {
     std::uint8_t *order(unsigned set) const {
         return reinterpret_cast<std::uint8_t *>(heads_.get() + set * stride_ + std::size_t{vectors_} * kBlock);
     }
-    /// Two bits for each lane that is equal, of which the lower is kept.
-    static unsigned equal(const __m128i *v, __m128i wanted) {
-        return static_cast<unsigned>(_mm_movemask_epi8(_mm_cmpeq_epi16(_mm_load_si128(v), wanted))) & 0x5555;
+    /// A bit for each lane of vectors k and k + 1 that is equal; behind the last vector, none.
+    unsigned equal(const __m128i *v, unsigned k, __m128i wanted) const {
+        const __m128i low = _mm_cmpeq_epi16(_mm_load_si128(v + k), wanted);
+        const __m128i high =
+            k + 1 < vectors_ ? _mm_cmpeq_epi16(_mm_load_si128(v + k + 1), wanted) : _mm_setzero_si128();
+        return static_cast<unsigned>(_mm_movemask_epi8(_mm_packs_epi16(low, high)));
     }
-    static unsigned lane(unsigned mask) { return static_cast<unsigned>(__builtin_ctz(mask)) / 2; }
+    static unsigned lowest(unsigned mask) { return static_cast<unsigned>(__builtin_ctz(mask)); }
     void set_hint(unsigned set, unsigned way, std::uint16_t hint) {
         std::memcpy(heads_.get() + set * stride_ + way * sizeof hint, &hint, sizeof hint);
     }

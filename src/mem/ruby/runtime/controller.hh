@@ -144,11 +144,7 @@ class AbstractController : public Component {
         arrive(crossing->enter(m, entry));
     }
     /// Edge `cycles` after the edge at or after t, for producers outside.
-    Tick edge_from(Tick t, std::int64_t cycles) const {
-        ClockCursor c = clock_;
-        c.advance_to(t);
-        return c.after(cycles);
-    }
+    Tick edge_from(Tick t, std::int64_t cycles) const { return clock_.after_edge(t, cycles); }
 
   protected:
     // ---- for generated code
@@ -164,6 +160,13 @@ class AbstractController : public Component {
     void reads(MessageBuffer &b, unsigned place) {
         in_buffers_.push_back(&b);
         b.keep_head_at(&heads_[place]);
+    }
+    /// Nothing is in the first n of these buffers, now or later.
+    bool none_waits(unsigned n) const {
+        Tick all = kNever;
+        for (unsigned i = 0; i < n; ++i)
+            all &= heads_[i];
+        return all == kNever; // which has all bits that a tick can have
     }
     bool head_ready(unsigned place) const { return heads_[place] <= now_; }
     Tick due_at(unsigned place, Tick soonest) const {
@@ -270,24 +273,28 @@ class AbstractController : public Component {
     inline void forget_line(Addr line);
 
     void traced(unsigned state, unsigned event, unsigned next, Addr line) {
+        const bool by_message = cause_ != nullptr;
         history->next() = {now_,
                            line,
-                           cause_ ? cause_->uid : 0,
+                           by_message ? cause_->uid : 0,
                            node,
                            static_cast<std::uint16_t>(state),
                            static_cast<std::uint16_t>(event),
                            static_cast<std::uint16_t>(next),
-                           cause_ ? cause_->type : std::uint16_t{0},
-                           cause_ ? cause_->source : std::uint16_t{0xffff}};
+                           by_message ? cause_->type : std::uint16_t{0},
+                           by_message ? cause_->source : std::uint16_t{0xffff}};
         if (__builtin_expect(trace != nullptr, 0))
             trace->transition(*this, now_, state, event, next, line, cause_);
     }
 
     [[noreturn]] void no_transition(unsigned state, unsigned event, Addr line);
     [[noreturn]] void protocol_error(const std::string &what, const char *file, int line);
-    void protocol_assert(bool ok, const char *what, const char *file, int line) {
+    [[noreturn, gnu::cold, gnu::noinline]] void assertion_failed(const char *what, const char *file, int line) {
+        protocol_error(what, file, line);
+    }
+    [[gnu::always_inline]] void protocol_assert(bool ok, const char *what, const char *file, int line) {
         if (__builtin_expect(!ok, 0))
-            protocol_error(what, file, line);
+            assertion_failed(what, file, line);
     }
 
     // Under the names that protocols declare.

@@ -13,7 +13,7 @@
 
 namespace moscope::ruby {
 
-/// The arrays and tables in which one controller looks up lines.
+/// The large arrays and tables in which one controller looks up lines.
 struct LineStores {
     std::vector<const CacheMemory *> arrays;
     std::vector<const PerfectTable *> tables;

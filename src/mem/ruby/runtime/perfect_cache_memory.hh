@@ -20,9 +20,9 @@ class PerfectTable {
     std::size_t count() const { return count_; }
 
     // Into the host's caches, without waiting: first where the line is looked up, later what is found there.
-    void prefetch_cell(Addr a) const { __builtin_prefetch(&cells_[hash(line_of(a)) & mask()]); }
+    void prefetch_cell(Addr a) const { __builtin_prefetch(&cells_[home(hash(line_of(a)))]); }
     void prefetch_entry(Addr a) const {
-        if (const std::uint32_t number = cells_[hash(line_of(a)) & mask()].number)
+        if (const std::uint32_t number = cells_[home(hash(line_of(a)))].number)
             __builtin_prefetch(entry(number));
     }
 
@@ -33,7 +33,8 @@ class PerfectTable {
         std::uint32_t hash = 0;
         std::uint32_t number = 0; ///< of the entry, from one; 0: the cell is free
     };
-    static constexpr unsigned kCellsAtFirst = 1024, kBlockBits = 8, kBlock = 1u << kBlockBits;
+    static constexpr unsigned kCellBitsAtFirst = 10, kCellsAtFirst = 1u << kCellBitsAtFirst, kBlockBits = 8,
+                              kBlock = 1u << kBlockBits;
 
     AbstractCacheEntry *entry(std::uint32_t number) const {
         return reinterpret_cast<AbstractCacheEntry *>(blocks_[number >> kBlockBits].get() +
@@ -43,13 +44,18 @@ class PerfectTable {
     static std::uint32_t hash(Addr line) {
         return static_cast<std::uint32_t>(((line >> kLineBits) * 0x9e3779b97f4a7c15ull) >> 32);
     }
+    /// Where a search begins: the highest bits, which spread lines that follow each other best.
+    unsigned home(std::uint32_t hash) const { return hash >> shift_; }
     /// Where the line is, or the free cell where it would be.
     unsigned cell(Addr line) const {
+        if (line == last_line_)
+            return last_cell_;
         const std::uint32_t wanted = hash(line);
-        unsigned c = wanted & mask();
+        unsigned c = home(wanted);
         while (cells_[c].number != 0 && (cells_[c].hash != wanted || entry(cells_[c].number)->m_Address != line))
             c = (c + 1) & mask();
-        return c;
+        last_line_ = line;
+        return last_cell_ = c;
     }
     std::uint32_t take_number() {
         if (free_.empty()) {
@@ -66,9 +72,11 @@ class PerfectTable {
     void grow() {
         std::vector<Cell> old(2 * cells_.size());
         old.swap(cells_);
+        last_line_ = kNoLine;
+        --shift_;
         for (const Cell &c : old)
             if (c.number != 0) {
-                unsigned to = c.hash & mask();
+                unsigned to = home(c.hash);
                 while (cells_[to].number != 0)
                     to = (to + 1) & mask();
                 cells_[to] = c;
@@ -76,11 +84,12 @@ class PerfectTable {
     }
     /// Empties a cell, and closes the gap so that searches need no tombstones.
     void remove(unsigned c) {
+        last_line_ = kNoLine;
         free_.push_back(cells_[c].number);
         --count_;
         cells_[c].number = 0;
         for (unsigned n = (c + 1) & mask(); cells_[n].number != 0; n = (n + 1) & mask()) {
-            if (((n - cells_[n].hash) & mask()) >= ((n - c) & mask())) {
+            if (((n - home(cells_[n].hash)) & mask()) >= ((n - c) & mask())) {
                 cells_[c] = cells_[n];
                 cells_[n].number = 0;
                 c = n;
@@ -92,6 +101,11 @@ class PerfectTable {
     std::size_t count_ = 0;
 
   private:
+    static constexpr Addr kNoLine = ~Addr{0};
+    // The line that was looked for last, and its cell: a message looks up the same line several times.
+    mutable Addr last_line_ = kNoLine;
+    mutable unsigned last_cell_ = 0;
+    unsigned shift_ = 32 - kCellBitsAtFirst; ///< of a hash, to a number of a cell
     std::size_t stride_;
     std::vector<std::unique_ptr<std::byte[]>> blocks_;
     std::vector<std::uint32_t> free_;

@@ -19,6 +19,7 @@ template <class T> class TBETable {
     void set_capacity(unsigned n) {
         capacity_ = n;
         cells_.assign(kCellsAtFirst, {kFree, 0});
+        last_ = 0;
         entries_ = std::make_unique<T[]>(n);
         free_.clear();
         for (unsigned i = n; i-- > 0;)
@@ -27,10 +28,15 @@ template <class T> class TBETable {
     }
 
     T *lookup(Addr a) const {
+        if (cells_[last_].line == a)
+            return &entries_[cells_[last_].index];
         if (count_ == 0)
             return nullptr;
         const unsigned c = cell(a);
-        return cells_[c].line == a ? &entries_[cells_[c].index] : nullptr;
+        if (cells_[c].line != a)
+            return nullptr;
+        last_ = c;
+        return &entries_[cells_[c].index];
     }
     bool isPresent(Addr a) const { return lookup(a) != nullptr; }
     void allocate(Addr a) {
@@ -42,6 +48,7 @@ template <class T> class TBETable {
         if (cells_[c].line == a)
             throw ProtocolError("a TBE for this line is allocated already");
         cells_[c] = {a, free_.back()};
+        last_ = c;
         free_.pop_back();
         T *entry = &entries_[cells_[c].index];
         entry->~T();
@@ -49,7 +56,7 @@ template <class T> class TBETable {
         ++count_;
     }
     void deallocate(Addr a) {
-        unsigned c = cell(a);
+        unsigned c = cells_[last_].line == a ? last_ : cell(a);
         if (cells_[c].line != a)
             throw ProtocolError("deallocation of a TBE that is not allocated");
         free_.push_back(cells_[c].index);
@@ -102,6 +109,7 @@ template <class T> class TBETable {
     }
 
     unsigned capacity_ = 0, count_ = 0;
+    mutable unsigned last_ = 0; ///< cell that was found last: a message looks up the same line several times
     std::vector<Cell> cells_;
     std::unique_ptr<T[]> entries_;
     std::vector<std::uint32_t> free_;

@@ -205,17 +205,18 @@ class Code:
         self.out(f"return {self.expr(s.value)};")
 
     def _Trigger(self, s: ast.Trigger) -> None:
-        args = [self.expr(s.event)]
-        args.append(self.expr(s.entry) if s.entry is not None else "nullptr")
-        args.append(self.expr(s.tbe) if s.tbe is not None else "nullptr")
-        args.append(self.expr(s.address))
+        event = self.expr(s.event)
+        args = ", ".join([self.expr(s.entry) if s.entry is not None else "nullptr",
+                          self.expr(s.tbe) if s.tbe is not None else "nullptr",
+                          self.expr(s.address)])
         if self.probe:
-            self.out(f"return pure_hit({', '.join(args)}, hit_);")
+            self.out(f"return pure_hit({event}, {args}, hit_);")
             return
         buffer = s.in_port.buffer
         is_timer = buffer.type is not None and buffer.type.name == "TimerTable"
         self.out("no_cause();" if is_timer else f"cause({self.buffer(buffer)});")
-        with self.out.block(f"switch (doTransition({', '.join(args)}))"):
+        call = f"on_{s.event.value.name}({args})" if isinstance(s.event, ast.EnumRef) else f"doTransition({event}, {args})"
+        with self.out.block(f"switch ({call})"):
             self.out("case Result::valid: ++done; goto again;")
             self.out("case Result::resource_stall: look_again_next_cycle(); break;")
             self.out("case Result::protocol_stall: break;")

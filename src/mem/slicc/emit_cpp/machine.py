@@ -65,8 +65,7 @@ class MachineEmitter:
                         self.code().block(function.body)
             for action in m.actions:
                 if action.used and action.name != "z_stall":
-                    with out.block(f"void {action.name}([[maybe_unused]] Entry_ *&cache_entry, [[maybe_unused]] Tbe_ *&tbe, "
-                                   "[[maybe_unused]] Addr address)"):
+                    with out.block(self.action_prototype(action)):
                         self.code().block(action.body)
             self.pure_hits()
         with out.block("AbstractController *create(EventQueue &queue, std::string name, Clock clock)"):
@@ -77,6 +76,14 @@ class MachineEmitter:
             f"kTransitions, {len(m.transitions)}, create}};")
         out(f"\n}} // namespace moscope::protocol_{self.program.name}")
         return out.text()
+
+    def action_prototype(self, action: ast.Action) -> str:
+        """Entry and TBE are references where the action sets them."""
+        statements = list(ast.walk_statements(action.body))
+        entry = "&" if any(isinstance(s, ast.SetEntry) for s in statements) else ""
+        tbe = "&" if any(isinstance(s, ast.SetTbe) for s in statements) else ""
+        return (f"void {action.name}([[maybe_unused]] Entry_ *{entry}cache_entry, [[maybe_unused]] Tbe_ *{tbe}tbe, "
+                "[[maybe_unused]] Addr address)")
 
     # ------------------------------------------------------------------------------------------------------ tables
 
@@ -234,10 +241,10 @@ class MachineEmitter:
         with out.block("static void wake_entry(Component &c, Tick t)"):
             out(f"auto &self = static_cast<{self.name} &>(static_cast<AbstractController &>(c));")
             out("self.begin_wake(t);\nself.poll();\nTick next = kNever;")
-            for port in m.in_ports:
-                buffer = self.code().buffer(port.buffer)
-                head = self.heads().get(buffer)
-                out(f"next = self.due(self.{buffer}, next);" if head is None else f"next = self.due_at({head}, next);")
+            heads = [(buffer, self.heads().get(buffer)) for buffer in (self.code().buffer(port.buffer) for port in m.in_ports)]
+            with out.block(f"if (!self.none_waits({len(self.heads())}))" if all(head is not None for _, head in heads) else ""):
+                for buffer, head in heads:
+                    out(f"next = self.due(self.{buffer}, next);" if head is None else f"next = self.due_at({head}, next);")
             out("self.end_wake(next);")
         with out.block("void poll()"):
             out("int done = 0;")
@@ -272,33 +279,55 @@ class MachineEmitter:
         return f"{function}({', '.join(args)});"
 
     def dispatch(self) -> None:
+        """One function for each event, and one that takes any event."""
         out, m = self.out, self.machine
-        state, event = self.state_type.c_name, self.event_type.c_name
-        with out.block(f"Result doTransition({event} event, Entry_ *cache_entry, Tbe_ *tbe, Addr address)"):
+        events = in_c_order(m.events)
+        for event in events:
+            self.event_function(event)
+        with out.block(f"Result doTransition({self.event_type.c_name} event, Entry_ *cache_entry, Tbe_ *tbe, Addr address)"):
+            with out.block("switch (event)"):
+                for event in events:
+                    out(f"case {event.c_name}: return on_{event.name}(cache_entry, tbe, address);")
+                out("default: break;")
+            out(f"no_transition(getState({self.state_call()}), event, address);")
+
+    def event_function(self, event: ast.Event) -> None:
+        """The transitions of an event. States that do the same share their code."""
+        out, state = self.out, self.state_type.c_name
+        alike: dict[tuple[object, ...], list[ast.Transition]] = {}
+        for t in self.machine.transitions:
+            if t.event is event:
+                alike.setdefault(self.effect(t), []).append(t)
+        with out.block(f"Result on_{event.name}(Entry_ *cache_entry, Tbe_ *tbe, Addr address)"):
             out(f"const {state} state = getState({self.state_call()});")
             out(f"{state} next = state;")
             out("in_state_ = state;")
-            out("const unsigned number = kTable[state][event];")
             out("before_change(address);")
-            with out.block("switch (number)"):
-                out("case 0: no_transition(state, event, address);")
-                for i, t in enumerate(m.transitions):
-                    out(f"case {i + 1}: // {t.state.name}, {t.event.name}")
+            with out.block("switch (state)"):
+                for transitions in alike.values():
+                    for t in transitions:
+                        out(f"case {t.state.c_name}:")
                     out.depth += 1
-                    if self.stalls(t):
+                    if self.stalls(transitions[0]):
                         out("return Result::protocol_stall;")
                     else:
-                        self.transition(t)
+                        self.transition(transitions[0])
                         out("break;")
                     out.depth -= 1
-            out("++transition_counts_[number - 1];")
+                out(f"default: no_transition(state, {event.c_name}, address);")
+            out(f"++transition_counts_[kTable[state][{event.c_name}] - 1];")
             out("forget_line(address);")
-            out("traced(state, event, next, address);")
+            out(f"traced(state, {event.c_name}, next, address);")
             for name in ("setState", "setAccessPermission"):
                 call = self.setter_call(name)
                 if call:
                     out(call)
             out("return Result::valid;")
+
+    def effect(self, t: ast.Transition) -> tuple[object, ...]:
+        """What a transition does, but for where it starts."""
+        next_state = "*" if t.next_state is None else "" if t.next_state is t.state else t.next_state.c_name
+        return (next_state, *((id(resource), slots) for resource, slots in t.resources.items()), *(a.name for a in t.actions))
 
     def transition(self, t: ast.Transition) -> None:
         for resource, slots in t.resources.items():

@@ -9,6 +9,7 @@
 
 #include "base/rng.hh"
 #include "mem/ruby/runtime/cache_memory.hh"
+#include "mem/ruby/runtime/perfect_cache_memory.hh"
 #include "mem/ruby/runtime/tbe_table.hh"
 #include "mem/ruby/runtime/timed_queue.hh"
 #include "mem/ruby/runtime/timer_table.hh"
@@ -89,31 +90,77 @@ TEST(CacheMemory, TreePlruNeverReplacesTheLineTouchedLastAndOffersNoInlineStamp)
     }
 }
 
-TEST(CacheMemory, AgreesWithAMapOverRandomOperationsAndAnOddNumberOfSets) {
+/// Random use of an array against a map of its lines: what was looked up stays true until lines come and leave.
+void agrees_with_a_map(unsigned sets, unsigned ways, const char *policy) {
+    SCOPED_TRACE(std::to_string(sets) + " sets of " + std::to_string(ways) + ", " + policy);
     ClockedQueue c;
-    constexpr unsigned kSets = 13, kWays = 3;
-    CacheMemory cache({"c", kSets, kWays, "random"}, c.q, 1);
+    CacheMemory cache({"c", sets, ways, policy}, c.q, 1);
     std::map<Addr, AbstractCacheEntry *> model;
     std::map<Addr, unsigned> in_set;
+    const auto remove = [&](Addr a, Addr set) {
+        cache.deallocate(a);
+        model.erase(a);
+        --in_set[set];
+    };
     Rng rng(17);
-    for (int i = 0; i < 100000; ++i) {
-        const Addr a = line(static_cast<unsigned>(rng.below(200)));
-        const Addr set = (a >> kLineBits) % kSets;
-        ASSERT_EQ(cache.lookup(a), model.count(a) ? model[a] : nullptr);
-        ASSERT_EQ(cache.cacheAvail(a), model.count(a) || in_set[set] < kWays);
+    for (int i = 0; i < 50000; ++i) {
+        const Addr a = line(static_cast<unsigned>(rng.below(5 * sets * ways)));
+        const Addr set = (a >> kLineBits) % sets;
+        if (rng.below(2)) {
+            ASSERT_EQ(cache.lookup(a), model.count(a) ? model[a] : nullptr);
+        }
+        ASSERT_EQ(cache.cacheAvail(a), model.count(a) || in_set[set] < ways);
         if (model.count(a)) {
-            cache.deallocate(a);
-            model.erase(a);
-            --in_set[set];
-        } else if (in_set[set] < kWays) {
+            if (rng.below(2))
+                remove(a, set);
+        } else if (in_set[set] < ways) {
             model[a] = cache.allocate(a, NewEntry<Entry>{});
             ++in_set[set];
         } else {
             const Addr victim = cache.cacheProbe(a);
             ASSERT_TRUE(model.count(victim));
-            ASSERT_EQ((victim >> kLineBits) % kSets, set);
+            ASSERT_EQ((victim >> kLineBits) % sets, set);
+            ASSERT_EQ(cache.lookup(victim), model[victim]);
+            if (rng.below(2))
+                continue;
+            remove(victim, set);
+            ASSERT_TRUE(cache.cacheAvail(a));
+            const Addr placed = rng.below(2) ? a : victim;
+            model[placed] = cache.allocate(placed, NewEntry<Entry>{});
+            ++in_set[set];
+            ASSERT_EQ(cache.lookup(victim), placed == victim ? model[victim] : nullptr);
         }
     }
+}
+
+TEST(CacheMemory, AgreesWithAMapOverRandomOperations) {
+    agrees_with_a_map(13, 3, "random");
+    agrees_with_a_map(16, 2, "lru");
+    agrees_with_a_map(4, 16, "lru");
+    agrees_with_a_map(3, 40, "fifo");
+}
+
+TEST(PerfectCacheMemory, AgreesWithAMapOverRandomOperations) {
+    struct Held : AbstractCacheEntry {
+        std::uint64_t value = 0;
+    };
+    PerfectCacheMemory<Held> table;
+    std::map<Addr, std::uint64_t> model;
+    Rng rng(23);
+    for (std::uint64_t i = 1; i < 50000; ++i) {
+        const Addr a = line(static_cast<unsigned>(rng.below(3000)));
+        ASSERT_EQ(table.isTagPresent(a), model.count(a) == 1);
+        if (!model.count(a)) {
+            table.allocate(a);
+            table.lookup(a)->value = model[a] = i;
+        } else if (rng.below(2)) {
+            table.deallocate(a);
+            model.erase(a);
+        } else {
+            ASSERT_EQ(table.lookup(a)->value, model[a]);
+        }
+    }
+    ASSERT_EQ(table.count(), model.size());
 }
 
 /// Random use of an array against a list of its lines, the one to be replaced first in front. From operation
