@@ -10,7 +10,7 @@ export class Header {
     fill(
       byId("tools"),
       this.button("Copy link", "copy a link to this moment (l)", () => page.link.copy()),
-      this.button("Units", "times in cycles or ns (y)", () => {
+      this.button("Cycles/ns", "times in cycles or ns (y)", () => {
         app.inCycles = !app.inCycles;
         app.changed("show");
         app.changed("position");
@@ -47,6 +47,7 @@ export class Header {
     pick.addEventListener("change", () => app.show(Number(pick.value), app.time));
     fill(
       byId("branches"),
+      this.button("Examples", "open an example with its text (g)", () => live.askExample()),
       pick,
       this.button("Fork here", "a second history from this moment on (f)", () => live.fork()),
     );

@@ -110,6 +110,7 @@ export function bindKeys(keys, page) {
     keys.bind(["f"], "f", "fork the history at this moment", () => page.live.fork());
     keys.bind(["s"], "s", "add an access at this moment", () => page.live.askCore());
     keys.bind(["e"], "e", "delay a message under way", () => page.live.askDelays());
+    keys.bind(["g"], "g", "open an example with its text", () => page.live.askExample());
     keys.bind(["h"], "h", "show the next history of the session", () =>
       app.show((app.branch + 1) % app.branches.length, app.time),
     );

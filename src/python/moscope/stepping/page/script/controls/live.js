@@ -158,6 +158,30 @@ export class Live {
     });
   }
 
+  /** The examples that the server has; the chosen one takes the place of all histories. */
+  async askExample() {
+    const { app } = this;
+    const examples = await (await fetch("examples")).json();
+    const which = h(
+      "select",
+      { name: "example", autofocus: true },
+      examples.map((one) => h("option", { value: one.name }, one.title)),
+    );
+    this.show("Open an example", [h("label", { class: "field" }, "example", which)], async () => {
+      const body = await (await fetch(`examples/${which.value}`)).json();
+      if (body.error) {
+        this.dialog.querySelector(".error").textContent = body.error;
+        return false;
+      }
+      const history = new History(body);
+      app.branches = [{ name: "first", history, from: 0, at: history.start }];
+      app.other = 0;
+      app.show(0, history.start);
+      app.seek(0);
+      return true;
+    });
+  }
+
   fork() {
     const { app } = this;
     return this.change(this.specHere(), `fork at ${app.now(app.time)}`);

@@ -5,6 +5,9 @@ const SHOWN_MS = 5000;
 export class Notice {
   constructor(app, element) {
     let timer = 0;
+    app.on((what) => {
+      if (what === "history") element.replaceChildren();
+    });
     app.notice = (text) => {
       element.textContent = text;
       clearTimeout(timer);

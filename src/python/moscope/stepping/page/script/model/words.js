@@ -13,6 +13,15 @@ const OPS = {
   ldu: "uncached load",
 };
 
+/** Who issues an access: a core, or a device. */
+export function who(access) {
+  return access.device !== undefined && access.device !== null ? `device ${access.device}` : `core ${access.core}`;
+}
+
+function capital(text) {
+  return text[0].toUpperCase() + text.slice(1);
+}
+
 export function opName(op) {
   return OPS[op] || op;
 }
@@ -54,10 +63,10 @@ export function sentence(app, moment) {
   if (moment.kind === "change") return `${moment.places.join(", ") || "An access"} changes ${name} without a transition.`;
   if (moment.kind === "issue") {
     const where = access.run?.function ? ` in ${access.run.function}` : "";
-    return `Core ${access.core} issues the ${opName(access.op)} of ${access.line || name}${where}.`;
+    return `${capital(who(access))} issues the ${opName(access.op)} of ${access.line || name}${where}.`;
   }
   if (moment.kind === "done") {
-    return `Core ${access.core}'s ${opName(access.op)} of ${access.line || name} is done after ${app.text(access.latency_fs)}.`;
+    return `${capital(who(access))}'s ${opName(access.op)} of ${access.line || name} is done after ${app.text(access.latency_fs)}.`;
   }
   if (moment.kind === "transition") return transitionSentence(app, moment);
   const message = trace.messages[moment.message];
@@ -66,7 +75,7 @@ export function sentence(app, moment) {
     const last = Math.max(...message.deliveries.map((d) => d.at));
     const ways = message.hops.length ? ` over link ${linksOf(message)}` : "";
     const arrives = message.deliveries.length ? `; it arrives ${app.text(last - message.sent)} later` : "";
-    if (message.structure === "RubyRequest") return `Core ${access.core} looks up ${name} in its caches (${message.type}).`;
+    if (message.structure === "RubyRequest") return `${capital(who(access))} looks up ${name} in its caches (${message.type}).`;
     return `${message.from} sends ${what} to ${receivers(message)} (${messageKind(history, message)})${ways}${arrives}.`;
   }
   if (moment.kind === "deliver") return `${message.deliveries[moment.delivery].to} receives ${what} from ${message.from}.`;
@@ -91,7 +100,7 @@ function invalidation(history, transition, access) {
   const of = `core ${history.controllers.get(transition.controller).core}`;
   if (!access) return ` Invalidation: ${of} loses its copy.`;
   const verb = access.op === "ld" || access.op === "if" ? "reads" : "writes";
-  return ` Invalidation: ${of} loses its copy because core ${access.core} ${verb}.`;
+  return ` Invalidation: ${of} loses its copy because ${who(access)} ${verb}.`;
 }
 
 /** Short form, for lists. */
@@ -103,15 +112,15 @@ export function brief(app, moment) {
     case "change":
       return `change of ${lineName(app.history, moment.line)}`;
     case "issue":
-      return `core ${access.core} issues ${access.op} ${access.line}`;
+      return `${who(access)} issues ${access.op} ${access.line}`;
     case "done":
-      return `core ${access.core}: ${access.op} ${access.line} done`;
+      return `${who(access)}: ${access.op} ${access.line} done`;
     case "transition": {
       const t = trace.transitions[moment.transition];
       return `${t.controller} ${t.event}: ${t.state} → ${t.next}`;
     }
     case "send":
-      if (message.structure === "RubyRequest") return `core ${access.core} looks up its caches`;
+      if (message.structure === "RubyRequest") return `${who(access)} looks up its caches`;
       return `${message.from} → ${receivers(message)}: ${messageName(message)}`;
     case "deliver":
       return `${message.deliveries[moment.delivery].to} receives ${messageName(message)}`;
@@ -126,6 +135,7 @@ export function brief(app, moment) {
 export function reason(app, access) {
   const { history } = app;
   const { trace } = history;
+  if (!access.supplier) return "The access did not end.";
   if (!trace.messages.length) {
     const links = access.hops
       ? `Its messages cross ${access.hops} link${access.hops > 1 ? "s" : ""}.`

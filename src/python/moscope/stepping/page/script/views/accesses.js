@@ -4,7 +4,7 @@
 import { chainOf } from "../model/chain.js";
 import { lineClass } from "../model/colours.js";
 import { fill, h, reveal } from "../dom.js";
-import { brief, linksOf, opName, reason } from "../model/words.js";
+import { brief, linksOf, opName, reason, who } from "../model/words.js";
 
 export class AccessesView {
   constructor(app, panel) {
@@ -46,7 +46,7 @@ export class AccessesView {
         "aria-expanded": String(open),
         type: "button",
         title: access.text,
-        "aria-label": `core ${access.core}, ${opName(access.op)} of ${access.line}, ${app.text(access.latency_fs || 0)}`,
+        "aria-label": `${who(access)}, ${opName(access.op)} of ${access.line}, ${app.text(access.latency_fs || 0)}`,
         on: { click: () => this.select(open ? null : access.id) },
       },
       h("span", { class: "access-text" }, h("i", { class: `dot ${lineClass(app.history, access.base)}` }), access.text),
@@ -95,6 +95,7 @@ export class AccessesView {
       { class: "detail" },
       h("p", { class: "why" }, reason(app, access)),
       access.run && this.inRun(access),
+      access.remarks?.length > 0 && h("p", { class: "remark" }, access.remarks.join("; ")),
       h(
         "table",
         { class: "segments" },
@@ -128,7 +129,7 @@ export class AccessesView {
     const writer =
       run.writer === null ? "" : `core ${run.writer}, ${run.writer_function || "unknown code"} ${run.writer_pc || ""}`;
     const rows = [
-      ["waits", `core ${access.core}, ${run.function || "unknown code"} ${run.pc}`],
+      ["waits", `${who(access)}, ${run.function || "unknown code"} ${run.pc}`],
       ["process", run.process],
       ["last written by", writer],
       ["class", run.class?.replaceAll("_", " ")],
@@ -143,7 +144,8 @@ export class AccessesView {
   legs(access) {
     const { app } = this;
     const start = access.issued;
-    const share = (time) => `${(100 * Math.min(1, Math.max(0, (time - start) / (access.latency_fs || 1)))).toFixed(2)}%`;
+    const length = access.latency_fs || app.history.end - start || 1;
+    const share = (time) => `${(100 * Math.min(1, Math.max(0, (time - start) / length))).toFixed(2)}%`;
     return chainOf(app.history, access).map((moment) => {
       const message = moment.kind === "send" ? app.history.trace.messages[moment.message] : null;
       const arrives = message && message.deliveries.length ? Math.max(...message.deliveries.map((d) => d.at)) : null;

@@ -12,21 +12,22 @@ export class Notes {
     });
   }
 
-  /** Times of the parts; a part without one stands with the part before it. */
+  /** Positions of the parts, each the one that its text speaks of; a part without one stands with the part before it. */
   read() {
     const { history } = this.app;
-    let time = history.start;
+    let k = 0;
     this.parts = (history.document.example?.steps || []).map((step) => {
-      if (step.at !== undefined && step.at !== null) time = history.start + step.at * history.period;
-      return { text: step.text, k: time === history.start ? 0 : history.countAt(nearest(history, time)) };
+      if (step.at !== undefined && step.at !== null)
+        k = history.countAt(nearest(history, history.start + step.at * history.period));
+      return { text: step.text, k };
     });
     this.draw();
   }
 
+  /** The part that leads to the present position or to the next one that has a text. */
   current() {
-    let at = 0;
-    for (const [i, part] of this.parts.entries()) if (part.k <= this.app.k && part.k > this.parts[at].k) at = i;
-    return at;
+    const next = this.parts.findIndex((part) => part.k >= this.app.k);
+    return next < 0 ? this.parts.length - 1 : next;
   }
 
   go(dir) {
@@ -36,11 +37,25 @@ export class Notes {
     if (next !== undefined) this.app.seek(next);
   }
 
+  /** What stands there for a history without an example's text: violations of a check, the note of a run. */
+  notes() {
+    const { app } = this;
+    const { trace, run } = app.history.document;
+    const found = [...(trace.violations || []), ...(trace.protocol_error ? [trace.protocol_error] : [])];
+    const texts = found.map((one) => {
+      const access = typeof one === "object" ? one.access : null;
+      const end = access === null || access === undefined ? null : app.history.moments.findLast((m) => m.access === access);
+      const go = end && h("button", { type: "button", on: { click: () => app.seek(end.index + 1) } }, "go there");
+      return h("p", { class: "violation" }, h("b", null, "Violation: "), typeof one === "object" ? one.text : one, go);
+    });
+    return run?.note ? [...texts, h("p", null, run.note)] : texts;
+  }
+
   draw() {
-    const note = this.app.history.document.run?.note;
-    byId("now").classList.toggle("with-note", Boolean(this.parts?.length || note));
+    const notes = this.notes();
+    byId("now").classList.toggle("with-note", Boolean(this.parts?.length || notes.length));
     if (!this.parts?.length) {
-      fill(this.panel, note && h("p", null, note));
+      fill(this.panel, notes);
       return;
     }
     const at = this.current();

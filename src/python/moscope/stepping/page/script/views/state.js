@@ -5,7 +5,7 @@ import { bytesOf } from "./bytes.js";
 import { lineClass, lineName, stateClass, stateMeaning } from "../model/colours.js";
 import { fill, h } from "../dom.js";
 import { cellKey } from "../model/history.js";
-import { messageName, opName, receivers } from "../model/words.js";
+import { messageName, opName, receivers, who } from "../model/words.js";
 
 const FEW_LINES = 3; // all of them are shown in full
 const MANY_ROWS = 10; // beyond it, caches without a copy are counted
@@ -162,7 +162,7 @@ export class StateView {
               return h(
                 "li",
                 null,
-                `core ${a.core}: ${opName(a.op)} of ${a.line}, for ${app.text(app.history.timeAt(app.k) - a.issued)}`,
+                `${who(a)}: ${opName(a.op)} of ${a.line}, for ${app.text(app.history.timeAt(app.k) - a.issued)}`,
               );
             }),
           )
