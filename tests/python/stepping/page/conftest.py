@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from moscope import bootstrap
+from moscope import bootstrap, paths
 from moscope.errors import MoscopeError
 from moscope.stepping.history import run
 from moscope.stepping.page import html
@@ -30,7 +30,8 @@ def missing_chromium() -> list[str]:
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Any]:
     try:
-        bootstrap.install_packages(QUIET, missing_chromium)
+        with bootstrap.locked(paths.cache_dir() / "chromium.lock", QUIET, "installing Chromium"):  # tests run side by side
+            bootstrap.install_packages(QUIET, missing_chromium)
         packages = bootstrap.extra_venv("browser", QUIET)
     except MoscopeError as error:
         pytest.skip(f"Chromium or Playwright cannot be installed: {error}")

@@ -39,7 +39,7 @@ export function messageKind(history, message) {
 /** What a message is called: requests to DRAM and its answers by what they do. */
 export function messageName(message) {
   if (message.structure !== "MemoryMsg") return message.type;
-  if (message.from.startsWith("DRAM")) return message.type === "MEMORY_READ" ? "data from DRAM" : "write done";
+  if (message.from.startsWith("DRAM")) return message.type === "MEMORY_READ" ? "DRAM data" : "write done";
   return message.type === "MEMORY_READ" ? "DRAM read" : "DRAM write";
 }
 

@@ -82,7 +82,7 @@ export class SequenceView {
     );
     this.space.style.height = `${this.height}px`;
     this.space.style.width = `${this.width}px`;
-    this.drawPart();
+    this.follow();
   }
 
   /** y of every time at which something shown happens; folds between far ones. */
@@ -136,9 +136,6 @@ export class SequenceView {
       [...this.columns.values()]
         .filter((x) => within(x))
         .map((x) => s("line", { x1: x, x2: x, y1: top, y2: Math.min(bottom, this.height), class: "life" })),
-      [...this.ys]
-        .filter(([, y]) => inPart(y))
-        .map(([time, y]) => s("text", { x: TIMES - 4, y: y + 4, "text-anchor": "end", class: "time" }, app.now(time, false))),
       this.folds
         .filter((fold) => inPart(fold.y))
         .map((fold) =>
@@ -151,6 +148,13 @@ export class SequenceView {
         ),
       this.messages.flatMap((m) => this.arrows(m, { top, bottom, within }, current)),
       this.moments.filter((m) => inPart(this.ys.get(m.at))).map((m) => this.mark(m, current, within)),
+      s("rect", { x: panel.scrollLeft, y: top, width: TIMES, height: bottom - top, class: "times-back" }),
+      now !== undefined && s("rect", { x: panel.scrollLeft, y: now - 8, width: TIMES, height: 16, class: "present" }),
+      [...this.ys]
+        .filter(([, y]) => inPart(y))
+        .map(([time, y]) =>
+          s("text", { x: panel.scrollLeft + TIMES - 4, y: y + 4, "text-anchor": "end", class: "time" }, app.now(time, false)),
+        ),
     );
   }
 
@@ -159,6 +163,7 @@ export class SequenceView {
     const { app } = this;
     const y1 = this.ys.get(message.sent);
     if (y1 > bottom) return null;
+    const middle = message.from.startsWith("DRAM") ? 0.4 : 0.57; // away from the label of the transition at its end
     return message.deliveries.map((delivery, i) => {
       const y2 = this.ys.get(delivery.at) ?? y1 + 10;
       const [x1, x2] = [this.columns.get(message.from), this.columns.get(delivery.to)];
@@ -176,7 +181,7 @@ export class SequenceView {
         i === 0 &&
           s(
             "text",
-            { x: x1 + (x2 - x1) * 0.5, y: y1 + (y2 - y1) * 0.5 - 3, "text-anchor": "middle" },
+            { x: x1 + (x2 - x1) * middle, y: y1 + (y2 - y1) * middle - 3, "text-anchor": "middle" },
             messageName(message) + links,
           ),
       );
