@@ -32,7 +32,7 @@ html_show_sourcelink = html_copy_source = False
 GROUPS = {
     "Start": ["glossary", "tutorials/*"],
     "Use": ["booting", "workloads", "kernels", "machines", "run-directory", "analysis", "naming", "gem5"],
-    "Protocols": ["protocol-msi", "protocol-moesi-htassist", "slicc"],
+    "Protocols": ["protocol-msi", "scripts", "lesson", "protocol-moesi-htassist", "slicc"],
     "The model": ["architecture", "processor", "platform", "network", "dram", "calibration", "statistics", "warts"],
     "Extend": ["extending/*"],
     "More": ["**"],

@@ -6,9 +6,11 @@
 // run_random_test: request {"ops", "seed", "in_flight", "hot_lines", "think_cycles", "lines_per_node",
 //   "strided_lines_per_node", "max_violations", "flush": bool, "nt_store": "none" | "whole_line" | "any",
 //   "uncached_load": bool, "fetch": bool, "devices": "none" | "gentle" (whole-line writes, no two devices at one line) | "any",
-//   "inline_hits": bool}, all optional; answer {"ops", "checked_loads", "by_kind", "inline_hits", "device_reads",
+//   "inline_hits": bool, "record": bool, with "delays_max_fs" (message delays from a hash: message_delays.hh) and "record_last":
+//   how many accesses}, all optional; answer {"ops", "checked_loads", "by_kind", "inline_hits", "device_reads",
 //   "device_writes", "sim_fs", "seconds", "loads_per_second", "reached", "declared", "unreached":
-//   ["machine.state.event"..], "violations": [text..]}, and "protocol_error": text if one ended the run.
+//   ["machine.state.event"..], "violations": [text..]}, and "protocol_error": text if one ended the run; if it failed while
+//   recording, "record": {"first": number of the first, "accesses": [[core or 0x8000 + device, kind, address, bytes, tick]..]}.
 // run_litmus: request {"threads": [[{"op": "load" | "store" | "swap" | "add" | "fence", "var", "reg", "value"}
 //   ..]..], "vars", "regs", "rounds", "seed"}; answer {"runs", "outcomes": [{"values", "count"}..]}, the values
 //   being those of the registers, then those of the variables at the end.
@@ -35,6 +37,9 @@ std::string run_litmus(const std::string &machine, const std::string &library, c
                        MachineOptions options, const TestPoll &poll);
 std::string run_contention(const std::string &machine, const std::string &library, const std::string &request,
                            MachineOptions options, const TestPoll &poll);
+/// Request and answer: replay.hh.
+std::string run_replay(const std::string &machine, const std::string &library, const std::string &request,
+                       MachineOptions options, const TestPoll &poll);
 std::string run_mix(const std::string &machine, const std::string &library, const std::string &request,
                     MachineOptions options, const TestPoll &poll);
 

@@ -4,6 +4,7 @@
 #include <chrono>
 
 #include "cpu/testers/random_tester.hh"
+#include "experiment/message_delays.hh"
 #include "experiment/testing.hh"
 #include "schema/config_reader.hh"
 
@@ -111,6 +112,18 @@ void check_end(Machine &m, RandomTester &tester, const std::vector<Addr> &lines,
     }
 }
 
+/// The last accesses: their numbers from `first` on, a list of five numbers each.
+json record_json(const RandomTester &tester, std::size_t last) {
+    const auto &all = tester.recorded();
+    const std::size_t first = all.size() > last ? all.size() - last : 0;
+    json accesses = json::array();
+    for (std::size_t i = first; i < all.size(); ++i) {
+        const auto &a = all[i];
+        accesses.push_back({a.who, static_cast<unsigned>(a.kind), a.addr, a.size, a.issued});
+    }
+    return {{"first", first}, {"accesses", std::move(accesses)}};
+}
+
 /// (machine, state, event) triples that the protocol declares, and those that some controller took.
 void add_coverage(const Machine &m, json &out) {
     const ruby::ProtocolInfo &protocol = m.protocol();
@@ -155,6 +168,15 @@ std::string run_random_test(const std::string &machine, const std::string &libra
         for (unsigned i = 0; i < m.dma_ports(); ++i)
             devices.push_back(&m.dma_port(i));
     RandomTester tester(m.queue(), testing::core_ports(m), devices, lines, p);
+    tester.context = [&m](Addr line) { return m.line_history(line); };
+    const bool record = j.get_or("record", false);
+    std::optional<experiment::MessageDelays> delays;
+    if (record) {
+        tester.record();
+        delays.emplace(m, [&tester](TxnId txn) { return tester.number_of(txn); });
+        delays->hash(p.seed, j.get<Tick>("delays_max_fs"));
+        tester.on_done = [&delays](TxnId txn, int number) { delays->name_transaction(txn, number); };
+    }
     const auto began = std::chrono::steady_clock::now();
     std::chrono::duration<double> took{};
     Tick sim = 0;
@@ -187,6 +209,8 @@ std::string run_random_test(const std::string &machine, const std::string &libra
     out["loads_per_second"] = static_cast<double>(n.checked_loads) / std::max(took.count(), 1e-9);
     add_coverage(m, out);
     out["violations"] = tester.violations();
+    if (record && (tester.counts().violations || out.contains("protocol_error")))
+        out["record"] = record_json(tester, j.get_or("record_last", std::size_t{100'000}));
     return out.dump();
 }
 

@@ -109,6 +109,8 @@ void Machine::set_trace(TraceHook *hook) {
     impl_->network->trace = hook;
 }
 
+void Machine::set_delays(ruby::DelaySource *source) { impl_->network->set_delays(source); }
+
 unsigned Machine::in_flight() const {
     unsigned n = 0;
     for (const auto &s : impl_->sequencers)
@@ -179,6 +181,60 @@ std::string Machine::check_single_writer() {
     return {};
 }
 
+namespace {
+
+std::string in_ns(Tick t) {
+    char text[32];
+    std::snprintf(text, sizeof text, "%.2f ns", static_cast<double>(t) / kTicksPerNs);
+    return text;
+}
+
+/// Transitions of a line, a line of text each. A stall that repeats while nothing changes is one line with a count.
+std::string history_text(const std::vector<AbstractController *> &controllers, const ProtocolInfo &protocol, Addr line,
+                         const std::vector<TransitionRecord> &of_line) {
+    constexpr std::size_t kShown = 24;
+    struct Shown {
+        TransitionRecord first;
+        Tick last;
+        unsigned count;
+    };
+    std::vector<Shown> shown;
+    std::size_t changed = 0; // entries from here on are since the last change of state
+    for (const auto &r : of_line) {
+        const auto same = [&r](const Shown &s) {
+            return s.first.node == r.node && s.first.state == r.state && s.first.event == r.event &&
+                   s.first.next == r.next && s.first.source == r.source;
+        };
+        const auto from = shown.begin() + static_cast<std::ptrdiff_t>(changed);
+        if (const auto earlier = std::find_if(from, shown.end(), same); r.state == r.next && earlier != shown.end()) {
+            earlier->last = r.tick;
+            ++earlier->count;
+            continue;
+        }
+        shown.push_back({r, r.tick, 1});
+        if (r.state != r.next)
+            changed = shown.size();
+    }
+    std::ostringstream s;
+    s << "\nlast transitions of line 0x" << std::hex << line << std::dec << ":";
+    if (shown.empty())
+        s << " none";
+    for (std::size_t i = shown.size() > kShown ? shown.size() - kShown : 0; i < shown.size(); ++i) {
+        const auto &[r, until, count] = shown[i];
+        const AbstractController &c = *controllers[r.node];
+        s << "\n  " << in_ns(r.tick) << "  " << c.name() << "  " << c.info->state[r.state].name << " --"
+          << c.info->event[r.event] << "--> " << c.info->state[r.next].name;
+        if (r.source < controllers.size())
+            s << "  (" << (r.message_type < protocol.message_types ? protocol.message_type[r.message_type] : "request")
+              << " from " << controllers[r.source]->name() << ")";
+        if (count > 1)
+            s << ", " << count << " times until " << in_ns(until);
+    }
+    return s.str();
+}
+
+} // namespace
+
 std::string Machine::Impl::context(Addr line) const {
     std::vector<TransitionRecord> last;
     for (const History &h : history)
@@ -189,26 +245,15 @@ std::string Machine::Impl::context(Addr line) const {
             return {};
         line = last.back().line; // the best guess
     }
-    std::ostringstream s;
-    s << "\nlast transitions of line 0x" << std::hex << line << std::dec << ":";
-    std::vector<const TransitionRecord *> of_line;
-    for (const auto &r : last)
-        if (r.line == line)
-            of_line.push_back(&r);
-    const std::size_t n = of_line.size();
-    for (std::size_t i = n > 24 ? n - 24 : 0; i < n; ++i) {
-        const auto &r = *of_line[i];
-        const AbstractController &c = *controllers[r.node];
-        s << "\n  " << r.tick << " fs  " << c.name() << "  " << c.info->state[r.state].name << " --"
-          << c.info->event[r.event] << "--> " << c.info->state[r.next].name;
-        if (r.source < controllers.size())
-            s << "  ("
-              << (r.message_type < protocol->message_types ? protocol->message_type[r.message_type] : "request")
-              << " from " << controllers[r.source]->name() << ")";
-    }
-    if (of_line.empty())
-        s << " none";
-    return s.str();
+    std::vector<TransitionRecord> of_line;
+    std::copy_if(last.begin(), last.end(), std::back_inserter(of_line),
+                 [line](const auto &r) { return r.line == line; });
+    return history_text(controllers, *protocol, line, of_line);
+}
+
+std::string Machine::line_history(Addr line) const {
+    impl_->make_current();
+    return impl_->context(line_of(line));
 }
 
 std::string Machine::Impl::stuck() const {
@@ -221,7 +266,7 @@ std::string Machine::Impl::stuck() const {
             b.buffer->for_each([&](const Message &m, Tick t, bool stalled) {
                 if (shown++ < kMost)
                     s << "\n  " << b.buffer->name << ": line 0x" << std::hex << m.line << std::dec << " "
-                      << protocol->describe(m) << (stalled ? " (stalled)" : "") << ", since " << t << " fs";
+                      << protocol->describe(m) << (stalled ? " (stalled)" : "") << ", since " << in_ns(t);
             });
     for (const auto &line : network->stuck_report(processes.now()))
         if (shown++ < kMost)
@@ -229,7 +274,7 @@ std::string Machine::Impl::stuck() const {
     const auto access = [&](const std::string &requester, const Access &a) {
         if (shown++ < kMost)
             s << "\n  " << requester << ": access to 0x" << std::hex << a.addr.value << std::dec << " issued at "
-              << a.issued << " fs";
+              << in_ns(a.issued);
     };
     for (const auto &q : sequencers)
         q->for_each([&](const Access &a) { access(q->controller().name(), a); });

@@ -21,8 +21,9 @@
 namespace moscope {
 
 namespace ruby {
+class DelaySource;
 class DMASequencer;
-}
+} // namespace ruby
 
 class GuestMemory;
 
@@ -83,10 +84,15 @@ class Machine {
     void run(Tick until = kNever);
     /// The hook is called for every message, hop and transition; null: none.
     void set_trace(ruby::TraceHook *hook);
+    /// Chooses message delays where the description has random ones (network.jitter_fs); null: random again. The source must
+    /// outlive the machine, or be taken away before.
+    void set_delays(ruby::DelaySource *source);
     /// Accesses of all ports in flight.
     unsigned in_flight() const;
     /// The line's bytes as the whole machine holds them now (checking mode; nothing in flight for it).
     bool functional_read(Addr line, std::byte *bytes);
+    /// The last transitions of a line as text, a line of text each.
+    std::string line_history(Addr line) const;
     /// Empty if at most one writable copy and no other readable copy with it exists of any line, else what is
     /// wrong. Only meaningful with nothing in flight.
     std::string check_single_writer();

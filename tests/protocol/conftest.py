@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What the tests of protocols share: the machines with protocols on them, and this folder's own modules."""
 
+import shutil
 import sys
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
 import pytest
+
+from moscope import buildproto, paths
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -25,3 +28,22 @@ def subject() -> Prepared:
                                       jitter=jitter)
 
     return prepared
+
+
+@pytest.fixture(scope="session")
+def mutant(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
+    """`mutant(mutation)`: the checking library of a mutated protocol, built once."""
+
+    @cache
+    def built(mutation: object) -> Path:
+        folder = tmp_path_factory.mktemp("mutant")
+        name, apply = mutation.protocol, mutation.apply  # type: ignore[attr-defined]  # a mutations.Mutation
+        for path in buildproto.known_protocols()[name].parent.glob(f"{name}*"):
+            shutil.copy(path, folder)
+        apply(folder)
+        generated, library = folder / "generated", folder / f"{name}.check.so"
+        buildproto.generate(folder / f"{name}.slicc", generated)
+        buildproto.compile_protocol(generated, library, True, paths.variant(), 2, lambda text: None)
+        return library
+
+    return built

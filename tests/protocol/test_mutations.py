@@ -2,31 +2,20 @@
 """The random tester notices seeded faults within a minute's accesses: as a wrong value, a protocol error, or by the watchdog."""
 
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from mutations import ALL, MOESI, SHORT, Mutation
 
-from moscope import buildproto, paths
+from moscope import buildproto
 from moscope.protocol import check as protocol_check
 from moscope.protocol.check import Broken
 
 BUDGET = 3_000_000  # accesses: a minute of them at 50 000 a second, the least that the tester is to make
 CORES = 16
 OPS = 250_000
-
-
-def build(mutation: Mutation, folder: Path) -> Path:
-    """The checking library of the mutated protocol."""
-    source = buildproto.known_protocols()[mutation.protocol].parent
-    for path in source.glob(f"{mutation.protocol}*"):
-        shutil.copy(path, folder)
-    mutation.apply(folder)
-    generated, library = folder / "generated", folder / f"{mutation.protocol}.check.so"
-    buildproto.generate(folder / f"{mutation.protocol}.slicc", generated)
-    buildproto.compile_protocol(generated, library, True, paths.variant(), 2, lambda text: None)
-    return library
 
 
 def run_until_caught(subject: Any) -> tuple[str, int]:
@@ -45,10 +34,9 @@ def run_until_caught(subject: Any) -> tuple[str, int]:
 
 @pytest.mark.parametrize("mutation", [
     pytest.param(m, id=m.name, marks=[] if m.name in SHORT else [pytest.mark.long]) for m in ALL])
-def test_a_seeded_fault_is_caught_within_a_minute(mutation: Mutation, subject: Any, tmp_path: Path) -> None:
+def test_a_seeded_fault_is_caught_within_a_minute(mutation: Mutation, subject: Any, mutant: Callable[[Mutation], Path]) -> None:
     healthy = subject(mutation.protocol, CORES, sets=mutation.sets)
-    library = build(mutation, tmp_path)
-    how, done = run_until_caught(healthy.with_library(library))
+    how, done = run_until_caught(healthy.with_library(mutant(mutation)))
     print(f"{mutation.name} ({mutation.what}): {done:,} accesses: {how}")
     assert how, f"{mutation.name}: {mutation.what}: not noticed in {done:,} accesses"
 

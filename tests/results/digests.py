@@ -21,6 +21,7 @@ from typing import Any
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 HOST_KEYS = {"seconds", "host_s", "host_cpu_s", "host_s_per_ms", "trace", "report", "made_from", "versions", "console", "begin"}
+SAID_OF_ACCESSES = {"size", "value_of"}  # follows from the script and the order of the accesses
 TRACES = ("c0 ld A@n7; c13 st A@n7", "c0 st A@n1 | c6 st A@n1 | c12 rmw A@n1; c3 ld A@n1",
           "c0 ld A@n0; c1 ld A@n0; c6 if A@n0; c7 flush A@n0",
           "c0 nt A@n2; c5 ld A@n2; c40 st A@n2 | c41 st A@n2")
@@ -67,7 +68,8 @@ def short_digest(name: str, checkout: Path = CHECKOUT) -> str:
         return digest(command("latency", "--machine", subject, checkout=checkout)["rows"])
     if kind == "trace":
         document = command("trace", subject, checkout=checkout)
-        return digest([document[key] for key in ("accesses", "messages", "transitions")])
+        accesses = [{key: v for key, v in a.items() if key not in SAID_OF_ACCESSES} for a in document["accesses"]]
+        return digest([accesses, document["messages"], document["transitions"]])
     protocol, _, seed = subject.split(" ")
     document = command("protocol", "check", protocol, "--ops", "20000", "--seed", seed, checkout=checkout)
     return digest([document[key] for key in ("ok", "ops", "reached", "unreached")])

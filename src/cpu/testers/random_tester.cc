@@ -42,6 +42,12 @@ class RandomTester::Issuer : public Component {
     }
 
     bool idle() const { return idle_ == all_idle_; }
+    int number_of(TxnId txn) const {
+        for (const Op &o : ops_)
+            if (o.number >= 0 && o.access.txn == txn)
+                return o.number;
+        return -1;
+    }
     Tick oldest() const {
         Tick t = kNever;
         for (unsigned i = 0; i < kMaxInFlight; ++i)
@@ -56,6 +62,7 @@ class RandomTester::Issuer : public Component {
         std::uint32_t line = 0;
         std::uint32_t location = 0; ///< the first of several where the whole line is written
         bool whole_line = false;
+        int number = -1;         ///< in the record
         std::uint64_t value = 0; ///< written or found
         alignas(8) std::array<std::byte, kLineBytes> bytes;
     };
@@ -169,6 +176,11 @@ class RandomTester::Issuer : public Component {
         count(kind);
         if (device_)
             ++t_.line_in_device_[l.line];
+        if (t_.recording_) {
+            a.txn = 0;
+            o.number = static_cast<int>(t_.recorded_.size());
+            t_.recorded_.push_back({who_, kind, a.size, a.addr.value, now});
+        }
         port_.issue(a, now);
     }
 
@@ -210,11 +222,11 @@ class RandomTester::Issuer : public Component {
     void check(unsigned location, std::uint64_t found, AccessKind kind, Tick issued, Tick done) {
         ++t_.counts_.checked_loads;
         if (!t_.ref_.load_ok(location, found, issued, done)) [[unlikely]]
-            t_.violation(t_.ref_.explain(location, found, who_, kind, issued, done));
+            t_.wrong_value(location, t_.ref_.explain(location, found, who_, kind, issued, done));
     }
     void check_swap(unsigned location, std::uint64_t found, Tick issued, Tick now) {
         if (!t_.ref_.may_be_current(location, found, now)) [[unlikely]]
-            t_.violation(t_.ref_.explain(location, found, who_, AccessKind::rmw, issued, now));
+            t_.wrong_value(location, t_.ref_.explain(location, found, who_, AccessKind::rmw, issued, now));
     }
     void swap(Op &o, void *bytes) {
         const unsigned size = t_.ref_.at(o.location).size;
@@ -225,6 +237,8 @@ class RandomTester::Issuer : public Component {
     void done(Access &a) {
         Op &o = *static_cast<Op *>(a.rmw_context);
         const Tick now = a.done;
+        if (t_.on_done && a.txn)
+            t_.on_done(a.txn, o.number);
         switch (a.kind) {
         case AccessKind::load:
         case AccessKind::uncached_load:
@@ -318,10 +332,23 @@ bool RandomTester::can_write(unsigned location) {
     return ref_.can_write(location, known_oldest_);
 }
 
+int RandomTester::number_of(TxnId txn) const {
+    for (const auto &i : issuers_)
+        if (const int n = i->number_of(txn); n >= 0)
+            return n;
+    return -1;
+}
+
 void RandomTester::violation(std::string text) {
     ++counts_.violations;
     if (violations_.size() < p_.max_violations)
         violations_.push_back(std::move(text));
+}
+
+void RandomTester::wrong_value(unsigned location, std::string text) {
+    if (context && violations_.size() < p_.max_violations)
+        text += context(line_of(ref_.at(location).addr));
+    violation(std::move(text));
 }
 
 void RandomTester::check_final(unsigned line, const std::byte *bytes) {

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <array>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -43,6 +44,15 @@ struct RandomTesterCounts {
     std::uint64_t violations = 0;
 };
 
+/// An access that the tester issued, for a replay.
+struct IssuedAccess {
+    Agent who = 0;
+    AccessKind kind = AccessKind::load;
+    std::uint16_t size = 0;
+    Addr addr = 0;
+    Tick issued = 0;
+};
+
 class RandomTester {
   public:
     /// lines: the pool, line addresses of zeroed memory. devices may be empty.
@@ -58,6 +68,15 @@ class RandomTester {
     const Reference &reference() const { return ref_; }
     /// Compares a line's bytes at the end of the run.
     void check_final(unsigned line, const std::byte *bytes);
+    /// From now on keeps a record of the accesses issued. Those that hit inline are left out.
+    void record() { recording_ = true; }
+    const std::vector<IssuedAccess> &recorded() const { return recorded_; }
+    /// The number, in the record, of the access in flight (or of the last in its place) that has this transaction; -1 if none.
+    int number_of(TxnId txn) const;
+    /// Called when a recorded access is done.
+    std::function<void(TxnId, int number)> on_done;
+    /// What else is known of a line, for the text of a violation.
+    std::function<std::string(Addr line)> context;
     /// For what only the caller can see.
     void violation(std::string text);
 
@@ -70,12 +89,15 @@ class RandomTester {
     /// No access in flight, or issued from now on, is older.
     Tick oldest() const;
     bool can_write(unsigned location);
+    void wrong_value(unsigned location, std::string text);
 
     RandomTesterParams p_;
     EventQueue &queue_;
     Rng rng_;
     Reference ref_;
     RandomTesterCounts counts_;
+    bool recording_ = false;
+    std::vector<IssuedAccess> recorded_;
     std::vector<std::string> violations_;
     std::vector<std::unique_ptr<Issuer>> issuers_;
     std::vector<unsigned> hot_;

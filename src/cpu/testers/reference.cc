@@ -45,20 +45,39 @@ Reference::Reference(const std::vector<Addr> &lines, unsigned locations_per_line
             if (used & mask)
                 continue;
             used |= mask;
-            Location l;
-            l.addr = line + offset;
-            l.size = static_cast<std::uint8_t>(bytes);
-            l.line = static_cast<std::uint32_t>(lines_.size());
             // Never 0, so that no numbered value is 0, which is what memory holds at first.
-            l.tag = rng.below(0xffffff) + 1;
-            locations_.push_back(l);
+            add_location(line + offset, bytes, rng.below(0xffffff) + 1);
             ++p.count;
         }
         lines_.push_back(p);
     }
+    set_initial_values();
+}
+
+Reference::Reference(const std::vector<std::pair<Addr, unsigned>> &locations) {
+    for (const auto &[addr, bytes] : locations) {
+        if (lines_.empty() || lines_.back().addr != line_of(addr))
+            lines_.push_back({line_of(addr), size(), 0});
+        add_location(addr, bytes, (addr * 0x9e3779b97f4a7c15ull >> 40) | 1);
+        locations_.back().line = static_cast<std::uint32_t>(lines_.size()) - 1;
+        ++lines_.back().count;
+    }
+    set_initial_values();
+}
+
+void Reference::add_location(Addr addr, unsigned bytes, std::uint64_t tag) {
+    Location l;
+    l.addr = addr;
+    l.size = static_cast<std::uint8_t>(bytes);
+    l.line = static_cast<std::uint32_t>(lines_.size());
+    l.tag = tag;
+    locations_.push_back(l);
+}
+
+void Reference::set_initial_values() {
     slots_.resize(locations_.size() * kRemembered);
     for (unsigned i = 0; i < size(); ++i)
-        slot(i, 0) = {0, 0, kNever, 0, 0, 0, AccessKind::store};
+        slot(i, 0) = {0, 0, kNever, 0, 0, 0, AccessKind::store, kInitial};
 }
 
 std::uint64_t Reference::value_of(const Location &l, std::uint64_t number) {
@@ -76,10 +95,10 @@ std::uint64_t Reference::get(const void *bytes, unsigned size) {
     return v;
 }
 
-std::uint64_t Reference::begin_write(unsigned i, Agent who, AccessKind kind, Tick now, bool distant) {
+std::uint64_t Reference::begin_write(unsigned i, Agent who, AccessKind kind, Tick now, bool distant, int access) {
     Location &l = locations_[i];
     const std::uint64_t v = value_of(l, l.next++);
-    slot(i, v) = {v, distant ? now : kNever, kNever, now, kNever, who, kind};
+    slot(i, v) = {v, distant ? now : kNever, kNever, now, kNever, who, kind, access};
     ++l.writing;
     l.distant += distant;
     return v;
@@ -106,6 +125,18 @@ void Reference::complete_write(unsigned i, std::uint64_t value, Tick now) {
     l.open = static_cast<std::uint8_t>(kept);
     --l.writing;
     l.distant -= distant;
+}
+
+std::vector<int> Reference::writers_between(unsigned i, Tick issued, Tick done) const {
+    std::vector<const Slot *> right;
+    for (unsigned k = 0; k < kRemembered; ++k)
+        if (const Slot &s = slot(i, k); s.from <= done && s.until >= issued)
+            right.push_back(&s);
+    std::sort(right.begin(), right.end(), [](auto *a, auto *b) { return a->from > b->from; });
+    std::vector<int> writers;
+    for (const Slot *s : right)
+        writers.push_back(s->access);
+    return writers;
 }
 
 std::string Reference::history_of(unsigned i, std::uint64_t value) const {

@@ -13,6 +13,7 @@
 #include <array>
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/rng.hh"
@@ -50,6 +51,8 @@ class Reference {
 
     /// Chooses locations in each line; memory is all zeros.
     Reference(const std::vector<Addr> &lines, unsigned locations_per_line, Rng &rng);
+    /// These locations (address, bytes), sorted by address and without overlap.
+    explicit Reference(const std::vector<std::pair<Addr, unsigned>> &locations);
 
     unsigned size() const { return static_cast<unsigned>(locations_.size()); }
     const Location &at(unsigned i) const { return locations_[i]; }
@@ -62,8 +65,8 @@ class Reference {
     }
     bool being_written(unsigned i) const { return locations_[i].writing != 0; }
 
-    /// Begins a write and returns its value.
-    std::uint64_t begin_write(unsigned i, Agent who, AccessKind kind, Tick now, bool distant);
+    /// Begins a write and returns its value. `access`: its number, for `writer_of`.
+    std::uint64_t begin_write(unsigned i, Agent who, AccessKind kind, Tick now, bool distant, int access = kInitial);
     /// The write of `value` is done. One that is not distant becomes current now.
     void complete_write(unsigned i, std::uint64_t value, Tick now);
 
@@ -76,6 +79,17 @@ class Reference {
     bool may_be_current(unsigned i, std::uint64_t value, Tick now) const {
         return load_ok(i, value, now, now) && slot(i, value).until == kNever;
     }
+
+    /// Numbers that stand for writers of values that no access wrote.
+    static constexpr int kInitial = -1, kNoAccess = -2;
+    /// The access that wrote a value of location i: kInitial for what memory holds at first, kNoAccess for a value that was not
+    /// written there.
+    int writer_of(unsigned i, std::uint64_t value) const {
+        const Slot &s = slot(i, value);
+        return s.value == value ? s.access : kNoAccess;
+    }
+    /// Writers of the values that a load between these ticks may return, the latest first.
+    std::vector<int> writers_between(unsigned i, Tick issued, Tick done) const;
 
     /// One line of text: the value read, its writer and time, and the values expected.
     std::string explain(unsigned i, std::uint64_t value, Agent who, AccessKind kind, Tick issued, Tick done) const;
@@ -92,7 +106,10 @@ class Reference {
         Tick settled = kNever; ///< current at this time at the latest
         Agent who = 0;
         AccessKind kind = AccessKind::store;
+        int access = kInitial;
     };
+    void add_location(Addr addr, unsigned bytes, std::uint64_t tag);
+    void set_initial_values();
     const Slot &slot(unsigned i, std::uint64_t value) const {
         return slots_[std::size_t{i} * kRemembered + (value & (kRemembered - 1))];
     }

@@ -13,7 +13,7 @@ from typing import Any
 
 from moscope import buildproto
 from moscope.cli import Shared
-from moscope.config import ConfigError, Machine, blamed, elaborate, load_machine
+from moscope.config import ConfigError, Machine, Time, blamed, elaborate, load_machine
 from moscope.errors import SimulatorBug
 
 FS_PER_S = 10**15
@@ -70,14 +70,17 @@ class Subject:
         return results
 
 
-def prepare(shared: Shared, machine: Machine | None = None, checking: bool = False) -> Subject:
-    """The machine that the shared options name (or the one given), elaborated for its protocol."""
+def prepare(shared: Shared, machine: Machine | None = None, checking: bool = False, *, delays: bool = False,
+            caches: str = "machine", homes: int | None = None) -> Subject:
+    """The machine that the shared options name (or the one given), elaborated for its protocol. `delays`: scripts may choose delays of
+    messages; times are otherwise the same. `caches`, `homes`: as in `elaborate`."""
     machine = machine or load_machine(shared.machine, shared.sets)
     built = buildproto.ensure_protocol(str(machine.protocol), report=shared.say)
     interface = json.loads(built.interface.read_text(encoding="utf-8"))
     library = built.checking() if checking else built.timing
     try:
-        return Subject(machine, interface, elaborate(machine, interface), library, shared.seed, tuple(shared.sets))
+        elaborated = elaborate(machine, interface, caches=caches, homes=homes, jitter=Time("1fs") if delays else None)
+        return Subject(machine, interface, elaborated, library, shared.seed, tuple(shared.sets))
     except ConfigError as error:
         raise blamed(error, shared.machine, shared.sets) from None
 

@@ -70,7 +70,8 @@ void Network::Jitter::init(Tick max, std::uint64_t seed, unsigned nodes) {
 }
 
 Tick Network::Jitter::delay(const Message &m, NodeIndex to, Tick earliest) {
-    Tick t = earliest + static_cast<Tick>(rng_.below(static_cast<std::uint64_t>(max_) + 1));
+    Tick t = earliest +
+             (source_ ? source_->delay(m, to) : static_cast<Tick>(rng_.below(static_cast<std::uint64_t>(max_) + 1)));
     if (ordered_[m.vnet]) {
         auto &last = last_[m.vnet];
         if (last.empty())

@@ -63,6 +63,9 @@ class Network {
     /// its way through routers is nearer to its destination than its sender.
     virtual const std::uint32_t *routed_vnets(NodeIndex) const { return nullptr; }
 
+    /// From now on `source` chooses the delays in place of the random ones, where those are on.
+    void set_delays(DelaySource *source) { jitter_.set_source(source); }
+
     // ---- observation
     TraceHook *trace = nullptr; ///< if set, called for hops and deliveries
     /// Counts since the beginning or the last reset. Link and port occupation is counted when it is granted.
@@ -96,6 +99,7 @@ class Network {
     class Jitter {
       public:
         void init(Tick max, std::uint64_t seed, unsigned nodes);
+        void set_source(DelaySource *source) { source_ = source; }
         bool on() const { return max_ > 0; }
         /// Arrival to use instead of `earliest`; never earlier.
         Tick delay(const Message &m, NodeIndex to, Tick earliest);
@@ -104,6 +108,7 @@ class Network {
 
       private:
         Tick max_ = 0;
+        DelaySource *source_ = nullptr;
         Rng rng_;
         unsigned nodes_ = 0;
         bool ordered_[kMaxVnets] = {};

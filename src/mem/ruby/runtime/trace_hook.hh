@@ -24,4 +24,12 @@ class TraceHook {
     virtual void delivered(const Message &m, NodeIndex to, Tick arrival) = 0;
 };
 
+/// Chosen delays of messages, in place of the network's random ones (NetworkParams::jitter).
+class DelaySource {
+  public:
+    virtual ~DelaySource() = default;
+    /// Of one delivery, at least 0. Ordered virtual networks keep their order all the same.
+    virtual Tick delay(const Message &m, NodeIndex to) = 0;
+};
+
 } // namespace moscope::ruby

@@ -6,31 +6,35 @@ from typing import Annotated
 
 import typer
 
+from moscope import errors
 from moscope.cli import Shared, command
 
 
 @command(fills_out=True)
 def trace(shared: Shared,
-          script: Annotated[str, typer.Argument(metavar="'SCRIPT'",
-                                                help="Accesses such as 'c0 ld A@n0; c1 st A@n0'. Each is cCORE OP ADDR. OP is ld, st, "
-                                                     "if, rmw, flush, nt or ldu; ADDR is a number or LETTER@nNODE. ';' waits for the "
-                                                     "previous access, '|' starts at the same time.")],
+          script: Annotated[str, typer.Argument(metavar="'SCRIPT'|FILE.toml",
+                                                help="Accesses such as 'c0 ld A@n0; c1 st A@n0+8'. Each is cCORE OP ADDR. OP is ld, st, "
+                                                     "if, rmw, flush, nt or ldu; ADDR is a number or LETTER@nNODE, with +OFFSET and "
+                                                     ":BYTES. ';' waits for the previous access, '|' starts at the same time. Or a "
+                                                     "script file, such as a counterexample of `protocol check`.")],
+          steps: Annotated[str | None, typer.Option(metavar="A-B", help="Print and draw these steps alone, such as 2-3.")] = None,
           svg: Annotated[Path | None, typer.Option(metavar="FILE", help="Write a sequence diagram as SVG.")] = None,
-          png: Annotated[Path | None, typer.Option(metavar="FILE", help="Write a sequence diagram as PNG.")] = None) -> None:
+          png: Annotated[Path | None, typer.Option(metavar="FILE", help="Write a sequence diagram as PNG.")] = None) -> int:
     """Run a short script of accesses and print every message and transition with its time."""
-    from moscope.config import load_machine
-    from moscope.experiment import prepare
+    from moscope.stepping import options
+    from moscope.stepping.subject import prepared
     from moscope.traces import files as trace_files
+    from moscope.traces import part
     from moscope.traces import text as trace_text
     from moscope.traces.document import run_script
-    from moscope.traces.script import parse
 
     # Mistakes in the script or the files' names show before anything is built.
-    machine = load_machine(shared.machine, shared.sets)
-    steps = parse(script, machine)
+    spec, _ = options.chosen(shared, script, None, None)
     for path in (svg, png):
         trace_files.check_target(path)
-    document = run_script(prepare(shared, machine), steps, script)
+    subject, accesses = prepared(spec, shared.quiet)
+    wanted = part.wanted(steps, len(accesses))
+    document = part.of(run_script(subject, accesses, spec.script, spec.checked), wanted)
     trace_files.write_diagrams(document, svg, png)
     if shared.out:
         trace_files.write_folder(shared.out, document)
@@ -38,3 +42,4 @@ def trace(shared: Shared,
         shared.result(document)
     else:
         trace_text.print_trace(document)
+    return errors.FOUND if document.get("violations") or document.get("protocol_error") else errors.OK

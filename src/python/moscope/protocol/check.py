@@ -75,6 +75,12 @@ class Subject:
         share = -(-self.machine["chips"] // self.homes)
         return {key: lines * share for key, lines in POOLS[self.caches].items()}
 
+    def request(self, ops: int, seed: int) -> dict[str, Any]:
+        """What the engine's random test is asked for (src/experiment/testing.hh)."""
+        have = self.abilities
+        return {"ops": ops, "seed": seed, "flush": have.flush, "nt_store": have.nt_store, "uncached_load": have.uncached_load,
+                "devices": have.devices, **self.pool()}
+
     def default_left_out(self) -> list[str]:
         """What a test leaves out unless asked for: with a protocol that was written for gem5, the accesses that
         gem5's own random tester does not make either, as such protocols tend to lack transitions for them."""
@@ -160,9 +166,7 @@ def random_test(subject: Subject, ops: int, seed: int = 1, progress: Progress | 
     library = subject.protocol.checking()
     from moscope import _engine  # after what may build
 
-    wanted = {"ops": ops, "seed": seed, "flush": subject.abilities.flush, "nt_store": subject.abilities.nt_store,
-              "uncached_load": subject.abilities.uncached_load,
-              "devices": subject.abilities.devices, **subject.pool(), **request}
+    wanted = {**subject.request(ops, seed), **request}
     answer = _engine.run_random_test(subject.text, str(library), json.dumps(wanted), seed=seed,
                                      watchdog=watchdog_fs, progress=progress)
     got: dict[str, Any] = json.loads(answer)

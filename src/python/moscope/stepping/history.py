@@ -4,12 +4,11 @@ state at a moment is what the changes up to it leave (fold.py). docs/stepping.md
 
 from typing import Any
 
-from moscope.cli import Shared
-from moscope.config import load_machine
-from moscope.experiment import Subject, prepare
+from moscope.experiment import Subject
 from moscope.stepping import machine as drawing
 from moscope.stepping import protocol
 from moscope.stepping.spec import Spec
+from moscope.stepping.subject import prepared
 from moscope.traces.document import run_script
 from moscope.traces.script import LINE, parse
 
@@ -19,14 +18,12 @@ SCHEMA = "moscope.history/1"
 
 def run(spec: Spec) -> Document:
     """The history of a spec on a fresh machine."""
-    machine = load_machine(spec.machine, spec.all_sets)
-    parse(spec.script, machine)  # a mistake shows before anything is built
-    subject = prepare(Shared(machine=spec.machine, sets=spec.all_sets, seed=spec.seed, quiet=True), machine)
+    subject, _ = prepared(spec)
     return history(subject, spec)
 
 
 def history(subject: Subject, spec: Spec) -> Document:
-    trace = run_script(subject, parse(spec.script, subject.machine), spec.script)
+    trace = run_script(subject, parse(spec.script, subject.machine), spec.script, spec.checked)
     return {
         "schema": SCHEMA,
         "spec": spec.as_json(),

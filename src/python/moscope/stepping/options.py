@@ -2,6 +2,7 @@
 """From the options of `moscope step` to a spec."""
 
 from dataclasses import replace
+from pathlib import Path
 
 from moscope.cli import Shared
 from moscope.errors import UserError
@@ -16,6 +17,8 @@ def chosen(shared: Shared, script: str | None, example: str | None, protocol: st
         raise UserError(f"moscope step: {'a script and' if script else 'no script and no'} --example: expected one of the two, such as "
                         "'c0 ld A@n0; c6 st A@n0' or --example " + examples.names()[0])
     shown = examples.load(example) if example is not None else None
+    if script is not None and examples.is_file(script):
+        shown = examples.read(Path(script))
     spec = shown.spec if shown else Spec(script or "", shared.machine)
     if "machine" in shared.given:
         spec = replace(spec, machine=shared.machine)

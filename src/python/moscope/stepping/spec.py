@@ -44,6 +44,11 @@ class Spec:
     seed: int = 1
     added: tuple[Added, ...] = ()
     delays: tuple[Delay, ...] = ()
+    # What a counterexample of `moscope protocol check` has besides.
+    cores: int | None = None  # None: the machine's
+    caches: str = "machine"  # or tiny
+    homes: int | None = None  # None: all nodes
+    checked: bool = False  # the protocol's messages carry the data, and the values found are checked
 
     @property
     def all_sets(self) -> list[str]:

@@ -5,14 +5,20 @@ Every time in it is an integer of femtoseconds; `clock.core_period_fs` (numerato
 cycles. The segments of an access add up to its latency exactly, or the document is not made.
 """
 
+import json
 from typing import Any
 
 from moscope.config.bindings import role_by_name, roles_of
 from moscope.errors import ProtocolError, UserError
 from moscope.experiment import FS_PER_NS, Phase, Subject, check_segments
-from moscope.traces.script import ScriptAccess
+from moscope.traces.script import LINE, WORD_BYTES, ScriptAccess
 
 Document = dict[str, Any]
+REPLAY_WATCHDOG_FS = 200_000_000_000  # a request of a replay that is older is stuck
+# What is not known of an access that an error came before.
+UNFINISHED: dict[str, Any] = {"latency_fs": None, "latency_ns": None, "latency_cycles": None, "segments": [], "hops": None,
+                              "supplier": None, "supplier_number": None, "supplier_chip": None, "supplier_state": None, "probes": 0,
+                              "value": None}
 
 
 def script_phase(steps: list[list[ScriptAccess]], trace: bool = True) -> Phase:
@@ -20,12 +26,45 @@ def script_phase(steps: list[list[ScriptAccess]], trace: bool = True) -> Phase:
             "steps": [[{"core": a.core, "op": a.op, "address": a.address} for a in step] for step in steps]}
 
 
+def replay_request(steps: list[list[ScriptAccess]], checked: bool) -> dict[str, Any]:
+    """The same for the engine's replay (src/experiment/replay.hh). `checked`: a wrong value ends it."""
+    accesses = [a for step in steps for a in step]
+    delays = [{"access": i, "message": d.message, "to": d.to, "n": d.n, "fs": d.fs}
+              for i, a in enumerate(accesses) for d in a.delays]
+    return {"trace": True, "check": checked, **({"delays": {"list": delays}} if delays else {}),
+            "steps": [[_described(a) for a in step] for step in steps]}
+
+
+def _described(a: ScriptAccess) -> dict[str, Any]:
+    return {("device" if a.device else "core"): a.core, "op": a.op, "address": a.address, "at": a.at,
+            **({} if a.size is None else {"size": a.size})}
+
+
+def has_delays(steps: list[list[ScriptAccess]]) -> bool:
+    return any(a.delays for step in steps for a in step)
+
+
+def _simulated(subject: Subject, steps: list[list[ScriptAccess]], checked: bool) -> dict[str, Any]:
+    """The engine's answer. Scripts with moments, sizes, delays or devices, and those that are checked, are replayed."""
+    if not checked and all(a == ScriptAccess(a.core, a.op, a.address, a.name) for step in steps for a in step):
+        return subject.run([script_phase(steps)])[-1]
+    from moscope import _engine
+
+    answer: dict[str, Any] = json.loads(_engine.run_replay(json.dumps(subject.elaborated), str(subject.library),
+                                                           json.dumps(replay_request(steps, checked)), seed=subject.seed,
+                                                           watchdog=REPLAY_WATCHDOG_FS))
+    if "protocol_error" in answer and not checked:
+        raise ProtocolError(answer["protocol_error"])
+    return answer
+
+
 def _lacks(subject: Subject, access: str) -> UserError:
     return UserError(f"trace script: the protocol {subject.protocol} has no {access}: expected another operation, or another protocol")
 
 
-def run_script(subject: Subject, steps: list[list[ScriptAccess]], script: str) -> Document:
-    """Runs the accesses on a fresh machine, everything recorded."""
+def run_script(subject: Subject, steps: list[list[ScriptAccess]], script: str, checked: bool = False) -> Document:
+    """Runs the accesses on a fresh machine, everything recorded. `checked` needs a subject with the checking library: the document
+    then has `violations`, and `protocol_error` if one ended the run. Scripts with delays need a subject that is prepared for them."""
     from moscope.protocol.check import abilities_of
 
     ops, have = {a.op for step in steps for a in step}, abilities_of(subject.interface, subject.elaborated)
@@ -34,7 +73,7 @@ def run_script(subject: Subject, steps: list[list[ScriptAccess]], script: str) -
     if "ldu" in ops and not have.uncached_load:
         raise _lacks(subject, "uncached load")
     try:
-        result = subject.run([script_phase(steps)])[-1]
+        result = _simulated(subject, steps, checked)
     except ProtocolError as error:
         if "flush" in ops and "flush" in str(error).lower():
             raise _lacks(subject, "flush") from error
@@ -62,13 +101,17 @@ def document(subject: Subject, accesses: list[ScriptAccess], script: str, result
         "permissions": {m["type"]: {s["name"]: s["permission"] for s in m["states"]} for m in subject.interface["machines"]},
         "accesses": [],
     }
+    made |= {key: result[key] for key in ("violations", "protocol_error") if key in result}
+    found = values_found(result["accesses"])
     for access, seen in zip(accesses, result["accesses"], strict=True):
+        seen = {"value_of": found.get(seen["id"]), **seen, "text": access.text, "line": access.name,
+                "home": access.address // subject.machine.memory_per_node.bytes}
+        if seen["done"] is None:
+            made["accesses"].append({**seen, **UNFINISHED})
+            continue
         check_segments(f"trace: {access.text}", seen["latency_fs"], seen["segments"])
         made["accesses"].append({
             **seen,
-            "text": access.text,
-            "line": access.name,
-            "home": access.address // subject.machine.memory_per_node.bytes,
             "latency_ns": seen["latency_fs"] / FS_PER_NS,
             "latency_cycles": subject.cycles(seen["latency_fs"]),
             "segments": [{**s, "cycles": subject.cycles(s["fs"])} for s in seen["segments"]],
@@ -80,6 +123,24 @@ def document(subject: Subject, accesses: list[ScriptAccess], script: str, result
     made["messages"] = result["messages"]
     made["transitions"] = result["transitions"]
     return made
+
+
+WRITES = ("st", "nt", "rmw")
+READS = ("ld", "if", "ldu", "rmw")
+
+
+def values_found(accesses: list[dict[str, Any]]) -> dict[int, int]:
+    """By access that reads: the access whose value it found, -1 for what memory holds at first. Bytes move when an access is done."""
+    writer: dict[int, int] = {}
+    found: dict[int, int] = {}
+    for a in sorted((a for a in accesses if a["done"] is not None), key=lambda a: (a["done"], a["id"])):
+        at = int(a["address"], 16)
+        places = range(at, at + a.get("size", min(WORD_BYTES, LINE - at % LINE)))
+        if a["op"] in READS:
+            found[a["id"]] = max(writer.get(place, -1) for place in places)
+        if a["op"] in WRITES:
+            writer |= dict.fromkeys(places, a["id"])
+    return found
 
 
 def _own_role(machine_type: str, roles: dict[str, str]) -> dict[str, str]:

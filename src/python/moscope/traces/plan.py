@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from moscope.traces.document import is_home
+from moscope.traces.remarks import line_names
 from moscope.traces.script import OPS
-from moscope.traces.text import is_request, message_word
+from moscope.traces.text import is_request, message_word, who
 
 Document = dict[str, Any]
 
@@ -63,7 +64,7 @@ class Plan:
 
     def _line_names(self) -> dict[int, str]:
         """Names of the script's lines; without their node where the letter is enough."""
-        names = {int(a["address"], 16) // 64 * 64: str(a["line"]) for a in self.document["accesses"]}
+        names = line_names(self.document)
         short = [name.split("@")[0] for name in names.values()]
         return {at: name if short.count(name.split("@")[0]) > 1 else name.split("@")[0] for at, name in names.items()}
 
@@ -90,6 +91,9 @@ class Plan:
         if kind == "core":
             chip = next(c["chip"] for c in self.controllers.values() if c["core"] == int(number))
             self.lanes[name] = Lane(name, name, chip, (0, int(number)), "")
+        elif kind == "device":
+            chip = next(c["chip"] for c in self.controllers.values() if c["version"] == int(number) and c["machine"] == "DMA")
+            self.lanes[name] = Lane(name, name, chip, (7, int(number)), "")
         elif kind == "DRAM":
             chip = next(c["chip"] for c in self.controllers.values()
                         if c["version"] == int(number) and is_home(c))
@@ -107,10 +111,12 @@ class Plan:
             cache = next((m["from"] for m in self.document["messages"] if is_request(m) and m["access"] == a["id"]), None)
             if cache is None:
                 continue
-            core = self.lane(f"core {a['core']}")
+            core = self.lane(who(a))
             cache = self.lane(cache)
             found.append(Arrow(core, cache, a["issued"], a["issued"], f"{a['op']} {a['line']}", "core", False,
                                f"{OPS[a['op']]} of {a['address']}"))
+            if a["done"] is None:
+                continue
             found.append(Arrow(cache, core, a["done"], a["done"], f"{a['latency_cycles']:.0f} cycles", "core", True,
                                f"done after {a['latency_cycles']:.1f} cycles, {a['latency_ns']:.2f} ns"))
         merged: dict[tuple[str, str, int, str], Arrow] = {}

@@ -10,12 +10,14 @@ from typing import Any
 from moscope.experiment import FS_PER_NS
 from moscope.schema.enumerations import SEGMENT
 from moscope.traces.document import is_home
+from moscope.traces.remarks import line_names, remarks, value_text
 from moscope.traces.script import OPS
 
 Document = dict[str, Any]
 
 # Segments of a latency: what they are, and the colour that text and diagrams give them.
 SEGMENTS = {name: (SEGMENT.label(name), (SEGMENT[name].colours or ("#888888",))[0]) for name in SEGMENT.names}
+NEVER = 2**63
 MANY = 4  # destinations beyond which they are counted, not named
 
 
@@ -67,8 +69,8 @@ def steps(document: Document) -> list[list[dict[str, Any]]]:
 
 def step_windows(document: Document) -> list[tuple[int, int]]:
     """Beginning and end of each step: what follows an access up to the next step belongs to it."""
-    starts = [min(a["issued"] for a in step) for step in steps(document)]
-    return list(zip(starts, [*starts[1:], 2**63], strict=True))
+    starts = [min((a["issued"] for a in step if a["issued"] is not None), default=NEVER) for step in steps(document)]
+    return list(zip(starts, [*starts[1:], NEVER], strict=True))
 
 
 def lines_of(document: Document, window: tuple[int, int]) -> list[Line]:
@@ -79,9 +81,17 @@ def lines_of(document: Document, window: tuple[int, int]) -> list[Line]:
 
 def _accesses(document: Document) -> Iterator[Line]:
     for a in document["accesses"]:
-        yield Line(a["issued"], 0, f"core {a['core']}", f"issues {OPS[a['op']]} of {a['line']} ({a['address']})", "bold")
-        yield Line(a["done"], 3, f"core {a['core']}",
+        if a["issued"] is None:
+            continue
+        yield Line(a["issued"], 0, who(a), f"issues {OPS[a['op']]} of {a['line']} ({a['address']})", "bold")
+        if a["done"] is None:
+            continue
+        yield Line(a["done"], 3, who(a),
                    f"{OPS[a['op']]} of {a['line']} done after {a['latency_cycles']:.1f} cycles", "bold")
+
+
+def who(access: dict[str, Any]) -> str:
+    return f"device {access['device']}" if access.get("device") is not None else f"core {access['core']}"
 
 
 def destinations_text(message: dict[str, Any]) -> str:
@@ -133,7 +143,7 @@ def _messages(document: Document) -> Iterator[Line]:
 
 def _transitions(document: Document) -> Iterator[Line]:
     many = len({t["address"] for t in document["transitions"]}) > 1
-    names = {int(a["address"], 16) // 64 * 64: a["line"] for a in document["accesses"]}
+    names = line_names(document)
     for t in document["transitions"]:
         line = names.get(int(t["address"], 16), t["address"])
         stays = "stays " if t["state"] == t["next"] else f"{t['state']} -> "
@@ -159,6 +169,17 @@ def print_trace(document: Document) -> None:
         for access in step:
             print_segments(console, document, access)
             console.print()
+    for text in end_texts(document):
+        console.print(Text(f"wrong: {text}", "bold red"))
+
+
+def end_texts(document: Document) -> list[str]:
+    """What is wrong, where values are checked."""
+    from moscope.protocol.counterexample.write import what
+
+    texts = [a["text"] for a in document["accesses"]]
+    return [*(what(texts, v, v["text"]) for v in document.get("violations", [])),
+            *([document["protocol_error"]] if "protocol_error" in document else [])]
 
 
 def _all_lines(document: Document) -> list[Line]:
@@ -169,9 +190,12 @@ def print_segments(console: Any, document: Document, access: dict[str, Any]) -> 
     """An access's latency, segment by segment, with their sum."""
     from rich.text import Text
 
-    value = "" if access["value"] is None else f", value {access['value']}"
+    if access["done"] is None:
+        console.print(Text(f"{access['text']}: not done" + ("" if access["issued"] is not None else ", as it had not begun"), "bold"))
+        return
+    said = "".join(f", {text}" for text in (value_text(document, access), *remarks(document, access)) if text)
     console.print(Text(f"{access['text']}: {access['latency_cycles']:.1f} cycles = {access['latency_ns']:.2f} ns, "
-                       f"supplied by {supplier_text(document, access)}, {hops_text(access['hops'])}{value}", "bold"))
+                       f"supplied by {supplier_text(document, access)}, {hops_text(access['hops'])}{said}", "bold"))
     longest = max((s["fs"] for s in access["segments"]), default=1)
     for s in access["segments"]:
         meaning, colour = SEGMENTS.get(s["name"], (s["name"], "white"))

@@ -108,7 +108,7 @@ def test_the_state_panel_says_who_wrote_which_bytes(open_page: Open, history_of:
     page.keyboard.press("End")
     rows = page.locator("#state .bytes tr").all_inner_texts()
     assert [re.sub(r"\s+", " ", row) for row in rows] == [
-        "bytes 0–7 0x03 written last by core 0: c0 st A@n0", "bytes 8–15 0x04 written last by core 6: c6 st 0x10008"]
+        "bytes 0–7 0x03 written last by core 0: c0 st A@n0", "bytes 8–15 0x04 written last by core 6: c6 st A@n0+8"]
 
 
 def test_the_sequence_diagram_draws_only_what_is_in_sight(open_page: Open, history_of: Callable[[str], Document]) -> None:

@@ -5,7 +5,7 @@ import json
 import sys
 import time
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -13,6 +13,10 @@ from moscope import buildproto, errors
 from moscope.cli import Shared, command
 from moscope.errors import UserError, unknown_name
 from moscope.wording import number
+
+if TYPE_CHECKING:
+    from moscope.protocol.check import Subject
+    from moscope.protocol.counterexample import Counterexample
 
 UNREACHED_SHOWN = 20
 
@@ -37,12 +41,18 @@ def check(shared: Shared,
                                                help="Before the test, treat warnings such as missing transitions, unreachable states "
                                                     "and unused actions as errors.")] = False,
           engine: Annotated[str, typer.Option(metavar="moscope|gem5", help="Engine whose random tester runs.")] = "moscope",
+          counterexample: Annotated[Path | None, typer.Option(metavar="FILE",
+                                                              help="Where a failed test writes the script that repeats the failure. "
+                                                                   "Default: PROTOCOL.counterexample.toml.")] = None,
+          shrink: Annotated[int, typer.Option(metavar="SECONDS",
+                                              help="Time for making the failing script short; 0: no script.")] = 60,
           gem5: Annotated[Path | None, typer.Option(metavar="PATH",
                                                     help="The gem5 binary. Default: the environment variable GEM5.")] = None,
           ) -> int:
     """Test a protocol with colliding random accesses, random message delays, and real data in the messages."""
     from moscope.gem5 import engines
     from moscope.protocol import check as protocol_check
+    from moscope.traces import files as trace_files
 
     if ops < 1:
         raise UserError(f"--ops: {ops}: expected 1 or more")
@@ -52,6 +62,8 @@ def check(shared: Shared,
         if in_flight is not None or without or include:
             raise UserError("--engine gem5: --in-flight, --without and --with: expected none of them, as gem5's random tester lacks these")
         return _on_gem5(shared, protocol, cores, ops, caches, homes, gem5)
+    if shrink < 0:
+        raise UserError(f"--shrink: {shrink}: expected 0 or more seconds")
     if in_flight is not None and not 1 <= in_flight <= 16:
         raise UserError(f"--in-flight: {in_flight}: expected 1 to 16")
     subject = protocol_check.prepare(protocol, shared.machine, shared.sets, cores=cores, caches=caches,
@@ -67,20 +79,57 @@ def check(shared: Shared,
     if homes is None and subject.homes < subject.machine["chips"]:
         shared.say(f"{subject.protocol.name}: {subject.homes} home, as in gem5's random tester; --homes "
                    f"{subject.machine['chips']} tests with all nodes")
+    trace_files.check_target(counterexample)
     bar = _Bar(shared, ops)
+
+    chosen = {} if in_flight is None else {"in_flight": in_flight}
     try:
-        chosen = {} if in_flight is None else {"in_flight": in_flight}
         answer = protocol_check.random_test(subject, ops, shared.seed, progress=bar.show, **chosen)
     except protocol_check.Broken as error:
-        shared.result(protocol_check.failed_document(subject, error, shared.seed))
+        bar.clear()
+        found = _repeat(shared, subject, protocol, ops, shrink, counterexample, chosen)
+        shared.result(_with(protocol_check.failed_document(subject, error, shared.seed), found))
+        _show(shared, found)
         raise
     finally:
         bar.clear()
     document = protocol_check.document(subject, answer, shared.seed)
+    found = None if document["ok"] else _repeat(shared, subject, protocol, ops, shrink, counterexample, chosen)
+    document = document if document["ok"] else _with(document, found)
     shared.result(document)
     if not shared.json:
         _print(document)
+        _show(shared, found)
     return errors.OK if document["ok"] else errors.FOUND
+
+
+def _repeat(shared: Shared, subject: "Subject", protocol: str, ops: int, seconds: int, file: Path | None,
+            request: dict[str, Any]) -> "Counterexample | None":
+    """The failure in a few accesses, on the same machine."""
+    from moscope.protocol.counterexample import make
+    from moscope.protocol.counterexample.write import Origin
+
+    if not seconds:
+        return None
+    shared.say("looking for a short script that repeats the failure")
+    origin = Origin(protocol if protocol in buildproto.known_protocols() else str(Path(protocol).absolute()),
+                    str(Path(shared.machine).absolute()) if shared.machine.endswith(".py") else shared.machine, tuple(shared.sets),
+                    subject.machine["cores"], subject.caches, subject.homes)
+    return make(subject, origin, ops, shared.seed, seconds, file or Path(f"{subject.protocol.name}.counterexample.toml"), request,
+                shared.say)
+
+
+def _with(document: dict[str, Any], found: "Counterexample | None") -> dict[str, Any]:
+    return {**document, "counterexample": found.as_json() if found else None}
+
+
+def _show(shared: Shared, found: "Counterexample | None") -> None:
+    """What repeats the failure, and how to see it."""
+    if not found:
+        return
+    shared.say(f"counterexample: {found.accesses} of {found.recorded:,} accesses, {found.replays} replays in "
+               f"{found.seconds:.1f} s, {found.file}\n  {found.script}\n  {found.what}\n"
+               f"`moscope trace {found.file}` replays it, `moscope step {found.file}` shows it in the browser")
 
 
 def _on_gem5(shared: Shared, protocol: str, cores: int | None, ops: int, caches: str, homes: int | None, path: Path | None) -> int:

@@ -6,9 +6,13 @@
     machine = "opteron48"         absent: opteron48
     protocol = "MSI"              absent: the machine's own
     set = ["KEY=VALUE"]           absent: none
+    cores, caches, homes, seed    as the options of `moscope protocol check`
+    checked = true                the protocol's messages carry the data, and the values found are checked; absent: false
     [[steps]]                     the text, in the order of reading
     at = 120.5                    the position that the text speaks of, in core cycles since the script began; absent: none
     text = "..."
+    access = 2                    the access, counted from 1, at whose end `at` lies
+    claims = [...]                what the text says, for the tests (claims.py)
 """
 
 import tomllib
@@ -16,11 +20,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from moscope.errors import SimulatorBug, unknown_name
+from moscope.errors import UserError, unknown_name
 from moscope.stepping.spec import Spec
 
 FOLDER = Path(__file__).parent
-KEYS = {"title", "script", "machine", "protocol", "set", "steps"}
+KEYS = {"title", "script", "machine", "protocol", "set", "steps", "cores", "caches", "homes", "seed", "checked"}
 
 
 @dataclass(frozen=True)
@@ -31,7 +35,8 @@ class Example:
     steps: tuple[dict[str, Any], ...]
 
     def as_json(self) -> dict[str, Any]:
-        return {"name": self.name, "title": self.title, "steps": list(self.steps)}
+        shown = [{key: step[key] for key in ("at", "text") if key in step} for step in self.steps]
+        return {"name": self.name, "title": self.title, "steps": shown}
 
 
 def names() -> list[str]:
@@ -41,8 +46,25 @@ def names() -> list[str]:
 def load(name: str) -> Example:
     if name not in names():
         raise unknown_name("--example", "example", name, names())
-    given = tomllib.loads((FOLDER / f"{name}.toml").read_text(encoding="utf-8"))
+    return read(FOLDER / f"{name}.toml")
+
+
+def is_file(script: str) -> bool:
+    """Whether a script is the name of a file such as those of the examples."""
+    return script.endswith(".toml")
+
+
+def read(path: Path) -> Example:
+    """A script file: an example, or a counterexample."""
+    try:
+        given = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UserError(f"{path}: {error.strerror}: expected a script file") from error
+    except tomllib.TOMLDecodeError as error:
+        raise UserError(f"{path}: {error}: expected TOML") from error
     if wrong := sorted(set(given) - KEYS) or sorted({"title", "script"} - set(given)):
-        raise SimulatorBug(f"example {name}: the key {wrong[0]!r} is unknown, or absent")
-    spec = Spec(given["script"], given.get("machine", "opteron48"), given.get("protocol"), tuple(given.get("set", [])))
-    return Example(name, given["title"], spec, tuple(given.get("steps", [])))
+        raise UserError(f"{path}: the key {wrong[0]!r} is unknown, or absent: expected title, script and {', '.join(sorted(KEYS))}")
+    spec = Spec(given["script"], given.get("machine", "opteron48"), given.get("protocol"), tuple(given.get("set", [])),
+                given.get("seed", 1), cores=given.get("cores"), caches=given.get("caches", "machine"), homes=given.get("homes"),
+                checked=given.get("checked", False))
+    return Example(path.stem, given["title"], spec, tuple(given.get("steps", [])))

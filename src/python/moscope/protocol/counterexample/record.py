@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Finds the failure again while recording: a random test whose accesses and message delays can be replayed."""
+
+import json
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from moscope.config import Time
+from moscope.protocol.check import JITTER, Subject
+from moscope.protocol.counterexample.replay import WATCHDOG_FS, Candidate, Played, Player, kind_of_error
+from moscope.traces.script import OPS
+
+KINDS = list(OPS)  # by the number of the engine's kind of access
+KEPT = 100_000  # accesses
+
+
+@dataclass(frozen=True)
+class Record:
+    """A run that fails when it is replayed."""
+
+    candidate: Candidate
+    kind: str
+    ops: int
+    seed: int
+
+
+def find(subject: Subject, ops: int, seed: int, until: float, request: dict[str, Any] | None = None,
+         say: Callable[[str], None] = lambda text: None) -> Record | None:
+    """Runs random tests with this and the following seeds until one fails and its replay fails too; None when the time is over.
+    Accesses that hit are made like all others here, so a run differs from that of `random_test`."""
+    from moscope import _engine
+
+    library, player = str(subject.protocol.checking()), Player(subject)
+    longest = Time(JITTER).fs
+    while time.monotonic() < until:
+        wanted = {**subject.request(ops, seed), **(request or {}), "inline_hits": False, "max_violations": 1, "record": True,
+                  "delays_max_fs": longest, "record_last": KEPT}
+        answer = json.loads(_engine.run_random_test(subject.text, library, json.dumps(wanted), seed=seed, watchdog=WATCHDOG_FS))
+        if "record" in answer:
+            record = answer["record"]
+            accesses = tuple(Played(record["first"] + i, who, KINDS[kind], address, size, at)
+                             for i, (who, kind, address, size, at) in enumerate(record["accesses"]))
+            candidate = Candidate(accesses, hashed=(seed, longest))
+            kind = kind_of_error(answer["protocol_error"]) if "protocol_error" in answer else ""
+            seen = player.play(candidate)
+            if seen.kind:
+                return Record(candidate, seen.kind, answer["ops"], seed)
+            say(f"seed {seed}: {kind or 'a wrong value'} after {answer['ops']:,} accesses does not repeat")
+        seed += 1
+    return None

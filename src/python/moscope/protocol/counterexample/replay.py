@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Replays accesses on a fresh machine, with the values checked: what a shrinking step asks many times.
+
+src/experiment/replay.hh has the engine's side. Accesses keep their moments and their messages keep their
+delays while others are taken out: a delay depends on the access, the message and its receiver alone
+(src/experiment/message_delays.hh). Times are femtoseconds.
+"""
+
+import json
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from moscope.protocol.check import Subject
+
+FIRST_DEVICE = 0x8000
+# A request older than this is stuck. Replays have few accesses, so none waits that long for others.
+WATCHDOG_FS = 200_000_000_000
+
+
+@dataclass(frozen=True)
+class Played:
+    """One access; `agent` is a core, or FIRST_DEVICE and a device's number."""
+
+    number: int  # in the record
+    agent: int
+    op: str
+    address: int
+    size: int
+    at: int
+
+    @property
+    def line(self) -> int:
+        return self.address // 64 * 64
+
+    def as_json(self) -> dict[str, Any]:
+        who = {"device": self.agent - FIRST_DEVICE} if self.agent >= FIRST_DEVICE else {"core": self.agent}
+        return {**who, "op": self.op, "address": self.address, "size": self.size, "at": self.at, "number": self.number}
+
+
+@dataclass(frozen=True)
+class Delay:
+    """The delay of a message: the n-th of its name that the access (by its position) sends to this receiver."""
+
+    access: int
+    message: str
+    to: str
+    n: int
+    fs: int
+
+    def as_json(self) -> dict[str, Any]:
+        return {"access": self.access, "message": self.message, "to": self.to, "n": self.n, "fs": self.fs}
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """Accesses to play. `one_by_one`: each begins when the machine is quiet again, without delays. `hashed`: (seed, longest) of the
+    delays of a record; otherwise `delays` alone."""
+
+    accesses: tuple[Played, ...]
+    one_by_one: bool = False
+    hashed: tuple[int, int] | None = None
+    delays: tuple[Delay, ...] = ()
+
+    def with_accesses(self, accesses: tuple[Played, ...]) -> "Candidate":
+        """The delays of accesses that are gone go with them."""
+        if not self.delays:
+            return replace(self, accesses=accesses)
+        position = {a.number: i for i, a in enumerate(accesses)}
+        kept = tuple(replace(d, access=position[self.accesses[d.access].number]) for d in self.delays
+                     if self.accesses[d.access].number in position)
+        return replace(self, accesses=accesses, delays=kept)
+
+    def request(self, **more: Any) -> dict[str, Any]:
+        accesses = [a.as_json() for a in self.accesses]
+        if self.one_by_one:
+            steps = [[{**a, "at": 0}] for a in accesses]
+        else:
+            steps = [accesses]
+        if self.hashed is None:
+            for i, a in enumerate(accesses):
+                a["number"] = i
+            delays: dict[str, Any] = {"list": [d.as_json() for d in self.delays]}
+        else:
+            delays = {"seed": self.hashed[0], "max_fs": self.hashed[1]}
+        return {"steps": steps, "delays": delays, "check": True, "absolute": self.hashed is not None, **more}
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a replay ended. `kind`: "" if nothing is wrong; else "value", "end" (wrong at the end), "stuck" or "error"."""
+
+    kind: str
+    text: str = ""
+    access: int | None = None  # the position of the access that shows it
+    violation: dict[str, Any] = field(default_factory=dict)
+    answer: dict[str, Any] = field(default_factory=dict)
+
+
+def kind_of_error(text: str) -> str:
+    return "stuck" if text.startswith("no progress") else "error"
+
+
+class Player:
+    """Plays candidates on one subject."""
+
+    def __init__(self, subject: Subject) -> None:
+        self.machine = subject.text
+        self.node_bytes = int(subject.machine["address_map"][0]["bytes"])
+        clock = subject.machine["clocks"]["core"]
+        self.first_edge = clock["period_num"] // clock["period_den"]  # where a script begins
+        self.library = str(subject.protocol.checking())
+        self.played = 0
+
+    def play(self, candidate: Candidate, **more: Any) -> Outcome:
+        from moscope import _engine
+
+        self.played += 1
+        request = json.dumps(candidate.request(**more))
+        return outcome(json.loads(_engine.run_replay(self.machine, self.library, request, watchdog=WATCHDOG_FS)))
+
+
+def outcome(answer: dict[str, Any]) -> Outcome:
+    """What a script's answer says, the first wrong value before an error that came of it."""
+    for violation in answer.get("violations", []):
+        kind = "end" if violation["access"] is None else "value"
+        return Outcome(kind, violation["text"], violation["access"], violation, answer)
+    if "protocol_error" in answer:
+        text = answer["protocol_error"]
+        return Outcome(kind_of_error(text), text, _oldest_unfinished(answer), {}, answer)
+    return Outcome("", answer=answer)
+
+
+def _oldest_unfinished(answer: dict[str, Any]) -> int | None:
+    open_ones = [a for a in answer["accesses"] if a["done"] is None and a["issued"] is not None]
+    return min(open_ones, key=lambda a: (a["issued"], a["id"]))["id"] if open_ones else None

@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What an access of a trace was an instance of: false sharing, a replacement in the probe filter; and whose value it found."""
+
+from typing import Any
+
+from moscope.traces.script import LINE, WORD_BYTES
+
+Document = dict[str, Any]
+WRITES = ("st", "rmw", "nt")
+INITIAL = -1
+
+
+def line_of(access: dict[str, Any]) -> int:
+    return int(access["address"], 16) // LINE * LINE
+
+
+def _bytes(access: dict[str, Any]) -> range:
+    at = int(access["address"], 16)
+    return range(at, at + int(access.get("size", min(WORD_BYTES, LINE - at % LINE))))
+
+
+def _overlap(a: dict[str, Any], b: dict[str, Any]) -> bool:
+    one, other = _bytes(a), _bytes(b)
+    return one.start < other.stop and other.start < one.stop
+
+
+def line_names(document: Document) -> dict[int, str]:
+    """The lines of the script, as it names them."""
+    return {line_of(a): str(a["line"]).split("+")[0] for a in document["accesses"] if "@" in a["line"]}
+
+
+def is_false_sharing(document: Document, access: dict[str, Any]) -> bool:
+    """The access went beyond its core's caches for a line that the core had used, since others used other bytes of it: one of them
+    or this access wrote."""
+    if access["done"] is None or access["op"] == "flush" or access["core"] is None:
+        return False
+    if not any(m["access"] == access["id"] and m["network"] for m in document["messages"]):
+        return False
+    earlier = [a for a in document["accesses"] if line_of(a) == line_of(access) and a["done"] is not None and a["id"] != access["id"]
+               and a["done"] <= access["done"]]
+    own = [a["done"] for a in earlier if a["core"] == access["core"] and a["op"] != "flush"]
+    if not own:
+        return False
+    since = [a for a in earlier if a["core"] != access["core"] and a["done"] >= max(own)]
+    if any(a["op"] == "flush" for a in since):
+        return False
+    against = [a for a in since if a["op"] in WRITES or access["op"] in WRITES]
+    return bool(against) and not any(_overlap(a, access) for a in against)
+
+
+def replaced(document: Document, access: dict[str, Any]) -> list[str]:
+    """Lines whose entries in a probe filter, or whatever the home replaces, made room for this access."""
+    names = line_names(document)
+    found = []
+    for t in document["transitions"]:
+        at = int(t["address"], 16)
+        if t["access"] == access["id"] and t["event"].startswith("Replace") and t["machine"] == "Directory" and at != line_of(access):
+            name = names.get(at, t["address"])
+            if name not in found:
+                found.append(name)
+    return found
+
+
+def remarks(document: Document, access: dict[str, Any]) -> list[str]:
+    found = ["false sharing"] if is_false_sharing(document, access) else []
+    return found + [f"replaced {name} in the probe filter" for name in replaced(document, access)]
+
+
+def value_text(document: Document, access: dict[str, Any]) -> str:
+    """Whose value an access found or left."""
+    number = access.get("value_of")
+    if number is None:
+        return ""
+    if number == INITIAL:
+        return "found the initial value"
+    writer = next((a for a in document["accesses"] if a["id"] == number), None)
+    what = f"access {number + 1}" + (f" ({writer['text']})" if writer else "")
+    return f"found the value of {what}"

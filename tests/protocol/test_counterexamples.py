@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Counterexamples: each seeded fault's failure shrinks to a few accesses, a script file repeats it, and a protocol without faults has
+none."""
+
+import json
+import random
+import shutil
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mutations import ALL, MOESI, Mutation
+
+from moscope import buildproto, errors
+from moscope.protocol import counterexample
+from moscope.protocol.counterexample.replay import FIRST_DEVICE, Candidate, Played, Player
+from moscope.protocol.counterexample.shrink import minimal
+from moscope.protocol.counterexample.write import script_text
+
+CORES = 16
+OPS = 250_000
+MOST_ACCESSES = 10
+MOST_SECONDS = 120
+# Twelve in all, of both protocols: wrong values, requests without an answer, and messages that find no transition.
+SHRUNK = ("msi-lost-ack", "msi-wrong-next-state", "msi-stale-data", "msi-kept-copy", "msi-missing-sharer", "msi-forgotten-unblock",
+          "lost-ack", "wrong-next-state", "missing-invalidate", "upgrade-without-invalidation", "missing-filter-update",
+          "forgotten-unblock", "silent-dirty-line")
+SHORT = ("msi-kept-copy", "forgotten-unblock")
+
+
+@pytest.mark.parametrize("mutation", [pytest.param(m, id=m.name, marks=[] if m.name in SHORT else [pytest.mark.long]) for m in ALL])
+def test_the_failure_of_a_seeded_fault_shrinks_to_ten_accesses_in_two_minutes(
+        mutation: Mutation, subject: Any, mutant: Callable[[Mutation], Path]) -> None:
+    broken = subject(mutation.protocol, CORES, sets=mutation.sets).with_library(mutant(mutation))
+    began = time.monotonic()
+    found = counterexample.find(broken, OPS, 1, MOST_SECONDS)
+    seconds = time.monotonic() - began
+    assert found, f"{mutation.name}: {mutation.what}: no failure repeats"
+    shrunk, recorded = found
+    c = shrunk.candidate
+    node = int(broken.machine["address_map"][0]["bytes"])
+    print(f"{mutation.name}: {shrunk.outcome.kind}: {len(c.accesses)} of {recorded} accesses, {shrunk.replays} replays, {seconds:.1f} s: "
+          f"{script_text(c, node) if c.hashed is None else 'delays by hash'}")
+    assert shrunk.outcome.kind and c.hashed is None
+    if mutation.name in SHRUNK:
+        assert len(c.accesses) <= MOST_ACCESSES and seconds <= MOST_SECONDS
+
+
+def test_twelve_seeded_faults_are_held_to_ten_accesses() -> None:
+    assert len(SHRUNK) >= 12 and set(SHRUNK) <= {m.name for m in ALL} and set(SHRUNK) & {m.name for m in MOESI}
+
+
+def _random_accesses(rng: random.Random, machine: dict[str, Any], count: int, devices: bool) -> tuple[Played, ...]:
+    bases = [node["base"] for node in machine["address_map"]][:2]
+    made = []
+    at = 0
+    for i in range(count):
+        at += rng.randrange(40_000_000)
+        line = rng.choice(bases) + 0x10000 + 64 * rng.randrange(6)
+        device = devices and rng.random() < 0.1
+        kinds = ("ld", "st") if device else ("ld", "ld", "st", "rmw", "if", *(("flush", "nt", "ldu") if devices else ()))
+        op = rng.choice(kinds)
+        whole = op == "flush" or (op == "nt" and rng.random() < 0.5)
+        agent = FIRST_DEVICE if device else rng.randrange(int(machine["cores"]))
+        made.append(Played(i, agent, op, line if whole else line + 8 * rng.randrange(3), 64 if whole else 8, at))
+    return tuple(made)
+
+
+@pytest.mark.parametrize("protocol", ["MSI", "MOESI_HTAssist"])
+def test_no_replay_of_a_protocol_without_faults_fails(protocol: str, subject: Any) -> None:
+    healthy = subject(protocol, 8)
+    player = Player(healthy)
+    for seed in range(20):
+        accesses = _random_accesses(random.Random(seed), healthy.machine, 200, protocol != "MSI")
+        for c in (Candidate(accesses, hashed=(seed, 40_000_000)), Candidate(accesses[::3], one_by_one=True), Candidate(accesses[::2])):
+            outcome = player.play(c)
+            assert not outcome.kind, f"seed {seed}: {outcome.text}"
+
+
+def test_a_part_of_which_nothing_can_be_left_out_is_found() -> None:
+    wanted = {3, 17, 64}
+    tried = []
+
+    def fails(some: Any) -> bool:
+        tried.append(len(some))
+        return wanted <= set(some)
+
+    assert minimal(range(100), fails) == sorted(wanted)
+    assert len(tried) < 150
+
+
+def test_a_failed_check_writes_a_script_that_trace_replays(moscope: Callable[..., Any], tmp_path: Path) -> None:
+    source = buildproto.known_protocols()["MSI"].parent
+    for path in source.glob("MSI*"):
+        shutil.copy(path, tmp_path)
+    next(m for m in ALL if m.name == "msi-wrong-next-state").apply(tmp_path)
+    got = moscope("protocol", "check", "MSI.slicc", "--ops", "20000", "--cores", "8", "--json", timeout=500)
+    document = json.loads(got.stdout)
+    found = document["counterexample"]
+    assert not document["ok"] and found["accesses"] <= MOST_ACCESSES, got.stderr
+    assert f"moscope trace {found['file']}" in got.stderr and found["script"] in got.stderr
+    replayed = moscope("trace", found["file"], timeout=500)
+    assert replayed.returncode == errors.FOUND, replayed.stderr
+    assert "wrong: " in replayed.stdout
