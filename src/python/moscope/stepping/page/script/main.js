@@ -76,7 +76,9 @@ function start() {
   window.moscope = {
     app,
     page,
-    length: app.history.moments.length,
+    get length() {
+      return app.history.moments.length;
+    },
     state: () => app.fold.plain(),
     seek: (k) => app.seek(k),
     seekTime: (fs) => app.seek(app.history.countAt(fs)),

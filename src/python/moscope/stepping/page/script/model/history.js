@@ -60,7 +60,8 @@ export class History {
     const add = (address, name, home) => {
       const value = Number(address);
       const base = "0x" + (value - (value % bytes)).toString(16);
-      if (!found.has(base)) found.set(base, { address: base, name: name || base, home, index: found.size });
+      if (!found.has(base))
+        found.set(base, { address: base, name: name && !name.startsWith("0x") ? name : base, home, index: found.size });
       return base;
     };
     for (const line of this.document.lines || []) add(line.address, line.name, line.home);

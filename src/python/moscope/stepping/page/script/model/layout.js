@@ -97,9 +97,19 @@ function placeChip(history, layout, chip, box) {
   const kinds = [
     ...new Set([...history.controllers.values()].filter((c) => c.core === null && history.drawn(c)).map((c) => c.machine)),
   ].sort(byRole);
-  const slotW = (box.w - 2 * inner) / Math.max(1, kinds.length);
-  for (const [i, kind] of kinds.entries()) {
-    const cell = { x: box.x + inner + i * slotW + 1.5, y: bar + 6, w: slotW - 3, h: unit, core: null, chip: chip.chip, kind };
+  const plain = (kind) => kind === "DRAM" || kind === "DMA"; // no states; a home has states of many lines
+  const weight = (kind) => (plain(kind) ? 0.6 : history.isHome(`${kind}-${chip.chip}`) ? 1.4 : 1);
+  const unitW =
+    (box.w - 2 * inner) /
+    Math.max(
+      1,
+      kinds.reduce((sum, kind) => sum + weight(kind), 0),
+    );
+  let x = box.x + inner;
+  for (const kind of kinds) {
+    const w = unitW * weight(kind);
+    const cell = { x: x + 1.5, y: bar + 6, w: w - 3, h: unit, core: null, chip: chip.chip, kind };
+    x += w;
     layout.places.set(`${kind} ${chip.chip}`, cell);
     for (const c of others.filter((one) => one.machine === kind)) layout.places.set(c.name, cell);
   }

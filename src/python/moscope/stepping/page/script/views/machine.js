@@ -8,6 +8,7 @@ import { fill, h, s } from "../dom.js";
 import { Traffic } from "./traffic.js";
 
 const TAG = 14; // height of a state's label
+const UNIT_NAME = 36; // width of "home" and its margin
 
 export class MachineView {
   constructor(app, panel) {
@@ -130,33 +131,50 @@ export class MachineView {
     this.traffic.update();
   }
 
+  /** Labels of states: below each other in a core, from the right in a unit. What does not fit is counted. */
   stateTags(cell, shown) {
-    const core = cell.core !== null;
-    const room = core ? Math.max(1, Math.floor((cell.h - 16) / (TAG + 1))) : Math.max(1, Math.floor((cell.w - 40) / 30));
-    const first =
-      shown.length > room ? [...shown].sort((a, b) => b.marked - a.marked).slice(0, room - (room > 1 ? 1 : 0)) : shown;
-    const width = core ? cell.w - 4 : 28;
-    const tags = first.map((tag, i) => {
-      const x = core ? cell.x + 2 : cell.x + cell.w - (i + 1) * 30;
-      const y = core ? cell.y + (cell.h < 32 ? cell.h - TAG - 1 : 16 + i * (TAG + 1)) : cell.y + (cell.h - TAG) / 2;
-      const meaning = stateMeaning(this.app.history, tag.machine, tag.state);
-      const title = `${tag.controller}: ${lineName(this.app.history, tag.line.address)} in ${tag.state}: ${meaning}`;
-      return s(
-        "g",
-        { class: `tag ${lineClass(this.app.history, tag.line.address)} ${tag.kind}${tag.marked ? " marked" : ""}` },
-        s("title", null, title),
-        s("rect", { x, y, width, height: TAG, rx: 3 }),
-        s("text", { x: x + width / 2, y: y + 10.5, "text-anchor": "middle" }, tag.state),
-      );
+    const line = this.app.moment?.line;
+    const rank = (tag) => 2 * tag.marked + (tag.line.address === line);
+    const first = [...shown].sort((a, b) => rank(b) - rank(a));
+    const tags = cell.core !== null ? this.coreTags(cell, first) : this.unitTags(cell, first);
+    const left = shown.length - tags.length;
+    if (left > 0) {
+      const spot =
+        cell.core !== null ? { x: cell.x + cell.w - 2, y: cell.y + 11 } : { x: tags.at(-1).left - 3, y: cell.y + cell.h / 2 + 4 };
+      tags.push({ drawn: s("text", { ...spot, "text-anchor": "end", class: "more" }, `+${left}`) });
+    }
+    return tags.map((tag) => tag.drawn);
+  }
+
+  coreTags(cell, shown) {
+    const low = cell.h < 32;
+    const room = low ? 1 : Math.max(1, Math.floor((cell.h - 16) / (TAG + 1)));
+    return shown.slice(0, room).map((tag, i) => {
+      const y = low ? cell.y + cell.h - TAG - 1 : cell.y + 16 + i * (TAG + 1);
+      return { drawn: this.tag(tag, cell.x + 2, y, cell.w - 4) };
     });
-    if (first.length < shown.length) {
-      const text = `+${shown.length - first.length}`;
-      const spot = core
-        ? { x: cell.x + cell.w / 2, y: cell.y + cell.h - 2 }
-        : { x: cell.x + cell.w - 30 * first.length - 8, y: cell.y + 18 };
-      tags.push(s("text", { ...spot, "text-anchor": "middle", class: "more" }, text));
+  }
+
+  unitTags(cell, shown) {
+    const tags = [];
+    let right = cell.x + cell.w - 3;
+    for (const [i, tag] of shown.entries()) {
+      const width = 10 + 6.4 * tag.state.length;
+      const needed = width + (i < shown.length - 1 ? 15 : 0); // the count of those that do not fit
+      if (i > 0 && right - needed < cell.x + UNIT_NAME) break;
+      tags.push({ drawn: this.tag(tag, right - width, cell.y + (cell.h - TAG) / 2, width), left: right - width });
+      right -= width + 2;
     }
     return tags;
+  }
+
+  tag(tag, x, y, width) {
+    const { history } = this.app;
+    const meaning = stateMeaning(history, tag.machine, tag.state);
+    const title = `${tag.controller}: ${lineName(history, tag.line.address)} in ${tag.state}: ${meaning}`;
+    const kind = `tag ${lineClass(history, tag.line.address)} ${tag.kind}${tag.marked ? " marked" : ""}`;
+    const text = s("text", { x: x + width / 2, y: y + 10.5, "text-anchor": "middle" }, tag.state);
+    return s("g", { class: kind }, s("title", null, title), s("rect", { x, y, width, height: TAG, rx: 3 }), text);
   }
 
   drawLegend() {
