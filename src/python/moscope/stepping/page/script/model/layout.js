@@ -98,7 +98,7 @@ function placeChip(history, layout, chip, box) {
     ...new Set([...history.controllers.values()].filter((c) => c.core === null && history.drawn(c)).map((c) => c.machine)),
   ].sort(byRole);
   const plain = (kind) => kind === "DRAM" || kind === "DMA"; // no states; a home has states of many lines
-  const weight = (kind) => (plain(kind) ? 0.6 : history.isHome(`${kind}-${chip.chip}`) ? 1.4 : 1);
+  const weight = (kind) => (plain(kind) ? 0.7 : history.isHome(`${kind}-${chip.chip}`) ? 1.4 : 1);
   const unitW =
     (box.w - 2 * inner) /
     Math.max(
