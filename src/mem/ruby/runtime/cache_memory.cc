@@ -29,33 +29,37 @@ CacheMemory::CacheMemory(CacheGeometry g, const EventQueue &queue, std::uint64_t
     state_.rng = Rng(seed);
     if (!listed_) {
         stamps_.assign(std::size_t{g_.sets} * g_.ways, 0);
-        state_.stamps = stamps_.data();
+        state_.stamps = stamp_base_ = stamps_.data();
     }
     if (!policy_.victim)
         choice_ = listed_ ? Choice::first : g_.ways == 2 ? Choice::older_of_two : Choice::otherwise;
 }
 
-/// Moves the cursor to a line.
-void CacheMemory::seek(Addr line) const {
+/// Moves the cursor to a line, of a set without a head.
+void CacheMemory::seek_narrow(Addr line) const {
     const unsigned set = set_of(line);
+    AbstractCacheEntry *e = entry(std::size_t{set} * g_.ways);
     AbstractCacheEntry *found = nullptr;
-    bool full;
-    if (heads_.none()) {
-        full = true;
-        AbstractCacheEntry *e = entry(std::size_t{set} * g_.ways);
-        for (unsigned w = g_.ways; w-- > 0; e = after(e)) {
-            found = e->m_Address == line ? e : found;
-            full &= e->m_Address != kNoTag;
-        }
-    } else {
-        const unsigned base = set * g_.ways;
-        const unsigned way =
-            heads_.find(set, hint_of(line), [&](unsigned w) { return entry(base + w)->m_Address == line; });
-        if (way != SetHeads::kNoWay)
-            found = entry(base + way);
-        full = heads_.full(set);
+    bool full = true;
+    for (unsigned w = g_.ways; w-- > 0; e = after(e)) {
+        found = e->m_Address == line ? e : found;
+        full &= e->m_Address != kNoTag;
     }
-    cursor_ = {line, found, kNoTag - 1, nullptr, set, full};
+    cursor_ = {line, found, kNoTag - 1, nullptr, nullptr, set, full};
+}
+
+/// The same of a set with one.
+void CacheMemory::seek_wide(Addr line) const {
+    const unsigned set = set_of(line);
+    const SetHeads::Head head = heads_.head(set);
+    AbstractCacheEntry *const first = entry(std::size_t{set} * g_.ways);
+    AbstractCacheEntry *found = nullptr;
+    heads_.find(head, hint_of(line), [&](unsigned way) {
+        AbstractCacheEntry *const e = after(first, way);
+        found = e->m_Address == line ? e : nullptr;
+        return found != nullptr;
+    });
+    cursor_ = {line, found, kNoTag - 1, nullptr, head, set, heads_.full(head)};
 }
 
 unsigned CacheMemory::victim_otherwise(unsigned set) const {
@@ -76,10 +80,11 @@ unsigned CacheMemory::victim_otherwise(unsigned set) const {
 void CacheMemory::begin_stamps() {
     choice_ = Choice::otherwise;
     stamps_.assign(std::size_t{g_.sets} * g_.ways, 0);
-    state_.stamps = stamps_.data();
+    state_.stamps = stamp_base_ = stamps_.data();
     for (unsigned set = 0; set < g_.sets; ++set) {
         Tick before_all = -static_cast<Tick>(g_.ways);
-        heads_.for_each(set, [&](unsigned way) { stamps_[std::size_t{set} * g_.ways + way] = before_all++; });
+        heads_.for_each(heads_.head(set),
+                        [&](unsigned way) { stamps_[std::size_t{set} * g_.ways + way] = before_all++; });
     }
 }
 
@@ -97,29 +102,25 @@ void CacheMemory::hold(std::size_t bytes, std::size_t alignment) {
         (new (entry(i)) AbstractCacheEntry())->m_Address = kNoTag;
 }
 
-/// The free way that a line now has; the cursor is there.
-unsigned CacheMemory::take_way(Addr line, bool touch_it) {
-    const unsigned set = at(line).set;
-    if (cursor_.full)
-        throw ProtocolError(g_.name + ": allocate without a free way in the set");
-    unsigned i = set * g_.ways;
-    if (heads_.none()) {
-        const unsigned end = i + g_.ways;
-        while (entry(i)->m_Address != kNoTag)
-            ++i;
-        unsigned next = i + 1;
-        while (next < end && entry(next)->m_Address != kNoTag)
-            ++next;
-        cursor_.full = next == end;
-    } else {
-        i += heads_.take(set, hint_of(line));
-        cursor_.full = heads_.full(set);
+void CacheMemory::fail(const char *what) const { throw ProtocolError(g_.name + what); }
+
+unsigned CacheMemory::take_narrow() {
+    const unsigned first = cursor_.set * g_.ways;
+    const AbstractCacheEntry *e = entry(first);
+    unsigned way = 0, taken = 0;
+    for (unsigned w = g_.ways; w-- > 0;) {
+        const bool free = after(e, w)->m_Address == kNoTag;
+        way = free ? w : way;
+        taken += !free;
     }
-    if (!stamps_.empty())
-        stamps_[i] = queue_.now();
-    if (__builtin_expect(sees_placing_, 0))
-        place(set, i - set * g_.ways, touch_it);
-    return i;
+    cursor_.full = taken + 1 == g_.ways;
+    return first + way;
+}
+
+unsigned CacheMemory::take_wide() {
+    const unsigned way = heads_.take(cursor_.head, hint_of(cursor_.line));
+    cursor_.full = heads_.full(cursor_.head);
+    return cursor_.set * g_.ways + way;
 }
 
 /// Calls the policy's functions for a new line.
@@ -132,21 +133,19 @@ void CacheMemory::place(unsigned set, unsigned way, bool touch_it) {
 
 void CacheMemory::deallocate(Addr a) {
     const Addr line = line_of(a);
-    AbstractCacheEntry *const e = find(line);
+    const bool is_victim = line == cursor_.victim_line;
+    AbstractCacheEntry *const e = is_victim ? cursor_.victim : at(line).entry;
     if (!e)
-        throw ProtocolError(g_.name + ": deallocate of a line that is not present");
+        fail(": deallocate of a line that is not present");
     if (on_remove)
         on_remove(on_remove_context, line);
     e->m_Address = kNoTag;
-    const bool is_victim = line == cursor_.victim_line;
-    const unsigned set = is_victim ? cursor_.set : set_of(line);
-    if (!heads_.none())
-        heads_.free(set, e->slot - set * g_.ways);
-    if (set == cursor_.set)
-        cursor_.full = false;
+    if (cursor_.head)
+        heads_.free(cursor_.head, e->slot - cursor_.set * g_.ways);
+    cursor_.full = false;
     if (is_victim)
         cursor_.victim_line = kNoTag - 1;
-    if (line == cursor_.line)
+    else
         cursor_.entry = nullptr;
 }
 

@@ -47,7 +47,7 @@ class CacheMemory {
     Addr cacheProbe(Addr a) const {
         const Cursor &c = at(line_of(a));
         MOSCOPE_CHECK(c.full && !c.entry);
-        cursor_.victim = entry(victim(c.set));
+        cursor_.victim = entry(victim(c.set, c.head));
         return cursor_.victim_line = c.victim->m_Address;
     }
     /// A new entry in a free way; it stays there until it is deallocated.
@@ -55,9 +55,16 @@ class CacheMemory {
         static_assert(std::is_base_of_v<AbstractCacheEntry, T> && std::is_trivially_copyable_v<T>);
         if (__builtin_expect(stride_ != sizeof(T), 0))
             hold(sizeof(T), alignof(T));
-        const unsigned i = take_way(line_of(a), touch);
+        const Addr line = line_of(a);
+        if (__builtin_expect(at(line).full, 0))
+            fail(": allocate without a free way in the set");
+        const unsigned i = cursor_.head ? take_wide() : take_narrow();
+        if (stamp_base_)
+            stamp_base_[i] = queue_.now();
+        if (__builtin_expect(sees_placing_, 0))
+            place(cursor_.set, i - cursor_.set * g_.ways, touch);
         T *e = new (entry(i)) T();
-        e->m_Address = line_of(a);
+        e->m_Address = line;
         e->slot = i;
         cursor_.entry = e;
         return e;
@@ -103,8 +110,8 @@ class CacheMemory {
     const CacheGeometry &geometry() const { return g_; }
     /// Too large for the host's caches to hold it beside the arrays of other cores.
     bool worth_prefetching() const { return std::size_t{g_.sets} * g_.ways >= kPrefetchedLines; }
-    // Into the host's caches, without waiting. First what tells where the line of `a` is, and, if one is to be
-    // replaced for it, which; some time later that line and that victim.
+    // Into the host's caches, without waiting. First what tells where the line of `a` is, and which line is to be
+    // replaced for it; some time later the entry of that victim, if a line is going to be placed.
     void prefetch_set(Addr a) const {
         const unsigned set = set_of(line_of(a));
         if (!heads_.none()) {
@@ -114,14 +121,12 @@ class CacheMemory {
         __builtin_prefetch(entry(std::size_t{set} * g_.ways));
         __builtin_prefetch(&stamps_[std::size_t{set} * g_.ways]);
     }
-    void prefetch_line(Addr a, bool placed) const {
-        if (heads_.none())
+    void prefetch_victim(Addr a) const {
+        if (choice_ != Choice::first)
             return;
-        const Addr line = line_of(a);
-        const unsigned set = set_of(line);
-        const unsigned slot =
-            placed && heads_.full(set) ? victim(set) : set * g_.ways + heads_.likely(set, hint_of(line));
-        __builtin_prefetch(entry(slot));
+        const unsigned set = set_of(line_of(a));
+        if (const SetHeads::Head h = heads_.head(set); heads_.full(h))
+            __builtin_prefetch(entry(std::size_t{set} * g_.ways + heads_.first(h)));
     }
     /// Whether an entry lies in this array.
     bool holds(const AbstractCacheEntry *e) const {
@@ -145,7 +150,7 @@ class CacheMemory {
                 stamps_[e->slot] = queue_.now();
             } else {
                 const unsigned set = set_of(e->m_Address);
-                heads_.move_to_end(set, e->slot - set * g_.ways);
+                heads_.move_to_end(heads_.head(set), e->slot - set * g_.ways);
             }
         } else if (hit_ == Hit::call) {
             policy_.touch(state_, e->slot / g_.ways, e->slot % g_.ways);
@@ -175,28 +180,31 @@ class CacheMemory {
         return static_cast<unsigned>(pow2_ ? n & mask_ : n % g_.sets);
     }
     /// What a message asks about a line is found once. It stays true until a line of the set comes or leaves, through
-    /// take_way() and deallocate(). Which line is the next victim is not kept: inline hits write stamps without notice.
+    /// allocate() and deallocate(). Which line is the next victim is not kept: inline hits write stamps without notice.
     struct Cursor {
         Addr line = kNoTag - 1;
         AbstractCacheEntry *entry = nullptr;  ///< of the line; null: it is not present
         Addr victim_line = kNoTag - 1;        ///< the line of the set that cacheProbe() gave last
         AbstractCacheEntry *victim = nullptr; ///< its entry
+        SetHeads::Head head = nullptr;        ///< of the set, if it has one
         unsigned set = 0;
         bool full = false; ///< the set has no free way
     };
     const Cursor &at(Addr line) const {
         if (__builtin_expect(line != cursor_.line, 0))
-            seek(line);
+            heads_.none() ? seek_narrow(line) : seek_wide(line);
         return cursor_;
     }
-    void seek(Addr line) const;
+    void seek_narrow(Addr line) const;
+    void seek_wide(Addr line) const;
     AbstractCacheEntry *find(Addr line) const { return line == cursor_.victim_line ? cursor_.victim : at(line).entry; }
     /// Slot to be given up next, of a set that is full.
-    unsigned victim(unsigned set) const {
-        switch (choice_) {
-        case Choice::first: return set * g_.ways + heads_.first(set);
-        case Choice::older_of_two: return 2 * set + (stamps_[2 * set + 1] < stamps_[2 * set]);
-        case Choice::otherwise: break;
+    unsigned victim(unsigned set, SetHeads::Head h) const {
+        if (choice_ == Choice::first)
+            return set * g_.ways + heads_.first(h);
+        if (choice_ == Choice::older_of_two) {
+            const Tick *const s = stamp_base_ + 2 * std::size_t{set};
+            return 2 * set + (s[1] < s[0]);
         }
         return victim_otherwise(set);
     }
@@ -205,13 +213,16 @@ class CacheMemory {
     AbstractCacheEntry *entry(std::size_t slot) const {
         return reinterpret_cast<AbstractCacheEntry *>(ways_.get() + slot * stride_);
     }
-    /// Of the next way.
-    AbstractCacheEntry *after(const AbstractCacheEntry *e) const {
-        return reinterpret_cast<AbstractCacheEntry *>(reinterpret_cast<std::uintptr_t>(e) + stride_);
+    /// Of the next way, or of one so many ways further.
+    AbstractCacheEntry *after(const AbstractCacheEntry *e, std::size_t ways = 1) const {
+        return reinterpret_cast<AbstractCacheEntry *>(reinterpret_cast<std::uintptr_t>(e) + ways * stride_);
     }
     /// Makes the ways as large as the protocol's entries.
     void hold(std::size_t bytes, std::size_t alignment);
-    unsigned take_way(Addr line, bool touch);
+    // A free way of the cursor's set, which is not full, for its line.
+    unsigned take_narrow();
+    unsigned take_wide();
+    [[noreturn, gnu::cold, gnu::noinline]] void fail(const char *what) const;
     [[gnu::cold, gnu::noinline]] void place(unsigned set, unsigned way, bool touch_it);
 
     std::uint16_t hint_of(Addr line) const {
@@ -236,7 +247,8 @@ class CacheMemory {
     bool listed_ = false;                     ///< the heads' order is that of replacement, unless there are stamps
     /// The victim of a full set: the first of the list, the one of two ways with the older stamp, or what else decides.
     enum class Choice : std::uint8_t { first, older_of_two, otherwise } choice_ = Choice::otherwise;
-    std::vector<Tick> stamps_; ///< by slot, if they keep the order
+    std::vector<Tick> stamps_;   ///< by slot, if they keep the order
+    Tick *stamp_base_ = nullptr; ///< the first of them
     ReplacementState state_;
     Tick scratch_ = 0;
 };

@@ -23,6 +23,7 @@ class SetHeads {
         ways_ = ways;
         vectors_ = (ways + kLanes - 1) / kLanes;
         blocks_ = (ways + kBlock - 1) / kBlock;
+        order_at_ = std::size_t{vectors_} * kBlock;
         const std::size_t bytes = std::size_t{vectors_ + blocks_} * kBlock;
         stride_ = bytes <= kHostLine / 2 ? kHostLine / 2 : (bytes + kHostLine - 1) / kHostLine * kHostLine;
         // A shift reads one byte beyond the order: one host line more than the sets need.
@@ -30,68 +31,65 @@ class SetHeads {
         heads_.reset(static_cast<std::byte *>(::operator new (whole, std::align_val_t{kHostLine})));
         std::memset(heads_.get(), 0, whole);
         for (unsigned set = 0; set < sets; ++set)
-            std::memset(order(set), kNoWay, std::size_t{blocks_} * kBlock);
+            std::memset(order(head(set)), kNoWay, std::size_t{blocks_} * kBlock);
     }
     bool none() const { return !heads_; }
 
-    bool full(unsigned set) const { return order(set)[ways_ - 1] != kNoWay; }
+    /// Where a set's tags and order are.
+    using Head = std::byte *;
+    Head head(unsigned set) const { return heads_.get() + set * stride_; }
+
+    bool full(Head h) const { return order(h)[ways_ - 1] != kNoWay; }
     /// The way in front; the set is not empty.
-    unsigned first(unsigned set) const { return order(set)[0]; }
+    unsigned first(Head h) const { return order(h)[0]; }
     /// Calls f(way) from the first to the last.
-    template <class F> void for_each(unsigned set, F &&f) const {
-        const std::uint8_t *o = order(set);
+    template <class F> void for_each(Head h, F &&f) const {
+        const std::uint8_t *o = order(h);
         for (unsigned i = 0; i < ways_ && o[i] != kNoWay; ++i)
             f(unsigned{o[i]});
     }
 
     /// The first way of which the bits of the tag are those of `hint` and of which is(way) holds; kNoWay: none.
-    template <class Is> unsigned find(unsigned set, std::uint16_t hint, Is &&is) const {
-        const __m128i wanted = _mm_set1_epi16(static_cast<short>(hint));
-        const __m128i *v = tags(set);
-        for (unsigned k = 0; k < vectors_; k += 2)
-            for (unsigned m = equal(v, k, wanted); m; m &= m - 1)
-                if (const unsigned way = k * kLanes + lowest(m); is(way))
-                    return way;
-        return kNoWay;
-    }
-    /// The way that find() would look at first, or any; without a branch, as the result is only prefetched.
-    unsigned likely(unsigned set, std::uint16_t hint) const {
-        const __m128i wanted = _mm_set1_epi16(static_cast<short>(hint));
-        const __m128i *v = tags(set);
-        unsigned way = 0;
-        for (unsigned k = 0; k < vectors_; k += 2) {
-            const unsigned m = equal(v, k, wanted);
-            way = m ? k * kLanes + lowest(m | 0x10000) : way;
-        }
+    template <class Is> unsigned find(Head h, std::uint16_t hint, Is &&is) const {
+        unsigned way = kNoWay;
+        any_equal(h, hint, [&](unsigned m, unsigned of) {
+            for (; m; m &= m - 1)
+                if (const unsigned w = of + lowest(m); is(w)) {
+                    way = w;
+                    return true;
+                }
+            return false;
+        });
         return way;
     }
-
     /// Takes the lowest free way for a tag, as the last of the order; the set is not full.
-    unsigned take(unsigned set, std::uint16_t hint) {
-        const __m128i *v = tags(set);
-        unsigned k = 0, m;
-        while (!(m = equal(v, k, _mm_setzero_si128())))
-            k += 2;
-        const unsigned way = k * kLanes + lowest(m);
-        set_hint(set, way, hint);
-        std::uint8_t *const o = order(set);
+    unsigned take(Head h, std::uint16_t hint) {
+        unsigned way = 0;
+        any_equal(h, 0, [&](unsigned m, unsigned of) {
+            way = of + lowest(m | 0x10000);
+            return m != 0;
+        });
+        set_hint(h, way, hint);
+        std::uint8_t *const o = order(h);
         // A line nearly always takes the place of one that has just left a full set.
-        const unsigned last = ways_ >= 2 && o[ways_ - 2] != kNoWay ? ways_ - 1 : position(set, kNoWay);
+        const unsigned last = ways_ >= 2 && o[ways_ - 2] != kNoWay ? ways_ - 1 : position(o, kNoWay);
         o[last] = static_cast<std::uint8_t>(way);
         return way;
     }
-    void free(unsigned set, unsigned way) {
-        set_hint(set, way, 0);
-        order(set)[close_gap(set, way)] = kNoWay;
+    void free(Head h, unsigned way) {
+        set_hint(h, way, 0);
+        std::uint8_t *const o = order(h);
+        o[close_gap(o, way)] = kNoWay;
     }
     /// Moves a taken way to the end of the order.
-    void move_to_end(unsigned set, unsigned way) {
-        const unsigned last = close_gap(set, way);
-        order(set)[last] = static_cast<std::uint8_t>(way);
+    void move_to_end(Head h, unsigned way) {
+        std::uint8_t *const o = order(h);
+        const unsigned last = close_gap(o, way);
+        o[last] = static_cast<std::uint8_t>(way);
     }
 
     void prefetch(unsigned set) const {
-        const std::byte *h = heads_.get() + set * stride_;
+        const std::byte *h = head(set);
         for (std::size_t b = 0; b < stride_; b += kHostLine)
             __builtin_prefetch(h + b);
     }
@@ -101,37 +99,43 @@ class SetHeads {
   private:
     static constexpr unsigned kLanes = 8, kBlock = 16; ///< tags, and ways of the order, in a vector
 
-    const __m128i *tags(unsigned set) const { return reinterpret_cast<const __m128i *>(heads_.get() + set * stride_); }
-    std::uint8_t *order(unsigned set) const {
-        return reinterpret_cast<std::uint8_t *>(heads_.get() + set * stride_ + std::size_t{vectors_} * kBlock);
-    }
-    /// A bit for each lane of vectors k and k + 1 that is equal; behind the last vector, none.
-    unsigned equal(const __m128i *v, unsigned k, __m128i wanted) const {
-        const __m128i low = _mm_cmpeq_epi16(_mm_load_si128(v + k), wanted);
-        const __m128i high =
-            k + 1 < vectors_ ? _mm_cmpeq_epi16(_mm_load_si128(v + k + 1), wanted) : _mm_setzero_si128();
-        return static_cast<unsigned>(_mm_movemask_epi8(_mm_packs_epi16(low, high)));
+    std::uint8_t *order(Head h) const { return reinterpret_cast<std::uint8_t *>(h + order_at_); }
+    /// Calls f(mask, way) for each two vectors of tags, with a bit for each lane of them that is equal and the number of
+    /// the first lane's way, until f returns true.
+    template <class F> void any_equal(Head h, std::uint16_t hint, F &&f) const {
+        const auto *v = reinterpret_cast<const __m128i *>(h);
+        const __m128i wanted = _mm_set1_epi16(static_cast<short>(hint));
+        unsigned k = 0;
+        for (; k + 1 < vectors_; k += 2) {
+            const __m128i low = _mm_cmpeq_epi16(_mm_load_si128(v + k), wanted);
+            const __m128i high = _mm_cmpeq_epi16(_mm_load_si128(v + k + 1), wanted);
+            if (f(static_cast<unsigned>(_mm_movemask_epi8(_mm_packs_epi16(low, high))), k * kLanes))
+                return;
+        }
+        if (k < vectors_) {
+            const __m128i low = _mm_cmpeq_epi16(_mm_load_si128(v + k), wanted);
+            f(static_cast<unsigned>(_mm_movemask_epi8(_mm_packs_epi16(low, _mm_setzero_si128()))), k * kLanes);
+        }
     }
     static unsigned lowest(unsigned mask) { return static_cast<unsigned>(__builtin_ctz(mask)); }
-    void set_hint(unsigned set, unsigned way, std::uint16_t hint) {
-        std::memcpy(heads_.get() + set * stride_ + way * sizeof hint, &hint, sizeof hint);
+    static void set_hint(Head h, unsigned way, std::uint16_t hint) {
+        std::memcpy(h + way * sizeof hint, &hint, sizeof hint);
     }
     /// Where a way is in the order, or where kNoWay begins; it is there.
-    unsigned position(unsigned set, std::uint8_t way) const {
-        const auto *o = reinterpret_cast<const __m128i *>(order(set));
+    static unsigned position(const std::uint8_t *order, std::uint8_t way) {
+        const auto *o = reinterpret_cast<const __m128i *>(order);
         const __m128i wanted = _mm_set1_epi8(static_cast<char>(way));
         unsigned k = 0, m;
         while (!(m = static_cast<unsigned>(_mm_movemask_epi8(_mm_cmpeq_epi8(_mm_load_si128(o + k), wanted)))))
             ++k;
-        return k * kBlock + static_cast<unsigned>(__builtin_ctz(m));
+        return k * kBlock + lowest(m);
     }
     /// Takes a way out of the order, so that those behind it move up; returns the place behind them.
-    unsigned close_gap(unsigned set, unsigned way) {
-        std::uint8_t *o = order(set);
-        const unsigned last = full(set) ? ways_ - 1 : position(set, kNoWay) - 1;
+    unsigned close_gap(std::uint8_t *o, unsigned way) {
+        const unsigned last = o[ways_ - 1] != kNoWay ? ways_ - 1 : position(o, kNoWay) - 1;
         if (o[last] == way)
             return last;
-        const unsigned at = position(set, static_cast<std::uint8_t>(way));
+        const unsigned at = o[0] == way ? 0 : position(o, static_cast<std::uint8_t>(way));
         unsigned k = at / kBlock;
         // Of the first block, what lies before the gap stays.
         const __m128i lanes = _mm_setr_epi8(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
@@ -151,7 +155,7 @@ class SetHeads {
         void operator()(std::byte *p) const { ::operator delete (p, std::align_val_t{kHostLine}); }
     };
     std::unique_ptr<std::byte[], Free> heads_; ///< `stride_` bytes a set: tags, then the order
-    std::size_t stride_ = 0;
+    std::size_t stride_ = 0, order_at_ = 0;
     unsigned ways_ = 0, vectors_ = 0, blocks_ = 0;
 };
 

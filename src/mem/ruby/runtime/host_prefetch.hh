@@ -3,7 +3,8 @@
 // line that a controller will look up is known when the message is sent, several events before the controller
 // receives it. The sender therefore prefetches host data in two steps. When it sends the message, it prefetches the
 // data that locates the line (the tags of a set, the cell of a table). Two messages later this data has arrived, and
-// the entry of the line itself is prefetched. No step waits, and only the host's caches change.
+// the table's entry is prefetched, and the array's entry of the likely victim. No step waits, and only the host's
+// caches change.
 #pragma once
 
 #include <array>
@@ -25,8 +26,9 @@ struct LineStores {
             t->prefetch_cell(line);
     }
     void prefetch_lines(Addr line, bool placed) const {
-        for (const CacheMemory *a : arrays)
-            a->prefetch_line(line, placed);
+        if (placed)
+            for (const CacheMemory *a : arrays)
+                a->prefetch_victim(line);
         for (const PerfectTable *t : tables)
             t->prefetch_entry(line);
     }

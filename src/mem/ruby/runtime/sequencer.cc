@@ -40,6 +40,8 @@ Sequencer::Sequencer(Params p, AbstractController &c, MessageBuffer &mandatory, 
 }
 
 RubyRequestType Sequencer::type_of(AccessKind k) const {
+    if (__builtin_expect(k == AccessKind::load, 1))
+        return RubyRequestType_LD;
     switch (k) {
     case AccessKind::load: return RubyRequestType_LD;
     case AccessKind::fetch: return RubyRequestType_IFETCH;
@@ -100,10 +102,10 @@ void Sequencer::start(Access &a, Tick now) {
     m->txn = a.txn;
     m->txn_core = c_.core;
     // Waiting behind another access to the line counts as queueing.
-    m->stamp = a.issued;
-    m->account(Segment::queue, now);
     const Tick arrival = c_.edge_from(now, p_.hit_latency);
-    m->account(Segment::cache, arrival);
+    m->path.in[static_cast<unsigned>(Segment::queue)] = now - a.issued;
+    m->path.in[static_cast<unsigned>(Segment::cache)] = arrival - now;
+    m->stamp = arrival;
     if (__builtin_expect(c_.trace != nullptr, 0))
         c_.trace->sent(c_, now, *m, arrival, nullptr);
     mandatory_.enqueue(m, arrival);
@@ -259,7 +261,8 @@ void Sequencer::complete(Addr addr, const std::byte *bytes, bool write, bool, Ma
     if (rest) {
         lines_[i] = {line, rest, lines_[i].tail};
     } else {
-        lines_[i] = lines_.back();
+        if (i + 1 != lines_.size())
+            lines_[i] = lines_.back();
         lines_.pop_back();
     }
     bool is_first = true;

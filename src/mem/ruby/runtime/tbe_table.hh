@@ -27,16 +27,9 @@ template <class T> class TBETable {
         count_ = 0;
     }
 
-    T *lookup(Addr a) const {
-        if (cells_[last_].line == a)
-            return &entries_[cells_[last_].index];
-        if (count_ == 0)
-            return nullptr;
-        const unsigned c = cell(a);
-        if (cells_[c].line != a)
-            return nullptr;
-        last_ = c;
-        return &entries_[cells_[c].index];
+    [[gnu::always_inline]] T *lookup(Addr a) const {
+        const Cell &last = cells_[last_];
+        return last.line == a ? &entries_[last.index] : count_ ? search(a) : nullptr;
     }
     bool isPresent(Addr a) const { return lookup(a) != nullptr; }
     void allocate(Addr a) {
@@ -89,6 +82,13 @@ template <class T> class TBETable {
     static constexpr Addr kFree = ~Addr{0};
     static constexpr unsigned kCellsAtFirst = 32; ///< few are in use at a time, and few host lines shall hold them
 
+    [[gnu::noinline]] T *search(Addr a) const {
+        const unsigned c = cell(a);
+        if (cells_[c].line != a)
+            return nullptr;
+        last_ = c;
+        return &entries_[cells_[c].index];
+    }
     void grow() {
         std::vector<Cell> old(2 * cells_.size(), {kFree, 0});
         old.swap(cells_);

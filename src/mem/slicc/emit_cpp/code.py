@@ -173,7 +173,12 @@ class Code:
         latency = self.expr(s.latency) if s.latency is not None else "1"
         with self.out.block(""):
             self.out(f"{base} &out_msg = *new_message<{base}>({self.message_number(s.message_ref.type)});")
-            self.block(s.body)
+            sole, machine = sole_destination(s) or (None, [])
+            for statement in s.body:
+                if statement is sole:
+                    self.out(f"send_only_to(out_msg, out_msg.Destination, {self.args(machine)});")
+                else:
+                    self.block([statement])
             self.out("complete_message(out_msg);")
             self.out(f"send({self.buffer(s.port)}, &out_msg, {latency});")
 
@@ -255,3 +260,19 @@ class Code:
         if target is not None and target.name == "AbstractCacheEntry":
             return f"static_cast<Entry_ *>({text})"
         return text
+
+
+def sole_destination(s: ast.Enqueue) -> tuple[ast.Stmt, list[ast.Expr]] | None:
+    """The statement `out_msg.Destination.add(MACHINE)` of a message that certainly goes to this machine alone, and its arguments: the
+    statement is not within an `if`, and nothing else in the block names the destination or the message as a whole."""
+    exprs = list(ast.walk_exprs(s.body))
+    mentions = [e for e in exprs if isinstance(e, ast.Member) and e.name == "Destination"]
+    fields = sum(isinstance(e, ast.Member) and isinstance(e.object, ast.Name) and e.object.name == "out_msg" for e in exprs)
+    if fields != sum(isinstance(e, ast.Name) and e.name == "out_msg" for e in exprs):
+        return None
+    for statement in s.body:
+        match statement:
+            case ast.ExprStmt(expr=ast.MethodCall(name="add", object=ast.Member(object=ast.Name(name="out_msg")) as set_, args=[machine])):
+                if mentions == [set_] and machine.type is not None and machine.type.name == "MachineID":
+                    return statement, [machine]
+    return None

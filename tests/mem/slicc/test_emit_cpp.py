@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What the generated C++ takes for granted: the only destination of a message, and states that share the code of a transition."""
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+from slicc import cli
+
+FOLDER = Path(__file__).parent / "protocols"
+ADD = "out_msg.Destination.add(mapAddressToMachine(address, MachineType:Directory));"
+
+
+def generated(tmp_path: Path, old: str = ADD, new: str = ADD) -> str:
+    """The C++ of ok_plain.slicc's cache, with another text in its actions."""
+    shutil.copytree(FOLDER / "common", tmp_path / "common")
+    actions = tmp_path / "common" / "actions.sm"
+    text = actions.read_text(encoding="utf-8")
+    assert old in text
+    actions.write_text(text.replace(old, new), encoding="utf-8")
+    protocol = tmp_path / "ok_plain.slicc"
+    protocol.write_text((FOLDER / "ok_plain.slicc").read_text(encoding="utf-8"), encoding="utf-8")
+    assert cli.run(["--protocol", str(protocol), "--out", str(tmp_path / "out"), "--no-warnings"]) == 0
+    return (tmp_path / "out" / "L1Cache_Controller.cc").read_text(encoding="utf-8")
+
+
+def test_a_message_that_goes_to_one_machine_needs_no_search_for_it(tmp_path: Path) -> None:
+    assert "send_only_to(out_msg, out_msg.Destination, mapAddressToMachine(address, MachineType_Directory));" in generated(tmp_path)
+
+
+@pytest.mark.parametrize("statements", [
+    ADD + ADD,
+    "if (address == address) { " + ADD + " }",
+    "out_msg.Destination.broadcast(MachineType:Directory); " + ADD,
+])
+def test_a_message_that_may_go_to_several_machines_or_none_is_searched_for_them(tmp_path: Path, statements: str) -> None:
+    assert "send_only_to" not in generated(tmp_path, new=statements)
+
+
+def test_each_transition_of_an_event_has_a_case(tmp_path: Path) -> None:
+    text = generated(tmp_path)
+    load = text[text.index("Result on_Load("):]
+    load = load[:load.index("return Result::valid;")]
+    table = re.search(r"kTransitions\[\] = \{(.*?)\};", text, re.DOTALL)
+    assert table is not None
+    events = re.search(r"kEvents\[\] = \{(.*?)\};", text)
+    assert events is not None
+    number = events[1].split(", ").index('"Load"')
+    assert load.count("case L1Cache_State_") == len(re.findall(rf"\{{\d+, {number}, ", table[1])) > 0
