@@ -84,10 +84,15 @@ def test_a_form_of_another_site_is_refused(address: str) -> None:
 def test_an_interruption_ends_the_server_with_130() -> None:
     env = {**os.environ, "PYTHONPATH": str(paths.root() / "src/python"), "BROWSER": "true"}
     command = [sys.executable, "-P", "-m", "moscope", "step", SPEC.script, "--machine", "small"]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=env) as process:
-        assert process.stderr
-        line = process.stderr.readline()
-        assert re.match(r"http://127.0.0.1:\d+/ ", line), line
-        process.send_signal(signal.SIGINT)
-        assert process.wait(20) == 130
-        assert "Traceback" not in process.stderr.read()
+    # A test run in the background of a shell ignores SIGINT, and its children would inherit that.
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=env,
+                          preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)) as process:
+        try:
+            assert process.stderr
+            line = process.stderr.readline()
+            assert re.match(r"http://127.0.0.1:\d+/ ", line), line
+            process.send_signal(signal.SIGINT)
+            assert process.wait(20) == 130
+            assert "Traceback" not in process.stderr.read()
+        finally:
+            process.kill()
