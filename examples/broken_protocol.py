@@ -3,7 +3,8 @@
 """Shows that `protocol check` catches a broken protocol.
 
 Copies MSI and changes one word: a cache in M that answers a read of another core stays in M instead of going
-to S, so it still believes that it may write. Prints the first violation, then the result of the original.
+to S, so it still believes that it may write. Prints the first violation, the short script that repeats it, and the
+result of the original. `moscope step MSI.counterexample.toml` shows the script in the browser.
 """
 
 import shutil
@@ -22,7 +23,10 @@ with tempfile.TemporaryDirectory() as folder:
     text = cache.read_text()
     assert text.count(RIGHT) == 1
     cache.write_text(text.replace(RIGHT, WRONG))
-    broken = moscope("protocol", "check", f"{folder}/MSI.slicc", "--ops", "20000", "--cores", "8")
+    broken = moscope("protocol", "check", f"{folder}/MSI.slicc", "--ops", "20000", "--cores", "8",
+                     "--counterexample", f"{folder}/MSI.counterexample.toml")
 original = moscope("protocol", "check", "MSI", "--ops", "20000", "--cores", "8")
 print("broken copy: ", "passed" if broken["ok"] else f"caught after {broken['ops']} accesses: {broken['violations'][0].splitlines()[0]}")
+if found := broken.get("counterexample"):
+    print(f"shortest script: {found['script']}: {found['what']}")
 print("original MSI:", "passed" if original["ok"] else "caught", f"after {original['ops']} accesses")
