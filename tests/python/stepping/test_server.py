@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The local server: histories on request, errors as documents, nothing for other sites, a clean end."""
 
+import functools
 import json
 import os
 import re
@@ -85,8 +86,9 @@ def test_an_interruption_ends_the_server_with_130() -> None:
     env = {**os.environ, "PYTHONPATH": str(paths.root() / "src/python"), "BROWSER": "true"}
     command = [sys.executable, "-P", "-m", "moscope", "step", SPEC.script, "--machine", "small"]
     # A test run in the background of a shell ignores SIGINT, and its children would inherit that.
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=env,
-                          preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)) as process:
+    # A test run in the background ignores SIGINT, and its children inherit that.
+    heard = functools.partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=env, preexec_fn=heard) as process:
         try:
             assert process.stderr
             line = process.stderr.readline()
