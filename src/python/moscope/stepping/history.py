@@ -4,6 +4,7 @@ state at a moment is what the changes up to it leave (fold.py). docs/stepping.md
 
 from typing import Any
 
+from moscope.errors import UserError
 from moscope.experiment import Subject
 from moscope.stepping import machine as drawing
 from moscope.stepping import protocol
@@ -23,6 +24,9 @@ def run(spec: Spec) -> Document:
 
 
 def history(subject: Subject, spec: Spec) -> Document:
+    for key, given in (("added", spec.added), ("delays", spec.delays)):
+        if given:
+            raise UserError(f"{key}: this version runs scripts alone: expected none; change the script")
     trace = run_script(subject, parse(spec.script, subject.machine), spec.script, spec.checked)
     return {
         "schema": SCHEMA,
