@@ -11,8 +11,10 @@ from pyarrow import parquet
 from moscope.naming import columns
 from moscope.naming.columns import DETAILED, tables
 from moscope.naming.rows import CLASSES, LINES, PAGE_KNOWN, PAIRS, TRANSFERS, WALK
+from moscope.naming.sources import Source
 
 KERNEL = 0xFFFFFFFF81000000
+USER = 0x400100
 SUPPLIERS = ("own", "L1Cache", "Directory")
 
 
@@ -38,6 +40,9 @@ class Names:
 
     def code(self, pc: int, cr3: int = 0) -> str:
         return f"f{pc >> 8 & 0xFF}" if pc >> 63 else f"u{cr3}"
+
+    def source(self, pc: int, cr3: int = 0) -> Source | None:
+        return None if pc >> 63 else Source(f"a.c:{pc}", ("get called at b.c:2", "add called at a.c:3") if pc == USER else ())
 
     def process(self, cr3: int) -> str:
         return ""
@@ -111,6 +116,14 @@ def test_a_pair_has_functions_and_the_name_of_the_byte_that_the_waiter_accessed(
         (128, "f1", "f2", True, "type.next"), (64, None, "u9", False, "type.count"),
         (64, "u7", "f2", True, "type.count")], "a user's write in the line's space"
     assert [row["writer"] for row in got] == [KERNEL + 0x100, None, 0x400000] and got[1]["spin"] == 5
+
+
+def test_user_instructions_have_lines_and_the_calls_inlined_there() -> None:
+    pairs = [pair(KERNEL + 0x100, USER, 0, 5), pair(USER + 1, KERNEL + 0x200, 0, 5), pair(0, USER + 1, 0, 5)]
+    got = named([line(64, 15)], pairs).pairs.to_pylist()
+    assert [(row["writer_source"], row["waiter_source"], row["waiter_inlined"]) for row in got] == [
+        (None, f"a.c:{USER}", "get called at b.c:2; add called at a.c:3"), (f"a.c:{USER + 1}", None, None),
+        (None, f"a.c:{USER + 1}", None)]
 
 
 def test_only_the_hottest_lines_have_objects() -> None:

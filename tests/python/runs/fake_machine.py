@@ -129,5 +129,11 @@ class FakeNames:
     def code(self, pc: int, cr3: int = 0) -> str:
         return f"{pc:#x}"
 
+    def notes(self) -> list[str]:
+        return []
+
+    def source(self, pc: int, cr3: int = 0) -> None:
+        return None
+
     def process(self, cr3: int) -> str:
         return ""

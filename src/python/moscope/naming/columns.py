@@ -14,6 +14,7 @@ import pyarrow as pa
 from pyarrow import compute
 
 from moscope.naming.rows import CLASSES, FETCH, KERNEL_HALF, PAGE, PAGE_KNOWN, USER, WALK, Rows, distinct, unpacked
+from moscope.naming.sources import Source
 from moscope.schema.enumerations import SPIN
 
 # The path of an object takes many reads of guest memory. Only this many lines, those with the most waiting, have objects and fields,
@@ -41,6 +42,8 @@ class Names(Protocol):
     def allocates(self, pc: int) -> bool: ...
 
     def code(self, pc: int, cr3: int = 0) -> str: ...
+
+    def source(self, pc: int, cr3: int = 0) -> Source | None: ...
 
     def process(self, cr3: int) -> str: ...
 
@@ -163,6 +166,8 @@ def _pairs(namer: Names, lines: Rows, rows: Rows, samples: Samples) -> pa.Table:
         "line": lines["line"][of], "use": lines["use"][of], "writer": pa.array(rows["writer"], mask=rows["writer"] == 0),
         "writer_function": code_names(namer, rows["writer"], spaces), "waiter": rows["waiter"],
         "waiter_function": code_names(namer, rows["waiter"], spaces), "address_space": rows["address_space"],
+        **{f"{role}_{what}": column for role in ("writer", "waiter")
+           for what, column in zip(("source", "inlined"), code_sources(namer, rows[role], spaces), strict=True)},
         "kernel": rows["waiter"] >= KERNEL_HALF, "offset": rows["offset"], "accessed": pa.array(samples.accessed(), pa.string()),
         "stall": rows["stall"], "spin": rows["spin"], "count": rows["count"]})
 
@@ -186,6 +191,15 @@ def code_names(namer: Names, pcs: Rows, spaces: Rows) -> pa.Array:
     first, which = distinct([pcs, kept])
     found = [namer.code(pc, cr3) if pc else None for pc, cr3 in zip(pcs[first].tolist(), kept[first].tolist(), strict=True)]
     return numbered(found, which)
+
+
+def code_sources(namer: Names, pcs: Rows, spaces: Rows) -> tuple[pa.Array, pa.Array]:
+    """File and line of instructions, and the calls of functions inlined there; null where they are not known or there are none."""
+    kept = np.where(pcs < KERNEL_HALF, spaces, 0)
+    first, which = distinct([pcs, kept])
+    found = [namer.source(pc, cr3) if pc else None for pc, cr3 in zip(pcs[first].tolist(), kept[first].tolist(), strict=True)]
+    return (numbered([one.at if one else None for one in found], which),
+            numbered([one.calls or None if one else None for one in found], which))
 
 
 def process_names(namer: Names, spaces: Rows) -> pa.Array:

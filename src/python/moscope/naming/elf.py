@@ -87,6 +87,14 @@ class Elf:
                 return self.data[s.offset + address - s.address :][:size]
         return b""
 
+    @property
+    def has_symtab(self) -> bool:
+        return any(s.kind == SHT_SYMTAB for s in self.sections)
+
+    def section_end(self, address: int) -> int:
+        """The end of the section that an address lies in; 0 where none has it."""
+        return max((s.address + s.size for s in self.sections if s.address and s.address <= address < s.address + s.size), default=0)
+
     def symbols(self) -> Iterator[tuple[int, int, str, str]]:
         """(address, size, kind letter as nm prints it, name) of what lies in memory; .symtab, or else .dynsym."""
         tables = [s for s in self.sections if s.kind == SHT_SYMTAB] or [s for s in self.sections if s.kind == SHT_DYNSYM]

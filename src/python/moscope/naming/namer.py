@@ -12,16 +12,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
-from moscope.naming import image
+from moscope.naming import demangle, image
 from moscope.naming.btf import Unreadable
+from moscope.naming.demangle import CLONE
 from moscope.naming.files import Files
 from moscope.naming.guest import PAGE, Guest, Memory
 from moscope.naming.known import Known
 from moscope.naming.percpu import PerCpu
 from moscope.naming.slab import ALLOCATOR, Description, Pages
+from moscope.naming.sources import Source
 from moscope.naming.symbols import Place
 from moscope.naming.tasks import TABLE_MASK, Tasks
-from moscope.naming.user import USER_TOP, Users
+from moscope.naming.user import USER_TOP, Program, Users
 from moscope.naming.vmalloc import Mapped
 
 T = TypeVar("T")
@@ -30,7 +32,6 @@ KERNEL_HALF = 1 << 63
 ANON, MAPPING_FLAGS = 1, 3  # page->mapping: its low bits
 UNMARKED = ("boot memory", "kernel page", "unknown")  # what the kernel's own page tables look like
 FILE_SYSTEM = re.compile(r"[a-z][a-z0-9_.-]*")
-CLONE = re.compile(r"\.(isra|constprop|part|cold|llvm)(\.\d+)?")
 
 
 @dataclass
@@ -117,7 +118,7 @@ class Namer:
         if pc < USER_TOP:
             found = self._users.place(pc, cr3)
             if found:
-                return f"{found[0]}:{CLONE.sub('', found[1].symbol.name)}"
+                return f"{found[0].name}:{demangle.function(found[1].symbol.name)}"
             return self._users.owner(pc, cr3)
         place = self._guest.place(pc)
         if place:
@@ -127,6 +128,17 @@ class Namer:
             return f"{CLONE.sub('', module[1].split('+')[0]) or module[1]} [{module[0]}]"
         area_ = self._mapped.area(pc)
         return f"{area_[0]}+{area_[1]:#x}" if area_ else f"{pc:#x}"
+
+    def source(self, pc: int, cr3: int = 0) -> Source | None:
+        """File and line of an instruction of a user's program with debug information."""
+        try:
+            return self._users.source(pc, cr3) if 0 < pc < USER_TOP else None
+        except Unreadable:
+            return None
+
+    def notes(self) -> list[str]:
+        """What is wrong with the debug information of programs, a sentence for each file."""
+        return self._users.notes()
 
     def process(self, cr3: int) -> str:
         """The name of the process whose page tables these are, of those that have had them the last that was seen: `exim`, or
@@ -335,18 +347,24 @@ class Namer:
         offset = page.index * PAGE + physical % PAGE
         found = self._users.place_in_file(file, offset)
         if found:
-            return Named(f"{found[0]}:{found[1]}", "user symbol", file, "")
+            return self._user_symbol(found, file)
         kind = file.split(":")[0]
         if not FILE_SYSTEM.fullmatch(kind):
             file = kind = ""  # what was there when the page was looked at has gone, and something else lies in its place
         return Named(f"page cache {kind}".strip(), "page cache", file, f"+{offset:#x}")
+
+    @staticmethod
+    def _user_symbol(found: tuple[Program, Place], instance: str) -> Named:
+        program, place = found
+        name, field = program.name_of(place)
+        return Named(f"{program.name}:{name}", "user symbol", instance, field)
 
     def _by_user_address(self, physical: int, va: int, cr3: int, then: Description | None) -> Named | None:
         process = self._tasks.process(cr3)
         found = self._users.place(va, cr3)
         instance = f"{process.name} {process.pid}" if process else ""
         if found:
-            return Named(f"{found[0]}:{found[1]}", "user symbol", instance)
+            return self._user_symbol(found, instance)
         area = self._tasks.area(process, va) if process else None
         if process is None or area is None:
             page = self._by_page(physical, then=then)

@@ -3,15 +3,20 @@
 which the host has a copy.
 """
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from itertools import pairwise
 from pathlib import Path
 
-from moscope.naming import elf
+from moscope.naming import debug, demangle, elf
 from moscope.naming.guest import PAGE
+from moscope.naming.sources import Source
 from moscope.naming.symbols import Place, SymbolTable
 from moscope.naming.tasks import Process, Tasks
 
 USER_TOP = 1 << 47
+COUNTED = re.compile(r"\.\d+$")  # of variables in functions, which may have the same name
 
 
 class Program:
@@ -22,13 +27,49 @@ class Program:
         self.fixed = False
         self.segments: list[elf.Segment] = []
         self.symbols = SymbolTable([])
+        self._path = path
+        self._file: elf.Elf | None = None
         try:
-            file = elf.from_file(path)
+            self._file = file = elf.from_file(path)
         except (OSError, elf.NotElf):
             return
         self.fixed = file.type == elf.ET_EXEC
         self.segments = file.segments
-        self.symbols = SymbolTable(file.symbols())
+        richest = self._split_symbols() if not file.has_symtab else None
+        self.symbols = SymbolTable(bounded(richest or file))
+
+    @cached_property
+    def _debug(self) -> tuple[debug.Debug, elf.Elf] | None:
+        """The debug information, and the file that has it."""
+        return debug.of(self._path, self._file) if self._file else None
+
+    def _split_symbols(self) -> elf.Elf | None:
+        return self._debug[1] if self._debug and self._debug[1].has_symtab else None
+
+    @property
+    def notes(self) -> list[str]:
+        """What is wrong with the debug information that was needed so far."""
+        read = self.__dict__.get("_debug")
+        return list(read[0].notes) if read else []
+
+    def name_of(self, place: Place) -> tuple[str, str]:
+        """A place as its source names it, and the field alone: `stats[2].packets`, `[2].packets`. Without debug information it has
+        no field."""
+        symbol, rest = place.symbol, f"+{place.offset:#x}" if place.offset else ""
+        if symbol.is_code:
+            return demangle.function(symbol.name) + rest, ""
+        name = demangle.variable(symbol.name)
+        found = self._debug[0].variable(symbol.address, place.offset) if self._debug else None
+        if found is None:
+            return name + rest, ""
+        function, path = found
+        if function and COUNTED.search(name):
+            name = f"{function}::{COUNTED.sub('', name)}"
+        return name + path, path.removeprefix(".")
+
+    def source(self, address: int) -> Source | None:
+        """File and line of an instruction."""
+        return self._debug[0].source(address) if self._debug else None
 
     def covers(self, address: int) -> bool:
         return any(s.address <= address < s.address + s.size for s in self.segments)
@@ -36,6 +77,25 @@ class Program:
     def address_of(self, offset: int) -> int | None:
         """The link address of what lies at an offset of the file."""
         return next((s.address + offset - s.offset for s in self.segments if 0 <= offset - s.offset < s.file_size), None)
+
+
+def bounded(file: elf.Elf) -> Iterator[tuple[int, int, str, str]]:
+    """Symbols with what they cover: a symbol without a size, as assembly has them, up to the next symbol and the end of its section.
+    The ends of sections (`_end`) and labels inside of other symbols cover nothing."""
+    rows = sorted(file.symbols(), key=lambda row: row[0])
+    sized = {row[0] for row in rows if row[1]}
+    addresses = sorted({row[0] for row in rows})
+    following = dict(pairwise(addresses))
+    end = 0
+    for address, size, kind, name in rows:
+        if size or address in sized:
+            end = max(end, address + size)
+            yield address, size, kind, name
+        elif address >= end:
+            limit = file.section_end(address)
+            extent = min(following.get(address, limit), limit) - address
+            if extent > 0:
+                yield address, extent, kind, name
 
 
 class Users:
@@ -54,17 +114,28 @@ class Users:
                 return self._programs[name]
         return None
 
-    def place(self, address: int, cr3: int) -> tuple[str, Place] | None:
-        """(program, symbol) of an address in the address space of `cr3`. Where that process is no longer known, a
-        program that is linked to fixed addresses is found by its address, if just one fits."""
+    def place(self, address: int, cr3: int) -> tuple[Program, Place] | None:
+        """(program, symbol) of an address in the address space of `cr3`."""
+        program, link = self._linked(address, cr3)
+        place = program.symbols.at(link) if program else None
+        return (program, place) if program and place else None
+
+    def source(self, address: int, cr3: int) -> Source | None:
+        """File and line of an instruction in the address space of `cr3`."""
+        program, link = self._linked(address, cr3)
+        return program.source(link) if program else None
+
+    def notes(self) -> list[str]:
+        return [note for program in self._programs.values() for note in program.notes]
+
+    def _linked(self, address: int, cr3: int) -> tuple[Program | None, int]:
+        """(program, link address) of an address in the address space of `cr3`. Where that process is no longer known, a program that
+        is linked to fixed addresses is found by its address, if just one fits."""
         process = self._tasks.process(cr3)
-        if process is not None:
-            program, bias = self._loaded(process, address)
-            place = program.symbols.at(address - bias) if program else None
-            return (program.name, place) if program and place else None
-        fixed = self._fixed(address)
-        place = fixed.symbols.at(address) if fixed else None
-        return (fixed.name, place) if fixed and place else None
+        if process is None:
+            return self._fixed(address), address
+        program, bias = self._loaded(process, address)
+        return program, address - bias
 
     def _fixed(self, address: int) -> Program | None:
         """The only program that is linked to an address."""
@@ -81,12 +152,12 @@ class Users:
             file = process.exe.rsplit("/", 1)[-1]
         return f"{file or 'user code'} (no symbols)"
 
-    def place_in_file(self, file: str, offset: int) -> tuple[str, Place] | None:
+    def place_in_file(self, file: str, offset: int) -> tuple[Program, Place] | None:
         """(program, symbol) of what lies at an offset of a program's file."""
         program = self.program(file)
         address = program.address_of(offset) if program else None
         place = program.symbols.at(address) if program and address is not None else None
-        return (program.name, place) if program and place else None
+        return (program, place) if program and place else None
 
     def _loaded(self, process: Process, address: int) -> tuple[Program | None, int]:
         """The program that an address belongs to, and how far it was loaded from where it was linked."""

@@ -69,6 +69,8 @@ def measure(job: Job, folder: Path, report: Callable[[Progress], None], say: Cal
     if log:
         transactions.convert(log, folder / transactions.NAME, engine.machine_types(), engine.machine_states(inputs.machine),
                              transactions.Naming(namer, tables.lines))
+    for note in namer.notes():
+        say(note)
     hottest = lines.Hottest(tables, system.physical_of)
     finish(guest, job.point)
     point = document(job.point, measured, hottest, memory_stall(stats), chosen)

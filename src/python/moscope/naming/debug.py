@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What a program's debug information says: the field of a global variable, file and line of an instruction.
+
+Debug information that is missing, damaged or of an unknown kind leaves names as they are without it, and a note.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+from moscope.naming import debug_file, elf
+from moscope.naming.dwarf import FUNCTION, Units, chain, text
+from moscope.naming.fields import Types, type_of
+from moscope.naming.sources import Source, Sources
+
+T = TypeVar("T")
+
+
+class Debug:
+    """`notes` says once for each file what could not be read."""
+
+    def __init__(self, path: Path, data: bytes) -> None:
+        self.notes: list[str] = []
+        self._path = path
+        self._variables: dict[int, tuple[str, Callable[[int], str]] | None] = {}
+        self._sources: Sources | None = None
+        self._units = self._read(lambda: Units(data))
+        self._types = Types()
+        if self._units:
+            self._sources = Sources(self._units)
+
+    def _read(self, what: Callable[[], T]) -> T | None:
+        try:
+            return what()
+        except Exception as error:  # noqa: BLE001  damaged bytes raise anything in the library, from KeyError to its own kinds
+            if not self.notes:
+                self.notes.append(f"{self._path}: its debug information cannot be read ({str(error) or type(error).__name__}): "
+                                  "expected DWARF 2 to 5; names are those of its symbols")
+            return None
+
+    def variable(self, address: int, offset: int) -> tuple[str, str] | None:
+        """(function, field) of a byte of the variable at a link address; the function is empty for one outside functions."""
+        if address not in self._variables:
+            self._variables[address] = self._read(lambda: self._variable(address))
+        found = self._variables[address]
+        path = self._read(lambda: found[1](offset)) if found else None
+        return (found[0], path) if found and path is not None else None
+
+    def _variable(self, address: int) -> tuple[str, Callable[[int], str]] | None:
+        path = self._units.variable(address) if self._units else []
+        kind = type_of(path[-1]) if path else None
+        if kind is None:
+            return None
+        inside = next((die for die in path[-2::-1] if die.tag == FUNCTION), None)
+        function = next(filter(None, (text(one, "DW_AT_name") for one in chain(inside))), "") if inside else ""
+        return function, lambda offset: self._types.path(kind, offset)
+
+    def source(self, pc: int) -> Source | None:
+        """Of an instruction at a link address."""
+        sources = self._sources
+        return self._read(lambda: sources.at(pc)) if sources else None
+
+
+def of(path: Path, file: elf.Elf) -> tuple[Debug, elf.Elf] | None:
+    """The debug information of a program, and the file that has it, which may have more symbols than the program."""
+    found = debug_file.find(path, file)
+    return (Debug(found[0], found[1].data), found[1]) if found else None

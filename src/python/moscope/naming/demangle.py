@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Names of C++ and Rust as their programmers wrote them: `_ZN4Pool4pushEi` is `Pool::push`."""
+
+import re
+from functools import cache
+
+import pycxxfilt
+
+MANGLED = re.compile(r"_[RZ]")
+CLONE = re.compile(r"\.(isra|constprop|part|cold|llvm)(\.\d+)?")  # what compilers append to the copies of a function
+RUST_HASH = re.compile(r"17h[0-9a-f]{16}E$")  # Rust's older scheme, which borrows that of C++ and escapes what it lacks
+RUST_ESCAPE = re.compile(r"\$(\w+)\$|\.\.|(?:^|(?<=::))_(?=\$)")
+RUST_ESCAPES = {"SP": "@", "BP": "*", "RF": "&", "LT": "<", "GT": ">", "LP": "(", "RP": ")", "C": ","}
+OPEN, CLOSE = "(<[{", ")>]}"
+
+
+@cache
+def function(symbol: str) -> str:
+    """A function, without parameters and result: overloads and copies for constant arguments have one name."""
+    symbol = CLONE.sub("", symbol)
+    name = variable(symbol)
+    return _bare(name) if name != symbol and symbol.startswith("_Z") and not RUST_HASH.search(symbol) else name
+
+
+@cache
+def variable(symbol: str) -> str:
+    """Any symbol, with all that its mangled name says; the symbol itself where it is not mangled."""
+    if not MANGLED.match(symbol):
+        return symbol
+    try:
+        found = pycxxfilt.demangle(symbol)
+    except ValueError:
+        return symbol
+    if found and RUST_HASH.search(symbol):
+        return RUST_ESCAPE.sub(_unescaped, found.rpartition("::")[0])
+    return found or symbol
+
+
+def _unescaped(escape: re.Match[str]) -> str:
+    word = escape[1]
+    if word is None:
+        return "::" if escape[0] == ".." else ""
+    try:
+        return RUST_ESCAPES.get(word) or chr(int(word.removeprefix("u"), 16))
+    except ValueError:
+        return escape[0]
+
+
+def _bare(name: str) -> str:
+    """A demangled function without its list of parameters and what follows it, and without the result of a template."""
+    end, depth = name.rfind(")"), 0
+    if end < 0 or name.endswith("(anonymous namespace)", 0, end + 1):
+        return name
+    for at in range(end, -1, -1):
+        depth += (name[at] == ")") - (name[at] == "(")
+        if not depth:
+            break
+    kept = name[:at]
+    return kept if "operator" in kept else kept[_last_space(kept) + 1:]
+
+
+def _last_space(name: str) -> int:
+    """The last space outside all brackets; -1 where there is none."""
+    depth = 0
+    for at in range(len(name) - 1, -1, -1):
+        depth += (name[at] in CLOSE) - (name[at] in OPEN)
+        if name[at] == " " and not depth:
+            return at
+    return -1

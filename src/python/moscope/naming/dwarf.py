@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""DWARF debug information of one program: its units, and the entry of a variable (DWARF 5, sections 2 and 7).
+
+Only units that a name needs are read. The entry of a variable is found by the bytes of its location in .debug_info,
+the unit of an instruction by .debug_aranges, or by the ranges of the units where the compiler wrote no such section.
+"""
+
+import io
+import struct
+from bisect import bisect_right
+from collections.abc import Iterator
+from functools import cached_property
+from typing import Any
+
+from elftools.dwarf.compileunit import CompileUnit
+from elftools.dwarf.die import DIE
+from elftools.dwarf.dwarfinfo import DWARFInfo
+from elftools.dwarf.ranges import BaseAddressEntry
+from elftools.elf.elffile import ELFFile
+
+AT_ADDRESS = b"\x09\x03"  # a location of nine bytes: DW_OP_addr and the address
+WIDE = 0xFFFFFFFF  # the length of a unit in the 64-bit format follows
+DEEPEST = 64
+REFERENCES = ("DW_AT_specification", "DW_AT_abstract_origin")
+FUNCTION = "DW_TAG_subprogram"
+
+
+class Damaged(Exception):
+    """The debug information contradicts itself."""
+
+
+def text(die: DIE, attribute: str) -> str:
+    found = die.attributes.get(attribute)
+    return found.value.decode(errors="replace") if found and isinstance(found.value, bytes) else ""
+
+
+def number(die: DIE, attribute: str) -> int | None:
+    """A constant; None where it is missing or computed at run time."""
+    found = die.attributes.get(attribute)
+    return found.value if found and isinstance(found.value, int) else None
+
+
+def chain(die: DIE) -> Iterator[DIE]:
+    """An entry, and those that it completes: declaration of a definition, origin of an inlined copy."""
+    for _ in range(DEEPEST):
+        yield die
+        reference = next((name for name in REFERENCES if name in die.attributes), None)
+        if reference is None:
+            return
+        die = die.get_DIE_from_attribute(reference)
+    raise Damaged("an entry refers to itself")
+
+
+def children(die: DIE) -> Iterator[DIE]:
+    """In the order of the file, which damaged references to siblings do not keep."""
+    last = die.offset
+    if die.has_children:
+        for child in die.iter_children():
+            if child.offset <= last:
+                raise Damaged("entries are not in order")
+            last = child.offset
+            yield child
+
+
+class Units:
+    def __init__(self, data: bytes) -> None:
+        self.dwarf: DWARFInfo = ELFFile(io.BytesIO(data)).get_dwarf_info(follow_links=False)
+        section = self.dwarf.debug_info_sec
+        self._info: bytes = section.stream.getvalue() if section else b""  # type: ignore[attr-defined]
+        self._starts = list(self._headers())
+
+    def _headers(self) -> Iterator[int]:
+        at = 0
+        while at + 12 <= len(self._info):
+            (length,) = struct.unpack_from("<I", self._info, at)
+            yield at
+            at += 4 + length if length != WIDE else 12 + struct.unpack_from("<Q", self._info, at + 4)[0]
+
+    def variable(self, address: int) -> list[DIE]:
+        """The entry of the variable at an address, last, after those that it lies in; empty where there is none."""
+        wanted = AT_ADDRESS + struct.pack("<Q", address)
+        at = self._info.find(wanted)
+        while at >= 0:
+            found = self._around(at)
+            if found and found[-1].tag == "DW_TAG_variable" and "DW_AT_location" in found[-1].attributes:
+                return found
+            at = self._info.find(wanted, at + 1)
+        return []
+
+    def _around(self, at: int) -> list[DIE]:
+        """The entry that a byte of .debug_info belongs to, after those that it lies in."""
+        unit = self.dwarf.get_CU_at(self._starts[bisect_right(self._starts, at) - 1])
+        path = [unit.get_top_DIE()]
+        for _ in range(DEEPEST):
+            if at < path[-1].offset + path[-1].size:
+                return path
+            inner = None
+            for child in children(path[-1]):
+                if child.offset > at:
+                    break
+                inner = child
+            if inner is None:
+                return []
+            path.append(inner)
+        raise Damaged("entries are nested too deeply")
+
+    def unit_of(self, pc: int) -> CompileUnit | None:
+        """The unit with the code at an address."""
+        covers = self._ranges
+        i = bisect_right(covers, (pc, 1 << 64, 0)) - 1
+        if i >= 0 and covers[i][0] <= pc < covers[i][1]:
+            return self.dwarf.get_CU_at(covers[i][2])
+        return None
+
+    @cached_property
+    def _ranges(self) -> list[tuple[int, int, int]]:
+        """First address, end and unit of all code; units without an entry in .debug_aranges give their own ranges."""
+        table = self.dwarf.get_aranges()
+        found = [(e.begin_addr, e.begin_addr + e.length, e.info_offset) for e in table.entries] if table else []
+        listed = {unit for _, _, unit in found}
+        for start in self._starts:
+            if start not in listed:
+                unit = self.dwarf.get_CU_at(start)
+                found += [(first, end, start) for first, end in self.ranges(unit.get_top_DIE()) if first]
+        return sorted(found)
+
+    def ranges(self, die: DIE) -> list[tuple[int, int]]:
+        """First address and end of the code of an entry."""
+        low, high = number(die, "DW_AT_low_pc"), die.attributes.get("DW_AT_high_pc")
+        if low is not None and high is not None:
+            return [(low, high.value if high.form == "DW_FORM_addr" else low + high.value)]
+        listed = die.attributes.get("DW_AT_ranges")
+        lists: Any = self.dwarf.range_lists() if listed else None
+        if lists is None or listed is None:
+            return []
+        base = number(die.cu.get_top_DIE(), "DW_AT_low_pc") or 0
+        out = []
+        for entry in lists.get_range_list_at_offset(listed.value, die.cu):
+            if isinstance(entry, BaseAddressEntry):
+                base = entry.base_address
+            else:
+                start = 0 if entry.is_absolute else base
+                out.append((start + entry.begin_offset, start + entry.end_offset))
+        return out

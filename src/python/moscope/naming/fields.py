@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The field of a type in DWARF that a byte belongs to: `[2].packets` (`btf` does the same for the kernel's types)."""
+
+import re
+from dataclasses import dataclass
+from math import prod
+
+from elftools.dwarf.die import DIE
+
+from moscope.naming.dwarf import DEEPEST, Damaged, chain, children, number, text
+
+ALIASES = ("DW_TAG_typedef", "DW_TAG_const_type", "DW_TAG_volatile_type", "DW_TAG_restrict_type", "DW_TAG_atomic_type")
+AGGREGATES = ("DW_TAG_structure_type", "DW_TAG_class_type", "DW_TAG_union_type")
+POINTERS = ("DW_TAG_pointer_type", "DW_TAG_reference_type", "DW_TAG_rvalue_reference_type")
+POINTER_SIZE = 8
+# Library types that are one thing to their users; their members belong to the library.
+WHOLE = re.compile(r"_*[aA]tomic\w*(<.*)?$|(recursive_|shared_|timed_)*mutex$|condition_variable\w*$"
+                   r"|pthread_(mutex|rwlock|spinlock|cond|barrier)_t$")
+
+
+@dataclass(frozen=True)
+class Member:
+    """`name` is empty for base classes and anonymous structures."""
+
+    name: str
+    first: int
+    end: int
+    type: DIE | None
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What a type consists of: members, or elements in one or more dimensions (a count of 0: not known), or neither."""
+
+    size: int = 0
+    union: bool = False
+    members: tuple[Member, ...] = ()
+    element: DIE | None = None
+    counts: tuple[int, ...] = ()
+
+
+def type_of(die: DIE) -> DIE | None:
+    """The type of a variable, a member or an element; None for `void`."""
+    owner = next((one for one in chain(die) if "DW_AT_type" in one.attributes), None)
+    return owner.get_DIE_from_attribute("DW_AT_type") if owner else None
+
+
+class Types:
+    def __init__(self) -> None:
+        self._shapes: dict[tuple[int, int], Shape] = {}
+
+    def path(self, die: DIE | None, offset: int) -> str:
+        """The field at an offset of a type: `[2].packets`; with the distance, `[2]+0x3c`, where no member is."""
+        found, shape = "", self.shape(die)
+        for _ in range(DEEPEST):
+            if shape.element is not None:
+                element = self.shape(shape.element)
+                if not element.size:
+                    break
+                index, offset = divmod(offset, element.size)
+                found += "".join(f"[{i}]" for i in _indices(index, shape.counts))
+                shape = element
+                continue
+            if not shape.members:
+                return found  # the byte of a scalar is the scalar
+            member = self._covering(shape, offset)
+            if member is None:
+                break
+            found += f".{member.name}" if member.name else ""
+            shape, offset = self.shape(member.type), offset - member.first
+        return f"{found}+{offset:#x}" if offset else found
+
+    def shape(self, die: DIE | None) -> Shape:
+        if die is None:
+            return Shape()
+        key = id(die.cu), die.offset
+        if key not in self._shapes:
+            self._shapes[key] = self._read(die)
+        return self._shapes[key]
+
+    def _read(self, die: DIE) -> Shape:
+        one: DIE | None = die
+        for _ in range(DEEPEST):
+            if one is None:
+                return Shape()
+            if one.tag not in ALIASES:
+                break
+            if WHOLE.match(text(one, "DW_AT_name")):
+                return Shape(self.shape(type_of(one)).size)
+            one = type_of(one)
+        else:
+            raise Damaged("a type refers to itself")
+        size = number(one, "DW_AT_byte_size") or 0
+        if one.tag in AGGREGATES and not WHOLE.match(text(one, "DW_AT_name")):
+            return Shape(size, one.tag == "DW_TAG_union_type", tuple(self._members(one, one.tag == "DW_TAG_union_type")))
+        if one.tag == "DW_TAG_array_type":
+            element = type_of(one)
+            counts = tuple(_count(bound) for bound in children(one) if bound.tag == "DW_TAG_subrange_type")
+            return Shape(size or self.shape(element).size * prod(counts), element=element, counts=counts)
+        return Shape(size or (POINTER_SIZE if one.tag in POINTERS else 0))
+
+    def _members(self, die: DIE, union: bool) -> list[Member]:
+        found = []
+        for child in children(die):
+            if child.tag not in ("DW_TAG_member", "DW_TAG_inheritance") or "DW_AT_declaration" in child.attributes:
+                continue  # methods, nested types, static members
+            bit = number(child, "DW_AT_data_bit_offset")
+            first = bit // 8 if bit is not None else number(child, "DW_AT_data_member_location")
+            if first is None and "DW_AT_data_member_location" in child.attributes or first is None and not union and (
+                    "DW_AT_external" in child.attributes):
+                continue  # of a virtual base class, found at run time; static
+            kind, bits = type_of(child), number(child, "DW_AT_bit_size")
+            size = ((bit or 0) % 8 + bits + 7) // 8 if bits else self.shape(kind).size
+            name = text(child, "DW_AT_name") if child.tag == "DW_TAG_member" else ""
+            found.append(Member(name.split(".")[0], first or 0, (first or 0) + size, kind))
+        return found
+
+    def _covering(self, shape: Shape, offset: int) -> Member | None:
+        """The member at an offset: rather one with members of its own in a union, and never an empty base class."""
+        fits = [m for m in shape.members if m.first <= offset < m.end]
+        open_ended = [m for m in shape.members if m.first == m.end <= offset and self.shape(m.type).element is not None]
+        if shape.union:
+            fits.sort(key=lambda m: not self.shape(m.type).members)
+        else:
+            fits.sort(key=lambda m: not m.name and not self.shape(m.type).members)
+        return next(iter(fits or open_ended[-1:]), None)
+
+
+def _count(bound: DIE) -> int:
+    """The elements of a dimension; 0 where only the running program knows."""
+    count = number(bound, "DW_AT_count")
+    if count is None:
+        upper = number(bound, "DW_AT_upper_bound")
+        count = 0 if upper is None else upper + 1 - (number(bound, "DW_AT_lower_bound") or 0)
+    return max(count, 0)
+
+
+def _indices(index: int, counts: tuple[int, ...]) -> list[int]:
+    """The index of each dimension of an element in the order of memory, the last dimension fastest."""
+    found = []
+    for count in reversed(counts[1:]):
+        index, rest = divmod(index, count or index + 1)
+        found.append(rest)
+    return [index, *reversed(found)]
