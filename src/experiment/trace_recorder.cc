@@ -3,10 +3,12 @@
 // what is delivered is matched with what was sent by number first, then by what cannot differ between clones.
 #include "experiment/trace_recorder.hh"
 
-#include <cstdio>
+#include <algorithm>
 
 #include <nlohmann/json.hpp>
 
+#include "experiment/access_json.hh"
+#include "experiment/state_recorder.hh"
 #include "machine/machine.hh"
 #include "mem/ruby/runtime/requests.hh"
 
@@ -14,11 +16,7 @@ namespace moscope {
 
 namespace {
 
-std::string hex(Addr a) {
-    char text[24];
-    std::snprintf(text, sizeof text, "0x%llx", static_cast<unsigned long long>(a));
-    return text;
-}
+using experiment::hex;
 
 /// The protocol's name of a message: the value of its field `Type`, else the name of its structure.
 std::string name_in(const std::string &fields, const std::string &otherwise) {
@@ -79,12 +77,31 @@ int TraceRecorder::cause_of(const ruby::AbstractController &c, Tick now, const r
     return answer;
 }
 
-void TraceRecorder::sent(const ruby::AbstractController &c, Tick now, const ruby::Message &m, Tick arrival,
+Tick TraceRecorder::sent(const ruby::AbstractController &c, Tick now, const ruby::Message &m, Tick arrival,
                          const ruby::Message *cause) {
     const int why = cause_of(c, now, cause);
     const int id = add(m, c.node, now, arrival, why);
-    if (m.dest_offset == 0)
-        messages_[static_cast<std::size_t>(id)].deliveries.push_back({c.node, arrival});
+    if (m.dest_offset != 0)
+        return 0;
+    const bool of_core = m.type == ruby::RubyRequest::kType || m.type == ruby::SequencerMsg::kType;
+    const Tick extra = of_core ? 0 : later(id, arrival);
+    messages_[static_cast<std::size_t>(id)].deliveries.push_back({c.node, arrival + extra});
+    return extra;
+}
+
+void TraceRecorder::delay(unsigned message, Tick extra, Tick after) {
+    delays_[static_cast<int>(message)] = {extra, after};
+    for (auto *c : machine_.controllers())
+        for (const auto &b : c->buffers())
+            if (b.vnet >= 0 && b.ordered) {
+                ordered_.resize(std::max(ordered_.size(), static_cast<std::size_t>(b.vnet) + 1));
+                ordered_[static_cast<std::size_t>(b.vnet)] = true;
+            }
+}
+
+Tick TraceRecorder::later(int id, Tick arrival) const {
+    const auto i = delays_.find(id);
+    return i == delays_.end() || arrival <= i->second.after ? 0 : i->second.extra;
 }
 
 void TraceRecorder::hop(const ruby::Message &m, unsigned from, unsigned to, Tick depart, Tick arrive) {
@@ -92,19 +109,28 @@ void TraceRecorder::hop(const ruby::Message &m, unsigned from, unsigned to, Tick
         messages_[static_cast<std::size_t>(id)].hops.push_back({from, to, depart, arrive});
 }
 
-void TraceRecorder::delivered(const ruby::Message &m, ruby::NodeIndex to, Tick arrival) {
+Tick TraceRecorder::delivered(const ruby::Message &m, ruby::NodeIndex to, Tick arrival) {
     const int id = message_of(m);
     if (id == kNone)
-        return; // sent before the recorder was attached
+        return 0; // sent before the recorder was attached
+    Tick extra = later(id, arrival);
+    if (!delays_.empty() && m.vnet < ordered_.size() && ordered_[m.vnet]) {
+        Tick &last = last_[{m.source, to, m.vnet}];
+        last = std::max(last, arrival + extra);
+        extra = last - arrival;
+    }
     auto &r = messages_[static_cast<std::size_t>(id)];
     r.open.remove_index(to);
-    r.deliveries.push_back({to, arrival});
+    r.deliveries.push_back({to, arrival + extra});
+    return extra;
 }
 
 void TraceRecorder::transition(const ruby::AbstractController &c, Tick now, unsigned state, unsigned event,
                                unsigned next_state, Addr line, const ruby::Message *cause) {
     const int id = cause_of(c, now, cause);
     transitions_.push_back({c.node, now, state, event, next_state, line, cause ? cause->txn : 0, id});
+    if (states_)
+        states_->after_transition(c.node, now, state, line, transitions_.size() - 1);
 }
 
 std::string TraceRecorder::controller_name(ruby::NodeIndex node) const {

@@ -4,7 +4,9 @@
 // body of a document of schema moscope.trace/1. Times are femtoseconds of simulated time.
 #pragma once
 
+#include <map>
 #include <string>
+#include <tuple>
 #include <unordered_map>
 #include <vector>
 
@@ -16,6 +18,7 @@
 namespace moscope {
 
 class Machine;
+class StateRecorder;
 
 class TraceRecorder : public ruby::TraceHook {
   public:
@@ -25,15 +28,22 @@ class TraceRecorder : public ruby::TraceHook {
     /// Messages and transitions of a transaction are said to belong to this access from now on.
     void name_transaction(TxnId txn, unsigned access) { access_of_[txn] = access; }
 
+    /// The message arrives so much later at each receiver at which it arrives after the tick `after`; later messages of
+    /// an ordered virtual network do not overtake it. Not for the requests that cores hand to their caches.
+    void delay(unsigned message, Tick extra, Tick after);
+    /// Each transition is reported to it, too.
+    void set_states(StateRecorder *states) { states_ = states; }
+    std::size_t transitions() const { return transitions_.size(); }
+
     /// Adds "controllers", "messages" and "transitions" to the document.
     void write(nlohmann::ordered_json &document) const;
 
     void transition(const ruby::AbstractController &c, Tick now, unsigned state, unsigned event, unsigned next_state,
                     Addr line, const ruby::Message *cause) override;
-    void sent(const ruby::AbstractController &c, Tick now, const ruby::Message &m, Tick arrival,
+    Tick sent(const ruby::AbstractController &c, Tick now, const ruby::Message &m, Tick arrival,
               const ruby::Message *cause) override;
     void hop(const ruby::Message &m, unsigned from, unsigned to, Tick depart, Tick arrive) override;
-    void delivered(const ruby::Message &m, ruby::NodeIndex to, Tick arrival) override;
+    Tick delivered(const ruby::Message &m, ruby::NodeIndex to, Tick arrival) override;
 
   private:
     static constexpr int kNone = -1;
@@ -83,6 +93,17 @@ class TraceRecorder : public ruby::TraceHook {
     std::vector<TransitionRecord> transitions_;
     std::unordered_map<std::uint64_t, int> by_uid_;
     std::unordered_map<TxnId, unsigned> access_of_;
+    StateRecorder *states_ = nullptr;
+
+    struct Delay {
+        Tick extra, after;
+    };
+    /// How much later than `arrival` the message arrives.
+    Tick later(int id, Tick arrival) const;
+    std::unordered_map<int, Delay> delays_;
+    std::vector<bool> ordered_; ///< by virtual network
+    std::map<std::tuple<ruby::NodeIndex, ruby::NodeIndex, unsigned>, Tick>
+        last_; ///< of ordered networks, while there are delays
 };
 
 } // namespace moscope

@@ -17,7 +17,10 @@ void TransitionLog::transition(const ruby::AbstractController &c, Tick, unsigned
                         static_cast<std::uint16_t>(event), static_cast<std::uint16_t>(next_state), line});
 }
 
-void TransitionLog::delivered(const ruby::Message &m, ruby::NodeIndex to, Tick) { ++deliveries_[{to, m.vnet}]; }
+Tick TransitionLog::delivered(const ruby::Message &m, ruby::NodeIndex to, Tick) {
+    ++deliveries_[{to, m.vnet}];
+    return 0;
+}
 
 void TransitionLog::write(nlohmann::ordered_json &answer) const {
     using Json = nlohmann::ordered_json;

@@ -32,9 +32,11 @@ class TransitionLog : public ruby::TraceHook {
 
     void transition(const ruby::AbstractController &c, Tick now, unsigned state, unsigned event, unsigned next_state,
                     Addr line, const ruby::Message *cause) override;
-    void sent(const ruby::AbstractController &, Tick, const ruby::Message &, Tick, const ruby::Message *) override {}
+    Tick sent(const ruby::AbstractController &, Tick, const ruby::Message &, Tick, const ruby::Message *) override {
+        return 0;
+    }
     void hop(const ruby::Message &, unsigned, unsigned, Tick, Tick) override {}
-    void delivered(const ruby::Message &m, ruby::NodeIndex to, Tick arrival) override;
+    Tick delivered(const ruby::Message &m, ruby::NodeIndex to, Tick arrival) override;
 
   private:
     struct Entry {

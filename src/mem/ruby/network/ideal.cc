@@ -51,13 +51,13 @@ void IdealNetwork::deliver(Message *m, NodeIndex node, Tick now) {
     Tick arrival = now + latency_;
     if (jitter_.on())
         arrival = jitter_.delay(*m, node, arrival);
+    if (__builtin_expect(trace != nullptr, 0))
+        arrival += trace->delivered(*m, node, arrival);
     m->account(Segment::queue, arrival);
     ++stats_.delivered;
     ++stats_.delivered_by_hops[0];
     stats_.latency += arrival - now;
     stats_.queueing += arrival - now - latency_;
-    if (__builtin_expect(trace != nullptr, 0))
-        trace->delivered(*m, node, arrival);
     buffer->deliver(m, arrival);
 }
 

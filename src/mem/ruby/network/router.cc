@@ -341,13 +341,15 @@ Tick Router::deliver(Message *m, NodeIndex node, Tick now, bool expected) {
         arrival = network_.jitter_.delay(*m, node, arrival);
         m->account(Segment::queue, arrival);
     }
+    if (__builtin_expect(network_.trace != nullptr, 0)) {
+        arrival += network_.trace->delivered(*m, node, arrival);
+        m->account(Segment::queue, arrival);
+    }
     ++port.stats.messages;
     port.stats.bytes += packet.bytes[data];
     port.stats.busy += packet.port_occupancy[data];
     port.stats.wait += start - now;
     left(*m, arrival, start - now);
-    if (__builtin_expect(network_.trace != nullptr, 0))
-        network_.trace->delivered(*m, node, arrival);
     if (expected)
         buffer->deliver_expected(m, arrival);
     else

@@ -44,6 +44,14 @@ void AbstractController::tell_requestor(const Message &m) {
     queue().post(to.controller().queue(), {open, kNever, &to, nullptr, {m.line, m.txn, n}});
 }
 
+Tick AbstractController::traced_sending(Message &m, Tick arrival) {
+    if (const Tick later = trace->sent(*this, now_, m, arrival, cause_)) {
+        arrival += later;
+        m.account(Segment::queue, arrival);
+    }
+    return arrival;
+}
+
 void AbstractController::functionalMemoryRead(Packet *pkt) {
     std::memcpy(pkt->bytes, guest_memory + line_of(pkt->addr), kLineBytes);
     pkt->found = true;

@@ -113,6 +113,8 @@ class AbstractController : public Component {
     virtual unsigned state_of(Addr line) = 0;
     virtual void functional_read(Addr line, Packet &pkt) = 0;
     virtual unsigned tbes_in_use() const = 0;
+    /// What the controller holds of a line; of a home, one of its own lines. Changes nothing that the protocol can notice.
+    virtual void view(Addr line, LineView &out) = 0;
     /// Calls f for every line that a cache array of the controller holds.
     virtual void for_each_entry(void *context, void (*f)(void *, const AbstractCacheEntry &)) = 0;
     virtual bool probe_hit(Addr line, RubyRequestType type, HitInfo &out) = 0;
@@ -228,7 +230,7 @@ class AbstractController : public Component {
                 m); // no destination: protocols invalidate sets of sharers without asking whether there are any
             return;
         }
-        const Tick arrival = clock_.after(latency);
+        Tick arrival = clock_.after(latency);
         m->source = node;
         m->vnet = b.vnet;
         m->stamp = now_;
@@ -244,7 +246,7 @@ class AbstractController : public Component {
             (m->carries_data ? !cause_->carries_data : kTold >> m->size_type & 1 || m->type == MemoryMsg::kType))
             tell_requestor(*m);
         if (__builtin_expect(trace != nullptr, 0))
-            trace->sent(*this, now_, *m, arrival, cause_);
+            arrival = traced_sending(*m, arrival);
         b.enqueue(m, arrival);
     }
     /// Sizes of messages without data that an access's record counts. Of a read of DRAM it learns the home's state.
@@ -253,6 +255,7 @@ class AbstractController : public Component {
         1u << MessageSizeType_Multicast_Control | 1u << MessageSizeType_Invalidate_Control;
     static_assert(MessageSizeType_NUM <= 32);
     void tell_requestor(const Message &m);
+    [[gnu::cold, gnu::noinline]] Tick traced_sending(Message &m, Tick arrival);
     /// Takes the head of a port out; the message lives until the next transition.
     [[gnu::always_inline]] Tick dequeue(MessageBuffer &b) {
         retire(b.pop(now_));
@@ -289,6 +292,9 @@ class AbstractController : public Component {
                            static_cast<std::uint16_t>(next),
                            by_message ? cause_->type : std::uint16_t{0},
                            by_message ? cause_->source : std::uint16_t{0xffff}};
+    }
+    /// After the line's state has been set.
+    void settled(unsigned state, unsigned event, unsigned next, Addr line) {
         if (__builtin_expect(trace != nullptr, 0))
             trace->transition(*this, now_, state, event, next, line, cause_);
     }

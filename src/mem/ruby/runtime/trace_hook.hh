@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What can be watched of the protocol at work: one object per machine, absent in normal runs (one predicted
-// branch per place). Names are resolved by the receiver from the protocol's tables.
+// branch per place). Names are resolved by the receiver from the protocol's tables. A hook can also make messages
+// arrive later.
 #pragma once
+
+#include <string>
+#include <vector>
 
 #include "base/types.hh"
 #include "mem/ruby/runtime/message.hh"
@@ -10,18 +14,31 @@ namespace moscope::ruby {
 
 class AbstractController;
 
+/// What a controller holds of a line: read from its arrays and tables.
+struct LineView {
+    struct Way {
+        const char *array; ///< the parameter's name
+        unsigned set, way;
+    };
+    unsigned state = 0;
+    std::string entry; ///< fields of the entry, as text
+    bool has_tbe = false;
+    std::string tbe; ///< its fields
+    std::vector<Way> ways;
+};
+
 class TraceHook {
   public:
     virtual ~TraceHook() = default;
-    /// After a transition; `cause` is the message that triggered it (null: timer).
+    /// After a transition, with its state set; `cause` is the message that triggered it (null: timer).
     virtual void transition(const AbstractController &c, Tick now, unsigned state, unsigned event, unsigned next_state,
                             Addr line, const Message *cause) = 0;
-    /// A message leaves an action; it arrives (or enters the network) at `arrival`.
-    virtual void sent(const AbstractController &c, Tick now, const Message &m, Tick arrival, const Message *cause) = 0;
+    /// A message leaves an action; it arrives (or enters the network) at `arrival`, and as much later as is returned.
+    virtual Tick sent(const AbstractController &c, Tick now, const Message &m, Tick arrival, const Message *cause) = 0;
     /// A message crossed from one router to another.
     virtual void hop(const Message &m, unsigned from, unsigned to, Tick depart, Tick arrive) = 0;
-    /// A message was put into a destination's buffer.
-    virtual void delivered(const Message &m, NodeIndex to, Tick arrival) = 0;
+    /// A message is put into a destination's buffer; it arrives as much later as is returned.
+    virtual Tick delivered(const Message &m, NodeIndex to, Tick arrival) = 0;
 };
 
 /// Chosen delays of messages, in place of the network's random ones (NetworkParams::jitter).

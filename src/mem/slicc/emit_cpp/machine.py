@@ -198,6 +198,12 @@ class MachineEmitter:
     def has(self, name: str) -> bool:
         return bool(self.machine.function(name))
 
+    def entry_finders(self) -> list[ast.Function]:
+        """The functions that find a line's entry by its address alone; first those of the type that actions see."""
+        found = [f for f in self.machine.functions if f.return_type.is_entry and f.body is not None
+                 and [x.type.name for x in f.formals] == ["Addr"]]
+        return sorted(found, key=lambda f: f.return_type is not self.machine.entry_type)
+
     def getstate_args(self, line: str) -> str:
         """The arguments of getState for a line of which only the address is known."""
         f = self.machine.function("getState")[0]
@@ -207,8 +213,7 @@ class MachineEmitter:
             if x.type is self.machine.tbe_type:
                 args.append(f"{tables[0]}.lookup({line})" if tables else "nullptr")
             elif x.type is self.machine.entry_type:
-                finder = next((g.name for g in self.machine.functions if g.return_type is self.machine.entry_type
-                               and g.body is not None and [y.type.name for y in g.formals] == ["Addr"]), None)
+                finder = next((g.name for g in self.entry_finders() if g.return_type is self.machine.entry_type), None)
                 args.append(f"{finder}({line})" if finder else "nullptr")
             else:
                 args.append(line)
@@ -224,6 +229,7 @@ class MachineEmitter:
             for f in m.function("functionalRead"):
                 if len(f.formals) == 2:
                     out("functionalRead(line, &pkt);")
+        self.view()
         tables = [o.name for o in m.objects if o.type.name == "TBETable"]
         with out.block("unsigned tbes_in_use() const override"):
             out(f"return {' + '.join(t + '.count()' for t in tables) or '0'};")
@@ -233,6 +239,30 @@ class MachineEmitter:
                 if p.type.name == CACHE:
                     out(f"if ({p.name}) {p.name}->for_each([&](const AbstractCacheEntry *e) {{ f(context, *e); }});")
         out()
+
+    def view(self) -> None:
+        out, m = self.out, self.machine
+
+        def fields(type_: ast.Type | None, of: str, into: str) -> None:
+            for f in type_.fields.values() if type_ is not None else []:
+                if f.type.name != "DataBlock" and not f.pointer and not f.type.is_handle:
+                    out(f'append_field(view_.{into}, "{f.name}", {of}->{f.name});')
+
+        with out.block("[[gnu::cold]] void view(Addr line, LineView &view_) override"):
+            out("view_.state = state_of(line);")
+            for finder in self.entry_finders()[:1]:
+                with out.block(f"if ([[maybe_unused]] const auto *e = {finder.name}(line))"):
+                    fields(finder.return_type, "e", "entry")
+            for o in m.objects:
+                if o.type.name == "TBETable":
+                    with out.block(f"if ([[maybe_unused]] const auto *t = {o.name}.lookup(line))"):
+                        out("view_.has_tbe = true;")
+                        fields(m.tbe_type, "t", "tbe")
+            for p in m.params:
+                if p.type.name == CACHE:
+                    out(f"if ({p.name}) if (const AbstractCacheEntry *e = {p.name}->lookup(line))")
+                    out(f"    view_.ways.push_back({{{quoted(p.name)}, e->slot / {p.name}->geometry().ways, "
+                        f"e->slot % {p.name}->geometry().ways}});")
 
     # -------------------------------------------------------------------------------------------------------- running
 
@@ -322,6 +352,7 @@ class MachineEmitter:
                 call = self.setter_call(name)
                 if call:
                     out(call)
+            out(f"settled(state, {event.c_name}, next, address);")
             out("return Result::valid;")
 
     def effect(self, t: ast.Transition) -> tuple[object, ...]:

@@ -10,8 +10,9 @@ from moscope.stepping import machine as drawing
 from moscope.stepping import protocol
 from moscope.stepping.spec import Spec
 from moscope.stepping.subject import prepared
-from moscope.traces.document import run_script
-from moscope.traces.script import LINE, parse
+from moscope.traces.document import document, is_plain, run_phase, run_script, script_phase
+from moscope.traces.script import LINE, ScriptAccess, parse
+from moscope.traces.text import is_request
 
 Document = dict[str, Any]
 SCHEMA = "moscope.history/1"
@@ -24,10 +25,13 @@ def run(spec: Spec) -> Document:
 
 
 def history(subject: Subject, spec: Spec) -> Document:
-    for key, given in (("added", spec.added), ("delays", spec.delays)):
-        if given:
-            raise UserError(f"{key}: this version runs scripts alone: expected none; change the script")
-    trace = run_script(subject, parse(spec.script, subject.machine), spec.script, spec.checked)
+    if _replayed(subject, spec):
+        trace = run_script(subject, parse(spec.script, subject.machine), spec.script, spec.checked)
+        changes = _changes(trace)
+    else:
+        accesses, answer = _simulated(subject, spec, [])
+        trace, changes = document(subject, accesses, spec.script, answer), answer["changes"]
+        _check_delays(spec, trace)
     return {
         "schema": SCHEMA,
         "spec": spec.as_json(),
@@ -35,8 +39,44 @@ def history(subject: Subject, spec: Spec) -> Document:
         "machine": drawing.drawn(subject),
         "protocol": protocol.tables(subject),
         "trace": trace,
-        "changes": _changes(trace),
+        "changes": changes,
     }
+
+
+def states_at(subject: Subject, spec: Spec, moments: list[int]) -> list[dict[str, Any]]:
+    """The engine's own state when all events up to each moment have happened, in ascending order: `held`, what each controller
+    holds of each line, and `bytes`, each line's bytes in guest memory. Read from arrays and tables, not from the recorded changes."""
+    looks: list[dict[str, Any]] = _simulated(subject, spec, moments)[1].get("looks", [])
+    return looks
+
+
+def _replayed(subject: Subject, spec: Spec) -> bool:
+    """A script with moments, sizes, delays or devices is replayed (src/experiment/replay.hh), which records transitions alone."""
+    if not spec.checked and is_plain(parse(spec.script, subject.machine)):
+        return False
+    for key, given in (("added", spec.added), ("delays", spec.delays)):
+        if given:
+            raise UserError(f"{key}: the script has moments, sizes, delays or devices of its own, or is checked: expected none; "
+                            "change the script")
+    return True
+
+
+def _simulated(subject: Subject, spec: Spec, looks: list[int]) -> tuple[list[ScriptAccess], dict[str, Any]]:
+    steps = parse(spec.script, subject.machine)
+    added = [parse(f"c{a.core} {a.op} {a.address}", subject.machine)[0][0] for a in spec.added]
+    phase = {**script_phase(steps), "states": True, "looks": looks, "delays": [d.as_json() for d in spec.delays],
+             "added": [{**made, "at": a.at} for a, made in zip(spec.added, script_phase([added])["steps"][0], strict=True)]}
+    accesses = [*(a for step in steps for a in step), *added]
+    return accesses, run_phase(subject, accesses, phase)
+
+
+def _check_delays(spec: Spec, trace: Document) -> None:
+    for delay in spec.delays:
+        message = trace["messages"][delay.message] if delay.message < len(trace["messages"]) else None
+        what = "there is no such message" if message is None else "is a core's own request" if is_request(message) else (
+            "comes from DRAM" if message["from"].startswith("DRAM") else "")
+        if what:
+            raise UserError(f"delays: message {delay.message}: {what}: expected a message that a controller sends")
 
 
 def _lines(trace: Document) -> list[dict[str, Any]]:
@@ -49,6 +89,7 @@ def _lines(trace: Document) -> list[dict[str, Any]]:
 
 
 def _changes(trace: Document) -> list[dict[str, Any]]:
+    """Changes of states, derived from the transitions."""
     begun: dict[tuple[str, str], str] = {}
     changes = []
     for i, t in enumerate(trace["transitions"]):

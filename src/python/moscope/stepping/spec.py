@@ -8,7 +8,7 @@ from typing import Any
 from moscope.errors import UserError
 from moscope.traces.script import OPS
 
-MOST_FS = 3_600_000_000_000_000  # the engine ends a script after 3.6 s of simulated time
+MOST_FS = 10**13  # 10 ms of simulated time
 
 
 @dataclass(frozen=True)
@@ -26,13 +26,14 @@ class Added:
 
 @dataclass(frozen=True)
 class Delay:
-    """A message, by its number in the trace, that arrives later at each of its receivers."""
+    """A message, by its number in the trace, that arrives later at each receiver at which it arrives after the moment `after`."""
 
     message: int
     extra_fs: int
+    after: int = 0
 
     def as_json(self) -> dict[str, Any]:
-        return {"message": self.message, "extra_fs": self.extra_fs}
+        return {"message": self.message, "extra_fs": self.extra_fs, "after": self.after}
 
 
 @dataclass(frozen=True)
@@ -93,7 +94,8 @@ def _added(given: dict[str, Any]) -> Added:
 
 
 def _delay(given: dict[str, Any]) -> Delay:
-    return Delay(_number(given, "message", 1 << 31), _number(given, "extra_fs", MOST_FS // 100))
+    return Delay(_number(given, "message", (1 << 31) - 1), _number(given, "extra_fs", MOST_FS // 100),
+                 _number(given, "after", MOST_FS) if "after" in given else 0)
 
 
 def changed(spec: Spec, given: object) -> Spec:

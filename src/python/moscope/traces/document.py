@@ -6,6 +6,7 @@ cycles. The segments of an access add up to its latency exactly, or the document
 """
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 from moscope.config.bindings import role_by_name, roles_of
@@ -44,9 +45,14 @@ def has_delays(steps: list[list[ScriptAccess]]) -> bool:
     return any(a.delays for step in steps for a in step)
 
 
+def is_plain(steps: list[list[ScriptAccess]]) -> bool:
+    """The script has no moments, sizes, delays or devices, so that it needs no replay."""
+    return all(a == ScriptAccess(a.core, a.op, a.address, a.name) for step in steps for a in step)
+
+
 def _simulated(subject: Subject, steps: list[list[ScriptAccess]], checked: bool) -> dict[str, Any]:
     """The engine's answer. Scripts with moments, sizes, delays or devices, and those that are checked, are replayed."""
-    if not checked and all(a == ScriptAccess(a.core, a.op, a.address, a.name) for step in steps for a in step):
+    if not checked and is_plain(steps):
         return subject.run([script_phase(steps)])[-1]
     from moscope import _engine
 
@@ -65,20 +71,30 @@ def _lacks(subject: Subject, access: str) -> UserError:
 def run_script(subject: Subject, steps: list[list[ScriptAccess]], script: str, checked: bool = False) -> Document:
     """Runs the accesses on a fresh machine, everything recorded. `checked` needs a subject with the checking library: the document
     then has `violations`, and `protocol_error` if one ended the run. Scripts with delays need a subject that is prepared for them."""
+    accesses = [a for step in steps for a in step]
+    return document(subject, accesses, script, _taken(subject, accesses, lambda: _simulated(subject, steps, checked)))
+
+
+def run_phase(subject: Subject, accesses: list[ScriptAccess], phase: Phase) -> dict[str, Any]:
+    """The engine's answer to a phase of these accesses; UserError for one that the protocol lacks."""
+    return _taken(subject, accesses, lambda: subject.run([phase])[-1])
+
+
+def _taken(subject: Subject, accesses: list[ScriptAccess], simulate: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    """What `simulate` answers; UserError for an access that the protocol lacks."""
     from moscope.protocol.check import abilities_of
 
-    ops, have = {a.op for step in steps for a in step}, abilities_of(subject.interface, subject.elaborated)
+    ops, have = {a.op for a in accesses}, abilities_of(subject.interface, subject.elaborated)
     if "nt" in ops and have.nt_store == "none":
         raise _lacks(subject, "non-temporal store")
     if "ldu" in ops and not have.uncached_load:
         raise _lacks(subject, "uncached load")
     try:
-        result = _simulated(subject, steps, checked)
+        return simulate()
     except ProtocolError as error:
         if "flush" in ops and "flush" in str(error).lower():
             raise _lacks(subject, "flush") from error
         raise
-    return document(subject, [a for step in steps for a in step], script, result)
 
 
 def walk_document(subject: Subject, core: int, result: dict[str, Any]) -> Document:

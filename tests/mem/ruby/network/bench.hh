@@ -102,11 +102,14 @@ struct HopLog : TraceHook {
     std::vector<Hop> hops;
     unsigned deliveries = 0;
     void transition(const AbstractController &, Tick, unsigned, unsigned, unsigned, Addr, const Message *) override {}
-    void sent(const AbstractController &, Tick, const Message &, Tick, const Message *) override {}
+    Tick sent(const AbstractController &, Tick, const Message &, Tick, const Message *) override { return 0; }
     void hop(const Message &m, unsigned from, unsigned to, Tick depart, Tick arrive) override {
         hops.push_back({static_cast<const TestMessage &>(m).number, from, to, m.vnet, depart, arrive, m.carries_data});
     }
-    void delivered(const Message &, NodeIndex, Tick) override { ++deliveries; }
+    Tick delivered(const Message &, NodeIndex, Tick) override {
+        ++deliveries;
+        return 0;
+    }
 };
 
 class Bench {

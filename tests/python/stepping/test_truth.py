@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The fold of a history equals the engine's own state, at random moments of random scripts."""
+
+import random
+from typing import Any
+
+import pytest
+
+from moscope.stepping.fold import fold
+from moscope.stepping.history import history, states_at
+from moscope.stepping.subject import prepared
+from moscope.stepping.spec import Spec
+
+MOMENTS = 10
+OPS = ["ld", "st", "rmw", "if"]
+
+
+def random_script(rng: random.Random, cores: int, nodes: int, ops: list[str]) -> str:
+    """Up to twelve accesses to lines that lie in the same sets of every cache, some of them at the same time."""
+    text = ""
+    for _ in range(rng.randint(4, 12)):
+        line = 0x10000 + rng.choice([0, 0, 0, 64, 1 << 22, 2 << 22, 3 << 22, 5 << 22]) + 8 * rng.randrange(8)
+        node = rng.randrange(nodes)
+        text += f"c{rng.randrange(cores)} {rng.choice(ops)} {(node << 33) + line:#x}{rng.choice([' | ', '; '])}"
+    return text.rstrip(" |;")
+
+
+def compare(document: dict[str, Any], look: dict[str, Any], start: dict[str, Any]) -> None:
+    folded = fold(document["changes"], look["at"])
+    at_first = {(h["controller"], h["line"]): h for h in start["held"]}
+    for held in look["held"]:
+        key = (held["controller"], held["line"])
+        entry = folded["entry"].get(key, at_first[key])
+        assert (entry["state"], entry["fields"]) == (held["state"], held["fields"]), (look["at"], key)
+        assert folded["tbe"].get(key) == held["tbe"], (look["at"], key)
+        assert folded["ways"].get(key, {}) == held["ways"], (look["at"], key)
+    for line in look["bytes"]:
+        data = folded["bytes"].get(line["line"], (bytearray(64), []))[0]
+        assert data.hex() == line["bytes"], (look["at"], line["line"])
+
+
+@pytest.mark.parametrize("sets", [(), ("probe_filter.enabled=false",), ("protocol=MSI",)], ids=["filter", "broadcast", "MSI"])
+@pytest.mark.parametrize("seed", range(7))
+def test_the_fold_is_the_engines_state(seed: int, sets: tuple[str, ...]) -> None:
+    rng = random.Random(seed)
+    spec = Spec(random_script(rng, 12, 2, OPS if "protocol=MSI" in sets else [*OPS, "flush"]), "opteron48", sets=sets)
+    subject = prepared(spec)[0]
+    document = history(subject, spec)
+    changed = [c["at"] for c in document["changes"]]
+    moments = sorted({0, *(rng.choice(changed) - rng.randint(0, 1) for _ in range(MOMENTS // 2)),
+                      *(rng.randrange(max(changed) + 10**6) for _ in range(MOMENTS // 2))} - {-1})
+    looks = states_at(subject, spec, moments)
+    assert [look["at"] for look in looks] == moments
+    for look in looks:
+        compare(document, look, looks[0])
+
+
+def test_a_replaced_line_is_named() -> None:
+    spec = Spec("; ".join(f"c0 ld {0x10000 + (n << 22):#x}" for n in range(6)), "opteron48")
+    ways = [c for c in history(prepared(spec)[0], spec)["changes"] if c["kind"] == "way" and c["array"] == "probeFilter" and c["way"]]
+    assert [c["replaced"] for c in ways] == [None, None, None, None, "0x10000", f"{0x10000 + (1 << 22):#x}"]
+
+
+def test_looking_changes_nothing() -> None:
+    spec = Spec("c0 st A@n0; c6 ld A@n0 | c7 st A@n0; c0 rmw A@n0", "small")
+    subject = prepared(spec)[0]
+    before = history(subject, spec)
+    states_at(subject, spec, list(range(0, 10**9, 10**7)))
+    assert history(subject, spec) == before
