@@ -6,7 +6,7 @@ import os
 import sys
 from pathlib import Path
 
-from analysis import style, tables
+from analysis import episodes, style, tables
 from analysis.figures import Spec, all_figures
 from analysis.page.document import default_point, document, identity
 from analysis.page.lines import where
@@ -29,6 +29,7 @@ def write_report(run_dir: str | Path) -> Path:
         shown = {(spec.name, id(subject)): _render(run, spec, subject)
                  for spec in figures for subject in ([run] if spec.of == "run" else run.points)}
         tables.write_csv(run, run.path / "tables")
+        episodes.write(run)
         target = run.path / "report.html"
         _write_whole(target, document(run, figures, lambda spec, subject: shown[spec.name, id(subject)]).encode())
     except OSError as error:

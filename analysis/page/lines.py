@@ -3,7 +3,7 @@
 
 from typing import Any
 
-from analysis import style
+from analysis import episodes, style
 from analysis.described import CLASSES, SPIN
 from analysis.figures.hot_lines import seen, split
 from analysis.page.markup import code, esc, number, percent, table
@@ -74,6 +74,8 @@ def _card(p: Point, rank: int, line: dict[str, Any], most: float) -> str:
     what = f'<span class="what">{code(line["what"])}</span>' if line["what"] else ""
     kind = style.LABELS.get(line["class"], line["class"])
     many = f'<span class="chip">{number(line["lines"])} lines</span>' if line["lines"] > 1 else ""
+    story = episodes.page_of(p, line["name"], line["kind"])
+    step = f'<a class="chip" href="{esc(story)}">step through an episode</a>' if story else ""
     facts = [f"{number(line['transfers'])} transfers"]
     if line["cores"]:
         facts.append(f"{line['cores']} core{'s' if line['cores'] != 1 else ''} waited")
@@ -84,7 +86,7 @@ def _card(p: Point, rank: int, line: dict[str, Any], most: float) -> str:
     if line["lines"] == 1 and line["address"]:
         facts.append(f"address {esc(line['address'])}")
     return (f'<li><div class="rank">{rank}</div><div class="line"><div class="top"><span class="name">{code(line["name"])}</span>'
-            f'{what}<span class="chip c-{esc(line["class"])}">{esc(kind)}</span>{many}</div>'
+            f'{what}<span class="chip c-{esc(line["class"])}">{esc(kind)}</span>{many}{step}</div>'
             f'<div class="measure"><div class="bar">{bar}</div><b>{esc(percent(line["wait_share"], 1))}</b></div>'
             f'<div class="who"><span class="quiet">written by</span> {functions(line["writers"])} '
             f'<span class="quiet">· waited for by</span> {functions(line["waiters"])}</div>'

@@ -37,6 +37,14 @@ AttributionPart::Sums Attribution::sums() const {
     return all;
 }
 
+std::string Attribution::episodes() const {
+    std::string all;
+    for (const AttributionPart &p : parts_)
+        p.episodes().for_each(
+            [&all](const TransactionRecord &r) { all.append(reinterpret_cast<const char *>(&r), sizeof r); });
+    return all;
+}
+
 std::vector<const TransactionCounts *> Attribution::counts() const {
     std::vector<const TransactionCounts *> all;
     for (AttributionPart &p : parts_)

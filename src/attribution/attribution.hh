@@ -72,6 +72,8 @@ class Attribution final : public x86::TransactionObserver {
     nlohmann::json totals() const;
     /// All lines, pairs and transfers.
     AttributionRows rows() const;
+    /// Consecutive transactions of lines that have many (attribution/episodes.hh), line by line: packed TransactionRecords.
+    std::string episodes() const;
     /// Stall charged to transactions on all cores. The conservation check compares it with the cores' own sum.
     Tick exposed() const { return sums().exposed; }
     /// Time in spin loops on all cores, checked likewise.

@@ -214,12 +214,14 @@ void AttributionPart::transaction(const x86::Transaction &t, const PageSnapshot 
         ++sums_.by_log2_ns[static_cast<unsigned>(std::bit_width(ns))];
     }
     if (log_)
-        log_transaction(t, l.line_use, writer, writer_pc, t.wait ? MissClass::count : key.miss);
+        log_->write(record_of(t, l.line_use, writer, writer_pc, t.wait ? MissClass::count : key.miss));
+    if (!t.wait && __builtin_expect(episodes_.wants(line_of(dram)), 0))
+        episodes_.add(record_of(t, l.line_use, writer, writer_pc, key.miss));
     counts_.add(key, t.exposed, !t.wait);
 }
 
-void AttributionPart::log_transaction(const x86::Transaction &t, std::uint32_t use, std::uint8_t writer, Addr writer_pc,
-                                      MissClass k) {
+TransactionRecord AttributionPart::record_of(const x86::Transaction &t, std::uint32_t use, std::uint8_t writer,
+                                             Addr writer_pc, MissClass k) {
     const Access &x = *t.access;
     TransactionRecord r;
     r.issued = x.issued;
@@ -248,7 +250,7 @@ void AttributionPart::log_transaction(const x86::Transaction &t, std::uint32_t u
     r.flags =
         static_cast<std::uint8_t>((t.walk ? TransactionRecord::kWalk : 0) | (t.user ? TransactionRecord::kUser : 0) |
                                   (t.wait ? TransactionRecord::kBufferWait : 0));
-    log_->write(r);
+    return r;
 }
 
 void AttributionPart::reset() {
@@ -264,6 +266,7 @@ void AttributionPart::reset() {
     line_uses_.clear();
     page_uses_.clear();
     counts_.reset();
+    episodes_.reset();
     sums_ = {};
 }
 

@@ -19,6 +19,7 @@
 #include <memory>
 #include <vector>
 
+#include "attribution/episodes.hh"
 #include "attribution/page_watch.hh"
 #include "attribution/transaction_counts.hh"
 #include "attribution/transaction_log.hh"
@@ -77,6 +78,8 @@ class alignas(64) AttributionPart {
         bool page_known;       ///< false: no snapshot, or the page was cleared for a use that has not begun
         PageSnapshot page;
     };
+    /// Of the lines with the most transactions since the last reset().
+    const Episodes &episodes() const { return episodes_; }
     /// `use`: TransactionKey::use of the line's entries.
     LineUseInfo info_of(std::uint32_t use, Addr line);
 
@@ -153,8 +156,8 @@ class alignas(64) AttributionPart {
     void begin_line_use(const Page &page, Line &l, Addr dram);
     /// Keeps the address by which the line was accessed.
     void note_access(Line &l, Addr va, Addr address_space, bool user);
-    void log_transaction(const x86::Transaction &t, std::uint32_t use, std::uint8_t writer, Addr writer_pc,
-                         MissClass k);
+    static TransactionRecord record_of(const x86::Transaction &t, std::uint32_t use, std::uint8_t writer,
+                                       Addr writer_pc, MissClass k);
     MissClass classify(Line &l, const x86::Transaction &t, std::uint64_t bytes);
 
     const std::vector<unsigned> &chip_of_core_;
@@ -171,6 +174,7 @@ class alignas(64) AttributionPart {
     std::deque<LineUse> line_uses_;
     std::deque<PageUse> page_uses_;
     Sums sums_;
+    Episodes episodes_;
     TransactionLog *log_ = nullptr;
     const PageWatch *pages_of_guest_ = nullptr;
 };

@@ -191,6 +191,10 @@ AttributionRows FullSystem::attribution_rows() const {
     return impl_->detailed ? impl_->detailed->attribution().rows() : AttributionRows{};
 }
 
+std::string FullSystem::episodes() const {
+    return impl_->detailed ? impl_->detailed->attribution().episodes() : std::string{};
+}
+
 std::string FullSystem::console_output() {
     std::string out;
     out.swap(impl_->board->console);

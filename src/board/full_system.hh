@@ -44,6 +44,8 @@ class FullSystem {
     std::string stats_json();
     /// All lines, pairs and transfers, to the moment of the last stats_json.
     AttributionRows attribution_rows() const;
+    /// Consecutive transactions of the lines with the most of them: packed TransactionRecords.
+    std::string episodes() const;
     /// As step, but until the simulated time `until` at the latest (state "time"); functional mode stops about a
     /// microsecond beyond.
     Step step_until(Tick until, unsigned host_ms);

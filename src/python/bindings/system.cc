@@ -94,6 +94,9 @@ void bind_results(nb::class_<FullSystem> &system) {
                 return nb::make_tuple(bytes_of(t.lines), bytes_of(t.pairs), bytes_of(t.transfers));
             },
             "(lines, pairs, transfers): packed rows (attribution/attribution_rows.hh).")
+        .def(
+            "episodes", [](const FullSystem &s) { return bytes_of(s.episodes()); },
+            "TransactionRecords of the lines with the most transactions, line by line (attribution/episodes.hh).")
         .def("stats", stats)
         .def("counts", counts,
              "The part of `stats` that takes little time, for progress and for windows; `spun`: instructions in spin "

@@ -16,10 +16,21 @@ def step(shared: Shared,
          example: Annotated[str | None, typer.Option(metavar="NAME", help="Show an example with its text.")] = None,
          protocol: Annotated[str | None, typer.Option(metavar="NAME|FILE.slicc", help="Protocol, if not the machine's own.")] = None,
          html: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the page as one file that needs no server.")] = None,
+         run: Annotated[Path | None, typer.Option(metavar="DIR", help="Show an episode of a run: the folder of the run or of one of its "
+                                                                      "points.")] = None,
+         line: Annotated[str | None, typer.Option(metavar="NAME", help="Name of the line whose episode is shown; default: the hottest "
+                                                                       "with one.")] = None,
          port: Annotated[int, typer.Option(metavar="N", help="Port of the local server; 0: any that is free.")] = 0) -> None:
     """Step through the accesses of a script in the browser, forwards and backwards."""
     from moscope.stepping import open as opening
     from moscope.stepping import options
 
-    spec, shown = options.chosen(shared, script, example, protocol)
-    opening.show(shared, spec, shown, html, port)
+    opening.check(html, port)
+    if run is not None:
+        options.check_run(script, example, protocol)
+        from moscope.stepping.episode import find, history_of
+
+        opening.show(shared, history_of(find(run, line)), None, html, port)
+        return
+    spec, shown = options.chosen(shared, script, example, protocol, line)
+    opening.show(shared, opening.of_spec(spec, shown), spec, html, port)

@@ -51,20 +51,20 @@ class Hottest:
     """The lines and names of a point with the most waiting."""
 
     def __init__(self, tables: Tables, physical_of: Callable[[int], int]) -> None:
-        self._database = database(tables)
+        self.database = database(tables)
         self._physical_of = physical_of
         self._spin = tables.total("spin")
 
     def lines(self, memory_stall: int) -> list[dict[str, Any]]:
         """LINE of the contracts, those with the most waiting first."""
-        found = self._database.rows(f"SELECT * FROM lines ORDER BY waiting DESC, line, use LIMIT {MOST}")
+        found = self.database.rows(f"SELECT * FROM lines ORDER BY waiting DESC, line, use LIMIT {MOST}")
         functions = self._functions(OF_LINES, ("line", "use"))
         return [{"name": one["name"], "address": f"{self._physical_of(one['line']):#x}", **self._shares(one, memory_stall),
                  "transfers": one["transfers"], "class": one["class"], **functions(one)} for one in found]
 
     def names(self, memory_stall: int) -> list[dict[str, Any]]:
         """The same by name, over all lines."""
-        found = self._database.rows(f"SELECT * FROM names ORDER BY waiting DESC, name, kind LIMIT {MOST}")
+        found = self.database.rows(f"SELECT * FROM names ORDER BY waiting DESC, name, kind LIMIT {MOST}")
         functions = self._functions(OF_NAMES, ("name", "kind"))
         return [{"name": one["name"], "lines": one["lines"], **self._shares(one, memory_stall), "transfers": one["transfers"],
                  "class": one["class"], **functions(one)} for one in found]
@@ -72,7 +72,7 @@ class Hottest:
     def _functions(self, query: str, key: tuple[str, str]) -> Callable[[dict[str, Any]], dict[str, list[str]]]:
         found: dict[tuple[str, Any, Any], list[str]] = {}
         for role, parts in ROLES.items():
-            for row in self._database.rows(query.format(most=MOST, **parts)):
+            for row in self.database.rows(query.format(most=MOST, **parts)):
                 found.setdefault((role, row[key[0]], row[key[1]]), []).append(row["function"])
         return lambda one: {role: found.get((role, one[key[0]], one[key[1]]), [])[:MOST_FUNCTIONS] for role in ROLES}
 

@@ -16,7 +16,7 @@ from moscope.config import load_machine
 from moscope.errors import SimulatorBug, UserError, WorkloadFailed
 from moscope.guest import initramfs, kernel
 from moscope.naming import columns
-from moscope.runs import checkpoints, engine, lines, transactions, windows
+from moscope.runs import checkpoints, engine, episodes, lines, transactions, windows
 from moscope.runs.guest import Guest, Progress
 from moscope.runs.inputs import Gatherer, Inputs, differences
 from moscope.runs.job import Job
@@ -66,12 +66,13 @@ def measure(job: Job, folder: Path, report: Callable[[Progress], None], say: Cal
     guest.phase("names", 1.0)
     namer.refresh()
     tables = name(namer, stats["attribution"], packed)
+    kinds, states, naming = engine.machine_types(), engine.machine_states(inputs.machine), transactions.Naming(namer, tables.lines)
     if log:
-        transactions.convert(log, folder / transactions.NAME, engine.machine_types(), engine.machine_states(inputs.machine),
-                             transactions.Naming(namer, tables.lines))
+        transactions.convert(log, folder / transactions.NAME, kinds, states, naming)
     for note in namer.notes():
         say(note)
     hottest = lines.Hottest(tables, system.physical_of)
+    episodes.write(folder, system.episodes(), hottest.database, kinds, states, naming)
     finish(guest, job.point)
     point = document(job.point, measured, hottest, memory_stall(stats), chosen)
     point |= {"made_from": made_from, "host_s": round(time.monotonic() - started, 3), "touched_bytes": int(system.stats()["touched_bytes"]),

@@ -12,13 +12,20 @@ from moscope.stepping.spec import Spec
 from moscope.traces.files import check_target, write_folder, write_whole
 
 
-def show(shared: Shared, spec: Spec, example: Example | None, html: Path | None, port: int) -> None:
+def of_spec(spec: Spec, example: Example | None) -> Document:
+    document = run(spec)
+    return {**document, "example": example.as_json()} if example else document
+
+
+def check(html: Path | None, port: int) -> None:
+    """What can be known before any work."""
     if not 0 <= port < 1 << 16:
         raise UserError(f"--port: {port}: expected 0 to 65535")
     check_target(html)
-    document = run(spec)
-    if example:
-        document["example"] = example.as_json()
+
+
+def show(shared: Shared, document: Document, spec: Spec | None, html: Path | None, port: int) -> None:
+    """`spec`: what the page can change; None: nothing."""
     if shared.out:
         write_folder(shared.out, document["trace"])
     if html:

@@ -11,8 +11,16 @@ from moscope.stepping.examples import Example
 from moscope.stepping.spec import Spec
 
 
-def chosen(shared: Shared, script: str | None, example: str | None, protocol: str | None) -> tuple[Spec, Example | None]:
+def check_run(script: str | None, example: str | None, protocol: str | None) -> None:
+    for option, given in (("a script", script), ("--example", example), ("--protocol", protocol)):
+        if given is not None:
+            raise UserError(f"moscope step: --run and {option}: expected one of the two")
+
+
+def chosen(shared: Shared, script: str | None, example: str | None, protocol: str | None, line: str | None) -> tuple[Spec, Example | None]:
     """The spec of a script or of an example, with the options that the user gives."""
+    if line is not None:
+        raise UserError(f"--line: {line}: without a run: expected --run DIR, too")
     if (script is None) == (example is None):
         raise UserError(f"moscope step: {'a script and' if script else 'no script and no'} --example: expected one of the two, such as "
                         "'c0 ld A@n0; c6 st A@n0' or --example " + examples.names()[0])

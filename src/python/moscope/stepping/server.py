@@ -107,7 +107,7 @@ def application(session: Session) -> bottle.Bottle:
         with session.running:
             return {**run(example.spec), "example": example.as_json()}
 
-    app.route("/", callback=lambda: page.html(session.document, live=True))
+    app.route("/", callback=lambda: page.html(session.document, live=session.spec is not None))
     app.route("/history", callback=lambda: _answer(lambda: session.document))
     app.route("/history", method="POST", callback=lambda: _answer(lambda: session.run(_posted())))
     app.route("/examples", callback=lambda: _answer(lambda: [{"name": e.name, "title": e.title}

@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Pages that step through the episodes of a run's hottest names (episodes.parquet), one HTML file each in the folder `episodes`."""
+
+import hashlib
+from pathlib import Path
+
+from analysis.run_directory import Point, Run
+from moscope.errors import MoscopeError
+from moscope.stepping import episode, page
+
+FOLDER = "episodes"
+KEY = "episodes"  # in Point.made: the page of each name and kind, relative to the report
+
+
+def write(run: Run) -> None:
+    """Writes the pages. Without the run's machine or protocol there are none."""
+    for point in run.points:
+        point.made[KEY] = {}
+    try:
+        found = [(point, one) for point in run.points for one in episode.episodes_of(run.path, run.path / "points" / point.name)]
+        machine = episode.described(run.path) if found else None
+    except MoscopeError:
+        return
+    if machine is None:
+        return
+    folder = run.path / FOLDER
+    folder.mkdir(exist_ok=True)
+    for point, one in found:
+        file = folder / f"{point.name}-{hashlib.sha256(f'{one.name}|{one.kind}'.encode()).hexdigest()[:8]}.html"
+        _write_whole(file, page.html(episode.history_of(one, machine)).encode())
+        point.made[KEY][one.name, one.kind] = f"{FOLDER}/{file.name}"
+
+
+def page_of(point: Point, name: str, kind: str) -> str | None:
+    found: dict[tuple[str, str], str] = point.made.get(KEY, {})
+    return found.get((name, kind))
+
+
+def _write_whole(path: Path, data: bytes) -> None:
+    partial = path.with_name(f".{path.name}.partial")
+    partial.write_bytes(data)
+    partial.replace(path)

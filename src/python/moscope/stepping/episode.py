@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""An episode of a run (episodes.parquet, docs/run-directory.md) as a history: the accesses of a line with their functions. A run records
+neither messages nor transitions, so the history has none."""
+
+import json
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from moscope.config import ConfigError, blamed, elaborate, load_machine
+from moscope.errors import UserError, unknown_name
+from moscope.experiment import FS_PER_NS, Subject
+from moscope.schema.enumerations import SEGMENT
+from moscope.stepping import machine as drawing
+from moscope.stepping.history import SCHEMA, Document
+from moscope.traces.document import vnet_types
+from moscope.traces.script import LINE
+
+FILE = "episodes.parquet"
+OPS = {"load": "ld", "store": "st", "fetch": "if", "rmw": "rmw", "flush": "flush", "nt_store": "nt", "uncached_load": "ldu"}
+DEVICE = 254
+NOTE = ("A run records the accesses that leave the first-level cache, with the time of each in each part of the machine. It records no "
+        "messages and no states, so none are shown.")
+
+
+@dataclass(frozen=True)
+class Episode:
+    """Rows of one name at one point."""
+
+    folder: Path  # of the run
+    point: str
+    name: str
+    kind: str
+    rows: list[dict[str, Any]]
+
+
+def read_run(folder: Path) -> dict[str, Any]:
+    try:
+        found = json.loads((folder / "run.json").read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UserError(f"--run: {folder}: {error.strerror} (run.json): expected the folder of a run, or of one of its points") from None
+    except ValueError:
+        raise UserError(f"--run: {folder}/run.json: is damaged: expected a JSON object") from None
+    if "config" not in found:
+        raise UserError(f"--run: {folder}: is a run on gem5, which records no episodes: expected one of the embedded engine")
+    run: dict[str, Any] = found
+    return run
+
+
+def find(folder: Path, name: str | None) -> Episode:
+    """The episode of a name; of a run with several points, that of the point with the most cores. Without a name, the hottest."""
+    run, points = (folder, sorted((folder / "points").glob("*"))) if (folder / "run.json").exists() else (
+        folder.absolute().parent.parent, [folder])
+    read_run(run)
+    found = [e for point in points for e in episodes_of(run, point)]
+    if not found:
+        raise UserError(f"--run: {folder}: has no episodes ({FILE}): expected a run of this version with lines that move between cores")
+    chosen = [e for e in found if name in (None, e.name)]
+    if not chosen:
+        raise unknown_name("--line", "name with an episode", str(name), {e.name for e in found})
+    return max(chosen, key=lambda e: _cores(run / "points" / e.point))  # of equals the first, which is the hottest
+
+
+def _cores(point: Path) -> int:
+    try:
+        return int(json.loads((point / "point.json").read_text(encoding="utf-8"))["cores"])
+    except (OSError, ValueError, KeyError):
+        return 0
+
+
+def episodes_of(run: Path, point: Path) -> list[Episode]:
+    """The episodes of a point, the hottest name first."""
+    file = point / FILE
+    if not file.is_file():
+        return []
+    import pyarrow
+    from pyarrow import parquet
+
+    try:
+        rows = parquet.read_table(file).to_pylist()
+    except (OSError, pyarrow.ArrowInvalid) as error:
+        raise UserError(f"{file}: {str(error).splitlines()[0]}: expected the file that a run wrote") from None
+    groups: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    for row in rows:
+        groups.setdefault((str(row["name"]), str(row["name_kind"])), []).append(row)
+    return [Episode(run, point.name, name, kind, found) for (name, kind), found in groups.items()]
+
+
+def described(run: Path) -> Subject:
+    """The run's machine with its protocol."""
+    from moscope import buildproto
+
+    config = read_run(run)["config"]
+    sets = list(config.get("set") or [])
+    machine = load_machine(config["machine"], sets)
+    built = buildproto.ensure_protocol(str(machine.protocol))
+    interface = json.loads(built.interface.read_text(encoding="utf-8"))
+    try:
+        return Subject(machine, interface, elaborate(machine, interface), Path(), 0, tuple(sets))
+    except ConfigError as error:
+        raise blamed(error, config["machine"], sets) from None
+
+
+def history_of(episode: Episode, subject: Subject | None = None) -> Document:
+    """`subject`: what `described` gives for the run."""
+    subject = subject or described(episode.folder)
+    machine, interface = subject.machine, subject.interface
+    start = min(r["issued"] for r in episode.rows)
+    accesses = [_access(subject, episode, i, row, start) for i, row in enumerate(episode.rows)]
+    cores = {a["core"] for a in accesses}
+    suppliers = {f"{a['supplier']}-{a['supplier_number']}" for a in accesses}
+    drawn = drawing.drawn(subject)
+    line = episode.rows[0]["line"] // LINE * LINE
+    return {
+        "schema": SCHEMA,
+        "spec": {"script": "", "machine": str(subject.machine.name), "protocol": None, "set": list(subject.sets), "seed": 0,
+                 "added": [], "delays": []},
+        "run": {"folder": str(episode.folder), "point": episode.point, "name": episode.name, "kind": episode.kind, "start_fs": start,
+                "note": NOTE},
+        "lines": [{"address": f"{line:#x}", "name": episode.name, "home": line // machine.memory_per_node.bytes}],
+        "machine": drawn,
+        "protocol": {"name": subject.protocol, "machines": [], "sources": {}},
+        "trace": {
+            "schema": "moscope.trace/1", "machine": machine.name, "protocol": subject.protocol,
+            "script": f"{episode.name}, {episode.point}", "seed": 0,
+            "clock": {"core_period_fs": [subject.period.numerator, subject.period.denominator]},
+            "vnets": vnet_types(interface),
+            "permissions": {m["type"]: {s["name"]: s["permission"] for s in m["states"]} for m in interface["machines"]},
+            "accesses": accesses,
+            "controllers": [{key: c[key] for key in ("name", "machine", "version", "chip", "core")} for c in drawn["controllers"]
+                            if c["core"] in cores or c["name"] in suppliers],
+            "messages": [], "transitions": [],
+        },
+        "changes": [],
+    }
+
+
+def _access(subject: Subject, episode: Episode, number: int, row: dict[str, Any], start: int) -> dict[str, Any]:
+    """A row as an access of a trace, with what a run knows besides. Times count from the episode's first access."""
+    fs = Fraction(row["latency"])
+    op = OPS[row["kind"]]
+    writer = None if row["writer"] is None else "a device" if row["writer"] == DEVICE else f"core {row['writer']}"
+    last = f", last written by {writer}" + (f" in {row['writer_function']}" if row["writer_function"] else "") if writer else ""
+    address = row["line"] // LINE * LINE + (row["va"] % LINE if row["va"] else 0)
+    return {
+        "id": number, "step": number, "core": row["core"], "op": op, "address": f"{address:#x}",
+        "issued": row["issued"] - start, "done": row["issued"] + row["latency"] - start, "latency_fs": row["latency"],
+        "segments": [{"name": s, "fs": row[s], "cycles": subject.cycles(row[s])} for s in SEGMENT.names if row[s]],
+        "hops": row["hops"], "supplier": row["supplier"], "supplier_number": row["supplier_number"], "supplier_chip": row["supplier_chip"],
+        "supplier_state": row["supplier_state"], "probes": row["probes"], "value": None,
+        "text": f"c{row['core']} {op} in {row['function'] or 'unknown code'}{last}", "line": episode.name,
+        "home": address // subject.machine.memory_per_node.bytes,
+        "latency_ns": row["latency"] / FS_PER_NS, "latency_cycles": subject.cycles(fs),
+        "run": {"function": row["function"], "pc": f"{row['pc']:#x}", "process": row["process"], "user": row["user"], "class": row["class"],
+                "exposed_fs": row["exposed"], "writer": row["writer"], "writer_function": row["writer_function"],
+                "writer_pc": f"{row['writer_pc']:#x}" if row["writer_pc"] else None},
+    }
