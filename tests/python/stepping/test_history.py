@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from moscope import jsonio
+from moscope.stepping import page
 from moscope.stepping.fold import fold
 from moscope.stepping.history import run
 from moscope.stepping.spec import Spec
@@ -35,6 +36,13 @@ def test_each_transition_taken_has_its_lines_in_the_sources(document: dict[str, 
         assert lines[0].strip().startswith("transition(")
         assert taken["event"] in "".join(lines)
         assert all(action in "".join(lines) for action in declared["actions"])
+
+
+def test_two_thousand_transitions_on_48_cores_fit_into_a_page_of_3_mb() -> None:
+    steps = [" | ".join(f"c{(7 * n + 5 * k) % 48} {('st', 'ld', 'rmw')[k % 3]} A@n{n % 2}" for k in range(4)) for n in range(40)]
+    big = run(Spec("; ".join(steps)))
+    assert len(big["trace"]["transitions"]) >= 2000
+    assert len(page.html(big)) < 3_000_000
 
 
 def test_the_machine_is_drawn_with_all_controllers_that_took_part(document: dict[str, Any]) -> None:

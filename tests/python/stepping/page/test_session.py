@@ -3,7 +3,6 @@
 
 import threading
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -24,13 +23,9 @@ def address() -> Iterator[str]:
         made.append(where)
         there.set()
 
-    # The page's part of a change: the engine's is not asked for.
-    monkeypatch = pytest.MonkeyPatch()
-    monkeypatch.setattr(server, "run", lambda spec: {**run(replace(spec, added=())), "spec": spec.as_json()})
     threading.Thread(target=server.serve, args=(server.Session(run(SPEC), SPEC), 0, ready), daemon=True).start()
     assert there.wait(30)
     yield made[0]
-    monkeypatch.undo()
 
 
 @pytest.fixture
