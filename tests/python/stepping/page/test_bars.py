@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Long walks lose nothing, and a long history stays small and quick."""
+"""The page against the engine: its state at random moments is the engine's own; long walks lose nothing; a long history stays small
+and quick. The short forms run always, the full ones with --long."""
 
 import random
 import time
@@ -9,7 +10,9 @@ from typing import Any
 
 import pytest
 
+from moscope.stepping.history import history, prepared, states_at
 from moscope.stepping.page import html
+from moscope.stepping.spec import Spec
 
 KINDS = ["transition", "message", "access", "invalidation", "moment"]
 LINES = [0, 64, 1 << 22, 2 << 22]
@@ -24,6 +27,40 @@ def script(rng: random.Random, accesses: int, cores: int = 48, nodes: int = 3) -
         address = 0x10000 + (rng.randrange(nodes) << 33) + rng.choice(LINES) + 8 * rng.randrange(8)
         text += f"c{rng.randrange(cores)} {rng.choice(['ld', 'st', 'st', 'rmw'])} {address:#x}{rng.choice([' | ', '; '])}"
     return text.rstrip(" |;")
+
+
+def check_truth(open_page: Open, seed: int, protocol: str | None, moments: int) -> None:
+    rng = random.Random(seed)
+    spec = Spec(script(rng, rng.randint(6, 12)), protocol=protocol)
+    subject = prepared(spec)
+    document = history(subject, spec)
+    end = max(t["at"] for t in document["trace"]["transitions"])
+    looks = states_at(subject, spec, sorted({0, *(rng.randrange(end + 10**6) for _ in range(moments))}))
+    page = open_page(document)
+    start = {(h["controller"], h["line"]): h for h in looks[0]["held"]}
+    for look in looks:
+        shown = page.evaluate("at => { moscope.seekTime(at); return moscope.state(); }", look["at"])
+        for held in look["held"]:
+            controller, line = held["controller"], held["line"]
+            key = f"{line} {controller}"
+            first = start[(controller, line)]
+            assert shown["states"].get(line, {}).get(controller, first["state"]) == held["state"], (look["at"], key)
+            assert shown["fields"].get(key, first["fields"] if key not in shown["states"].get(line, {}) else "") == held["fields"]
+            assert shown["tbes"].get(key) == held["tbe"], (look["at"], key)
+            assert shown["ways"].get(key, {}) == held["ways"], (look["at"], key)
+        for line in look["bytes"]:
+            assert shown["bytes"].get(line["line"], {"data": 64 * "00"})["data"] == line["bytes"], (look["at"], line["line"])
+
+
+@pytest.mark.parametrize("protocol", [None, "MSI"])
+def test_the_pages_state_is_the_engines(open_page: Open, protocol: str | None) -> None:
+    check_truth(open_page, 100, protocol, 6)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", range(20))
+def test_the_pages_state_is_the_engines_at_ten_moments_of_twenty_scripts(open_page: Open, seed: int) -> None:
+    check_truth(open_page, seed, "MSI" if seed % 4 == 3 else None, 10)
 
 
 @pytest.mark.long

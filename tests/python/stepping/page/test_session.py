@@ -1,17 +1,20 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A page that the local server serves: changed histories, forks, examples."""
+"""A page that the local server serves: added accesses, delayed messages and forks, by mouse and by keyboard, compared side by side.
+The states of a changed history are those of a run with the same changes from the start."""
 
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from moscope.stepping import server
 from moscope.stepping.history import run
-from moscope.stepping.spec import Spec
+from moscope.stepping.spec import Added, Delay, Spec
 
 SPEC = Spec("c0 st A@n0; c2 st A@n0; c0 st A@n0", "small")
+PERIOD = 1_250_000 / 3
 
 
 @pytest.fixture(scope="module")
@@ -45,8 +48,68 @@ def session(browser: Any, address: str) -> Iterator[Any]:
     assert not [url for url in requests if not url.startswith((address, "data:"))]
 
 
+def states(page: Any) -> dict[str, Any]:
+    page.evaluate("moscope.seek(moscope.app.history.moments.length)")
+    shown: dict[str, Any] = page.evaluate("moscope.state().states")
+    return shown
+
+
+def states_of(document: dict[str, Any]) -> dict[str, dict[str, str]]:
+    found: dict[str, dict[str, str]] = {}
+    for change in document["changes"]:
+        if change["kind"] == "entry":
+            found.setdefault(change["line"], {})[change["controller"]] = change["state"]
+    return found
+
+
 def wait_for_fork(page: Any, count: int = 2) -> None:
     page.wait_for_function("count => moscope.app.branches.length === count", arg=count)
+
+
+def test_a_click_on_a_core_adds_an_access_at_this_moment(session: Any) -> None:
+    at = round(session.evaluate("moscope.app.time"))
+    session.get_by_role("button", name="core 4: add an access").click()
+    session.locator("#ask [name=op]").select_option("st")
+    session.get_by_label("address").fill("0x10008")
+    session.get_by_role("button", name="Apply").click()
+    wait_for_fork(session)
+    assert round(session.evaluate("moscope.app.time")) == at
+    assert "c4 st" in session.locator("#accesses").inner_text()
+    assert states(session) == states_of(run(replace(SPEC, added=(Added(at, 4, "st", "0x10008"),))))
+
+
+def test_a_click_on_a_message_delays_it(session: Any) -> None:
+    session.keyboard.press("m")
+    message = session.locator("g.message").first
+    number = int(message.get_attribute("data-message"))
+    at = round(session.evaluate("moscope.app.time"))
+    message.click()
+    session.get_by_label("by cycles").fill("300")
+    session.get_by_role("button", name="Apply").click()
+    wait_for_fork(session)
+    late = session.evaluate("id => moscope.app.history.trace.messages[id].deliveries[0].at", number)
+    first = session.evaluate("id => moscope.app.branches[0].history.trace.messages[id].deliveries[0].at", number)
+    assert late - first == round(300 * PERIOD)
+    assert states(session) == states_of(run(replace(SPEC, delays=(Delay(number, round(300 * PERIOD), at),))))
+
+
+def test_two_histories_stand_side_by_side_from_the_moment_at_which_they_part(session: Any) -> None:
+    at = session.evaluate("moscope.app.time")
+    session.keyboard.press("s")
+    session.locator("#ask input").fill("6")
+    session.keyboard.press("Enter")
+    session.locator("#ask [name=op]").select_option("rmw")
+    session.get_by_role("button", name="Apply").click()
+    wait_for_fork(session)
+    session.keyboard.press("3")
+    compare = session.locator("#compare")
+    assert compare.locator(".compare-list").count() == 2
+    session.get_by_role("button", name="go there").click()
+    assert at < session.evaluate("moscope.app.time") <= at + 2 * PERIOD
+    session.keyboard.press("End")
+    assert "added" in compare.locator("tr", has_text="c6 rmw").inner_text()
+    session.keyboard.press("h")
+    assert session.evaluate("moscope.app.branch") == 0
 
 
 def test_a_fork_keeps_the_changes_before_its_moment_and_drops_later_ones(session: Any) -> None:
@@ -65,6 +128,14 @@ def test_a_fork_keeps_the_changes_before_its_moment_and_drops_later_ones(session
     }""")
     wait_for_fork(session, 4)
     assert [a["core"] for a in session.evaluate("moscope.app.history.spec.added")] == [5]
+
+
+def test_an_impossible_change_is_refused_with_its_reason(session: Any) -> None:
+    session.get_by_role("button", name="core 4: add an access").click()
+    session.get_by_label("address").fill("A@n99")
+    session.get_by_role("button", name="Apply").click()
+    session.wait_for_function("document.querySelector('#ask .error').textContent.includes('expected')")
+    assert session.evaluate("moscope.app.branches.length") == 1
 
 
 def test_an_address_with_another_script_runs_it(session: Any, address: str) -> None:
