@@ -106,7 +106,7 @@ void Machine::set_trace(TraceHook *hook) {
     impl_->trace = hook;
     for (auto *c : impl_->controllers)
         c->trace = hook;
-    impl_->network->trace = hook;
+    impl_->network->set_trace(hook);
 }
 
 void Machine::set_delays(ruby::DelaySource *source) { impl_->network->set_delays(source); }

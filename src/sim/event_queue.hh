@@ -93,6 +93,9 @@ class EventQueue {
         run_before(before);
     }
 
+    /// Whether a wake-up of c at this tick, had there been one, would have happened by now.
+    inline bool passed(const Component &c, Tick t) const;
+
     /// Where the current run() ends: no component may run ahead past it.
     Tick limit() const { return limit_; }
     /// Nothing that another queue sends is due before this tick.
@@ -144,6 +147,7 @@ class EventQueue {
 
     void run_before(Tick end) {
         settle();
+        all_before_ = 0;
         while (!stop_) {
             Component *c = first();
             if (__builtin_expect(!c || far_min_ <= c->tick_, 0)) {
@@ -152,17 +156,21 @@ class EventQueue {
                     turn_to(far);
                     c = first();
                 } else if (!c) {
+                    all_before_ = end;
                     break;
                 }
             }
             const Tick t = c->tick_;
-            if (t >= end)
+            if (t >= end) {
+                all_before_ = end;
                 break;
+            }
             now_ = t;
             // The wheel never turns back: what lies almost a whole turn ahead would be taken for what comes next.
             turn_ = std::max(turn_, t >> kBucketBits);
             take_first(c);
             running_ = c;
+            last_ = c;
             ++events_;
             c->wake_(*c, t);
             settle();
@@ -289,7 +297,9 @@ class EventQueue {
 
     std::vector<Component *> components_;
     mutable Component *running_ = nullptr;
-    Tick turn_ = 0; ///< number, since tick zero, of the bucket at which the wheel stands
+    const Component *last_ = nullptr; ///< whose wake-up is the last
+    Tick all_before_ = 0;             ///< all wake-ups before this tick have happened
+    Tick turn_ = 0;                   ///< number, since tick zero, of the bucket at which the wheel stands
     Tick now_ = 0;
     mutable Tick far_min_ = kNever;                      ///< not later than the earliest beyond the wheel
     mutable std::array<std::uint64_t, kWords> busy_{};   ///< buckets that are not empty
@@ -310,6 +320,10 @@ inline Component::Component(EventQueue &queue, std::string name, WakeFn wake)
     : queue_(queue), wake_(wake), bucket_(EventQueue::kIdle), number_(queue.add(this)), name_(std::move(name)) {}
 
 inline void Component::schedule(Tick t) { queue_.update(this, t); }
+
+inline bool EventQueue::passed(const Component &c, Tick t) const {
+    return t < now_ || t < all_before_ || (t == now_ && last_ && c.number_ < last_->number_);
+}
 
 inline void EventQueue::do_deferred() {
     for (const auto &[c, t] : std::exchange(deferred_, {}))

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/error.hh"
+#include "mem/ruby/runtime/controller.hh"
 
 namespace moscope::ruby {
 
@@ -43,6 +44,7 @@ void HyperTransport::build_links(const NetworkParams &p) {
         link->index = static_cast<unsigned>(out[d.from].size());
         link->input = static_cast<unsigned>(in[d.to].size()) + 1; // input 0: the chip's controllers
         link->crosses = &link->from->queue() != &link->to->queue();
+        link->crossbar = common_.latency;
         link->flight = params.latency_fs;
         link->credit_flight = params.credit_latency_fs < 0 ? params.latency_fs : params.credit_latency_fs;
         out[d.from].push_back(link.get());
@@ -124,12 +126,44 @@ void HyperTransport::open_direct_ways(const std::vector<AbstractController *> &c
         r->all = &routers_;
         r->open_direct_ways(controllers);
     }
+    slack_ = slack(controllers);
+    for (auto &r : routers_)
+        r->set_slack(slack_);
 }
 
-/// The ports of the crossbars as they are at the end of the run.
-void HyperTransport::grant_entered() const {
+/// How much later than at the tick of a decision routers may make it: before its consequences, which are an arrival
+/// at another router and a credit. A port towards a controller decides when that wakes, which must be before, too.
+Tick HyperTransport::slack(const std::vector<AbstractController *> &controllers) const {
+    if (common_.latency == 0)
+        return 0;
+    Tick least = kNever;
+    for (const auto &link : links_) {
+        if (link->crosses)
+            return 0; // ends of epochs depend on the ticks of wake-ups
+        least = std::min(least, link->credit_flight - common_.latency);
+        for (const Link::Channel &c : link->channel)
+            least = std::min(least, link->way(c, false));
+    }
+    Tick period = 0;
+    for (const AbstractController *c : controllers)
+        period = std::max(period, c->clock().clock().num / c->clock().clock().den + 1);
+    return least != kNever && least > common_.latency + period + 1 ? least - 1 : 0;
+}
+
+void HyperTransport::set_trace(TraceHook *hook) {
+    trace = hook;
+    for (auto &r : routers_) {
+        r->catch_up();
+        r->set_slack(hook ? 0 : slack_); // events are reported in the order of their ticks
+    }
+}
+
+/// Routers and ports as they are at the end of the run.
+void HyperTransport::catch_up() const {
     for (const auto &r : routers_)
-        r->grant(r->queue().limit());
+        r->catch_up();
+    for (const auto &r : routers_)
+        r->grant_all();
 }
 
 Tick HyperTransport::min_path_latency(NodeIndex from, NodeIndex to) const {
@@ -157,29 +191,31 @@ void HyperTransport::add_held_latency(std::vector<ChannelStats> &stats, bool sub
 }
 
 NetworkStats HyperTransport::stats() const {
-    grant_entered();
+    catch_up();
     NetworkStats s;
     s.kind = "hypertransport";
     s.channel_names = common_.channel_names;
     s.channel.resize(common_.channels);
     for (const auto &r : routers_)
         for (unsigned c = 0; c < common_.channels; ++c)
-            s.channel[c] += r->stats[c];
+            s.channel[c] += r->counted(c);
     add_held_latency(s.channel, false);
     for (unsigned l = 0; l < links_.size(); ++l) {
         const DirectedLink &d = tables_.links()[l];
         s.link.push_back({std::to_string(d.from) + "->" + std::to_string(d.to), d.from, d.to, {}});
-        for (const auto &c : links_[l]->channel)
-            s.link.back().channel.push_back(c.counted());
+        for (unsigned c = 0; c < common_.channels; ++c) {
+            s.link.back().channel.push_back(links_[l]->channel[c].counted());
+            s.channel[c].queueing += links_[l]->channel[c].stats.wait_fs;
+        }
     }
     for (const auto &r : routers_)
         for (const auto &port : r->ports())
-            s.port.push_back(port.stats);
+            s.port.push_back(port.counted(common_));
     return s;
 }
 
 void HyperTransport::reset_stats(Tick now) {
-    grant_entered();
+    catch_up();
     for (auto &r : routers_)
         r->stats.assign(common_.channels, {});
     add_held_latency(routers_.front()->stats, true);
@@ -190,15 +226,13 @@ void HyperTransport::reset_stats(Tick now) {
                 c.blocked_since = now;
         }
     for (auto &r : routers_)
-        for (auto &port : r->ports()) {
-            PortStats fresh;
-            fresh.name = port.stats.name;
-            fresh.router = port.stats.router;
-            port.stats = fresh;
-        }
+        for (auto &port : r->ports())
+            port.counts = {};
 }
 
 void HyperTransport::for_each_held(const std::function<void(const HeldMessage &)> &f) {
+    for (auto &r : routers_)
+        r->catch_up();
     for (auto &r : routers_) {
         r->for_each_inside(f);
         r->for_each_entering(f);

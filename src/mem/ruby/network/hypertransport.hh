@@ -21,6 +21,7 @@ class HyperTransport final : public Network {
 
     Ingress *ingress(NodeIndex node) override { return &routers_[router_of_[node]]->ingress; }
     void open_direct_ways(const std::vector<AbstractController *> &controllers) override;
+    void set_trace(TraceHook *hook) override;
     Tick min_delivery_latency(NodeIndex) const override { return common_.latency; }
     Tick min_path_latency(NodeIndex from, NodeIndex to) const override;
     NetworkStats stats() const override;
@@ -35,7 +36,8 @@ class HyperTransport final : public Network {
   private:
     void build_links(const NetworkParams &params);
     void connect(const NetworkParams &params, const std::vector<ControllerName> &controllers);
-    void grant_entered() const;
+    Tick slack(const std::vector<AbstractController *> &controllers) const;
+    void catch_up() const;
     void add_held_latency(std::vector<ChannelStats> &stats, bool subtract) const;
 
     RoutingTables tables_;
@@ -43,6 +45,7 @@ class HyperTransport final : public Network {
     std::vector<std::unique_ptr<Router>> routers_;
     std::vector<std::unique_ptr<Link>> links_; ///< as in tables_.links()
     std::vector<unsigned> router_of_;          ///< by controller
+    Tick slack_ = 0;                           ///< Router::set_slack, without a trace
 };
 
 } // namespace moscope::ruby

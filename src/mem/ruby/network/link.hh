@@ -5,6 +5,7 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <vector>
 
 #include "mem/ruby/network/params.hh"
@@ -48,18 +49,26 @@ template <class T> class Fifo {
 class CreditPool {
   public:
     void init(unsigned n) {
-        for (unsigned i = 0; i < n; ++i)
-            free_.insert(0, {});
+        free_.assign(std::bit_ceil(std::max(n, 1u)), 0);
+        mask_ = static_cast<unsigned>(free_.size()) - 1;
+        count_ = n;
     }
     /// Tick from which a buffer is free; kNever if that is not known yet.
-    Tick next() const { return free_.front_tick(); }
-    void take() { free_.pop(); }
-    void give(Tick from) { free_.insert(from, {}); }
-    unsigned size() const { return free_.size(); }
+    Tick next() const { return count_ ? free_[first_ & mask_] : kNever; }
+    void take() {
+        ++first_;
+        --count_;
+    }
+    void give(Tick from) {
+        unsigned i = first_ + count_++;
+        for (; i != first_ && free_[(i - 1) & mask_] > from; --i) // only where credits are faster than the crossbar
+            free_[i & mask_] = free_[(i - 1) & mask_];
+        free_[i & mask_] = from;
+    }
 
   private:
-    struct Nothing {};
-    TimedQueue<Nothing> free_;
+    std::vector<Tick> free_; ///< a ring with room for all buffers, in order
+    unsigned first_ = 0, count_ = 0, mask_ = 0;
 };
 
 /// A packet that waits at a router; its place in the input buffer (slot) is shared by the parts of a multicast.
@@ -116,10 +125,10 @@ struct Link {
         }
     };
 
-    /// A buffer behind the link that is free again, on its way to the sender.
+    /// The buffers of a packet behind the link that are free again, on their way to the sender.
     struct Return {
         std::uint8_t channel;
-        bool data;
+        bool data; ///< a data buffer, too
     };
     /// The sender learns which buffers may be used from this tick on, or before. Only then it decides whose they are.
     void take_back(Tick usable) {
@@ -127,9 +136,13 @@ struct Link {
             const auto [tick, r] = returning.front();
             returning.pop();
             Channel &c = channel[r.channel];
-            r.data ? c.data.give(free_data, tick) : c.commands.give(free_commands, tick);
+            c.commands.give(free_commands, tick);
+            if (r.data)
+                c.data.give(free_data, tick);
         }
     }
+    /// From the grant of a packet to its arrival at the far router.
+    Tick way(const Channel &c, bool with_data) const { return crossbar + c.serialization[with_data] + flight; }
 
     /// Tick from which a packet of a channel may be on the wire, as far as buffers are concerned that have come back.
     Tick credit(const Channel &c, bool with_data) const {
@@ -140,6 +153,7 @@ struct Link {
     Router *from = nullptr, *to = nullptr;
     unsigned index = 0; ///< among the router's outputs
     unsigned input = 0; ///< input port at the far router
+    Tick crossbar = 0;  ///< of the near router
     Tick flight = 0;
     Tick credit_flight = 0;
 

@@ -68,6 +68,7 @@ class Network {
 
     // ---- observation
     TraceHook *trace = nullptr; ///< if set, called for hops and deliveries
+    virtual void set_trace(TraceHook *hook) { trace = hook; }
     /// Counts since the beginning or the last reset. Link and port occupation is counted when it is granted.
     virtual NetworkStats stats() const = 0;
     virtual void reset_stats(Tick now) = 0;

@@ -30,8 +30,8 @@ Router::Router(EventQueue &queue, std::string name, Network &network, RouterComm
 
 void Router::add_port(const std::string &name) {
     ports_.emplace_back();
-    ports_.back().stats.name = name;
-    ports_.back().stats.router = number_;
+    ports_.back().name = name;
+    ports_.back().router_number = number_;
     ports_.back().router = this;
     ports_.back().latency = common_.latency;
     static_assert(kMaxVnets <= Crossing::kVnets);
@@ -40,8 +40,35 @@ void Router::add_port(const std::string &name) {
             std::copy_n(common_.packet[c].port_occupancy, 2, ports_.back().occupancy[v]);
     ports_.back().grant_entry = [](Crossing &c, Tick before) {
         auto &port = static_cast<CrossbarPort &>(c);
-        port.router->grant_entered(port, before);
+        while (port.waiting.front_tick() < before)
+            port.router->grant_first(port);
     };
+}
+
+PortStats CrossbarPort::counted(const RouterCommon &common) const {
+    PortStats s;
+    s.name = name;
+    s.router = router_number;
+    for (unsigned c = 0; c < common.channels; ++c) {
+        for (unsigned with_data = 0; with_data < 2; ++with_data) {
+            const std::uint64_t n = counts[c].messages[with_data];
+            s.messages += n;
+            s.bytes += n * common.packet[c].bytes[with_data];
+            s.busy += static_cast<Tick>(n) * common.packet[c].port_occupancy[with_data];
+        }
+        s.wait += counts[c].wait;
+    }
+    return s;
+}
+
+ChannelStats Router::counted(unsigned channel) const {
+    ChannelStats s = stats[channel];
+    for (const CrossbarPort &port : ports_) {
+        const CrossbarPort::Counts &n = port.counts[channel];
+        s.delivered += n.messages[0] + n.messages[1];
+        s.queueing += n.wait;
+    }
+    return s;
 }
 
 void Router::add_local(NodeIndex node, unsigned port) {
@@ -115,8 +142,10 @@ inline void Router::count_entry(const Message &m, unsigned destinations) {
 }
 
 inline bool Router::can_send(const Message &m, Link &link, const Link::Channel &channel, Tick now) const {
+    if (channel.waiting != 0 || link.free_at > now)
+        return false;
     link.take_back(now + common_.latency); // a credit may come back while the packet crosses
-    return channel.waiting == 0 && link.free_at <= now && link.credit(channel, m.carries_data) - common_.latency <= now;
+    return link.credit(channel, m.carries_data) - common_.latency <= now;
 }
 
 /// Puts m on the link: it crosses the crossbar from now on, and is on the wire after that.
@@ -143,7 +172,6 @@ inline bool Router::can_send(const Message &m, Link &link, const Link::Channel &
     ++s.packets;
     s.data_packets += data;
     s.wait_fs += waited;
-    stats[c].queueing += waited;
     if (__builtin_expect(network_.trace != nullptr, 0))
         network_.trace->hop(*m, number_, link.to->number_, depart, arrive);
     if (__builtin_expect(link.crosses, 0)) {
@@ -157,18 +185,34 @@ inline bool Router::can_send(const Message &m, Link &link, const Link::Channel &
     }
 }
 
-/// m will be here at tick `at`. Of those that arrive at one tick the one sent first is the first, and of those sent at one
-/// tick the one of the router with the lower number.
-inline void Router::arrives(Message *m, const Link &link, Tick at) {
-    const auto sent = [this, at](const Arrival &a) {
-        const Link &l = *in_[a.input - 1];
-        const Tick on_the_way =
-            l.channel[common_.channel_of_vnet[a.message->vnet]].serialization[a.message->carries_data] + l.flight;
-        return std::pair(at - on_the_way, l.from->number_);
+/// Of two messages that links bring here at one tick: the one sent first is the first, and of those sent at one tick the
+/// one of the router with the lower number.
+bool Router::sent_before(const Message &a, const Message &b) const {
+    const auto sent = [this](const Message &m) {
+        const Link &l = *in_[m.entry - 1];
+        return std::pair(-l.way(l.channel[common_.channel_of_vnet[m.vnet]], m.carries_data), l.from->number_);
     };
-    const Arrival arrival{m, link.input};
-    arrivals_.insert_if(at, arrival, [&](const Arrival &other) { return sent(other) > sent(arrival); });
-    schedule_no_later_than(at);
+    return sent(a) < sent(b);
+}
+
+/// m will be here at tick `at`. A message to a controller of this chip needs no wake-up of this router: the credit for its
+/// buffer has far to go, so it is early enough when the controller wakes.
+inline void Router::arrives(Message *m, const Link &link, Tick at) {
+    m->entry = link.input;
+    if (slack_ && m->to < way_.size() && !way_[m->to].link) {
+        AbstractController &c = *ingress.same_chip[m->to];
+        c.note_crossing(*m);
+        c.arrive(c.crossing->enter_before(m, at,
+                                          [this, m](const Message *o) { return o->hops == 0 || sent_before(*m, *o); }));
+        return;
+    }
+    arrivals_.insert_if(at, m, [this, m](const Message *o) { return sent_before(*m, *o); });
+    if (__builtin_expect(m->to == kMaxNodes, 0)) {
+        prompt_ = std::max(prompt_, at);
+        schedule_no_later_than(at);
+    } else {
+        schedule_no_later_than(at + slack_);
+    }
 }
 
 [[gnu::always_inline]] inline void Router::free_input(const Message &m, unsigned input, Tick at) {
@@ -195,29 +239,37 @@ inline void Router::arrives(Message *m, const Link &link, Tick at) {
 
 /// A packet of channel c has left its buffers behind the link, which may be used again from a tick on.
 [[gnu::always_inline]] inline void Router::freed_behind(Link &link, std::uint8_t c, bool data, Tick usable) {
-    link.returning.insert(usable, {c, false});
-    if (data)
-        link.returning.insert(usable, {c, true});
+    link.returning.insert(usable, {c, data});
     if (link.waiting)
         credit_returned(link, usable);
 }
 
-/// The usual case of accept(): one destination, behind a link that can take the packet now. False: not that case.
-[[gnu::always_inline]] inline bool Router::pass_on(Message *m, unsigned input, Tick now) {
-    if (m->to >= way_.size() || !way_[m->to].link)
-        return false;
-    Link &link = *way_[m->to].link;
-    const unsigned c = common_.channel_of_vnet[m->vnet];
-    if (c >= link.channel.size() || !can_send(*m, link, link.channel[c], now))
-        return false;
-    if (input == 0)
-        count_entry(*m, 1);
-    send(m, link, c, now);
-    free_input(*m, input, now);
-    return true;
+void Router::set_slack(Tick slack) {
+    slack_ = ingress.slack = slack;
+    if (const Tick next = pending(); next != kNever)
+        schedule_no_later_than(std::max(next + slack_, queue().now()));
 }
 
 void Router::wake(Tick now) {
+    while (pending() <= now)
+        decide(pending());
+    plan();
+}
+
+void Router::catch_up() {
+    while (pending() != kNever && queue().passed(*this, pending()))
+        decide(pending());
+}
+
+/// When to wake again.
+inline void Router::plan() {
+    const Tick next = pending();
+    if (next != kNever)
+        schedule_no_later_than(std::max(ingress.prompt, prompt_) < next ? next + slack_ : next);
+}
+
+/// All decisions of tick `now`, which is pending().
+inline void Router::decide(Tick now) {
     for (std::uint32_t w = waiting_; w; w &= w - 1) {
         Link &link = *out_[static_cast<unsigned>(std::countr_zero(w))];
         if (link.wake_at > now)
@@ -229,24 +281,39 @@ void Router::wake(Tick now) {
     }
     // Through traffic before the chip's own at the same tick.
     while (arrivals_.front_tick() <= now) {
-        const Arrival a = arrivals_.front().item;
+        Message *m = arrivals_.front().item;
         arrivals_.pop();
-        if (!pass_on(a.message, a.input, now))
-            accept(a.message, a.input, now);
+        route(m, m->entry, now);
     }
     while (ingress.queue.front_tick() <= now) {
         Message *m = ingress.queue.front().item;
         ingress.queue.pop();
-        if (!pass_on(m, 0, now))
-            accept(m, 0, now);
+        route(m, 0, now);
     }
-
-    Tick next = std::min(arrivals_.front_tick(), ingress.queue.front_tick());
+    service_ = kNever;
     for (std::uint32_t w = waiting_; w; w &= w - 1)
-        next = std::min(next, out_[static_cast<unsigned>(std::countr_zero(w))]->wake_at);
-    schedule_no_later_than(next);
+        service_ = std::min(service_, out_[static_cast<unsigned>(std::countr_zero(w))]->wake_at);
 }
 
+/// Usually a message has one destination, behind a link.
+[[gnu::always_inline]] inline void Router::route(Message *m, unsigned input, Tick now) {
+    if (__builtin_expect(m->to >= way_.size() || !way_[m->to].link, 0)) {
+        accept(m, input, now);
+        return;
+    }
+    Link &link = *way_[m->to].link;
+    if (input == 0)
+        count_entry(*m, 1);
+    const unsigned c = common_.channel_of_vnet[m->vnet];
+    if (can_send(*m, link, link.channel[c], now)) {
+        send(m, link, c, now);
+        free_input(*m, input, now);
+    } else {
+        wait(m, link, input, 0, now);
+    }
+}
+
+/// A message to a controller of this chip, or to several.
 void Router::accept(Message *m, unsigned input, Tick now) {
     const NodeIndex node = m->to;
     if (__builtin_expect(node == kMaxNodes, 0)) {
@@ -257,13 +324,8 @@ void Router::accept(Message *m, unsigned input, Tick now) {
         count_entry(*m, 1);
     if (__builtin_expect(node >= way_.size(), 0))
         network_.no_destination(*m, node);
-    Link *link = way_[node].link;
-    if (!link) {
-        ports_[way_[node].port].grant(now);
-        part_left(*m, input, 0, deliver(m, node, now));
-    } else if (forward(m, *link, input, 0, now)) {
-        part_left(*m, input, 0, now);
-    }
+    ports_[way_[node].port].grant(now);
+    part_left(*m, input, 0, deliver(m, node, now));
 }
 
 void Router::multicast(Message *m, unsigned input, Tick now) {
@@ -300,7 +362,10 @@ void Router::multicast(Message *m, unsigned input, Tick now) {
             ingress.same_chip[node]->enter_crossing(p, now);
             return;
         }
-        ports_[way_[node].port].grant(now);
+        if (input == 0)
+            ports_[way_[node].port].grant(now);
+        else
+            grant_earlier(ports_[way_[node].port], *p, now);
         const Tick left = deliver(p, node, now);
         if (slot)
             part_left(*p, input, slot, left);
@@ -311,16 +376,47 @@ void Router::multicast(Message *m, unsigned input, Tick now) {
         part_left(*m, input, slot, now);
 }
 
-/// Hands on what this chip's controllers have sent to a port and what has entered before a tick.
-void Router::grant_entered(CrossbarPort &port, Tick before) {
-    while (port.waiting.front_tick() < before) {
-        const auto [entry, m] = port.waiting.front();
-        port.waiting.pop();
+/// Hands on the first message that waits for a port: one of this chip's controllers, or one from a link.
+void Router::grant_first(CrossbarPort &port) {
+    const auto [entry, m] = port.waiting.front();
+    port.waiting.pop();
+    const NodeIndex node = m->to;
+    --ingress.same_chip[node]->crossing_to_here;
+    if (m->hops == 0) {
         if (!m->entered)
             count_entry(*m, 1);
-        const NodeIndex node = m->to;
-        --ingress.same_chip[node]->crossing_to_here;
         deliver(m, node, entry, true);
+    } else {
+        const unsigned input = m->entry;
+        free_input(*m, input, deliver(m, node, entry, true));
+    }
+}
+
+/// Hands on what is before m at a port: m comes from a link at tick `at`.
+void Router::grant_earlier(CrossbarPort &port, const Message &m, Tick at) {
+    port.grant(at);
+    while (port.waiting.front_tick() == at && port.waiting.front().item->hops != 0 &&
+           sent_before(*port.waiting.front().item, m))
+        grant_first(port);
+}
+
+/// Messages from links only as far as a wake-up for them would have happened.
+void Router::grant_all() {
+    std::vector<TimedQueue<Message *>::Entry> later;
+    for (CrossbarPort &port : ports_) {
+        for (unsigned i = 0; i < port.waiting.size();) {
+            const auto entry = port.waiting.at(i);
+            if (entry.item->hops == 0 || queue().passed(*this, entry.tick)) {
+                ++i;
+            } else {
+                later.push_back(entry);
+                port.waiting.remove_at(i);
+            }
+        }
+        port.grant(queue().limit());
+        for (const auto &[tick, m] : later)
+            port.waiting.insert_if(tick, m, [](const Message *o) { return o->hops == 0; });
+        later.clear();
     }
 }
 
@@ -330,10 +426,10 @@ Tick Router::deliver(Message *m, NodeIndex node, Tick now, bool expected) {
     if (__builtin_expect(!buffer, 0))
         network_.no_destination(*m, node);
     CrossbarPort &port = ports_[way_[node].port];
-    const RouterCommon::Packet &packet = common_.packet[common_.channel_of_vnet[m->vnet]];
+    const unsigned channel = common_.channel_of_vnet[m->vnet];
     const bool data = m->carries_data;
     const Tick start = std::max(now, port.free_at);
-    port.free_at = start + packet.port_occupancy[data];
+    port.free_at = start + common_.packet[channel].port_occupancy[data];
     Tick arrival = start + common_.latency;
     m->account(Segment::queue, start);
     m->account(Segment::crossbar, arrival);
@@ -345,11 +441,11 @@ Tick Router::deliver(Message *m, NodeIndex node, Tick now, bool expected) {
         arrival += network_.trace->delivered(*m, node, arrival);
         m->account(Segment::queue, arrival);
     }
-    ++port.stats.messages;
-    port.stats.bytes += packet.bytes[data];
-    port.stats.busy += packet.port_occupancy[data];
-    port.stats.wait += start - now;
-    left(*m, arrival, start - now);
+    ++port.counts[channel].messages[data];
+    port.counts[channel].wait += start - now;
+    ChannelStats &s = stats[channel];
+    ++s.delivered_by_hops[m->hops < kHopBins ? m->hops : kHopBins - 1];
+    add_latency(s, static_cast<std::uint64_t>(arrival));
     if (expected)
         buffer->deliver_expected(m, arrival);
     else
@@ -365,6 +461,14 @@ bool Router::forward(Message *m, Link &link, unsigned input, std::uint32_t slot,
         send(m, link, c, now);
         return true;
     }
+    wait(m, link, input, slot, now);
+    return false;
+}
+
+/// Queues m at the link, which cannot take it now.
+void Router::wait(Message *m, Link &link, unsigned input, std::uint32_t slot, Tick now) {
+    const unsigned c = common_.channel_of_vnet[m->vnet];
+    Link::Channel &channel = link.channel[c];
     channel.queue[input].push({m, slot});
     channel.waiting |= 1u << input;
     link.waiting |= 1u << c;
@@ -373,7 +477,6 @@ bool Router::forward(Message *m, Link &link, unsigned input, std::uint32_t slot,
         link.wake_at = link.free_at;
     else
         serve(link, now);
-    return false;
 }
 
 /// Grants the link to one of its waiting packets if possible, and sets when to look again. Channels take
@@ -436,7 +539,8 @@ void Router::credit_returned(Link &link, Tick usable) {
     const Tick t = std::max({usable - common_.latency, link.free_at, queue().now()});
     if (t < link.wake_at) {
         link.wake_at = t;
-        schedule_no_later_than(t);
+        service_ = std::min(service_, t);
+        schedule_no_later_than(t + slack_);
     }
 }
 
@@ -456,18 +560,24 @@ std::uint32_t Router::new_slot() {
 void Router::for_each_entering(const std::function<void(const HeldMessage &)> &f) {
     for (const CrossbarPort &port : ports_)
         for (unsigned i = 0; i < port.waiting.size(); ++i)
-            f({port.waiting.at(i).item, port.waiting.at(i).tick, "crossbar of router " + std::to_string(number_)});
+            if (port.waiting.at(i).item->hops == 0)
+                f({port.waiting.at(i).item, port.waiting.at(i).tick, "crossbar of router " + std::to_string(number_)});
     for (unsigned i = 0; i < ingress.queue.size(); ++i)
         f({ingress.queue.at(i).item, ingress.queue.at(i).tick, "entry of router " + std::to_string(number_)});
 }
 
 void Router::for_each_inside(const std::function<void(const HeldMessage &)> &f) {
     const std::string here = "router " + std::to_string(number_);
-    for (unsigned i = 0; i < arrivals_.size(); ++i) {
-        const Arrival &a = arrivals_.at(i).item;
-        f({a.message, arrivals_.at(i).tick,
-           "on the link " + std::to_string(in_[a.input - 1]->from->number_) + "->" + std::to_string(number_)});
-    }
+    const auto on_a_link = [&](Message *m, Tick arrival) {
+        f({m, arrival,
+           "on the link " + std::to_string(in_[m->entry - 1]->from->number_) + "->" + std::to_string(number_)});
+    };
+    for (unsigned i = 0; i < arrivals_.size(); ++i)
+        on_a_link(arrivals_.at(i).item, arrivals_.at(i).tick);
+    for (const CrossbarPort &port : ports_)
+        for (unsigned i = 0; i < port.waiting.size(); ++i)
+            if (port.waiting.at(i).item->hops != 0)
+                on_a_link(port.waiting.at(i).item, port.waiting.at(i).tick);
     for (Link *link : out_)
         for (unsigned c = 0; c < link->channel.size(); ++c) {
             const Link::Channel &channel = link->channel[c];

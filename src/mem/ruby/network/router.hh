@@ -2,10 +2,13 @@
 // A chip's crossbar: takes messages from the chip's controllers and from incoming links, and sends each on
 // towards its destinations: into a controller's buffer, or over an outgoing link. A message is granted its
 // output, then crosses (a fixed latency, pipelined), then is serialized; store and forward per hop. All
-// decisions are made in the order of simulated time; a free output is granted at once, so that an idle network
-// costs one wake-up per router on the way.
+// decisions are made in the order of simulated time, and a free output is granted at once. As a decision has no effect
+// before the message is at the next router or the credit at the one before, the router may wake later than at the tick of
+// the decision (set_slack), and then makes all decisions up to now, each as of its tick.
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <memory>
 #include <vector>
 
@@ -18,12 +21,6 @@ namespace moscope::ruby {
 
 class Router;
 
-/// An output port of the crossbar towards one or several controllers.
-struct CrossbarPort : Crossing {
-    Router *router = nullptr;
-    PortStats stats;
-};
-
 /// What every router of a network shares.
 struct RouterCommon {
     Tick latency = 0;
@@ -35,6 +32,21 @@ struct RouterCommon {
     unsigned channels = 0;
     unsigned channel_of_vnet[256] = {}; ///< kMaxChannels: no such virtual network
     std::vector<std::string> channel_names;
+};
+
+/// An output port of the crossbar towards one or several controllers.
+struct CrossbarPort : Crossing {
+    struct Counts {
+        std::uint64_t messages[2] = {0, 0}; ///< without, with data
+        Tick wait = 0;
+    };
+
+    Router *router = nullptr;
+    std::string name;
+    unsigned router_number = 0;
+    std::array<Counts, kMaxChannels> counts;
+
+    PortStats counted(const RouterCommon &common) const;
 };
 
 class Router final : public Component {
@@ -52,19 +64,22 @@ class Router final : public Component {
     /// Messages from one of the chip's controllers to another need no wake-up of the router from now on. The
     /// network has no bounded sources and adds no random delays, and `controllers` are all, by node.
     void open_direct_ways(const std::vector<AbstractController *> &controllers);
-    /// Brings the ports up to date: grants all messages that entered before a tick that simulated time has reached.
-    void grant(Tick before) {
-        for (CrossbarPort &port : ports_)
-            port.grant(before);
-    }
+    /// Wake-ups may be this much later than the ticks of decisions; 0: they may not be late.
+    void set_slack(Tick slack);
+    /// Makes all decisions up to now.
+    void catch_up();
+    /// Brings the ports up to date: grants all messages that entered before the end of the run.
+    void grant_all();
     /// A controller behind one of the outputs.
     void add_remote(NodeIndex node, unsigned output);
 
     /// Messages that have entered, then those that have not.
     void for_each_inside(const std::function<void(const HeldMessage &)> &f);
     void for_each_entering(const std::function<void(const HeldMessage &)> &f);
-    /// By channel: what has entered here, waited here and left to a controller of this chip.
+    /// By channel: what has entered here and left to a controller of this chip, but for what counted() adds.
     std::vector<ChannelStats> stats;
+    /// With what follows from the counts of the ports.
+    ChannelStats counted(unsigned channel) const;
     std::uint32_t routed_vnets = 0; ///< Network::routed_vnets
     /// All routers of the network. A router reports to them the first message that it receives of a virtual network.
     const std::vector<std::unique_ptr<Router>> *all = nullptr;
@@ -75,21 +90,10 @@ class Router final : public Component {
   private:
     // Latencies are summed as (sum of delivery ticks) - (sum of entry ticks), modulo 2^64, over all routers, so that a message
     // need not remember when it entered.
-    void left(const Message &m, Tick arrival, Tick waited) {
-        ChannelStats &s = stats[common_.channel_of_vnet[m.vnet]];
-        ++s.delivered;
-        ++s.delivered_by_hops[m.hops < kHopBins ? m.hops : kHopBins - 1];
-        s.queueing += waited;
-        add_latency(s, static_cast<std::uint64_t>(arrival));
-    }
     static void add_latency(ChannelStats &s, std::uint64_t ticks) {
         s.latency = static_cast<Tick>(static_cast<std::uint64_t>(s.latency) + ticks);
     }
     bool split_to_locals(Message *m, Tick ready);
-    struct Arrival {
-        Message *message;
-        unsigned input; ///< 0: this chip's controllers; i: the link in_[i - 1]
-    };
     /// Where a controller lies from here: behind a link, or (null) at a port of this crossbar.
     struct Way {
         Link *link = nullptr;
@@ -100,19 +104,25 @@ class Router final : public Component {
         Tick release = 0; ///< latest departure of the parts gone so far
     };
 
+    Tick pending() const { return std::min({arrivals_.front_tick(), ingress.queue.front_tick(), service_}); }
     void wake(Tick now);
+    void decide(Tick now);
+    void plan();
+    void route(Message *m, unsigned input, Tick now);
+    void wait(Message *m, Link &link, unsigned input, std::uint32_t slot, Tick now);
     void accept(Message *m, unsigned input, Tick now);
     void multicast(Message *m, unsigned input, Tick now);
-    void grant_entered(CrossbarPort &port, Tick before);
+    void grant_first(CrossbarPort &port);
+    void grant_earlier(CrossbarPort &port, const Message &m, Tick at);
     Tick deliver(Message *m, NodeIndex node, Tick now, bool expected = false);
     void count_entry(const Message &m, unsigned destinations);
-    bool pass_on(Message *m, unsigned input, Tick now);
     bool can_send(const Message &m, Link &link, const Link::Channel &channel, Tick now) const;
     bool forward(Message *m, Link &link, unsigned input, std::uint32_t slot, Tick now);
     void send(Message *m, Link &link, unsigned channel, Tick now);
     void serve(Link &link, Tick now);
     void part_left(const Message &m, unsigned input, std::uint32_t slot, Tick at);
     void free_input(const Message &m, unsigned input, Tick at);
+    bool sent_before(const Message &a, const Message &b) const;
     void arrives(Message *m, const Link &link, Tick at);
     void freed_behind(Link &link, std::uint8_t channel, bool data, Tick usable);
     void credit_returned(Link &link, Tick usable);
@@ -121,9 +131,13 @@ class Router final : public Component {
     Network &network_;
     RouterCommon &common_;
     unsigned number_;
-    TimedQueue<Arrival> arrivals_;
+    /// Of what links bring. `entry` of the messages is the input: i for the link in_[i - 1]; 0 are this chip's controllers.
+    TimedQueue<Message *> arrivals_;
     std::uint32_t waiting_ = 0; ///< outputs with waiting packets
-    std::vector<Way> way_;      ///< by controller
+    Tick service_ = kNever;     ///< earliest `wake_at` of these
+    Tick slack_ = 0;            ///< see set_slack()
+    Tick prompt_ = 0;      ///< until this tick a message for several destinations arrives, and no wake-up may be late
+    std::vector<Way> way_; ///< by controller
     std::vector<Link *> out_, in_;
     std::vector<CrossbarPort> ports_;
     NetDest local_; ///< this chip's controllers

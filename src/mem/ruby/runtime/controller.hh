@@ -141,9 +141,13 @@ class AbstractController : public Component {
     Crossing *crossing = nullptr;
     unsigned crossing_to_here = 0;
     void enter_crossing(Message *m, Tick entry) {
-        ++crossing_to_here;
-        prefetch(m->line, m->carries_data);
+        note_crossing(*m);
         arrive(crossing->enter(m, entry));
+    }
+    /// Beside what the port is given.
+    void note_crossing(const Message &m) {
+        ++crossing_to_here;
+        prefetch(m.line, m.carries_data);
     }
     /// Edge `cycles` after the edge at or after t, for producers outside.
     Tick edge_from(Tick t, std::int64_t cycles) const { return clock_.after_edge(t, cycles); }

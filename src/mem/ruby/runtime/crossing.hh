@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Messages between controllers of one chip that wait at a port of its crossbar. The port serves them in the order of
+// Messages to controllers of a chip that wait at a port of its crossbar. The port serves them in the order of
 // their entry. When simulated time has reached a tick, all messages that enter before that tick are known. The port
 // therefore need not arbitrate at each entry. It grants the waiting messages when the receiving controller wakes (at
-// the earliest tick at which a message can arrive), when a message from a link arrives at the same port, and when
+// the earliest tick at which a message can arrive), when the router passes a message to the same port, and when
 // statistics are read. Ticks and order are the same as with a grant at each entry.
 #pragma once
 
@@ -14,8 +14,9 @@
 namespace moscope::ruby {
 
 struct Crossing {
-    TimedQueue<Message *> waiting; ///< by tick of entry, then by order of entry
-    Tick free_at = 0;              ///< next grant
+    /// By tick of entry, then those from links before those of the chip, by order of entry.
+    TimedQueue<Message *> waiting;
+    Tick free_at = 0; ///< next grant
     Tick latency = 0;
     static constexpr unsigned kVnets = 16;
     Tick occupancy[kVnets][2] = {}; ///< by virtual network; [0] without data, [1] with data
@@ -30,8 +31,14 @@ struct Crossing {
     /// Queues a message that enters at tick `entry`, now or later. Returns the earliest tick at which it can arrive.
     /// This tick is exact unless other messages enter before this one.
     Tick enter(Message *m, Tick entry) {
-        waiting.insert_if(entry, m,
-                          [m](const Message *o) { return static_cast<std::int32_t>(o->entry - m->entry) > 0; });
+        return enter_before(m, entry, [m](const Message *o) {
+            return o->hops == 0 && static_cast<std::int32_t>(o->entry - m->entry) > 0;
+        });
+    }
+    /// The same for one from a link: before those of the same tick that have crossed none and those of which
+    /// `behind` says that they come later.
+    template <class Behind> Tick enter_before(Message *m, Tick entry, Behind &&behind) {
+        waiting.insert_if(entry, m, behind);
         Tick start = std::max(entry, free_at);
         if (waiting.back().item == m) {
             start = std::max(start, all_granted_);

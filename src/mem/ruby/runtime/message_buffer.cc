@@ -17,7 +17,12 @@ void Ingress::push(Message *m, Tick ready) {
     if (const std::uint32_t vnet = 1u << (m->vnet & 31); routed && !(*routed & vnet))
         first_routed(*this, vnet);
     queue.insert(ready, m);
-    router->schedule_no_later_than(ready);
+    if (m->to == kMaxNodes) {
+        prompt = std::max(prompt, ready);
+        router->schedule_no_later_than(ready);
+    } else {
+        router->schedule_no_later_than(ready + slack);
+    }
 }
 
 void MessageBuffer::enqueue(Message *m, Tick arrival) {

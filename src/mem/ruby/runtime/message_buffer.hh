@@ -26,6 +26,8 @@ struct Ingress {
     /// With `same_chip`: takes a message for several of them, and for no others; false: it is for others too.
     bool (*split)(Ingress &, Message *, Tick ready) = nullptr;
     std::uint32_t entry = 0;
+    Tick slack = 0;  ///< the router may wake so much later than the tick at which a message for one destination enters
+    Tick prompt = 0; ///< until this tick it must wake in time, because a message for several destinations enters then
     /// The network's: virtual networks, by bit, of which something has gone through a router, not directly.
     std::uint32_t *routed = nullptr;
     /// Called before the first of a virtual network's, which bit `vnet` stands for: other chips with a queue of their own learn of it.

@@ -10,9 +10,10 @@ from typing import Any
 
 import pytest
 
-from moscope.stepping.history import history, prepared, states_at
+from moscope.stepping.history import history, states_at
 from moscope.stepping.page import html
 from moscope.stepping.spec import Spec
+from moscope.stepping.subject import prepared
 
 KINDS = ["transition", "message", "access", "invalidation", "moment"]
 LINES = [0, 64, 1 << 22, 2 << 22]
@@ -32,7 +33,7 @@ def script(rng: random.Random, accesses: int, cores: int = 48, nodes: int = 3) -
 def check_truth(open_page: Open, seed: int, protocol: str | None, moments: int) -> None:
     rng = random.Random(seed)
     spec = Spec(script(rng, rng.randint(6, 12)), protocol=protocol)
-    subject = prepared(spec)
+    subject = prepared(spec)[0]
     document = history(subject, spec)
     end = max(t["at"] for t in document["trace"]["transitions"])
     looks = states_at(subject, spec, sorted({0, *(rng.randrange(end + 10**6) for _ in range(moments))}))
