@@ -37,6 +37,18 @@ class Divisor {
         return static_cast<std::int64_t>(q);
     }
 
+    struct Parts {
+        std::int64_t quotient, rest;
+    };
+    /// The same, and x - d * floor(x / d).
+    Parts parts(std::int64_t x) const {
+        const auto n = static_cast<std::uint64_t>(x);
+        const auto q = static_cast<std::uint64_t>((static_cast<unsigned __int128>(n) * inverse_) >> 64);
+        const std::uint64_t r = n - q * d_, less = r - d_;
+        return r >= d_ ? Parts{static_cast<std::int64_t>(q + 1), static_cast<std::int64_t>(less)}
+                       : Parts{static_cast<std::int64_t>(q), static_cast<std::int64_t>(r)};
+    }
+
   private:
     std::uint64_t d_ = 1, inverse_ = ~std::uint64_t{0};
 };
@@ -58,7 +70,12 @@ class ClockCursor {
     }
 
     /// First edge at or after t; t not before the current edge.
-    Tick align(Tick t) const { return after(cycles_until(t)); }
+    Tick align(Tick t) const {
+        const Tick d = t - tick_;
+        if (__builtin_expect(static_cast<std::uint64_t>(d) - 1 >= kNearTicks - 1, 0))
+            return d <= 0 ? tick_ : c_.edge(c_.edge_at_or_after(t));
+        return t + by_den_(cycles_to(d).beyond);
+    }
 
     /// Tick of the edge k cycles after the first edge at or after t.
     Tick after_edge(Tick t, std::int64_t k) const {
@@ -71,14 +88,14 @@ class ClockCursor {
     Tick advance_to(Tick t) {
         const Tick d = t - tick_;
         if (__builtin_expect(static_cast<std::uint64_t>(d) < kNearTicks, 1)) {
-            const std::int64_t k = cycles_until(t);
-            const std::int64_t total = rem_ + k * c_.num;
-            // Nearly always t is an edge, and the step to it is known.
-            const std::int64_t exact = total - d * c_.den;
-            const std::int64_t step = exact >= 0 && exact < c_.den ? d : by_den_(total);
+            if (d == 0)
+                return tick_;
+            const auto [k, beyond] = cycles_to(d);
+            // Nearly always t is an edge.
+            const std::int64_t later = __builtin_expect(beyond < c_.den, 1) ? 0 : by_den_(beyond);
             n_ += k;
-            tick_ += step;
-            rem_ = total - step * c_.den;
+            tick_ = t + later;
+            rem_ = beyond - later * c_.den;
         } else {
             n_ = c_.edge_at_or_after(t);
             const __int128 total = static_cast<__int128>(n_) * c_.num;
@@ -121,15 +138,15 @@ class ClockCursor {
     static constexpr std::int64_t kNear = 1 << 20;
     static constexpr std::uint64_t kNearTicks = std::uint64_t{1} << 40;
 
-    /// Least k >= 0 with after(k) >= t.
-    std::int64_t cycles_until(Tick t) const {
-        const Tick d = t - tick_;
-        if (d <= 0)
-            return 0;
-        if (static_cast<std::uint64_t>(d) >= kNearTicks)
-            return c_.edge_at_or_after(t) - n_;
-        // tick_ + floor((rem_ + k*num)/den) >= t  <=>  k*num >= d*den - rem_
-        return by_num_(d * c_.den - rem_ + c_.num - 1);
+    struct Cycles {
+        std::int64_t k;      ///< least k >= 0 with after(k) >= tick_ + d
+        std::int64_t beyond; ///< rem_ + k * num - d * den, so that after(k) is tick_ + d + floor(beyond / den)
+    };
+    /// 0 < d < kNearTicks.
+    Cycles cycles_to(Tick d) const {
+        // tick_ + floor((rem_ + k*num)/den) >= tick_ + d  <=>  k*num >= d*den - rem_
+        const auto [k, rest] = by_num_.parts(d * c_.den - rem_ + c_.num - 1);
+        return {k, c_.num - 1 - rest};
     }
 
     Clock c_;

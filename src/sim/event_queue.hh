@@ -211,10 +211,6 @@ class EventQueue {
         }
     }
 
-    static bool before(const Component *a, const Component *b) {
-        return a->tick_ != b->tick_ ? a->tick_ < b->tick_ : a->number_ < b->number_;
-    }
-
     void put_in(Component *c) const {
         const Tick ahead = (c->tick_ >> kBucketBits) - turn_;
         if (__builtin_expect(ahead >= Tick{kBuckets}, 0)) {
@@ -225,9 +221,12 @@ class EventQueue {
         c->bucket_ = b;
         busy_[b / 64] |= std::uint64_t{1} << (b & 63);
         Component **at = &bucket_[b]; // seldom more than one or two are there
-        while (*at && before(*at, c))
-            at = &(*at)->later_;
-        c->later_ = *at;
+        Component *next = *at;
+        while (next && (next->tick_ < c->tick_ || (next->tick_ == c->tick_ && next->number_ < c->number_))) {
+            at = &next->later_;
+            next = *at;
+        }
+        c->later_ = next;
         *at = c;
     }
 
@@ -258,6 +257,8 @@ class EventQueue {
     /// The earliest component of the wheel, if any.
     Component *first() const {
         const auto b = static_cast<unsigned>(turn_) % kBuckets;
+        if (Component *c = bucket_[b])
+            return c;
         unsigned w = b / 64;
         std::uint64_t busy = busy_[w] >> (b & 63) << (b & 63);
         for (unsigned k = 0; busy == 0 && k < kWords; ++k) {

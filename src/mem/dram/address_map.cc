@@ -88,7 +88,8 @@ AddressMap::AddressMap(const DramParams &p) : bank_swizzle_(p.bank_swizzle), cha
         unsigned i = 0;
         while (order[i] != t->field)
             ++i;
-        t->field->piece[t->field->pieces++] = {from, t->bits, filled[i]};
+        t->field->piece[t->field->pieces++] = {from, filled[i],
+                                               static_cast<unsigned>((std::uint64_t{1} << t->bits) - 1)};
         filled[i] += t->bits;
         from += t->bits;
     }

@@ -45,7 +45,10 @@ class AddressMap {
 
   private:
     struct Piece {
-        unsigned from, bits, to; ///< lowest bit of the line address, width, lowest bit of the field
+        unsigned from, to; ///< lowest bit of the line address, lowest bit of the field
+        unsigned mask;     ///< of the width
+
+        unsigned operator()(std::uint64_t line) const { return (static_cast<unsigned>(line >> from) & mask) << to; }
     };
     struct Field {
         unsigned bits = 0;
@@ -53,10 +56,9 @@ class AddressMap {
         Piece piece[4] = {};
     };
     static unsigned extract(const Field &f, std::uint64_t line) {
-        unsigned v = 0;
-        for (unsigned i = 0; i < f.pieces; ++i)
-            v |= static_cast<unsigned>((line >> f.piece[i].from) & ((std::uint64_t{1} << f.piece[i].bits) - 1))
-                 << f.piece[i].to;
+        unsigned v = f.piece[0](line); // of a field without pieces 0
+        for (unsigned i = 1; __builtin_expect(i < f.pieces, 0); ++i)
+            v |= f.piece[i](line);
         return v;
     }
 

@@ -255,7 +255,7 @@ void Channel::pass(Cycle to, const Nearest &n) {
     stats_.clocks += clocks;
     const Cycle from = std::max(clock_, column_free_);
     if (to > from)
-        pending_[static_cast<unsigned>(reason(n))] += to - from;
+        lose(reason(n), to - from);
     clock_ = to;
 }
 
@@ -446,13 +446,20 @@ void Channel::issue_refresh(unsigned rank) {
 /// Idle clocks in which the burst's row was being opened: had the longest wait on the way been shorter, they would
 /// not have been. Only what no wait explains was the latency of the opening itself.
 void Channel::blame_opening(const Opening &o) {
-    const auto lost = [&](Lost r) -> Cycle & { return pending_[static_cast<unsigned>(r)]; };
+    constexpr auto bit = [](Lost r) { return 1u << static_cast<unsigned>(r); };
+    constexpr unsigned kOpening = bit(Lost::row_cycle) | bit(Lost::precharge) | bit(Lost::activate) |
+                                  bit(Lost::activate_rate) | bit(Lost::refresh);
     Cycle clocks = 0;
-    for (const Lost r : {Lost::row_cycle, Lost::precharge, Lost::activate, Lost::activate_rate, Lost::refresh})
-        clocks += std::exchange(lost(r), 0);
+    for (unsigned r = reasons_ & kOpening; r; r &= r - 1)
+        clocks += std::exchange(pending_[static_cast<unsigned>(std::countr_zero(r))], 0);
+    if (clocks == 0)
+        return;
+    pending_sum_ -= clocks;
     const auto give = [&](Lost r, Cycle most) {
         const Cycle n = std::min(clocks, most);
-        lost(r) += n;
+        if (n == 0)
+            return;
+        lose(r, n);
         clocks -= n;
     };
     give(o.rank_reason, o.rank);
@@ -466,13 +473,9 @@ void Channel::blame_opening(const Opening &o) {
 /// Gives the idle clocks before a burst to the reasons that passed since the last one. Those are counted by
 /// command clocks; the two latencies differ, so a change of direction makes the sums differ by that.
 void Channel::account_burst(Cycle start) {
-    Cycle gap = start - bus_free_;
-    for (const Cycle n : pending_)
-        gap -= n;
-    if (gap > 0) {
-        const Lost why = bus_free_ == 0 ? Lost::no_request : Lost::turnaround;
-        pending_[static_cast<unsigned>(why)] += gap;
-    }
+    Cycle gap = start - bus_free_ - pending_sum_;
+    if (gap > 0)
+        lose(bus_free_ == 0 ? Lost::no_request : Lost::turnaround, gap);
     while (gap < 0) {
         const auto most = std::max_element(pending_.begin(), pending_.end());
         const Cycle n = std::min(*most, -gap);
@@ -480,9 +483,12 @@ void Channel::account_burst(Cycle start) {
         *most -= n;
         gap += n;
     }
-    for (unsigned r = 0; r < kLostReasons; ++r)
-        stats_.lost[r] += pending_[r];
-    pending_.fill(0);
+    for (unsigned bits = reasons_; bits; bits &= bits - 1) {
+        const auto r = static_cast<unsigned>(std::countr_zero(bits));
+        stats_.lost[r] += std::exchange(pending_[r], 0);
+    }
+    reasons_ = 0;
+    pending_sum_ = 0;
     stats_.busy += burst_;
 }
 

@@ -153,6 +153,11 @@ class Channel {
     void close(unsigned at, Cycle when, std::uint8_t wanted_by);
     void issue_refresh(unsigned rank);
     Index next_hit(Index from, unsigned row) const;
+    void lose(Lost why, Cycle clocks) {
+        pending_[static_cast<unsigned>(why)] += clocks;
+        reasons_ |= 1u << static_cast<unsigned>(why);
+        pending_sum_ += clocks;
+    }
     void blame_opening(const Opening &o);
     void account_burst(Cycle start);
     void report(CommandKind kind, unsigned rank, unsigned bank, unsigned row, unsigned column, bool auto_precharge);
@@ -198,6 +203,8 @@ class Channel {
     Cycle last_column_, bus_free_ = 0, column_free_ = 0;
     Cycle bus_same_ = 0, bus_other_ = 0;        ///< earliest column command of the direction being served
     std::array<Cycle, kLostReasons> pending_{}; ///< lost since the last burst
+    unsigned reasons_ = 0;                      ///< of pending_ that may not be zero, by bit
+    Cycle pending_sum_ = 0;
 
     ReadFn read_done_ = nullptr;
     void *done_owner_ = nullptr;

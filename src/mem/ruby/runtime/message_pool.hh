@@ -26,7 +26,7 @@ class MessagePool {
 
     template <class T> T *make() {
         static_assert(std::is_base_of_v<Message, T> && std::is_trivially_copyable_v<T>);
-        T *m = new (allocate(sizeof(T))) T();
+        T *m = new (allocate(sizeof(T))) T; // each field has an initializer: nothing else is cleared
         m->bytes = sizeof(T);
         m->uid = ++last_uid_;
         return m;
