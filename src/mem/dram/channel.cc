@@ -262,16 +262,16 @@ void Channel::pass(Cycle to, const Nearest &n) {
 void Channel::run(Cycle end) {
     if (end <= clock_)
         return;
+    // The choice that the last call ended with holds until something new is seen: all its times lie ahead.
+    bool choose_again =
+        !choice_holds_ || refresh_due_ <= clock_ || (input_.head != kNone && pool_[input_.head].seen <= clock_);
+    choice_holds_ = false;
+    Choice &best = best_;
+    Nearest &nearest = nearest_;
     while (true) {
-        admit();
-        choose_direction();
-        Choice best{kNeverCycle, 0, Do::close, 0, kNone};
-        Nearest nearest{kNeverCycle, -1, false};
-        choose(best, nearest);
-        if (refresh_due_ <= clock_)
-            choose_refresh(best);
-        if (policy_ == PagePolicy::idle)
-            choose_idle_close(best);
+        if (choose_again)
+            choose_command();
+        choose_again = true;
 
         // What else can change the choice before it is due?
         Cycle change = input_.head == kNone ? kNeverCycle : pool_[input_.head].seen;
@@ -283,6 +283,8 @@ void Channel::run(Cycle end) {
             read_hint_ = reads_ ? hint_ : kNeverCycle;
             if (reads_ && direction_ == 0 && nearest.bank >= 0 && refresh_due_ > clock_)
                 read_hint_ = std::max(hint_, std::min(nearest.burst, change));
+            // Times that bypass_max_ holds back, and those of an idle row, may have come.
+            choice_holds_ = overtaken_[direction_] < bypass_max_ && policy_ != PagePolicy::idle;
             return;
         }
         if (hint_ > clock_)
@@ -292,6 +294,18 @@ void Channel::run(Cycle end) {
         issue(best);
         pass(clock_ + 1, nearest); // one command a clock
     }
+}
+
+void Channel::choose_command() {
+    admit();
+    choose_direction();
+    best_ = {kNeverCycle, 0, Do::close, 0, kNone};
+    nearest_ = {kNeverCycle, -1, false};
+    choose(best_, nearest_);
+    if (refresh_due_ <= clock_)
+        choose_refresh(best_);
+    if (policy_ == PagePolicy::idle)
+        choose_idle_close(best_);
 }
 
 void Channel::issue(const Choice &c) {

@@ -141,6 +141,7 @@ class Channel {
 
     void admit();
     void enter(Index i);
+    void choose_command();
     void choose_direction();
     void choose(Choice &best, Nearest &nearest) const;
     void choose_refresh(Choice &best) const;
@@ -205,6 +206,10 @@ class Channel {
     std::array<Cycle, kLostReasons> pending_{}; ///< lost since the last burst
     unsigned reasons_ = 0;                      ///< of pending_ that may not be zero, by bit
     Cycle pending_sum_ = 0;
+
+    Choice best_{};
+    Nearest nearest_{};
+    bool choice_holds_ = false; ///< these are what choose_command() would find
 
     ReadFn read_done_ = nullptr;
     void *done_owner_ = nullptr;

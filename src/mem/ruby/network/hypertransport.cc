@@ -64,6 +64,10 @@ void HyperTransport::build_links(const NetworkParams &p) {
         link.free_commands.init(p.free_commands * params.credit_sets);
         link.free_data.init(p.free_data * params.credit_sets);
         link.channel.resize(common_.channels);
+        unsigned commands = p.free_commands;
+        for (const auto &c : p.channels)
+            commands += c.commands;
+        link.returning.init(commands * params.credit_sets);
         for (unsigned c = 0; c < common_.channels; ++c) {
             Link::Channel &channel = link.channel[c];
             channel.commands.own.init(p.channels[c].commands * params.credit_sets);
@@ -72,6 +76,7 @@ void HyperTransport::build_links(const NetworkParams &p) {
             for (unsigned data = 0; data < 2; ++data) {
                 channel.bytes[data] = common_.packet[c].bytes[data];
                 channel.serialization[data] = params.serialization(channel.bytes[data]);
+                channel.on_link[data] = channel.serialization[data] + link.flight;
             }
         }
     }
@@ -205,7 +210,7 @@ NetworkStats HyperTransport::stats() const {
         s.link.push_back({std::to_string(d.from) + "->" + std::to_string(d.to), d.from, d.to, {}});
         for (unsigned c = 0; c < common_.channels; ++c) {
             s.link.back().channel.push_back(links_[l]->channel[c].counted());
-            s.channel[c].queueing += links_[l]->channel[c].stats.wait_fs;
+            s.channel[c].queueing += links_[l]->channel[c].wait;
         }
     }
     for (const auto &r : routers_)
@@ -220,11 +225,8 @@ void HyperTransport::reset_stats(Tick now) {
         r->stats.assign(common_.channels, {});
     add_held_latency(routers_.front()->stats, true);
     for (auto &l : links_)
-        for (auto &c : l->channel) {
-            c.stats = {};
-            if (c.blocked_since != kNever)
-                c.blocked_since = now;
-        }
+        for (auto &c : l->channel)
+            c.reset_counts(now);
     for (auto &r : routers_)
         for (auto &port : r->ports())
             port.counts = {};

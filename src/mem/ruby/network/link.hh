@@ -44,31 +44,30 @@ template <class T> class Fifo {
     unsigned head_ = 0, count_ = 0;
 };
 
-/// Buffers at the far side of a link, each represented by the tick from which the sender may use it again.
-/// A buffer that holds a packet whose departure is not known yet is in no list.
+/// Buffers at the far side of a link that the sender may use, each represented by the tick from which it may, oldest first.
 class CreditPool {
   public:
     void init(unsigned n) {
         free_.assign(std::bit_ceil(std::max(n, 1u)), 0);
         mask_ = static_cast<unsigned>(free_.size()) - 1;
-        count_ = n;
+        end_ = n;
     }
-    /// Tick from which a buffer is free; kNever if that is not known yet.
-    Tick next() const { return count_ ? free_[first_ & mask_] : kNever; }
-    void take() {
-        ++first_;
-        --count_;
-    }
-    void give(Tick from) {
-        unsigned i = first_ + count_++;
-        for (; i != first_ && free_[(i - 1) & mask_] > from; --i) // only where credits are faster than the crossbar
+    bool empty() const { return first_ == end_; }
+    /// kNever: there is none.
+    Tick next() const { return empty() ? kNever : free_[first_ & mask_]; }
+    void take() { ++first_; }
+    /// from: not before that of any other buffer.
+    void give(Tick from) { free_[end_++ & mask_] = from; }
+    void give_in_order(Tick from) {
+        unsigned i = end_++;
+        for (; i != first_ && free_[(i - 1) & mask_] > from; --i)
             free_[i & mask_] = free_[(i - 1) & mask_];
         free_[i & mask_] = from;
     }
 
   private:
-    std::vector<Tick> free_; ///< a ring with room for all buffers, in order
-    unsigned first_ = 0, count_ = 0, mask_ = 0;
+    std::vector<Tick> free_; ///< a ring with room for all buffers
+    unsigned first_ = 0, end_ = 0, mask_ = 0;
 };
 
 /// A packet that waits at a router; its place in the input buffer (slot) is shared by the parts of a multicast.
@@ -83,68 +82,109 @@ struct Link {
         CreditPool own;
         unsigned borrowed = 0;
 
+        bool none(const CreditPool &free) const { return own.empty() && free.empty(); }
         Tick next(const CreditPool &free) const { return std::min(own.next(), free.next()); }
         void take(CreditPool &free) {
-            if (own.next() <= free.next()) {
+            if (free.empty() || own.next() <= free.next()) {
                 own.take();
             } else {
                 free.take();
                 ++borrowed;
             }
         }
-        /// A channel gives back to the free list first.
-        void give(CreditPool &free, Tick from) {
-            if (borrowed) {
-                --borrowed;
-                free.give(from);
-            } else {
-                own.give(from);
-            }
+        /// Where a buffer goes back to: to the free list first.
+        CreditPool &giver(CreditPool &free) {
+            if (borrowed == 0)
+                return own;
+            --borrowed;
+            return free;
         }
     };
 
     struct Channel {
         Buffers commands, data;
+        std::uint32_t waiting = 0;      ///< input ports with a packet
+        unsigned next_input = 0;        ///< where the search for the next packet begins
         Tick serialization[2] = {0, 0}; ///< without, with data
-        unsigned bytes[2] = {0, 0};
-        std::vector<Fifo<Waiting>> queue; ///< by input port
-        std::uint32_t waiting = 0;        ///< input ports with a packet
-        unsigned next_input = 0;          ///< where the search for the next packet begins
+        Tick on_link[2] = {0, 0};       ///< with the flight
+        std::uint64_t sent[2] = {0, 0}; ///< packets
+        Tick wait = 0;                  ///< sum over packets
+        Tick credit_stall = 0;
         Tick blocked_since = kNever;
-        LinkChannelStats stats; ///< but for what counted() adds
+        std::vector<Fifo<Waiting>> queue; ///< by input port
+        unsigned bytes[2] = {0, 0};
 
-        /// The statistics, with what follows from the number of packets.
         LinkChannelStats counted() const {
-            LinkChannelStats s = stats;
-            const std::uint64_t n[2] = {s.packets - s.data_packets, s.data_packets};
-            for (unsigned with_data = 0; with_data < 2; ++with_data) {
-                s.bytes += n[with_data] * bytes[with_data];
-                s.busy_fs += static_cast<Tick>(n[with_data]) * serialization[with_data];
-            }
+            LinkChannelStats s;
+            s.packets = sent[0] + sent[1];
+            s.data_packets = sent[1];
+            s.bytes = sent[0] * bytes[0] + sent[1] * bytes[1];
+            s.busy_fs = static_cast<Tick>(sent[0]) * serialization[0] + static_cast<Tick>(sent[1]) * serialization[1];
+            s.wait_fs = wait;
+            s.credit_stall_fs = credit_stall;
             return s;
         }
+        void reset_counts(Tick now) {
+            sent[0] = sent[1] = 0;
+            wait = credit_stall = 0;
+            if (blocked_since != kNever)
+                blocked_since = now;
+        }
     };
 
-    /// The buffers of a packet behind the link that are free again, on their way to the sender.
-    struct Return {
-        std::uint8_t channel;
-        bool data; ///< a data buffer, too
+    /// The buffers of a packet behind the link that are free again, on their way to the sender: a ring with room for the
+    /// buffers of all channels, in the order of the ticks from which they may be used.
+    class Returning {
+      public:
+        struct Return {
+            Tick usable;
+            std::uint8_t channel;
+            bool data; ///< a data buffer, too
+        };
+        void init(unsigned n) {
+            ring_.resize(std::bit_ceil(std::max(n, 1u)));
+            mask_ = static_cast<unsigned>(ring_.size()) - 1;
+        }
+        Tick next() const { return first_ == end_ ? kNever : ring_[first_ & mask_].usable; }
+        const Return &front() const { return ring_[first_ & mask_]; }
+        void pop() { ++first_; }
+        void push(const Return &r) {
+            unsigned i = end_++;
+            for (; __builtin_expect(i != first_ && ring_[(i - 1) & mask_].usable > r.usable, 0); --i)
+                ring_[i & mask_] = ring_[(i - 1) & mask_];
+            ring_[i & mask_] = r;
+        }
+
+      private:
+        std::vector<Return> ring_;
+        unsigned first_ = 0, end_ = 0, mask_ = 0;
     };
+
     /// The sender learns which buffers may be used from this tick on, or before. Only then it decides whose they are.
     void take_back(Tick usable) {
-        while (returning.front_tick() <= usable) {
-            const auto [tick, r] = returning.front();
+        while (returning.next() <= usable) {
+            const Returning::Return r = returning.front();
             returning.pop();
             Channel &c = channel[r.channel];
-            c.commands.give(free_commands, tick);
+            if (__builtin_expect(credit_flight < crossbar, 0)) { // what comes back later may be usable before
+                c.commands.giver(free_commands).give_in_order(r.usable);
+                if (r.data)
+                    c.data.giver(free_data).give_in_order(r.usable);
+                continue;
+            }
+            c.commands.giver(free_commands).give(r.usable);
             if (r.data)
-                c.data.give(free_data, tick);
+                c.data.giver(free_data).give(r.usable);
         }
     }
+    /// Whether there are buffers for a packet of a channel, as far as they have come back.
+    bool has_credit(const Channel &c, bool with_data) const {
+        return !c.commands.none(free_commands) && (!with_data || !c.data.none(free_data));
+    }
     /// From the grant of a packet to its arrival at the far router.
-    Tick way(const Channel &c, bool with_data) const { return crossbar + c.serialization[with_data] + flight; }
+    Tick way(const Channel &c, bool with_data) const { return crossbar + c.on_link[with_data]; }
 
-    /// Tick from which a packet of a channel may be on the wire, as far as buffers are concerned that have come back.
+    /// Tick from which a packet of a channel may be on the wire, if it has credit.
     Tick credit(const Channel &c, bool with_data) const {
         const Tick command = c.commands.next(free_commands);
         return with_data ? std::max(command, c.data.next(free_data)) : command;
@@ -163,9 +203,9 @@ struct Link {
     unsigned next_channel = 0;
     std::vector<Channel> channel;
     CreditPool free_commands, free_data; ///< for whichever channel needs them
-    TimedQueue<Return> returning;        ///< by the tick from which they may be used
-    bool crosses = false;                ///< the two routers belong to different queues
-    NetDest reach;                       ///< controllers to which it leads
+    Returning returning;
+    bool crosses = false; ///< the two routers belong to different queues
+    NetDest reach;        ///< controllers to which it leads
 };
 
 } // namespace moscope::ruby

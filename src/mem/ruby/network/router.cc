@@ -129,6 +129,7 @@ bool Router::split_to_locals(Message *m, Tick ready) {
 void Router::add_remote(NodeIndex node, unsigned output) {
     way_.resize(std::max<std::size_t>(way_.size(), node + 1u));
     way_[node] = {out_[output], 0};
+    towards_[node] = out_[output];
     out_[output]->reach.add_index(node);
 }
 
@@ -141,37 +142,35 @@ inline void Router::count_entry(const Message &m, unsigned destinations) {
     add_latency(stats[channel], -static_cast<std::uint64_t>(m.stamp) * destinations);
 }
 
-inline bool Router::can_send(const Message &m, Link &link, const Link::Channel &channel, Tick now) const {
+[[gnu::always_inline]] inline bool Router::can_send(const Message &m, Link &link, const Link::Channel &channel,
+                                                    Tick now) const {
     if (channel.waiting != 0 || link.free_at > now)
         return false;
     link.take_back(now + common_.latency); // a credit may come back while the packet crosses
-    return link.credit(channel, m.carries_data) - common_.latency <= now;
+    return link.has_credit(channel, m.carries_data);
 }
 
 /// Puts m on the link: it crosses the crossbar from now on, and is on the wire after that.
 [[gnu::always_inline]] inline void Router::send(Message *m, Link &link, unsigned c, Tick now) {
     Link::Channel &channel = link.channel[c];
     const bool data = m->carries_data;
-    const Tick serialization = channel.serialization[data];
     channel.commands.take(link.free_commands);
     if (data)
         channel.data.take(link.free_data);
-    link.free_at = now + serialization;
+    link.free_at = now + channel.serialization[data];
     link.next_channel = (c + 1) & 31;
 
-    const Tick waited = now - m->stamp;
+    const Tick waited = now - m->stamp, on_link = channel.on_link[data];
     const Tick depart = now + common_.latency;
-    const Tick arrive = depart + serialization + link.flight;
-    m->account(Segment::queue, now);
-    m->account(Segment::crossbar, depart);
-    m->account(Segment::link, arrive);
+    const Tick arrive = depart + on_link;
+    m->path.in[static_cast<unsigned>(Segment::queue)] += waited;
+    m->path.in[static_cast<unsigned>(Segment::crossbar)] += common_.latency;
+    m->path.in[static_cast<unsigned>(Segment::link)] += on_link;
+    m->stamp = arrive;
     ++m->hops;
     ++m->txn_hops;
-
-    LinkChannelStats &s = channel.stats;
-    ++s.packets;
-    s.data_packets += data;
-    s.wait_fs += waited;
+    ++channel.sent[data];
+    channel.wait += waited;
     if (__builtin_expect(network_.trace != nullptr, 0))
         network_.trace->hop(*m, number_, link.to->number_, depart, arrive);
     if (__builtin_expect(link.crosses, 0)) {
@@ -187,7 +186,7 @@ inline bool Router::can_send(const Message &m, Link &link, const Link::Channel &
 
 /// Of two messages that links bring here at one tick: the one sent first is the first, and of those sent at one tick the
 /// one of the router with the lower number.
-bool Router::sent_before(const Message &a, const Message &b) const {
+[[gnu::noinline]] bool Router::sent_before(const Message &a, const Message &b) const {
     const auto sent = [this](const Message &m) {
         const Link &l = *in_[m.entry - 1];
         return std::pair(-l.way(l.channel[common_.channel_of_vnet[m.vnet]], m.carries_data), l.from->number_);
@@ -197,13 +196,12 @@ bool Router::sent_before(const Message &a, const Message &b) const {
 
 /// m will be here at tick `at`. A message to a controller of this chip needs no wake-up of this router: the credit for its
 /// buffer has far to go, so it is early enough when the controller wakes.
-inline void Router::arrives(Message *m, const Link &link, Tick at) {
+[[gnu::always_inline]] inline void Router::arrives(Message *m, const Link &link, Tick at) {
     m->entry = link.input;
-    if (slack_ && m->to < way_.size() && !way_[m->to].link) {
-        AbstractController &c = *ingress.same_chip[m->to];
-        c.note_crossing(*m);
-        c.arrive(c.crossing->enter_before(m, at,
-                                          [this, m](const Message *o) { return o->hops == 0 || sent_before(*m, *o); }));
+    if (AbstractController *const c = direct_[m->to]) {
+        c->note_crossing(*m);
+        c->arrive(c->crossing->enter_before(
+            m, at, [this, m](const Message *o) { return o->hops == 0 || sent_before(*m, *o); }));
         return;
     }
     arrivals_.insert_if(at, m, [this, m](const Message *o) { return sent_before(*m, *o); });
@@ -226,39 +224,88 @@ inline void Router::arrives(Message *m, const Link &link, Tick at) {
     if (__builtin_expect(link.crosses, 0)) {
         const auto open = [](const ProcessMessage &p) {
             auto &l = *static_cast<Link *>(p.to);
-            l.from->freed_behind(l, static_cast<std::uint8_t>(p.number[0]), p.number[1],
-                                 static_cast<Tick>(p.number[2]));
+            l.from->freed_behind(
+                l, {static_cast<Tick>(p.number[2]), static_cast<std::uint8_t>(p.number[0]), p.number[1] != 0});
         };
         queue().post(
             link.from->queue(),
             {open, usable - common_.latency, &link, nullptr, {c, m.carries_data, static_cast<std::uint64_t>(usable)}});
     } else {
-        link.from->freed_behind(link, c, m.carries_data, usable);
+        link.from->freed_behind(link, {usable, c, m.carries_data});
     }
 }
 
-/// A packet of channel c has left its buffers behind the link, which may be used again from a tick on.
-[[gnu::always_inline]] inline void Router::freed_behind(Link &link, std::uint8_t c, bool data, Tick usable) {
-    link.returning.insert(usable, {c, data});
+/// A packet has left its buffers behind the link.
+[[gnu::always_inline]] inline void Router::freed_behind(Link &link, const Link::Returning::Return &buffers) {
+    link.returning.push(buffers);
     if (link.waiting)
-        credit_returned(link, usable);
+        credit_returned(link, buffers.usable);
+}
+
+/// A part of a packet goes from its input buffer at tick `at`.
+inline void Router::part_left(const Message &m, unsigned input, std::uint32_t slot, Tick at) {
+    if (slot) {
+        Slot &s = slots_[slot];
+        s.release = std::max(s.release, at);
+        if (--s.parts)
+            return;
+        at = s.release;
+        free_slots_.push_back(slot);
+    }
+    free_input(m, input, at);
+}
+
+/// Hands m to a controller of this chip; returns the tick at which it leaves the input.
+[[gnu::always_inline]] inline Tick Router::deliver(Message *m, NodeIndex node, Tick now, bool expected) {
+    MessageBuffer *buffer = network_.from_network(node, m->vnet);
+    if (__builtin_expect(!buffer, 0))
+        network_.no_destination(*m, node);
+    CrossbarPort &port = ports_[way_[node].port];
+    const unsigned channel = common_.channel_of_vnet[m->vnet];
+    const bool data = m->carries_data;
+    const Tick start = std::max(now, port.free_at);
+    port.free_at = start + common_.packet[channel].port_occupancy[data];
+    Tick arrival = start + common_.latency;
+    m->account(Segment::queue, start);
+    m->account(Segment::crossbar, arrival);
+    if (__builtin_expect(network_.jitter_.on(), 0)) {
+        arrival = network_.jitter_.delay(*m, node, arrival);
+        m->account(Segment::queue, arrival);
+    }
+    if (__builtin_expect(network_.trace != nullptr, 0)) {
+        arrival += network_.trace->delivered(*m, node, arrival);
+        m->account(Segment::queue, arrival);
+    }
+    ++port.counts[channel].messages[data];
+    port.counts[channel].wait += start - now;
+    ChannelStats &s = stats[channel];
+    ++s.delivered_by_hops[m->hops < kHopBins ? m->hops : kHopBins - 1];
+    add_latency(s, static_cast<std::uint64_t>(arrival));
+    if (expected)
+        buffer->deliver_expected(m, arrival);
+    else
+        buffer->deliver(m, arrival);
+    return start;
 }
 
 void Router::set_slack(Tick slack) {
     slack_ = ingress.slack = slack;
+    local_.for_each([this](NodeIndex node) { direct_[node] = slack_ ? ingress.same_chip[node] : nullptr; });
     if (const Tick next = pending(); next != kNever)
         schedule_no_later_than(std::max(next + slack_, queue().now()));
 }
 
 void Router::wake(Tick now) {
-    while (pending() <= now)
-        decide(pending());
+    while (decide(now))
+        ;
+    service_ = next_service();
     plan();
 }
 
 void Router::catch_up() {
     while (pending() != kNever && queue().passed(*this, pending()))
         decide(pending());
+    service_ = next_service();
 }
 
 /// When to wake again.
@@ -268,8 +315,24 @@ inline void Router::plan() {
         schedule_no_later_than(std::max(ingress.prompt, prompt_) < next ? next + slack_ : next);
 }
 
-/// All decisions of tick `now`, which is pending().
-inline void Router::decide(Tick now) {
+/// The next decision, if it is due: packets that wait, then through traffic, then the chip's own at the same tick.
+[[gnu::always_inline]] inline bool Router::decide(Tick until) {
+    const Tick arrival = arrivals_.front_tick(), entry = ingress.queue.front_tick();
+    const Tick now = std::min({arrival, entry, service_});
+    if (now > until)
+        return false;
+    if (service_ == now) {
+        serve_due(now);
+        return true;
+    }
+    TimedQueue<Message *> &from = arrival == now ? arrivals_ : ingress.queue;
+    Message *m = from.front().item;
+    from.pop();
+    route(m, arrival == now ? m->entry : 0, now);
+    return true;
+}
+
+void Router::serve_due(Tick now) {
     for (std::uint32_t w = waiting_; w; w &= w - 1) {
         Link &link = *out_[static_cast<unsigned>(std::countr_zero(w))];
         if (link.wake_at > now)
@@ -279,37 +342,31 @@ inline void Router::decide(Tick now) {
         else
             serve(link, now);
     }
-    // Through traffic before the chip's own at the same tick.
-    while (arrivals_.front_tick() <= now) {
-        Message *m = arrivals_.front().item;
-        arrivals_.pop();
-        route(m, m->entry, now);
-    }
-    while (ingress.queue.front_tick() <= now) {
-        Message *m = ingress.queue.front().item;
-        ingress.queue.pop();
-        route(m, 0, now);
-    }
-    service_ = kNever;
+    service_ = next_service();
+}
+
+inline Tick Router::next_service() const {
+    Tick next = kNever;
     for (std::uint32_t w = waiting_; w; w &= w - 1)
-        service_ = std::min(service_, out_[static_cast<unsigned>(std::countr_zero(w))]->wake_at);
+        next = std::min(next, out_[static_cast<unsigned>(std::countr_zero(w))]->wake_at);
+    return next;
 }
 
 /// Usually a message has one destination, behind a link.
 [[gnu::always_inline]] inline void Router::route(Message *m, unsigned input, Tick now) {
-    if (__builtin_expect(m->to >= way_.size() || !way_[m->to].link, 0)) {
+    Link *const link = towards_[m->to];
+    if (__builtin_expect(!link, 0)) {
         accept(m, input, now);
         return;
     }
-    Link &link = *way_[m->to].link;
     if (input == 0)
         count_entry(*m, 1);
     const unsigned c = common_.channel_of_vnet[m->vnet];
-    if (can_send(*m, link, link.channel[c], now)) {
-        send(m, link, c, now);
+    if (can_send(*m, *link, link->channel[c], now)) {
+        send(m, *link, c, now);
         free_input(*m, input, now);
     } else {
-        wait(m, link, input, 0, now);
+        wait(m, *link, input, 0, now);
     }
 }
 
@@ -420,39 +477,6 @@ void Router::grant_all() {
     }
 }
 
-/// Hands m to a controller of this chip; returns the tick at which it leaves the input.
-Tick Router::deliver(Message *m, NodeIndex node, Tick now, bool expected) {
-    MessageBuffer *buffer = network_.from_network(node, m->vnet);
-    if (__builtin_expect(!buffer, 0))
-        network_.no_destination(*m, node);
-    CrossbarPort &port = ports_[way_[node].port];
-    const unsigned channel = common_.channel_of_vnet[m->vnet];
-    const bool data = m->carries_data;
-    const Tick start = std::max(now, port.free_at);
-    port.free_at = start + common_.packet[channel].port_occupancy[data];
-    Tick arrival = start + common_.latency;
-    m->account(Segment::queue, start);
-    m->account(Segment::crossbar, arrival);
-    if (__builtin_expect(network_.jitter_.on(), 0)) {
-        arrival = network_.jitter_.delay(*m, node, arrival);
-        m->account(Segment::queue, arrival);
-    }
-    if (__builtin_expect(network_.trace != nullptr, 0)) {
-        arrival += network_.trace->delivered(*m, node, arrival);
-        m->account(Segment::queue, arrival);
-    }
-    ++port.counts[channel].messages[data];
-    port.counts[channel].wait += start - now;
-    ChannelStats &s = stats[channel];
-    ++s.delivered_by_hops[m->hops < kHopBins ? m->hops : kHopBins - 1];
-    add_latency(s, static_cast<std::uint64_t>(arrival));
-    if (expected)
-        buffer->deliver_expected(m, arrival);
-    else
-        buffer->deliver(m, arrival);
-    return start;
-}
-
 /// Sends m over the link if that is possible now (true), or queues it there.
 bool Router::forward(Message *m, Link &link, unsigned input, std::uint32_t slot, Tick now) {
     const unsigned c = common_.channel_of_vnet[m->vnet];
@@ -477,13 +501,13 @@ void Router::wait(Message *m, Link &link, unsigned input, std::uint32_t slot, Ti
         link.wake_at = link.free_at;
     else
         serve(link, now);
+    service_ = std::min(service_, link.wake_at);
 }
 
 /// Grants the link to one of its waiting packets if possible, and sets when to look again. Channels take
 /// turns, and within a channel the input ports; a channel without credit is passed over.
 void Router::serve(Link &link, Tick now) {
     link.take_back(now + common_.latency);
-    Tick soonest = link.returning.front_tick() == kNever ? kNever : link.returning.front_tick() - common_.latency;
     unsigned c = link.next_channel;
     for (std::uint32_t channels = link.waiting; channels; channels &= ~(1u << c)) {
         c = next_in_turn(channels, c);
@@ -492,13 +516,8 @@ void Router::serve(Link &link, Tick now) {
         for (std::uint32_t inputs = channel.waiting; inputs; inputs &= ~(1u << input)) {
             input = next_in_turn(inputs, input);
             const Waiting head = channel.queue[input].front();
-            // A credit may come back while the packet crosses.
-            const Tick credit = link.credit(channel, head.message->carries_data);
-            const Tick possible = credit == kNever ? kNever : credit - common_.latency;
-            if (possible > now) {
-                soonest = std::min(soonest, possible);
+            if (!link.has_credit(channel, head.message->carries_data))
                 continue;
-            }
             channel.queue[input].pop();
             if (channel.queue[input].empty())
                 channel.waiting &= ~(1u << input);
@@ -508,7 +527,9 @@ void Router::serve(Link &link, Tick now) {
                 waiting_ &= ~(1u << link.index);
             channel.next_input = (input + 1) & 31;
             if (channel.blocked_since != kNever) {
-                channel.stats.credit_stall_fs += std::max<Tick>(0, possible - channel.blocked_since);
+                // A credit may come back while the packet crosses.
+                const Tick possible = link.credit(channel, head.message->carries_data) - common_.latency;
+                channel.credit_stall += std::max<Tick>(0, possible - channel.blocked_since);
                 channel.blocked_since = kNever;
             }
             send(head.message, link, c, now);
@@ -519,20 +540,8 @@ void Router::serve(Link &link, Tick now) {
         if (channel.blocked_since == kNever)
             channel.blocked_since = now;
     }
-    link.wake_at = soonest;
-}
-
-/// A part of a packet goes from its input buffer at tick `at`.
-void Router::part_left(const Message &m, unsigned input, std::uint32_t slot, Tick at) {
-    if (slot) {
-        Slot &s = slots_[slot];
-        s.release = std::max(s.release, at);
-        if (--s.parts)
-            return;
-        at = s.release;
-        free_slots_.push_back(slot);
-    }
-    free_input(m, input, at);
+    const Tick credit = link.returning.next();
+    link.wake_at = credit == kNever ? kNever : credit - common_.latency;
 }
 
 void Router::credit_returned(Link &link, Tick usable) {
@@ -584,10 +593,10 @@ void Router::for_each_inside(const std::function<void(const HeldMessage &)> &f) 
             for (const auto &queue : channel.queue)
                 for (unsigned i = 0; i < queue.size(); ++i) {
                     Message *m = queue.at(i).message;
-                    const char *why = i > 0                                              ? "behind an older packet"
-                                      : link->credit(channel, false) == kNever           ? "no command buffer"
-                                      : link->credit(channel, m->carries_data) == kNever ? "no data buffer"
-                                                                                         : "its turn";
+                    const char *why = i > 0                                                 ? "behind an older packet"
+                                      : link->channel[c].commands.none(link->free_commands) ? "no command buffer"
+                                      : !link->has_credit(channel, m->carries_data)         ? "no data buffer"
+                                                                                            : "its turn";
                     f({m, m->stamp,
                        here + ", waits for the link to " + std::to_string(link->to->number_) + ", channel " +
                            common_.channel_names[c] + ": " + why});

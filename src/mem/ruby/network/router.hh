@@ -106,7 +106,9 @@ class Router final : public Component {
 
     Tick pending() const { return std::min({arrivals_.front_tick(), ingress.queue.front_tick(), service_}); }
     void wake(Tick now);
-    void decide(Tick now);
+    bool decide(Tick until);
+    void serve_due(Tick now);
+    Tick next_service() const;
     void plan();
     void route(Message *m, unsigned input, Tick now);
     void wait(Message *m, Link &link, unsigned input, std::uint32_t slot, Tick now);
@@ -124,7 +126,7 @@ class Router final : public Component {
     void free_input(const Message &m, unsigned input, Tick at);
     bool sent_before(const Message &a, const Message &b) const;
     void arrives(Message *m, const Link &link, Tick at);
-    void freed_behind(Link &link, std::uint8_t channel, bool data, Tick usable);
+    void freed_behind(Link &link, const Link::Returning::Return &buffers);
     void credit_returned(Link &link, Tick usable);
     std::uint32_t new_slot();
 
@@ -138,6 +140,10 @@ class Router final : public Component {
     Tick slack_ = 0;            ///< see set_slack()
     Tick prompt_ = 0;      ///< until this tick a message for several destinations arrives, and no wake-up may be late
     std::vector<Way> way_; ///< by controller
+    /// By controller, kMaxNodes: several: the link that leads to it; or, where no wake-up is needed for a message that a
+    /// link brings, the controller of this chip; or neither.
+    std::array<Link *, kMaxNodes + 1> towards_{};
+    std::array<AbstractController *, kMaxNodes + 1> direct_{};
     std::vector<Link *> out_, in_;
     std::vector<CrossbarPort> ports_;
     NetDest local_; ///< this chip's controllers
