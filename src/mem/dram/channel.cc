@@ -131,6 +131,14 @@ void Channel::admit() {
 }
 
 void Channel::choose_direction() {
+    if (queued_[1] == 0) { // the usual case of what follows
+        draining_ = false;
+        direction_ = 0;
+        const Cycle after = last_column_ + ccd_, data = bus_free_ - cl_;
+        bus_same_ = std::max(after, data);
+        bus_other_ = std::max(after, data + rtrs_);
+        return;
+    }
     if (queued_[1] >= write_high_)
         draining_ = true;
     else if (queued_[1] <= write_low_)
