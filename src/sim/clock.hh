@@ -149,6 +149,16 @@ class ClockCursor {
         return {k, c_.num - 1 - rest};
     }
 
+    /// Least k >= 0 with after(k) >= t.
+    std::int64_t cycles_until(Tick t) const {
+        const Tick d = t - tick_;
+        if (d <= 0)
+            return 0;
+        if (static_cast<std::uint64_t>(d) >= kNearTicks)
+            return c_.edge_at_or_after(t) - n_;
+        return cycles_to(d).k;
+    }
+
     Clock c_;
     Divisor by_num_, by_den_;
     std::int64_t n_ = 0;
