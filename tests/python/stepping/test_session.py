@@ -9,8 +9,8 @@ import pytest
 from moscope.errors import UserError
 from moscope.stepping.fold import fold
 from moscope.stepping.history import history
-from moscope.stepping.subject import prepared
 from moscope.stepping.spec import Added, Delay, Spec
+from moscope.stepping.subject import prepared
 
 SPEC = Spec("c0 ld A@n0; c6 st A@n0 | c7 ld A@n0; c0 rmw A@n0; c1 ld B@n1", "small")
 

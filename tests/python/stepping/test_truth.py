@@ -8,8 +8,8 @@ import pytest
 
 from moscope.stepping.fold import fold
 from moscope.stepping.history import history, states_at
-from moscope.stepping.subject import prepared
 from moscope.stepping.spec import Spec
+from moscope.stepping.subject import prepared
 
 MOMENTS = 10
 OPS = ["ld", "st", "rmw", "if"]

@@ -12,13 +12,14 @@ from moscope.config import ConfigError, blamed, elaborate, load_machine
 from moscope.errors import UserError, unknown_name
 from moscope.experiment import FS_PER_NS, Subject
 from moscope.schema.enumerations import SEGMENT
+from moscope.schema.enumerations import ACCESS_KIND
 from moscope.stepping import machine as drawing
 from moscope.stepping.history import SCHEMA, Document
 from moscope.traces.document import vnet_types
-from moscope.traces.script import LINE
+from moscope.traces.script import LINE, OPS
 
 FILE = "episodes.parquet"
-OPS = {"load": "ld", "store": "st", "fetch": "if", "rmw": "rmw", "flush": "flush", "nt_store": "nt", "uncached_load": "ldu"}
+SCRIPT_OPS = dict(zip(ACCESS_KIND.members, OPS, strict=True))
 DEVICE = 254
 NOTE = ("A run records the accesses that leave the first-level cache, with the time of each in each part of the machine. It records no "
         "messages and no states, so none are shown.")
@@ -139,7 +140,7 @@ def history_of(episode: Episode, subject: Subject | None = None) -> Document:
 def _access(subject: Subject, episode: Episode, number: int, row: dict[str, Any], start: int) -> dict[str, Any]:
     """A row as an access of a trace, with what a run knows besides. Times count from the episode's first access."""
     fs = Fraction(row["latency"])
-    op = OPS[row["kind"]]
+    op = SCRIPT_OPS[row["kind"]]
     writer = None if row["writer"] is None else "a device" if row["writer"] == DEVICE else f"core {row['writer']}"
     last = f", last written by {writer}" + (f" in {row['writer_function']}" if row["writer_function"] else "") if writer else ""
     address = row["line"] // LINE * LINE + (row["va"] % LINE if row["va"] else 0)

@@ -17,7 +17,8 @@ def check_run(script: str | None, example: str | None, protocol: str | None) -> 
             raise UserError(f"moscope step: --run and {option}: expected one of the two")
 
 
-def chosen(shared: Shared, script: str | None, example: str | None, protocol: str | None, line: str | None) -> tuple[Spec, Example | None]:
+def chosen(shared: Shared, script: str | None, example: str | None, protocol: str | None,
+           line: str | None = None) -> tuple[Spec, Example | None]:
     """The spec of a script or of an example, with the options that the user gives."""
     if line is not None:
         raise UserError(f"--line: {line}: without a run: expected --run DIR, too")

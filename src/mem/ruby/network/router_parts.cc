@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What a router consists of, what it has counted, and which messages it holds: everything outside the path of a message.
+#include "mem/ruby/network/router.hh"
+
+#include <algorithm>
+
+#include "base/error.hh"
+#include "mem/ruby/runtime/controller.hh"
+
+namespace moscope::ruby {
+
+void Router::add_port(const std::string &name) {
+    ports_.emplace_back();
+    ports_.back().name = name;
+    ports_.back().router_number = number_;
+    ports_.back().router = this;
+    ports_.back().latency = common_.latency;
+    static_assert(kMaxVnets <= Crossing::kVnets);
+    for (unsigned v = 0; v < kMaxVnets; ++v)
+        if (const unsigned c = common_.channel_of_vnet[v]; c < kMaxChannels)
+            std::copy_n(common_.packet[c].port_occupancy, 2, ports_.back().occupancy[v]);
+    ports_.back().grant_entry = [](Crossing &c, Tick before) {
+        auto &port = static_cast<CrossbarPort &>(c);
+        while (port.waiting.front_tick() < before)
+            port.router->grant_first(port);
+    };
+}
+
+PortStats CrossbarPort::counted(const RouterCommon &common) const {
+    PortStats s;
+    s.name = name;
+    s.router = router_number;
+    for (unsigned c = 0; c < common.channels; ++c) {
+        for (unsigned with_data = 0; with_data < 2; ++with_data) {
+            const std::uint64_t n = counts[c].messages[with_data];
+            s.messages += n;
+            s.bytes += n * common.packet[c].bytes[with_data];
+            s.busy += static_cast<Tick>(n) * common.packet[c].port_occupancy[with_data];
+        }
+        s.wait += counts[c].wait;
+    }
+    return s;
+}
+
+ChannelStats Router::counted(unsigned channel) const {
+    ChannelStats s = stats[channel];
+    for (const CrossbarPort &port : ports_) {
+        const CrossbarPort::Counts &n = port.counts[channel];
+        s.delivered += n.messages[0] + n.messages[1];
+        s.queueing += n.wait;
+    }
+    return s;
+}
+
+void Router::add_local(NodeIndex node, unsigned port) {
+    way_.resize(std::max<std::size_t>(way_.size(), node + 1u));
+    way_[node] = {nullptr, port};
+    local_.add_index(node);
+}
+
+void Router::open_direct_ways(const std::vector<AbstractController *> &controllers) {
+    // Without latency a message could arrive at the tick of its entry, when the other entries are not known.
+    if (common_.latency == 0)
+        return;
+    ingress.same_chip.assign(controllers.size(), nullptr);
+    local_.for_each([&](NodeIndex node) {
+        controllers[node]->crossing = &ports_[way_[node].port];
+        ingress.same_chip[node] = controllers[node];
+    });
+    ingress.routed = &routed_vnets;
+    ingress.first_routed = [](Ingress &in, std::uint32_t vnet) {
+        auto &self = *static_cast<Router *>(in.router);
+        for (const auto &r : *self.all)
+            if (&r->queue() == &self.queue())
+                r->routed_vnets |= vnet;
+            else
+                self.queue().post(r->queue(), {[](const ProcessMessage &p) {
+                                                   static_cast<Router *>(p.to)->routed_vnets |= p.number[0];
+                                               },
+                                               kNever,
+                                               r.get(),
+                                               nullptr,
+                                               {vnet}});
+    };
+    ingress.split = [](Ingress &in, Message *m, Tick ready) {
+        return static_cast<Router *>(in.router)->split_to_locals(m, ready);
+    };
+}
+
+void Router::add_remote(NodeIndex node, unsigned output) {
+    way_.resize(std::max<std::size_t>(way_.size(), node + 1u));
+    way_[node] = {out_[output], 0};
+    towards_[node] = out_[output];
+    out_[output]->reach.add_index(node);
+}
+
+void Router::for_each_entering(const std::function<void(const HeldMessage &)> &f) {
+    for (const CrossbarPort &port : ports_)
+        for (unsigned i = 0; i < port.waiting.size(); ++i)
+            if (port.waiting.at(i).item->hops == 0)
+                f({port.waiting.at(i).item, port.waiting.at(i).tick, "crossbar of router " + std::to_string(number_)});
+    for (unsigned i = 0; i < ingress.queue.size(); ++i)
+        f({ingress.queue.at(i).item, ingress.queue.at(i).tick, "entry of router " + std::to_string(number_)});
+}
+
+void Router::for_each_inside(const std::function<void(const HeldMessage &)> &f) {
+    const std::string here = "router " + std::to_string(number_);
+    const auto on_a_link = [&](Message *m, Tick arrival) {
+        f({m, arrival,
+           "on the link " + std::to_string(in_[m->entry - 1]->from->number_) + "->" + std::to_string(number_)});
+    };
+    for (unsigned i = 0; i < arrivals_.size(); ++i)
+        on_a_link(arrivals_.at(i).item, arrivals_.at(i).tick);
+    for (const CrossbarPort &port : ports_)
+        for (unsigned i = 0; i < port.waiting.size(); ++i)
+            if (port.waiting.at(i).item->hops != 0)
+                on_a_link(port.waiting.at(i).item, port.waiting.at(i).tick);
+    for (Link *link : out_)
+        for (unsigned c = 0; c < link->channel.size(); ++c) {
+            const Link::Channel &channel = link->channel[c];
+            for (const auto &queue : channel.queue)
+                for (unsigned i = 0; i < queue.size(); ++i) {
+                    Message *m = queue.at(i).message;
+                    const char *why = i > 0                                                 ? "behind an older packet"
+                                      : link->channel[c].commands.none(link->free_commands) ? "no command buffer"
+                                      : !link->has_credit(channel, m->carries_data)         ? "no data buffer"
+                                                                                            : "its turn";
+                    f({m, m->stamp,
+                       here + ", waits for the link to " + std::to_string(link->to->number_) + ", channel " +
+                           common_.channel_names[c] + ": " + why});
+                }
+        }
+}
+
+} // namespace moscope::ruby
