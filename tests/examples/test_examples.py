@@ -15,7 +15,7 @@ FOLDER = paths.root() / "examples"
 LONGEST = 40
 # What the output of each example has to contain, as a regular expression.
 SHOWS = {
-    "broken_protocol.py": r"broken copy:  caught .*no transition.*\noriginal MSI: passed",
+    "broken_protocol.py": r"broken copy:  caught .*no transition.*\nshortest script: c.*no transition.*\noriginal MSI: passed",
     "check_with_three_seeds.sh": r"seed 1\n(.*\n)+seed 2\n(.*\n)+seed 3\n(.*\n)*no violation",
     "dram_channels.py": r"channels per node: 1   node .*limit: DRAM\n(.*\n)*.*channels per node: 2   machine ",
     "false_sharing.py": r"falseshare .*\n  hottest line: falseshare:packed_counters, false_sharing.*\n"

@@ -11,8 +11,7 @@ from typing import Any
 from moscope.config import ConfigError, blamed, elaborate, load_machine
 from moscope.errors import UserError, unknown_name
 from moscope.experiment import FS_PER_NS, Subject
-from moscope.schema.enumerations import SEGMENT
-from moscope.schema.enumerations import ACCESS_KIND
+from moscope.schema.enumerations import ACCESS_KIND, SEGMENT
 from moscope.stepping import machine as drawing
 from moscope.stepping.history import SCHEMA, Document
 from moscope.traces.document import vnet_types
