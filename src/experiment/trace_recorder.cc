@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "experiment/access_json.hh"
+#include "experiment/message_name.hh"
 #include "experiment/state_recorder.hh"
 #include "machine/machine.hh"
 #include "mem/ruby/runtime/requests.hh"
@@ -17,17 +18,8 @@ namespace moscope {
 namespace {
 
 using experiment::hex;
-
-/// The protocol's name of a message: the value of its field `Type`, else the name of its structure.
-std::string name_in(const std::string &fields, const std::string &otherwise) {
-    std::size_t at = fields.find("Type=");
-    while (at != std::string::npos && at != 0 && fields[at - 1] != ' ')
-        at = fields.find("Type=", at + 1);
-    if (at == std::string::npos)
-        return otherwise;
-    const std::size_t from = at + 5;
-    return fields.substr(from, fields.find(',', from) - from);
-}
+using experiment::name_in;
+using experiment::structure_of_message;
 
 } // namespace
 
@@ -162,10 +154,7 @@ void TraceRecorder::write(nlohmann::ordered_json &document) const {
         const auto &r = messages_[i];
         const bool memory = r.type == ruby::MemoryMsg::kType;
         const std::string memory_name = "DRAM-" + std::to_string(machine_.controllers()[r.from]->version);
-        std::string type = r.type < protocol.message_types      ? protocol.message_type[r.type]
-                           : r.type == ruby::RubyRequest::kType ? "RubyRequest"
-                           : memory                             ? "MemoryMsg"
-                                                                : "SequencerMsg";
+        const std::string type = structure_of_message(protocol, r.type);
         Json j{{"id", i}, {"access", access(r.txn)}, {"type", name_in(r.fields, type)}, {"structure", type}};
         j["address"] = hex(r.line);
         j["from"] = r.from_memory ? memory_name : controller_name(r.from);

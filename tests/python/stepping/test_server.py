@@ -8,34 +8,16 @@ import re
 import signal
 import subprocess
 import sys
-import threading
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from moscope import jsonio, paths
-from moscope.stepping import server
-from moscope.stepping.history import run
 from moscope.stepping.spec import Spec
 
 SPEC = Spec("c0 ld A@n0; c1 st A@n0", "small")
-
-
-@pytest.fixture(scope="module")
-def address() -> Iterator[str]:
-    made: list[str] = []
-    there = threading.Event()
-
-    def ready(where: str) -> None:
-        made.append(where)
-        there.set()
-
-    threading.Thread(target=server.serve, args=(server.Session(run(SPEC), SPEC), 0, ready), daemon=True).start()
-    assert there.wait(30)
-    yield made[0]
 
 
 def ask(url: str, body: object = None, **headers: str) -> tuple[int, Any]:

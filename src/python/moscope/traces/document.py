@@ -15,7 +15,8 @@ from moscope.experiment import FS_PER_NS, Phase, Subject, check_segments
 from moscope.traces.script import LINE, WORD_BYTES, ScriptAccess
 
 Document = dict[str, Any]
-REPLAY_WATCHDOG_FS = 200_000_000_000  # a request of a replay that is older is stuck
+# A request of a replay that is older is stuck: replays have few accesses, so none waits that long for others.
+REPLAY_WATCHDOG_FS = 200_000_000_000
 # What is not known of an access that an error came before.
 UNFINISHED: dict[str, Any] = {"latency_fs": None, "latency_ns": None, "latency_cycles": None, "segments": [], "hops": None,
                               "supplier": None, "supplier_number": None, "supplier_chip": None, "supplier_state": None, "probes": 0,

@@ -2,33 +2,17 @@
 """A page that the local server serves: added accesses, delayed messages and forks, by mouse and by keyboard, compared side by side.
 The states of a changed history are those of a run with the same changes from the start."""
 
-import threading
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from moscope.stepping import server
 from moscope.stepping.history import run
 from moscope.stepping.spec import Added, Delay, Spec
 
 SPEC = Spec("c0 st A@n0; c2 st A@n0; c0 st A@n0", "small")
 PERIOD = 1_250_000 / 3
-
-
-@pytest.fixture(scope="module")
-def address() -> Iterator[str]:
-    made: list[str] = []
-    there = threading.Event()
-
-    def ready(where: str) -> None:
-        made.append(where)
-        there.set()
-
-    threading.Thread(target=server.serve, args=(server.Session(run(SPEC), SPEC), 0, ready), daemon=True).start()
-    assert there.wait(30)
-    yield made[0]
 
 
 @pytest.fixture

@@ -11,10 +11,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from moscope.protocol.check import Subject
+from moscope.traces.document import REPLAY_WATCHDOG_FS
 
 FIRST_DEVICE = 0x8000
-# A request older than this is stuck. Replays have few accesses, so none waits that long for others.
-WATCHDOG_FS = 200_000_000_000
 
 
 @dataclass(frozen=True)
@@ -116,7 +115,7 @@ class Player:
 
         self.played += 1
         request = json.dumps(candidate.request(**more))
-        return outcome(json.loads(_engine.run_replay(self.machine, self.library, request, watchdog=WATCHDOG_FS)))
+        return outcome(json.loads(_engine.run_replay(self.machine, self.library, request, watchdog=REPLAY_WATCHDOG_FS)))
 
 
 def outcome(answer: dict[str, Any]) -> Outcome:

@@ -7,13 +7,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
+from moscope.experiment import FS_PER_NS
 from moscope.protocol.counterexample.replay import Candidate, Delay, Outcome, Played, Player
 from moscope.traces.script import LETTERS_AT, LINE
 
 T = TypeVar("T")
 SHORT = 3000  # accesses that are also tried one by one
 SUFFIX = 64
-NS = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -173,8 +173,8 @@ def _from_the_start(c: Candidate) -> Candidate:
 def _rounded(c: Candidate) -> Candidate:
     if c.one_by_one:
         return c
-    return replace(c, accesses=tuple(replace(a, at=a.at // NS * NS) for a in c.accesses),
-                   delays=tuple(replace(d, fs=-(-d.fs // (5 * NS)) * 5 * NS) for d in c.delays))
+    return replace(c, accesses=tuple(replace(a, at=a.at // FS_PER_NS * FS_PER_NS) for a in c.accesses),
+                   delays=tuple(replace(d, fs=-(-d.fs // (5 * FS_PER_NS)) * 5 * FS_PER_NS) for d in c.delays))
 
 
 def _at_once(c: Candidate) -> Candidate:

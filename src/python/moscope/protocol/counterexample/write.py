@@ -5,6 +5,7 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
+from moscope.experiment import FS_PER_NS
 from moscope.protocol.check import Subject
 from moscope.protocol.counterexample.replay import FIRST_DEVICE, Candidate, Delay, Outcome, Played
 from moscope.traces.script import WORD_BYTES, place_name
@@ -12,7 +13,6 @@ from moscope.traces.script import WORD_BYTES, place_name
 INITIAL, NO_ACCESS = -1, -2
 TITLES = {"value": "an access finds a wrong value", "end": "the caches end in a wrong state", "stuck": "a request is never answered",
           "error": "the protocol has no answer to a message"}
-NS = 1_000_000
 WIDTH = 100
 
 
@@ -35,7 +35,7 @@ def access_text(a: Played, node_bytes: int) -> str:
 
 
 def _time(fs: int) -> str:
-    return f"{fs // NS}ns" if fs % NS == 0 else f"{fs}fs"
+    return f"{fs // FS_PER_NS}ns" if fs % FS_PER_NS == 0 else f"{fs}fs"
 
 
 def _delay_text(d: Delay) -> str:
