@@ -180,7 +180,9 @@ export class MachineView {
   drawLegend() {
     const { app } = this;
     const box = (kind, text) => h("span", null, h("i", { class: `box ${kind}` }), text);
-    const dot = (kind, text) => h("span", null, h("i", { class: `dot ${kind}` }), text);
+    const dot = (kind, text, attributes = null) => h("span", attributes, h("i", { class: `dot ${kind}` }), text);
+    const name = (line) =>
+      dot(lineClass(app.history, line.address), line.name, { class: "line-name", title: line.name });
     fill(
       this.legend,
       box("writable", "may write"),
@@ -189,10 +191,7 @@ export class MachineView {
       box("marked", "changed"),
       dot("filled", "message with data"),
       dot("hollow", "without"),
-      app
-        .shownLines()
-        .slice(0, 8)
-        .map((line) => dot(lineClass(app.history, line.address), line.name)),
+      app.shownLines().slice(0, 8).map(name),
     );
   }
 }
