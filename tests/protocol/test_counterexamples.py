@@ -31,7 +31,7 @@ SHORT = ("msi-kept-copy", "forgotten-unblock")
 
 
 @pytest.mark.parametrize("mutation", [pytest.param(m, id=m.name, marks=[] if m.name in SHORT else [pytest.mark.long]) for m in ALL])
-def test_the_failure_of_a_seeded_fault_shrinks_to_ten_accesses_in_two_minutes(
+def test_a_seeded_fault_has_a_script_that_repeats_it_and_of_thirteen_it_has_ten_accesses(
         mutation: Mutation, subject: Any, mutant: Callable[[Mutation], Path]) -> None:
     broken = subject(mutation.protocol, CORES, sets=mutation.sets).with_library(mutant(mutation))
     began = time.monotonic()
