@@ -58,7 +58,7 @@ def test_a_click_on_a_core_adds_an_access_at_this_moment(session: Any) -> None:
     session.get_by_role("button", name="Apply").click()
     wait_for_fork(session)
     assert round(session.evaluate("moscope.app.time")) == at
-    assert "c4 st" in session.locator("#accesses").inner_text()
+    assert "core 4: store" in session.locator("#accesses").inner_text()
     assert states(session) == states_of(run(replace(SPEC, added=(Added(at, 4, "st", "0x10008"),))))
 
 

@@ -62,4 +62,4 @@ def test_the_tables_row_shows_the_state_before_and_after(race: Any) -> None:
     race.keyboard.press("t")
     changed = race.locator("#state tr.changed")
     assert changed.count() == 1
-    assert changed.inner_text().split()[:4] == ["L1Cache-0", "I", "→", "IS"]
+    assert changed.inner_text().split()[:6] == ["core", "0", "L1Cache-0", "I", "→", "IS"]

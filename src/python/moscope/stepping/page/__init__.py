@@ -29,7 +29,11 @@ def html(history_document: dict[str, Any], live: bool = False) -> str:
         "TITLE": markup.escape(title),
         "STYLE": "\n".join([*((FOLDER / "style" / f"{name}.css").read_text(encoding="utf-8") for name in STYLES), segment_colours()]),
         "HISTORY": embedded(document),
-        "SETTINGS": embedded({"live": live, "segments": {name: SEGMENT.label(name) for name in SEGMENT.names}}),
+        "SETTINGS": embedded({
+            "live": live,
+            "segments": {name: SEGMENT.label(name) for name in SEGMENT.names},
+            "meanings": {name: SEGMENT[name].sentence for name in SEGMENT.names},
+        }),
         "SCRIPT": bundle(FOLDER / "script", "main.js").replace("</script", "<\\/script"),
     }
     page = (FOLDER / "page.html").read_text(encoding="utf-8")

@@ -17,6 +17,12 @@ export class Transport {
       KINDS.map((kind) => h("option", { value: kind }, kind === "moment" ? "any moment" : kind)),
     );
     this.speed = h("output", { class: "speed" });
+    this.invalidation = button(
+      "invalidation",
+      [h("i", { class: "lost-mark" }), "next invalidation"],
+      "To the next invalidation, red on the time line (i)",
+      () => app.step("invalidation", 1),
+    );
     this.position = h("output", { class: "position" });
     fill(
       panel,
@@ -40,7 +46,7 @@ export class Transport {
       h(
         "div",
         { class: "group" },
-        button("invalidation", "next invalidation", "To the next invalidation (i)", () => app.step("invalidation", 1)),
+        this.invalidation,
         button("break", "run to breakpoint", "To the next breakpoint (c)", () => app.run?.(1)),
       ),
       this.position,

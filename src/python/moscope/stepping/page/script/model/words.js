@@ -103,6 +103,55 @@ function invalidation(history, transition, access) {
   return ` Invalidation: ${of} loses its copy because ${who(access)} ${verb}.`;
 }
 
+/** A place in plain words: core 6, L3 of chip 1, home 0. */
+export function placeName(history, name) {
+  const controller = history.controllers.get(name);
+  if (!controller) return name;
+  if (controller.core !== null) return `core ${controller.core}`;
+  if (history.isHome(name)) return `home ${controller.version}`;
+  if (/^L[23]Cache$/.test(controller.machine)) return `${controller.machine.slice(0, 2)} of chip ${controller.chip}`;
+  return name.replace(/^(DRAM|DMA)-/, "$1 ");
+}
+
+/** A message or transition on the way of an access: plain places, the protocol's names for the rest. */
+export function onWay(app, moment, access, first) {
+  const { history } = app;
+  if (moment.kind === "issue") return `${who(access)} issues the ${opName(access.op)}`;
+  if (moment.kind === "done") return `the ${opName(access.op)} is done`;
+  if (moment.kind === "send") {
+    const message = history.trace.messages[moment.message];
+    const to = message.deliveries.map((d) => placeName(history, d.to));
+    const others = to.length > 3 ? `${to.slice(0, 2).join(", ")} and ${to.length - 2} more` : to.join(", ");
+    return `${placeName(history, message.from)} → ${others}: ${messageName(message)}`;
+  }
+  if (moment.kind !== "transition") return brief(app, moment);
+  const t = history.trace.transitions[moment.transition];
+  return `${placeName(history, t.controller)} ${outcome(history, t, access, moment, first)}: ${t.state} → ${t.next}`;
+}
+
+/** What a transition means for the access. */
+function outcome(history, t, access, moment, first) {
+  const controller = history.controllers.get(t.controller);
+  const had = history.readable(t.machine, t.state);
+  if (moment.lost) return "gives up its copy";
+  if (history.isHome(t.controller)) return first ? "looks up who has the line" : `handles ${t.event}`;
+  if (controller.core === access.core && first) return had ? "finds its copy" : "finds no copy in its caches";
+  if (controller.core === access.core && !had && history.readable(t.machine, t.next)) return "receives the line";
+  if (controller.core === null && controller.chip === chipOf(history, access) && first && !had) return "has no copy";
+  return `handles ${t.event}`;
+}
+
+function chipOf(history, access) {
+  return (history.ofCore.get(access.core) || []).map((name) => history.controllers.get(name).chip)[0];
+}
+
+/** An access in plain words, as in "core 6: store A@n0+8"; with more than one operation of one word, as the script writes it. */
+export function plainly(access) {
+  if (!access.line) return access.text;
+  const rest = access.text.split(/\s+/).slice(3).join(" ");
+  return `${who(access)}: ${opName(access.op)} ${access.line}${rest ? ` ${rest}` : ""}`;
+}
+
 /** Short form, for lists. */
 export function brief(app, moment) {
   const { trace } = app.history;
@@ -142,9 +191,7 @@ export function reason(app, access) {
       : "Its messages cross no link.";
     return `${supplier(app, access)} ${links} ${most(app, access)}`;
   }
-  const chain = chainOf(history, access);
-  const messages = chain.filter((moment) => moment.kind === "send").map((moment) => trace.messages[moment.message]);
-  const crossings = messages.filter((m) => m.hops.length).map((m) => `${messageName(m)} ${linksOf(m)}`);
+  const crossings = crossingsOf(history, access);
   const count = access.hops;
   const waits = count
     ? `The access waits for messages over ${count} link${count > 1 ? "s" : ""} (${crossings.join("; ")})`
@@ -154,6 +201,14 @@ export function reason(app, access) {
   const copies = losers.length > 4 ? `${losers.length} cores` : losers.join(", ");
   const invalidated = losers.length ? ` and invalidates the copy of ${copies}.` : ".";
   return `${supplier(app, access)} ${waits}${invalidated} ${most(app, access)}`;
+}
+
+/** The messages of an access's chain that cross links, each as `crossing` says it: by default with its links. */
+export function crossingsOf(history, access, crossing = (m) => `${messageName(m)} ${linksOf(m)}`) {
+  const messages = chainOf(history, access)
+    .filter((moment) => moment.kind === "send")
+    .map((moment) => history.trace.messages[moment.message]);
+  return messages.filter((m) => m.hops.length).map((m) => crossing(m));
 }
 
 function most(app, access) {

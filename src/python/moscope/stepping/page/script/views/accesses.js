@@ -4,7 +4,7 @@
 import { chainOf } from "../model/chain.js";
 import { lineClass } from "../model/colours.js";
 import { fill, h, reveal } from "../dom.js";
-import { brief, linksOf, opName, reason, who } from "../model/words.js";
+import { crossingsOf, linksOf, messageName, onWay, opName, plainly, reason, sentence, who } from "../model/words.js";
 
 export class AccessesView {
   constructor(app, panel) {
@@ -25,7 +25,7 @@ export class AccessesView {
     fill(
       this.panel,
       h("h2", null, "Accesses", h("small", null, `${shown.length} · latency in ${app.inCycles ? "cycles" : "ns"}`)),
-      h("p", { class: "hint" }, "Select an access to see where its latency went."),
+      h("p", { class: "hint" }, "Select an access to see why it took its time.", this.notation(shown)),
       h(
         "ol",
         { class: "accesses" },
@@ -33,6 +33,15 @@ export class AccessesView {
       ),
     );
     this.mark();
+  }
+
+  /** How to read the names of lines, by the first access that has one. */
+  notation(accesses) {
+    const parts = accesses.map((a) => /^(\w+)@n(\d+)(?:\+(\d+))?/.exec(a.line || "")).filter(Boolean);
+    const [, name, home, offset] = parts.find((part) => part[3]) || parts[0] || [];
+    if (!name) return null;
+    const byte = offset ? `; +${offset} is its byte ${offset}` : "";
+    return ` ${name}@n${home} is line ${name} with home node ${home}${byte}.`;
   }
 
   row(access, longest) {
@@ -49,7 +58,7 @@ export class AccessesView {
         "aria-label": `${who(access)}, ${opName(access.op)} of ${access.line}, ${app.text(access.latency_fs || 0)}`,
         on: { click: () => this.select(open ? null : access.id) },
       },
-      h("span", { class: "access-text" }, h("i", { class: `dot ${lineClass(app.history, access.base)}` }), access.text),
+      h("span", { class: "access-text" }, h("i", { class: `dot ${lineClass(app.history, access.base)}` }), plainly(access)),
       h("span", { class: "number" }, access.latency_fs ? app.text(access.latency_fs, false) : "—"),
       h("span", { class: "bar", style: { width: `${(100 * (access.latency_fs || 0)) / longest}%` } }, this.bar(access)),
     );
@@ -71,6 +80,16 @@ export class AccessesView {
     return this.app.settings.segments[segment.name] || segment.name;
   }
 
+  /** What a segment consists of: the crossings of links one by one, else the segment's description. */
+  meaning(access, segment) {
+    const { app } = this;
+    const onLinks = (m) => m.hops.reduce((sum, hop) => sum + hop.arrive - hop.depart, 0);
+    const crossing = (m) => `${messageName(m)}${m.data ? " with the line" : ""} ${linksOf(m)} takes ${app.text(onLinks(m), false)}`;
+    const crossings = segment.name === "link" ? crossingsOf(app.history, access, crossing) : [];
+    const text = crossings.join("; ") || app.settings.meanings?.[segment.name];
+    return text && text !== this.label(segment) && h("tr", { class: "meaning" }, h("td", { colspan: 3 }, text));
+  }
+
   select(id) {
     const { app } = this;
     app.access = id;
@@ -90,6 +109,7 @@ export class AccessesView {
 
   detail(access) {
     const { app } = this;
+    const share = (fs) => `${Math.round((100 * fs) / (access.latency_fs || 1))} %`;
     return h(
       "div",
       { class: "detail" },
@@ -103,23 +123,29 @@ export class AccessesView {
         h(
           "tbody",
           null,
-          access.segments.map((segment) =>
+          access.segments.map((segment) => [
             h(
               "tr",
               null,
               h("td", null, h("i", { class: `swatch segment ${segment.name}` }), this.label(segment)),
               h("td", { class: "number" }, app.text(segment.fs, false)),
+              h("td", { class: "number" }, share(segment.fs)),
             ),
-          ),
+            this.meaning(access, segment),
+          ]),
           h(
             "tr",
             { class: "total" },
             h("td", null, "latency"),
             h("td", { class: "number" }, app.text(access.latency_fs || 0, false)),
+            h("td", { class: "number" }, share(access.latency_fs || 0)),
           ),
         ),
       ),
-      !access.run && [h("h3", null, "Way of the access"), h("ol", { class: "way-list" }, this.legs(access))],
+      !access.run && [
+        h("h3", null, "Step by step", h("small", null, "at · what · takes")),
+        h("ol", { class: "way-list" }, this.legs(access)),
+      ],
     );
   }
 
@@ -146,6 +172,13 @@ export class AccessesView {
     const start = access.issued;
     const length = access.latency_fs || app.history.end - start || 1;
     const share = (time) => `${(100 * Math.min(1, Math.max(0, (time - start) / length))).toFixed(2)}%`;
+    const seen = new Set();
+    const isFirst = (moment) => {
+      const key = moment.places?.[0];
+      const first = moment.kind === "transition" && !seen.has(key);
+      if (first) seen.add(key);
+      return first;
+    };
     return chainOf(app.history, access).map((moment) => {
       const message = moment.kind === "send" ? app.history.trace.messages[moment.message] : null;
       const arrives = message && message.deliveries.length ? Math.max(...message.deliveries.map((d) => d.at)) : null;
@@ -153,6 +186,7 @@ export class AccessesView {
       const attributes = {
         type: "button",
         class: `leg${moment.lost ? " lost" : ""}`,
+        title: sentence(app, moment),
         "data-leg": moment.index,
         "data-key": `leg ${moment.index}`,
         on: { click: () => app.seek(moment.index + 1) },
@@ -164,12 +198,13 @@ export class AccessesView {
           class: `leg-bar ${links ? "segment link" : ""}`,
           style: { "--from": share(moment.at), "--to": share(arrives) },
         });
+      const text = onWay(app, moment, access, isFirst(moment));
       const took = arrives !== null ? `+${app.text(arrives - message.sent, false)}` : "";
       const at = h("span", { class: "number" }, app.text(moment.at - start, false));
       return h(
         "li",
         null,
-        h("button", attributes, at, h("span", null, brief(app, moment), marks), h("span", { class: "number" }, took), bar),
+        h("button", attributes, at, h("span", null, text, marks), h("span", { class: "number" }, took), bar),
       );
     });
   }

@@ -5,7 +5,7 @@ import { bytesOf } from "./bytes.js";
 import { lineClass, lineName, stateClass, stateMeaning } from "../model/colours.js";
 import { fill, h } from "../dom.js";
 import { cellKey } from "../model/history.js";
-import { messageName, opName, receivers, who } from "../model/words.js";
+import { messageName, opName, placeName, receivers, who } from "../model/words.js";
 
 const FEW_LINES = 3; // all of them are shown in full
 const MANY_ROWS = 10; // beyond it, caches without a copy are counted
@@ -120,7 +120,7 @@ export class StateView {
     return h(
       "tr",
       { class: step.touched.has(key) ? "changed" : "" },
-      h("th", { scope: "row" }, c.name),
+      h("th", { scope: "row" }, placeName(app.history, c.name), h("small", null, c.name)),
       h(
         "td",
         null,

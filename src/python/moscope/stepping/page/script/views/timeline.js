@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The time line: a bar per access, a mark per transition, a red mark per invalidation, and the present time, which can be dragged.
+// The time line: a bar per access, with its text where there is room, a mark per transition, a red mark per invalidation, and the
+// present time, which can be dragged.
 import { lineClass } from "../model/colours.js";
 import { fill, s } from "../dom.js";
-import { sentence } from "../model/words.js";
+import { plainly, sentence } from "../model/words.js";
 
-const TIMELINE_HEIGHT = 46;
+const TIMELINE_HEIGHT = 54;
+const AXIS = 46;
+const LETTER = 6.2; // width of one, of the labels
 const MARGIN_X = 10;
 
 export class Timeline {
@@ -40,26 +43,24 @@ export class Timeline {
       if (row < 0) row = ends.length;
       ends[row] = a.done ?? app.history.end;
       const x = this.x(a.issued);
-      return s("rect", {
-        x,
-        y: 9 + (row % 3) * 7,
-        width: Math.max(1.5, this.x(ends[row]) - x),
-        height: 5,
-        rx: 2,
-        class: `span ${lineClass(app.history, a.base)}`,
-      });
+      const width = Math.max(1.5, this.x(ends[row]) - x);
+      const text = plainly(a);
+      return [
+        s("rect", { x, y: 15 + (row % 3) * 7, width, height: 5, rx: 2, class: `span ${lineClass(app.history, a.base)}` }),
+        row === 0 && width > LETTER * text.length && s("text", { x: x + 1, y: 11 }, text),
+      ];
     });
     const shown = app.history.moments.filter((moment) => moment.kind === "transition" && app.shows(moment));
-    const path = (list) => list.map((moment) => `M${this.x(moment.at).toFixed(1)} 32V38`).join("");
+    const path = (list) => list.map((moment) => `M${this.x(moment.at).toFixed(1)} ${AXIS - 6}V${AXIS}`).join("");
     fill(
       this.still,
-      s("line", { x1: MARGIN_X, x2: this.width - MARGIN_X, y1: 38.5, y2: 38.5, class: "axis" }),
+      s("line", { x1: MARGIN_X, x2: this.width - MARGIN_X, y1: AXIS + 0.5, y2: AXIS + 0.5, class: "axis" }),
       bars,
       s("path", { d: path(shown.filter((moment) => !moment.lost)), class: "ticks" }),
-      s("path", { d: path(shown.filter((moment) => moment.lost)).replaceAll("32V", "29V"), class: "ticks lost" }),
+      s("path", { d: path(shown.filter((moment) => moment.lost)).replaceAll(` ${AXIS - 6}V`, ` ${AXIS - 9}V`), class: "ticks lost" }),
       app.hits &&
         s("path", {
-          d: app.hits.map((i) => `M${this.x(app.history.moments[i].at).toFixed(1)} 40V45`).join(""),
+          d: app.hits.map((i) => `M${this.x(app.history.moments[i].at).toFixed(1)} ${AXIS + 2}V${TIMELINE_HEIGHT - 1}`).join(""),
           class: "ticks hits",
         }),
     );
