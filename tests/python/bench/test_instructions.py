@@ -11,6 +11,7 @@ import pytest
 
 from moscope import jsonio
 from moscope.bench import callgrind, instructions
+from moscope.cli import Shared
 
 Moscope = Callable[..., subprocess.CompletedProcess[str]]
 RECORDED = Path(__file__).with_name("instructions.json")
@@ -70,6 +71,17 @@ def test_instructions_of_hits_and_misses_are_as_recorded(moscope: Moscope) -> No
 @pytest.mark.long
 def test_instructions_of_the_other_loads_are_as_recorded(moscope: Moscope) -> None:
     check(moscope, ["l2_hit", "tester"])
+
+
+@pytest.mark.long
+def test_instructions_of_a_window_of_exim_are_as_recorded(moscope: Moscope) -> None:
+    check(moscope, ["exim_48"])
+
+
+def test_the_window_of_exim_is_counted_only_when_chosen() -> None:
+    shared = Shared(quiet=True)
+    assert instructions.EXIM not in instructions.names(shared, [])
+    assert instructions.names(shared, ["exim_48", "l1_hit"]) == ["l1_hit", "exim_48"]
 
 
 def test_a_load_that_does_not_exist_is_refused(moscope: Moscope) -> None:

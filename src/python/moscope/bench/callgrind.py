@@ -80,8 +80,9 @@ def missing_valgrind() -> list[str]:
     return [] if shutil.which("valgrind") else ["valgrind"]
 
 
-def count(module: str, argument: str, say: Callable[[str], None]) -> tuple[list[str], list[Profile]]:
-    """Runs `python -m module argument` under callgrind: the lines of its standard output and one profile per engine call.
+def count(module: str, argument: str, say: Callable[[str], None],
+          entries: tuple[str, ...] = ENTRIES) -> tuple[list[str], list[Profile]]:
+    """Runs `python -m module argument` under callgrind: the lines of its standard output and one profile per call of `entries`.
 
     SimulatorBug if the process fails.
     """
@@ -91,7 +92,7 @@ def count(module: str, argument: str, say: Callable[[str], None]) -> tuple[list[
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "profile"
         command = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={out}", "--compress-strings=yes",
-                   *(f"--dump-before={entry}" for entry in ENTRIES),
+                   *(f"--dump-before={entry}" for entry in entries),
                    sys.executable, "-P", "-m", module, argument]
         # Allocation with huge pages and random hashes would make counts depend on the host.
         environment = {k: v for k, v in os.environ.items() if k != "GLIBC_TUNABLES"} | {"PYTHONHASHSEED": "0"}

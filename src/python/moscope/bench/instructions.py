@@ -2,14 +2,17 @@
 """Host instructions for one access of each kind, by part of the simulator.
 
 Instruction counts, unlike times, do not depend on what else the host does. Each load runs short and long; the
-difference, divided by the difference in accesses, leaves out the construction and the warm-up of the machine.
+difference, divided by the difference in accesses, leaves out the construction and the warm-up of the machine. The row
+`exim_48` is a measurement window of a workload instead, for each guest instruction outside spin loops.
 """
 
 import json
 import re
+import tempfile
+from pathlib import Path
 from typing import Any
 
-from moscope.bench import callgrind
+from moscope.bench import callgrind, exim_window
 from moscope.bench.counted import LOADS
 from moscope.cli import Shared
 from moscope.errors import SimulatorBug, UserError
@@ -30,8 +33,12 @@ PARTS = {
     "DRAM": r"moscope::dram::",
     "messages": r"Message|AbstractController|DataBlock",
     "sequencer and port": r"Sequencer|moscope::Port",
-    "core": r"HitLoop|AccessStream|Fiber|Tester",
+    "attribution": r"Attribution|TransactionCounts|PageWatch|Episodes",
+    "decoded code": r"BlockCache|timing_of|TimingTable|Zydis",
+    "core": r"HitLoop|AccessStream|Fiber|fcontext|Tester|TimedCore|StoreBuffer|begin_block|end_block",
+    "guest instructions": r"moscope::x86::",
 }
+EXIM = "exim_48"  # only when chosen: it boots a guest
 OTHER = "other"
 
 
@@ -45,28 +52,55 @@ def row(name: str, short: callgrind.Profile, long: callgrind.Profile, units: int
     if units <= 0:
         raise SimulatorBug(f"bench instructions: {name}: the long load made no more accesses than the short one")
     difference = long - short
+    return row_of(name, LOADS[name].title, LOADS[name].unit, difference, units)
+
+
+def row_of(name: str, title: str, unit: str, profile: callgrind.Profile, units: int) -> dict[str, Any]:
     parts: dict[str, float] = dict.fromkeys([*PARTS, OTHER], 0.0)
-    for function, instructions in difference.own.items():
+    for function, instructions in profile.own.items():
         parts[part_of(function)] += instructions / units
-    wakes = sum(n for (caller, _), n in difference.calls.items() if "EventQueue::run_before" in caller)
-    return {"name": name, "title": LOADS[name].title, "unit": LOADS[name].unit,
-            "instructions": difference.instructions / units, "wake_ups": wakes / units, "parts": parts}
+    wakes = sum(n for (caller, _), n in profile.calls.items() if "EventQueue::run_before" in caller)
+    return {"name": name, "title": title, "unit": unit, "instructions": profile.instructions / units, "wake_ups": wakes / units,
+            "parts": parts}
+
+
+def exim_row(shared: Shared, scale: float) -> dict[str, Any]:
+    """A measurement window of exim on 48 cores, for each guest instruction outside spin loops."""
+    with tempfile.TemporaryDirectory(prefix="moscope-") as folder:
+        shared.say("starting exim on 48 cores (a minute or two)")
+        request = exim_window.prepare(shared, Path(folder), scale)
+        shared.say("counting a window of it under valgrind (about a minute)")
+        said, profiles = callgrind.count("moscope.bench.exim_window", request.text(), shared.say, exim_window.ENTRIES)
+    answer = json.loads(said[0])
+    if answer["state"] != "time" or len(profiles) != exim_window.PARTS:
+        raise SimulatorBug(f"bench instructions: {EXIM}: the window ended with {answer['state']} after {len(profiles)} engine calls")
+    return row_of(EXIM, exim_window.TITLE, exim_window.UNIT, profiles[exim_window.PART], answer["units"])
 
 
 def names(shared: Shared, chosen: list[str]) -> list[str]:
-    """The loads that the machine has: all, or those of `chosen`; an L3 hit needs an L3."""
+    """The loads that the machine has: all short ones, or those of `chosen`; an L3 hit needs an L3."""
     sizes = dict(cache_sizes(prepare(shared)))
-    possible = [name for name in LOADS if name != "l3_hit" or "L3" in sizes]
+    usual = [name for name in LOADS if name != "l3_hit" or "L3" in sizes]
+    possible = [*usual, EXIM]
     for name in chosen:
         if name not in possible:
             raise UserError(f"--load: {name}: expected one of {', '.join(possible)}")
-    return [name for name in possible if not chosen or name in chosen]
+    return [name for name in possible if name in (chosen or usual)]
 
 
 def run(shared: Shared, chosen: list[str], scale: float = 1.0) -> dict[str, Any]:
     """All rows, as moscope.bench.instructions/1. `scale` shortens the loads."""
     subject = prepare(shared)
     loads = names(shared, chosen)
+    rows = access_rows(shared, [name for name in loads if name != EXIM], scale)
+    if EXIM in loads:
+        rows.append(exim_row(shared, scale))
+    return {"schema": SCHEMA, "machine": subject.machine.name, "protocol": subject.protocol, "rows": rows}
+
+
+def access_rows(shared: Shared, loads: list[str], scale: float) -> list[dict[str, Any]]:
+    if not loads:
+        return []
     sets = [*shared.sets, *([] if any(s.startswith("memory_per_node=") for s in shared.sets) else [MEMORY_PER_NODE])]
     shared.say(f"counting {len(loads)} loads under valgrind (about a minute)")
     request = {"machine": shared.machine, "sets": sets, "seed": shared.seed, "loads": loads, "scale": scale}
@@ -74,5 +108,4 @@ def run(shared: Shared, chosen: list[str], scale: float = 1.0) -> dict[str, Any]
     units = [json.loads(line)["units"] for line in lines]
     if len(units) != len(profiles) or len(units) != 2 * len(loads):
         raise SimulatorBug(f"bench instructions: {len(profiles)} profiles for {len(units)} loads")
-    rows = [row(name, profiles[2 * i], profiles[2 * i + 1], units[2 * i + 1] - units[2 * i]) for i, name in enumerate(loads)]
-    return {"schema": SCHEMA, "machine": subject.machine.name, "protocol": subject.protocol, "rows": rows}
+    return [row(name, profiles[2 * i], profiles[2 * i + 1], units[2 * i + 1] - units[2 * i]) for i, name in enumerate(loads)]
