@@ -17,6 +17,9 @@ import duckdb
 from analysis.described import MISS_CLASS, SPIN
 
 FILES = ("lines", "pairs", "transfers")
+# Columns that runs of earlier versions lack.
+_ADDED = {"pairs": {**dict.fromkeys(("writer_source", "writer_inlined", "waiter_source", "waiter_inlined", "accessed"), "VARCHAR"),
+                    '"offset"': "UTINYINT"}}
 # The class with the most stall; among several, the one with the most misses, then the first in the order of their description.
 _MAIN_CLASS = "list_sort([" + ", ".join(
     f"{{'stall': {c}_stall, 'count': {c}_count, 'order': {-n}, 'class': '{c}'}}" for n, c in enumerate(MISS_CLASS.names)) + "], 'DESC')[1]"
@@ -52,6 +55,8 @@ class Database:
                     table = f"source_{name}_{n}"
                     self._connection.register(table, source[name])
                 parts.append(f"SELECT {_quoted(point)} AS point, * FROM {table}")
+            if name in _ADDED:
+                parts.append("SELECT " + ", ".join(f"NULL::{kind} AS {column}" for column, kind in _ADDED[name].items()) + " WHERE false")
             more = ", stall + spin AS waiting" if name == "lines" else ""
             target = "lines" if name == "lines" else f"all_{name}"
             self._connection.execute(f"CREATE TABLE {target} AS SELECT *{more} FROM ({' UNION ALL BY NAME '.join(parts)})")

@@ -7,6 +7,7 @@ from analysis import episodes, style
 from analysis.described import CLASSES, SPIN
 from analysis.figures.hot_lines import seen, split
 from analysis.page.markup import code, esc, number, percent, table
+from analysis.places import calls
 from analysis.run_directory import FS_PER_US, Point
 from analysis.tables import transfers
 from analysis.tables.base import NO_WRITER
@@ -89,8 +90,23 @@ def _card(p: Point, rank: int, line: dict[str, Any], most: float) -> str:
             f'{what}<span class="chip c-{esc(line["class"])}">{esc(kind)}</span>{many}{step}</div>'
             f'<div class="measure"><div class="bar">{bar}</div><b>{esc(percent(line["wait_share"], 1))}</b></div>'
             f'<div class="who"><span class="quiet">written by</span> {functions(line["writers"])} '
-            f'<span class="quiet">· waited for by</span> {functions(line["waiters"])}</div>'
+            f'<span class="quiet">· waited for by</span> {functions(line["waiters"])}</div>{_places(line)}'
             f'{_details(p, line, ", ".join(facts))}</div></li>')
+
+
+def _places(line: dict[str, Any]) -> str:
+    """The first source line that writes, and the first that waits."""
+    said = [f'<span class="quiet">{verb}</span> {at(first["source"], first["inlined"])}'
+            for verb, role in (("written at", "written_at"), ("waited for at", "waited_at")) for first in line[role][:1]]
+    return f'<div class="who">{" · ".join(said)}</div>' if said else ""
+
+
+def at(source: str | None, inlined: list[str]) -> str:
+    """A source line, with the functions that were inlined there."""
+    if not source:
+        return ""
+    rest = "".join(f" in {code(call.split(' ')[0])} {esc(call.partition(' ')[2])}" for call in inlined)
+    return f'<span class="at">{code(source)}<span class="quiet">{rest}</span></span>'
 
 
 def _details(p: Point, line: dict[str, Any], facts: str) -> str:
@@ -99,11 +115,26 @@ def _details(p: Point, line: dict[str, Any], facts: str) -> str:
     if not pairs:
         return f'<details><summary class="facts">{facts}</summary>{sent}</details>' if sent else f'<div class="facts">{facts}</div>'
     whole = (line["stall_us"] + line["spin_us"]) * FS_PER_US  # of all pairs: not all are listed
+    if line["sources"]:
+        return f'<details><summary class="facts">{facts}</summary>{_sources(line, whole)}{sent}</details>'
     rows = [(code(a) if a != NO_WRITER else f'<span class="quiet">{a}</span>', code(b), number(waited / FS_PER_US, 1),
              esc(percent(waited / whole))) for a, b, waited in pairs[:12]]
     head = ("last written by", "waits", "waiting (µs)", "of waiting for it")
     inner = table(f"Writers and waiters of {line['name']}", head, rows, (2, 3))
     return f'<details><summary class="facts">{facts}</summary>{inner}{sent}</details>'
+
+
+def _sources(line: dict[str, Any], whole: float) -> str:
+    """Pairs of source lines, with the byte that the waiter accessed."""
+    def place(one: dict[str, Any], role: str) -> str:
+        name = one[role]
+        shown = code(name) if name != NO_WRITER else f'<span class="quiet">{name}</span>'
+        return f'{shown} {at(one[f"{role}_source"], calls(one[f"{role}_inlined"]))}'
+
+    rows = [(place(one, "writer"), place(one, "waiter"), code(one["accessed"] or ""), number(one["waiting"] / FS_PER_US, 1),
+             esc(percent(one["waiting"] / whole))) for one in line["sources"]]
+    return table(f"Writers and waiters of {line['name']}", ("last written by", "waits", "for", "µs", "share"),
+                 rows, (3, 4))
 
 
 def _transfers(p: Point, line: dict[str, Any]) -> str:

@@ -58,16 +58,16 @@ class Hottest:
     def lines(self, memory_stall: int) -> list[dict[str, Any]]:
         """LINE of the contracts, those with the most waiting first."""
         found = self.database.rows(f"SELECT * FROM lines ORDER BY waiting DESC, line, use LIMIT {MOST}")
-        functions = self._functions(OF_LINES, ("line", "use"))
+        functions, places = self._functions(OF_LINES, ("line", "use")), self._places(("line", "use"))
         return [{"name": one["name"], "address": f"{self._physical_of(one['line']):#x}", **self._shares(one, memory_stall),
-                 "transfers": one["transfers"], "class": one["class"], **functions(one)} for one in found]
+                 "transfers": one["transfers"], "class": one["class"], **functions(one), **places(one)} for one in found]
 
     def names(self, memory_stall: int) -> list[dict[str, Any]]:
         """The same by name, over all lines."""
         found = self.database.rows(f"SELECT * FROM names ORDER BY waiting DESC, name, kind LIMIT {MOST}")
-        functions = self._functions(OF_NAMES, ("name", "kind"))
+        functions, places = self._functions(OF_NAMES, ("name", "kind")), self._places(("name", "kind"))
         return [{"name": one["name"], "lines": one["lines"], **self._shares(one, memory_stall), "transfers": one["transfers"],
-                 "class": one["class"], **functions(one)} for one in found]
+                 "class": one["class"], **functions(one), **places(one)} for one in found]
 
     def _functions(self, query: str, key: tuple[str, str]) -> Callable[[dict[str, Any]], dict[str, list[str]]]:
         found: dict[tuple[str, Any, Any], list[str]] = {}
@@ -75,6 +75,13 @@ class Hottest:
             for row in self.database.rows(query.format(most=MOST, **parts)):
                 found.setdefault((role, row[key[0]], row[key[1]]), []).append(row["function"])
         return lambda one: {role: found.get((role, one[key[0]], one[key[1]]), [])[:MOST_FUNCTIONS] for role in ROLES}
+
+    def _places(self, key: tuple[str, str]) -> Callable[[dict[str, Any]], dict[str, Any]]:
+        """The source lines of writers and waiters; nothing for code without debug information."""
+        from analysis.places import places
+
+        found = places(self.database, "", key)
+        return lambda one: {role: listed for role, listed in found.get((one[key[0]], one[key[1]]), {}).items() if listed}
 
     def _shares(self, one: dict[str, Any], memory_stall: int) -> dict[str, float]:
         """`stall_share` is of all memory stall in the windows; `wait_share` of that and all spinning together, `spin_share` the spinning
@@ -97,10 +104,18 @@ def bottleneck(figures: dict[str, Any], hottest: list[dict[str, Any]]) -> str:
         text = (f"{what} {waiting:.0%} of the cores' time, {one['wait_share']:.0%} of it for "
                 f"{one['name']} ({WAIT.noun(one['class'])})")
         if one["waiters"]:
-            text += f", which {one['waiters'][0]} waits for" + (f" and {one['writers'][0]} writes" if one["writers"] else "")
+            text += f", which {_at(one, 'waiters', 'waited_at')} waits for"
+            text += f" and {_at(one, 'writers', 'written_at')} writes" if one["writers"] else ""
         return text
     if cycles["idle"] >= 0.5:
         return f"the cores are idle for {cycles['idle']:.0%} of their time: too little work reaches them"
     if cycles["core"] > cycles["busy"]:
         return f"stalls inside the cores take {cycles['core']:.0%} of their time; {cycles['memory']:.0%} goes to memory"
     return f"the cores compute for {cycles['busy']:.0%} of their time; {cycles['memory']:.0%} goes to waiting for memory"
+
+
+def _at(one: dict[str, Any], role: str, places: str) -> str:
+    """The first function of a role, with its source line where that is known."""
+    function = str(one[role][0])
+    source = next((place["source"] for place in one.get(places, []) if place["function"] == function), "")
+    return f"{function} ({source})" if source else function

@@ -11,6 +11,7 @@ from moscope.wording import number
 
 # Of output that goes into a file or a pipe.
 WIDTH = 120
+PLACES = {"written_at": "written at", "waited_at": "waits at  "}
 
 
 def show(document: dict[str, Any]) -> None:
@@ -39,8 +40,16 @@ def show(document: dict[str, Any]) -> None:
         for name in p["top_names"][:5]:
             spin = f", {name['spin_share'] / name['wait_share']:.0%} spinning" if name["spin_share"] > 0.005 * name["wait_share"] else ""
             console.print(f"    {name['wait_share']:>4.0%}  {name['name']}  {name['class']}{spin}", soft_wrap=True)
+            for key, verb in PLACES.items():
+                for place in name.get(key, [])[:2]:
+                    console.print(f"            {verb} {place['share']:>4.0%}  {at(place)}", soft_wrap=True)
     if "report" in document:
         console.print(f"report: {document['report']}", soft_wrap=True)
+
+
+def at(place: dict[str, Any]) -> str:
+    """A source line in words: `packed:work  stats.c:17, in count called at stats.c:24`."""
+    return f"{place['function']}  {', in '.join([place['source'], *place['inlined']])}"
 
 
 def until_error(found: dict[str, Any]) -> str:

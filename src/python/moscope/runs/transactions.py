@@ -44,6 +44,10 @@ class Naming:
     def code(self, pcs: Any, spaces: Any) -> Any:
         return columns.code_names(self._namer, pcs, spaces)
 
+    def sources(self, pcs: Any, spaces: Any) -> tuple[Any, Any]:
+        """File and line, and the calls of inlined functions."""
+        return columns.code_sources(self._namer, pcs, spaces)
+
     def processes(self, spaces: Any) -> Any:
         return columns.process_names(self._namer, spaces)
 
@@ -83,13 +87,18 @@ def table(block: Any, suppliers: Sequence[str], states: Mapping[str, Sequence[st
 
     waits = block["flags"] & BUFFER_WAIT != 0
     name, name_kind = named.lines(block)
+    sources = {pc: named.sources(block[pc], block["address_space"]) for pc in ("pc", "writer_pc")}
     return arrow.file_table(records.TRANSACTIONS, block, {
         "latency": lambda: pyarrow.array(block["done"] - block["issued"], mask=waits),
         "name": lambda: name,
         "name_kind": lambda: name_kind,
         "function": lambda: named.code(block["pc"], block["address_space"]),
+        "source": lambda: sources["pc"][0],
+        "inlined": lambda: sources["pc"][1],
         "process": lambda: named.processes(block["address_space"]),
         "writer_function": lambda: named.code(block["writer_pc"], block["address_space"]),
+        "writer_source": lambda: sources["writer_pc"][0],
+        "writer_inlined": lambda: sources["writer_pc"][1],
         "class": lambda: names(block["miss"], CLASSES),
         "supplier": lambda: names(block["supplier"], suppliers),
         "supplier_state": lambda: state_names(block, suppliers, states),

@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Source lines that write and that wait for lines, where a program's debug information gives them (docs/naming.md)."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from analysis.database import Database
+
+Row = dict[str, Any]
+# By the key in point.json: the role in a pair, and the weight by which places are ranked.
+ROLES = {"written_at": ("writer", "count"), "waited_at": ("waiter", "waiting")}
+MOST = 5
+QUERY = """
+    WITH sums AS (SELECT {by}, {role}_function AS function, {role}_source AS source, {role}_inlined AS inlined,
+                         sum({weight})::BIGINT AS weight
+                  FROM pairs WHERE point = ? AND {role}_source IS NOT NULL GROUP BY ALL)
+    SELECT *, weight / greatest(sum(weight) OVER (PARTITION BY {by}), 1) AS share FROM sums WHERE weight > 0
+    QUALIFY row_number() OVER (PARTITION BY {by} ORDER BY weight DESC, source, function) <= {most}
+    ORDER BY weight DESC, source, function"""
+
+
+def places(database: Database, point: str, by: tuple[str, str]) -> dict[tuple[Any, Any], dict[str, list[Row]]]:
+    """By name and kind, or by line and use: of each role its source lines with `function`, `inlined` (innermost first) and their
+    share of the role's weight, the largest first."""
+    found: dict[tuple[Any, Any], dict[str, list[Row]]] = {}
+    for key, (role, weight) in ROLES.items():
+        for row in database.rows(QUERY.format(by=", ".join(by), role=role, weight=weight, most=MOST), point):
+            place = {"function": row["function"], "source": row["source"], "inlined": calls(row["inlined"]), "share": row["share"]}
+            found.setdefault((row[by[0]], row[by[1]]), {role: [] for role in ROLES})[key].append(place)
+    return found
+
+
+def calls(inlined: str | None) -> list[str]:
+    """Each inlined function with the place of its call."""
+    return inlined.split("; ") if inlined else []
+
+
+def said(place: Mapping[str, Any]) -> str:
+    """In words: `stats.c:17, in count called at stats.c:24`."""
+    return ", in ".join([str(place["source"]), *place["inlined"]])

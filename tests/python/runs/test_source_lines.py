@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A program of one's own that is compiled with -g: field and source line appear wherever a run names what waits and what writes."""
+
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+
+from moscope import jsonio
+from moscope.guest import initramfs, kernel, packages
+
+Moscope = Callable[..., "subprocess.CompletedProcess[str]"]
+SOURCE = Path(__file__).parent / "packed.c"
+LINES = SOURCE.read_text(encoding="utf-8").splitlines()
+PACKETS, BYTES, CALL = (next(n for n, text in enumerate(LINES, 1) if part in text)
+                        for part in ("of->packets++", "of->bytes +=", "count(own,"))
+INLINED = f"count called at packed.c:{CALL}"
+
+pytestmark = pytest.mark.skipif(shutil.which("gcc") is None or not all(
+    (packages.cache() / "chosen" / f"{name}.json").is_file() for name in (kernel.CLOUD_KERNEL, initramfs.BUSYBOX_PACKAGE)),
+    reason="without gcc, or the distribution's kernel is not in the cache: `moscope boot` fetches it")
+
+
+@pytest.fixture(scope="module")
+def packed(tmp_path_factory: pytest.TempPathFactory, moscope_in: Callable[[Path], Moscope]) -> tuple[Path, dict[str, Any], str]:
+    """The run, its JSON object and what it printed for people."""
+    folder = tmp_path_factory.mktemp("packed")
+    shutil.copy(SOURCE, folder)
+    subprocess.run(["gcc", "-g", "-O2", "-static", "-pthread", "packed.c", "-o", "packed"], cwd=folder, check=True)
+    moscope = moscope_in(folder)
+    command = ("run", "--program", "packed {cores}", "--begin", "the workers run", "--cores", "4", "--warmup", "50us", "--window", "100us",
+               "--detail", "full", "--out", "run")
+    got = moscope(*command, "--json", timeout=600)
+    assert got.returncode == 0, got.stderr
+    document = json.loads(got.stdout)
+    jsonio.validate(document)
+    again = moscope(*command, timeout=600)  # all is measured: it only prints
+    assert again.returncode == 0, again.stderr
+    return folder / "run", document, again.stdout
+
+
+def test_the_hottest_name_has_its_field_and_the_lines_that_write_and_wait(packed: tuple[Path, dict[str, Any], str]) -> None:
+    (point,) = packed[1]["points"]
+    hottest = point["top_names"][0]
+    assert hottest["name"].startswith("packed:stats[") and hottest["class"] == "false_sharing" and hottest["wait_share"] > 0.9
+    for role in ("written_at", "waited_at"):
+        assert {place["source"] for place in hottest[role]} == {f"packed.c:{PACKETS}", f"packed.c:{BYTES}"}
+        assert all(place["inlined"] == [INLINED] and place["function"] == "packed:work" for place in hottest[role])
+        assert sum(place["share"] for place in hottest[role]) == pytest.approx(1)
+    assert f"packed:work (packed.c:{PACKETS}) waits for" in point["bottleneck"]
+    assert point["top_lines"][0]["waited_at"] == hottest["waited_at"]
+
+
+def test_the_text_names_the_lines_below_the_name(packed: tuple[Path, dict[str, Any], str]) -> None:
+    printed = packed[2].splitlines()
+    first = next(n for n, text in enumerate(printed) if "packed:stats[" in text and "false_sharing" in text and "%" in text.split()[0])
+    below = "\n".join(printed[first + 1:first + 5])
+    assert "written at" in below and "waits at" in below and f"packed:work  packed.c:{PACKETS}, in {INLINED}" in below
+
+
+def test_every_transaction_of_the_program_has_its_line(packed: tuple[Path, dict[str, Any], str]) -> None:
+    file = packed[0] / "points/packed-distro-4/transactions.parquet"
+    rows = duckdb.execute("""SELECT DISTINCT source, inlined FROM read_parquet(?)
+                             WHERE function = 'packed:work' AND name LIKE 'packed:stats%'""", [str(file)]).fetchall()
+    assert set(rows) == {(f"packed.c:{PACKETS}", INLINED), (f"packed.c:{BYTES}", INLINED)}
+    writers = duckdb.execute("SELECT DISTINCT writer_source, writer_inlined FROM read_parquet(?) WHERE writer_function = 'packed:work'",
+                             [str(file)]).fetchall()
+    assert set(writers) == {(f"packed.c:{PACKETS}", INLINED), (f"packed.c:{BYTES}", INLINED)}
+
+
+def test_the_report_shows_the_lines_and_cuts_nothing_off(packed: tuple[Path, dict[str, Any], str], tmp_path: Path) -> None:
+    sys.path.insert(0, str(Path(__file__).parents[2] / "analysis"))
+    import browser
+
+    if browser.find() is None:
+        pytest.skip("no Chromium here")
+    for width in (1280, 400):
+        with browser.Page(packed[0] / "report.html", width, profile=tmp_path / f"profile{width}") as page:
+            card = 'document.querySelector(".lines li").innerText'
+            assert f"packed.c:{PACKETS} in count" in page.ask(card)
+            assert browser.faults(page) == []
