@@ -212,12 +212,12 @@ class EventQueue {
     }
 
     void put_in(Component *c) const {
-        const Tick ahead = (c->tick_ >> kBucketBits) - turn_;
-        if (__builtin_expect(ahead >= Tick{kBuckets}, 0)) {
+        const Tick number = std::max(c->tick_ >> kBucketBits, turn_);
+        if (__builtin_expect(number >= turn_ + Tick{kBuckets}, 0)) {
             put_far(c);
             return;
         }
-        const auto b = static_cast<unsigned>(turn_ + (ahead > 0 ? ahead : 0)) % kBuckets;
+        const auto b = static_cast<unsigned>(number) % kBuckets;
         c->bucket_ = b;
         busy_[b / 64] |= std::uint64_t{1} << (b & 63);
         Component **at = &bucket_[b]; // seldom more than one or two are there
@@ -257,18 +257,18 @@ class EventQueue {
     /// The earliest component of the wheel, if any.
     Component *first() const {
         const auto b = static_cast<unsigned>(turn_) % kBuckets;
-        if (Component *c = bucket_[b])
-            return c;
         unsigned w = b / 64;
-        std::uint64_t busy = busy_[w] >> (b & 63) << (b & 63);
-        for (unsigned k = 0; busy == 0 && k < kWords; ++k) {
-            w = (w + 1) % kWords;
-            busy = busy_[w]; // of the first word again at last: its buckets before b are the latest
+        if (const std::uint64_t busy = busy_[w] >> (b & 63))
+            return bucket_[b + static_cast<unsigned>(std::countr_zero(busy))];
+        for (unsigned k = 0; k < kWords; ++k) {
+            w = (w + 1) % kWords; // of the first word again at last: its buckets before b are the latest
+            if (const std::uint64_t busy = busy_[w])
+                return bucket_[w * 64 + static_cast<unsigned>(std::countr_zero(busy))];
         }
-        return busy ? bucket_[w * 64 + static_cast<unsigned>(std::countr_zero(busy))] : nullptr;
+        return nullptr;
     }
 
-    void put_far(Component *c) const {
+    [[gnu::noinline]] void put_far(Component *c) const {
         c->bucket_ = kFar;
         far_[c->number_ / 64] |= std::uint64_t{1} << (c->number_ & 63);
         far_min_ = std::min(far_min_, c->tick_);

@@ -114,7 +114,13 @@ void Channel::enter(Index i) {
         b.hit[d] = i;
 }
 
-void Channel::admit() {
+/// What the scheduler sees by now comes within its depth as far as there is room.
+inline void Channel::admit() {
+    if (input_.head != kNone || waiting_.head != kNone)
+        admit_all();
+}
+
+[[gnu::noinline]] void Channel::admit_all() {
     while (input_.head != kNone && pool_[input_.head].seen <= clock_) {
         const Index i = input_.head;
         remove<&Entry::queue>(input_, i);
@@ -154,8 +160,14 @@ void Channel::choose_direction() {
 
 void Channel::choose(Choice &best, Nearest &nearest) const {
     const unsigned d = direction_;
+    if (work_[d] == 0)
+        return;
     const Index oldest = queue_[d].head;
-    const bool strict = oldest != kNone && overtaken_[d] >= bypass_max_;
+    if (pool_[oldest].queue.next == kNone) { // alone: nothing overtakes it, and nothing is in its way
+        choose_only(oldest, best, nearest);
+        return;
+    }
+    const bool strict = overtaken_[d] >= bypass_max_;
     for (std::uint64_t work = work_[d]; work; work &= work - 1) {
         const unsigned at = static_cast<unsigned>(std::countr_zero(work));
         const Bank &b = bank_[at];
@@ -189,6 +201,28 @@ void Channel::choose(Choice &best, Nearest &nearest) const {
         c.age = pool_[c.entry].age;
         if (!held && c.better_than(best))
             best = c;
+    }
+}
+
+/// The same where one request is queued.
+[[gnu::always_inline]] inline void Channel::choose_only(Index i, Choice &best, Nearest &nearest) const {
+    const Entry &e = pool_[i];
+    const Bank &b = bank_[e.at];
+    const Rank &r = rank_[b.rank];
+    if (r.refresh_due <= clock_)
+        return;
+    best = {0, e.age, Do::column, e.at, i};
+    nearest = {0, e.at, false};
+    if (b.row == static_cast<std::int32_t>(e.row)) {
+        best.when = nearest.burst = std::max(column_time(b, direction_), clock_);
+    } else if (b.row >= 0) {
+        best.what = Do::precharge;
+        best.when = std::max(b.next_pre, clock_);
+        nearest.burst = best.when + rp_ + rcd_;
+    } else {
+        best.what = Do::activate;
+        best.when = std::max(act_time(b), clock_);
+        nearest.burst = best.when + rcd_;
     }
 }
 

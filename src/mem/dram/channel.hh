@@ -140,10 +140,12 @@ class Channel {
     template <Link Entry::*link> void remove(List &l, Index i);
 
     void admit();
+    void admit_all();
     void enter(Index i);
     void choose_command();
     void choose_direction();
     void choose(Choice &best, Nearest &nearest) const;
+    void choose_only(Index i, Choice &best, Nearest &nearest) const;
     void choose_refresh(Choice &best) const;
     void choose_idle_close(Choice &best) const;
     Lost reason(const Nearest &n) const;

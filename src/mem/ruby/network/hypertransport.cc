@@ -70,6 +70,7 @@ void HyperTransport::build_links(const NetworkParams &p) {
         link.returning.init(commands * params.credit_sets);
         for (unsigned c = 0; c < common_.channels; ++c) {
             Link::Channel &channel = link.channel[c];
+            channel.number = c;
             channel.commands.own.init(p.channels[c].commands * params.credit_sets);
             channel.data.own.init(p.channels[c].data * params.credit_sets);
             channel.queue.resize(in[tables_.links()[l].from].size() + 1);
@@ -79,6 +80,9 @@ void HyperTransport::build_links(const NetworkParams &p) {
                 channel.on_link[data] = channel.serialization[data] + link.flight;
             }
         }
+        for (unsigned v = 0; v < kMaxVnets; ++v)
+            if (common_.channel_of_vnet[v] < kMaxChannels)
+                link.of_vnet[v] = &link.channel[common_.channel_of_vnet[v]];
     }
 }
 

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <vector>
 
@@ -23,25 +24,28 @@ template <class T> class Fifo {
     bool empty() const { return count_ == 0; }
     unsigned size() const { return count_; }
     T &front() { return ring_[head_]; }
-    const T &at(unsigned i) const { return ring_[(head_ + i) & (ring_.size() - 1)]; }
+    const T &at(unsigned i) const { return ring_[(head_ + i) & mask_]; }
     void push(const T &item) {
-        if (count_ == ring_.size()) {
-            std::vector<T> bigger(ring_.empty() ? 4 : 2 * ring_.size());
-            for (unsigned i = 0; i < count_; ++i)
-                bigger[i] = at(i);
-            ring_.swap(bigger);
-            head_ = 0;
-        }
-        ring_[(head_ + count_++) & (ring_.size() - 1)] = item;
+        if (__builtin_expect(count_ == ring_.size(), 0))
+            grow();
+        ring_[(head_ + count_++) & mask_] = item;
     }
     void pop() {
-        head_ = (head_ + 1) & (static_cast<unsigned>(ring_.size()) - 1);
+        head_ = (head_ + 1) & mask_;
         --count_;
     }
 
   private:
+    [[gnu::noinline]] void grow() {
+        std::vector<T> bigger(ring_.empty() ? 4 : 2 * ring_.size());
+        for (unsigned i = 0; i < count_; ++i)
+            bigger[i] = at(i);
+        ring_.swap(bigger);
+        head_ = 0;
+        mask_ = static_cast<unsigned>(ring_.size()) - 1;
+    }
     std::vector<T> ring_;
-    unsigned head_ = 0, count_ = 0;
+    unsigned head_ = 0, count_ = 0, mask_ = 0;
 };
 
 /// Buffers at the far side of a link that the sender may use, each represented by the tick from which it may, oldest first.
@@ -53,8 +57,10 @@ class CreditPool {
         end_ = n;
     }
     bool empty() const { return first_ == end_; }
+    /// The oldest; there is one.
+    Tick front() const { return free_[first_ & mask_]; }
     /// kNever: there is none.
-    Tick next() const { return empty() ? kNever : free_[first_ & mask_]; }
+    Tick next() const { return empty() ? kNever : front(); }
     void take() { ++first_; }
     /// from: not before that of any other buffer.
     void give(Tick from) { free_[end_++ & mask_] = from; }
@@ -85,7 +91,7 @@ struct Link {
         bool none(const CreditPool &free) const { return own.empty() && free.empty(); }
         Tick next(const CreditPool &free) const { return std::min(own.next(), free.next()); }
         void take(CreditPool &free) {
-            if (free.empty() || own.next() <= free.next()) {
+            if (!own.empty() && (free.empty() || own.front() <= free.front())) {
                 own.take();
             } else {
                 free.take();
@@ -103,6 +109,7 @@ struct Link {
 
     struct Channel {
         Buffers commands, data;
+        unsigned number = 0;
         std::uint32_t waiting = 0;      ///< input ports with a packet
         unsigned next_input = 0;        ///< where the search for the next packet begins
         Tick serialization[2] = {0, 0}; ///< without, with data
@@ -145,37 +152,46 @@ struct Link {
             ring_.resize(std::bit_ceil(std::max(n, 1u)));
             mask_ = static_cast<unsigned>(ring_.size()) - 1;
         }
-        Tick next() const { return first_ == end_ ? kNever : ring_[first_ & mask_].usable; }
-        const Return &front() const { return ring_[first_ & mask_]; }
-        void pop() { ++first_; }
+        Tick next() const { return next_; }
+        /// The oldest, which it takes out.
+        Return take() {
+            const Return r = ring_[first_++ & mask_];
+            next_ = first_ == end_ ? kNever : ring_[first_ & mask_].usable;
+            return r;
+        }
         void push(const Return &r) {
             unsigned i = end_++;
             for (; __builtin_expect(i != first_ && ring_[(i - 1) & mask_].usable > r.usable, 0); --i)
                 ring_[i & mask_] = ring_[(i - 1) & mask_];
             ring_[i & mask_] = r;
+            next_ = std::min(next_, r.usable);
         }
 
       private:
+        Tick next_ = kNever; ///< looked at far more often than changed
         std::vector<Return> ring_;
         unsigned first_ = 0, end_ = 0, mask_ = 0;
     };
 
     /// The sender learns which buffers may be used from this tick on, or before. Only then it decides whose they are.
-    void take_back(Tick usable) {
+    [[gnu::always_inline]] void take_back(Tick usable) {
         while (returning.next() <= usable) {
-            const Returning::Return r = returning.front();
-            returning.pop();
+            const Returning::Return r = returning.take();
             Channel &c = channel[r.channel];
-            if (__builtin_expect(credit_flight < crossbar, 0)) { // what comes back later may be usable before
-                c.commands.giver(free_commands).give_in_order(r.usable);
-                if (r.data)
-                    c.data.giver(free_data).give_in_order(r.usable);
+            if (__builtin_expect(credit_flight < crossbar, 0)) {
+                take_back_in_order(c, r);
                 continue;
             }
             c.commands.giver(free_commands).give(r.usable);
             if (r.data)
                 c.data.giver(free_data).give(r.usable);
         }
+    }
+    /// Where what comes back later may be usable before.
+    [[gnu::noinline]] void take_back_in_order(Channel &c, const Returning::Return &r) {
+        c.commands.giver(free_commands).give_in_order(r.usable);
+        if (r.data)
+            c.data.giver(free_data).give_in_order(r.usable);
     }
     /// Whether there are buffers for a packet of a channel, as far as they have come back.
     bool has_credit(const Channel &c, bool with_data) const {
@@ -191,9 +207,10 @@ struct Link {
     }
 
     Router *from = nullptr, *to = nullptr;
-    unsigned index = 0; ///< among the router's outputs
-    unsigned input = 0; ///< input port at the far router
-    Tick crossbar = 0;  ///< of the near router
+    std::array<Channel *, kMaxVnets> of_vnet{}; ///< null: no such virtual network
+    unsigned index = 0;                         ///< among the router's outputs
+    unsigned input = 0;                         ///< input port at the far router
+    Tick crossbar = 0;                          ///< of the near router
     Tick flight = 0;
     Tick credit_flight = 0;
 

@@ -66,14 +66,13 @@ inline void Router::count_entry(const Message &m, unsigned destinations) {
 }
 
 /// Puts m on the link: it crosses the crossbar from now on, and is on the wire after that.
-[[gnu::always_inline]] inline void Router::send(Message *m, Link &link, unsigned c, Tick now) {
-    Link::Channel &channel = link.channel[c];
+[[gnu::always_inline]] inline void Router::send(Message *m, Link &link, Link::Channel &channel, Tick now) {
     const bool data = m->carries_data;
     channel.commands.take(link.free_commands);
     if (data)
         channel.data.take(link.free_data);
     link.free_at = now + channel.serialization[data];
-    link.next_channel = (c + 1) & 31;
+    link.next_channel = (channel.number + 1) & 31;
 
     const Tick waited = now - m->stamp, on_link = channel.on_link[data];
     const Tick depart = now + common_.latency;
@@ -134,7 +133,7 @@ inline void Router::count_entry(const Message &m, unsigned destinations) {
         return;
     }
     Link &link = *in_[input - 1];
-    const auto c = static_cast<std::uint8_t>(common_.channel_of_vnet[m.vnet]);
+    const auto c = static_cast<std::uint8_t>(link.of_vnet[m.vnet]->number);
     const Tick usable = at + link.credit_flight;
     if (__builtin_expect(link.crosses, 0)) {
         const auto open = [](const ProcessMessage &p) {
@@ -158,15 +157,20 @@ inline void Router::count_entry(const Message &m, unsigned destinations) {
 }
 
 /// A part of a packet goes from its input buffer at tick `at`.
-inline void Router::part_left(const Message &m, unsigned input, std::uint32_t slot, Tick at) {
-    if (slot) {
-        Slot &s = slots_[slot];
-        s.release = std::max(s.release, at);
-        if (--s.parts)
-            return;
-        at = s.release;
-        free_slots_.push_back(slot);
-    }
+[[gnu::always_inline]] inline void Router::part_left(const Message &m, unsigned input, std::uint32_t slot, Tick at) {
+    if (__builtin_expect(slot, 0))
+        part_of_several_left(m, input, slot, at);
+    else
+        free_input(m, input, at);
+}
+
+[[gnu::noinline]] void Router::part_of_several_left(const Message &m, unsigned input, std::uint32_t slot, Tick at) {
+    Slot &s = slots_[slot];
+    s.release = std::max(s.release, at);
+    if (--s.parts)
+        return;
+    at = s.release;
+    free_slots_.push_back(slot);
     free_input(m, input, at);
 }
 
@@ -179,7 +183,7 @@ inline void Router::part_left(const Message &m, unsigned input, std::uint32_t sl
     const unsigned channel = common_.channel_of_vnet[m->vnet];
     const bool data = m->carries_data;
     const Tick start = std::max(now, port.free_at);
-    port.free_at = start + common_.packet[channel].port_occupancy[data];
+    port.free_at = start + port.occupancy[m->vnet][data];
     Tick arrival = start + common_.latency;
     m->account(Segment::queue, start);
     m->account(Segment::crossbar, arrival);
@@ -233,13 +237,15 @@ inline void Router::plan() {
 /// The next decision, if it is due: packets that wait, then through traffic, then the chip's own at the same tick.
 [[gnu::always_inline]] inline bool Router::decide(Tick until) {
     const Tick arrival = arrivals_.front_tick(), entry = ingress.queue.front_tick();
-    const Tick now = std::min({arrival, entry, service_});
-    if (now > until)
-        return false;
-    if (service_ == now) {
-        serve_due(now);
+    const Tick now = std::min(arrival, entry);
+    if (service_ <= now) {
+        if (service_ > until || service_ == kNever)
+            return false;
+        serve_due(service_);
         return true;
     }
+    if (now > until)
+        return false;
     TimedQueue<Message *> &from = arrival == now ? arrivals_ : ingress.queue;
     Message *m = from.front().item;
     from.pop();
@@ -248,21 +254,23 @@ inline void Router::plan() {
 }
 
 void Router::serve_due(Tick now) {
+    Tick next = kNever;
     for (std::uint32_t w = waiting_; w; w &= w - 1) {
         Link &link = *out_[static_cast<unsigned>(std::countr_zero(w))];
-        if (link.wake_at > now)
-            continue;
-        if (now < link.free_at) // granted to a packet that did not have to wait
-            link.wake_at = link.free_at;
-        else
-            serve(link, now);
+        if (link.wake_at <= now) {
+            if (now < link.free_at) // granted to a packet that did not have to wait
+                link.wake_at = link.free_at;
+            else
+                serve(link, now);
+        }
+        next = std::min(next, link.wake_at);
     }
-    service_ = next_service();
+    service_ = next;
 }
 
 inline Tick Router::next_service() const {
     Tick next = kNever;
-    for (std::uint32_t w = waiting_; w; w &= w - 1)
+    for (std::uint32_t w = waiting_; __builtin_expect(w != 0, 0); w &= w - 1)
         next = std::min(next, out_[static_cast<unsigned>(std::countr_zero(w))]->wake_at);
     return next;
 }
@@ -276,9 +284,9 @@ inline Tick Router::next_service() const {
     }
     if (input == 0)
         count_entry(*m, 1);
-    const unsigned c = common_.channel_of_vnet[m->vnet];
-    if (can_send(*m, *link, link->channel[c], now)) {
-        send(m, *link, c, now);
+    Link::Channel &channel = *link->of_vnet[m->vnet];
+    if (can_send(*m, *link, channel, now)) {
+        send(m, *link, channel, now);
         free_input(*m, input, now);
     } else {
         wait(m, *link, input, 0, now);
@@ -329,7 +337,7 @@ void Router::multicast(Message *m, unsigned input, Tick now) {
         NetDest one;
         one.add_index(node);
         Message *p = take_part(one);
-        if (input == 0 && !ingress.same_chip.empty()) { // in its place among those that enter at this tick
+        if (input == 0 && ingress.direct) { // in its place among those that enter at this tick
             p->entered = true;
             ingress.same_chip[node]->enter_crossing(p, now);
             return;
@@ -349,7 +357,7 @@ void Router::multicast(Message *m, unsigned input, Tick now) {
 }
 
 /// Hands on the first message that waits for a port: one of this chip's controllers, or one from a link.
-void Router::grant_first(CrossbarPort &port) {
+[[gnu::always_inline]] inline void Router::grant_first(CrossbarPort &port) {
     const auto [entry, m] = port.waiting.front();
     port.waiting.pop();
     const NodeIndex node = m->to;
@@ -362,6 +370,12 @@ void Router::grant_first(CrossbarPort &port) {
         const unsigned input = m->entry;
         free_input(*m, input, deliver(m, node, entry, true));
     }
+}
+
+void Router::grant_before(CrossbarPort &port, Tick before) {
+    do
+        grant_first(port);
+    while (port.waiting.front_tick() < before);
 }
 
 /// Hands on what is before m at a port: m comes from a link at tick `at`.
@@ -394,10 +408,9 @@ void Router::grant_all() {
 
 /// Sends m over the link if that is possible now (true), or queues it there.
 bool Router::forward(Message *m, Link &link, unsigned input, std::uint32_t slot, Tick now) {
-    const unsigned c = common_.channel_of_vnet[m->vnet];
-    Link::Channel &channel = link.channel[c];
+    Link::Channel &channel = *link.of_vnet[m->vnet];
     if (can_send(*m, link, channel, now)) {
-        send(m, link, c, now);
+        send(m, link, channel, now);
         return true;
     }
     wait(m, link, input, slot, now);
@@ -406,17 +419,17 @@ bool Router::forward(Message *m, Link &link, unsigned input, std::uint32_t slot,
 
 /// Queues m at the link, which cannot take it now.
 void Router::wait(Message *m, Link &link, unsigned input, std::uint32_t slot, Tick now) {
-    const unsigned c = common_.channel_of_vnet[m->vnet];
-    Link::Channel &channel = link.channel[c];
+    Link::Channel &channel = *link.of_vnet[m->vnet];
     channel.queue[input].push({m, slot});
     channel.waiting |= 1u << input;
-    link.waiting |= 1u << c;
+    link.waiting |= 1u << channel.number;
     waiting_ |= 1u << link.index;
     if (now < link.free_at)
         link.wake_at = link.free_at;
     else
         serve(link, now);
-    service_ = std::min(service_, link.wake_at);
+    if (link.wake_at < service_)
+        service_ = link.wake_at;
 }
 
 /// Grants the link to one of its waiting packets if possible, and sets when to look again. Channels take
@@ -430,11 +443,12 @@ void Router::serve(Link &link, Tick now) {
         unsigned input = channel.next_input;
         for (std::uint32_t inputs = channel.waiting; inputs; inputs &= ~(1u << input)) {
             input = next_in_turn(inputs, input);
-            const Waiting head = channel.queue[input].front();
+            Fifo<Waiting> &queue = channel.queue[input];
+            const Waiting head = queue.front();
             if (!link.has_credit(channel, head.message->carries_data))
                 continue;
-            channel.queue[input].pop();
-            if (channel.queue[input].empty())
+            queue.pop();
+            if (queue.empty())
                 channel.waiting &= ~(1u << input);
             if (!channel.waiting)
                 link.waiting &= ~(1u << c);
@@ -447,7 +461,7 @@ void Router::serve(Link &link, Tick now) {
                 channel.credit_stall += std::max<Tick>(0, possible - channel.blocked_since);
                 channel.blocked_since = kNever;
             }
-            send(head.message, link, c, now);
+            send(head.message, link, channel, now);
             part_left(*head.message, input, head.slot, now);
             link.wake_at = link.waiting ? link.free_at : kNever;
             return;

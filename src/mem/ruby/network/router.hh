@@ -104,7 +104,7 @@ class Router final : public Component {
         Tick release = 0; ///< latest departure of the parts gone so far
     };
 
-    Tick pending() const { return std::min({arrivals_.front_tick(), ingress.queue.front_tick(), service_}); }
+    Tick pending() const { return std::min(std::min(arrivals_.front_tick(), ingress.queue.front_tick()), service_); }
     void wake(Tick now);
     bool decide(Tick until);
     void serve_due(Tick now);
@@ -115,14 +115,16 @@ class Router final : public Component {
     void accept(Message *m, unsigned input, Tick now);
     void multicast(Message *m, unsigned input, Tick now);
     void grant_first(CrossbarPort &port);
+    void grant_before(CrossbarPort &port, Tick before);
     void grant_earlier(CrossbarPort &port, const Message &m, Tick at);
     Tick deliver(Message *m, NodeIndex node, Tick now, bool expected = false);
     void count_entry(const Message &m, unsigned destinations);
     bool can_send(const Message &m, Link &link, const Link::Channel &channel, Tick now) const;
     bool forward(Message *m, Link &link, unsigned input, std::uint32_t slot, Tick now);
-    void send(Message *m, Link &link, unsigned channel, Tick now);
+    void send(Message *m, Link &link, Link::Channel &channel, Tick now);
     void serve(Link &link, Tick now);
     void part_left(const Message &m, unsigned input, std::uint32_t slot, Tick at);
+    void part_of_several_left(const Message &m, unsigned input, std::uint32_t slot, Tick at);
     void free_input(const Message &m, unsigned input, Tick at);
     bool sent_before(const Message &a, const Message &b) const;
     void arrives(Message *m, const Link &link, Tick at);

@@ -21,8 +21,7 @@ void Router::add_port(const std::string &name) {
             std::copy_n(common_.packet[c].port_occupancy, 2, ports_.back().occupancy[v]);
     ports_.back().grant_entry = [](Crossing &c, Tick before) {
         auto &port = static_cast<CrossbarPort &>(c);
-        while (port.waiting.front_tick() < before)
-            port.router->grant_first(port);
+        port.router->grant_before(port, before);
     };
 }
 
@@ -62,7 +61,7 @@ void Router::open_direct_ways(const std::vector<AbstractController *> &controlle
     // Without latency a message could arrive at the tick of its entry, when the other entries are not known.
     if (common_.latency == 0)
         return;
-    ingress.same_chip.assign(controllers.size(), nullptr);
+    ingress.direct = true;
     local_.for_each([&](NodeIndex node) {
         controllers[node]->crossing = &ports_[way_[node].port];
         ingress.same_chip[node] = controllers[node];

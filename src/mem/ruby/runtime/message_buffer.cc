@@ -8,21 +8,25 @@ namespace moscope::ruby {
 
 void Ingress::push(Message *m, Tick ready) {
     m->entry = entry++;
-    if (m->to < same_chip.size() && same_chip[m->to]) {
-        same_chip[m->to]->enter_crossing(m, ready);
-        return;
-    }
-    if (m->to == kMaxNodes && !same_chip.empty() && m->dest_offset && split(*this, m, ready))
-        return;
-    if (const std::uint32_t vnet = 1u << (m->vnet & 31); routed && !(*routed & vnet))
-        first_routed(*this, vnet);
-    queue.insert(ready, m);
-    if (m->to == kMaxNodes) {
-        prompt = std::max(prompt, ready);
-        router->schedule_no_later_than(ready);
+    if (AbstractController *const c = same_chip[m->to]) {
+        c->enter_crossing(m, ready);
+    } else if (__builtin_expect(m->to == kMaxNodes, 0)) {
+        push_to_several(m, ready);
     } else {
+        note_routed(*m);
+        queue.insert(ready, m);
         router->schedule_no_later_than(ready + slack);
     }
+}
+
+/// To several controllers, or, at a memory, to none.
+[[gnu::noinline]] void Ingress::push_to_several(Message *m, Tick ready) {
+    if (direct && m->dest_offset && split(*this, m, ready))
+        return;
+    note_routed(*m);
+    queue.insert(ready, m);
+    prompt = std::max(prompt, ready);
+    router->schedule_no_later_than(ready);
 }
 
 void MessageBuffer::enqueue(Message *m, Tick arrival) {
@@ -41,7 +45,7 @@ void MessageBuffer::deliver(Message *m, Tick arrival) {
     put(m, arrival);
 }
 
-void MessageBuffer::put(Message *m, Tick arrival) {
+[[gnu::noinline]] void MessageBuffer::put(Message *m, Tick arrival) {
     queue_.insert(arrival, m);
     note_head();
     if (consumer && queue_.front_tick() == arrival)

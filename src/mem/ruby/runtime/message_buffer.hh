@@ -5,6 +5,7 @@
 // message can be recycled (put back later) or set aside by address (stall_and_wait) until it is woken.
 #pragma once
 
+#include <array>
 #include <string>
 #include <vector>
 
@@ -20,10 +21,11 @@ class AbstractController;
 struct Ingress {
     TimedQueue<Message *> queue;
     Component *router = nullptr;
-    /// By node: the controllers of the same chip, to which messages go without the router's waking (or none, and
-    /// null for others). Ordered like all that enters by `entry`.
-    std::vector<AbstractController *> same_chip;
-    /// With `same_chip`: takes a message for several of them, and for no others; false: it is for others too.
+    /// By node, kMaxNodes: several: with `direct` the controllers of the same chip, to which messages go without the router's
+    /// waking; else null. Ordered like all that enters by `entry`.
+    std::array<AbstractController *, kMaxNodes + 1> same_chip{};
+    bool direct = false;
+    /// With `direct`: takes a message for several of them, and for no others; false: it is for others too.
     bool (*split)(Ingress &, Message *, Tick ready) = nullptr;
     std::uint32_t entry = 0;
     Tick slack = 0;  ///< the router may wake so much later than the tick at which a message for one destination enters
@@ -35,6 +37,13 @@ struct Ingress {
 
     /// Takes a message that has noted its destination.
     void push(Message *m, Tick ready);
+
+  private:
+    void push_to_several(Message *m, Tick ready);
+    void note_routed(const Message &m) {
+        if (const std::uint32_t vnet = 1u << (m.vnet & 31); routed && !(*routed & vnet))
+            first_routed(*this, vnet);
+    }
 };
 
 class MessageBuffer {

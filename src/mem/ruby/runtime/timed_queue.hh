@@ -82,7 +82,7 @@ template <class T> class TimedQueue {
     }
 
   private:
-    void grow() {
+    [[gnu::noinline]] void grow() {
         const unsigned room = room_ ? 2 * room_ : 8;
         auto bigger = std::make_unique<Entry[]>(room);
         for (unsigned i = 0; i < count_; ++i)
