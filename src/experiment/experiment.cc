@@ -53,7 +53,7 @@ class Experiment {
         : paced_(description, library, options, poll) {}
 
     Json loads(const ConfigReader &phase);
-    Json script(const ConfigReader &phase) { return run_script(paced_, phase); }
+    Json script(const ConfigReader &phase) { return Script(paced_, phase).run(); }
     Json hits(const ConfigReader &phase);
 
   private:

@@ -11,9 +11,8 @@
 //    STREAM: {"core", "op", "in_flight", "ranges": [[base, bytes]..], "order": "ascending" | "pages" (ascending within
 //    pages of 4 KiB, these in a random order) | "shuffled" | "random", "step", "skip": lines to begin after, "seed",
 //    "log": number of accesses that the answer lists one by one}
-//   {"kind": "script", "steps": [[{"core", "op", "address"}..]..], "trace": true | false | "transitions" (these alone, in
-//    few words: measure_transitions.hh)}: the accesses of a step are issued at the same time, the next step when the
-//    machine is quiet again.
+//   {"kind": "script", "steps": [[{"core", "op", "address"}..]..], and what script.hh lists}: the accesses of a step are
+//    issued at the same time, the next step when the machine is quiet again.
 //   {"kind": "hits", "core", "base", "bytes", "loads"}: one core that loads from its first-level cache.
 // answer: {"phases": [..]}, the same order.
 #pragma once

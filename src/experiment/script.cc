@@ -3,128 +3,66 @@
 
 #include <algorithm>
 #include <cstring>
-#include <deque>
 #include <iterator>
-#include <memory>
-#include <optional>
-#include <vector>
-
-#include <nlohmann/json.hpp>
-
-#include "schema/config_reader.hh"
 
 #include "experiment/access_json.hh"
 #include "experiment/access_request.hh"
-#include "experiment/state_recorder.hh"
-#include "experiment/trace_recorder.hh"
-#include "experiment/transition_recorder.hh"
 
 namespace moscope {
 
+using experiment::MessageDelays;
+using experiment::ValueCheck;
+
 namespace {
 
-using experiment::access_json;
-using experiment::address_of;
-using experiment::core_of;
-using experiment::kind_of;
+/// The bytes of an access that its value fills.
+std::size_t value_bytes(const ScriptAccess &s) { return std::min<std::size_t>(s.access.size, sizeof s.value); }
 
-using Json = nlohmann::ordered_json;
+} // namespace
 
-class Script;
+Script::~Script() {
+    paced_.look = nullptr;
+    paced_.looks.clear();
+    std::move(issues_.begin(), issues_.end(), std::back_inserter(paced_.kept));
+}
 
-/// One access of a script, with what it moves.
-struct ScriptAccess {
-    Access access;
-    unsigned core = 0;
-    unsigned step = 0;
-    std::uint64_t value = 0;
-    unsigned number = 0;
-    bool added = false;
-    Script *script = nullptr;
-};
-
-/// Issues accesses at one tick.
-struct Issue : Component {
-    Issue(EventQueue &queue, std::string name, Script &script, std::vector<ScriptAccess *> accesses)
-        : Component(queue, std::move(name), wake), script_(script), accesses_(std::move(accesses)) {}
-
-    static void wake(Component &c, Tick now);
-
-    Script &script_;
-    std::vector<ScriptAccess *> accesses_;
-};
-
-class Script {
-  public:
-    Script(PacedMachine &paced, const ConfigReader &phase) : paced_(paced), phase_(phase) {}
-    Script(const Script &) = delete;
-    Script &operator=(const Script &) = delete;
-    ~Script() {
-        paced_.look = nullptr;
-        paced_.looks.clear();
-        std::move(issues_.begin(), issues_.end(), std::back_inserter(paced_.kept));
-    }
-
-    Json run();
-    void done(ScriptAccess &a);
-
-  private:
-    void describe();
-    ScriptAccess &add(const ConfigReader &j);
-    void attach();
-    void look_at(Tick t);
-    Tick issue_at(Tick t, std::vector<ScriptAccess *> together);
-    void to_the_end();
-    void write(Json &answer) const;
-
-    friend struct Issue;
-    PacedMachine &paced_;
-    const ConfigReader &phase_;
-    std::deque<ScriptAccess> accesses_;
-    std::vector<std::vector<ScriptAccess *>> steps_;
-    std::vector<Addr> lines_;
-    std::vector<std::unique_ptr<Issue>> issues_;
-    std::optional<TraceRecorder> recorder_;
-    std::optional<TransitionLog> transitions_;
-    std::optional<StateRecorder> states_;
-    Json looks_ = Json::array();
-    unsigned step_ = 0; ///< the one at work
-    unsigned open_ = 0; ///< accesses that are not done: those of the step, and added ones that are issued
-};
-
-void Issue::wake(Component &c, Tick now) {
+void Script::Issue::wake(Component &c, Tick now) {
     auto &self = static_cast<Issue &>(c);
-    for (ScriptAccess *a : self.accesses_) {
-        if (a->added) {
-            a->step = self.script_.step_;
-            ++self.script_.open_;
-        }
-        self.script_.paced_.machine.port(a->core).issue(a->access, now);
+    const auto next = [&] { return self.start_ + self.accesses_[self.next_]->at; };
+    while (self.next_ < self.accesses_.size() && next() <= now)
+        self.script_.issue(*self.accesses_[self.next_++], now);
+    if (self.next_ < self.accesses_.size())
+        self.schedule(next());
+}
+
+void Script::choose_issuer(ScriptAccess &s, const ConfigReader &j) const {
+    if (!j.has("device")) {
+        s.core = experiment::core_of(paced_.machine, j);
+        return;
     }
+    if (paced_.machine.dma_ports() == 0)
+        j.at("device").refuse("there are no devices", "a protocol with a DMA machine");
+    s.device = j.at("device").integer(0u, paced_.machine.dma_ports() - 1);
 }
 
 ScriptAccess &Script::add(const ConfigReader &j) {
     auto &s = accesses_.emplace_back();
-    s.core = core_of(paced_.machine, j);
-    s.step = static_cast<unsigned>(steps_.size()) - 1;
-    s.number = static_cast<unsigned>(accesses_.size()) - 1;
     s.script = this;
-    const Addr at = j.get<Addr>("address");
+    s.number = static_cast<unsigned>(accesses_.size()) - 1;
+    s.step = static_cast<unsigned>(steps_.size()) - 1;
+    s.in_delays = j.get_or("number", static_cast<int>(s.number));
+    choose_issuer(s, j);
+    const Addr at = experiment::address_of(paced_.machine, j.get<Addr>("address"), 1);
+    const auto rest = static_cast<unsigned>(kLineBytes - line_offset(at));
     auto &a = s.access;
-    a.addr = PhysAddr(address_of(paced_.machine, at, 1));
-    a.size = static_cast<std::uint16_t>(std::min<unsigned>(sizeof s.value, kLineBytes - line_offset(at)));
-    a.kind = kind_of(j.get<std::string>("op"));
-    // Stores write their own number, counted from 1, so that a later load shows whose value it saw.
-    s.value = a.kind == AccessKind::store || a.kind == AccessKind::nt_store ? s.number + 1 : 0;
-    a.data = a.kind == AccessKind::flush || a.kind == AccessKind::rmw ? nullptr : &s.value;
-    a.rmw = [](void *context, void *bytes) {
-        auto &self = *static_cast<ScriptAccess *>(context);
-        std::memcpy(&self.value, bytes, self.access.size);
-        ++self.value;
-        std::memcpy(bytes, &self.value, self.access.size);
-    };
-    a.rmw_context = &s;
-    a.owner = &s;
+    a.addr = PhysAddr(at);
+    a.kind = experiment::kind_of(j.get<std::string>("op"));
+    s.sized = j.has("size");
+    a.size =
+        static_cast<std::uint16_t>(s.sized ? j.at("size").integer(1u, rest) : std::min<unsigned>(sizeof s.value, rest));
+    a.data = a.kind == AccessKind::flush || a.kind == AccessKind::rmw ? nullptr : s.bytes.data();
+    a.rmw = modify;
+    a.rmw_context = a.owner = &s;
     a.on_done = [](Access &x) {
         auto &self = *static_cast<ScriptAccess *>(x.owner);
         self.script->done(self);
@@ -134,30 +72,46 @@ ScriptAccess &Script::add(const ConfigReader &j) {
     return s;
 }
 
-void Script::done(ScriptAccess &s) {
-    --open_;
-    if (recorder_)
-        recorder_->name_transaction(s.access.txn, s.number);
-    const AccessKind k = s.access.kind;
-    if (states_ && (k == AccessKind::store || k == AccessKind::nt_store || k == AccessKind::rmw))
-        states_->written(s.core, s.access.done, s.access.addr.value, s.access.size, s.value, s.number,
-                         recorder_->transitions());
-}
-
 /// The accesses: those of the steps first, so that added ones do not change their numbers.
 void Script::describe() {
     for (const ConfigReader &step : phase_.at("steps").list()) {
-        steps_.emplace_back();
-        for (const ConfigReader &j : step.list())
-            steps_.back().push_back(&add(j));
+        auto &together = steps_.emplace_back();
+        for (const ConfigReader &j : step.list()) {
+            together.push_back(&add(j));
+            if (j.has("at"))
+                together.back()->at = j.at("at").integer(Tick{0}, kNever / 2);
+        }
+        std::stable_sort(together.begin(), together.end(), [](auto *a, auto *b) { return a->at < b->at; });
     }
     if (!phase_.has("added"))
         return;
     for (const ConfigReader &j : phase_.at("added").list()) {
-        ScriptAccess &a = add(j);
-        a.added = true;
-        issue_at(paced_.edge_after(std::max(j.get<Tick>("at"), paced_.machine.now())), {&a});
+        ScriptAccess &s = add(j);
+        s.added = true;
+        issue_at(paced_.edge_after(std::max(j.get<Tick>("at"), paced_.machine.now())), {&s});
     }
+}
+
+void Script::attach_check() {
+    if (!paced_.machine.checks_data())
+        throw UserError("experiment: values can be checked only with a protocol's checking library");
+    std::vector<ValueCheck::Planned> planned;
+    for (const ScriptAccess &s : accesses_) {
+        const auto who = static_cast<testers::Agent>(s.device ? testers::kFirstDevice + *s.device : *s.core);
+        planned.push_back({s.access.kind, s.access.addr.value, s.access.size, who});
+    }
+    check_.emplace(planned);
+}
+
+void Script::attach_delays() {
+    const bool listed = phase_.get_or("list_delays", false);
+    if (!listed && !phase_.has("message_delays"))
+        return;
+    delays_.emplace(paced_.machine, [this](TxnId txn) { return number_of(txn); });
+    if (phase_.has("message_delays"))
+        delays_->read(phase_.at("message_delays"));
+    if (listed)
+        delays_->keep_list();
 }
 
 void Script::attach() {
@@ -177,6 +131,9 @@ void Script::attach() {
         paced_.looks.assign(ticks.begin(), ticks.end());
         paced_.look = [this](Tick t) { look_at(t); };
     }
+    if (phase_.get_or("check", false))
+        attach_check();
+    attach_delays();
 }
 
 void Script::look_at(Tick t) {
@@ -184,52 +141,162 @@ void Script::look_at(Tick t) {
         {{"at", t}, {"held", held_of(paced_.machine, lines_)}, {"bytes", bytes_of(paced_.machine, lines_)}});
 }
 
-Tick Script::issue_at(Tick t, std::vector<ScriptAccess *> together) {
+void Script::issue_at(Tick t, std::vector<ScriptAccess *> together) {
+    if (together.empty())
+        return;
+    const Tick first = t + together.front()->at;
     issues_.push_back(std::make_unique<Issue>(paced_.machine.queue(), "script" + std::to_string(issues_.size()), *this,
-                                              std::move(together)));
-    issues_.back()->schedule(t);
-    return t;
+                                              std::move(together), t));
+    issues_.back()->schedule(first);
+}
+
+void Script::issue(ScriptAccess &s, Tick now) {
+    s.issued = true;
+    if (s.added) {
+        s.step = step_;
+        ++left_;
+    }
+    if (check_) {
+        if (!check_->begin(s.number, now, s.bytes.data())) {
+            s.skipped = true;
+            --left_;
+            return;
+        }
+    } else if (s.writes() && s.access.kind != AccessKind::rmw) {
+        // Stores write their own number, counted from 1, so that a later load shows whose value it saw.
+        s.value = s.number + 1;
+        std::memcpy(s.bytes.data(), &s.value, sizeof s.value);
+    }
+    flying_.push_back(&s);
+    (s.device ? paced_.machine.dma_port(*s.device) : paced_.machine.port(*s.core)).issue(s.access, now);
+}
+
+void Script::modify(void *access, void *bytes) {
+    auto &s = *static_cast<ScriptAccess *>(access);
+    if (auto &check = s.script->check_) {
+        check->modify(s.number, bytes, s.access.issued, s.script->paced_.machine.queue().now());
+    } else {
+        std::memcpy(&s.value, bytes, value_bytes(s));
+        ++s.value;
+        std::memcpy(bytes, &s.value, value_bytes(s));
+    }
+    std::memcpy(s.bytes.data(), bytes, s.access.size);
+}
+
+void Script::done(ScriptAccess &s) {
+    --left_;
+    std::erase(flying_, &s);
+    if (recorder_)
+        recorder_->name_transaction(s.access.txn, s.number);
+    if (delays_ && s.access.txn)
+        delays_->name_transaction(s.access.txn, s.in_delays);
+    if (states_ && s.writes())
+        states_->written(node_of(s), s.access.done, s.access.addr.value, s.bytes.data(), s.access.size, s.number,
+                         recorder_->transitions());
+    if (check_)
+        check_->done(s.number, s.access, s.bytes.data());
+    else if (!s.writes() && s.access.kind != AccessKind::flush)
+        std::memcpy(&s.value, s.bytes.data(), value_bytes(s));
+}
+
+int Script::number_of(TxnId txn) const {
+    const auto i = std::find_if(flying_.begin(), flying_.end(), [txn](auto *s) { return s->access.txn == txn; });
+    return i == flying_.end() ? MessageDelays::kUnknown : (*i)->in_delays;
+}
+
+/// The controller that the access begins at.
+ruby::NodeIndex Script::node_of(const ScriptAccess &s) const {
+    const auto &all = paced_.machine.controllers();
+    const auto i = std::find_if(all.begin(), all.end(), [&s](const auto *c) {
+        return s.device ? c->role == ruby::Role::dma && static_cast<unsigned>(c->version) == *s.device
+                        : c->core == *s.core;
+    });
+    return (*i)->node;
 }
 
 void Script::to_the_end() {
-    paced_.run_while(PacedMachine::kStep, [&] { return open_ > 0; });
-    paced_.settle();
+    // A checked script may be a record of many thousand accesses.
+    paced_.run_while(PacedMachine::kSlice, [&] { return check_ && left_ > 100 && !failed(); });
+    paced_.run_while(PacedMachine::kStep, [&] { return left_ > 0 && !failed(); });
+    if (!failed())
+        paced_.settle();
 }
 
-Json Script::run() {
-    if (paced_.machine.processes().size() > 1)
-        throw UserError("experiment: the steps of a script begin on all chips at once: expected no threads");
-    describe();
-    attach();
+void Script::play() {
     const std::size_t added = issues_.size();
-    for (step_ = 0; step_ < steps_.size(); ++step_) {
-        open_ += static_cast<unsigned>(steps_[step_].size());
-        issue_at(paced_.start_time(), steps_[step_]);
+    const bool absolute = phase_.get_or("absolute", false);
+    for (step_ = 0; step_ < steps_.size() && !failed(); ++step_) {
+        left_ += static_cast<unsigned>(steps_[step_].size());
+        issue_at(absolute ? 0 : paced_.start_time(), steps_[step_]);
         to_the_end();
         if (transitions_)
             transitions_->end_step();
     }
     step_ = static_cast<unsigned>(steps_.size()) - 1;
-    for (std::size_t i = 0; i < added; ++i)
+    for (std::size_t i = 0; i < added && !failed(); ++i)
         if (const Tick t = issues_[i]->next_wake(); t != kNever) {
             paced_.run_until(t + 1);
             to_the_end();
         }
-    if (!paced_.looks.empty())
+    if (check_ && !failed())
+        check_->check_end(paced_.machine);
+    if (!paced_.looks.empty() && !failed())
         paced_.run_until(paced_.looks.back() + 1);
+}
+
+Script::Json Script::run() {
+    if (paced_.machine.processes().size() > 1)
+        throw UserError("experiment: the steps of a script begin on all chips at once: expected no threads");
+    describe();
+    attach();
+    try {
+        play();
+    } catch (const ProtocolError &error) {
+        if (!check_)
+            throw;
+        error_ = error.what();
+        for (const ScriptAccess *s : flying_) // what they did until then is theirs all the same
+            if (recorder_ && s->access.txn)
+                recorder_->name_transaction(s->access.txn, s->number);
+    }
     Json answer;
     write(answer);
     return answer;
 }
 
+Script::Json Script::account(const ScriptAccess &s) const {
+    Json j{{"id", s.number}, {"step", s.step}, {"core", nullptr}};
+    if (s.core)
+        j["core"] = *s.core;
+    if (s.device)
+        j["device"] = *s.device;
+    if (s.sized)
+        j["size"] = s.access.size;
+    if (s.access.done == kNever) { // not begun, or an error came first
+        j.update({{"op", experiment::op_of(s.access.kind)}, {"address", experiment::hex(s.access.addr.value)}});
+        j["issued"] = s.issued && !s.skipped ? Json(s.access.issued) : Json(nullptr);
+        j["done"] = nullptr;
+        return j;
+    }
+    j.update(experiment::access_json(paced_.machine, s.access));
+    j["value"] = s.access.kind == AccessKind::flush || check_ ? Json(nullptr) : Json(s.value);
+    if (check_) {
+        const auto found = check_->found(s.number);
+        j["value_of"] = found ? Json(*found) : Json(nullptr);
+    }
+    return j;
+}
+
 void Script::write(Json &answer) const {
     answer["accesses"] = Json::array();
-    for (const auto &s : accesses_) {
-        Json j{{"id", s.number}, {"step", s.step}, {"core", s.core}};
-        j.update(access_json(paced_.machine, s.access));
-        j["value"] = s.access.kind == AccessKind::flush ? Json(nullptr) : Json(s.value);
-        answer["accesses"].push_back(std::move(j));
-    }
+    for (const auto &s : accesses_)
+        answer["accesses"].push_back(account(s));
+    if (error_)
+        answer["protocol_error"] = *error_;
+    if (check_)
+        answer["violations"] = check_->violations();
+    if (delays_ && phase_.get_or("list_delays", false))
+        answer["message_delays"] = delays_->list();
     if (recorder_)
         recorder_->write(answer);
     if (transitions_)
@@ -238,13 +305,6 @@ void Script::write(Json &answer) const {
         states_->write(answer);
     if (!looks_.empty())
         answer["looks"] = looks_;
-}
-
-} // namespace
-
-Json run_script(PacedMachine &paced, const ConfigReader &phase) {
-    Script script(paced, phase);
-    return script.run();
 }
 
 } // namespace moscope

@@ -120,17 +120,11 @@ void StateRecorder::compare(ruby::NodeIndex node, Addr line, Held &held, Tick at
     held.last = now;
 }
 
-void StateRecorder::written(unsigned core, Tick at, Addr address, unsigned size, std::uint64_t value, unsigned access,
-                            std::size_t number) {
-    const auto &all = machine_.controllers();
-    const auto c = std::find_if(all.begin(), all.end(), [core](const auto *x) { return x->core == core; });
-    std::byte bytes[sizeof value];
-    std::memcpy(bytes, &value, sizeof bytes);
-    if (!machine_.checks_data())
-        std::memcpy(bytes, machine_.memory() + address, size);
-    Json j = change(at, number, (*c)->node, line_of(address), "bytes");
+void StateRecorder::written(ruby::NodeIndex node, Tick at, Addr address, const std::byte *bytes, unsigned size,
+                            unsigned access, std::size_t number) {
+    Json j = change(at, number, node, line_of(address), "bytes");
     j["offset"] = line_offset(address);
-    j["bytes"] = hex_bytes(bytes, size);
+    j["bytes"] = hex_bytes(machine_.checks_data() ? bytes : machine_.memory() + address, size);
     j["access"] = access;
     changes_.push_back(std::move(j));
 }

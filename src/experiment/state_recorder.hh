@@ -22,8 +22,8 @@ class StateRecorder {
 
     /// `state`: of the line, before the transition; `number` is the transition's in the trace.
     void after_transition(ruby::NodeIndex node, Tick at, unsigned state, Addr line, std::size_t number);
-    /// An access has written `size` bytes at `address`, within the transition `number`.
-    void written(unsigned core, Tick at, Addr address, unsigned size, std::uint64_t value, unsigned access,
+    /// An access that began at `node` has written `bytes` at `address`, within the transition `number`.
+    void written(ruby::NodeIndex node, Tick at, Addr address, const std::byte *bytes, unsigned size, unsigned access,
                  std::size_t number);
     /// Adds "changes" (docs/stepping.md), in the order of the simulation.
     void write(nlohmann::ordered_json &answer) const;

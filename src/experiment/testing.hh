@@ -37,9 +37,6 @@ std::string run_litmus(const std::string &machine, const std::string &library, c
                        MachineOptions options, const TestPoll &poll);
 std::string run_contention(const std::string &machine, const std::string &library, const std::string &request,
                            MachineOptions options, const TestPoll &poll);
-/// Request and answer: replay.hh.
-std::string run_replay(const std::string &machine, const std::string &library, const std::string &request,
-                       MachineOptions options, const TestPoll &poll);
 std::string run_mix(const std::string &machine, const std::string &library, const std::string &request,
                     MachineOptions options, const TestPoll &poll);
 

@@ -47,6 +47,5 @@ void bind_testing(nb::module_ &m) {
          "Random accesses, every value checked; see experiment/testing.hh.");
     bind(m, "run_litmus", moscope::run_litmus, "A litmus test's outcomes; see experiment/testing.hh.");
     bind(m, "run_contention", moscope::run_contention, "All cores write to one line; see experiment/testing.hh.");
-    bind(m, "run_replay", moscope::run_replay, "Accesses at given moments, checked; see experiment/replay.hh.");
     bind(m, "run_mix", moscope::run_mix, "Fiber cores mixing hits and misses; see experiment/testing.hh.");
 }

@@ -59,15 +59,19 @@ class Subject:
     def machine_types(self) -> list[str]:
         return [str(m["type"]) for m in self.interface["machines"]]
 
-    def run(self, phases: list[Phase], threads: int = 1) -> list[dict[str, Any]]:
+    def run(self, phases: list[Phase], threads: int = 1, watchdog: int = WATCHDOG_FS) -> list[dict[str, Any]]:
         """One fresh machine, the phases one after the other. With several host threads chips run side by side: the same results."""
-        from moscope import _engine  # the native module is wanted only when something runs
+        return run_phases(json.dumps(self.elaborated), self.library, phases, self.seed, watchdog, threads if threads > 1 else 0)
 
-        answer = json.loads(_engine.run_experiment(
-            json.dumps(self.elaborated), str(self.library), json.dumps({"phases": phases}), self.seed, WATCHDOG_FS,
-            threads if threads > 1 else 0))
-        results: list[dict[str, Any]] = answer["phases"]
-        return results
+
+def run_phases(elaborated: str, library: Path | str, phases: list[Phase], seed: int = 1, watchdog: int = WATCHDOG_FS,
+               threads: int = 0) -> list[dict[str, Any]]:
+    """The answers of the engine to phases on a fresh machine; `elaborated` is its text."""
+    from moscope import _engine  # the native module is wanted only when something runs
+
+    answer = json.loads(_engine.run_experiment(elaborated, str(library), json.dumps({"phases": phases}), seed, watchdog, threads))
+    results: list[dict[str, Any]] = answer["phases"]
+    return results
 
 
 def prepare(shared: Shared, machine: Machine | None = None, checking: bool = False, *, delays: bool = False,

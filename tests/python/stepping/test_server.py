@@ -49,7 +49,6 @@ def test_a_posted_spec_is_run(address: str) -> None:
 @pytest.mark.parametrize("spec, error", [
     ({"script": "c0 ld A@n0; c0"}, "expected"), ({"sript": ""}, "no key"), ([], "expected an object"), ({"machine": "none"}, "expected"),
     ({"protocol": "/etc/passwd"}, "expected"), ({"added": [{"at": -1}]}, "expected"),
-    ({"script": "c0 ld A@n0 at 5ns", "added": [{"at": 1, "core": 0, "op": "ld", "address": "A@n0"}]}, "moments, sizes, delays"),
     ({"set": ["protocol=x.slicc"]}, "expected"),
 ], ids=str)
 def test_a_mistake_is_answered_with_an_error_document(address: str, spec: object, error: str) -> None:

@@ -15,6 +15,9 @@ from moscope.stepping.subject import prepared
 SPEC = Spec("c0 ld A@n0; c6 st A@n0 | c7 ld A@n0; c0 rmw A@n0; c1 ld B@n1", "small")
 
 
+TIMED = Spec("c0 ld A@n0; c6 st A@n0:4 at 30ns | c7 ld A@n0 at 1ns; c0 rmw A@n0 Data>L1Cache-0+40ns; d0 st B@n1; c1 ld B@n1", "small")
+
+
 def happened(document: dict[str, Any], until: int) -> dict[str, Any]:
     """All that a page shows of the time up to a moment."""
     trace = document["trace"]
@@ -39,19 +42,23 @@ def moments(document: dict[str, Any]) -> list[int]:
     return [end * n // 9 + 1000 for n in range(10)]
 
 
-def test_forks_at_ten_moments_keep_what_happened_before(first: dict[str, Any]) -> None:
-    subject = prepared(SPEC)[0]
+@pytest.mark.parametrize("spec", [SPEC, TIMED], ids=["plain", "timed"])
+def test_forks_at_ten_moments_keep_what_happened_before(spec: Spec) -> None:
+    subject = prepared(spec)[0]
+    first = history(subject, spec)
     for number, at in enumerate(moments(first)):
         added = Added(at, number % 8, ("st", "ld", "rmw", "flush")[number % 4], "A@n0")
-        forked = history(subject, replace(SPEC, added=(added,)))
+        forked = history(subject, replace(spec, added=(added,)))
         assert happened(forked, at) == happened(first, at)
         access = forked["trace"]["accesses"][-1]
         assert (access["core"], access["op"]) == (added.core, added.op)
         assert at < access["issued"] <= at + 416_667
 
 
-def test_accesses_added_one_by_one_end_as_a_run_with_all_of_them(first: dict[str, Any]) -> None:
-    subject, spec = prepared(SPEC)[0], SPEC
+@pytest.mark.parametrize("begin", [SPEC, TIMED], ids=["plain", "timed"])
+def test_accesses_added_one_by_one_end_as_a_run_with_all_of_them(begin: Spec) -> None:
+    subject, spec = prepared(begin)[0], begin
+    first = history(subject, spec)
     steps = []
     for number, at in enumerate(moments(first)):
         spec = replace(spec, added=(*spec.added, Added(at, (5 * number) % 8, "st" if number % 2 else "ld", "B@n1")))
@@ -63,9 +70,9 @@ def test_accesses_added_one_by_one_end_as_a_run_with_all_of_them(first: dict[str
         assert happened(earlier, at) == happened(fresh, at)
 
 
-@pytest.mark.parametrize("protocol", ["MOESI_HTAssist", "MSI"])
-def test_a_delayed_message_arrives_later_and_nothing_before_changes(protocol: str) -> None:
-    spec = replace(SPEC, protocol=protocol)
+@pytest.mark.parametrize("spec", [replace(SPEC, protocol="MOESI_HTAssist"), replace(SPEC, protocol="MSI"), TIMED],
+                         ids=["MOESI_HTAssist", "MSI", "timed"])
+def test_a_delayed_message_arrives_later_and_nothing_before_changes(spec: Spec) -> None:
     subject = prepared(spec)[0]
     first = history(subject, spec)
     flying = [m for m in first["trace"]["messages"] if m["network"] and m["hops"]]

@@ -2,13 +2,14 @@
 """The fold of a history equals the engine's own state, at random moments of random scripts."""
 
 import random
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from moscope.stepping.fold import fold
 from moscope.stepping.history import history, states_at
-from moscope.stepping.spec import Spec
+from moscope.stepping.spec import Added, Spec
 from moscope.stepping.subject import prepared
 
 MOMENTS = 10
@@ -39,20 +40,54 @@ def compare(document: dict[str, Any], look: dict[str, Any], start: dict[str, Any
         assert data.hex() == line["bytes"], (look["at"], line["line"])
 
 
-@pytest.mark.parametrize("sets", [(), ("probe_filter.enabled=false",), ("protocol=MSI",)], ids=["filter", "broadcast", "MSI"])
-@pytest.mark.parametrize("seed", range(7))
-def test_the_fold_is_the_engines_state(seed: int, sets: tuple[str, ...]) -> None:
-    rng = random.Random(seed)
-    spec = Spec(random_script(rng, 12, 2, OPS if "protocol=MSI" in sets else [*OPS, "flush"]), "opteron48", sets=sets)
+def moments_of(document: dict[str, Any], rng: random.Random) -> list[int]:
+    changed = [c["at"] for c in document["changes"]]
+    return sorted({0, *(rng.choice(changed) - rng.randint(0, 1) for _ in range(MOMENTS // 2)),
+                   *(rng.randrange(max(changed) + 10**6) for _ in range(MOMENTS // 2))} - {-1})
+
+
+def check_truth(spec: Spec, rng: random.Random) -> None:
     subject = prepared(spec)[0]
     document = history(subject, spec)
-    changed = [c["at"] for c in document["changes"]]
-    moments = sorted({0, *(rng.choice(changed) - rng.randint(0, 1) for _ in range(MOMENTS // 2)),
-                      *(rng.randrange(max(changed) + 10**6) for _ in range(MOMENTS // 2))} - {-1})
+    moments = moments_of(document, rng)
     looks = states_at(subject, spec, moments)
     assert [look["at"] for look in looks] == moments
     for look in looks:
         compare(document, look, looks[0])
+
+
+@pytest.mark.parametrize("sets", [(), ("probe_filter.enabled=false",), ("protocol=MSI",)], ids=["filter", "broadcast", "MSI"])
+@pytest.mark.parametrize("seed", range(7))
+def test_the_fold_is_the_engines_state(seed: int, sets: tuple[str, ...]) -> None:
+    rng = random.Random(seed)
+    check_truth(Spec(random_script(rng, 12, 2, OPS if "protocol=MSI" in sets else [*OPS, "flush"]), "opteron48", sets=sets), rng)
+
+
+@pytest.mark.parametrize("protocol", ["MOESI_HTAssist", "MSI"])
+@pytest.mark.parametrize("seed", range(5))
+def test_the_fold_of_a_script_with_moments_sizes_delays_and_devices_is_the_engines_state(
+        seed: int, protocol: str, timed_script: Callable[[random.Random, str], str]) -> None:
+    rng = random.Random(seed)
+    script = timed_script(rng, protocol)
+    added = (Added(rng.randrange(10**9), 3, "st", "A@n0+8:8"),)
+    check_truth(Spec(script, "opteron48", sets=(f"protocol={protocol}",)), rng)
+    check_truth(Spec(script, "opteron48", sets=(f"protocol={protocol}",), added=added), rng)
+
+
+def test_a_delay_of_the_script_delays_its_message_alone() -> None:
+    plain, late = (history(prepared(spec)[0], spec)["trace"] for spec in (
+        Spec("c0 st A@n0; c6 st A@n0 at 10ns"), Spec("c0 st A@n0; c6 st A@n0 at 10ns Data>L1Cache-6+40ns")))
+    taken = [[a["done"] for a in trace["accesses"]] for trace in (plain, late)]
+    assert taken[1] == [taken[0][0], taken[0][1] + 40_000_000]
+
+
+def test_a_device_that_writes_is_named_in_the_bytes() -> None:
+    spec = Spec("c0 st A@n0; d0 st A@n0+8:16; c6 ld A@n0+8")
+    document = history(prepared(spec)[0], spec)
+    written = [c for c in document["changes"] if c["kind"] == "bytes"]
+    assert [(c["controller"].split("-")[0], c["offset"], len(c["bytes"]) // 2, c["access"]) for c in written] == [
+        ("L1Cache", 0, 8, 0), ("DMA", 8, 16, 1)]
+    assert [a["value_of"] for a in document["trace"]["accesses"]] == [None, None, 1]
 
 
 def test_a_replaced_line_is_named() -> None:

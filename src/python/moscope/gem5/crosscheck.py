@@ -16,14 +16,13 @@ from typing import Any
 from moscope import buildproto, config
 from moscope.config.bindings import of_role
 from moscope.errors import SimulatorBug, UserError
+from moscope.experiment import run_phases
 from moscope.gem5 import binary, invariants, job, observed, sequences, trace
 from moscope.gem5.job import ScriptedAccess
 from moscope.gem5.observed import Observed
 
 SCHEMA = "moscope.crosscheck/1"
 FAULTS_SHOWN = 10
-# A request older than this is taken for lost, as in other experiments.
-WATCHDOG_FS = 1000 * 10**9
 
 
 @dataclass(frozen=True)
@@ -43,8 +42,6 @@ def prepare(machine: config.Machine, caches: str, seed: int, report: Callable[[s
 
 
 def on_engine(subject: Subject, accesses: list[ScriptedAccess]) -> Observed:
-    from moscope import _engine
-
     steps: list[list[dict[str, Any]]] = []
     previous = None
     for a in accesses:
@@ -52,9 +49,9 @@ def on_engine(subject: Subject, accesses: list[ScriptedAccess]) -> Observed:
             steps.append([])
             previous = a.step
         steps[-1].append({"core": a.core, "op": a.op, "address": a.address})
-    request = {"phases": [{"kind": "script", "trace": "transitions", "steps": steps}]}
-    answer = _engine.run_experiment(json.dumps(subject.machine), str(subject.library), json.dumps(request), subject.seed, WATCHDOG_FS)
-    return observed.from_engine(json.loads(answer)["phases"][0], subject.interface)
+    phase = {"kind": "script", "trace": "transitions", "steps": steps}
+    answer = run_phases(json.dumps(subject.machine), subject.library, [phase], subject.seed)[0]
+    return observed.from_engine(answer, subject.interface)
 
 
 def on_gem5(gem5: binary.Gem5, subject: Subject, accesses: list[ScriptedAccess], folder: Path) -> Observed:

@@ -10,7 +10,7 @@ from moscope.stepping import machine as drawing
 from moscope.stepping import protocol
 from moscope.stepping.spec import Spec
 from moscope.stepping.subject import prepared
-from moscope.traces.document import document, is_plain, run_phase, run_script, script_phase
+from moscope.traces.document import described, document, run_phase, script_phase
 from moscope.traces.script import LINE, ScriptAccess, parse
 from moscope.traces.text import is_request
 
@@ -25,13 +25,9 @@ def run(spec: Spec) -> Document:
 
 
 def history(subject: Subject, spec: Spec) -> Document:
-    if _replayed(subject, spec):
-        trace = run_script(subject, parse(spec.script, subject.machine), spec.script, spec.checked)
-        changes = _changes(trace)
-    else:
-        accesses, answer = _simulated(subject, spec, [])
-        trace, changes = document(subject, accesses, spec.script, answer), answer["changes"]
-        _check_delays(spec, trace)
+    accesses, answer = _simulated(subject, spec, [])
+    trace = document(subject, accesses, spec.script, answer)
+    _check_delays(spec, trace)
     return {
         "schema": SCHEMA,
         "spec": spec.as_json(),
@@ -39,7 +35,7 @@ def history(subject: Subject, spec: Spec) -> Document:
         "machine": drawing.drawn(subject),
         "protocol": protocol.tables(subject),
         "trace": trace,
-        "changes": changes,
+        "changes": answer["changes"],
     }
 
 
@@ -50,22 +46,11 @@ def states_at(subject: Subject, spec: Spec, moments: list[int]) -> list[dict[str
     return looks
 
 
-def _replayed(subject: Subject, spec: Spec) -> bool:
-    """A script with moments, sizes, delays or devices is replayed (src/experiment/replay.hh), which records transitions alone."""
-    if not spec.checked and is_plain(parse(spec.script, subject.machine)):
-        return False
-    for key, given in (("added", spec.added), ("delays", spec.delays)):
-        if given:
-            raise UserError(f"{key}: the script has moments, sizes, delays or devices of its own, or is checked: expected none; "
-                            "change the script")
-    return True
-
-
 def _simulated(subject: Subject, spec: Spec, looks: list[int]) -> tuple[list[ScriptAccess], dict[str, Any]]:
     steps = parse(spec.script, subject.machine)
     added = [parse(f"c{a.core} {a.op} {a.address}", subject.machine)[0][0] for a in spec.added]
-    phase = {**script_phase(steps), "states": True, "looks": looks, "delays": [d.as_json() for d in spec.delays],
-             "added": [{**made, "at": a.at} for a, made in zip(spec.added, script_phase([added])["steps"][0], strict=True)]}
+    phase = {**script_phase(steps, spec.checked), "states": True, "looks": looks, "delays": [d.as_json() for d in spec.delays],
+             "added": [{**described(made), "at": a.at} for a, made in zip(spec.added, added, strict=True)]}
     accesses = [*(a for step in steps for a in step), *added]
     return accesses, run_phase(subject, accesses, phase)
 
@@ -86,16 +71,3 @@ def _lines(trace: Document) -> list[dict[str, Any]]:
         at = int(a["address"], 16) // LINE * LINE
         found.setdefault(at, {"address": f"{at:#x}", "name": a["line"].split("+")[0], "home": a["home"]})
     return list(found.values())
-
-
-def _changes(trace: Document) -> list[dict[str, Any]]:
-    """Changes of states, derived from the transitions."""
-    begun: dict[tuple[str, str], str] = {}
-    changes = []
-    for i, t in enumerate(trace["transitions"]):
-        begun.setdefault((t["controller"], t["address"]), t["state"])
-        changes.append({"at": t["at"], "transition": i, "controller": t["controller"], "line": t["address"], "kind": "entry",
-                        "state": t["next"], "fields": ""})
-    first = [{"at": 0, "transition": None, "controller": c, "line": line, "kind": "entry", "state": state, "fields": ""}
-             for (c, line), state in begun.items()]
-    return first + changes

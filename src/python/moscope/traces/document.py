@@ -5,64 +5,39 @@ Every time in it is an integer of femtoseconds; `clock.core_period_fs` (numerato
 cycles. The segments of an access add up to its latency exactly, or the document is not made.
 """
 
-import json
-from collections.abc import Callable
 from typing import Any
 
 from moscope.config.bindings import role_by_name, roles_of
 from moscope.errors import ProtocolError, UserError
-from moscope.experiment import FS_PER_NS, Phase, Subject, check_segments
+from moscope.experiment import FS_PER_NS, WATCHDOG_FS, Phase, Subject, check_segments
 from moscope.traces.script import LINE, WORD_BYTES, ScriptAccess
 
 Document = dict[str, Any]
-# A request of a replay that is older is stuck: replays have few accesses, so none waits that long for others.
-REPLAY_WATCHDOG_FS = 200_000_000_000
+# A request of a checked script that is older is stuck: such scripts have few accesses, so none waits that long for others.
+CHECKED_WATCHDOG_FS = 200_000_000_000
 # What is not known of an access that an error came before.
 UNFINISHED: dict[str, Any] = {"latency_fs": None, "latency_ns": None, "latency_cycles": None, "segments": [], "hops": None,
                               "supplier": None, "supplier_number": None, "supplier_chip": None, "supplier_state": None, "probes": 0,
                               "value": None}
 
 
-def script_phase(steps: list[list[ScriptAccess]], trace: bool = True) -> Phase:
-    return {"kind": "script", "trace": trace,
-            "steps": [[{"core": a.core, "op": a.op, "address": a.address} for a in step] for step in steps]}
-
-
-def replay_request(steps: list[list[ScriptAccess]], checked: bool) -> dict[str, Any]:
-    """The same for the engine's replay (src/experiment/replay.hh). `checked`: a wrong value ends it."""
+def script_phase(steps: list[list[ScriptAccess]], checked: bool = False) -> Phase:
+    """The engine's phase (src/experiment/script.hh). `checked`: a wrong value ends it."""
     accesses = [a for step in steps for a in step]
     delays = [{"access": i, "message": d.message, "to": d.to, "n": d.n, "fs": d.fs}
               for i, a in enumerate(accesses) for d in a.delays]
-    return {"trace": True, "check": checked, **({"delays": {"list": delays}} if delays else {}),
-            "steps": [[_described(a) for a in step] for step in steps]}
+    return {"kind": "script", "trace": True, "check": checked, **({"message_delays": {"list": delays}} if delays else {}),
+            "steps": [[described(a) for a in step] for step in steps]}
 
 
-def _described(a: ScriptAccess) -> dict[str, Any]:
-    return {("device" if a.device else "core"): a.core, "op": a.op, "address": a.address, "at": a.at,
-            **({} if a.size is None else {"size": a.size})}
+def described(a: ScriptAccess) -> dict[str, Any]:
+    """An access as the engine's phase has it."""
+    return {("device" if a.device else "core"): a.core, "op": a.op, "address": a.address,
+            **({"at": a.at} if a.at else {}), **({} if a.size is None else {"size": a.size})}
 
 
 def has_delays(steps: list[list[ScriptAccess]]) -> bool:
     return any(a.delays for step in steps for a in step)
-
-
-def is_plain(steps: list[list[ScriptAccess]]) -> bool:
-    """The script has no moments, sizes, delays or devices, so that it needs no replay."""
-    return all(a == ScriptAccess(a.core, a.op, a.address, a.name) for step in steps for a in step)
-
-
-def _simulated(subject: Subject, steps: list[list[ScriptAccess]], checked: bool) -> dict[str, Any]:
-    """The engine's answer. Scripts with moments, sizes, delays or devices, and those that are checked, are replayed."""
-    if not checked and is_plain(steps):
-        return subject.run([script_phase(steps)])[-1]
-    from moscope import _engine
-
-    answer: dict[str, Any] = json.loads(_engine.run_replay(json.dumps(subject.elaborated), str(subject.library),
-                                                           json.dumps(replay_request(steps, checked)), seed=subject.seed,
-                                                           watchdog=REPLAY_WATCHDOG_FS))
-    if "protocol_error" in answer and not checked:
-        raise ProtocolError(answer["protocol_error"])
-    return answer
 
 
 def _lacks(subject: Subject, access: str) -> UserError:
@@ -73,16 +48,11 @@ def run_script(subject: Subject, steps: list[list[ScriptAccess]], script: str, c
     """Runs the accesses on a fresh machine, everything recorded. `checked` needs a subject with the checking library: the document
     then has `violations`, and `protocol_error` if one ended the run. Scripts with delays need a subject that is prepared for them."""
     accesses = [a for step in steps for a in step]
-    return document(subject, accesses, script, _taken(subject, accesses, lambda: _simulated(subject, steps, checked)))
+    return document(subject, accesses, script, run_phase(subject, accesses, script_phase(steps, checked)))
 
 
 def run_phase(subject: Subject, accesses: list[ScriptAccess], phase: Phase) -> dict[str, Any]:
     """The engine's answer to a phase of these accesses; UserError for one that the protocol lacks."""
-    return _taken(subject, accesses, lambda: subject.run([phase])[-1])
-
-
-def _taken(subject: Subject, accesses: list[ScriptAccess], simulate: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-    """What `simulate` answers; UserError for an access that the protocol lacks."""
     from moscope.protocol.check import abilities_of
 
     ops, have = {a.op for a in accesses}, abilities_of(subject.interface, subject.elaborated)
@@ -91,7 +61,7 @@ def _taken(subject: Subject, accesses: list[ScriptAccess], simulate: Callable[[]
     if "ldu" in ops and not have.uncached_load:
         raise _lacks(subject, "uncached load")
     try:
-        return simulate()
+        return subject.run([phase], watchdog=CHECKED_WATCHDOG_FS if phase["check"] else WATCHDOG_FS)[-1]
     except ProtocolError as error:
         if "flush" in ops and "flush" in str(error).lower():
             raise _lacks(subject, "flush") from error

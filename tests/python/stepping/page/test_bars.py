@@ -18,8 +18,10 @@ from moscope.stepping.subject import prepared
 KINDS = ["transition", "message", "access", "invalidation", "moment"]
 LINES = [0, 64, 1 << 22, 2 << 22]
 MIB = 1 << 20
+REPEATS = 3  # of a timed step: what else the machine does can only lengthen one, so the shortest counts
 Document = dict[str, Any]
 Open = Callable[..., Any]
+Timed = Callable[[random.Random, str], str]
 
 
 def script(rng: random.Random, accesses: int, cores: int = 48, nodes: int = 3) -> str:
@@ -30,9 +32,9 @@ def script(rng: random.Random, accesses: int, cores: int = 48, nodes: int = 3) -
     return text.rstrip(" |;")
 
 
-def check_truth(open_page: Open, seed: int, protocol: str | None, moments: int) -> None:
+def check_truth(open_page: Open, seed: int, protocol: str | None, moments: int, timed: Timed | None = None) -> None:
     rng = random.Random(seed)
-    spec = Spec(script(rng, rng.randint(6, 12)), protocol=protocol)
+    spec = Spec(timed(rng, protocol or "MOESI_HTAssist") if timed else script(rng, rng.randint(6, 12)), protocol=protocol)
     subject = prepared(spec)[0]
     document = history(subject, spec)
     end = max(t["at"] for t in document["trace"]["transitions"])
@@ -58,6 +60,12 @@ def test_the_pages_state_is_the_engines(open_page: Open, protocol: str | None) -
     check_truth(open_page, 100, protocol, 6)
 
 
+@pytest.mark.parametrize("seed", [1, *(pytest.param(seed, marks=pytest.mark.long) for seed in range(2, 8))])
+def test_the_pages_state_of_a_script_with_moments_sizes_delays_and_devices_is_the_engines(
+        open_page: Open, timed_script: Timed, seed: int) -> None:
+    check_truth(open_page, seed, "MSI" if seed % 3 == 0 else None, 10, timed_script)
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("seed", range(20))
 def test_the_pages_state_is_the_engines_at_ten_moments_of_twenty_scripts(open_page: Open, seed: int) -> None:
@@ -66,9 +74,11 @@ def test_the_pages_state_is_the_engines_at_ten_moments_of_twenty_scripts(open_pa
 
 @pytest.mark.long
 @pytest.mark.parametrize("seed", range(5))
-def test_five_hundred_random_steps_end_where_a_straight_run_ends(open_page: Open, history_of: Callable[..., Document], seed: int) -> None:
+@pytest.mark.parametrize("timed", [False, True], ids=["plain", "timed"])
+def test_five_hundred_random_steps_end_where_a_straight_run_ends(open_page: Open, history_of: Callable[..., Document], seed: int,
+                                                                 timed: bool, timed_script: Timed) -> None:
     rng = random.Random(seed)
-    page = open_page(history_of(script(rng, 12)))
+    page = open_page(history_of(timed_script(rng, "MOESI_HTAssist") if timed else script(rng, 12)))
     steps = [[rng.choice(KINDS), rng.choice([1, 1, -1])] for _ in range(500)]
     k, text = page.evaluate("steps => { for (const [kind, dir] of steps) moscope.step(kind, dir);"
                             " return [moscope.state().k, JSON.stringify(moscope.state())]; }", steps)
@@ -83,11 +93,14 @@ def test_two_thousand_transitions_of_48_cores_stay_small_and_quick(open_page: Op
     document = history_of(script(random.Random(5), 200))
     assert len(document["trace"]["transitions"]) >= 2000
     assert len(html(document).encode()) < 3 * MIB
-    begun = time.monotonic()
-    page = open_page(document)
-    opened = time.monotonic() - begun
-    took = page.evaluate("""() => {
+    opened = []
+    for _ in range(REPEATS):
+        begun = time.monotonic()
+        page = open_page(document)
+        opened.append(time.monotonic() - begun)
+    walk = """() => {
       const times = [];
+      moscope.seek(0);
       for (let i = 0; i < 300; i += 1) {
         const begun = performance.now();
         if (i % 3) moscope.step(["transition", "message", "access"][Math.floor(i / 3) % 3], i % 2 ? 1 : -1);
@@ -95,8 +108,10 @@ def test_two_thousand_transitions_of_48_cores_stay_small_and_quick(open_page: Op
         document.body.offsetHeight;  // forces the layout
         times.push(performance.now() - begun);
       }
-      return times.sort((a, b) => a - b);
-    }""")
-    print(f"opened in {opened:.2f} s; steps: median {took[150]:.1f} ms, 95 % below {took[285]:.1f} ms, longest {took[-1]:.1f} ms")
-    assert opened < 2
-    assert took[285] < 50
+      return times;
+    }"""
+    walks = [page.evaluate(walk) for _ in range(REPEATS)]
+    took = sorted(min(step) for step in zip(*walks, strict=True))
+    print(f"opened in {min(opened):.2f} s; steps: median {took[150]:.1f} ms, 95 % below {took[285]:.1f} ms, longest {took[-1]:.1f} ms")
+    assert min(opened) < 2
+    assert took[-1] < 50

@@ -10,7 +10,7 @@ from typing import Any
 from moscope.config import Time
 from moscope.protocol.check import JITTER, Subject
 from moscope.protocol.counterexample.replay import Candidate, Played, Player, kind_of_error
-from moscope.traces.document import REPLAY_WATCHDOG_FS
+from moscope.traces.document import CHECKED_WATCHDOG_FS
 from moscope.traces.script import OPS
 
 KINDS = list(OPS)  # by the number of the engine's kind of access
@@ -38,7 +38,7 @@ def find(subject: Subject, ops: int, seed: int, until: float, request: dict[str,
     while time.monotonic() < until:
         wanted = {**subject.request(ops, seed), **(request or {}), "inline_hits": False, "max_violations": 1, "record": True,
                   "delays_max_fs": longest, "record_last": KEPT}
-        answer = json.loads(_engine.run_random_test(subject.text, library, json.dumps(wanted), seed=seed, watchdog=REPLAY_WATCHDOG_FS))
+        answer = json.loads(_engine.run_random_test(subject.text, library, json.dumps(wanted), seed=seed, watchdog=CHECKED_WATCHDOG_FS))
         if "record" in answer:
             record = answer["record"]
             accesses = tuple(Played(record["first"] + i, who, KINDS[kind], address, size, at)

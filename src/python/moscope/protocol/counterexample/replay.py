@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Replays accesses on a fresh machine, with the values checked: what a shrinking step asks many times.
 
-src/experiment/replay.hh has the engine's side. Accesses keep their moments and their messages keep their
+src/experiment/script.hh has the engine's side. Accesses keep their moments and their messages keep their
 delays while others are taken out: a delay depends on the access, the message and its receiver alone
 (src/experiment/message_delays.hh). Times are femtoseconds.
 """
 
-import json
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from moscope.experiment import run_phases
 from moscope.protocol.check import Subject
-from moscope.traces.document import REPLAY_WATCHDOG_FS
+from moscope.traces.document import CHECKED_WATCHDOG_FS
 
 FIRST_DEVICE = 0x8000
 
@@ -81,7 +81,8 @@ class Candidate:
             delays: dict[str, Any] = {"list": [d.as_json() for d in self.delays]}
         else:
             delays = {"seed": self.hashed[0], "max_fs": self.hashed[1]}
-        return {"steps": steps, "delays": delays, "check": True, "absolute": self.hashed is not None, **more}
+        return {"kind": "script", "trace": False, "steps": steps, "message_delays": delays, "check": True,
+                "absolute": self.hashed is not None, **more}
 
 
 @dataclass(frozen=True)
@@ -111,11 +112,8 @@ class Player:
         self.played = 0
 
     def play(self, candidate: Candidate, **more: Any) -> Outcome:
-        from moscope import _engine
-
         self.played += 1
-        request = json.dumps(candidate.request(**more))
-        return outcome(json.loads(_engine.run_replay(self.machine, self.library, request, watchdog=REPLAY_WATCHDOG_FS)))
+        return outcome(run_phases(self.machine, self.library, [candidate.request(**more)], watchdog=CHECKED_WATCHDOG_FS)[0])
 
 
 def outcome(answer: dict[str, Any]) -> Outcome:

@@ -133,7 +133,7 @@ class Shrinker:
         start = min(self.player.first_edge, *(a.at for a in c.accesses))
         moved = tuple(replace(a, at=a.at - start) for a in c.accesses)
         delays = tuple(Delay(position[d["access"]], d["message"], d["to"], d["n"], d["fs"])
-                       for d in answer["delays"] if d["access"] in position)
+                       for d in answer["message_delays"] if d["access"] in position)
         listed = Candidate(moved, delays=delays)
         if not self.fails(listed):
             return c
