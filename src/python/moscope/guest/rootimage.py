@@ -55,7 +55,7 @@ def _place(digest: str) -> Path:
 def _make(say: Say, included: tuple[str, ...]) -> RootImage:
     instead = "--disk FILE names an image of your own"
     mmdebstrap = _program("mmdebstrap", "mmdebstrap", say, instead)
-    mksquashfs = _program("mksquashfs", "squashfs-tools", say, instead)
+    mksquashfs = _program("mksquashfs", "squashfs-tools", say, instead, library="liblzo2-2")
     base = packages.cache() / "root"
     base.mkdir(parents=True, exist_ok=True)
     say(f"making a root image with {', '.join(included)} (once; some minutes)")
@@ -63,33 +63,47 @@ def _make(say: Say, included: tuple[str, ...]) -> RootImage:
         tree, image = Path(scratch, "tree.tar"), Path(scratch, "image")
         # Via a tar file, which holds other users' files without root privileges.
         left_out = [f"--dpkgopt=path-exclude=/{folder}/*" for folder in LEFT_OUT]
-        _run([*mmdebstrap, "--quiet", "--variant=minbase", f"--include={','.join(sorted(included))}", *left_out, SUITE,
+        _run(mmdebstrap, ["--quiet", "--variant=minbase", f"--include={','.join(sorted(included))}", *left_out, SUITE,
               str(tree)], None, instead)
-        _run([*mksquashfs, "-", str(image), "-tar", "-noI", "-noD", "-noF", "-noX", "-no-progress", "-quiet",
+        _run(mksquashfs, ["-", str(image), "-tar", "-noI", "-noD", "-noF", "-noX", "-no-progress", "-quiet",
               "-processors", "2"], tree, instead)
         digest = packages.digest_of(image)
         image.replace(_place(digest))
         return RootImage(_place(digest), digest)
 
 
-def _program(name: str, package: str, say: Say, instead: str) -> list[str]:
-    """A command for a program: the system's, or that of a package unpacked into the cache."""
-    found = shutil.which(name)
-    return [found] if found else [str(packages.fetch(package, say, instead).tree / "usr/bin" / name)]
+@dataclass(frozen=True)
+class _Program:
+    """The system's, or one of a package unpacked into the cache, with the folder of a library that the system may lack."""
+
+    path: Path
+    libraries: Path | None = None
 
 
-def _run(command: list[str], given: Path | None, instead: str) -> None:
+def _program(name: str, package: str, say: Say, instead: str, library: str = "") -> _Program:
+    """`library` is the package of a shared library that the program needs."""
+    if found := shutil.which(name):
+        return _Program(Path(found))
+    path = packages.fetch(package, say, instead).tree / "usr/bin" / name
+    if not library:
+        return _Program(path)
+    return _Program(path, next(packages.fetch(library, say, instead).tree.rglob("*.so.*")).parent)
+
+
+def _run(program: _Program, arguments: list[str], given: Path | None, instead: str) -> None:
     # The epoch takes the place of the current time in all that is made: equal packages give equal images.
     # Programs of an unpacked package find their helpers on the path.
-    path = os.pathsep.join([os.environ.get("PATH", "/usr/bin:/bin"), "/usr/sbin", "/sbin", str(Path(command[0]).parent)])
+    path = os.pathsep.join([os.environ.get("PATH", "/usr/bin:/bin"), "/usr/sbin", "/sbin", str(program.path.parent)])
     env = {**os.environ, "PATH": path, "LC_ALL": "C", "DEBIAN_FRONTEND": "noninteractive", "SOURCE_DATE_EPOCH": "1286150400"}
+    if program.libraries:
+        env["LD_LIBRARY_PATH"] = str(program.libraries)
     try:
         with open(given or os.devnull, "rb") as stdin:
-            got = subprocess.run(command, capture_output=True, text=True, errors="replace", env=env, check=False,
+            got = subprocess.run([str(program.path), *arguments], capture_output=True, text=True, errors="replace", env=env, check=False,
                                  stdin=stdin, timeout=BUILD_SECONDS)
         problem = "\n".join((got.stderr or got.stdout).strip().splitlines()[-5:]) if got.returncode else ""
     except (OSError, subprocess.TimeoutExpired) as error:
         problem = str(error)
     if problem:
-        raise UserError(f"{Path(command[0]).name}: the root image could not be made: expected a system that can make it, or {instead}:"
+        raise UserError(f"{program.path.name}: the root image could not be made: expected a system that can make it, or {instead}:"
                         f"\n{problem}")
