@@ -39,15 +39,11 @@ void AttributionPart::mark_written(Line &l, std::uint64_t cores) {
         l.written[static_cast<unsigned>(std::countr_zero(cores))] |= l.tenure;
 }
 
-void AttributionPart::written(Line &l, std::uint8_t by, std::uint64_t bytes, Addr pc) {
-    if (l.writer != by) {
-        // Bytes of the previous writer's tenure are new from here on to every other core that has had the line.
-        mark_written(l, l.had & ~bit_of(l.writer));
-        l.tenure = 0;
-        l.writer = by;
-    }
-    l.tenure |= bytes;
-    l.writer_pc = pc;
+void AttributionPart::taken_over(Line &l, std::uint8_t by) {
+    // Bytes of the previous writer's tenure are new from here on to every other core that has had the line.
+    mark_written(l, l.had & ~bit_of(l.writer));
+    l.tenure = 0;
+    l.writer = by;
 }
 
 MissClass AttributionPart::classify(Line &l, const x86::Transaction &t, std::uint64_t bytes) {

@@ -143,7 +143,14 @@ class alignas(64) AttributionPart {
     Line &line_at(Addr dram) { return page_of(dram).line[dram >> kLineBits & 63]; }
     /// Allocates the page if needed and remembers it in known_.
     Page *page_at(Addr dram);
-    void written(Line &l, std::uint8_t by, std::uint64_t bytes, Addr pc);
+    void written(Line &l, std::uint8_t by, std::uint64_t bytes, Addr pc) {
+        if (__builtin_expect(l.writer != by, 0))
+            taken_over(l, by);
+        l.tenure |= bytes;
+        l.writer_pc = pc;
+    }
+    /// Another writer's tenure begins.
+    void taken_over(Line &l, std::uint8_t by);
     /// Adds the bytes of the tenure to what others have written, for these cores.
     void mark_written(Line &l, std::uint64_t cores);
     /// Begins another use of the page.

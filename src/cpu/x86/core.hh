@@ -65,10 +65,11 @@ struct Core : State {
     const Op *left_at = nullptr;    ///< where a block was left early
     dev::CoreSignals signals;
     dev::InterruptSource *interrupts = nullptr;
-    Tlb tlbs[2];                  ///< supervisor, user
-    Tlb *tlb = &tlbs[0];          ///< the one of the current privilege level
-    TimedCore *timed = nullptr;   ///< detailed mode: what accesses go through
-    bool direct = true;           ///< accesses may go straight to host memory (functional mode)
+    Tlb tlbs[2];                ///< supervisor, user
+    Tlb *tlb = &tlbs[0];        ///< the one of the current privilege level
+    TimedCore *timed = nullptr; ///< detailed mode: what accesses go through
+    Tlb *timed_tlb = &nothing;  ///< that of the current privilege level in detailed mode, for accesses of no other kind
+    bool direct = true;         ///< accesses may go straight to host memory (functional mode)
     bool check_alignment = false; ///< misaligned accesses raise #AC
     inline static Tlb nothing;    ///< stays empty: `tlb` while each access takes the slow path
 
@@ -152,7 +153,9 @@ struct Core : State {
     /// Also after a change of RFLAGS.AC: the current TLB, or an empty one if each access takes the slow path.
     void choose_tlb() {
         check_alignment = cpl == 3 && (cr0 & cr0::am) && (flags.system & Flags::ac);
-        tlb = !direct || check_alignment || (watched & kWatchData) ? &nothing : &tlbs[cpl == 3];
+        Tlb *const own = check_alignment || (watched & kWatchData) ? &nothing : &tlbs[cpl == 3];
+        tlb = direct ? own : &nothing;
+        timed_tlb = direct ? &nothing : own;
     }
     /// Between functional and detailed mode.
     void set_direct(bool yes) {

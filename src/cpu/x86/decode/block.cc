@@ -71,6 +71,17 @@ void BlockCache::time(Block &b) {
         return;
     for (unsigned i = 0; i <= b.count; ++i)
         b.ops()[i].timing = timings_->number(all[i]);
+    // The line of an instruction's last byte is fetched at that instruction. `fetched`: end of the lines fetched so
+    // far, counted from the block's first byte.
+    const Addr first = b.key >> 2;
+    unsigned fetched = kLineBytes - line_offset(first);
+    for (unsigned i = 0; bytes && !b.crosses && i <= b.count; ++i) {
+        Op &op = b.ops()[i];
+        const unsigned end = op.start + op.length;
+        op.fetches = end > fetched;
+        if (end > fetched)
+            fetched = static_cast<unsigned>(line_of(first + end - 1) + kLineBytes - first);
+    }
     b.timed.store(true, std::memory_order_release);
 }
 

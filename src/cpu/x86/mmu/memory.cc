@@ -187,6 +187,36 @@ bool store_slow(Core &c, Addr va, const void *from, unsigned size, As as) {
     });
 }
 
+template <unsigned kBytes> bool load_sized(Core &c, Addr va, void *to) {
+    const Tlb::Entry &e = c.timed_tlb->at(va);
+    if (e.page == (va & ~Addr{0xfff}) && line_offset(va) <= kLineBytes - kBytes)
+        if (const Addr d = c.phys.dram_address(e.at(va));
+            d != PhysMap::kNone && c.timed->load_hit<kBytes>(d, va, va >> e.shift(), to))
+            return true;
+    return load_slow(c, va, to, kBytes);
+}
+
+template <unsigned kBytes> bool store_sized(Core &c, Addr va, const void *from) {
+    constexpr Addr need = Tlb::Entry::kWritable | Tlb::Entry::kDirty;
+    const Tlb::Entry &e = c.timed_tlb->at(va);
+    if (e.page == (va & ~Addr{0xfff}) && (e.phys & need) == need && line_offset(va) <= kLineBytes - kBytes)
+        if (const Addr d = c.phys.dram_address(e.at(va)); d != PhysMap::kNone && !c.blocks->may_guard(c, d) &&
+                                                          c.timed->store_hit<kBytes>(d, va, va >> e.shift(), from))
+            return true;
+    return store_slow(c, va, from, kBytes);
+}
+
+template bool load_sized<1>(Core &, Addr, void *);
+template bool load_sized<2>(Core &, Addr, void *);
+template bool load_sized<4>(Core &, Addr, void *);
+template bool load_sized<8>(Core &, Addr, void *);
+template bool load_sized<16>(Core &, Addr, void *);
+template bool store_sized<1>(Core &, Addr, const void *);
+template bool store_sized<2>(Core &, Addr, const void *);
+template bool store_sized<4>(Core &, Addr, const void *);
+template bool store_sized<8>(Core &, Addr, const void *);
+template bool store_sized<16>(Core &, Addr, const void *);
+
 bool modify_slow(Core &c, Addr va, unsigned size, void (*f)(void *, void *), void *context, bool locked) {
     return with_data_port(c, [&](auto port) {
         Pieces p;

@@ -17,6 +17,10 @@ enum class As : std::uint8_t { current, system };
 
 bool load_slow(Core &, Addr, void *to, unsigned size, As = As::current);
 bool store_slow(Core &, Addr, const void *from, unsigned size, As = As::current);
+/// The same with the instruction's rights, for 1, 2, 4, 8 and 16 bytes: with a short path for hits in detailed mode.
+template <unsigned kBytes> bool load_sized(Core &, Addr, void *to);
+template <unsigned kBytes> bool store_sized(Core &, Addr, const void *from);
+template <unsigned kBytes> inline constexpr bool kSized = kBytes <= 16 && !(kBytes & (kBytes - 1));
 /// f(context, bytes) runs once on the bytes, with write permission; `locked`: as one indivisible access.
 bool modify_slow(Core &, Addr, unsigned size, void (*f)(void *, void *), void *context, bool locked);
 
@@ -50,7 +54,10 @@ template <class T> inline bool load(Core &c, Addr a, T &out) {
         std::memcpy(&out, reinterpret_cast<const void *>(e.host + a), sizeof(T));
         return true;
     }
-    return load_slow(c, a, &out, sizeof(T));
+    if constexpr (kSized<sizeof(T)>)
+        return load_sized<sizeof(T)>(c, a, &out);
+    else
+        return load_slow(c, a, &out, sizeof(T));
 }
 
 template <class T> inline bool store(Core &c, Addr a, const T &value) {
@@ -59,7 +66,10 @@ template <class T> inline bool store(Core &c, Addr a, const T &value) {
         std::memcpy(reinterpret_cast<void *>(e.host + a), &value, sizeof(T));
         return true;
     }
-    return store_slow(c, a, &value, sizeof(T));
+    if constexpr (kSized<sizeof(T)>)
+        return store_sized<sizeof(T)>(c, a, &value);
+    else
+        return store_slow(c, a, &value, sizeof(T));
 }
 
 /// value = f(value). `locked` as the instruction's LOCK prefix says. f runs once, and only if nothing faults.

@@ -24,7 +24,16 @@ class L1Tlb {
         hint_.fill(0);
         last_ = kNone;
     }
-    /// Whether the page (its address shifted by its size) is there; it is afterwards.
+    /// Whether the page (its address shifted by its size) is there and found without a search. If not, nothing changes.
+    bool holds(std::uint64_t page) {
+        if (page == last_)
+            return true;
+        if (pages_[hint_[page % kHints]] != page)
+            return false;
+        last_ = page;
+        return true;
+    }
+    /// Whether the page is there; it is afterwards.
     bool access(std::uint64_t page) {
         if (page == last_) // and nothing has been replaced since
             return true;

@@ -17,13 +17,15 @@ namespace moscope::x86 {
 /// Bits 0-15 general registers, 16 the arithmetic flags, 17-32 XMM, 33 the x87 stack.
 using RegMask = std::uint64_t;
 
-struct OpTiming {
+struct alignas(32) OpTiming {
     RegMask reads = 0;
     RegMask writes = 0;
     std::uint8_t latency = 1; ///< issue to use, in cycles, its memory operand apart
     std::uint8_t occupies =
         0; ///< cycles during which nothing else issues (divisions, microcoded and serializing instructions)
 
+    /// Whether more than one cycle passes until the result can be used, or until the next instruction issues.
+    bool is_long() const { return latency > 1 || occupies; }
     bool operator==(const OpTiming &) const = default;
 };
 

@@ -55,7 +55,7 @@ void TimedCore::store_around(Addr d, const void *from, unsigned size) {
         drain_combiner(false);
     // An older ordinary store to the line has to be performed before this one can pass the caches.
     fence_stores();
-    combiner_.add(d, from, size, pc_, va_);
+    combiner_.add(d, from, size, pc(), va_);
     if (combiner_.full())
         drain_combiner(false);
 }
@@ -88,13 +88,13 @@ void TimedCore::store_line(Addr d, const void *from, unsigned size) {
                 catch_up();
             if (std::byte *b = writable(line_of(d))) {
                 copy_few(b + line_offset(d), bytes, n);
-                report_stored(d, n, pc_);
+                report_stored(d, n, pc());
                 d += n, bytes += n, size -= n;
                 continue;
             }
         }
         wait_for_stores([this] { return !stores_.full(); });
-        stores_.push(d, bytes, n, now(), pc_, va_);
+        stores_.push(d, bytes, n, now(), pc(), va_);
         companion_changed();
         d += n, bytes += n, size -= n;
     }

@@ -144,59 +144,58 @@ bool TimedCore::ended(Exit why) {
     return !leaving_;
 }
 
-void TimedCore::run_block(Block &b) {
+inline void TimedCore::run_block(Block &b) {
     if (__builtin_expect(!b.timed, 0))
         c_.blocks->time(b);
     b.fetch_ahead(c_);
-    const Addr first = dram(PhysAddr(b.key >> 2));
     c_.r[reg_block] = c_.rip;
     c_.retired += b.count;
     const Op *op = b.ops();
-    // End of the fetched lines as an offset into the block. The line of an instruction's last byte is fetched at that
-    // instruction.
-    std::int64_t fetched = kNeverFetches;
-    if (first != PhysMap::kNone) {
-        if (line_of(first) != fetch_line_) {
-            pc_ = c_.address_of(op);
-            fetch(line_of(first));
-        }
-        if (!b.crosses)
-            fetched = static_cast<std::int64_t>(line_of(first) + kLineBytes - first);
-    }
+    op_ = op;
+    in_block_ = true;
+    if (const PhysAddr at(line_of(b.key >> 2)); at.value != fetch_line_)
+        if (const Addr line = dram(at); line != PhysMap::kNone)
+            fetch(at, line);
     const OpTiming *const timings = c_.blocks->timings().all();
     do {
-        pc_ = c_.address_of(op);
-        if (const std::int64_t end = op->start + static_cast<std::int64_t>(op->length);
-            __builtin_expect(end > fetched, 0)) {
-            fetch(line_of(first + static_cast<Addr>(end) - 1));
-            fetched = static_cast<std::int64_t>(fetch_line_ + kLineBytes - first);
-        }
+        op_ = op;
+        if (__builtin_expect(op->fetches, 0))
+            fetch_of(b, op);
         const OpTiming &timing = timings[op->timing];
         if (op->timing)
             issue(timing);
-        op_ = op;
         accesses_ = 0;
         load_ready_ = 0;
         const Op *next = op->exec(c_, op);
-        if (timing.latency > 1 || load_ready_) {
-            const std::int64_t ready =
-                std::max(cursor().cycle(), load_ready_) + timing.latency - (load_ready_ && timing.latency <= 1 ? 1 : 0);
-            for (RegMask m = timing.writes; m; m &= m - 1)
-                ready_[static_cast<unsigned>(std::countr_zero(m))] = ready;
-            pending_ |= timing.writes;
-        } else
+        if (timing.is_long() || load_ready_)
+            result_later(timing);
+        else
             pending_ &= ~timing.writes;
-        if (timing.occupies) {
-            charge(Charge::busy);
-            advance_cycles(timing.occupies);
-            slot_ = 0;
-            charge(Charge::core);
-        }
         op = next;
     } while (op);
+    pc_ = c_.address_of(op_);
+    in_block_ = false;
     if (b.crosses)
         fetch_line_ = ~Addr{0};
     slot_ = params_.issue_width; // a taken branch, or the end of the block, ends the group
+}
+
+/// After an instruction that loads or takes several cycles.
+inline void TimedCore::result_later(const OpTiming &timing) {
+    if (timing.latency > 1 || load_ready_) {
+        const std::int64_t ready =
+            std::max(cursor().cycle(), load_ready_) + timing.latency - (load_ready_ && timing.latency <= 1 ? 1 : 0);
+        for (RegMask m = timing.writes; m; m &= m - 1)
+            ready_[static_cast<unsigned>(std::countr_zero(m))] = ready;
+        pending_ |= timing.writes;
+    } else
+        pending_ &= ~timing.writes;
+    if (timing.occupies) {
+        charge(Charge::busy);
+        advance_cycles(timing.occupies);
+        slot_ = 0;
+        charge(Charge::core);
+    }
 }
 
 void TimedCore::next_cycle() {
@@ -258,17 +257,27 @@ void TimedCore::transact(AccessKind kind, PhysAddr a, void *data, unsigned size)
     x.size = static_cast<std::uint16_t>(size);
     x.kind = kind;
     x.data = data;
-    x.pc = pc_;
+    x.pc = pc();
     x.va = kind == AccessKind::fetch || walking_ ? 0 : va_;
     wait_memory(x);
     slot_ = 0;
     report(x);
 }
 
-void TimedCore::fetch(Addr line) {
+inline void TimedCore::fetch(PhysAddr at, Addr line) {
+    fetch_line_ = at.value;
+    if (ahead() || !port_.fetch_hit(line, hit_done()))
+        fetch_slow(line);
+}
+
+void TimedCore::fetch_of(const Block &b, const Op *op) {
+    const PhysAddr at(line_of((b.key >> 2) + op->start + op->length - 1));
+    fetch(at, dram(at));
+}
+
+void TimedCore::fetch_slow(Addr line) {
     if (ahead())
         catch_up();
-    fetch_line_ = line;
     const Tick done = hit_done();
     if (port_.fetch_hit(line, done))
         return;
@@ -358,12 +367,12 @@ void TimedCore::modify(PhysAddr a, unsigned size, void (*f)(void *, void *), voi
             x.kind = AccessKind::rmw;
             x.rmw = f;
             x.rmw_context = context;
-            x.pc = pc_;
+            x.pc = pc();
             x.va = walking_ ? 0 : va_;
             wait_memory(x);
             report(x);
         }
-        report_stored(d, size, pc_);
+        report_stored(d, size, pc());
     } else
         modify_split(d, size, f, context);
     charge(Charge::busy);
@@ -407,8 +416,8 @@ void TimedCore::modify_split(Addr d, unsigned size, void (*f)(void *, void *), v
             f(context, bytes);
             std::memcpy(b[0] + line_offset(d), bytes, first);
             std::memcpy(b[1], bytes + first, size - first);
-            report_stored(d, first, pc_);
-            report_stored(line[1], size - first, pc_);
+            report_stored(d, first, pc());
+            report_stored(line[1], size - first, pc());
             charge(Charge::busy);
             serially([this] { split_lock->holder = nullptr; });
             return;
@@ -421,7 +430,7 @@ void TimedCore::modify_split(Addr d, unsigned size, void (*f)(void *, void *), v
         x.size = 1;
         x.kind = AccessKind::rmw;
         x.rmw = [](void *, void *) {};
-        x.pc = pc_;
+        x.pc = pc();
         x.va = va_ + (i ? first : 0);
         wait_memory(x);
         report(x);

@@ -136,6 +136,10 @@ class TimedCore final : public FiberCore {
     /// core. The processor also empties its pipeline then (AMD 24593, section 7.6.1, self-modifying and cross-modifying
     /// code).
     void wrote_code(PhysAddr, unsigned size);
+    /// Most loads and stores of instructions, which hit and wait for nothing: `page` as for l1_tlb(), `d` in DRAM,
+    /// within a line. False: nothing has happened, and the access takes the general path.
+    template <unsigned kBytes> bool load_hit(Addr d, Addr va, std::uint64_t page, void *to);
+    template <unsigned kBytes> bool store_hit(Addr d, Addr va, std::uint64_t page, const void *from);
     /// Waits until the store buffer is empty.
     void fence();
     /// A data access to a page (its address shifted by its size): adds the cost of a first-level TLB miss.
@@ -156,6 +160,9 @@ class TimedCore final : public FiberCore {
     void body() override;
     void completed(const Access &) override {}
     void run_block(Block &b);
+    /// The instruction that runs, or the one to look up next.
+    Addr pc() const { return in_block_ ? c_.address_of(op_) : pc_; }
+    void result_later(const OpTiming &timing);
     /// Stops the run here. False: the core leaves detailed mode.
     bool ended(Exit why);
     void take_split_lock();
@@ -169,7 +176,10 @@ class TimedCore final : public FiberCore {
     void begin_serial();
     void end_serial();
     void modify_split(Addr dram, unsigned size, void (*f)(void *, void *), void *context);
-    void fetch(Addr line);
+    /// A line of code, by its addresses.
+    void fetch(PhysAddr at, Addr line);
+    void fetch_slow(Addr line);
+    void fetch_of(const Block &b, const Op *op);
     void issue(const OpTiming &t);
     void next_cycle();
     void tlb_miss();
@@ -195,7 +205,7 @@ class TimedCore final : public FiberCore {
     }
     void looks_at(Addr dram) {
         if (__builtin_expect(polling_.attends(), 0) && !walking_)
-            polling_.looked({dram, pc_, va_, c_.cr3, user_});
+            polling_.looked({dram, pc(), va_, c_.cr3, user_});
     }
     void transact(AccessKind kind, PhysAddr a, void *data, unsigned size);
     /// The line's bytes if the core may write them without a transaction; else null.
@@ -241,11 +251,13 @@ class TimedCore final : public FiberCore {
     Core &c_;
     Tick stamp_ = 0;
     const Op *op_ = nullptr; ///< that is executed
-    Addr pc_ = 0, va_ = 0;
-    Addr fetch_line_ = ~Addr{0};
+    Addr pc_ = 0;            ///< between blocks: of the next instruction, or of the one that the block ended with
+    Addr va_ = 0;
+    Addr fetch_line_ = ~Addr{0}; ///< physical address
     /// Events that an iteration of a spin loop must not contain if it is to be skipped.
     std::uint64_t disturbances_ = 0;
     unsigned slot_ = 0, accesses_ = 0;
+    bool in_block_ = false;
     bool user_ = false; ///< charges go to user time
     bool waiting_memory_ = false;
     bool waiting_idle_ = false, waiting_stores_ = false, waiting_combiner_ = false, walking_ = false, leaving_ = false,
@@ -263,7 +275,6 @@ class TimedCore final : public FiberCore {
     WriteCombiner combiner_;
 
     Tick since_ = 0, unreported_ = 0;
-    static constexpr std::int64_t kNeverFetches = std::int64_t{1} << 32;
     std::uint64_t spun_ = 0; ///< c_.spun at the last PAUSE
     /// A core that was woken in a spin loop does not sleep again before it and the queue have passed this tick.
     Tick awake_until_ = 0;
@@ -274,5 +285,34 @@ class TimedCore final : public FiberCore {
     } watch_{this};
     Tick visible_ = 0; ///< from here on the core notices its signals
 };
+
+template <unsigned kBytes> inline bool TimedCore::load_hit(Addr d, Addr va, std::uint64_t page, void *to) {
+    if (accesses_ || !combiner_.idle() || !stores_.empty() || ahead() || !l1_tlb_.holds(page))
+        return false;
+    const std::byte *b = port_.hit(line_of(d), Port::right_load, hit_done());
+    if (!b)
+        return false;
+    accesses_ = 1;
+    va_ = va;
+    looks_at(d);
+    std::memcpy(to, b + line_offset(d), kBytes);
+    load_ready_ = cursor().cycle() + port_.hit_cycles_;
+    return true;
+}
+
+template <unsigned kBytes> inline bool TimedCore::store_hit(Addr d, Addr va, std::uint64_t page, const void *from) {
+    if (accesses_ || !combiner_.idle() || !stores_.empty() || ahead() || (op_ && op_->non_temporal) ||
+        !l1_tlb_.holds(page))
+        return false;
+    std::byte *b = port_.hit(line_of(d), Port::right_store, now());
+    if (!b)
+        return false;
+    ++disturbances_;
+    accesses_ = 1;
+    va_ = va;
+    std::memcpy(b + line_offset(d), from, kBytes);
+    report_stored(d, kBytes, pc());
+    return true;
+}
 
 } // namespace moscope::x86
