@@ -5,6 +5,7 @@ report query. Its tables have a column `point`, the point's name. They add these
     lines       waiting (stall + spin)
     pairs       waiting; name and kind of the line
     transfers   name and kind of the line
+    fields      as in the file; without rows where a run has none
     names       sums of `lines` by name and kind; `lines` counts addresses, `class` is the class with most of the time
 """
 
@@ -17,6 +18,9 @@ import duckdb
 from analysis.described import MISS_CLASS, SPIN
 
 FILES = ("lines", "pairs", "transfers")
+# Files that runs of earlier versions lack, with their columns.
+OPTIONAL = {"fields": {"line": "UBIGINT", "use": "UINTEGER", "first": "UTINYINT", "bytes": "UTINYINT", "name": "VARCHAR", "kind": "VARCHAR",
+                       "object": "VARCHAR", "type": "VARCHAR"}}
 # Columns that runs of earlier versions lack.
 _ADDED = {"pairs": {**dict.fromkeys(("writer_source", "writer_inlined", "waiter_source", "waiter_inlined", "accessed"), "VARCHAR"),
                     '"offset"': "UTINYINT"}}
@@ -42,26 +46,35 @@ class Database:
     def __init__(self, points: Mapping[str, Path | Mapping[str, Any]]) -> None:
         """`points`: by name, the folder with the files, or the three as Arrow tables."""
         self._connection = duckdb.connect()
+        self._folders = {point: source for point, source in points.items() if isinstance(source, Path)}
         self._connection.execute("SET enable_progress_bar = false")
         self._empty = not points
         if self._empty:
             return
-        for name in FILES:
-            parts = []
-            for n, (point, source) in enumerate(points.items()):
-                if isinstance(source, Path):
-                    table = f"read_parquet({_quoted(str(source / f'{name}.parquet'))})"
-                else:
-                    table = f"source_{name}_{n}"
-                    self._connection.register(table, source[name])
-                parts.append(f"SELECT {_quoted(point)} AS point, * FROM {table}")
-            if name in _ADDED:
-                parts.append("SELECT " + ", ".join(f"NULL::{kind} AS {column}" for column, kind in _ADDED[name].items()) + " WHERE false")
+        for name in (*FILES, *OPTIONAL):
+            parts = [self._part(name, point, source, n) for n, (point, source) in enumerate(points.items()) if _has(source, name)]
+            if columns := _ADDED.get(name) or OPTIONAL.get(name):
+                nothing = ", ".join(f"NULL::{kind} AS {column}" for column, kind in columns.items())
+                parts.append(f"SELECT NULL::VARCHAR AS point, {nothing} WHERE false")
             more = ", stall + spin AS waiting" if name == "lines" else ""
-            target = "lines" if name == "lines" else f"all_{name}"
+            target = f"all_{name}" if name in ("pairs", "transfers") else name
             self._connection.execute(f"CREATE TABLE {target} AS SELECT *{more} FROM ({' UNION ALL BY NAME '.join(parts)})")
         for view in _VIEWS:
             self._connection.execute(view)
+
+    def _part(self, name: str, point: str, source: Path | Mapping[str, Any], n: int) -> str:
+        """A query for one table of one point."""
+        if isinstance(source, Path):
+            table = f"read_parquet({_quoted(str(source / f'{name}.parquet'))})"
+        else:
+            table = f"source_{name}_{n}"
+            self._connection.register(table, source[name])
+        return f"SELECT {_quoted(point)} AS point, * FROM {table}"
+
+    def file(self, point: str, name: str) -> Path | None:
+        """A Parquet file of a point that is not one of the tables (`transactions`), if there is one."""
+        file = self._folders[point] / f"{name}.parquet" if point in self._folders else None
+        return file if file and file.is_file() else None
 
     def rows(self, query: str, *parameters: object) -> list[dict[str, Any]]:
         """The rows of a query in SQL, by column."""
@@ -77,6 +90,10 @@ class Database:
         for row in self.rows(query, *parameters):
             found.setdefault((row["name"], row["kind"]), []).append(row)
         return found
+
+
+def _has(source: Path | Mapping[str, Any], name: str) -> bool:
+    return name in FILES or ((source / f"{name}.parquet").is_file() if isinstance(source, Path) else name in source)
 
 
 def _quoted(text: str) -> str:

@@ -6,6 +6,7 @@ from typing import Any
 from analysis import episodes, style
 from analysis.described import CLASSES, SPIN
 from analysis.figures.hot_lines import seen, split
+from analysis.page import maps
 from analysis.page.markup import code, esc, number, percent, table
 from analysis.places import calls
 from analysis.run_directory import FS_PER_US, Point
@@ -91,6 +92,7 @@ def _card(p: Point, rank: int, line: dict[str, Any], most: float) -> str:
             f'<div class="measure"><div class="bar">{bar}</div><b>{esc(percent(line["wait_share"], 1))}</b></div>'
             f'<div class="who"><span class="quiet">written by</span> {functions(line["writers"])} '
             f'<span class="quiet">· waited for by</span> {functions(line["waiters"])}</div>{_places(line)}'
+            f'{maps.first_advice(p, line["name"], line["kind"], line["wait_share"])}'
             f'{_details(p, line, ", ".join(facts))}</div></li>')
 
 
@@ -111,17 +113,18 @@ def at(source: str | None, inlined: list[str]) -> str:
 
 def _details(p: Point, line: dict[str, Any], facts: str) -> str:
     pairs = [pair for pair in line["pairs"] if pair[2]]
-    sent = _transfers(p, line)
+    mapped, sent = maps.maps(p, line["name"], line["kind"], line["wait_share"]), _transfers(p, line)
     if not pairs:
-        return f'<details><summary class="facts">{facts}</summary>{sent}</details>' if sent else f'<div class="facts">{facts}</div>'
+        inside = mapped + sent
+        return f'<details><summary class="facts">{facts}</summary>{inside}</details>' if inside else f'<div class="facts">{facts}</div>'
     whole = (line["stall_us"] + line["spin_us"]) * FS_PER_US  # of all pairs: not all are listed
     if line["sources"]:
-        return f'<details><summary class="facts">{facts}</summary>{_sources(line, whole)}{sent}</details>'
+        return f'<details><summary class="facts">{facts}</summary>{mapped}{_sources(line, whole)}{sent}</details>'
     rows = [(code(a) if a != NO_WRITER else f'<span class="quiet">{a}</span>', code(b), number(waited / FS_PER_US, 1),
              esc(percent(waited / whole))) for a, b, waited in pairs[:12]]
     head = ("last written by", "waits", "waiting (µs)", "of waiting for it")
     inner = table(f"Writers and waiters of {line['name']}", head, rows, (2, 3))
-    return f'<details><summary class="facts">{facts}</summary>{inner}{sent}</details>'
+    return f'<details><summary class="facts">{facts}</summary>{mapped}{inner}{sent}</details>'
 
 
 def _sources(line: dict[str, Any], whole: float) -> str:

@@ -50,5 +50,7 @@ ACCESS_KIND = Enumeration("AccessKind", "AccessKinds", "What an access through t
     "nt_store": "writes past the caches",
     "uncached_load": "reads past the caches",
 }, counted=False)
+# Those that write data.
+WRITES = ("store", "rmw", "nt_store")
 
 DESCRIPTIONS = (SEGMENT, MISS_CLASS, WAIT, TIME_KIND, ACCESS_KIND)

@@ -24,6 +24,7 @@ class Named:
     kind: str = "slab"
     object: str = ""
     field: str = ""
+    type: str = ""
 
 
 class Names:

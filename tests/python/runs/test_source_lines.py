@@ -74,6 +74,27 @@ def test_every_transaction_of_the_program_has_its_line(packed: tuple[Path, dict[
     assert set(writers) == {(f"packed.c:{PACKETS}", INLINED), (f"packed.c:{BYTES}", INLINED)}
 
 
+def test_the_map_of_the_line_divides_all_waiting_by_field_and_names_the_cores(
+        packed: tuple[Path, dict[str, Any], str], moscope_in: Callable[[Path], Moscope]) -> None:
+    hottest = packed[1]["points"][0]["top_names"][0]
+    got = moscope_in(packed[0].parent)("report", "run", "--line", hottest["name"], "--json")
+    assert got.returncode == 0, got.stderr
+    document = json.loads(got.stdout)
+    jsonio.validate(document)
+    line = document["lines"][0]
+    assert line["all_recorded"] and line["recorded"] > 100
+    for part in ("bytes", "fields"):
+        assert sum(one["waiting"] for one in line[part]) == line["waiting"]
+        assert sum(one["transactions"] for one in line[part]) == line["transactions"]
+        assert sum(one["share"] for one in line[part]) == pytest.approx(1)
+    assert [(one["first"], one["bytes"], one["name"], one["type"]) for one in line["fields"]] == [
+        (16 * n + 8 * i, 8, f"packed:stats[{n}].{name}", "long int") for n in range(4) for i, name in enumerate(("packets", "bytes"))]
+    packets = [one for one in line["fields"] if one["name"].endswith("packets")]
+    assert all(one["waited_at"][0]["source"] == f"packed.c:{PACKETS}" == one["written_at"][0]["source"] for one in packets)
+    assert len({tuple(one["writing_cores"]) for one in packets}) == 4 == sum(len(one["writing_cores"]) for one in packets)
+    assert line["advice"][0]["kind"] == "false_sharing" and line["advice"][0]["fields"][0] == "packed:stats"
+
+
 def test_the_report_shows_the_lines_and_cuts_nothing_off(packed: tuple[Path, dict[str, Any], str], tmp_path: Path) -> None:
     sys.path.insert(0, str(Path(__file__).parents[2] / "analysis"))
     import browser
@@ -83,5 +104,6 @@ def test_the_report_shows_the_lines_and_cuts_nothing_off(packed: tuple[Path, dic
     for width in (1280, 400):
         with browser.Page(packed[0] / "report.html", width, profile=tmp_path / f"profile{width}") as page:
             card = 'document.querySelector(".lines li").innerText'
-            assert f"packed.c:{PACKETS} in count" in page.ask(card)
+            assert f"packed.c:{PACKETS} in count" in page.ask(card) and "Align each element" in page.ask(card)
+            assert page.ask('document.querySelectorAll(".lines li:first-child .bytes i").length') == 64
             assert browser.faults(page) == []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""`moscope report`: writes the report of a finished or partial run again, from its run directory only."""
+"""`moscope report`: writes the report of a finished or partial run again, from its run directory only, or shows the map of a line."""
 
 import sys
 from pathlib import Path
@@ -12,7 +12,9 @@ from moscope.cli import Shared, command
 
 @command
 def report(shared: Shared,
-           run_dir: Annotated[Path, typer.Argument(metavar="RUN_DIR", help="Run directory written by `moscope run`.")]) -> None:
+           run_dir: Annotated[Path, typer.Argument(metavar="RUN_DIR", help="Run directory written by `moscope run`.")],
+           line: Annotated[str | None, typer.Option(metavar="NAME", help="Show the map of the hottest lines of this name instead: bytes, "
+                                                                         "fields, code, cores, and advice.")] = None) -> None:
     """Write report.html, figures and tables of a run directory again."""
     from moscope import paths
     from moscope.errors import UserError
@@ -22,9 +24,34 @@ def report(shared: Shared,
     from analysis.report import write_report
 
     try:
+        if line is not None:
+            show_line(shared, run_dir, line)
+            return
         page = write_report(run_dir)
     except RunDirectoryError as error:
         raise UserError(str(error)) from error
     shared.result({"schema": "moscope.report/1", "ok": True, "report": str(page)})
     if not shared.json:
         print(page)
+
+
+def show_line(shared: Shared, run_dir: Path, name: str) -> None:
+    """The map of a name's lines, of the point that the page shows first of those that have the name."""
+    from analysis import load
+    from analysis.maps import document, text
+    from analysis.page.document import default_point
+    from moscope.errors import UserError, unknown_name
+
+    run = load(run_dir)
+    first = default_point(run)
+    points = sorted(run.points, key=lambda p: (p is not first, -p.cores))
+    known = [(p, row) for p in points for row in p.database.rows("SELECT * FROM names WHERE point = ? ORDER BY waiting DESC", p.name)]
+    if not known:
+        raise UserError(f"{run_dir}: has no tables of lines: expected a run of the embedded engine")
+    found = next(((p, row) for p, row in known if row["name"] == name), None)
+    if found is None:
+        raise unknown_name("--line", "name", name, {row["name"] for _, row in known})
+    point, row = found
+    shared.result(document.document(point, name, row["kind"]))
+    if not shared.json:
+        text.show(point, name, row["kind"])

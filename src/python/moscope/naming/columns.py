@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Names as columns: from the engine's packed rows to the tables lines, pairs and transfers of a point (docs/run-directory.md).
+"""Names as columns: from the engine's packed rows to the tables lines, pairs, transfers and fields of a point (docs/run-directory.md).
 
 Every line and every instruction of a point gets its name here, once. Sums by name, function or chip are queries over these tables.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import compute
 
+from moscope.naming import layout
 from moscope.naming.rows import CLASSES, FETCH, KERNEL_HALF, PAGE, PAGE_KNOWN, USER, WALK, Rows, distinct, unpacked
 from moscope.naming.sources import Source
 from moscope.schema.enumerations import SPIN
@@ -31,6 +32,9 @@ class Named(Protocol):
 
     @property
     def object(self) -> str: ...
+
+    @property
+    def type(self) -> str: ...
 
 
 class Names(Protocol):
@@ -55,6 +59,7 @@ class Tables:
     lines: pa.Table
     pairs: pa.Table
     transfers: pa.Table
+    fields: pa.Table = field(default_factory=layout.SCHEMA.empty_table)
 
     def write(self, folder: Path) -> None:
         """NAME.parquet of each; the file's metadata has its `schema`."""
@@ -73,7 +78,10 @@ def tables(namer: Names, packed: tuple[bytes, bytes, bytes], suppliers: Sequence
     """`packed`: the engine's rows; `suppliers`: the protocol's machine types, by number."""
     lines, pairs, transfers = unpacked(packed)
     samples = Samples(namer, lines, pairs)
-    return Tables(_lines(lines, samples), _pairs(namer, lines, pairs, samples), _transfers(lines, transfers, suppliers))
+    named = _lines(lines, samples)
+    names = list(zip(named["name"].to_pylist(), named["kind"].to_pylist(), strict=True))
+    return Tables(named, _pairs(namer, lines, pairs, samples), _transfers(lines, transfers, suppliers),
+                  layout.fields(lines, samples, names))
 
 
 class Samples:

@@ -8,6 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
+from elftools.dwarf.die import DIE
+
 from moscope.naming import debug_file, elf
 from moscope.naming.dwarf import FUNCTION, Units, chain, text
 from moscope.naming.fields import Types, type_of
@@ -22,7 +24,7 @@ class Debug:
     def __init__(self, path: Path, data: bytes) -> None:
         self.notes: list[str] = []
         self._path = path
-        self._variables: dict[int, tuple[str, Callable[[int], str]] | None] = {}
+        self._variables: dict[int, tuple[str, DIE] | None] = {}
         self._sources: Sources | None = None
         self._units = self._read(lambda: Units(data))
         self._types = Types()
@@ -40,20 +42,29 @@ class Debug:
 
     def variable(self, address: int, offset: int) -> tuple[str, str] | None:
         """(function, field) of a byte of the variable at a link address; the function is empty for one outside functions."""
-        if address not in self._variables:
-            self._variables[address] = self._read(lambda: self._variable(address))
-        found = self._variables[address]
-        path = self._read(lambda: found[1](offset)) if found else None
+        found = self._known(address)
+        path = self._read(lambda: self._types.path(found[1], offset)) if found else None
         return (found[0], path) if found and path is not None else None
 
-    def _variable(self, address: int) -> tuple[str, Callable[[int], str]] | None:
+    def type_at(self, address: int, offset: int) -> str:
+        """The type of the field at a byte of that variable; empty where none is known."""
+        found = self._known(address)
+        return (self._read(lambda: self._types.type_at(found[1], offset)) if found else None) or ""
+
+    def _known(self, address: int) -> tuple[str, DIE] | None:
+        if address not in self._variables:
+            self._variables[address] = self._read(lambda: self._variable(address))
+        return self._variables[address]
+
+    def _variable(self, address: int) -> tuple[str, DIE] | None:
+        """The function of the variable, and its type."""
         path = self._units.variable(address) if self._units else []
         kind = type_of(path[-1]) if path else None
         if kind is None:
             return None
         inside = next((die for die in path[-2::-1] if die.tag == FUNCTION), None)
         function = next(filter(None, (text(one, "DW_AT_name") for one in chain(inside))), "") if inside else ""
-        return function, lambda offset: self._types.path(kind, offset)
+        return function, kind
 
     def source(self, pc: int) -> Source | None:
         """Of an instruction at a link address."""

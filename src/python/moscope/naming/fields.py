@@ -45,12 +45,36 @@ def type_of(die: DIE) -> DIE | None:
     return owner.get_DIE_from_attribute("DW_AT_type") if owner else None
 
 
+def title(die: DIE | None) -> str:
+    """A type's name: `pthread_mutex_t`, `worker_stats`, `int *`; empty where it has none."""
+    stars = ""
+    for _ in range(DEEPEST):
+        if die is None:
+            return f"void{stars}"
+        if name := text(die, "DW_AT_name"):
+            return f"{name}{stars}"
+        if die.tag in POINTERS:
+            stars = " *" if not stars else f"{stars}*"
+        elif die.tag not in ALIASES:
+            return ""
+        die = type_of(die)
+    return ""
+
+
 class Types:
     def __init__(self) -> None:
         self._shapes: dict[tuple[int, int], Shape] = {}
 
     def path(self, die: DIE | None, offset: int) -> str:
         """The field at an offset of a type: `[2].packets`; with the distance, `[2]+0x3c`, where no member is."""
+        return self._at(die, offset)[0]
+
+    def type_at(self, die: DIE | None, offset: int) -> str:
+        """The type of that field: `long`; of padding, that of the structure."""
+        return title(self._at(die, offset)[1])
+
+    def _at(self, die: DIE | None, offset: int) -> tuple[str, DIE | None]:
+        """The field at an offset of a type, and its type."""
         found, shape = "", self.shape(die)
         for _ in range(DEEPEST):
             if shape.element is not None:
@@ -59,16 +83,16 @@ class Types:
                     break
                 index, offset = divmod(offset, element.size)
                 found += "".join(f"[{i}]" for i in _indices(index, shape.counts))
-                shape = element
+                die, shape = shape.element, element
                 continue
             if not shape.members:
-                return found  # the byte of a scalar is the scalar
+                return found, die  # the byte of a scalar is the scalar
             member = self._covering(shape, offset)
             if member is None:
                 break
             found += f".{member.name}" if member.name else ""
-            shape, offset = self.shape(member.type), offset - member.first
-        return f"{found}+{offset:#x}" if offset else found
+            die, shape, offset = member.type, self.shape(member.type), offset - member.first
+        return f"{found}+{offset:#x}" if offset else found, die
 
     def shape(self, die: DIE | None) -> Shape:
         if die is None:

@@ -45,6 +45,7 @@ class Named:
     which: str | Callable[[], str] = ""
     field: str = ""
     fields: list[str] = dataclasses.field(default_factory=list)
+    typed: str | Callable[[], str] = ""
     free_pointer: bool = False  # it is where the allocator keeps a free object's pointer to the next
 
     @property
@@ -52,6 +53,13 @@ class Named:
         if not isinstance(self.which, str):
             self.which = self.which()
         return self.which
+
+    @property
+    def type(self) -> str:
+        """Of the field, where types are known: `spinlock_t`, `long`."""
+        if not isinstance(self.typed, str):
+            self.typed = self.typed()
+        return self.typed
 
 
 class Namer:
@@ -66,7 +74,7 @@ class Namer:
         self._tasks = Tasks(self._guest, self._files)
         self._users = Users(self._tasks, user_binaries or {})
         self._code: dict[tuple[int, int], str] = {}
-        self._types: dict[tuple[int, int], tuple[str, list[str]]] = {}  # (type, offset): field, fields of the line
+        self._types: dict[tuple[int, int], tuple[str, list[str], str]] = {}  # (type, offset): field, fields of the line, type
         self._whole: dict[tuple[int, Description], Named | None] = {}  # pages that have one name, by address
         self._mapped = Mapped(self._guest)
         self._per_cpu: PerCpu | None = None
@@ -194,15 +202,16 @@ class Namer:
 
     def _typed(self, name: str, kind: str, instance: str | Callable[[], str], number: int, offset: int) -> Named:
         """An object of which the type is known, or (number 0) only where in it the byte lies."""
-        path, fields = self._field(number, offset) if number else ("", [])
+        path, fields, title = self._field(number, offset) if number else ("", [], "")
         rest = f"+{offset:#x}" if offset else ""
-        return Named(f"{name}.{path}" if path else name + rest, kind, instance, path or rest, fields)
+        return Named(f"{name}.{path}" if path else name + rest, kind, instance, path or rest, fields, title)
 
-    def _field(self, number: int, offset: int) -> tuple[str, list[str]]:
+    def _field(self, number: int, offset: int) -> tuple[str, list[str], str]:
         known = self._types.get((number, offset))
         if known is None:
             types, first = self._guest.types, offset // LINE * LINE
-            known = types.field_at(number, offset).path, types.fields_in(number, first, first + LINE)
+            at = types.field_at(number, offset)
+            known = at.path, types.fields_in(number, first, first + LINE), types.title(at.type)
             self._types[number, offset] = known
         return known
 
@@ -357,7 +366,7 @@ class Namer:
     def _user_symbol(found: tuple[Program, Place], instance: str) -> Named:
         program, place = found
         name, field = program.name_of(place)
-        return Named(f"{program.name}:{name}", "user symbol", instance, field)
+        return Named(f"{program.name}:{name}", "user symbol", instance, field, typed=lambda: program.type_of(place))
 
     def _by_user_address(self, physical: int, va: int, cr3: int, then: Description | None) -> Named | None:
         process = self._tasks.process(cr3)

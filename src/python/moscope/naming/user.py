@@ -67,6 +67,10 @@ class Program:
             name = f"{function}::{COUNTED.sub('', name)}"
         return name + path, path.removeprefix(".")
 
+    def type_of(self, place: Place) -> str:
+        """The type of the field at a place; empty without debug information."""
+        return self._debug[0].type_at(place.symbol.address, place.offset) if self._debug else ""
+
     def source(self, address: int) -> Source | None:
         """File and line of an instruction."""
         return self._debug[0].source(address) if self._debug else None

@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Advice that follows from the map of a line, by rules. A rule is a function of a map that returns what it finds, or None; `RULES` has
+them in the order in which a reader should try them."""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from analysis.described import CLASSES
+from analysis.locks import lock_of
+from analysis.maps.line_map import Area, LineMap
+
+MAIN, NOTABLE = 0.6, 0.05  # shares of the line's waiting
+LOCK_TYPE = re.compile(r"mutex|spinlock|rwlock|rw_semaphore|lockref|semaphore", re.IGNORECASE)
+INDEX = re.compile(r"\[(\d+)\]")
+
+
+@dataclass(frozen=True)
+class Advice:
+    """`kind` is the name of its rule; `fields` are those to change, after their array if they are elements of one."""
+
+    kind: str
+    text: str
+    fields: tuple[str, ...]
+
+
+def false_sharing(line: LineMap) -> Advice | None:
+    """Fields that are written by different cores share the line."""
+    written = [area for area in line.used if area.written]
+    if len(written) < 2 or not _by_different_cores(line, written):
+        return None
+    names = tuple(area.name for area in written)
+    if array := array_of(written):
+        return Advice("false_sharing", f"Elements of {array} that different cores write share this line. Align each element to 64 bytes, "
+                      "so that it has lines of its own.", (array, *names))
+    return Advice("false_sharing", f"Different cores write {listed(names)} in this line. Put each on a line of its own (align it to 64 "
+                  "bytes), or give each thread a copy.", names)
+
+
+def lock(line: LineMap) -> Advice | None:
+    """The line is waited for because of a lock."""
+    for area in sorted(line.used, key=lambda area: -area.waiting):
+        found = lock_of(area.name, area.kind)
+        if (not found and not LOCK_TYPE.search(area.type)) or line.share(area.waiting) < NOTABLE:
+            continue
+        name = found[0] if found else area.name
+        beside = [other.name for other in line.used if other is not area and other.written and not (
+            found and lock_of(other.name, other.kind) == found)]
+        text = f"{name} is a lock. Hold it for a shorter time, or split it so that fewer cores meet at it."
+        if beside:
+            text += f" It shares the line with {listed(beside)}, which its waiters take away from its holder: move that to another line."
+        return Advice("lock", text, (name, *beside))
+    return None
+
+
+def one_word(line: LineMap) -> Advice | None:
+    """Several cores write the same field."""
+    for area in sorted(line.used, key=lambda area: -area.waiting)[:1]:
+        cores = len(area.writers) if area.writers else 2 if _share(line, "true_sharing") >= MAIN else 0
+        is_lock = lock_of(area.name, area.kind) or LOCK_TYPE.search(area.type)
+        if area.written and cores > 1 and line.share(area.waiting) >= MAIN and not is_lock:
+            return Advice("one_word", f"Several cores write {area.name}. Give each thread or core a copy on a line of its own and add the "
+                          "copies up when the value is read, or use an algorithm that writes it less often.", (area.name,))
+    return None
+
+
+def read_mostly(line: LineMap) -> Advice | None:
+    """A field that is only read lies beside one that is written."""
+    written = [area for area in line.used if area.written]
+    read = [area for area in line.used if not area.written and line.share(area.waiting) >= NOTABLE]
+    if not written or not read:
+        return None
+    hot = max(written, key=lambda area: area.transactions)
+    names = tuple(area.name for area in read)
+    verb, object_ = ("is", "it") if len(names) == 1 else ("are", "them")
+    return Advice("read_mostly", f"{listed(names)} {verb} only read, and {verb} lost at each write of {hot.name}. Move {object_} to a line "
+                  "that is not written.", names)
+
+
+def not_shared(line: LineMap) -> Advice | None:
+    """Cores wait for the line although no other core writes it."""
+    if _share(line, "capacity") + _share(line, "cold") < MAIN:
+        return None
+    return Advice("not_shared", "No other core takes this line away: it is fetched because it was replaced or never there. Less data, or "
+                  "data in the order of its use, helps here; padding does not.", ())
+
+
+RULES: tuple[Callable[[LineMap], Advice | None], ...] = (false_sharing, lock, one_word, read_mostly, not_shared)
+
+
+def advice(line: LineMap) -> list[Advice]:
+    return [found for rule in RULES if (found := rule(line))]
+
+
+def _by_different_cores(line: LineMap, written: list[Area]) -> bool:
+    """Of two fields, whether each has a writer that does not write the other. Without recorded cores, the miss class decides."""
+    known = [area.writers for area in written if area.writers]
+    if len(known) > 1:
+        return any(a - b and b - a for n, a in enumerate(known) for b in known[n + 1:])
+    return _share(line, "false_sharing") >= MAIN
+
+
+def _share(line: LineMap, miss: str) -> float:
+    """Of a class, of the line's stall."""
+    whole = sum(line.line.get(f"{c}_stall") or 0 for c in CLASSES)
+    return (line.line.get(f"{miss}_stall") or 0) / whole if whole else 0.0
+
+
+def array_of(areas: list[Area]) -> str:
+    """The array that the areas are elements of; empty if they are not elements of one."""
+    found = {name[:at.start()] if (at := INDEX.search(name)) else "" for name in (area.name for area in areas)}
+    indices = {at[1] for area in areas if (at := INDEX.search(area.name))}
+    return found.pop() if len(found) == 1 and len(indices) > 1 else ""
+
+
+def listed(names: list[str] | tuple[str, ...]) -> str:
+    """`a, b and c`; of many, the first four."""
+    shown = list(dict.fromkeys(names))
+    if len(shown) > 5:
+        shown = [*shown[:4], f"{len(shown) - 4} more"]
+    return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"

@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Maps of the hottest lines of a name, from the tables of a point.
+
+Waiting and transactions are divided by the byte that the waiter accessed: an access counts at its first byte. Sums over the bytes are
+those of the line. A byte counts as written if an instruction that is known to write the line accesses it, or if a recorded transaction
+writes it. Cores are known only from recorded transactions: all of them with `--detail full`, else those of the name's episode.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from analysis.maps import recorded
+from analysis.places import calls
+from analysis.run_directory import Point
+
+LINE = 64
+LINES_OF_NAME = 3
+LINES = """SELECT * FROM lines WHERE point = ? AND name = ? AND kind = ? ORDER BY waiting DESC, line, use LIMIT ?"""
+PAIRS = """
+    SELECT coalesce("offset", 0) AS byte, writer, waiter, waiter_function, waiter_source, waiter_inlined, accessed,
+           sum(stall)::BIGINT AS stall, sum(spin)::BIGINT AS spin, sum(waiting)::BIGINT AS waiting, sum(count)::BIGINT AS count
+    FROM pairs WHERE point = ? AND line = ? AND use = ? GROUP BY ALL ORDER BY waiting DESC, byte, waiter, writer"""
+FIELDS = "SELECT * FROM fields WHERE point = ? AND line = ? AND use = ? ORDER BY first"
+
+
+@dataclass
+class Code:
+    """An instruction, or several of one source line, with what it waited and how often it missed."""
+
+    function: str
+    source: str | None
+    inlined: list[str]
+    waiting: int = 0
+    count: int = 0
+
+
+@dataclass
+class Byte:
+    """Waiting of accesses that begin at one byte, in fs."""
+
+    at: int
+    stall: int = 0
+    spin: int = 0
+    transactions: int = 0
+    written: bool = False
+
+    @property
+    def waiting(self) -> int:
+        return self.stall + self.spin
+
+
+@dataclass
+class Area:
+    """A run of bytes that is one field, with sums over its bytes."""
+
+    first: int
+    bytes: int
+    name: str
+    kind: str
+    object: str
+    type: str
+    waiting: int = 0
+    transactions: int = 0
+    waits: list[Code] = field(default_factory=list)
+    writes: list[Code] = field(default_factory=list)
+    readers: set[int] = field(default_factory=set)
+    writers: set[int] = field(default_factory=set)
+
+    @property
+    def end(self) -> int:
+        return self.first + self.bytes
+
+    @property
+    def written(self) -> bool:
+        return bool(self.writes or self.writers)
+
+    @property
+    def used(self) -> bool:
+        return bool(self.waits or self.transactions or self.written)
+
+
+@dataclass
+class LineMap:
+    """`line` is the row of the table `lines`; `whole` all waiting of the point; `sample` the recorded transactions of this line, and
+    `complete` whether these are all."""
+
+    line: dict[str, Any]
+    whole: int
+    bytes: list[Byte]
+    areas: list[Area]
+    sample: int = 0
+    complete: bool = False
+
+    @property
+    def waiting(self) -> int:
+        return int(self.line["waiting"])
+
+    @property
+    def used(self) -> list[Area]:
+        return [area for area in self.areas if area.used]
+
+    def share(self, waiting: int) -> float:
+        """Of the line's waiting."""
+        return waiting / self.waiting if self.waiting else 0.0
+
+
+def maps_of(p: Point, name: str, kind: str, most: int = LINES_OF_NAME) -> list[LineMap]:
+    """Maps of the hottest lines of a name, made once for each point."""
+    made: dict[tuple[str, str, int], list[LineMap]] = p.made.setdefault("maps", {})
+    key = name, kind, most
+    if key not in made:
+        rows = p.database.rows(LINES, p.name, name, kind, most)
+        accesses = recorded.of_lines(p, [(row["line"], row["name"], row["kind"]) for row in rows])
+        made[key] = [_map(p, row, accesses.get(row["line"], [])) for row in rows]
+    return made[key]
+
+
+def _map(p: Point, row: dict[str, Any], accesses: list[recorded.Accesses]) -> LineMap:
+    at = p.name, row["line"], row["use"]
+    pairs = p.database.rows(PAIRS, *at)
+    found = LineMap(row, p.waiting_fs, [Byte(n) for n in range(LINE)], _areas(p.database.rows(FIELDS, *at), pairs),
+                    sum(one.count for one in accesses), recorded.complete(p))
+    of = {n: area for area in found.areas for n in range(area.first, area.end)}
+    writers = {pair["writer"] for pair in pairs} - {None} | {one.pc for one in accesses if one.writes}
+    for pair in pairs:
+        byte, area = found.bytes[pair["byte"]], of[pair["byte"]]
+        byte.stall, byte.spin = byte.stall + pair["stall"], byte.spin + pair["spin"]
+        byte.transactions += pair["count"]
+        area.waiting, area.transactions = area.waiting + pair["waiting"], area.transactions + pair["count"]
+        _add(area.waits, pair)
+        if pair["waiter"] in writers:
+            byte.written = True
+            _add(area.writes, pair)
+    for one in accesses:
+        if one.at is not None:
+            (of[one.at].writers if one.writes else of[one.at].readers).add(one.core)
+            found.bytes[one.at].written |= one.writes
+    for area in found.areas:
+        area.waits.sort(key=lambda code: -code.waiting)
+        area.writes.sort(key=lambda code: -code.count)
+    return found
+
+
+def _add(to: list[Code], pair: dict[str, Any]) -> None:
+    """Adds a pair's waiter to the code of the same source line."""
+    function, source, inlined = pair["waiter_function"], pair["waiter_source"], calls(pair["waiter_inlined"])
+    one = next((c for c in to if (c.function, c.source, c.inlined) == (function, source, inlined)), None)
+    if one is None:
+        to.append(one := Code(function, source, inlined))
+    one.waiting, one.count = one.waiting + pair["waiting"], one.count + pair["count"]
+
+
+def _areas(fields: list[dict[str, Any]], pairs: list[dict[str, Any]]) -> list[Area]:
+    """All 64 bytes as areas: the fields, or without them the bytes from one access to the next."""
+    if fields:
+        return [Area(row["first"], row["bytes"], row["name"], row["kind"], row["object"] or "", row["type"] or "") for row in fields]
+    names = {pair["byte"]: pair["accessed"] or f"+{pair['byte']:#x}" for pair in pairs}
+    starts = sorted({0, *names})
+    return [Area(first, end - first, names.get(first, ""), "", "", "") for first, end in zip(starts, [*starts[1:], LINE], strict=True)]

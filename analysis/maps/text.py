@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Maps of the lines of one name on the terminal: the 64 bytes, the fields with their code and cores, and the advice."""
+
+from collections.abc import Iterable
+
+from rich.console import Console
+from rich.table import Table
+
+from analysis.maps.advice import advice
+from analysis.maps.line_map import Code, LineMap, maps_of
+from analysis.run_directory import FS_PER_US, Point
+
+WIDTH = 120
+PART = 16  # bytes between two spaces
+
+
+def show(p: Point, name: str, kind: str) -> None:
+    console = Console(highlight=False)
+    if not console.is_terminal:
+        console.width = max(console.width, WIDTH)
+    for one in maps_of(p, name, kind):
+        row = one.line
+        whose = f", {row['object']}" if row["object"] else ""
+        console.print(f"{name}{whose}: line {row['line']:#x}, {one.waiting / one.whole if one.whole else 0:.0%} of all waiting "
+                      f"({one.waiting / FS_PER_US:,.1f} us), {row['transfers']:,} transactions, mostly {row['class'].replace('_', ' ')}",
+                      soft_wrap=True, markup=False)
+        for title, marks in (("waiting", waits(one)), ("written", writes(one)), ("field", letters(one))):
+            console.print(f"  {title:8}" + " ".join(marks[at:at + PART] for at in range(0, len(marks), PART)), soft_wrap=True, markup=False)
+        console.print(table(one))
+        console.print(source_of_cores(one), soft_wrap=True)
+        for found in advice(one):
+            console.print(f"  -> {found.text}", soft_wrap=True, markup=False)
+
+
+def waits(one: LineMap) -> str:
+    """A digit for each byte: tenths of the line's waiting, rounded; `+` for less, `.` for none."""
+    return "".join("." if not b.waiting else "+" if (tenth := round(10 * one.share(b.waiting))) == 0 else str(min(tenth, 9))
+                   for b in one.bytes)
+
+
+def writes(one: LineMap) -> str:
+    return "".join("w" if byte.written else "." for byte in one.bytes)
+
+
+def letters(one: LineMap) -> str:
+    """A letter for each byte: its field in the table, `.` for a field without accesses."""
+    marks = ["."] * len(one.bytes)
+    for n, area in enumerate(one.used):
+        marks[area.first:area.end] = [letter(n)] * area.bytes
+    return "".join(marks)
+
+
+def letter(n: int) -> str:
+    return chr(ord("a") + n) if n < 26 else chr(ord("A") + n - 26) if n < 52 else "?"
+
+
+def table(one: LineMap) -> Table:
+    made = Table(show_lines=False)
+    for title in ("", "bytes", "field"):
+        made.add_column(title, overflow="fold")
+    for title in ("waiting", "transactions"):
+        made.add_column(title, justify="right")
+    for title in ("cores: read", "write", "waits at", "written at"):
+        made.add_column(title, overflow="fold")
+    for n, area in enumerate(one.used):
+        typed = f" ({area.type})" if area.type else ""
+        made.add_row(letter(n), f"{area.first}-{area.end - 1}", escaped(area.name + typed), f"{one.share(area.waiting):.1%}",
+                     f"{area.transactions:,}", cores(area.readers), cores(area.writers), escaped(code(area.waits)),
+                     escaped(code(area.writes)))
+    return made
+
+
+def escaped(text: str) -> str:
+    from rich.markup import escape
+
+    return escape(text)
+
+
+def code(found: list[Code]) -> str:
+    """The two first: source line with the function inlined there, or function."""
+    return "; ".join(one.function if not one.source else " in ".join([one.source, *(call.split(" ")[0] for call in one.inlined[:1])])
+                     for one in found[:2])
+
+
+def cores(found: Iterable[int]) -> str:
+    """`0-3, 7`; 254 is a device."""
+    parts: list[list[int]] = []
+    for core in sorted(found):
+        if parts and parts[-1][-1] == core - 1:
+            parts[-1].append(core)
+        else:
+            parts.append([core])
+    return ", ".join(str(part[0]) if len(part) == 1 else f"{part[0]}-{part[-1]}" for part in parts)
+
+
+def source_of_cores(one: LineMap) -> str:
+    """What the columns of cores rest on."""
+    if not one.sample:
+        return "  The cores of each byte are not known: no transaction of this line is recorded (--detail full records all)."
+    if one.complete:
+        return "  Cores are those of all transactions in the windows."
+    return f"  Cores are those of {one.sample} recorded transactions (--detail full records all)."

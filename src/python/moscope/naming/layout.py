@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Which fields the bytes of the hottest lines belong to: a row for each run of bytes with one name (docs/run-directory.md)."""
+
+import re
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+if TYPE_CHECKING:
+    from moscope.naming.columns import Named, Samples
+    from moscope.naming.rows import Rows
+
+LINE = 64
+# The lines with the most waiting of all, and of each of the names with the most waiting.
+LINES, NAMES, LINES_OF_NAME = 100, 20, 3
+DISTANCE = re.compile(r"\+0x[0-9a-f]+$")
+SCHEMA = pa.schema([("line", pa.uint64()), ("use", pa.uint32()), ("first", pa.uint8()), ("bytes", pa.uint8()), ("name", pa.string()),
+                    ("kind", pa.string()), ("object", pa.string()), ("type", pa.string())])
+
+
+def fields(rows: "Rows", samples: "Samples", names: Sequence[tuple[str, str]]) -> pa.Table:
+    """`names`: name and kind of each of the rows."""
+    found = [{"line": int(rows["line"][n]), "use": int(rows["use"][n]), **one}
+             for n in sorted(chosen(rows, names)) for one in runs(samples, n)]
+    return pa.Table.from_pylist(found, SCHEMA)
+
+
+def chosen(rows: "Rows", names: Sequence[tuple[str, str]]) -> set[int]:
+    """The numbers of the rows that get a layout."""
+    waiting = rows["stall"] + rows["spin"]
+    order = np.lexsort((rows["use"], rows["line"], -waiting)).tolist()
+    sums: dict[tuple[str, str], int] = {}
+    for n in order:
+        sums[names[n]] = sums.get(names[n], 0) + int(waiting[n])
+    hottest = dict.fromkeys(sorted(sums, key=lambda name: (-sums[name], name))[:NAMES], LINES_OF_NAME)
+    found = set(order[:LINES])
+    for n in order:
+        if hottest.get(names[n], 0):
+            hottest[names[n]] -= 1
+            found.add(n)
+    return found
+
+
+def runs(samples: "Samples", n: int) -> Iterator[dict[str, str | int | None]]:
+    """The runs of bytes of row `n`. Bytes without a field of their own run from one field to the next."""
+    named = [samples.named(n, offset, False) for offset in range(LINE)]
+    for _, run in groupby(range(LINE), lambda offset: _same(named[offset])):
+        offsets = list(run)
+        one = named[offsets[0]]
+        yield {"first": offsets[0], "bytes": len(offsets), "name": one.name, "kind": one.kind, "object": one.object or None,
+               "type": one.type or None}
+
+
+def _same(one: "Named") -> tuple[str, str]:
+    """What the bytes of a run have in common."""
+    return (one.kind if one.kind == "unknown" else DISTANCE.sub("", one.name), one.kind)

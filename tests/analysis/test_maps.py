@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The map of a line divides its waiting by byte and field, and each rule of advice holds where it should and nowhere else."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+
+from analysis import Point
+from analysis.database import Database
+from analysis.described import MISS_CLASS
+from analysis.maps import LineMap, maps_of
+from analysis.maps.advice import advice
+from analysis.maps.text import cores, letters, waits, writes
+from moscope.naming.layout import SCHEMA
+
+LINE = 0x1000
+STATS, FLAG = "server:stats[0].packets", "server:limit"
+Access = tuple[int, int, int, bool]  # byte, core, instruction, whether it writes
+PAIR = {"writer": pa.uint64(), "writer_function": pa.string(), "writer_source": pa.string(), "waiter_source": pa.string(),
+        "waiter_inlined": pa.string(), "offset": pa.uint8(), "accessed": pa.string()}
+
+
+def pair(waiter: int, at: int, stall: int, writer: int | None = 1, count: int = 1, spin: int = 0) -> dict[str, Any]:
+    return {"line": LINE, "use": 1, "writer": writer, "writer_function": f"f{writer}" if writer else None, "writer_source": None,
+            "writer_inlined": None, "waiter": waiter, "waiter_function": f"f{waiter}", "waiter_source": f"a.c:{waiter}",
+            "waiter_inlined": None, "kernel": False, "offset": at, "accessed": None, "stall": stall, "spin": spin, "count": count}
+
+
+def made(folder: Path, fields: Sequence[tuple[int, int, str, str]], pairs: list[dict[str, Any]], accesses: Sequence[Access] = (),
+         miss: str = "true_sharing") -> LineMap:
+    """The map of a line with these fields (first, bytes, name, type) and pairs."""
+    stall, spin, count = (sum(one[part] for one in pairs) for part in ("stall", "spin", "count"))
+    classes = {f"{c}_{part}": 0 for c in MISS_CLASS.names for part in ("stall", "count")} | {f"{miss}_stall": stall, f"{miss}_count": count}
+    line = {"line": LINE, "use": 1, "name": "x", "kind": "user symbol", "object": None, "field": None, "class": miss, "stall": stall,
+            "spin": spin, "transfers": count, "waiters": 3, **classes}
+    nothing = pa.array([], pa.int64())
+    laid = [{"line": LINE, "use": 1, "first": first, "bytes": size, "name": name, "kind": "user symbol", "object": None, "type": kind}
+            for first, size, name, kind in fields]
+    tables = {"lines": pa.Table.from_pylist([line]), "transfers": pa.table({"line": nothing, "use": nothing}),
+              "pairs": pa.table({name: pa.array([one[name] for one in pairs], PAIR.get(name)) for name in pairs[0]}),
+              "fields": pa.Table.from_pylist(laid, SCHEMA)}
+    for name, table in tables.items():
+        parquet.write_table(table, folder / f"{name}.parquet")
+    if accesses:
+        parquet.write_table(pa.Table.from_pylist([
+            {"line": LINE, "name": "x", "name_kind": "user symbol", "va": 0x7000 + at, "core": core, "pc": pc,
+             "kind": "store" if written else "load", "buffer_wait": False} for at, core, pc, written in accesses]),
+            folder / "episodes.parquet")
+    point = Point("p", {"cores": 2}, {"attribution": {"exposed": stall, "spin": spin}}, Database({"p": folder}))
+    (found,) = maps_of(point, "x", "user symbol")
+    assert sum(byte.stall for byte in found.bytes) == stall and sum(byte.spin for byte in found.bytes) == spin
+    assert sum(area.waiting for area in found.areas) == stall + spin and sum(area.bytes for area in found.areas) == 64
+    assert sum(area.transactions for area in found.areas) == count == sum(byte.transactions for byte in found.bytes)
+    return found
+
+
+def kinds(line: LineMap) -> list[str]:
+    return [one.kind for one in advice(line)]
+
+
+TWO = ((0, 8, "a", "long"), (8, 8, "b", "long"), (16, 48, "rest", ""))
+
+
+def test_waiting_transactions_code_and_cores_are_those_of_each_byte(tmp_path: Path) -> None:
+    line = made(tmp_path, TWO, [pair(1, 0, 60, count=6), pair(2, 12, 30, spin=10, count=3)], [(0, 0, 1, True), (12, 3, 2, False)])
+    assert [(b.at, b.waiting, b.transactions, b.written) for b in line.bytes if b.waiting] == [(0, 60, 6, True), (12, 40, 3, False)]
+    assert [(area.name, area.waiting, area.readers, area.writers) for area in line.used] == [("a", 60, set(), {0}), ("b", 40, {3}, set())]
+    assert [code.source for code in line.used[0].writes] == ["a.c:1"] and not line.used[1].writes
+    assert (line.sample, line.complete) == (2, False)
+    assert (waits(line)[:16], writes(line)[:16], letters(line)[:17]) == (
+        "6...........4...", "w...............", "aaaaaaaabbbbbbbb.")
+
+
+def test_without_fields_the_bytes_from_one_access_to_the_next_are_areas(tmp_path: Path) -> None:
+    line = made(tmp_path, (), [pair(1, 4, 1), pair(1, 40, 1)])
+    assert [(area.first, area.bytes, area.name) for area in line.areas] == [(0, 4, ""), (4, 36, "+0x4"), (40, 24, "+0x28")]
+
+
+def test_fields_that_different_cores_write_are_false_sharing(tmp_path: Path) -> None:
+    pairs = [pair(1, 0, 50, writer=2), pair(2, 8, 50, writer=1)]
+    line = made(tmp_path, TWO, pairs, [(0, 0, 1, True), (8, 1, 2, True)], miss="false_sharing")
+    assert kinds(line) == ["false_sharing"] and "a and b" in advice(line)[0].text
+
+
+@pytest.mark.parametrize("writers", [((0, 0), (8, 0)), ((0, 0), (0, 1), (8, 0), (8, 1))])
+def test_fields_that_the_same_cores_write_are_not(tmp_path: Path, writers: tuple[tuple[int, int], ...]) -> None:
+    pairs = [pair(1, 0, 50, writer=2), pair(2, 8, 50, writer=1)]
+    line = made(tmp_path, TWO, pairs, [(at, core, 1 if at == 0 else 2, True) for at, core in writers])
+    assert "false_sharing" not in kinds(line)
+
+
+def test_without_recorded_cores_the_class_tells_false_sharing(tmp_path: Path) -> None:
+    pairs = [pair(1, 0, 50, writer=2), pair(2, 8, 50, writer=1)]
+    assert kinds(made(tmp_path, TWO, pairs, miss="false_sharing")) == ["false_sharing"]
+    assert kinds(made(tmp_path, TWO, pairs, miss="upgrade")) == []
+
+
+def test_elements_of_an_array_are_advised_by_the_array(tmp_path: Path) -> None:
+    fields = ((0, 8, "s:stats[0].packets", "long"), (8, 8, "s:stats[1].packets", "long"), (16, 48, "rest", ""))
+    line = made(tmp_path, fields, [pair(1, 0, 50), pair(1, 8, 50)], [(0, 0, 1, True), (8, 1, 1, True)])
+    assert advice(line)[0].fields[0] == "s:stats" and "Elements of s:stats" in advice(line)[0].text
+
+
+def test_one_field_that_several_cores_write_wants_copies(tmp_path: Path) -> None:
+    line = made(tmp_path, TWO, [pair(1, 0, 90), pair(1, 8, 10, writer=None)], [(0, 0, 1, True), (0, 1, 1, True)])
+    assert "one_word" in kinds(line)
+    assert "one_word" not in kinds(made(tmp_path, TWO, [pair(1, 0, 90)], [(0, 0, 1, True), (0, 0, 1, True)]))
+
+
+@pytest.mark.parametrize(("name", "type_"), [("queue.lock", ""), ("queue.guard", "pthread_mutex_t")])
+def test_a_lock_is_named_with_the_data_beside_it(tmp_path: Path, name: str, type_: str) -> None:
+    line = made(tmp_path, ((0, 8, name, type_), (8, 8, "queue.head", "long"), (16, 48, "rest", "")),
+                [pair(1, 0, 70), pair(2, 8, 30, writer=2)], [(0, 0, 1, True), (0, 1, 1, True), (8, 0, 2, True), (8, 1, 2, True)])
+    (found,) = advice(line)
+    assert found.kind == "lock" and found.fields == (name, "queue.head") and f"{name} is a lock" in found.text
+
+
+def test_a_field_that_is_only_read_moves_away_from_one_that_is_written(tmp_path: Path) -> None:
+    line = made(tmp_path, TWO, [pair(1, 0, 40), pair(2, 8, 60)], [(0, 0, 1, True), (8, 1, 2, False)], miss="false_sharing")
+    (found,) = advice(line)
+    assert (found.kind, found.fields) == ("read_mostly", ("b",))
+    assert "read_mostly" not in kinds(made(tmp_path, TWO, [pair(1, 0, 99), pair(2, 8, 1)], [(0, 0, 1, True)]))
+
+
+def test_a_line_that_no_other_core_takes_needs_no_padding(tmp_path: Path) -> None:
+    assert kinds(made(tmp_path, TWO, [pair(1, 0, 9, writer=None)], miss="capacity")) == ["not_shared"]
+
+
+def test_cores_are_listed_as_ranges() -> None:
+    assert cores({0, 1, 2, 7, 9, 10}) == "0-2, 7, 9-10" and cores(()) == ""
