@@ -22,7 +22,8 @@ FILES = ("lines", "pairs", "transfers")
 OPTIONAL = {"fields": {"line": "UBIGINT", "use": "UINTEGER", "first": "UTINYINT", "bytes": "UTINYINT", "name": "VARCHAR", "kind": "VARCHAR",
                        "object": "VARCHAR", "type": "VARCHAR"}}
 # Columns that runs of earlier versions lack.
-_ADDED = {"pairs": {**dict.fromkeys(("writer_source", "writer_inlined", "waiter_source", "waiter_inlined", "accessed"), "VARCHAR"),
+_ADDED = {"transfers": dict.fromkeys(("supplier_role", "supplier_per"), "VARCHAR"),
+          "pairs": {**dict.fromkeys(("writer_source", "writer_inlined", "waiter_source", "waiter_inlined", "accessed"), "VARCHAR"),
                     '"offset"': "UTINYINT"}}
 # The class with the most stall; among several, the one with the most misses, then the first in the order of their description.
 _MAIN_CLASS = "list_sort([" + ", ".join(

@@ -148,6 +148,13 @@ def test_transfers_of_the_lines_of_a_name_add_up() -> None:
     assert matrix(rows) == ([0, 1], [("cores of chip 1", [7, 0]), ("memory of node 0", [0, 2])])
 
 
+def test_a_foreign_protocols_suppliers_are_called_by_their_roles() -> None:
+    kinds = (("Keeper", "home", "node"), ("Private", "cache", "core"), ("LastCache", "cache", "chip"), ("Copier", "dma", "node"))
+    rows = [{"supplier": kind, "supplier_role": role, "supplier_per": per, "from_chip": 2, "to_chip": 0, "count": n}
+            for n, (kind, role, per) in enumerate(kinds, 1)]
+    assert matrix(rows) == ([0], [("Copier of chip 2", [4]), ("Last of chip 2", [3]), ("cores of chip 2", [2]), ("memory of node 2", [1])])
+
+
 def test_cores_of_a_name_are_those_that_waited_for_any_of_its_lines() -> None:
     record, stats, found = synthetic_run.point("exim", "distro", 12)
     for line, waiters in zip(found["lines"][1:4], (0b0011, 0b1010, 1 << 47), strict=True):

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from pyarrow import parquet
 
+from moscope.config.bindings import of_role, roles_of
 from moscope.naming import columns
 from moscope.naming.columns import DETAILED, tables
 from moscope.naming.rows import CLASSES, LINES, PAGE_KNOWN, PAIRS, TRANSFERS, WALK
@@ -134,7 +135,18 @@ def test_only_the_hottest_lines_have_objects() -> None:
 
 def test_a_transfer_has_its_line_and_the_type_of_its_supplier() -> None:
     got = named([line(64, 1), line(128, 2, use=5)], [], [transfer(1, 2, 3, 0)]).transfers.to_pylist()
-    assert got == [{"line": 128, "use": 5, "supplier": "Directory", "from_chip": 3, "to_chip": 0, "count": 3, "stall": 9}]
+    assert got == [{"line": 128, "use": 5, "supplier": "Directory", "supplier_role": None, "supplier_per": None, "from_chip": 3,
+                    "to_chip": 0, "count": 3, "stall": 9}]
+
+
+def test_a_transfer_has_the_role_of_its_supplier_in_the_protocol() -> None:
+    rows = (packed([line(64, 1)], LINES), b"", packed([transfer(0, 1, 0, 0), transfer(0, 2, 3, 0)], TRANSFERS))
+    interface = {"machines": [{"type": "Private", "roles": {"per": "core", "role": "cache"}},
+                              {"type": "Keeper", "roles": {"per": "node", "role": "home"}}]}
+    got = tables(Names(), rows, ("own", "Private", "Keeper"), {one["type"]: roles_of(one) for one in interface["machines"]}).transfers
+    assert [(row["supplier"], row["supplier_role"], row["supplier_per"]) for row in got.to_pylist()] == [
+        ("Private", "cache", "core"), ("Keeper", "home", "node")]
+    assert of_role(interface, "home") == {"Keeper"}
 
 
 def test_a_stall_beyond_32_bits_is_not_cut() -> None:

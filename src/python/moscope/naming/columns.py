@@ -37,6 +37,16 @@ class Named(Protocol):
     def type(self) -> str: ...
 
 
+class Role(Protocol):
+    """What a type of controller is to the machine (moscope.config.bindings)."""
+
+    @property
+    def role(self) -> str: ...
+
+    @property
+    def per(self) -> str: ...
+
+
 class Names(Protocol):
     """The interface of a Namer."""
 
@@ -74,13 +84,14 @@ class Tables:
         return int(compute.sum(self.lines[column]).as_py() or 0)
 
 
-def tables(namer: Names, packed: tuple[bytes, bytes, bytes], suppliers: Sequence[str]) -> Tables:
-    """`packed`: the engine's rows; `suppliers`: the protocol's machine types, by number."""
+def tables(namer: Names, packed: tuple[bytes, bytes, bytes], suppliers: Sequence[str],
+           roles: Mapping[str, Role] | None = None) -> Tables:
+    """`packed`: the engine's rows; `suppliers`: the protocol's machine types, by number; `roles`: of these types."""
     lines, pairs, transfers = unpacked(packed)
     samples = Samples(namer, lines, pairs)
     named = _lines(lines, samples)
     names = list(zip(named["name"].to_pylist(), named["kind"].to_pylist(), strict=True))
-    return Tables(named, _pairs(namer, lines, pairs, samples), _transfers(lines, transfers, suppliers),
+    return Tables(named, _pairs(namer, lines, pairs, samples), _transfers(lines, transfers, suppliers, roles or {}),
                   layout.fields(lines, samples, names))
 
 
@@ -180,11 +191,15 @@ def _pairs(namer: Names, lines: Rows, rows: Rows, samples: Samples) -> pa.Table:
         "stall": rows["stall"], "spin": rows["spin"], "count": rows["count"]})
 
 
-def _transfers(lines: Rows, rows: Rows, suppliers: Sequence[str]) -> pa.Table:
+def _transfers(lines: Rows, rows: Rows, suppliers: Sequence[str], roles: Mapping[str, Role]) -> pa.Table:
     of = rows["line"]
+    of_type = [roles.get(supplier) for supplier in suppliers]
+    played = {"supplier_role": [one.role if one else None for one in of_type],
+              "supplier_per": [one.per if one else None for one in of_type]}
     return pa.table({"line": lines["line"][of], "use": lines["use"][of],
                      "supplier": pa.DictionaryArray.from_arrays(pa.array(rows["supplier"].astype("int32")),
                                                                 pa.array(suppliers, pa.string())),
+                     **{name: numbered(words_of, rows["supplier"].astype("int64")) for name, words_of in played.items()},
                      "from_chip": rows["from"], "to_chip": rows["to"], "count": rows["count"], "stall": rows["stall"]})
 
 

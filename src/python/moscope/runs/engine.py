@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 from moscope.boot import engine
 from moscope.config import Machine, elaborate
+from moscope.config.bindings import Roles, roles_of
 
 
 class System(engine.System, Protocol):
@@ -50,6 +51,14 @@ def machine_states(machine: Machine) -> dict[str, list[str]]:
 
     interface = json.loads(buildproto.ensure_protocol(str(machine.protocol)).interface.read_text(encoding="utf-8"))
     return {str(one["type"]): [str(state["name"]) for state in one["states"]] for one in interface["machines"]}
+
+
+def machine_roles(machine: Machine) -> dict[str, Roles]:
+    """What each kind of controller is to the machine, by the protocol's interface."""
+    from moscope import buildproto
+
+    interface = json.loads(buildproto.ensure_protocol(str(machine.protocol)).interface.read_text(encoding="utf-8"))
+    return {str(one["type"]): roles_of(one) for one in interface["machines"]}
 
 
 def machine_types() -> list[str]:

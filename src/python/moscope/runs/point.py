@@ -7,12 +7,13 @@ import json
 import os
 import resource
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from moscope.config import load_machine
+from moscope.config.bindings import Roles
 from moscope.errors import SimulatorBug, UserError, WorkloadFailed
 from moscope.guest import initramfs, kernel
 from moscope.naming import columns
@@ -65,7 +66,7 @@ def measure(job: Job, folder: Path, report: Callable[[Progress], None], say: Cal
     measured, stats, packed = detailed(guest, job.point, log)
     guest.phase("names", 1.0)
     namer.refresh()
-    tables = name(namer, stats["attribution"], packed)
+    tables = name(namer, stats["attribution"], packed, engine.machine_roles(inputs.machine))
     kinds, states, naming = engine.machine_types(), engine.machine_states(inputs.machine), transactions.Naming(namer, tables.lines)
     if log:
         transactions.convert(log, folder / transactions.NAME, kinds, states, naming)
@@ -117,9 +118,9 @@ def begin_text(begin: str | int | None) -> str:
     return f'the console shows "{begin}"' if begin else f"{WORK_BEGINS}, the mark of its steady state"
 
 
-def name(names: columns.Names, attribution: dict[str, Any], packed: PackedRows) -> columns.Tables:
+def name(names: columns.Names, attribution: dict[str, Any], packed: PackedRows, roles: Mapping[str, Roles] | None = None) -> columns.Tables:
     """The point's tables. Every run checks that no stall and no spinning is lost on the way to names."""
-    tables = columns.tables(names, packed, engine.machine_types())
+    tables = columns.tables(names, packed, engine.machine_types(), roles or {})
     for column, all_cores in (("stall", "exposed"), ("spin", "spin")):
         if (total := tables.total(column)) != attribution.get(all_cores, 0):
             raise SimulatorBug(f"{column}: all lines have {total} fs, all cores {attribution.get(all_cores, 0)}")
