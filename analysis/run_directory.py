@@ -31,6 +31,7 @@ class Point:
     database: Database = field(default_factory=lambda: Database({}), repr=False, compare=False)
     # Results of tables: figures, page and CSV files need the same ones.
     made: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
+    config: dict[str, Any] = field(default_factory=dict, repr=False)  # of the run
     of_paper: bool = False  # on the machine that the paper's figures were measured on
 
     @property
@@ -44,6 +45,14 @@ class Point:
     @property
     def cores(self) -> int:
         return int(self.record.get("cores") or len(self.stats.get("cores", [])))
+
+    @property
+    def cores_per_chip(self) -> int:
+        return int(self.config.get("cores_per_chip") or 1)
+
+    @property
+    def core_hz(self) -> int:
+        return int(self.config.get("core_hz") or 0)
 
     @property
     def operations(self) -> str:
@@ -161,7 +170,7 @@ def load(path: str | Path) -> Run:
     points.sort(key=lambda p: (p.workload, p.kernel, p.cores))
     database = Database(folders)
     for p in points:
-        p.database, p.of_paper = database, paper.is_of(record or {})
+        p.database, p.of_paper, p.config = database, paper.is_of(record or {}), (record or {}).get("config") or {}
     return Run(path, record or {}, points, problems, database)
 
 

@@ -12,7 +12,7 @@ import shlex
 from collections.abc import Callable, Iterable
 from typing import Annotated, Any, get_args, get_origin
 
-from moscope import buildproto
+from moscope import buildproto, paths
 from moscope.bootstrap import COMPLETE as VARIABLE
 from moscope.errors import UserError, unknown_name
 
@@ -77,10 +77,14 @@ def examples() -> list[str]:
     return examples.names()
 
 
+def exports() -> list[str]:
+    return [file.stem for file in (paths.root() / "analysis" / "exports").glob("[a-z]*.py") if file.stem != "base"]
+
+
 #: By the name of the parameter.
 VALUES: dict[str, Callable[[], Iterable[str]]] = {
     "machine": machines, "sets": parameters, "workload": workloads, "kernel": kernels, "protocol": buildproto.known_protocols,
-    "example": examples,
+    "example": examples, "to": exports,
 }
 
 

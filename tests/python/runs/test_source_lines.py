@@ -95,6 +95,20 @@ def test_the_map_of_the_line_divides_all_waiting_by_field_and_names_the_cores(
     assert line["advice"][0]["kind"] == "false_sharing" and line["advice"][0]["fields"][0] == "packed:stats"
 
 
+@pytest.mark.parametrize(("to", "files", "holds"), [
+    ("perfetto", 1, "packed:stats["), ("pprof", 1, ""), ("collapsed", 1, "packed:work;count;packed:stats["),
+    ("c2c", 2, f"packed:work,packed.c:{PACKETS},")])
+def test_it_is_exported_to_each_format(packed: tuple[Path, dict[str, Any], str], moscope_in: Callable[[Path], Moscope], to: str, files: int,
+                                       holds: str) -> None:
+    got = moscope_in(packed[0].parent)("export", "run", "--to", to, "--json")
+    assert got.returncode == 0, got.stderr
+    document = json.loads(got.stdout)
+    jsonio.validate(document)
+    assert len(document["files"]) == files
+    if holds:
+        assert holds in (packed[0].parent / document["files"][-1]).read_text()
+
+
 def test_the_report_shows_the_lines_and_cuts_nothing_off(packed: tuple[Path, dict[str, Any], str], tmp_path: Path) -> None:
     sys.path.insert(0, str(Path(__file__).parents[2] / "analysis"))
     import browser

@@ -1,0 +1,20 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Formats of other tools into which a point of a run is exported, one module each. A module declares `EXPORT`; it is found by its place
+in this folder."""
+
+import importlib
+import pkgutil
+
+from analysis.exports.base import Export, Slice
+
+
+def names() -> list[str]:
+    return sorted(m.name for m in pkgutil.iter_modules(__path__) if m.name != "base" and not m.name.startswith("_"))
+
+
+def find(name: str) -> Export:
+    export: Export = importlib.import_module(f"{__name__}.{name}").EXPORT
+    return export
+
+
+__all__ = ["Export", "Slice", "find", "names"]

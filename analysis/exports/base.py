@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What exports have in common: the stack that waited for a line, and a point's recorded transactions."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+from analysis.places import calls
+from analysis.run_directory import Point, RunDirectoryError
+
+FS_PER_NS = 10**6
+STACKS = """
+    WITH sums AS (SELECT waiter_function AS function, waiter_source AS source, waiter_inlined AS inlined, kernel, name,
+                         sum(stall)::BIGINT AS stall, sum(spin)::BIGINT AS spin, sum(count)::BIGINT AS count
+                  FROM pairs WHERE point = ? GROUP BY ALL)
+    SELECT * FROM sums ORDER BY stall + spin DESC, function, source, inlined, name"""
+
+
+@dataclass(frozen=True)
+class Slice:
+    """A part of a point's time, in fs from its first transaction; `length` None: to the end."""
+
+    begin: int = 0
+    length: int | None = None
+
+
+@dataclass(frozen=True)
+class Export:
+    """`files` makes the contents by the end of the file's name; `sliced`: it takes a Slice, and needs recorded transactions."""
+
+    about: str
+    files: Callable[[Point, Slice], dict[str, bytes]]
+    sliced: bool = False
+
+
+@dataclass(frozen=True)
+class Frame:
+    """A function and where in it the one below was called, or the access is; the place is empty where it is not known."""
+
+    function: str
+    file: str = ""
+    line: int = 0
+
+
+@dataclass(frozen=True)
+class Stack:
+    """`frames`: outermost first, the inlined functions last; then the name of the line that they wait for. Times in fs."""
+
+    frames: tuple[Frame, ...]
+    name: str
+    kernel: bool
+    stall: int
+    spin: int
+    count: int
+
+
+def stacks(p: Point) -> Iterator[Stack]:
+    for row in p.database.rows(STACKS, p.name):
+        yield Stack(frames(row["function"] or "unknown", row["source"], calls(row["inlined"])), row["name"], row["kernel"], row["stall"],
+                    row["spin"], row["count"])
+
+
+def frames(function: str, source: str | None, inlined: list[str]) -> tuple[Frame, ...]:
+    """Of an instruction: `inlined` has, innermost first, `FUNCTION called at FILE:LINE`."""
+    found, place = [], source or ""
+    for call in inlined:
+        name, _, called_at = call.partition(" called at ")
+        found.append(_frame(name, place))
+        place = called_at
+    found.append(_frame(function, place))
+    return tuple(reversed(found))
+
+
+def _frame(function: str, place: str) -> Frame:
+    file, _, line = place.rpartition(":")
+    return Frame(function, file, int(line) if line.isdigit() else 0)
+
+
+def transactions(p: Point, query: str, *parameters: object) -> list[dict[str, Any]]:
+    """The rows of a query over the point's `transactions`."""
+    file = recorded(p)
+    found = duckdb.connect()
+    found.execute("SET enable_progress_bar = false")
+    quoted = str(file).replace("'", "''")
+    found.execute(f"CREATE VIEW transactions AS SELECT * FROM read_parquet('{quoted}')")
+    result = found.execute(query, list(parameters))
+    names = [column[0] for column in result.description or ()]
+    return [dict(zip(names, row, strict=True)) for row in result.fetchall()]
+
+
+def recorded(p: Point) -> Path:
+    file = p.database.file(p.name, "transactions")
+    if file is None:
+        raise RunDirectoryError(f"{p.name}: has no recorded transactions: expected a run with --detail full")
+    return file

@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A trace for Perfetto or chrome://tracing (Trace Event Format, JSON): transactions as slices, one process per chip and one thread per
+core. Transactions of a core that overlap are on threads of their own. Times are microseconds from the first transaction.
+
+A run records sums for its links, not their load over time. The counters are the transactions under way of each chip's cores.
+"""
+
+import json
+from typing import Any
+
+from analysis.described import SEGMENT
+from analysis.exports.base import Export, Slice, transactions
+from analysis.run_directory import FS_PER_US, Point, RunDirectoryError
+
+MOST = 500_000  # transactions; browsers show a trace of this size
+FIRST = "SELECT min(issued) AS first FROM transactions WHERE NOT buffer_wait"
+QUERY = f"""SELECT * FROM transactions WHERE NOT buffer_wait AND issued >= ? AND issued < ? ORDER BY issued, core, line LIMIT {MOST + 1}"""
+FOREVER = 2**62
+LANES = 64  # threads for each core
+
+
+def events(p: Point, part: Slice) -> list[dict[str, Any]]:
+    first = transactions(p, FIRST)[0]["first"]
+    begin = (first or 0) + part.begin
+    rows = transactions(p, QUERY, begin, begin + part.length if part.length is not None else FOREVER) if first is not None else []
+    if not rows:
+        raise RunDirectoryError(f"{p.name}: has no transactions in that time: expected --begin and --length within its windows")
+    if len(rows) > MOST:
+        raise RunDirectoryError(f"{p.name}: has more than {MOST} transactions in that time: expected a shorter --length")
+    per_chip = p.cores_per_chip
+    found: list[dict[str, Any]] = []
+    busy: dict[int, list[int]] = {}
+    for row in rows:
+        lanes = busy.setdefault(row["core"], [])
+        lane = next((n for n, end in enumerate(lanes) if end <= row["issued"]), len(lanes))
+        lanes[lane:lane + 1] = [row["issued"] + row["latency"]]
+        found.append(_slice(row, begin, row["core"] // per_chip, row["core"] * LANES + min(lane, LANES - 1)))
+    return [*_titles(busy, per_chip), *found, *_counters(rows, begin, per_chip)]
+
+
+def _slice(row: dict[str, Any], begin: int, chip: int, thread: int) -> dict[str, Any]:
+    about = {"line": row["name"], "address": f"{row['line']:#x}", "class": row["class"], "access": row["kind"], "source": row.get("source"),
+             "inlined": row.get("inlined"), "process": row["process"], "written by": row["writer_function"],
+             "writer's source": row.get("writer_source"), "writer's core": row["writer"], "supplier": row["supplier"],
+             "supplier's chip": row["supplier_chip"], "hops": row["hops"], "exposed_ns": row["exposed"] / 10**6,
+             **{f"{segment}_ns": row[segment] / 10**6 for segment in SEGMENT.names if row[segment]}}
+    return {"ph": "X", "pid": chip, "tid": thread, "name": row["function"] or "unknown code", "cat": row["class"],
+            "ts": (row["issued"] - begin) / FS_PER_US, "dur": row["latency"] / FS_PER_US,
+            "args": {key: value for key, value in about.items() if value is not None}}
+
+
+def _titles(busy: dict[int, list[int]], per_chip: int) -> list[dict[str, Any]]:
+    def title(what: str, chip: int, thread: int, key: str, value: object) -> dict[str, Any]:
+        return {"ph": "M", "pid": chip, "tid": thread, "name": what, "args": {key: value}}
+
+    found = [title("process_name", chip, 0, "name", f"chip {chip}") for chip in sorted({core // per_chip for core in busy})]
+    for core, lanes in sorted(busy.items()):
+        for lane in range(min(len(lanes), LANES)):
+            thread = core * LANES + lane
+            name = f"core {core}" + (f", overlapping {lane}" if lane else "")
+            found += [title("thread_name", core // per_chip, thread, "name", name),
+                      title("thread_sort_index", core // per_chip, thread, "sort_index", thread)]
+    return found
+
+
+def _counters(rows: list[dict[str, Any]], begin: int, per_chip: int) -> list[dict[str, Any]]:
+    """The transactions under way of each chip, at each change."""
+    changes = sorted([(row["issued"], 1, row["core"] // per_chip) for row in rows]
+                     + [(row["issued"] + row["latency"], -1, row["core"] // per_chip) for row in rows])
+    now: dict[int, int] = {}
+    found: dict[tuple[int, int], dict[str, Any]] = {}
+    for tick, change, chip in changes:
+        now[chip] = now.get(chip, 0) + change
+        found[tick, chip] = {"ph": "C", "pid": chip, "name": "transactions under way", "ts": (tick - begin) / FS_PER_US,
+                             "args": {"transactions": now[chip]}}
+    return list(found.values())
+
+
+def _files(p: Point, part: Slice) -> dict[str, bytes]:
+    document = {"displayTimeUnit": "ns", "otherData": {"workload": p.workload, "kernel": p.kernel, "cores": str(p.cores)},
+                "traceEvents": events(p, part)}
+    return {"perfetto.json": json.dumps(document, separators=(",", ":")).encode()}
+
+
+EXPORT = Export("A trace for ui.perfetto.dev or chrome://tracing: transactions by core.", _files, sliced=True)
