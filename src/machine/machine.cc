@@ -6,6 +6,7 @@
 #include <cstring>
 #include <sstream>
 
+#include "base/time_text.hh"
 #include "machine/machine_impl.hh"
 #include "schema/config_reader.hh"
 
@@ -183,12 +184,6 @@ std::string Machine::check_single_writer() {
 
 namespace {
 
-std::string in_ns(Tick t) {
-    char text[32];
-    std::snprintf(text, sizeof text, "%.2f ns", static_cast<double>(t) / kTicksPerNs);
-    return text;
-}
-
 /// Transitions of a line, a line of text each. A stall that repeats while nothing changes is one line with a count.
 std::string history_text(const std::vector<AbstractController *> &controllers, const ProtocolInfo &protocol, Addr line,
                          const std::vector<TransitionRecord> &of_line) {
@@ -314,7 +309,7 @@ void Watchdog::look_for_old(Tick now) const {
         const Addr line = line_of(oldest->addr.value);
         std::ostringstream s;
         s << "no progress: a request of " << requester << " for line 0x" << std::hex << line << std::dec
-          << " is older than " << limit_ / kTicksPerNs << " ns at tick " << now;
+          << " is older than " << limit_ / kTicksPerNs << " ns at " << in_ns(now);
         throw ProtocolError(s.str(), line);
     }
 }

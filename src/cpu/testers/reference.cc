@@ -2,6 +2,8 @@
 // Layout of locations, numbering of writes, and the accounts given of violations.
 #include "cpu/testers/reference.hh"
 
+#include "base/time_text.hh"
+
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
@@ -22,12 +24,6 @@ namespace {
 std::string hex(std::uint64_t v) {
     char s[24];
     std::snprintf(s, sizeof s, "0x%llx", static_cast<unsigned long long>(v));
-    return s;
-}
-
-std::string ns(Tick t) {
-    char s[40];
-    std::snprintf(s, sizeof s, "%.3f ns", static_cast<double>(t) / kTicksPerNs);
     return s;
 }
 
@@ -147,18 +143,18 @@ std::string Reference::history_of(unsigned i, std::uint64_t value) const {
     if (s.from == 0 && value == 0)
         t = "the initial value";
     else
-        t = "written by " + agent_name(s.who) + " (" + kind_name(s.kind) + " issued at " + ns(s.issued) + ")";
+        t = "written by " + agent_name(s.who) + " (" + kind_name(s.kind) + " issued at " + in_ns(s.issued) + ")";
     if (s.from == kNever)
         return t + ", not current yet";
-    t += ", current from " + ns(s.from);
-    return t + (s.until == kNever ? " on" : " to " + ns(s.until));
+    t += ", current from " + in_ns(s.from);
+    return t + (s.until == kNever ? " on" : " to " + in_ns(s.until));
 }
 
 std::string Reference::explain(unsigned i, std::uint64_t value, Agent who, AccessKind kind, Tick issued,
                                Tick done) const {
     const Location &l = locations_[i];
     std::string t = agent_name(who) + ": " + kind_name(kind) + " of " + std::to_string(l.size) + " bytes at " +
-                    hex(l.addr) + " (line " + hex(line_of(l.addr)) + "), " + ns(issued) + " to " + ns(done) +
+                    hex(l.addr) + " (line " + hex(line_of(l.addr)) + "), " + in_ns(issued) + " to " + in_ns(done) +
                     ", found " + hex(value) + ", " + history_of(i, value) + "; expected ";
     std::vector<const Slot *> right;
     const Tick from = kind == AccessKind::rmw ? done : issued; // a locked operation reads at its completion

@@ -93,4 +93,4 @@ def check_segments(what: str, latency: int, segments: list[dict[str, Any]]) -> N
     """Every tick is accounted for once: the segments of an access add up to its latency, exactly."""
     total = sum(int(s["fs"]) for s in segments)
     if total != latency:
-        raise SimulatorBug(f"{what}: its segments add up to {total} fs, its latency is {latency} fs")
+        raise SimulatorBug(f"{what}: its segments add up to {total / FS_PER_NS} ns, its latency is {latency / FS_PER_NS} ns")

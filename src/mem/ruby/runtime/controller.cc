@@ -2,6 +2,7 @@
 // Protocol errors with what a person needs to understand them.
 #include "mem/ruby/runtime/controller.hh"
 
+#include "base/time_text.hh"
 #include "mem/ruby/runtime/requests.hh"
 #include "mem/ruby/runtime/sequencer.hh"
 
@@ -65,13 +66,13 @@ bool AbstractController::functionalMemoryWrite(Packet *pkt) {
 void AbstractController::no_transition(unsigned state, unsigned event, Addr line) {
     std::ostringstream s;
     s << "no transition: machine " << name() << ", state " << info->state[state].name << ", event "
-      << info->event[event] << ", line 0x" << std::hex << line << std::dec << ", at tick " << now_;
+      << info->event[event] << ", line 0x" << std::hex << line << std::dec << ", at " << in_ns(now_);
     throw ProtocolError(s.str(), line_of(line));
 }
 
 void AbstractController::protocol_error(const std::string &what, const char *file, int line) {
     std::ostringstream s;
-    s << file << ":" << line << ": " << what << " (machine " << name() << ", at tick " << now_;
+    s << file << ":" << line << ": " << what << " (machine " << name() << ", at " << in_ns(now_);
     if (cause_)
         s << ", working on line 0x" << std::hex << cause_->line;
     s << ")";

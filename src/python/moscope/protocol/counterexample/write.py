@@ -35,7 +35,8 @@ def access_text(a: Played, node_bytes: int) -> str:
 
 
 def _time(fs: int) -> str:
-    return f"{fs // FS_PER_NS}ns" if fs % FS_PER_NS == 0 else f"{fs}fs"
+    whole, part = divmod(fs, FS_PER_NS)
+    return f"{whole}.{part:06d}".rstrip("0").rstrip(".") + "ns"
 
 
 def _delay_text(d: Delay) -> str:

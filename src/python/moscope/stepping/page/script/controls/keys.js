@@ -2,6 +2,21 @@
 // The keyboard: every action has a key, and the list of keys is a dialog.
 import { byId, fill, h } from "../dom.js";
 
+const GLOSSARY = [
+  ["home", "the node whose memory has the line; it orders the transactions of the line"],
+  ["home agent", "the part of a home that handles requests"],
+  ["probe", "a message that looks for the line in other caches; an invalidating one takes their copies"],
+  ["probe filter", "the home's table of lines that caches have, with the chip of the owner"],
+  ["Owner=L3Cache-N", "a cache of chip N owns the line: the L3 or one of the cores; the home knows chips alone"],
+  ["requestor", "the core or device whose access it is"],
+  ["invalidation", "a cache loses its copy because another core or device wants the line"],
+  ["crossbar", "connects cores, L3, home and links of a chip"],
+  ["credits", "places in the next buffer; a message waits for one"],
+  ["pending transaction", "what a controller notes of a transaction until its end, field by field"],
+  ["event", "what a message or an access is to a controller; a transition is chosen by state and event"],
+  ["I, NP, other states", "the state panel and the transition table describe each"],
+];
+
 export class Keys {
   constructor(dialog) {
     this.dialog = dialog;
@@ -52,10 +67,17 @@ export class Keys {
           ),
         ),
       ),
-      h("p", null, "Tab moves between buttons, Enter presses one."),
+      h("p", null, "Tab moves between buttons, Enter presses one. Page up and down scroll the panel that a number has shown."),
+      h("h2", null, "Words"),
+      h(
+        "dl",
+        null,
+        GLOSSARY.map(([word, meaning]) => [h("dt", null, word), h("dd", null, meaning)]),
+      ),
       h("form", { method: "dialog" }, h("button", { autofocus: true }, "Close (Esc)")),
     );
     this.dialog.showModal();
+    this.dialog.scrollTop = 0; // the focus is on the button at the end
   }
 }
 
@@ -89,7 +111,11 @@ export function bindKeys(keys, page) {
     ...side.tabs.map((tab) => [...tab, side]),
   ].entries()) {
     const tabs = i < stage.tabs.length ? stage : side;
-    keys.bind([String(i + 1)], String(i + 1), `show: ${label.toLowerCase()}`, () => tabs.select(id));
+    keys.bind([String(i + 1)], String(i + 1), `show: ${label.toLowerCase()}`, () => {
+      tabs.select(id);
+      const panel = byId(id);
+      (panel.querySelector("[data-scroll]") ?? panel).focus({ preventScroll: true }); // page up and down scroll it
+    });
   }
   keys.bind(["/"], "/", "search", () => byId("search").focus());
   keys.bind(["n"], "n", "next result of the search", () => page.search.go(1));

@@ -110,7 +110,10 @@ export class App {
     const k = this.find(kind, dir);
     if (k !== null) this.seek(k);
     else if (dir < 0 && kind !== "invalidation") this.seek(0);
-    else this.changed("show");
+    else {
+      this.changed("show");
+      this.say(`There is no ${dir > 0 ? "further" : "earlier"} ${kind}.`);
+    }
     return k !== null;
   }
 

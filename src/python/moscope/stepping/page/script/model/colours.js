@@ -31,9 +31,10 @@ const WORDS = {
   Backing_Store: "memory is current",
 };
 
-/** The class of a controller's state. A home's permission is that of memory, so its states have one look. */
+/** The class of a controller's state. A home's permission is that of memory: its states have one look, dashed where it waits. */
 export function stateClass(history, controller, state) {
-  if (history.isHome(controller)) return "home";
+  if (history.isHome(controller))
+    return history.permission(history.controllers.get(controller).machine, state) === "Busy" ? "home busy" : "home";
   return CLASSES[history.permission(history.controllers.get(controller)?.machine, state)] || "empty";
 }
 

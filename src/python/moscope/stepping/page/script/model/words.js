@@ -126,7 +126,8 @@ export function onWay(app, moment, access, first) {
   }
   if (moment.kind !== "transition") return brief(app, moment);
   const t = history.trace.transitions[moment.transition];
-  return `${placeName(history, t.controller)} ${outcome(history, t, access, moment, first)}: ${t.state} → ${t.next}`;
+  const change = t.state === t.next ? `stays in ${t.state}` : `${t.state} → ${t.next}`;
+  return `${placeName(history, t.controller)} ${outcome(history, t, access, moment, first)}: ${change}`;
 }
 
 /** What a transition means for the access. */

@@ -6,6 +6,11 @@ import { lineClass } from "../model/colours.js";
 import { fill, h, reveal } from "../dom.js";
 import { crossingsOf, linksOf, messageName, onWay, opName, plainly, reason, sentence, who } from "../model/words.js";
 
+const EXPLAINED = {
+  responder: "the probed caches look the line up",
+  home_queue: "the home is busy with other requests",
+};
+
 export class AccessesView {
   constructor(app, panel) {
     this.app = app;
@@ -58,7 +63,7 @@ export class AccessesView {
         "aria-label": `${who(access)}, ${opName(access.op)} of ${access.line}, ${app.text(access.latency_fs || 0)}`,
         on: { click: () => this.select(open ? null : access.id) },
       },
-      h("span", { class: "access-text" }, h("i", { class: `dot ${lineClass(app.history, access.base)}` }), plainly(access)),
+      h("span", { class: "access-text" }, h("span", { class: "opens" }, open ? "▾ " : "▸ "), h("i", { class: `dot ${lineClass(app.history, access.base)}` }), plainly(access)),
       h("span", { class: "number" }, access.latency_fs ? app.text(access.latency_fs, false) : "—"),
       h("span", { class: "bar", style: { width: `${(100 * (access.latency_fs || 0)) / longest}%` } }, this.bar(access)),
     );
@@ -84,9 +89,10 @@ export class AccessesView {
   meaning(access, segment) {
     const { app } = this;
     const onLinks = (m) => m.hops.reduce((sum, hop) => sum + hop.arrive - hop.depart, 0);
-    const crossing = (m) => `${messageName(m)}${m.data ? " with the line" : ""} ${linksOf(m)} takes ${app.text(onLinks(m), false)}`;
+    const exact = (fs) => (app.inCycles ? app.history.cycles(fs) : fs / 1e6).toFixed(2);
+    const crossing = (m) => `${messageName(m)}${m.data ? " with the line" : ""} ${linksOf(m)} takes ${exact(onLinks(m))}`;
     const crossings = segment.name === "link" ? crossingsOf(app.history, access, crossing) : [];
-    const text = crossings.join("; ") || app.settings.meanings?.[segment.name];
+    const text = crossings.join("; ") || EXPLAINED[segment.name] || app.settings.meanings?.[segment.name];
     return text && text !== this.label(segment) && h("tr", { class: "meaning" }, h("td", { colspan: 3 }, text));
   }
 
@@ -96,14 +102,15 @@ export class AccessesView {
     app.changed("show");
     if (id === null) return;
     const moment = app.history.moments.find((one) => one.kind === "issue" && one.access === id);
-    if (moment) app.seek(moment.index + 1);
+    if (moment && app.moment?.access !== id) app.seek(moment.index + 1);
     reveal(this.panel, this.panel.querySelector("li.open"));
   }
 
   next(dir) {
     const shown = this.app.history.trace.accesses.filter((a) => !this.app.hiddenLines.has(a.base));
     const at = shown.findIndex((a) => a.id === this.app.access);
-    const next = shown[at < 0 ? (dir > 0 ? 0 : shown.length - 1) : at + dir];
+    const present = shown.find((a) => a.id === this.app.moment?.access);
+    const next = at < 0 ? (present ?? shown.at(dir > 0 ? 0 : -1)) : shown[at + dir];
     if (next) this.select(next.id);
   }
 
@@ -138,12 +145,13 @@ export class AccessesView {
             { class: "total" },
             h("td", null, "latency"),
             h("td", { class: "number" }, app.text(access.latency_fs || 0, false)),
-            h("td", { class: "number" }, share(access.latency_fs || 0)),
+            h("td", null),
           ),
         ),
       ),
       !access.run && [
-        h("h3", null, "Step by step", h("small", null, "at · what · takes")),
+        h("h3", null, "Step by step", h("small", null, `${app.inCycles ? "cycles" : "ns"} since its issue at ${app.now(access.issued, false)}`)),
+        h("p", { class: "hint" }, "+ is what a message takes, crossbars and waiting included. Between two rows a place looks the line up."),
         h("ol", { class: "way-list" }, this.legs(access)),
       ],
     );

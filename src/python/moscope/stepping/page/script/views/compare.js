@@ -34,7 +34,7 @@ export class CompareView {
           { class: "hint" },
           app.settings.live
             ? "There is one history. A click on a core adds an access, a click on a message delays it: each makes a second history."
-            : "A page that ./moscope step serves can fork the history and compare two of them here.",
+            : "This page is a file with one history. ./moscope step serves a page on which a second one can be made and compared here.",
         ),
       );
       return;

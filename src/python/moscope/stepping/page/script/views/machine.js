@@ -118,7 +118,7 @@ export class MachineView {
           const marked = changed.has(cellKey(line.address, controller));
           const machine = app.history.controllers.get(controller)?.machine;
           const kind = stateClass(app.history, controller, state);
-          const untouched = kind === "home" && state === app.history.initial.get(cellKey(line.address, controller));
+          const untouched = kind.startsWith("home") && state === app.history.initial.get(cellKey(line.address, controller));
           if ((kind === "empty" || untouched) && !marked) continue;
           shown.push({ controller, line, state, marked, kind, machine });
         }

@@ -91,7 +91,7 @@ export class ProtocolView {
       ),
     );
     this.wrap = h("div", { class: "protocol-scroll" }, table);
-    this.below = h("div", { class: "taken" });
+    this.below = h("div", { class: "taken", tabindex: -1, "data-scroll": true, "data-key": "taken" });
     fill(this.panel, this.controls(of, all), this.wrap, this.below);
   }
 

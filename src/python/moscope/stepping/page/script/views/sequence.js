@@ -9,7 +9,7 @@ const HEAD = 46;
 const ROW = 17; // least distance of two times
 const FOLD = 44; // greatest distance; longer stretches are folded
 const CYCLES = 0.9; // pixels per cycle between the two
-const EDGE = 70;
+const EDGE = 58;
 const TIMES = 64; // width of the column of times
 
 export class SequenceView {
@@ -50,7 +50,7 @@ export class SequenceView {
     order.sort(
       (a, b) => a.chip - b.chip || (a.core === null) - (b.core === null) || a.name.localeCompare(b.name, "en", { numeric: true }),
     );
-    const gap = Math.max(112 * Math.min(1, this.scale), (panel.clientWidth - TIMES - 2 * EDGE) / Math.max(1, order.length - 1));
+    const gap = Math.max(79 * Math.min(1, this.scale), (panel.clientWidth - TIMES - 2 * EDGE) / Math.max(1, order.length - 1));
     this.columns = new Map(order.map((c, i) => [c.name, TIMES + EDGE + i * gap]));
     this.width = Math.max(panel.clientWidth, TIMES + 2 * EDGE + (order.length - 1) * gap);
     this.placeTimes();
@@ -214,7 +214,7 @@ export class SequenceView {
     const access = app.history.trace.accesses[moment.access];
     const place = moment.places.find((name) => this.columns.has(name));
     if (!place) return null;
-    const text = moment.kind === "issue" ? access.text : `done: ${app.text(access.latency_fs)}`;
+    const text = moment.kind === "issue" ? access.text : `done: ${app.text(access.latency_fs, false)}`;
     return s(
       "g",
       {

@@ -81,7 +81,7 @@ export class StateView {
         lines.map((line) => {
           const copies = [...app.history.controllers.values()].filter((c) => {
             const state = app.fold.cell(line.address, c.name);
-            return state !== undefined && !["empty", "home"].includes(stateClass(app.history, c.name, state));
+            return state !== undefined && !/^(empty|home)/.test(stateClass(app.history, c.name, state));
           });
           const text = copies
             .slice(0, 3)
