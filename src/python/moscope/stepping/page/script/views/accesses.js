@@ -52,6 +52,7 @@ export class AccessesView {
   row(access, longest) {
     const { app } = this;
     const open = app.access === access.id;
+    const dot = h("i", { class: `dot ${lineClass(app.history, access.base)}` });
     const head = h(
       "button",
       {
@@ -63,8 +64,8 @@ export class AccessesView {
         "aria-label": `${who(access)}, ${opName(access.op)} of ${access.line}, ${app.text(access.latency_fs || 0)}`,
         on: { click: () => this.select(open ? null : access.id) },
       },
-      h("span", { class: "access-text" }, h("span", { class: "opens" }, open ? "▾ " : "▸ "), h("i", { class: `dot ${lineClass(app.history, access.base)}` }), plainly(access)),
-      h("span", { class: "number" }, access.latency_fs ? app.text(access.latency_fs, false) : "—"),
+      h("span", { class: "access-text" }, h("span", { class: "opens" }, open ? "▾ " : "▸ "), dot, plainly(access)),
+      h("span", { class: "number" }, access.latency_fs ? app.text(access.latency_fs, false) : "no end"),
       h("span", { class: "bar", style: { width: `${(100 * (access.latency_fs || 0)) / longest}%` } }, this.bar(access)),
     );
     return h("li", { "data-access": access.id, class: open ? "open" : "" }, head, open && this.detail(access));
@@ -116,6 +117,7 @@ export class AccessesView {
 
   detail(access) {
     const { app } = this;
+    const since = app.inCycles ? "cycles" : "ns";
     const share = (fs) => `${Math.round((100 * fs) / (access.latency_fs || 1))} %`;
     return h(
       "div",
@@ -150,7 +152,7 @@ export class AccessesView {
         ),
       ),
       !access.run && [
-        h("h3", null, "Step by step", h("small", null, `${app.inCycles ? "cycles" : "ns"} since its issue at ${app.now(access.issued, false)}`)),
+        h("h3", null, "Step by step", h("small", null, `${since} since its issue at ${app.now(access.issued, false)}`)),
         h("p", { class: "hint" }, "+ is what a message takes, crossbars and waiting included. Between two rows a place looks the line up."),
         h("ol", { class: "way-list" }, this.legs(access)),
       ],

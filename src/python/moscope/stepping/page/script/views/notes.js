@@ -44,9 +44,10 @@ export class Notes {
     const found = [...(trace.violations || []), ...(trace.protocol_error ? [trace.protocol_error] : [])];
     const texts = found.map((one) => {
       const access = typeof one === "object" ? one.access : null;
-      const end = access === null || access === undefined ? null : app.history.moments.findLast((m) => m.access === access);
+      const own = access === null || access === undefined ? null : app.history.moments.findLast((m) => m.access === access);
+      const end = own ?? app.history.moments.at(-1); // an error ends the history
       const go = end && h("button", { type: "button", on: { click: () => app.seek(end.index + 1) } }, "go there");
-      return h("p", { class: "violation" }, h("b", null, "Violation: "), typeof one === "object" ? one.text : one, go);
+      return h("p", { class: "violation" }, h("b", null, "Violation: "), shortened(app, typeof one === "object" ? one.text : one), " ", go);
     });
     return run?.note ? [...texts, h("p", null, run.note)] : texts;
   }
@@ -54,8 +55,9 @@ export class Notes {
   draw() {
     const notes = this.notes();
     byId("now").classList.toggle("with-note", Boolean(this.parts?.length || notes.length));
-    if (!this.parts?.length) {
-      fill(this.panel, notes);
+    const title = this.app.history.document.example?.title;
+    if (notes.length || !this.parts?.length) {
+      fill(this.panel, notes.length > 0 && title && h("div", { class: "note-head" }, h("b", null, title)), notes);
       return;
     }
     const at = this.current();
@@ -79,6 +81,11 @@ export class Notes {
       shown.map((part) => h("p", null, part.text)),
     );
   }
+}
+
+/** A message of the engine with the script's names of lines. */
+function shortened(app, text) {
+  return text.replace(/\b0x[0-9a-f]+\b/g, (address) => app.history.lineByAddress.get(address)?.name ?? address);
 }
 
 /** The time of the moment nearest to a time: texts give times in rounded cycles. */
