@@ -191,6 +191,18 @@ AttributionRows FullSystem::attribution_rows() const {
     return impl_->detailed ? impl_->detailed->attribution().rows() : AttributionRows{};
 }
 
+void FullSystem::record_epochs() {
+    if (!impl_->machine || !impl_->machine->processes().record_epochs())
+        throw UserError("epochs: detailed mode is one logical process: expected a machine whose chips are one each");
+}
+
+std::string FullSystem::epoch_record() const {
+    const EpochRecord *record = impl_->machine ? impl_->machine->processes().epoch_record() : nullptr;
+    return record ? std::string(reinterpret_cast<const char *>(record->rows().data()),
+                                record->rows().size() * sizeof(record->rows()[0]))
+                  : std::string{};
+}
+
 std::string FullSystem::episodes() const {
     return impl_->detailed ? impl_->detailed->attribution().episodes() : std::string{};
 }

@@ -44,6 +44,10 @@ class FullSystem {
     std::string stats_json();
     /// All lines, pairs and transfers, to the moment of the last stats_json.
     AttributionRows attribution_rows() const;
+    /// From now on, records the processor time of each epoch of detailed mode. UserError unless each chip is a logical process.
+    void record_epochs();
+    /// The rows so far (sim/parallel/epoch_record.hh).
+    std::string epoch_record() const;
     /// Consecutive transactions of the lines with the most of them: packed TransactionRecords.
     std::string episodes() const;
     /// As step, but until the simulated time `until` at the latest (state "time"); functional mode stops about a

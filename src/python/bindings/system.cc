@@ -97,6 +97,10 @@ void bind_results(nb::class_<FullSystem> &system) {
         .def(
             "episodes", [](const FullSystem &s) { return bytes_of(s.episodes()); },
             "TransactionRecords of the lines with the most transactions, line by line (attribution/episodes.hh).")
+        .def("record_epochs", &FullSystem::record_epochs)
+        .def(
+            "epoch_record", [](const FullSystem &s) { return bytes_of(s.epoch_record()); },
+            "Processor time of each epoch since record_epochs (sim/parallel/epoch_record.hh).")
         .def("stats", stats)
         .def("counts", counts,
              "The part of `stats` that takes little time, for progress and for windows; `spun`: instructions in spin "

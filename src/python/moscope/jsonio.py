@@ -28,10 +28,10 @@ def dumps(document: Any) -> str:
 
 
 def schema_file(name: str) -> Path:
-    """`moscope.latency/1` is in `moscope.latency.1.json`; documents that are files of a run directory alone have a folder, and those
-    that analysis makes of one."""
+    """`moscope.latency/1` is in `moscope.latency.1.json`; documents that are files of a run directory alone have a folder, and so
+    have those that analysis makes of one and those of `bench`."""
     file = name.replace("/", ".") + ".json"
-    return next((found for folder in ("", "files", "analysis") if (found := SCHEMAS / folder / file).is_file()), SCHEMAS / file)
+    return next((found for folder in ("", "files", "analysis", "bench") if (found := SCHEMAS / folder / file).is_file()), SCHEMAS / file)
 
 
 def schema(path: Path) -> dict[str, Any]:

@@ -73,6 +73,14 @@ class LogicalProcesses {
     void share_work(unsigned parts, std::function<void(unsigned part)> work) {
         scheduler_->share_work(parts, std::move(work));
     }
+    /// From now on, records the processor time of each epoch, on one thread; false: there is one process, which has no epochs.
+    bool record_epochs() {
+        if (scheduler_)
+            scheduler_->record_epochs();
+        return scheduler_ != nullptr;
+    }
+    const EpochRecord *epoch_record() const { return scheduler_ ? scheduler_->epoch_record() : nullptr; }
+
     /// `f` is called before a thread runs a process that another thread ran last.
     void on_migrate(std::function<void(unsigned process, unsigned thread)> f) {
         if (scheduler_)

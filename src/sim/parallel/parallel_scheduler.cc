@@ -139,6 +139,8 @@ void ParallelScheduler::run_epochs(unsigned thread) {
         } else {
             first = std::min(first, next_serial);
         }
+        if (record_)
+            record_->end_epoch();
         if (over || failed || first >= until_) {
             barrier(); // before any thread changes what the others read above
             if (thread == 0)
@@ -176,6 +178,7 @@ void ParallelScheduler::run_epoch(unsigned thread, std::uint64_t number, Tick en
 }
 
 void ParallelScheduler::run_process(unsigned process, unsigned parity, Tick end) {
+    const EpochRecord::Part part(record_.get(), process);
     EventQueue &q = *queues_[process];
     ProcessStatus status;
     q.send_on(parity);
@@ -189,6 +192,7 @@ void ParallelScheduler::run_process(unsigned process, unsigned parity, Tick end)
 }
 
 void ParallelScheduler::run_serial_phase(unsigned parity, Tick end) {
+    const EpochRecord::Part part(record_.get(), static_cast<unsigned>(queues_.size()));
     for (EventQueue *q : queues_)
         deliver_messages(*q, parity);
     if (serial_queue) {
@@ -203,8 +207,10 @@ void ParallelScheduler::run_serial_phase(unsigned parity, Tick end) {
 void ParallelScheduler::do_shared_work(unsigned thread) {
     if (!parts_)
         return;
-    for (unsigned part = thread; part < parts_; part += active_)
+    for (unsigned part = thread; part < parts_; part += active_) {
+        const EpochRecord::Part timed(record_.get(), static_cast<unsigned>(queues_.size()) + 1);
         guarded(shared_work_errors_[thread], [&] { shared_work_(part); });
+    }
     barrier();
     if (thread == 0)
         parts_ = 0; // the others read it again after the next barrier

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "sim/event_queue.hh"
+#include "sim/parallel/epoch_record.hh"
 #include "sim/parallel/thread_tuner.hh"
 
 namespace moscope {
@@ -67,6 +68,14 @@ class ParallelScheduler {
     void request_serial_phase() { serial_requested_.store(true, std::memory_order_relaxed); }
     /// End of the epoch that runs, or that ran last.
     Tick epoch_end() const { return end_; }
+
+    /// From now on, records the processor time of each epoch. Between runs, with one thread.
+    void record_epochs() {
+        MOSCOPE_CHECK(threads_ == 1);
+        record_ = std::make_unique<EpochRecord>(static_cast<unsigned>(queues_.size()));
+    }
+    /// Null: none is kept.
+    const EpochRecord *epoch_record() const { return record_.get(); }
 
   private:
     /// What the thread that ran a process publishes at the end of an epoch.
@@ -118,6 +127,7 @@ class ParallelScheduler {
     unsigned parts_ = 0; ///< of the shared work of this serial phase
     std::function<void(unsigned)> shared_work_;
     Tick until_ = 0, first_ = 0, end_ = 0;
+    std::unique_ptr<EpochRecord> record_;
     // The barrier: the last thread to arrive opens it.
     alignas(64) std::atomic<unsigned> waiting_{0};
     alignas(64) std::atomic<unsigned> round_{0};

@@ -92,6 +92,12 @@ class FakeSystem:
             pair[name] = value
         return line.tobytes(), pair.tobytes(), np.zeros(0, rows.TRANSFERS).tobytes()
 
+    def record_epochs(self) -> None:
+        pass
+
+    def epoch_record(self) -> bytes:
+        return b""
+
     def enter_detailed(self) -> None:
         self.detailed, self.begun = True, self.tick
 

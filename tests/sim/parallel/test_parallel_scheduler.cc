@@ -281,6 +281,28 @@ TEST(ParallelScheduler, ASerialPhaseWithoutWorkChangesNoEpoch) {
     EXPECT_EQ(ends[0], ends[1]);
 }
 
+TEST(ParallelScheduler, ARecordHasTheTimeOfEachPartOfEachEpochAndChangesNothing) {
+    Ring plain(1), recorded(1);
+    recorded.step->record_epochs();
+    for (Ring *r : {&plain, &recorded}) {
+        r->step->serial_phase = [r](Tick) { r->step->share_work(2, [](unsigned) {}); };
+        r->nodes.front()->requests = r->step.get();
+        r->step->run(10'000);
+    }
+    EXPECT_EQ(recorded.hashes(), plain.hashes());
+    EXPECT_EQ(plain.step->epoch_record(), nullptr);
+    const EpochRecord &record = *recorded.step->epoch_record();
+    ASSERT_EQ(record.columns(), kProcesses + 3);
+    ASSERT_EQ(record.rows().size() % record.columns(), 0u);
+    EXPECT_GE(record.rows().size() / record.columns(), 10'000u / kLookahead);
+    std::vector<std::uint64_t> sums(record.columns());
+    for (std::size_t i = 0; i < record.rows().size(); ++i)
+        sums[i % record.columns()] += record.rows()[i];
+    for (const std::uint64_t sum : sums)
+        EXPECT_GT(sum, 0u);
+    EXPECT_LE(sums[record.shared_part()], sums[record.shared()]);
+}
+
 TEST(ParallelScheduler, ARunWithoutEventsEndsAtOnce) {
     Ring r(2);
     for (auto &n : r.nodes)

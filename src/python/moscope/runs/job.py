@@ -18,6 +18,7 @@ class Job:
     programs: dict[str, str]
     attribution: bool = True  # who waits for which line is noted
     threads: int | None = None  # of the host, chip beside chip; None: one
+    record_epochs: bool = False  # the chips run beside each other on one thread; the time of each goes into EPOCHS
     inputs: dict[str, str] | None = None  # digests (runs/inputs.py) that it is to be made from, where that matters
 
     def text(self) -> str:

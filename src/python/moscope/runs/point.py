@@ -28,6 +28,7 @@ from moscope.workloads import Results, registry
 PackedRows = tuple[bytes, bytes, bytes]
 # The marker from which --begin counts a time: the serial console takes tens of milliseconds to accept a command. The typed command
 # does not contain the marker itself.
+EPOCHS = "epochs.raw"  # in a point's folder, with Job.record_epochs
 STARTS, SAY_STARTS = "moscope: starts", "echo moscope: 'starts'"
 
 
@@ -53,7 +54,7 @@ def measure(job: Job, folder: Path, report: Callable[[Progress], None], say: Cal
     config = checkpoints.configuration(inputs.machine, chosen, inputs.image, append, job.point.cores, job.seed)
     start = checkpoints.at_prompt(config, chosen, report)
     log = folder / "transactions.raw" if job.point.detail == "full" else None
-    timed = {**inputs.detailed, "transactions": str(log or ""), "attribution": job.attribution, **side_by_side(job.threads)}
+    timed = {**inputs.detailed, "transactions": str(log or ""), "attribution": job.attribution, **side_by_side(job)}
     watched = [job.point.begin] if isinstance(job.point.begin, str) else [STARTS]
     system = engine.create({**start.config, "detailed": timed, "markers": [*start.config["markers"], *watched]})
     system.restore(str(start.checkpoint))
@@ -63,7 +64,9 @@ def measure(job: Job, folder: Path, report: Callable[[Progress], None], say: Cal
     guest.observe = namer.observe
     if pages := namer.page_format():
         system.watch_pages(json.dumps(pages))
-    measured, stats, packed = detailed(guest, job.point, log)
+    measured, stats, packed = detailed(guest, job.point, log, job.record_epochs)
+    if job.record_epochs:
+        (folder / EPOCHS).write_bytes(system.epoch_record())
     guest.phase("names", 1.0)
     namer.refresh()
     tables = name(namer, stats["attribution"], packed, engine.machine_roles(inputs.machine))
@@ -82,8 +85,11 @@ def measure(job: Job, folder: Path, report: Callable[[Progress], None], say: Cal
     return Result(point, stats, tables, guest.log, chosen.document())
 
 
-def side_by_side(threads: int | None) -> dict[str, Any]:
+def side_by_side(job: Job) -> dict[str, Any]:
     """Of the engine's configuration: how many host threads run the machine's chips; one has one queue for all."""
+    if job.record_epochs:
+        return {"threads": 1}
+    threads = job.threads
     return {"threads": threads, "threads_if_possible": True} if threads and threads > 1 else {}
 
 
@@ -127,7 +133,8 @@ def name(names: columns.Names, attribution: dict[str, Any], packed: PackedRows, 
     return tables
 
 
-def detailed(guest: Guest, point: Point, log: Path | None = None) -> tuple[list[windows.Moment], dict[str, Any], PackedRows]:
+def detailed(guest: Guest, point: Point, log: Path | None = None,
+             record_epochs: bool = False) -> tuple[list[windows.Moment], dict[str, Any], PackedRows]:
     """The windows, what the engine counted in them, and its rows of all lines, pairs and transfers. If the workload ends early, the
     windows that were complete count, and if it ends within the first window, that one up to the end. `log` is cut to them."""
     system = guest.system
@@ -143,6 +150,8 @@ def detailed(guest: Guest, point: Point, log: Path | None = None) -> tuple[list[
     if point.warmup and not guest.until_time(at, part):
         raise WorkloadFailed(f"{point.workload}: ended during the warm-up: expected a shorter --warmup\n{guest.last_words()}")
     system.reset_stats()
+    if record_epochs:
+        system.record_epochs()
     before = windows.beginning(at, system.counts())
     measured: list[windows.Moment] = []
     stats: dict[str, Any] = {}

@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""`moscope bench threads`: an estimate of what host processors give."""
+
+from typing import Annotated
+
+import typer
+
+from moscope.cli import Shared, command
+from moscope.wording import number
+
+
+@command
+def threads(shared: Shared,
+            workload: Annotated[str, typer.Option(metavar="NAME", help="Workload.")] = "exim",
+            cores: Annotated[str, typer.Option(metavar="N", help="Number of cores in use.")] = "48",
+            warmup: Annotated[str, typer.Option(metavar="T", help="Detailed simulation before the recorded window.")] = "1ms",
+            window: Annotated[str, typer.Option(metavar="T", help="Recorded window of detailed simulation.")] = "1ms",
+            ) -> None:
+    """Estimate the time of a window on 2, 4, 8 and 16 host processors.
+
+    Records the processor time of each chip in each epoch on one host thread, and
+    computes from it the time with more threads: as built, and without barriers.
+    """
+    from moscope.bench import threads as bench
+    from moscope.runs import options
+
+    document = bench.run(shared, options.Options(workload=workload, cores=cores, warmup=warmup, window=window))
+    shared.result(document)
+    if shared.json:
+        return
+    print(f"{document['machine']}: {document['workload']} on {number(document['cores'], 'core')}, {document['window_ms']:g} ms, "
+          f"{document['epochs']:,} epochs of {document['us_per_epoch']:.1f} us of work on {number(document['chips'], 'chip')}")
+    print(f"  processor time: {document['one_process_s']:.2f} s as one logical process, {document['recorded_s']:.2f} s with one for each "
+          f"chip ({document['division']:.2f} times)")
+    print("estimate, times that of all chips on one thread; waits of a thread as built")
+    print(f"{'processors':>12}{'as built':>10}{'by pairs':>10}{'imbalance':>12}{'at rest':>10}{'barriers':>10}")
+    for row in document["rows"]:
+        waits = row["waits"]
+        print(f"{row['processors']:>12}{row['as_built']:>10.2f}{row['by_pairs']:>10.2f}{waits['imbalance']:>12.0%}"
+              f"{waits['at_rest']:>10.0%}{waits['barriers']:>10.0%}")
