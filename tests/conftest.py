@@ -14,7 +14,7 @@ from types import ModuleType
 
 import pytest
 
-from moscope import paths
+from moscope import bootstrap, paths
 
 GTEST_SECONDS = 600
 
@@ -33,6 +33,19 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         if item.get_closest_marker("long"):
             item.add_marker(pytest.mark.skip(reason="long: runs with --long"))
+
+
+def stale_build(folder: Path, digest: str) -> str:
+    """What to say of a build that is older than the sources: engine and checking libraries are then those of the build."""
+    stamp = folder / "built"
+    if not stamp.exists() or stamp.read_text(encoding="utf-8") == digest:
+        return ""
+    return f"{folder}: is older than the sources: these results are of the old build; `./moscope build` builds again"
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    if said := stale_build(paths.build_dir(), bootstrap.build_digest(Path(sys.prefix))):
+        terminalreporter.write_line(said, red=True)
 
 
 # --- C++ tests ----------------------------------------------------------------------------------------------------

@@ -21,7 +21,7 @@ from typing import Any
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 HOST_KEYS = {"seconds", "host_s", "host_cpu_s", "host_s_per_ms", "trace", "report", "made_from", "versions", "console", "begin"}
-SAID_OF_ACCESSES = {"size", "value_of"}  # follows from the script and the order of the accesses
+SAID_OF_ACCESSES = {"size", "value_of", "remarks"}  # follows from the script and the rest of the trace
 TRACES = ("c0 ld A@n7; c13 st A@n7", "c0 st A@n1 | c6 st A@n1 | c12 rmw A@n1; c3 ld A@n1",
           "c0 ld A@n0; c1 ld A@n0; c6 if A@n0; c7 flush A@n0",
           "c0 nt A@n2; c5 ld A@n2; c40 st A@n2 | c41 st A@n2")

@@ -14,7 +14,7 @@ from pyarrow import parquet
 from moscope import jsonio
 from moscope.errors import UserError
 from moscope.schema.enumerations import SEGMENT
-from moscope.stepping.episode import find, history_of
+from moscope.stepping.episode import DEVICE, find, history_of
 
 ROW = {**dict.fromkeys(SEGMENT.names, 0), "issued": 5_000_000, "latency": 90_000_000, "exposed": 80_000_000, "line": 0x10000,
        "name": "counters", "name_kind": "data", "va": 0x401008, "pc": 0x401100, "function": "add", "address_space": 0x1000,
@@ -35,6 +35,7 @@ def run(tmp_path: Path) -> Path:
         (point / "point.json").write_text(json.dumps({"cores": cores}), encoding="utf-8")
         rows = [{**ROW, "queue": 90_000_000, "issued": 5_000_000 + 10**8 * n, "core": n % 2} for n in range(5 * cores)]
         rows.append({**rows[0], "name": "other", "writer": None, "writer_pc": 0, "writer_function": None})
+        rows.append({**rows[0], "name": "ring", "writer": 254, "writer_pc": 0, "writer_function": None})
         parquet.write_table(pyarrow.Table.from_pylist(rows), point / "episodes.parquet")
     return folder
 
@@ -69,3 +70,9 @@ def test_the_command_writes_the_page_of_an_episode(
     assert got.returncode == 0, got.stderr
     assert json.loads(got.stdout)["accesses"][0]["line"] == "other"
     assert "last written" not in (tmp_path / "page.html").read_text(encoding="utf-8").split("</title>")[0]
+
+
+def test_a_device_that_wrote_is_called_a_device(run: Path) -> None:
+    (access,) = history_of(find(run, "ring"))["trace"]["accesses"]
+    assert access["text"] == "c0 st in add, last written by a device"
+    assert access["run"]["writer"] == DEVICE

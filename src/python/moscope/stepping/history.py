@@ -10,7 +10,7 @@ from moscope.stepping import machine as drawing
 from moscope.stepping import protocol
 from moscope.stepping.spec import Spec
 from moscope.stepping.subject import prepared
-from moscope.traces.document import described, document, run_phase, script_phase
+from moscope.traces.document import described, document, run_phase, script_phase, with_remarks
 from moscope.traces.script import LINE, ScriptAccess, parse
 from moscope.traces.text import is_request
 
@@ -26,7 +26,7 @@ def run(spec: Spec) -> Document:
 
 def history(subject: Subject, spec: Spec) -> Document:
     accesses, answer = _simulated(subject, spec, [])
-    trace = document(subject, accesses, spec.script, answer)
+    trace = with_remarks(document(subject, accesses, spec.script, answer))
     _check_delays(spec, trace)
     return {
         "schema": SCHEMA,

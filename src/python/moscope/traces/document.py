@@ -10,6 +10,7 @@ from typing import Any
 from moscope.config.bindings import role_by_name, roles_of
 from moscope.errors import ProtocolError, UserError
 from moscope.experiment import FS_PER_NS, WATCHDOG_FS, Phase, Subject, check_segments
+from moscope.traces.remarks import remarks
 from moscope.traces.script import LINE, WORD_BYTES, ScriptAccess
 
 Document = dict[str, Any]
@@ -48,7 +49,7 @@ def run_script(subject: Subject, steps: list[list[ScriptAccess]], script: str, c
     """Runs the accesses on a fresh machine, everything recorded. `checked` needs a subject with the checking library: the document
     then has `violations`, and `protocol_error` if one ended the run. Scripts with delays need a subject that is prepared for them."""
     accesses = [a for step in steps for a in step]
-    return document(subject, accesses, script, run_phase(subject, accesses, script_phase(steps, checked)))
+    return with_remarks(document(subject, accesses, script, run_phase(subject, accesses, script_phase(steps, checked))))
 
 
 def run_phase(subject: Subject, accesses: list[ScriptAccess], phase: Phase) -> dict[str, Any]:
@@ -109,6 +110,13 @@ def document(subject: Subject, accesses: list[ScriptAccess], script: str, result
     made["controllers"] = [{**c, **_own_role(c["machine"], roles)} for c in result["controllers"] if c["name"] in taking_part]
     made["messages"] = result["messages"]
     made["transitions"] = result["transitions"]
+    return made
+
+
+def with_remarks(made: Document) -> Document:
+    """The document with what each access was an instance of, such as false sharing."""
+    for access in made["accesses"]:
+        access["remarks"] = remarks(made, access)
     return made
 
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The views of the page in Chromium: protocol, breakpoints, search, filters, sequence diagram, an example's text, the address."""
 
+import json
 import re
 from collections.abc import Callable
 from typing import Any
@@ -157,3 +158,21 @@ def test_the_address_names_script_and_position(open_page: Open, history_of: Call
     assert other.evaluate("moscope.state().k") == 40
     foreign = open_page(history_of(SHARING), fragment=fragment)
     assert "names another script" in foreign.locator("#notice").inner_text()
+
+
+def test_the_code_of_an_access_of_a_run_names_a_device_that_wrote(open_page: Open, history_of: Callable[[str], Document]) -> None:
+    document = json.loads(json.dumps(history_of(SHARING)))
+    run = {"function": "add", "pc": "0x401100", "process": "falseshare", "class": "true_sharing", "exposed_fs": 10**6, "writer_pc": None,
+           "writer_function": None}
+    for access, writer in zip(document["trace"]["accesses"], (254, 6, None, None), strict=True):
+        access |= {"run": {**run, "writer": writer}, "text": "c0 st in add"}
+    page = open_page(document)
+    for key, said in (("access 0", "a device"), ("access 1", "core 6, unknown code")):
+        page.locator(f"[data-key='{key}']").click()
+        assert page.locator(".in-run tr", has_text="last written by").inner_text().split("\t")[-1].strip() == said
+        page.locator(f"[data-key='{key}']").click()
+
+
+def test_an_access_says_what_it_was_an_instance_of(sharing: Any) -> None:
+    sharing.locator("[data-key='access 2']").click()
+    assert sharing.locator("#accesses .remark").inner_text() == "false sharing"

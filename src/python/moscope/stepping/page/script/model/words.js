@@ -149,6 +149,7 @@ function chipOf(history, access) {
 /** An access in plain words, as in "core 6: store A@n0+8"; with more than one operation of one word, as the script writes it. */
 export function plainly(access) {
   if (!access.line) return access.text;
+  if (access.run) return `${who(access)}: ${opName(access.op)} ${access.text.split(/\s+/).slice(2).join(" ")}`;
   const rest = access.text.split(/\s+/).slice(3).join(" ");
   return `${who(access)}: ${opName(access.op)} ${access.line}${rest ? ` ${rest}` : ""}`;
 }

@@ -6,6 +6,7 @@ import { lineClass } from "../model/colours.js";
 import { fill, h, reveal } from "../dom.js";
 import { crossingsOf, linksOf, messageName, onWay, opName, plainly, reason, sentence, who } from "../model/words.js";
 
+const DEVICE = 254; // as a writer of a run
 const EXPLAINED = {
   responder: "the probed caches look the line up",
   home_queue: "the home is busy with other requests",
@@ -162,8 +163,8 @@ export class AccessesView {
   /** Of an access of a run: who waits and who wrote, with function and instruction. */
   inRun(access) {
     const { run } = access;
-    const writer =
-      run.writer === null ? "" : `core ${run.writer}, ${run.writer_function || "unknown code"} ${run.writer_pc || ""}`;
+    const code = `${run.writer_function || "unknown code"} ${run.writer_pc || ""}`;
+    const writer = run.writer === null ? "" : run.writer === DEVICE ? "a device" : `core ${run.writer}, ${code}`;
     const rows = [
       ["waits", `${who(access)}, ${run.function || "unknown code"} ${run.pc}`],
       ["process", run.process],
