@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The tables of `perf c2c report` as CSV: shared data cache lines, and the offsets in each (perf-c2c(1), C2C REPORT).
 
-Records are recorded transactions, all of them and not samples; a locked operation is a load and a store. Hits in the L1 and in fill
-buffers are no transactions, so these columns are empty. A HITM is a load that another core's cache answers with a line that another
-core has written. Nodes are chips.
+Records are recorded transactions, all of them and not samples; a locked operation is a load and a store. Hits in the L1 are no
+transactions, so these columns are empty. A secondary miss, which an older access of the core serves, is a hit in a fill buffer. A HITM
+is a load that another core's cache answers with a line that another core has written. Nodes are chips.
 """
 
 import csv
@@ -31,13 +31,14 @@ RECORDS = """
                loads AND moved AND NOT dirty AND NOT home AND near AS llc_hit,
                loads AND moved AND NOT dirty AND NOT home AND NOT near AS rmt_hit,
                loads AND moved AND home AND near AS lcl_dram, loads AND moved AND home AND NOT near AS rmt_dram,
-               loads AND NOT moved AS l2
+               loads AND NOT moved AND NOT {secondary} AS l2,
+               loads AND {secondary} AS fb
         FROM placed),
     sums AS (SELECT {key}, any_value(name) AS name, count(DISTINCT core) AS cpus, list_sort(list(DISTINCT core)) AS cores,
            any_value(function) AS function, any_value(process) AS process, {source} AS source,
            {sums}, {cycles} FROM counted GROUP BY ALL)
     SELECT * FROM sums ORDER BY {order}"""
-COUNTS = ("loads", "stores", "lcl_hitm", "rmt_hitm", "llc_hit", "rmt_hit", "lcl_dram", "rmt_dram", "l2")
+COUNTS = ("loads", "stores", "lcl_hitm", "rmt_hitm", "llc_hit", "rmt_hit", "lcl_dram", "rmt_dram", "l2", "fb")
 CYCLES = ("rmt_hitm", "lcl_hitm", "loads")
 
 LINE_HEAD = ("Index", "Cacheline", "Hitm %", "LLC Load Hitm Total", "LLC Load Hitm LclHitm", "LLC Load Hitm RmtHitm", "Total records",
@@ -53,9 +54,10 @@ OFFSET_HEAD = ("Index", "Cacheline", "HITM % Rmt", "HITM % Lcl", "Store Refs % L
 def records(p: Point, key: str, order: str) -> list[dict[str, Any]]:
     suppliers = p.database.rows("SELECT DISTINCT supplier, supplier_role, supplier_per FROM transfers WHERE point = ?", p.name)
     roles = {row["supplier"]: role_of(row) for row in suppliers}
-    has_source = "source" in columns(p)
+    known = columns(p)
     query = RECORDS.format(
-        key=key, order=order, writes=WRITES, per_chip=p.cores_per_chip, source="any_value(source)" if has_source else "NULL",
+        key=key, order=order, writes=WRITES, per_chip=p.cores_per_chip, source="any_value(source)" if "source" in known else "NULL",
+        secondary="secondary_miss" if "secondary_miss" in known else "false",
         cores=_listed(kind for kind, role in roles.items() if role == ("cache", "core")),
         homes=_listed(kind for kind, (role, _) in roles.items() if role == "home"),
         sums=", ".join(f"count(*) FILTER ({count})::BIGINT AS {count}" for count in COUNTS),
@@ -85,8 +87,8 @@ def tables(p: Point) -> tuple[list[tuple[Any, ...]], list[tuple[Any, ...]]]:
 def _line(n: int, row: dict[str, Any], hitms: int) -> tuple[Any, ...]:
     own = row["lcl_hitm"] + row["rmt_hitm"]
     return (n, f"{row['line']:#x}", _percent(own, hitms), own, row["lcl_hitm"], row["rmt_hitm"], row["loads"] + row["stores"], row["loads"],
-            row["stores"], "", row["stores"], "", "", "", row["l2"], row["llc_hit"], row["lcl_hitm"], row["rmt_hit"], row["rmt_hitm"],
-            row["lcl_dram"], row["rmt_dram"], row["cpus"], row["name"])
+            row["stores"], "", row["stores"], "", row["fb"], "", row["l2"], row["llc_hit"], row["lcl_hitm"], row["rmt_hit"],
+            row["rmt_hitm"], row["lcl_dram"], row["rmt_dram"], row["cpus"], row["name"])
 
 
 def _offset(p: Point, n: int, row: dict[str, Any], line: dict[str, Any]) -> tuple[Any, ...]:

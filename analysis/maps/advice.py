@@ -11,6 +11,7 @@ from analysis.locks import lock_of
 from analysis.maps.line_map import Area, LineMap
 
 MAIN, NOTABLE = 0.6, 0.05  # shares of the line's waiting
+ALONE = ("cold", "capacity")  # classes that need no other core
 LOCK_TYPE = re.compile(r"mutex|spinlock|rwlock|rw_semaphore|lockref|semaphore", re.IGNORECASE)
 INDEX = re.compile(r"\[(\d+)\]")
 
@@ -27,7 +28,7 @@ class Advice:
 def false_sharing(line: LineMap) -> Advice | None:
     """Fields that are written by different cores share the line."""
     written = [area for area in line.used if area.written]
-    if len(written) < 2 or not _by_different_cores(line, written):
+    if len(written) < 2 or not _is_shared(line) or not _by_different_cores(line, written):
         return None
     names = tuple(area.name for area in written)
     if array := array_of(written):
@@ -68,7 +69,7 @@ def read_mostly(line: LineMap) -> Advice | None:
     """A field that is only read lies beside one that is written."""
     written = [area for area in line.used if area.written]
     read = [area for area in line.used if not area.written and line.share(area.waiting) >= NOTABLE]
-    if not written or not read:
+    if not written or not read or not _is_shared(line):
         return None
     hot = max(written, key=lambda area: area.transactions)
     names = tuple(area.name for area in read)
@@ -79,7 +80,7 @@ def read_mostly(line: LineMap) -> Advice | None:
 
 def not_shared(line: LineMap) -> Advice | None:
     """Cores wait for the line although no other core writes it."""
-    if _share(line, "capacity") + _share(line, "cold") < MAIN:
+    if sum(_share(line, miss) for miss in ALONE) < MAIN:
         return None
     return Advice("not_shared", "No other core takes this line away: it is fetched because it was replaced or never there. Less data, or "
                   "data in the order of its use, helps here; padding does not.", ())
@@ -98,6 +99,11 @@ def _by_different_cores(line: LineMap, written: list[Area]) -> bool:
     if len(known) > 1:
         return any(a - b and b - a for n, a in enumerate(known) for b in known[n + 1:])
     return _share(line, "false_sharing") >= MAIN
+
+
+def _is_shared(line: LineMap) -> bool:
+    """Whether cores wait for it because others write it."""
+    return sum(_share(line, miss) for miss in CLASSES if miss not in ALONE) >= NOTABLE
 
 
 def _share(line: LineMap, miss: str) -> float:

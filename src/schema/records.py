@@ -51,6 +51,8 @@ TRANSACTIONS = Table("Transactions", "The columns of transactions.parquet.", TRA
     Column("writer_inlined", "writer_pc", "the functions that were inlined there, likewise"),
     Column("class", "miss", "miss class; `none` for a `buffer_wait`", replaces=True),
     Column("supplier", "supplier", "the type of controller that sent the line; `own`: no other controller sent it", replaces=True),
+    Column("secondary_miss", "supplier_number",
+           "it waited for an older access of its core to the line, whose answer served it too; its class is `capacity`"),
     Column("probes", "probes", "probe and invalidation messages, one for each receiver; null for a `buffer_wait`",
            replaces=True),
     Column("supplier_state", "supplier_state", "the supplier's state of the line when it sent the line", replaces=True),

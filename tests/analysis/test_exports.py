@@ -35,11 +35,13 @@ def access(core: int, issued: int, latency: int, kind: str = "load", at: int = 0
             "inlined": None,
             "process": "server", "writer": writer, "writer_function": "server:add", "writer_source": "a.c:3", "supplier": supplier[0],
             "supplier_number": supplier[1], "supplier_chip": supplier[2], "hops": 1, "buffer_wait": False, "walk": False, "user": True,
+            "secondary_miss": False,
             **dict.fromkeys(SEGMENT.names, 0), "link": latency * NS, **more}
 
 
 ACCESSES = [access(0, 0, 100), access(0, 50, 100, "rmw", 8, NEAR), access(0, 200, 10, supplier=CLEAN, writer=None),
             access(1, 20, 40, "store"), access(7, 30, 10, supplier=MEMORY, writer=None), access(0, 300, 5, supplier=OWN),
+            access(0, 301, 4, supplier=OWN, secondary_miss=True),
             {**access(0, 310, 0), "latency": None, "buffer_wait": True}, access(1, 400, 9, "fetch"), access(1, 410, 9, walk=True)]
 
 
@@ -152,12 +154,13 @@ def test_a_trace_can_be_cut(point: Point) -> None:
 def test_the_tables_of_c2c_count_each_load_and_store_once(point: Point) -> None:
     made = exported(point, "c2c")
     (line,) = csv.DictReader(io.StringIO(made["c2c-lines.csv"].decode()))
-    assert (line["Total records"], line["Total loads"], line["Total stores"], line["cpu cnt"]) == ("7", "5", "2", "3")
+    assert (line["Total records"], line["Total loads"], line["Total stores"], line["cpu cnt"]) == ("8", "6", "2", "3")
     assert (line["LLC Load Hitm LclHitm"], line["LLC Load Hitm RmtHitm"], line["Hitm %"]) == ("1", "1", "100.00%")
     assert (line["RMT Load Hit RmtHit"], line["Load Dram Rmt"], line["Load Dram Lcl"], line["Core Load Hit L2"]) == ("1", "1", "0", "1")
+    assert line["Core Load Hit FB"] == "1"
     offsets = list(csv.DictReader(io.StringIO(made["c2c-offsets.csv"].decode())))
     assert {(one["Offset"], one["Total records"], one["Source:Line"], one["Node{cpus}"]) for one in offsets} == {
-        ("0x0", "5", "a.c:3", "0{0,1} 1{7}"), ("0x8", "2", "a.c:3", "0{0}")}
+        ("0x0", "6", "a.c:3", "0{0,1} 1{7}"), ("0x8", "2", "a.c:3", "0{0}")}
     assert {one["Offset"]: one["cycles lcl hitm"] for one in offsets} == {"0x0": "", "0x8": "200"}, "100 ns at 2 GHz"
 
 

@@ -124,6 +124,7 @@ def test_a_field_that_is_only_read_moves_away_from_one_that_is_written(tmp_path:
     (found,) = advice(line)
     assert (found.kind, found.fields) == ("read_mostly", ("b",))
     assert "read_mostly" not in kinds(made(tmp_path, TWO, [pair(1, 0, 99), pair(2, 8, 1)], [(0, 0, 1, True)]))
+    assert kinds(made(tmp_path, TWO, [pair(1, 0, 40), pair(2, 8, 60)], [(0, 0, 1, True), (8, 1, 2, False)], miss="cold")) == ["not_shared"]
 
 
 def test_a_line_that_no_other_core_takes_needs_no_padding(tmp_path: Path) -> None:

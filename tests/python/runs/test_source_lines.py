@@ -12,7 +12,7 @@ from typing import Any
 import duckdb
 import pytest
 
-from moscope import jsonio
+from moscope import jsonio, paths
 from moscope.guest import initramfs, kernel, packages
 
 Moscope = Callable[..., "subprocess.CompletedProcess[str]"]
@@ -93,6 +93,16 @@ def test_the_map_of_the_line_divides_all_waiting_by_field_and_names_the_cores(
     assert all(one["waited_at"][0]["source"] == f"packed.c:{PACKETS}" == one["written_at"][0]["source"] for one in packets)
     assert len({tuple(one["writing_cores"]) for one in packets}) == 4 == sum(len(one["writing_cores"]) for one in packets)
     assert line["advice"][0]["kind"] == "false_sharing" and line["advice"][0]["fields"][0] == "packed:stats"
+
+
+def test_no_transaction_contradicts_its_class_and_waits_behind_own_accesses_are_marked(packed: tuple[Path, dict[str, Any], str]) -> None:
+    sys.path.insert(0, str(paths.root()))
+    from analysis import audit
+
+    file = packed[0] / "points/packed-distro-4/transactions.parquet"
+    assert {rule: count for rule, count in audit.contradictions(file).items() if count} == {}
+    behind = duckdb.execute("SELECT class, kind, count(*) FROM read_parquet(?) WHERE secondary_miss GROUP BY ALL", [str(file)]).fetchall()
+    assert [(miss, kind) for miss, kind, _ in behind] == [("capacity", "load")], "loads behind the store to the same counter"
 
 
 @pytest.mark.parametrize(("to", "files", "holds"), [

@@ -93,6 +93,16 @@ def test_a_supplier_of_which_only_the_chip_is_known_has_neither_number_nor_state
     assert (row["supplier"], row["supplier_number"], row["supplier_chip"], row["supplier_state"]) == ("L1Cache", None, 2, None)
 
 
+def test_an_access_that_an_older_ones_answer_served_is_a_secondary_miss() -> None:
+    nothing = {"supplier_number": 0xFFFF, "supplier_chip": 0xFFFF, "supplier_state": 0xFF, "supplier": 1, "issued": 10, "done": 60}
+    waited = [50, 0, 0, 0, 0, 0, 0, 0]
+    rows = [record(**nothing, segments=waited), record(**nothing, segments=[0, 50, 0, 0, 0, 0, 0, 0]),
+            record(**{**nothing, "supplier_chip": 0}, segments=waited), record(**nothing, segments=waited, probes=1),
+            record(**{**nothing, "done": 10}, segments=[0] * 8), record(**nothing, segments=waited, flags=transactions.BUFFER_WAIT)]
+    got = transactions.table(numpy.concatenate(rows), SUPPLIERS, STATES, named())
+    assert got["secondary_miss"].to_pylist() == [True, False, False, False, False, False]
+
+
 def test_no_transactions_give_a_file_without_rows(tmp_path: Path) -> None:
     from pyarrow import parquet
 

@@ -102,8 +102,20 @@ def table(block: Any, suppliers: Sequence[str], states: Mapping[str, Sequence[st
         "class": lambda: names(block["miss"], CLASSES),
         "supplier": lambda: names(block["supplier"], suppliers),
         "supplier_state": lambda: state_names(block, suppliers, states),
+        "secondary_miss": lambda: pyarrow.array(~waits & secondary(block)),
         "probes": lambda: pyarrow.array(block["probes"], mask=waits),
     })
+
+
+def secondary(block: Any) -> Any:
+    """Of each record, whether the grant to an older access of the core served it: all of its latency is waiting, and nothing was sent
+    for it (src/mem/ruby/runtime/sequencer.cc)."""
+    import numpy
+
+    latency, queue = block["done"] - block["issued"], block["segments"][:, enumerations.SEGMENT.names.index("queue")]
+    none = records.TRANSACTION["supplier_chip"].none
+    found = (latency > 0) & (queue == latency) & (block["supplier_chip"] == none) & (block["hops"] == 0) & (block["probes"] == 0)
+    return numpy.asarray(found, bool)
 
 
 def state_names(block: Any, suppliers: Sequence[str], states: Mapping[str, Sequence[str]]) -> Any:
