@@ -163,7 +163,8 @@ void tell_written(Core &c, PhysAddr at, unsigned size) {
     with_data_port(c, [&](auto port) { port.wrote_code(at, size); });
 }
 
-bool load_slow(Core &c, Addr va, void *to, unsigned size, As as) {
+// Not inlined, so that the short paths below save no registers for these.
+[[gnu::noinline]] bool load_slow(Core &c, Addr va, void *to, unsigned size, As as) {
     return with_data_port(c, [&](auto port) {
         if (port.load_translated(va, to, size, is_user(c, as)))
             return true;
@@ -175,7 +176,7 @@ bool load_slow(Core &c, Addr va, void *to, unsigned size, As as) {
     });
 }
 
-bool store_slow(Core &c, Addr va, const void *from, unsigned size, As as) {
+[[gnu::noinline]] bool store_slow(Core &c, Addr va, const void *from, unsigned size, As as) {
     return with_data_port(c, [&](auto port) {
         if (port.store_translated(va, from, size, is_user(c, as)))
             return true;
@@ -191,7 +192,7 @@ template <unsigned kBytes> bool load_sized(Core &c, Addr va, void *to) {
     const Tlb::Entry &e = c.timed_tlb->at(va);
     if (e.page == (va & ~Addr{0xfff}) && line_offset(va) <= kLineBytes - kBytes)
         if (const Addr d = c.phys.dram_address(e.at(va));
-            d != PhysMap::kNone && c.timed->load_hit<kBytes>(d, va, va >> e.shift(), to))
+            d != PhysMap::kNone && c.timed->load_sized<kBytes>(d, va, va >> e.shift(), to))
             return true;
     return load_slow(c, va, to, kBytes);
 }
@@ -201,7 +202,7 @@ template <unsigned kBytes> bool store_sized(Core &c, Addr va, const void *from) 
     const Tlb::Entry &e = c.timed_tlb->at(va);
     if (e.page == (va & ~Addr{0xfff}) && (e.phys & need) == need && line_offset(va) <= kLineBytes - kBytes)
         if (const Addr d = c.phys.dram_address(e.at(va)); d != PhysMap::kNone && !c.blocks->may_guard(c, d) &&
-                                                          c.timed->store_hit<kBytes>(d, va, va >> e.shift(), from))
+                                                          c.timed->store_sized<kBytes>(d, va, va >> e.shift(), from))
             return true;
     return store_slow(c, va, from, kBytes);
 }

@@ -28,10 +28,12 @@ class StoreBuffer : public Component {
     StoreBuffer(EventQueue &queue, std::string name, Port &port, unsigned entries, unsigned most)
         : Component(queue, std::move(name), [](Component &c, Tick now) { static_cast<StoreBuffer &>(c).drain(now); }),
           port_(port),
+          most_(most),
           accesses_of_(most),
           asked_(most, kNone),
           room_(entries),
-          entries_(std::bit_ceil(entries)) {
+          last_entry_(std::bit_ceil(entries) - 1),
+          entries_(last_entry_ + 1) {
         for (Access &a : accesses_of_) {
             a.owner = this;
             a.kind = AccessKind::store;
@@ -52,7 +54,7 @@ class StoreBuffer : public Component {
         e.va = va;
         copy_few(e.bytes, from, size);
         // Behind a store that waits only a line that is not asked for yet makes work.
-        if (!waits_ || (in_flight_ < accesses_of_.size() && line_of(dram) != line_of(entry(tail_ - 2).address)))
+        if (!waits_ || (in_flight_ < most_ && line_of(dram) != line_of(entry(tail_ - 2).address)))
             schedule_no_later_than(std::max(retired, queue().now()));
     }
 
@@ -86,8 +88,8 @@ class StoreBuffer : public Component {
     void *owner = nullptr;
 
   private:
-    Entry &entry(unsigned i) { return entries_[i & (entries_.size() - 1)]; }
-    const Entry &entry(unsigned i) const { return entries_[i & (entries_.size() - 1)]; }
+    Entry &entry(unsigned i) { return entries_[i & last_entry_]; }
+    const Entry &entry(unsigned i) const { return entries_[i & last_entry_]; }
 
     std::byte *writable(Addr line, Tick now) {
         std::byte *b = port_.hit(line, Port::right_store, now);
@@ -109,7 +111,7 @@ class StoreBuffer : public Component {
                     leave(now);
                     continue;
                 }
-                if (in_flight_ < accesses_of_.size())
+                if (in_flight_ < most_)
                     ask_for(e, e.bytes, now);
             }
             waits_ = true;
@@ -120,8 +122,8 @@ class StoreBuffer : public Component {
 
     /// Requests the lines of the retired stores behind the oldest.
     void look_ahead(Tick now) {
-        for (unsigned i = static_cast<int>(looked_ - head_) > 0 ? looked_ : head_ + 1;
-             i != tail_ && in_flight_ < accesses_of_.size(); ++i) {
+        for (unsigned i = static_cast<int>(looked_ - head_) > 0 ? looked_ : head_ + 1; i != tail_ && in_flight_ < most_;
+             ++i) {
             Entry &e = entry(i);
             if (e.retired > now) {
                 schedule_no_later_than(e.retired);
@@ -134,7 +136,9 @@ class StoreBuffer : public Component {
         }
     }
 
-    bool asked_for(Addr line) const { return std::find(asked_.begin(), asked_.end(), line) != asked_.end(); }
+    bool asked_for(Addr line) const {
+        return in_flight_ && std::find(asked_.begin(), asked_.end(), line) != asked_.end();
+    }
 
     /// bytes: null to own the line only.
     void ask_for(Entry &e, void *bytes, Tick now) {
@@ -174,11 +178,12 @@ class StoreBuffer : public Component {
 
     Port &port_;
     static constexpr Addr kNone = ~Addr{0};
+    unsigned most_;
     std::vector<Access> accesses_of_;
     std::vector<Addr> asked_; ///< the line of each access in flight, kNone of the others
     Access last_;
     const Access *brought_ = nullptr; ///< the access that brought the oldest store's line
-    unsigned room_;
+    unsigned room_, last_entry_;
     std::vector<Entry> entries_;   ///< a ring of 2^n
     unsigned head_ = 0, tail_ = 0; ///< counted on
     unsigned in_flight_ = 0;

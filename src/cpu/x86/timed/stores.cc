@@ -83,21 +83,31 @@ void TimedCore::store_line(Addr d, const void *from, unsigned size) {
         const unsigned n = std::min(size, StoreBuffer::kBytes);
         if (accesses_++)
             next_cycle();
-        if (stores_.empty()) {
-            if (ahead())
-                catch_up();
-            if (std::byte *b = writable(line_of(d))) {
-                copy_few(b + line_offset(d), bytes, n);
-                report_stored(d, n, pc());
-                d += n, bytes += n, size -= n;
-                continue;
-            }
-        }
-        wait_for_stores([this] { return !stores_.full(); });
-        stores_.push(d, bytes, n, now(), pc(), va_);
-        companion_changed();
+        store_issued(d, bytes, n);
         d += n, bytes += n, size -= n;
     }
+}
+
+bool TimedCore::store_later(Addr d, const void *from, unsigned size) {
+    store_issued(d, from, size);
+    if (__builtin_expect(c_.blocks->guarded_dram(c_, d, size), 0))
+        wrote_code(c_.phys.phys_address(d), size);
+    return true;
+}
+
+void TimedCore::store_issued(Addr d, const void *from, unsigned size) {
+    if (stores_.empty()) {
+        if (ahead())
+            catch_up();
+        if (std::byte *b = writable(line_of(d))) {
+            copy_few(b + line_offset(d), from, size);
+            report_stored(d, size, pc());
+            return;
+        }
+    }
+    wait_for_stores([this] { return !stores_.full(); });
+    stores_.push(d, from, size, now(), pc(), va_);
+    companion_changed();
 }
 
 } // namespace moscope::x86

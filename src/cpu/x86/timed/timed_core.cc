@@ -198,11 +198,6 @@ inline void TimedCore::result_later(const OpTiming &timing) {
     }
 }
 
-void TimedCore::next_cycle() {
-    advance_cycles(1);
-    slot_ = 0;
-}
-
 void TimedCore::tlb_miss() {
     if (walking_)
         return;
@@ -291,6 +286,10 @@ void TimedCore::load_line(Addr d, void *to, unsigned size) {
     looks_at(d);
     if (accesses_++) // one access per cycle
         next_cycle();
+    load_issued(d, to, size);
+}
+
+bool TimedCore::load_issued(Addr d, void *to, unsigned size) {
     if (combiner_.holds(line_of(d)))
         drain_combiner(true);
     if (!stores_.empty()) {
@@ -300,7 +299,7 @@ void TimedCore::load_line(Addr d, void *to, unsigned size) {
             wait_for_stores([&] { return (found = stores_.look(d, to, size)) != StoreBuffer::Found::part; });
         if (found == StoreBuffer::Found::whole) {
             load_ready_ = cursor().cycle() + port_.hit_cycles_;
-            return;
+            return true;
         }
     }
     if (ahead())
@@ -315,9 +314,10 @@ void TimedCore::load_line(Addr d, void *to, unsigned size) {
     if (b) {
         copy_few(to, b + line_offset(d), size);
         load_ready_ = cursor().cycle() + port_.hit_cycles_;
-        return;
+        return true;
     }
     transact(AccessKind::load, PhysAddr(d), to, size);
+    return true;
 }
 
 void TimedCore::load(PhysAddr a, void *to, unsigned size) {

@@ -136,10 +136,10 @@ class TimedCore final : public FiberCore {
     /// core. The processor also empties its pipeline then (AMD 24593, section 7.6.1, self-modifying and cross-modifying
     /// code).
     void wrote_code(PhysAddr, unsigned size);
-    /// Most loads and stores of instructions, which hit and wait for nothing: `page` as for l1_tlb(), `d` in DRAM,
-    /// within a line. False: nothing has happened, and the access takes the general path.
-    template <unsigned kBytes> bool load_hit(Addr d, Addr va, std::uint64_t page, void *to);
-    template <unsigned kBytes> bool store_hit(Addr d, Addr va, std::uint64_t page, const void *from);
+    /// A load or store of an instruction, within a line at `d` in DRAM: with a short path for most hits. `page` as for
+    /// l1_tlb(). False: nothing has happened, and the access takes the general path.
+    template <unsigned kBytes> bool load_sized(Addr d, Addr va, std::uint64_t page, void *to);
+    template <unsigned kBytes> bool store_sized(Addr d, Addr va, std::uint64_t page, const void *from);
     /// Waits until the store buffer is empty.
     void fence();
     /// A data access to a page (its address shifted by its size): adds the cost of a first-level TLB miss.
@@ -180,6 +180,12 @@ class TimedCore final : public FiberCore {
     void fetch(PhysAddr at, Addr line);
     void fetch_slow(Addr line);
     void fetch_of(const Block &b, const Op *op);
+    /// A load in its cycle. Returns true.
+    bool load_issued(Addr dram, void *to, unsigned size);
+    /// A store in its cycle, of at most an entry of the buffer.
+    void store_issued(Addr dram, const void *from, unsigned size);
+    /// The same, then a look whether it was to decoded code by then. Returns true.
+    bool store_later(Addr dram, const void *from, unsigned size);
     void issue(const OpTiming &t);
     void next_cycle();
     void tlb_miss();
@@ -286,33 +292,43 @@ class TimedCore final : public FiberCore {
     Tick visible_ = 0; ///< from here on the core notices its signals
 };
 
-template <unsigned kBytes> inline bool TimedCore::load_hit(Addr d, Addr va, std::uint64_t page, void *to) {
-    if (accesses_ || !combiner_.idle() || !stores_.empty() || ahead() || !l1_tlb_.holds(page))
-        return false;
-    const std::byte *b = port_.hit(line_of(d), Port::right_load, hit_done());
-    if (!b)
-        return false;
-    accesses_ = 1;
-    va_ = va;
-    looks_at(d);
-    std::memcpy(to, b + line_offset(d), kBytes);
-    load_ready_ = cursor().cycle() + port_.hit_cycles_;
-    return true;
+inline void TimedCore::next_cycle() {
+    advance_cycles(1);
+    slot_ = 0;
 }
 
-template <unsigned kBytes> inline bool TimedCore::store_hit(Addr d, Addr va, std::uint64_t page, const void *from) {
-    if (accesses_ || !combiner_.idle() || !stores_.empty() || ahead() || (op_ && op_->non_temporal) ||
-        !l1_tlb_.holds(page))
+template <unsigned kBytes> inline bool TimedCore::load_sized(Addr d, Addr va, std::uint64_t page, void *to) {
+    if (!l1_tlb_.holds(page))
         return false;
-    std::byte *b = port_.hit(line_of(d), Port::right_store, now());
-    if (!b)
+    va_ = va;
+    looks_at(d);
+    if (accesses_)
+        next_cycle();
+    accesses_ = 1;
+    if (combiner_.idle() && stores_.empty() && !ahead())
+        if (const std::byte *b = port_.hit(line_of(d), Port::right_load, hit_done())) {
+            std::memcpy(to, b + line_offset(d), kBytes);
+            load_ready_ = cursor().cycle() + port_.hit_cycles_;
+            return true;
+        }
+    return load_issued(d, to, kBytes);
+}
+
+template <unsigned kBytes> inline bool TimedCore::store_sized(Addr d, Addr va, std::uint64_t page, const void *from) {
+    if (!combiner_.idle() || (op_ && op_->non_temporal) || !l1_tlb_.holds(page))
         return false;
     ++disturbances_;
-    accesses_ = 1;
     va_ = va;
-    std::memcpy(b + line_offset(d), from, kBytes);
-    report_stored(d, kBytes, pc());
-    return true;
+    if (accesses_)
+        next_cycle();
+    accesses_ = 1;
+    if (stores_.empty() && !ahead())
+        if (std::byte *b = port_.hit(line_of(d), Port::right_store, now())) {
+            std::memcpy(b + line_offset(d), from, kBytes);
+            report_stored(d, kBytes, pc());
+            return true;
+        }
+    return store_later(d, from, kBytes);
 }
 
 } // namespace moscope::x86
