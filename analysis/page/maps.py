@@ -19,8 +19,9 @@ def first_advice(p: Point, name: str, kind: str, wait_share: float) -> str:
 
 
 def maps(p: Point, name: str, kind: str, wait_share: float) -> str:
-    """All maps; the first advice of the first one stands above (`first_advice`)."""
-    return "".join(_map(one, name, advice(one)[n == 0:]) for n, one in enumerate(_maps(p, name, kind, wait_share)))
+    """The maps that say more than the name does; the first advice of the first one stands above (`first_advice`)."""
+    return "".join(_map(one, name, advice(one)[n == 0:]) for n, one in enumerate(_maps(p, name, kind, wait_share))
+                   if len(one.used) > 1 or one.used[0].written)
 
 
 def _maps(p: Point, name: str, kind: str, wait_share: float) -> list[LineMap]:

@@ -75,6 +75,22 @@ def test_a_byte_of_a_global_has_the_name_of_its_index_and_field(tmp_path: Path, 
     assert named(program, "calls.0") == "work::calls" and program.notes == []
 
 
+def typed(program: Program, symbol: str, offset: int = 0) -> str:
+    place = program.symbols.at((program.symbols.address(symbol) or 0) + offset)
+    assert place is not None
+    return program.type_of(place)
+
+
+def test_a_field_has_its_type(tmp_path: Path) -> None:
+    program = Program("program", compiled(tmp_path, C, "-g"))
+    assert [typed(program, "stats", offset) for offset in (0, 20, 48, 56)] == ["int", "inner", "long int", "char"]
+    assert [typed(program, symbol) for symbol in ("grid", "after", "calls.0")] == ["long int"] * 3
+    cxx = Program("program", compiled(tmp_path, CXX, "-g"))
+    assert [typed(cxx, "_ZN3app4Pool6queuesE", offset) for offset in (16, 24, 32)] == ["int", "atomic<long int>", "mutex"]
+    bare = Program("program", compiled(tmp_path, C))
+    assert typed(bare, "stats", 48) == ""
+
+
 def test_an_instruction_has_its_line_and_the_calls_of_functions_inlined_there(tmp_path: Path) -> None:
     program = Program("program", compiled(tmp_path, C, "-g"))
     start = program.symbols.address("work")
