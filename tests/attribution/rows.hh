@@ -12,7 +12,8 @@ namespace moscope {
 
 template <class Row> std::vector<Row> unpacked(const std::string &bytes) {
     std::vector<Row> rows(bytes.size() / sizeof(Row));
-    std::memcpy(rows.data(), bytes.data(), bytes.size());
+    if (!rows.empty())
+        std::memcpy(rows.data(), bytes.data(), bytes.size());
     return rows;
 }
 inline std::vector<LineRow> lines_of(const Attribution &a) { return unpacked<LineRow>(a.rows().lines); }
