@@ -1,13 +1,16 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """A drawing as a list of shapes in pixels (y grows downwards), and the two files it can become: SVG, written here,
-and PNG, by matplotlib. The same font is named in both, so a layout made with `text_width` fits both."""
+and PNG, by Pillow. The same font is named in both, so a layout made with `text_width` fits both."""
 
 import io
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cache
 from html import escape
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
-FONT = "DejaVu Sans"
 FONT_STACK = "'DejaVu Sans', Verdana, sans-serif"
 
 
@@ -123,45 +126,103 @@ def _tip(text: str) -> str:
     return f"<title>{escape(text)}</title>" if text else ""
 
 
+SMOOTH = 2  # pixels drawn for one of the picture, each way
+STRIP = 1500  # rows of the picture that are drawn at a time
+
+
 def to_png(drawing: Drawing, scale: float = 2.0) -> bytes:
     """The drawing at `scale` pixels per unit; less where the picture would grow beyond what viewers take."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
+    from PIL import Image, ImageDraw
 
     scale = min(scale, 30000 / max(drawing.width, drawing.height))
-    dpi = 72 * scale  # one unit is then one point
-    figure = Figure(figsize=(drawing.width / 72, drawing.height / 72), dpi=dpi)
-    FigureCanvasAgg(figure)
-    axes = figure.add_axes((0.0, 0.0, 1.0, 1.0))
-    axes.set_xlim(0, drawing.width)
-    axes.set_ylim(drawing.height, 0)
-    axes.axis("off")
-    for order, shape in enumerate(drawing.shapes):
-        _paint(axes, shape, order + 1)
+    width, height = round(drawing.width * scale), round(drawing.height * scale)
+    picture = Image.new("RGB", (width, height), "#ffffff")
+    for top in range(0, height, STRIP):
+        rows = min(STRIP, height - top)
+        strip = Image.new("RGB", (width * SMOOTH, rows * SMOOTH), "#ffffff")
+        pen = _Pen(ImageDraw.Draw(strip), scale * SMOOTH, top / scale)
+        for shape in drawing.shapes:
+            if _reaches(shape, top / scale, (top + rows) / scale):
+                pen.paint(shape)
+        picture.paste(strip.reduce(SMOOTH), (0, top))
     out = io.BytesIO()
-    figure.savefig(out, format="png", dpi=dpi, pil_kwargs={"compress_level": 3})  # half the time, little more to store
+    picture.save(out, format="png", compress_level=3)  # half the time, little more to store
     return out.getvalue()
 
 
-def _paint(axes: Any, s: Shape, z: int) -> None:
-    from matplotlib import patches, patheffects
-    from matplotlib.lines import Line2D
-
+def _reaches(s: Shape, top: float, bottom: float) -> bool:
+    """The shape may have a part between two heights."""
     if isinstance(s, Line):
-        style: Any = (0, tuple(d / s.width for d in s.dash)) if s.dash else "-"
-        axes.add_line(Line2D([s.x1, s.x2], [s.y1, s.y2], color=s.colour, linewidth=s.width, linestyle=style, zorder=z,
-                             solid_capstyle="butt"))
+        low, high = min(s.y1, s.y2), max(s.y1, s.y2)
     elif isinstance(s, Box):
-        edge = s.stroke if s.stroke != "none" else (0, 0, 0, 0)
-        axes.add_patch(patches.FancyBboxPatch(
-            (s.x, s.y), s.width, s.height, boxstyle=patches.BoxStyle.Round(pad=0, rounding_size=s.radius)
-            if s.radius else patches.BoxStyle.Square(pad=0),
-            facecolor=s.fill, edgecolor=edge, linewidth=1 if s.stroke != "none" else 0, zorder=z))
-    elif isinstance(s, Head):
-        axes.add_patch(patches.Polygon(s.corners(), closed=True, facecolor="#ffffff" if s.hollow else s.colour,
-                                       edgecolor=s.colour, linewidth=1, zorder=z))
+        low, high = s.y, s.y + s.height
     else:
-        effects = [patheffects.withStroke(linewidth=3, foreground="#ffffff")] if s.halo else []
-        axes.text(s.x, s.y, s.text.replace("$", r"\$"), fontsize=s.size, color=s.colour, zorder=z, family=FONT,
-                  fontweight="bold" if s.bold else "normal", va="baseline", path_effects=effects,
-                  ha={"start": "left", "middle": "center", "end": "right"}[s.anchor])
+        low = high = s.y
+    return high + MARGIN > top and low - MARGIN < bottom
+
+
+MARGIN = 30.0  # of a line's width, an arrow's head or a letter's height
+
+
+@cache
+def _font(bold: bool, pixels: float) -> Any:
+    """The font of matplotlib's package, which need not be imported for it."""
+    from PIL import ImageFont
+
+    found = find_spec("matplotlib")
+    assert found is not None and found.submodule_search_locations
+    folder = Path(found.submodule_search_locations[0], "mpl-data", "fonts", "ttf")
+    return ImageFont.truetype(str(folder / ("DejaVuSans-Bold.ttf" if bold else "DejaVuSans.ttf")), pixels)
+
+
+@dataclass(frozen=True)
+class _Pen:
+    draw: Any  # PIL.ImageDraw.ImageDraw
+    scale: float
+    top: float
+
+    def at(self, x: float, y: float) -> tuple[float, float]:
+        return x * self.scale, (y - self.top) * self.scale
+
+    def thick(self, width: float) -> int:
+        return max(1, round(width * self.scale))
+
+    def paint(self, s: Shape) -> None:
+        if isinstance(s, Line):
+            for (x1, y1), (x2, y2) in _dashes(s):
+                self.draw.line([self.at(x1, y1), self.at(x2, y2)], fill=s.colour, width=self.thick(s.width))
+        elif isinstance(s, Box):
+            outline = None if s.stroke == "none" else s.stroke
+            self.draw.rounded_rectangle([self.at(s.x, s.y), self.at(s.x + s.width, s.y + s.height)], s.radius * self.scale,
+                                        fill=None if s.fill == "none" else s.fill, outline=outline, width=self.thick(1))
+        elif isinstance(s, Head):
+            corners = [self.at(x, y) for x, y in s.corners()]
+            self.draw.polygon(corners, fill="#ffffff" if s.hollow else s.colour, outline=s.colour, width=self.thick(1))
+        else:
+            halo = {"stroke_width": self.thick(1.5), "stroke_fill": "#ffffff"} if s.halo else {}
+            self.draw.text(self.at(s.x, s.y), s.text, fill=s.colour, font=_font(s.bold, s.size * self.scale),
+                           anchor={"start": "ls", "middle": "ms", "end": "rs"}[s.anchor], **halo)
+            if s.halo:  # the outline covers the letters' edges
+                self.draw.text(self.at(s.x, s.y), s.text, fill=s.colour, font=_font(s.bold, s.size * self.scale),
+                               anchor={"start": "ls", "middle": "ms", "end": "rs"}[s.anchor])
+
+
+Point = tuple[float, float]
+
+
+def _dashes(s: Line) -> Iterator[tuple[Point, Point]]:
+    """The parts of a line that are drawn: all of it, or its dashes."""
+    length = ((s.x2 - s.x1) ** 2 + (s.y2 - s.y1) ** 2) ** 0.5
+    if not s.dash or not length:
+        yield (s.x1, s.y1), (s.x2, s.y2)
+        return
+
+    def at(along: float) -> Point:
+        share = min(along, length) / length
+        return s.x1 + share * (s.x2 - s.x1), s.y1 + share * (s.y2 - s.y1)
+
+    on, off = s.dash[0], s.dash[1 % len(s.dash)]
+    along = 0.0
+    while along < length:
+        yield at(along), at(along + on)
+        along += on + off

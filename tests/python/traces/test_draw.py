@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A drawing as PNG: shapes stand where the drawing has them, in whatever strip they are drawn, and matplotlib is not loaded."""
+
+import io
+import subprocess
+import sys
+
+from PIL import Image
+
+from moscope.traces.draw import STRIP, Box, Drawing, Head, Line, Text, to_png
+
+
+def test_shapes_stand_at_their_places_in_every_strip() -> None:
+    tall = 2 * STRIP + 100
+    drawing = Drawing(200, tall)
+    drawing.add(Line(100, 0, 100, tall, "#0000ff", 4))
+    edge = STRIP / 2  # a strip ends here at two pixels per unit
+    drawing.add(Box(20, edge - 20, 40, 40, "#ff0000"), Box(20, tall - 60, 40, 40, "#00ff00", "none", 6))
+    drawing.add(Head(150, 50, 1, 0, "#000000", 20), Text(20, 40, "M", 30, "#ff00ff"))
+    picture = Image.open(io.BytesIO(to_png(drawing)))
+    assert picture.size == (400, 2 * tall)
+    colours = {at: picture.getpixel(at) for at in [(200, 10), (200, 2 * tall - 10), (80, STRIP - 2), (80, STRIP + 2), (80, 2 * tall - 80),
+                                                   (280, 100), (380, 100)]}
+    assert list(colours.values()) == [(0, 0, 255), (0, 0, 255), (255, 0, 0), (255, 0, 0), (0, 255, 0), (0, 0, 0), (255, 255, 255)]
+    assert (255, 0, 255) in [picture.getpixel((x, y)) for x in range(40, 100) for y in (50, 60, 70)]
+
+
+def test_a_dashed_line_has_gaps() -> None:
+    drawing = Drawing(100, 20)
+    drawing.add(Line(0, 10, 100, 10, "#000000", 2, (10, 10)))
+    picture = Image.open(io.BytesIO(to_png(drawing)))
+    assert [picture.getpixel((x, 20)) for x in (10, 30, 50)] == [(0, 0, 0), (255, 255, 255), (0, 0, 0)]
+
+
+def test_a_png_loads_no_plotting_library() -> None:
+    program = ("import sys; from moscope.traces.draw import Drawing, to_png; to_png(Drawing(10, 10)); "
+               "assert 'matplotlib' not in sys.modules and 'numpy' not in sys.modules")
+    subprocess.run([sys.executable, "-c", program], check=True)
