@@ -202,3 +202,9 @@ def test_mistakes_are_user_errors_without_a_traceback(moscope: Moscope, argument
     got = moscope("trace", *arguments)
     assert got.returncode == 2
     assert said in got.stderr and "Traceback" not in got.stderr and not got.stdout
+
+
+def test_some_steps_keep_their_numbers_and_what_they_were_an_instance_of(moscope: Moscope) -> None:
+    got = moscope("trace", "c0 st A@n0; c6 st A@n0+8; c0 st A@n0", "--steps", "3", "--svg", "part.svg").stdout
+    assert "Step 3: c0 st A@n0" in got and "Step 1" not in got and "Step 2" not in got
+    assert "false sharing" in got

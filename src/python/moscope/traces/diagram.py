@@ -146,8 +146,8 @@ def _chips(plan: Plan, top: float, bottom: float) -> list[Any]:
 def _steps(drawing: Drawing, plan: Plan, top: float, right: float) -> float:
     y = top
     state: dict[str, str] = {}
-    for number, (step, window) in enumerate(zip(steps(plan.document), step_windows(plan.document), strict=True), 1):
-        y = _step_title(drawing, plan.document, step, number, y, right)
+    for step, window in zip(steps(plan.document), step_windows(plan.document), strict=True):
+        y = _step_title(drawing, plan.document, step, step[0]["step"] + 1, y, right)
         y = _step(drawing, plan, window, y, right, state) + 26
     return y - 10
 

@@ -158,8 +158,8 @@ def print_trace(document: Document) -> None:
     console = Console(highlight=False, soft_wrap=True)
     cycle = period(document)
     width = max([8, *(len(line.who) for line in _all_lines(document))])
-    for number, (step, window) in enumerate(zip(steps(document), step_windows(document), strict=True), 1):
-        console.print(Text(f"Step {number}: " + " | ".join(a["text"] for a in step), "bold underline"))
+    for step, window in zip(steps(document), step_windows(document), strict=True):
+        console.print(Text(f"Step {step[0]['step'] + 1}: " + " | ".join(a["text"] for a in step), "bold underline"))
         console.print(Text(f"{'cycles':>9} {'ns':>9}  {'where':<{width}}  what", "dim"))
         for line in lines_of(document, window):
             at = line.at - window[0]
@@ -193,7 +193,7 @@ def print_segments(console: Any, document: Document, access: dict[str, Any]) -> 
     if access["done"] is None:
         console.print(Text(f"{access['text']}: not done" + ("" if access["issued"] is not None else ", as it had not begun"), "bold"))
         return
-    said = "".join(f", {text}" for text in (value_text(document, access), *remarks(document, access)) if text)
+    said = "".join(f", {text}" for text in (value_text(document, access), *access.get("remarks", remarks(document, access))) if text)
     console.print(Text(f"{access['text']}: {access['latency_cycles']:.1f} cycles = {access['latency_ns']:.2f} ns, "
                        f"supplied by {supplier_text(document, access)}, {hops_text(access['hops'])}{said}", "bold"))
     longest = max((s["fs"] for s in access["segments"]), default=1)
