@@ -208,3 +208,7 @@ def test_some_steps_keep_their_numbers_and_what_they_were_an_instance_of(moscope
     got = moscope("trace", "c0 st A@n0; c6 st A@n0+8; c0 st A@n0", "--steps", "3", "--svg", "part.svg").stdout
     assert "Step 3: c0 st A@n0" in got and "Step 1" not in got and "Step 2" not in got
     assert "false sharing" in got
+
+
+def test_a_device_is_served_by_the_home(moscope: Moscope) -> None:
+    assert "supplied by node 0, the home, 2 link crossings" in moscope("trace", "c6 st A@n0; d0 ld A@n0").stdout

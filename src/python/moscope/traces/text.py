@@ -42,6 +42,8 @@ def supplier_text(document: Document, access: dict[str, Any]) -> str:
     if access["op"] == "flush":
         return "no cache: a flush moves no data to the core"
     kind = str(access["supplier"])
+    if access.get("device") is not None and access["supplier_number"] is None:
+        return f"node {access['home']}, the home"  # it serves devices, and keeps to itself whose data it was
     suppliers = [c for c in document["controllers"] if c["machine"] == kind]
     near = not access["hops"] and not any(s["name"] in ("crossbar", "link") for s in access["segments"])
     if not suppliers:  # a hit takes no transition

@@ -176,3 +176,11 @@ def test_the_code_of_an_access_of_a_run_names_a_device_that_wrote(open_page: Ope
 def test_an_access_says_what_it_was_an_instance_of(sharing: Any) -> None:
     sharing.locator("[data-key='access 2']").click()
     assert sharing.locator("#accesses .remark").inner_text() == "false sharing"
+
+
+def test_an_access_of_a_device_is_explained(open_page: Open, history_of: Callable[[str], Document]) -> None:
+    page = open_page(history_of("c6 st A@n0; d0 ld A@n0"))
+    page.locator("[data-key='access 1']").click()
+    detail = page.locator("#accesses .detail").inner_text()
+    assert "The home serves the device. The access waits for messages over 2 links" in detail
+    assert "DMA 0 starts the device's access: READY" in detail and "null" not in detail and "in its caches" not in detail

@@ -134,10 +134,12 @@ export function onWay(app, moment, access, first) {
 function outcome(history, t, access, moment, first) {
   const controller = history.controllers.get(t.controller);
   const had = history.readable(t.machine, t.state);
+  const own = controller.core !== null && controller.core === access.core;
   if (moment.lost) return "gives up its copy";
   if (history.isHome(t.controller)) return first ? "looks up who has the line" : `handles ${t.event}`;
-  if (controller.core === access.core && first) return had ? "finds its copy" : "finds no copy in its caches";
-  if (controller.core === access.core && !had && history.readable(t.machine, t.next)) return "receives the line";
+  if (controller.role === "dma") return first ? "starts the device's access" : `handles ${t.event}`;
+  if (own && first) return had ? "finds its copy" : "finds no copy in its caches";
+  if (own && !had && history.readable(t.machine, t.next)) return "receives the line";
   if (controller.core === null && controller.chip === chipOf(history, access) && first && !had) return "has no copy";
   return `handles ${t.event}`;
 }
@@ -226,6 +228,7 @@ function supplier(app, access) {
   const name = `${access.supplier}-${access.supplier_number}`;
   const from = controllers.get(name);
   const state = access.supplier_state ? `, in state ${access.supplier_state}` : "";
+  if (access.supplier_number === null && access.core === null) return "The home serves the device.";
   if (access.supplier === "own" || (from && from.core === access.core)) return "The core's own caches have the line.";
   if (from && from.core !== null) return `Core ${from.core}'s caches (chip ${from.chip}${state}) supply the data.`;
   if (from && app.history.isHome(name)) return `Home node ${access.supplier_number}${state} supplies the data.`;
