@@ -309,10 +309,8 @@ void Machine::Impl::add_sequencer(AbstractController &ctrl, MessageBuffer &manda
     port.core_clock_ = clock;
     port.hit_cycles_ = static_cast<unsigned>(p.hit_latency);
     // A transition may move a line other than its own from one array to another.
-    for (std::size_t i = first_cache; i < caches.size(); ++i) {
-        caches[i]->on_remove = [](void *to, Addr line) { static_cast<Port *>(to)->forget(line); };
-        caches[i]->on_remove_context = &port;
-    }
+    for (std::size_t i = first_cache; i < caches.size(); ++i)
+        caches[i]->port = &port;
 }
 
 void Machine::Impl::build_memory(const ConfigReader &from) {

@@ -12,7 +12,10 @@
 namespace moscope {
 
 struct PathTimes {
-    std::array<Tick, kSegments> in{};
+    struct Unset {};
+    std::array<Tick, kSegments> in;
+    PathTimes() : in{} {}
+    explicit PathTimes(Unset) {} // NOLINT(cppcoreguidelines-pro-type-member-init): set before it is read
     Tick operator[](Segment s) const { return in[static_cast<unsigned>(s)]; }
     Tick total() const {
         Tick t = 0;

@@ -4,6 +4,8 @@
 // remainder), so that nearby edges cost one small 64-bit division instead of a 128-bit one.
 #pragma once
 
+#include <algorithm>
+
 #include "base/types.hh"
 
 namespace moscope {
@@ -23,26 +25,27 @@ struct Clock {
     }
 };
 
-/// Division by a number that stays the same: a multiplication and at most one step back to what is exact.
+/// Division by a number that stays the same, as a multiplication.
 class Divisor {
   public:
     Divisor() = default;
     explicit Divisor(std::int64_t d) : d_(static_cast<std::uint64_t>(d)), inverse_(~std::uint64_t{0} / d_) {}
-    /// floor(x / d), x >= 0.
+    /// Where operator() is exact: 0 <= x < limit().
+    std::int64_t limit() const { return static_cast<std::int64_t>(inverse_ >> 1); }
+    /// floor(x / d). Robison, "N-bit unsigned division via N-bit multiply-add", 2005: with floor((2^64 - 1) / d) for the
+    /// inverse, the product of x + 1 is exact for x + 1 <= 2^64 / d.
     std::int64_t operator()(std::int64_t x) const {
-        const auto n = static_cast<std::uint64_t>(x);
-        // Too small by at most one: inverse_ misses 2^64 / d by at most one, and n is below 2^63.
-        auto q = static_cast<std::uint64_t>((static_cast<unsigned __int128>(n) * inverse_) >> 64);
-        q += n - q * d_ >= d_;
-        return static_cast<std::int64_t>(q);
+        const auto n = static_cast<std::uint64_t>(x) + 1;
+        return static_cast<std::int64_t>((static_cast<unsigned __int128>(n) * inverse_) >> 64);
     }
 
     struct Parts {
         std::int64_t quotient, rest;
     };
-    /// The same, and x - d * floor(x / d).
+    /// The same, and x - d * floor(x / d), for all x >= 0.
     Parts parts(std::int64_t x) const {
         const auto n = static_cast<std::uint64_t>(x);
+        // Too small by at most one: inverse_ misses 2^64 / d by at most one, and n is below 2^63.
         const auto q = static_cast<std::uint64_t>((static_cast<unsigned __int128>(n) * inverse_) >> 64);
         const std::uint64_t r = n - q * d_, less = r - d_;
         return r >= d_ ? Parts{static_cast<std::int64_t>(q + 1), static_cast<std::int64_t>(less)}
@@ -56,7 +59,8 @@ class Divisor {
 class ClockCursor {
   public:
     ClockCursor() : ClockCursor(Clock{}) {}
-    explicit ClockCursor(Clock c) : c_(c), by_num_(c.num), by_den_(c.den) {}
+    explicit ClockCursor(Clock c)
+        : c_(c), by_num_(c.num), by_den_(c.den), near_(std::min(kMostNear, by_den_.limit() / c.num - 1)) {}
 
     const Clock &clock() const { return c_; }
     std::int64_t cycle() const { return n_; }
@@ -64,7 +68,7 @@ class ClockCursor {
 
     /// Tick of the edge k cycles after the current one.
     Tick after(std::int64_t k) const {
-        if (__builtin_expect(k < kNear, 1))
+        if (__builtin_expect(k < near_, 1))
             return tick_ + by_den_(rem_ + k * c_.num);
         return c_.edge(n_ + k);
     }
@@ -97,10 +101,7 @@ class ClockCursor {
             tick_ = t + later;
             rem_ = beyond - later * c_.den;
         } else {
-            n_ = c_.edge_at_or_after(t);
-            const __int128 total = static_cast<__int128>(n_) * c_.num;
-            tick_ = static_cast<Tick>(total / c_.den);
-            rem_ = static_cast<std::int64_t>(total % c_.den);
+            set(c_.edge_at_or_after(t));
         }
         return tick_;
     }
@@ -124,6 +125,8 @@ class ClockCursor {
     }
     /// Any number of cycles.
     Tick advance(std::int64_t cycles) {
+        if (__builtin_expect(cycles >= near_, 0))
+            return set(n_ + cycles);
         const std::int64_t total = rem_ + cycles * c_.num;
         const std::int64_t step = by_den_(total);
         n_ += cycles;
@@ -135,7 +138,7 @@ class ClockCursor {
     Tick after(const Step &s) const { return tick_ + s.whole + (rem_ + s.rest >= c_.den); }
 
   private:
-    static constexpr std::int64_t kNear = 1 << 20;
+    static constexpr std::int64_t kMostNear = 1 << 20;
     static constexpr std::uint64_t kNearTicks = std::uint64_t{1} << 40;
 
     struct Cycles {
@@ -159,8 +162,17 @@ class ClockCursor {
         return cycles_to(d).k;
     }
 
+    /// Moves to edge n.
+    [[gnu::noinline]] Tick set(std::int64_t n) {
+        n_ = n;
+        const __int128 total = static_cast<__int128>(n) * c_.num;
+        rem_ = static_cast<std::int64_t>(total % c_.den);
+        return tick_ = static_cast<Tick>(total / c_.den);
+    }
+
     Clock c_;
     Divisor by_num_, by_den_;
+    std::int64_t near_; ///< by_den_ is exact for steps of fewer cycles
     std::int64_t n_ = 0;
     Tick tick_ = 0;
     std::int64_t rem_ = 0; ///< n_ * num - tick_ * den, in [0, den)

@@ -9,21 +9,22 @@ using namespace moscope;
 
 namespace {
 
-const Clock kCore{1'250'000, 3};   // 2.4 GHz
-const Clock kNorth{5'000'000, 11}; // 2.2 GHz
-const Clock kFast{5'000'000, 13};  // 2.6 GHz
+const Clock kCore{1'250'000, 3};          // 2.4 GHz
+const Clock kNorth{5'000'000, 11};        // 2.2 GHz
+const Clock kFast{5'000'000, 13};         // 2.6 GHz
+const Clock kOdd{10'000'000'000, 23'333}; // 2.3333 GHz: reciprocals are exact for fewer cycles
 
 Tick exact(const Clock &c, std::int64_t n) { return static_cast<Tick>(static_cast<__int128>(n) * c.num / c.den); }
 
 TEST(Clock, EdgesAreTheFloorOfTheExactTime) {
-    for (const Clock &c : {kCore, kNorth, kFast})
+    for (const Clock &c : {kCore, kNorth, kFast, kOdd})
         for (std::int64_t n : {0l, 1l, 2l, 3l, 1'000'003l, 2'400'000'000l, 20'000'000'000'000l})
             EXPECT_EQ(c.edge(n), exact(c, n));
 }
 
 TEST(Clock, TheFirstEdgeAtOrAfterATickIsNeitherEarlyNorOneTooLate) {
     Rng rng(7);
-    for (const Clock &c : {kCore, kNorth, kFast})
+    for (const Clock &c : {kCore, kNorth, kFast, kOdd})
         for (int i = 0; i < 20000; ++i) {
             const auto t = static_cast<Tick>(rng.below(1ull << (1 + rng.below(60))));
             const auto n = c.edge_at_or_after(t);
@@ -36,7 +37,7 @@ TEST(Clock, TheFirstEdgeAtOrAfterATickIsNeitherEarlyNorOneTooLate) {
 
 TEST(ClockCursor, WalkingByRandomStepsNeverDriftsFromTheComputedEdge) {
     Rng rng(11);
-    for (const Clock &c : {kCore, kNorth, kFast}) {
+    for (const Clock &c : {kCore, kNorth, kFast, kOdd}) {
         ClockCursor cursor(c);
         const auto step = cursor.step(3);
         for (int i = 0; i < 50000; ++i) {
@@ -57,7 +58,7 @@ TEST(ClockCursor, WalkingByRandomStepsNeverDriftsFromTheComputedEdge) {
 
 TEST(ClockCursor, AlignGivesTheEdgeThatEdgeAtOrAfterGives) {
     Rng rng(13);
-    for (const Clock &c : {kCore, kNorth, kFast}) {
+    for (const Clock &c : {kCore, kNorth, kFast, kOdd}) {
         ClockCursor cursor(c);
         for (int i = 0; i < 20000; ++i) {
             cursor.advance_to(cursor.tick() + static_cast<Tick>(rng.below(3'000'000)));

@@ -28,7 +28,13 @@ def generated(tmp_path: Path, old: str = ADD, new: str = ADD) -> str:
 
 
 def test_a_message_that_goes_to_one_machine_needs_no_search_for_it(tmp_path: Path) -> None:
-    assert "send_only_to(out_msg, out_msg.Destination, mapAddressToMachine(address, MachineType_Directory));" in generated(tmp_path)
+    text = generated(tmp_path)
+    assert "const MachineID only_ = mapAddressToMachine(address, MachineType_Directory);" in text
+    assert "&out_msg, only_, " in text
+
+
+def test_a_machine_whose_triggers_show_their_events_has_no_dispatch_over_all_events(tmp_path: Path) -> None:
+    assert "doTransition" not in generated(tmp_path)
 
 
 @pytest.mark.parametrize("statements", [

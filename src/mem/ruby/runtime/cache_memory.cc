@@ -4,6 +4,8 @@
 
 #include <bit>
 
+#include "mem/port.hh"
+
 namespace moscope::ruby {
 
 CacheMemory::CacheMemory(CacheGeometry g, const EventQueue &queue, std::uint64_t seed)
@@ -13,6 +15,9 @@ CacheMemory::CacheMemory(CacheGeometry g, const EventQueue &queue, std::uint64_t
       sees_placing_(policy_.placed || hit_ == Hit::call),
       queue_(queue),
       pow2_(std::has_single_bit(g_.sets)),
+      hint_shift_(kLineBits + (g_.start_index_bit == kLineBits && g_.sets > 1
+                                   ? static_cast<unsigned>(std::bit_width(g_.sets)) - 2
+                                   : 0)), // the lowest bit of a hint is always set
       mask_(g_.sets - 1) {
     if (g_.sets == 0 || g_.ways == 0)
         throw UserError(g_.name + ": " + std::to_string(g_.sets) + " sets of " + std::to_string(g_.ways) +
@@ -35,31 +40,48 @@ CacheMemory::CacheMemory(CacheGeometry g, const EventQueue &queue, std::uint64_t
         choice_ = listed_ ? Choice::first : g_.ways == 2 ? Choice::older_of_two : Choice::otherwise;
 }
 
+inline void CacheMemory::move_cursor(Addr line, AbstractCacheEntry *found, SetHeads::Head head, unsigned set,
+                                     bool full) const {
+    cursor_.line = line;
+    cursor_.entry = found;
+    cursor_.victim_line = kNoTag - 1;
+    cursor_.head = head;
+    cursor_.set = set;
+    cursor_.free_slot = kNoSlot;
+    cursor_.full = full;
+}
+
 /// Moves the cursor to a line, of a set without a head.
 void CacheMemory::seek_narrow(Addr line) const {
     const unsigned set = set_of(line);
     AbstractCacheEntry *e = entry(std::size_t{set} * g_.ways);
     AbstractCacheEntry *found = nullptr;
     bool full = true;
+    if (__builtin_expect(g_.ways == 2, 1)) {
+        AbstractCacheEntry *const second = after(e);
+        found = e->m_Address == line ? e : second->m_Address == line ? second : nullptr;
+        full = e->m_Address != kNoTag && second->m_Address != kNoTag;
+        move_cursor(line, found, nullptr, set, full);
+        return;
+    }
     for (unsigned w = g_.ways; w-- > 0; e = after(e)) {
         found = e->m_Address == line ? e : found;
         full &= e->m_Address != kNoTag;
     }
-    cursor_ = {line, found, kNoTag - 1, nullptr, nullptr, set, full};
+    move_cursor(line, found, nullptr, set, full);
 }
 
 /// The same of a set with one.
 void CacheMemory::seek_wide(Addr line) const {
     const unsigned set = set_of(line);
     const SetHeads::Head head = heads_.head(set);
-    AbstractCacheEntry *const first = entry(std::size_t{set} * g_.ways);
     AbstractCacheEntry *found = nullptr;
     heads_.find(head, hint_of(line), [&](unsigned way) {
-        AbstractCacheEntry *const e = after(first, way);
+        AbstractCacheEntry *const e = entry(std::size_t{set} * g_.ways + way);
         found = e->m_Address == line ? e : nullptr;
         return found != nullptr;
     });
-    cursor_ = {line, found, kNoTag - 1, nullptr, head, set, heads_.full(head)};
+    move_cursor(line, found, head, set, heads_.full(head));
 }
 
 unsigned CacheMemory::victim_otherwise(unsigned set) const {
@@ -131,15 +153,35 @@ void CacheMemory::place(unsigned set, unsigned way, bool touch_it) {
         policy_.touch(state_, set, way);
 }
 
+unsigned CacheMemory::take(Addr line, bool touch) {
+    if (__builtin_expect(at(line).full, 0))
+        fail(": allocate without a free way in the set");
+    unsigned slot = cursor_.free_slot;
+    if (__builtin_expect(slot != kNoSlot, 1)) {
+        cursor_.free_slot = kNoSlot;
+        cursor_.full = true;
+        if (cursor_.head)
+            heads_.take_back(cursor_.head, slot - cursor_.set * g_.ways, hint_of(line));
+    } else {
+        slot = cursor_.head ? take_wide() : take_narrow();
+    }
+    if (stamp_base_)
+        stamp_base_[slot] = queue_.now();
+    if (__builtin_expect(sees_placing_, 0))
+        place(cursor_.set, slot - cursor_.set * g_.ways, touch);
+    return slot;
+}
+
 void CacheMemory::deallocate(Addr a) {
     const Addr line = line_of(a);
     const bool is_victim = line == cursor_.victim_line;
     AbstractCacheEntry *const e = is_victim ? cursor_.victim : at(line).entry;
     if (!e)
         fail(": deallocate of a line that is not present");
-    if (on_remove)
-        on_remove(on_remove_context, line);
+    if (port)
+        port->forget(line);
     e->m_Address = kNoTag;
+    cursor_.free_slot = cursor_.full ? e->slot : kNoSlot;
     if (cursor_.head)
         heads_.free(cursor_.head, e->slot - cursor_.set * g_.ways);
     cursor_.full = false;

@@ -20,6 +20,10 @@
 #include "mem/ruby/runtime/replacement/replacement_policy.hh"
 #include "sim/event_queue.hh"
 
+namespace moscope {
+class Port;
+}
+
 namespace moscope::ruby {
 
 struct CacheGeometry {
@@ -39,16 +43,16 @@ class CacheMemory {
     bool isTagPresent(Addr a) const { return find(line_of(a)) != nullptr; }
     AbstractCacheEntry *lookup(Addr a) const { return find(line_of(a)); }
     /// A free way in the set of `a`, or the line present already.
-    bool cacheAvail(Addr a) const {
+    [[gnu::always_inline]] bool cacheAvail(Addr a) const {
         const Cursor &c = at(line_of(a));
         return !c.full || c.entry;
     }
     /// Line to replace so that `a` fits.
-    Addr cacheProbe(Addr a) const {
+    [[gnu::always_inline]] Addr cacheProbe(Addr a) const {
         const Cursor &c = at(line_of(a));
         MOSCOPE_CHECK(c.full && !c.entry);
         cursor_.victim = entry(victim(c.set, c.head));
-        return cursor_.victim_line = c.victim->m_Address;
+        return cursor_.victim_line = cursor_.victim->m_Address;
     }
     /// A new entry in a free way; it stays there until it is deallocated.
     template <class T> T *allocate(Addr a, NewEntry<T>, bool touch = true) {
@@ -56,13 +60,7 @@ class CacheMemory {
         if (__builtin_expect(stride_ != sizeof(T), 0))
             hold(sizeof(T), alignof(T));
         const Addr line = line_of(a);
-        if (__builtin_expect(at(line).full, 0))
-            fail(": allocate without a free way in the set");
-        const unsigned i = cursor_.head ? take_wide() : take_narrow();
-        if (stamp_base_)
-            stamp_base_[i] = queue_.now();
-        if (__builtin_expect(sees_placing_, 0))
-            place(cursor_.set, i - cursor_.set * g_.ways, touch);
+        const unsigned i = take(line, touch);
         T *e = new (entry(i)) T();
         e->m_Address = line;
         e->slot = i;
@@ -162,9 +160,8 @@ class CacheMemory {
             if (entry(i)->m_Address != kNoTag)
                 f(entry(i));
     }
-    /// Called for every line that leaves, so that inline slots forget it.
-    void (*on_remove)(void *context, Addr line) = nullptr;
-    void *on_remove_context = nullptr;
+    /// Its inline slots forget every line that leaves.
+    Port *port = nullptr;
 
     std::uint64_t demand_hits = 0, demand_misses = 0;
 
@@ -174,6 +171,7 @@ class CacheMemory {
     static constexpr std::size_t kHostLine = SetHeads::kHostLine;
     static constexpr std::size_t kPrefetchedLines = 4096;
     static constexpr unsigned kNarrow = 4; ///< ways whose entries are looked at one by one
+    static constexpr unsigned kNoSlot = ~0u;
 
     unsigned set_of(Addr line) const {
         const Addr n = line >> g_.start_index_bit;
@@ -188,7 +186,8 @@ class CacheMemory {
         AbstractCacheEntry *victim = nullptr; ///< its entry
         SetHeads::Head head = nullptr;        ///< of the set, if it has one
         unsigned set = 0;
-        bool full = false; ///< the set has no free way
+        unsigned free_slot = kNoSlot; ///< of the set, if it is certain that no other slot is free
+        bool full = false;            ///< the set has no free way
     };
     const Cursor &at(Addr line) const {
         if (__builtin_expect(line != cursor_.line, 0))
@@ -197,6 +196,7 @@ class CacheMemory {
     }
     void seek_narrow(Addr line) const;
     void seek_wide(Addr line) const;
+    void move_cursor(Addr line, AbstractCacheEntry *found, SetHeads::Head head, unsigned set, bool full) const;
     AbstractCacheEntry *find(Addr line) const { return line == cursor_.victim_line ? cursor_.victim : at(line).entry; }
     /// Slot to be given up next, of a set that is full.
     unsigned victim(unsigned set, SetHeads::Head h) const {
@@ -219,15 +219,18 @@ class CacheMemory {
     }
     /// Makes the ways as large as the protocol's entries.
     void hold(std::size_t bytes, std::size_t alignment);
+    /// The slot of a free way for a line; one that has just left a full set is taken again.
+    unsigned take(Addr line, bool touch);
     // A free way of the cursor's set, which is not full, for its line.
     unsigned take_narrow();
     unsigned take_wide();
     [[noreturn, gnu::cold, gnu::noinline]] void fail(const char *what) const;
     [[gnu::cold, gnu::noinline]] void place(unsigned set, unsigned way, bool touch_it);
 
+    /// Bits that differ between most lines of a set.
     std::uint16_t hint_of(Addr line) const {
-        const Addr n = line >> kLineBits;
-        return static_cast<std::uint16_t>((n ^ (n >> 16) ^ (n >> 29)) | 1); // never 0, the hint of a free way
+        const Addr n = line >> hint_shift_;
+        return static_cast<std::uint16_t>((n ^ (n >> 16)) | 1); // never 0, the hint of a free way
     }
 
     mutable Cursor cursor_;
@@ -237,6 +240,7 @@ class CacheMemory {
     const bool sees_placing_; ///< a new line calls one of the policy's functions
     const EventQueue &queue_;
     bool pow2_;
+    unsigned hint_shift_;
     Addr mask_;
     struct Free {
         void operator()(std::byte *p) const { ::operator delete (p, std::align_val_t{kHostLine}); }

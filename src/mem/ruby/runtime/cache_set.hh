@@ -62,6 +62,11 @@ class SetHeads {
         });
         return way;
     }
+    /// Takes the way that has just left a full set.
+    void take_back(Head h, unsigned way, std::uint16_t hint) {
+        set_hint(h, way, hint);
+        order(h)[ways_ - 1] = static_cast<std::uint8_t>(way);
+    }
     /// Takes the lowest free way for a tag, as the last of the order; the set is not full.
     unsigned take(Head h, std::uint16_t hint) {
         unsigned way = 0;
@@ -135,7 +140,16 @@ class SetHeads {
         const unsigned last = o[ways_ - 1] != kNoWay ? ways_ - 1 : position(o, kNoWay) - 1;
         if (o[last] == way)
             return last;
-        const unsigned at = o[0] == way ? 0 : position(o, static_cast<std::uint8_t>(way));
+        if (o[0] == way) { // the next to be replaced: all the others move up
+            unsigned k = 0;
+            do
+                _mm_store_si128(reinterpret_cast<__m128i *>(o + k),
+                                _mm_loadu_si128(reinterpret_cast<const __m128i *>(o + k + 1)));
+            while ((k += kBlock) <= last);
+            o[blocks_ * kBlock - 1] = kNoWay;
+            return last;
+        }
+        const unsigned at = position(o, static_cast<std::uint8_t>(way));
         unsigned k = at / kBlock;
         // Of the first block, what lies before the gap stays.
         const __m128i lanes = _mm_setr_epi8(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);

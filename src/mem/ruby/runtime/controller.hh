@@ -217,32 +217,37 @@ class AbstractController : public Component {
     }
 
     template <class T> T *new_message(std::uint16_t type) {
-        T *m = message_pool().make<T>();
+        T *m = message_pool().make_without_path<T>();
         m->type = type;
         return m;
     }
-    /// The destination of a message that goes nowhere else, which spares the search for it.
-    static void send_only_to(Message &m, NetDest &destination, MachineID id) {
-        m.to = NodeMap::current->index(id);
-        destination.add_index(m.to);
-    }
     [[gnu::always_inline]] void send(MessageBuffer &b, Message *m, std::int64_t latency) {
-        if (m->to == kMaxNodes)
-            m->note_destination();
+        m->note_destination();
         if (b.ingress && m->to == kMaxNodes && m->dest_offset && m->destination().isEmpty()) {
             message_pool().free(
                 m); // no destination: protocols invalidate sets of sharers without asking whether there are any
             return;
         }
+        send_on(b, m, latency);
+    }
+    /// Sends a message that goes to `to` alone.
+    [[gnu::always_inline]] void send_only_to(MessageBuffer &b, Message *m, MachineID to, std::int64_t latency) {
+        m->to = NodeMap::current->index(to);
+        m->destination().add_index(m->to);
+        send_on(b, m, latency);
+    }
+    [[gnu::always_inline]] void send_on(MessageBuffer &b, Message *m, std::int64_t latency) {
         Tick arrival = clock_.after(latency);
         m->source = node;
         m->vnet = b.vnet;
         m->stamp = now_;
-        if (cause_) {
+        if (__builtin_expect(cause_ != nullptr, 1)) {
             m->txn = cause_->txn;
             m->txn_core = cause_->txn_core;
             m->txn_hops = cause_->txn_hops;
             m->path = cause_->path;
+        } else {
+            m->path = {};
         }
         m->account(work_, arrival);
         // What the core's own controllers send counts neither as supply nor as a probe.
@@ -262,10 +267,10 @@ class AbstractController : public Component {
     [[gnu::cold, gnu::noinline]] Tick traced_sending(Message &m, Tick arrival);
     /// Takes the head of a port out; the message lives until the next transition.
     [[gnu::always_inline]] Tick dequeue(MessageBuffer &b) {
-        retire(b.pop(now_));
+        retire(b.peek() == cause_ ? b.pop_accounted() : b.pop(now_));
         return 0;
     }
-    void retire(Message *m) {
+    [[gnu::always_inline]] void retire(Message *m) {
         if (retired_)
             message_pool().free(retired_);
         retired_ = m;
@@ -329,6 +334,13 @@ class AbstractController : public Component {
     friend class Sequencer;
     friend class DMASequencer;
 };
+
+inline void MessageBuffer::enqueue_at_edge(Message *m, Tick edge) {
+    queue_.insert(edge, m);
+    note_head();
+    if (queue_.front_tick() == edge)
+        consumer->schedule_no_later_than(edge);
+}
 
 // ---- what a protocol library describes of itself
 

@@ -38,9 +38,8 @@ struct Crossing {
     /// The same for one from a link: before those of the same tick that have crossed none and those of which
     /// `behind` says that they come later.
     template <class Behind> Tick enter_before(Message *m, Tick entry, Behind &&behind) {
-        waiting.insert_if(entry, m, behind);
         Tick start = std::max(entry, free_at);
-        if (waiting.back().item == m) {
+        if (waiting.insert_if(entry, m, behind)) {
             start = std::max(start, all_granted_);
             all_granted_ = start + occupancy[m->vnet][m->carries_data];
         }

@@ -38,7 +38,7 @@ struct Message {
     std::uint16_t txn_hops = 0; ///< links crossed on the transaction's path so far
     std::uint32_t entry = 0;    ///< order of entry into the network, on its chip
     Tick stamp = 0;             ///< path accounted up to here
-    PathTimes path;
+    PathTimes path{PathTimes::Unset{}};
 
     void account(Segment s, Tick until) {
         path.in[static_cast<unsigned>(s)] += until - stamp;

@@ -59,6 +59,8 @@ class MessageBuffer {
 
     /// Sends m so that it arrives (or enters the network) at `arrival`. The time until then has been accounted.
     void enqueue(Message *m, Tick arrival);
+    /// Sends m from within the controller, to arrive at an edge of its clock.
+    inline void enqueue_at_edge(Message *m, Tick edge);
     /// Delivery by the network.
     void deliver(Message *m, Tick arrival);
     /// The same when the consumer is going to look at `arrival` or before.
@@ -76,6 +78,13 @@ class MessageBuffer {
         queue_.pop();
         note_head();
         m->account(wait_segment, now);
+        return m;
+    }
+    /// The same of a head whose time has been accounted up to now.
+    Message *pop_accounted() {
+        Message *m = queue_.front().item;
+        queue_.pop();
+        note_head();
         return m;
     }
     void recycle(Tick now, Tick again) {

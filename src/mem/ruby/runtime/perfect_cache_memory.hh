@@ -40,7 +40,6 @@ class PerfectTable {
         return reinterpret_cast<AbstractCacheEntry *>(blocks_[number >> kBlockBits].get() +
                                                       (number % kBlock) * stride_);
     }
-    unsigned mask() const { return static_cast<unsigned>(cells_.size()) - 1; }
     static std::uint32_t hash(Addr line) {
         return static_cast<std::uint32_t>(((line >> kLineBits) * 0x9e3779b97f4a7c15ull) >> 32);
     }
@@ -51,34 +50,41 @@ class PerfectTable {
         if (line == last_line_)
             return last_cell_;
         const std::uint32_t wanted = hash(line);
+        const Cell *const cells = cells_.data();
         unsigned c = home(wanted);
-        while (cells_[c].number != 0 && (cells_[c].hash != wanted || entry(cells_[c].number)->m_Address != line))
-            c = (c + 1) & mask();
+        while (cells[c].number != 0 && (cells[c].hash != wanted || entry(cells[c].number)->m_Address != line))
+            c = (c + 1) & mask_;
         last_line_ = line;
         return last_cell_ = c;
     }
     std::uint32_t take_number() {
-        if (free_.empty()) {
-            const auto first = static_cast<std::uint32_t>(blocks_.size() << kBlockBits);
-            blocks_.push_back(std::make_unique<std::byte[]>(kBlock * stride_));
-            for (std::uint32_t i = kBlock; i-- > 0;)
-                if (first + i != 0)
-                    free_.push_back(first + i);
-        }
+        if (__builtin_expect(free_.empty(), 0))
+            add_block();
         const std::uint32_t number = free_.back();
         free_.pop_back();
         return number;
     }
-    void grow() {
+    [[gnu::noinline]] void add_block() {
+        const auto first = static_cast<std::uint32_t>(blocks_.size() << kBlockBits);
+        blocks_.push_back(std::make_unique<std::byte[]>(kBlock * stride_));
+        for (std::uint32_t i = kBlock; i-- > 0;)
+            if (first + i != 0)
+                free_.push_back(first + i);
+    }
+    [[noreturn, gnu::cold, gnu::noinline]] static void fail(const char *what, Addr line) {
+        throw ProtocolError(what, line);
+    }
+    [[gnu::noinline]] void grow() {
         std::vector<Cell> old(2 * cells_.size());
         old.swap(cells_);
+        mask_ = static_cast<unsigned>(cells_.size()) - 1;
         last_line_ = kNoLine;
         --shift_;
         for (const Cell &c : old)
             if (c.number != 0) {
                 unsigned to = home(c.hash);
                 while (cells_[to].number != 0)
-                    to = (to + 1) & mask();
+                    to = (to + 1) & mask_;
                 cells_[to] = c;
             }
     }
@@ -87,11 +93,12 @@ class PerfectTable {
         last_line_ = kNoLine;
         free_.push_back(cells_[c].number);
         --count_;
-        cells_[c].number = 0;
-        for (unsigned n = (c + 1) & mask(); cells_[n].number != 0; n = (n + 1) & mask()) {
-            if (((n - home(cells_[n].hash)) & mask()) >= ((n - c) & mask())) {
-                cells_[c] = cells_[n];
-                cells_[n].number = 0;
+        Cell *const cells = cells_.data();
+        cells[c].number = 0;
+        for (unsigned n = (c + 1) & mask_; cells[n].number != 0; n = (n + 1) & mask_) {
+            if (((n - home(cells[n].hash)) & mask_) >= ((n - c) & mask_)) {
+                cells[c] = cells[n];
+                cells[n].number = 0;
                 c = n;
             }
         }
@@ -99,6 +106,7 @@ class PerfectTable {
 
     std::vector<Cell> cells_;
     std::size_t count_ = 0;
+    unsigned mask_ = kCellsAtFirst - 1; ///< of a cell's number
 
   private:
     static constexpr Addr kNoLine = ~Addr{0};
@@ -125,11 +133,11 @@ template <class T> class PerfectCacheMemory : public PerfectTable {
     }
     void allocate(Addr a) {
         const Addr line = line_of(a);
-        if (2 * (count_ + 1) > cells_.size())
+        if (__builtin_expect(2 * count_ > mask_, 0))
             grow();
         Cell &c = cells_[cell(line)];
-        if (c.number != 0)
-            throw ProtocolError("an entry for this line is allocated already", line);
+        if (__builtin_expect(c.number != 0, 0))
+            fail("an entry for this line is allocated already", line);
         c = {hash(line), take_number()};
         (new (entry(c.number)) T())->m_Address = line;
         ++count_;
@@ -137,8 +145,8 @@ template <class T> class PerfectCacheMemory : public PerfectTable {
     void deallocate(Addr a) {
         const Addr line = line_of(a);
         const unsigned c = cell(line);
-        if (cells_[c].number == 0)
-            throw ProtocolError("deallocation of an entry that is not allocated", line);
+        if (__builtin_expect(cells_[c].number == 0, 0))
+            fail("deallocation of an entry that is not allocated", line);
         remove(c);
     }
 };

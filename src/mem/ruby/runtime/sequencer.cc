@@ -83,7 +83,7 @@ void Sequencer::start(Access &a, Tick now) {
         (a.kind == AccessKind::store || a.kind == AccessKind::rmw) && c_.permission(line) == AccessPermission_Read_Only;
     port_.forget_own(line);
     c_.prefetch(line, true); // that a request goes to the protocol says that the line is likely to come from elsewhere
-    auto *m = message_pool().make<RubyRequest>();
+    auto *m = message_pool().make_without_path<RubyRequest>();
     m->type = RubyRequest::kType;
     m->line = line;
     m->LineAddress = line;
@@ -103,12 +103,13 @@ void Sequencer::start(Access &a, Tick now) {
     m->txn_core = c_.core;
     // Waiting behind another access to the line counts as queueing.
     const Tick arrival = c_.edge_from(now, p_.hit_latency);
+    m->path = {};
     m->path.in[static_cast<unsigned>(Segment::queue)] = now - a.issued;
     m->path.in[static_cast<unsigned>(Segment::cache)] = arrival - now;
     m->stamp = arrival;
     if (__builtin_expect(c_.trace != nullptr, 0))
         c_.trace->sent(c_, now, *m, arrival, nullptr);
-    mandatory_.enqueue(m, arrival);
+    mandatory_.enqueue_at_edge(m, arrival);
 }
 
 std::byte *Sequencer::probe(AccessKind k, Addr line, Tick when) {

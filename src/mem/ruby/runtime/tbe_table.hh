@@ -3,9 +3,10 @@
 // through open addressing. Entries do not move while they live.
 #pragma once
 
+#include <algorithm>
 #include <memory>
 #include <new>
-#include <vector>
+#include <utility>
 
 #include "base/error.hh"
 #include "base/types.hh"
@@ -17,102 +18,105 @@ template <class T> class TBETable {
     explicit TBETable(int capacity = 256) { set_capacity(static_cast<unsigned>(capacity)); }
 
     void set_capacity(unsigned n) {
-        capacity_ = n;
-        cells_.assign(kCellsAtFirst, {kFree, 0});
-        last_ = 0;
+        room_ = n;
+        make_cells(kCellsAtFirst);
         entries_ = std::make_unique<T[]>(n);
-        free_.clear();
-        for (unsigned i = n; i-- > 0;)
-            free_.push_back(i);
+        free_ = std::make_unique<T *[]>(n);
+        for (unsigned i = 0; i < n; ++i)
+            free_[i] = &entries_[n - 1 - i];
         count_ = 0;
     }
 
     [[gnu::always_inline]] T *lookup(Addr a) const {
-        const Cell &last = cells_[last_];
-        return last.line == a ? &entries_[last.index] : count_ ? search(a) : nullptr;
+        return last_->line == a ? last_->entry : count_ ? search(a) : nullptr;
     }
     bool isPresent(Addr a) const { return lookup(a) != nullptr; }
     void allocate(Addr a) {
-        if (free_.empty())
-            throw ProtocolError("TBE table is full: a transition allocates without check_allocate");
-        if (2 * (count_ + 1) > cells_.size())
+        if (__builtin_expect(count_ == room_, 0))
+            fail("TBE table is full: a transition allocates without check_allocate");
+        if (__builtin_expect(2 * count_ > mask_, 0))
             grow();
-        const unsigned c = cell(a);
-        if (cells_[c].line == a)
-            throw ProtocolError("a TBE for this line is allocated already");
-        cells_[c] = {a, free_.back()};
+        Cell *const c = cell(a);
+        if (__builtin_expect(c->line == a, 0))
+            fail("a TBE for this line is allocated already");
+        T *const entry = free_[room_ - ++count_];
+        *c = {a, entry};
         last_ = c;
-        free_.pop_back();
-        T *entry = &entries_[cells_[c].index];
         entry->~T();
         new (entry) T();
-        ++count_;
     }
     void deallocate(Addr a) {
-        unsigned c = cells_[last_].line == a ? last_ : cell(a);
-        if (cells_[c].line != a)
-            throw ProtocolError("deallocation of a TBE that is not allocated");
-        free_.push_back(cells_[c].index);
-        --count_;
+        Cell *c = last_->line == a ? last_ : cell(a);
+        if (__builtin_expect(c->line != a, 0))
+            fail("deallocation of a TBE that is not allocated");
+        free_[room_ - count_--] = c->entry;
+        c->line = kFree;
         // Close the gap so that searches need no tombstones.
-        const unsigned mask = static_cast<unsigned>(cells_.size()) - 1;
-        cells_[c].line = kFree;
-        for (unsigned n = (c + 1) & mask; cells_[n].line != kFree; n = (n + 1) & mask) {
-            const unsigned home = hash(cells_[n].line);
-            if (((n - home) & mask) >= ((n - c) & mask)) {
-                cells_[c] = cells_[n];
-                cells_[n].line = kFree;
+        for (Cell *n = after(c); __builtin_expect(n->line != kFree, 0); n = after(n)) {
+            const auto from = [&](const Cell *to, const Cell *at) { return static_cast<unsigned>(at - to) & mask_; };
+            if (from(home(n->line), n) >= from(c, n)) {
+                *c = *n;
+                n->line = kFree;
                 c = n;
             }
         }
     }
-    bool areNSlotsAvailable(int n, Tick = 0) const { return static_cast<int>(free_.size()) >= n; }
+    bool areNSlotsAvailable(int n, Tick = 0) const { return static_cast<int>(room_ - count_) >= n; }
     unsigned count() const { return count_; }
     template <class F> void for_each(F &&f) const {
-        for (const auto &c : cells_)
-            if (c.line != kFree)
-                f(c.line, entries_[c.index]);
+        for (unsigned i = 0; i <= mask_; ++i)
+            if (cells_[i].line != kFree)
+                f(cells_[i].line, *cells_[i].entry);
     }
 
   private:
     struct Cell {
         Addr line;
-        std::uint32_t index;
+        T *entry;
     };
     static constexpr Addr kFree = ~Addr{0};
     static constexpr unsigned kCellsAtFirst = 32; ///< few are in use at a time, and few host lines shall hold them
 
     [[gnu::noinline]] T *search(Addr a) const {
-        const unsigned c = cell(a);
-        if (cells_[c].line != a)
+        Cell *const c = cell(a);
+        if (c->line != a)
             return nullptr;
         last_ = c;
-        return &entries_[cells_[c].index];
+        return c->entry;
     }
-    void grow() {
-        std::vector<Cell> old(2 * cells_.size(), {kFree, 0});
-        old.swap(cells_);
-        for (const Cell &c : old)
-            if (c.line != kFree)
-                cells_[cell(c.line)] = c;
+    void make_cells(unsigned n) {
+        cells_ = std::make_unique<Cell[]>(n);
+        std::fill_n(cells_.get(), n, Cell{kFree, nullptr});
+        mask_ = n - 1;
+        last_ = cells_.get();
     }
-    unsigned hash(Addr a) const {
-        return static_cast<unsigned>(((a >> kLineBits) * 0x9e3779b97f4a7c15ull) >> 40) &
-               (static_cast<unsigned>(cells_.size()) - 1);
+    [[gnu::noinline]] void grow() {
+        const unsigned before = mask_ + 1;
+        const std::unique_ptr<Cell[]> old = std::move(cells_);
+        make_cells(2 * before);
+        for (unsigned i = 0; i < before; ++i)
+            if (old[i].line != kFree)
+                *cell(old[i].line) = old[i];
     }
-    unsigned cell(Addr a) const {
-        const unsigned mask = static_cast<unsigned>(cells_.size()) - 1;
-        unsigned c = hash(a);
-        while (cells_[c].line != kFree && cells_[c].line != a)
-            c = (c + 1) & mask;
+    [[noreturn, gnu::cold, gnu::noinline]] static void fail(const char *what) { throw ProtocolError(what); }
+    /// Where a search for a line begins.
+    Cell *home(Addr a) const {
+        return cells_.get() + (static_cast<unsigned>(((a >> kLineBits) * 0x9e3779b97f4a7c15ull) >> 40) & mask_);
+    }
+    Cell *after(const Cell *c) const { return cells_.get() + ((static_cast<unsigned>(c - cells_.get()) + 1) & mask_); }
+    /// The line's cell, or the free one where it would be.
+    Cell *cell(Addr a) const {
+        Cell *c = home(a);
+        while (__builtin_expect(c->line != kFree && c->line != a, 0))
+            c = after(c);
         return c;
     }
 
-    unsigned capacity_ = 0, count_ = 0;
-    mutable unsigned last_ = 0; ///< cell that was found last: a message looks up the same line several times
-    std::vector<Cell> cells_;
+    mutable Cell *last_ = nullptr; ///< found last: a message looks up the same line several times
+    std::unique_ptr<Cell[]> cells_;
+    unsigned count_ = 0, room_ = 0, mask_ = 0;
     std::unique_ptr<T[]> entries_;
-    std::vector<std::uint32_t> free_;
+    std::unique_ptr<T *[]> free_; ///< the first room_ - count_ are free
 };
 
 } // namespace moscope::ruby

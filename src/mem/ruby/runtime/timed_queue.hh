@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A queue ordered by time, first in first out among equals: a ring that grows by doubling. Arrivals are
-// nearly always in order, so insertion looks from the tail and is constant time in practice.
+// A queue ordered by time, first in first out among equals. The first entry is a member, since most queues hold no more
+// than one; those behind it are in a ring that grows by doubling. Arrivals are nearly always in order, so insertion looks
+// from the tail and is constant time in practice.
 #pragma once
 
 #include <memory>
@@ -16,85 +17,107 @@ template <class T> class TimedQueue {
         T item;
     };
 
-    bool empty() const { return count_ == 0; }
-    unsigned size() const { return count_; }
-    const Entry &front() const { return ring_[head_]; }
-    Entry &front() { return ring_[head_]; }
-    const Entry &back() const { return at(count_ - 1); }
-    Tick front_tick() const { return front_tick_; }
-    const Entry &at(unsigned i) const { return ring_[(head_ + i) & mask_]; }
-    Entry &at(unsigned i) { return ring_[(head_ + i) & mask_]; }
+    bool empty() const { return first_.tick == kNever; }
+    unsigned size() const { return empty() ? 0 : 1 + behind_; }
+    const Entry &front() const { return first_; }
+    const Entry &back() const { return at(behind_); }
+    /// kNever: the queue is empty.
+    Tick front_tick() const { return first_.tick; }
+    const Entry &at(unsigned i) const { return i == 0 ? first_ : ring_[(head_ + i - 1) & mask_]; }
 
     void pop() {
-        head_ = (head_ + 1) & mask_;
-        front_tick_ = --count_ ? ring_[head_].tick : kNever;
+        if (__builtin_expect(behind_ == 0, 1))
+            first_.tick = kNever;
+        else
+            advance();
     }
 
     void insert(Tick tick, T item) {
         insert_if(tick, item, [](const T &) { return false; });
     }
 
-    /// The same, but before those of the same tick of which `behind` says that they come later.
-    template <class Behind> void insert_if(Tick tick, T item, Behind &&behind) {
-        if (__builtin_expect(count_ == room_, 0))
+    /// The same, but before those of the same tick of which `behind` says that they come later. True: it is the last.
+    template <class Behind> bool insert_if(Tick tick, T item, Behind &&behind) {
+        if (__builtin_expect(first_.tick == kNever, 1)) {
+            first_ = {tick, item};
+            return true;
+        }
+        if (__builtin_expect(behind_ == room_, 0))
             grow();
         Entry *const ring = ring_.get();
         const unsigned mask = mask_;
-        unsigned i = head_ + count_++;
-        while (i != head_) {
+        const unsigned end = head_ + behind_++;
+        unsigned i = end;
+        for (; i != head_; --i) {
             const Entry &before = ring[(i - 1) & mask];
-            if (__builtin_expect(before.tick < tick || (before.tick == tick && !behind(before.item)), 1)) {
-                ring[i & mask] = {tick, item};
-                return;
-            }
+            if (__builtin_expect(before.tick < tick || (before.tick == tick && !behind(before.item)), 1))
+                break;
             ring[i & mask] = before;
-            --i;
+        }
+        if (i == head_ && (tick < first_.tick || (first_.tick == tick && behind(first_.item)))) {
+            ring[i & mask] = first_;
+            first_ = {tick, item};
+            return false;
         }
         ring[i & mask] = {tick, item};
-        front_tick_ = tick;
+        return i == end;
     }
 
     /// Puts an entry back before all entries of the same or a later tick.
     void insert_early(Tick tick, T item) {
-        if (count_ == room_)
-            grow();
-        if (count_ == 0 || ring_[head_].tick >= tick) {
-            head_ = (head_ - 1) & mask_;
-            ++count_;
-            ring_[head_] = {tick, item};
-            front_tick_ = tick;
+        if (empty()) {
+            first_ = {tick, item};
             return;
         }
-        unsigned i = count_++;
-        while (i > 0 && at(i - 1).tick >= tick) {
-            at(i) = at(i - 1);
-            --i;
+        if (behind_ == room_)
+            grow();
+        if (first_.tick >= tick) {
+            head_ = (head_ - 1) & mask_;
+            ++behind_;
+            ring_[head_] = first_;
+            first_ = {tick, item};
+            return;
         }
-        at(i) = {tick, item};
+        unsigned i = ++behind_;
+        for (; i > 1 && at(i - 1).tick >= tick; --i)
+            behind_first(i) = at(i - 1);
+        behind_first(i) = {tick, item};
     }
 
     T remove_at(unsigned i) {
         T item = at(i).item;
-        for (; i + 1 < count_; ++i)
-            at(i) = at(i + 1);
-        front_tick_ = --count_ ? ring_[head_].tick : kNever;
+        if (i == 0) {
+            pop();
+            return item;
+        }
+        for (; i < behind_; ++i)
+            behind_first(i) = at(i + 1);
+        --behind_;
         return item;
     }
 
   private:
+    /// Entry i, which is not the first.
+    Entry &behind_first(unsigned i) { return ring_[(head_ + i - 1) & mask_]; }
+    void advance() {
+        first_ = ring_[head_];
+        head_ = (head_ + 1) & mask_;
+        --behind_;
+    }
     [[gnu::noinline]] void grow() {
         const unsigned room = room_ ? 2 * room_ : 8;
         auto bigger = std::make_unique<Entry[]>(room);
-        for (unsigned i = 0; i < count_; ++i)
-            bigger[i] = at(i);
+        for (unsigned i = 0; i < behind_; ++i)
+            bigger[i] = at(i + 1);
         ring_ = std::move(bigger);
         room_ = room;
         head_ = 0;
         mask_ = room - 1;
     }
+
+    Entry first_{kNever, {}};
     std::unique_ptr<Entry[]> ring_;
-    unsigned head_ = 0, count_ = 0, mask_ = 0, room_ = 0;
-    Tick front_tick_ = kNever; ///< looked at far more often than changed
+    unsigned head_ = 0, behind_ = 0, mask_ = 0, room_ = 0;
 };
 
 } // namespace moscope::ruby

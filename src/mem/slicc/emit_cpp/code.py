@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from .. import ast
 from ..errors import Diagnostics
+from ..events import certain_events
 from ..hits import statement_looks_only
 from .writer import Writer, c_type, quoted
 
@@ -176,11 +177,14 @@ class Code:
             sole, machine = sole_destination(s) or (None, [])
             for statement in s.body:
                 if statement is sole:
-                    self.out(f"send_only_to(out_msg, out_msg.Destination, {self.args(machine)});")
+                    self.out(f"const MachineID only_ = {self.args(machine)};")
                 else:
                     self.block([statement])
             self.out("complete_message(out_msg);")
-            self.out(f"send({self.buffer(s.port)}, &out_msg, {latency});")
+            if sole is not None:
+                self.out(f"send_only_to({self.buffer(s.port)}, &out_msg, only_, {latency});")
+            else:
+                self.out(f"send({self.buffer(s.port)}, &out_msg, {latency});")
 
     def message_number(self, type_: ast.Type) -> str:
         return self.messages.get(type_.name, f"{c_type(type_)}::kType")
@@ -220,7 +224,20 @@ class Code:
         buffer = s.in_port.buffer
         is_timer = buffer.type is not None and buffer.type.name == "TimerTable"
         self.out("no_cause();" if is_timer else f"cause({self.buffer(buffer)});")
-        call = f"on_{s.event.value.name}({args})" if isinstance(s.event, ast.EnumRef) else f"doTransition({event}, {args})"
+        possible = certain_events(s.event)
+        if possible is None:
+            self.transition(f"doTransition({event}, {args})")
+        elif isinstance(s.event, ast.EnumRef):
+            self.transition(f"on_{s.event.value.name}({args})")
+        else:
+            with self.out.block(f"switch ({event})"):
+                for value in possible:
+                    self.out(f"case {value.c_name}:")
+                    self.transition(f"on_{value.name}({args})")
+                    self.out("break;")
+                self.out("default: __builtin_unreachable();")
+
+    def transition(self, call: str) -> None:
         with self.out.block(f"switch ({call})"):
             self.out("case Result::valid: ++done; goto again;")
             self.out("case Result::resource_stall: look_again_next_cycle(); break;")

@@ -2,8 +2,11 @@
 """One controller class per machine: parameters, polling of in_ports, a flat transition table, actions."""
 from __future__ import annotations
 
+from collections import Counter
+
 from .. import ast
 from ..errors import Diagnostics
+from ..events import triggers
 from ..hits import HitAnalysis, analyse_hits
 from .code import Code
 from .latencies import is_unsolicited, shortest_latency
@@ -13,6 +16,9 @@ from .writer import Writer, c_type, prototype, quoted
 CACHE, DIRECTORY, SEQUENCER, DMA = "CacheMemory", "DirectoryMemory", "Sequencer", "DMASequencer"
 #: Members that every controller has from its base class, whatever the protocol declares.
 BASE_MEMBERS = {"version", "machineID", "clusterID", "recycle_latency", "number_of_TBEs", "transitions_per_cycle"}
+
+#: What has at most so many callers is compiled into them.
+INLINED_TRIGGERS, INLINED_USES = 2, 6
 
 #: At most AbstractController::kHeads.
 KEPT_HEADS = 8
@@ -30,6 +36,10 @@ class MachineEmitter:
         self.entry = c_type(machine.entry_type) if machine.entry_type else "AbstractCacheEntry"
         self.tbe = c_type(machine.tbe_type) if machine.tbe_type else "NoTbe"
         self.numbers = message_numbers(program)
+        self.triggers = triggers(machine)
+        # How often the code of transitions, shared where they are alike, has each action.
+        different = {(t.event.name, self.effect(t)): t for t in machine.transitions}
+        self.action_uses = Counter(action.name for t in different.values() for action in t.actions)
 
     def code(self, probe: bool = False) -> Code:
         return Code(self.out, self.diagnostics, probe, self.heads())
@@ -82,7 +92,8 @@ class MachineEmitter:
         statements = list(ast.walk_statements(action.body))
         entry = "&" if any(isinstance(s, ast.SetEntry) for s in statements) else ""
         tbe = "&" if any(isinstance(s, ast.SetTbe) for s in statements) else ""
-        return (f"void {action.name}([[maybe_unused]] Entry_ *{entry}cache_entry, [[maybe_unused]] Tbe_ *{tbe}tbe, "
+        inlined = "[[gnu::always_inline]] " if self.action_uses[action.name] <= INLINED_USES else ""
+        return (f"{inlined}void {action.name}([[maybe_unused]] Entry_ *{entry}cache_entry, [[maybe_unused]] Tbe_ *{tbe}tbe, "
                 "[[maybe_unused]] Addr address)")
 
     # ------------------------------------------------------------------------------------------------------ tables
@@ -104,10 +115,10 @@ class MachineEmitter:
                 out(f"{{{states.index(t.state)}, {events.index(t.event)}, {after}, {actions}, "
                     f"{'true' if self.stalls(t) else 'false'}}},")
         index = {t.key: i + 1 for i, t in enumerate(m.transitions)}
-        out("// Transition number plus one by state and event; 0: none.")
-        with out.block(f"constexpr std::uint16_t kTable[{len(states)}][{len(events)}] =", "};"):
-            for s in states:
-                out("{" + ", ".join(str(index.get((s.name, e.name), 0)) for e in events) + "},")
+        out("// Transition number plus one by event and state; 0: none.")
+        with out.block(f"constexpr std::uint16_t kTable[{len(events)}][{len(states)}] =", "};"):
+            for e in events:
+                out("{" + ", ".join(str(index.get((s.name, e.name), 0)) for s in states) + "},")
         out()
 
     # ------------------------------------------------------------------------------------------- parameters, members
@@ -309,11 +320,13 @@ class MachineEmitter:
         return f"{function}({', '.join(args)});"
 
     def dispatch(self) -> None:
-        """One function for each event, and one that takes any event."""
+        """One function for each event, and one that takes any event where a trigger needs it."""
         out, m = self.out, self.machine
         events = in_c_order(m.events)
         for event in events:
             self.event_function(event)
+        if self.triggers is not None:
+            return  # each trigger calls the functions of its events
         with out.block(f"Result doTransition({self.event_type.c_name} event, Entry_ *cache_entry, Tbe_ *tbe, Addr address)"):
             with out.block("switch (event)"):
                 for event in events:
@@ -328,7 +341,8 @@ class MachineEmitter:
         for t in self.machine.transitions:
             if t.event is event:
                 alike.setdefault(self.effect(t), []).append(t)
-        with out.block(f"Result on_{event.name}(Entry_ *cache_entry, Tbe_ *tbe, Addr address)"):
+        inlined = "[[gnu::always_inline]] " if self.triggers is not None and self.triggers[event.name] <= INLINED_TRIGGERS else ""
+        with out.block(f"{inlined}Result on_{event.name}(Entry_ *cache_entry, Tbe_ *tbe, Addr address)"):
             out(f"const {state} state = getState({self.state_call()});")
             out(f"{state} next = state;")
             out("in_state_ = state;")
@@ -345,7 +359,7 @@ class MachineEmitter:
                         out("break;")
                     out.depth -= 1
                 out(f"default: no_transition(state, {event.c_name}, address);")
-            out(f"++transition_counts_[kTable[state][{event.c_name}] - 1];")
+            out(f"++transition_counts_[kTable[{event.c_name}][state] - 1];")
             out("forget_line(address);")
             out(f"traced(state, {event.c_name}, next, address);")
             for name in ("setState", "setAccessPermission"):

@@ -30,6 +30,7 @@ NodeMap map_of(unsigned caches, unsigned homes) {
 
 TEST(Message, SegmentsOfAPathAddUpToTheTimeAccounted) {
     Message m;
+    m.path = {};
     m.stamp = 100;
     m.account(Segment::link, 130);
     m.account(Segment::queue, 130);
