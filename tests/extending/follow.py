@@ -24,6 +24,7 @@ from pathlib import Path
 MARK = re.compile(r"<!-- (file|append|insert|run|expect)(?:: (.+?))? -->\s*$")
 AFTER = re.compile(r'(\S+) after "(.+)"$')
 SLOW = "<!-- slow -->"
+WRITES = ("file", "append", "insert")
 SECONDS = 900  # for one command
 
 
@@ -72,7 +73,7 @@ def _end_of_fence(lines: list[str], at: int, name: str) -> int:
 
 def _block(mark: re.Match[str], lines: list[str], at: int, name: str) -> Block:
     kind, argument = mark[1], mark[2] or ""
-    if kind in ("file", "append", "insert") and not argument:
+    if kind in WRITES and not argument:
         raise GuideError(f"{name}:{at + 1}: {kind} names no path: expected <!-- {kind}: PATH -->")
     if kind == "insert" and not AFTER.match(argument):
         raise GuideError(f'{name}:{at + 1}: insert says no place: expected <!-- insert: PATH after "TEXT" -->')
@@ -121,12 +122,24 @@ def follow(guide: str, checkout: Path, name: str = "guide") -> None:
         elif block.kind == "expect":
             _expect(block, output, where)
         else:
-            _write(block, checkout, where)
+            write(block, checkout, where)
 
 
-def _write(block: Block, checkout: Path, where: str) -> None:
+def writing(guide: str, name: str) -> list[Block]:
+    """The blocks that change files."""
+    return [block for block in blocks(guide, name) if block.kind in WRITES]
+
+
+def written(block: Block) -> str:
+    """The path of the file that the block changes."""
     after = AFTER.match(block.argument)
-    path = checkout / (after[1] if block.kind == "insert" and after else block.argument)
+    return after[1] if block.kind == "insert" and after else block.argument
+
+
+def write(block: Block, checkout: Path, where: str) -> None:
+    """Changes the file. GuideError: it, or the place in it, does not exist."""
+    after = AFTER.match(block.argument)
+    path = checkout / written(block)
     if not path.resolve().is_relative_to(checkout.resolve()):
         raise GuideError(f"{where}: {block.argument}: expected a path within the checkout")
     if block.kind == "file":
