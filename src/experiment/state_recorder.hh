@@ -6,6 +6,7 @@
 
 #include <map>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include <nlohmann/json.hpp>
@@ -38,7 +39,9 @@ class StateRecorder {
         ruby::NodeIndex node;
         std::string array;
         unsigned set, way;
-        auto operator<=>(const Slot &) const = default;
+        bool operator<(const Slot &o) const {
+            return std::tie(node, array, set, way) < std::tie(o.node, o.array, o.set, o.way);
+        }
     };
 
     void compare(ruby::NodeIndex node, Addr line, Held &held, Tick at, std::size_t number);

@@ -130,6 +130,7 @@ std::vector<int> Reference::writers_between(unsigned i, Tick issued, Tick done) 
             right.push_back(&s);
     std::sort(right.begin(), right.end(), [](auto *a, auto *b) { return a->from > b->from; });
     std::vector<int> writers;
+    writers.reserve(right.size());
     for (const Slot *s : right)
         writers.push_back(s->access);
     return writers;
