@@ -53,6 +53,15 @@ def test_nothing_overlaps_or_leaves_the_window(open_page: Open, history_of: Call
     assert page.evaluate(STRAYS) == []
 
 
+@pytest.mark.parametrize("size", SIZES, ids=lambda s: f"{s[0]}x{s[1]}")
+def test_the_legend_names_every_line_whole(open_page: Open, history_of: Callable[[str], Document], size: tuple[int, int]) -> None:
+    page = open_page(history_of(RACE), size)
+    names = page.evaluate("""() => { const panel = document.querySelector("#machine").getBoundingClientRect();
+      return [...document.querySelectorAll(".legend .line-name")].map((e) => [e.textContent,
+        e.scrollWidth <= e.clientWidth && e.getBoundingClientRect().right <= panel.right]); }""")
+    assert names == [["A@n0", True], ["B@n3", True]]
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_text_keeps_its_contrast(open_page: Open, history_of: Callable[[str], Document], scheme: str) -> None:
     page = open_page(history_of(RACE), scheme=scheme)

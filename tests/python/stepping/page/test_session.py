@@ -129,6 +129,38 @@ def test_an_address_with_another_script_runs_it(session: Any, address: str) -> N
     assert session.evaluate("moscope.state().k") == 5
 
 
+def test_a_link_to_a_fork_runs_its_changes_and_shows_its_view(session: Any) -> None:
+    session.keyboard.press("s")
+    session.keyboard.type("4")  # replaces the core that the field proposes
+    session.keyboard.press("Enter")
+    session.locator("#ask [name=op]").wait_for()
+    session.locator("#ask [name=address]").press("Enter")
+    wait_for_fork(session)
+    session.locator("#ask").wait_for(state="hidden")
+    session.keyboard.press("2")
+    session.keyboard.press("End")
+    session.wait_for_function("location.hash.includes('view=sequence') && location.hash.includes('moment=' + moscope.length)")
+    shown = session.evaluate("[moscope.length, moscope.app.history.spec.added]")
+    assert shown[1][0]["core"] == 4
+    session.reload()
+    session.wait_for_function("window.moscope && moscope.app.history.spec.added.length === 1 && moscope.state().k === moscope.length")
+    assert session.evaluate("[moscope.length, moscope.app.history.spec.added]") == shown
+    assert session.locator("#sequence").is_visible()
+
+
+def test_a_link_to_an_example_opens_it_with_its_protocol_and_text(session: Any) -> None:
+    session.keyboard.press("g")
+    session.locator("#ask [name=example]").select_option("msi-life")
+    session.get_by_role("button", name="Apply").click()
+    session.wait_for_function("moscope.app.history.trace.protocol === 'MSI'")
+    session.locator("#ask").wait_for(state="hidden")
+    session.keyboard.press("End")
+    session.wait_for_function("location.hash.includes('example=msi-life') && location.hash.includes('moment=' + moscope.length)")
+    session.reload()
+    session.wait_for_function("window.moscope && moscope.app.history.trace.protocol === 'MSI' && moscope.state().k === moscope.length")
+    assert session.evaluate("moscope.app.history.document.example.name") == "msi-life"
+
+
 def test_an_example_of_the_server_opens_with_its_text(session: Any) -> None:
     session.keyboard.press("g")
     session.locator("#ask [name=example]").select_option("false-sharing")

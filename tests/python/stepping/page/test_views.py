@@ -107,6 +107,23 @@ def test_search_goes_to_the_moments_that_hold_all_words(race: Any) -> None:
     assert re.fullmatch(r"1 of \d+", race.locator("#search-count").inner_text())
 
 
+def test_a_search_keeps_its_words_when_escape_leaves_it(race: Any) -> None:
+    race.keyboard.press("/")
+    race.keyboard.type("Inv")
+    race.keyboard.press("Escape")
+    assert race.locator("#search").input_value() == "Inv"
+    race.keyboard.press("n")
+    assert race.locator("#search-count").inner_text().startswith("1 of ")
+
+
+def test_the_focus_stays_where_a_breakpoint_is_added(race: Any) -> None:
+    race.keyboard.press("6")
+    race.get_by_role("button", name="add breakpoint").focus()
+    race.keyboard.press("Enter")
+    assert race.evaluate("moscope.app.breakpoints.length") == 1
+    assert race.evaluate("document.activeElement.textContent") == "add breakpoint"
+
+
 def test_a_hidden_line_is_not_stepped_to_nor_shown(race: Any) -> None:
     race.keyboard.press("6")
     race.locator("#filters .checks input").first.uncheck()

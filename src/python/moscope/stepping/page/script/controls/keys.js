@@ -33,7 +33,10 @@ export class Keys {
     if (event.ctrlKey || event.metaKey || event.altKey || this.dialog.open) return;
     const { target } = event;
     if (target.closest("input:not([type=checkbox]), textarea, select")) {
-      if (event.key === "Escape") target.blur();
+      if (event.key === "Escape") {
+        if (target.type === "search") event.preventDefault(); // Chromium would empty it
+        target.blur();
+      }
       return;
     }
     if (event.key === " " && target.closest("button, a, input, [role=button]")) return;

@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The page's address names script and position, so that a link opens where it was copied: #script=..&moment=..&access=..&view=..
+// In a session it also names the example, and what else the history was made from, if that is not what any server takes by itself.
 const WAIT_MS = 300;
+const USUAL = { machine: "opteron48", protocol: null, set: [], seed: 1, added: [], delays: [] };
+
+const same = (a, b) => JSON.stringify(a) === JSON.stringify(b);
 
 export class Link {
   constructor(page) {
     this.page = page;
     this.timer = 0;
+    this.first = page.app.history.spec || {}; // what the server takes where an address is silent
     page.app.on((what) => {
       if (what === "time") return;
       clearTimeout(this.timer);
@@ -15,12 +20,26 @@ export class Link {
   }
 
   text() {
-    const { app, stage, side } = this.page;
+    const { app, stage, side, live } = this.page;
     const fields = new URLSearchParams({ script: app.history.trace.script, moment: String(app.k) });
+    const example = app.history.document.example?.name;
+    const changes = this.changes();
+    if (live && example) fields.set("example", example);
+    else if (live && Object.keys(changes).length) fields.set("spec", JSON.stringify(changes));
     if (app.access !== null) fields.set("access", String(app.access));
     if (stage.current !== "machine") fields.set("view", stage.current);
     if (side.current !== "state") fields.set("side", side.current);
     return `#${fields}`;
+  }
+
+  /** The keys of the shown history's spec that an address has to name. */
+  changes() {
+    const spec = this.page.app.history.spec || {};
+    return Object.fromEntries(
+      Object.entries(USUAL)
+        .filter(([key, usual]) => key in spec && !(same(spec[key], usual) && same(spec[key], this.first[key])))
+        .map(([key]) => [key, spec[key]]),
+    );
   }
 
   write() {
@@ -29,15 +48,33 @@ export class Link {
   }
 
   /** Goes to what the address names. */
-  read() {
-    const { app, stage, side, live } = this.page;
+  async read() {
+    const { app, live } = this.page;
     const fields = new URLSearchParams(location.hash.slice(1));
     const script = fields.get("script");
-    if (script && script !== app.history.trace.script) {
-      if (live) live.runScript(script, Number(fields.get("moment") || 0));
-      else app.say(`The address names another script: ./moscope step '${script}' opens it.`);
+    if (!live && script && script !== app.history.trace.script) {
+      app.say(`The address names another script: ./moscope step '${script}' opens it.`);
       return;
     }
+    if (live && script && !(await this.open(script, fields))) return;
+    this.place(fields);
+  }
+
+  /** Runs what the address names, if it is not what is shown; false if the server refuses it. */
+  async open(script, fields) {
+    const { app, live } = this.page;
+    const example = fields.get("example");
+    if (example) return app.history.document.example?.name === example || live.openExample(example);
+    const changes = { added: [], delays: [], ...asObject(fields.get("spec")) };
+    const shown = app.history.spec;
+    if (script === app.history.trace.script && Object.entries(changes).every(([key, value]) => same(value, shown[key] ?? [])))
+      return true;
+    return live.runScript(script, changes);
+  }
+
+  /** Goes to the moment, and shows the views, that the address names. */
+  place(fields) {
+    const { app, stage, side } = this.page;
     if (stage.tabs.some(([id]) => id === fields.get("view"))) stage.select(fields.get("view"));
     if (side.tabs.some(([id]) => id === fields.get("side"))) side.select(fields.get("side"));
     const access = fields.get("access");
@@ -53,5 +90,13 @@ export class Link {
       () => this.page.app.say("The link is on the clipboard."),
       () => this.page.app.say("The browser refuses the clipboard: the address bar holds the link."),
     );
+  }
+}
+
+function asObject(text) {
+  try {
+    return JSON.parse(text) || {};
+  } catch {
+    return {}; // an address that was cut off
   }
 }

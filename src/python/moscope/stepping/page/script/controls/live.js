@@ -45,9 +45,7 @@ export class Live {
       if (body.error) throw new Error(body.error);
       return new History(body);
     } catch (error) {
-      const inDialog = this.dialog.open && this.dialog.querySelector(".error");
-      if (inDialog) inDialog.textContent = error.message;
-      else this.app.say(error.message);
+      this.refused(error.message);
       return null;
     }
   }
@@ -65,12 +63,34 @@ export class Live {
     return true;
   }
 
-  async runScript(script, k = 0) {
-    const history = await this.ask({ script, added: [], delays: [] });
-    if (!history) return;
-    this.app.branches = [{ name: "first", history, from: 0, at: history.start }];
-    this.app.show(0, history.timeAt(k));
-    this.app.seek(k);
+  /** Shows a history in place of all others. */
+  replace(history) {
+    const { app } = this;
+    app.branches = [{ name: "first", history, from: 0, at: history.start }];
+    app.other = 0;
+    app.show(0, history.start);
+    app.seek(0);
+    return true;
+  }
+
+  /** Runs a script with what else an address names; false if the server refuses it. */
+  async runScript(script, changes) {
+    const history = await this.ask({ script, ...changes });
+    return history ? this.replace(history) : false;
+  }
+
+  /** Runs an example of the server; false, with a notice or the reason in the dialog, if there is none of the name. */
+  async openExample(name) {
+    const body = await (await fetch(`examples/${encodeURIComponent(name)}`)).json();
+    if (!body.error) return this.replace(new History(body));
+    this.refused(body.error);
+    return false;
+  }
+
+  refused(reason) {
+    const inDialog = this.dialog.open && this.dialog.querySelector(".error");
+    if (inDialog) inDialog.textContent = reason;
+    else this.app.say(reason);
   }
 
   askAccess(core) {
@@ -160,26 +180,13 @@ export class Live {
 
   /** The examples that the server has; the chosen one takes the place of all histories. */
   async askExample() {
-    const { app } = this;
     const examples = await (await fetch("examples")).json();
     const which = h(
       "select",
       { name: "example", autofocus: true },
       examples.map((one) => h("option", { value: one.name }, one.title)),
     );
-    this.show("Open an example", [h("label", { class: "field" }, "example", which)], async () => {
-      const body = await (await fetch(`examples/${which.value}`)).json();
-      if (body.error) {
-        this.dialog.querySelector(".error").textContent = body.error;
-        return false;
-      }
-      const history = new History(body);
-      app.branches = [{ name: "first", history, from: 0, at: history.start }];
-      app.other = 0;
-      app.show(0, history.start);
-      app.seek(0);
-      return true;
-    });
+    this.show("Open an example", [h("label", { class: "field" }, "example", which)], () => this.openExample(which.value));
   }
 
   fork() {
@@ -207,6 +214,7 @@ export class Live {
     });
     fill(this.dialog, form);
     this.dialog.showModal();
+    this.dialog.querySelector("input[autofocus]")?.select(); // typing replaces the value
   }
 }
 

@@ -25,7 +25,7 @@ export class FiltersView {
     } else
       app.say(
         app.breakpoints.some((point) => point.on)
-          ? "No breakpoint further on."
+          ? `No breakpoint further ${dir > 0 ? "on" : "back"}.`
           : "No breakpoint is set: see Filters and breakpoints.",
       );
   }
@@ -126,6 +126,7 @@ export class FiltersView {
           "button",
           {
             type: "button",
+            "data-key": `remove ${i}`,
             "aria-label": `remove breakpoint: ${describe(app, point)}`,
             on: {
               click: () => {
@@ -172,7 +173,7 @@ export class FiltersView {
       { class: "new-point" },
       h("label", { class: "field" }, "stop when", kind),
       fields,
-      h("button", null, "add breakpoint"),
+      h("button", { "data-key": "add" }, "add breakpoint"),
     );
     form.addEventListener("submit", (event) => {
       event.preventDefault();

@@ -30,7 +30,8 @@ export class MachineView {
 
   draw() {
     const width = this.panel.clientWidth;
-    const height = this.panel.clientHeight - 26;
+    this.drawLegend();
+    const height = this.panel.clientHeight - this.legend.offsetHeight;
     if (width < 50 || height < 50) return;
     const layout = layoutOf(this.app.history, width, height);
     this.layout = layout;
@@ -41,7 +42,6 @@ export class MachineView {
     const chips = [...layout.chips].map(([chip, box]) => this.chip(chip, box));
     fill(this.svg, [...layout.links.values()].filter(Boolean).map(drawnLink), chips, this.traffic.layer);
     this.traffic.place(layout);
-    this.drawLegend();
     this.update();
   }
 
