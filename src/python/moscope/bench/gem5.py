@@ -10,7 +10,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from moscope.bench import run as bench_run
+from moscope.bench.point import measured
 from moscope.cli import Shared
 from moscope.gem5 import binary, figures, points, programs
 from moscope.runs import job, options
@@ -27,7 +27,7 @@ def run(shared: Shared, given: options.Options, path: Path | None) -> dict[str, 
     gem5 = binary.require(binary.find(path), str(plan.machine.protocol), x86=True)
     with tempfile.TemporaryDirectory(prefix="moscope-") as place:
         load = os.getloadavg()[0]
-        ours = bench_run.measured(shared, job.job(plan, plan.points[0], Path(place) / "moscope"))
+        ours = measured(shared, job.job(plan, plan.points[0], Path(place) / "moscope"), "on moscope")
         shared.say(f"{plan.points[0].name}: on gem5")
         theirs = programs.measure(gem5, plan, plan.points[0], Path(place) / "gem5")
     return document(plan.machine.name, gem5.version, ours, theirs, [load, os.getloadavg()[0]])

@@ -13,40 +13,30 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from moscope.bench.point import measured, planned
 from moscope.cli import Shared
-from moscope.runs import directory, job, options, pool
+from moscope.runs import job, options
 
 SCHEMA = "moscope.bench.run/1"
 PAIRS = 3
-KERNEL, CORES, WARMUP, WINDOW = "distro", "48", "1ms", "3ms"
+WARMUP, WINDOW = "1ms", "3ms"
 # The bars that the project has set itself.
 LEAST_MIPS, MOST_OVERHEAD, MOST_BYTES_BEYOND_GUEST = 8.0, 0.20, 10**9
 
 
 def run(shared: Shared, given: options.Options) -> dict[str, Any]:
     """moscope.bench.run/1."""
-    options.one_point("bench run", given)
-    plan = options.make(shared, replace(given, kernel=given.kernel or KERNEL, cores=given.cores or CORES, warmup=given.warmup or WARMUP,
-                                        window=given.window or WINDOW, windows=1, threads=given.threads or len(os.sched_getaffinity(0))))
+    plan = planned(shared, "bench run", given, WARMUP, WINDOW, len(os.sched_getaffinity(0)))
     pairs = []
     with tempfile.TemporaryDirectory(prefix="moscope-") as place:
         for n in range(PAIRS):
             whole = job.job(plan, plan.points[0], Path(place) / f"with-{n}")
             # Which of a pair comes first takes turns: a host that grows slower all the while must not look like a cost.
             both = [whole, replace(whole, folder=str(Path(place) / f"without-{n}"), attribution=False)]
-            found = {one.attribution: measured(shared, one) for one in (both if n % 2 == 0 else both[::-1])}
+            found = {one.attribution: measured(shared, one, f"{'with' if one.attribution else 'without'} attribution")
+                     for one in (both if n % 2 == 0 else both[::-1])}
             pairs.append((found[True], found[False]))
     return document(plan.machine.name, plan.threads or 1, pairs)
-
-
-def measured(shared: Shared, wanted: job.Job) -> dict[str, Any]:
-    shared.say(f"{wanted.point.name}: {'with' if wanted.attribution else 'without'} attribution")
-    failed = pool.run([wanted], lambda *_: None, lambda *_: None)
-    if failed:
-        raise failed[0]
-    point = directory.finished(Path(wanted.folder))
-    assert point is not None
-    return point
 
 
 def document(machine: str, threads: int, pairs: list[tuple[dict[str, Any], dict[str, Any]]]) -> dict[str, Any]:

@@ -22,13 +22,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from moscope.bench.point import measured, planned
 from moscope.cli import Shared
 from moscope.errors import SimulatorBug
-from moscope.runs import directory, job, options, pool
+from moscope.runs import job, options
 from moscope.runs.point import EPOCHS
 
 SCHEMA = "moscope.bench.threads/1"
-KERNEL, CORES, WARMUP, WINDOW = "distro", "48", "1ms", "1ms"
+WARMUP, WINDOW = "1ms", "1ms"
 PROCESSORS = (2, 4, 8, 16)
 # A barrier: each thread changes one cache line of the host in turn, then all read the line that opens it.
 BARRIER_NS, BARRIER_NS_PER_THREAD = 100, 50
@@ -141,9 +142,7 @@ def model(epochs: Epochs, hops: list[list[int]]) -> list[dict[str, Any]]:
 
 def run(shared: Shared, given: options.Options) -> dict[str, Any]:
     """moscope.bench.threads/1."""
-    options.one_point("bench threads", given)
-    plan = options.make(shared, replace(given, kernel=given.kernel or KERNEL, cores=given.cores or CORES, warmup=given.warmup or WARMUP,
-                                        window=given.window or WINDOW, windows=1))
+    plan = planned(shared, "bench threads", given, WARMUP, WINDOW)
     with tempfile.TemporaryDirectory(prefix="moscope-") as place:
         one = measured(shared, job.job(plan, plan.points[0], Path(place) / "one"), "one logical process")
         apart = replace(job.job(plan, plan.points[0], Path(place) / "apart"), record_epochs=True)
@@ -151,16 +150,6 @@ def run(shared: Shared, given: options.Options) -> dict[str, Any]:
         record = (Path(apart.folder) / EPOCHS).read_bytes()
     hops = plan.machine.hops()
     return document(plan.machine.name, one, chips, Epochs.of(record, len(hops)), hops)
-
-
-def measured(shared: Shared, wanted: job.Job, how: str) -> dict[str, Any]:
-    shared.say(f"{wanted.point.name}: {how}")
-    failed = pool.run([wanted], lambda *_: None, lambda *_: None)
-    if failed:
-        raise failed[0]
-    point = directory.finished(Path(wanted.folder))
-    assert point is not None
-    return point
 
 
 def document(machine: str, one: dict[str, Any], chips: dict[str, Any], epochs: Epochs, hops: list[list[int]]) -> dict[str, Any]:

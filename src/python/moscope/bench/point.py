@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""One point of a workload, planned and measured for a benchmark in a process of its own."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from moscope.cli import Shared
+from moscope.runs import directory, job, options, pool
+from moscope.runs.options import Plan
+
+KERNEL, CORES = "distro", "48"
+
+
+def planned(shared: Shared, command: str, given: options.Options, warmup: str, window: str, threads: int | None = None) -> Plan:
+    """The plan of `given`'s only point, with one window. `warmup`, `window` and `threads` stand for what is not given."""
+    options.one_point(command, given)
+    return options.make(shared, replace(given, kernel=given.kernel or KERNEL, cores=given.cores or CORES, warmup=given.warmup or warmup,
+                                        window=given.window or window, windows=1, threads=given.threads or threads))
+
+
+def measured(shared: Shared, wanted: job.Job, how: str) -> dict[str, Any]:
+    """The point's record. Raises what made it fail."""
+    shared.say(f"{wanted.point.name}: {how}")
+    failed = pool.run([wanted], lambda *_: None, lambda *_: None)
+    if failed:
+        raise failed[0]
+    point = directory.finished(Path(wanted.folder))
+    assert point is not None
+    return point
