@@ -190,6 +190,22 @@ def test_the_code_of_an_access_of_a_run_names_a_device_that_wrote(open_page: Ope
         page.locator(f"[data-key='{key}']").click()
 
 
+def test_the_sequence_diagram_of_a_run_keeps_its_labels_within_their_columns(
+        open_page: Open, history_of: Callable[[str], Document]) -> None:
+    document = json.loads(json.dumps(history_of(SHARING)))
+    run = {"function": "add", "pc": "0x401100", "process": "p", "class": "none", "exposed_fs": 10**6, "writer": 6, "writer_pc": None,
+           "writer_function": "increment_all_of_the_counters"}
+    for access in document["trace"]["accesses"]:
+        access |= {"run": run, "text": f"c{access['core']} st in add, last written by core 6 in increment_all_of_the_counters"}
+    page = open_page(document)
+    page.keyboard.press("2")
+    page.locator(".access-mark").first.wait_for()
+    assert page.locator(".access-mark text").first.text_content() == "c0 st"
+    assert "increment_all" in page.locator(".access-mark title").first.text_content()
+    widths = "[...document.querySelectorAll('.access-mark text')].map((e) => e.getBoundingClientRect().width)"
+    assert max(page.evaluate(widths)) < 78
+
+
 def test_an_access_says_what_it_was_an_instance_of(sharing: Any) -> None:
     sharing.locator("[data-key='access 2']").click()
     assert sharing.locator("#accesses .remark").inner_text() == "false sharing"

@@ -214,14 +214,17 @@ export class SequenceView {
     const access = app.history.trace.accesses[moment.access];
     const place = moment.places.find((name) => this.columns.has(name));
     if (!place) return null;
-    const text = moment.kind === "issue" ? access.text : `done: ${app.text(access.latency_fs, false)}`;
+    const issue = access.run ? `c${access.core} ${access.op}` : access.text; // a run's text names functions: the title holds it
+    const text = moment.kind === "issue" ? issue : `done: ${app.text(access.latency_fs, false)}`;
+    const below = moment.kind === "issue" ? -8 : access.run ? 4 : 20; // below the transition, which a run has not recorded
     return s(
       "g",
       {
         class: `access-mark ${lineClass(app.history, moment.line)}${on ? " on" : ""}`,
         on: { click: () => app.seek(moment.index + 1) },
       },
-      s("text", { x: this.columns.get(place), y: y - (moment.kind === "done" ? -20 : 8), "text-anchor": "middle" }, text),
+      s("title", null, access.text),
+      s("text", { x: this.columns.get(place), y: y + below, "text-anchor": "middle" }, text),
     );
   }
 
