@@ -60,7 +60,7 @@ def test_a_point_can_be_named_and_the_hottest_is_the_default(run: Path) -> None:
 def test_an_unknown_name_or_folder_is_a_user_error(run: Path, tmp_path: Path) -> None:
     with pytest.raises(UserError, match="such as counters"):
         find(run, "counter")
-    with pytest.raises(UserError, match="expected the folder of a run"):
+    with pytest.raises(UserError, match=f"--run: {tmp_path}: .*expected the folder of a run"):
         find(tmp_path, None)
 
 

@@ -50,6 +50,8 @@ def read_run(folder: Path) -> dict[str, Any]:
 
 def find(folder: Path, name: str | None) -> Episode:
     """The episode of a name; of a run with several points, that of the point with the most cores. Without a name, the hottest."""
+    if not (folder / "run.json").exists() and not (folder / "point.json").exists():
+        raise UserError(f"--run: {folder}: holds no run.json and no point.json: expected the folder of a run, or of one of its points")
     run, points = (folder, sorted((folder / "points").glob("*"))) if (folder / "run.json").exists() else (
         folder.absolute().parent.parent, [folder])
     read_run(run)
