@@ -28,6 +28,9 @@ class Advice:
 def false_sharing(line: LineMap) -> Advice | None:
     """Fields that are written by different cores share the line."""
     written = [area for area in line.used if area.written]
+    if len(written) == 1 and _share(line, "false_sharing") >= MAIN and (bytes_ := _written_bytes(line, written[0])):
+        return Advice("false_sharing", f"Cores wait for different bytes of {written[0].name} ({bytes_}). What different cores write should "
+                      "lie 64 bytes apart: align each part to 64 bytes.", (written[0].name,))
     if len(written) < 2 or not _is_shared(line) or not _by_different_cores(line, written):
         return None
     names = tuple(area.name for area in written)
@@ -59,7 +62,7 @@ def one_word(line: LineMap) -> Advice | None:
     for area in sorted(line.used, key=lambda area: -area.waiting)[:1]:
         cores = len(area.writers) if area.writers else 2 if _share(line, "true_sharing") >= MAIN else 0
         is_lock = lock_of(area.name, area.kind) or LOCK_TYPE.search(area.type)
-        if area.written and cores > 1 and line.share(area.waiting) >= MAIN and not is_lock:
+        if area.written and cores > 1 and line.share(area.waiting) >= MAIN and not is_lock and _share(line, "false_sharing") < MAIN:
             return Advice("one_word", f"Several cores write {area.name}. Give each thread or core a copy on a line of its own and add the "
                           "copies up when the value is read, or use an algorithm that writes it less often.", (area.name,))
     return None
@@ -99,6 +102,12 @@ def _by_different_cores(line: LineMap, written: list[Area]) -> bool:
     if len(known) > 1:
         return any(a - b and b - a for n, a in enumerate(known) for b in known[n + 1:])
     return _share(line, "false_sharing") >= MAIN
+
+
+def _written_bytes(line: LineMap, area: Area) -> str:
+    """The written bytes of an area, if there are several: `0, 8 and 16`."""
+    at = [str(byte.at) for byte in line.bytes if byte.written and area.first <= byte.at < area.end]
+    return listed(at) if len(at) > 1 else ""
 
 
 def _is_shared(line: LineMap) -> bool:

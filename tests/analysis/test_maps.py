@@ -75,6 +75,15 @@ def test_waiting_transactions_code_and_cores_are_those_of_each_byte(tmp_path: Pa
         "6...........4...", "w...............", "aaaaaaaabbbbbbbb.")
 
 
+def test_false_sharing_within_one_field_is_advised_to_be_laid_apart(tmp_path: Path) -> None:
+    accesses = [(0, 0, 1, True), (8, 1, 1, True)]
+    line = made(tmp_path, ((0, 64, "counters", "long"),), [pair(1, 0, 50), pair(1, 8, 50)], accesses, miss="false_sharing")
+    (found,) = advice(line)
+    assert found.kind == "false_sharing" and "bytes of counters (0 and 8)" in found.text
+    of_words = made(tmp_path, ((0, 64, "counters", "long"),), [pair(1, 0, 50), pair(1, 8, 50)], accesses)
+    assert kinds(of_words) == ["one_word"]
+
+
 def test_without_fields_the_bytes_from_one_access_to_the_next_are_areas(tmp_path: Path) -> None:
     line = made(tmp_path, (), [pair(1, 4, 1), pair(1, 40, 1)])
     assert [(area.first, area.bytes, area.name) for area in line.areas] == [(0, 4, ""), (4, 36, "+0x4"), (40, 24, "+0x28")]

@@ -154,6 +154,13 @@ def test_an_unknown_name_is_answered_with_the_nearest(capfd: pytest.CaptureFixtu
     assert capfd.readouterr() == ("", expected + "\n")
 
 
+def test_of_many_names_a_message_gives_those_that_contain_the_wanted_one_or_the_first() -> None:
+    many = [f"program:variable_{n}" for n in range(200)]
+    assert str(errors.unknown_name("--line", "name", "e_17", many)).endswith("such as program:variable_17 or program:variable_170 or "
+                                                                             "program:variable_171")
+    assert str(errors.unknown_name("--line", "name", "zzz", many)).count("program:") == errors.MOST_NAMES
+
+
 @pytest.mark.parametrize("arguments", [["protocol", "list", "--seed", "x"], ["protocol", "build"], ["test", "--jobs"],
                                        ["test", "--jobs", "0"]])
 def test_a_usage_error_is_one_line_that_points_to_help(capfd: pytest.CaptureFixture[str], arguments: list[str]) -> None:

@@ -65,12 +65,17 @@ def nearest(name: str, known: Iterable[str], count: int = 3) -> list[str]:
     return [by_lower[m] for m in get_close_matches(name.lower(), by_lower, n=count, cutoff=0.6)]
 
 
+MOST_NAMES = 30  # in a message
+
+
 def unknown_name(where: str, what: str, name: str, known: Iterable[str]) -> UserError:
-    """`where: no WHAT called "name": expected a known name, such as ...` (all names, where none is near)."""
+    """`where: no WHAT called "name": expected a known name, such as ...`; where none is near, all names, or the first of many."""
     known = sorted(known)
-    close = nearest(name, known)
+    close = nearest(name, known) or [k for k in known if name and name.lower() in k.lower()][:3]
     if close:
         right = "a known name, such as " + " or ".join(close)
+    elif len(known) > MOST_NAMES:
+        right = f"one of {len(known)} names: {', '.join(known[:MOST_NAMES])} ..."
     else:
         right = "one of " + ", ".join(known) if known else "none, as there are none"
     return UserError(f'{where}: no {what} called "{name}": expected {right}')
