@@ -13,8 +13,7 @@ The log begins with the windows, so what happened before is unknown and contradi
 
 from pathlib import Path
 
-import duckdb
-
+from analysis.database import connect, quoted
 from analysis.described import SEGMENT, WRITES
 
 LOG = f"""
@@ -49,9 +48,7 @@ RULES = {
 
 def contradictions(file: Path) -> dict[str, int]:
     """By rule, how many transactions contradict it."""
-    database = duckdb.connect()
-    database.execute("SET enable_progress_bar = false")
-    quoted = "'" + str(file).replace("'", "''") + "'"
-    database.execute(f"CREATE TABLE log AS {LOG.replace('$file', quoted)}")
+    database = connect()
+    database.execute(f"CREATE TABLE log AS {LOG.replace('$file', quoted(str(file)))}")
     return {rule: int((database.execute(f"SELECT count(*) FROM log WHERE {condition}").fetchone() or (0,))[0])
             for rule, condition in RULES.items()}

@@ -46,9 +46,8 @@ class Database:
 
     def __init__(self, points: Mapping[str, Path | Mapping[str, Any]]) -> None:
         """`points`: by name, the folder with the files, or the three as Arrow tables."""
-        self._connection = duckdb.connect()
+        self._connection = connect()
         self._folders = {point: source for point, source in points.items() if isinstance(source, Path)}
-        self._connection.execute("SET enable_progress_bar = false")
         self._empty = not points
         if self._empty:
             return
@@ -66,11 +65,11 @@ class Database:
     def _part(self, name: str, point: str, source: Path | Mapping[str, Any], n: int) -> str:
         """A query for one table of one point."""
         if isinstance(source, Path):
-            table = f"read_parquet({_quoted(str(source / f'{name}.parquet'))})"
+            table = f"read_parquet({quoted(str(source / f'{name}.parquet'))})"
         else:
             table = f"source_{name}_{n}"
             self._connection.register(table, source[name])
-        return f"SELECT {_quoted(point)} AS point, * FROM {table}"
+        return f"SELECT {quoted(point)} AS point, * FROM {table}"
 
     def file(self, point: str, name: str) -> Path | None:
         """A Parquet file of a point that is not one of the tables (`transactions`), if there is one."""
@@ -97,14 +96,22 @@ def _has(source: Path | Mapping[str, Any], name: str) -> bool:
     return name in FILES or ((source / f"{name}.parquet").is_file() if isinstance(source, Path) else name in source)
 
 
-def _quoted(text: str) -> str:
+def connect() -> duckdb.DuckDBPyConnection:
+    """A database in memory that draws no progress bar."""
+    connection = duckdb.connect()
+    connection.execute("SET enable_progress_bar = false")
+    return connection
+
+
+def quoted(text: str) -> str:
+    """As a string of SQL, for statements that take no parameters."""
     return "'" + text.replace("'", "''") + "'"
 
 
 def readable(file: Path) -> str:
     """Empty, or why the file cannot be read as Parquet."""
     try:
-        duckdb.execute(f"SELECT 1 FROM read_parquet({_quoted(str(file))}) LIMIT 0")
+        duckdb.execute(f"SELECT 1 FROM read_parquet({quoted(str(file))}) LIMIT 0")
     except duckdb.Error as error:
         return str(error).splitlines()[0]
     return ""

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import duckdb
-
+from analysis.database import connect, quoted
 from analysis.places import calls
 from analysis.run_directory import Point, RunDirectoryError
 
@@ -82,11 +81,9 @@ def _frame(function: str, place: str) -> Frame:
 def transactions(p: Point, query: str, *parameters: object) -> list[dict[str, Any]]:
     """The rows of a query over the point's `transactions`."""
     file = recorded(p)
-    found = duckdb.connect()
-    found.execute("SET enable_progress_bar = false")
-    quoted = str(file).replace("'", "''")
-    found.execute(f"CREATE VIEW transactions AS SELECT * FROM read_parquet('{quoted}')")
-    result = found.execute(query, list(parameters))
+    database = connect()
+    database.execute(f"CREATE VIEW transactions AS SELECT * FROM read_parquet({quoted(str(file))})")
+    result = database.execute(query, list(parameters))
     names = [column[0] for column in result.description or ()]
     return [dict(zip(names, row, strict=True)) for row in result.fetchall()]
 

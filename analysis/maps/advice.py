@@ -129,7 +129,7 @@ def array_of(areas: list[Area]) -> str:
 
 
 def listed(names: list[str] | tuple[str, ...]) -> str:
-    """`a, b and c`; of many, the first four."""
+    """`a, b and c`; of more than five, the first four and the number of the others."""
     shown = list(dict.fromkeys(names))
     if len(shown) > 5:
         shown = [*shown[:4], f"{len(shown) - 4} more"]

@@ -13,7 +13,7 @@ KERNEL, CORES = "distro", "48"
 
 
 def planned(shared: Shared, command: str, given: options.Options, warmup: str, window: str, threads: int | None = None) -> Plan:
-    """The plan of `given`'s only point, with one window. `warmup`, `window` and `threads` stand for what is not given."""
+    """The plan of `given`'s only point, with one window. `warmup`, `window` and `threads` are the defaults."""
     options.one_point(command, given)
     return options.make(shared, replace(given, kernel=given.kernel or KERNEL, cores=given.cores or CORES, warmup=given.warmup or warmup,
                                         window=given.window or window, windows=1, threads=given.threads or threads))
