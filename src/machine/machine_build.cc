@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <set>
 
 #include <nlohmann/json.hpp>
 
@@ -42,6 +43,14 @@ void read_request_type(const ConfigReader &sequencer, const char *key, RubyReque
             return;
         }
     value.refuse("\"" + name + "\" is unknown", "a value of RubyRequestType");
+}
+
+MachineType machine_type(const ConfigReader &value) {
+    const auto name = value.as<std::string>();
+    for (int t = 0; t < MachineType_NULL; ++t)
+        if (name == MachineType_to_string(static_cast<MachineType>(t)))
+            return static_cast<MachineType>(t);
+    value.refuse("\"" + name + "\" is unknown", "a MachineType");
 }
 
 constexpr std::pair<const char *, Role> kRoles[] = {{"cache", Role::cache}, {"home", Role::home}, {"dma", Role::dma}};
@@ -223,6 +232,14 @@ void Machine::Impl::build_controllers(const ConfigReader &from) {
         for (unsigned v = 0; v < group.size(); ++v)
             build_controller(info, v, group[v], clock_of(group[v], clocks));
     }
+    for (std::size_t n = 0; n < controllers.size(); ++n) {
+        const MachineID self = controllers[n]->machineID;
+        const ConfigReader &c = of_type[self.type][static_cast<std::size_t>(self.num)];
+        if (c.has("upstream"))
+            for (const ConfigReader &u : c.at("upstream", "a list").list())
+                controllers[n]->upstream.add_index(
+                    nodes.index({machine_type(u.at("machine")), u.get<NodeID>("version")}));
+    }
     for (unsigned c = 0; c < cores; ++c)
         if (!sequencers[c])
             throw UserError("controllers: core " + std::to_string(c) + " has no controller with a sequencer");
@@ -253,6 +270,9 @@ void Machine::Impl::build_controller(const MachineInfo &info, unsigned version, 
     ctrl.checks_data = protocol->checks_data;
     ctrl.transitions_per_cycle = from.get_or("transitions_per_cycle", 32);
     ctrl.role = from.at("role", "cache, home or dma").one_of(kRoles);
+    if (from.has("downstream"))
+        ctrl.downstream = {machine_type(from.at("downstream").at("machine")),
+                           from.at("downstream").get<NodeID>("version")};
     ctrl.work_segment = ctrl.role == Role::home ? Segment::probe_filter : Segment::cache;
 
     const std::size_t first_cache = caches.size();
@@ -264,8 +284,12 @@ void Machine::Impl::build_controller(const MachineInfo &info, unsigned version, 
         if (std::string_view(b.name) == "mandatoryQueue")
             mandatory = b.buffer;
     }
-    if (mandatory && ctrl.core < sequencers.size() && ctrl.set_sequencer("", nullptr))
-        add_sequencer(ctrl, *mandatory, from, clock, first_cache);
+    if (mandatory && from.has("sequencers"))
+        from.at("sequencers").each_key([&](const std::string &param, const ConfigReader &core) {
+            add_sequencer(ctrl, *mandatory, from, clock, first_cache, param, core.as<std::uint16_t>());
+        });
+    else if (mandatory && ctrl.core < sequencers.size() && ctrl.set_sequencer("", nullptr))
+        add_sequencer(ctrl, *mandatory, from, clock, first_cache, "", ctrl.core);
     if (mandatory && ctrl.set_dma_sequencer("", nullptr)) {
         dma.push_back(std::make_unique<DMASequencer>(ctrl, *mandatory, memory->base(), protocol->checks_data));
         ctrl.set_dma_sequencer("", dma.back().get());
@@ -290,9 +314,14 @@ void Machine::Impl::set_parameters(AbstractController &ctrl, const ConfigReader 
     });
 }
 
-/// The sequencer of a core's controller, and the port behind it. The controller's caches begin at `first_cache`.
+/// A core's sequencer at its controller, and the port behind it. The controller's caches begin at `first_cache`. Where
+/// several cores share a controller, `param` names the sequencer's parameter.
 void Machine::Impl::add_sequencer(AbstractController &ctrl, MessageBuffer &mandatory, const ConfigReader &controller,
-                                  const Clock &clock, std::size_t first_cache) {
+                                  const Clock &clock, std::size_t first_cache, const std::string &param,
+                                  std::uint16_t core) {
+    if (core >= sequencers.size() || !ctrl.set_sequencer(param, nullptr))
+        throw UserError(ctrl.name() + ": sequencer " + param + " of core " + std::to_string(core) +
+                        ": expected a parameter of the machine, and a core that exists");
     Sequencer::Params p;
     if (controller.has("sequencer")) {
         const ConfigReader from = controller.at("sequencer");
@@ -300,10 +329,11 @@ void Machine::Impl::add_sequencer(AbstractController &ctrl, MessageBuffer &manda
         read_request_type(from, "nt_store_type", p.nt_store_type);
         read_request_type(from, "uncached_load_type", p.uncached_load_type);
     }
-    sequencers[ctrl.core] = std::make_unique<Sequencer>(p, ctrl, mandatory, memory->base(), protocol->checks_data);
-    ctrl.sequencer_ = requestors[ctrl.core] = sequencers[ctrl.core].get();
-    ctrl.set_sequencer("", ctrl.sequencer_);
-    chip_of_core[ctrl.core] = ctrl.chip;
+    p.core = core;
+    sequencers[core] = std::make_unique<Sequencer>(p, ctrl, mandatory, memory->base(), protocol->checks_data);
+    ctrl.sequencer_ = requestors[core] = sequencers[core].get();
+    ctrl.set_sequencer(param, ctrl.sequencer_);
+    chip_of_core[core] = ctrl.chip;
     Port &port = ctrl.sequencer_->port();
     port.controller_ = &ctrl;
     port.core_clock_ = clock;
@@ -350,6 +380,29 @@ void Machine::Impl::build_memory(const ConfigReader &from) {
     }
 }
 
+/// The buffers of one core's controllers that lead into each other without the network. Returns them.
+std::set<const MessageBuffer *> Machine::Impl::connect_directly(const ConfigReader &from) {
+    std::set<const MessageBuffer *> wired;
+    if (!from.has("wires"))
+        return wired;
+    const auto end = [&](const ConfigReader &r) -> std::pair<AbstractController *, MessageBuffer *> {
+        for (auto *c : controllers)
+            if (r.get<std::string>("machine") == MachineType_to_string(c->machineID.type) &&
+                r.get<NodeID>("version") == c->version)
+                for (auto &b : c->buffers())
+                    if (r.get<std::string>("buffer") == b.name)
+                        return {c, b.buffer};
+        r.refuse("unknown", "a machine, its version, and one of its buffers");
+    };
+    for (const ConfigReader &wire : from.at("wires", "a list").list()) {
+        const auto [sender, out] = end(wire.at("from"));
+        const auto [receiver, in] = end(wire.at("to"));
+        wires.push_back(std::make_unique<DirectWire>(sender->queue(), sender->name() + "." + out->name, *out, *in));
+        wired.insert({out, in});
+    }
+    return wired;
+}
+
 void Machine::Impl::connect(const ConfigReader &from) {
     NetworkParams &params = network_params;
     params = NetworkParams::from_json(from.at("network", "an object").value());
@@ -359,13 +412,16 @@ void Machine::Impl::connect(const ConfigReader &from) {
     for (auto *c : controllers)
         names.push_back({MachineType_to_string(c->machineID.type), c->version});
     network = make_network(processes.queues(), params, names);
+    const std::set<const MessageBuffer *> wired = connect_directly(from);
     for (auto *c : controllers)
         for (auto &b : c->buffers()) {
-            if (b.direction == '-')
+            if (b.direction == '-' || wired.contains(b.buffer))
                 continue;
             if (b.vnet < 0 || b.vnet >= static_cast<int>(kMaxVnets))
-                throw UserError(std::string(protocol->name) + ": buffer " + b.name +
-                                ": its virtual network is missing or too large");
+                throw UserError(
+                    std::string(protocol->name) + ": buffer " + b.name +
+                    ": its virtual network is missing or too large: expected a number, or a peer of the same name "
+                    "(docs/slicc.md, Direct connections)");
             b.buffer->vnet = static_cast<std::uint8_t>(b.vnet);
             b.buffer->ordered = b.ordered;
             if (b.direction == 'T') {
@@ -388,6 +444,9 @@ void Machine::Impl::connect(const ConfigReader &from) {
 /// Bounds of a core's lookahead. Unsolicited messages to its controller come from controllers with a buffer into one of the virtual
 /// networks that carry them, and not faster than the least latency with which these controllers send.
 void Machine::Impl::set_lookahead(Port &port, AbstractController &c) {
+    for (auto &b : c.buffers())
+        if (b.direction == 'F' && b.vnet < 0)
+            return; // what reaches it directly is as near as its neighbour: nothing is known ahead
     port.lookahead_ = network->min_delivery_latency(c.node);
     bool unsolicited[kMaxVnets] = {};
     for (auto &b : c.buffers())
@@ -400,7 +459,7 @@ void Machine::Impl::set_lookahead(Port &port, AbstractController &c) {
     for (auto *from : controllers) {
         Tick latency = kNever;
         for (auto &b : from->buffers())
-            if (b.direction == 'T' && unsolicited[b.vnet]) {
+            if (b.direction == 'T' && b.vnet >= 0 && unsolicited[b.vnet]) {
                 const Clock &clock = from->clock().clock();
                 // From a wake-up to the clock edge so many cycles later, which may be rounded down by a tick.
                 const Tick sending = std::min(b.shortest, std::int64_t{1} << 20) * clock.num / clock.den - 1;

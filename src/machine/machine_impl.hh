@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,7 @@
 #include "mem/guest_memory.hh"
 #include "mem/ruby/network/network.hh"
 #include "mem/ruby/runtime/dma_sequencer.hh"
+#include "mem/ruby/runtime/foreign/direct_wire.hh"
 #include "mem/ruby/runtime/memory_bridge.hh"
 #include "mem/ruby/runtime/sequencer.hh"
 
@@ -76,6 +78,7 @@ struct Machine::Impl {
     std::vector<std::unique_ptr<ruby::Sequencer>> sequencers; ///< by core
     std::vector<ruby::Sequencer *> requestors;                ///< the same, for controllers
     std::vector<std::unique_ptr<ruby::DMASequencer>> dma;
+    std::vector<std::unique_ptr<ruby::DirectWire>> wires;
     std::vector<std::unique_ptr<NodeDram>> dram;
     std::vector<std::unique_ptr<ruby::MemoryBridge<NodeDram>>> bridges;
     std::vector<unsigned> chip_of_core;
@@ -91,9 +94,10 @@ struct Machine::Impl {
                           const Clock &clock);
     void set_parameters(ruby::AbstractController &ctrl, const ConfigReader &params);
     void add_sequencer(ruby::AbstractController &ctrl, ruby::MessageBuffer &mandatory, const ConfigReader &controller,
-                       const Clock &clock, std::size_t first_cache);
+                       const Clock &clock, std::size_t first_cache, const std::string &param, std::uint16_t core);
     void build_memory(const ConfigReader &machine);
     void connect(const ConfigReader &machine);
+    std::set<const ruby::MessageBuffer *> connect_directly(const ConfigReader &machine);
     void separate_chips(const ConfigReader &machine);
     void start_threads();
     void run(Tick until);

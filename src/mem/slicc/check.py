@@ -1,20 +1,19 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Checks of a resolved protocol for what is well typed but wrong. Certain mistakes are errors. What may be intended, or occurs
-in widely used protocols, is a warning with an option name. `strict` names options whose warnings become errors; `allow` names
-options whose errors become warnings."""
+in widely used protocols, is a warning with an option name. `strict` names options whose warnings become errors."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
 from . import ast
 from .ast import Machine, Stmt
-from .errors import Diagnostics, describe, expected
+from .check_ends import check_ends
+from .check_support import check_support
+from .errors import Diagnostics, describe
 
 STRICT = frozenset({"unreachable-state", "unused-action", "unused-event", "missing-transition", "missing-return", "no-pop", "no-wakeup",
-                    "incomplete-message", "wake-rank"})
+                    "incomplete-message", "wake-rank", "enqueue-to-from", "unused-message", "unknown-machine", "ordered-one-end"})
 """What `--strict` turns into errors. The project's own protocols are built with it."""
-ALLOWABLE = frozenset({"enqueue-to-from"})
-"""Errors that `--allow` turns into warnings, since some published protocols rely on them."""
 
 _SENT = {"Destination": "NetDest", "MessageSize": "MessageSizeType"}
 _LETS_GO = {"dequeue", "recycle"}
@@ -24,18 +23,10 @@ _WAKES = {"wakeUpBuffers", "wakeUpAllBuffers", "wakeUpBuffer"}
 class Checker:
     """One method per rule; `run` calls all of them."""
 
-    def __init__(self, program: ast.Program, diagnostics: Diagnostics, strict: Iterable[str] = (), allow: Iterable[str] = ()) -> None:
+    def __init__(self, program: ast.Program, diagnostics: Diagnostics, strict: Iterable[str] = ()) -> None:
         self.program = program
         self.diagnostics = diagnostics
         self.strict = frozenset(strict)
-        self.allow = frozenset(allow)
-
-    def mistake(self, loc: ast.Loc, message: str, option: str) -> None:
-        """An error, unless its option is allowed."""
-        if option in self.allow:
-            self.diagnostics.warning(loc, message, option)
-        else:
-            self.diagnostics.error(loc, f"{message} (--allow {option})")
 
     def warn(self, loc: ast.Loc, message: str, option: str) -> None:
         if option in self.strict:
@@ -107,8 +98,8 @@ class Checker:
         port = statement.port.decl
         buffer = port.buffer.decl if isinstance(port, ast.OutPort) else None
         if isinstance(buffer, ast.Param) and buffer.network == "From":
-            self.mistake(statement.port.loc, f"enqueue: into '{buffer.name}', which the network fills: expected a To buffer",
-                         "enqueue-to-from")
+            self.warn(statement.port.loc, f"enqueue: into '{buffer.name}', which the network fills: expected a To buffer, or an internal "
+                      "buffer", "enqueue-to-from")
         if not isinstance(buffer, ast.Param) or buffer.network != "To" or buffer.virtual_network is None:
             return
         message = statement.message_ref.type
@@ -373,13 +364,10 @@ def missing_transitions(machine: Machine) -> list[tuple[str, str]]:
             if (state.name, event.name) not in machine.table]
 
 
-def unknown_option(name: str, known: Iterable[str]) -> str:
-    """The error message for an option that is not in a set; empty for one that is."""
-    names = sorted(known)
-    return "" if name in names else f"'{name}': unknown{expected(name, names, 'an option', 20)}"
-
-
-def check(program: ast.Program, diagnostics: Diagnostics, strict: Iterable[str] = (), allow: Iterable[str] = ()) -> None:
+def check(program: ast.Program, diagnostics: Diagnostics, strict: Iterable[str] = ()) -> None:
     """Checks a resolved program. Raises Stop if there were errors."""
-    Checker(program, diagnostics, strict, allow).run()
+    Checker(program, diagnostics, strict).run()
+    check_support(program, diagnostics)
+    check_ends(program, lambda loc, text, option: diagnostics.error(loc, text) if option in strict
+               else diagnostics.warning(loc, text, option))
     diagnostics.stop_on_error()

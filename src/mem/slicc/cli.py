@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from . import ast, interface_json, roles
-from .check import ALLOWABLE, STRICT, unknown_option
+from .check import STRICT
 from .compile import compile_protocol
 from .errors import Diagnostics, Stop
 from .tables import FORMATS
@@ -28,8 +28,6 @@ def _arguments() -> argparse.ArgumentParser:
     parser.add_argument("--table", choices=sorted(FORMATS), help="print the transition tables")
     parser.add_argument("--check-only", action="store_true", help="report errors and warnings, write nothing")
     parser.add_argument("--strict", action="store_true", help=f"make these warnings errors: {', '.join(sorted(STRICT))}")
-    parser.add_argument("--allow", action="append", default=[], metavar="OPTION",
-                        help=f"make an error a warning; one of: {', '.join(sorted(ALLOWABLE))}")
     parser.add_argument("--no-warnings", action="store_true", help="print errors only")
     return parser
 
@@ -70,12 +68,11 @@ def _outputs(program: ast.Program) -> list[str]:
 def run(argv: Sequence[str] | None = None) -> int:
     """Runs the compiler; returns the exit code."""
     options = _arguments().parse_args(argv)
-    for name in options.allow:
-        message = unknown_option(name, ALLOWABLE)
-        if message:
-            print(f"slicc: --allow: {message}", file=sys.stderr)
-            return USER_ERROR
-    program, diagnostics = compile_protocol(options.protocol, STRICT if options.strict else (), options.allow)
+    try:
+        program, diagnostics = compile_protocol(options.protocol, STRICT if options.strict else ())
+    except roles.RolesError as problem:
+        print(problem, file=sys.stderr)
+        return USER_ERROR
     code = OK if program is not None else USER_ERROR
     if program is not None and not (options.list_outputs or options.table or options.check_only):
         if options.out is None:

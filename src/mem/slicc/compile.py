@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable
 
-from . import ast
+from . import ast, roles
 from .check import check
 from .errors import Diagnostics, Stop
 from .parse import parse_protocol
@@ -15,8 +15,8 @@ RECURSION = 10_000
 """Enough for the deepest tree that the parser accepts."""
 
 
-def compile_protocol(path: str, strict: Iterable[str] = (), allow: Iterable[str] = ()) -> tuple[ast.Program | None, Diagnostics]:
-    """Parses, resolves and checks a protocol. `strict` and `allow` are option names (check.py). Returns the program, or None if
+def compile_protocol(path: str, strict: Iterable[str] = ()) -> tuple[ast.Program | None, Diagnostics]:
+    """Parses, resolves and checks a protocol. `strict` has option names (check.py). Returns the program, or None if
     there were errors, and all findings."""
     diagnostics = Diagnostics()
     limit = sys.getrecursionlimit()
@@ -24,7 +24,8 @@ def compile_protocol(path: str, strict: Iterable[str] = (), allow: Iterable[str]
     try:
         program = parse_protocol(path, diagnostics)
         resolve(program, diagnostics)
-        check(program, diagnostics, strict, allow)
+        roles.apply(roles.read(path, program), program)
+        check(program, diagnostics, strict)
     except Stop:
         return None, diagnostics
     finally:

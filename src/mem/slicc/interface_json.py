@@ -79,8 +79,10 @@ def _param(param: ast.Param) -> dict[str, Any]:
 
 
 def _buffer(param: ast.Param) -> dict[str, Any]:
+    special: dict[str, Any] = {"wire": True} if param.type.name == "WireBuffer" else {}
+    special |= {"to": param.pairs["to"]} if "to" in param.pairs else {}
     return {"name": param.name, "network": param.network, "vnet": param.virtual_network, "vnet_type": param.vnet_type,
-            "ordered": param.is_ordered}
+            "ordered": param.is_ordered, **special}
 
 
 def _transition(transition: ast.Transition) -> dict[str, Any]:

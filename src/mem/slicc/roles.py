@@ -7,12 +7,17 @@ ignores it.
     uncached_load_type = "IO"
 
     [machines.L3Cache]
-    per = "chip"                     # core, chip or node: how many controllers there are
+    per = "chip"                     # core, pair (of cores), chip, node or none: how many controllers there are
     role = "cache"                   # cache, home (keeps a node's memory, orders its lines) or dma
     [machines.L3Cache.arrays]        # which array of the machine description a CacheMemory parameter is
     L3cache = "l3"                   # l1i, l1d, l2, l3 or filter
     [machines.L3Cache.values]        # plain parameters: a number, a truth value, or the key of a machine's value
     hit_latency = "latencies.l3_hit"
+    [machines.L3Cache.buffers.toDirectory]    # what gem5's set-up decides of a MessageBuffer, instead of the protocol's text
+    virtual_network = 2
+    vnet_type = "response"
+    ordered = true
+    to = "Directory.fromCache"       # without a virtual network: the buffer of another machine that it leads to
 
 What the file leaves out follows from names (src/python/moscope/config/bindings).
 """
@@ -27,8 +32,10 @@ from typing import Any
 from . import ast
 
 SUFFIX = ".roles.toml"
-PER = ("core", "chip", "node")
+PER = ("core", "pair", "chip", "node", "none")
 ROLES = ("cache", "home", "dma")
+BUFFERS: dict[str, type] = {"virtual_network": int, "vnet_type": str, "ordered": bool, "to": str}
+WORDS = {int: "a number", str: "a text", bool: "true or false"}
 ARRAYS = ("l1i", "l1d", "l2", "l3", "filter")
 
 
@@ -63,7 +70,7 @@ def read(slicc: str, program: ast.Program) -> Roles:
 
 
 def _check_machine(path: Path, where: str, given: Any, machine: ast.Machine) -> None:
-    _known(path, where, given, ("per", "role", "arrays", "values"))
+    _known(path, where, given, ("per", "role", "arrays", "values", "buffers"))
     for key, allowed in (("per", PER), ("role", ROLES)):
         if key in given and given[key] not in allowed:
             raise RolesError(f"{path}: {where}{key}: {given[key]!r}: expected one of {', '.join(allowed)}")
@@ -74,9 +81,29 @@ def _check_machine(path: Path, where: str, given: Any, machine: ast.Machine) -> 
         if array not in ARRAYS:
             raise RolesError(f"{path}: {where}arrays.{name}: {array!r}: expected one of {', '.join(ARRAYS)}")
     _known(path, f"{where}values.", given.get("values", {}), plain)
+    _check_buffers(path, f"{where}buffers.", given.get("buffers", {}), machine)
     for name, value in given.get("values", {}).items():
         if not isinstance(value, (bool, int, str)):
             raise RolesError(f"{path}: {where}values.{name}: {value!r}: expected a number, true, false or a key of the machine")
+
+
+def _check_buffers(path: Path, where: str, given: Any, machine: ast.Machine) -> None:
+    """The tables of a machine's buffers; each kind of value as BUFFERS says."""
+    _known(path, where, given, [p.name for p in machine.params if p.is_buffer])
+    for name, table in given.items():
+        _known(path, f"{where}{name}.", table, BUFFERS)
+        for key, value in table.items():
+            if type(value) is not BUFFERS[key]:
+                raise RolesError(f"{path}: {where}{name}.{key}: {value!r}: expected {WORDS[BUFFERS[key]]}")
+
+
+def apply(given: Roles, program: ast.Program) -> None:
+    """Sets what the roles say of buffers in the protocol's own declarations."""
+    for machine in program.machines:
+        buffers = given.machines.get(machine.name, {}).get("buffers", {})
+        for param in machine.params:
+            for key, value in buffers.get(param.name, {}).items():
+                param.pairs[key] = str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _known(path: Path, where: str, given: Any, allowed: Iterable[str]) -> None:

@@ -12,7 +12,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -25,7 +25,8 @@ Report = Callable[[str], None]
 PROTOCOLS = "src/mem/ruby/protocol"
 SLICC = "src/mem/slicc"
 TIMING, CHECKING = ".so", ".check.so"  # what follows the protocol's name
-ROLES = ".roles.toml"  # of the description of a protocol's machines, beside its .slicc file (src/mem/slicc/roles.py)
+# Beside a protocol's .slicc file: its machines' roles (src/mem/slicc/roles.py), more declarations, and C++ of its own.
+BESIDE = (".roles.toml", ".prelude.sm", ".hh")
 INCLUDE = re.compile(r'^\s*include\s+"([^"]+)"', re.MULTILINE)
 DESCRIBED = re.compile(r'^#include "schema/([^"]+)"', re.MULTILINE)
 # What generated code may include: a change of these rebuilds the protocols.
@@ -40,13 +41,15 @@ class BuiltProtocol:
 
     name: str
     interface: Path  # NAME.json: machines, parameters, buffers, states, events, transitions
-    timing: Path  # NAME.so
+    make_timing: Callable[[], Path]
     checking: Callable[[], Path]  # NAME.check.so, which is built when first asked for: most runs never do
     warnings: str = ""  # of the SLICC compiler, as it prints them
+    own: bool = True  # one of the project's, by its path
 
-
-def built(name: str, folder: Path, checking: Callable[[], Path], warnings: str = "") -> BuiltProtocol:
-    return BuiltProtocol(name, folder / f"{name}.json", folder / f"{name}{TIMING}", checking, warnings)
+    @property
+    def timing(self) -> Path:
+        """NAME.so. That of a user's protocol is built when first asked for: a random test never does."""
+        return self.make_timing()
 
 
 def files_under(folder: Path, suffixes: set[str]) -> Iterator[Path]:
@@ -72,8 +75,8 @@ def protocol_inputs(slicc: Path) -> list[Path]:
             if path not in found and path.is_file():
                 found.add(path)
                 open_ends.append(path)
-    described = slicc.with_suffix(ROLES)
-    return sorted([*found, described] if described.is_file() else found)
+    beside = (slicc.with_suffix(suffix) for suffix in BESIDE)
+    return sorted({*found, *(path for path in beside if path.is_file())})
 
 
 def runtime_headers(root: Path) -> list[Path]:
@@ -121,14 +124,15 @@ def generated_digest(generated: Path) -> str:
     return digest.hexdigest()
 
 
-def compile_protocol(generated: Path, library: Path, check: bool, variant: str, jobs: int, report: Report) -> None:
+def compile_protocol(generated: Path, library: Path, check: bool, variant: str, jobs: int, report: Report,
+                     more_flags: Sequence[str] = ()) -> None:
     """The C++ in `generated` into one shared library beside the others of its build folder."""
     root = paths.root()
     objects = generated / ("check" if check else "timing")
     objects.mkdir(exist_ok=True)
-    flags = [*toolchain.compile_flags(variant), f"-DMOSCOPE_CHECK_DATA={int(check)}", "-Isrc",
+    flags = [*toolchain.compile_flags(variant), *more_flags, f"-DMOSCOPE_CHECK_DATA={int(check)}", "-Isrc",
              f"-Ibuild/{variant}/{toolchain.GENERATED}", "-I" + os.path.relpath(generated, root)]
-    sources = sorted(generated.glob("*.cc"))
+    sources = sorted(generated.glob("*.cc"), key=lambda path: -path.stat().st_size)  # the longest first
     if not sources:
         raise SimulatorBug(f"{generated}: the SLICC compiler wrote no C++ here")
 
@@ -180,7 +184,7 @@ def find_protocol(name_or_file: str) -> Path:
 def content_key(slicc: Path, variant: str) -> str:
     """Changes with anything that the libraries are made from."""
     root = paths.root()
-    key = hashlib.sha256(f"{variant} {toolchain.CXX} {toolchain.compile_flags(variant)}".encode())
+    key = hashlib.sha256(f"{variant} {toolchain.CXX} {toolchain.compile_flags(variant)} {toolchain.FAST_COMPILE}".encode())
     described = [root / "build" / variant / toolchain.GENERATED / "schema" / name for name in described_headers(root)]
     for path in [*protocol_inputs(slicc), *compiler_inputs(root), *runtime_headers(root),
                  *(header for header in described if header.exists()),  # all, once the variant is built
@@ -198,20 +202,20 @@ def ensure_protocol(name_or_file: str, report: Report = lambda text: None, stric
         check_strictly(slicc)
     name = slicc.stem
     if known_protocols().get(name) == slicc:
-        return built(name, paths.protocol_dir(), partial(check_inside, name, report))
+        inside = paths.protocol_dir()
+        return BuiltProtocol(name, inside / f"{name}.json", lambda: inside / f"{name}{TIMING}", partial(check_inside, name, report))
     folder = paths.user_protocol_dir() / f"{name}-{content_key(slicc, paths.variant())}"
     if not folder.exists():
-        build_outside(slicc, folder, report)
+        generate_outside(slicc, folder, report)
     warnings = (folder / f"{name}.warnings").read_text(encoding="utf-8").replace(HERE, f"{slicc.parent}/")
     if warnings:
         report(warnings)
-    return built(name, folder, partial(check_outside, name, folder, report), warnings)
+    return BuiltProtocol(name, folder / f"{name}.json", partial(compile_outside, name, folder, False, report),
+                         partial(compile_outside, name, folder, True, report), warnings, own=False)
 
 
-def build_outside(slicc: Path, folder: Path, report: Report) -> None:
-    """Interface and timing library. Builds aside and renames, so that several starts and interruptions leave whole
-    folders only."""
-    ensure_compiler(report)
+def generate_outside(slicc: Path, folder: Path, report: Report) -> None:
+    """Interface and C++. Writes aside and renames, so that several starts and interruptions leave whole folders only."""
     name = slicc.stem
     unfinished = folder.with_name(f"{folder.name}.{os.getpid()}")
     generated = unfinished / name
@@ -219,7 +223,6 @@ def build_outside(slicc: Path, folder: Path, report: Report) -> None:
         report(f"generate {name}")
         warnings = generate(slicc, generated).replace(f"{slicc.parent}/", HERE)
         (unfinished / f"{name}.warnings").write_text(warnings, encoding="utf-8")
-        compile_protocol(generated, unfinished / f"{name}{TIMING}", False, paths.variant(), all_cores(), report)
         shutil.copyfile(generated / f"{name}.json", unfinished / f"{name}.json")
         try:
             unfinished.rename(folder)
@@ -249,18 +252,20 @@ def check_inside(name: str, report: Report) -> Path:
     return library
 
 
-def check_outside(name: str, folder: Path, report: Report) -> Path:
-    """The checking library of a user's own protocol, beside its timing library: the folder's key covers both."""
+def compile_outside(name: str, folder: Path, check: bool, report: Report) -> Path:
+    """One of the libraries of a user's own protocol: the folder's key covers both. The checking library serves short tests, so it is
+    compiled fast rather than well."""
     from moscope import bootstrap
 
-    library = folder / f"{name}{CHECKING}"
+    library = folder / f"{name}{CHECKING if check else TIMING}"
     if not library.exists():
         # The objects of two starts would lie in one place.
         with bootstrap.locked(folder / f"{name}.lock", bootstrap.Relay(report), f"building {library.name}"):
             if not library.exists():
                 ensure_compiler(report)
                 report(f"building {library.name} (once)")
-                compile_protocol(folder / name, library, True, paths.variant(), all_cores(), report)
+                compile_protocol(folder / name, library, check, paths.variant(), all_cores(), report,
+                                 toolchain.FAST_COMPILE if check else ())
     return library
 
 

@@ -34,6 +34,7 @@ class Subject:
     library: Path
     seed: int
     sets: tuple[str, ...] = ()  # the options that changed the machine of the file
+    own: bool = True  # the protocol is one of the project's
 
     @property
     def period(self) -> Fraction:
@@ -84,7 +85,7 @@ def prepare(shared: Shared, machine: Machine | None = None, checking: bool = Fal
     library = built.checking() if checking else built.timing
     try:
         elaborated = elaborate(machine, interface, caches=caches, homes=homes, jitter=Time("1fs") if delays else None)
-        return Subject(machine, interface, elaborated, library, shared.seed, tuple(shared.sets))
+        return Subject(machine, interface, elaborated, library, shared.seed, tuple(shared.sets), built.own)
     except ConfigError as error:
         raise blamed(error, shared.machine, shared.sets) from None
 

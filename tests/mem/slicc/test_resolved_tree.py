@@ -120,7 +120,7 @@ def test_resources_are_the_enqueues_and_allocations_of_all_actions() -> None:
     program = tiny("ok_statements")
     machine = program.machines[0]
     needs = {place.name: count for place, count in machine.table["M", "Data"].resources.items()}
-    assert needs == {"TBEs": 1, "self_out": 1, "request_out": 1}
+    assert needs == {"TBEs": 1, "request_out": 1}
 
 
 def test_a_star_is_a_transition_without_next_state() -> None:

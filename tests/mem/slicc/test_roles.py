@@ -50,7 +50,7 @@ def test_without_the_file_the_interface_has_no_roles(protocol: Path) -> None:
 
 @pytest.mark.parametrize(("old", "new", "message"), [
     ("machines.L1Cache", "machines.L9Cache", r"machines.L9Cache: unknown: expected L1Cache"),
-    ('"chip"', '"socket"', r"machines.L1Cache.per: 'socket': expected one of core, chip, node"),
+    ('"chip"', '"socket"', r"machines.L1Cache.per: 'socket': expected one of core, pair, chip, node, none"),
     ('"cache"', '"memory"', r"machines.L1Cache.role: 'memory': expected one of cache, home, dma"),
     ("{ cache =", "{ cash =", r"machines.L1Cache.arrays.cash: unknown: expected cache"),
     ('"l3"', '"l4"', r"machines.L1Cache.arrays.cache: 'l4': expected one of l1i"),

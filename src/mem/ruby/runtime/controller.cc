@@ -5,6 +5,7 @@
 #include "base/time_text.hh"
 #include "mem/ruby/runtime/requests.hh"
 #include "mem/ruby/runtime/sequencer.hh"
+#include "mem/ruby/runtime/slicc_util.hh"
 
 #include <bit>
 #include <cstring>
@@ -52,6 +53,14 @@ Tick AbstractController::traced_sending(Message &m, Tick arrival) {
     }
     return arrival;
 }
+
+MachineID AbstractController::mapAddressToDownstreamMachine(Addr a) const {
+    if (!downstream.isValid())
+        throw ProtocolError(name() + ": it has no downstream machine", line_of(a));
+    return {downstream.type, downstream.num + static_cast<NodeID>(AddressMap::current->node_of(a))};
+}
+
+bool AbstractController::respondsTo(Addr a) const { return AddressMap::current->node_of(a) == chip; }
 
 void AbstractController::functionalMemoryRead(Packet *pkt) {
     std::memcpy(pkt->bytes, guest_memory + line_of(pkt->addr), kLineBytes);

@@ -96,6 +96,8 @@ class AbstractController : public Component {
     History *history = nullptr;
     std::byte *guest_memory = nullptr;
     bool checks_data = false;
+    MachineID downstream; ///< of a hierarchy by parameters: the first of those next towards memory, one for each home
+    NetDest upstream;     ///< the controllers next towards the cores
 
     virtual std::vector<BufferPort> buffers() = 0;
     // Setters answer whether the machine has such a parameter; an empty name means any of that type.
@@ -326,6 +328,17 @@ class AbstractController : public Component {
 
     void dequeueMemRespQueue() { dequeue(*memory_responses); }
     void profileMsgDelay(int, std::int64_t) {}
+
+    // The same, in protocols whose controllers form a hierarchy by parameters, such as gem5's CHI.
+    Tick curTick() const { return now_; }
+    void scheduleEvent(std::int64_t cycles) { schedule_no_later_than(clock_.after(cycles)); }
+    MachineID mapAddressToDownstreamMachine(Addr a) const;
+    NetDest allUpstreamDest() const { return upstream; }
+    bool respondsTo(Addr a) const;
+    template <class... A> void incomingTransactionStart(A...) {} // statistics of gem5's
+    template <class... A> void incomingTransactionEnd(A...) {}
+    template <class... A> void outgoingTransactionStart(A...) {}
+    template <class... A> void outgoingTransactionEnd(A...) {}
 
     void functionalMemoryRead(Packet *pkt);
     bool functionalMemoryWrite(Packet *pkt);

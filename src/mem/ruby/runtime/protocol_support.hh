@@ -41,6 +41,15 @@ struct RubyPrefetcher {
     void observePfMiss(Addr) {}
 };
 
+// error() and assert() where there is no controller: in methods of messages, and in functions outside of machines.
+[[noreturn, gnu::cold, gnu::noinline]] inline void protocol_error(const std::string &what, const char *file, int line) {
+    throw ProtocolError(std::string(file) + ":" + std::to_string(line) + ": " + what);
+}
+inline void protocol_assert(bool ok, const char *what, const char *file, int line) {
+    if (__builtin_expect(!ok, 0))
+        protocol_error(what, file, line);
+}
+
 inline void complete_message(RubyRequest &m) { m.line = line_of(m.LineAddress); }
 inline void complete_message(SequencerMsg &m) { m.line = line_of(m.LineAddress); }
 inline void complete_message(MemoryMsg &m) {

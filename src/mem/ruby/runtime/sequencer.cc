@@ -91,16 +91,16 @@ void Sequencer::start(Access &a, Tick now) {
     m->Type = type_of(a.kind);
     m->ProgramCounter = a.pc;
     m->Size = a.size;
-    m->contextId = c_.core;
+    m->contextId = p_.core;
     m->source = c_.node;
     m->vnet = 0xff;
     if (a.kind == AccessKind::nt_store && a.data) {
         m->writeMask.setMask(static_cast<int>(line_offset(a.addr.value)), a.size);
         std::memcpy(m->WTData.bytes() + line_offset(a.addr.value), a.data, a.size);
     }
-    a.txn = ((static_cast<TxnId>(c_.core) + 1) << 40) | ++next_txn_;
+    a.txn = ((static_cast<TxnId>(p_.core) + 1) << 40) | ++next_txn_;
     m->txn = a.txn;
-    m->txn_core = c_.core;
+    m->txn_core = p_.core;
     // Waiting behind another access to the line counts as queueing.
     const Tick arrival = c_.edge_from(now, p_.hit_latency);
     m->path = {};

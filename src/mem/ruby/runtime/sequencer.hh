@@ -19,6 +19,7 @@ class Sequencer {
         int hit_latency = 3; ///< cycles from issue until the first-level cache answers (the mandatory queue)
         RubyRequestType nt_store_type = RubyRequestType_ST;
         RubyRequestType uncached_load_type = RubyRequestType_NULL; ///< NULL: the protocol has none
+        std::uint16_t core = 0;                                    ///< whose accesses these are
     };
 
     /// guest_memory: base of the backing store, addressed by physical address.
@@ -53,6 +54,10 @@ class Sequencer {
     void llscClearLocalMonitor() {}
     void evictionCallback(Addr a) { port_.forget(line_of(a)); }
     void invL1Callback() {}
+    /// Of hardware transactions, which no core begins.
+    void htmCallback(Addr a, HtmCallbackMode, HtmFailedInCacheReason) {
+        throw ProtocolError("htmCallback: no core has begun a hardware transaction", line_of(a));
+    }
     void recordRequestType(SequencerRequestType) {}
     bool checkResourceAvailable(CacheResourceType, Addr) { return true; }
 

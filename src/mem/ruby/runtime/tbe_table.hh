@@ -31,6 +31,7 @@ template <class T> class TBETable {
         return last_->line == a ? last_->entry : count_ ? search(a) : nullptr;
     }
     bool isPresent(Addr a) const { return lookup(a) != nullptr; }
+    static T *getNullEntry() { return nullptr; }
     void allocate(Addr a) {
         if (__builtin_expect(count_ == room_, 0))
             fail("TBE table is full: a transition allocates without check_allocate");

@@ -70,7 +70,7 @@ class Param(Described, Typed):
 
     @property
     def is_buffer(self) -> bool:
-        return "buffer" in self.type.pairs or self.type.name == "MessageBuffer"
+        return "buffer" in self.type.pairs or self.type.name in ("MessageBuffer", "WireBuffer")
 
     @property
     def network(self) -> str | None:

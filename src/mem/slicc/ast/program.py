@@ -127,6 +127,7 @@ class Program(Body):
     files: list[str]
     globals: list[ObjectDecl] = field(default_factory=list)
     machines: list[Machine] = field(default_factory=list)
+    header_text: str = ""
     void_type: Type = RESOLVED
     ood_type: Type = RESOLVED
 

@@ -10,7 +10,7 @@ from .. import ast
 from ..errors import Diagnostics
 from ..events import certain_events
 from ..hits import statement_looks_only
-from .writer import Writer, c_type, quoted
+from .writer import Writer, c_field, c_type, quoted
 
 
 class Code:
@@ -55,13 +55,13 @@ class Code:
     def _Name(self, e: ast.Name) -> str:
         if e.kind in ("in_port", "out_port"):
             return self.buffer(e)
-        return e.name
+        return c_field(e.decl) if e.kind == "field" and isinstance(e.decl, ast.Field) else e.name
 
     def _EnumRef(self, e: ast.EnumRef) -> str:
         return e.value.c_name
 
     def _Member(self, e: ast.Member) -> str:
-        return f"{self.expr(e.object)}{'->' if self.is_pointer(e.object) else '.'}{e.name}"
+        return f"{self.expr(e.object)}{'->' if self.is_pointer(e.object) else '.'}{c_field(e.field)}"
 
     def _Call(self, e: ast.Call) -> str:
         return f"{e.name}({self.args(e.args)})"

@@ -8,12 +8,15 @@ from .. import ast
 from ..errors import Diagnostics
 from ..events import triggers
 from ..hits import HitAnalysis, analyse_hits
+from ..supported import TYPES
 from .code import Code
 from .latencies import is_unsolicited, shortest_latency
 from .types import HEADER, emit_type, in_c_order, message_numbers
-from .writer import Writer, c_type, prototype, quoted
+from .writer import Writer, c_text, c_type, prototype, quoted
 
 CACHE, DIRECTORY, SEQUENCER, DMA = "CacheMemory", "DirectoryMemory", "Sequencer", "DMASequencer"
+#: Objects that count places, each with how many there are as its constructor's last argument.
+COUNTED = ("TBETable", "TBEStorage", "MN_TBETable", "MN_TBEStorage")
 #: Members that every controller has from its base class, whatever the protocol declares.
 BASE_MEMBERS = {"version", "machineID", "clusterID", "recycle_latency", "number_of_TBEs", "transitions_per_cycle"}
 
@@ -36,6 +39,7 @@ class MachineEmitter:
         self.entry = c_type(machine.entry_type) if machine.entry_type else "AbstractCacheEntry"
         self.tbe = c_type(machine.tbe_type) if machine.tbe_type else "NoTbe"
         self.numbers = message_numbers(program)
+        self.asks_event = any(f.name in ("curTransitionEvent", "curTransitionNextState") and f.body is None for f in machine.functions)
         self.triggers = triggers(machine)
         # How often the code of transitions, shared where they are alike, has each action.
         different = {(t.event.name, self.effect(t)): t for t in machine.transitions}
@@ -155,7 +159,7 @@ class MachineEmitter:
             with out.block(f"bool {setter}([[maybe_unused]] std::string_view param, [[maybe_unused]] {c_kind} *p) override"):
                 out("bool any = false;")
                 for p in m.params:
-                    if p.type.name == kind:
+                    if c_type(p.type) == kind:
                         out(f"if (param.empty() || param == {quoted(p.name)}) {p.name} = p, any = true;")
                 out("return any;")
         with out.block("bool set_value(std::string_view param, std::int64_t v) override"):
@@ -168,8 +172,8 @@ class MachineEmitter:
         with out.block("void init() override"):
             out(f"info = &{m.name}_info;")
             for o in m.objects:
-                if o.type.name == "TBETable":
-                    out(f"{o.name}.set_capacity(static_cast<unsigned>(number_of_TBEs));")
+                if o.type.name in COUNTED:
+                    out(f"{o.name}.set_capacity(static_cast<unsigned>({capacity(o)}));")
                 elif o.type.name == "PerfectCacheMemory":
                     out(f"stores.tables.push_back({'' if o.pointer else '&'}{o.name});")
         out()
@@ -192,15 +196,21 @@ class MachineEmitter:
                     default = default.replace('std::string("True")', "true").replace('std::string("False")', "false")
                 out(f"{c_type(p.type)} {p.name}{{{default}}};")
         for o in m.objects:
-            element = o.template or (f"<{self.tbe}>" if o.type.name == "TBETable" else "")
-            base = o.type.name if o.type.name in ("TBETable", "TimerTable", "PerfectCacheMemory") else c_type(o.type)
-            init = self.code().expr(o.init) if o.init is not None else (o.default_text or "")
-            if o.type.name == "TBETable":
+            known = TYPES.get(o.type.name)
+            element = o.template or (f"<{self.tbe}>" if o.type.name in ("TBETable", "MN_TBETable") else "")
+            base = o.type.name if known is not None or o.type.name == "TimerTable" else c_type(o.type)
+            init = self.code().expr(o.init) if o.init is not None else c_text(o.default_text or "")
+            if o.type.name in COUNTED:
                 init = ""
             if o.pointer:
                 out(f"{base}{element} *{o.name} = new {base}{element}();")
             else:
                 out(f"{base}{element} {o.name}{{{init}}};")
+        if self.asks_event:
+            event, state = self.event_type.c_name, self.state_type.c_name
+            out(f"{event} transition_event_{{}};\n{state} transition_next_{{}};")
+            out(f"{event} curTransitionEvent() const {{ return transition_event_; }}")
+            out(f"{state} curTransitionNextState() const {{ return transition_next_; }}")
         out(f"std::uint64_t transition_counts_[{len(m.transitions)} + 1] = {{}};")
         out()
 
@@ -347,6 +357,8 @@ class MachineEmitter:
             out(f"{state} next = state;")
             out("in_state_ = state;")
             out("before_change(address);")
+            if self.asks_event:
+                out(f"transition_event_ = {event.c_name};")
             with out.block("switch (state)"):
                 for transitions in alike.values():
                     for t in transitions:
@@ -378,7 +390,7 @@ class MachineEmitter:
         for resource, slots in t.resources.items():
             if isinstance(resource, ast.OutPort):
                 target = self.code().buffer(resource.buffer)
-            elif resource.type.name in ("MessageBuffer", "TBETable"):
+            elif resource.type.name in ("MessageBuffer", *COUNTED):
                 target = resource.name
             else:
                 continue
@@ -387,6 +399,8 @@ class MachineEmitter:
             self.out("next = getNextState(address);")
         elif t.next_state is not t.state:
             self.out(f"next = {t.next_state.c_name};")
+        if self.asks_event:
+            self.out("transition_next_ = next;")
         for action in t.actions:
             self.out(f"{action.name}(cache_entry, tbe, address);")
 
@@ -423,6 +437,13 @@ class MachineEmitter:
         with self.out.block(f"static constexpr bool kPureHit[{len(states)}][{len(events)}] =", "};"):
             for s in states:
                 self.out("{" + ", ".join("true" if (s.name, e.name) in pairs else "false" for e in events) + "},")
+
+
+def capacity(counted: ast.ObjectDecl) -> str:
+    """How many places an object has: gem5's controllers give it to the constructor, after themselves."""
+    text = c_text(counted.constructor or "number_of_TBEs")
+    text = text.removeprefix("this").lstrip(", ") if text.startswith("this") else text
+    return "0" if text.startswith("{") else text
 
 
 def data_field(entry: ast.Type) -> str:

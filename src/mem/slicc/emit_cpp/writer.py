@@ -2,6 +2,7 @@
 """Indented C++ text, and the names under which SLICC's types are known to it."""
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -19,7 +20,27 @@ PLAIN = {
     "uint32_t": "std::uint32_t",
     "uint64_t": "std::uint64_t",
     "Scalar": "std::uint64_t",
+    "HTMSequencer": "Sequencer",
+    "WireBuffer": "MessageBuffer",
 }
+
+_POINTER = re.compile(r"\(\s*\*\s*m_(\w+?)_ptr\s*\)|\*\s*m_(\w+?)_ptr\b|\bm_(\w+?)(?:_ptr)?\b")
+
+
+#: Members of the runtime's Message, which a message's own field would hide.
+_OF_MESSAGES = frozenset("bytes dest_offset type line uid source vnet carries_data size_type hops entered to txn txn_core txn_hops entry "
+                         "stamp path account destination note_destination".split())
+
+
+def c_field(field: ast.Field) -> str:
+    """The C++ name of a structure's field."""
+    return field.name + "_" * (field.owner.is_message and field.name in _OF_MESSAGES)
+
+
+def c_text(text: str) -> str:
+    """C++ text of a protocol, in a `default` or `constructor` pair, with the members by their own names: gem5's `m_x` and `*m_x_ptr`
+    are x."""
+    return _POINTER.sub(lambda match: match[1] or match[2] or match[3], text)
 
 
 class Writer:

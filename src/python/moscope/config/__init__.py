@@ -4,7 +4,7 @@
 from moscope.schema.errors import ConfigError
 from moscope.schema.units import Count, Cycles, Flag, Frequency, Name, ProtocolName, Size, Time, Width
 
-from .elaborate import elaborate, with_cores
+from .elaborate import cores_together, elaborate, with_cores
 from .keys import apply_sets, walk
 from .load import blamed, load_machine, machine_names
 from .machine import (
@@ -28,5 +28,5 @@ __all__ = [
     "Cache", "ConfigError", "Count", "Credits", "Crossbar", "Cycles", "Dram", "Edge", "Flag", "Frequency",
     "Latencies", "Links", "Machine", "Name", "Packets", "Pipeline", "ProbeFilter", "ProtocolName", "References", "Routing", "Size",
     "Time", "Topology", "Width", "apply_sets", "blamed", "elaborate", "load_machine", "machine_names", "replace", "topology",
-    "walk", "with_cores",
+    "cores_together", "walk", "with_cores",
 ]  # fmt: skip

@@ -13,6 +13,7 @@ from moscope.schema.parameters import engine_json, field_kinds
 from moscope.schema.units import Count, Frequency, Time
 
 from .bindings import generic, roles_of, value_of_machine
+from .bindings.wiring import sequencers_of, wires
 from .dram import dram_json
 from .machine import Machine, replace
 from .routing import Routing
@@ -56,6 +57,8 @@ def elaborate(
     types = {m["type"]: m for m in interface["machines"]}
     if not generic.has_filter(types):
         machine = replace(machine, probe_filter=replace(machine.probe_filter, enabled=False))
+    types = {kind: {**description, "roles": {**description.get("roles", {}), "per": per}}
+             for kind, description in types.items() for per in [generic.instances(description, types)]}
     controllers = list(_controllers(machine, interface, types, caches == "tiny", nodes))
     return {
         "schema": SCHEMA,
@@ -73,19 +76,28 @@ def elaborate(
             for n in range(nodes)
         ],
         "controllers": controllers,
+        **wires(types, controllers),
         "network": _network(machine, types, controllers, network, jitter, ideal_latency),
         "dram": dram_json(machine.dram),
     }
 
 
-def with_cores(machine: Machine, cores: int) -> Machine:
-    """The machine cut down (or up) to a number of cores: spread over as many chips as divide it. With fewer
-    chips than the machine has, they are fully connected, as its own edges no longer apply."""
+def cores_together(interface: Mapping[str, Any]) -> int:
+    """How many cores share a controller with their sequencers, so that a chip has so many of them or a multiple."""
+    types = {m["type"]: m for m in interface["machines"]}
+    return 2 if any(generic.instances(description, types) == "pair" for description in types.values()) else 1
+
+
+def with_cores(machine: Machine, cores: int, together: int = 1) -> Machine:
+    """The machine cut down (or up) to a number of cores: spread over as many chips as divide it, with a multiple of `together` on
+    each. With fewer chips than the machine has, they are fully connected, as its own edges no longer apply."""
     if not 1 <= cores <= 256:
         raise ConfigError(f"{cores} cores", "1 to 256", "--cores")
     if cores == machine.cores:
         return machine
-    chips = max(c for c in range(1, machine.chips + 1) if cores % c == 0)
+    if cores % together:
+        raise ConfigError(f"{cores} cores: {together} share a controller in this protocol", f"a multiple of {together}", "--cores")
+    chips = max(c for c in range(1, machine.chips + 1) if cores % (c * together) == 0)
     changes: dict[str, Any] = {"chips": Count(chips, "--cores"), "cores_per_chip": Count(cores // chips, "--cores")}
     if chips != machine.chips:
         changes |= {"topology": Topology("fully_connected", None, "--cores"), "routing": Routing()}
@@ -104,8 +116,13 @@ def clock_json(clock: Frequency) -> dict[str, int]:
 def placement(description: Mapping[str, Any], machine: Machine, homes: int) -> list[tuple[int, int | None]]:
     """(chip, core) of each controller of one machine of the protocol: one per core, chip or node; `homes` of a home."""
     roles = roles_of(description)
-    if roles.per == "core":
-        return [(core // machine.cores_per_chip, core) for core in range(machine.cores)]
+    if roles.per == "none":
+        return []
+    if roles.per in ("core", "pair"):
+        step = 2 if roles.per == "pair" else 1
+        if machine.cores % step:
+            raise ConfigError(f"{machine.cores} cores: two of them share a {description['type']}", "an even number of cores", "--cores")
+        return [(core // machine.cores_per_chip, core) for core in range(0, machine.cores, step)]
     return [(chip, None) for chip in range(homes if roles.role == "home" else machine.chips)]
 
 
@@ -120,10 +137,11 @@ def _controllers(machine: Machine, interface: Mapping[str, Any], types: Mapping[
             controller: dict[str, Any] = {"machine": kind, "role": roles_of(description).role, "version": version, "chip": chip}
             if core is not None:
                 controller["core"] = core
+                controller |= sequencers_of(description, core)
             controller["clock"] = "nb" if core is None else "core"
             controller["transitions_per_cycle"] = TRANSITIONS_PER_CYCLE
             controller["params"] = params
-            if any(p["type"] == "Sequencer" for p in description["params"]):
+            if any(p["type"] in generic.SEQUENCERS for p in description["params"]):
                 controller["sequencer"] = {
                     "hit_cycles": machine.latencies.l1_hit.count,
                     "max_outstanding": int(machine.outstanding_misses),

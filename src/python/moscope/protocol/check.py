@@ -84,7 +84,7 @@ class Subject:
     def default_left_out(self) -> list[str]:
         """What a test leaves out unless asked for: with a protocol that was written for gem5, the accesses that
         gem5's own random tester does not make either, as such protocols tend to lack transitions for them."""
-        return [] if self.protocol.name in buildproto.known_protocols() else ["flush", "dma"]
+        return [] if self.protocol.own else ["flush", "dma"]
 
     def with_library(self, checking: Path) -> "Subject":
         """The same with another checking library, such as a mutant's."""
@@ -107,14 +107,14 @@ class Subject:
         return replace(self, abilities=have)
 
 
-def default_homes(protocol: str) -> int | None:
+def default_homes(protocol: BuiltProtocol) -> int | None:
     """How many homes a test has unless asked for: all nodes (None) for the project's own protocols, one for those
     from elsewhere, as in gem5's random tester (--num-dirs is 1 there): protocols that rely on one home to order
     all forwards, such as gem5's MI_example, stop with several (docs/warts.md)."""
-    return None if protocol in buildproto.known_protocols() else 1
+    return None if protocol.own else 1
 
 
-def abilities_of(interface: dict[str, Any], machine: dict[str, Any]) -> Abilities:
+def abilities_of(interface: dict[str, Any], machine: dict[str, Any], own: bool) -> Abilities:
     """Read off the protocol's interface: an event for flushes, a DMA machine; and how the machine's sequencers
     translate non-temporal stores (as plain stores they would test nothing new) and uncached loads.
 
@@ -135,7 +135,7 @@ def abilities_of(interface: dict[str, Any], machine: dict[str, Any]) -> Abilitie
         nt_store="any" if types and "ST" not in types else "none",
         uncached_load=bool(sequencers) and all(s.get("uncached_load_type", "NULL") != "NULL" for s in sequencers),
         devices="none" if not any(has_parameter(m, "DMASequencer") for m in interface["machines"])
-        else "any" if interface["protocol"] in buildproto.known_protocols() else "gentle",
+        else "any" if own else "gentle",
     )
 
 
@@ -147,17 +147,17 @@ def prepare(protocol: str | BuiltProtocol, machine: str, sets: list[str] | None 
     if caches not in POOLS:
         raise UserError(f"--caches: {caches!r}: expected tiny or machine")
     described = config.load_machine(machine, sets or [])
-    if cores is not None:
-        described = config.with_cores(described, cores)
     made = buildproto.ensure_protocol(protocol, report=report) if isinstance(protocol, str) else protocol
     interface = json.loads(made.interface.read_text(encoding="utf-8"))
+    if cores is not None:
+        described = config.with_cores(described, cores, config.cores_together(interface))
     try:
         elaborated = config.elaborate(described, interface, caches=caches, network=network,
                                       jitter=config.Time(jitter) if jitter else None,
-                                      homes=default_homes(made.name) if homes is None else homes)
+                                      homes=default_homes(made) if homes is None else homes)
     except config.ConfigError as error:
         raise config.blamed(error, machine, sets or []) from None
-    return Subject(made, elaborated, abilities_of(interface, elaborated), caches)
+    return Subject(made, elaborated, abilities_of(interface, elaborated, made.own), caches)
 
 
 def random_test(subject: Subject, ops: int, seed: int = 1, progress: Progress | None = None,

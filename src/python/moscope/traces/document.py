@@ -56,7 +56,7 @@ def run_phase(subject: Subject, accesses: list[ScriptAccess], phase: Phase) -> d
     """The engine's answer to a phase of these accesses; UserError for one that the protocol lacks."""
     from moscope.protocol.check import abilities_of
 
-    ops, have = {a.op for a in accesses}, abilities_of(subject.interface, subject.elaborated)
+    ops, have = {a.op for a in accesses}, abilities_of(subject.interface, subject.elaborated, subject.own)
     if "nt" in ops and have.nt_store == "none":
         raise _lacks(subject, "non-temporal store")
     if "ldu" in ops and not have.uncached_load:

@@ -13,15 +13,13 @@ from moscope.schema.errors import ConfigError
 from moscope.schema.units import Count, Cycles, Flag, Size
 
 from ..machine import Machine
-
-# (per, role) of gem5's machine types; all others are caches of a core.
-BY_NAME = {"L2Cache": ("chip", "cache"), "L3Cache": ("chip", "cache"), "Directory": ("node", "home"), "DMA": ("node", "dma")}
-CORES_CACHE = ("core", "cache")
+from .names import BY_NAME, CORES_CACHE
 
 
 @dataclass(frozen=True)
 class Roles:
-    """`per`: core, chip or node. `role`: cache, home or dma. `arrays`: parameter to array. `values`: parameter to value or key."""
+    """`per`: core, pair (of cores), chip, node or none.
+    `role`: cache, home or dma. `arrays`: parameter to array. `values`: parameter to value or key."""
 
     per: str
     role: str

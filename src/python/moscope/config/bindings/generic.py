@@ -12,6 +12,11 @@ from typing import Any
 from moscope.schema.errors import ConfigError
 
 from ..machine import Cache, Machine
+from .names import BY_NAME, CORES_CACHE
+
+SEQUENCERS = ("Sequencer", "HTMSequencer")
+# Machine types of gem5's GPUs, which no machine of moscope has.
+GPU = {"TCP", "TCC", "TCCdir", "SQC"}
 
 # First match decides; `chip` says whether the controller is one per chip.
 _ARRAYS: tuple[tuple[str, str], ...] = (
@@ -21,6 +26,21 @@ _ARRAYS: tuple[tuple[str, str], ...] = (
     (r"l3", "l3"),
     (r"l2", "l2"),
 )
+
+
+def instances(description: Mapping[str, Any], types: Mapping[str, Any]) -> str:
+    """How many controllers a machine has: what its roles say, or else one for each core, chip or node by its name; for two cores
+    where it has two sequencers; none where it belongs to a GPU, or is reached by wires whose other end no machine has."""
+    given = description.get("roles", {}).get("per")
+    if given:
+        return str(given)
+    ends = [b["name"] for b in description["buffers"] if b.get("wire")]
+    elsewhere = {b["name"] for kind, other in types.items() if kind != description["type"] for b in other["buffers"] if b.get("wire")}
+    has_cpu = any(p["type"] in SEQUENCERS for kind, other in types.items() if kind not in GPU for p in other["params"])
+    if (description["type"] in GPU and has_cpu and not description.get("roles")) or (ends and not elsewhere & set(ends)):
+        return "none"
+    cores = sum(p["type"] in SEQUENCERS for p in description["params"])
+    return "pair" if cores == 2 else BY_NAME.get(description["type"], CORES_CACHE)[0]
 
 
 def array_of(machine_type: str, parameter: str, types: Mapping[str, Any], per_chip: bool) -> str:
@@ -72,11 +92,16 @@ def value_of(machine_type: str, parameter: str, kind: str, default: Any, counts:
     """The value of a parameter that no binding names; None leaves it to the protocol's library."""
     if parameter == "send_evictions":
         return True  # the engine's ports keep no line that the protocol has dropped
-    select = re.fullmatch(r"(l\d)_select_num_bits", parameter)
+    select = re.fullmatch(r"(l\d|TCC)_select_num_bits", parameter)
     if select:
-        return _select_bits(machine_type, parameter, counts.get(select[1].upper() + "Cache", 1))
+        banks = counts.get("TCC", 0) if select[1] == "TCC" else counts.get(select[1].upper() + "Cache", 1)
+        return _select_bits(machine_type, parameter, max(1, banks))
     if re.fullmatch(r"l\d_select_low_bit", parameter):
         return machine.line.bytes.bit_length() - 1
+    if parameter == "N_tokens":
+        return machine.cores + 1  # of a line: each core may have one, and the home one
+    if parameter == "CPUonly":
+        return not any(counts.get(kind) for kind in GPU)
     if default is not None:
         return plain(default)
     if kind == "bool":
