@@ -83,6 +83,8 @@ x86::TimedParams read_pipeline(const ConfigReader &machine) {
     p.outstanding_misses = machine.get_or("outstanding_misses", 1u);
     if (machine.has("pipeline"))
         static_cast<x86::PipelineParams &>(p) = read_group<x86::PipelineParams>(machine.at("pipeline"));
+    if (machine.has("core"))
+        p.core = read_group<x86::CoreParams>(machine.at("core"));
     return p;
 }
 

@@ -5,7 +5,9 @@
 from __future__ import annotations
 
 from moscope.schema.parameters import Described, Group, param
-from moscope.schema.units import Count, Cycles, Time
+from moscope.schema.units import Count, Cycles, Name, Time
+
+MODELS = ("blocking", "out_of_order")
 
 
 class Pipeline(Described):
@@ -23,4 +25,16 @@ class Pipeline(Described):
     interrupt: Time = param("from an interrupt's arrival at the core until the core takes it", default=Time("60ns", "assumed"), most="1ms")
 
 
-DESCRIPTIONS = (Group("PipelineParams", Pipeline, "moscope::x86"),)
+class Core(Described):
+    """How a core in detailed mode overlaps what it does. Only `out_of_order` uses the other values; the defaults are those of
+    family 10h."""
+
+    model: Name = param("`blocking`: instructions issue in order and one load is under way; `out_of_order`: independent loads overlap",
+                        default=Name("blocking", "assumed"), choices=lambda: MODELS)
+    window: Count = param("operations between dispatch and retirement", default=Count(72, "x: AMD 40546, reorder buffer"),
+                          least=4, most=256)
+    mispredicted: Cycles = param("from the end of a branch that was not foreseen until the operation after it is dispatched",
+                                 default=Cycles("12cycles", "x: AMD 40546, section A.6"), most="1000cycles")
+
+
+DESCRIPTIONS = (Group("PipelineParams", Pipeline, "moscope::x86"), Group("CoreParams", Core, "moscope::x86"))

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// chase --size SIZE --node N: loads each of which needs the one before, over all lines of a buffer in random order, from
+// chase --size SIZE --node N [--chains K]: loads each of which needs the one before, over all lines of a buffer in random order, from
 // the first core. Pages of 2 MiB where the kernel has them, from memory of node N. An operation is 256 loads. Before the
 // region nothing but the chain's making has touched the buffer; inside it the chase first goes through `--warm` times,
-// then `--operations` batches are measured one by one.
+// then `--operations` batches are measured one by one. With K chains, each instruction of a chain is followed by one of each
+// other, and a batch is 256 loads of each; the chains begin at equal distances of the one cycle.
 #define _GNU_SOURCE
 #include "../common/workload.h"
 
 #include <sys/mman.h>
 #include <sys/syscall.h>
 
-enum { kBatch = 256, kMostBatches = 1 << 16 };
+enum { kBatch = 256, kMostBatches = 1 << 16, kMostChains = 12 };
 static const uint64_t kHugePage = 2 << 20;
 static const int kBind = 2; // MPOL_BIND; set_mempolicy(2) gives the numbers, libnuma is not needed for one call
 
@@ -85,16 +86,53 @@ __attribute__((noinline, noclone)) static void *chase_batch(void *p) {
     return p;
 }
 
+#define OF(n) "mov (%" #n "), %" #n "\n\t"
+#define TIMES32(x) x x x x x x x x x x x x x x x x x x x x x x x x x x x x x x x x
+#define P(n) "+r"(p[n])
+#define CHAINS(k, loads, ...)                                                              \
+    case k:                                                                                \
+        for (unsigned i = 0; i < kBatch / 32; ++i)                                         \
+            __asm__ volatile(TIMES32(loads) : __VA_ARGS__ : : "memory");                   \
+        break;
+
+__attribute__((noinline, noclone)) static void chase_side_by_side(unsigned chains, void **to) {
+    void *p[kMostChains];
+    memcpy(p, to, sizeof p);
+    switch (chains) {
+        CHAINS(2, OF(0) OF(1), P(0), P(1))
+        CHAINS(3, OF(0) OF(1) OF(2), P(0), P(1), P(2))
+        CHAINS(4, OF(0) OF(1) OF(2) OF(3), P(0), P(1), P(2), P(3))
+        CHAINS(5, OF(0) OF(1) OF(2) OF(3) OF(4), P(0), P(1), P(2), P(3), P(4))
+        CHAINS(6, OF(0) OF(1) OF(2) OF(3) OF(4) OF(5), P(0), P(1), P(2), P(3), P(4), P(5))
+        CHAINS(7, OF(0) OF(1) OF(2) OF(3) OF(4) OF(5) OF(6), P(0), P(1), P(2), P(3), P(4), P(5), P(6))
+        CHAINS(8, OF(0) OF(1) OF(2) OF(3) OF(4) OF(5) OF(6) OF(7), P(0), P(1), P(2), P(3), P(4), P(5), P(6), P(7))
+        CHAINS(9, OF(0) OF(1) OF(2) OF(3) OF(4) OF(5) OF(6) OF(7) OF(8), P(0), P(1), P(2), P(3), P(4), P(5), P(6), P(7), P(8))
+        CHAINS(10, OF(0) OF(1) OF(2) OF(3) OF(4) OF(5) OF(6) OF(7) OF(8) OF(9), P(0), P(1), P(2), P(3), P(4), P(5), P(6), P(7),
+               P(8), P(9))
+        CHAINS(11, OF(0) OF(1) OF(2) OF(3) OF(4) OF(5) OF(6) OF(7) OF(8) OF(9) OF(10), P(0), P(1), P(2), P(3), P(4), P(5), P(6),
+               P(7), P(8), P(9), P(10))
+        CHAINS(12, OF(0) OF(1) OF(2) OF(3) OF(4) OF(5) OF(6) OF(7) OF(8) OF(9) OF(10) OF(11), P(0), P(1), P(2), P(3), P(4),
+               P(5), P(6), P(7), P(8), P(9), P(10), P(11))
+    default: p[0] = chase_batch(p[0]);
+    }
+    memcpy(to, p, sizeof p);
+}
+
 static int by_size(const void *a, const void *b) {
     return *(const uint32_t *)a < *(const uint32_t *)b ? -1 : *(const uint32_t *)a > *(const uint32_t *)b;
 }
 
 int main(int argc, char **argv) {
-    const char *size_text = "32KiB", *node_text = "0", *warm_text = "1";
-    const Extra extras[] = {{"size", &size_text}, {"node", &node_text}, {"warm", &warm_text}};
-    options_read(&options, argc, argv, extras, 3);
+    const char *size_text = "32KiB", *node_text = "0", *warm_text = "1", *chains_text = "1";
+    const Extra extras[] = {{"size", &size_text}, {"node", &node_text}, {"warm", &warm_text}, {"chains", &chains_text}};
+    options_read(&options, argc, argv, extras, 4);
     const uint64_t size = size_of_text("--size", size_text), lines = size / kLine;
     const unsigned long node = strtoul(node_text, NULL, 10), warm = strtoul(warm_text, NULL, 10);
+    const unsigned chains = (unsigned)strtoul(chains_text, NULL, 10);
+    if (chains < 1 || chains > kMostChains) {
+        fprintf(stderr, "chase: --chains %s: a number from 1 to %d would be right\n", chains_text, kMostChains);
+        return 2;
+    }
     if (lines < 2 || node > 63) {
         fprintf(stderr, "chase: --size %s --node %s: at least 128 bytes on a node from 0 to 63 would be right\n", size_text, node_text);
         return 2;
@@ -106,11 +144,17 @@ int main(int argc, char **argv) {
     printf("moscope: chase variant=%s size=%llu node=%lu huge_kib=%llu\n", options.variant, (unsigned long long)size, node,
            (unsigned long long)huge_kib(buffer));
     memset(measured, 0, sizeof measured); // its pages are there before they are written in the region
-    void *p = buffer;
+    void *begin[kMostChains] = {buffer}, *p[kMostChains];
+    for (unsigned i = 1; i < chains; ++i) {
+        begin[i] = begin[i - 1];
+        for (uint64_t k = 0; k < lines / chains; ++k)
+            begin[i] = *(void **)begin[i];
+    }
+    memcpy(p, begin, sizeof p);
     uint64_t n = 0, loads = 0, sum = 0;
     region_begin();
     for (uint64_t i = 0; i < (warm * lines + kBatch - 1) / kBatch && !stopped; ++i, loads += kBatch)
-        p = chase_batch(p);
+        chase_side_by_side(chains, p);
     uint64_t overhead = UINT64_MAX; // of reading the counter; the first tries pay for the way there
     for (unsigned i = 0; i < 8; ++i) {
         const uint64_t t = cycles(), took = cycles() - t;
@@ -118,7 +162,7 @@ int main(int argc, char **argv) {
     }
     for (; goes_on(&options, n); ++n) {
         const uint64_t t = cycles();
-        p = chase_batch(p);
+        chase_side_by_side(chains, p);
         const uint64_t took = cycles() - t - overhead;
         measured[n % kMostBatches] = (uint32_t)took;
         sum += took;
@@ -128,13 +172,16 @@ int main(int argc, char **argv) {
         region_end();
     loads += n * kBatch;
     // The chain is a cycle: going on for what is missing to whole rounds leads back to its beginning.
-    for (uint64_t i = loads % lines; i % lines; ++i)
-        p = *(void **)p;
-    const int right = p == buffer && n;
+    int right = n != 0;
+    for (unsigned k = 0; k < chains; ++k) {
+        for (uint64_t i = loads % lines; i % lines; ++i)
+            p[k] = *(void **)p[k];
+        right &= p[k] == begin[k];
+    }
     const uint64_t kept = n < kMostBatches ? n : kMostBatches;
     qsort(measured, kept, sizeof *measured, by_size);
-    const double mean = n ? (double)sum / (double)(n * kBatch) : 0;
+    const double mean = n ? (double)sum / (double)(n * kBatch * chains) : 0;
     printf("moscope: chase operations=%llu cycles_per_load=%.2f median=%.2f verify=%s\n", (unsigned long long)n, mean,
-           kept ? (double)measured[kept / 2] / kBatch : 0.0, right ? "ok" : "wrong");
+           kept ? (double)measured[kept / 2] / kBatch / chains : 0.0, right ? "ok" : "wrong");
     return !right;
 }

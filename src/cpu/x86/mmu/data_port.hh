@@ -20,6 +20,7 @@ class FunctionalDataPort {
     /// An access whose translation the TLB holds; false: there is no short cut, and the access takes the general path.
     bool load_translated(Addr, void *, unsigned, bool) { return false; }
     bool store_translated(Addr, const void *, unsigned, bool) { return false; }
+    bool modify_ahead(Addr, unsigned, void (*)(void *, void *), void *, bool) { return false; }
     /// The linear address of the coming accesses.
     void at_linear(Addr) {}
     /// A data access to a page (its address shifted by its size).
@@ -53,6 +54,10 @@ class TimedDataPort {
     explicit TimedDataPort(Core &c) : c_(c), timed_(*c.timed) {}
 
     bool load_translated(Addr va, void *to, unsigned size, bool user) {
+        if (Overlap *ahead = timed_.looks_ahead(); __builtin_expect(ahead != nullptr, 0)) {
+            ahead->peek(va, to, size, user);
+            return true;
+        }
         Addr d;
         if (!translated(va, size, user, 0, d))
             return false;
@@ -61,6 +66,10 @@ class TimedDataPort {
         return true;
     }
     bool store_translated(Addr va, const void *from, unsigned size, bool user) {
+        if (Overlap *ahead = timed_.looks_ahead(); __builtin_expect(ahead != nullptr, 0)) {
+            ahead->keep(va, from, size, user);
+            return true;
+        }
         Addr d;
         if (!translated(va, size, user, Tlb::Entry::kWritable | Tlb::Entry::kDirty, d))
             return false;
@@ -69,6 +78,13 @@ class TimedDataPort {
         if (__builtin_expect(c_.blocks->guarded_dram(c_, d, size), 0))
             timed_.wrote_code(c_.phys.phys_address(d), size);
         return true;
+    }
+    /// A read-modify-write while the core looks ahead.
+    bool modify_ahead(Addr va, unsigned size, void (*f)(void *, void *), void *context, bool user) {
+        Overlap *ahead = timed_.looks_ahead();
+        if (ahead)
+            ahead->modify(va, size, f, context, user);
+        return ahead != nullptr;
     }
     void at_linear(Addr va) { timed_.at_linear(va); }
     void l1_tlb(std::uint64_t page) { timed_.l1_tlb(page); }

@@ -220,6 +220,8 @@ template bool store_sized<16>(Core &, Addr, const void *);
 
 bool modify_slow(Core &c, Addr va, unsigned size, void (*f)(void *, void *), void *context, bool locked) {
     return with_data_port(c, [&](auto port) {
+        if (port.modify_ahead(va, size, f, context, c.cpl == 3))
+            return true;
         Pieces p;
         if (!check<Kind::write>(c, va, size, As::current, p))
             return false;

@@ -75,6 +75,103 @@ Class class_of(const ZydisDecodedInstruction &z) {
     }
 }
 
+bool is_divider(ZydisMnemonic m) { return m == ZYDIS_MNEMONIC_DIV || m == ZYDIS_MNEMONIC_IDIV; }
+
+OpUnit unit_of(const ZydisDecodedInstruction &z, const Class &c) {
+    if (!c.occupies)
+        return OpUnit::none;
+    if (is_divider(z.mnemonic))
+        return OpUnit::integer_divider;
+    switch (z.mnemonic) {
+    case ZYDIS_MNEMONIC_SQRTSS:
+    case ZYDIS_MNEMONIC_SQRTPS:
+    case ZYDIS_MNEMONIC_SQRTSD:
+    case ZYDIS_MNEMONIC_SQRTPD:
+    case ZYDIS_MNEMONIC_DIVSS:
+    case ZYDIS_MNEMONIC_DIVPS:
+    case ZYDIS_MNEMONIC_DIVSD:
+    case ZYDIS_MNEMONIC_DIVPD: return OpUnit::float_divider;
+    case ZYDIS_MNEMONIC_BSF:
+    case ZYDIS_MNEMONIC_BSR:
+    case ZYDIS_MNEMONIC_PAUSE:
+    case ZYDIS_MNEMONIC_RDTSC: return OpUnit::dispatch;
+    default: return OpUnit::all;
+    }
+}
+
+bool in_64_bit_mode(const ZydisDecodedInstruction &z) { return z.machine_mode == ZYDIS_MACHINE_MODE_LONG_64; }
+
+/// Without its operands.
+OpKind kind_of(const ZydisDecodedInstruction &z) {
+    const bool near = z.meta.branch_type == ZYDIS_BRANCH_TYPE_NEAR || z.meta.branch_type == ZYDIS_BRANCH_TYPE_SHORT;
+    switch (z.meta.category) {
+    case ZYDIS_CATEGORY_COND_BR: return near ? OpKind::conditional : OpKind::other;
+    case ZYDIS_CATEGORY_UNCOND_BR: return near ? OpKind::jump : OpKind::other;
+    case ZYDIS_CATEGORY_CALL: return near ? OpKind::call : OpKind::other;
+    case ZYDIS_CATEGORY_RET: return near ? OpKind::ret : OpKind::other;
+    case ZYDIS_CATEGORY_BINARY:
+    case ZYDIS_CATEGORY_LOGICAL:
+    case ZYDIS_CATEGORY_LOGICAL_FP:
+    case ZYDIS_CATEGORY_SHIFT:
+    case ZYDIS_CATEGORY_ROTATE:
+    case ZYDIS_CATEGORY_BITBYTE:
+    case ZYDIS_CATEGORY_SETCC:
+    case ZYDIS_CATEGORY_CMOV:
+    case ZYDIS_CATEGORY_DATAXFER:
+    case ZYDIS_CATEGORY_CONVERT:
+    case ZYDIS_CATEGORY_NOP:
+    case ZYDIS_CATEGORY_WIDENOP: return is_divider(z.mnemonic) ? OpKind::other : OpKind::plain;
+    case ZYDIS_CATEGORY_PUSH:
+    case ZYDIS_CATEGORY_POP:
+        switch (z.mnemonic) {
+        case ZYDIS_MNEMONIC_PUSH:
+        case ZYDIS_MNEMONIC_POP: return OpKind::stack;
+        default: return OpKind::other;
+        }
+    case ZYDIS_CATEGORY_SSE:
+        switch (z.mnemonic) {
+        case ZYDIS_MNEMONIC_FXSAVE:
+        case ZYDIS_MNEMONIC_FXSAVE64:
+        case ZYDIS_MNEMONIC_FXRSTOR:
+        case ZYDIS_MNEMONIC_FXRSTOR64:
+        case ZYDIS_MNEMONIC_LDMXCSR:
+        case ZYDIS_MNEMONIC_STMXCSR: return OpKind::other;
+        default: return OpKind::plain;
+        }
+    default: return z.mnemonic == ZYDIS_MNEMONIC_LEA ? OpKind::plain : OpKind::other;
+    }
+}
+
+OpKind kind_of(const ZydisDecodedInstruction &z, const ZydisDecodedOperand *operands) {
+    OpKind k = kind_of(z);
+    if (!in_64_bit_mode(z) || (z.attributes & (ZYDIS_ATTRIB_HAS_LOCK | ZYDIS_ATTRIB_HAS_REP | ZYDIS_ATTRIB_HAS_REPE |
+                                               ZYDIS_ATTRIB_HAS_REPNE)))
+        return OpKind::other;
+    for (unsigned i = 0; i < z.operand_count; ++i) {
+        const ZydisDecodedOperand &o = operands[i];
+        const bool memory = o.type == ZYDIS_OPERAND_TYPE_MEMORY;
+        if (memory && z.mnemonic == ZYDIS_MNEMONIC_XCHG) // locked
+            return OpKind::other;
+        if (i == 0 && (k == OpKind::jump || k == OpKind::call) && o.type != ZYDIS_OPERAND_TYPE_IMMEDIATE)
+            k = k == OpKind::jump ? OpKind::indirect : OpKind::indirect_call;
+        if (o.type != ZYDIS_OPERAND_TYPE_REGISTER)
+            continue;
+        switch (ZydisRegisterGetClass(o.reg.value)) {
+        case ZYDIS_REGCLASS_GPR8:
+        case ZYDIS_REGCLASS_GPR16:
+        case ZYDIS_REGCLASS_GPR32:
+        case ZYDIS_REGCLASS_GPR64:
+        case ZYDIS_REGCLASS_XMM:
+        case ZYDIS_REGCLASS_FLAGS:
+        case ZYDIS_REGCLASS_IP: break;
+        default:
+            if (o.reg.value != ZYDIS_REGISTER_MXCSR)
+                return OpKind::other;
+        }
+    }
+    return k;
+}
+
 OpTiming timing_of(const ZydisDecodedInstruction &z, const ZydisDecodedOperand *operands, ZydisMachineMode mode) {
     OpTiming t;
     for (unsigned i = 0; i < z.operand_count; ++i) {
@@ -87,11 +184,14 @@ OpTiming timing_of(const ZydisDecodedInstruction &z, const ZydisDecodedOperand *
                 t.writes |= m;
         } else if (o.type == ZYDIS_OPERAND_TYPE_MEMORY) {
             if (o.mem.base != ZYDIS_REGISTER_NONE)
-                t.reads |= mask_of(o.mem.base, mode);
+                t.address |= mask_of(o.mem.base, mode);
             if (o.mem.index != ZYDIS_REGISTER_NONE)
-                t.reads |= mask_of(o.mem.index, mode);
+                t.address |= mask_of(o.mem.index, mode);
         }
     }
+    t.reads |= t.address;
+    if (z.mnemonic == ZYDIS_MNEMONIC_LEA)
+        t.address = 0;
     if (z.cpu_flags && !z.cpu_flags->tested)
         t.reads &= ~(RegMask{1} << kFlagsBit);
     // Pushes, pops, calls and returns: the stack engine renames the pointer.
@@ -102,6 +202,8 @@ OpTiming timing_of(const ZydisDecodedInstruction &z, const ZydisDecodedOperand *
     const Class c = class_of(z);
     t.latency = c.latency;
     t.occupies = c.occupies;
+    t.unit = unit_of(z, c);
+    t.kind = kind_of(z, operands);
     return t;
 }
 

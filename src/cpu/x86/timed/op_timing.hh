@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the in-order timing model knows of a decoded instruction: the registers that it reads and writes, and how many
-// cycles after its issue a result can be used. Latencies are those of the family (AMD 40546, Software Optimization
-// Guide for family 10h, appendix C), by class. Worked out from the instruction's bytes when a block first runs in
-// detailed mode.
+// What the timing models know of a decoded instruction: the registers that it reads and writes, how many cycles after
+// its issue a result can be used, and what the overlapping model asks besides. Latencies are those of the family (AMD
+// 40546, Software Optimization Guide for family 10h, appendix C), by class. Worked out from the instruction's bytes
+// when a block first runs in detailed mode.
 #pragma once
 
 #include <cstdint>
@@ -17,12 +17,33 @@ namespace moscope::x86 {
 /// Bits 0-15 general registers, 16 the arithmetic flags, 17-32 XMM, 33 the x87 stack.
 using RegMask = std::uint64_t;
 
+/// How the overlapping model handles an instruction (overlap.hh).
+enum class OpKind : std::uint8_t {
+    other,       ///< not looked past
+    plain,       ///< all its effects are on general and XMM registers, the arithmetic flags and memory
+    stack,       ///< the same, of a push or pop
+    conditional, ///< a near branch to a fixed target or to the next instruction
+    jump,        ///< to a fixed target
+    call,
+    ret,
+    indirect,      ///< a jump to a computed target
+    indirect_call, ///< a call of a computed target
+};
+
+inline bool is_plain(OpKind k) { return k == OpKind::plain || k == OpKind::stack; }
+
+/// What `OpTiming::occupies` is about in the overlapping model.
+enum class OpUnit : std::uint8_t { none, integer_divider, float_divider, dispatch, all };
+
 struct alignas(32) OpTiming {
     RegMask reads = 0;
     RegMask writes = 0;
+    RegMask address = 0;      ///< those read for the addresses of its memory operands
     std::uint8_t latency = 1; ///< issue to use, in cycles, its memory operand apart
     std::uint8_t occupies =
         0; ///< cycles during which nothing else issues (divisions, microcoded and serializing instructions)
+    OpKind kind = OpKind::other;
+    OpUnit unit = OpUnit::none;
 
     /// Whether more than one cycle passes until the result can be used, or until the next instruction issues.
     bool is_long() const { return latency > 1 || occupies; }

@@ -43,6 +43,7 @@ class StoreBuffer : public Component {
 
     bool empty() const { return head_ == tail_; }
     bool full() const { return tail_ - head_ == room_; }
+    unsigned under_way() const { return in_flight_; }
 
     /// A store within a line. `retired`: the earliest tick at which it may be performed.
     void push(Addr dram, const void *from, unsigned size, Tick retired, Addr pc, Addr va) {

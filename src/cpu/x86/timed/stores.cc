@@ -50,7 +50,7 @@ void TimedCore::drain_combiner(bool arrived) {
 void TimedCore::store_around(Addr d, const void *from, unsigned size) {
     ++disturbances_;
     if (accesses_++)
-        next_cycle();
+        next_access();
     if (combiner_.must_send_before(line_of(d)))
         drain_combiner(false);
     // An older ordinary store to the line has to be performed before this one can pass the caches.
@@ -62,6 +62,8 @@ void TimedCore::store_around(Addr d, const void *from, unsigned size) {
 
 void TimedCore::fence() {
     ++disturbances_;
+    if (overlap_)
+        overlap_->drain();
     drain_combiner(true);
     fence_stores();
 }
@@ -82,7 +84,7 @@ void TimedCore::store_line(Addr d, const void *from, unsigned size) {
     while (size) {
         const unsigned n = std::min(size, StoreBuffer::kBytes);
         if (accesses_++)
-            next_cycle();
+            next_access();
         store_issued(d, bytes, n);
         d += n, bytes += n, size -= n;
     }

@@ -35,6 +35,8 @@ TimedCore::TimedCore(EventQueue &queue, Port &port, Core &core, const TimedParam
     };
     stores_.on_access = [](void *self, const Access &x) { static_cast<TimedCore *>(self)->report_store(x); };
     companion_ = &stores_;
+    if (params_.overlaps())
+        overlap_ = std::make_unique<Overlap>(*this);
 }
 
 void TimedCore::take_over(Tick t) {
@@ -71,7 +73,7 @@ void TimedCore::settle(Tick t) {
     stamp_ = t;
 }
 
-void TimedCore::body() {
+template <bool kOverlaps> void TimedCore::run() {
     while (true) {
         move_to(queue().now());
         pending_ = 0;
@@ -87,6 +89,8 @@ void TimedCore::body() {
                     catch_up(); // the core sees what is pending up to this tick
                 poll = true;
             }
+            if (kOverlaps && poll)
+                overlap_->drain();
             pc_ = c_.rip; // the code to look up; an interrupt precedes it
             Core::Begin next;
             // The common case of begin_block.
@@ -98,9 +102,11 @@ void TimedCore::body() {
             if (!next.block) {
                 const Exit why = c_.exit;
                 c_.exit = Exit::none;
-                if (why == Exit::halt)
+                if (why == Exit::halt) {
+                    if (kOverlaps)
+                        overlap_->come_to_rest();
                     wait_idle();
-                else if (why != Exit::none && !ended(why))
+                } else if (why != Exit::none && !ended(why))
                     break;
                 continue;
             }
@@ -111,7 +117,12 @@ void TimedCore::body() {
             if (before)
                 before->followed_by(next.block, c_.rip - c_.r[reg_block]);
             before = next.block->kept ? next.block : nullptr;
-            run_block(*next.block);
+            if constexpr (kOverlaps) {
+                overlap_->run_block(*next.block);
+                if (c_.exit != Exit::none)
+                    overlapped_exit();
+            } else
+                run_block(*next.block);
             if ((c_.exit != Exit::none || next.trap) && !c_.end_block(next)) {
                 const Exit why = c_.exit;
                 c_.exit = Exit::none;
@@ -124,6 +135,8 @@ void TimedCore::body() {
             }
         }
         fence();
+        if (kOverlaps)
+            overlap_->come_to_rest();
         charge(Charge::busy);
         report_all_spinning();
         left_ = true;
@@ -201,8 +214,12 @@ inline void TimedCore::result_later(const OpTiming &timing) {
 void TimedCore::tlb_miss() {
     if (walking_)
         return;
-    charge(Charge::busy);
     ++disturbances_;
+    if (overlap_) {
+        overlap_->tlb_missed(params_.l2_tlb_cycles);
+        return;
+    }
+    charge(Charge::busy);
     advance_cycles(params_.l2_tlb_cycles);
     slot_ = 0;
     charge(Charge::core);
@@ -245,6 +262,10 @@ void TimedCore::wait_memory(Access &x) {
 }
 
 void TimedCore::transact(AccessKind kind, PhysAddr a, void *data, unsigned size) {
+    if (overlap_ && kind == AccessKind::load) {
+        overlap_->load_missed(a.value, data, size);
+        return;
+    }
     ++disturbances_;
     charge(Charge::busy);
     Access x;
@@ -257,12 +278,6 @@ void TimedCore::transact(AccessKind kind, PhysAddr a, void *data, unsigned size)
     wait_memory(x);
     slot_ = 0;
     report(x);
-}
-
-inline void TimedCore::fetch(PhysAddr at, Addr line) {
-    fetch_line_ = at.value;
-    if (ahead() || !port_.fetch_hit(line, hit_done()))
-        fetch_slow(line);
 }
 
 void TimedCore::fetch_of(const Block &b, const Op *op) {
@@ -284,8 +299,8 @@ void TimedCore::fetch_slow(Addr line) {
 
 void TimedCore::load_line(Addr d, void *to, unsigned size) {
     looks_at(d);
-    if (accesses_++) // one access per cycle
-        next_cycle();
+    if (accesses_++)
+        next_access();
     load_issued(d, to, size);
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A core of detailed mode: the instruction functions of functional mode on a fiber of their own. Every data access goes
-// through the memory port, and the clock advances as in an in-order pipeline: up to `width` operations issue in a
-// cycle, an operation waits for its sources (stall on use), and a load that misses waits until its value is bound.
+// through the memory port. Unless it overlaps misses (overlap.hh), its clock advances as in an in-order pipeline: `width`
+// operations issue in a cycle, each waits for its sources, and a load that misses waits until its value is bound.
 // Stores retire into a buffer that drains in order (x86-TSO). A load takes its bytes from a buffered store that covers
 // it. Fences, locked and serializing instructions and device accesses wait until the buffer is empty. Every tick is
 // charged once: to busy, idle, core (own results, long operations, device accesses) or memory.
@@ -10,6 +10,7 @@
 #include <array>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <utility>
 
 #include "cpu/fiber_core.hh"
@@ -17,6 +18,7 @@
 #include "cpu/x86/decode/block.hh"
 #include "cpu/x86/timed/l1_tlb.hh"
 #include "cpu/x86/timed/op_timing.hh"
+#include "cpu/x86/timed/overlap.hh"
 #include "cpu/x86/timed/polling.hh"
 #include "cpu/x86/timed/spin.hh"
 #include "cpu/x86/timed/store_buffer.hh"
@@ -149,6 +151,8 @@ class TimedCore final : public FiberCore {
     }
     /// The linear address of the coming accesses.
     void at_linear(Addr va) { va_ = va; }
+    /// Not null: the instruction that runs is only looked at, ahead of its time.
+    Overlap *looks_ahead() const { return looks_ahead_; }
 
     TransactionObserver *observer = nullptr;
     LogicalProcesses *processes = &LogicalProcesses::one(); ///< the machine's
@@ -157,9 +161,14 @@ class TimedCore final : public FiberCore {
     std::function<void(Exit)> on_death = [](Exit) {};
 
   private:
-    void body() override;
+    friend class Overlap;
+
+    void body() override { overlap_ ? run<true>() : run<false>(); }
+    template <bool kOverlaps> void run();
     void completed(const Access &) override {}
     void run_block(Block &b);
+    /// After an instruction that has left its block early.
+    void overlapped_exit();
     /// The instruction that runs, or the one to look up next.
     Addr pc() const { return in_block_ ? c_.address_of(op_) : pc_; }
     void result_later(const OpTiming &timing);
@@ -188,6 +197,11 @@ class TimedCore final : public FiberCore {
     bool store_later(Addr dram, const void *from, unsigned size);
     void issue(const OpTiming &t);
     void next_cycle();
+    /// An instruction's accesses are made one per cycle; of those that overlap, the window says when.
+    void next_access() {
+        if (!overlap_)
+            next_cycle();
+    }
     void tlb_miss();
     void charge(Charge c) {
         spent_[user_][static_cast<unsigned>(c)] += now() - stamp_;
@@ -289,8 +303,16 @@ class TimedCore final : public FiberCore {
     struct Watch { ///< what the port wakes during an MWAIT; a core that sleeps in a spin loop is registered itself
         TimedCore *core;
     } watch_{this};
-    Tick visible_ = 0; ///< from here on the core notices its signals
+    Tick visible_ = 0;                 ///< from here on the core notices its signals
+    std::unique_ptr<Overlap> overlap_; ///< null: the blocking model
+    Overlap *looks_ahead_ = nullptr;
 };
+
+inline void TimedCore::fetch(PhysAddr at, Addr line) {
+    fetch_line_ = at.value;
+    if (ahead() || !port_.fetch_hit(line, hit_done()))
+        fetch_slow(line);
+}
 
 inline void TimedCore::next_cycle() {
     advance_cycles(1);
@@ -303,7 +325,7 @@ template <unsigned kBytes> inline bool TimedCore::load_sized(Addr d, Addr va, st
     va_ = va;
     looks_at(d);
     if (accesses_)
-        next_cycle();
+        next_access();
     accesses_ = 1;
     if (combiner_.idle() && stores_.empty() && !ahead())
         if (const std::byte *b = port_.hit(line_of(d), Port::right_load, hit_done())) {
@@ -320,7 +342,7 @@ template <unsigned kBytes> inline bool TimedCore::store_sized(Addr d, Addr va, s
     ++disturbances_;
     va_ = va;
     if (accesses_)
-        next_cycle();
+        next_access();
     accesses_ = 1;
     if (stores_.empty() && !ahead())
         if (std::byte *b = port_.hit(line_of(d), Port::right_store, now())) {

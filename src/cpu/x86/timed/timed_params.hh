@@ -8,8 +8,11 @@
 namespace moscope::x86 {
 
 struct TimedParams : PipelineParams {
-    unsigned outstanding_misses = 8; ///< lines that the store buffer requests at a time
+    CoreParams core;
+    unsigned outstanding_misses = 8; ///< lines that the core requests at a time
     bool skip_spinning = true;       ///< cores skip iterations of spin loops
+
+    bool overlaps() const { return core.model == "out_of_order"; }
 };
 
 } // namespace moscope::x86

@@ -16,6 +16,15 @@ void TimedCore::signalled(Tick t) {
         schedule_no_later_than(std::max(visible_, queue().now()));
 }
 
+void TimedCore::overlapped_exit() {
+    if (c_.exit == Exit::halt)
+        overlap_->come_to_rest();
+    else
+        overlap_->drain();
+    if (c_.exit == Exit::pause && !overlap_->settled_since_last_pause())
+        ++disturbances_;
+}
+
 void TimedCore::wait_idle() {
     charge(Charge::busy);
     waiting_idle_ = true;
@@ -87,7 +96,8 @@ void TimedCore::spin_loop_iteration() {
     const SpinLoop::Iteration counts{c_.retired, c_.pauses, c_.spun, port_.inline_hits, cursor().cycle()};
     if (!spin_.iterated(c_, counts, disturbances_ + port_.lost) || queue().now() <= awake_until_ ||
         !params_.skip_spinning || stamp_ != now() || !stores_.empty() || !combiner_.idle() || leaving_ || c_.watched ||
-        c_.signals.pending > dev::CoreSignals::intr || (c_.signals.pending && (c_.flags.system & Flags::if_)))
+        (overlap_ && !overlap_->at_rest()) || c_.signals.pending > dev::CoreSignals::intr ||
+        (c_.signals.pending && (c_.flags.system & Flags::if_)))
         return;
     for (RegMask m = pending_; m; m &= m - 1)
         if (ready_[static_cast<unsigned>(std::countr_zero(m))] > cursor().cycle())

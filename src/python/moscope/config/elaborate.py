@@ -70,6 +70,7 @@ def elaborate(
         "cores_per_chip": int(machine.cores_per_chip),
         "outstanding_misses": int(machine.outstanding_misses),
         "pipeline": engine_json(machine.pipeline),
+        "core": engine_json(machine.core),
         "clocks": {"core": clock_json(machine.core_clock), "nb": clock_json(machine.nb_clock)},
         "address_map": [
             {"base": n * machine.memory_per_node.bytes, "bytes": machine.memory_per_node.bytes, "node": n}

@@ -19,15 +19,15 @@ from moscope.schema.errors import ConfigError
 from moscope.schema.hierarchy import Cache, Crossbar, Dram, Latencies, ProbeFilter
 from moscope.schema.links import Credits, Links, Packets
 from moscope.schema.parameters import Described, check_limits, coerce, field_kinds, param
-from moscope.schema.pipeline import Pipeline
+from moscope.schema.pipeline import Core, Pipeline
 from moscope.schema.units import Count, Cycles, Frequency, Name, ProtocolName, Size
 
 from . import topology as topo
 from .routing import Routing, Table, compute
 from .topology import Topology
 
-__all__ = ["Cache", "Credits", "Crossbar", "Described", "Dram", "Latencies", "Links", "Machine", "Packets", "Pipeline", "ProbeFilter",
-           "References", "coerce", "field_kinds", "replace"]
+__all__ = ["Cache", "Core", "Credits", "Crossbar", "Described", "Dram", "Latencies", "Links", "Machine", "Packets", "Pipeline",
+           "ProbeFilter", "References", "coerce", "field_kinds", "replace"]
 
 
 MOST_CACHE_BYTES = 1 << 40  # larger ones are not suggested
@@ -65,6 +65,7 @@ class Machine(Described):
     memory_per_node: Size
     dram: Dram
     pipeline: Pipeline = Pipeline()
+    core: Core = Core()
     cpu: Name = Name("opteron8431", "P")  # what the guest sees: a file in configs/cpus
     routing: Routing = Routing()
     references: References = References()

@@ -74,7 +74,7 @@ class AmplePort : public Port, private Component {
 
 /// A core that begins at tick 0 with the code that the test writes; at() makes something happen at a moment.
 struct TimedMachine {
-    TimedMachine() { m.kernel64(); }
+    explicit TimedMachine(const TimedParams &params = {}) : core(queue, port, m.core, params) { m.kernel64(); }
     void begin() { core.take_over(0); }
     void at(Tick t, std::function<void()> f) {
         happens.emplace(t, std::move(f));
@@ -85,7 +85,7 @@ struct TimedMachine {
     FakeApic apic{m.core};
     EventQueue queue;
     AmplePort port{queue, m.memory.data()};
-    TimedCore core{queue, port, m.core, {}};
+    TimedCore core;
     struct Agenda : Component {
         explicit Agenda(TimedMachine &t) : Component(t.queue, "agenda", wake), machine(t) {}
         static void wake(Component &c, Tick now) {

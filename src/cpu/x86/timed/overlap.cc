@@ -1,0 +1,312 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "cpu/x86/timed/overlap.hh"
+
+#include <algorithm>
+
+#include "cpu/x86/decode/block.hh"
+#include "cpu/x86/timed/timed_core.hh"
+
+namespace moscope::x86 {
+
+using Charge = TimedCore::Charge;
+
+Overlap::Overlap(TimedCore &core)
+    : core_(core),
+      c_(core.c_),
+      window_(core.params_.core.window, core.params_.issue_width),
+      most_(std::min(core.params_.outstanding_misses, kFlights - 1)),
+      mispredicted_(core.params_.core.mispredicted_cycles) {
+    for (Flight &f : flights_) {
+        f.owner = this;
+        f.access.owner = &f;
+        f.access.kind = AccessKind::load;
+        f.access.on_done = [](Access &x) {
+            auto &flight = *static_cast<Flight *>(x.owner);
+            flight.owner->arrived(flight);
+        };
+    }
+}
+
+void Overlap::run_block(Block &b) {
+    TimedCore &k = core_;
+    if (__builtin_expect(!b.timed, 0))
+        c_.blocks->time(b);
+    b.fetch_ahead(c_);
+    c_.r[reg_block] = c_.rip;
+    c_.retired += b.count;
+    const Op *op = b.ops();
+    k.op_ = op;
+    k.in_block_ = true;
+    if (const PhysAddr at(line_of(b.key >> 2)); at.value != k.fetch_line_)
+        if (const Addr line = k.dram(at); line != PhysMap::kNone)
+            k.fetch(at, line);
+    const OpTiming *const timings = c_.blocks->timings().all();
+    const OpTiming *timing;
+    do {
+        k.op_ = op;
+        if (__builtin_expect(op->fetches, 0))
+            k.fetch_of(b, op);
+        timing = &timings[op->timing];
+        if (op->timing)
+            dispatch(*timing);
+        k.accesses_ = 0;
+        k.load_ready_ = 0;
+        late_ = arrived_at_ = 0;
+        const Op *next = op->exec(c_, op);
+        if (k.op_->timing)
+            complete(*timing);
+        op = next;
+    } while (op);
+    if (timing->kind >= OpKind::conditional && c_.exit == Exit::none)
+        branched(*timing, k.op_);
+    k.pc_ = c_.address_of(k.op_);
+    k.in_block_ = false;
+    if (b.crosses)
+        k.fetch_line_ = ~Addr{0};
+}
+
+/// Something else than a load has taken time: the front end has stood still meanwhile.
+inline void Overlap::follow_clock() {
+    const std::int64_t cycle = core_.cursor().cycle();
+    if (cycle != seen_) {
+        window_.point.not_before(cycle);
+        seen_ = cycle;
+    }
+}
+
+void Overlap::hold_until(std::int64_t cycle) {
+    window_.point.not_before(cycle);
+    if (const std::int64_t wait = cycle - core_.cursor().cycle(); wait > 0) {
+        core_.charge(Charge::busy);
+        core_.advance_cycles(wait);
+        core_.charge(Charge::core);
+    }
+    seen_ = core_.cursor().cycle();
+}
+
+inline void Overlap::dispatch(const OpTiming &t) {
+    follow_clock();
+    const std::int64_t in_turn = window_.dispatch(), cycle = window_.point.cycle;
+    if (cycle > seen_) {
+        if (in_turn > seen_)
+            core_.advance_cycles(in_turn - seen_);
+        if (cycle > in_turn) { // the window is full
+            core_.charge(Charge::busy);
+            core_.advance_cycles(cycle - core_.cursor().cycle());
+            core_.charge(Charge::core);
+        }
+        seen_ = cycle;
+    }
+    address_at_ = window_.ready.latest(t.address, cycle);
+    operands_at_ = window_.ready.latest(t.reads & ~t.address, address_at_);
+    if (t.unit == OpUnit::integer_divider || t.unit == OpUnit::float_divider) {
+        std::int64_t &free = divider_free_[t.unit == OpUnit::float_divider];
+        operands_at_ = std::max(operands_at_, free);
+        free = operands_at_ + t.occupies;
+    }
+}
+
+inline void Overlap::complete(const OpTiming &t) {
+    const std::int64_t latency = std::max<std::int64_t>(t.latency, 1);
+    if (core_.load_ready_ || arrived_at_) {
+        const std::int64_t data =
+            std::max(arrived_at_, address_at_ + late_ + static_cast<std::int64_t>(core_.port_.hit_cycles_));
+        // What only loads has the value when the load has it; else an operation follows.
+        done_at_ = t.reads == t.address ? data + latency - 1 : std::max(data, operands_at_) + latency;
+    } else
+        done_at_ = operands_at_ + latency;
+    if (const std::int64_t cycle = core_.cursor().cycle(); __builtin_expect(cycle != seen_, 0))
+        done_at_ = std::max(done_at_, cycle); // it has waited by itself
+    window_.ready.set(t.writes, done_at_);
+    window_.done(done_at_);
+    if (__builtin_expect(t.unit == OpUnit::all, 0)) {
+        drain();
+        hold_until(core_.cursor().cycle() + t.occupies);
+    } else if (__builtin_expect(t.unit == OpUnit::dispatch, 0)) {
+        follow_clock();
+        hold_until(window_.point.cycle + t.occupies);
+    }
+}
+
+void Overlap::branched(const OpTiming &t, const Op *op) {
+    const Addr pc = c_.address_of(op), after = c_.address_after(op);
+    bool foreseen = true;
+    switch (t.kind) {
+    case OpKind::conditional: foreseen = predictor_.went(pc, c_.rip != after); break;
+    case OpKind::call: predictor_.called(after); break;
+    case OpKind::ret: foreseen = predictor_.returned(c_.rip); break;
+    case OpKind::indirect_call: predictor_.called(after); [[fallthrough]];
+    case OpKind::indirect: foreseen = predictor_.went_to(pc, c_.rip); break;
+    default: break;
+    }
+    follow_clock();
+    if (!foreseen)
+        hold_until(done_at_ + mispredicted_);
+    else if (c_.rip != after)
+        window_.point.taken = window_.width(); // a taken branch ends the group
+}
+
+void Overlap::drain() { hold_until(std::max(window_.empty_at(), core_.cursor().cycle())); }
+
+void Overlap::come_to_rest() {
+    drain();
+    while (under_way_) {
+        core_.charge(Charge::busy);
+        waits_ = true;
+        core_.suspend();
+        waits_ = false;
+        core_.charge(Charge::core);
+    }
+}
+
+bool Overlap::settled_since_last_pause() {
+    const bool settled = predictor_seen_ == predictor_.changes() && history_seen_ == predictor_.history();
+    predictor_seen_ = predictor_.changes();
+    history_seen_ = predictor_.history();
+    return settled;
+}
+
+// --- requests
+
+Overlap::Flight *Overlap::flight_of(Addr line) {
+    for (Flight &f : flights_)
+        if (f.state != Flight::free && line_of(f.access.addr.value) == line)
+            return &f;
+    return nullptr;
+}
+
+Overlap::Flight *Overlap::plan(Addr dram, unsigned size, Addr pc, Addr va, Tick at) {
+    const auto free =
+        std::find_if(flights_.begin(), flights_.end(), [](const Flight &f) { return f.state == Flight::free; });
+    if (free == flights_.end())
+        return nullptr;
+    free->state = Flight::planned;
+    free->awaited = false;
+    free->at = at;
+    free->access.addr = PhysAddr(dram);
+    free->access.size = static_cast<std::uint16_t>(size);
+    free->access.data = nullptr;
+    free->access.pc = pc;
+    free->access.va = va;
+    return &*free;
+}
+
+void Overlap::drop_plans() {
+    for (Flight &f : flights_)
+        if (f.state == Flight::planned && !f.awaited)
+            f.state = Flight::free;
+}
+
+bool Overlap::room_for_more() const { return under_way_ + core_.stores_.under_way() < most_; }
+
+void Overlap::request(Flight &f) {
+    f.state = Flight::under_way;
+    ++under_way_;
+    if (core_.observer)
+        core_.observer->expected(f.access.addr.value);
+    core_.port_.issue(f.access, core_.now());
+}
+
+Tick Overlap::request_due(Flight &oldest) {
+    const Tick now = core_.now();
+    // The oldest load has a miss buffer in any case, or the core might wait for ever.
+    if (oldest.state == Flight::planned && oldest.at <= now && under_way_ < most_)
+        request(oldest);
+    Tick next = kNever;
+    while (true) {
+        Flight *first = nullptr;
+        for (Flight &f : flights_)
+            if (f.state == Flight::planned && (!first || f.at < first->at))
+                first = &f;
+        if (!first || !room_for_more())
+            break;
+        next = first->at;
+        if (next > now)
+            break;
+        request(*first);
+        next = kNever;
+    }
+    if (oldest.state == Flight::planned && oldest.at > now)
+        next = std::min(next, oldest.at);
+    core_.lookahead_changed();
+    return next;
+}
+
+void Overlap::arrived(Flight &f) {
+    --under_way_;
+    ++arrivals_;
+    if (f.awaited)
+        f.state = Flight::done;
+    else {
+        f.state = Flight::free;
+        core_.report_store(f.access); // it was hidden
+    }
+    if (waits_)
+        core_.schedule_no_later_than(f.access.done);
+}
+
+/// Until the oldest load's line is there. The core has caught up with the queue.
+void Overlap::wait_for(Flight &oldest) {
+    TimedCore &k = core_;
+    std::uint64_t seen = arrivals_;
+    bool anew = true;
+    k.waiting_memory_ = oldest.state == Flight::under_way;
+    while (oldest.state != Flight::done) {
+        if (!k.waiting_memory_ && oldest.at <= k.now()) { // so far it has waited for its address
+            k.charge(Charge::core);
+            k.waiting_memory_ = true;
+        }
+        if (anew)
+            look_ahead();
+        if (const Tick next = request_due(oldest); next != kNever)
+            k.schedule_no_later_than(std::max(next, k.queue().now()));
+        waits_ = true;
+        k.suspend();
+        waits_ = false;
+        if (oldest.state != Flight::done && k.now() > k.queue().now())
+            k.catch_up();
+        anew = arrivals_ != seen;
+        seen = arrivals_;
+    }
+    k.waiting_memory_ = false;
+    k.move_to(oldest.access.done);
+    drop_plans();
+}
+
+void Overlap::load_missed(Addr d, void *to, unsigned size) {
+    TimedCore &k = core_;
+    follow_clock();
+    ++k.disturbances_;
+    k.charge(Charge::busy);
+    const Addr line = line_of(d);
+    if (k.now() > k.queue().now()) {
+        k.catch_up();
+        // It may have arrived meanwhile.
+        if (const std::byte *b = k.port_.probe(AccessKind::load, line, k.hit_done())) {
+            std::memcpy(to, b + line_offset(d), size);
+            k.load_ready_ = k.cursor().cycle() + k.port_.hit_cycles_;
+            return;
+        }
+    }
+    Flight *f = flight_of(line);
+    if (!f) {
+        const std::int64_t wait = address_at_ + late_ - k.cursor().cycle();
+        f = plan(d, size, 0, 0, wait > 0 ? k.cursor().after(wait) : k.now());
+    }
+    MOSCOPE_CHECK(f && f->state != Flight::done);
+    f->awaited = true;
+    f->access.addr = PhysAddr(d);
+    f->access.size = static_cast<std::uint16_t>(size);
+    f->access.data = to;
+    f->access.pc = k.pc();
+    f->access.va = k.walking_ ? 0 : k.va_;
+    if (!k.walking_)
+        k.polling_.missed(line, [&k](auto &&...spin) { k.report_spinning(spin...); });
+    wait_for(*f);
+    k.report(f->access);
+    f->state = Flight::free;
+    f->awaited = false;
+    seen_ = arrived_at_ = k.cursor().cycle();
+}
+
+} // namespace moscope::x86

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The core model that overlaps misses (`core.model = out_of_order`), beside the blocking one.
+//
+// Instructions take effect in program order, each load and store at a moment at which the core has the permission, as in
+// the blocking model. So the order of memory is that of x86-TSO for the same reason as there, whatever is said below.
+// Time is dataflow time: the window (window.hh) says when an operation is dispatched, when its sources are ready and when
+// it retires. The cycle of dispatch may lie before the core's clock, never after it.
+//
+// A load that misses stops the core's fiber, not its window. While the core waits, it looks ahead (look_ahead.cc): it runs
+// the operations behind the load on a copy of its registers, as far as the window reaches. Registers of which the value
+// depends on a missing line are unknown; what needs only known ones is executed, stores are kept aside, and branches that
+// depend on unknown values go where the branch predictor says, right or wrong. Lines that such loads miss are requested at the
+// cycle at which their addresses are ready, as far as miss buffers are free. Then the copy is put back. Each line that
+// arrives makes the core look ahead anew, so loads that depend on it go out at once. After the wait, the operations that the
+// window held meanwhile are executed for real. They take no time beyond that of the window: their cycles of dispatch lie
+// before the clock until they have caught up with it.
+//
+// Nothing that is read ahead is ever used as a value, so there is nothing to check or to roll back. A request that comes
+// too early loses its line again, and the load misses a second time. No byte is read without permission, so runs do not
+// depend on the order in which host threads run chips.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "cpu/x86/core.hh"
+#include "cpu/x86/timed/branch_predictor.hh"
+#include "cpu/x86/timed/window.hh"
+#include "mem/port.hh"
+
+namespace moscope::x86 {
+
+class TimedCore;
+struct Block;
+
+class Overlap {
+  public:
+    explicit Overlap(TimedCore &core);
+
+    void run_block(Block &);
+    /// A load of the running instruction, or of a page walk for it, has missed in the first-level cache.
+    void load_missed(Addr dram, void *to, unsigned size);
+    /// A miss in the first-level TLB delays the running instruction's loads.
+    void tlb_missed(std::int64_t cycles) { late_ += cycles; }
+    /// Waits until all operations have retired.
+    void drain();
+    /// The same, and until no request is under way.
+    void come_to_rest();
+    bool at_rest() const { return !under_way_; }
+    /// At a PAUSE, which drains: whether anything that decides over time has changed since the last one.
+    bool settled_since_last_pause();
+
+    // --- data accesses while the core looks ahead; all succeed, as the instruction may well be the wrong one
+    void peek(Addr va, void *to, unsigned size, bool user);
+    void keep(Addr va, const void *from, unsigned size, bool user);
+    void modify(Addr va, unsigned size, void (*f)(void *, void *), void *context, bool user);
+
+  private:
+    struct Flight {
+        enum State : std::uint8_t { free, planned, under_way, done };
+        Access access;
+        Tick at = 0; ///< planned: when it is to be requested
+        State state = free;
+        bool awaited = false; ///< by the oldest load
+        Overlap *owner = nullptr;
+    };
+    static constexpr unsigned kFlights = 64;
+
+    /// What a look ahead works on.
+    struct Ahead {
+        static constexpr unsigned kStores = 32;
+        struct Store {
+            Addr dram;
+            unsigned size;
+            bool known;
+            std::uint8_t bytes[16];
+        };
+        const Op *op;
+        ReadyCycles ready;
+        DispatchPoint point;
+        RegMask unknown;         ///< registers
+        bool load_unknown;       ///< the running operation has read what is not there
+        bool full;               ///< no miss buffer is free
+        std::int64_t address_at; ///< when the running operation's addresses are ready
+        BranchPredictor::History history;
+        unsigned stores;
+        std::array<Store, kStores> store;
+    };
+    struct Saved;
+
+    void dispatch(const OpTiming &);
+    void complete(const OpTiming &);
+    void branched(const OpTiming &, const Op *);
+    void follow_clock();
+    /// Nothing is dispatched before this cycle; the core stalls until then.
+    void hold_until(std::int64_t cycle);
+
+    // --- requests
+    Flight *flight_of(Addr line);
+    Flight *plan(Addr dram, unsigned size, Addr pc, Addr va, Tick at);
+    void drop_plans();
+    void request(Flight &);
+    /// Requests what is due. Returns when the next one is.
+    Tick request_due(Flight &oldest);
+    bool room_for_more() const;
+    void arrived(Flight &);
+    void wait_for(Flight &oldest);
+
+    // --- looking ahead
+    void look_ahead();
+    void run_ahead(unsigned most);
+    /// One operation. False: the end.
+    bool step_ahead(const OpTiming &);
+    void peek_line(Addr dram, void *to, unsigned size, Addr va);
+    bool translate(Addr va, bool user, Addr &dram) const;
+
+    TimedCore &core_;
+    Core &c_;
+    Window window_;
+    BranchPredictor predictor_;
+    const unsigned most_, mispredicted_;
+    std::int64_t seen_ = -1; ///< the clock's cycle when this class last looked; it differs: something else has moved it
+    std::int64_t address_at_ = 0, operands_at_ = 0, done_at_ = 0; ///< of the running operation
+    std::int64_t late_ = 0, arrived_at_ = 0;
+    std::array<std::int64_t, 2> divider_free_{};
+    std::array<Flight, kFlights> flights_;
+    unsigned under_way_ = 0;
+    std::uint64_t arrivals_ = 0;
+    bool waits_ = false; ///< arrivals wake the core
+    std::uint64_t predictor_seen_ = 0;
+    BranchPredictor::History history_seen_ = 0;
+    Ahead ahead_;
+};
+
+} // namespace moscope::x86

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The reorder buffer of the overlapping model, in cycles: when an operation is dispatched, when its sources are ready, when
+// it is done and when it retires. `width` operations are dispatched and retired in a cycle, both in program order; an
+// operation is dispatched when the one that lies `entries` before it has retired (AMD 40546, section A.2 to A.5).
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstdint>
+
+#include "cpu/x86/timed/op_timing.hh"
+#include "schema/pipeline.hh"
+
+namespace moscope::x86 {
+
+/// When each register is ready.
+class ReadyCycles {
+  public:
+    std::int64_t latest(RegMask of, std::int64_t not_before) const {
+        for (; of; of &= of - 1)
+            not_before = std::max(not_before, cycle_[static_cast<unsigned>(std::countr_zero(of))]);
+        return not_before;
+    }
+    void set(RegMask of, std::int64_t cycle) {
+        for (; of; of &= of - 1)
+            cycle_[static_cast<unsigned>(std::countr_zero(of))] = cycle;
+    }
+
+  private:
+    std::array<std::int64_t, 34> cycle_{};
+};
+
+/// The front end: the cycle of the operation to be dispatched next.
+struct DispatchPoint {
+    std::int64_t cycle = 0;
+    unsigned taken = 0; ///< operations of that cycle so far
+
+    void next(unsigned width) {
+        if (taken >= width) {
+            ++cycle;
+            taken = 0;
+        }
+    }
+    void not_before(std::int64_t c) {
+        if (c > cycle) {
+            cycle = c;
+            taken = 0;
+        }
+    }
+};
+
+class Window {
+  public:
+    Window(unsigned entries, unsigned width) : entries_(entries), width_(width) {}
+
+    /// The next operation takes its place in the window, in the cycle of `point`. Returns the cycle that its turn was in.
+    std::int64_t dispatch() {
+        point.next(width_);
+        const std::int64_t turn = point.cycle;
+        point.not_before(retires_[at_]);
+        ++point.taken;
+        return turn;
+    }
+    /// The operation dispatched last is done at `cycle`.
+    void done(std::int64_t cycle) {
+        cycle = std::max(cycle, retired_);
+        if (cycle == retired_) {
+            if (++retired_then_ > width_) {
+                ++cycle;
+                retired_then_ = 1;
+            }
+        } else
+            retired_then_ = 1;
+        retired_ = cycle;
+        retires_[at_] = cycle;
+        at_ = at_ + 1 == entries_ ? 0 : at_ + 1;
+    }
+    /// When all operations so far have retired.
+    std::int64_t empty_at() const { return retired_; }
+    /// When there is room for the operation `ahead` places after the one that was dispatched last; ahead < entries.
+    std::int64_t room(unsigned ahead) const {
+        const unsigned i = at_ + ahead;
+        return retires_[i < entries_ ? i : i - entries_];
+    }
+    unsigned entries() const { return entries_; }
+    unsigned width() const { return width_; }
+
+    DispatchPoint point;
+    ReadyCycles ready;
+
+  private:
+    static constexpr unsigned kMost = CoreParams::Most::window;
+    unsigned entries_, width_, at_ = 0; ///< at_: of the operation dispatched last, or to be dispatched next
+    std::array<std::int64_t, kMost> retires_{};
+    std::int64_t retired_ = 0;
+    unsigned retired_then_ = 0; ///< operations that retire in that cycle
+};
+
+} // namespace moscope::x86

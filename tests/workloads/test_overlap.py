@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Cores that overlap their misses: closed forms of pointer chases side by side, against the model that does not."""
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from moscope import workloads
+from moscope.config import load_machine
+
+MISS_BUFFERS = 8
+# Size, node and rounds before the measurement, by where the loads are served. One node's two channels of random rows are slower
+# than eight misses; eight channels are not.
+PLACES = {"L2": ("384KiB", 0, 4), "L3": ("4MiB", 0, 2), "DRAM": ("32MiB", 0, 0), "1 hop": ("32MiB", 1, 0),
+          "2 hops": ("32MiB", 3, 0), "3 hops": ("32MiB", 7, 0)}
+CHANNELS = "dram.channels=8"
+CHAINS = range(1, 13)
+
+
+class Chases:
+    """A guest of one core at its prompt, in detailed mode while a chase runs."""
+
+    def __init__(self, guest: Any) -> None:
+        self.guest = guest
+
+    def cycles_per_load(self, place: str, chains: int) -> float:
+        size, node, warm = PLACES[place]
+        guest, system = self.guest, self.guest.system
+        chase = workloads.find("chase").program
+        guest.type(f"{chase} --simulated --size {size} --node {node} --warm {warm} --chains {chains} --operations 30")
+        guest.wait_for("workbegin")
+        system.enter_detailed()
+        guest.wait_for("workend")
+        while not system.leave_detailed(200):
+            pass
+        guest.wait_for("moscope# ")
+        said = re.search(r"cycles_per_load=([0-9.]+) median=([0-9.]+) verify=(\w+)", guest.console)
+        assert said and said[3] == "ok", guest.console[-500:]
+        return float(said[2])
+
+
+@pytest.fixture(scope="module")
+def chases(booted: Callable[..., Any]) -> Callable[[str], Chases]:
+    return lambda model: Chases(booted(detailed=True, cores=1, timing=(f"core.model={model}", CHANNELS)))
+
+
+def cycles_per_line(place: str) -> float:
+    """Of the path to the core, if that is what bounds it."""
+    machine = load_machine("opteron48")
+    line, core = machine.line.bytes, machine.core_clock.amount
+    if place == "L3":  # each line sends a victim back: the crossbar takes both, at some bytes in a cycle of the northbridge
+        return float(2 * line / machine.crossbar.port.bytes * core / machine.nb_clock.amount)
+    if "hop" in place:  # two bytes on each edge of the link's clock
+        return float((line + machine.links.packets.response.bytes) / (2 * 2 * machine.links.clock.amount) * core)
+    return 0
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("place", PLACES)
+def test_independent_chases_overlap_up_to_the_miss_buffers(chases: Callable[[str], Chases], place: str) -> None:
+    latency = chases("blocking").cycles_per_load(place, 1)
+    overlapping = chases("out_of_order")
+    measured = {k: overlapping.cycles_per_load(place, k) for k in CHAINS}
+    print(place, latency, measured)
+    assert measured[1] == pytest.approx(latency, rel=0.01)
+    for k, cycles in measured.items():
+        assert cycles == pytest.approx(max(latency / min(k, MISS_BUFFERS), cycles_per_line(place)), rel=0.1), (k, measured)
