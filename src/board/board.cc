@@ -212,6 +212,10 @@ void Board::console_written(char c) {
         }
 }
 
+dev::NetworkReport Board::network() const {
+    return devices_->all.network ? devices_->all.network() : dev::NetworkReport{};
+}
+
 void Board::console_input(std::string_view bytes) {
     if (devices_->all.console_input)
         devices_->all.console_input(bytes);

@@ -91,6 +91,9 @@ class Board final : public x86::Platform, public dev::TimeSource {
     dev::Firmware firmware;                              ///< what the tables say
     Addr rsdp = 0;
 
+    /// Empty without a network card.
+    dev::NetworkReport network() const;
+
     void console_input(std::string_view bytes);
     void console_written(char c);
 

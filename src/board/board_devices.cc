@@ -18,6 +18,7 @@ dev::MachineFacts facts_of(const Board &board) {
     facts.seed = board.config.seed;
     facts.disk = board.config.disk;
     facts.disk_read_only = board.config.disk_read_only;
+    facts.nic = board.config.nic;
     return facts;
 }
 
@@ -36,6 +37,7 @@ Board::Devices::Devices(Board &board, dev::AddressSpace &mmio, dev::AddressSpace
         const bool off = e == dev::PowerEvent::off;
         board.end({off ? "poweroff" : "reset", off ? "the guest powered off" : "the guest reset the machine", 0});
     };
+    all.on_operations = [&board](std::uint64_t n) { board.operations += n; };
     all.on_exit = [&board](std::uint32_t v) { board.end({"exit", "exit port", static_cast<int>(v & 0xff)}); };
     all.console_output = [&board](std::uint8_t c) { board.console_written(static_cast<char>(c)); };
     all.make_all();

@@ -247,6 +247,8 @@ const std::map<std::uint32_t, std::uint64_t> &FullSystem::unknown_msrs() const {
 
 Tick FullSystem::now() const { return impl_->board->now(); }
 
+dev::NetworkReport FullSystem::network() const { return impl_->board->network(); }
+
 std::uint64_t FullSystem::touched_bytes() const { return touched_pages(impl_->board->memory).size() * 4096; }
 
 void FullSystem::save(const std::string &path) const {

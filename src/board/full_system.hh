@@ -67,6 +67,8 @@ class FullSystem {
     std::uint64_t operations() const;
     /// Model-specific registers that the guest used and the model lacks (it got #GP), with how often.
     const std::map<std::uint32_t, std::uint64_t> &unknown_msrs() const;
+    /// What the network card and its clients counted; empty without a card.
+    dev::NetworkReport network() const;
     Tick now() const;
     /// Guest memory in pages of 4 KiB that anybody has read or written, or a checkpoint brought: what the host gave memory to.
     std::uint64_t touched_bytes() const;

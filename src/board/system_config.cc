@@ -51,13 +51,20 @@ SystemConfig parse_system_config(const std::string &text) {
     c.disk = from.get<std::string>("disk");
     from.read("disk_read_only", c.disk_read_only);
     c.seed = from.get<std::uint64_t>("seed");
+    if (from.has("nic")) {
+        c.nic.emplace();
+        static_cast<dev::NicParams &>(*c.nic) = read_group<dev::NicParams>(from.at("nic"));
+        c.nic->queues = c.nic->queues ? c.nic->queues : std::min(c.cores, dev::NicSettings::Most::queues);
+        from.read("pcap", c.nic->pcap);
+    }
     if (from.has("detailed"))
         read_detailed(from.at("detailed"), c);
     from.read("restore", c.restore);
     from.read("markers", c.markers);
     check(from, c);
     json same = j;
-    for (const char *own : {"kernel", "initrd", "append", "disk", "disk_read_only", "restore", "markers", "detailed"})
+    for (const char *own :
+         {"kernel", "initrd", "append", "disk", "disk_read_only", "restore", "markers", "detailed", "pcap"})
         same.erase(own);
     c.description = same.dump();
     return c;

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,7 @@
 
 #include "base/types.hh"
 #include "cpu/x86/system/cpuid.hh"
+#include "dev/nic/nic_settings.hh"
 #include "sim/clock.hh"
 
 namespace moscope {
@@ -26,6 +28,7 @@ struct SystemConfig {
     x86::CpuModel cpu;
     std::string kernel, initrd, append, disk; ///< files (empty: none) and the kernel's command line
     bool disk_read_only = false;
+    std::optional<dev::NicSettings> nic; ///< none: no network card
     std::uint64_t seed = 1;
     std::vector<std::string> markers;              ///< texts on the console at which a step ends
     bool restore = false;                          ///< a checkpoint will be loaded, so there is no kernel to start

@@ -19,6 +19,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -31,6 +32,7 @@
 #include "dev/firmware/firmware.hh"
 #include "dev/interrupts/apic_bus.hh"
 #include "dev/interrupts/isa_interrupts.hh"
+#include "dev/nic/nic_settings.hh"
 #include "dev/pci/pci_host.hh"
 #include "dev/power.hh"
 #include "dev/time.hh"
@@ -52,6 +54,7 @@ struct MachineFacts {
     std::uint64_t seed = 1;
     std::string disk; ///< image file; empty: no disk
     bool disk_read_only = false;
+    std::optional<NicSettings> nic; ///< none: no network card
 };
 
 class Devices {
@@ -73,6 +76,8 @@ class Devices {
     OnPower on_power;
     std::function<void(std::uint8_t)> console_output;
     std::function<void(std::uint32_t)> on_exit; ///< ends the run with a status
+    std::function<void(std::uint64_t)> on_operations = [](std::uint64_t) {
+    }; ///< the guest has served its clients so often
 
     // --- given by devices to those of a higher order, and to the board
     // ------------------------------------------------
@@ -82,6 +87,7 @@ class Devices {
     void provide_gsi(IrqLine &line) { gsi_ = &line; }
     void provide_isa(IsaInterrupts &isa) { isa_ = &isa; }
     void provide_pci(PciHost &host) { pci_ = &host; }
+    std::function<NetworkReport()> network;              ///< of the network card; empty: there is none
     std::function<void(std::string_view)> console_input; ///< characters that arrive at the console's serial port
 
     // --- the devices

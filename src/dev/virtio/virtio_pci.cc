@@ -252,11 +252,17 @@ bool VirtioPci::take(unsigned queue, Virtqueue::Chain &chain) {
     return false;
 }
 
-void VirtioPci::give_back(unsigned queue, std::uint16_t head, std::uint32_t bytes) {
+void VirtioPci::put_back(unsigned queue, std::uint16_t head, std::uint32_t bytes) {
+    Virtqueue &ring = queues_[queue].ring;
+    if (live() && !ring.push(dma_, head, bytes) && ring.fault())
+        fail(ring.fault());
+}
+
+void VirtioPci::signal(unsigned queue) {
     if (!live())
         return;
     Queue &q = queues_[queue];
-    if (q.ring.push(dma_, head, bytes) && q.ring.wants_interrupt(dma_))
+    if (q.ring.wants_interrupt(dma_))
         interrupt(1, q.vector);
     if (q.ring.fault())
         fail(q.ring.fault());

@@ -20,7 +20,7 @@ namespace moscope::dev {
 class VirtioPci : public PciFunction {
   public:
     struct Type {
-        std::uint16_t id = 0; ///< section 5: 2 block, 4 entropy
+        std::uint16_t id = 0; ///< section 5: 1 network, 2 block, 4 entropy
         std::uint32_t class_code = 0;
         std::uint64_t features = 0; ///< of the type; those of queues and version 1 are added
         unsigned queues = 1;
@@ -61,7 +61,13 @@ class VirtioPci : public PciFunction {
     bool driver_has(std::uint64_t feature) const { return driver_features_ & feature; }
     bool take(unsigned queue, Virtqueue::Chain &);
     /// Returns a chain to the driver, with an interrupt if the driver wants one.
-    void give_back(unsigned queue, std::uint16_t head, std::uint32_t bytes);
+    void give_back(unsigned queue, std::uint16_t head, std::uint32_t bytes) {
+        put_back(queue, head, bytes);
+        signal(queue);
+    }
+    /// The same in two steps: one interrupt, if the driver wants one, for all chains that were put back.
+    void put_back(unsigned queue, std::uint16_t head, std::uint32_t bytes);
+    void signal(unsigned queue);
     /// The driver broke the rules.
     void fail(const char *why);
     void set_device_config(std::vector<std::uint8_t> bytes) { device_config_ = std::move(bytes); }

@@ -47,6 +47,15 @@ nb::dict stats(const FullSystem &s) {
     d["ticks"] = s.now();
     d["operations"] = s.operations();
     d["touched_bytes"] = s.touched_bytes();
+    if (const auto network = s.network(); !network.counts.empty()) {
+        nb::dict counts, drivers;
+        for (const auto &[name, count] : network.counts)
+            counts[name.c_str()] = count;
+        for (const auto &[name, text] : network.drivers)
+            drivers[name.c_str()] = text;
+        d["network"] = counts;
+        d["network_drivers"] = drivers;
+    }
     return d;
 }
 

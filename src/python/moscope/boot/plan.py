@@ -19,6 +19,7 @@ from moscope.config.machine import replace
 from moscope.errors import UserError
 from moscope.guest import initramfs, kernel, packages
 from moscope.schema.errors import ConfigError
+from moscope.schema.parameters import engine_json
 from moscope.schema.units import Size
 
 DEFAULT_OUT = Path("moscope-out/boot")
@@ -40,12 +41,14 @@ class Options:
     script: Path | None = None
     checkpoint_at: str | None = None
     resume: Path | None = None
+    net: bool = False
+    pcap: Path | None = None
     programs: Mapping[str, Path] = field(default_factory=dict)  # more files, by their names under /run/moscope
 
     def of_the_machine(self) -> dict[str, Any]:
         """The given options that a checkpoint already determines, by their command-line names."""
         named = {"--kernel": self.kernel, "--initrd": self.initrd, "--append": self.append, "--cores": self.cores,
-                 "--memory-per-node": self.memory_per_node}
+                 "--memory-per-node": self.memory_per_node, "--net": self.net or None}
         return {name: value for name, value in named.items() if value is not None}
 
 
@@ -78,6 +81,8 @@ def make(shared: Shared, options: Options, machine: Machine | None = None) -> Pl
     if options.checkpoint_at == "":
         raise UserError('--checkpoint-at: "": expected a text that the console will show, or "ready"')
     plan = _resumed(shared, options, out) if options.resume else _fresh(shared, options, out, machine)
+    if options.pcap:
+        plan.config["pcap"] = _pcap(options.pcap, plan.config)
     markers = {initramfs.PROMPT, PANIC, *([plan.checkpoint_at] if plan.checkpoint_at else [])}
     plan.config["markers"] = sorted(markers)
     return plan
@@ -87,6 +92,16 @@ def marker(given: str | None) -> str | None:
     """`ready` stands for the line that the initial file system prints before the script or shell, `shell` for the
     shell's prompt."""
     return {"ready": initramfs.READY, "shell": initramfs.PROMPT}.get(given or "", given)
+
+
+def _pcap(path: Path, config: dict[str, Any]) -> str:
+    if "nic" not in config:
+        raise UserError(f"--pcap: {path}: the checkpoint's machine has no network card: expected one that was booted with --net")
+    try:
+        path.open("wb").close()
+    except OSError as error:
+        raise UserError(f"--pcap: {path}: {error.strerror}: expected a file that can be written") from error
+    return str(path.absolute())
 
 
 def _check_readable(name: str, path: Path) -> None:
@@ -116,6 +131,8 @@ def _fresh(shared: Shared, options: Options, out: Path, machine: Machine | None)
         "kernel": str(chosen.image.absolute()), "initrd": "", "disk": "", "disk_read_only": False,
     }
     remarks = []
+    if options.net or options.pcap:
+        config["nic"] = engine_json(machine.nic)
     if options.disk:
         config["disk"] = str(options.disk.absolute())
         info["disk"] = {"file": config["disk"], "sha256": packages.digest_of(options.disk)}
@@ -160,6 +177,8 @@ def _check_same(shared: Shared, checkpoint: Path, config: dict[str, Any]) -> Non
         return
     machine = load_machine(shared.machine if named else config["info"]["machine"], shared.sets)
     wanted = platform(machine)
+    if "nic" in config:
+        wanted["nic"] = engine_json(machine.nic)
     if not any(text.partition("=")[0].strip() == "memory_per_node" for text in shared.sets):
         wanted["memory_per_node"] = config["memory_per_node"]  # --memory-per-node may have chosen it
     other = [key for key, value in wanted.items() if config.get(key) != value]

@@ -30,6 +30,8 @@ def document(plan: Plan, outcome: Outcome) -> dict[str, Any]:
     }
     if outcome.unknown_msrs:
         result["unknown_msrs"] = {f"{n:#x}": count for n, count in sorted(outcome.unknown_msrs.items())}
+    if outcome.network:
+        result["network"] = outcome.network
     if outcome.detail:
         result["detail"] = outcome.detail
     if outcome.script_status is not None:

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from moscope.boot import console, plan
 from moscope.boot.engine import System
@@ -44,6 +44,7 @@ class Outcome:
     unknown_msrs: dict[int, int] = field(default_factory=dict)  # registers that the model lacks: how often used
     pauses: int = 0  # PAUSE instructions: what spin loops did
     touched_bytes: int = 0  # guest memory that was ever written or read
+    network: dict[str, Any] = field(default_factory=dict)  # what the card counted, and what load generators report
     host_s: float = 0.0
     script_status: int | None = None
     checkpoint_taken: bool = False
@@ -168,6 +169,8 @@ class Session:
         o.instructions, o.per_core, o.ticks = int(stats["instructions"]), list(stats["per_core"]), int(stats["ticks"])
         o.pauses, o.touched_bytes = int(stats["pauses"]), int(stats["touched_bytes"])
         o.unknown_msrs = dict(stats.get("unknown_msrs", {}))
+        if "network" in stats:
+            o.network = {"counts": dict(stats["network"]), "drivers": dict(stats["network_drivers"])}
         o.host_s = time.monotonic() - self._started
         o.executed = o.instructions - self._instructions_before
 

@@ -23,6 +23,9 @@ def boot(shared: Shared,
          cores: Annotated[int | None, typer.Option(metavar="N",
                                                    help="Number of cores in use; the other cores are absent.")] = None,
          memory_per_node: Annotated[str | None, typer.Option(metavar="SIZE", help="Memory per node, such as 512MiB.")] = None,
+         net: Annotated[bool, typer.Option("--net", help="Add a network card with clients (docs/ethernet.md).")] = False,
+         pcap: Annotated[Path | None, typer.Option(metavar="FILE",
+                                                   help="Write all frames of the card to a capture file; implies --net.")] = None,
          script: Annotated[Path | None, typer.Option(metavar="FILE",
                                                      help="Script to run in the guest before it powers off.")] = None,
          checkpoint_at: Annotated[str | None, typer.Option(metavar="MARKER",
@@ -41,7 +44,7 @@ def boot(shared: Shared,
 
     from moscope.boot import console, plan, result, run, session
 
-    options = plan.Options(kernel, initrd, append, disk, cores, memory_per_node, script, checkpoint_at, resume)
+    options = plan.Options(kernel, initrd, append, disk, cores, memory_per_node, script, checkpoint_at, resume, net, pcap)
     planned = plan.make(shared, options)
     show, terminal = run.plain_terminal(shared.json)
     if not shared.json and not terminal and not script and not sys.stdin.isatty():

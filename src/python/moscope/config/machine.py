@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 from moscope.schema.errors import ConfigError
 from moscope.schema.hierarchy import Cache, Crossbar, Dram, Latencies, ProbeFilter
 from moscope.schema.links import Credits, Links, Packets
+from moscope.schema.nic import Nic
 from moscope.schema.parameters import Described, check_limits, coerce, field_kinds, param
 from moscope.schema.pipeline import Core, Pipeline
 from moscope.schema.units import Count, Cycles, Frequency, Name, ProtocolName, Size
@@ -26,7 +27,7 @@ from . import topology as topo
 from .routing import Routing, Table, compute
 from .topology import Topology
 
-__all__ = ["Cache", "Core", "Credits", "Crossbar", "Described", "Dram", "Latencies", "Links", "Machine", "Packets", "Pipeline",
+__all__ = ["Cache", "Core", "Credits", "Crossbar", "Described", "Dram", "Latencies", "Links", "Machine", "Nic", "Packets", "Pipeline",
            "ProbeFilter", "References", "coerce", "field_kinds", "replace"]
 
 
@@ -66,6 +67,7 @@ class Machine(Described):
     dram: Dram
     pipeline: Pipeline = Pipeline()
     core: Core = Core()
+    nic: Nic = Nic()
     cpu: Name = Name("opteron8431", "P")  # what the guest sees: a file in configs/cpus
     routing: Routing = Routing()
     references: References = References()

@@ -37,6 +37,11 @@ present() {
 present '/sys/bus/pci/devices/*/vendor' 0x1af4 && load virtio_pci
 present '/sys/bus/virtio/devices/*/device' 0x0004 && load virtio_rng
 present '/sys/bus/virtio/devices/*/device' 0x0002 && load virtio_blk
+present '/sys/bus/virtio/devices/*/device' 0x0001 && load virtio_net
+if [ -d /sys/class/net/eth0 ]; then
+    ip addr add 10.1.0.1/16 dev eth0
+    ip link set eth0 up
+fi
 
 root=
 disk=/dev/vda

@@ -19,7 +19,7 @@ from moscope.guest.kernel import Kernel
 from moscope.guest.packages import Say
 
 # What init.sh loads, where the kernel has it as a module.
-MODULES = ("virtio_pci", "virtio_blk", "virtio_rng", "squashfs", "overlay")
+MODULES = ("virtio_pci", "virtio_blk", "virtio_rng", "virtio_net", "squashfs", "overlay")
 BUSYBOX_PACKAGE = "busybox-static"
 SCRIPT = "moscope/script"
 READY = "moscope: ready"

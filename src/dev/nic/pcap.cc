@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "dev/nic/pcap.hh"
+
+#include <cerrno>
+#include <cstring>
+
+#include "base/error.hh"
+
+namespace moscope::dev {
+
+namespace {
+
+struct FileHeader {
+    std::uint32_t magic = 0xa1b23c4d;
+    std::uint16_t major = 2, minor = 4;
+    std::uint32_t zone = 0, accuracy = 0, longest = 65535, ethernet = 1;
+};
+struct PacketHeader {
+    std::uint32_t seconds, nanoseconds, kept, length;
+};
+constexpr std::uint64_t kNsPerSecond = 1'000'000'000;
+
+} // namespace
+
+Pcap::Pcap(const std::string &path) : file_(std::fopen(path.c_str(), "wb"), std::fclose) {
+    if (!file_)
+        throw UserError(path + ": " + std::strerror(errno) + ": expected a file that can be written");
+    const FileHeader header;
+    std::fwrite(&header, sizeof header, 1, file_.get());
+}
+
+void Pcap::write(net::Bytes frame, Tick at) {
+    const auto ns = static_cast<std::uint64_t>(at / kTicksPerNs);
+    const auto size = static_cast<std::uint32_t>(frame.size());
+    const PacketHeader header{static_cast<std::uint32_t>(ns / kNsPerSecond),
+                              static_cast<std::uint32_t>(ns % kNsPerSecond), size, size};
+    std::fwrite(&header, sizeof header, 1, file_.get());
+    std::fwrite(frame.data(), 1, frame.size(), file_.get());
+}
+
+} // namespace moscope::dev

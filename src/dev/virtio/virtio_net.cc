@@ -1,0 +1,331 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "dev/virtio/virtio_net.hh"
+
+#include <algorithm>
+
+#include "dev/devices.hh"
+#include "net/checksum.hh"
+
+namespace moscope::dev {
+
+namespace {
+
+struct Header { // before each frame in the guest's buffers (section 5.1.6)
+    std::uint8_t flags = 0, segmentation = 0;
+    std::uint16_t header_bytes = 0, segment_bytes = 0, checksum_start = 0, checksum_offset = 0, buffers = 1;
+};
+static_assert(sizeof(Header) == 12);
+enum : std::uint8_t { kNeedsChecksum = 1, kDataValid = 2 };
+
+constexpr std::size_t kLongestFrame = net::kEthernetHeader + net::kMtu + 4; // with a VLAN tag
+constexpr std::uint64_t kLongestRequest = 1 << 16;
+constexpr unsigned kBatch = 64; ///< frames of one piece of work: then other queues have their turn
+constexpr net::Mac kAddress = {0x02, 0x00, 0x0a, 0x01, 0x00, 0x01};
+
+struct Config { // as it lies in the device's configuration (section 5.1.4)
+    net::Mac mac = kAddress;
+    std::uint16_t status = 1; // the link is up
+    std::uint16_t pairs = 1, mtu = net::kMtu;
+    std::uint32_t speed = 10'000; // Mbit/s
+    std::uint8_t duplex = 1, key_bytes = RssConfig::kKeyBytes;
+    std::uint16_t table_entries = RssConfig::kEntries;
+    std::uint32_t hash_types = RssConfig::kIpv4 | RssConfig::kTcpv4 | RssConfig::kUdpv4;
+};
+static_assert(sizeof(Config) == 24);
+
+std::uint64_t features(const NicSettings &p) {
+    using F = VirtioNet::Feature;
+    return F::kChecksum | F::kGuestChecksum | F::kMac | F::kMergeBuffers | F::kLinkStatus | F::kControl | F::kSpeed |
+           (p.queues > 1 ? F::kMultiQueue | F::kRss : 0ull);
+}
+
+net::Link::Parameters link_of(const NicSettings &p) {
+    return {.bits_per_second = p.link_megabits * 1'000'000ull,
+            .latency = p.link_latency_fs,
+            .lost = p.lost,
+            .duplicated = p.duplicated,
+            .delayed = p.delayed};
+}
+
+} // namespace
+
+VirtioNet::VirtioNet(std::string name, const NicSettings &p, std::uint64_t seed, Dma &dma, MsiTarget &msi,
+                     EventQueue &queue, const TimeSource &time, std::function<void(std::uint64_t)> on_operations)
+    : VirtioPci(std::move(name), {.id = 1, .class_code = 0x020000, .features = features(p), .queues = 2 * p.queues + 1},
+                dma, msi),
+      p_(p),
+      pairs_(p.queues),
+      time_(time),
+      lan_(
+          link_of(p), seed, [this](net::Frame f, Tick now) { arrived(std::move(f), now); }, std::move(on_operations)),
+      steering_(make_steering(p.steering, p.first_port)),
+      pcap_(p.pcap.empty() ? nullptr : std::make_unique<Pcap>(p.pcap)),
+      alarm_(queue, this->name(), [this](Tick) { rang(); }),
+      held_(p.queues),
+      blocked_(p.queues),
+      queue_counts_(p.queues) {
+    MOSCOPE_CHECK(pairs_ >= 1 && pairs_ <= NicSettings::Most::queues);
+    Config config;
+    config.pairs = static_cast<std::uint16_t>(p.queues);
+    const auto *bytes = reinterpret_cast<const std::uint8_t *>(&config);
+    set_device_config({bytes, bytes + sizeof config});
+}
+
+// --- time
+// ---------------------------------------------------------------------------------------------------------------
+
+void VirtioNet::rang() {
+    const Tick now = time_.now();
+    lan_.run(now);
+    if (!receiving_ && !fifo_.empty() && fifo_.front().due <= now) {
+        receiving_ = true;
+        work([this] { serve_received(); });
+    }
+    if (!out_fifo_full(now))
+        for (unsigned pair = 0; pair < pairs_; ++pair)
+            if (blocked_[pair]) {
+                blocked_[pair] = 0;
+                work([this, pair] { serve_sent(pair); });
+            }
+    set_alarm();
+}
+
+void VirtioNet::set_alarm() {
+    Tick next = lan_.next();
+    if (!receiving_ && !fifo_.empty())
+        next = std::min(next, fifo_.front().due);
+    if (std::any_of(blocked_.begin(), blocked_.end(), [](std::uint8_t b) { return b != 0; }))
+        next = std::min(next, out_resumes());
+    alarm_.set(next);
+}
+
+bool VirtioNet::out_fifo_full(Tick now) const { return out_resumes() > now; }
+
+/// What is in the FIFO leaves at the link's rate.
+Tick VirtioNet::out_resumes() const {
+    return std::max(lan_.link().busy_until(net::Link::kToClients) - lan_.link().wire_time(p_.out_fifo_bytes),
+                    out_free_);
+}
+
+// --- from the link to the guest
+// ----------------------------------------------------------------------------------------
+
+void VirtioNet::arrived(net::Frame frame, Tick now) {
+    if (pcap_)
+        pcap_->write(frame, now);
+    if (!(status() & kDriverOk) || (status() & kNeedsReset)) {
+        drop(kNotReady);
+        return;
+    }
+    if (fifo_bytes_ + frame.size() > p_.in_fifo_bytes) {
+        drop(kFifoFull);
+        return;
+    }
+    in_free_ = std::max(in_free_, now);
+    if (p_.in_per_second != 0)
+        in_free_ += kTicksPerSecond / static_cast<Tick>(p_.in_per_second);
+    fifo_bytes_ += frame.size();
+    counts_.deepest_fifo = std::max(counts_.deepest_fifo, fifo_bytes_);
+    fifo_.push_back({std::move(frame), in_free_});
+}
+
+void VirtioNet::serve_received() {
+    std::vector<std::uint8_t> touched(pairs_);
+    unsigned served = 0;
+    while (!fifo_.empty() && fifo_.front().due <= time_.now() && !resetting() && served++ < kBatch) {
+        const Waiting w = std::move(fifo_.front());
+        fifo_.pop_front();
+        fifo_bytes_ -= w.frame.size();
+        const unsigned pair = steering_->queue_of(net::flow_of(w.frame), active_pairs_, rss_);
+        receive(pair, w.frame);
+        touched[pair] = 1;
+    }
+    for (unsigned pair = 0; pair < pairs_; ++pair)
+        if (touched[pair])
+            signal(2 * pair);
+    receiving_ = false;
+    set_alarm();
+}
+
+void VirtioNet::receive(unsigned pair, const net::Frame &frame) {
+    const bool merge = driver_has(kMergeBuffers);
+    std::vector<std::uint8_t> bytes(sizeof(Header) + frame.size());
+    auto &held = held_[pair];
+    std::uint64_t room = 0;
+    std::size_t chains = 0;
+    while (room < bytes.size() && (merge || chains == 0)) {
+        if (chains == held.size()) {
+            Virtqueue::Chain chain;
+            if (!take(2 * pair, chain))
+                break;
+            if (chain.writable.empty() || !chain.readable.empty()) {
+                fail("a receive buffer that the device may not write");
+                return;
+            }
+            held.push_back(std::move(chain));
+        }
+        room += held[chains++].writable_bytes();
+    }
+    if (room < bytes.size()) {
+        drop(kNoBuffer);
+        ++queue_counts_[pair].dropped;
+        return;
+    }
+    Header header;
+    header.buffers = static_cast<std::uint16_t>(chains);
+    if (driver_has(kGuestChecksum) && net::transport_checksum_right(frame).value_or(false))
+        header.flags = kDataValid;
+    std::memcpy(bytes.data(), &header, sizeof header);
+    std::copy(frame.begin(), frame.end(), bytes.begin() + sizeof header);
+    ++counts_.in_packets;
+    counts_.in_bytes += frame.size();
+    ++queue_counts_[pair].in_packets;
+    for (std::span<const std::uint8_t> left = bytes; !left.empty() && !resetting();) {
+        const Virtqueue::Chain chain = std::move(held.front());
+        held.pop_front();
+        const auto piece = left.first(std::min<std::uint64_t>(left.size(), chain.writable_bytes()));
+        SegmentCursor(dma(), chain.writable).write(piece);
+        put_back(2 * pair, chain.head, static_cast<std::uint32_t>(piece.size()));
+        left = left.subspan(piece.size());
+    }
+}
+
+// --- from the guest to the link
+// ----------------------------------------------------------------------------------------
+
+void VirtioNet::notified(unsigned queue) {
+    if (queue == control_queue())
+        serve_control(queue);
+    else if (queue < control_queue() && queue % 2 == 1)
+        serve_sent(queue / 2);
+    // A receive queue has buffers again: a frame that comes will find them.
+}
+
+void VirtioNet::serve_sent(unsigned pair) {
+    const unsigned queue = 2 * pair + 1;
+    bool any = false;
+    unsigned served = 0;
+    for (; served < kBatch && !resetting(); ++served) {
+        if (out_fifo_full(time_.now())) {
+            blocked_[pair] = 1;
+            break;
+        }
+        Virtqueue::Chain chain;
+        if (!take(queue, chain))
+            break;
+        if (!send(pair, chain))
+            drop(kBadRequest);
+        put_back(queue, chain.head, 0);
+        any = true;
+    }
+    if (any)
+        signal(queue);
+    set_alarm();
+    if (served == kBatch)
+        work([this, pair] { serve_sent(pair); });
+}
+
+bool VirtioNet::send(unsigned pair, const Virtqueue::Chain &chain) {
+    const std::uint64_t size = chain.readable_bytes();
+    if (size < sizeof(Header) + net::kEthernetHeader || size > sizeof(Header) + kLongestFrame)
+        return false;
+    std::vector<std::uint8_t> bytes(size);
+    if (!SegmentCursor(dma(), chain.readable).read(bytes) || resetting())
+        return false;
+    Header header;
+    std::memcpy(&header, bytes.data(), sizeof header);
+    net::Frame frame(bytes.begin() + sizeof header, bytes.end());
+    if (header.segmentation != 0)
+        return false; // was not offered
+    if (header.flags & kNeedsChecksum) {
+        // The field holds the sum of the pseudo header (section 5.1.6.2.1).
+        const std::size_t start = header.checksum_start, at = start + header.checksum_offset;
+        if (start >= frame.size() || at + 2 > frame.size())
+            return false;
+        const std::uint16_t sum = net::Sum().add(net::Bytes(frame).subspan(start)).checksum();
+        net::put16(frame, at, sum ? sum : 0xffff);
+    }
+    if (frame.size() < net::kLeastFrame)
+        frame.resize(net::kLeastFrame);
+    const Tick now = std::max(time_.now(), out_free_);
+    if (p_.out_per_second != 0)
+        out_free_ = now + kTicksPerSecond / static_cast<Tick>(p_.out_per_second);
+    ++counts_.out_packets;
+    counts_.out_bytes += frame.size();
+    ++queue_counts_[pair].out_packets;
+    steering_->sent(net::flow_of(frame), pair);
+    if (pcap_)
+        pcap_->write(frame, now);
+    lan_.transmit(std::move(frame), now);
+    return true;
+}
+
+void VirtioNet::device_reset() {
+    active_pairs_ = 1;
+    rss_ = {};
+    fifo_.clear();
+    fifo_bytes_ = 0;
+    for (auto &held : held_)
+        held.clear();
+    std::fill(blocked_.begin(), blocked_.end(), std::uint8_t{0});
+}
+
+NetworkReport VirtioNet::report() const {
+    const auto &in = lan_.link().counts(net::Link::kToGuest), &out = lan_.link().counts(net::Link::kToClients);
+    std::map<std::string, std::uint64_t> all = {
+        {"in_packets", counts_.in_packets},
+        {"in_bytes", counts_.in_bytes},
+        {"out_packets", counts_.out_packets},
+        {"out_bytes", counts_.out_bytes},
+        {"dropped_fifo_full", counts_.dropped[kFifoFull]},
+        {"dropped_no_buffer", counts_.dropped[kNoBuffer]},
+        {"dropped_not_ready", counts_.dropped[kNotReady]},
+        {"dropped_bad_request", counts_.dropped[kBadRequest]},
+        {"deepest_fifo_bytes", counts_.deepest_fifo},
+        {"link_lost", in.lost + out.lost},
+        {"link_duplicated", in.duplicated + out.duplicated},
+        {"link_delayed", in.delayed + out.delayed},
+    };
+    for (unsigned pair = 0; pair < pairs_; ++pair) {
+        all["queue" + std::to_string(pair) + "_in_packets"] = queue_counts_[pair].in_packets;
+        all["queue" + std::to_string(pair) + "_out_packets"] = queue_counts_[pair].out_packets;
+        all["queue" + std::to_string(pair) + "_dropped"] = queue_counts_[pair].dropped;
+    }
+    return {std::move(all), lan_.hosts().reports()};
+}
+
+void VirtioNet::archive(Archive &a) {
+    VirtioPci::archive(a);
+    a(lan_);
+    steering_->archive(a);
+    a(rss_, active_pairs_, fifo_, fifo_bytes_, in_free_, out_free_, held_, blocked_, counts_, queue_counts_);
+    if (!a.loading())
+        return;
+    if (held_.size() != pairs_ || blocked_.size() != pairs_ || queue_counts_.size() != pairs_ || active_pairs_ < 1 ||
+        active_pairs_ > pairs_)
+        throw UserError("checkpoint: a network card of another size: expected the file as it was written");
+    for (const auto &list : held_)
+        for (const Virtqueue::Chain &chain : list)
+            for (const Virtqueue::Segment &s : chain.writable)
+                if (s.size == 0 || !dma().reaches(PhysAddr(s.at), s.size))
+                    throw UserError("checkpoint: a network buffer in what is no memory: expected the file as it was "
+                                    "written");
+    set_alarm();
+}
+
+namespace {
+
+constexpr unsigned kPciDevice = 4;
+
+const RegisteredDevice registered(160, "virtio-net", [](Devices &d) {
+    if (!d.machine.nic)
+        return;
+    auto &nic =
+        d.own<VirtioNet>("nic", *d.machine.nic, d.machine.seed, d.dma(), d.apic_bus, d.queue, d.time, d.on_operations);
+    d.pci().add(kPciDevice, 0, nic);
+    d.network = [&nic] { return nic.report(); };
+});
+
+} // namespace
+
+} // namespace moscope::dev

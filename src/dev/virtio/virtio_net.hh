@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A virtio network device (Virtual I/O Device specification 1.2, section 5.1) in the place of the paper's Intel 82599: a
+// pair of queues for each core, a control queue, receive side scaling, checksum offload, mergeable receive buffers. The
+// limits around the queues are those of a real card: the link's rate, packets per second in and out, the FIFOs.
+//
+// A frame that arrives waits in the receive FIFO until the card may handle it; the FIFO's end drops. Then the steering policy
+// (dev/nic/steering.hh) chooses its queue, which drops it if the driver has left no buffer there. A frame to be sent is
+// fetched when the transmit FIFO has room, and its buffer goes back to the driver then.
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <string>
+
+#include "dev/nic/nic_settings.hh"
+#include "dev/nic/pcap.hh"
+#include "dev/nic/steering.hh"
+#include "dev/time.hh"
+#include "dev/virtio/virtio_pci.hh"
+#include "net/lan.hh"
+
+namespace moscope::dev {
+
+class VirtioNet final : public VirtioPci {
+  public:
+    enum Feature : std::uint64_t {
+        kChecksum = 1ull << 0,      ///< the driver leaves checksums to the device
+        kGuestChecksum = 1ull << 1, ///< the device says of a frame that its checksum is right
+        kMac = 1ull << 5,
+        kMergeBuffers = 1ull << 15,
+        kLinkStatus = 1ull << 16,
+        kControl = 1ull << 17,
+        kMultiQueue = 1ull << 22,
+        kRss = 1ull << 60,
+        kSpeed = 1ull << 63,
+    };
+    enum Drop : unsigned { kFifoFull, kNoBuffer, kNotReady, kBadRequest, kDropReasons };
+    struct Counts {
+        std::uint64_t in_packets = 0, in_bytes = 0, out_packets = 0, out_bytes = 0;
+        std::uint64_t dropped[kDropReasons] = {};
+        std::uint64_t deepest_fifo = 0; ///< bytes that waited at most
+    };
+    struct QueueCounts {
+        std::uint64_t in_packets = 0, out_packets = 0, dropped = 0;
+    };
+
+    VirtioNet(std::string name, const NicSettings &, std::uint64_t seed, Dma &, MsiTarget &, EventQueue &,
+              const TimeSource &, std::function<void(std::uint64_t)> on_operations);
+
+    const Counts &counts() const { return counts_; }
+    const std::vector<QueueCounts> &queue_counts() const { return queue_counts_; }
+    const net::Lan &lan() const { return lan_; }
+    unsigned active_pairs() const { return active_pairs_; }
+    const RssConfig &rss() const { return rss_; }
+    NetworkReport report() const;
+    /// A frame that arrives from the link.
+    void arrived(net::Frame frame, Tick now);
+    void archive(Archive &) override;
+
+  private:
+    struct Waiting {
+        net::Frame frame;
+        Tick due = 0;
+        void archive(Archive &a) { a(frame, due); }
+    };
+    void notified(unsigned queue) override;
+    void device_reset() override;
+    void rang();
+    void set_alarm();
+    void serve_received();
+    void serve_sent(unsigned pair);
+    void serve_control(unsigned queue);
+    bool send(unsigned pair, const Virtqueue::Chain &);
+    void receive(unsigned pair, const net::Frame &);
+    bool control(const std::vector<std::uint8_t> &command);
+    bool configure_rss(std::span<const std::uint8_t> bytes);
+    unsigned control_queue() const { return 2 * (driver_has(kMultiQueue | kRss) ? pairs_ : 1); }
+    bool out_fifo_full(Tick now) const;
+    Tick out_resumes() const;
+    void drop(Drop reason) { ++counts_.dropped[reason]; }
+
+    const NicSettings p_;
+    const unsigned pairs_;
+    const TimeSource &time_;
+    net::Lan lan_;
+    std::unique_ptr<Steering> steering_;
+    std::unique_ptr<Pcap> pcap_;
+    Alarm alarm_;
+    RssConfig rss_;
+    unsigned active_pairs_ = 1;
+    std::deque<Waiting> fifo_; ///< received, in their order
+    std::uint64_t fifo_bytes_ = 0;
+    Tick in_free_ = 0, out_free_ = 0;                ///< when the card can handle another packet
+    std::vector<std::deque<Virtqueue::Chain>> held_; ///< by pair: receive buffers taken and not used yet
+    std::vector<std::uint8_t> blocked_;              ///< by pair: waits for room in the transmit FIFO
+    bool receiving_ = false;                         ///< a piece of work for received frames is waiting or under way
+    Counts counts_;
+    std::vector<QueueCounts> queue_counts_;
+};
+
+} // namespace moscope::dev

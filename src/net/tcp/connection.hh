@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The state of one TCP connection (RFC 9293, section 3.3), as tcp.cc moves it.
+#pragma once
+
+#include <map>
+#include <vector>
+
+#include "net/frame.hh"
+
+namespace moscope::net {
+
+/// How a connection ended, for its user.
+enum class TcpEnd : std::uint8_t {
+    finished, ///< both sides have sent everything
+    refused,  ///< no server on that port
+    reset,    ///< by the other side
+    stalled,  ///< what was sent last was repeated as often as it may be, and never acknowledged
+};
+
+struct TcpConnection {
+    enum State : std::uint8_t {
+        kSynSent,
+        kSynReceived,
+        kEstablished,
+        kFinWait1, ///< our FIN is under way
+        kFinWait2, ///< and acknowledged
+        kCloseWait,
+        kClosing,
+        kLastAck,
+        kTimeWait,
+        kGone ///< to be removed
+    };
+    State state = kSynSent;
+    std::uint8_t user = 0;
+    Endpoint local, remote;
+
+    // What is sent: bytes from sequence number `oldest` on, of which those before `next` were sent; at most up to `highest`
+    // (after a time-out, `next` goes back).
+    std::vector<std::uint8_t> unacknowledged;
+    std::uint32_t oldest = 0, next = 0, highest = 0;
+    std::uint32_t window = 0;                 ///< that the other side has room for
+    std::uint16_t largest = 536;              ///< bytes of a segment
+    bool finish = false;                      ///< a FIN follows the last byte
+    std::uint8_t repeats = 0, duplicates = 0; ///< time-outs, and equal acknowledgements, in a row
+    Tick deadline = kNever;
+
+    // What is received.
+    std::uint32_t expected = 0;                               ///< next sequence number
+    std::uint64_t position = 0;                               ///< and its place in the stream of bytes
+    std::map<std::uint64_t, std::vector<std::uint8_t>> early; ///< by place
+    std::uint64_t end = ~0ull;                                ///< place of the other side's FIN
+    bool acknowledge = false;                                 ///< owed
+
+    bool synchronized() const { return state >= kEstablished && state < kTimeWait; }
+    bool may_send() const {
+        return state == kEstablished || state == kCloseWait || state == kSynSent || state == kSynReceived;
+    }
+    /// Sequence numbers between oldest and next beyond the bytes: the FIN's.
+    bool fin_sent() const { return highest - oldest > unacknowledged.size(); }
+
+    void archive(Archive &a) {
+        a(state, user, local, remote, unacknowledged, oldest, next, highest, window, largest, finish, repeats,
+          duplicates, deadline, expected, position, early, end, acknowledge);
+    }
+};
+
+} // namespace moscope::net

@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The network card of a guest that has one (`--net`), in the place of the paper's Intel 82599, and the link to its clients."""
+
+from __future__ import annotations
+
+from moscope.schema.parameters import Described, Group, param
+from moscope.schema.units import Count, Name, Size, Time
+
+
+class Nic(Described):
+    """The network card and its link. Packet limits are off unless set, since the paper publishes a few points only."""
+
+    queues: Count = param("queue pairs, each with two interrupts; 0: one per core in use",
+                          default=Count(0, "P: as many of the 82599's 64 as cores"), least=0, most=64)
+    steering: Name = param("policy that chooses the receive queue: `rss`, `fixed-port` or `pin-every-20`",
+                           default=Name("rss", "P: spread, as for Apache on PK"))
+    first_port: Count = param("destination port that `fixed-port` gives to queue 0",
+                              default=Count(11211, "x: memcached's registered port"), least=1, most=65535)
+    link_megabits: Count = param("megabits per second of the link, in each direction", default=Count(10000, "P: 10 Gbit Ethernet"),
+                                 least=1, most=1000000)
+    link_latency: Time = param("latency of link, switch and the client's card, one way", default=Time("5us", "assumed"), least="1ns",
+                               most="100ms")
+    in_per_second: Count = param("packets per second that the card receives at most; 0: no limit",
+                                 default=Count(0, "P: it overflowed at 2.8 M and did 5 M elsewhere"), least=0, most=1000000000)
+    out_per_second: Count = param("packets per second that the card sends at most; 0: no limit",
+                                  default=Count(0, "P: falls as queues are added, by how much is not published"), least=0, most=1000000000)
+    in_fifo: Size = param("receive FIFO; what finds no room in it is dropped", default=Size("512KiB", "x: Intel 82599 data sheet"),
+                          least="2KiB", most="1GiB")
+    out_fifo: Size = param("transmit FIFO; frames are fetched while it has room", default=Size("160KiB", "x: Intel 82599 data sheet"),
+                           least="2KiB", most="1GiB")
+    lost: Count = param("frames in a million, of each direction, that the link loses at random",
+                        default=Count(0, "none; for tests"), least=0, most=1000000)
+    duplicated: Count = param("frames in a million that arrive twice", default=Count(0, "none; for tests"), least=0, most=1000000)
+    delayed: Count = param("frames in a million that are late by up to 200 us, so that others overtake them",
+                           default=Count(0, "none; for tests"), least=0, most=1000000)
+
+
+DESCRIPTIONS = (Group("NicParams", Nic, "moscope::dev"),)

@@ -1,0 +1,379 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The network device: frames through its queues to the hosts and back, checksums, merged buffers, queues chosen by policy and
+// by driver, limits and drops, checkpoints, and drivers that break the rules.
+#include <gtest/gtest.h>
+
+#include "dev/virtio/virtio_driver.hh"
+#include "dev/virtio/virtio_net.hh"
+#include "net/checksum.hh"
+
+using namespace moscope;
+using namespace moscope::dev;
+using namespace moscope::dev::test;
+
+namespace {
+
+using net::Frame;
+
+constexpr std::uint64_t kPlain = VirtioPci::kVersion1;
+constexpr std::uint64_t kUsual = kPlain | VirtioNet::kChecksum | VirtioNet::kGuestChecksum | VirtioNet::kMergeBuffers |
+                                 VirtioNet::kControl | VirtioNet::kMultiQueue | VirtioNet::kRss;
+constexpr net::Ip kGuest = 0x0a010001;
+constexpr net::Mac kGuestMac = {2, 0, 0x0a, 1, 0, 1};
+constexpr unsigned kHeader = 12, kPairs = 4, kSize = 16, kControl = 2 * kPairs;
+
+NicSettings settings() {
+    NicSettings s;
+    s.queues = kPairs;
+    s.steering = "fixed-port";
+    s.first_port = 1000;
+    s.link_latency_fs = 1000;
+    return s;
+}
+
+/// A card with rings for all its queues.
+struct Card {
+    GuestBoard b;
+    VirtioNet device;
+    Driver d{b, device};
+    std::uint16_t available[kControl + 1] = {};
+
+    explicit Card(const NicSettings &s = settings(), std::uint64_t features = kUsual)
+        : device("nic", s, 1, b.dma, b.messages, b.queue, b.time, [](std::uint64_t) {}) {
+        start(features);
+    }
+    static Addr ring(unsigned queue, unsigned part) { return 0x10000 + 0x3000 * queue + 0x1000 * part; }
+    static Addr buffer(unsigned queue, unsigned i) { return 0x100000 + 0x10000 * queue + 0x800 * i; }
+
+    void start(std::uint64_t features) {
+        d.negotiate(features);
+        d.config(d.msix_capability + 2, 0x8000, 2);
+        const Addr table = d.bar() + (d.config(d.msix_capability + 4) & ~7u);
+        for (unsigned q = 0; q <= kControl; ++q) {
+            available[q] = 0;
+            b.put<std::uint32_t>(ring(q, 1), 0);
+            b.put<std::uint32_t>(ring(q, 2), 0);
+            d.common(0x16, q, 2);
+            d.common(0x18, kSize, 2);
+            for (unsigned part = 0; part < 3; ++part)
+                d.common(0x20 + 8 * part, ring(q, part), 8);
+            b.memory.write(0, table + 16 * (q + 1), 0xfee00000, 4);
+            b.memory.write(0, table + 16 * (q + 1) + 8, 0x40 + q, 4);
+            b.memory.write(0, table + 16 * (q + 1) + 12, 0, 4);
+            d.common(0x1a, q + 1, 2);
+            d.common(0x1c, 1, 2);
+        }
+        d.common(0x14, 15, 1);
+    }
+    void add(unsigned queue, const std::vector<Driver::Buffer> &buffers, unsigned first = 0) {
+        d.add(buffers, first, ring(queue, 0));
+        b.put<std::uint16_t>(ring(queue, 1) + 4 + 2 * (available[queue] % kSize), static_cast<std::uint16_t>(first));
+        b.put<std::uint16_t>(ring(queue, 1) + 2, ++available[queue]);
+        d.notify(queue);
+    }
+    std::uint16_t used(unsigned queue) { return b.get<std::uint16_t>(ring(queue, 2) + 2); }
+    std::uint32_t used_bytes(unsigned queue, unsigned i) {
+        return b.get<std::uint32_t>(ring(queue, 2) + 4 + 8 * i + 4);
+    }
+
+    void offer(unsigned pair, unsigned buffers, std::uint32_t size = 0x800) {
+        for (unsigned i = 0; i < buffers; ++i)
+            add(2 * pair, {{buffer(2 * pair, i), size, true}}, i);
+    }
+    /// `start` and `offset`: where the checksum is left to the device.
+    void send(unsigned pair, const Frame &f, unsigned slot = 0, bool offload = false) {
+        const unsigned queue = 2 * pair + 1;
+        const Addr at = buffer(queue, slot);
+        std::uint8_t header[kHeader] = {};
+        if (offload) {
+            header[0] = 1;
+            header[6] = net::kIpPayload;
+            header[8] = 6; // of UDP
+        }
+        std::memcpy(b.map.host(PhysAddr(at)), header, kHeader);
+        std::memcpy(b.map.host(PhysAddr(at + kHeader)), f.data(), f.size());
+        add(queue, {{at, kHeader, false}, {at + kHeader, static_cast<std::uint32_t>(f.size()), false}}, 2 * slot);
+    }
+    Frame received(unsigned queue, unsigned slot) {
+        Frame f(used_bytes(queue, slot) - kHeader);
+        for (std::size_t i = 0; i < f.size(); ++i)
+            f[i] = b.get<std::uint8_t>(buffer(queue, slot) + kHeader + i);
+        return f;
+    }
+    std::uint8_t command(std::vector<std::uint8_t> bytes) {
+        const Addr at = buffer(kControl, 0), answer = buffer(kControl, 1);
+        std::memcpy(b.map.host(PhysAddr(at)), bytes.data(), bytes.size());
+        b.put<std::uint8_t>(answer, 0xee);
+        add(kControl, {{at, static_cast<std::uint32_t>(bytes.size()), false}, {answer, 1, true}});
+        return b.get<std::uint8_t>(answer);
+    }
+    void use_all_pairs() { EXPECT_EQ(command({4, 0, kPairs, 0}), 0); }
+};
+
+/// From a port of the guest to the echo service of a host.
+Frame echo(std::uint16_t port, std::size_t bytes = 40) {
+    std::vector<std::uint8_t> payload(bytes, static_cast<std::uint8_t>(port));
+    Frame f = net::udp_frame(net::mac_of(net::Services::host(0)), {kGuest, port}, {net::Services::host(0), 7}, payload);
+    std::copy(kGuestMac.begin(), kGuestMac.end(), f.begin() + 6);
+    return f;
+}
+
+} // namespace
+
+TEST(VirtioNet, TellsItsAddressAndQueues) {
+    Card c;
+    EXPECT_EQ(c.d.config(0), 0x10411af4u);
+    const auto field = [&](unsigned at, unsigned size) { return c.b.memory.read(0, c.d.region[4] + at, size); };
+    EXPECT_EQ(field(0, 4), 0x010a0002u);
+    EXPECT_EQ(field(6, 2), 1u); // link up
+    EXPECT_EQ(field(8, 2), kPairs);
+    EXPECT_EQ(c.d.common(0x12, 2), 2 * kPairs + 1u);
+    NicSettings one = settings();
+    one.queues = 1;
+    GuestBoard b;
+    VirtioNet device("nic", one, 1, b.dma, b.messages, b.queue, b.time, [](std::uint64_t) {});
+    Driver d(b, device);
+    EXPECT_FALSE(d.offered() & (VirtioNet::kMultiQueue | VirtioNet::kRss));
+}
+
+TEST(VirtioNet, AFrameComesBackFromTheEchoWithItsChecksumChecked) {
+    Card c;
+    c.use_all_pairs();
+    c.offer(2, 2);
+    Frame f = echo(1002);
+    // The driver leaves the sum of the pseudo header.
+    const std::size_t length = f.size() - net::kIpPayload;
+    net::put16(
+        f, net::kIpPayload + 6,
+        static_cast<std::uint16_t>(~net::pseudo_header(kGuest, net::Services::host(0), net::kUdp, length).checksum()));
+    c.b.messages.sent.clear();
+    c.send(1, f, 0, true);
+    EXPECT_EQ(c.used(3), 1);
+    c.b.queue.run();
+    ASSERT_EQ(c.used(4), 1);
+    EXPECT_EQ(c.b.get<std::uint8_t>(Card::buffer(4, 0)), 2); // checksum right
+    EXPECT_EQ(c.b.get<std::uint16_t>(Card::buffer(4, 0) + 10), 1);
+    const Frame back = c.received(4, 0);
+    EXPECT_EQ(net::transport_checksum_right(back), true);
+    EXPECT_EQ(net::flow_of(back), net::flow_of(f).reverse());
+    const std::vector<std::pair<std::uint64_t, std::uint32_t>> expected = {{0xfee00000, 0x43}, {0xfee00000, 0x44}};
+    EXPECT_EQ(c.b.messages.sent, expected);
+    EXPECT_EQ(c.device.counts().in_packets, 1u);
+    EXPECT_EQ(c.device.counts().out_packets, 1u);
+}
+
+TEST(VirtioNet, LongFramesAreSpreadOverSmallBuffersIfTheDriverAgreed) {
+    for (const bool merge : {true, false}) {
+        Card c(settings(), merge ? kUsual : kUsual & ~VirtioNet::kMergeBuffers);
+        c.offer(0, 8, 200);
+        c.send(0, echo(1000, 900));
+        c.b.queue.run();
+        const std::size_t bytes = kHeader + 14 + 28 + 900;
+        EXPECT_EQ(c.used(0), merge ? (bytes + 199) / 200 : 0);
+        EXPECT_EQ(c.device.counts().dropped[VirtioNet::kNoBuffer], merge ? 0u : 1u);
+        if (merge) {
+            EXPECT_EQ(c.b.get<std::uint16_t>(Card::buffer(0, 0) + 10), (bytes + 199) / 200);
+        }
+    }
+}
+
+TEST(VirtioNet, BuffersThatWereTooFewAreUsedByTheNextFrame) {
+    Card c;
+    c.offer(0, 2, 200);
+    c.send(0, echo(1000, 900));
+    c.b.queue.run();
+    EXPECT_EQ(c.device.counts().dropped[VirtioNet::kNoBuffer], 1u);
+    EXPECT_EQ(c.used(0), 0);
+    c.send(0, echo(1000, 100), 1);
+    c.b.queue.run();
+    EXPECT_EQ(c.used(0), 1);
+    EXPECT_EQ(c.received(0, 0).size(), 142u);
+}
+
+TEST(VirtioNet, QueuesInUseAndTheirChoice) {
+    Card c;
+    for (unsigned pair = 0; pair < kPairs; ++pair)
+        c.offer(pair, 4);
+    c.send(0, echo(1003));
+    c.b.queue.run();
+    EXPECT_EQ(c.used(0), 1); // one pair is in use at first
+    c.use_all_pairs();
+    for (unsigned i = 0; i < kPairs; ++i)
+        c.send(0, echo(static_cast<std::uint16_t>(1000 + i)), 1 + i);
+    c.b.queue.run();
+    for (unsigned i = 1; i < kPairs; ++i)
+        EXPECT_EQ(c.used(2 * i), 1) << i;
+}
+
+TEST(VirtioNet, ControlCommandsAreChecked) {
+    Card c;
+    EXPECT_EQ(c.command({4, 0, 0, 0}), 1);
+    EXPECT_EQ(c.command({4, 0, kPairs + 1, 0}), 1);
+    EXPECT_EQ(c.command({4, 0, 3, 0}), 0);
+    EXPECT_EQ(c.device.active_pairs(), 3u);
+    EXPECT_EQ(c.command({0, 0, 1}), 1); // receive modes
+    std::vector<std::uint8_t> rss = {4, 1, 7, 0, 0, 0, 1, 0, 0, 0, 2, 0, 1, 0, 4, 0, 40};
+    for (unsigned i = 0; i < 40; ++i)
+        rss.push_back(static_cast<std::uint8_t>(i));
+    EXPECT_EQ(c.command(rss), 0);
+    EXPECT_EQ(c.device.active_pairs(), 4u);
+    EXPECT_EQ(c.device.rss().table, (std::vector<std::uint16_t>{2, 1}));
+    EXPECT_EQ(c.device.rss().key.size(), 40u);
+    for (const auto &[at, value] : {std::pair{6, 2}, {6, 0xff}, {10, 9}, {14, 0}, {14, 5}, {16, 41}}) {
+        auto wrong = rss;
+        wrong[static_cast<std::size_t>(at)] = static_cast<std::uint8_t>(value);
+        EXPECT_EQ(c.command(wrong), 1) << at << " " << value;
+    }
+    rss.pop_back();
+    EXPECT_EQ(c.command(rss), 1);
+}
+
+TEST(VirtioNet, TheFifoDropsWhatArrivesTooFast) {
+    NicSettings s = settings();
+    s.in_fifo_bytes = 2048;
+    s.in_per_second = 1'000'000;
+    Card c(s);
+    c.offer(0, 16);
+    const Frame f(1000);
+    for (unsigned i = 0; i < 3; ++i)
+        c.device.arrived(f, c.b.queue.now());
+    EXPECT_EQ(c.device.counts().dropped[VirtioNet::kFifoFull], 1u);
+    EXPECT_EQ(c.device.counts().deepest_fifo, 2000u);
+    c.send(0, echo(1000)); // sets the alarm
+    const Tick us = 1'000 * kTicksPerNs;
+    c.b.queue.run(us);
+    EXPECT_EQ(c.used(0), 0);
+    c.b.queue.run(us + 1);
+    EXPECT_EQ(c.used(0), 1);
+    c.b.queue.run(2 * us);
+    EXPECT_EQ(c.used(0), 1);
+    c.b.queue.run(2 * us + 1);
+    EXPECT_EQ(c.used(0), 2);
+}
+
+TEST(VirtioNet, SendsNoFasterThanItsLimitAndTheLink) {
+    for (const unsigned limit : {0u, 100'000u}) {
+        NicSettings s = settings();
+        s.out_fifo_bytes = 4096;
+        s.out_per_second = limit;
+        Card c(s);
+        for (unsigned i = 0; i < 8; ++i)
+            c.send(0, echo(1000, 1400), i);
+        EXPECT_EQ(c.used(1), limit ? 1 : 3); // what the FIFO holds
+        c.b.queue.run();
+        EXPECT_EQ(c.used(1), 8);
+        const Tick wire = c.device.lan().link().wire_time(1442);
+        EXPECT_EQ(c.device.lan().link().busy_until(net::Link::kToClients),
+                  limit ? 7 * kTicksPerSecond / 100'000 + wire : 8 * wire);
+    }
+}
+
+TEST(VirtioNet, BadRequestsAreDroppedAndReturned) {
+    Card c;
+    c.send(0, Frame(4)); // shorter than an Ethernet header
+    c.send(0, Frame(1600), 1);
+    Frame f = echo(1000);
+    c.send(0, f, 2);
+    std::uint8_t gso = 1;
+    std::memcpy(c.b.map.host(PhysAddr(Card::buffer(1, 3) + 1)), &gso, 1);
+    c.add(1, {{Card::buffer(1, 3), kHeader, false}, {Card::buffer(1, 2) + kHeader, 60, false}}, 6);
+    EXPECT_EQ(c.used(1), 4);
+    EXPECT_EQ(c.device.counts().dropped[VirtioNet::kBadRequest], 3u);
+    EXPECT_EQ(c.device.counts().out_packets, 1u);
+    EXPECT_EQ(c.device.fault(), nullptr);
+}
+
+TEST(VirtioNet, ReadOnlyReceiveBuffersAskForAReset) {
+    Card c;
+    c.add(0, {{Card::buffer(0, 0), 0x800, false}});
+    c.send(0, echo(1000));
+    c.b.queue.run();
+    EXPECT_TRUE(c.d.status() & VirtioPci::kNeedsReset);
+    c.start(kUsual);
+    c.offer(0, 1);
+    c.send(0, echo(1000));
+    c.b.queue.run();
+    EXPECT_EQ(c.used(0), 1);
+}
+
+TEST(VirtioNet, ACheckpointInTheMiddleOfFramesChangesNothing) {
+    NicSettings s = settings();
+    s.in_per_second = 1'000'000;
+    Card a(s), copy(s);
+    a.use_all_pairs();
+    for (unsigned pair = 0; pair < kPairs; ++pair)
+        a.offer(pair, 2 * kPairs);
+    for (unsigned i = 0; i < kPairs; ++i)
+        a.send(i, echo(static_cast<std::uint16_t>(1000 + i)));
+    a.b.queue.run(1500 * kTicksPerNs);
+    EXPECT_EQ(a.device.counts().in_packets, 1u);
+    Archive save;
+    a.b.host.archive(save);
+    Archive load(save.bytes());
+    copy.b.host.archive(load);
+    EXPECT_TRUE(load.at_end());
+    copy.b.bytes = a.b.bytes;
+    copy.b.map.memory = copy.b.bytes.data();
+    for (Card *c : {&a, &copy})
+        c->b.queue.run();
+    EXPECT_EQ(a.device.counts().in_packets, kPairs);
+    EXPECT_EQ(a.b.bytes, copy.b.bytes);
+    Archive one, other;
+    a.b.host.archive(one);
+    copy.b.host.archive(other);
+    EXPECT_EQ(one.bytes(), other.bytes());
+}
+
+namespace {
+
+/// Random chains on all queues and random writes to rings and registers, `writes` of them; more than half are nearly right.
+void fuzz(unsigned writes) {
+    Rng rng(17);
+    unsigned broken = 0;
+    const auto pick = [&](std::uint64_t below) { return static_cast<unsigned>(rng.below(below)); };
+    for (unsigned done = 0; done < writes;) {
+        Card c(settings(), pick(4) ? kUsual : kPlain);
+        for (unsigned i = 0; i < 500; ++i, ++done) {
+            const unsigned queue = pick(kControl + 1);
+            switch (pick(8)) {
+            case 0: c.offer(queue / 2 % kPairs, 1 + pick(3), 1 + pick(0x800)); break;
+            case 1:
+                c.send(pick(kPairs), echo(static_cast<std::uint16_t>(990 + pick(30)), pick(1400)), pick(8), pick(2));
+                break;
+            case 2: {
+                std::vector<std::uint8_t> bytes = {4, static_cast<std::uint8_t>(pick(3))};
+                for (unsigned n = pick(60); n; --n)
+                    bytes.push_back(static_cast<std::uint8_t>(pick(4) ? pick(5) : pick(256)));
+                c.command(bytes);
+                break;
+            }
+            case 3: // any descriptor
+                c.d.descriptor(pick(kSize), Card::buffer(queue, pick(16)), pick(3000),
+                               static_cast<std::uint16_t>(pick(8)), static_cast<std::uint16_t>(pick(kSize + 1)),
+                               Card::ring(queue, 0));
+                c.b.put<std::uint16_t>(Card::ring(queue, 1) + 2,
+                                       static_cast<std::uint16_t>(c.available[queue] += pick(3)));
+                c.d.notify(queue);
+                break;
+            case 4:
+                c.b.put<std::uint32_t>(Card::buffer(queue, pick(16)) + pick(64),
+                                       static_cast<std::uint32_t>(rng.next()));
+                break;
+            case 5: c.b.queue.run(c.b.queue.now() + pick(1000) * 100 * kTicksPerNs); break;
+            case 6: c.d.scribble(rng); break;
+            default: c.b.put<std::uint16_t>(Card::ring(queue, 1) + pick(40), static_cast<std::uint16_t>(pick(32)));
+            }
+            if (c.d.status() & VirtioPci::kNeedsReset) {
+                ++broken;
+                EXPECT_NE(c.device.fault(), nullptr);
+                c.start(pick(2) ? kUsual : kPlain);
+            }
+        }
+    }
+    EXPECT_GT(broken, writes / 1000);
+}
+
+} // namespace
+
+TEST(VirtioNetHostile, RandomChainsAndRegistersDoNoHarm) { fuzz(20'000); }
+TEST(VirtioNetHostileLong, AMillionRandomChainsAndWritesDoNoHarm) { fuzz(1'000'000); }

@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// TCP against itself through a link that loses, repeats and delays segments in both directions: every byte arrives once and
+// in order, every connection ends, nothing is left over; openings that fail; checkpoints in the middle.
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "base/rng.hh"
+#include "net/tcp/tcp.hh"
+
+using namespace moscope;
+using namespace moscope::net;
+
+namespace {
+
+constexpr Ip kA = 0x0a010001, kB = 0x0a010101;
+constexpr std::uint16_t kPort = 80;
+constexpr Tick kMs = 1'000'000 * kTicksPerNs;
+
+/// Byte i of what a connection sends.
+std::uint8_t byte_of(std::uint64_t key, std::uint64_t i) {
+    return static_cast<std::uint8_t>((key * 131 + i) * 2654435761u >> 13);
+}
+std::vector<std::uint8_t> text(std::uint64_t key, std::size_t size) {
+    std::vector<std::uint8_t> t(size);
+    for (std::size_t i = 0; i < size; ++i)
+        t[i] = byte_of(key, i);
+    return t;
+}
+
+struct Faults {
+    unsigned lost = 0, repeated = 0, delayed = 0; ///< of a thousand segments
+};
+
+/// Two ends and the way between them.
+struct Pair {
+    Faults faults;
+    Rng rng{7};
+    std::multimap<Tick, std::pair<bool, Frame>> flying; ///< to A?
+    Tick now = 0;
+    Tcp a, b;
+
+    explicit Pair(Faults f, Tcp::Parameters p = {})
+        : faults(f),
+          a(p, [this](const Segment &s, Tick) { fly(false, s); }),
+          b(p, [this](const Segment &s, Tick) { fly(true, s); }) {}
+
+    void fly(bool to_a, const Segment &s) {
+        const auto chance = [&](unsigned of_1000) { return rng.below(1000) < of_1000; };
+        if (chance(faults.lost))
+            return;
+        const Frame f = segment_frame({}, s);
+        for (unsigned n = chance(faults.repeated) ? 2 : 1; n; --n)
+            flying.insert(
+                {now + kMs / 100 + (chance(faults.delayed) ? static_cast<Tick>(rng.below(kMs)) : 0), {to_a, f}});
+    }
+    /// Until nothing is due any more, or for so long.
+    void run(Tick until = kNever - 1) {
+        while (true) {
+            const Tick next = std::min({flying.empty() ? kNever : flying.begin()->first, a.next(), b.next()});
+            if (next > until || next == kNever)
+                return;
+            now = next;
+            while (!flying.empty() && flying.begin()->first <= now) {
+                const auto [to_a, frame] = std::move(flying.begin()->second);
+                flying.erase(flying.begin());
+                (to_a ? a : b).receive(*ipv4_of(frame), now);
+            }
+            a.run(now);
+            b.run(now);
+        }
+    }
+};
+
+/// Sends so many bytes on each connection, closes, and compares what comes with what the other end sends.
+struct Peer final : TcpUser {
+    Tcp &tcp;
+    bool client;
+    std::size_t bytes;
+    unsigned number = tcp.add_user(*this);
+    struct Stream {
+        std::uint64_t key = 0, got = 0;
+        bool finished = false;
+    };
+    std::map<ConnectionId, Stream> streams;
+    std::map<TcpEnd, unsigned> ends;
+    unsigned wrong = 0, whole = 0;
+
+    Peer(Tcp &t, bool c, std::size_t n) : tcp(t), client(c), bytes(n) {}
+    void begin(ConnectionId id, Tick now) {
+        // Both ends know the client's port, which is the key.
+        const std::vector<std::uint8_t> t = text(streams[id].key + (client ? 0 : 1), bytes);
+        for (std::size_t i = 0; i < t.size(); i += 700)
+            tcp.send(id, Bytes(t).subspan(i, std::min<std::size_t>(700, t.size() - i)), now);
+        tcp.finish(id, now);
+    }
+    void connected(ConnectionId id, Tick now) override {
+        if (client)
+            streams[id].key = tcp.local(id).port;
+        else
+            streams[id].key = tcp.remote(id).port;
+        begin(id, now);
+    }
+    void received(ConnectionId id, Bytes b, Tick) override {
+        Stream &s = streams[id];
+        for (const std::uint8_t x : b)
+            wrong += x != byte_of(s.key + (client ? 1 : 0), s.got++);
+    }
+    void finished(ConnectionId id, Tick) override { whole += streams[id].got == bytes; }
+    void ended(ConnectionId id, TcpEnd why, Tick) override {
+        ++ends[why];
+        streams.erase(id);
+    }
+};
+
+void exchange(Faults faults, unsigned connections, std::size_t bytes, unsigned at_a_time) {
+    Pair p(faults, {.time_wait = 60'000 * kMs}); // longer than the last repetition
+    Peer server(p.b, false, bytes), client(p.a, true, bytes);
+    p.b.listen(server.number, kPort);
+    for (unsigned n = 0; n < connections;) {
+        for (unsigned i = 0; i < at_a_time && n < connections; ++i, ++n)
+            ASSERT_NE(p.a.connect(client.number, {kA + n / 50'000, static_cast<std::uint16_t>(10'000 + n % 50'000)},
+                                  {kB, kPort}, p.now),
+                      0u);
+        p.run(p.now + 20 * kMs);
+    }
+    p.run();
+    EXPECT_EQ(client.ends[TcpEnd::finished], connections);
+    EXPECT_EQ(server.ends[TcpEnd::finished], connections);
+    EXPECT_EQ(client.whole, connections);
+    EXPECT_EQ(server.whole, connections);
+    EXPECT_EQ(client.wrong + server.wrong, 0u);
+    EXPECT_TRUE(client.streams.empty() && server.streams.empty());
+    EXPECT_EQ(p.a.connections() + p.b.connections(), 0u);
+}
+
+} // namespace
+
+TEST(Tcp, ExchangesBytesOnACleanLink) {
+    exchange({}, 1, 0, 1);
+    exchange({}, 1, 1, 1);
+    exchange({}, 10, 300'000, 10); // more than the window
+}
+
+TEST(Tcp, EveryByteArrivesOnceOnABadLink) {
+    exchange({.lost = 10, .repeated = 10, .delayed = 10}, 3000, 3000, 100);
+    exchange({.lost = 200, .repeated = 100, .delayed = 300}, 100, 10'000, 100);
+    exchange({.lost = 50, .repeated = 50, .delayed = 500}, 5, 400'000, 5);
+}
+
+TEST(TcpLong, AMillionConnectionsOnABadLinkEnd) {
+    exchange({.lost = 10, .repeated = 10, .delayed = 10}, 1'000'000, 500, 2000);
+}
+
+TEST(Tcp, AConnectionToNobodyIsRefused) {
+    Pair p({});
+    Peer client(p.a, true, 10);
+    p.a.connect(client.number, {kA, 1000}, {kB, 81}, 0);
+    EXPECT_EQ(p.a.connect(client.number, {kA, 1000}, {kB, 81}, 0), 0u) << "the pair is in use";
+    p.run();
+    EXPECT_EQ(client.ends[TcpEnd::refused], 1u);
+    EXPECT_EQ(p.a.connections(), 0u);
+}
+
+TEST(Tcp, SilenceIsReportedAsAStall) {
+    Pair p({.lost = 1000});
+    Peer client(p.a, true, 10);
+    p.a.connect(client.number, {kA, 1000}, {kB, kPort}, 0);
+    p.run();
+    EXPECT_EQ(client.ends[TcpEnd::stalled], 1u);
+    EXPECT_EQ(p.a.counts().stalled, 1u);
+    EXPECT_EQ(p.a.counts().segments_out, 11u); // the first, and ten repetitions
+}
+
+TEST(Tcp, AnAbortResetsTheOtherEnd) {
+    Pair p({});
+    struct Aborts final : TcpUser {
+        Tcp &tcp;
+        explicit Aborts(Tcp &t) : tcp(t) {}
+        void received(ConnectionId id, Bytes, Tick now) override { tcp.abort(id, now); }
+    } server(p.b);
+    p.b.listen(p.b.add_user(server), kPort);
+    Peer client(p.a, true, 5000);
+    p.a.connect(client.number, {kA, 1000}, {kB, kPort}, 0);
+    p.run();
+    EXPECT_EQ(client.ends[TcpEnd::reset], 1u);
+    EXPECT_EQ(p.a.connections() + p.b.connections(), 0u);
+}
+
+TEST(Tcp, ACheckpointInTheMiddleChangesNothing) {
+    const auto run = [](bool interrupted) {
+        Pair p({.lost = 50, .repeated = 50, .delayed = 100});
+        Peer server(p.b, false, 20'000), client(p.a, true, 20'000);
+        p.b.listen(server.number, kPort);
+        for (unsigned n = 0; n < 20; ++n)
+            p.a.connect(client.number, {kA, static_cast<std::uint16_t>(1000 + n)}, {kB, kPort}, 0);
+        for (Tick t = kMs; interrupted && t < 2000 * kMs; t += 40 * kMs) {
+            p.run(t);
+            for (Tcp *end : {&p.a, &p.b}) {
+                Archive save;
+                end->archive(save);
+                Archive load(save.bytes());
+                end->archive(load);
+                EXPECT_TRUE(load.at_end());
+                Archive again;
+                end->archive(again);
+                EXPECT_EQ(again.bytes(), save.bytes());
+            }
+        }
+        p.run();
+        EXPECT_EQ(client.wrong + server.wrong, 0u);
+        EXPECT_EQ(client.ends[TcpEnd::finished], 20u);
+        return std::pair(p.now, p.a.counts().segments_out);
+    };
+    EXPECT_EQ(run(true), run(false));
+}
+
+TEST(Tcp, RandomSegmentsDoNoHarm) {
+    Pair p({});
+    Peer server(p.b, false, 3000), client(p.a, true, 3000);
+    p.b.listen(server.number, kPort);
+    Rng rng(11);
+    for (unsigned n = 0; n < 300'000; ++n) {
+        const std::vector<std::uint8_t> payload(rng.below(5) ? 0 : rng.below(3000));
+        const auto near = [&] { return static_cast<std::uint32_t>(rng.below(5) ? rng.below(8) : rng.next()); };
+        Segment s{{kA, static_cast<std::uint16_t>(1000 + rng.below(4))},
+                  {kB, kPort},
+                  near(),
+                  near(),
+                  static_cast<std::uint8_t>(rng.below(32)),
+                  static_cast<std::uint16_t>(rng.next()),
+                  0,
+                  payload};
+        p.b.receive(s, p.now += 10);
+        p.flying.clear();
+        if (n % 1000 == 0)
+            p.b.run(p.now += 300 * kMs);
+    }
+}
