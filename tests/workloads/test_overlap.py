@@ -11,11 +11,11 @@ from moscope import workloads
 from moscope.config import load_machine
 
 MISS_BUFFERS = 8
-# Size, node and rounds before the measurement, by where the loads are served. One node's two channels of random rows are slower
-# than eight misses; eight channels are not.
+# Size, node and rounds before the measurement, by where the loads are served. Random rows of a node's two ganged channels are
+# slower than eight misses; those of eight channels are not.
 PLACES = {"L2": ("384KiB", 0, 4), "L3": ("4MiB", 0, 2), "DRAM": ("32MiB", 0, 0), "1 hop": ("32MiB", 1, 0),
           "2 hops": ("32MiB", 3, 0), "3 hops": ("32MiB", 7, 0)}
-CHANNELS = "dram.channels=8"
+CHANNELS = ("dram.settings.ganged=false", "dram.channels=8")
 CHAINS = range(1, 13)
 
 
@@ -43,7 +43,7 @@ class Chases:
 
 @pytest.fixture(scope="module")
 def chases(booted: Callable[..., Any]) -> Callable[[str], Chases]:
-    return lambda model: Chases(booted(detailed=True, cores=1, timing=(f"core.model={model}", CHANNELS)))
+    return lambda model: Chases(booted(detailed=True, cores=1, timing=(f"core.model={model}", *CHANNELS)))
 
 
 def cycles_per_line(place: str) -> float:

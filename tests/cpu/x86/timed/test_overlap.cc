@@ -176,6 +176,38 @@ TEST_F(Overlapping, LookingAheadLeavesRegistersFlagsAndMemoryAsTheyAre) {
     EXPECT_EQ(m.read<std::uint32_t>(kData + 0x2008), 1u) << "incremented once";
 }
 
+TEST_F(Overlapping, WhatIsComputedAheadIsComputedOnceMoreFromTheSameFlagsAndXmmRegisters) {
+    port.lose(kData, 300 * kNs);
+    m.core.r[rbx] = kData;
+    m.core.r[rcx] = 7;
+    m.core.r[r9] = 0;
+    m.core.xmm[0].u64[0] = 21;
+    // cmp rcx, rcx; mov rax, [rbx]; setz r9b; cmp rcx, 5; paddq xmm0, xmm0; hlt
+    put({0x48, 0x39, 0xc9, 0x48, 0x8b, 0x03, 0x41, 0x0f, 0x94, 0xc1, 0x48, 0x83, 0xf9, 0x05, 0x66, 0x0f, 0xd4, 0xc0,
+         0xf4});
+    run();
+    EXPECT_EQ(m.core.r[r9], 1u);
+    EXPECT_EQ(m.core.xmm[0].u64[0], 42u);
+}
+
+TEST_F(Overlapping, NothingIsRequestedAtAnAddressThatDependsOnAMissingLine) {
+    constexpr Addr kOld = kData + 0x4000;
+    for (const Addr line : {kData, kData + 0x1000, kOld, Addr{0}})
+        port.lose(line, 300 * kNs);
+    m.core.r[rbx] = kData;
+    m.core.r[rsi] = kData + 0x1000;
+    m.core.r[rax] = m.core.r[rdx] = kOld;
+    m.write<std::uint64_t>(kData, kData + 0x2000);
+    m.write<std::uint64_t>(kData + 0x1000, kData + 0x3000);
+    // mov rax, [rbx]; mov rdx, [rsi]; mov rcx, [rax]; mov rbp, [rdx]; lea rdi, [rdx + 8]; mov rdi, [rdi]; hlt
+    put({0x48, 0x8b, 0x03, 0x48, 0x8b, 0x16, 0x48, 0x8b, 0x08, 0x48,
+         0x8b, 0x2a, 0x48, 0x8d, 0x7a, 0x08, 0x48, 0x8b, 0x3f, 0xf4});
+    run();
+    for (const auto &[access, stall] : transactions)
+        EXPECT_TRUE(line_of(access.addr.value) == kData || line_of(access.addr.value) == kData + 0x1000)
+            << std::hex << access.addr.value;
+}
+
 TEST_F(Overlapping, AValueThatChangesBeforeItsLineIsGrantedIsTheNewOne) {
     port.lose(kData, 300 * kNs);
     port.lose(kData + 0x1000, 200 * kNs);
