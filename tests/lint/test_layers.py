@@ -30,11 +30,12 @@ MAY_INCLUDE: dict[str, set[str]] = {
     "experiment": {"base", "sim", "mem", "mem/ruby/runtime", "cpu", "machine"},
     "python": {"base", "sim", "mem", "mem/dram", "mem/ruby/runtime", "cpu", "machine", "attribution", "board", "experiment"},
     "mem/slicc": set(),
+    "verify": {"mem/ruby/runtime/prelude_enums.hh"},  # models of protocols: of the runtime, only the prelude's enumerations
 }
 LIBRARY_HEADERS = {
     "boost/context/": {"sim"},
     "Zydis/": {"cpu"},
-    "nlohmann/": {"schema", "machine", "attribution", "board", "experiment", "mem/dram", "mem/ruby/network", "python"},
+    "nlohmann/": {"schema", "machine", "attribution", "board", "experiment", "mem/dram", "mem/ruby/network", "python", "verify"},
     "nanobind/": {"python"},
     "Python.h": {"python"},
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import importlib.util
+import json
 import os
 import sys
 import tempfile
@@ -11,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from . import ast, interface_json, roles
+from . import ast, emit_model, interface_json, roles
 from .check import STRICT
 from .compile import compile_protocol
 from .errors import Diagnostics, Stop
@@ -26,6 +27,8 @@ def _arguments() -> argparse.ArgumentParser:
     parser.add_argument("--out", metavar="DIR", help="folder for NAME.json and the C++")
     parser.add_argument("--list-outputs", action="store_true", help="print the names of the output files, and stop")
     parser.add_argument("--table", choices=sorted(FORMATS), help="print the transition tables")
+    parser.add_argument("--interface-only", action="store_true", help="write NAME.json alone to --out")
+    parser.add_argument("--model", metavar="FILE.json", help="write NAME.model.cc alone to --out: the model that FILE describes (emit_model)")
     parser.add_argument("--check-only", action="store_true", help="report errors and warnings, write nothing")
     parser.add_argument("--strict", action="store_true", help=f"make these warnings errors: {', '.join(sorted(STRICT))}")
     parser.add_argument("--no-warnings", action="store_true", help="print errors only")
@@ -78,7 +81,7 @@ def run(argv: Sequence[str] | None = None) -> int:
         if options.out is None:
             print("slicc: no output: expected --out, --table, --list-outputs or --check-only", file=sys.stderr)
             return USER_ERROR
-        code = _compile_into(program, options.protocol, options.out, diagnostics)
+        code = _write_files(program, options, diagnostics)
     report = diagnostics.report(warnings=not options.no_warnings)
     if report:
         print(report, file=sys.stderr)
@@ -89,12 +92,19 @@ def run(argv: Sequence[str] | None = None) -> int:
     return code
 
 
-def _compile_into(program: ast.Program, file: str, directory: str, diagnostics: Diagnostics) -> int:
+def _write_files(program: ast.Program, options: argparse.Namespace, diagnostics: Diagnostics) -> int:
+    directory: str = options.out
     try:
-        given = roles.read(file, program)
+        given = roles.read(options.protocol, program)
         os.makedirs(directory, exist_ok=True)
+        if options.model:
+            model = emit_model.read(json.loads(Path(options.model).read_text(encoding="utf-8")))
+            text = emit_model.emit(program, model, diagnostics)
+            diagnostics.stop_on_error()
+            _write(os.path.join(directory, f"{program.name}.model.cc"), text)
+            return OK
         emitter = _emitter()
-        if emitter is not None:
+        if emitter is not None and not options.interface_only:
             emitter.emit(program, Path(directory), diagnostics)
             diagnostics.stop_on_error()
         _write(os.path.join(directory, f"{program.name}.json"), interface_json.text(program, given))

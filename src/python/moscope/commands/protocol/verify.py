@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""`moscope protocol verify`: every state of a small machine (contracts: moscope.verify/1)."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from moscope import errors
+from moscope.cli import Shared, command
+from moscope.errors import UserError, unknown_name
+from moscope.wording import number
+
+UNREACHED_SHOWN = 20
+
+
+@command
+def verify(shared: Shared,
+           protocol: Annotated[str, typer.Argument(metavar="NAME|FILE.slicc", help="The protocol to verify.")],
+           caches: Annotated[int, typer.Option(metavar="N", help="Number of cores, each with its caches.")] = 2,
+           chips: Annotated[int, typer.Option(metavar="N", help="Chips that the cores are spread over.")] = 1,
+           lines: Annotated[int, typer.Option(metavar="N", help="Number of cache lines.")] = 1,
+           homes: Annotated[int, typer.Option(metavar="N", help="Chips with memory and a home.")] = 1,
+           requests: Annotated[str, typer.Option(metavar="LIST", help="What cores ask for: ld,st,if,flush.")] = "ld,st",
+           memory: Annotated[str, typer.Option(metavar="SIZE", help="Memory at which the exploration ends incomplete.")] = "8GiB",
+           seconds: Annotated[int, typer.Option(metavar="N", help="Host time at which the exploration ends incomplete.")] = 3600,
+           evict: Annotated[bool, typer.Option("--evict/--no-evict", help="Caches make room at any time, also without a further line.")] = True,
+           symmetry: Annotated[bool, typer.Option("--symmetry/--no-symmetry",
+                                                  help="States that differ only in names of alike cores or lines count once.")] = True,
+           ) -> int:
+    """Explore every state of a small machine with a protocol, with messages in every order."""
+    from moscope.protocol import verify as protocol_verify
+    from moscope.schema.units import Size
+
+    wanted = tuple(r for r in requests.split(",") if r)
+    for name in wanted:
+        if name not in protocol_verify.REQUESTS:
+            raise unknown_name("--requests", "kind of request", name, list(protocol_verify.REQUESTS))
+    if not wanted:
+        raise UserError(f"--requests: nothing: expected some of {', '.join(protocol_verify.REQUESTS)}")
+    if seconds < 1:
+        raise UserError(f"--seconds: {seconds}: expected 1 or more")
+    bounds = protocol_verify.Bounds(caches, chips, homes, lines, wanted, evict=evict, symmetry=symmetry)
+    bounds.check()
+    program = protocol_verify.build(protocol, shared.machine, shared.sets, bounds, shared.say)
+    answer = protocol_verify.explore(program, Size(memory).bytes, seconds, shared.quiet)
+    document = protocol_verify.document(Path(protocol).stem, bounds, answer, None)
+    shared.result(document)
+    if not shared.json:
+        _print(document)
+    return errors.OK if document["ok"] else errors.FOUND
+
+
+def _print(document: dict[str, Any]) -> None:
+    print(f"{document['protocol']}: {number(document['caches'], 'cache')} on {number(document['chips'], 'chip')}, "
+          f"{number(document['homes'], 'home')}, {number(document['lines'], 'line')}, requests {', '.join(document['requests'])}")
+    print(f"{document['states']:,} states, {document['depth']} steps deep, {document['steps_taken']:,} steps in "
+          f"{document['seconds']:.1f} s, {document['memory'] / 2**20:,.0f} MiB; each stands for up to {number(document['renamings'], 'state')} with other names")
+    if document["violation"]:
+        print(f"violation: {document['violation']}")
+        for i, step in enumerate(document["steps"], 1):
+            print(f"  {i:3} {step['what']}")
+            for transition in step["transitions"]:
+                print(f"        {transition}")
+        return
+    if not document["complete"]:
+        print("incomplete: the bound of memory or time was reached; no violation among these states")
+        return
+    print("verified: every state was seen, none violates the properties, and from each one all requests can be served")
+    unreachable = document["unreachable"]
+    print(f"transitions: {document['declared'] - len(unreachable)} of {document['declared']} are reachable")
+    for name in unreachable[:UNREACHED_SHOWN]:
+        print(f"  unreachable: {name}")
+    if len(unreachable) > UNREACHED_SHOWN:
+        print(f"  and {len(unreachable) - UNREACHED_SHOWN} more (--json lists all)")

@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""All states of a small machine with a protocol: `moscope protocol verify`.
+
+The SLICC compiler writes a model of the protocol (src/mem/slicc/emit_model): a state of a few hundred bytes and its rules. It is
+compiled with the exploration (src/verify) into a program of its own, which is kept by content.
+"""
+
+import hashlib
+import itertools
+import json
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from moscope import buildproto, config, paths, toolchain
+from moscope.config import Count, Topology, replace
+from moscope.errors import SimulatorBug, UserError
+
+SCHEMA = "moscope.verify/1"
+MAX_CONTROLLERS, MAX_LINES = 16, 3  # kMaxControllers and kMaxLines of src/verify
+REQUESTS = {"ld": "LD", "st": "ST", "if": "IFETCH", "flush": "FLUSH"}
+MEMORY_QUEUE = 2
+FLAGS = ["-std=c++20", "-O2", "-march=x86-64-v2", "-Wall", "-Wextra", "-Werror", "-Wno-restrict"]
+
+Report = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """The small machine: `caches` cores on `chips` chips, of which the first `homes` have memory; `lines` lines; what cores ask for."""
+
+    caches: int = 2
+    chips: int = 1
+    homes: int = 1
+    lines: int = 1
+    requests: tuple[str, ...] = ("ld", "st")
+    messages: int = 24
+    evict: bool = True
+    symmetry: bool = True
+
+    def check(self) -> None:
+        for option, value, least, most in (("--caches", self.caches, 1, 8), ("--chips", self.chips, 1, 8),
+                                           ("--homes", self.homes, 1, self.chips), ("--lines", self.lines, 1, MAX_LINES)):
+            if not least <= value <= most:
+                raise UserError(f"{option}: {value}: expected {least} to {most}")
+        if self.caches % self.chips:
+            raise UserError(f"--caches: {self.caches} on {self.chips} chips: expected a multiple of {self.chips}")
+
+
+def controllers(interface: dict[str, Any], machine: str, sets: Sequence[str], bounds: Bounds) -> list[dict[str, Any]]:
+    """The elaborated controllers of the small machine, without devices."""
+    described = config.load_machine(machine, list(sets))
+    try:
+        small = replace(described, chips=Count(bounds.chips, "--chips"), cores_per_chip=Count(bounds.caches // bounds.chips, "--caches"),
+                        topology=Topology("fully_connected", None, "--chips"), routing=config.Routing())
+        found = config.elaborate(small, interface, caches="tiny", network="ideal", homes=bounds.homes)
+    except config.ConfigError as error:
+        raise config.blamed(error, machine, list(sets)) from None
+    kept = [c for c in found["controllers"] if c["role"] != "dma"]
+    if len(kept) > MAX_CONTROLLERS:
+        raise UserError(f"--caches: {len(kept)} controllers in all: expected at most {MAX_CONTROLLERS}")
+    return kept
+
+
+def renamings(found: Sequence[dict[str, Any]], bounds: Bounds) -> Iterator[list[int]]:
+    """The renamings of controllers that leave the machine as it is: of chips without memory, and of the cores of each chip; of all
+    cores if nothing but cores and homes exists. The first changes nothing."""
+    per = bounds.caches // bounds.chips
+    free = not any("core" not in c and c["role"] == "cache" for c in found)
+    if free:
+        cores: Iterator[list[int]] = (list(p) for p in itertools.permutations(range(bounds.caches)))
+        maps = ((list(range(bounds.chips)), p) for p in cores)
+    else:
+        others = range(bounds.homes, bounds.chips)
+        maps = ((chips, [chips[chip] * per + inside[chip][i] for chip in range(bounds.chips) for i in range(per)])
+                for chips in ([*range(bounds.homes), *p] for p in itertools.permutations(others))
+                for inside in itertools.product(*[list(itertools.permutations(range(per)))] * bounds.chips))
+    place = {(c["machine"], c["version"]): i for i, c in enumerate(found)}
+    for chips, core in maps:
+        yield [place[c["machine"], core[c["version"]] if "core" in c else c["version"] if c["role"] == "home" else chips[c["version"]]]
+               for c in found]
+        if not bounds.symmetry:
+            return
+
+
+def line_renamings(bounds: Bounds) -> Iterator[list[int]]:
+    """The renamings of lines that keep each at its home."""
+    for p in itertools.permutations(range(bounds.lines)):
+        if all(a % bounds.homes == b % bounds.homes for a, b in enumerate(p)):
+            yield [line + 1 for line in p]
+        if not bounds.symmetry:
+            return
+
+
+def specification(found: Sequence[dict[str, Any]], bounds: Bounds) -> dict[str, Any]:
+    """The model as src/mem/slicc/emit_model reads it."""
+    places: dict[str, dict[str, Any]] = {}
+    for c in found:
+        place = places.setdefault(c["machine"], {"count": 0, "values": {k: v for k, v in c["params"].items() if not isinstance(v, dict)}})
+        place["count"] += 1
+    return {"places": places, "lines": bounds.lines, "messages": bounds.messages, "memory_queue": MEMORY_QUEUE, "evict": bounds.evict,
+            "requests": [REQUESTS[r] for r in bounds.requests], "renamings": list(renamings(found, bounds)),
+            "line_renamings": list(line_renamings(bounds))}
+
+
+def build(protocol: str, machine: str, sets: Sequence[str], bounds: Bounds, report: Report) -> Path:
+    """The program that explores the model; kept by content."""
+    slicc = buildproto.find_protocol(protocol)
+    root = paths.root()
+    with tempfile.TemporaryDirectory(prefix="moscope-verify-") as name:
+        folder = Path(name)
+        buildproto.run_slicc(["--protocol", str(slicc), "--interface-only", "--no-warnings", "--out", name])
+        interface = json.loads((folder / f"{slicc.stem}.json").read_text(encoding="utf-8"))
+        (folder / "model.json").write_text(json.dumps(specification(controllers(interface, machine, sets, bounds), bounds)),
+                                           encoding="utf-8")
+        buildproto.run_slicc(["--protocol", str(slicc), "--model", str(folder / "model.json"), "--no-warnings", "--out", name])
+        source = folder / f"{slicc.stem}.model.cc"
+        headers = sorted((root / "src/verify").glob("*.hh"))
+        key = hashlib.sha256(b"".join(p.read_bytes() for p in [source, *headers]) + " ".join(FLAGS).encode()).hexdigest()[:16]
+        program = paths.user_protocol_dir() / f"{slicc.stem}.verify-{key}"
+        if not program.exists():
+            buildproto.ensure_compiler(report)
+            report(f"compile the model of {slicc.stem} (once)")
+            unfinished = folder / "program"
+            buildproto.run_tool([*toolchain.compiler_command(), *FLAGS, "-Isrc", f"-Ibuild/{paths.variant()}/{toolchain.GENERATED}",
+                                 str(source), "-o", str(unfinished)])
+            program.parent.mkdir(parents=True, exist_ok=True)
+            shutil.move(unfinished, program)
+    return program
+
+
+def explore(program: Path, memory: int, seconds: float, quiet: bool) -> dict[str, Any]:
+    """Runs the exploration; its answer. Progress goes to stderr."""
+    try:
+        got = subprocess.run([str(program), str(memory), str(seconds)], stdout=subprocess.PIPE, text=True, check=False,
+                             stderr=subprocess.DEVNULL if quiet else None)
+    except OSError as error:
+        raise SimulatorBug(f"{program}: {error.strerror}") from error
+    if got.returncode != 0:
+        raise SimulatorBug(f"the exploration ended with {got.returncode}")
+    answer: dict[str, Any] = json.loads(got.stdout)
+    return answer
+
+
+def document(protocol: str, bounds: Bounds, answer: dict[str, Any], counterexample: str | None) -> dict[str, Any]:
+    """The answer as moscope.verify/1."""
+    names = [(f"{machine} {state} x {event}", seen) for machine, state, event, seen in answer["reached"]]
+    return {
+        "schema": SCHEMA,
+        "ok": "violation" not in answer,
+        "complete": answer["complete"],
+        "protocol": protocol,
+        "caches": bounds.caches, "chips": bounds.chips, "homes": bounds.homes, "lines": bounds.lines,
+        "requests": list(bounds.requests),
+        **{key: answer[key] for key in ("states", "depth", "seconds", "steps_taken", "memory", "renamings")},
+        "declared": len(names),
+        "unreachable": [name for name, seen in names if not seen],
+        "violation": answer.get("violation"),
+        "steps": answer.get("steps", []),
+        "counterexample": counterexample,
+    }

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// One state for all that differ only in the names of interchangeable controllers and lines, or in the places of messages: the
+// smallest by bytes. Ages of blocks that no load may tell apart are made equal, too.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+
+#include "verify/rules.hh"
+
+namespace moscope::verify {
+
+/// New numbers by old ones.
+struct Renaming {
+    const std::uint8_t *controller; ///< by controller
+    const std::uint8_t *line;       ///< by line - 1; the values are lines
+};
+
+/// Renames what a structure's fields refer to.
+struct Renamer {
+    Renaming to;
+    std::uint8_t controller(std::uint8_t c) const { return c == kMemory ? c : to.controller[c]; }
+    Addr line_of(Addr a) const { return a == 0 ? a : to.line[a - 1]; }
+    void data(const char *, DataBlock &) {}
+    void line(const char *, Addr &a) const { a = line_of(a); }
+    void machine(const char *, MachineID &m) const {
+        if (m.isValid())
+            m = layout.id[to.controller[layout.index(m)]];
+    }
+    void machines(const char *, NetDest &set) const {
+        unsigned bits = 0;
+        for (unsigned left = set.bits(); left; left &= left - 1)
+            bits |= 1u << to.controller[std::countr_zero(left)];
+        set.put(bits);
+    }
+    template <class X> void plain(const char *, X &) {}
+};
+
+/// Puts messages into their order: by receiver, buffer and sender; then, where the network keeps the order, as they
+/// were sent, else by content.
+template <class State> void sort_messages(State &s) {
+    using Message = typename State::Message;
+    const auto before = [](const Message &a, const Message &b) {
+        if (const int c = std::memcmp(&a.to, &b.to, 3))
+            return c < 0;
+        if (a.to == kMemory)
+            return a.line < b.line;
+        if (State::ordered(layout.id[a.to].type, a.buffer))
+            return false;
+        return std::memcmp(&a, &b, sizeof(Message)) < 0;
+    };
+    for (unsigned i = 1; i < s.messages; ++i)
+        for (unsigned j = i; j > 0 && before(s.slots[j], s.slots[j - 1]); --j)
+            std::swap(s.slots[j], s.slots[j - 1]);
+}
+
+/// The bytes of a state that are in use: the rest are unused slots.
+template <class State> std::size_t used_bytes(const State &s) {
+    return offsetof(State, slots) + s.messages * sizeof(s.slots[0]);
+}
+
+/// Takes a message out.
+template <class State> void remove_message(State &s, unsigned slot) {
+    --s.messages;
+    std::memmove(&s.slots[slot], &s.slots[slot + 1], (s.messages - slot) * sizeof(s.slots[0]));
+    std::memset(static_cast<void *>(&s.slots[s.messages]), 0, sizeof(s.slots[0]));
+}
+
+/// Blocks older than any load under way may read are all stale.
+template <class State> void forget_old_values(State &s) {
+    for (Addr line = 1; line <= State::kLines; ++line) {
+        unsigned oldest = 0;
+        for (const Core &c : s.cores)
+            if (c.waits() && c.line == line)
+                oldest = std::max<unsigned>(oldest, c.since);
+        each_block(s, line, [oldest](DataBlock &d) {
+            if (d.age > oldest)
+                d.age = DataBlock::kStale;
+        });
+    }
+}
+
+/// All of a state before its messages, renamed.
+template <class Machine>
+void rename_front(typename Machine::State &to, typename Machine::State &from, const Renaming &by) {
+    using State = typename Machine::State;
+    const Renamer renamer{by};
+    Machine::rename_data(to, from, by.controller);
+    to.visit_tables([&](const char *, auto &table) {
+        const auto old = table;
+        for (unsigned i = 0; i < State::kLines; ++i) {
+            const unsigned j = by.line[i] - 1u;
+            table.used[j] = old.used[i];
+            table.entries[j] = old.entries[i];
+            if (table.used[j])
+                std::remove_reference_t<decltype(table.entries[j])>::visit(table.entries[j], Renamer{by});
+        }
+    });
+    for (unsigned i = 0; i < State::kCores; ++i) {
+        Core &c = to.cores[by.controller[Machine::kFirstCore + i] - Machine::kFirstCore];
+        c = from.cores[i];
+        c.line = renamer.line_of(c.line);
+    }
+    for (unsigned i = 0; i < State::kLines; ++i)
+        to.memory[by.line[i] - 1] = from.memory[i];
+    to.messages = from.messages;
+}
+
+/// The messages, whose unused slots in `to` are zero from `messages` of another state on.
+template <class State> void rename_messages(State &to, const State &from, const Renaming &by) {
+    const Renamer renamer{by};
+    for (unsigned i = 0; i < to.messages; ++i) {
+        auto &m = to.slots[i] = from.slots[i];
+        m.to = renamer.controller(m.to), m.from = renamer.controller(m.from);
+        m.line = renamer.line_of(m.line), m.aside = renamer.line_of(m.aside);
+        State::visit_body(m, Renamer{by});
+    }
+    sort_messages(to);
+}
+
+/// Makes a state the one that stands for all that are alike. Most renamings lose by the part before the messages.
+template <class Machine> void make_canonical(typename Machine::State &s) {
+    using State = typename Machine::State;
+    constexpr std::size_t kFront = offsetof(State, slots);
+    forget_old_values(s);
+    sort_messages(s);
+    if constexpr (std::size(Machine::kLineRenamings) * std::size(Machine::kRenamings) == 1)
+        return;
+    const std::size_t bytes = used_bytes(s);
+    State other[2];
+    State *best = &s;
+    unsigned spare = 0;
+    for (const auto &line : Machine::kLineRenamings)
+        for (const auto &controller : Machine::kRenamings) {
+            if (&line == &Machine::kLineRenamings[0] && &controller == &Machine::kRenamings[0])
+                continue; // the identity
+            State &o = other[spare];
+            rename_front<Machine>(o, s, {controller, line});
+            const int front = std::memcmp(&o, best, kFront);
+            if (front > 0)
+                continue;
+            rename_messages(o, s, {controller, line});
+            if (front < 0 || std::memcmp(o.slots, best->slots, bytes - kFront) < 0) {
+                best = &o;
+                spare ^= 1;
+            }
+        }
+    if (best != &s)
+        std::memcpy(static_cast<void *>(&s), best, bytes);
+}
+
+} // namespace moscope::verify

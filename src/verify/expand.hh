@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// All that can happen next in a state. A message under way may arrive at any time, whatever was sent before or after it, but where its
+// virtual network keeps the order of one sender. A message that its receiver stalls stays at the head of its buffer, and what
+// arrives later waits behind it. A core without a request may make any; a cache may have to make room at any time.
+#pragma once
+
+#include "verify/canonical.hh"
+#include "verify/storage.hh"
+
+namespace moscope::verify {
+
+/// What happened, for people.
+struct Step {
+    enum Kind : std::uint8_t { request, evict, message, memory } kind;
+    std::uint8_t who;  ///< core, or slot of the message
+    std::uint8_t type; ///< RubyRequestType
+    Addr line;
+    bool asks() const { return kind == request || kind == evict; }
+};
+
+template <class Machine> class Expansion {
+  public:
+    using State = typename Machine::State;
+    using Message = typename State::Message;
+    using Rules = RulesOf<State>;
+    using Outcome = typename Rules::Outcome;
+
+    /// Calls found(State &next, const Step &, bool only_blocked) for every successor, not yet canonical; a Violation passes
+    /// through, and step() tells where.
+    template <class F> void successors(const State &s, F &&found) {
+        for (unsigned i = 0; i < s.messages; ++i)
+            if (may_arrive(s, i)) {
+                if (s.slots[i].to == kMemory)
+                    at_memory(s, i, found);
+                else
+                    deliver(s, i, found);
+            }
+        if (memory_is_busy(s))
+            return;
+        for (unsigned c = 0; c < State::kCores; ++c) {
+            if (!s.cores[c].waits())
+                for (Addr line = 1; line <= State::kLines; ++line)
+                    for (const RubyRequestType type : Machine::kRequests)
+                        ask(s, {Step::request, static_cast<std::uint8_t>(c), type, line}, found);
+            if constexpr (Machine::kEvict)
+                ask(s, {Step::evict, static_cast<std::uint8_t>(c), RubyRequestType_LD, kElsewhere}, found);
+        }
+    }
+    const Step &step() const { return step_; }
+
+  private:
+    /// DRAM's queue is bounded: no core begins anything new while it is full.
+    bool memory_is_busy(const State &s) const {
+        unsigned n = 0;
+        for (unsigned i = 0; i < s.messages; ++i)
+            n += s.slots[i].to == kMemory || s.slots[i].from == kMemory;
+        return n >= Machine::kMemoryQueue;
+    }
+
+    bool may_arrive(const State &s, unsigned i) const {
+        const Message &m = s.slots[i];
+        if (m.aside)
+            return false;
+        const bool ordered = m.to != kMemory && State::ordered(layout.id[m.to].type, m.buffer);
+        for (unsigned j = 0; j < s.messages; ++j) {
+            const Message &o = s.slots[j];
+            if (j == i || o.to != m.to || o.buffer != m.buffer)
+                continue;
+            if (o.blocked)
+                return false;
+            if (j < i && !o.aside && o.from == m.from && (ordered || (m.to == kMemory && o.line == m.line)))
+                return false;
+            if (j < i && std::memcmp(&o, &m, sizeof(Message)) == 0)
+                return false; // the same as one that was tried
+        }
+        return true;
+    }
+
+    /// Runs the receiver's rule for a message, once for each sequence of choices.
+    template <class F> void run(const State &s, unsigned slot, F &&done) {
+        const unsigned to = s.slots[slot].to;
+        world().begin();
+        do {
+            std::memcpy(static_cast<void *>(&next_), &s, sizeof(State));
+            Outcome outcome{};
+            bool dequeued = false;
+            Machine::with(next_, to, [&](auto &rules) {
+                rules.message_ = &next_.slots[slot];
+                rules.buffer_ = next_.slots[slot].buffer;
+                rules.run_(rules.buffer_);
+                outcome = rules.outcome_;
+                dequeued = rules.dequeued_;
+            });
+            if (outcome == Outcome::taken) {
+                next_.slots[slot].blocked = 0;
+                if (dequeued)
+                    remove_message(next_, slot);
+            }
+            done(outcome, dequeued);
+        } while (world().advance());
+    }
+
+    template <class F> void deliver(const State &s, unsigned slot, F &&found) {
+        step_ = {Step::message, static_cast<std::uint8_t>(slot), 0, s.slots[slot].line};
+        run(s, slot, [&](Outcome outcome, bool) {
+            if (outcome == Outcome::taken) {
+                found(next_, step_, false);
+            } else if (!s.slots[slot].blocked && !core_request(s.slots[slot])) {
+                std::memcpy(static_cast<void *>(&next_), &s, sizeof(State));
+                next_.slots[slot].blocked = 1;
+                found(next_, step_, true);
+            }
+        });
+    }
+
+    bool core_request(const Message &m) const {
+        return m.kind == RubyRequest::kKind;
+    }
+
+    /// A core's request, or one for a line elsewhere, which is dropped once the cache has made room.
+    template <class F> void ask(const State &s, const Step &step, F &&found) {
+        step_ = step;
+        if (s.messages == State::kSlots)
+            throw Violation("more than " + std::to_string(State::kSlots) + " messages are under way");
+        State &with = asked_;
+        std::memcpy(static_cast<void *>(&with), &s, sizeof(State));
+        const unsigned slot = with.messages++;
+        const unsigned controller = Machine::kFirstCore + step.who;
+        Message &m = with.slots[slot];
+        m.kind = RubyRequest::kKind;
+        m.to = m.from = static_cast<std::uint8_t>(controller);
+        m.buffer = Machine::kMandatory;
+        m.line = step.line == kElsewhere ? 0 : step.line;
+        RubyRequest request;
+        request.LineAddress = request.PhysicalAddress = step.line;
+        request.Type = static_cast<RubyRequestType>(step.type);
+        std::memcpy(m.body, static_cast<const void *>(&request), sizeof request);
+        if (step.kind == Step::request)
+            with.cores[step.who] = {static_cast<std::uint8_t>(request.Type + 1), step.line, 0};
+        run(with, slot, [&](Outcome outcome, bool dequeued) {
+            if (step.kind == Step::evict) {
+                if (outcome != Outcome::taken)
+                    return;
+                if (!dequeued)
+                    remove_message(next_, slot);
+            }
+            found(next_, step_, false);
+        });
+    }
+
+    /// DRAM serves the oldest request of a line.
+    template <class F> void at_memory(const State &s, unsigned slot, F &&found) {
+        step_ = {Step::memory, static_cast<std::uint8_t>(slot), 0, s.slots[slot].line};
+        std::memcpy(static_cast<void *>(&next_), &s, sizeof(State));
+        Message &m = next_.slots[slot];
+        auto &body = m.template as<MemoryMsg>();
+        if (body.Type == MemoryRequestType_MEMORY_READ) {
+            body.DataBlk = next_.memory[m.line - 1];
+            body.MessageSize = MessageSizeType_Response_Data;
+        } else {
+            next_.memory[m.line - 1] = body.DataBlk;
+            body.DataBlk = DataBlock{};
+            body.MessageSize = MessageSizeType_Response_Control;
+        }
+        body.OriginalRequestorMachId = body.Sender;
+        body.Sender = layout.id[m.from];
+        m.to = m.from;
+        m.buffer = static_cast<std::uint8_t>(State::from_memory(layout.id[m.to].type));
+        m.from = kMemory;
+        const Message answer = m; // behind those that were sent before
+        remove_message(next_, slot);
+        next_.slots[next_.messages++] = answer;
+        found(next_, step_, false);
+    }
+
+    State next_, asked_;
+    Step step_{};
+};
+
+} // namespace moscope::verify

@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What generated rules are built on: a controller that takes one message. The sequencer, its core, DRAM's queue and the network are
+// here. A core has one request at a time. A store makes every other block of its line one write older.
+#pragma once
+
+#include <string>
+
+#include "verify/messages.hh"
+#include "verify/world.hh"
+
+namespace moscope::verify {
+
+struct TransitionName {
+    const char *state, *event;
+    bool stalls;
+};
+struct MachineNames {
+    const char *machine;
+    const TransitionName *transitions;
+    unsigned count;
+};
+
+/// Which transitions have been taken or have stalled, by machine type and number; and, for a counterexample, a log.
+struct Record {
+    std::vector<std::vector<bool>> reached = std::vector<std::vector<bool>>(MachineType_NUM);
+    std::vector<std::string> *log = nullptr;
+};
+inline Record &record() {
+    static thread_local Record r;
+    return r;
+}
+
+inline std::string name_of(unsigned controller) {
+    if (controller == kMemory)
+        return "memory";
+    const MachineID m = layout.id[controller];
+    return std::string(MachineType_to_string(m.type)) + "-" + std::to_string(m.num);
+}
+
+/// Visits of structures that look only at blocks of data.
+template <class F> struct DataVisitor {
+    F f;
+    void data(const char *, DataBlock &d) { f(d); }
+    template <class X> void line(const char *, X &) {}
+    template <class X> void machine(const char *, X &) {}
+    template <class X> void machines(const char *, X &) {}
+    template <class X> void plain(const char *, X &) {}
+};
+template <class F> DataVisitor(F) -> DataVisitor<F>;
+
+/// Calls f(DataBlock &) for every block of a line.
+template <class State, class F> void each_block(State &s, Addr line, F &&f) {
+    DataVisitor v{[&](DataBlock &d) { f(d); }};
+    s.visit_tables([&](const char *, auto &table) {
+        if (auto *e = table.find(line))
+            std::remove_pointer_t<decltype(e)>::visit(*e, v);
+    });
+    for (unsigned i = 0; i < s.messages; ++i)
+        if (s.slots[i].line == line)
+            State::visit_body(s.slots[i], v);
+    f(s.memory[line - 1]);
+}
+
+template <class State> class RulesOf {
+  public:
+    using Message = typename State::Message;
+    using Rules = RulesOf;
+
+    RulesOf(State &s, unsigned controller)
+        : machineID(layout.id[controller]), version(machineID.num), s_(s), controller_(controller) {}
+
+    enum class Outcome : std::uint8_t { nothing, taken, stalled, abandoned };
+    Outcome outcome_ = Outcome::nothing;
+    bool dequeued_ = false;
+    Message *message_ = nullptr; ///< that the rule is about
+    unsigned buffer_ = 0;        ///< in which it lies
+
+    // ---- the prelude's members of every controller
+    MachineID machineID;
+    NodeID version;
+    NodeID clusterID = 0;
+    std::int64_t recycle_latency = 0;
+    int number_of_TBEs = 1, transitions_per_cycle = 1;
+    Tick clockEdge(std::int64_t = 0) const { return 0; }
+    std::int64_t curCycle() const { return 0; }
+    std::int64_t ticksToCycles(Tick) const { return 0; }
+    Tick cyclesToTicks(std::int64_t) const { return 0; }
+    void wakeUpBuffers(Addr a) { wake_(a); }
+    void wakeUpBuffer(Addr a) { wake_(a); }
+    void wakeUpAllBuffers(Addr a) { wake_(a); }
+    void wakeUpAllBuffers() { wake_(0); }
+    void dequeueMemRespQueue() {}
+    template <class... X> void profileRequest(X...) {}
+    template <class... X> void profileMsgDelay(X...) {}
+
+    // ---- buffers
+    struct NetworkBuffer {
+        RulesOf &r;
+        unsigned vnet;
+        template <class M> void send(const M &m) const {
+            bool any = false;
+            for (unsigned c = 0; c < layout.total; ++c)
+                if (m.Destination.isElement(layout.id[c])) {
+                    const int buffer = State::receiver(vnet, layout.id[c].type);
+                    if (buffer < 0)
+                        throw Violation(name_of(r.controller_) + " sends to " + name_of(c) +
+                                        ", which has no buffer of virtual network " + std::to_string(vnet));
+                    r.put_(m, c, static_cast<unsigned>(buffer)), any = true;
+                }
+            if (!any)
+                throw Violation(name_of(r.controller_) + " sends a message without a destination");
+        }
+        template <class... X> bool areNSlotsAvailable(X...) const { return true; }
+    };
+    struct MemoryBuffer {
+        RulesOf &r;
+        void send(const MemoryMsg &m) const { r.put_(m, kMemory, 0); }
+        template <class... X> bool areNSlotsAvailable(X...) const { return true; }
+    };
+    struct OwnBuffer {
+        RulesOf &r;
+        unsigned number;
+        bool isReady(Tick) const { return r.buffer_ == number; }
+        bool isEmpty() const {
+            for (unsigned i = 0; i < r.s_.messages; ++i)
+                if (r.s_.slots[i].to == r.controller_ && r.s_.slots[i].buffer == number && !r.s_.slots[i].aside)
+                    return false;
+            return true;
+        }
+        template <class M> M &peek() const {
+            if (r.buffer_ != number || r.message_->kind != M::kKind)
+                throw Violation(name_of(r.controller_) + " peeks into a buffer that the transition is not about");
+            return r.message_->template as<M>();
+        }
+        Tick dequeue(Tick) const {
+            if (r.buffer_ != number)
+                throw Violation(name_of(r.controller_) + " dequeues from a buffer that the transition is not about");
+            r.dequeued_ = true;
+            return 0;
+        }
+        template <class... X> void recycle(X...) const {}
+        void set_aside(Addr a) const {
+            if (r.buffer_ != number)
+                throw Violation(name_of(r.controller_) + " sets a message aside that the transition is not about");
+            r.message_->aside = a;
+        }
+        void wake(Addr a) const { r.wake_(a, number); }
+        bool hasStalledMsg(Addr a) const {
+            for (unsigned i = 0; i < r.s_.messages; ++i)
+                if (r.s_.slots[i].to == r.controller_ && r.s_.slots[i].buffer == number && r.s_.slots[i].aside == a)
+                    return true;
+            return false;
+        }
+        template <class M> void send(const M &m) const { r.put_(m, r.controller_, number); }
+        template <class... X> bool areNSlotsAvailable(X...) const { return true; }
+    };
+
+    // ---- the sequencer
+    using Sequencer = RulesOf;
+    template <class... X> void readCallback(Addr a, const DataBlock &d, X...) {
+        Core &c = waiting_(a, "reads");
+        if (c.type() != RubyRequestType_LD && c.type() != RubyRequestType_IFETCH)
+            throw Violation(name_of(controller_) + " lets its core read, which asked for " +
+                            RubyRequestType_to_string(c.type()));
+        if (d.age > c.since && c.since != Core::kManyWrites)
+            throw Violation("stale data: " + name_of(controller_) + " lets its core read a value of line " +
+                            std::to_string(a) + " that " +
+                            (d.age == DataBlock::kStale ? std::string("was overwritten")
+                                                        : std::to_string(d.age - c.since) + " writes replaced") +
+                            " before the load began");
+        c = {};
+    }
+    template <class... X> void writeCallback(Addr a, DataBlock &d, X...) {
+        Core &c = waiting_(a, "writes");
+        if (c.type() == RubyRequestType_FLUSH) {
+            c = {};
+            return;
+        }
+        if (d.age != 0)
+            throw Violation("stale data: " + name_of(controller_) + " lets its core write into a copy of line " +
+                            std::to_string(a) + " that is not the last value written");
+        c = {};
+        each_block(s_, a, [](DataBlock &b) { b.age += b.age != DataBlock::kStale; });
+        d.age = 0;
+        for (Core &other : s_.cores)
+            if (other.waits() && other.line == a && other.since != Core::kManyWrites)
+                ++other.since;
+    }
+    template <class... X> void atomicCallback(Addr a, DataBlock &d, X...) { writeCallback(a, d); }
+    void writeUniqueCallback(Addr a, DataBlock &d) { writeCallback(a, d); }
+    template <class... X> void unaddressedCallback(X...) {}
+    void evictionCallback(Addr) {}
+    void invL1Callback() {}
+    template <class... X> void recordRequestType(X...) {}
+    template <class... X> bool checkResourceAvailable(X...) { return true; }
+    bool llscCheckMonitor(Addr) { return true; }
+    void llscClearLocalMonitor() {}
+
+  protected:
+    [[noreturn]] void error_at_(const char *where, const std::string &what) {
+        throw Violation(name_of(controller_) + ": " + where + ": " + what);
+    }
+    [[noreturn]] void no_transition_(const char *state, const char *event) {
+        throw Violation(name_of(controller_) + ": no transition for event " + event + " in state " + state);
+    }
+    bool stalled_() {
+        outcome_ = Outcome::stalled;
+        return false;
+    }
+    bool abandon_() {
+        outcome_ = Outcome::abandoned;
+        return true;
+    }
+    template <class S, class E> void note_(unsigned machine, unsigned number, S state, E event, Addr a) {
+        outcome_ = Outcome::taken;
+        auto &reached = record().reached[machine];
+        if (number >= reached.size())
+            reached.resize(number + 1);
+        reached[number] = true;
+        if (record().log)
+            record().log->push_back(name_of(controller_) + ": " + to_text(event) + " in " + to_text(state) +
+                                    ", line " + std::to_string(a));
+    }
+    State &s_;
+    unsigned controller_;
+
+  private:
+    template <class M> void put_(const M &m, unsigned to, unsigned buffer) {
+        if (s_.messages == State::kSlots)
+            throw Violation("more than " + std::to_string(State::kSlots) +
+                            " messages are under way: a protocol that sends without end, or --messages is too small");
+        Message &slot = s_.slots[s_.messages++];
+        slot.kind = M::kKind;
+        slot.to = static_cast<std::uint8_t>(to);
+        slot.buffer = static_cast<std::uint8_t>(buffer);
+        slot.from = static_cast<std::uint8_t>(controller_);
+        if constexpr (requires { m.line(); })
+            slot.line = m.line();
+        else
+            slot.line = m.addr;
+        std::memcpy(slot.body, static_cast<const void *>(&m), sizeof(M));
+    }
+    void wake_(Addr a, unsigned buffer = ~0u) {
+        for (unsigned i = 0; i < s_.messages; ++i) {
+            Message &m = s_.slots[i];
+            if (m.to == controller_ && m.aside && (!a || m.aside == a) && (buffer == ~0u || m.buffer == buffer))
+                m.aside = 0;
+        }
+    }
+    Core &waiting_(Addr a, const char *what) {
+        Core &c = s_.cores[controller_ - layout.base[machineID.type]];
+        if (!c.waits() || c.line != a)
+            throw Violation(name_of(controller_) + ": its core " + what + " line " + std::to_string(a) +
+                            ", for which it has no request");
+        return c;
+    }
+};
+
+} // namespace moscope::verify

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The values of a protocol as a model has them: all of one byte or arrays of bytes, so that a state has no padding and
+// equal states have equal bytes. Addresses are line numbers from 1; 0 is no line. Times are always 0: the order of
+// events, not their distance, makes a state. A block of data is its age: the number of writes to its line since it was
+// current. The names are those that SLICC's prelude declares.
+#pragma once
+
+#include <bit>
+#include <cstdint>
+#include <cstring>
+#include <stdexcept>
+#include <string>
+#include <type_traits>
+
+#include "mem/ruby/runtime/prelude_enums.hh"
+
+namespace moscope::verify {
+
+using namespace moscope::ruby;
+
+using Addr = std::uint8_t; ///< line number from 1
+using Tick = std::int64_t;
+using Cycles = std::int64_t;
+using NodeID = std::int32_t;
+using RequestorID = std::int32_t;
+struct Packet {};
+using PacketPtr = Packet *;
+using RequestPtr = void *;
+
+/// What the exploration looks for: a rule that broke the protocol or a property.
+struct Violation : std::runtime_error {
+    using std::runtime_error::runtime_error;
+};
+
+/// Writes since the block was current: 0 is the last value written.
+struct DataBlock {
+    static constexpr std::uint8_t kStale = 7; ///< older than any pending load may read, or never written
+    std::uint8_t age = kStale;
+    void clear() { age = kStale; }
+    /// The result is as old as its older part.
+    template <class... X> void copyPartial(const DataBlock &o, X...) { age = age > o.age ? age : o.age; }
+    template <class... X> void atomicPartial(const DataBlock &o, X... x) { copyPartial(o, x...); }
+    bool operator==(const DataBlock &) const = default;
+};
+
+/// Bytes of partial writes are not modelled: a write is of a whole line.
+struct WriteMask {
+    std::uint8_t nothing = 0;
+    void clear() {}
+};
+
+struct MachineID {
+    MachineType type = MachineType_NULL;
+    std::uint8_t num = 0;
+    MachineID() { static_assert(sizeof(MachineID) == 2); }
+    MachineID(MachineType t, int n) : type(t), num(static_cast<std::uint8_t>(n)) {}
+    bool operator==(const MachineID &) const = default;
+    auto operator<=>(const MachineID &) const = default;
+    bool isValid() const { return type != MachineType_NULL; }
+    NodeID getNum() const { return num; }
+    MachineType getType() const { return type; }
+};
+
+inline constexpr unsigned kMaxControllers = 16;
+
+/// The controllers of the model, numbered machine by machine. Filled in by the generated model before its first rule.
+struct Layout {
+    std::uint8_t base[MachineType_NUM + 1]{}, count[MachineType_NUM + 1]{};
+    unsigned total = 0;
+    MachineID id[kMaxControllers];
+    unsigned index(MachineID m) const {
+        if (m.num >= count[m.type])
+            throw Violation(std::string("a machine that does not exist is named: ") + MachineType_to_string(m.type) +
+                            "-" + std::to_string(m.num));
+        return base[m.type] + m.num;
+    }
+};
+inline Layout layout;
+inline void add_machine(MachineType t, unsigned count) {
+    layout.base[t] = static_cast<std::uint8_t>(layout.total);
+    layout.count[t] = static_cast<std::uint8_t>(count);
+    for (unsigned i = 0; i < count; ++i)
+        layout.id[layout.total++] = {t, static_cast<int>(i)};
+}
+
+/// A set of controllers. Two bytes, without alignment.
+class NetDest {
+  public:
+    void setSize(int) {}
+    void setSize(int, int) {}
+    void clear() { put(0); }
+    void add(MachineID m) { put(bits() | 1u << layout.index(m)); }
+    void remove(MachineID m) { put(bits() & ~(1u << layout.index(m))); }
+    void addNetDest(const NetDest &o) { put(bits() | o.bits()); }
+    void removeNetDest(const NetDest &o) { put(bits() & ~o.bits()); }
+    void broadcast() { put((1u << layout.total) - 1); }
+    void broadcast(MachineType t) { put(bits() | ((1u << layout.count[t]) - 1) << layout.base[t]); }
+    bool isElement(MachineID m) const { return bits() >> layout.index(m) & 1; }
+    bool isSuperset(const NetDest &o) const { return (o.bits() & ~bits()) == 0; }
+    bool intersectionIsEmpty(const NetDest &o) const { return (o.bits() & bits()) == 0; }
+    bool isEqual(const NetDest &o) const { return bits() == o.bits(); }
+    bool isEmpty() const { return bits() == 0; }
+    int count() const { return std::popcount(bits()); }
+    MachineID smallestElement() const {
+        if (isEmpty())
+            throw Violation("NetDest.smallestElement of an empty set");
+        return layout.id[std::countr_zero(bits())];
+    }
+    MachineID smallestElement(MachineType t) const {
+        for (int n = 0; n < layout.count[t]; ++n)
+            if (isElement({t, n}))
+                return {t, n};
+        throw Violation("NetDest.smallestElement: no element of this machine type");
+    }
+    NetDest OR(const NetDest &o) const {
+        NetDest r = *this;
+        r.addNetDest(o);
+        return r;
+    }
+    NetDest AND(const NetDest &o) const {
+        NetDest r;
+        r.put(bits() & o.bits());
+        return r;
+    }
+    unsigned bits() const { return static_cast<unsigned>(low_ | high_ << 8); }
+    void put(unsigned b) { low_ = static_cast<std::uint8_t>(b), high_ = static_cast<std::uint8_t>(b >> 8); }
+    bool operator==(const NetDest &) const = default;
+
+  private:
+    std::uint8_t low_ = 0, high_ = 0;
+};
+
+// --- the prelude's free functions
+
+/// Home of a line: lines are dealt to the homes in turn.
+inline MachineID mapAddressToMachine(Addr a, MachineType t) { return {t, (a - 1) % layout.count[t]}; }
+inline MachineID mapAddressToRange(Addr a, MachineType t, int, int) { return mapAddressToMachine(a, t); }
+inline MachineID mapAddressToRange(Addr a, MachineType t, int, int bits, NodeID cluster) {
+    return {t, (a - 1) % (1 << bits) + cluster * (1 << bits)};
+}
+inline NetDest broadcast(MachineType t) {
+    NetDest d;
+    d.broadcast(t);
+    return d;
+}
+inline int machineCount(MachineType t) { return layout.count[t]; }
+inline NodeID machineIDToNodeID(MachineID m) { return m.num; }
+inline NodeID machineIDToVersion(MachineID m) { return m.num; }
+inline MachineType machineIDToMachineType(MachineID m) { return m.type; }
+inline MachineID createMachineID(MachineType t, NodeID n) { return {t, n}; }
+inline std::int64_t zero_time() { return 0; }
+inline std::int64_t intToCycles(std::int64_t) { return 0; }
+inline Tick intToTick(std::int64_t) { return 0; }
+inline NodeID intToID(int n) { return n; }
+inline int IDToInt(NodeID n) { return n; }
+inline int addressToInt(Addr a) { return a; }
+inline Addr intToAddress(int a) { return static_cast<Addr>(a); }
+inline int max_tokens() { return 1024; }
+inline Addr makeLineAddress(Addr a) { return a; }
+inline int getOffset(Addr) { return 0; }
+inline int addressOffset(Addr, Addr) { return 0; }
+inline int mod(int v, int m) { return v % m; }
+
+inline bool isWriteRequest(RubyRequestType t) {
+    return t == RubyRequestType_ST || t == RubyRequestType_ATOMIC || t == RubyRequestType_RMW_Read ||
+           t == RubyRequestType_RMW_Write || t == RubyRequestType_Locked_RMW_Read ||
+           t == RubyRequestType_Locked_RMW_Write || t == RubyRequestType_FLUSH;
+}
+inline bool isDataReadRequest(RubyRequestType t) { return t == RubyRequestType_LD; }
+inline bool isReadRequest(RubyRequestType t) { return isDataReadRequest(t) || t == RubyRequestType_IFETCH; }
+inline bool isHtmCmdRequest(RubyRequestType) { return false; }
+inline bool isTlbiRequest(RubyRequestType) { return false; }
+
+struct RubySystem {
+    static int getBlockSizeBits() { return 0; }
+    static int getBlockSizeBytes() { return 64; }
+};
+
+/// Functional accesses do not occur in a model.
+template <class... X> bool testAndRead(const X &...) { return false; }
+template <class... X> bool testAndWrite(const X &...) { return false; }
+inline void functionalMemoryRead(Packet *) {}
+inline bool functionalMemoryWrite(Packet *) { return false; }
+
+} // namespace moscope::verify

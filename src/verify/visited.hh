@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The set of states seen: 128 bits of hash for each, in 16 bytes with the state's number (the two are 96 bits of hash and
+// 32 of number), and the state that each was first reached from. With 10^9 states the chance that two share a hash
+// is below 10^-10.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <vector>
+
+namespace moscope::verify {
+
+struct Hash {
+    std::uint64_t high;
+    std::uint32_t low;
+};
+
+/// Two multiplications for eight bytes, as in wyhash.
+inline Hash hash_of(const void *data, std::size_t bytes) {
+    const auto *p = static_cast<const unsigned char *>(data);
+    std::uint64_t a = 0x2d358dccaa6c78a5ull ^ bytes, b = 0x8bb84b93962eacc9ull;
+    const auto mix = [](std::uint64_t x, std::uint64_t y) {
+        const auto m = static_cast<unsigned __int128>(x) * y;
+        return static_cast<std::uint64_t>(m) ^ static_cast<std::uint64_t>(m >> 64);
+    };
+    for (std::size_t i = 0; i < bytes; i += 8) {
+        std::uint64_t w = 0;
+        std::memcpy(&w, p + i, bytes - i < 8 ? bytes - i : 8);
+        a = mix(a ^ w, 0x4b33a62ed433d4a3ull);
+        b = mix(b + w, 0x9e3779b97f4a7c15ull ^ a);
+    }
+    return {mix(a, 0xaaaaaaaaaaaaaaabull ^ b), static_cast<std::uint32_t>(mix(b, a | 1) >> 16)};
+}
+
+class Visited {
+  public:
+    static constexpr std::uint32_t kNone = ~0u;
+
+    Visited() : cells_(1u << 16) {}
+    /// The number of a state; `fresh` if it was not there. parent: the number of the state that led to it.
+    std::uint32_t insert(const Hash &h, std::uint32_t parent, bool &fresh) {
+        Cell *c = find(h);
+        fresh = c->number == kNone;
+        if (!fresh)
+            return c->number;
+        const auto number = static_cast<std::uint32_t>(parents_.size());
+        *c = {h.high, h.low, number};
+        parents_.push_back(parent);
+        if (parents_.size() * 10 > cells_.size() * 7)
+            grow();
+        return number;
+    }
+    std::uint32_t number(const Hash &h) { return find(h)->number; }
+    std::uint32_t parent(std::uint32_t state) const { return parents_[state]; }
+    std::size_t size() const { return parents_.size(); }
+    std::size_t bytes() const { return cells_.capacity() * sizeof(Cell) + parents_.capacity() * sizeof(std::uint32_t); }
+    /// Bytes while the table is being doubled next.
+    std::size_t bytes_of_growth() const {
+        return parents_.size() * 10 > cells_.size() * 6 ? bytes() + 2 * cells_.size() * sizeof(Cell) : bytes();
+    }
+
+  private:
+    struct Cell {
+        std::uint64_t high = 0;
+        std::uint32_t low = 0, number = kNone;
+    };
+    Cell *find(const Hash &h) {
+        const std::size_t mask = cells_.size() - 1;
+        std::size_t i = h.high & mask;
+        while (cells_[i].number != kNone && (cells_[i].high != h.high || cells_[i].low != h.low))
+            i = (i + 1) & mask;
+        return &cells_[i];
+    }
+    void grow() {
+        std::vector<Cell> old(cells_.size() * 2);
+        old.swap(cells_);
+        for (const Cell &c : old)
+            if (c.number != kNone)
+                *find({c.high, c.low}) = c;
+    }
+    std::vector<Cell> cells_;
+    std::vector<std::uint32_t> parents_;
+};
+
+} // namespace moscope::verify

@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""`moscope protocol verify`: the project's protocols hold in every state of a small machine, and seeded faults are found."""
+
+import json
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mutations import ALL, Mutation
+
+from moscope import buildproto, jsonio
+
+Moscope = Callable[..., subprocess.CompletedProcess[str]]
+
+
+def verified(moscope: Moscope, protocol: str, *options: str, sets: tuple[str, ...] = ()) -> dict[str, Any]:
+    """The document of an exploration, checked against its schema."""
+    given = [part for key in sets for part in ("--set", key)]
+    got = moscope("protocol", "verify", protocol, "--json", *options, *given)
+    assert got.returncode in (0, 1), got.stderr
+    document: dict[str, Any] = json.loads(got.stdout)
+    jsonio.validate(document)
+    assert document["ok"] == (got.returncode == 0)
+    return document
+
+
+def mutated(mutation: Mutation, folder: Path) -> str:
+    """A copy of the mutated protocol's files; the path of its .slicc file."""
+    source = buildproto.known_protocols()[mutation.protocol]
+    for path in source.parent.glob(f"{mutation.protocol}*"):
+        shutil.copy(path, folder)
+    mutation.apply(folder)
+    return str(folder / source.name)
+
+
+def test_msi_holds_in_every_state_of_two_caches_and_two_transitions_need_a_third(moscope: Moscope) -> None:
+    document = verified(moscope, "MSI")
+    assert document["ok"] and document["complete"] and document["states"] > 20_000
+    assert document["unreachable"] == ["Directory B_A x InvAck", "Directory B_O x PutM_Stale"]
+
+
+@pytest.mark.long
+def test_names_of_alike_cores_do_not_matter(moscope: Moscope) -> None:
+    with_names = verified(moscope, "MSI", "--no-symmetry", "--no-evict")
+    without = verified(moscope, "MSI", "--no-evict")
+    assert with_names["complete"] and without["complete"] and with_names["unreachable"] == without["unreachable"]
+    assert without["states"] < with_names["states"] <= 2 * without["states"]
+
+
+def test_a_fault_is_shown_by_its_shortest_way(moscope: Moscope, tmp_path: Path) -> None:
+    """A store to a shared line that leaves the other sharer alone: a load, another, a store."""
+    fault = Mutation("kept-copy", "MSI", "transition(S, Inv, I) { ev_lineLost; ia_sendInvAck; dc_deallocate; pf_popForward; }",
+                     "transition(S, Inv, S) { ia_sendInvAck; pf_popForward; }", "a sharer keeps its copy")
+    document = verified(moscope, mutated(fault, tmp_path))
+    assert not document["ok"] and not document["complete"]
+    assert document["violation"].startswith("two copies: ")
+    asked = [s["what"] for s in document["steps"] if " asks: " in s["what"]]
+    assert len(asked) == 3 and sum("ST of line 1" in a for a in asked) == 1
+    assert any("Inv in S" in t for s in document["steps"] for t in s["transitions"])
+
+
+def test_a_lost_answer_is_reported_as_stuck(moscope: Moscope, tmp_path: Path) -> None:
+    fault = Mutation("no-unblock", "MSI", "transition(IS, Data, S) { wd_writeData; lm_loadMissDone; us_sendUnblockS; pr_popResponse; wk_wake; }",
+                     "transition(IS, Data, S) { wd_writeData; lm_loadMissDone; pr_popResponse; wk_wake; }", "no unblock after a load")
+    document = verified(moscope, mutated(fault, tmp_path), "--no-evict")
+    assert not document["ok"] and document["violation"].startswith("stuck: core ")
+
+
+@pytest.mark.parametrize("options, said", [
+    (("--caches", "9"), "--caches: 9: expected 1 to 8"), (("--caches", "3", "--chips", "2"), "--caches: 3 on 2 chips: expected a multiple of 2"),
+    (("--requests", "ld,lt"), "lt"), (("--seconds", "0"), "--seconds: 0: expected 1 or more"), (("--memory", "much"), "much"),
+])
+def test_bounds_that_cannot_be_are_user_errors(moscope: Moscope, options: tuple[str, ...], said: str) -> None:
+    got = moscope("protocol", "verify", "MSI", *options)
+    assert got.returncode == 2 and said in got.stderr, got.stderr
+
+
+def test_a_bound_that_is_reached_is_stated(moscope: Moscope) -> None:
+    document = verified(moscope, "MSI", "--memory", "1MiB")
+    assert document["ok"] and not document["complete"] and document["memory"] <= 2 << 20
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("protocol, options, sets", [
+    ("MSI", ("--caches", "3"), ()),
+    ("MOESI_HTAssist", ("--caches", "3", "--chips", "3"), ()),
+    ("MOESI_HTAssist", ("--caches", "2", "--chips", "2"), ("probe_filter.enabled=false",)),
+])
+def test_a_larger_machine_holds_in_every_state(moscope: Moscope, protocol: str, options: tuple[str, ...], sets: tuple[str, ...]) -> None:
+    document = verified(moscope, protocol, *options, sets=sets)
+    assert document["ok"] and document["complete"], document["violation"]
+
+
+SMALL = {"MSI": [("--caches", "2"), ("--caches", "3")],
+         "MOESI_HTAssist": [("--caches", "2", "--chips", "2"), ("--caches", "2", "--chips", "2", "--lines", "2"),
+                            ("--caches", "3", "--chips", "3"), ("--caches", "4", "--chips", "2"), ("--caches", "2", "--chips", "1", "--lines", "2")]}
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("mutation", [pytest.param(m, id=m.name) for m in ALL])
+def test_every_seeded_fault_is_found(moscope: Moscope, tmp_path: Path, mutation: Mutation) -> None:
+    path = mutated(mutation, tmp_path)
+    for options in SMALL[mutation.protocol]:
+        document = verified(moscope, path, *options, "--seconds", "60", sets=mutation.sets)
+        if not document["ok"]:
+            print(f"{mutation.name}: {' '.join(options)}: {document['states']} states, {len(document['steps'])} steps: {document['violation']}")
+            return
+    pytest.fail(f"{mutation.name}: {mutation.what}: not found")
