@@ -113,9 +113,7 @@ template <class Machine> class Expansion {
         });
     }
 
-    bool core_request(const Message &m) const {
-        return m.kind == RubyRequest::kKind;
-    }
+    bool core_request(const Message &m) const { return m.kind == RubyRequest::kKind; }
 
     /// A core's request, or one for a line elsewhere, which is dropped once the cache has made room.
     template <class F> void ask(const State &s, const Step &step, F &&found) {

@@ -218,8 +218,8 @@ template <class State> class RulesOf {
             reached.resize(number + 1);
         reached[number] = true;
         if (record().log)
-            record().log->push_back(name_of(controller_) + ": " + to_text(event) + " in " + to_text(state) +
-                                    ", line " + std::to_string(a));
+            record().log->push_back(name_of(controller_) + ": " + to_text(event) + " in " + to_text(state) + ", line " +
+                                    std::to_string(a));
     }
     State &s_;
     unsigned controller_;

@@ -167,7 +167,8 @@ template <class Machine> class Search {
             }
             if (writers > 1 || (writers && readers)) {
                 at_ = number;
-                throw Violation("two copies: " + name_of(writer) + " may write line " + std::to_string(line) + " while " +
+                throw Violation("two copies: " + name_of(writer) + " may write line " + std::to_string(line) +
+                                " while " +
                                 (writers > 1 ? "another core may write it, too" : name_of(reader) + " may read it"));
             }
         }
@@ -211,13 +212,11 @@ template <class Machine> class Search {
     }
 
     bool full() {
-        const std::size_t bytes = visited_.bytes_of_growth() + edges_.capacity() * 4 + offsets_.capacity() * 8 +
-                                  next_.bytes() * 2;
+        const std::size_t bytes =
+            visited_.bytes_of_growth() + edges_.capacity() * 4 + offsets_.capacity() * 8 + next_.bytes() * 2;
         return bytes > limits_.memory || elapsed() > limits_.seconds;
     }
-    double elapsed() const {
-        return std::chrono::duration<double>(std::chrono::steady_clock::now() - began_).count();
-    }
+    double elapsed() const { return std::chrono::duration<double>(std::chrono::steady_clock::now() - began_).count(); }
     void progress(std::size_t open) {
         if (elapsed() - reported_ < 2)
             return;
@@ -273,8 +272,8 @@ template <class Machine> class Search {
         std::string what;
         switch (how.kind) {
         case Step::request:
-            what = "core " + std::to_string(how.who) + " asks: " +
-                   RubyRequestType_to_string(static_cast<RubyRequestType>(how.type)) + " of line " +
+            what = "core " + std::to_string(how.who) +
+                   " asks: " + RubyRequestType_to_string(static_cast<RubyRequestType>(how.type)) + " of line " +
                    std::to_string(how.line);
             break;
         case Step::evict: what = "cache of core " + std::to_string(how.who) + " makes room"; break;

@@ -63,14 +63,16 @@ def test_a_fault_is_shown_by_its_shortest_way(moscope: Moscope, tmp_path: Path) 
 
 
 def test_a_lost_answer_is_reported_as_stuck(moscope: Moscope, tmp_path: Path) -> None:
-    fault = Mutation("no-unblock", "MSI", "transition(IS, Data, S) { wd_writeData; lm_loadMissDone; us_sendUnblockS; pr_popResponse; wk_wake; }",
+    fault = Mutation("no-unblock", "MSI",
+                     "transition(IS, Data, S) { wd_writeData; lm_loadMissDone; us_sendUnblockS; pr_popResponse; wk_wake; }",
                      "transition(IS, Data, S) { wd_writeData; lm_loadMissDone; pr_popResponse; wk_wake; }", "no unblock after a load")
     document = verified(moscope, mutated(fault, tmp_path), "--no-evict")
     assert not document["ok"] and document["violation"].startswith("stuck: core ")
 
 
 @pytest.mark.parametrize("options, said", [
-    (("--caches", "9"), "--caches: 9: expected 1 to 8"), (("--caches", "3", "--chips", "2"), "--caches: 3 on 2 chips: expected a multiple of 2"),
+    (("--caches", "9"), "--caches: 9: expected 1 to 8"),
+    (("--caches", "3", "--chips", "2"), "--caches: 3 on 2 chips: expected a multiple of 2"),
     (("--requests", "ld,lt"), "lt"), (("--seconds", "0"), "--seconds: 0: expected 1 or more"), (("--memory", "much"), "much"),
 ])
 def test_bounds_that_cannot_be_are_user_errors(moscope: Moscope, options: tuple[str, ...], said: str) -> None:
@@ -96,7 +98,8 @@ def test_a_larger_machine_holds_in_every_state(moscope: Moscope, protocol: str, 
 
 SMALL = {"MSI": [("--caches", "2"), ("--caches", "3")],
          "MOESI_HTAssist": [("--caches", "2", "--chips", "2"), ("--caches", "2", "--chips", "2", "--lines", "2"),
-                            ("--caches", "3", "--chips", "3"), ("--caches", "4", "--chips", "2"), ("--caches", "2", "--chips", "1", "--lines", "2")]}
+                            ("--caches", "3", "--chips", "3"),
+                            ("--caches", "4", "--chips", "2"), ("--caches", "2", "--chips", "1", "--lines", "2")]}
 
 
 @pytest.mark.long
@@ -106,6 +109,7 @@ def test_every_seeded_fault_is_found(moscope: Moscope, tmp_path: Path, mutation:
     for options in SMALL[mutation.protocol]:
         document = verified(moscope, path, *options, "--seconds", "60", sets=mutation.sets)
         if not document["ok"]:
-            print(f"{mutation.name}: {' '.join(options)}: {document['states']} states, {len(document['steps'])} steps: {document['violation']}")
+            print(f"{mutation.name}: {' '.join(options)}: {document['states']} states, "
+                  f"{len(document['steps'])} steps: {document['violation']}")
             return
     pytest.fail(f"{mutation.name}: {mutation.what}: not found")

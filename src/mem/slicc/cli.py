@@ -28,7 +28,8 @@ def _arguments() -> argparse.ArgumentParser:
     parser.add_argument("--list-outputs", action="store_true", help="print the names of the output files, and stop")
     parser.add_argument("--table", choices=sorted(FORMATS), help="print the transition tables")
     parser.add_argument("--interface-only", action="store_true", help="write NAME.json alone to --out")
-    parser.add_argument("--model", metavar="FILE.json", help="write NAME.model.cc alone to --out: the model that FILE describes (emit_model)")
+    parser.add_argument("--model", metavar="FILE.json",
+                        help="write NAME.model.cc alone to --out: the model that FILE describes (emit_model)")
     parser.add_argument("--check-only", action="store_true", help="report errors and warnings, write nothing")
     parser.add_argument("--strict", action="store_true", help=f"make these warnings errors: {', '.join(sorted(STRICT))}")
     parser.add_argument("--no-warnings", action="store_true", help="print errors only")

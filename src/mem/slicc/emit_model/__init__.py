@@ -57,7 +57,7 @@ def emit(program: ast.Program, model: Model, diagnostics: Diagnostics) -> str:
     for type_ in program.types:
         if not (type_.in_prelude and (type_.is_enum or type_.is_external or type_.kind == "external")):
             emit_type(out, type_, diagnostics, kinds)
-    own = [m for m in kinds]
+    own = list(kinds)
     out(f"inline constexpr unsigned kBody = std::max({{sizeof(RubyRequest), sizeof(MemoryMsg){''.join(f', sizeof({n})' for n in own)}}});")
     out("using Message = Slot<kBody>;\n")
     for function in program.functions:

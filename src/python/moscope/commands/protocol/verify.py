@@ -24,7 +24,8 @@ def verify(shared: Shared,
            requests: Annotated[str, typer.Option(metavar="LIST", help="What cores ask for: ld,st,if,flush.")] = "ld,st",
            memory: Annotated[str, typer.Option(metavar="SIZE", help="Memory at which the exploration ends incomplete.")] = "8GiB",
            seconds: Annotated[int, typer.Option(metavar="N", help="Host time at which the exploration ends incomplete.")] = 3600,
-           evict: Annotated[bool, typer.Option("--evict/--no-evict", help="Caches make room at any time, also without a further line.")] = True,
+           evict: Annotated[bool, typer.Option("--evict/--no-evict",
+                                               help="Caches make room at any time, also without a further line.")] = True,
            symmetry: Annotated[bool, typer.Option("--symmetry/--no-symmetry",
                                                   help="States that differ only in names of alike cores or lines count once.")] = True,
            ) -> int:
@@ -55,7 +56,8 @@ def _print(document: dict[str, Any]) -> None:
     print(f"{document['protocol']}: {number(document['caches'], 'cache')} on {number(document['chips'], 'chip')}, "
           f"{number(document['homes'], 'home')}, {number(document['lines'], 'line')}, requests {', '.join(document['requests'])}")
     print(f"{document['states']:,} states, {document['depth']} steps deep, {document['steps_taken']:,} steps in "
-          f"{document['seconds']:.1f} s, {document['memory'] / 2**20:,.0f} MiB; each stands for up to {number(document['renamings'], 'state')} with other names")
+          f"{document['seconds']:.1f} s, {document['memory'] / 2**20:,.0f} MiB; "
+          f"each stands for up to {number(document['renamings'], 'state')} with other names")
     if document["violation"]:
         print(f"violation: {document['violation']}")
         for i, step in enumerate(document["steps"], 1):
