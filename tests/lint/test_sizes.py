@@ -19,6 +19,7 @@ HAND_WRITTEN = {*CXX, ".py", ".c", ".h", ".slicc", ".sm", ".lark", ".js", ".css"
 
 # Larger folders, each with its reason.
 LARGE_FOLDERS = {
+    "docs": "one page for each topic; docs/index.md lists them by topic",
     "tests/mem/slicc/protocols": "one small protocol per rule of the compiler: data, read by one test",
 }
 # Longer functions, to be split; a function that is split leaves this list.
