@@ -62,27 +62,49 @@ def test_a_position_independent_program_without_an_interpreter_is_static(shared:
     assert made(shared, program).points
 
 
-def test_the_programs_of_this_system_are_found_to_be_what_they_are(shared: Shared) -> None:
-    with pytest.raises(UserError, match="is dynamically linked"):
-        made(shared, os.path.realpath("/proc/self/exe"), begin="1ms")
+def test_a_dynamic_program_takes_its_libraries_and_their_loader_along(shared: Shared) -> None:
+    plan = made(shared, os.path.realpath("/proc/self/exe"), begin="1ms")
+    loaders = [name for name in plan.programs if "ld-linux" in name]
+    assert loaders and all(name.startswith("/") and plan.programs[name].is_file() for name in loaders)
+    assert any(name.endswith("/libc.so.6") for name in plan.programs)
+
+
+def test_a_shell_script_needs_nothing_and_a_start_that_it_cannot_mark(shared: Shared, program: Path) -> None:
+    program.write_bytes(b"#!/bin/sh\necho\n")
+    assert set(made(shared, program, begin="1ms").programs) == {"programs/mine", *made(shared, program, begin="threads").programs}
+    with pytest.raises(UserError, match="never says where detailed time begins"):
+        made(shared, program)
+    program.write_bytes(b"#!/usr/bin/unheard-of\n")
+    with pytest.raises(UserError, match="script of unheard-of: expected --with and the Debian package"):
+        made(shared, program, begin="1ms")
+
+
+def test_environment_folder_and_standard_input_go_along(shared: Shared, program: Path, tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "words").write_text("one two")
+    plan = made(shared, program, cores="1", variables=("A=b c",), take=str(tmp_path / "data"), stdin=str(tmp_path / "data" / "words"))
+    assert plan.points[0].command.startswith("cd /run/moscope/work && A='b c' /run/moscope/programs/mine < /run/moscope/stdin; echo ")
+    assert plan.programs["work/words"] == tmp_path / "data" / "words" == plan.programs["stdin"]
+    with pytest.raises(UserError, match="--env: =x: expected NAME=VALUE"):
+        made(shared, program, variables=("=x",))
+    with pytest.raises(UserError, match="--take: belongs to a program of one's own: expected --program"):
+        options.make(shared, options.Options(take="."))
 
 
 @pytest.mark.parametrize(("content", "says"), [
-    (b"#!/bin/sh\necho\n", "is a script"),
     (b"", "is no ELF file"),
     (b"MZ" + bytes(100), "is no ELF file"),
     (b"\x7fELF", "is no ELF file"),
     (elf(bits=1), "is for another processor than x86-64"),
     (elf(machine=183), "is for another processor than x86-64"),
     (elf(kind=1), "is an object file, not linked"),
-    (elf(segments=(3, 1)), "is dynamically linked, and the guest has no libraries"),
     (elf()[:100], "is cut short"),
     (elf(segments=()), "holds no code"),
     (elf(flags=4), "holds no code"),
 ])
 def test_a_file_that_could_not_run_is_refused_before_anything_boots(shared: Shared, program: Path, content: bytes, says: str) -> None:
     program.write_bytes(content)
-    with pytest.raises(UserError, match=f"^--program: {program}: {says}.*: expected a static Linux program for x86-64"):
+    with pytest.raises(UserError, match=f"^--program: {program}: {says}.*: expected a Linux program for x86-64, or a script"):
         made(shared, program, begin="1ms")
 
 

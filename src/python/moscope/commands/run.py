@@ -13,11 +13,18 @@ from moscope.cli import Shared, command
 def run(shared: Shared,
         workload: Annotated[str | None, typer.Option(metavar="NAME,..", help="Workloads to run. Default: `exim`.")] = None,
         program: Annotated[str | None, typer.Option(metavar="'FILE ARG ..'",
-                                                    help="Static Linux program to run instead of a workload, with arguments. {cores} "
-                                                         "is replaced by the core count.")] = None,
+                                                    help="Linux program or script to run instead of a workload, with arguments. "
+                                                         "{cores} is replaced by the core count.")] = None,
+        packages: Annotated[list[str], typer.Option("--with", metavar="PACKAGE",
+                                                    help="Debian package for the guest, with its dependencies; repeatable. The program "
+                                                         "may be one of its own.")] = [],  # noqa: B006
+        env: Annotated[list[str], typer.Option(metavar="NAME=VALUE", help="Environment of the program; repeatable.")] = [],  # noqa: B006
+        stdin: Annotated[str | None, typer.Option(metavar="FILE", help="Standard input of the program.")] = None,
+        take: Annotated[str | None, typer.Option(metavar="DIR", help="Folder to copy into the guest, in which the program runs.")] = None,
         begin: Annotated[str | None, typer.Option(metavar="MARKER|T",
                                                   help="Start of detailed simulation: a time after the workload's start, such as "
-                                                       "250ms, or a text on the console. Default: m5 workbegin.")] = None,
+                                                       "250ms; threads (all cores in use run); or a text on the console. Default: m5 "
+                                                       "workbegin.")] = None,
         kernel: Annotated[str | None, typer.Option(metavar="NAME,..",
                                                    help="Kernels: distro, stock, pk, upstream, mixes such as pk-7, or files. Default: "
                                                         "those of the workload (stock,pk for `exim`).")] = None,
@@ -60,7 +67,7 @@ def run(shared: Shared,
     from moscope.runs import main, options, table
 
     chosen = options.Options(workload, kernel, cores, warmup, window, windows, detail, memory_per_node, begin, program, threads,
-                             until_error)
+                             until_error, tuple(packages), tuple(env), stdin, take)
     if any("," in text for text in shared.sets) and not engines.is_gem5(engine, gem5):
         from moscope.sweeps import display, of_run
 

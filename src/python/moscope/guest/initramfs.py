@@ -34,7 +34,7 @@ class Initramfs:
 
 
 def build(kernel: Kernel, say: Say, script: Path | None = None, extra: Mapping[str, Path] | None = None) -> Initramfs:
-    """An initial file system for `kernel`; `extra` are more files, by their names under /run/moscope in the guest."""
+    """An initial file system for `kernel`; `extra` are more files, by their names under /run/moscope in the guest, or by whole paths."""
     archive = Archive()
     for folder in ("proc", "sys", "dev", "run", "tmp", "root", "moscope"):
         archive.folder(folder)
@@ -42,15 +42,38 @@ def build(kernel: Kernel, say: Say, script: Path | None = None, extra: Mapping[s
     archive.character_device("dev/console", 5, 1)
     archive.character_device("dev/null", 1, 3, 0o666)
     archive.file("init", Path(__file__).with_name("init.sh").read_bytes(), 0o755)
+    _add_root(archive, {name: path for name, path in (extra or {}).items() if name.startswith("/")})
     _add_busybox(archive, busybox(say))
     _add_modules(archive, kernel)
-    files = {**({SCRIPT.removeprefix("moscope/"): script} if script else {}), **(extra or {})}
+    files = {name: path for name, path in (extra or {}).items() if not name.startswith("/")}
+    files |= {SCRIPT.removeprefix("moscope/"): script} if script else {}
     for name, path in sorted(files.items()):
         try:
             archive.file(f"moscope/{name}", path.read_bytes(), 0o755)
         except OSError as error:
             raise UserError(f"{path}: {error.strerror}: expected a file that can be read") from error
     return _keep(archive.bytes())
+
+
+def _add_root(archive: Archive, files: Mapping[str, Path]) -> None:
+    """Files at their whole paths; links as such. They come before the applets of busybox, which take what is left."""
+    for name, path in sorted(files.items()):
+        try:
+            if name.lstrip("/") in archive:
+                continue
+            if path.is_symlink() and not _is_library(path):
+                archive.link(name, os.readlink(path))
+            elif path.is_dir():
+                archive.folder(name)
+            else:
+                archive.file(name, path.read_bytes(), 0o755 if os.access(path, os.X_OK) else 0o644)
+        except OSError as error:
+            raise UserError(f"{path}: {error.strerror}: expected a file that can be read") from error
+
+
+def _is_library(path: Path) -> bool:
+    """Of a library of this system, the link by which it is found is packed as the file that it leads to."""
+    return packages.cache() not in path.parents and ".so" in path.name
 
 
 def busybox(say: Say) -> Path:

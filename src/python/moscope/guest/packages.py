@@ -77,6 +77,26 @@ def fetch(name: str, say: Say, instead: str, leads_to: str = "") -> Package:
     return package
 
 
+def depends(names: list[str], say: Say) -> str:
+    """What `apt-cache depends --recurse` says of packages."""
+    refusal = ""
+    for options in (_system_lists(), _own_lists):
+        if callable(options):
+            say("the system's package lists do not serve; fetching package lists into the cache")
+            ready = options()
+            if isinstance(ready, str):
+                refusal = ready
+                break
+            options = ready
+        kinds = ("recommends", "suggests", "conflicts", "breaks", "replaces", "enhances")
+        got = _apt(["apt-cache", *options, "depends", "--recurse", *(f"--no-{kind}" for kind in kinds), *names])
+        if got.returncode == 0:
+            return got.stdout
+        refusal = _last_line(got)
+    raise UserError(f"{', '.join(names)}: dependencies are not known ({refusal}): expected names of Debian packages, and a network that "
+                    "reaches the distribution's archive")
+
+
 def _remembered(chosen: Path) -> Package | None:
     try:
         entry = json.loads(chosen.read_text(encoding="utf-8"))

@@ -17,7 +17,9 @@ from moscope.runs.engine import System
 
 STEP_MS = 200
 OBSERVED_EVERY_FS = 200 * 10**9  # 200 us of simulated time
-FS_PER_S = 10**15
+FS_PER_S, FS_PER_MS = 10**15, 10**12
+# A core is busy that executes more than a quarter of what the busiest does, in each of these milliseconds.
+BUSY_MS, BUSY_PART = 2, 4
 # The guest's watchdog: longer than this in simulated time none of the moments is waited for.
 LONGEST_S = 120
 WORK_ENDS = "workend"
@@ -63,6 +65,21 @@ class Guest:
                 return
             if seen == initramfs.PROMPT:
                 raise WorkloadFailed(f"{what}: ended too early\n{self.last_words()}")
+            if int(self.system.counts()["ticks"]) - begun > LONGEST_S * FS_PER_S:
+                raise GuestDied(f"{what}: not reached within {LONGEST_S} s of simulated time\n{self.last_words()}")
+
+    def until_busy(self, what: str) -> None:
+        """Runs until every core in use has executed instructions for a millisecond: none of them waits, whoever it works for. The
+        cores' instructions are looked at every millisecond."""
+        begun = int(self.system.counts()["ticks"])
+        before, busy = self.system.stats()["per_core"], 0
+        while busy < BUSY_MS:
+            if not self.until_time(int(self.system.counts()["ticks"]) + FS_PER_MS, lambda tick: 0.0, observed=False):
+                raise WorkloadFailed(f"{what}: ended too early\n{self.last_words()}")
+            now = self.system.stats()["per_core"]
+            done = [b - a for a, b in zip(before, now, strict=True)]
+            busy = busy + 1 if min(done) * BUSY_PART > max(done) else 0
+            before = now
             if int(self.system.counts()["ticks"]) - begun > LONGEST_S * FS_PER_S:
                 raise GuestDied(f"{what}: not reached within {LONGEST_S} s of simulated time\n{self.last_words()}")
 

@@ -35,7 +35,8 @@ ROLES = {"writers": {"function": "writer_function", "weight": "count", "conditio
 
 def namer(system: System, kernel: Kernel, programs: dict[str, Path]) -> Namer:
     """Names for lines and code from guest memory. It must be asked while the machine runs, since processes come and go, and at the end."""
-    return Namer(system, kernel.image, {f"{registry.GUEST_FOLDER}/{name}": path for name, path in programs.items()})
+    return Namer(system, kernel.image, {name if name.startswith("/") else f"{registry.GUEST_FOLDER}/{name}": path
+                                        for name, path in programs.items()})
 
 
 def database(tables: Tables) -> "Database":

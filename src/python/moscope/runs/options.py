@@ -32,6 +32,8 @@ DEFAULT_WORKLOAD = "exim"
 DEFAULT_WINDOWS = 3
 MOST_WINDOWS_UNTIL_ERROR = 50  # with --until-error and without --windows
 DETAILS = ("table", "full")
+# --begin: all cores in use run.
+BUSY = "threads"
 MOST_THREADS = 64
 # Kernel addresses that do not differ from boot to boot, so that those of two runs can be compared.
 APPEND = f"{plan.COMMAND_LINE} nokaslr"
@@ -71,6 +73,7 @@ class Plan:
     points: list[Point]
     programs: dict[str, Path] = field(default_factory=dict)
     threads: int | None = None
+    own: own_program.Asked | None = None  # the user's own program
 
     def identity(self) -> dict[str, Any]:
         """The options that must be equal for a run to resume in its directory."""
@@ -94,6 +97,10 @@ class Options:
     program: str | None = None
     threads: int | None = None
     until_error: str | None = None
+    packages: tuple[str, ...] = ()
+    variables: tuple[str, ...] = ()
+    stdin: str | None = None
+    take: str | None = None
 
 
 def make(shared: Shared, options: Options) -> Plan:
@@ -116,30 +123,43 @@ def make(shared: Shared, options: Options) -> Plan:
     if options.memory_per_node is not None:
         sized(machine, options.memory_per_node)
     begin = beginning(options.begin)
-    points, programs = [], {}
-    for work in chosen_workloads(options):
+    points, programs = [], dict[str, Path]()
+    own = asked(options)
+    for work in chosen_workloads(options, shared.say):
         if isinstance(work, OwnProgram):
-            programs[work.guest_file] = work.path
+            programs |= work.along
         memory = options.memory_per_node or work.memory_per_node
         for system in kernels(options.kernel or work.kernels):
             points += [Point(work.name, work.family, work.operation, system, n, work.command(n),
                              default_time(work.warmup, n) if warmup is None else warmup,
                              default_time(work.window, n) if window is None else window,
                              windows, options.detail, memory, begin, until_error) for n in _sensible(counts, work, options)]
-    if isinstance(begin, str) and any(begin in p.command for p in points):
+    if isinstance(begin, str) and begin != BUSY and any(begin in p.command for p in points):
         raise UserError(f'--begin: "{begin}" is in the command that the guest\'s shell shows first: expected a text of the output alone')
     return Plan(machine, shared.machine, list(shared.sets), shared.seed, shared.out or DEFAULT_OUT, points,
-                {**workloads.programs(), **programs}, options.threads)
+                {**workloads.programs(), **programs}, options.threads, own)
 
 
-def chosen_workloads(options: Options) -> list["Workload"]:
+def asked(options: Options) -> own_program.Asked | None:
+    """What the user's own program is, and what goes along with it."""
+    if options.program is None:
+        given = {"--with": options.packages, "--env": options.variables, "--stdin": options.stdin, "--take": options.take}
+        for name, value in given.items():
+            if value:
+                raise UserError(f"{name}: belongs to a program of one's own: expected --program")
+        return None
+    return own_program.Asked(options.program, options.packages, options.variables, options.stdin, options.take)
+
+
+def chosen_workloads(options: Options, say: Callable[[str], None] = print) -> list["Workload"]:
     from moscope import workloads
 
-    if options.program is None:
+    own = asked(options)
+    if own is None:
         return [workloads.find(name) for name in names("--workload", options.workload or DEFAULT_WORKLOAD)]
     if options.workload is not None:
         raise UserError("--program: --workload is given too: expected one of the two")
-    return [own_program.parse(options.program, marked=options.begin in (None, WORK_BEGINS))]
+    return [own_program.parse(own, options.begin in (None, WORK_BEGINS), say)]
 
 
 def beginning(text: str | None) -> str | int | None:

@@ -1,34 +1,59 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""`moscope run --program 'FILE ARG ..'`: runs a user's static Linux program instead of a workload.
+"""`moscope run --program 'FILE ARG ..'`: runs a user's Linux program instead of a workload.
 
 The program needs no change: with `--begin T`, detailed simulation starts at a time. If it executes gem5's
 pseudo-instructions, m5_work_begin(0, 0) starts detailed simulation, and each m5_work_end of another work item counts an
-operation. Errors that can be detected in the file are reported before the boot.
+operation. What the program needs goes along: its shared libraries, a script's interpreter, Debian packages, files, standard input.
+Errors that can be detected in the files are reported before the boot.
 """
 
 import re
 import shlex
+import shutil
 import struct
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from moscope.errors import UserError
+from moscope.guest import debian, libraries
+from moscope.guest.packages import Say
 from moscope.naming import elf
 from moscope.workloads.registry import GUEST_FOLDER, Workload
 
 WORK_BEGINS = "workbegin"
 WORK_BEGIN_CODE = bytes((0x0F, 0x04, 0x5A, 0x00))
-FOLDER = "programs"
+FOLDER, TAKEN, STDIN = "programs", "work", "stdin"
 # What the guest's shell takes as one line.
 LONGEST_COMMAND = 900
-RIGHT = "expected a static Linux program for x86-64 (gcc -static)"
+RIGHT = "expected a Linux program for x86-64, or a script"
+UNMARKED = "never says where detailed time begins: expected --begin with a time, threads, or a text of its output"
 ENDED = "moscope: program ended with status "
+PLAIN_NAME = re.compile(r"[A-Za-z0-9._+-]+\Z")
+VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
+# Interpreters of scripts that a package has; the guest's shell is busybox's.
+OF_PACKAGES = {"python3": "python3", "python": "python3", "perl": "perl", "bash": "bash"}
+SHELLS = {"sh", "ash"}
+IN_GUEST = ("/usr/bin", "/bin", "/usr/sbin", "/sbin", "/usr/games")
 _MACHINE_X86_64 = 62
 
 
 @dataclass(frozen=True)
+class Asked:
+    """The options that say what runs; as run.json keeps them."""
+
+    text: str
+    packages: tuple[str, ...] = ()
+    variables: tuple[str, ...] = ()  # NAME=VALUE
+    stdin: str | None = None
+    take: str | None = None
+
+
+@dataclass(frozen=True)
 class OwnProgram(Workload):
-    path: Path = Path()
+    path: Path | None = None  # of a file of this system; None: a package's
+    place: str = ""  # in the guest
+    around: tuple[str, str] = ("", "")  # before and after it in the shell's line
+    along: dict[str, Path] = field(default_factory=dict)  # files for the guest, by their paths there
 
     @property
     def family(self) -> str:
@@ -36,42 +61,116 @@ class OwnProgram(Workload):
         return ""
 
     @property
-    def guest_file(self) -> str:
-        """Path in the guest, under /run/moscope."""
-        return f"{FOLDER}/{self.name}"
-
-    @property
     def program(self) -> str:
-        return f"{GUEST_FOLDER}/{self.guest_file}"
+        return self.place
 
     def command(self, cores: int, *more: str) -> str:
         line = " ".join([self.program, self.arguments(cores), *more]).rstrip()
+        line = f"{self.around[0]}{line}{self.around[1]}"
         if len(line) > LONGEST_COMMAND:
             raise UserError(f"--program: the command has {len(line)} characters: expected {LONGEST_COMMAND} at most")
         return f'{line}; echo "{ENDED}$?"'
 
 
-def parse(text: str, marked: bool) -> OwnProgram:
+def parse(asked: Asked, marked: bool, say: Say = print) -> OwnProgram:
     """`marked`: the program itself must mark the start of detailed simulation."""
     try:
-        words = shlex.split(text)
+        words = shlex.split(asked.text)
     except ValueError as error:
-        raise UserError(f"--program: {text}: {str(error).lower()}: expected a file and its arguments, quoted as for a shell") from None
+        raise UserError(f"--program: {asked.text}: {str(error).lower()}: "
+                        "expected a file and its arguments, quoted as for a shell") from None
     if not words:
         raise UserError("--program: is empty: expected a file and its arguments")
-    path, arguments = Path(words[0]), words[1:]
-    if not re.fullmatch(r"[A-Za-z0-9._+-]+", path.name) or path.name in (".", ".."):
-        raise UserError(f"--program: {path}: its file name: expected one of letters, digits, dots, dashes and underscores")
+    arguments = words[1:]
     for word in arguments:
         if not (word.isascii() and (word.isprintable() or not word)):
             raise UserError(f"--program: {word!r}: expected arguments of printable ASCII characters, as they are typed at a console")
-    check(path, marked)
-    return OwnProgram(path.name, f"{path}", "operations", lambda cores: shlex.join(w.replace("{cores}", str(cores)) for w in arguments),
-                      path=path.absolute())
+    along = _taken(asked)
+    packaged = debian.files(asked.packages, say) if asked.packages else {}
+    place = _packaged(words[0], packaged)
+    path = None if place else _file(words[0])
+    folders: list[str] = []
+    if path is not None:
+        content = check(path, marked)
+        place = f"{GUEST_FOLDER}/{FOLDER}/{path.name}"
+        along[f"{FOLDER}/{path.name}"] = path
+        if content[:2] == b"#!":
+            packaged |= _interpreter(path, content, packaged, say)
+        else:
+            found = libraries.of(path)
+            folders = found.folders
+            along |= {name: file for name, file in found.files.items() if name not in packaged}
+    elif marked:
+        raise UserError(f"--program: {words[0]}: {UNMARKED}")
+    return OwnProgram(Path(words[0]).name, asked.text, "operations",
+                      lambda cores: shlex.join(w.replace("{cores}", str(cores)) for w in arguments),
+                      path=path and path.absolute(), place=place, around=_around(asked, folders), along={**packaged, **along})
 
 
-def check(path: Path, marked: bool) -> None:
-    """UserError for a program that cannot run, or never starts detailed simulation."""
+def _around(asked: Asked, folders: list[str]) -> tuple[str, str]:
+    """What the shell does before and after the program: another folder, variables, standard input."""
+    variables = [*asked.variables, *([f"LD_LIBRARY_PATH={':'.join(folders)}"] if folders else [])]
+    for one in variables:
+        if not (VARIABLE.match(one) and one.isascii() and one.isprintable()):
+            raise UserError(f"--env: {one}: expected NAME=VALUE of printable ASCII characters")
+    before = f"cd {GUEST_FOLDER}/{TAKEN} && " if asked.take else ""
+    before += "".join(f"{name}={shlex.quote(value)} " for name, _, value in (one.partition("=") for one in variables))
+    return before, f" < {GUEST_FOLDER}/{STDIN}" if asked.stdin else ""
+
+
+def _taken(asked: Asked) -> dict[str, Path]:
+    """The folder and the standard input that go along."""
+    found: dict[str, Path] = {}
+    if asked.stdin:
+        found[STDIN] = _readable("--stdin", Path(asked.stdin)).absolute()
+    if asked.take:
+        folder = Path(asked.take)
+        if not folder.is_dir():
+            raise UserError(f"--take: {folder}: expected a folder")
+        found |= {f"{TAKEN}/{path.relative_to(folder)}": path.absolute() for path in sorted(folder.rglob("*")) if path.is_file()}
+        if not found:
+            raise UserError(f"--take: {folder}: is empty: expected a folder with files")
+    return found
+
+
+def _readable(option: str, path: Path) -> Path:
+    if not path.is_file():
+        raise UserError(f"{option}: {path}: expected a file that can be read")
+    return path
+
+
+def _packaged(word: str, packaged: dict[str, Path]) -> str:
+    """The place of a packages' program in the guest; empty if it is none."""
+    places = [word] if word.startswith("/") else [f"{folder}/{word}" for folder in IN_GUEST] if "/" not in word else []
+    return next((place for place in places if place in packaged), "")
+
+
+def _file(word: str) -> Path:
+    """A file of this system: by its path, or a program on the PATH."""
+    path = Path(word)
+    if not path.exists() and "/" not in word and (found := shutil.which(word)):
+        path = Path(found)
+    if not PLAIN_NAME.match(path.name) or path.name in (".", ".."):
+        raise UserError(f"--program: {path}: its file name: expected one of letters, digits, dots, dashes and underscores")
+    return path
+
+
+def _interpreter(path: Path, content: bytes, packaged: dict[str, Path], say: Say) -> dict[str, Path]:
+    """The files of a script's interpreter, where they are not there already."""
+    line = content.partition(b"\n")[0][2:].decode(errors="replace").split()
+    if line and line[0].endswith("/env"):
+        line = [f"{IN_GUEST[0]}/{word}" for word in line[1:] if not word.startswith("-")]
+    name = line[0].rsplit("/", 1)[-1] if line else ""
+    if name in SHELLS or any(f"{folder}/{name}" in packaged for folder in IN_GUEST):
+        return {}
+    package = OF_PACKAGES.get(re.sub(r"\.\d+$", "", name))
+    if package is None:
+        raise UserError(f"--program: {path}: is a script of {name or 'no interpreter'}: expected --with and the Debian package that has it")
+    return debian.files([package], say)
+
+
+def check(path: Path, marked: bool) -> bytes:
+    """The file's content. UserError for a program that cannot run, or never starts detailed simulation."""
     try:
         data = path.read_bytes()
     except IsADirectoryError:
@@ -79,7 +178,9 @@ def check(path: Path, marked: bool) -> None:
     except OSError as error:
         raise UserError(f"--program: {path}: {error.strerror}: expected a file that can be read") from error
     if data[:2] == b"#!":
-        raise UserError(f"--program: {path}: is a script: {RIGHT}")
+        if marked:
+            raise UserError(f"--program: {path}: {UNMARKED}")
+        return data
     if data[:4] != b"\x7fELF" or len(data) < 64:
         raise UserError(f"--program: {path}: is no ELF file: {RIGHT}")
     kind, machine = struct.unpack_from("<HH", data, 16)
@@ -91,14 +192,13 @@ def check(path: Path, marked: bool) -> None:
         headers = elf.program_headers(data)
     except elf.NotElf:
         raise UserError(f"--program: {path}: is cut short: {RIGHT}") from None
-    if any(h[0] == elf.PT_INTERP for h in headers):
-        raise UserError(f"--program: {path}: is dynamically linked, and the guest has no libraries: {RIGHT}")
     code = [data[offset : offset + size] for k, flags, offset, _, _, size, _, _ in headers if k == elf.PT_LOAD and flags & elf.PF_X]
     if not code:
         raise UserError(f"--program: {path}: holds no code: {RIGHT}")
     if marked and not any(WORK_BEGIN_CODE in part for part in code):
         raise UserError(f"--program: {path}: never says where detailed time begins: expected m5_work_begin(0, 0) in it (the instruction "
-                        f"{WORK_BEGIN_CODE.hex(' ')}), or --begin with a time or a text of its output")
+                        f"{WORK_BEGIN_CODE.hex(' ')}), or --begin with a time, threads, or a text of its output")
+    return data
 
 
 def status_of(console: bytes) -> int | None:

@@ -21,7 +21,7 @@ from moscope.runs import checkpoints, engine, episodes, lines, transactions, win
 from moscope.runs.guest import Guest, Progress
 from moscope.runs.inputs import Gatherer, Inputs, differences
 from moscope.runs.job import Job
-from moscope.runs.options import APPEND, Point
+from moscope.runs.options import APPEND, BUSY, Point
 from moscope.runs.own_program import WORK_BEGINS, status_of
 from moscope.workloads import Results, registry
 
@@ -55,7 +55,7 @@ def measure(job: Job, folder: Path, report: Callable[[Progress], None], say: Cal
     start = checkpoints.at_prompt(config, chosen, report)
     log = folder / "transactions.raw" if job.point.detail == "full" else None
     timed = {**inputs.detailed, "transactions": str(log or ""), "attribution": job.attribution, **side_by_side(job)}
-    watched = [job.point.begin] if isinstance(job.point.begin, str) else [STARTS]
+    watched = [job.point.begin] if isinstance(job.point.begin, str) and job.point.begin != BUSY else [STARTS]
     system = engine.create({**start.config, "detailed": timed, "markers": [*start.config["markers"], *watched]})
     system.restore(str(start.checkpoint))
     guest = Guest(system, report, start.console)
@@ -115,12 +115,17 @@ def begin(guest: Guest, point: Point) -> None:
                                  f"a program that runs so long, or a shorter time\n{guest.last_words()}")
         return
     guest.type_in(point.command + "\n")
+    if point.begin == BUSY:
+        guest.until_busy(f"{point.workload} (until all {point.cores} cores run)")
+        return
     guest.until_marker(point.begin or WORK_BEGINS, f"{point.workload} (until {begin_text(point.begin)})")
 
 
 def begin_text(begin: str | int | None) -> str:
     if isinstance(begin, int):
         return f"{begin / windows.FS_PER_MS:g}ms"
+    if begin == BUSY:
+        return "all cores run"
     return f'the console shows "{begin}"' if begin else f"{WORK_BEGINS}, the mark of its steady state"
 
 
