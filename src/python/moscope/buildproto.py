@@ -130,7 +130,7 @@ def compile_protocol(generated: Path, library: Path, check: bool, variant: str, 
     root = paths.root()
     objects = generated / ("check" if check else "timing")
     objects.mkdir(exist_ok=True)
-    flags = [*toolchain.compile_flags(variant), *more_flags, f"-DMOSCOPE_CHECK_DATA={int(check)}", "-Isrc",
+    flags = [*toolchain.protocol_flags(variant), *more_flags, f"-DMOSCOPE_CHECK_DATA={int(check)}", "-Isrc",
              f"-Ibuild/{variant}/{toolchain.GENERATED}", "-I" + os.path.relpath(generated, root)]
     sources = sorted(generated.glob("*.cc"), key=lambda path: -path.stat().st_size)  # the longest first
     if not sources:
@@ -184,7 +184,7 @@ def find_protocol(name_or_file: str) -> Path:
 def content_key(slicc: Path, variant: str) -> str:
     """Changes with anything that the libraries are made from."""
     root = paths.root()
-    key = hashlib.sha256(f"{variant} {toolchain.CXX} {toolchain.compile_flags(variant)} {toolchain.FAST_COMPILE}".encode())
+    key = hashlib.sha256(f"{variant} {toolchain.CXX} {toolchain.protocol_flags(variant)} {toolchain.FAST_COMPILE}".encode())
     described = [root / "build" / variant / toolchain.GENERATED / "schema" / name for name in described_headers(root)]
     for path in [*protocol_inputs(slicc), *compiler_inputs(root), *runtime_headers(root),
                  *(header for header in described if header.exists()),  # all, once the variant is built

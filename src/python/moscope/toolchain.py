@@ -26,6 +26,10 @@ _COMPILE = {
     # Fibers switch stacks through ucontext-like code of their own: MOSCOPE_ASAN turns on the annotations.
     "asan": [*_COMMON, "-O1", "-g", *_SANITIZE, "-DMOSCOPE_ASAN"],
 }
+# A controller is one class of many small functions, each called from many transitions. The compiler's usual limits on the
+# growth of a source and of a function leave calls in all of them.
+_INLINE = ["--param=inline-unit-growth=300", "--param=large-function-growth=400", "--param=max-inline-insns-single=150",
+           "--param=max-inline-insns-auto=60"]
 _LINK = {"opt": [], "debug": [], "asan": _SANITIZE}
 
 # After the variant's flags, where a library is used once or twice: half the time of -O3 to compile.
@@ -50,6 +54,11 @@ GENERATED = "generated"
 
 def compile_flags(variant: str) -> list[str]:
     return list(_COMPILE[variant])
+
+
+def protocol_flags(variant: str) -> list[str]:
+    """Those of the C++ that the SLICC compiler writes."""
+    return [*_COMPILE[variant], *(_INLINE if variant == "opt" else [])]
 
 
 def link_flags(variant: str) -> list[str]:

@@ -248,7 +248,12 @@ class Code:
 
     def _ErrorStmt(self, s: ast.ErrorStmt) -> None:
         where = f"{quoted(s.loc.file.rsplit('/', 1)[-1])}, {s.loc.line}"
-        self.out("return false;" if self.probe else f"protocol_error({self.expr(s.message)}, {where});")
+        if self.probe:
+            self.out("return false;")
+        elif isinstance(s.message, ast.Literal):  # no string is made on the hot path
+            self.out(f"assertion_failed({quoted(str(s.message.value))}, {where});")
+        else:
+            self.out(f"protocol_error({self.expr(s.message)}, {where});")
 
     def _Assert(self, s: ast.Assert) -> None:
         if self.probe:

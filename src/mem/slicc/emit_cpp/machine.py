@@ -297,7 +297,7 @@ class MachineEmitter:
                 for buffer, head in heads:
                     out(f"next = self.due(self.{buffer}, next);" if head is None else f"next = self.due_at({head}, next);")
             out("self.end_wake(next);")
-        with out.block("void poll()"):
+        with out.block("[[gnu::always_inline]] inline void poll()"):
             out("int done = 0;")
             out("again:")
             with out.block("if (done >= transitions_per_cycle)"):
