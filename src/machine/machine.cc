@@ -161,18 +161,24 @@ std::string Machine::check_single_writer() {
     for (const Addr line : lines) {
         std::string writers, readers;
         unsigned w = 0, r = 0;
+        std::uint16_t core = 0xffff; // of the writer: in a hierarchy of private caches an outer one may keep a copy
         for (auto *c : impl_->controllers) {
             if (!is_cache(*c))
                 continue;
             const AccessPermission p = c->permission(line);
             if (p == AccessPermission_Read_Write) {
                 ++w;
+                core = c->core;
                 writers += " " + c->name();
             } else if (readable(p)) {
                 ++r;
                 readers += " " + c->name();
             }
         }
+        if (w == 1 && r == 1 && core != 0xffff)
+            for (auto *c : impl_->controllers)
+                if (is_cache(*c) && c->core == core && c->permission(line) == AccessPermission_Read_Only)
+                    r = 0;
         if (w > 1 || (w == 1 && r > 0)) {
             std::ostringstream s;
             s << "line 0x" << std::hex << line << ": writable in" << writers << (r ? ", readable in" : "") << readers;

@@ -15,7 +15,7 @@ from .ast import Loc
 MAX_EXPRESSION_DEPTH = 200
 
 NODES: dict[str, tuple[Callable[..., ast.Node], str]] = {
-    "protocol_decl": (ast.ProtocolDecl, "@ name"),
+    "protocol_decl": (ast.ProtocolDecl, "@ name options"),
     "include_decl": (ast.Include, "- @path"),
     "action_decl": (ast.Action, "- @name pairs body"),
     "in_port_decl": (ast.InPort, "- @name message_ref buffer pairs body"),
@@ -53,7 +53,7 @@ NODES: dict[str, tuple[Callable[..., ast.Node], str]] = {
 """A rule's node, and for each child of the rule the field that it fills; `-` fills none. The child with `@` gives the place."""
 
 LISTS: dict[str, Callable[[list[Any]], object]] = {
-    "decls": list, "obj_decls": list, "members": list, "formals": list, "exprs": list, "block": list, "pairs": dict,
+    "decls": list, "obj_decls": list, "members": list, "formals": list, "exprs": list, "block": list, "options": list, "pairs": dict,
 }
 """Rules whose value is the list, or the dictionary, of their children."""
 

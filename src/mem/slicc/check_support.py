@@ -11,7 +11,8 @@ from .errors import Diagnostics, expected
 from .supported import FUNCTIONS, HTM_METHODS, NOT_IMPLEMENTED, PARAMETERS, TYPES
 
 _WORD = re.compile(r"[A-Za-z_]\w*")
-_IN_DEFAULTS = {"RubySystem", "getBlockSizeBits", "getBlockSizeBytes", "Cycles", "Addr", "Tick", "true", "false", "nullptr", "NULL", "this"}
+_IN_DEFAULTS = {"RubySystem", "getBlockSizeBits", "getBlockSizeBytes", "Cycles", "Addr", "Tick", "true", "false", "nullptr", "NULL", "this",
+                "m_ruby_system"}
 _IMPLICIT = {"in_msg", "out_msg"}
 
 
@@ -128,6 +129,10 @@ class _Support:
         if owner is None or method.body is not None or owner.name in self.own:
             return
         signature = method.signature().replace(" ", "")
+        if "added" in method.pairs and f"{owner.c_name}_{method.name}" not in self.own:
+            self.diagnostics.error(expr.loc, f"method '{method.name}' of {owner}: added without C++: expected a function "
+                                   f"{owner.c_name}_{method.name} in the protocol's header")
+            return
         if owner.in_prelude:
             if signature in NOT_IMPLEMENTED.get(owner.name, ()):
                 self.diagnostics.error(expr.loc, f"method {signature} of {owner}: not supported: expected another method of {owner}")

@@ -105,6 +105,7 @@ def _write_files(program: ast.Program, options: argparse.Namespace, diagnostics:
             _write(os.path.join(directory, f"{program.name}.model.cc"), text)
             return OK
         emitter = _emitter()
+        program.foreign = not options.strict  # errors at run time then name the protocol's lines
         if emitter is not None and not options.interface_only:
             emitter.emit(program, Path(directory), diagnostics)
             diagnostics.stop_on_error()

@@ -6,11 +6,15 @@ from __future__ import annotations
 
 from . import ast
 from .errors import Diagnostics, Stop, expected
-from .parse import PRELUDE, parse_expression
+from .parse import MORE_PRELUDE, PRELUDE, parse_expression
 from .scopes import Namespace, Serial, Symbol
 
 _WITHIN_MACHINES = {ast.Action: "action", ast.TransitionDecl: "transition", ast.InPort: "in_port", ast.OutPort: "out_port"}
 _MISPLACED = "outside of a machine: expected within machine(..) { .. }"
+ALIASES = {"AbstractEntry": "AbstractCacheEntry", "Prefetcher": "RubyPrefetcher"}
+"""Names that types had in gem5 before 2020."""
+OLD_TYPES = {"Address": "Addr", "Time": "Cycles or Tick"}
+"""Types that gem5's SLICC no longer has, and what takes their place."""
 _VOID = "of type void: expected a type that has values"
 
 
@@ -37,6 +41,9 @@ class Declarer:
                 self._enter_machine(decl)
             else:
                 self._enter(decl, self.space, None)
+        for old, name in ALIASES.items():
+            if name in self.space.types:
+                self.space.types.setdefault(old, self.space.types[name])
         if self.space.find_type("MachineType") is None:
             self.diagnostics.error(self.program.loc, 'protocol: no prelude: expected include "RubySlicc_interfaces.slicc";')
             raise Stop
@@ -125,7 +132,12 @@ class Declarer:
     def _enter_type(self, declared: ast.Type, space: Namespace, machine: ast.Machine | None) -> None:
         declared.machine = machine
         declared.in_prelude = declared.loc.file.startswith(PRELUDE)
+        if declared.pairs.get("interface") == "AbstractEntry":  # gem5 before 2020: an entry that actions do not see
+            declared.pairs |= {"interface": "AbstractCacheEntry", "main": "false"}
         earlier = space.types.get(declared.name)
+        if earlier is not None and earlier.in_prelude and declared.loc.file.endswith(MORE_PRELUDE):
+            self._extend(earlier, declared)
+            return
         if earlier is not None:
             where = "by the prelude" if earlier.in_prelude else f"in line {earlier.loc.line}"
             self.diagnostics.error(declared.loc, f"type '{declared.name}': already declared {where}: expected a new name")
@@ -149,6 +161,22 @@ class Declarer:
         if machine is not None:
             self._note_special(declared, machine)
 
+    def _extend(self, known: ast.Type, more: ast.Type) -> None:
+        """Adds what a protocol's extra prelude declares to a type of the prelude, marked as added."""
+        for member in more.members:
+            if isinstance(member, (ast.ObjectDecl, ast.Function)):
+                member.pairs["added"] = "yes"
+        known.members.extend(more.members)
+        for value in more.value_list:
+            if value.name in known.values:
+                self.diagnostics.error(value.loc, f"value '{value.name}': already in '{known.name}': expected a new name")
+                continue
+            value.pairs["added"] = "yes"
+            value.index, value.owner = len(known.values), known
+            known.values[value.name] = value
+            known.value_list.append(value)
+            self.constants[value.c_name] = value
+
     def _note_special(self, declared: ast.Type, machine: ast.Machine) -> None:
         if declared.name == "State":
             machine.state_type = declared
@@ -170,6 +198,10 @@ class Declarer:
     def lookup_type(self, ref: ast.TypeRef, space: Namespace) -> ast.Type:
         """Fills in a reference; reports an unknown type."""
         found = space.find_type(ref.name)
+        if found is None and ref.name in OLD_TYPES:
+            self.diagnostics.error(ref.loc, f"type '{ref.name}': of gem5 before 2015: expected {OLD_TYPES[ref.name]}, and a protocol in "
+                                   "today's SLICC (gem5's history has the change of each of its own)")
+            found = self.unknown
         if found is None:
             self.diagnostics.error(ref.loc, f"type '{ref.name}': unknown{expected(ref.name, space.type_names(), 'a declared type')}")
             found = self.unknown

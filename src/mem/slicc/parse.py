@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import functools
 import os
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -16,14 +17,22 @@ from lark.parsers.lalr_analysis import Shift
 from . import ast
 from .ast import Loc
 from .build import MAX_EXPRESSION_DEPTH, Builder, TooDeep
-from .errors import Diagnostics, Stop, at_start
+from .errors import Diagnostics, Stop, at_start, expected
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 PRELUDE = os.path.join(HERE, "prelude")
 INTERFACES = "RubySlicc_interfaces.slicc"
+MORE_PRELUDE, HEADER = ".prelude.sm", ".hh"
+"""Beside NAME.slicc: declarations that every file of the protocol may use, and the C++ of functions and types without a body."""
 MAX_NESTING = 100
 MAX_INCLUDE_DEPTH = 20
 MAX_FILE_BYTES = 8 << 20
+
+_OLD_SYNTAX = (
+    (r"\blatency\s*=$", "the latency as an expression: enqueue(port, Msg, 2)"),
+    (r"\bmachine\(\s*\w+\s*,$", "the type before the name: machine(MachineType:L1Cache, \"..\")"),
+)
+"""What stands before a token that today's grammar does not take, and what took its place."""
 
 _DECLARATION = {"PROTOCOL", "INCLUDE", "GLOBAL", "MACHINE", "IN_PORT", "OUT_PORT", "ACTION", "TRANSITION", "STRUCTURE",
                 "EXTERNAL_TYPE", "ENUMERATION", "STATE_DECLARATION"}
@@ -215,7 +224,11 @@ class _FileParser:
         if token.type == "SLASH" and self.text.startswith("/*", position):
             self.diagnostics.error(loc, "comment: not closed: expected '*/'")
             raise Stop
-        if token.type == "EQUAL":
+        before = self.text[max(0, position - 80):position]
+        old = next((hint for pattern, hint in _OLD_SYNTAX if re.search(pattern, before + token)), None)
+        if old is not None:
+            self.diagnostics.error(loc, f"syntax: of gem5 before 2015: expected {old}")
+        elif token.type == "EQUAL":
             self.diagnostics.error(loc, "'=': unexpected: expected ':=' for an assignment")
         elif token.type == "IDENT" and self.text[position + len(token):position + len(token) + 1] == "'":
             self.diagnostics.error(loc, f"{self._readable(token)} before ': unexpected")
@@ -276,11 +289,12 @@ def read_source(path: str, blame: Loc, diagnostics: Diagnostics) -> str | None:
 
 
 class _Loader:
-    """Follows includes, depth first."""
+    """Follows includes, depth first. The declarations of NAME.prelude.sm beside the protocol follow those of the prelude."""
 
-    def __init__(self, diagnostics: Diagnostics, base: str) -> None:
+    def __init__(self, diagnostics: Diagnostics, path: str) -> None:
         self.diagnostics = diagnostics
-        self.base = base
+        self.base = os.path.dirname(path)
+        self.more = os.path.splitext(path)[0] + MORE_PRELUDE
         self.files: list[str] = []
         self.protocol: ast.ProtocolDecl | None = None
 
@@ -293,6 +307,9 @@ class _Loader:
             self.diagnostics.error(blame, f"include '{os.path.basename(path)}': nested deeper than {MAX_INCLUDE_DEPTH}: expected "
                                    "fewer levels")
             raise Stop
+        if stack and not os.path.isfile(path):
+            self._missing(path, blame)
+            return []
         text = read_source(path, blame, self.diagnostics)
         if text is None:
             return []
@@ -301,6 +318,8 @@ class _Loader:
         for decl in parse_text(path, text, self.diagnostics):
             if isinstance(decl, ast.Include):
                 decls.extend(self.load(self._find(decl.path, path), decl.loc, stack + (real,)))
+                if decl.path == INTERFACES and os.path.isfile(self.more) and self.more not in self.files:
+                    decls.extend(self.load(self.more, decl.loc, stack + (real,)))
             elif isinstance(decl, ast.ProtocolDecl):
                 if self.protocol is not None:
                     self.diagnostics.error(decl.loc, f"protocol '{decl.name}': already named '{self.protocol.name}': expected one name")
@@ -322,6 +341,14 @@ class _Loader:
                 spliced.append(decl)
         return spliced
 
+    def _missing(self, path: str, blame: Loc) -> None:
+        """Reports an include that is no file; its neighbours are what the author may have meant."""
+        folders = dict.fromkeys((os.path.dirname(path), self.base))
+        names = sorted({name for folder in folders if os.path.isdir(folder or ".") for name in os.listdir(folder or ".")
+                        if name.endswith((".sm", ".slicc"))} | {INTERFACES})
+        self.diagnostics.error(blame, f"include '{os.path.basename(path)}': no such file in the folder of the including file or of the "
+                               f"protocol{expected(os.path.basename(path), names, 'a file')}")
+
     def _find(self, name: str, includer: str) -> str:
         if name == INTERFACES:
             return os.path.join(PRELUDE, name)
@@ -333,13 +360,19 @@ class _Loader:
 def parse_protocol(path: str, diagnostics: Diagnostics) -> ast.Program:
     """Parses a protocol and all that it includes. Raises Stop after reporting errors."""
     start = at_start(path)
-    loader = _Loader(diagnostics, os.path.dirname(path))
+    loader = _Loader(diagnostics, path)
     decls = loader.load(path, start, ())
+    if loader.protocol is not None and loader.protocol.options and not any(f.endswith(INTERFACES) for f in loader.files):
+        decls = loader.load(os.path.join(PRELUDE, INTERFACES), start, ()) + decls  # gem5 24.1 includes it by itself
     diagnostics.stop_on_error()
     if loader.protocol is None:
         diagnostics.error(start, 'protocol: not named: expected protocol "NAME"; at the start of the file')
         raise Stop
-    if not loader.protocol.name.isidentifier() or not loader.protocol.name.isascii():
-        diagnostics.error(loader.protocol.loc, f"protocol '{loader.protocol.name}': not an identifier: expected letters, digits and '_'")
+    name = loader.protocol.name.replace("-", "_")
+    if not name.isidentifier() or not name.isascii():
+        diagnostics.error(loader.protocol.loc, f"protocol '{loader.protocol.name}': not an identifier: expected letters, digits, '_' "
+                          "and '-'")
         raise Stop
-    return ast.Program(loc=loader.protocol.loc, name=loader.protocol.name, decls=decls, files=loader.files)
+    header = os.path.splitext(path)[0] + HEADER
+    text = read_source(header, start, diagnostics) if os.path.isfile(header) else ""
+    return ast.Program(loc=loader.protocol.loc, name=name, decls=decls, files=loader.files, header_text=text or "")

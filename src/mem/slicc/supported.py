@@ -30,6 +30,7 @@ FUNCTIONS: dict[str, tuple[int, ...]] = {
     "curTransitionEvent": (0,), "curTransitionNextState": (0,),
     "incomingTransactionStart": (4, 5), "incomingTransactionEnd": (2, 3),
     "outgoingTransactionStart": (2, 3), "outgoingTransactionEnd": (2, 3),
+    "queueMemoryRead": (3, 4, 5, 6),
     "wakeUpBuffer": (1,), "wakeUpBuffers": (1,), "wakeUpAllBuffers": (0, 1),
 }
 """Functions that a protocol declares and moscope defines, and how many arguments they take."""

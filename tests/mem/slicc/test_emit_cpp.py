@@ -23,7 +23,7 @@ def generated(tmp_path: Path, old: str = ADD, new: str = ADD) -> str:
     actions.write_text(text.replace(old, new), encoding="utf-8")
     protocol = tmp_path / "ok_plain.slicc"
     protocol.write_text((FOLDER / "ok_plain.slicc").read_text(encoding="utf-8"), encoding="utf-8")
-    assert cli.run(["--protocol", str(protocol), "--out", str(tmp_path / "out"), "--no-warnings"]) == 0
+    assert cli.run(["--protocol", str(protocol), "--out", str(tmp_path / "out"), "--no-warnings", "--strict"]) == 0
     return (tmp_path / "out" / "L1Cache_Controller.cc").read_text(encoding="utf-8")
 
 

@@ -109,9 +109,10 @@ class Machine(Described, Body):
 
 
 class ProtocolDecl(Node):
-    """`protocol "NAME";`."""
+    """`protocol "NAME";`, since gem5 24.1 with options, which say what its sequencers do."""
 
     name: str
+    options: list[str] | None = None
 
 
 class Include(Node):
@@ -128,6 +129,7 @@ class Program(Body):
     globals: list[ObjectDecl] = field(default_factory=list)
     machines: list[Machine] = field(default_factory=list)
     header_text: str = ""
+    foreign: bool = False
     void_type: Type = RESOLVED
     ood_type: Type = RESOLVED
 

@@ -7,17 +7,20 @@ from pathlib import Path
 from .. import ast
 from ..errors import Diagnostics
 from .machine import MachineEmitter
-from .types import prelude_header, protocol_source, types_header
+from .types import own_header, prelude_header, protocol_source, types_header
 
 
 def outputs(program: ast.Program) -> list[str]:
     """The names of the files that `emit` writes."""
-    return [f"{program.name}_types.hh", f"{program.name}.cc"] + [f"{m.name}_Controller.cc" for m in program.machines]
+    own = [own_header(program)] if program.header_text else []
+    return own + [f"{program.name}_types.hh", f"{program.name}.cc"] + [f"{m.name}_Controller.cc" for m in program.machines]
 
 
 def emit(program: ast.Program, directory: Path, diagnostics: Diagnostics) -> None:
     """Writes the C++ of a checked program; nothing is written when something cannot be expressed."""
     texts = {f"{program.name}_types.hh": types_header(program, diagnostics), f"{program.name}.cc": protocol_source(program)}
+    if program.header_text:
+        texts[own_header(program)] = program.header_text
     for machine in program.machines:
         texts[f"{machine.name}_Controller.cc"] = MachineEmitter(program, machine, diagnostics).source()
     diagnostics.stop_on_error()

@@ -10,19 +10,22 @@ from .. import ast
 from ..errors import Diagnostics
 from ..events import certain_events
 from ..hits import statement_looks_only
-from .writer import Writer, c_field, c_type, quoted
+from .writer import Writer, c_field, c_text, c_type, quoted
 
 
 class Code:
     """Writes expressions and statements to `out`; one method per kind of node. Reports what C++ cannot express."""
 
-    def __init__(self, out: Writer, diagnostics: Diagnostics, probe: bool = False, heads: dict[str, int] | None = None) -> None:
+    def __init__(self, out: Writer, diagnostics: Diagnostics, probe: bool = False, heads: dict[str, int] | None = None,
+                 located: bool = False) -> None:
         self.out = out
         self.diagnostics = diagnostics
         self.probe = probe
         self.messages: dict[str, str] = {}
         # The buffers whose first message's time the controller keeps, each with its index.
         self.heads = heads or {}
+        # For a protocol from outside: each statement says where it is, and what may go wrong is checked (foreign/located.hh).
+        self.located = located and not probe
 
     # ------------------------------------------------------------------------------------------------ expressions
 
@@ -61,6 +64,10 @@ class Code:
         return e.value.c_name
 
     def _Member(self, e: ast.Member) -> str:
+        if "added" in e.field.pairs:  # by the extra prelude, to a message of the engine, which has no such field
+            return f"{c_type(e.field.type)}{{{c_text(e.field.default_text or '')}}}"
+        if self.located and self.is_pointer(e.object) and e.object.type is not None and e.object.type.is_handle:
+            return f"present({self.expr(e.object)}, {quoted(shown(e.object))})->{c_field(e.field)}"
         return f"{self.expr(e.object)}{'->' if self.is_pointer(e.object) else '.'}{c_field(e.field)}"
 
     def _Call(self, e: ast.Call) -> str:
@@ -70,11 +77,35 @@ class Code:
         target = e.object
         if isinstance(target, ast.Name) and (target.kind == "in_port" or (target.type and target.type.name == "InPort")):
             return self.port_method(target, e)
+        if "added" in e.method.pairs and e.method.owner is not None:  # by the extra prelude: a function of the protocol's header
+            object_ = f"{'*' if self.is_pointer(target) else ''}{self.expr(target)}"
+            return f"{e.method.owner.c_name}_{e.name}({', '.join([object_, *map(self.expr, e.args)])})"
+        if e.name == "equal" and target.type is not None and target.type.name == "DataBlock":
+            return f"({self.expr(target)} == {self.expr(e.args[0])})"
+        if self.located:
+            checked = self.checked_method(target, e)
+            if checked is not None:
+                return checked
         arrow = "->" if self.is_pointer(target) else "."
         in_place = target.type is not None and target.type.name == "CacheMemory"
         args = ", ".join(f"NewEntry<{c_type(a.type_ref.type)}>{{}}" if in_place and isinstance(a, ast.New) else self.expr(a)
                          for a in e.args)
         return f"{self.expr(target)}{arrow}{e.name}({args})"
+
+    def checked_method(self, target: ast.Expr, e: ast.MethodCall) -> str | None:
+        """A call that may go wrong, with its check; None: it needs none."""
+        kind = target.type.name if target.type is not None else ""
+        args = [self.expr(a) for a in e.args]
+        match kind, e.name:
+            case "CacheMemory", "cacheProbe":
+                return f"victim_of({'*' if self.is_pointer(target) else ''}{self.expr(target)}, {args[0]})"
+            case "PerfectCacheMemory", "lookup":
+                return f"lookup_or_make({self.expr(target)}, {args[0]})"
+            case "NetDest", "add" if e.args[0].type.name == "MachineID":
+                return f"{self.expr(target)}.add(existing({args[0]}))"
+        if target.type is not None and target.type.is_handle and self.is_pointer(target):
+            return f"present({self.expr(target)}, {quoted(shown(target))})->{e.name}({', '.join(args)})"
+        return None
 
     def port_method(self, port: ast.Name, e: ast.MethodCall) -> str:
         buffer, args = self.buffer(port), [self.expr(a) for a in e.args]
@@ -84,7 +115,9 @@ class Code:
             case "isReady" if buffer in self.heads and args == ["clockEdge()"]:
                 return f"head_ready({self.heads[buffer]})"
             case "dequeue":
-                return f"dequeue({buffer})"
+                return f"{'take' if self.located and buffer_type(port) else 'dequeue'}({buffer})"
+            case "recycle" if self.located:
+                return f"recycle_head({buffer}, {args[0]}, {args[1]})"
             case "recycle":
                 return f"{buffer}.recycle({args[0]}, ({args[0]}) + ({args[1]}))"
         return f"{buffer}.{e.name}({', '.join(args)})"
@@ -124,6 +157,8 @@ class Code:
                 # A statement with an effect ends the probe: the request goes through the queue.
                 self.out("return false;")
                 return
+            if self.located and not isinstance(s, (ast.DebugPrint, ast.Comment, ast.CheckAllocate)) and s.loc.line:
+                self.out(f"at({quoted(s.loc.file.rsplit('/', 1)[-1])}, {s.loc.line});")
             getattr(self, "_" + type(s).__name__)(s)
 
     def _ExprStmt(self, s: ast.ExprStmt) -> None:
@@ -165,7 +200,9 @@ class Code:
         # Blocking on an address (block_on=) belongs to split locked accesses, which are closures here.
         base = c_type(s.message_ref.type)
         with self.out.block(""):
-            if not self.probe:
+            if self.located:
+                self.out(f"[[maybe_unused]] {base} &in_msg = head<{base}>({self.buffer(s.port)});")
+            elif not self.probe:
                 self.out(f"[[maybe_unused]] {base} &in_msg = *static_cast<{base} *>({self.buffer(s.port)}.peek());")
             self.block(s.body)
 
@@ -177,7 +214,8 @@ class Code:
             sole, machine = sole_destination(s) or (None, [])
             for statement in s.body:
                 if statement is sole:
-                    self.out(f"const MachineID only_ = {self.args(machine)};")
+                    only = f"existing({self.args(machine)})" if self.located else self.args(machine)
+                    self.out(f"const MachineID only_ = {only};")
                 else:
                     self.block([statement])
             self.out("complete_message(out_msg);")
@@ -193,7 +231,10 @@ class Code:
         self.diagnostics.error(s.loc, "defer_enqueueing: not supported: expected an enqueue in the action that ends the wait")
 
     def _StallAndWait(self, s: ast.StallAndWait) -> None:
-        self.out(f"{self.buffer(s.port)}.stall({self.expr(s.address)});")
+        if self.located:
+            self.out(f"stall_head({self.buffer(s.port)}, {self.expr(s.address)});")
+        else:
+            self.out(f"{self.buffer(s.port)}.stall({self.expr(s.address)});")
 
     def _WakeupPort(self, s: ast.WakeupPort) -> None:
         self.out(f"{self.buffer(s.port)}.wake({self.expr(s.address)}, now_);")
@@ -282,6 +323,24 @@ class Code:
         if target is not None and target.name == "AbstractCacheEntry":
             return f"static_cast<Entry_ *>({text})"
         return text
+
+
+def buffer_type(port: ast.Name) -> bool:
+    """Whether an in_port reads messages, not a timer table."""
+    buffer = port.decl.buffer if isinstance(port.decl, ast.Port) else None
+    return buffer is not None and buffer.type is not None and buffer.type.name in ("MessageBuffer", "WireBuffer")
+
+
+def shown(e: ast.Expr) -> str:
+    """A handle as an error names it."""
+    match e:
+        case ast.Name(name=name):
+            return name
+        case ast.Call(name=name) | ast.MethodCall(name=name):
+            return f"{name}(..)"
+        case ast.Member(object=object_, name=name):
+            return f"{shown(object_)}.{name}"
+    return "a handle"
 
 
 def sole_destination(s: ast.Enqueue) -> tuple[ast.Stmt, list[ast.Expr]] | None:

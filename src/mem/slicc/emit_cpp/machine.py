@@ -38,6 +38,7 @@ class MachineEmitter:
         self.name = f"{machine.name}_Controller"
         self.entry = c_type(machine.entry_type) if machine.entry_type else "AbstractCacheEntry"
         self.tbe = c_type(machine.tbe_type) if machine.tbe_type else "NoTbe"
+        self.base = "LocatedController" if program.foreign else "AbstractController"
         self.numbers = message_numbers(program)
         self.asks_event = any(f.name in ("curTransitionEvent", "curTransitionNextState") and f.body is None for f in machine.functions)
         self.triggers = triggers(machine)
@@ -46,7 +47,7 @@ class MachineEmitter:
         self.action_uses = Counter(action.name for t in different.values() for action in t.actions)
 
     def code(self, probe: bool = False) -> Code:
-        return Code(self.out, self.diagnostics, probe, self.heads())
+        return Code(self.out, self.diagnostics, probe, self.heads(), self.program.foreign)
 
     def heads(self) -> dict[str, int]:
         """The buffers that in_ports read, in the order of polling, each with its number: as many as controllers keep heads of."""
@@ -61,7 +62,7 @@ class MachineEmitter:
         for type_ in m.types:
             emit_type(out, type_, self.diagnostics, self.numbers)
         self.tables()
-        with out.block(f"class {self.name} final : public AbstractController", "};"):
+        with out.block(f"class {self.name} final : public {self.base}", "};"):
             out.depth -= 1
             out("  public:")
             out.depth += 1
@@ -80,6 +81,7 @@ class MachineEmitter:
             for action in m.actions:
                 if action.used and action.name != "z_stall":
                     with out.block(self.action_prototype(action)):
+                        self.says_where("action", action)
                         self.code().block(action.body)
             self.pure_hits()
         with out.block("AbstractController *create(EventQueue &queue, std::string name, Clock clock)"):
@@ -134,7 +136,7 @@ class MachineEmitter:
     def construction(self) -> None:
         out, m = self.out, self.machine
         with out.block(f"{self.name}(EventQueue &queue, std::string name, Clock clock)\n    "
-                       + ": AbstractController(queue, std::move(name), wake_entry, clock)"):
+                       + f": {self.base}(queue, std::move(name), wake_entry, clock)"):
             out("info = nullptr;")
             out(f"static_assert({len(self.heads())} <= kHeads);")
             out("counts_ = transition_counts_;")
@@ -154,6 +156,8 @@ class MachineEmitter:
                     ordered = "true" if p.is_ordered else "false"
                     out(f"{{{quoted(p.name)}, &{p.name}, '{direction}', {vnet}, {quoted(p.vnet_type or '')}, {ordered}, "
                         f"{self.shortest(p)}, {'true' if is_unsolicited(m, p) else 'false'}}},")
+            if self.queues_memory():
+                out("{\"requestToMemory\", &memory_requests_, '-', -1, \"\", false, 0, false},")
         for kind, c_kind, setter in ((CACHE, CACHE, "set_cache"), (DIRECTORY, DIRECTORY, "set_directory"),
                                      (SEQUENCER, SEQUENCER, "set_sequencer"), (DMA, DMA, "set_dma_sequencer")):
             with out.block(f"bool {setter}([[maybe_unused]] std::string_view param, [[maybe_unused]] {c_kind} *p) override"):
@@ -177,6 +181,13 @@ class MachineEmitter:
                 elif o.type.name == "PerfectCacheMemory":
                     out(f"stores.tables.push_back({'' if o.pointer else '&'}{o.name});")
         out()
+
+    def queues_memory(self) -> bool:
+        """Whether the machine asks DRAM as gem5's protocols did before 2020."""
+        m = self.machine
+        bodies = [f.body for f in m.functions if f.body is not None] + [a.body for a in m.actions]
+        return self.program.foreign and any(isinstance(e, ast.Call) and e.name.startswith("queueMemory")
+                                            for body in bodies for e in ast.walk_exprs(body))
 
     def plain(self, p: ast.Param) -> bool:
         return not p.pointer and p.type.name != "std::string"
@@ -291,7 +302,8 @@ class MachineEmitter:
         out, m = self.out, self.machine
         with out.block("static void wake_entry(Component &c, Tick t)"):
             out(f"auto &self = static_cast<{self.name} &>(static_cast<AbstractController &>(c));")
-            out("self.begin_wake(t);\nself.poll();\nTick next = kNever;")
+            poll = "self.located([&] { self.poll(); });" if self.program.foreign else "self.poll();"
+            out(f"self.begin_wake(t);\n{poll}\nTick next = kNever;")
             heads = [(buffer, self.heads().get(buffer)) for buffer in (self.code().buffer(port.buffer) for port in m.in_ports)]
             with out.block(f"if (!self.none_waits({len(self.heads())}))" if all(head is not None for _, head in heads) else ""):
                 for buffer, head in heads:
@@ -305,8 +317,14 @@ class MachineEmitter:
             for port in m.in_ports:
                 out(f"// in_port {port.name}, rank {port.rank}")
                 with out.block(""):
+                    self.says_where("in_port", port)
                     self.code().block(port.body)
             out("return;")
+
+    def says_where(self, what: str, node: ast.Action | ast.InPort) -> None:
+        """Says where a protocol from outside is at work."""
+        if self.program.foreign:
+            self.out(f"in({quoted(f'{what} {node.name}')}, {quoted(node.loc.file.rsplit('/', 1)[-1])}, {node.loc.line});")
 
     def state_call(self) -> str:
         f = self.machine.function("getState")[0]

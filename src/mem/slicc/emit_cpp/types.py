@@ -124,8 +124,11 @@ def types_header(program: ast.Program, diagnostics: Diagnostics) -> str:
     out = Writer()
     out("#pragma once\n" + HEADER)
     out('\n#include "mem/ruby/runtime/protocol_support.hh"')
-    for header in headers(_used_types(program)):
+    located = ["mem/ruby/runtime/foreign/located.hh"] if program.foreign else []
+    for header in headers(_used_types(program)) + located:
         out(f'#include "{header}"')
+    if program.header_text:
+        out(f'#include "{own_header(program)}"')
     out()
     # The SLICC compiler, not g++, warns of unused names and loose types in protocols.
     for warning in ("sign-compare", "unused-parameter", "unused-value", "unused-function", "return-type"):
@@ -133,6 +136,7 @@ def types_header(program: ast.Program, diagnostics: Diagnostics) -> str:
     out()
     out(f"namespace moscope::protocol_{program.name} {{\n\nusing namespace moscope::ruby;\n")
     numbers = message_numbers(program)
+    added_values(out, program)
     for type_ in program.types:
         if type_.in_prelude and (type_.is_enum or type_.is_external or type_.kind == "external"):
             continue
@@ -146,6 +150,19 @@ def types_header(program: ast.Program, diagnostics: Diagnostics) -> str:
         out(f"extern const MachineInfo {machine.name}_info;")
     out(f"\n}} // namespace moscope::protocol_{program.name}")
     return out.text()
+
+
+def added_values(out: Writer, program: ast.Program) -> None:
+    """The values that the protocol's extra prelude adds to enumerations of the engine."""
+    for type_ in program.types:
+        added = [value for value in type_.value_list if "added" in value.pairs]
+        for number, value in enumerate(added):
+            out(f"constexpr {type_.c_name} {value.c_name} = static_cast<{type_.c_name}>({type_.c_name}_NUM + {number});")
+
+
+def own_header(program: ast.Program) -> str:
+    """The name of the copy of the protocol's own C++ beside the generated files."""
+    return f"{program.name}_own.hh"
 
 
 def _used_types(program: ast.Program) -> set[str]:

@@ -40,6 +40,7 @@ def c_field(field: ast.Field) -> str:
 def c_text(text: str) -> str:
     """C++ text of a protocol, in a `default` or `constructor` pair, with the members by their own names: gem5's `m_x` and `*m_x_ptr`
     are x."""
+    text = text.replace("m_ruby_system->", "RubySystem::")  # gem5 24.1
     return _POINTER.sub(lambda match: match[1] or match[2] or match[3], text)
 
 

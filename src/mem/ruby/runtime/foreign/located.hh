@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The base of the controllers of protocols from outside the project. It knows which action or in_port runs, and its line in the
+// protocol's text, so that every error names them; and it checks what a protocol can do wrong at run time, where the project's
+// own protocols are trusted: null entries, empty queues, messages of another type, machines that do not exist.
+#pragma once
+
+#include <string>
+#include <utility>
+
+#include "mem/ruby/runtime/protocol_support.hh"
+
+namespace moscope::ruby {
+
+/// The entry of a line, which comes into being when it is first asked for, as in gem5.
+template <class T> T *lookup_or_make(PerfectCacheMemory<T> &table, Addr a) {
+    if (!table.isTagPresent(a))
+        table.allocate(a);
+    return table.lookup(a);
+}
+
+class LocatedController : public AbstractController {
+  public:
+    using AbstractController::AbstractController;
+
+  protected:
+    /// What follows is in an action or in_port; the file's text is a literal.
+    void in(const char *what, const char *file, int line) {
+        what_ = what;
+        at(file, line);
+    }
+    void at(const char *file, int line) {
+        file_ = file;
+        line_ = line;
+    }
+    std::string where(bool with_machine) const {
+        const std::string machine = with_machine ? "machine " + name() + ", " : "";
+        return machine +
+               (what_ ? std::string(what_) + ", " + file_ + ":" + std::to_string(line_) : "before any action");
+    }
+    /// Runs f, which polls the in_ports.
+    template <class F> void located(F &&f) {
+        try {
+            what_ = nullptr;
+            f();
+        } catch (const ProtocolError &error) {
+            const std::string what = error.what();
+            throw ProtocolError(what + " (" + where(what.find("machine ") == std::string::npos) + ")", error.line);
+        } catch (const SimulatorBug &bug) {
+            throw ProtocolError(std::string(bug.what()) + " (" + where(true) + ")");
+        }
+    }
+    [[noreturn, gnu::cold, gnu::noinline]] static void wrong(const std::string &what,
+                                                             Addr line = ProtocolError::kNoLine) {
+        throw ProtocolError(what, line);
+    }
+    template <class T> static T *present(T *p, const char *what) {
+        if (__builtin_expect(p == nullptr, 0))
+            wrong(std::string(what) + " is null: expected is_valid(..) before its fields are used");
+        return p;
+    }
+    void must_be_ready(const MessageBuffer &b, const char *verb) const {
+        if (__builtin_expect(!b.isReady(now_), 0))
+            wrong(std::string(verb) + ": " + b.name + " has no message that is due");
+    }
+    Tick take(MessageBuffer &b) {
+        must_be_ready(b, "dequeue");
+        return dequeue(b);
+    }
+    template <class T> T &head(MessageBuffer &b) {
+        must_be_ready(b, "peek");
+        Message *const m = b.peek();
+        if (__builtin_expect(m->type != T::kType, 0))
+            wrong("peek: the message in " + b.name + " is of another type");
+        return *static_cast<T *>(m);
+    }
+    void stall_head(MessageBuffer &b, Addr a) {
+        must_be_ready(b, "stall_and_wait");
+        b.stall(a);
+    }
+    void recycle_head(MessageBuffer &b, Tick now, Tick later) {
+        must_be_ready(b, "recycle");
+        b.recycle(now, now + later);
+    }
+    static MachineID existing(MachineID m) {
+        if (__builtin_expect(m.type >= MachineType_NULL || m.num < 0 || m.num >= NodeMap::current->count[m.type], 0))
+            wrong("destination " + to_text(m) + (m.isValid() ? "-" + std::to_string(m.num) : "") +
+                  ": no such machine: expected one of " +
+                  std::to_string(m.isValid() ? NodeMap::current->count[m.type] : 0));
+        return m;
+    }
+    Addr victim_of(const CacheMemory &cache, Addr a) const {
+        if (__builtin_expect(cache.cacheAvail(a), 0))
+            wrong("cacheProbe: the set has a free way: expected cacheAvail(..) to be asked first", line_of(a));
+        return cache.cacheProbe(a);
+    }
+
+    // Requests to DRAM as protocols of gem5 before 2020 make them.
+    MessageBuffer memory_requests_;
+    /// Forks give it more: what it is for.
+    template <class... More> void queueMemoryRead(MachineID id, Addr a, std::int64_t latency, More...) {
+        auto &m = *new_message<MemoryMsg>(MemoryMsg::kType);
+        m.Type = MemoryRequestType_MEMORY_READ;
+        m.MessageSize = MessageSizeType_Request_Control;
+        ask_memory(m, id, a, latency);
+    }
+    template <class D> void queueMemoryWrite(MachineID id, Addr a, std::int64_t latency, const D &data) {
+        queueMemoryWritePartial(id, a, latency, data, 0);
+    }
+    /// `bytes` of the line from the address on; 0: all.
+    template <class D>
+    void queueMemoryWritePartial(MachineID id, Addr a, std::int64_t latency, const D &data, int bytes) {
+        auto &m = *new_message<MemoryMsg>(MemoryMsg::kType);
+        m.Type = MemoryRequestType_MEMORY_WB;
+        m.MessageSize = MessageSizeType_Writeback_Data;
+        m.DataBlk = data;
+        m.Len = bytes;
+        ask_memory(m, id, a, latency);
+    }
+
+  private:
+    void ask_memory(MemoryMsg &m, MachineID id, Addr a, std::int64_t latency) {
+        m.addr = a;
+        m.Sender = id;
+        complete_message(m);
+        send(memory_requests_, &m, latency);
+    }
+
+    const char *what_ = nullptr, *file_ = "";
+    int line_ = 0;
+};
+
+} // namespace moscope::ruby
