@@ -96,7 +96,7 @@ def test_a_failed_check_writes_a_script_that_trace_replays(moscope: Callable[...
     for path in source.glob("MSI*"):
         shutil.copy(path, tmp_path)
     next(m for m in ALL if m.name == "msi-wrong-next-state").apply(tmp_path)
-    got = moscope("protocol", "check", "MSI.slicc", "--ops", "20000", "--cores", "8", "--json", timeout=500)
+    got = moscope("protocol", "check", "MSI.slicc", "--ops", "20000", "--cores", "8", "--caches", "tiny", "--json", timeout=500)
     document = json.loads(got.stdout)
     found = document["counterexample"]
     assert not document["ok"] and found["accesses"] <= MOST_ACCESSES, got.stderr

@@ -189,6 +189,22 @@ def document(subject: Subject, answer: dict[str, Any], seed: int) -> dict[str, A
     }
 
 
+def together(documents: list[dict[str, Any]]) -> dict[str, Any]:
+    """The documents of runs with several cache sizes as one; a transition is reached if one of them reached it."""
+    first, *rest = documents
+    if not rest:
+        return first
+    never = [name for name in first["unreached"] if all(name in other["unreached"] for other in rest)]
+    total = {key: sum(d[key] for d in documents) for key in ("ops", "seconds", "checked_loads")}
+    return {
+        **first, **total, "ok": all(d["ok"] for d in documents), "caches": "mixed",
+        "unreached": never, "reached": first["declared"] - len(never),
+        "violations": [text for d in documents for text in d["violations"]],
+        "loads_per_second": total["checked_loads"] / total["seconds"] if total["seconds"] else 0.0,
+        "accesses": {kind: sum(d["accesses"][kind] for d in documents) for kind in first["accesses"]},
+    }
+
+
 def failed_document(subject: Subject, error: Broken, seed: int) -> dict[str, Any]:
     """The same where the protocol broke: the error stands before the violations."""
     violations = [f"{error.kind}: {error}", *error.answer["violations"]]

@@ -20,7 +20,7 @@ def written(moscope: Callable[..., Any], folder: Path) -> Path:
     source = (folder / FILE).read_text(encoding="utf-8")
     assert source.count(TEXT) == 1
     (folder / FILE).write_text(source.replace(TEXT, FAULT), encoding="utf-8")
-    checked = moscope("protocol", "check", "MSI.slicc", "--ops", "20000", "--cores", "8", "--json", timeout=500)
+    checked = moscope("protocol", "check", "MSI.slicc", "--ops", "20000", "--cores", "8", "--caches", "tiny", "--json", timeout=500)
     found = json.loads(checked.stdout)["counterexample"]
     got = moscope("step", found["file"], "--html", "found.html", timeout=300)
     assert got.returncode == 0, got.stderr

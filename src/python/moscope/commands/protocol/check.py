@@ -27,8 +27,9 @@ def check(shared: Shared,
           cores: Annotated[int | None, typer.Option(metavar="N",
                                                     help="Number of cores. Default: all cores of the machine.")] = None,
           ops: Annotated[int, typer.Option(metavar="N", help="Number of accesses.")] = 1_000_000,
-          caches: Annotated[str, typer.Option(metavar="tiny|machine",
-                                              help="Cache sizes; tiny caches cause frequent replacements.")] = "tiny",
+          caches: Annotated[str | None, typer.Option(metavar="SIZES",
+                                                     help="Cache sizes: tiny (frequent replacements), machine or mixed (half of the "
+                                                          "accesses each). Default: tiny; mixed for protocols from elsewhere.")] = None,
           in_flight: Annotated[int | None, typer.Option(metavar="N", help="Outstanding accesses per core.")] = None,
           homes: Annotated[int | None, typer.Option(metavar="N",
                                                     help="Number of home nodes. Default: all; 1 for protocols from elsewhere.")] = None,
@@ -58,6 +59,8 @@ def check(shared: Shared,
         raise UserError(f"--ops: {ops}: expected 1 or more")
     if strict:
         buildproto.check_strictly(buildproto.find_protocol(protocol))
+    own = buildproto.find_protocol(protocol) in buildproto.known_protocols().values()
+    caches = caches or ("tiny" if own or engine == "gem5" else "mixed")
     if engines.is_gem5(engine, gem5):
         if in_flight is not None or without or include:
             raise UserError("--engine gem5: --in-flight, --without and --with: expected none of them, as gem5's random tester lacks these")
@@ -66,23 +69,47 @@ def check(shared: Shared,
         raise UserError(f"--shrink: {shrink}: expected 0 or more seconds")
     if in_flight is not None and not 1 <= in_flight <= 16:
         raise UserError(f"--in-flight: {in_flight}: expected 1 to 16")
-    subject = protocol_check.prepare(protocol, shared.machine, shared.sets, cores=cores, caches=caches,
-                                     homes=homes, report=shared.say)
     wanted = [w for w in include.split(",") if w]
-    for name in wanted:
-        if name not in ("flush", "dma"):
-            raise unknown_name("--with", "kind of access", name, ["flush", "dma"])
-    left = [k for k in subject.default_left_out() if k not in wanted] + [w for w in without.split(",") if w]
-    subject = subject.leave_out(left)
+    if other := [name for name in wanted if name not in ("flush", "dma")]:
+        raise unknown_name("--with", "kind of access", other[0], ["flush", "dma"])
+    trace_files.check_target(counterexample)
+    sizes = ["tiny", "machine"] if caches == "mixed" and ops > 1 else ["tiny" if caches == "mixed" else caches]
+    subjects: list[Subject] = []
+    for size in sizes:
+        subject = protocol_check.prepare(protocol, shared.machine, shared.sets, cores=cores, caches=size, homes=homes,
+                                         report=shared.say if not subjects else lambda text: None)
+        left = [k for k in subject.default_left_out() if k not in wanted] + [w for w in without.split(",") if w]
+        subjects.append(subject.leave_out(left))
+    subject = subjects[0]
     if left_out := subject.abilities.left_out():
         shared.say(f"{subject.protocol.name}: left out: {', '.join(left_out)}")
     if homes is None and subject.homes < subject.machine["chips"]:
         shared.say(f"{subject.protocol.name}: {subject.homes} home, as in gem5's random tester; --homes "
                    f"{subject.machine['chips']} tests with all nodes")
-    trace_files.check_target(counterexample)
-    bar = _Bar(shared, ops)
-
     chosen = {} if in_flight is None else {"in_flight": in_flight}
+    shares = [ops - ops // 2, ops // 2] if len(subjects) == 2 else [ops]
+    documents, found = list[dict[str, Any]](), None
+    for subject, share in zip(subjects, shares, strict=True):
+        document = _test(shared, subject, protocol, share, shrink, counterexample, chosen)
+        found = None if document["ok"] else _repeat(shared, subject, protocol, share, shrink, counterexample, chosen)
+        documents.append(document)
+        if not document["ok"]:
+            break
+    document = protocol_check.together(documents)
+    document = document if document["ok"] else _with(document, found)
+    shared.result(document)
+    if not shared.json:
+        _print(document)
+        _show(shared, found)
+    return errors.OK if document["ok"] else errors.FOUND
+
+
+def _test(shared: Shared, subject: "Subject", protocol: str, ops: int, shrink: int, counterexample: Path | None,
+          chosen: dict[str, Any]) -> dict[str, Any]:
+    """One run; a protocol error is shown with the accesses that repeat it, and raised."""
+    from moscope.protocol import check as protocol_check
+
+    bar = _Bar(shared, ops)
     try:
         answer = protocol_check.random_test(subject, ops, shared.seed, progress=bar.show, **chosen)
     except protocol_check.Broken as error:
@@ -93,14 +120,7 @@ def check(shared: Shared,
         raise
     finally:
         bar.clear()
-    document = protocol_check.document(subject, answer, shared.seed)
-    found = None if document["ok"] else _repeat(shared, subject, protocol, ops, shrink, counterexample, chosen)
-    document = document if document["ok"] else _with(document, found)
-    shared.result(document)
-    if not shared.json:
-        _print(document)
-        _show(shared, found)
-    return errors.OK if document["ok"] else errors.FOUND
+    return protocol_check.document(subject, answer, shared.seed)
 
 
 def _repeat(shared: Shared, subject: "Subject", protocol: str, ops: int, seconds: int, file: Path | None,

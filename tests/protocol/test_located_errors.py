@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What a protocol from outside the project does wrong at run time ends as a protocol error that names machine, action and line,
+not as a crash: copies of MSI, each with one mistake."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from moscope import buildproto
+from moscope.errors import ProtocolError
+from moscope.protocol import check as protocol_check
+
+ACTION = "gs_sendGetS"  # runs when the core's request is at work
+MISTAKES = {  # what is put at the beginning of the action's body, and the error
+    "null": ("unset_cache_entry(); cache_entry.DataBlk.clear();", "cache_entry is null"),
+    "other port": ("stall_and_wait(responseNetwork_in, address);", "stall_and_wait: .* has no message that is due"),
+    "no machine": ("NetDest d; d.add(createMachineID(MachineType:L1Cache, intToID(99)));",
+                   "destination L1Cache-99.*: no such machine"),
+}
+
+
+def copy(tmp_path: Path, action: str, mistake: str) -> tuple[Path, int]:
+    """A protocol of another path with a mistake in an action of the cache, and the mistake's line."""
+    for path in buildproto.known_protocols()["MSI"].parent.glob("MSI*"):
+        shutil.copy(path, tmp_path)
+    file = tmp_path / "MSI-cache.sm"
+    lines = file.read_text(encoding="utf-8").splitlines(keepends=True)
+    at = next(i for i, line in enumerate(lines) if line.lstrip().startswith(f"action({action},"))
+    while not lines[at].rstrip().endswith("{"):
+        at += 1
+    lines.insert(at + 1, f"    {mistake}\n")
+    file.write_text("".join(lines), encoding="utf-8")
+    return tmp_path / "MSI.slicc", at + 2
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("kind", MISTAKES)
+def test_a_mistake_is_an_error_with_machine_action_and_line(tmp_path: Path, kind: str) -> None:
+    mistake, error = MISTAKES[kind]
+    protocol, line = copy(tmp_path, ACTION, mistake)
+    subject = protocol_check.prepare(str(protocol), "small")
+    assert not subject.protocol.own
+    with pytest.raises(ProtocolError, match=error) as found:
+        protocol_check.random_test(subject.leave_out(subject.default_left_out()), 1000, 1)
+    assert "machine L1Cache-" in str(found.value) and f"action {ACTION}, MSI-cache.sm:{line}" in str(found.value)
