@@ -88,7 +88,7 @@ def test_a_workload_ends_after_the_seconds_given(on_the_host: Run) -> None:
     assert status == 0 and got.right
 
 
-@pytest.mark.parametrize("family", sorted({w.family for w in workloads.every()}))
+@pytest.mark.parametrize("family", sorted({w.launcher or w.family for w in workloads.every()}))
 @pytest.mark.parametrize("arguments", [["--bogus", "1"], ["--cores", "x"], ["--cores", "0"], ["nothing"], ["--seconds", "-1"]])
 def test_bad_options_are_answered_with_one_line_and_status_2(family: str, arguments: list[str]) -> None:
     got = subprocess.run([build.program(family), *arguments], capture_output=True, text=True, timeout=20, check=False)

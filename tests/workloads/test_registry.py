@@ -13,9 +13,10 @@ from moscope.workloads import build, registry
 
 
 def test_every_workload_has_a_program_and_every_program_a_workload(sources: Path) -> None:
-    families = {w.family for w in workloads.every()}
-    assert families == {p.name for p in sources.iterdir() if p.is_dir() and p.name not in ("common", "__pycache__")}
-    for family in families:
+    every = workloads.every()
+    folders = {p.name for p in sources.iterdir() if p.is_dir() and p.name not in ("common", "__pycache__")}
+    assert {w.family for w in every} | {w.launcher for w in every if w.launcher} == folders
+    for family in {w.launcher or w.family for w in every}:
         program = build.program(family)
         assert program.stat().st_mode & 0o100 and b"ld-linux" not in program.read_bytes()[:4096]
 
@@ -129,3 +130,20 @@ def test_the_list_of_workloads_fits_its_schema(capfd: pytest.CaptureFixture[str]
     jsonio.validate(listed)
     assert {"name": "exim", "family": "exim", "processes": True}.items() <= next(w for w in listed["workloads"]
                                                                                  if w["name"] == "exim").items()
+
+
+def test_a_service_is_a_folder_with_one_file(folder: Path) -> None:
+    (folder / "mine.c").unlink()
+    (folder / "workload.py").write_text("""\
+from moscope.workloads import register, service
+
+register(__file__, service("mine", "a test", "requests", packages=("memcached",), port=11211, one_process=True,
+                           each="exec memcached -p %p", load=lambda cores: f"memcached clients={8 * cores}"))
+""")
+    (folder / "mine.conf").write_text("a line")
+    found = workloads.find(str(folder))
+    assert found.command(4).startswith("/run/moscope/workloads/launcher --simulated --name mine --cores 4 --port 11211 --each 'exec ")
+    assert "--load 'memcached clients=32'" in found.command(4)
+    assert workloads.programs({"mine"}).keys() == {"workloads/launcher"}
+    assert workloads.files(found) == {"workloads/mine/mine.conf": folder / "mine.conf"}
+    assert "workloads/launcher" not in workloads.programs()

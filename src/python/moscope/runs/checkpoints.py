@@ -15,15 +15,17 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from moscope import paths
 from moscope.boot import plan
 from moscope.boot.engine import checkpoint_config
-from moscope.config import Machine
 from moscope.guest import initramfs, kernel
 from moscope.runs import engine
 from moscope.runs.guest import Guest, Progress
+
+if TYPE_CHECKING:
+    from moscope.runs.inputs import Inputs
 
 # Files beyond these, the longest unused ones, are removed when another is made.
 KEPT = 24
@@ -44,14 +46,14 @@ def folder() -> Path:
     return paths.cache_dir() / "guest" / "checkpoints"
 
 
-def configuration(machine: Machine, chosen: kernel.Kernel, image: initramfs.Initramfs, append: str, cores: int,
-                  seed: int) -> dict[str, Any]:
+def configuration(made_from: "Inputs", append: str, cores: int, seed: int) -> dict[str, Any]:
     """The configuration of a machine to boot (moscope.system/1)."""
+    machine, chosen, image = made_from.machine, made_from.kernel, made_from.image
     info = {"machine": machine.name, "kernel": chosen.document(), "append": append, "initrd": image.sha256,
             "checkpoint_at": initramfs.PROMPT}
     return {**plan.platform(machine), "cores": cores, "seed": seed, "restore": False, "append": append, "info": info,
-            "kernel": str(chosen.image.absolute()), "initrd": str(image.path), "disk": "", "disk_read_only": False,
-            "markers": MARKERS}
+            "kernel": str(chosen.image.absolute()), "initrd": str(image.path), "disk": str(made_from.disk.path) if made_from.disk else "",
+            "disk_read_only": False, "markers": MARKERS, **({"nic": made_from.nic} if made_from.nic else {})}
 
 
 def key(config: dict[str, Any]) -> str:

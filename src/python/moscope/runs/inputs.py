@@ -6,16 +6,18 @@ and a point with other digests is measured again.
 
 import hashlib
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from moscope.boot import plan
 from moscope.config import Machine
-from moscope.guest import initramfs, kernel, packages
+from moscope.guest import initramfs, kernel, packages, rootimage
 from moscope.guest.packages import Say
 from moscope.runs import engine
 from moscope.runs.options import Point, sized
+from moscope.schema.parameters import engine_json
 
 DIGITS = 16
 # Of each digest, how people call what it is of.
@@ -31,11 +33,16 @@ class Inputs:
     kernel: kernel.Kernel
     image: initramfs.Initramfs
     detailed: dict[str, Any]
+    disk: rootimage.RootImage | None = None
+    nic: dict[str, Any] | None = None  # the network card; None: there is none
 
     def digests(self) -> dict[str, str]:
         """The digests by the names in WORDS; that of the engine is `directory.engine_digest`."""
         described = json.dumps([plan.platform(self.machine), self.detailed["machine"]], sort_keys=True)
-        return {"kernel": self.kernel.sha256[:DIGITS], "programs": self.image.sha256[:DIGITS],
+        if self.nic:
+            described += json.dumps(self.nic, sort_keys=True)
+        programs = hashlib.sha256((self.image.sha256 + self.disk.sha256).encode()).hexdigest() if self.disk else self.image.sha256
+        return {"kernel": self.kernel.sha256[:DIGITS], "programs": programs[:DIGITS],
                 "protocol": packages.digest_of(Path(self.detailed["library"]))[:DIGITS],
                 "machine": hashlib.sha256(described.encode()).hexdigest()[:DIGITS]}
 
@@ -43,8 +50,9 @@ class Inputs:
 class Gatherer:
     """The inputs of several points of one machine. Shared inputs are looked up, and built if necessary, once."""
 
-    def __init__(self, machine: Machine, programs: dict[str, Path], say: Say) -> None:
-        self.machine, self.programs, self.say = machine, programs, say
+    def __init__(self, machine: Machine, programs: dict[str, Path], say: Say, sets: Sequence[str] = ()) -> None:
+        self.machine, self.programs, self.say, self.sets = machine, programs, say, sets
+        self._disks: dict[str, rootimage.RootImage] = {}
         self._kernels: dict[str, kernel.Kernel] = {}
         self._images: dict[Any, initramfs.Initramfs] = {}
         self._detailed: dict[str, tuple[Machine, dict[str, Any]]] = {}
@@ -59,7 +67,17 @@ class Gatherer:
         if point.memory_per_node not in self._detailed:
             machine = sized(self.machine, point.memory_per_node)
             self._detailed[point.memory_per_node] = machine, engine.detailed(machine, self.say)
-        return Inputs(self._detailed[point.memory_per_node][0], chosen, self._images[modules], self._detailed[point.memory_per_node][1])
+        if point.packages and point.packages not in self._disks:
+            self._disks[point.packages] = rootimage.find(self.say, tuple(point.packages.split(",")))
+        machine, detailed = self._detailed[point.memory_per_node]
+        return Inputs(machine, chosen, self._images[modules], detailed, self._disks.get(point.packages or ""), self._nic(machine, point))
+
+    def _nic(self, machine: Machine, point: Point) -> dict[str, Any] | None:
+        if point.steering is None:
+            return None
+        nic = engine_json(machine.nic)
+        given = any(text.partition("=")[0].strip() == "nic.steering" for text in self.sets)
+        return nic if given else nic | {"steering": point.steering}
 
 
 def differences(before: dict[str, str], now: dict[str, str]) -> list[str]:

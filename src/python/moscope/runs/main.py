@@ -42,7 +42,7 @@ def measure(plan: Plan, shared: Shared, found: dict[str, dict[str, Any]],
             watch: Callable[[bool, int, int], display.Display] = display.Display) -> Outcome:
     """Measures the points that `found` lacks, adds them to it, and writes the report. `watch` makes what shows the progress."""
     # Builds kernels and protocols once, not once in each process.
-    gatherer = inputs.Gatherer(plan.machine, plan.programs, shared.say)
+    gatherer = inputs.Gatherer(plan.machine, plan.programs, shared.say, plan.sets)
     wanted = {p.name: gatherer.of(p).digests() for p in plan.points}
     again = directory.outdated(found, wanted)
     for why in dict.fromkeys(again.values()):

@@ -48,10 +48,10 @@ def measure(job: Job, folder: Path, report: Callable[[Progress], None], say: Cal
     WorkloadFailed, ProtocolError or SimulatorBug."""
     started = time.monotonic()
     programs = {name: Path(path) for name, path in job.programs.items()}
-    inputs = Gatherer(load_machine(job.machine, job.sets), programs, say).of(job.point)
+    inputs = Gatherer(load_machine(job.machine, job.sets), programs, say, job.sets).of(job.point)
     made_from, chosen = checked(job, inputs), inputs.kernel
     append = " ".join(part for part in (APPEND, chosen.append) if part)
-    config = checkpoints.configuration(inputs.machine, chosen, inputs.image, append, job.point.cores, job.seed)
+    config = checkpoints.configuration(inputs, append, job.point.cores, job.seed)
     start = checkpoints.at_prompt(config, chosen, report)
     log = folder / "transactions.raw" if job.point.detail == "full" else None
     timed = {**inputs.detailed, "transactions": str(log or ""), "attribution": job.attribution, **side_by_side(job)}

@@ -44,6 +44,9 @@ class Workload:
     memory_per_node: str = "512MiB"  # at least
     most_cores: int | None = None  # more would idle
     processes: bool = False  # forks; gem5's syscall emulation runs only threads
+    packages: tuple[str, ...] = ()  # of the distribution, in a root image on the disk
+    steering: str | None = None  # a network card that chooses receive queues so
+    launcher: str = ""  # the program that runs a service (see `service`); its folder, in place of the workload's own program
     folder: Path = Path()  # of the program and of the file that registers it; set by `register`
 
     @property
@@ -53,7 +56,7 @@ class Workload:
 
     @property
     def program(self) -> str:
-        return f"{GUEST_FOLDER}/{INITRAMFS_FOLDER}/{self.family}"
+        return f"{GUEST_FOLDER}/{INITRAMFS_FOLDER}/{self.launcher or self.family}"
 
     def command(self, cores: int, *more: str) -> str:
         """The line to type at the guest's shell; `more` are options of the program (docs/workloads.md)."""
@@ -96,9 +99,15 @@ def programs(families: set[str] | None = None) -> dict[str, Path]:
     guest's processes. Builds what is missing."""
     from .build import program
 
-    folders = {w.family: w.folder for w in every()}
-    wanted = families if families is not None else set(folders)
-    return {f"{INITRAMFS_FOLDER}/{family}": program(family, folders[family]) for family in sorted(wanted)}
+    # A service's launcher comes along only where it is wanted: what others find in the guest does not change.
+    folders = {w.family: paths.root() / "workloads" / w.launcher if w.launcher else w.folder for w in every()}
+    wanted = families if families is not None else {w.family for w in every() if not w.launcher}
+    return {f"{INITRAMFS_FOLDER}/{folders[family].name}": program(folders[family].name, folders[family]) for family in sorted(wanted)}
+
+
+def files(w: Workload) -> dict[str, Path]:
+    """What a service's folder holds beside the file that registers it: configuration, found in the guest under the same names."""
+    return {f"{INITRAMFS_FOLDER}/{w.family}/{p.name}": p for p in sorted(w.folder.iterdir()) if p.is_file() and p.name != FILE}
 
 
 def _of_folder(folder: Path, name: str) -> Workload:

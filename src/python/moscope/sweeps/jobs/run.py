@@ -65,7 +65,7 @@ class Run(Job):
 
     def make_boot(self, params: Params, key: str, folder: Path, report: Callable[[], None]) -> None:
         plan = plan_of(self, params)
-        made_from = inputs.Gatherer(plan.machine, plan.programs, to_stderr).of(plan.points[0])
+        made_from = inputs.Gatherer(plan.machine, plan.programs, to_stderr, plan.sets).of(plan.points[0])
 
         def still_wanted(_: Progress) -> None:
             report()
@@ -103,7 +103,7 @@ def gatherer(machine: str, sets: tuple[str, ...], plan: options.Plan, say: Say) 
     """One for each variant of the machine: it looks up a kernel once."""
     key = machine, sets, tuple(map(str, plan.programs.values()))
     if key not in _gatherers:
-        _gatherers[key] = inputs.Gatherer(plan.machine, plan.programs, say)
+        _gatherers[key] = inputs.Gatherer(plan.machine, plan.programs, say, plan.sets)
     return _gatherers[key]
 
 
@@ -127,7 +127,7 @@ def plan_of(kind: Job, params: Params) -> options.Plan:
 def configuration(plan: options.Plan, one: options.Point, made_from: inputs.Inputs) -> dict[str, Any]:
     """Of the boot, as in run/point.py."""
     append = " ".join(part for part in (options.APPEND, made_from.kernel.append) if part)
-    return checkpoints.configuration(made_from.machine, made_from.kernel, made_from.image, append, one.cores, plan.seed)
+    return checkpoints.configuration(made_from, append, one.cores, plan.seed)
 
 
 def place(source: Path, target: Path) -> None:
