@@ -55,7 +55,7 @@ def all_of(severity: str, text: str) -> bool:
 def test_a_build_that_is_kept_repeats_its_warnings(flawed: Path, no_compiler: list[str], tmp_path: Path) -> None:
     said: list[list[str]] = [[], []]
     first, second = (buildproto.ensure_protocol(str(flawed), report=texts.append) for texts in said)
-    assert len(no_compiler) == 1  # built once
+    assert first.interface == second.interface and not no_compiler  # generated once, compiled when a library is asked for
     assert first.warnings == second.warnings == said[0][-1] and said[1] == [first.warnings]
     assert all_of("warning", first.warnings) and f"{tmp_path}/Handover-cache.sm:" in first.warnings
 
@@ -67,7 +67,7 @@ def test_they_name_the_place_where_the_protocol_lies_now(flawed: Path, no_compil
     for path in tmp_path.glob("Handover*"):
         path.rename(elsewhere / path.name)
     moved = buildproto.ensure_protocol(str(elsewhere / flawed.name))
-    assert len(no_compiler) == 1  # not built again
+    assert moved.interface == first.interface and not no_compiler  # not generated again
     assert all_of("warning", moved.warnings) and moved.warnings == first.warnings.replace(str(tmp_path), str(elsewhere))
 
 
