@@ -36,13 +36,16 @@ RULES = {
     "sharing: the last writer is another core or a device":
         "class IN ('true_sharing', 'false_sharing') AND (writer IS NULL OR writer = core)",
     "capacity: no other core has written the line since the core had it":
-        "class = 'capacity' AND NOT secondary_miss AND writer <> core AND written > before AND written > coalesce(own_written, 0)",
+        "class = 'capacity' AND writer <> core AND written > before AND written > coalesce(own_written, 0)",
     "capacity: a controller or a cache of the core sends the line":
-        "class = 'capacity' AND NOT secondary_miss AND supplier_chip IS NULL AND cache = 0",
-    "secondary miss: an older access of the core to the line ends at the same time": """secondary_miss AND NOT EXISTS (
+        "class = 'capacity' AND supplier_chip IS NULL AND cache = 0",
+    "secondary: an older access of the core to the line ends at the same time": """class = 'secondary' AND NOT EXISTS (
         SELECT 1 FROM log older WHERE older.line = log.line AND older.core = log.core AND older.ended = log.ended
-        AND NOT older.secondary_miss AND older.issued <= log.issued)""",
-    "secondary miss: no controller sends the line for it": "secondary_miss AND (hops > 0 OR probes > 0)",
+        AND older.class <> 'secondary' AND older.issued <= log.issued)""",
+    "secondary: no controller sends the line for it, and all of its latency is waiting":
+        "class = 'secondary' AND (supplier_chip IS NOT NULL OR hops > 0 OR probes > 0 OR queue <> latency)",
+    "cold, sharing: a controller or a cache of the core sends the line":
+        "class IN ('cold', 'true_sharing', 'false_sharing') AND supplier_chip IS NULL AND cache = 0",
 }
 
 

@@ -22,13 +22,14 @@ FILES = ("lines", "pairs", "transfers")
 OPTIONAL = {"fields": {"line": "UBIGINT", "use": "UINTEGER", "first": "UTINYINT", "bytes": "UTINYINT", "name": "VARCHAR", "kind": "VARCHAR",
                        "object": "VARCHAR", "type": "VARCHAR"}}
 # Columns that runs of earlier versions lack.
-_ADDED = {"transfers": dict.fromkeys(("supplier_role", "supplier_per"), "VARCHAR"),
+_ADDED = {"lines": {"secondary_stall": "BIGINT", "secondary_count": "BIGINT"},
+          "transfers": dict.fromkeys(("supplier_role", "supplier_per"), "VARCHAR"),
           "pairs": {**dict.fromkeys(("writer_source", "writer_inlined", "waiter_source", "waiter_inlined", "accessed"), "VARCHAR"),
                     '"offset"': "UTINYINT"}}
 # The class with the most stall; among several, the one with the most misses, then the first in the order of their description.
 _MAIN_CLASS = "list_sort([" + ", ".join(
     f"{{'stall': {c}_stall, 'count': {c}_count, 'order': {-n}, 'class': '{c}'}}" for n, c in enumerate(MISS_CLASS.names)) + "], 'DESC')[1]"
-_SUMS = ", ".join(f"sum({column})::BIGINT AS {column}" for column in (
+_SUMS = ", ".join(f"sum(coalesce({column}, 0))::BIGINT AS {column}" for column in (
     "stall", "spin", "waiting", "transfers", *(f"{c}_{what}" for c in MISS_CLASS.names for what in ("stall", "count"))))
 _VIEWS = (
     """CREATE TABLE pairs AS

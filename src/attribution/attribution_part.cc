@@ -47,6 +47,9 @@ void AttributionPart::taken_over(Line &l, std::uint8_t by) {
 }
 
 MissClass AttributionPart::classify(Line &l, const x86::Transaction &t, std::uint64_t bytes) {
+    // The access that it waited for is the one that tells why the line was not there, and it may be reported later.
+    if (t.access->secondary)
+        return MissClass::secondary;
     const unsigned c = t.core;
     std::uint64_t news = l.written ? l.written[c] : 0;
     if (l.writer != c)

@@ -5,6 +5,7 @@
 // Classes, by what happened since this core last had the line (Torrellas et al., IEEE ToC 43(6), 1994, by bytes):
 // cold (it never had it), true sharing (others wrote bytes that it accesses now), false sharing (others wrote only other
 // bytes), upgrade (no other core wrote, and it had the line when it asked for the right to write), capacity (replaced).
+// A secondary miss (Kroft, ISCA 1981) meets an older miss of its core to the same line, whose class says why the line was not there.
 //
 // A page's use can change. When a transaction finds another use of the page (page_watch.hh), its lines are counted separately from
 // there on, so waiting for a page table is not added to the object that lies there now. The history that decides the class goes on.

@@ -10,6 +10,7 @@
 #include "board/checkpoint.hh"
 #include "board/detailed.hh"
 #include "board/loader/loader.hh"
+#include "board/otherwise.hh"
 #include "board/registers.hh"
 #include "cpu/x86/mmu/paging.hh"
 
@@ -160,6 +161,12 @@ void FullSystem::watch_pages(const std::string &format) {
     impl_->detailed->watch_pages({j.at("page_table"), j.at("array"), j.at("size"), j.at("flags"), j.at("link"),
                                   j.at("mapping"), j.at("cache"), j.at("index"), j.at("type"), j.at("slab_flag"),
                                   j.at("kept_flags"), type("slab"), type("table"), j.at("direct")});
+}
+
+void FullSystem::what_if(const std::string &lines) {
+    if (!impl_->machine || impl_->detailed->active())
+        throw UserError("system: what-if: expected a machine with detailed mode, before that begins");
+    impl_->machine->treat_otherwise(lines_otherwise(nlohmann::json::parse(lines), *impl_->machine));
 }
 
 std::string FullSystem::stats_json() {

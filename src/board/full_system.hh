@@ -40,6 +40,8 @@ class FullSystem {
     /// Detailed mode keeps of each line that is missed what the kernel says of its page then: JSON text of where that lies
     /// (attribution/page_watch.hh).
     void watch_pages(const std::string &format);
+    /// Before detailed mode begins: lines that it treats otherwise (mem/what_if.hh), as JSON text (board/otherwise.hh).
+    void what_if(const std::string &lines);
     /// JSON text: ticks of each core by what they were spent on, and the machine's statistics (docs/statistics.md).
     std::string stats_json();
     /// All lines, pairs and transfers, to the moment of the last stats_json.

@@ -58,6 +58,19 @@ GuestMemory &Machine::guest_memory() { return *impl_->memory; }
 std::uint64_t Machine::memory_bytes() const { return impl_->memory->bytes(); }
 Addr Machine::node_base(unsigned node) const { return impl_->addresses.ranges.at(node).base; }
 std::uint64_t Machine::node_bytes(unsigned node) const { return impl_->addresses.ranges.at(node).bytes; }
+
+void Machine::treat_otherwise(WhatIf lines) {
+    MOSCOPE_CHECK(!checks_data() && !in_flight());
+    if (pipeline().overlaps()) // it relies on reports of lost lines, which these lines do not give
+        throw UserError("what-if: core.model: out_of_order: expected blocking");
+    if (lines.any_free() && processes().size() > 1)
+        throw UserError("what-if: lines without the protocol, with each chip a logical process: expected one process "
+                        "(no --threads)");
+    impl_->what_if = std::move(lines);
+    for (const auto &s : impl_->sequencers)
+        s->treat_otherwise(&impl_->what_if);
+}
+
 bool Machine::checks_data() const { return impl_->protocol->checks_data; }
 const ProtocolInfo &Machine::protocol() const { return *impl_->protocol; }
 const std::vector<AbstractController *> &Machine::controllers() const { return impl_->controllers; }

@@ -16,6 +16,7 @@
 #include "mem/port.hh"
 #include "mem/ruby/runtime/controller.hh"
 #include "mem/ruby/runtime/slicc_util.hh"
+#include "mem/what_if.hh"
 #include "sim/parallel/logical_processes.hh"
 
 namespace moscope {
@@ -75,6 +76,8 @@ class Machine {
     /// First physical address of a node's memory, and its size.
     Addr node_base(unsigned node) const;
     std::uint64_t node_bytes(unsigned node) const;
+    /// Cores' accesses to these lines go other ways from here on; nothing is in flight. UserError if that needs one logical process.
+    void treat_otherwise(WhatIf lines);
     bool checks_data() const;
     const ruby::ProtocolInfo &protocol() const;
     const std::vector<ruby::AbstractController *> &controllers() const;

@@ -85,7 +85,8 @@ struct Machine::Impl {
     std::unique_ptr<Watchdog> watchdog;
     ruby::TraceHook *trace = nullptr;
     std::vector<dram::ChannelStats> dram_base; ///< DRAM counts at the last reset, node by node, channel by channel
-    std::vector<std::uint64_t> count_base;     ///< transition counts at the last reset, controller by controller
+    WhatIf what_if;
+    std::vector<std::uint64_t> count_base; ///< transition counts at the last reset, controller by controller
 
     ~Impl();
     void build(Machine &machine, const nlohmann::json &description, const std::string &library_path);

@@ -64,6 +64,7 @@ struct Access {
     std::uint16_t supplier_chip = kUnknown16;
     std::uint16_t probes = 0; ///< controllers to which a probe or an invalidation was sent for it
     bool held = false;        ///< of a store or rmw: when it began its core had the line, without the right to write
+    bool secondary = false;   ///< the grant to an older access of its core served it: no request was sent for it
     static constexpr std::uint8_t kUnknown =
         0xff; ///< no controller sent data: the core's own caches, or the right to write alone
     static constexpr std::uint16_t kUnknown16 = 0xffff;
@@ -83,8 +84,14 @@ class Port {
     std::byte *hit(Addr line, Right right, Tick when) { return look(data_slots_, data_bytes_, line, right, when); }
     std::byte *fetch_hit(Addr line, Tick when) { return look(fetch_slots_, fetch_bytes_, line, right_load, when); }
 
-    /// Slower inline path: asks the memory system whether the access is a pure hit (and fills the slot).
-    std::byte *probe(AccessKind kind, Addr line, Tick when) { return probe_(memory_, *this, kind, line, when); }
+    /// Slower inline path: asks the memory system whether the access at this address is a pure hit (and fills the slot).
+    /// Returns the bytes of its line.
+    std::byte *probe(AccessKind kind, Addr at, Tick when) { return probe_(memory_, *this, kind, at, when); }
+    /// Whether a slot holds the line, so that its loss is reported.
+    bool remembers(Addr line) const {
+        const unsigned i = index(line);
+        return line_of(data_slots_[i].tag) == line || line_of(fetch_slots_[i].tag) == line;
+    }
 
     /// All lines lie side by side from here on, so that slots need not say where.
     void lines_lie_at(std::byte *of_line_zero) {
@@ -113,8 +120,7 @@ class Port {
     void before_change(Addr line) {
         if (__builtin_expect(sleeping_ == nullptr, 1))
             return;
-        const unsigned i = index(line);
-        if (line_of(data_slots_[i].tag) == line || line_of(fetch_slots_[i].tag) == line)
+        if (remembers(line))
             wake_(sleeping_);
     }
     /// Forgets a line: called by the memory system, at the queue's moment.
@@ -182,7 +188,7 @@ class Port {
     Clock core_clock_;
     void *memory_ = nullptr;
     void (*issue_)(void *memory, Access &) = nullptr;
-    std::byte *(*probe_)(void *memory, Port &, AccessKind, Addr line, Tick when) = nullptr;
+    std::byte *(*probe_)(void *memory, Port &, AccessKind, Addr at, Tick when) = nullptr;
     Tick (*hit_done_)(void *memory, Tick now) = nullptr;
     Tick (*used_before_)(void *memory) = nullptr; ///< no hit of the past is done later than this
 

@@ -52,7 +52,7 @@ TRANSACTIONS = Table("Transactions", "The columns of transactions.parquet.", TRA
     Column("class", "miss", "miss class; `none` for a `buffer_wait`", replaces=True),
     Column("supplier", "supplier", "the type of controller that sent the line; `own`: no other controller sent it", replaces=True),
     Column("secondary_miss", "supplier_number",
-           "it waited for an older access of its core to the line, whose answer served it too; its class is `capacity`"),
+           "it waited for an older access of its core to the line, whose answer served it too; its class is `secondary`"),
     Column("probes", "probes", "probe and invalidation messages, one for each receiver; null for a `buffer_wait`",
            replaces=True),
     Column("supplier_state", "supplier_state", "the supplier's state of the line when it sent the line", replaces=True),

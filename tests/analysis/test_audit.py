@@ -18,7 +18,7 @@ def access(core: int, issued: int, latency: int, miss: str, kind: str = "load", 
     """A transaction that core 9's cache answers over a link."""
     segments = {**dict.fromkeys(SEGMENT.names, 0), "link": latency}
     return {"core": core, "issued": issued, "latency": latency, "line": 0x40, "kind": kind, "class": miss, "supplier_number": 9,
-            "supplier_chip": 1, "hops": 2, "probes": 1, "writer": None, "secondary_miss": False, "buffer_wait": False, **segments, **more}
+            "supplier_chip": 1, "hops": 2, "probes": 1, "writer": None, "buffer_wait": False, **segments, **more}
 
 
 def own(core: int, issued: int, latency: int, miss: str, kind: str = "load", segment: str = "cache", **more: Any) -> Row:
@@ -31,7 +31,7 @@ CONSISTENT = [
     access(0, 0, 10, "cold"), access(1, 20, 10, "cold", "store"), access(0, 40, 10, "true_sharing", writer=1),
     own(0, 60, 10, "upgrade", "store", "link", hops=4), own(0, 100, 5, "capacity", writer=0),
     access(0, 110, 5, "upgrade", "rmw", writer=1),
-    access(1, 120, 30, "false_sharing", "store", writer=0), own(1, 130, 20, "capacity", segment="queue", secondary_miss=True, writer=1),
+    access(1, 120, 30, "false_sharing", "store", writer=0), own(1, 130, 20, "secondary", segment="queue", writer=1),
     access(1, 200, 10, "capacity", writer=1), {**own(1, 220, 0, "none"), "buffer_wait": True, "latency": None}]
 BROKEN = {
     "latency is the sum of its segments": access(2, 300, 10, "cold", link=9),
@@ -42,10 +42,11 @@ BROKEN = {
     "sharing: the last writer is another core or a device": access(0, 300, 10, "true_sharing", writer=0),
     "capacity: no other core has written the line since the core had it": access(0, 300, 10, "capacity", writer=1),
     "capacity: a controller or a cache of the core sends the line": own(1, 300, 10, "capacity", segment="queue", writer=1),
-    "secondary miss: an older access of the core to the line ends at the same time":
-        own(1, 300, 10, "capacity", segment="queue", secondary_miss=True, writer=1),
-    "secondary miss: no controller sends the line for it":
-        own(1, 130, 20, "capacity", segment="queue", secondary_miss=True, probes=2, writer=1),
+    "secondary: an older access of the core to the line ends at the same time":
+        own(1, 300, 10, "secondary", segment="queue", writer=1),
+    "secondary: no controller sends the line for it, and all of its latency is waiting":
+        own(1, 130, 20, "secondary", segment="queue", probes=2, writer=1),
+    "cold, sharing: a controller or a cache of the core sends the line": own(1, 300, 10, "true_sharing", segment="queue", writer=0),
 }
 
 

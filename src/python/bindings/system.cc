@@ -95,6 +95,8 @@ void bind_results(nb::class_<FullSystem> &system) {
     system.def("reset_stats", &FullSystem::reset_stats)
         .def("watch_pages", &FullSystem::watch_pages, nb::arg("format"),
              "Takes a snapshot of the kernel's description of a line's page at each miss.")
+        .def("what_if", &FullSystem::what_if, nb::arg("lines"),
+             "Lines that detailed mode treats otherwise, before it begins (board/otherwise.hh).")
         .def("stats_json", &FullSystem::stats_json)
         .def(
             "attribution_rows",

@@ -102,7 +102,7 @@ def test_no_transaction_contradicts_its_class_and_waits_behind_own_accesses_are_
     file = packed[0] / "points/packed-distro-4/transactions.parquet"
     assert {rule: count for rule, count in audit.contradictions(file).items() if count} == {}
     behind = duckdb.execute("SELECT class, kind, count(*) FROM read_parquet(?) WHERE secondary_miss GROUP BY ALL", [str(file)]).fetchall()
-    assert [(miss, kind) for miss, kind, _ in behind] == [("capacity", "load")], "loads behind the store to the same counter"
+    assert [(miss, kind) for miss, kind, _ in behind] == [("secondary", "load")], "loads behind the store to the same counter"
 
 
 @pytest.mark.parametrize(("to", "files", "holds"), [

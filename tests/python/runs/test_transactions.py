@@ -50,9 +50,9 @@ def test_rows_say_what_the_records_say(tmp_path: Path) -> None:
         record(core=3, issued=100, done=350, exposed=200, line=0x80, pc=0xFFFFFFFF81000000, address_space=0x5000, kind=3, supplier=2,
                hops=2,
                supplier_number=6, supplier_chip=1, supplier_state=1, probes=3, writer=5,
-               writer_pc=0x401000, segments=[0, 0, 0, 200, 0, 0, 50, 0], flags=USER, miss=3),
+               writer_pc=0x401000, segments=[0, 0, 0, 200, 0, 0, 50, 0], flags=USER, miss=transactions.CLASSES.index("true_sharing")),
         record(core=1, issued=7, done=7, exposed=9, writer=0xFF, flags=transactions.BUFFER_WAIT, supplier_number=0xFFFF,
-               supplier_chip=0xFFFF, supplier_state=0xFF, miss=5),
+               supplier_chip=0xFFFF, supplier_state=0xFF, miss=transactions.CLASSES.index("none")),
     ]
     raw.write_bytes(b"".join(r.tobytes() for r in records) * 3)
     assert transactions.convert(raw, tmp_path / "t.parquet", SUPPLIERS, STATES, named(0x40, 0x80, 0xC0), at_a_time=4) == 6
@@ -93,14 +93,11 @@ def test_a_supplier_of_which_only_the_chip_is_known_has_neither_number_nor_state
     assert (row["supplier"], row["supplier_number"], row["supplier_chip"], row["supplier_state"]) == ("L1Cache", None, 2, None)
 
 
-def test_an_access_that_an_older_ones_answer_served_is_a_secondary_miss() -> None:
-    nothing = {"supplier_number": 0xFFFF, "supplier_chip": 0xFFFF, "supplier_state": 0xFF, "supplier": 1, "issued": 10, "done": 60}
-    waited = [50, 0, 0, 0, 0, 0, 0, 0]
-    rows = [record(**nothing, segments=waited), record(**nothing, segments=[0, 50, 0, 0, 0, 0, 0, 0]),
-            record(**{**nothing, "supplier_chip": 0}, segments=waited), record(**nothing, segments=waited, probes=1),
-            record(**{**nothing, "done": 10}, segments=[0] * 8), record(**nothing, segments=waited, flags=transactions.BUFFER_WAIT)]
+def test_the_class_tells_a_secondary_miss() -> None:
+    rows = [record(miss=transactions.SECONDARY), record(miss=transactions.SECONDARY, flags=transactions.BUFFER_WAIT), record(miss=0)]
     got = transactions.table(numpy.concatenate(rows), SUPPLIERS, STATES, named())
-    assert got["secondary_miss"].to_pylist() == [True, False, False, False, False, False]
+    assert got["secondary_miss"].to_pylist() == [True, False, False]
+    assert got["class"].to_pylist()[0] == "secondary"
 
 
 def test_no_transactions_give_a_file_without_rows(tmp_path: Path) -> None:

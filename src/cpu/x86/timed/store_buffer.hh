@@ -92,9 +92,9 @@ class StoreBuffer : public Component {
     Entry &entry(unsigned i) { return entries_[i & last_entry_]; }
     const Entry &entry(unsigned i) const { return entries_[i & last_entry_]; }
 
-    std::byte *writable(Addr line, Tick now) {
-        std::byte *b = port_.hit(line, Port::right_store, now);
-        return b ? b : port_.probe(AccessKind::store, line, now);
+    std::byte *writable(Addr at, Tick now) {
+        std::byte *b = port_.hit(line_of(at), Port::right_store, now);
+        return b ? b : port_.probe(AccessKind::store, at, now);
     }
 
     void drain(Tick now) {
@@ -107,7 +107,7 @@ class StoreBuffer : public Component {
             }
             const Addr line = line_of(e.address);
             if (!asked_for(line)) {
-                if (std::byte *b = writable(line, now)) {
+                if (std::byte *b = writable(e.address, now)) {
                     copy_few(b + line_offset(e.address), e.bytes, e.size);
                     leave(now);
                     continue;
@@ -132,7 +132,7 @@ class StoreBuffer : public Component {
             }
             looked_ = i + 1;
             const Addr line = line_of(e.address);
-            if (line != line_of(entry(i - 1).address) && !asked_for(line) && !writable(line, now))
+            if (line != line_of(entry(i - 1).address) && !asked_for(line) && !writable(e.address, now))
                 ask_for(e, nullptr, now);
         }
     }

@@ -101,7 +101,7 @@ void TimedCore::store_issued(Addr d, const void *from, unsigned size) {
     if (stores_.empty()) {
         if (ahead())
             catch_up();
-        if (std::byte *b = writable(line_of(d))) {
+        if (std::byte *b = writable(d)) {
             copy_few(b + line_offset(d), from, size);
             report_stored(d, size, pc());
             return;

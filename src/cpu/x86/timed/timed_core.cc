@@ -324,7 +324,7 @@ bool TimedCore::load_issued(Addr d, void *to, unsigned size) {
     std::byte *b = port_.hit(line, Port::right_load, done);
     if (!b) {
         ++disturbances_; // the loss of this line may not be reported
-        b = port_.probe(AccessKind::load, line, done);
+        b = port_.probe(AccessKind::load, d, done);
     }
     if (b) {
         copy_few(to, b + line_offset(d), size);
@@ -372,7 +372,7 @@ void TimedCore::modify(PhysAddr a, unsigned size, void (*f)(void *, void *), voi
     if (line_offset(d) + size <= kLineBytes) {
         if (ahead())
             catch_up();
-        if (std::byte *b = writable(line_of(d)))
+        if (std::byte *b = writable(d))
             f(context, b + line_offset(d));
         else {
             charge(Charge::busy);
@@ -423,7 +423,7 @@ void TimedCore::modify_split(Addr d, unsigned size, void (*f)(void *, void *), v
             catch_up();
         std::byte *b[2];
         for (unsigned i = 0; i < 2; ++i)
-            b[i] = writable(line[i]);
+            b[i] = writable(i ? line[1] : d);
         if (b[0] && b[1]) {
             std::uint8_t bytes[kLineBytes];
             std::memcpy(bytes, b[0] + line_offset(d), first);

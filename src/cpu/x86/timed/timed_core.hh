@@ -228,10 +228,10 @@ class TimedCore final : public FiberCore {
             polling_.looked({dram, pc(), va_, c_.cr3, user_});
     }
     void transact(AccessKind kind, PhysAddr a, void *data, unsigned size);
-    /// The line's bytes if the core may write them without a transaction; else null.
-    std::byte *writable(Addr line) {
-        std::byte *b = port_.hit(line, Port::right_store, now());
-        return b ? b : port_.probe(AccessKind::store, line, now());
+    /// The bytes of the line if the core may write there without a transaction; else null.
+    std::byte *writable(Addr at) {
+        std::byte *b = port_.hit(line_of(at), Port::right_store, now());
+        return b ? b : port_.probe(AccessKind::store, at, now());
     }
     void store_around(Addr dram, const void *from, unsigned size);
     /// Sends the collected bytes. arrived: waits until they have arrived.

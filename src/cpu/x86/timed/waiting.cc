@@ -52,7 +52,8 @@ void TimedCore::wait_idle() {
 bool TimedCore::watches_line() {
     if (now() > queue().now())
         catch_up();
-    if (!port_.probe(AccessKind::load, dram(PhysAddr(c_.monitor.line)), hit_done()))
+    const Addr line = dram(PhysAddr(c_.monitor.line));
+    if (!port_.probe(AccessKind::load, line, hit_done()) || !port_.remembers(line))
         return false;
     port_.sleeping_ = &watch_;
     port_.wake_ = [](void *watch) {

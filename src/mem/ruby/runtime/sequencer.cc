@@ -59,13 +59,13 @@ RubyRequestType Sequencer::type_of(AccessKind k) const {
 
 void Sequencer::issue(Access &a) {
     MOSCOPE_CHECK(line_offset(a.addr.value) + a.size <= kLineBytes);
-    const Addr line = line_of(a.addr.value);
+    const Addr line = protocol_line(a.addr.value);
     a.next = nullptr;
     a.supplier_state =
         Access::kUnknown; // of the access that the grant is for; for others of the line no controller sent anything
     a.supplier_number = a.supplier_chip = Access::kUnknown16;
     a.probes = 0;
-    a.held = false;
+    a.held = a.secondary = false;
     ++in_flight_;
     for (auto &l : lines_)
         if (l.line == line) {
@@ -78,7 +78,7 @@ void Sequencer::issue(Access &a) {
 }
 
 void Sequencer::start(Access &a, Tick now) {
-    const Addr line = line_of(a.addr.value);
+    const Addr line = protocol_line(a.addr.value);
     a.held =
         (a.kind == AccessKind::store || a.kind == AccessKind::rmw) && c_.permission(line) == AccessPermission_Read_Only;
     port_.forget_own(line);
@@ -87,7 +87,7 @@ void Sequencer::start(Access &a, Tick now) {
     m->type = RubyRequest::kType;
     m->line = line;
     m->LineAddress = line;
-    m->PhysicalAddress = a.addr.value;
+    m->PhysicalAddress = line + line_offset(a.addr.value);
     m->Type = type_of(a.kind);
     m->ProgramCounter = a.pc;
     m->Size = a.size;
@@ -112,9 +112,13 @@ void Sequencer::start(Access &a, Tick now) {
     mandatory_.enqueue_at_edge(m, arrival);
 }
 
-std::byte *Sequencer::probe(AccessKind k, Addr line, Tick when) {
+std::byte *Sequencer::probe(AccessKind k, Addr at, Tick when) {
     if (k != AccessKind::load && k != AccessKind::store && k != AccessKind::fetch && k != AccessKind::rmw)
         return nullptr;
+    const Addr line = line_of(at);
+    if (__builtin_expect(what_if_ != nullptr, 0))
+        if (const WhatIf::Line *other = what_if_->find(line))
+            return probe_otherwise(*other, k, at, when);
     if (!lines_.empty() && busy(line))
         return nullptr;
     HitInfo hit;
@@ -135,6 +139,20 @@ std::byte *Sequencer::probe(AccessKind k, Addr line, Tick when) {
     }
     ++port_.inline_hits;
     return bytes;
+}
+
+/// No slot remembers the line, so each of its accesses comes here.
+std::byte *Sequencer::probe_otherwise(const WhatIf::Line &other, AccessKind k, Addr at, Tick when) {
+    if (!other.free) {
+        const Addr line = other.protocol_line(at);
+        HitInfo hit;
+        if ((!lines_.empty() && busy(line)) || !c_.probe_hit(line, type_of(k), hit))
+            return nullptr;
+        if (hit.stamp)
+            *hit.stamp = when;
+    }
+    ++port_.inline_hits;
+    return memory_ + line_of(at);
 }
 
 Sequencer::Line *Sequencer::in_flight(Addr line, TxnId txn) {
@@ -180,10 +198,11 @@ void Sequencer::sent_probes(Addr line, TxnId txn, unsigned to) {
         l->probes = static_cast<std::uint16_t>(l->probes + to);
 }
 
-void Sequencer::finish(Access &a, std::byte *line_bytes, bool first, MachineType supplier) {
+/// carried: the line's bytes in the protocol; null: they are in guest memory.
+void Sequencer::finish(Access &a, std::byte *carried, bool first, MachineType supplier) {
     const Tick now = c_.now();
     MOSCOPE_CHECK(now >= a.issued); // a core never acts beyond its lookahead
-    std::byte *at = line_bytes + line_offset(a.addr.value);
+    std::byte *at = carried ? carried + line_offset(a.addr.value) : memory_ + a.addr.value;
     switch (a.kind) {
     case AccessKind::load:
     case AccessKind::uncached_load:
@@ -203,6 +222,7 @@ void Sequencer::finish(Access &a, std::byte *line_bytes, bool first, MachineType
     case AccessKind::flush: break;
     }
     a.done = now;
+    a.secondary = !first;
     a.path = {};
     a.hops = 0;
     a.supplier = static_cast<std::uint8_t>(supplier);
@@ -249,7 +269,7 @@ void Sequencer::complete(Addr addr, const std::byte *bytes, bool write, bool, Ma
         s << c_.name() << ": read callback for a store to line 0x" << std::hex << line;
         throw ProtocolError(s.str(), line);
     }
-    std::byte *line_bytes = checks_data_ ? const_cast<std::byte *>(bytes) : memory_ + line;
+    std::byte *carried = checks_data_ ? const_cast<std::byte *>(bytes) : nullptr;
     // Unlink the accesses that this grant serves before on_done is called, as it may issue to the same line.
     Access *rest = a->next;
     Access *last = a;
@@ -269,7 +289,7 @@ void Sequencer::complete(Addr addr, const std::byte *bytes, bool write, bool, Ma
     bool is_first = true;
     while (a) {
         Access *next = a->next;
-        finish(*a, line_bytes, is_first, supplier);
+        finish(*a, carried, is_first, supplier);
         is_first = false;
         a = next;
     }

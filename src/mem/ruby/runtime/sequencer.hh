@@ -10,6 +10,7 @@
 #include "mem/port.hh"
 #include "mem/ruby/runtime/controller.hh"
 #include "mem/ruby/runtime/requests.hh"
+#include "mem/what_if.hh"
 
 namespace moscope::ruby {
 
@@ -27,6 +28,11 @@ class Sequencer {
 
     Port &port() { return port_; }
     AbstractController &controller() { return c_; }
+    /// From here on, accesses to the lines of `lines` take other ways. Nothing is in flight.
+    void treat_otherwise(const WhatIf *lines) {
+        what_if_ = lines;
+        port_.forget_all();
+    }
 
     // ---- called by protocols
     template <class D> void readCallback(Addr a, const D &d, bool external = false) {
@@ -106,8 +112,8 @@ class Sequencer {
     };
 
     static void issue_entry(void *self, Access &a) { static_cast<Sequencer *>(self)->issue(a); }
-    static std::byte *probe_entry(void *self, Port &, AccessKind k, Addr line, Tick when) {
-        return static_cast<Sequencer *>(self)->probe(k, line, when);
+    static std::byte *probe_entry(void *self, Port &, AccessKind k, Addr at, Tick when) {
+        return static_cast<Sequencer *>(self)->probe(k, at, when);
     }
     static bool quiet_entry(void *self) {
         const auto *s = static_cast<const Sequencer *>(self);
@@ -124,9 +130,14 @@ class Sequencer {
 
     void issue(Access &a);
     void start(Access &a, Tick now);
-    std::byte *probe(AccessKind k, Addr line, Tick when);
+    std::byte *probe(AccessKind k, Addr at, Tick when);
+    std::byte *probe_otherwise(const WhatIf::Line &line, AccessKind k, Addr at, Tick when);
+    /// The line that stands for that of an access in the protocol.
+    Addr protocol_line(Addr at) const {
+        return __builtin_expect(what_if_ != nullptr, 0) ? what_if_->protocol_line(at) : line_of(at);
+    }
     void complete(Addr a, const std::byte *bytes, bool write, bool external, MachineType supplier);
-    void finish(Access &a, std::byte *line_bytes, bool first, MachineType supplier);
+    void finish(Access &a, std::byte *carried, bool first, MachineType supplier);
     Line *in_flight(Addr line, TxnId txn);
     RubyRequestType type_of(AccessKind k) const;
 
@@ -139,6 +150,7 @@ class Sequencer {
     std::vector<Line> lines_; ///< lines with accesses in flight; few
     unsigned in_flight_ = 0;
     TxnId next_txn_ = 0;
+    const WhatIf *what_if_ = nullptr;
 };
 
 inline void AbstractController::before_change(Addr line) {

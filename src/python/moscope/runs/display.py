@@ -43,7 +43,7 @@ class Display(AbstractContextManager["Display"]):
         self.bars.__exit__(kind, value, trace)
 
     def show(self, job: Job, progress: Progress | None) -> None:
-        name = job.point.name
+        name = job.called
         if progress is None:
             if name in self.tasks:
                 self.bars.remove_task(self.tasks.pop(name))
@@ -76,7 +76,7 @@ class Display(AbstractContextManager["Display"]):
         self.done += 1
         if not self.quiet:
             rate = f"{point['throughput_per_s']:,.0f} {point['operation']} per second, " if point["ops"] else ""
-            self.console.print(f"{job.point.name} finished ({self.done} of {self.points}): {rate}{clock(point['host_s'])}", highlight=False,
+            self.console.print(f"{job.called} finished ({self.done} of {self.points}): {rate}{clock(point['host_s'])}", highlight=False,
                                soft_wrap=True)
 
 

@@ -4,6 +4,7 @@
 import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 from moscope.runs.options import Plan, Point
 
@@ -19,7 +20,13 @@ class Job:
     attribution: bool = True  # who waits for which line is noted
     threads: int | None = None  # of the host, chip beside chip; None: one
     record_epochs: bool = False  # the chips run beside each other on one thread; the time of each goes into EPOCHS
+    what_if: list[dict[str, Any]] | None = None  # lines that are treated otherwise (board/otherwise.hh)
+    label: str = ""  # in progress and errors; the point's name if empty
     inputs: dict[str, str] | None = None  # digests (runs/inputs.py) that it is to be made from, where that matters
+
+    @property
+    def called(self) -> str:
+        return self.label or self.point.name
 
     def text(self) -> str:
         return json.dumps(asdict(self))

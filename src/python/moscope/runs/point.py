@@ -64,6 +64,8 @@ def measure(job: Job, folder: Path, report: Callable[[Progress], None], say: Cal
     guest.observe = namer.observe
     if pages := namer.page_format():
         system.watch_pages(json.dumps(pages))
+    if job.what_if:
+        system.what_if(json.dumps(job.what_if))
     measured, stats, packed = detailed(guest, job.point, log, job.record_epochs)
     if job.record_epochs:
         (folder / EPOCHS).write_bytes(system.epoch_record())

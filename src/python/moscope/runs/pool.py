@@ -53,8 +53,8 @@ class Running:
         self._stderr.seek(0)
         words = self._stderr.read().decode(errors="replace").rstrip()
         if self.answer and "error" in self.answer:
-            return KINDS.get(str(self.answer["error"]), SimulatorBug)(f"{self.job.point.name}: {self.answer['text']}")
-        return SimulatorBug(f"{self.job.point.name}: its process ended with {self.process.returncode}\n{words[-4000:]}")
+            return KINDS.get(str(self.answer["error"]), SimulatorBug)(f"{self.job.called}: {self.answer['text']}")
+        return SimulatorBug(f"{self.job.called}: its process ended with {self.process.returncode}\n{words[-4000:]}")
 
     def end(self) -> None:
         self.process.terminate()

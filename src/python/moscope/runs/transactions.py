@@ -15,6 +15,7 @@ from moscope.schema.emit import arrow
 
 NAME, SCHEMA = "transactions.parquet", "moscope.transactions/1"
 CLASSES = (*enumerations.MISS_CLASS.names, "none")
+SECONDARY = CLASSES.index("secondary")
 BUFFER_WAIT = records.TRANSACTION["flags"].bit("buffer_wait")
 ROWS = 1_000_000
 RECORD = arrow.dtype(records.TRANSACTION)
@@ -102,20 +103,9 @@ def table(block: Any, suppliers: Sequence[str], states: Mapping[str, Sequence[st
         "class": lambda: names(block["miss"], CLASSES),
         "supplier": lambda: names(block["supplier"], suppliers),
         "supplier_state": lambda: state_names(block, suppliers, states),
-        "secondary_miss": lambda: pyarrow.array(~waits & secondary(block)),
+        "secondary_miss": lambda: pyarrow.array(~waits & (block["miss"] == SECONDARY)),
         "probes": lambda: pyarrow.array(block["probes"], mask=waits),
     })
-
-
-def secondary(block: Any) -> Any:
-    """Of each record, whether the grant to an older access of the core served it: all of its latency is waiting, and nothing was sent
-    for it (src/mem/ruby/runtime/sequencer.cc)."""
-    import numpy
-
-    latency, queue = block["done"] - block["issued"], block["segments"][:, enumerations.SEGMENT.names.index("queue")]
-    none = records.TRANSACTION["supplier_chip"].none
-    found = (latency > 0) & (queue == latency) & (block["supplier_chip"] == none) & (block["hops"] == 0) & (block["probes"] == 0)
-    return numpy.asarray(found, bool)
 
 
 def state_names(block: Any, suppliers: Sequence[str], states: Mapping[str, Sequence[str]]) -> Any:

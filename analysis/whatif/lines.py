@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The lines of a name, and what a what-if run makes of each (src/mem/what_if.hh).
+
+`free`: each access hits. `local`: the line's home is the node of the chip that waits for it most. `padded`: each field has a line of its
+own; where no field is known, and within a field of more than a word, a part begins at each byte that a waiter accesses. Bytes that are
+never waited for belong to the part before them.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from analysis.maps.line_map import LINE, Area, LineMap, maps_of
+from analysis.run_directory import Point
+
+FREE, PADDED, LOCAL = HOWS = ("free", "padded", "local")
+MEANING = {FREE: "every access hits", PADDED: "each field on a line of its own", LOCAL: "homed at the node that waits most"}
+MOST_LINES = 20_000
+WORD = 8
+ELEMENT = re.compile(r"\[|\.|\+0x|->")
+NAMES = "SELECT name, kind, waiting FROM names WHERE point = ? ORDER BY waiting DESC, name, kind"
+LINES = """SELECT line, any_value(name) AS name, any_value(kind) AS kind FROM lines
+           WHERE point = ? AND name IN (SELECT unnest(?::VARCHAR[])) GROUP BY line ORDER BY sum(waiting) DESC, line LIMIT ?"""
+CHIPS = """SELECT line, arg_max(to_chip, (stall, -to_chip)) AS chip FROM (
+               SELECT line, to_chip, sum(stall)::BIGINT AS stall FROM transfers WHERE point = ? GROUP BY ALL) GROUP BY line"""
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What a user calls by one name: lines of one name, or of all names that are parts of it. `waiting`: in fs."""
+
+    name: str
+    names: tuple[str, ...]
+    waiting: int
+
+
+def subjects(p: Point) -> list[Subject]:
+    """The objects of a point, the one with the most waiting first: parts of one object (`stats[2].packets`) count together."""
+    found: dict[str, list[dict[str, Any]]] = {}
+    for row in p.database.rows(NAMES, p.name):
+        found.setdefault(whole(row["name"]), []).append(row)
+    made = [Subject(name, tuple(dict.fromkeys(row["name"] for row in rows)), sum(row["waiting"] for row in rows))
+            for name, rows in found.items()]
+    return sorted(made, key=lambda one: (-one.waiting, one.name))
+
+
+def whole(name: str) -> str:
+    """The object that a name is a part of: `packed:stats` of `packed:stats[2].packets`."""
+    at = ELEMENT.search(name)
+    return name[:at.start()] if at and at.start() else name
+
+
+def find(p: Point, name: str) -> Subject | None:
+    """Of a name of a line, or of an object, or of a part that begins so."""
+    rows = p.database.rows(NAMES, p.name)
+    chosen = [row for row in rows if row["name"] == name] or [
+        row for row in rows if row["name"].startswith(name) and ELEMENT.match(row["name"], len(name))]
+    return Subject(name, tuple(dict.fromkeys(row["name"] for row in chosen)), sum(row["waiting"] for row in chosen)) if chosen else None
+
+
+def treated(p: Point, subject: Subject, how: str) -> list[dict[str, Any]]:
+    """Of each line of the subject, what the engine makes of it (board/otherwise.hh)."""
+    rows = p.database.rows(LINES, p.name, list(subject.names), MOST_LINES)
+    if how == FREE:
+        return [{"line": row["line"], "free": True} for row in rows]
+    if how == LOCAL:
+        chips = {row["line"]: row["chip"] for row in p.database.rows(CHIPS, p.name)}
+        return [{"line": row["line"], "groups": [0] * LINE, "node": chips[row["line"]]} for row in rows if row["line"] in chips]
+    wanted, groups = {row["line"] for row in rows}, dict[int, list[int]]()
+    for name, kind in dict.fromkeys((row["name"], row["kind"]) for row in rows):
+        for one in maps_of(p, name, kind, MOST_LINES):
+            if one.line["line"] in wanted:  # of several uses of a line, the one with the most waiting comes first
+                groups.setdefault(one.line["line"], parts(one))
+    return [{"line": line, "groups": of} for line, of in groups.items()]
+
+
+def parts(line: LineMap) -> list[int]:
+    """The number of the part that each byte belongs to."""
+    waited = {byte.at for byte in line.bytes if byte.transactions or byte.waiting}
+    starts = {0}
+    for area in line.areas:
+        starts |= {area.first} | {at for at in waited if area.first < at < area.end and _divides(area, at)}
+    found, part = [], -1
+    for at in range(LINE):
+        part += at in starts
+        found.append(part)
+    return found
+
+
+def _divides(area: Area, at: int) -> bool:
+    """Whether a part may begin within the area: not inside a field of a word."""
+    return not area.type or area.bytes > WORD or (at - area.first) % WORD == 0
+
+
+def sums(p: Point, names: Sequence[str]) -> dict[str, int]:
+    """Waiting and stall of these names, in fs."""
+    rows = p.database.rows("SELECT coalesce(sum(waiting), 0)::BIGINT AS waiting, coalesce(sum(stall), 0)::BIGINT AS stall FROM lines "
+                           "WHERE point = ? AND name IN (SELECT unnest(?::VARCHAR[]))", p.name, list(names))
+    return rows[0] if rows else {"waiting": 0, "stall": 0}

@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""`moscope what-if`: runs a finished run's window again with some lines treated otherwise, and reports the throughput gained."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from moscope.cli import Shared, command
+
+
+@command(fills_out=True)
+def what_if(shared: Shared,
+            run_dir: Annotated[Path, typer.Argument(metavar="RUN_DIR", help="Run directory written by `moscope run`.")],
+            line: Annotated[str | None, typer.Option(metavar="NAME", help="Name of a line, or of the object that it is a part of "
+                                                                          "(packed:stats covers packed:stats[2].packets).")] = None,
+            how: Annotated[str | None, typer.Option("--as", metavar="padded|free|local",
+                                                    help="padded: each field on a line of its own. free: every access hits. local: homed "
+                                                         "at the node that waits most. Default: padded; free with --all.")] = None,
+            all_names: Annotated[int | None, typer.Option("--all", metavar="N", help="Try the N objects with the most waiting, one by one, "
+                                                                                     "and rank them by gain.", min=1)] = None,
+            point: Annotated[str | None, typer.Option(metavar="NAME", help="Point to repeat, such as exim-pk-48. Default: the one that the "
+                                                                           "report shows first.")] = None) -> int:
+    """Find out what a line costs: run the same window again with the line treated otherwise.
+
+    Each experiment starts from the checkpoint of the run and measures the same
+    windows. The gain is in operations per second, or in instructions per second
+    for a program that counts no operations. Results go into RUN_DIR/what-if, or
+    into --out.
+    """
+    import sys
+
+    from moscope.runs.whatif import main, text
+
+    document, failed = main.run(main.Asked(run_dir, line, how, all_names, point), shared)
+    shared.result(document)
+    if not shared.json and document["results"]:
+        from analysis.whatif.lines import MEANING
+
+        text.show(document, MEANING)
+    for error in failed:
+        print(error.report(), file=sys.stderr)
+    return failed[0].exit_code if failed else 0

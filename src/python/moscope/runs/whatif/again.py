@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The plan of a finished run, from its directory, so that a point of it can be measured again."""
+
+import contextlib
+from pathlib import Path
+from typing import Any
+
+from moscope.config import load_machine
+from moscope.errors import UserError
+from moscope.runs import directory, inputs, own_program
+from moscope.runs.options import Plan, Point
+
+
+def plan_of(run_dir: Path) -> Plan:
+    """UserError if the directory does not say what is needed."""
+    options = directory.document(run_dir / directory.IDENTITY) if (run_dir / directory.IDENTITY).is_file() else None
+    run = directory.document(run_dir / "run.json") if (run_dir / "run.json").is_file() else None
+    if options is None or run is None:
+        raise UserError(f"{run_dir}: has no {directory.IDENTITY} or run.json that can be read: expected a finished run")
+    try:
+        points = [Point(**one) for one in options["points"]]
+    except TypeError:
+        raise UserError(f"{run_dir}: was made by another version of moscope: expected the same command again, in another --out") from None
+    return Plan(load_machine(options["machine"], options["set"]), options["machine"], options["set"], options["seed"], run_dir, points,
+                programs(run_dir, run.get("config", {}).get("program")))
+
+
+def programs(run_dir: Path, own: dict[str, Any] | None) -> dict[str, Path]:
+    """The files of the guest: those of workloads, and the user's own program."""
+    from moscope import workloads
+
+    if own is None:
+        return workloads.programs()
+    asked = own_program.Asked(own["text"], tuple(own["packages"]), tuple(own["variables"]), own["stdin"], own["take"])
+    if not Path(own["place"]).is_dir():
+        raise UserError(f"{run_dir}: was started in {own['place']}, which is gone: expected the program where it was")
+    with contextlib.chdir(own["place"]):
+        return {**workloads.programs(), **own_program.parse(asked, marked=False).along}
+
+
+def unchanged(gatherer: inputs.Gatherer, point: Point, record: dict[str, Any]) -> str:
+    """Empty, or why a point's results are not those that its inputs give now."""
+    return directory.outdated({point.name: record}, {point.name: gatherer.of(point).digests()}).get(point.name, "")

@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Runs the experiments of `moscope what-if` and makes its document."""
+
+import sys
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from moscope import paths
+from moscope.cli import Shared
+from moscope.errors import MoscopeError, UserError, unknown_name
+from moscope.runs import directory, display, inputs, job, pool
+from moscope.runs.whatif import again, gain
+
+if TYPE_CHECKING:
+    from analysis.run_directory import Point, Run
+    from analysis.whatif.lines import Subject
+
+SCHEMA = "moscope.whatif/1"
+FOLDER = "what-if"
+
+
+@dataclass(frozen=True)
+class Asked:
+    run_dir: Path
+    name: str | None
+    how: str | None
+    all_names: int | None
+    point: str | None
+
+
+@dataclass(frozen=True)
+class Experiment:
+    subject: "Subject"
+    how: str
+    lines: list[dict[str, Any]]
+
+    @property
+    def slug(self) -> str:
+        return "".join(c if c.isalnum() or c in "._-" else "_" for c in f"{self.subject.name}-{self.how}")
+
+    @property
+    def groups(self) -> int:
+        """Lines that the chosen ones become."""
+        return sum(max(one["groups"]) + 1 if "groups" in one else 1 for one in self.lines)
+
+
+def run(asked: Asked, shared: Shared) -> tuple[dict[str, Any], list[MoscopeError]]:
+    """The document, and the errors of experiments that failed."""
+    if str(paths.root()) not in sys.path:
+        sys.path.append(str(paths.root()))
+    found, chosen = _point(asked)
+    experiments = _experiments(asked, chosen)
+    plan = again.plan_of(asked.run_dir)
+    wanted = next((p for p in plan.points if p.name == chosen.name), None)
+    if wanted is None:
+        raise UserError(f"{asked.run_dir}: {directory.IDENTITY} does not have {chosen.name}: expected a run whose points are its own")
+    gatherer = inputs.Gatherer(plan.machine, plan.programs, shared.say)
+    if why := again.unchanged(gatherer, wanted, chosen.record):
+        raise UserError(f"{asked.run_dir}: {chosen.name} would not be the same now ({why}): expected `moscope run` again, in this folder")
+    out = shared.out or asked.run_dir / FOLDER
+    digests = gatherer.of(wanted).digests()
+    jobs = {e.slug: replace(job.job(plan, wanted, (out / chosen.name / e.slug).absolute(), digests), threads=None, what_if=e.lines,
+                            label=f"{e.subject.name} {e.how}") for e in experiments}
+    measured, failed = _measure(jobs, shared)
+    results = [_result(chosen.record, e, measured[e.slug], out / chosen.name / e.slug) for e in experiments if e.slug in measured]
+    results.sort(key=lambda one: -(one["gain"] if one["gain"] is not None else -1.0))
+    document = {"schema": SCHEMA, "ok": not failed, "run": str(found.path), "point": chosen.name,
+                "measure": gain.measure_of(chosen.record), "base": gain.rate(chosen.record, gain.measure_of(chosen.record)).document(),
+                "results": results}
+    out.mkdir(parents=True, exist_ok=True)
+    from moscope import jsonio
+
+    directory.write_whole(out / f"{chosen.name}.json", jsonio.dumps(document))
+    return document, failed
+
+
+def _point(asked: Asked) -> tuple["Run", "Point"]:
+    from analysis import RunDirectoryError, load
+    from analysis.page.document import default_point
+
+    try:
+        found = load(asked.run_dir)
+    except RunDirectoryError as error:
+        raise UserError(str(error)) from None
+    chosen = next((p for p in found.points if p.name == asked.point), None) if asked.point else default_point(found)
+    if chosen is None:
+        raise unknown_name("--point", "point", str(asked.point), [p.name for p in found.points])
+    return found, chosen
+
+
+def _experiments(asked: Asked, point: "Point") -> list[Experiment]:
+    from analysis.whatif import lines
+
+    if (asked.name is None) == (asked.all_names is None):
+        raise UserError("--line, --all: expected one of the two")
+    if asked.how is not None and asked.how not in lines.HOWS:
+        raise unknown_name("--as", "treatment", asked.how, lines.HOWS)
+    if asked.name is not None:
+        subject = lines.find(point, asked.name)
+        if subject is None:
+            known = {one.name for one in lines.subjects(point)} | {name for one in lines.subjects(point) for name in one.names}
+            raise unknown_name("--line", "name", asked.name, known)
+        chosen, how = [subject], asked.how or lines.PADDED
+    else:
+        chosen, how = lines.subjects(point)[:asked.all_names], asked.how or lines.FREE
+    made = [Experiment(one, how, lines.treated(point, one, how)) for one in chosen]
+    if asked.name is not None and not made[0].lines:
+        raise UserError(f"--as: {how}: no controller sent a line of {asked.name} over the network: expected another treatment")
+    return [one for one in made if one.lines]
+
+
+def _measure(jobs: dict[str, job.Job], shared: Shared) -> tuple[dict[str, dict[str, Any]], list[MoscopeError]]:
+    measured: dict[str, dict[str, Any]] = {}
+    of = {one.folder: slug for slug, one in jobs.items()}
+    with display.Display(shared.quiet, len(jobs), 0) as shown:
+
+        def finished(which: job.Job, point: dict[str, Any]) -> None:
+            measured[of[which.folder]] = point
+            shown.finished(which, point)
+
+        failed = pool.run(list(jobs.values()), shown.show, finished)
+    return measured, failed
+
+
+def _result(base: dict[str, Any], e: Experiment, point: dict[str, Any], folder: Path) -> dict[str, Any]:
+    measure = gain.measure_of(base)
+    before, after = gain.rate(base, measure), gain.rate(point, measure)
+    found = gain.gain(before, after)
+    return {"name": e.subject.name, "as": e.how, "lines": len(e.lines), "becomes": e.groups, "waiting": e.subject.waiting,
+            "rate": after.document(), "gain": found and found.value, "gain_stderr": found and found.error, "folder": str(folder)}

@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The results of what-if runs as a person reads them on the terminal."""
+
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from moscope.runs.table import WIDTH
+
+
+def show(document: dict[str, Any], meaning: dict[str, str]) -> None:
+    console = Console(highlight=False)
+    if not console.is_terminal:
+        console.width = max(console.width, WIDTH)
+    base = document["base"]
+    console.print(f"{document['point']}: {base['per_s']:,.0f} {document['measure']} per second{_error(base['stderr_per_s'], ',.0f')}. "
+                  "The same window again, with these lines treated otherwise:", soft_wrap=True)
+    table = Table()
+    for name in ("gain", "+-", "per second"):
+        table.add_column(name, justify="right")
+    for name in ("as", "name"):
+        table.add_column(name, overflow="fold")
+    table.add_column("lines", justify="right")
+    for one in document["results"]:
+        gain = "-" if one["gain"] is None else f"{one['gain']:+.1%}"
+        error = "" if one["gain_stderr"] is None else f"{one['gain_stderr']:.1%}"
+        lines = f"{one['lines']}" if one["becomes"] == one["lines"] else f"{one['lines']} as {one['becomes']}"
+        table.add_row(gain, error, f"{one['rate']['per_s']:,.0f}", f"{one['as']}", one["name"], lines)
+    console.print(table)
+    for how in dict.fromkeys(one["as"] for one in document["results"]):
+        console.print(f"{how}: {meaning[how]}", soft_wrap=True)
+
+
+def _error(stderr: float | None, form: str) -> str:
+    return "" if stderr is None else f" +- {stderr:{form}}"

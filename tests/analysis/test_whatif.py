@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The parts into which a what-if run divides a line, what a name covers, and the gain with its error."""
+
+import math
+
+import pytest
+
+from analysis.maps.line_map import LINE, Area, Byte, LineMap
+from analysis.whatif import lines
+from moscope.runs.whatif import gain
+
+
+def line(*areas: Area, waited: tuple[int, ...] = ()) -> LineMap:
+    found = LineMap({"waiting": 0}, 0, [Byte(n) for n in range(LINE)], list(areas))
+    for at in waited:
+        found.bytes[at].transactions = 1
+    return found
+
+
+def area(first: int, size: int, type_: str = "long") -> Area:
+    return Area(first, size, f"field{first}", "", "", type_)
+
+
+def test_each_field_is_a_part() -> None:
+    found = lines.parts(line(area(0, 8), area(8, 8), area(16, 48)))
+    assert found == [0] * 8 + [1] * 8 + [2] * 48
+
+
+def test_a_long_field_is_divided_where_it_is_waited_for() -> None:
+    assert lines.parts(line(area(0, 64), waited=(0, 8, 40))) == [0] * 8 + [1] * 32 + [2] * 24
+
+
+def test_a_word_is_not_divided_but_memory_without_a_type_is() -> None:
+    assert lines.parts(line(area(0, 8), area(8, 56), waited=(0, 4))) == [0] * 8 + [1] * 56
+    assert lines.parts(line(area(0, 64, ""), waited=(4,))) == [0] * 4 + [1] * 60
+
+
+@pytest.mark.parametrize(("name", "whole"), [
+    ("packed:stats[2].packets", "packed:stats"), ("account.balance", "account"), ("_end+0x40", "_end"), ("page table", "page table"),
+    ("server::workers[1].handled_", "server::workers")])
+def test_parts_of_one_object_count_together(name: str, whole: str) -> None:
+    assert lines.whole(name) == whole
+
+
+def point(*ops: int, instructions: int = 5) -> dict[str, object]:
+    return {"ops": sum(ops), "windows": [{"ops": n, "instructions": instructions, "ticks": 10**12} for n in ops]}
+
+
+def test_a_gain_is_a_fraction_of_the_first_rate_with_the_errors_of_both() -> None:
+    before, after = gain.rate(point(10, 10), "operations"), gain.rate(point(14, 16), "operations")
+    found = gain.gain(before, after)
+    assert found is not None and found.value == pytest.approx(0.5)
+    assert found.error is not None and after.stderr is not None
+    assert found.error == pytest.approx(after.stderr / before.value) and not math.isnan(found.error)
+
+
+def test_a_single_window_has_no_error_and_nothing_counted_no_gain() -> None:
+    found = gain.gain(gain.rate(point(10), "operations"), gain.rate(point(12), "operations"))
+    assert found == gain.Gain(pytest.approx(0.2), None)
+    assert gain.gain(gain.rate(point(0), "operations"), gain.rate(point(12), "operations")) is None
+    assert gain.measure_of(point(0)) == "instructions"

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: BSD-3-Clause
+
+//go:build !mended
+
+package main
+
+type counter struct {
+	served int64
+}
+
+//go:noinline
+func (c *counter) spare() {}
