@@ -37,8 +37,8 @@ struct Renamer {
 };
 
 /// Puts messages into their order: by receiver, buffer and sender; then, where the network keeps the order, as they
-/// were sent, else by content.
-template <class State> void sort_messages(State &s) {
+/// were sent, else by content. moved(i, j): two have changed places.
+template <class State, class F> void sort_messages(State &s, F &&moved) {
     using Message = typename State::Message;
     const auto before = [](const Message &a, const Message &b) {
         if (const int c = std::memcmp(&a.to, &b.to, 3))
@@ -50,8 +50,13 @@ template <class State> void sort_messages(State &s) {
         return std::memcmp(&a, &b, sizeof(Message)) < 0;
     };
     for (unsigned i = 1; i < s.messages; ++i)
-        for (unsigned j = i; j > 0 && before(s.slots[j], s.slots[j - 1]); --j)
+        for (unsigned j = i; j > 0 && before(s.slots[j], s.slots[j - 1]); --j) {
             std::swap(s.slots[j], s.slots[j - 1]);
+            moved(j, j - 1);
+        }
+}
+template <class State> void sort_messages(State &s) {
+    sort_messages(s, [](unsigned, unsigned) {});
 }
 
 /// The bytes of a state that are in use: the rest are unused slots.

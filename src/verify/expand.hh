@@ -47,6 +47,8 @@ template <class Machine> class Expansion {
         }
     }
     const Step &step() const { return step_; }
+    /// The step took its message out; those behind it have moved up.
+    bool removed() const { return removed_; }
 
   private:
     /// DRAM's queue is bounded: no core begins anything new while it is full.
@@ -96,6 +98,7 @@ template <class Machine> class Expansion {
                 if (dequeued)
                     remove_message(next_, slot);
             }
+            removed_ = outcome == Outcome::taken && dequeued;
             done(outcome, dequeued);
         } while (world().advance());
     }
@@ -141,6 +144,7 @@ template <class Machine> class Expansion {
                     return;
                 if (!dequeued)
                     remove_message(next_, slot);
+                removed_ = true;
             }
             found(next_, step_, false);
         });
@@ -165,6 +169,7 @@ template <class Machine> class Expansion {
         m.to = m.from;
         m.buffer = static_cast<std::uint8_t>(State::from_memory(layout.id[m.to].type));
         m.from = kMemory;
+        removed_ = true;
         const Message answer = m; // behind those that were sent before
         remove_message(next_, slot);
         next_.slots[next_.messages++] = answer;
@@ -173,6 +178,7 @@ template <class Machine> class Expansion {
 
     State next_, asked_;
     Step step_{};
+    bool removed_ = false;
 };
 
 } // namespace moscope::verify

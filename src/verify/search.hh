@@ -12,8 +12,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "verify/expand.hh"
 #include "verify/visited.hh"
+#include "verify/walk.hh"
 
 namespace moscope::verify {
 
@@ -104,7 +104,7 @@ template <class Machine> class Search {
                 check_liveness();
         } catch (const Violation &v) {
             answer["violation"] = v.what();
-            answer["steps"] = path(at_, true);
+            answer["steps"] = path(at_);
         }
         answer["seconds"] = elapsed();
         answer["complete"] = complete_;
@@ -166,7 +166,7 @@ template <class Machine> class Search {
                     ++readers, reader = controller;
             }
             if (writers > 1 || (writers && readers)) {
-                at_ = number;
+                at_ = number, in_state_ = true;
                 throw Violation("two copies: " + name_of(writer) + " may write line " + std::to_string(line) +
                                 " while " +
                                 (writers > 1 ? "another core may write it, too" : name_of(reader) + " may read it"));
@@ -179,6 +179,7 @@ template <class Machine> class Search {
     }
 
     void check_rest(const State &s) {
+        in_state_ = true;
         for (unsigned c = 0; c < State::kCores; ++c)
             if (s.cores[c].waits())
                 throw Violation("stuck: core " + std::to_string(c) + " waits for line " +
@@ -206,7 +207,7 @@ template <class Machine> class Search {
         }
         for (std::size_t i = 0; i < n; ++i)
             if (!good[i]) {
-                at_ = static_cast<std::uint32_t>(i);
+                at_ = static_cast<std::uint32_t>(i), in_state_ = true;
                 throw Violation("never done: from here on, whatever happens, a core does not get what it asked for");
             }
     }
@@ -225,66 +226,21 @@ template <class Machine> class Search {
                      reported_);
     }
 
-    /// The steps that lead to a state; `breaks`: and the one after them that ends in a violation.
-    nlohmann::json path(std::uint32_t to, bool breaks) {
+    /// The steps that lead to a state, and the one after them that ends in a violation.
+    nlohmann::json path(std::uint32_t to) {
         std::vector<std::uint32_t> numbers;
         for (std::uint32_t i = to; i != 0; i = visited_.parent(i))
             numbers.push_back(i);
-        nlohmann::json steps = nlohmann::json::array();
-        auto s = std::make_unique<State>();
-        initial(*s);
-        std::vector<std::string> log;
-        record().log = &log;
-        for (std::size_t i = numbers.size(); i-- > 0;) {
-            State found;
-            nlohmann::json step;
-            log.clear();
-            try {
-                expansion_.successors(*s, [&](State &next, const Step &how, bool) {
-                    State canonical = next;
-                    make_canonical<Machine>(canonical);
-                    if (step.is_null() && visited_.number(hash_of(&canonical, used_bytes(canonical))) == numbers[i]) {
-                        step = describe(*s, how, log);
-                        found = next;
-                        forget_old_values(found);
-                        sort_messages(found);
-                    }
-                    log.clear();
-                });
-            } catch (const Violation &) { // of a step that comes after the one that was looked for
-            }
-            steps.push_back(step);
-            *s = found;
-        }
-        if (breaks) {
-            log.clear();
-            try {
-                expansion_.successors(*s, [&](State &, const Step &, bool) { log.clear(); });
-            } catch (const Violation &) {
-                steps.push_back(describe(*s, expansion_.step(), log));
-            }
-        }
-        record().log = nullptr;
-        return steps;
-    }
-
-    nlohmann::json describe(const State &s, const Step &how, const std::vector<std::string> &log) {
-        std::string what;
-        switch (how.kind) {
-        case Step::request:
-            what = "core " + std::to_string(how.who) +
-                   " asks: " + RubyRequestType_to_string(static_cast<RubyRequestType>(how.type)) + " of line " +
-                   std::to_string(how.line);
-            break;
-        case Step::evict: what = "cache of core " + std::to_string(how.who) + " makes room"; break;
-        case Step::memory: what = "memory serves line " + std::to_string(how.line); break;
-        case Step::message: {
-            const auto &m = s.slots[how.who];
-            what = name_of(m.to) + " takes " + State::kind_name(m.kind) + " from " + name_of(m.from) + " in " +
-                   State::buffer_name(layout.id[m.to].type, m.buffer) + ", line " + std::to_string(m.line);
-        }
-        }
-        return {{"what", what}, {"transitions", log}};
+        auto start = std::make_unique<State>();
+        initial(*start);
+        Path<Machine> path(*start);
+        for (std::size_t i = numbers.size(); i-- > 0;)
+            path.follow([&](const State &canonical) {
+                return visited_.number(hash_of(&canonical, used_bytes(canonical))) == numbers[i];
+            });
+        if (!in_state_)
+            path.break_off();
+        return path.steps();
     }
 
     nlohmann::json reached() {
@@ -307,7 +263,8 @@ template <class Machine> class Search {
     std::vector<std::uint32_t> edges_;
     std::vector<std::uint64_t> offsets_;
     std::vector<bool> at_rest_;
-    std::uint32_t at_ = 0; ///< the state at hand
+    std::uint32_t at_ = 0;  ///< the state at hand
+    bool in_state_ = false; ///< a violation is of this state, not of a step that leaves it
     std::uint64_t taken_ = 0;
     unsigned depth_ = 0;
     bool complete_ = false;
@@ -315,14 +272,19 @@ template <class Machine> class Search {
     double reported_ = 0;
 };
 
+/// Arguments: BYTES SECONDS, or `walk` SEED STEPS.
 template <class Machine> int explore(int argc, char **argv) {
-    Limits limits;
-    if (argc > 1)
-        limits.memory = std::strtoull(argv[1], nullptr, 10);
-    if (argc > 2)
-        limits.seconds = std::strtod(argv[2], nullptr);
+    const auto number = [&](int i, double otherwise) { return argc > i ? std::strtod(argv[i], nullptr) : otherwise; };
     Machine::lay_out();
-    std::puts(Search<Machine>(limits).run().dump().c_str());
+    nlohmann::json answer;
+    if (argc > 1 && std::string_view(argv[1]) == "walk") {
+        answer["steps"] =
+            walk<Machine>(static_cast<std::uint64_t>(number(2, 1)), static_cast<unsigned>(number(3, 100)));
+    } else {
+        const Limits limits{static_cast<std::size_t>(number(1, 4e9)), number(2, 1e18)};
+        answer = Search<Machine>(limits).run();
+    }
+    std::puts(answer.dump().c_str());
     return 0;
 }
 

@@ -12,6 +12,7 @@ import pytest
 from mutations import ALL, Mutation
 
 from moscope import buildproto, jsonio
+from moscope.protocol import check, verify, verify_script
 
 Moscope = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -19,7 +20,7 @@ Moscope = Callable[..., subprocess.CompletedProcess[str]]
 def verified(moscope: Moscope, protocol: str, *options: str, sets: tuple[str, ...] = ()) -> dict[str, Any]:
     """The document of an exploration, checked against its schema."""
     given = [part for key in sets for part in ("--set", key)]
-    got = moscope("protocol", "verify", protocol, "--json", *options, *given)
+    got = moscope("protocol", "verify", protocol, "--json", "--shrink", "0", *options, *given)
     assert got.returncode in (0, 1), got.stderr
     document: dict[str, Any] = json.loads(got.stdout)
     jsonio.validate(document)
@@ -94,6 +95,36 @@ def test_a_bound_that_is_reached_is_stated(moscope: Moscope) -> None:
 def test_a_larger_machine_holds_in_every_state(moscope: Moscope, protocol: str, options: tuple[str, ...], sets: tuple[str, ...]) -> None:
     document = verified(moscope, protocol, *options, sets=sets)
     assert document["ok"] and document["complete"], document["violation"]
+
+
+@pytest.mark.parametrize("protocol, caches, chips, walks", [
+    ("MSI", 3, 1, 5),
+    pytest.param("MSI", 3, 1, 300, marks=pytest.mark.long),
+    pytest.param("MOESI_HTAssist", 3, 3, 200, marks=pytest.mark.long),
+    pytest.param("MOESI_HTAssist", 4, 2, 200, marks=pytest.mark.long),
+])
+def test_the_engine_takes_the_transitions_of_random_walks_of_the_model(protocol: str, caches: int, chips: int, walks: int) -> None:
+    bounds = verify.Bounds(caches, chips, evict=False, symmetry=False)
+    program = verify.build(protocol, "opteron48", [], bounds, print)
+    subject = check.prepare(protocol, "opteron48", verify.shape(bounds), homes=1)
+    for seed in range(1, walks + 1):
+        way = verify.walk(program, seed, 40)
+        played = verify_script.candidate(way, subject)
+        assert played is not None
+        outcome, taken = verify_script.transitions(subject, played)
+        assert not outcome.kind, f"seed {seed}: {outcome.text}"
+        assert taken == [t.split(", line")[0] for step in way for t in step["transitions"]], f"seed {seed}"
+
+
+@pytest.mark.long
+def test_a_violation_has_a_script_that_repeats_it_on_the_engine(moscope: Moscope, tmp_path: Path) -> None:
+    fault = Mutation("kept-copy", "MSI", "transition(S, Inv, I) { ev_lineLost; ia_sendInvAck; dc_deallocate; pf_popForward; }",
+                     "transition(S, Inv, S) { ia_sendInvAck; pf_popForward; }", "a sharer keeps its copy")
+    file = tmp_path / "kept.toml"
+    got = moscope("protocol", "verify", mutated(fault, tmp_path), "--no-evict", "--json", "--counterexample", str(file))
+    assert got.returncode == 1 and json.loads(got.stdout)["counterexample"] == str(file), got.stderr
+    replayed = moscope("trace", str(file))
+    assert replayed.returncode == 1 and "more than one copy" in replayed.stdout
 
 
 SMALL = {"MSI": [("--caches", "2"), ("--caches", "3")],

@@ -67,7 +67,8 @@ def emit(program: ast.Program, model: Model, diagnostics: Diagnostics) -> str:
     parts = [ModelMachine(program, m, model.places[m.name], kinds, out, diagnostics) for m in machines]
     for part in parts:
         part.declare()
-    state(out, model, parts, own)
+    state(out, model, parts, own, [(t.name, t.fields["Type"].type.c_name) for t in program.message_types()
+                                   if not t.is_external and "Type" in t.fields and t.fields["Type"].type.is_enum])
     for part in parts:
         part.define()
     dispatch(out, model, parts)
@@ -77,7 +78,7 @@ def emit(program: ast.Program, model: Model, diagnostics: Diagnostics) -> str:
     return out.text()
 
 
-def state(out: Writer, model: Model, parts: list[ModelMachine], kinds: list[str]) -> None:
+def state(out: Writer, model: Model, parts: list[ModelMachine], kinds: list[str], typed: list[tuple[str, str]]) -> None:
     """The state of the whole machine, and how its parts are visited."""
     cores = sum(p.place.count for p in parts if p.is_core)
     with out.block("struct State", "};"):
@@ -96,6 +97,10 @@ def state(out: Writer, model: Model, parts: list[ModelMachine], kinds: list[str]
         with out.block("static const char *kind_name(unsigned kind)"):
             names = ", ".join(quoted(n) for n in ["", "RubyRequest", "MemoryMsg", *kinds])
             out(f"static constexpr const char *names[] = {{{names}}};\nreturn names[kind];")
+        with out.block("static const char *message_name(const Message &m)"), out.block("switch (m.kind)"):
+            for name, enum in typed:
+                out(f"case {name}::kKind: return {enum}_to_string(m.as<{name}>().Type);")
+            out("default: return kind_name(m.kind);")
         with out.block("static int receiver([[maybe_unused]] unsigned vnet, MachineType t)"), out.block("switch (t)"):
             for p in parts:
                 with out.block(f"case MachineType_{p.machine.name}: switch (vnet)"):

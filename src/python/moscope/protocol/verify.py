@@ -133,6 +133,18 @@ def build(protocol: str, machine: str, sets: Sequence[str], bounds: Bounds, repo
     return program
 
 
+def shape(bounds: Bounds) -> list[str]:
+    """The small machine as settings of a description, for the engine."""
+    return [f"chips={bounds.chips}", f"cores_per_chip={bounds.caches // bounds.chips}", "topology=fully_connected"]
+
+
+def walk(program: Path, seed: int, steps: int) -> list[dict[str, Any]]:
+    """A random way through the states that a machine can go, too (src/verify/walk.hh); of a program without symmetry."""
+    got = subprocess.run([str(program), "walk", str(seed), str(steps)], stdout=subprocess.PIPE, text=True, check=True)
+    way: list[dict[str, Any]] = json.loads(got.stdout)["steps"]
+    return way
+
+
 def explore(program: Path, memory: int, seconds: float, quiet: bool) -> dict[str, Any]:
     """Runs the exploration; its answer. Progress goes to stderr."""
     try:

@@ -2,7 +2,7 @@
 """`moscope protocol verify`: every state of a small machine (contracts: moscope.verify/1)."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -10,6 +10,9 @@ from moscope import errors
 from moscope.cli import Shared, command
 from moscope.errors import UserError, unknown_name
 from moscope.wording import number
+
+if TYPE_CHECKING:
+    from moscope.protocol.verify import Bounds
 
 UNREACHED_SHOWN = 20
 
@@ -28,6 +31,11 @@ def verify(shared: Shared,
                                                help="Caches make room at any time, also without a further line.")] = True,
            symmetry: Annotated[bool, typer.Option("--symmetry/--no-symmetry",
                                                   help="States that differ only in names of alike cores or lines count once.")] = True,
+           counterexample: Annotated[Path | None, typer.Option(metavar="FILE",
+                                                               help="Where a violation writes the script that repeats it on the engine. "
+                                                                    "Default: PROTOCOL.counterexample.toml.")] = None,
+           shrink: Annotated[int, typer.Option(metavar="SECONDS",
+                                               help="Time for making that script short; 0: no script.")] = 20,
            ) -> int:
     """Explore every state of a small machine with a protocol, with messages in every order."""
     from moscope.protocol import verify as protocol_verify
@@ -37,6 +45,8 @@ def verify(shared: Shared,
     for name in wanted:
         if name not in protocol_verify.REQUESTS:
             raise unknown_name("--requests", "kind of request", name, list(protocol_verify.REQUESTS))
+    if shrink < 0:
+        raise UserError(f"--shrink: {shrink}: expected 0 or more seconds")
     if not wanted:
         raise UserError(f"--requests: nothing: expected some of {', '.join(protocol_verify.REQUESTS)}")
     if seconds < 1:
@@ -45,11 +55,31 @@ def verify(shared: Shared,
     bounds.check()
     program = protocol_verify.build(protocol, shared.machine, shared.sets, bounds, shared.say)
     answer = protocol_verify.explore(program, Size(memory).bytes, seconds, shared.quiet)
-    document = protocol_verify.document(Path(protocol).stem, bounds, answer, None)
+    script = None
+    if "violation" in answer and shrink:
+        file = counterexample or Path(f"{Path(protocol).stem}.counterexample.toml")
+        script = _script(shared, protocol, bounds, answer["steps"], file, shrink)
+    document = protocol_verify.document(Path(protocol).stem, bounds, answer, script)
     shared.result(document)
     if not shared.json:
         _print(document)
     return errors.OK if document["ok"] else errors.FOUND
+
+
+def _script(shared: Shared, protocol: str, bounds: "Bounds", steps: list[dict[str, Any]], file: Path, seconds: int) -> str | None:
+    """The script file that repeats a violation on the engine, if there is one."""
+    from moscope import buildproto
+    from moscope.protocol import check, verify_script
+    from moscope.protocol import verify as protocol_verify
+    from moscope.protocol.counterexample.write import Origin
+
+    shared.say("replaying the violation on the engine")
+    sets = [*shared.sets, *protocol_verify.shape(bounds)]
+    subject = check.prepare(protocol, shared.machine, sets, homes=bounds.homes, report=shared.say)
+    origin = Origin(protocol if protocol in buildproto.known_protocols() else str(Path(protocol).absolute()),
+                    str(Path(shared.machine).absolute()) if shared.machine.endswith(".py") else shared.machine, tuple(sets),
+                    bounds.caches, "tiny", bounds.homes)
+    return verify_script.counterexample(steps, subject, origin, file, seconds)
 
 
 def _print(document: dict[str, Any]) -> None:
@@ -64,6 +94,9 @@ def _print(document: dict[str, Any]) -> None:
             print(f"  {i:3} {step['what']}")
             for transition in step["transitions"]:
                 print(f"        {transition}")
+        if document["counterexample"]:
+            print(f"`moscope trace {document['counterexample']}` replays it, "
+                  f"`moscope step {document['counterexample']}` shows it in the browser")
         return
     if not document["complete"]:
         print("incomplete: the bound of memory or time was reached; no violation among these states")

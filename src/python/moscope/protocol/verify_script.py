@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""From a way through the states of a model (src/verify/path.hh) to a script with message delays that goes the same way on the engine.
+
+Each step of the way has a moment; a request begins at its moment, and a message is delayed until the moment of the step that takes it.
+The distance of two moments is far above any latency. What a machine does by itself (DRAM's answers, messages within a controller)
+cannot be delayed, and a script has no evictions: some ways have no script. A replay shows whether one fails.
+"""
+
+import itertools
+import time
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from moscope.experiment import run_phases
+from moscope.protocol.check import Subject
+from moscope.protocol.counterexample import write
+from moscope.protocol.counterexample.replay import Candidate, Delay, Outcome, Played, Player, outcome
+from moscope.protocol.counterexample.shrink import Shrinker
+from moscope.protocol.counterexample.write import Origin
+from moscope.traces.files import write_whole
+
+MOMENT_FS = 5_000_000_000  # 5 us
+PATIENT_FS = 10**15
+LINE, WORD = 64, 8
+OPS = {"LD": "ld", "ST": "st", "IFETCH": "if", "FLUSH": "flush"}
+
+Steps = Sequence[dict[str, Any]]
+
+
+def candidate(steps: Steps, subject: Subject) -> Candidate | None:
+    """The way as accesses and delays; None if it has an eviction."""
+    if any("evicts" in step for step in steps):
+        return None
+    bases = [int(r["base"]) for r in subject.machine["address_map"]]
+    accesses, delays = [], []
+    moments = list(itertools.accumulate(int(not step["at_once"]) for step in steps))
+    taken: dict[int, int] = {}
+    for moment, step in zip(moments, steps, strict=True):
+        if step.get("takes", -1) >= 0:
+            taken.setdefault(step["takes"], moment)
+    alike: Counter[tuple[int, str, str]] = Counter()
+    for moment, step in zip(moments, steps, strict=True):
+        if "access" in step:
+            line = step["line"] - 1
+            address = bases[line % len(bases)] + line // len(bases) * LINE
+            accesses.append(Played(step["access"], step["core"], OPS[step["request"]], address, WORD, moment * MOMENT_FS))
+        for sent in step.get("sends", []):
+            key = (sent["access"], sent["message"], sent["to"])
+            n, alike[key] = alike[key], alike[key] + 1
+            # One that is not taken on the way arrives after it.
+            until = taken.get(sent["number"], moments[-1] + 1)
+            if sent["through_network"] and sent["access"] >= 0:
+                delays.append(Delay(*key, n, (until - moment) * MOMENT_FS))
+    return Candidate(tuple(accesses), delays=tuple(delays))
+
+
+def transitions(subject: Subject, played: Candidate) -> tuple[Outcome, list[str]]:
+    """Replays, and lists the transitions taken, in the order of their moments, as `L1Cache-0: Load in I`."""
+    answer = run_phases(subject.text, str(subject.protocol.checking()), [played.request(trace=True)], watchdog=PATIENT_FS)[0]
+    return outcome(answer), [f"{t['controller']}: {t['event']} in {t['state']}" for t in answer["transitions"]]
+
+
+def counterexample(steps: Steps, subject: Subject, origin: Origin, file: Path, seconds: float) -> str | None:
+    """Writes the script file of a way that fails on the engine, too, made short within a time; None where the way has none."""
+    made = candidate(steps, subject)
+    if made is None or not made.accesses:
+        return None
+    player = Player(subject)
+    got = player.play(made)
+    if not got.kind:
+        return None
+    shrunk = Shrinker(player, got.kind, time.monotonic() + seconds).shrink(made)
+    write_whole(file, write.toml(origin, subject, shrunk.candidate, shrunk.outcome).encode())
+    return str(file)

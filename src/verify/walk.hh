@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A random way through the states of a model that a machine can go, too: what a machine does by itself comes first. It is replayed on
+// the engine, which has to take the same transitions (tests/protocol/test_verify_walks.py).
+#pragma once
+
+#include <random>
+
+#include "verify/path.hh"
+
+namespace moscope::verify {
+
+/// At most so many steps; it ends with all requests served where the protocol serves them.
+template <class Machine> nlohmann::json walk(std::uint64_t seed, unsigned most) {
+    using State = typename Machine::State;
+    std::mt19937_64 random(seed);
+    auto start = std::make_unique<State>();
+    std::memset(static_cast<void *>(start.get()), 0, sizeof(State));
+    Machine::begin(*start);
+    Path<Machine> path(*start);
+    Expansion<Machine> expansion;
+    for (unsigned i = 0; i < 2 * most; ++i) {
+        std::vector<State> others;
+        State first;
+        unsigned turn = ~0u;
+        expansion.successors(path.state(), [&](const State &next, const Step &how, bool only_blocked) {
+            State canonical = next;
+            make_canonical<Machine>(canonical);
+            if (how.kind == Step::evict || (i >= most && how.asks()))
+                return;
+            if (!path.at_once(how))
+                others.push_back(canonical);
+            else if (!only_blocked && path.turn(how) < turn && std::memcmp(&next, &path.state(), sizeof next) != 0)
+                first = canonical, turn = path.turn(how);
+        });
+        if (turn == ~0u) {
+            if (others.empty())
+                break;
+            first = others[random() % others.size()];
+        }
+        path.follow([&](const State &canonical) { return std::memcmp(&canonical, &first, used_bytes(first)) == 0; });
+    }
+    return path.steps();
+}
+
+} // namespace moscope::verify
