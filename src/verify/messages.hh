@@ -17,6 +17,7 @@ struct RubyRequest {
     DataBlock WTData;
     WriteMask writeMask;
     RequestPtr getRequestPtr() { return nullptr; }
+    Addr line() const { return LineAddress; }
     template <class M, class V> static void visit(M &m, V &&v) {
         v.line("LineAddress", m.LineAddress), v.line("PhysicalAddress", m.PhysicalAddress), v.plain("Type", m.Type);
         v.data("WTData", m.WTData);
@@ -33,6 +34,7 @@ struct MemoryMsg {
     std::int8_t Len = 0, Acks = 0;
     PrefetchBit Prefetch = PrefetchBit_No;
     bool ReadX = false, isGLCSet = false, isSLCSet = false;
+    Addr line() const { return addr; }
     template <class M, class V> static void visit(M &m, V &&v) {
         v.line("addr", m.addr), v.plain("Type", m.Type), v.machine("Sender", m.Sender);
         v.machine("OriginalRequestorMachId", m.OriginalRequestorMachId), v.data("DataBlk", m.DataBlk);

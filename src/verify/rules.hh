@@ -89,7 +89,7 @@ template <class State> class RulesOf {
     void wakeUpBuffer(Addr a) { wake_(a); }
     void wakeUpAllBuffers(Addr a) { wake_(a); }
     void wakeUpAllBuffers() { wake_(0); }
-    void dequeueMemRespQueue() {}
+    void dequeueMemRespQueue() { dequeued_ = true; }
     template <class... X> void profileRequest(X...) {}
     template <class... X> void profileMsgDelay(X...) {}
 
@@ -234,10 +234,7 @@ template <class State> class RulesOf {
         slot.to = static_cast<std::uint8_t>(to);
         slot.buffer = static_cast<std::uint8_t>(buffer);
         slot.from = static_cast<std::uint8_t>(controller_);
-        if constexpr (requires { m.line(); })
-            slot.line = m.line();
-        else
-            slot.line = m.addr;
+        slot.line = m.line();
         std::memcpy(slot.body, static_cast<const void *>(&m), sizeof(M));
     }
     void wake_(Addr a, unsigned buffer = ~0u) {

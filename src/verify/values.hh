@@ -83,6 +83,32 @@ inline void add_machine(MachineType t, unsigned count) {
         layout.id[layout.total++] = {t, static_cast<int>(i)};
 }
 
+/// A set of node numbers of one machine type.
+class Set {
+  public:
+    void setSize(int) {}
+    void clear() { bits_ = 0; }
+    void add(NodeID n) { bits_ |= static_cast<std::uint8_t>(1u << n); }
+    void remove(NodeID n) { bits_ &= static_cast<std::uint8_t>(~(1u << n)); }
+    void addSet(const Set &o) { bits_ |= o.bits_; }
+    void removeSet(const Set &o) { bits_ &= static_cast<std::uint8_t>(~o.bits_); }
+    bool isElement(NodeID n) const { return bits_ >> n & 1; }
+    bool isEqual(const Set &o) const { return bits_ == o.bits_; }
+    bool isSuperset(const Set &o) const { return (o.bits_ & ~bits_) == 0; }
+    bool intersectionIsEmpty(const Set &o) const { return (o.bits_ & bits_) == 0; }
+    bool isEmpty() const { return bits_ == 0; }
+    int count() const { return std::popcount(bits_); }
+    NodeID smallestElement() const {
+        if (!bits_)
+            throw Violation("Set.smallestElement of an empty set");
+        return std::countr_zero(bits_);
+    }
+    bool operator==(const Set &) const = default;
+
+  private:
+    std::uint8_t bits_ = 0;
+};
+
 /// A set of controllers. Two bytes, without alignment.
 class NetDest {
   public:
@@ -95,6 +121,10 @@ class NetDest {
     void removeNetDest(const NetDest &o) { put(bits() & ~o.bits()); }
     void broadcast() { put((1u << layout.total) - 1); }
     void broadcast(MachineType t) { put(bits() | ((1u << layout.count[t]) - 1) << layout.base[t]); }
+    void setNetDest(MachineType t, const Set &s) {
+        for (int n = 0; n < layout.count[t]; ++n)
+            s.isElement(n) ? add({t, n}) : remove({t, n});
+    }
     bool isElement(MachineID m) const { return bits() >> layout.index(m) & 1; }
     bool isSuperset(const NetDest &o) const { return (o.bits() & ~bits()) == 0; }
     bool intersectionIsEmpty(const NetDest &o) const { return (o.bits() & bits()) == 0; }
@@ -170,6 +200,13 @@ inline bool isDataReadRequest(RubyRequestType t) { return t == RubyRequestType_L
 inline bool isReadRequest(RubyRequestType t) { return isDataReadRequest(t) || t == RubyRequestType_IFETCH; }
 inline bool isHtmCmdRequest(RubyRequestType) { return false; }
 inline bool isTlbiRequest(RubyRequestType) { return false; }
+
+/// Prefetching is turned off, as on the engine.
+struct RubyPrefetcher {
+    void observeMiss(Addr, RubyRequestType) {}
+    void observePfHit(Addr) {}
+    void observePfMiss(Addr) {}
+};
 
 struct RubySystem {
     static int getBlockSizeBits() { return 0; }

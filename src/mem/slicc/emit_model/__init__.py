@@ -71,7 +71,7 @@ def emit(program: ast.Program, model: Model, diagnostics: Diagnostics) -> str:
                                    if not t.is_external and "Type" in t.fields and t.fields["Type"].type.is_enum])
     for part in parts:
         part.define()
-    dispatch(out, model, parts)
+    dispatch(out, program, model, parts)
     out("\n} // namespace\n} // namespace moscope::verify\n")
     with out.block("int main(int argc, char **argv)"):
         out("return moscope::verify::explore<moscope::verify::Machine>(argc, argv);")
@@ -127,7 +127,7 @@ def state(out: Writer, model: Model, parts: list[ModelMachine], kinds: list[str]
     out("static_assert(alignof(State) == 1);\nusing Rules = RulesOf<State>;\n")
 
 
-def dispatch(out: Writer, model: Model, parts: list[ModelMachine]) -> None:
+def dispatch(out: Writer, program: ast.Program, model: Model, parts: list[ModelMachine]) -> None:
     """The model's interface to the exploration."""
     with out.block("struct Machine", "};"):
         out("using State = verify::State;")
@@ -137,7 +137,8 @@ def dispatch(out: Writer, model: Model, parts: list[ModelMachine]) -> None:
         out(f"static constexpr bool kEvict = {str(model.evict).lower()};")
         out(f"static constexpr RubyRequestType kRequests[] = {{{', '.join('RubyRequestType_' + r for r in model.requests)}}};")
         size = sum(p.place.count for p in parts)
-        table(out, "kRenamings", model.renamings or (tuple(range(size)),), size)
+        renamings = model.renamings[:1] if numbers_nodes(program) else model.renamings
+        table(out, "kRenamings", renamings or (tuple(range(size)),), size)
         table(out, "kLineRenamings", model.line_renamings or (tuple(range(1, model.lines + 1)),), model.lines)
         with out.block("static void lay_out()"):
             for p in parts:
@@ -162,6 +163,13 @@ def dispatch(out: Writer, model: Model, parts: list[ModelMachine]) -> None:
             for p in parts:
                 n = p.machine.name
                 out(f"{{{quoted(n)}, k{n}_Transitions, {len(p.machine.transitions)}}},")
+
+
+def numbers_nodes(program: ast.Program) -> bool:
+    """Whether a state holds numbers of nodes without their machine: they cannot be renamed."""
+    types = [*program.types, *(t for m in program.machines for t in m.types)]
+    fields = [f.type.name for t in types if not (t.is_enum or t.is_external or t.in_prelude) for f in t.fields.values()]
+    return any(name in ("Set", "NodeID") for name in (*fields, *(o.type.name for m in program.machines for o in m.objects)))
 
 
 def first(parts: list[ModelMachine], part: ModelMachine) -> int:

@@ -11,7 +11,7 @@ from ..emit_cpp.types import in_c_order
 from ..emit_cpp.writer import Writer, c_type, prototype, quoted
 from ..errors import Diagnostics
 from .code import ModelCode
-from .types import emit_type, field_type
+from .types import BYTES, VISITS, emit_type, field_type
 
 ARRAYS = {"CacheMemory": "CacheArray", "DirectoryMemory": "CacheArray"}
 TABLES = {"TBETable": "TBEArray", "PerfectCacheMemory": "PerfectCacheArray"}
@@ -91,7 +91,7 @@ class ModelMachine(MachineEmitter):
                     visits.append(o.name)
                 elif o.type.name == "TimerTable":
                     self.diagnostics.error(o.loc, f"{o.name}: TimerTable: not supported in a model, which has no times")
-                elif o.pointer or o.type.is_external:
+                elif o.pointer or (o.type.is_external and o.type.name not in (*BYTES, "bool", "Addr", *VISITS, "Set")):
                     self.diagnostics.error(o.loc, f"{o.name}: {o.type.name}: not supported in a model")
                 else:
                     out(f"{field_type(o.type)} {o.name};")
@@ -103,7 +103,8 @@ class ModelMachine(MachineEmitter):
                 for o in m.objects:
                     if o.type.name not in TABLES and not o.pointer:
                         init = self.model_code().expr(o.init) if o.init is not None else (o.default_text or "")
-                        out(f"{o.name} = {{{init}}};")
+                        number = f"static_cast<{field_type(o.type)}>({init or '0'})"
+                        out(f"{o.name} = {number if o.type.name in BYTES else f'{{{init}}}'};")
         out(f"static_assert(alignof({m.name}_Data) == 1);\n")
 
     def rules(self) -> None:

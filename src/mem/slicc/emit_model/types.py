@@ -27,9 +27,9 @@ def structure(out: Writer, type_: ast.Type, diagnostics: Diagnostics, kind: int 
     base = " : AbstractCacheEntry" if type_.is_entry else ""
     fields = list(type_.fields.values())
     for f in fields:
-        if f.pointer or f.type.is_handle or f.type.name in ("Set", "std::string", "BoolVec"):
+        if f.pointer or f.type.is_handle or f.type.name in ("std::string", "BoolVec"):
             diagnostics.error(f.loc, f"field {f.name} of type {f.type.name}: not supported in a model: expected a number, an enumeration, "
-                                     "Addr, MachineID, NetDest or DataBlock")
+                                     "Addr, MachineID, NetDest, Set or DataBlock")
     with out.block(f"struct {type_.c_name}{base}", "};"):
         for f in fields:
             out(f"{field_type(f.type)} {f.name}{{{f.default_text or ''}}};")

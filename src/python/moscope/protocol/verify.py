@@ -8,6 +8,7 @@ compiled with the exploration (src/verify) into a program of its own, which is k
 import hashlib
 import itertools
 import json
+import re
 import shutil
 import subprocess
 import tempfile
@@ -18,7 +19,7 @@ from typing import Any
 
 from moscope import buildproto, config, paths, toolchain
 from moscope.config import Count, Topology, replace
-from moscope.errors import SimulatorBug, UserError
+from moscope.errors import BuildFailed, SimulatorBug, UserError
 
 SCHEMA = "moscope.verify/1"
 MAX_CONTROLLERS, MAX_LINES = 16, 3  # kMaxControllers and kMaxLines of src/verify
@@ -126,8 +127,11 @@ def build(protocol: str, machine: str, sets: Sequence[str], bounds: Bounds, repo
             buildproto.ensure_compiler(report)
             report(f"compile the model of {slicc.stem} (once)")
             unfinished = folder / "program"
-            buildproto.run_tool([*toolchain.compiler_command(), *FLAGS, "-Isrc", f"-Ibuild/{paths.variant()}/{toolchain.GENERATED}",
-                                 str(source), "-o", str(unfinished)])
+            try:
+                buildproto.run_tool([*toolchain.compiler_command(), *FLAGS, "-Isrc", f"-Ibuild/{paths.variant()}/{toolchain.GENERATED}",
+                                     str(source), "-o", str(unfinished)])
+            except BuildFailed as error:
+                raise UserError(f"{slicc}: models lack {lacking(str(error))}: expected what docs/verifying.md lists") from error
             program.parent.mkdir(parents=True, exist_ok=True)
             shutil.move(unfinished, program)
     return program
@@ -143,6 +147,12 @@ def walk(program: Path, seed: int, steps: int) -> list[dict[str, Any]]:
     got = subprocess.run([str(program), "walk", str(seed), str(steps)], stdout=subprocess.PIPE, text=True, check=True)
     way: list[dict[str, Any]] = json.loads(got.stdout)["steps"]
     return way
+
+
+def lacking(errors: str) -> str:
+    """The names that a compiler did not know."""
+    unknown = re.findall(r"error: .*?(?:‘([\w:]+)’ (?:does not name|was not declared)|has no member named ‘([\w:]+)’)", errors)
+    return ", ".join(dict.fromkeys(a or b for a, b in unknown)) or "something that the protocol uses"
 
 
 def explore(program: Path, memory: int, seconds: float, quiet: bool) -> dict[str, Any]:
