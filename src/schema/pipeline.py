@@ -34,7 +34,7 @@ class Core(Described):
     window: Count = param("operations between dispatch and retirement", default=Count(72, "x: AMD 40546, reorder buffer"),
                           least=4, most=256)
     mispredicted: Cycles = param("from the end of a branch that was not foreseen until the operation after it is dispatched",
-                                 default=Cycles("12cycles", "x: AMD 40546, section A.6"), most="1000cycles")
+                                 default=Cycles("12cycles", "x: AMD 40546, 12 cycles and more"), most="1000cycles")
 
 
 DESCRIPTIONS = (Group("PipelineParams", Pipeline, "moscope::x86"), Group("CoreParams", Core, "moscope::x86"))

@@ -16,6 +16,7 @@ from moscope.boot import plan
 from moscope.cli import Shared
 from moscope.config import elaborate, load_machine
 from moscope.config.machine import replace
+from moscope.schema.pipeline import MODELS
 from moscope.schema.units import Size
 
 MS = 10**12
@@ -231,14 +232,18 @@ echo "entropy $(dd if=/dev/hwrng bs=64 count=2 2>/dev/null | wc -c)"
     assert not any(sum(t.values()) for name, t in devices.items() if name != "DMA-0")
 
 
-@pytest.mark.parametrize(("cores", "threads"), [(6, 0), (8, 2), pytest.param(48, 0, marks=pytest.mark.long),
-                                                pytest.param(48, 2, marks=pytest.mark.long)])
-def test_litmus_programs_keep_to_tso_in_detailed_mode(distro: Any, programs: dict[str, Path], tmp_path: Path, cores: int,
-                                                      threads: int) -> None:
+@pytest.mark.parametrize(("model", "cores", "threads", "rounds"), [
+    ("blocking", 6, 0, 24), ("blocking", 8, 2, 24), ("out_of_order", 6, 0, 6),
+    *(pytest.param(model, 48, threads, 24, marks=pytest.mark.long) for model in MODELS for threads in (0, 2)),
+    pytest.param("out_of_order", 12, 0, 200, marks=pytest.mark.long)])
+def test_litmus_programs_keep_to_tso_in_detailed_mode(distro: Any, programs: dict[str, Path], tmp_path: Path, model: str,
+                                                      cores: int, threads: int, rounds: int) -> None:
     """Its last part has four cores at locked operations on two lines, which have to come to an end."""
     script = tmp_path / "litmus.sh"
-    script.write_text("/run/moscope/litmus 24\n", encoding="utf-8")
-    system = _engine.System(json.dumps(configured(script, cores, tmp_path / "out", {"litmus": programs["litmus"]}, threads=threads)))
+    script.write_text(f"/run/moscope/litmus {rounds}\n", encoding="utf-8")
+    config = configured(script, cores, tmp_path / "out", {"litmus": programs["litmus"]}, threads=threads)
+    config["detailed"]["machine"]["core"]["model"] = model
+    system = _engine.System(json.dumps(config))
     assert until(lambda: system.step(200), "marker")["detail"] == "moscope: ready"
     system.enter_detailed()
     until(lambda: system.step(200), "poweroff")

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The branch predictor of family 10h as the overlapping model needs it: 16 K two-bit counters indexed by the outcomes of
-// the last branches and by the address, 512 targets of indirect jumps and calls, and 24 return addresses (AMD 40546,
-// section A.6, which leaves open how the indices are formed: here by exclusive or). Fixed targets are always foreseen.
+// the last branches and by the address, 512 targets of indirect jumps and calls, and 24 return addresses (sizes: AMD
+// 40546; assumed: indices are an exclusive or with 12 outcomes of history). Fixed targets are always foreseen.
 #pragma once
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The reorder buffer of the overlapping model, in cycles: when an operation is dispatched, when its sources are ready, when
 // it is done and when it retires. `width` operations are dispatched and retired in a cycle, both in program order; an
-// operation is dispatched when the one that lies `entries` before it has retired (AMD 40546, section A.2 to A.5).
+// operation is dispatched when the one that lies `entries` before it has retired (AMD 40546, reorder buffer).
 #pragma once
 
 #include <algorithm>
