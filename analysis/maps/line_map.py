@@ -36,13 +36,15 @@ class Code:
 
 @dataclass
 class Byte:
-    """Waiting of accesses that begin at one byte, in fs."""
+    """Accesses that begin at one byte: their waiting in fs, and which functions of which cores waited."""
 
     at: int
     stall: int = 0
     spin: int = 0
     transactions: int = 0
     written: bool = False
+    functions: set[str] = field(default_factory=set)
+    cores: set[int] = field(default_factory=set)
 
     @property
     def waiting(self) -> int:
@@ -126,6 +128,7 @@ def _map(p: Point, row: dict[str, Any], accesses: list[recorded.Accesses]) -> Li
         byte, area = found.bytes[pair["byte"]], of[pair["byte"]]
         byte.stall, byte.spin = byte.stall + pair["stall"], byte.spin + pair["spin"]
         byte.transactions += pair["count"]
+        byte.functions.add(pair["waiter_function"])
         area.waiting, area.transactions = area.waiting + pair["waiting"], area.transactions + pair["count"]
         _add(area.waits, pair)
         if pair["waiter"] in writers:
@@ -135,6 +138,7 @@ def _map(p: Point, row: dict[str, Any], accesses: list[recorded.Accesses]) -> Li
         if one.at is not None:
             (of[one.at].writers if one.writes else of[one.at].readers).add(one.core)
             found.bytes[one.at].written |= one.writes
+            found.bytes[one.at].cores.add(one.core)
     for area in found.areas:
         area.waits.sort(key=lambda code: -code.waiting)
         area.writes.sort(key=lambda code: -code.count)

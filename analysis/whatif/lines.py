@@ -3,7 +3,8 @@
 
 `free`: each access hits. `local`: the line's home is the node of the chip that waits for it most. `padded`: each field has a line of its
 own; where no field is known, and within a field of more than a word, a part begins at each byte that a waiter accesses. Bytes that are
-never waited for belong to the part before them.
+never waited for belong to the part before them. Neighbours that the same functions of the same cores access stay together: to part them
+gains nothing, and a programmer would not.
 """
 
 import re
@@ -15,7 +16,7 @@ from analysis.maps.line_map import LINE, Area, LineMap, maps_of
 from analysis.run_directory import Point
 
 FREE, PADDED, LOCAL = HOWS = ("free", "padded", "local")
-MEANING = {FREE: "every access hits", PADDED: "each field on a line of its own", LOCAL: "homed at the node that waits most"}
+MEANING = {FREE: "every access hits", PADDED: "fields of different users on lines of their own", LOCAL: "homed at the node that waits most"}
 MOST_LINES = 20_000
 WORD = 8
 ELEMENT = re.compile(r"\[|\.|\+0x|->")
@@ -81,11 +82,22 @@ def parts(line: LineMap) -> list[int]:
     starts = {0}
     for area in line.areas:
         starts |= {area.first} | {at for at in waited if area.first < at < area.end and _divides(area, at)}
+    users: tuple[set[str], set[int]] = set(), set()
     found, part = [], -1
     for at in range(LINE):
-        part += at in starts
+        if at in starts:
+            end = min((s for s in starts if s > at), default=LINE)
+            here = _users(line, at, end)
+            part += not (part >= 0 and here == users and all(here))
+            users = here
         found.append(part)
     return found
+
+
+def _users(line: LineMap, first: int, end: int) -> tuple[set[str], set[int]]:
+    """The functions and the cores that access these bytes."""
+    found = line.bytes[first:end]
+    return set().union(*(byte.functions for byte in found)), set().union(*(byte.cores for byte in found))
 
 
 def _divides(area: Area, at: int) -> bool:

@@ -35,6 +35,13 @@ def test_a_word_is_not_divided_but_memory_without_a_type_is() -> None:
     assert lines.parts(line(area(0, 64, ""), waited=(4,))) == [0] * 4 + [1] * 60
 
 
+def test_neighbours_with_the_same_functions_and_cores_stay_together() -> None:
+    one = line(area(0, 8), area(8, 8), area(16, 8), area(24, 40))
+    for at, function, cores in ((0, "lock", {0, 1}), (8, "work", {0, 1}), (16, "work", {0, 1}), (24, "work", {0})):
+        one.bytes[at].functions, one.bytes[at].cores = {function}, cores
+    assert lines.parts(one) == [0] * 8 + [1] * 16 + [2] * 40
+
+
 @pytest.mark.parametrize(("name", "whole"), [
     ("packed:stats[2].packets", "packed:stats"), ("account.balance", "account"), ("_end+0x40", "_end"), ("page table", "page table"),
     ("server::workers[1].handled_", "server::workers")])
