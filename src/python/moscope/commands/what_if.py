@@ -15,8 +15,9 @@ def what_if(shared: Shared,
             line: Annotated[str | None, typer.Option(metavar="NAME", help="Name of a line, or of the object that it is a part of "
                                                                           "(packed:stats covers packed:stats[2].packets).")] = None,
             how: Annotated[str | None, typer.Option("--as", metavar="padded|free|local",
-                                                    help="padded: fields of different users on lines of their own. free: every access hits. "
-                                                         "local: homed at the node that waits most. Default: padded; free with --all.")] = None,
+                                                    help="padded: fields of different users on lines of their own. free: every access "
+                                                         "hits. local: homed at the node that waits most. Default: padded; free "
+                                                         "with --all.")] = None,
             all_names: Annotated[int | None, typer.Option("--all", metavar="N", help="Try the N objects with the most waiting, one by one, "
                                                                                      "and rank them by gain.", min=1)] = None,
             point: Annotated[str | None, typer.Option(metavar="NAME", help="Point to repeat, such as exim-pk-48. Default: the one that the "
