@@ -109,8 +109,8 @@ def test_a_command_that_fills_the_folder_itself_keeps_no_object(extra: Path, tmp
 
 FOLDER = Path(commands.__path__[0])
 MODULES = {p.relative_to(FOLDER).with_suffix("").parts: p for p in sorted(FOLDER.rglob("*.py")) if p.stem != "__init__"}
-COMMANDS = [" ".join(parts) for parts in MODULES]
-FILL_OUT = {" ".join(parts) for parts, path in MODULES.items() if "@command(fills_out=True)" in path.read_text()}
+COMMANDS = [" ".join(parts).replace("_", "-") for parts in MODULES]
+FILL_OUT = {" ".join(parts).replace("_", "-") for parts, path in MODULES.items() if "@command(fills_out=True)" in path.read_text()}
 
 
 @pytest.mark.parametrize("name", COMMANDS)

@@ -101,9 +101,8 @@ def test_packed_words_are_classed_as_false_sharing_and_padded_ones_have_none(mea
     sent = line["sent"]
     count = {kind: of_class["count"] for kind, of_class in line["classes"].items()}
     # Now and then one that asked for the right is sent the line all the same: it was taken meanwhile, and not yet written.
-    assert 0 <= sent - count["false_sharing"] <= sent / 500 and count["false_sharing"] + count["upgrade"] == line["transfers"], (count,
-                                                                                                                                 sent)
-    assert count["upgrade"] > 100
+    assert 0 <= sent - count["false_sharing"] <= sent / 500 and sum(count.values()) == line["transfers"], (count, sent)
+    assert count["upgrade"] > 100 and count["false_sharing"] + count["upgrade"] > 0.99 * line["transfers"]
     padded, got = measured("falseshare-padded", 60000)
     words = symbol("falseshare", "padded_counters")
     assert got.right and not [x for x in padded["lines"] if x["va"] in words and x["classes"]["false_sharing"]["count"]]

@@ -16,6 +16,7 @@ from moscope.naming.sources import Source
 
 KERNEL = 0xFFFFFFFF81000000
 USER = 0x400100
+TRUE_SHARING = CLASSES.index("true_sharing")
 SUPPLIERS = ("own", "L1Cache", "Directory")
 
 
@@ -50,11 +51,11 @@ class Names:
         return ""
 
 
-def line(address: int, stall: int, offset: int = 0, flags: int = 0, space: int = 7, kind: int = 3, spin: int = 0, use: int = 1,
+def line(address: int, stall: int, offset: int = 0, flags: int = 0, space: int = 7, kind: int = TRUE_SHARING, spin: int = 0, use: int = 1,
          waiters: int = 1) -> dict[str, Any]:
     by_class, counts = ([0] * len(CLASSES) for _ in range(2))
     by_class[kind] = stall
-    counts[3] = 2
+    counts[TRUE_SHARING] = 2
     return {"line": address, "va": KERNEL + address, "address_space": space, "stall": stall, "spin": spin, "transfers": 2,
             "class_stall": by_class, "class_count": counts, "offset": offset, "flags": flags, "use": use, "waiters": waiters,
             "page_flags": 1, "page_part_of": 2, "page_index": 3, "page_type": 4, "page_before": 5}

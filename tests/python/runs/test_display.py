@@ -14,7 +14,7 @@ from moscope.schema.enumerations import TIME_KIND
 def said(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, quiet: bool = False) -> list[str]:
     now = [100.0]
     monkeypatch.setattr(display.time, "monotonic", lambda: now[0])
-    job: Any = SimpleNamespace(point=SimpleNamespace(name="exim-distro-48"))
+    job: Any = SimpleNamespace(point=SimpleNamespace(name="exim-distro-48"), called="exim-distro-48")
     with display.Display(quiet, 1, 0) as shown:
         shown.live = False
         shown.show(job, None)
@@ -47,5 +47,6 @@ POINT = {"workload": "mine", "operation": "operations", "kernel": "distro", "cor
 def test_a_program_that_counts_no_operations_has_no_rate(capsys: pytest.CaptureFixture[str]) -> None:
     table.show({"machine": "opteron48", "points": [POINT]})
     assert capsys.readouterr().out.count(" - ") == 2
-    display.Display(False, 1, 0).finished(SimpleNamespace(point=SimpleNamespace(name="mine-distro-4")), POINT)  # type: ignore[arg-type]
+    job: Any = SimpleNamespace(point=SimpleNamespace(name="mine-distro-4"), called="mine-distro-4")
+    display.Display(False, 1, 0).finished(job, POINT)
     assert capsys.readouterr().err == "mine-distro-4 finished (1 of 1): 1:01\n"

@@ -20,7 +20,8 @@ class AmplePort : public Port, private Component {
         : Component(queue, "port", [](Component &c, Tick t) { static_cast<AmplePort &>(c).finish(t); }), bytes_(bytes) {
         memory_ = this;
         hit_cycles_ = 3;
-        probe_ = [](void *self, Port &p, AccessKind kind, Addr line, Tick) -> std::byte * {
+        probe_ = [](void *self, Port &p, AccessKind kind, Addr at, Tick) -> std::byte * {
+            const Addr line = line_of(at);
             auto &port = *static_cast<AmplePort *>(self);
             if (port.lost_.contains(line))
                 return nullptr;

@@ -33,7 +33,7 @@ def verify(shared: Shared,
                                                   help="States that differ only in names of alike cores or lines count once.")] = True,
            counterexample: Annotated[Path | None, typer.Option(metavar="FILE",
                                                                help="Where a violation writes the script that repeats it on the engine. "
-                                                                    "Default: PROTOCOL.counterexample.toml.")] = None,
+                                                                    "Default: a name that begins with the protocol's.")] = None,
            shrink: Annotated[int, typer.Option(metavar="SECONDS",
                                                help="Time for making that script short; 0: no script.")] = 20,
            ) -> int:
