@@ -79,7 +79,7 @@ class Overlap {
         ReadyCycles ready;
         DispatchPoint point;
         RegMask unknown;         ///< registers
-        bool load_unknown;       ///< the running operation has read what is not there
+        bool load_unknown;       ///< a load of the running operation has missed
         bool full;               ///< no miss buffer is free
         std::int64_t address_at; ///< when the running operation's addresses are ready
         BranchPredictor::History history;

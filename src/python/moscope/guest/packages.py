@@ -80,14 +80,10 @@ def fetch(name: str, say: Say, instead: str, leads_to: str = "") -> Package:
 def depends(names: list[str], say: Say) -> str:
     """What `apt-cache depends --recurse` says of packages."""
     refusal = ""
-    for options in (_system_lists(), _own_lists):
-        if callable(options):
-            say("the system's package lists do not serve; fetching package lists into the cache")
-            ready = options()
-            if isinstance(ready, str):
-                refusal = ready
-                break
-            options = ready
+    for options in _package_lists(say):
+        if isinstance(options, str):
+            refusal = options
+            break
         kinds = ("recommends", "suggests", "conflicts", "breaks", "replaces", "enhances")
         got = _apt(["apt-cache", *options, "depends", "--recurse", *(f"--no-{kind}" for kind in kinds), *names])
         if got.returncode == 0:
@@ -122,14 +118,10 @@ def _download(name: str, leads_to: str, say: Say, instead: str) -> Package:
         raise UserError(f"{name}: this system has no apt-get to fetch the package with: expected {instead}")
     say(f"fetching the package {name} (once)")
     refusal = ""
-    for options in (_system_lists(), _own_lists):
-        if callable(options):
-            say("the system's package lists do not serve; fetching package lists into the cache")
-            ready = options()
-            if isinstance(ready, str):
-                refusal = ready
-                break
-            options = ready
+    for options in _package_lists(say):
+        if isinstance(options, str):
+            refusal = options
+            break
         wanted, problem = _candidate(name, leads_to, options)
         if wanted is None:
             refusal = problem
@@ -140,6 +132,13 @@ def _download(name: str, leads_to: str, say: Say, instead: str) -> Package:
         refusal = got
     raise UserError(f"{name}: the package cannot be fetched ({refusal}): expected a network that reaches the distribution's "
                     f"archive, or else {instead}")
+
+
+def _package_lists(say: Say) -> Iterator[list[str] | str]:
+    """Options of apt for the system's package lists, then for lists of our own, which are fetched only then; or why these cannot be had."""
+    yield _system_lists()
+    say("the system's package lists do not serve; fetching package lists into the cache")
+    yield _own_lists()
 
 
 def _system_lists() -> list[str]:
