@@ -4,6 +4,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 
 #include "verify/rules.hh"
@@ -64,11 +65,15 @@ template <class State> std::size_t used_bytes(const State &s) {
     return offsetof(State, slots) + s.messages * sizeof(s.slots[0]);
 }
 
+/// Copies a state without its unused slots.
+template <class State> void copy_used(State &to, const State &from) {
+    std::memcpy(static_cast<void *>(&to), &from, used_bytes(from));
+}
+
 /// Takes a message out.
 template <class State> void remove_message(State &s, unsigned slot) {
     --s.messages;
     std::memmove(&s.slots[slot], &s.slots[slot + 1], (s.messages - slot) * sizeof(s.slots[0]));
-    std::memset(static_cast<void *>(&s.slots[s.messages]), 0, sizeof(s.slots[0]));
 }
 
 /// Blocks older than any load under way may read are all stale.
@@ -79,39 +84,71 @@ template <class State> void forget_old_values(State &s) {
             if (c.waits() && c.line == line)
                 oldest = std::max<unsigned>(oldest, c.since);
         each_block(s, line, [oldest](DataBlock &d) {
-            if (d.age > oldest)
+            if (d.age > oldest && d.age != DataBlock::kNew)
                 d.age = DataBlock::kStale;
         });
     }
 }
 
-/// All of a state before its messages, renamed.
-template <class Machine>
-void rename_front(typename Machine::State &to, typename Machine::State &from, const Renaming &by) {
-    using State = typename Machine::State;
-    const Renamer renamer{by};
-    Machine::rename_data(to, from, by.controller);
-    to.visit_tables([&](const char *, auto &table) {
-        const auto old = table;
-        for (unsigned i = 0; i < State::kLines; ++i) {
-            const unsigned j = by.line[i] - 1u;
-            table.used[j] = old.used[i];
-            table.entries[j] = old.entries[i];
-            if (table.used[j])
-                std::remove_reference_t<decltype(table.entries[j])>::visit(table.entries[j], Renamer{by});
+/// Old numbers by new ones.
+template <class Machine> constexpr auto inverse_renamings() {
+    constexpr std::size_t n = std::size(Machine::kRenamings), width = std::size(Machine::kRenamings[0]);
+    std::array<std::array<std::uint8_t, width>, n> all{};
+    for (std::size_t i = 0; i < n; ++i)
+        for (std::size_t c = 0; c < width; ++c)
+            all[i][Machine::kRenamings[i][c]] = static_cast<std::uint8_t>(c);
+    return all;
+}
+
+/// Renames the contents of a controller's tables.
+template <class Machine, class Data> void rename_tables(Data &d, const Renaming &by) {
+    constexpr unsigned kLines = Machine::State::kLines;
+    Data::visit_tables(d, [&](const char *, auto &table) {
+        using Entry = std::remove_reference_t<decltype(table.entries[0])>;
+        if constexpr (kLines > 1) {
+            const auto old = table;
+            for (unsigned i = 0; i < kLines; ++i)
+                table.used[by.line[i] - 1u] = old.used[i], table.entries[by.line[i] - 1u] = old.entries[i];
         }
+        for (unsigned i = 0; i < kLines; ++i)
+            if (table.used[i])
+                Entry::visit(table.entries[i], Renamer{by});
     });
+}
+
+/// All of a state before its messages, renamed, controller by controller. Compares it with `best`, if given: ends as soon as it is
+/// greater. `inverse`: the old number of a controller by its new one.
+template <class Machine>
+int rename_front(typename Machine::State &to, typename Machine::State &from, const Renaming &by,
+                 const std::uint8_t *inverse, const typename Machine::State *best) {
+    using State = typename Machine::State;
+    int order = 0;
+    const bool least = Machine::each_controller([&](auto member, unsigned base, unsigned i) {
+        auto &d = (to.*member)[i];
+        d = (from.*member)[inverse[base + i] - base];
+        rename_tables<Machine>(d, by);
+        if (best && order == 0)
+            order = std::memcmp(&d, &(best->*member)[i], sizeof d);
+        return order <= 0;
+    });
+    if (!least)
+        return order;
+    const Renamer renamer{by};
     for (unsigned i = 0; i < State::kCores; ++i) {
-        Core &c = to.cores[by.controller[Machine::kFirstCore + i] - Machine::kFirstCore];
-        c = from.cores[i];
+        Core &c = to.cores[i];
+        c = from.cores[inverse[Machine::kFirstCore + i] - Machine::kFirstCore];
         c.line = renamer.line_of(c.line);
     }
     for (unsigned i = 0; i < State::kLines; ++i)
         to.memory[by.line[i] - 1] = from.memory[i];
     to.messages = from.messages;
+    constexpr std::size_t kCores = offsetof(State, cores);
+    if (best && order == 0)
+        order = std::memcmp(to.cores, best->cores, offsetof(State, slots) - kCores);
+    return order;
 }
 
-/// The messages, whose unused slots in `to` are zero from `messages` of another state on.
+/// The messages.
 template <class State> void rename_messages(State &to, const State &from, const Renaming &by) {
     const Renamer renamer{by};
     for (unsigned i = 0; i < to.messages; ++i) {
@@ -132,19 +169,20 @@ template <class Machine> void make_canonical(typename Machine::State &s) {
     if constexpr (std::size(Machine::kLineRenamings) * std::size(Machine::kRenamings) == 1)
         return;
     const std::size_t bytes = used_bytes(s);
+    static constexpr auto kInverse = inverse_renamings<Machine>();
     State other[2];
     State *best = &s;
     unsigned spare = 0;
     for (const auto &line : Machine::kLineRenamings)
-        for (const auto &controller : Machine::kRenamings) {
-            if (&line == &Machine::kLineRenamings[0] && &controller == &Machine::kRenamings[0])
+        for (std::size_t i = 0; i < kInverse.size(); ++i) {
+            if (&line == &Machine::kLineRenamings[0] && i == 0)
                 continue; // the identity
             State &o = other[spare];
-            rename_front<Machine>(o, s, {controller, line});
-            const int front = std::memcmp(&o, best, kFront);
+            const Renaming by{Machine::kRenamings[i], line};
+            const int front = rename_front<Machine>(o, s, by, kInverse[i].data(), best);
             if (front > 0)
                 continue;
-            rename_messages(o, s, {controller, line});
+            rename_messages(o, s, by);
             if (front < 0 || std::memcmp(o.slots, best->slots, bytes - kFront) < 0) {
                 best = &o;
                 spare ^= 1;

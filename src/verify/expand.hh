@@ -12,7 +12,7 @@ namespace moscope::verify {
 /// What happened, for people.
 struct Step {
     enum Kind : std::uint8_t { request, evict, message, memory } kind;
-    std::uint8_t who;  ///< core, or slot of the message
+    std::uint8_t who;  ///< core; slot of the message; controller that makes room
     std::uint8_t type; ///< RubyRequestType
     Addr line;
     bool asks() const { return kind == request || kind == evict; }
@@ -38,13 +38,25 @@ template <class Machine> class Expansion {
         if (memory_is_busy(s))
             return;
         for (unsigned c = 0; c < State::kCores; ++c) {
+            if (is_ahead(s, Machine::kFirstCore + c))
+                continue;
             if (!s.cores[c].waits())
                 for (Addr line = 1; line <= State::kLines; ++line)
                     for (const RubyRequestType type : Machine::kRequests)
                         ask(s, {Step::request, static_cast<std::uint8_t>(c), type, line}, found);
             if constexpr (Machine::kEvict)
-                ask(s, {Step::evict, static_cast<std::uint8_t>(c), RubyRequestType_LD, kElsewhere}, found);
+                ask(s,
+                    {Step::evict, static_cast<std::uint8_t>(Machine::kFirstCore + c), RubyRequestType_LD, kElsewhere},
+                    found);
         }
+        if constexpr (Machine::kOutside > 0)
+            for (unsigned c = 0; c < layout.total; ++c)
+                for (unsigned n = 0; n < Machine::kOutside; ++n)
+                    for (Addr line = 1; line <= State::kLines; ++line) {
+                        make_room(s, c, n, line, found);
+                        if (line == 1)
+                            make_room(s, c, n, kElsewhere, found);
+                    }
     }
     const Step &step() const { return step_; }
     /// The step took its message out; those behind it have moved up.
@@ -57,6 +69,14 @@ template <class Machine> class Expansion {
         for (unsigned i = 0; i < s.messages; ++i)
             n += s.slots[i].to == kMemory || s.slots[i].from == kMemory;
         return n >= Machine::kMemoryQueue;
+    }
+
+    /// A core that goes on while its messages stay under way would fill the network: it begins nothing while there are many.
+    bool is_ahead(const State &s, unsigned controller) const {
+        unsigned n = 0;
+        for (unsigned i = 0; i < s.messages; ++i)
+            n += s.slots[i].from == controller && !s.slots[i].aside && s.slots[i].kind != RubyRequest::kKind;
+        return n > Machine::kPending;
     }
 
     bool may_arrive(const State &s, unsigned i) const {
@@ -83,7 +103,7 @@ template <class Machine> class Expansion {
         const unsigned to = s.slots[slot].to;
         world().begin();
         do {
-            std::memcpy(static_cast<void *>(&next_), &s, sizeof(State));
+            copy_used(next_, s);
             Outcome outcome{};
             bool dequeued = false;
             Machine::with(next_, to, [&](auto &rules) {
@@ -109,7 +129,7 @@ template <class Machine> class Expansion {
             if (outcome == Outcome::taken) {
                 found(next_, step_, false);
             } else if (!s.slots[slot].blocked && !core_request(s.slots[slot])) {
-                std::memcpy(static_cast<void *>(&next_), &s, sizeof(State));
+                copy_used(next_, s);
                 next_.slots[slot].blocked = 1;
                 found(next_, step_, true);
             }
@@ -118,16 +138,19 @@ template <class Machine> class Expansion {
 
     bool core_request(const Message &m) const { return m.kind == RubyRequest::kKind; }
 
+    /// Room for one more message.
+    Message &add_to(State &s) {
+        if (s.messages == State::kSlots)
+            throw Violation("more than " + std::to_string(State::kSlots) + " messages are under way");
+        return s.slots[s.messages++] = Message{};
+    }
+
     /// A core's request, or one for a line elsewhere, which is dropped once the cache has made room.
     template <class F> void ask(const State &s, const Step &step, F &&found) {
         step_ = step;
-        if (s.messages == State::kSlots)
-            throw Violation("more than " + std::to_string(State::kSlots) + " messages are under way");
-        State &with = asked_;
-        std::memcpy(static_cast<void *>(&with), &s, sizeof(State));
-        const unsigned slot = with.messages++;
-        const unsigned controller = Machine::kFirstCore + step.who;
-        Message &m = with.slots[slot];
+        copy_used(asked_, s);
+        Message &m = add_to(asked_);
+        const unsigned controller = step.kind == Step::evict ? step.who : Machine::kFirstCore + step.who;
         m.kind = RubyRequest::kKind;
         m.to = m.from = static_cast<std::uint8_t>(controller);
         m.buffer = Machine::kMandatory;
@@ -135,17 +158,40 @@ template <class Machine> class Expansion {
         RubyRequest request;
         request.LineAddress = request.PhysicalAddress = step.line;
         request.Type = static_cast<RubyRequestType>(step.type);
+        if (request.Type == RubyRequestType_COMMIT || request.Type == RubyRequestType_IO) {
+            request.WTData.age = DataBlock::kNew;
+            request.writeMask.whole = request.Type == RubyRequestType_COMMIT;
+        }
         std::memcpy(m.body, static_cast<const void *>(&request), sizeof request);
-        if (step.kind == Step::request)
-            with.cores[step.who] = {static_cast<std::uint8_t>(request.Type + 1), step.line, 0};
-        run(with, slot, [&](Outcome outcome, bool dequeued) {
-            if (step.kind == Step::evict) {
-                if (outcome != Outcome::taken)
-                    return;
-                if (!dequeued)
-                    remove_message(next_, slot);
-                removed_ = true;
-            }
+        if (step.kind == Step::evict)
+            return dropped(found);
+        asked_.cores[step.who] = {static_cast<std::uint8_t>(request.Type + 1), step.line, 0};
+        run(asked_, asked_.messages - 1, [&](Outcome, bool) { found(next_, step_, false); });
+    }
+
+    /// A message from outside the model: a controller makes room for another line.
+    template <class F> void make_room(const State &s, unsigned controller, unsigned n, Addr line, F &&found) {
+        const unsigned core = controller - Machine::kFirstCore;
+        if (core < State::kCores && ((s.cores[core].waits() && s.cores[core].line == line) || is_ahead(s, controller)))
+            return;
+        step_ = {Step::evict, static_cast<std::uint8_t>(controller), 0, line};
+        Message m{};
+        if (!Machine::outside(n, layout.id[controller].type, line, m))
+            return;
+        copy_used(asked_, s);
+        m.to = m.from = static_cast<std::uint8_t>(controller);
+        add_to(asked_) = m;
+        dropped(found);
+    }
+
+    /// What the last message of asked_ does, if its receiver makes room for it; then it is taken away.
+    template <class F> void dropped(F &&found) {
+        const unsigned slot = asked_.messages - 1;
+        run(asked_, slot, [&](Outcome outcome, bool dequeued) {
+            if (outcome != Outcome::taken || dequeued)
+                return;
+            remove_message(next_, slot);
+            removed_ = true;
             found(next_, step_, false);
         });
     }
@@ -153,19 +199,9 @@ template <class Machine> class Expansion {
     /// DRAM serves the oldest request of a line.
     template <class F> void at_memory(const State &s, unsigned slot, F &&found) {
         step_ = {Step::memory, static_cast<std::uint8_t>(slot), 0, s.slots[slot].line};
-        std::memcpy(static_cast<void *>(&next_), &s, sizeof(State));
+        copy_used(next_, s);
         Message &m = next_.slots[slot];
-        auto &body = m.template as<MemoryMsg>();
-        if (body.Type == MemoryRequestType_MEMORY_READ) {
-            body.DataBlk = next_.memory[m.line - 1];
-            body.MessageSize = MessageSizeType_Response_Data;
-        } else {
-            next_.memory[m.line - 1] = body.DataBlk;
-            body.DataBlk = DataBlock{};
-            body.MessageSize = MessageSizeType_Response_Control;
-        }
-        body.OriginalRequestorMachId = body.Sender;
-        body.Sender = layout.id[m.from];
+        next_.serve(m.template as<MemoryMsg>(), layout.id[m.from]);
         m.to = m.from;
         m.buffer = static_cast<std::uint8_t>(State::from_memory(layout.id[m.to].type));
         m.from = kMemory;

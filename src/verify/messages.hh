@@ -41,6 +41,21 @@ struct MemoryMsg {
     }
 };
 
+/// DRAM does what a message asks, and the message becomes its answer.
+inline void serve_memory(DataBlock *memory, MemoryMsg &m, MachineID home) {
+    DataBlock &there = memory[m.addr - 1];
+    if (m.Type == MemoryRequestType_MEMORY_READ) {
+        m.DataBlk = there;
+        m.MessageSize = MessageSizeType_Response_Data;
+    } else {
+        there = m.DataBlk;
+        m.DataBlk = DataBlock{};
+        m.MessageSize = MessageSizeType_Response_Control;
+    }
+    m.OriginalRequestorMachId = m.Sender;
+    m.Sender = home;
+}
+
 inline constexpr std::uint8_t kFirstKind = 3; ///< of a protocol's own messages
 inline constexpr std::uint8_t kMemory = 0xfe; ///< receiver of requests to DRAM
 

@@ -3,7 +3,7 @@
 // has a number and the request that it was sent for.
 #pragma once
 
-#include <map>
+#include <functional>
 #include <memory>
 
 #include <nlohmann/json.hpp>
@@ -20,6 +20,10 @@ template <class Machine> class Path {
     const State &state() const { return *state_; }
     const nlohmann::json &steps() const { return steps_; }
 
+    using Found = std::function<void(const State &, const Step &, bool)>;
+    /// All successors; one instance of the expansion for all uses that need not be fast.
+    void each(const Found &found) { expansion_.successors(*state_, found); }
+
     /// Takes the first step to a state whose canonical form is wanted. False: none.
     template <class F> bool follow(F &&wanted) {
         State found;
@@ -27,7 +31,7 @@ template <class Machine> class Path {
         std::vector<Tag> tags;
         nlohmann::json step;
         logged([&](std::vector<std::string> &log) {
-            expansion_.successors(*state_, [&](const State &next, const Step &how, bool) {
+            each([&](const State &next, const Step &how, bool) {
                 State canonical = next;
                 make_canonical<Machine>(canonical);
                 if (!there && wanted(canonical)) {
@@ -53,7 +57,7 @@ template <class Machine> class Path {
     void break_off() {
         logged([&](std::vector<std::string> &log) {
             try {
-                expansion_.successors(*state_, [&](const State &, const Step &, bool) { log.clear(); });
+                each([&](const State &, const Step &, bool) { log.clear(); });
             } catch (const Violation &) {
                 nlohmann::json step = describe(expansion_.step(), log);
                 if (expansion_.step().kind == Step::request)
@@ -107,7 +111,7 @@ template <class Machine> class Path {
             break;
         }
         case Step::evict:
-            step["what"] = "cache of core " + std::to_string(how.who) + " makes room";
+            step["what"] = name_of(how.who) + " makes room";
             step["evicts"] = how.who;
             break;
         case Step::memory: step["what"] = "memory serves line " + std::to_string(how.line); break;

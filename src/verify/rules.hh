@@ -3,6 +3,7 @@
 // here. A core has one request at a time. A store makes every other block of its line one write older.
 #pragma once
 
+#include <algorithm>
 #include <string>
 
 #include "verify/messages.hh"
@@ -24,6 +25,13 @@ struct MachineNames {
 struct Record {
     std::vector<std::vector<bool>> reached = std::vector<std::vector<bool>>(MachineType_NUM);
     std::vector<std::string> *log = nullptr;
+    void merge(const Record &o) {
+        for (std::size_t t = 0; t < reached.size(); ++t) {
+            reached[t].resize(std::max(reached[t].size(), o.reached[t].size()));
+            for (std::size_t i = 0; i < o.reached[t].size(); ++i)
+                reached[t][i] = reached[t][i] || o.reached[t][i];
+        }
+    }
 };
 inline Record &record() {
     static thread_local Record r;
@@ -114,7 +122,15 @@ template <class State> class RulesOf {
     };
     struct MemoryBuffer {
         RulesOf &r;
-        void send(const MemoryMsg &m) const { r.put_(m, kMemory, 0); }
+        void send(const MemoryMsg &m) const {
+            if constexpr (State::kEager) {
+                MemoryMsg answer = m;
+                r.s_.serve(answer, layout.id[r.controller_]);
+                r.put_(answer, r.controller_, State::from_memory(r.machineID.type), kMemory);
+            } else {
+                r.put_(m, kMemory, 0, static_cast<std::uint8_t>(r.controller_));
+            }
+        }
         template <class... X> bool areNSlotsAvailable(X...) const { return true; }
     };
     struct OwnBuffer {
@@ -176,11 +192,11 @@ template <class State> class RulesOf {
             c = {};
             return;
         }
-        if (d.age != 0)
+        if (d.age != 0 && d.age != DataBlock::kNew)
             throw Violation("stale data: " + name_of(controller_) + " lets its core write into a copy of line " +
                             std::to_string(a) + " that is not the last value written");
         c = {};
-        each_block(s_, a, [](DataBlock &b) { b.age += b.age != DataBlock::kStale; });
+        each_block(s_, a, [](DataBlock &b) { b.age += b.age < DataBlock::kNew; });
         d.age = 0;
         for (Core &other : s_.cores)
             if (other.waits() && other.line == a && other.since != Core::kManyWrites)
@@ -226,14 +242,18 @@ template <class State> class RulesOf {
 
   private:
     template <class M> void put_(const M &m, unsigned to, unsigned buffer) {
+        put_(m, to, buffer, static_cast<std::uint8_t>(controller_));
+    }
+    template <class M> void put_(const M &m, unsigned to, unsigned buffer, std::uint8_t from) {
         if (s_.messages == State::kSlots)
             throw Violation("more than " + std::to_string(State::kSlots) +
                             " messages are under way: a protocol that sends without end, or --messages is too small");
         Message &slot = s_.slots[s_.messages++];
+        slot = Message{}; // what lay here is not part of the state
         slot.kind = M::kKind;
         slot.to = static_cast<std::uint8_t>(to);
         slot.buffer = static_cast<std::uint8_t>(buffer);
-        slot.from = static_cast<std::uint8_t>(controller_);
+        slot.from = from;
         slot.line = m.line();
         std::memcpy(slot.body, static_cast<const void *>(&m), sizeof(M));
     }

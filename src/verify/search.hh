@@ -5,113 +5,70 @@
 // every state, without further requests, all cores can get what they asked for.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
+#include <mutex>
+#include <thread>
 
 #include <nlohmann/json.hpp>
 
+#include "verify/layer.hh"
+#include "verify/steps.hh"
+#include "verify/symmetry.hh"
 #include "verify/visited.hh"
 #include "verify/walk.hh"
 
 namespace moscope::verify {
 
-/// States of a layer, in the bytes that are not zero: runs of zeros and of other bytes, each with its length.
-class Layer {
-  public:
-    void push(const void *state, std::size_t bytes, std::uint32_t number) {
-        const auto *p = static_cast<const std::uint8_t *>(state);
-        const auto length = static_cast<std::uint16_t>(bytes);
-        append(&number, sizeof number);
-        append(&length, sizeof length);
-        for (std::size_t i = 0; i < bytes;) {
-            std::size_t zeros = i, end;
-            while (zeros < bytes && zeros - i < 255 && p[zeros] == 0)
-                ++zeros;
-            for (end = zeros; end < bytes && end - zeros < 255; ++end)
-                if (p[end] == 0 && end + 2 < bytes && p[end + 1] == 0 && p[end + 2] == 0)
-                    break;
-            const std::uint8_t head[] = {static_cast<std::uint8_t>(zeros - i), static_cast<std::uint8_t>(end - zeros)};
-            append(head, 2);
-            append(p + zeros, end - zeros);
-            i = end;
-        }
-        ++count_;
-    }
-    /// The next state from `at`, which moves on. False: no more.
-    bool pop(std::size_t &at, void *state, std::size_t bytes, std::uint32_t &number) const {
-        if (at == bytes_.size())
-            return false;
-        std::uint16_t length;
-        std::memcpy(&number, &bytes_[at], sizeof number);
-        std::memcpy(&length, &bytes_[at + sizeof number], sizeof length);
-        at += sizeof number + sizeof length;
-        auto *p = static_cast<std::uint8_t *>(state);
-        std::memset(p, 0, bytes);
-        for (std::size_t i = 0; i < length;) {
-            const std::size_t zeros = bytes_[at], others = bytes_[at + 1];
-            std::memcpy(p + i + zeros, &bytes_[at + 2], others);
-            at += 2 + others;
-            i += zeros + others;
-        }
-        return true;
-    }
-    std::size_t size() const { return count_; }
-    std::size_t bytes() const { return bytes_.capacity(); }
-    void clear() { std::vector<std::uint8_t>().swap(bytes_), count_ = 0; }
-    void swap(Layer &o) { bytes_.swap(o.bytes_), std::swap(count_, o.count_); }
-
-  private:
-    void append(const void *data, std::size_t n) {
-        const auto *p = static_cast<const std::uint8_t *>(data);
-        bytes_.insert(bytes_.end(), p, p + n);
-    }
-    std::vector<std::uint8_t> bytes_;
-    std::size_t count_ = 0;
-};
-
 struct Limits {
     std::size_t memory = std::size_t{4} << 30; ///< bytes
     double seconds = 1e18;
+    unsigned threads = 1;
 };
 
 template <class Machine> class Search {
   public:
     using State = typename Machine::State;
 
-    explicit Search(Limits limits) : limits_(limits) {}
+    explicit Search(Limits limits) : limits_(limits), workers_(std::max(1u, limits.threads)) {}
 
     nlohmann::json run() {
         auto start = std::make_unique<State>();
         initial(*start);
-        bool fresh;
-        visited_.insert(hash_of(start.get(), used_bytes(*start)), Visited::kNone, fresh);
-        Layer now;
-        now.push(start.get(), used_bytes(*start), 0);
-        offsets_.push_back(0);
         nlohmann::json answer;
-        try {
-            while (now.size() && !full()) {
-                layer(now);
-                now.swap(next_);
-                next_.clear();
-                ++depth_;
-                progress(now.size());
-            }
-            complete_ = now.size() == 0;
-            if (complete_)
-                check_liveness();
-        } catch (const Violation &v) {
-            answer["violation"] = v.what();
-            answer["steps"] = path(at_);
+        if (const std::string why = asymmetry<Machine>(*start, 1, kTried); !why.empty())
+            return {{"asymmetric", why}};
+        bool fresh;
+        const std::uint32_t first = visited_.insert(hash_of(start.get(), used_bytes(*start)), Visited::kNone, fresh);
+        now_.blocks.resize(1);
+        now_.blocks[0].push(start.get(), used_bytes(*start), first);
+        for (std::size_t open = 1; open && !stop_; progress(open)) {
+            layer(open);
+            open = now_.size();
+            depth_ += !stop_;
+        }
+        for (Worker &w : workers_)
+            steps_.add(std::move(w.steps));
+        complete_ = !stop_;
+        if (complete_ && !steps_.dropped())
+            check_liveness();
+        if (!violation_.empty()) {
+            answer["violation"] = violation_;
+            answer["steps"] = path(at_, first);
         }
         answer["seconds"] = elapsed();
         answer["complete"] = complete_;
+        answer["liveness"] = complete_ && !steps_.dropped();
         answer["states"] = visited_.size();
         answer["depth"] = depth_;
-        answer["steps_taken"] = taken_;
-        answer["memory"] = visited_.bytes() + edges_.capacity() * 4 + offsets_.capacity() * 8;
+        std::uint64_t taken = 0;
+        for (const Worker &w : workers_)
+            taken += w.taken;
+        answer["steps_taken"] = taken;
+        answer["memory"] = std::max(most_bytes_, bytes());
         answer["state_bytes"] = sizeof(State);
         answer["renamings"] = std::size(Machine::kRenamings) * std::size(Machine::kLineRenamings);
         answer["reached"] = reached();
@@ -119,41 +76,102 @@ template <class Machine> class Search {
     }
 
   private:
+    /// What one thread has for itself.
+    struct Worker {
+        Expansion<Machine> expansion;
+        std::vector<Block> next = std::vector<Block>(1);
+        Steps::List steps;
+        std::uint64_t taken = 0;
+        std::uint32_t at = 0;  ///< the state at hand
+        bool in_state = false; ///< a violation is of this state, not of a step that leaves it
+    };
+
     void initial(State &s) {
         std::memset(static_cast<void *>(&s), 0, sizeof s);
         Machine::begin(s);
         make_canonical<Machine>(s); // memory has age 0: the first value
     }
 
-    void layer(const Layer &now) {
+    /// Explores the states of now_, and puts those that they lead to in their place. The threads share its blocks.
+    void layer(std::size_t open) {
+        next_block_ = 0;
+        std::vector<std::thread> others;
+        if (open >= kShared)
+            for (std::size_t i = 1; i < workers_.size(); ++i)
+                others.emplace_back([this, i] { work(workers_[i]); });
+        work(workers_[0]);
+        for (std::thread &t : others)
+            t.join();
+        now_.blocks.clear();
+        for (Worker &w : workers_) {
+            for (Block &b : w.next)
+                if (b.count())
+                    now_.blocks.push_back(std::move(b));
+            w.next.assign(1, Block{});
+        }
+        open_bytes_ = 0;
+        for (const Block &b : now_.blocks)
+            open_bytes_ += b.bytes();
+    }
+
+    void work(Worker &w) {
+        try {
+            for (std::size_t i; !stop_ && (i = next_block_++) < now_.blocks.size();) {
+                block(w, now_.blocks[i]);
+                open_bytes_ -= now_.blocks[i].bytes();
+                now_.blocks[i].clear();
+                if (full())
+                    stop_ = true;
+            }
+        } catch (const Violation &v) {
+            const std::lock_guard guard(lock_);
+            if (violation_.empty())
+                violation_ = v.what(), at_ = w.at, in_state_ = w.in_state;
+            stop_ = true;
+        }
+        const std::lock_guard guard(lock_);
+        reached_.merge(record());
+    }
+
+    void block(Worker &w, const Block &states) {
         std::size_t at = 0;
         State s;
-        while (now.pop(at, &s, sizeof s, at_)) {
+        while (states.pop(at, &s, sizeof s, w.at)) {
             bool moves = false;
-            at_rest_.push_back(rests(s));
-            expansion_.successors(s, [&](State &next, const Step &step, bool only_blocked) {
-                ++taken_;
+            const std::size_t before = w.steps.size();
+            w.expansion.successors(s, [&](State &next, const Step &step, bool only_blocked) {
+                ++w.taken;
                 make_canonical<Machine>(next);
-                const std::uint32_t before = static_cast<std::uint32_t>(visited_.size());
                 bool fresh;
-                const std::uint32_t number = visited_.insert(hash_of(&next, used_bytes(next)), at_, fresh);
+                const std::uint32_t number = visited_.insert(hash_of(&next, used_bytes(next)), w.at, fresh);
                 if (fresh) {
-                    check_rights(next, before);
-                    next_.push(&next, used_bytes(next), number);
+                    check_rights(w, next, number);
+                    if (w.next.back().full()) {
+                        open_bytes_ += w.next.back().bytes();
+                        w.next.emplace_back();
+                    }
+                    w.next.back().push(&next, used_bytes(next), number);
                 }
                 if (!step.asks()) {
-                    edges_.push_back(number);
-                    moves |= !only_blocked && number != at_;
+                    w.steps.push_back(number);
+                    moves |= !only_blocked && number != w.at;
                 }
             });
-            offsets_.push_back(edges_.size());
             if (!moves)
-                check_rest(s);
+                check_rest(w, s);
+            const auto many = static_cast<std::uint32_t>(w.steps.size() - before);
+            w.steps.push_back(many << 1 | rests(s));
+            w.steps.push_back(w.at);
+            if (w.steps.size() + kMostSteps > Steps::kBlock) {
+                steps_.add(std::move(w.steps));
+                w.steps = {};
+            }
+            w.steps.reserve(Steps::kBlock);
         }
     }
 
     /// One writer, or readers.
-    void check_rights(State &s, std::uint32_t number) {
+    void check_rights(Worker &w, State &s, std::uint32_t number) {
         for (Addr line = 1; line <= State::kLines; ++line) {
             unsigned readers = 0, writers = 0, writer = 0, reader = 0;
             for (unsigned c = 0; c < State::kCores; ++c) {
@@ -166,7 +184,7 @@ template <class Machine> class Search {
                     ++readers, reader = controller;
             }
             if (writers > 1 || (writers && readers)) {
-                at_ = number, in_state_ = true;
+                w.at = number, w.in_state = true;
                 throw Violation("two copies: " + name_of(writer) + " may write line " + std::to_string(line) +
                                 " while " +
                                 (writers > 1 ? "another core may write it, too" : name_of(reader) + " may read it"));
@@ -178,8 +196,8 @@ template <class Machine> class Search {
         return std::ranges::all_of(s.cores, [](const Core &c) { return !c.waits(); });
     }
 
-    void check_rest(const State &s) {
-        in_state_ = true;
+    void check_rest(Worker &w, const State &s) {
+        w.in_state = true;
         for (unsigned c = 0; c < State::kCores; ++c)
             if (s.cores[c].waits())
                 throw Violation("stuck: core " + std::to_string(c) + " waits for line " +
@@ -187,49 +205,48 @@ template <class Machine> class Search {
         if (s.messages)
             throw Violation("stuck: " + std::string(State::kind_name(s.slots[0].kind)) + " for " +
                             name_of(s.slots[0].to) + " is never taken");
+        w.in_state = false;
     }
 
-    /// Backwards from the states in which no core waits, along the steps that need no new request.
     void check_liveness() {
-        const std::size_t n = visited_.size();
-        std::vector<bool> good(n);
-        for (std::size_t i = 0; i < n; ++i)
-            good[i] = i < at_rest_.size() && at_rest_[i];
-        for (bool changed = true; changed;) {
-            changed = false;
-            for (std::size_t i = n; i-- > 0;)
-                if (!good[i])
-                    for (std::size_t e = offsets_[i]; e < offsets_[i + 1]; ++e)
-                        if (good[edges_[e]]) {
-                            good[i] = changed = true;
-                            break;
-                        }
-        }
-        for (std::size_t i = 0; i < n; ++i)
-            if (!good[i]) {
-                at_ = static_cast<std::uint32_t>(i), in_state_ = true;
-                throw Violation("never done: from here on, whatever happens, a core does not get what it asked for");
-            }
+        const std::vector<std::uint32_t> bad = steps_.hopeless(visited_.end());
+        if (bad.empty())
+            return;
+        violation_ = "never done: from here on, whatever happens, a core does not get what it asked for";
+        at_ = *std::ranges::min_element(bad, {}, [this](std::uint32_t n) { return distance(n); });
+        in_state_ = true;
+        complete_ = false;
     }
 
+    /// Of a state from the first.
+    unsigned distance(std::uint32_t number) const {
+        unsigned n = 0;
+        for (; number != Visited::kNone; number = visited_.parent(number))
+            ++n;
+        return n;
+    }
+    std::size_t bytes() const { return visited_.bytes() + steps_.bytes() + open_bytes_; }
+    /// The bound is reached. Before, the steps are given up: the states remain, but who waits forever is no longer known.
     bool full() {
-        const std::size_t bytes =
-            visited_.bytes_of_growth() + edges_.capacity() * 4 + offsets_.capacity() * 8 + next_.bytes() * 2;
-        return bytes > limits_.memory || elapsed() > limits_.seconds;
+        const std::lock_guard guard(lock_);
+        most_bytes_ = std::max(most_bytes_, bytes());
+        if (bytes() > limits_.memory)
+            steps_.drop();
+        return bytes() > limits_.memory || elapsed() > limits_.seconds;
     }
     double elapsed() const { return std::chrono::duration<double>(std::chrono::steady_clock::now() - began_).count(); }
     void progress(std::size_t open) {
         if (elapsed() - reported_ < 2)
             return;
         reported_ = elapsed();
-        std::fprintf(stderr, "depth %u: %zu states, %zu in the last layer, %.0f s\n", depth_, visited_.size(), open,
-                     reported_);
+        std::fprintf(stderr, "depth %u: %zu states, %zu in the last layer, %.0f s, %zu MiB\n", depth_, visited_.size(),
+                     open, reported_, bytes() >> 20);
     }
 
     /// The steps that lead to a state, and the one after them that ends in a violation.
-    nlohmann::json path(std::uint32_t to) {
+    nlohmann::json path(std::uint32_t to, std::uint32_t first) {
         std::vector<std::uint32_t> numbers;
-        for (std::uint32_t i = to; i != 0; i = visited_.parent(i))
+        for (std::uint32_t i = to; i != first; i = visited_.parent(i))
             numbers.push_back(i);
         auto start = std::make_unique<State>();
         initial(*start);
@@ -249,30 +266,36 @@ template <class Machine> class Search {
             for (unsigned t = 0; t < MachineType_NUM; ++t)
                 if (std::string(MachineType_to_string(static_cast<MachineType>(t))) == m.machine)
                     for (unsigned i = 0; i < m.count; ++i) {
-                        const auto &seen = record().reached[t];
+                        const auto &seen = reached_.reached[t];
                         all.push_back({m.machine, m.transitions[i].state, m.transitions[i].event,
                                        i + 1 < seen.size() && seen[i + 1]});
                     }
         return all;
     }
 
+    static constexpr unsigned kTried = 400;        ///< states at which the symmetry is tried
+    static constexpr std::size_t kShared = 4096;   ///< states of a layer that several threads share
+    static constexpr std::size_t kMostSteps = 512; ///< that leave one state
     Limits limits_;
-    Expansion<Machine> expansion_;
+    std::vector<Worker> workers_;
     Visited visited_;
-    Layer next_;
-    std::vector<std::uint32_t> edges_;
-    std::vector<std::uint64_t> offsets_;
-    std::vector<bool> at_rest_;
-    std::uint32_t at_ = 0;  ///< the state at hand
-    bool in_state_ = false; ///< a violation is of this state, not of a step that leaves it
-    std::uint64_t taken_ = 0;
+    Layer now_;
+    Steps steps_;
+    std::atomic<std::size_t> next_block_ = 0, open_bytes_ = 0;
+    std::atomic<bool> stop_ = false;
+    std::mutex lock_; ///< of the violation and of what was reached
+    std::string violation_;
+    Record reached_;
+    std::uint32_t at_ = 0;  ///< the state of the violation
+    bool in_state_ = false; ///< it is of this state, not of a step that leaves it
     unsigned depth_ = 0;
     bool complete_ = false;
+    std::size_t most_bytes_ = 0;
     std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();
     double reported_ = 0;
 };
 
-/// Arguments: BYTES SECONDS, or `walk` SEED STEPS.
+/// Arguments: BYTES SECONDS THREADS, or `walk` SEED STEPS.
 template <class Machine> int explore(int argc, char **argv) {
     const auto number = [&](int i, double otherwise) { return argc > i ? std::strtod(argv[i], nullptr) : otherwise; };
     Machine::lay_out();
@@ -281,7 +304,8 @@ template <class Machine> int explore(int argc, char **argv) {
         answer["steps"] =
             walk<Machine>(static_cast<std::uint64_t>(number(2, 1)), static_cast<unsigned>(number(3, 100)));
     } else {
-        const Limits limits{static_cast<std::size_t>(number(1, 4e9)), number(2, 1e18)};
+        const Limits limits{static_cast<std::size_t>(number(1, 4e9)), number(2, 1e18),
+                            static_cast<unsigned>(number(3, 1))};
         answer = Search<Machine>(limits).run();
     }
     std::puts(answer.dump().c_str());

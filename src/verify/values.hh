@@ -32,21 +32,31 @@ struct Violation : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
+/// The bytes that a store past the caches writes: the whole line, or a part of it.
+struct WriteMask {
+    std::uint8_t whole = 0;
+    void clear() { whole = 0; }
+};
+
 /// Writes since the block was current: 0 is the last value written.
 struct DataBlock {
+    static constexpr std::uint8_t kNew = 6;   ///< what a store past the caches brings: not yet a value of the line
     static constexpr std::uint8_t kStale = 7; ///< older than any pending load may read, or never written
     std::uint8_t age = kStale;
     void clear() { age = kStale; }
     /// The result is as old as its older part.
-    template <class... X> void copyPartial(const DataBlock &o, X...) { age = age > o.age ? age : o.age; }
+    template <class... X> void copyPartial(const DataBlock &o, X...) {
+        if (o.age != kNew)
+            age = age > o.age ? age : o.age;
+    }
+    void copyPartial(const DataBlock &o, const WriteMask &m) {
+        if (m.whole)
+            age = o.age;
+        else
+            copyPartial(o);
+    }
     template <class... X> void atomicPartial(const DataBlock &o, X... x) { copyPartial(o, x...); }
     bool operator==(const DataBlock &) const = default;
-};
-
-/// Bytes of partial writes are not modelled: a write is of a whole line.
-struct WriteMask {
-    std::uint8_t nothing = 0;
-    void clear() {}
 };
 
 struct MachineID {

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The set of states seen: 128 bits of hash for each, in 16 bytes with the state's number (the two are 96 bits of hash and
 // 32 of number), and the state that each was first reached from. With 10^9 states the chance that two share a hash
-// is below 10^-10.
+// is below 10^-10. Several threads may insert: the set is divided into parts by hash, each with a lock.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <cstring>
+#include <mutex>
 #include <vector>
 
 namespace moscope::verify {
@@ -36,50 +38,94 @@ class Visited {
   public:
     static constexpr std::uint32_t kNone = ~0u;
 
-    Visited() : cells_(1u << 16) {}
     /// The number of a state; `fresh` if it was not there. parent: the number of the state that led to it.
     std::uint32_t insert(const Hash &h, std::uint32_t parent, bool &fresh) {
-        Cell *c = find(h);
-        fresh = c->number == kNone;
-        if (!fresh)
-            return c->number;
-        const auto number = static_cast<std::uint32_t>(parents_.size());
-        *c = {h.high, h.low, number};
-        parents_.push_back(parent);
-        if (parents_.size() * 10 > cells_.size() * 7)
-            grow();
-        return number;
+        const std::uint32_t part = part_of(h);
+        return parts_[part].insert(h, parent, fresh) * kParts + part;
     }
-    std::uint32_t number(const Hash &h) { return find(h)->number; }
-    std::uint32_t parent(std::uint32_t state) const { return parents_[state]; }
-    std::size_t size() const { return parents_.size(); }
-    std::size_t bytes() const { return cells_.capacity() * sizeof(Cell) + parents_.capacity() * sizeof(std::uint32_t); }
-    /// Bytes while the table is being doubled next.
-    std::size_t bytes_of_growth() const {
-        return parents_.size() * 10 > cells_.size() * 6 ? bytes() + 2 * cells_.size() * sizeof(Cell) : bytes();
+    /// Of a state that is there.
+    std::uint32_t number(const Hash &h) {
+        const std::uint32_t part = part_of(h);
+        return parts_[part].number(h) * kParts + part;
+    }
+    std::uint32_t parent(std::uint32_t state) const { return parts_[state % kParts].parent(state / kParts); }
+    std::size_t size() const {
+        std::size_t n = 0;
+        for (const Part &p : parts_)
+            n += p.size();
+        return n;
+    }
+    /// Above every number.
+    std::size_t end() const {
+        std::size_t n = 0;
+        for (const Part &p : parts_)
+            n = p.size() > n ? p.size() : n;
+        return n * kParts;
+    }
+    std::size_t bytes() const {
+        std::size_t n = 0;
+        for (const Part &p : parts_)
+            n += p.bytes();
+        return n;
     }
 
   private:
+    static constexpr std::uint32_t kParts = 64;
+    static std::uint32_t part_of(const Hash &h) { return static_cast<std::uint32_t>(h.high >> 58); }
+
     struct Cell {
         std::uint64_t high = 0;
         std::uint32_t low = 0, number = kNone;
     };
-    Cell *find(const Hash &h) {
-        const std::size_t mask = cells_.size() - 1;
-        std::size_t i = h.high & mask;
-        while (cells_[i].number != kNone && (cells_[i].high != h.high || cells_[i].low != h.low))
-            i = (i + 1) & mask;
-        return &cells_[i];
-    }
-    void grow() {
-        std::vector<Cell> old(cells_.size() * 2);
-        old.swap(cells_);
-        for (const Cell &c : old)
-            if (c.number != kNone)
-                *find({c.high, c.low}) = c;
-    }
-    std::vector<Cell> cells_;
-    std::vector<std::uint32_t> parents_;
+    class alignas(64) Part {
+      public:
+        std::uint32_t insert(const Hash &h, std::uint32_t parent, bool &fresh) {
+            const std::lock_guard guard(lock_);
+            Cell *c = find(h);
+            fresh = c->number == kNone;
+            if (!fresh)
+                return c->number;
+            const auto number = static_cast<std::uint32_t>(parents_.size());
+            *c = {h.high, h.low, number};
+            parents_.push_back(parent);
+            if (parents_.size() * 10 > cells_.size() * 7)
+                grow();
+            return number;
+        }
+        std::uint32_t number(const Hash &h) {
+            const std::lock_guard guard(lock_);
+            return find(h)->number;
+        }
+        std::uint32_t parent(std::uint32_t i) const { return parents_[i]; }
+        std::size_t size() const {
+            const std::lock_guard guard(lock_);
+            return parents_.size();
+        }
+        std::size_t bytes() const {
+            const std::lock_guard guard(lock_);
+            return cells_.capacity() * sizeof(Cell) + parents_.capacity() * sizeof(std::uint32_t);
+        }
+
+      private:
+        Cell *find(const Hash &h) {
+            const std::size_t mask = cells_.size() - 1;
+            std::size_t i = h.high & mask;
+            while (cells_[i].number != kNone && (cells_[i].high != h.high || cells_[i].low != h.low))
+                i = (i + 1) & mask;
+            return &cells_[i];
+        }
+        void grow() {
+            std::vector<Cell> old(cells_.size() * 2);
+            old.swap(cells_);
+            for (const Cell &c : old)
+                if (c.number != kNone)
+                    *find({c.high, c.low}) = c;
+        }
+        std::vector<Cell> cells_ = std::vector<Cell>(1u << 10);
+        std::vector<std::uint32_t> parents_;
+        mutable std::mutex lock_;
+    };
+    std::array<Part, kParts> parts_;
 };
 
 } // namespace moscope::verify

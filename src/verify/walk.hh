@@ -17,19 +17,18 @@ template <class Machine> nlohmann::json walk(std::uint64_t seed, unsigned most) 
     std::memset(static_cast<void *>(start.get()), 0, sizeof(State));
     Machine::begin(*start);
     Path<Machine> path(*start);
-    Expansion<Machine> expansion;
     for (unsigned i = 0; i < 2 * most; ++i) {
         std::vector<State> others;
         State first;
         unsigned turn = ~0u;
-        expansion.successors(path.state(), [&](const State &next, const Step &how, bool only_blocked) {
+        path.each([&](const State &next, const Step &how, bool only_blocked) {
             State canonical = next;
             make_canonical<Machine>(canonical);
             if (how.kind == Step::evict || (i >= most && how.asks()))
                 return;
             if (!path.at_once(how))
                 others.push_back(canonical);
-            else if (!only_blocked && path.turn(how) < turn && std::memcmp(&next, &path.state(), sizeof next) != 0)
+            else if (!only_blocked && path.turn(how) < turn && std::memcmp(&next, &path.state(), used_bytes(next)) != 0)
                 first = canonical, turn = path.turn(how);
         });
         if (turn == ~0u) {

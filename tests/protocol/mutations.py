@@ -2,7 +2,9 @@
 """Seeded faults: small changes of the protocols' text, each of which the random tester has to notice.
 
 A mutation replaces a piece of text that must occur exactly once in its protocol's files, however it is laid out; a
-protocol that changes takes its mutations along. `sets` are the machine parameters under which the fault matters.
+protocol that changes takes its mutations along. `sets` are the machine parameters under which the fault matters, `needs` the
+bounds under which `protocol verify` finds it (by default each of SMALL in turn); `harmless` says why it is no fault, which a
+complete exploration with these bounds has to confirm.
 """
 
 import re
@@ -22,6 +24,8 @@ class Mutation:
     new: str
     what: str
     sets: tuple[str, ...] = ()
+    needs: tuple[str, ...] = ()
+    harmless: str = ""
 
     def apply(self, folder: Path) -> None:
         """Changes the copy of the protocol's files in `folder`."""
@@ -122,7 +126,8 @@ MOESI = (
         "lost-uncached-store", "MOESI_HTAssist",
         _transition("BU, Returned, I", "wr_writeReceived", "wt_free", "pr_popResponse", "wk_wake"),
         _transition("BU, Returned, I", "wt_free", "pr_popResponse", "wk_wake"),
-        "what a non-temporal store returns never reaches memory"),
+        "what a non-temporal store returns never reaches memory",
+        needs=("--caches", "2", "--chips", "2", "--requests", "ld,nt")),
 )
 
 MSI = (
@@ -150,5 +155,8 @@ MSI = (
 )
 
 ALL = (*MOESI, *MSI)
+#: Small machines by protocol, for faults that do not say what they need.
+SMALL = {"MSI": (("--caches", "2"), ("--caches", "3")),
+         "MOESI_HTAssist": (("--caches", "2", "--chips", "2"), ("--caches", "2"), ("--caches", "3", "--chips", "3"))}
 # The two that the short form takes: a hang and a wrong value.
 SHORT = ("forgotten-unblock", "missing-filter-update")

@@ -100,7 +100,7 @@ def _write_files(program: ast.Program, options: argparse.Namespace, diagnostics:
         os.makedirs(directory, exist_ok=True)
         if options.model:
             model = emit_model.read(json.loads(Path(options.model).read_text(encoding="utf-8")))
-            text = emit_model.emit(program, model, diagnostics)
+            text = emit_model.emit(program, model, diagnostics, emit_model.outside.read(options.protocol, program))
             diagnostics.stop_on_error()
             _write(os.path.join(directory, f"{program.name}.model.cc"), text)
             return OK

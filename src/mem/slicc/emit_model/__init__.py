@@ -3,7 +3,7 @@
 rules. src/verify explores it."""
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +11,7 @@ from .. import ast
 from ..emit_cpp.types import HEADER
 from ..emit_cpp.writer import Writer, prototype, quoted
 from ..errors import Diagnostics
+from . import outside
 from .code import ModelCode
 from .machine import FROM_MEMORY, MANDATORY, ModelMachine, Place
 from .types import emit_type
@@ -28,10 +29,12 @@ class Model:
     lines: int
     messages: int
     memory_queue: int = 2
+    pending: int = 2
     requests: tuple[str, ...] = ("LD", "ST")
     renamings: tuple[tuple[int, ...], ...] = ()
     line_renamings: tuple[tuple[int, ...], ...] = ()
     evict: bool = True
+    reduce: bool = True
 
 
 def read(spec: Mapping[str, Any]) -> Model:
@@ -40,12 +43,13 @@ def read(spec: Mapping[str, Any]) -> Model:
         return tuple(tuple(row) for row in spec.get(key, ()))
 
     return Model(places={name: Place(place["count"], place["values"]) for name, place in spec["places"].items()}, lines=spec["lines"],
-                 messages=spec["messages"], memory_queue=spec["memory_queue"], requests=tuple(spec["requests"]),
-                 renamings=rows("renamings"), line_renamings=rows("line_renamings"), evict=spec["evict"])
+                 messages=spec["messages"], memory_queue=spec["memory_queue"], pending=spec["pending"],
+                 requests=tuple(spec["requests"]),
+                 renamings=rows("renamings"), line_renamings=rows("line_renamings"), evict=spec["evict"], reduce=spec["reduce"])
 
 
-def emit(program: ast.Program, model: Model, diagnostics: Diagnostics) -> str:
-    """The C++ of a checked program's model. Reports what a model cannot express."""
+def emit(program: ast.Program, model: Model, diagnostics: Diagnostics, messages: Sequence[outside.Outside] = ()) -> str:
+    """The C++ of a checked program's model. `messages` come from outside the model. Reports what a model cannot express."""
     out = Writer()
     machines = [m for m in program.machines if m.name in model.places and model.places[m.name].count]
     kinds = {t.name: FIRST_KIND + i for i, t in enumerate(t for t in program.message_types() if not t.is_external)}
@@ -71,7 +75,7 @@ def emit(program: ast.Program, model: Model, diagnostics: Diagnostics) -> str:
                                    if not t.is_external and "Type" in t.fields and t.fields["Type"].type.is_enum])
     for part in parts:
         part.define()
-    dispatch(out, program, model, parts)
+    dispatch(out, program, model, parts, messages)
     out("\n} // namespace\n} // namespace moscope::verify\n")
     with out.block("int main(int argc, char **argv)"):
         out("return moscope::verify::explore<moscope::verify::Machine>(argc, argv);")
@@ -86,7 +90,9 @@ def state(out: Writer, model: Model, parts: list[ModelMachine], kinds: list[str]
         out(f"static constexpr unsigned kCores = {cores}, kSlots = {model.messages}, kLines = verify::kLines;")
         for p in parts:
             out(f"{p.machine.name}_Data {p.machine.name}[{p.place.count}];")
+        out(f"static constexpr bool kEager = {str(model.reduce and sum(p.has_memory for p in parts) == 1).lower()};")
         out("Core cores[kCores];\nDataBlock memory[kLines];\nstd::uint8_t messages;\nMessage slots[kSlots];\n")
+        out("void serve(MemoryMsg &m, MachineID home) { serve_memory(memory, m, home); }")
         with out.block("template <class V> void visit_tables(V &&v)"):
             for p in parts:
                 out(f"for (auto &d : {p.machine.name}) {p.machine.name}_Data::visit_tables(d, v);")
@@ -127,19 +133,21 @@ def state(out: Writer, model: Model, parts: list[ModelMachine], kinds: list[str]
     out("static_assert(alignof(State) == 1);\nusing Rules = RulesOf<State>;\n")
 
 
-def dispatch(out: Writer, program: ast.Program, model: Model, parts: list[ModelMachine]) -> None:
+def dispatch(out: Writer, program: ast.Program, model: Model, parts: list[ModelMachine], messages: Sequence[outside.Outside]) -> None:
     """The model's interface to the exploration."""
     with out.block("struct Machine", "};"):
         out("using State = verify::State;")
         core = next(p for p in parts if p.is_core)
         out(f"static constexpr unsigned kMandatory = {core.inputs[MANDATORY]}, kFirstCore = {first(parts, core)};")
-        out(f"static constexpr unsigned kMemoryQueue = {model.memory_queue};")
+        out(f"static constexpr unsigned kMemoryQueue = {model.memory_queue}, kPending = {model.pending};")
         out(f"static constexpr bool kEvict = {str(model.evict).lower()};")
         out(f"static constexpr RubyRequestType kRequests[] = {{{', '.join('RubyRequestType_' + r for r in model.requests)}}};")
         size = sum(p.place.count for p in parts)
         renamings = model.renamings[:1] if numbers_nodes(program) else model.renamings
         table(out, "kRenamings", renamings or (tuple(range(size)),), size)
         table(out, "kLineRenamings", model.line_renamings or (tuple(range(1, model.lines + 1)),), model.lines)
+        here = {p.machine.name: p.inputs for p in parts}
+        outside.emit(out, [m for m in messages if m.machine in here] if model.evict else [], here)
         with out.block("static void lay_out()"):
             for p in parts:
                 out(f"add_machine(MachineType_{p.machine.name}, {p.place.count});")
@@ -151,10 +159,11 @@ def dispatch(out: Writer, program: ast.Program, model: Model, parts: list[ModelM
                 n, base = p.machine.name, first(parts, p)
                 with out.block(f"if (controller < {base + p.place.count})"):
                     out(f"{n}_Rules r(s, controller, s.{n}[controller - {base}]);\nreturn f(r);")
-        with out.block("static void rename_data(State &to, State &from, const std::uint8_t *renamed)"):
+        with out.block("template <class F> static bool each_controller(F &&f)"):
             for p in parts:
-                n, base = p.machine.name, first(parts, p)
-                out(f"for (unsigned i = 0; i < {p.place.count}; ++i) to.{n}[renamed[{base} + i] - {base}] = from.{n}[i];")
+                with out.block(f"for (unsigned i = 0; i < {p.place.count}; ++i)"):
+                    out(f"if (!f(&State::{p.machine.name}, {first(parts, p)}u, i)) return false;")
+            out("return true;")
         with out.block("static const char *state_name(unsigned controller, unsigned state)"):
             for p in parts:
                 out(f"if (controller < {first(parts, p) + p.place.count}) return k{p.machine.name}_States[state];")

@@ -45,6 +45,11 @@ class ModelMachine(MachineEmitter):
     def is_core(self) -> bool:
         return MANDATORY in self.inputs
 
+    @property
+    def has_memory(self) -> bool:
+        """Whether it talks to DRAM."""
+        return self.machine.param(TO_MEMORY) is not None
+
     def in_order(self, buffer: str) -> bool:
         """Whether messages of one sender arrive in their order; they always do in a machine's own buffers."""
         p = self.machine.param(buffer)

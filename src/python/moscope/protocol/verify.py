@@ -5,6 +5,7 @@ The SLICC compiler writes a model of the protocol (src/mem/slicc/emit_model): a 
 compiled with the exploration (src/verify) into a program of its own, which is kept by content.
 """
 
+import dataclasses
 import hashlib
 import itertools
 import json
@@ -23,9 +24,10 @@ from moscope.errors import BuildFailed, SimulatorBug, UserError
 
 SCHEMA = "moscope.verify/1"
 MAX_CONTROLLERS, MAX_LINES = 16, 3  # kMaxControllers and kMaxLines of src/verify
-REQUESTS = {"ld": "LD", "st": "ST", "if": "IFETCH", "flush": "FLUSH"}
+REQUESTS = {"ld": "LD", "st": "ST", "if": "IFETCH", "flush": "FLUSH", "nt": "COMMIT", "uncached": "IO"}
 MEMORY_QUEUE = 2
-FLAGS = ["-std=c++20", "-O2", "-march=x86-64-v2", "-Wall", "-Wextra", "-Werror", "-Wno-restrict"]
+FLAGS = ["-std=c++20", "-pthread", "-O2", "-march=x86-64-v2", "-fno-inline-functions-called-once", "-Wall",
+         "-Wextra", "-Werror", "-Wno-restrict"]
 
 Report = Callable[[str], None]
 
@@ -40,11 +42,14 @@ class Bounds:
     lines: int = 1
     requests: tuple[str, ...] = ("ld", "st")
     messages: int = 24
+    pending: int = 2
     evict: bool = True
     symmetry: bool = True
+    reduce: bool = True
 
     def check(self) -> None:
         for option, value, least, most in (("--caches", self.caches, 1, 8), ("--chips", self.chips, 1, 8),
+                                           ("--pending", self.pending, 0, 8),
                                            ("--homes", self.homes, 1, self.chips), ("--lines", self.lines, 1, MAX_LINES)):
             if not least <= value <= most:
                 raise UserError(f"{option}: {value}: expected {least} to {most}")
@@ -68,17 +73,17 @@ def controllers(interface: dict[str, Any], machine: str, sets: Sequence[str], bo
 
 
 def renamings(found: Sequence[dict[str, Any]], bounds: Bounds) -> Iterator[list[int]]:
-    """The renamings of controllers that leave the machine as it is: of chips without memory, and of the cores of each chip; of all
-    cores if nothing but cores and homes exists. The first changes nothing."""
+    """The renamings of controllers that leave the machine as it is: of chips, whose homes keep their names, and of the cores of each
+    chip; of all cores if nothing but cores and homes exists. The first changes nothing. The exploration tries them out before it
+    relies on them (src/verify/symmetry.hh)."""
     per = bounds.caches // bounds.chips
     free = not any("core" not in c and c["role"] == "cache" for c in found)
     if free:
         cores: Iterator[list[int]] = (list(p) for p in itertools.permutations(range(bounds.caches)))
         maps = ((list(range(bounds.chips)), p) for p in cores)
     else:
-        others = range(bounds.homes, bounds.chips)
         maps = ((chips, [chips[chip] * per + inside[chip][i] for chip in range(bounds.chips) for i in range(per)])
-                for chips in ([*range(bounds.homes), *p] for p in itertools.permutations(others))
+                for chips in (list(p) for p in itertools.permutations(range(bounds.chips)))
                 for inside in itertools.product(*[list(itertools.permutations(range(per)))] * bounds.chips))
     place = {(c["machine"], c["version"]): i for i, c in enumerate(found)}
     for chips, core in maps:
@@ -104,6 +109,7 @@ def specification(found: Sequence[dict[str, Any]], bounds: Bounds) -> dict[str, 
         place = places.setdefault(c["machine"], {"count": 0, "values": {k: v for k, v in c["params"].items() if not isinstance(v, dict)}})
         place["count"] += 1
     return {"places": places, "lines": bounds.lines, "messages": bounds.messages, "memory_queue": MEMORY_QUEUE, "evict": bounds.evict,
+            "reduce": bounds.reduce, "pending": bounds.pending,
             "requests": [REQUESTS[r] for r in bounds.requests], "renamings": list(renamings(found, bounds)),
             "line_renamings": list(line_renamings(bounds))}
 
@@ -155,16 +161,27 @@ def lacking(errors: str) -> str:
     return ", ".join(dict.fromkeys(a or b for a, b in unknown)) or "something that the protocol uses"
 
 
-def explore(program: Path, memory: int, seconds: float, quiet: bool) -> dict[str, Any]:
+def explore(program: Path, memory: int, seconds: float, threads: int, quiet: bool) -> dict[str, Any]:
     """Runs the exploration; its answer. Progress goes to stderr."""
     try:
-        got = subprocess.run([str(program), str(memory), str(seconds)], stdout=subprocess.PIPE, text=True, check=False,
+        got = subprocess.run([str(program), str(memory), str(seconds), str(threads)], stdout=subprocess.PIPE, text=True, check=False,
                              stderr=subprocess.DEVNULL if quiet else None)
     except OSError as error:
         raise SimulatorBug(f"{program}: {error.strerror}") from error
     if got.returncode != 0:
         raise SimulatorBug(f"the exploration ended with {got.returncode}")
     answer: dict[str, Any] = json.loads(got.stdout)
+    return answer
+
+
+def verified(protocol: str, machine: str, sets: Sequence[str], bounds: Bounds, memory: int, seconds: float, threads: int,
+             report: Report, quiet: bool) -> dict[str, Any]:
+    """Builds and explores; once more without symmetry if the protocol has none."""
+    answer = explore(build(protocol, machine, sets, bounds, report), memory, seconds, threads, quiet)
+    if "asymmetric" in answer:
+        report(f"{answer['asymmetric']}: not alike for this protocol: exploring without symmetry")
+        bounds = dataclasses.replace(bounds, symmetry=False)
+        answer = explore(build(protocol, machine, sets, bounds, report), memory, seconds, threads, quiet)
     return answer
 
 
@@ -175,6 +192,7 @@ def document(protocol: str, bounds: Bounds, answer: dict[str, Any], counterexamp
         "schema": SCHEMA,
         "ok": "violation" not in answer,
         "complete": answer["complete"],
+        "liveness": answer["liveness"],
         "protocol": protocol,
         "caches": bounds.caches, "chips": bounds.chips, "homes": bounds.homes, "lines": bounds.lines,
         "requests": list(bounds.requests),

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """`moscope protocol verify`: every state of a small machine (contracts: moscope.verify/1)."""
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from moscope.protocol.verify import Bounds
 
 UNREACHED_SHOWN = 20
+MAX_THREADS = 64
 
 
 @command
@@ -24,13 +26,18 @@ def verify(shared: Shared,
            chips: Annotated[int, typer.Option(metavar="N", help="Chips that the cores are spread over.")] = 1,
            lines: Annotated[int, typer.Option(metavar="N", help="Number of cache lines.")] = 1,
            homes: Annotated[int, typer.Option(metavar="N", help="Chips with memory and a home.")] = 1,
-           requests: Annotated[str, typer.Option(metavar="LIST", help="What cores ask for: ld,st,if,flush.")] = "ld,st",
+           requests: Annotated[str, typer.Option(metavar="LIST", help="What cores ask for: ld,st,if,flush,nt,uncached.")] = "ld,st",
            memory: Annotated[str, typer.Option(metavar="SIZE", help="Memory at which the exploration ends incomplete.")] = "8GiB",
            seconds: Annotated[int, typer.Option(metavar="N", help="Host time at which the exploration ends incomplete.")] = 3600,
+           pending: Annotated[int, typer.Option(metavar="N",
+                                                help="A core begins nothing while more messages of its own are under way.")] = 2,
            evict: Annotated[bool, typer.Option("--evict/--no-evict",
                                                help="Caches make room at any time, also without a further line.")] = True,
            symmetry: Annotated[bool, typer.Option("--symmetry/--no-symmetry",
                                                   help="States that differ only in names of alike cores or lines count once.")] = True,
+           reduce: Annotated[bool, typer.Option("--reduce/--no-reduce",
+                                                help="DRAM serves a request at once where its moment cannot matter.")] = True,
+           threads: Annotated[int, typer.Option(metavar="N", help="Threads of the exploration; 0: one for each processor.")] = 0,
            counterexample: Annotated[Path | None, typer.Option(metavar="FILE",
                                                                help="Where a violation writes the script that repeats it on the engine. "
                                                                     "Default: a name that begins with the protocol's.")] = None,
@@ -51,10 +58,12 @@ def verify(shared: Shared,
         raise UserError(f"--requests: nothing: expected some of {', '.join(protocol_verify.REQUESTS)}")
     if seconds < 1:
         raise UserError(f"--seconds: {seconds}: expected 1 or more")
-    bounds = protocol_verify.Bounds(caches, chips, homes, lines, wanted, evict=evict, symmetry=symmetry)
+    if not 0 <= threads <= MAX_THREADS:
+        raise UserError(f"--threads: {threads}: expected 0 to {MAX_THREADS}")
+    bounds = protocol_verify.Bounds(caches, chips, homes, lines, wanted, evict=evict, symmetry=symmetry, reduce=reduce, pending=pending)
     bounds.check()
-    program = protocol_verify.build(protocol, shared.machine, shared.sets, bounds, shared.say)
-    answer = protocol_verify.explore(program, Size(memory).bytes, seconds, shared.quiet)
+    answer = protocol_verify.verified(protocol, shared.machine, shared.sets, bounds, Size(memory).bytes, seconds,
+                                      threads or min(os.cpu_count() or 1, MAX_THREADS), shared.say, shared.quiet)
     script = None
     if "violation" in answer and shrink:
         file = counterexample or Path(f"{Path(protocol).stem}.counterexample.toml")
@@ -101,7 +110,9 @@ def _print(document: dict[str, Any]) -> None:
     if not document["complete"]:
         print("incomplete: the bound of memory or time was reached; no violation among these states")
         return
-    print("verified: every state was seen, none violates the properties, and from each one all requests can be served")
+    print("verified: every state was seen, none violates the properties"
+          + (", and from each one all requests can be served" if document["liveness"] else
+             "; whether all requests can be served was not checked: --memory was too small"))
     unreachable = document["unreachable"]
     print(f"transitions: {document['declared'] - len(unreachable)} of {document['declared']} are reachable")
     for name in unreachable[:UNREACHED_SHOWN]:
