@@ -5,7 +5,7 @@ from dataclasses import asdict
 from typing import Any
 
 from analysis.maps.advice import advice
-from analysis.maps.line_map import Area, Code, LineMap, maps_of
+from analysis.maps.line_map import Area, Byte, Code, LineMap, maps_of
 from analysis.run_directory import Point
 
 SCHEMA = "moscope.map/1"
@@ -21,8 +21,13 @@ def _line(one: LineMap) -> dict[str, Any]:
     return {"address": f"{row['line']:#x}", "use": row["use"], "object": row["object"] or "", "class": row["class"], "waiting": one.waiting,
             "wait_share": one.waiting / one.whole if one.whole else 0.0, "transactions": row["transfers"],
             "recorded": one.sample, "all_recorded": one.complete,
-            "bytes": [{**asdict(byte), "waiting": byte.waiting, "share": one.share(byte.waiting)} for byte in one.bytes],
+            "bytes": [_byte(one, byte) for byte in one.bytes],
             "fields": [_area(one, area) for area in one.areas], "advice": [asdict(found) for found in advice(one)]}
+
+
+def _byte(one: LineMap, byte: Byte) -> dict[str, Any]:
+    return {"at": byte.at, "stall": byte.stall, "spin": byte.spin, "transactions": byte.transactions, "written": byte.written,
+            "functions": sorted(byte.functions), "cores": sorted(byte.cores), "waiting": byte.waiting, "share": one.share(byte.waiting)}
 
 
 def _area(one: LineMap, area: Area) -> dict[str, Any]:

@@ -6,11 +6,13 @@ from collections.abc import Iterable
 from rich.console import Console
 from rich.table import Table
 
+from analysis.chains import chains
 from analysis.maps.advice import advice
 from analysis.maps.line_map import Code, LineMap, maps_of
 from analysis.run_directory import FS_PER_US, Point
 
 WIDTH = 120
+CHAINS = 5
 PART = 16  # bytes between two spaces
 
 
@@ -30,6 +32,17 @@ def show(p: Point, name: str, kind: str) -> None:
         console.print(source_of_cores(one), soft_wrap=True)
         for found in advice(one):
             console.print(f"  -> {found.text}", soft_wrap=True, markup=False)
+    show_chains(console, p, name, kind)
+
+
+def show_chains(console: Console, p: Point, name: str, kind: str) -> None:
+    """The call chains of the cores that waited, innermost function first."""
+    found = chains(p, name, kind)
+    whole = sum(one.waiting for one in found)
+    if found:
+        console.print(f"Call chains, from {sum(one.samples for one in found):,} samples of waiting cores:", soft_wrap=True)
+    for one in found[:CHAINS]:
+        console.print(f"  {one.waiting / whole:4.0%}  {' <- '.join(reversed(one.frames)) or 'unknown'}", soft_wrap=True, markup=False)
 
 
 def waits(one: LineMap) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 from analysis import style
 from analysis.described import CLASSES, MISS_CLASS, TIME_KIND, WAITS
 from analysis.figures import Spec
-from analysis.page import lines, waiting
+from analysis.page import flames, lines, waiting
 from analysis.page.markup import code, esc, number, percent, table
 from analysis.run_directory import Point, Run
 
@@ -125,7 +125,7 @@ def sections(run: Run, chosen: Point, figures: list[Spec], shown: Shown) -> list
 
     def who(p: Point) -> str:
         drawn = "".join(shown(f, p) for f in figures if f.of == "point")
-        return which(p) + drawn + waiting.functions(p) + waiting.locks(p) + waiting.kinds(p)
+        return which(p) + drawn + flames.section(p) + waiting.functions(p) + waiting.locks(p) + waiting.kinds(p)
 
     choice = picker(run, chosen)
     return [

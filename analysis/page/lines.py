@@ -6,7 +6,7 @@ from typing import Any
 from analysis import episodes, style
 from analysis.described import CLASSES, SPIN
 from analysis.figures.hot_lines import seen, split
-from analysis.page import maps
+from analysis.page import flames, maps
 from analysis.page.markup import code, esc, number, percent, table
 from analysis.places import calls
 from analysis.run_directory import FS_PER_US, Point
@@ -113,7 +113,8 @@ def at(source: str | None, inlined: list[str]) -> str:
 
 def _details(p: Point, line: dict[str, Any], facts: str) -> str:
     pairs = [pair for pair in line["pairs"] if pair[2]]
-    mapped, sent = maps.maps(p, line["name"], line["kind"], line["wait_share"]), _transfers(p, line)
+    which = line["name"], line["kind"], line["wait_share"]
+    mapped, sent = maps.maps(p, *which) + flames.of_name(p, *which), _transfers(p, line)
     if not pairs:
         inside = mapped + sent
         return f'<details><summary class="facts">{facts}</summary>{inside}</details>' if inside else f'<div class="facts">{facts}</div>'

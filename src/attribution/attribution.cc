@@ -18,6 +18,8 @@ void Attribution::watch(std::unique_ptr<PageWatch> pages) {
 void Attribution::reset() {
     if (log_)
         log_->restart();
+    if (stacks_)
+        stacks_->reset();
     for (AttributionPart &p : parts_)
         p.reset();
 }

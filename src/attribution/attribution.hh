@@ -15,6 +15,7 @@
 #include "attribution/attribution_part.hh"
 #include "attribution/attribution_rows.hh"
 #include "attribution/page_watch.hh"
+#include "attribution/stack_samples.hh"
 #include "attribution/transaction_log.hh"
 #include "cpu/x86/timed/timed_core.hh"
 
@@ -29,7 +30,10 @@ class Attribution final : public x86::TransactionObserver {
         : chip_of_core_(std::move(chip_of_core)),
           parts_{AttributionPart{chip_of_core_, dram_bytes}, AttributionPart{chip_of_core_, dram_bytes}} {}
 
-    void transaction(const x86::Transaction &t) override { transaction(t, snapshot(t)); }
+    void transaction(const x86::Transaction &t) override {
+        sample(t);
+        transaction(t, snapshot(t));
+    }
     /// With the snapshot of its page from the moment at which it ended.
     void transaction(const x86::Transaction &t, const PageSnapshot &page) {
         at(t.access->addr.value).transaction(t, page);
@@ -37,7 +41,20 @@ class Attribution final : public x86::TransactionObserver {
     PageSnapshot snapshot(const x86::Transaction &t) const {
         return pages_ ? pages_->snapshot(t.access->addr.value) : PageSnapshot{};
     }
-    void spun(const x86::Spin &s) override { at(s.look.dram).spun(s); }
+    void spun(const x86::Spin &s) override {
+        sample(s);
+        count_spin(s);
+    }
+    void count_spin(const x86::Spin &s) { at(s.look.dram).spun(s); }
+    /// Takes samples of the stack of the core that has waited, if they are wanted.
+    void sample(const x86::Transaction &t) const {
+        if (stacks_ && t.exposed)
+            stacks_->waited(t.core, line_of(t.access->addr.value), t.exposed);
+    }
+    void sample(const x86::Spin &s) const {
+        if (stacks_)
+            stacks_->waited(s.core, line_of(s.look.dram), s.time);
+    }
     void stored(unsigned core, Addr dram, unsigned size, Addr pc) override {
         stored_bytes(core, dram, AttributionPart::bytes_of(dram, size), pc);
     }
@@ -61,6 +78,10 @@ class Attribution final : public x86::TransactionObserver {
     /// Writes every transaction from here on to a file too, in the order of the calls.
     void log_to(const std::string &path);
     bool logs() const { return log_ != nullptr; }
+
+    void sample_stacks(std::unique_ptr<StackSamples> stacks) { stacks_ = std::move(stacks); }
+    /// Packed samples (attribution/stack_samples.hh).
+    std::string stacks() const { return stacks_ ? stacks_->packed() : std::string{}; }
 
     /// Takes a snapshot of a line's page at each miss from here on.
     void watch(std::unique_ptr<PageWatch> pages);
@@ -89,6 +110,7 @@ class Attribution final : public x86::TransactionObserver {
     mutable std::array<AttributionPart, kParts> parts_; ///< mutable: reading settles their counts
     std::unique_ptr<TransactionLog> log_;
     std::unique_ptr<PageWatch> pages_;
+    std::unique_ptr<StackSamples> stacks_;
 };
 
 /// The rows of settled counts, each line in one of them only. `info_of`: of a use and its line.

@@ -23,6 +23,7 @@ class Journal final : public x86::TransactionObserver {
         : queue_(queue), attribution_(attribution), in_parts_(in_parts), full_(std::move(full)) {}
 
     void transaction(const x86::Transaction &t) override {
+        attribution_.sample(t);
         recent_stores_[t.core] = {}; // later stores of the core come after it
         auto &transactions = list_of(t.access->addr.value).transactions;
         transactions.push_back({*t.access, t, attribution_.snapshot(t)});
@@ -30,6 +31,7 @@ class Journal final : public x86::TransactionObserver {
                {.what = Entry::transaction, .number = static_cast<std::uint32_t>(transactions.size() - 1)});
     }
     void spun(const x86::Spin &s) override {
+        attribution_.sample(s);
         auto &spins = list_of(s.look.dram).spins;
         spins.push_back(s);
         append(s.look.dram, {.what = Entry::spin, .number = static_cast<std::uint32_t>(spins.size() - 1)});
@@ -111,7 +113,7 @@ class Journal final : public x86::TransactionObserver {
                 to.transaction(t.transaction, t.page);
                 break;
             }
-            case Entry::spin: to.spun(spins[e.number]); break;
+            case Entry::spin: to.count_spin(spins[e.number]); break;
             case Entry::store: to.stored_bytes(e.core, e.line, e.bytes, e.pc); break;
             case Entry::device: to.stored_by_device_bytes(e.line, e.bytes); break;
             }

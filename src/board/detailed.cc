@@ -26,6 +26,8 @@ Detailed::Detailed(Board &board, Machine &machine, const x86::TimedParams &param
       end_(board.queue, "end of the run", [](Component &, Tick) {}) {
     if (!board.config.transactions.empty())
         attribution_.log_to(board.config.transactions);
+    if (board.config.stacks)
+        attribution_.sample_stacks(std::make_unique<StackSamples>(board.cores));
     board.interrupts_travel([&machine](unsigned from, unsigned to) {
         return machine.command_latency(machine.chip_of_core(from), machine.chip_of_core(to));
     });

@@ -214,6 +214,10 @@ std::string FullSystem::episodes() const {
     return impl_->detailed ? impl_->detailed->attribution().episodes() : std::string{};
 }
 
+std::string FullSystem::stacks() const {
+    return impl_->detailed ? impl_->detailed->attribution().stacks() : std::string{};
+}
+
 std::string FullSystem::console_output() {
     std::string out;
     out.swap(impl_->board->console);

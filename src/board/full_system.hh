@@ -52,6 +52,8 @@ class FullSystem {
     std::string epoch_record() const;
     /// Consecutive transactions of the lines with the most of them: packed TransactionRecords.
     std::string episodes() const;
+    /// Samples of the stacks of waiting cores (attribution/stack_samples.hh); empty if they are not taken.
+    std::string stacks() const;
     /// As step, but until the simulated time `until` at the latest (state "time"); functional mode stops about a
     /// microsecond beyond.
     Step step_until(Tick until, unsigned host_ms);

@@ -15,6 +15,7 @@ void read_detailed(const ConfigReader &from, SystemConfig &c) {
     c.library = from.get<std::string>("library");
     from.read("attribution", c.attribution);
     from.read("transactions", c.transactions);
+    from.read("stacks", c.stacks);
     from.read("zero_lookahead", c.zero_lookahead);
     from.read("threads", c.threads);
     from.read("threads_if_possible", c.threads_if_possible);

@@ -35,6 +35,7 @@ struct SystemConfig {
     std::shared_ptr<const nlohmann::json> machine; ///< detailed mode: elaborated description; null: functional only
     std::string library;                           ///< detailed mode: the protocol's
     bool attribution = true;                       ///< detailed mode: waiting is attributed to lines
+    bool stacks = false;                           ///< detailed mode: samples of the stacks of waiting cores
     std::string transactions;                      ///< detailed mode: file for every transaction (empty: none)
     unsigned threads = 0; ///< detailed mode: host threads that run chips side by side; 0: one queue for all chips
     bool threads_if_possible = false; ///< one queue where the machine allows nothing else

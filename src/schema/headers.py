@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from moscope.schema import counters, dram, enumerations, links, nic, pipeline, records
+from moscope.schema import counters, dram, enumerations, links, nic, pipeline, records, stacks
 from moscope.schema.emit import cpp
 
 
@@ -17,6 +17,7 @@ def headers() -> dict[str, str]:
         "pipeline.hh": cpp.header("pipeline", "a core in detailed mode.", pipeline.DESCRIPTIONS, ["base/types.hh"]),
         "dram.hh": cpp.header("dram", "one node's DRAM.", dram.DESCRIPTIONS, ["base/types.hh"]),
         "links.hh": cpp.header("links", "links between routers.", links.ENGINE, ["base/types.hh"]),
+        "stacks.hh": cpp.header("stacks", "samples of stacks; little-endian.", stacks.DESCRIPTIONS),
         "nic.hh": cpp.header("nic", "a network card.", nic.DESCRIPTIONS, ["base/types.hh"]),
         "counters.hh": cpp.header("counters", "what the machine counts; windows are differences of two snapshots.", counters.DESCRIPTIONS),
     }

@@ -108,6 +108,9 @@ void bind_results(nb::class_<FullSystem> &system) {
         .def(
             "episodes", [](const FullSystem &s) { return bytes_of(s.episodes()); },
             "TransactionRecords of the lines with the most transactions, line by line (attribution/episodes.hh).")
+        .def(
+            "stacks", [](const FullSystem &s) { return bytes_of(s.stacks()); },
+            "Packed samples of the stacks of waiting cores (attribution/stack_samples.hh).")
         .def("record_epochs", &FullSystem::record_epochs)
         .def(
             "epoch_record", [](const FullSystem &s) { return bytes_of(s.epoch_record()); },

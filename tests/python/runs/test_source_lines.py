@@ -74,6 +74,19 @@ def test_every_transaction_of_the_program_has_its_line(packed: tuple[Path, dict[
     assert set(writers) == {(f"packed.c:{PACKETS}", INLINED), (f"packed.c:{BYTES}", INLINED)}
 
 
+def test_the_call_chain_of_a_worker_leads_to_its_thread(packed: tuple[Path, dict[str, Any], str]) -> None:
+    file = packed[0] / "points/packed-distro-4/stacks.parquet"
+    rows = duckdb.execute("SELECT frames, waiting FROM read_parquet(?) WHERE name LIKE 'packed:stats%'", [str(file)]).fetchall()
+    whole = sum(waiting for _, waiting in rows)
+    lines = duckdb.execute("SELECT sum(stall + spin) FROM read_parquet(?) WHERE name LIKE 'packed:stats%'",
+                           [str(packed[0] / "points/packed-distro-4/lines.parquet")]).fetchone()
+    assert lines and whole == pytest.approx(int(lines[0]), rel=0.02)
+    by_chain = {tuple(frames): waiting for frames, waiting in rows}
+    thread = by_chain["packed:clone3", "packed:start_thread", "packed:work", "count (inlined)"]
+    first = next(waiting for frames, waiting in by_chain.items() if frames[-3:] == ("packed:main", "packed:work", "count (inlined)"))
+    assert thread > 0.5 * whole and first > 0.1 * whole and thread + first > 0.98 * whole
+
+
 def test_the_map_of_the_line_divides_all_waiting_by_field_and_names_the_cores(
         packed: tuple[Path, dict[str, Any], str], moscope_in: Callable[[Path], Moscope]) -> None:
     hottest = packed[1]["points"][0]["top_names"][0]
@@ -106,7 +119,7 @@ def test_no_transaction_contradicts_its_class_and_waits_behind_own_accesses_are_
 
 
 @pytest.mark.parametrize(("to", "files", "holds"), [
-    ("perfetto", 1, "packed:stats["), ("pprof", 1, ""), ("collapsed", 1, "packed:work;count;packed:stats["),
+    ("perfetto", 1, "packed:stats["), ("pprof", 1, ""), ("collapsed", 1, "packed:work;count (inlined);packed:stats["),
     ("c2c", 2, f"packed:work,packed.c:{PACKETS},")])
 def test_it_is_exported_to_each_format(packed: tuple[Path, dict[str, Any], str], moscope_in: Callable[[Path], Moscope], to: str, files: int,
                                        holds: str) -> None:

@@ -8,7 +8,9 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <utility>
 #include <vector>
 
@@ -72,6 +74,16 @@ class StoreBuffer : public Component {
             return Found::whole;
         }
         return Found::none;
+    }
+
+    /// Puts the bytes of stores in the buffer over those of memory at [dram, dram + size), for observers.
+    void overlay(Addr dram, std::byte *to, std::size_t size) const {
+        for (unsigned i = head_; i != tail_; ++i) {
+            const Entry &e = entry(i);
+            const Addr first = std::max(e.address, dram), end = std::min<Addr>(e.address + e.size, dram + size);
+            if (first < end)
+                std::memcpy(to + (first - dram), e.bytes + (first - e.address), end - first);
+        }
     }
 
     struct Entry {

@@ -154,6 +154,11 @@ class TimedCore final : public FiberCore {
     /// Not null: the instruction that runs is only looked at, ahead of its time.
     Overlap *looks_ahead() const { return looks_ahead_; }
 
+    /// The instruction that runs, or the one to look up next.
+    Addr pc() const { return in_block_ ? c_.address_of(op_) : pc_; }
+    /// Stores that are not in memory yet.
+    const StoreBuffer &stores() const { return stores_; }
+
     TransactionObserver *observer = nullptr;
     LogicalProcesses *processes = &LogicalProcesses::one(); ///< the machine's
     SplitLock *split_lock = nullptr;                        ///< shared by all cores; set before the first split access
@@ -169,8 +174,6 @@ class TimedCore final : public FiberCore {
     void run_block(Block &b);
     /// After an instruction that has left its block early.
     void overlapped_exit();
-    /// The instruction that runs, or the one to look up next.
-    Addr pc() const { return in_block_ ? c_.address_of(op_) : pc_; }
     void result_later(const OpTiming &timing);
     /// Stops the run here. False: the core leaves detailed mode.
     bool ended(Exit why);

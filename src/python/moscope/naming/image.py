@@ -13,6 +13,7 @@ import struct
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from moscope import paths
 from moscope.errors import UserError
@@ -20,9 +21,18 @@ from moscope.guest.packages import digest_of
 from moscope.naming import elf, kallsyms, unpack
 from moscope.naming.symbols import SymbolTable
 
-VERSION = 1  # of what the cache holds
+VERSION = 2  # of what the cache holds
 PER_CPU_TOP = 1 << 31  # symbols below it are offsets into a core's own area
 BANNER_BYTES = 64
+
+
+@dataclass(frozen=True)
+class UnwindTables:
+    """Sections .orc_unwind_ip, which lies at `first`, and .orc_unwind (naming/unwind/orc.py)."""
+
+    first: int
+    places: bytes
+    entries: bytes
 
 
 @dataclass(frozen=True)
@@ -35,6 +45,7 @@ class KernelImage:
     btf: bytes
     banner: bytes
     banner_at: int
+    orc: UnwindTables | None = None
 
     @property
     def text(self) -> int:
@@ -53,10 +64,10 @@ def load(image: Path) -> KernelImage:
     kept = paths.cache_dir() / "naming" / f"{digest[:32]}-v{VERSION}"
     try:
         document = json.loads((kept / "symbols.json").read_text())
-        btf = (kept / "btf").read_bytes()
+        btf, places, entries = ((kept / name).read_bytes() for name in ("btf", "orc-places", "orc-entries"))
     except (OSError, ValueError):
-        document, btf = _extract(image)
-        _keep(kept, document, btf)
+        document, btf, places, entries = _extract(image)
+        _keep(kept, {"btf": btf, "orc-places": places, "orc-entries": entries, "symbols.json": json.dumps(document).encode()})
     if not btf:
         with contextlib.suppress(OSError):
             btf = beside(image).read_bytes()
@@ -65,7 +76,8 @@ def load(image: Path) -> KernelImage:
         digest,
         SymbolTable((a, s, k, n) for a, s, k, n in rows if a >= PER_CPU_TOP),
         SymbolTable((a, s, k, n) for a, s, k, n in rows if a < PER_CPU_TOP),
-        btf, bytes.fromhex(document["banner"]), document["banner_at"])
+        btf, bytes.fromhex(document["banner"]), document["banner_at"],
+        UnwindTables(document["orc_at"], places, entries) if places else None)
 
 
 def payload(data: bytes, name: str = "kernel") -> bytes:
@@ -83,7 +95,8 @@ def payload(data: bytes, name: str = "kernel") -> bytes:
         raise UserError(f"{name}: its payload cannot be unpacked: {error}: expected an undamaged image") from error
 
 
-def _extract(image: Path) -> tuple[dict[str, object], bytes]:
+def _extract(image: Path) -> tuple[dict[str, Any], bytes, bytes, bytes]:
+    """The document of names; the types; the two sections of the unwind tables."""
     vmlinux = payload(image.read_bytes(), str(image))
     try:
         file = elf.Elf(vmlinux)
@@ -97,14 +110,16 @@ def _extract(image: Path) -> tuple[dict[str, object], bytes]:
             rows = []
     banner_at = next((a for a, _, _, n in rows if n == "linux_banner"), 0)
     banner = file.read(banner_at, BANNER_BYTES) if banner_at else b""
-    return {"symbols": rows, "banner": banner.hex(), "banner_at": banner_at}, file.section(".BTF") or b""
+    orc_at, _ = file.section_range(".orc_unwind_ip") or (0, 0)
+    types, places, entries = (file.section(name) or b"" for name in (".BTF", ".orc_unwind_ip", ".orc_unwind"))
+    return {"symbols": rows, "banner": banner.hex(), "banner_at": banner_at, "orc_at": orc_at}, types, places, entries
 
 
-def _keep(folder: Path, document: dict[str, object], btf: bytes) -> None:
+def _keep(folder: Path, files: dict[str, bytes]) -> None:
     """Written aside and renamed, so that several processes can do it at once. A cache that cannot be written is not used."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        for name, content in (("btf", btf), ("symbols.json", json.dumps(document).encode())):
+        for name, content in files.items():
             handle, aside = tempfile.mkstemp(dir=folder)
             with os.fdopen(handle, "wb") as out:
                 out.write(content)

@@ -23,6 +23,9 @@ from moscope.naming.slab import ALLOCATOR, Description, Pages
 from moscope.naming.sources import Source
 from moscope.naming.symbols import Place
 from moscope.naming.tasks import TABLE_MASK, Tasks
+from moscope.naming.unwind import orc
+from moscope.naming.unwind.cfi import Cfi
+from moscope.naming.unwind.chains import Unwinder
 from moscope.naming.user import USER_TOP, Program, Users
 from moscope.naming.vmalloc import Mapped
 
@@ -143,6 +146,16 @@ class Namer:
             return self._users.source(pc, cr3) if 0 < pc < USER_TOP else None
         except Unreadable:
             return None
+
+    def unwinder(self) -> Unwinder:
+        """For samples of stacks of this system."""
+        def linked(address: int, cr3: int) -> tuple[Cfi, int] | None:
+            try:
+                return self._users.unwinding(address, cr3)
+            except Unreadable:
+                return None
+
+        return Unwinder(orc.of(self.kernel.orc, self.kernel.banner), self._guest.slide, linked)
 
     def notes(self) -> list[str]:
         """What is wrong with the debug information of programs, a sentence for each file."""

@@ -14,6 +14,7 @@ from moscope.naming.guest import PAGE
 from moscope.naming.sources import Source
 from moscope.naming.symbols import Place, SymbolTable
 from moscope.naming.tasks import Process, Tasks
+from moscope.naming.unwind.cfi import Cfi
 
 USER_TOP = 1 << 47
 COUNTED = re.compile(r"\.\d+$")  # of variables in functions, which may have the same name
@@ -70,6 +71,11 @@ class Program:
     def type_of(self, place: Place) -> str:
         """The type of the field at a place; empty without debug information."""
         return self._debug[0].type_at(place.symbol.address, place.offset) if self._debug else ""
+
+    @cached_property
+    def unwinding(self) -> Cfi | None:
+        """The unwind tables of its code."""
+        return Cfi(self._file.data) if self._file else None
 
     def source(self, address: int) -> Source | None:
         """File and line of an instruction."""
@@ -128,6 +134,11 @@ class Users:
         """File and line of an instruction in the address space of `cr3`."""
         program, link = self._linked(address, cr3)
         return program.source(link) if program else None
+
+    def unwinding(self, address: int, cr3: int) -> tuple[Cfi, int] | None:
+        """The unwind tables of a program's code, and the link address."""
+        program, link = self._linked(address, cr3)
+        return (program.unwinding, link) if program and program.unwinding else None
 
     def notes(self) -> list[str]:
         return [note for program in self._programs.values() for note in program.notes]

@@ -17,7 +17,7 @@ from moscope.config.bindings import Roles
 from moscope.errors import SimulatorBug, UserError, WorkloadFailed
 from moscope.guest import initramfs, kernel
 from moscope.naming import columns
-from moscope.runs import checkpoints, engine, episodes, lines, transactions, windows
+from moscope.runs import checkpoints, engine, episodes, lines, stacks, transactions, windows
 from moscope.runs.guest import Guest, Progress
 from moscope.runs.inputs import Gatherer, Inputs, differences
 from moscope.runs.job import Job
@@ -54,7 +54,8 @@ def measure(job: Job, folder: Path, report: Callable[[Progress], None], say: Cal
     config = checkpoints.configuration(inputs, append, job.point.cores, job.seed)
     start = checkpoints.at_prompt(config, chosen, report)
     log = folder / "transactions.raw" if job.point.detail == "full" else None
-    timed = {**inputs.detailed, "transactions": str(log or ""), "attribution": job.attribution, **side_by_side(job)}
+    timed = {**inputs.detailed, "transactions": str(log or ""), "attribution": job.attribution, "stacks": job.attribution,
+             **side_by_side(job)}
     watched = [job.point.begin] if isinstance(job.point.begin, str) and job.point.begin != BUSY else [STARTS]
     system = engine.create({**start.config, "detailed": timed, "markers": [*start.config["markers"], *watched]})
     system.restore(str(start.checkpoint))
@@ -79,6 +80,7 @@ def measure(job: Job, folder: Path, report: Callable[[Progress], None], say: Cal
         say(note)
     hottest = lines.Hottest(tables, system.physical_of)
     episodes.write(folder, system.episodes(), hottest.database, kinds, states, naming)
+    stacks.write(folder, system.stacks(), namer, tables.lines)
     finish(guest, job.point)
     point = document(job.point, measured, hottest, memory_stall(stats), chosen)
     point |= {"made_from": made_from, "host_s": round(time.monotonic() - started, 3), "touched_bytes": int(system.stats()["touched_bytes"]),

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The store buffer on its own: lines are asked for side by side, stores are performed in program order.
+#include <array>
+
 #include <gtest/gtest.h>
 
 #include "cpu/x86/timed/timed_machine.hh"
@@ -139,4 +141,22 @@ TEST_F(Stores, ItHoldsAsManyAsTheMachineSays) {
         for (unsigned i = 0; i < entries; ++i)
             EXPECT_EQ(at(i), entries + 1);
     }
+}
+
+TEST_F(Stores, AnObserverSeesWhatTheCoreSeesTheYoungestStoreFirst) {
+    const auto b = buffer(1);
+    port.lose(line(0), 3 * kMiss);
+    store(*b, 0, 1);
+    const unsigned word = 0x0a0b0c0d;
+    b->push(line(0) + 2, &word, 4, 0, 0, line(0) + 2);
+    const unsigned char later = 9;
+    b->push(line(0) + 3, &later, 1, 0, 0, line(0) + 3);
+    std::array<std::byte, 4> seen{};
+    seen.fill(std::byte{0xee});
+    b->overlay(line(0) + 1, seen.data(), seen.size()); // bytes 1 to 4
+    EXPECT_EQ(std::to_integer<int>(seen[0]), 0xee);
+    EXPECT_EQ(std::to_integer<int>(seen[1]), 0x0d);
+    EXPECT_EQ(std::to_integer<int>(seen[2]), 9);
+    EXPECT_EQ(std::to_integer<int>(seen[3]), 0x0b);
+    EXPECT_EQ(at(0), 0) << "memory has none of it yet";
 }

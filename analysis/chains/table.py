@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The chains of a point, of all lines or of those of one name."""
+
+from dataclasses import dataclass
+
+from analysis.database import connect
+from analysis.run_directory import Point
+
+FILE = "stacks"
+QUERY = "SELECT frames, process, name, kind, waiting, samples FROM read_parquet(?) ORDER BY waiting DESC, frames, name"
+
+
+@dataclass(frozen=True)
+class Chain:
+    """`frames`: functions, outermost first. `waiting`: what its samples stand for, in fs."""
+
+    frames: tuple[str, ...]
+    process: str
+    name: str
+    kind: str
+    waiting: int
+    samples: int
+
+
+def sampled(p: Point) -> bool:
+    """Whether the point has samples."""
+    return p.database.file(p.name, FILE) is not None
+
+
+def chains(p: Point, name: str | None = None, kind: str | None = None) -> list[Chain]:
+    """Those with the most waiting first; of the lines of one name, if one is given. Empty where stacks were not sampled."""
+    return [one for one in _all(p) if name is None or (one.name, one.kind) == (name, kind)]
+
+
+def _all(p: Point) -> list[Chain]:
+    if "chains" not in p.made:
+        file = p.database.file(p.name, FILE)
+        rows = connect().execute(QUERY, [str(file)]).fetchall() if file else []
+        p.made["chains"] = [Chain(tuple(frames), *rest) for frames, *rest in rows]
+    made: list[Chain] = p.made["chains"]
+    return made

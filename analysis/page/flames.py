@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Flame graphs of waiting on the page (Gregg, CACM 59(6), 2016): a bar for each function, as wide as its share of the waiting, below the
+function that called it. Without scripts the whole is shown; with them a click on a bar makes it fill the width."""
+
+from analysis.chains import Chain, chains, sampled
+from analysis.chains.tree import placed, tree
+from analysis.page.markup import code, esc, number, percent
+from analysis.run_directory import FS_PER_US, Point
+
+ROW = 20  # pixels
+NARROWEST = 0.002  # of the whole; narrower bars are left out
+SHOWN = 3  # chains in words
+WORTH = 0.02  # share of all waiting from which a name has a graph of its own
+
+
+def section(p: Point) -> str:
+    """Of all waiting of a point."""
+    found = chains(p)
+    if not found:
+        return ""
+    count = sum(one.samples for one in found)
+    waited = number(sum(one.waiting for one in found) / FS_PER_US, 1)
+    note = (f"{number(count)} samples of the stacks of waiting cores, {waited} µs of waiting. "
+            "Each function stands below the one that called it; its width is its share of the waiting. The last bar is the line of memory. "
+            "Click on a bar to enlarge it, on <i>all</i> to go back.")
+    return f'<section class="block"><h3>How the waiting was reached</h3><p class="unit">{note}</p>{graph(found, True)}</section>'
+
+
+def of_name(p: Point, name: str, kind: str, wait_share: float) -> str:
+    """The call chains of a name, in words and as a graph."""
+    found = chains(p, name, kind) if wait_share >= WORTH and sampled(p) else []
+    if not found:
+        return ""
+    whole = sum(one.waiting for one in found)
+    said = "".join(f"<li>{esc(percent(one.waiting / whole))} {_words(one)}</li>" for one in found[:SHOWN])
+    return f'<p class="unit">Call chains of the waiting cores, from samples.</p><ul class="chains">{said}</ul>{graph(found)}'
+
+
+def _words(one: Chain) -> str:
+    """Innermost first."""
+    return ' <span class="quiet">←</span> '.join(code(frame) for frame in reversed(one.frames)) or '<span class="quiet">unknown</span>'
+
+
+def graph(found: list[Chain], with_lines: bool = False) -> str:
+    root = tree(found, with_lines)
+    bars, deepest = [], 0
+    for call, depth, start, width in placed(root, NARROWEST):
+        deepest = max(deepest, depth)
+        label = f"{call.function}: {percent(width, 1)}, {number(call.waiting / FS_PER_US, 1)} µs"
+        kind = "a" if depth < 2 else "l" if call.function.startswith("[") else "u" if ":" in call.function else "k"
+        bars.append(f'<button type="button" class="{kind}" data-x="{start:.5f}" data-w="{width:.5f}" title="{esc(label)}" '
+                    f'style="left:{100 * start:.3f}%;width:{100 * width:.3f}%;top:{depth * ROW}px">{esc(call.function)}</button>')
+    return f'<div class="flames" style="height:{(deepest + 1) * ROW}px">{"".join(bars)}</div>'

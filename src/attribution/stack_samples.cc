@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "attribution/stack_samples.hh"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "cpu/x86/mmu/paging.hh"
+
+namespace moscope {
+
+namespace {
+
+constexpr std::uint64_t kPage = 4096;
+// Of the registers that Linux saves at the end of a task's kernel stack (struct pt_regs): 21 words, among them these.
+constexpr std::uint64_t kSavedRegisters = 21 * 8, kSavedCs = 17 * 8, kSavedSp = 19 * 8;
+
+/// Appends what the core sees at [from, to) of its address space, up to the first page that is not there.
+void read(const x86::Core &core, Addr from, Addr to, std::vector<std::byte> &out) {
+    for (Addr at = from; at < to;) {
+        const std::uint64_t size = std::min(to - at, kPage - at % kPage);
+        PhysAddr physical;
+        const std::byte *host = x86::peek_translation(core, at, physical) ? core.phys.host(physical) : nullptr;
+        if (!host)
+            return;
+        const std::size_t before = out.size();
+        out.insert(out.end(), host, host + size);
+        core.timed->stores().overlay(core.phys.dram_address(physical), out.data() + before, size);
+        at += size;
+    }
+}
+
+std::uint64_t word(const std::vector<std::byte> &bytes, std::uint64_t at) {
+    std::uint64_t value;
+    std::memcpy(&value, bytes.data() + at, sizeof value);
+    return value;
+}
+
+} // namespace
+
+StackSamples::StackSamples(const std::vector<std::unique_ptr<x86::Core>> &cores)
+    : cores_(cores),
+      most_(std::min<std::size_t>(kPerCore, kInAll / cores.size()) & ~std::size_t{1}),
+      of_(cores.size()) {}
+
+void StackSamples::take(unsigned number, Addr line) {
+    const x86::Core &core = *cores_[number];
+    OfCore &c = of_[number];
+    Sample s{};
+    s.head.line = line;
+    s.head.pc = core.timed->pc();
+    s.head.address_space = core.cr3;
+    s.head.waiting = std::exchange(c.since, 0);
+    s.head.core = static_cast<std::uint8_t>(number);
+    const bool user = core.cpl == 3;
+    s.head.flags = user ? StackSample::kUser : 0;
+    for (unsigned r = 0; r < s.head.registers.size(); ++r)
+        s.head.registers[r] = core.r[r];
+    const Addr sp = core.r[x86::rsp];
+    if (user) {
+        read(core, sp, sp + kUserStack, s.stack);
+    } else {
+        const Addr end = (sp | (kKernelStack - 1)) + 1;
+        read(core, sp, end, s.stack);
+        s.head.kernel_bytes = static_cast<std::uint32_t>(s.stack.size());
+        if (s.stack.size() == end - sp && s.stack.size() >= kSavedRegisters) {
+            const std::uint64_t saved = s.stack.size() - kSavedRegisters;
+            if ((word(s.stack, saved + kSavedCs) & 3) == 3) {
+                const Addr user_sp = word(s.stack, saved + kSavedSp);
+                read(core, user_sp, user_sp + kUserStack, s.stack);
+            }
+        }
+    }
+    s.head.user_bytes = static_cast<std::uint32_t>(s.stack.size()) - s.head.kernel_bytes;
+    s.stack.shrink_to_fit();
+    c.samples.push_back(std::move(s));
+    if (c.samples.size() == most_)
+        halve(c);
+}
+
+void StackSamples::halve(OfCore &c) const {
+    for (std::size_t n = 0; n < c.samples.size() / 2; ++n) {
+        const Tick first = c.samples[2 * n].head.waiting;
+        if (n)
+            c.samples[n] = std::move(c.samples[2 * n + 1]);
+        else
+            c.samples[0] = std::move(c.samples[1]);
+        c.samples[n].head.waiting += first;
+    }
+    c.samples.resize(c.samples.size() / 2);
+    c.period *= 2;
+}
+
+void StackSamples::reset() {
+    for (OfCore &c : of_)
+        c = {};
+}
+
+std::string StackSamples::packed() const {
+    std::string out;
+    for (const OfCore &c : of_)
+        for (const Sample &s : c.samples) {
+            out.append(reinterpret_cast<const char *>(&s.head), sizeof s.head);
+            out.append(reinterpret_cast<const char *>(s.stack.data()), s.stack.size());
+        }
+    return out;
+}
+
+} // namespace moscope

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Samples of the stacks of waiting cores, from which the front end finds the callers (src/python/moscope/naming/unwind). A core takes
+// a sample each time it has waited (stall and spin) for another period, so a sample stands for the waiting since the one before it.
+// If a core's samples become too many, it joins each two and doubles its period: long windows have as many samples as short ones.
+//
+// A sample holds the core's general registers and the bytes of its stack as the core sees them, stores in its store buffer included.
+// In the kernel, the stack of a task ends at a multiple of its size, and the registers of its user program lie at its end
+// (Linux, arch/x86/include/asm/processor.h, task_pt_regs): from there the user's stack is read too. Taking samples changes nothing in
+// the guest. Each core has its samples for itself, so the result does not depend on how many host threads simulate the chips.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cpu/x86/timed/timed_core.hh"
+#include "schema/stacks.hh"
+
+namespace moscope {
+
+class StackSamples {
+  public:
+    static constexpr Tick kPeriod = 500 * kTicksPerNs;
+    static constexpr unsigned kInAll = 8'192; ///< samples of all cores at most
+    static constexpr unsigned kPerCore = 4'096;
+    static constexpr std::uint64_t kKernelStack = 16 << 10, kUserStack = 8 << 10; ///< bytes
+
+    explicit StackSamples(const std::vector<std::unique_ptr<x86::Core>> &cores);
+
+    /// Of the core that waited, at the moment at which it goes on.
+    void waited(unsigned core, Addr line, Tick time) {
+        OfCore &c = of_[core];
+        c.since += time;
+        if (__builtin_expect(c.since >= c.period, 0))
+            take(core, line);
+    }
+    void reset();
+    /// Packed: of each sample a StackSample, then its bytes of the kernel's stack, then those of the user's.
+    std::string packed() const;
+
+  private:
+    struct Sample {
+        StackSample head;
+        std::vector<std::byte> stack;
+    };
+    struct alignas(64) OfCore {
+        Tick since = 0, period = kPeriod;
+        std::vector<Sample> samples;
+    };
+    void take(unsigned core, Addr line);
+    void halve(OfCore &) const;
+
+    const std::vector<std::unique_ptr<x86::Core>> &cores_;
+    std::size_t most_; ///< of a core
+    std::vector<OfCore> of_;
+};
+
+} // namespace moscope

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Call chains of samples: addresses of code, from the instruction that waited to the outermost caller that is known.
+
+The kernel's code is unwound by its ORC tables, or by frame pointers where it has none; a user program's by .eh_frame, or likewise. Where
+a chain breaks in the kernel, the user program's part still follows, since its registers lie at the end of the kernel's stack.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from moscope.naming.unwind import orc
+from moscope.naming.unwind.cfi import Cfi
+from moscope.naming.unwind.state import BY_ENCODING, SAVED, SAVED_BYTES, Frame, Stack, by_frame_pointer
+from moscope.schema import stacks
+from moscope.schema.emit import arrow
+
+KERNEL_HALF, USER_TOP = 1 << 63, 1 << 47
+DEEPEST = 128
+RECORD = arrow.dtype(stacks.STACK_SAMPLE)
+USER = stacks.STACK_SAMPLE["flags"].bit("user")
+
+
+@dataclass(frozen=True)
+class Sample:
+    line: int
+    core: int
+    address_space: int
+    waiting: int
+    frame: Frame
+    user: bool
+    kernel_stack: Stack
+    user_stack: bytes
+
+
+@dataclass
+class Unwinder:
+    """`linked`: the unwind tables of a user program's code and its link address, by address and CR3."""
+
+    kernel: orc.Orc | None
+    slide: int
+    linked: Callable[[int, int], tuple[Cfi, int] | None]
+    _known: dict[tuple[int, int], tuple[Cfi, int] | None] = field(default_factory=dict)
+
+    def chain(self, sample: Sample) -> list[int]:
+        """Addresses within the functions, innermost first."""
+        if sample.user:
+            return list(self._walk_user(sample.frame, Stack(sample.frame.rsp, sample.user_stack), sample.address_space))
+        found = list(self._walk_kernel(sample.frame, sample.kernel_stack))
+        saved = sample.kernel_stack.words(sample.kernel_stack.end - SAVED_BYTES, SAVED) if sample.user_stack else None
+        if saved:
+            frame = Frame({name: saved[name] for name in SAVED if name not in ("orig_rax", "cs", "flags", "ss")}, exact=True)
+            found += self._walk_user(frame, Stack(frame.rsp, sample.user_stack), sample.address_space)
+        return found[:DEEPEST]
+
+    def _walk_kernel(self, frame: Frame | None, stack: Stack) -> Iterator[int]:
+        for _ in range(DEEPEST):
+            if frame is None or frame.rip < KERNEL_HALF:
+                return
+            yield frame.within
+            before = frame
+            if self.kernel:
+                frame = self.kernel.caller(frame, stack, self.slide)
+            elif (base := frame.registers.get("rbp", 0)) & 1:  # an entry of the kernel marks the registers that it saved
+                saved = stack.words(base & ~1, SAVED)
+                frame = Frame({name: saved[name] for name in SAVED}, exact=True) if saved else None
+            else:
+                frame = by_frame_pointer(frame, stack)
+            if frame is not None and frame.rsp <= before.rsp and not frame.exact:
+                return
+
+    def _walk_user(self, frame: Frame | None, stack: Stack, space: int) -> Iterator[int]:
+        for _ in range(DEEPEST):
+            if frame is None or not 0 < frame.rip < USER_TOP:
+                return
+            yield frame.within
+            before = frame
+            key = frame.within, space
+            if key not in self._known:
+                self._known[key] = self.linked(*key)
+            found = self._known[key]
+            frame = found[0].caller(frame, stack, found[1]) if found and found[0].covers(found[1]) else by_frame_pointer(frame, stack)
+            if frame is not None and frame.rsp <= before.rsp:
+                return
+
+
+def samples(packed: bytes) -> Iterator[Sample]:
+    """As the engine packs them."""
+    import numpy
+
+    at = 0
+    while at < len(packed):
+        head: Any = numpy.frombuffer(packed, RECORD, 1, at)[0]
+        at += RECORD.itemsize
+        kernel_bytes, user_bytes = int(head["kernel_bytes"]), int(head["user_bytes"])
+        registers = dict(zip(BY_ENCODING, head["registers"].tolist(), strict=True)) | {"rip": int(head["pc"])}
+        kernel = packed[at:at + kernel_bytes]
+        user = packed[at + kernel_bytes:at + kernel_bytes + user_bytes]
+        at += kernel_bytes + user_bytes
+        yield Sample(int(head["line"]), int(head["core"]), int(head["address_space"]), int(head["waiting"]), Frame(registers, exact=True),
+                     bool(head["flags"] & USER), Stack(registers["rsp"], kernel), user)

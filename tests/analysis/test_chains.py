@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Call chains: as a tree, on the page, on the terminal, and for other tools."""
+
+import re
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+
+from analysis import Point, exports
+from analysis.chains import chains
+from analysis.chains.tree import placed, tree
+from analysis.database import Database
+from analysis.maps.text import show_chains
+from analysis.page import flames
+
+US = 10**9
+ROWS = (
+    ("lock", "kernel symbol", "server", ("server:main", "server:loop", "entry", "sys_read", "down_read"), 6 * US, 6),
+    ("lock", "kernel symbol", "server", ("server:main", "server:loop", "entry", "sys_write", "down_write"), 3 * US, 3),
+    ("<queue>", "user symbol", "client", ("client:main", "take (inlined)"), 1 * US, 1),
+)
+
+
+@pytest.fixture
+def point(tmp_path: Path) -> Point:
+    names = ("name", "kind", "process", "frames", "waiting", "samples")
+    parquet.write_table(pa.Table.from_pylist([dict(zip(names, (*row[:3], list(row[3]), *row[4:]), strict=True)) for row in ROWS]),
+                        tmp_path / "stacks.parquet")
+    for name in ("lines", "pairs", "transfers"):
+        line = {"line": 0, "use": 0, "name": "lock", "kind": "kernel symbol", "stall": 0, "spin": 0, "transfers": 0, "waiters": 0}
+        parquet.write_table(pa.Table.from_pylist([{**line, **{f"{c}_{what}": 0 for what in ("stall", "count") for c in (
+            "cold", "capacity", "upgrade", "secondary", "true_sharing", "false_sharing")}}]), tmp_path / f"{name}.parquet")
+    return Point("p", {}, {}, Database({"p": tmp_path}))
+
+
+def test_a_call_has_the_waiting_of_all_that_it_called_and_bars_lie_under_their_caller(point: Point) -> None:
+    root = tree(chains(point))
+    assert root.waiting == sum(row[4] for row in ROWS)
+    loop = root.called["server"].called["server:main"].called["server:loop"]
+    assert (loop.waiting, loop.own) == (9 * US, 0)
+    assert loop.called["entry"].called["sys_read"].called["down_read"].own == 6 * US
+    bars = list(placed(root, 0.0))
+    for call, depth, start, width in bars:
+        inside = [(s, w) for _, d, s, w in bars if d == depth + 1 and start - 1e-9 <= s < start + width - 1e-9]
+        assert sum(w for _, w in inside) == pytest.approx((call.waiting - call.own) / root.waiting)
+        assert all(s + w <= start + width + 1e-9 for s, w in inside)
+
+
+def test_narrow_bars_are_left_out_with_what_they_called(point: Point) -> None:
+    assert "client:main" not in {call.function for call, _, _, _ in placed(tree(chains(point)), 0.2)}
+
+
+def test_the_page_has_all_functions_and_no_markup_of_a_name(point: Point) -> None:
+    page = flames.section(point)
+    for function in ("down_write", "client:main", "take (inlined)", "[lock]"):
+        assert f">{function}</button>" in page
+    assert "<queue>" not in page and "[&lt;queue&gt;]" in page
+    of_lock = flames.of_name(point, "lock", "kernel symbol", 0.9)
+    assert "client" not in of_lock and "67" in of_lock
+
+
+def test_a_point_without_samples_has_no_section(tmp_path: Path) -> None:
+    nothing = Point("p", {})
+    assert flames.section(nothing) == "" and chains(nothing) == [] and flames.of_name(nothing, "lock", "kernel symbol", 1.0) == ""
+
+
+def test_the_terminal_lists_the_chains_of_a_name_innermost_first(point: Point, capsys: pytest.CaptureFixture[str]) -> None:
+    from rich.console import Console
+
+    show_chains(Console(highlight=False, width=200), point, "lock", "kernel symbol")
+    printed = capsys.readouterr().out
+    assert "9 samples" in printed and re.search(r"67%  down_read <- sys_read <- entry <- server:loop <- server:main", printed)
+
+
+def test_collapsed_stacks_are_call_chains(point: Point) -> None:
+    (text,) = exports.find("collapsed").files(point, exports.Slice()).values()
+    assert "server;server:main;server:loop;entry;sys_read;down_read;lock 6000\n" in text.decode()
