@@ -81,7 +81,7 @@ template <class State> void forget_old_values(State &s) {
     for (Addr line = 1; line <= State::kLines; ++line) {
         unsigned oldest = 0;
         for (const Core &c : s.cores)
-            if (c.waits() && c.line == line)
+            if (c.reads() && c.line == line)
                 oldest = std::max<unsigned>(oldest, c.since);
         each_block(s, line, [oldest](DataBlock &d) {
             if (d.age > oldest && d.age != DataBlock::kNew)

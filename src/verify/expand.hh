@@ -202,6 +202,7 @@ template <class Machine> class Expansion {
         copy_used(next_, s);
         Message &m = next_.slots[slot];
         next_.serve(m.template as<MemoryMsg>(), layout.id[m.from]);
+        State::forget(m.template as<MemoryMsg>());
         m.to = m.from;
         m.buffer = static_cast<std::uint8_t>(State::from_memory(layout.id[m.to].type));
         m.from = kMemory;

@@ -79,8 +79,9 @@ struct Core {
     static constexpr std::uint8_t kManyWrites = 3;
     std::uint8_t wants; ///< 1 + RubyRequestType; 0: nothing
     Addr line;
-    std::uint8_t since; ///< writes to the line since the request; kManyWrites: so many or more
+    std::uint8_t since; ///< writes to the line since the request, if it is a load; kManyWrites: so many or more
     bool waits() const { return wants != 0; }
+    bool reads() const { return waits() && (type() == RubyRequestType_LD || type() == RubyRequestType_IFETCH); }
     RubyRequestType type() const { return static_cast<RubyRequestType>(wants - 1); }
 };
 

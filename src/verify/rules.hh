@@ -33,6 +33,13 @@ struct Record {
         }
     }
 };
+/// Each load reads the last value written. Otherwise it may also read one that was current while it waited.
+inline bool strict = true;
+/// A load did not, and may still be right without `strict`.
+struct StaleLoad : Violation {
+    using Violation::Violation;
+};
+
 inline Record &record() {
     static thread_local Record r;
     return r;
@@ -179,7 +186,7 @@ template <class State> class RulesOf {
             throw Violation(name_of(controller_) + " lets its core read, which asked for " +
                             RubyRequestType_to_string(c.type()));
         if (d.age > c.since && c.since != Core::kManyWrites)
-            throw Violation("stale data: " + name_of(controller_) + " lets its core read a value of line " +
+            throw StaleLoad("stale data: " + name_of(controller_) + " lets its core read a value of line " +
                             std::to_string(a) + " that " +
                             (d.age == DataBlock::kStale ? std::string("was overwritten")
                                                         : std::to_string(d.age - c.since) + " writes replaced") +
@@ -199,7 +206,7 @@ template <class State> class RulesOf {
         each_block(s_, a, [](DataBlock &b) { b.age += b.age < DataBlock::kNew; });
         d.age = 0;
         for (Core &other : s_.cores)
-            if (other.waits() && other.line == a && other.since != Core::kManyWrites)
+            if (!strict && other.reads() && other.line == a && other.since != Core::kManyWrites)
                 ++other.since;
     }
     template <class... X> void atomicCallback(Addr a, DataBlock &d, X...) { writeCallback(a, d); }
@@ -255,7 +262,10 @@ template <class State> class RulesOf {
         slot.buffer = static_cast<std::uint8_t>(buffer);
         slot.from = from;
         slot.line = m.line();
-        std::memcpy(slot.body, static_cast<const void *>(&m), sizeof(M));
+        M kept = m;
+        if (to != kMemory)
+            State::forget(kept);
+        std::memcpy(slot.body, static_cast<const void *>(&kept), sizeof(M));
     }
     void wake_(Addr a, unsigned buffer = ~0u) {
         for (unsigned i = 0; i < s_.messages; ++i) {

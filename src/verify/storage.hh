@@ -31,6 +31,11 @@ template <class E, unsigned kLines> struct Table {
         world().changed(this);
         return &(entries[a - 1] = E{});
     }
+    /// What no rule depends on.
+    void forget(Addr a) {
+        if (E *e = find(a))
+            e->forget();
+    }
     void drop(Addr a) {
         if (!find(a))
             throw Violation("an entry is deallocated for a line that has none");

@@ -15,7 +15,10 @@ from . import outside
 from .code import ModelCode
 from .machine import FROM_MEMORY, MANDATORY, ModelMachine, Place
 from .types import emit_type
+from .unread import NOTHING, Unread
 
+MEMORY_FIELDS = ("Sender", "OriginalRequestorMachId", "MessageSize", "Len", "Acks", "Prefetch", "ReadX", "isGLCSet", "isSLCSet")
+"""Of MemoryMsg, those that a model may forget."""
 FIRST_KIND = 3
 """Of a protocol's own messages: kFirstKind of src/verify/messages.hh."""
 
@@ -51,6 +54,7 @@ def read(spec: Mapping[str, Any]) -> Model:
 def emit(program: ast.Program, model: Model, diagnostics: Diagnostics, messages: Sequence[outside.Outside] = ()) -> str:
     """The C++ of a checked program's model. `messages` come from outside the model. Reports what a model cannot express."""
     out = Writer()
+    unread = Unread(program) if model.reduce else NOTHING
     machines = [m for m in program.machines if m.name in model.places and model.places[m.name].count]
     kinds = {t.name: FIRST_KIND + i for i, t in enumerate(t for t in program.message_types() if not t.is_external)}
     out(HEADER + '\n#include "verify/storage.hh"\n#include "verify/rules.hh"\n#include "verify/search.hh"\n')
@@ -60,7 +64,7 @@ def emit(program: ast.Program, model: Model, diagnostics: Diagnostics, messages:
     out(f"\nnamespace moscope::verify {{\nnamespace {{\n\ninline constexpr unsigned kLines = {model.lines};\n")
     for type_ in program.types:
         if not (type_.in_prelude and (type_.is_enum or type_.is_external or type_.kind == "external")):
-            emit_type(out, type_, diagnostics, kinds)
+            emit_type(out, type_, diagnostics, kinds, unread)
     own = list(kinds)
     out(f"inline constexpr unsigned kBody = std::max({{sizeof(RubyRequest), sizeof(MemoryMsg){''.join(f', sizeof({n})' for n in own)}}});")
     out("using Message = Slot<kBody>;\n")
@@ -68,11 +72,11 @@ def emit(program: ast.Program, model: Model, diagnostics: Diagnostics, messages:
         if function.body is not None:
             with out.block("inline " + prototype(function)):
                 ModelCode(out, diagnostics).block(function.body)
-    parts = [ModelMachine(program, m, model.places[m.name], kinds, out, diagnostics) for m in machines]
+    parts = [ModelMachine(program, m, model.places[m.name], kinds, unread, out, diagnostics) for m in machines]
     for part in parts:
         part.declare()
-    state(out, model, parts, own, [(t.name, t.fields["Type"].type.c_name) for t in program.message_types()
-                                   if not t.is_external and "Type" in t.fields and t.fields["Type"].type.is_enum])
+    state(out, program, model, parts, own, [(t.name, t.fields["Type"].type.c_name) for t in program.message_types()
+                                   if not t.is_external and "Type" in t.fields and t.fields["Type"].type.is_enum], unread)
     for part in parts:
         part.define()
     dispatch(out, program, model, parts, messages)
@@ -82,7 +86,8 @@ def emit(program: ast.Program, model: Model, diagnostics: Diagnostics, messages:
     return out.text()
 
 
-def state(out: Writer, model: Model, parts: list[ModelMachine], kinds: list[str], typed: list[tuple[str, str]]) -> None:
+def state(out: Writer, program: ast.Program, model: Model, parts: list[ModelMachine], kinds: list[str], typed: list[tuple[str, str]],
+          unread: Unread) -> None:
     """The state of the whole machine, and how its parts are visited."""
     cores = sum(p.place.count for p in parts if p.is_core)
     with out.block("struct State", "};"):
@@ -92,6 +97,13 @@ def state(out: Writer, model: Model, parts: list[ModelMachine], kinds: list[str]
             out(f"{p.machine.name}_Data {p.machine.name}[{p.place.count}];")
         out(f"static constexpr bool kEager = {str(model.reduce and sum(p.has_memory for p in parts) == 1).lower()};")
         out("Core cores[kCores];\nDataBlock memory[kLines];\nstd::uint8_t messages;\nMessage slots[kSlots];\n")
+        memory = next(t for t in program.types if t.name == "MemoryMsg")
+        with out.block("static void forget([[maybe_unused]] MemoryMsg &m)"):
+            for name in unread.of(memory, True):
+                if name in MEMORY_FIELDS:
+                    out(f"m.{name} = {{}};")
+        with out.block("template <class M> static void forget(M &m)"):
+            out("m.forget();")
         out("void serve(MemoryMsg &m, MachineID home) { serve_memory(memory, m, home); }")
         with out.block("template <class V> void visit_tables(V &&v)"):
             for p in parts:

@@ -12,6 +12,7 @@ from ..emit_cpp.writer import Writer, c_type, prototype, quoted
 from ..errors import Diagnostics
 from .code import ModelCode
 from .types import BYTES, VISITS, emit_type, field_type
+from .unread import Unread
 
 ARRAYS = {"CacheMemory": "CacheArray", "DirectoryMemory": "CacheArray"}
 TABLES = {"TBETable": "TBEArray", "PerfectCacheMemory": "PerfectCacheArray"}
@@ -30,10 +31,10 @@ class Place:
 class ModelMachine(MachineEmitter):
     """Writes one machine; of its base class it uses how getState and the setters are called."""
 
-    def __init__(self, program: ast.Program, machine: ast.Machine, place: Place, kinds: dict[str, int], out: Writer,
+    def __init__(self, program: ast.Program, machine: ast.Machine, place: Place, kinds: dict[str, int], unread: Unread, out: Writer,
                  diagnostics: Diagnostics) -> None:
         super().__init__(program, machine, diagnostics)
-        self.out, self.place, self.kinds = out, place, kinds
+        self.out, self.place, self.kinds, self.unread = out, place, kinds, unread
         #: Buffers that messages arrive in, by number: the machine's own, those from the network, and from DRAM.
         self.inputs = {p.name: i for i, p in enumerate(b for b in machine.params if b.is_buffer and b.network != "To"
                                                        and b.name != TO_MEMORY)}
@@ -58,7 +59,7 @@ class ModelMachine(MachineEmitter):
     def declare(self) -> None:
         """Types, names and the part of the state."""
         for type_ in self.machine.types:
-            emit_type(self.out, type_, self.diagnostics, self.kinds)
+            emit_type(self.out, type_, self.diagnostics, self.kinds, self.unread)
         self.tables()
         self.data()
 
@@ -104,6 +105,9 @@ class ModelMachine(MachineEmitter):
             with out.block("template <class D, class V> static void visit_tables(D &d, V &&v)"):
                 for name in visits:
                     out(f"v({quoted(name)}, d.{name});")
+            with out.block("void forget([[maybe_unused]] Addr line)"):
+                for name in visits:
+                    out(f"{name}.forget(line);")
             with out.block("void begin()"):
                 for o in m.objects:
                     if o.type.name not in TABLES and not o.pointer:
@@ -202,7 +206,7 @@ class ModelMachine(MachineEmitter):
                 call = self.setter_call(name)
                 if call:
                     out(call)
-            out("return true;")
+            out("d_.forget(address);\nreturn true;")
 
     def tables(self) -> None:
         out, m = self.out, self.machine

@@ -7,6 +7,7 @@ from ..emit_cpp.types import enumeration
 from ..emit_cpp.writer import Writer, c_type, prototype
 from ..errors import Diagnostics
 from .code import ModelCode
+from .unread import Unread
 
 #: Numbers in a state, in one byte. Times are always 0 in a model.
 BYTES = {"int": "std::int8_t", "Cycles": "std::int8_t", "Tick": "std::int8_t", "uint32_t": "std::uint8_t",
@@ -22,7 +23,7 @@ def field_type(type_: ast.Type) -> str:
     return BYTES.get(type_.name, c_type(type_))
 
 
-def structure(out: Writer, type_: ast.Type, diagnostics: Diagnostics, kind: int | None) -> None:
+def structure(out: Writer, type_: ast.Type, diagnostics: Diagnostics, kind: int | None, unread: Unread) -> None:
     """A structure, a visitor of its fields, and the line that a message is about."""
     base = " : AbstractCacheEntry" if type_.is_entry else ""
     fields = list(type_.fields.values())
@@ -40,6 +41,9 @@ def structure(out: Writer, type_: ast.Type, diagnostics: Diagnostics, kind: int 
         with out.block("template <class M, class V> static void visit([[maybe_unused]] M &m, [[maybe_unused]] V &&v)"):
             for f in fields:
                 out(f'v.{VISITS.get(f.type.name, "plain")}("{f.name}", m.{f.name});')
+        with out.block("void forget()"):
+            for name in unread.of(type_, kind is not None):
+                out(f"{name} = {{}};")
         if kind is not None:
             out(f"static constexpr std::uint8_t kKind = {kind};")
             line = next((f for f in LINE_FIELDS if f in type_.fields and type_.fields[f].type.name == "Addr"), None)
@@ -47,8 +51,8 @@ def structure(out: Writer, type_: ast.Type, diagnostics: Diagnostics, kind: int 
     out(f"static_assert(alignof({type_.c_name}) == 1);\n")
 
 
-def emit_type(out: Writer, type_: ast.Type, diagnostics: Diagnostics, kinds: dict[str, int]) -> None:
+def emit_type(out: Writer, type_: ast.Type, diagnostics: Diagnostics, kinds: dict[str, int], unread: Unread) -> None:
     if type_.is_enum:
         enumeration(out, type_)
     elif type_.kind == "struct" and not type_.is_external:
-        structure(out, type_, diagnostics, kinds.get(type_.name))
+        structure(out, type_, diagnostics, kinds.get(type_.name), unread)

@@ -193,6 +193,7 @@ def document(protocol: str, bounds: Bounds, answer: dict[str, Any], counterexamp
         "ok": "violation" not in answer,
         "complete": answer["complete"],
         "liveness": answer["liveness"],
+        "strict": answer["strict"],
         "protocol": protocol,
         "caches": bounds.caches, "chips": bounds.chips, "homes": bounds.homes, "lines": bounds.lines,
         "requests": list(bounds.requests),

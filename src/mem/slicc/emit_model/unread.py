@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Fields of messages, entries and TBEs whose values no rule depends on: a model forgets them, so that they make no states of their own.
+
+A field is read where its value decides something or goes into a field that is read. A message's fields are read at its receiver; what an
+action reads of `out_msg` while it builds the message counts for where that value comes from, not for the message under way.
+"""
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from .. import ast
+
+MUTATORS = frozenset({"add", "remove", "clear", "addNetDest", "removeNetDest", "broadcast", "setNetDest", "setSize", "addSet",
+                      "removeSet", "copyPartial", "atomicPartial"})
+#: Arguments of the sequencer's callbacks that a model looks at: the line and its data.
+CALLBACK_ARGS = 2
+
+Reads = list[tuple["ast.Field | None", "ast.Field", bool]]
+"""Each: the field that the value goes into (None: it decides something), the field read, whether that is of `out_msg`."""
+
+
+class Unread:
+    """`at_receiver(field)`: of a message under way. `kept(field)`: of an entry or a TBE."""
+
+    def __init__(self, program: ast.Program) -> None:
+        reads: Reads = []
+        for body in _bodies(program):
+            for statement in ast.walk_statements(body):
+                _statement(statement, reads)
+        self.received: set[int] = set()
+        self.read: set[int] = set()
+        for changed in iter(lambda: self._grow(reads), False):
+            assert changed
+
+    def _grow(self, reads: Reads) -> bool:
+        before = len(self.received) + len(self.read)
+        for into, field, building in reads:
+            if into is None or id(into) in self.read or into.name == "Destination":
+                self.read.add(id(field))
+                if not building:
+                    self.received.add(id(field))
+        return len(self.received) + len(self.read) > before
+
+    def of(self, type_: ast.Type, message: bool) -> list[str]:
+        """The names of a structure's fields that may be forgotten."""
+        known = self.received if message else self.read
+        return [f.name for f in type_.fields.values() if id(f) not in known and f.type.name != "Addr" and f.name != "Type"]
+
+
+def _bodies(program: ast.Program) -> Iterator[list[ast.Stmt]]:
+    types = [*program.types, *(t for m in program.machines for t in m.types)]
+    functions = [*program.functions, *(f for m in program.machines for f in m.functions),
+                 *(f for t in types for f in t.members if isinstance(f, ast.Function))]
+    yield from (f.body for f in functions if f.body is not None and not f.name.startswith("functional"))
+    for machine in program.machines:
+        yield from (a.body for a in machine.actions)
+        yield from (p.body for p in machine.in_ports)
+
+
+def _statement(s: ast.Stmt, reads: Reads) -> None:
+    if isinstance(s, ast.Assign) and isinstance(s.target, ast.Member):
+        into = None if s.target.field.owner.is_external else s.target.field
+        _expression(s.value, into, reads)
+        _expression(s.target.object, None, reads)
+    elif isinstance(s, ast.ExprStmt) and isinstance(s.expr, ast.MethodCall) and isinstance(s.expr.object, ast.Member) \
+            and s.expr.name in MUTATORS:
+        for arg in s.expr.args:
+            _expression(arg, s.expr.object.field, reads)
+        _expression(s.expr.object.object, None, reads)
+    elif not isinstance(s, ast.DebugPrint):
+        for e in ast.child_exprs(s):
+            _expression(e, None, reads)
+
+
+def _expression(e: ast.Expr, into: ast.Field | None, reads: Reads) -> None:
+    if isinstance(e, ast.Member):
+        reads.append((into, e.field, isinstance(e.object, ast.Name) and e.object.name == "out_msg"))
+    below = list(ast.child_exprs(e))
+    if isinstance(e, ast.MethodCall) and e.object.type.name == "Sequencer" and e.name.endswith("Callback"):
+        below = [e.object, *e.args[:CALLBACK_ARGS]]
+    for child in below:
+        _expression(child, into, reads)
+
+
+class _Nothing(Unread):
+    """All fields are kept."""
+
+    def __init__(self) -> None:
+        pass
+
+    def of(self, type_: ast.Type, message: bool) -> list[str]:
+        return []
+
+
+NOTHING = _Nothing()
