@@ -31,6 +31,13 @@ def test_a_storm_does_its_calls_in_processes_and_leaves_nothing(on_the_host: Run
     assert got.values["operations"] == 3 * 500 and got.values["processes"] == 3 and got.values["variant"] == variant
 
 
+@pytest.mark.parametrize("variant", ["route", "memory", "inode", "dentry", "accept"])
+def test_a_storm_of_the_network_does_its_calls_in_processes(on_the_host: Run, variant: str) -> None:
+    status, got = on_the_host("netfix", variant, "--cores", "3", "--operations", "200")
+    assert status == 0 and got.right and got.values["wrong"] == 0
+    assert got.values["operations"] == 3 * 200 and got.values["processes"] == 3 and got.values["variant"] == variant
+
+
 def test_queries_find_their_rows_and_the_files_their_sizes(on_the_host: Run, tmp_path: Path) -> None:
     status, got = on_the_host("pglseek", "--directory", str(tmp_path / "pg"), "--cores", "2", "--operations", "200")
     assert status == 0 and got.right and got.values["operations"] == 2 * 200 and not (tmp_path / "pg").exists()

@@ -28,7 +28,9 @@ _FIELD = re.compile(r"([A-Z][A-Za-z-]*): +(\S.*)")
 class Stress:
     """The stress test of a fix. Without the fix, the largest stall is on `line`, in one of the functions `waits_in`."""
 
-    variant: str  # of the program in workloads/vfsfix
+    workload: str  # its name
+    program: str  # the folder in workloads that registers it
+    variant: str  # of the program; empty: it has none
     operation: str
     load: str
     line: str
@@ -98,6 +100,11 @@ def fixes() -> list[Fix]:
     return list(_fixes(tuple(series())))
 
 
+def stressed_by(program: str) -> list[tuple[Fix, Stress]]:
+    """The fixes whose stress test is this program, each with it."""
+    return [(fix, fix.stress) for fix in fixes() if fix.stress and fix.stress.program == program]
+
+
 @cache
 def _fixes(patches: tuple[Path, ...]) -> tuple[Fix, ...]:
     by_number: dict[int, Fix] = {}
@@ -128,8 +135,11 @@ def _fix(patch: Patch) -> Fix:
     if asked != {number}:
         raise UserError(f"{path}: the diff asks for {', '.join(f'moscope_stock({n})' for n in sorted(asked)) or 'no form'}: "
                         f"expected moscope_stock({number}) or moscope_pk({number})")
-    stress = Stress(fields["Stress-test"], fields["Operation"], fields["Load"], fields["Line"], frozenset(_list(fields["Waits-in"]))) \
-        if "Stress-test" in fields else None
+    stress = None
+    if "Stress-test" in fields:
+        program, _, variant = fields["Stress-test"].partition(" ")
+        stress = Stress(f"{program}-{number}", program, variant, fields["Operation"], fields["Load"], fields["Line"],
+                        frozenset(_list(fields["Waits-in"])))
     return Fix(number, fields["Title"], tuple(_list(fields["Applications"])), fields["Stock"], fields["PK"], fields["Upstream"],
                fields["Differs"], path.name, tuple(re.findall(r"^\+\+\+ b/(\S+)", patch.diff, re.MULTILINE)), stress)
 

@@ -46,7 +46,7 @@ class Known:
     def __init__(self, guest: Guest, files: Files) -> None:
         self._guest, self._files = guest, files
         self._things: list[Thing] = []
-        for find in (self._tables, self._nodes, self._super_blocks, self._domains, self._memory_group):
+        for find in (self._tables, self._nodes, self._super_blocks, self._domains, self._memory_group, self._network):
             self._try(find)
         self._things.sort(key=lambda t: t.start)
         self._starts = [t.start for t in self._things]
@@ -154,6 +154,12 @@ class Known:
                 once(group, "sched_group", level)
                 once(guest.get(group, "sched_group", "sgc"), "sched_group_capacity", level)
                 domain = guest.get(domain, "sched_domain", "parent")
+
+    def _network(self) -> None:
+        """The devices of the first name space, each with its driver's part behind it."""
+        guest = self._guest
+        for device in guest.list(guest.needed("init_net") + guest.offset("net", "dev_base_head"), "net_device", "dev_list"):
+            self._add(device, "net_device", guest.get_text(device, "net_device", "name"))
 
     def _memory_group(self) -> None:
         guest = self._guest

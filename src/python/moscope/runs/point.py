@@ -29,6 +29,7 @@ PackedRows = tuple[bytes, bytes, bytes]
 # The marker from which --begin counts a time: the serial console takes tens of milliseconds to accept a command. The typed command
 # does not contain the marker itself.
 EPOCHS = "epochs.raw"  # in a point's folder, with Job.record_epochs
+MAXIMA = ("deepest_fifo_bytes",)  # counts of the network card that are no sums
 STARTS, SAY_STARTS = "moscope: starts", "echo moscope: 'starts'"
 
 
@@ -84,7 +85,7 @@ def measure(job: Job, folder: Path, report: Callable[[Progress], None], say: Cal
     finish(guest, job.point)
     point = document(job.point, measured, hottest, memory_stall(stats), chosen)
     point |= {"made_from": made_from, "host_s": round(time.monotonic() - started, 3), "touched_bytes": int(system.stats()["touched_bytes"]),
-              **({"transactions": transactions.NAME} if log else {}),
+              **({"transactions": transactions.NAME} if log else {}), **({"network": stats["network"]} if "network" in stats else {}),
               "host_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10}
     return Result(point, stats, tables, guest.log, chosen.document())
 
@@ -161,7 +162,7 @@ def detailed(guest: Guest, point: Point, log: Path | None = None,
     system.reset_stats()
     if record_epochs:
         system.record_epochs()
-    before = windows.beginning(at, system.counts())
+    before, sent = windows.beginning(at, system.counts()), network_counts(system)
     measured: list[windows.Moment] = []
     stats: dict[str, Any] = {}
     packed = b"", b"", b""
@@ -175,6 +176,8 @@ def detailed(guest: Guest, point: Point, log: Path | None = None,
             break
         counts = system.counts()
         stats = json.loads(system.stats_json())
+        if sent:
+            stats["network"] = {name: n if name in MAXIMA else n - sent[name] for name, n in network_counts(system).items()}
         packed = system.attribution_rows()
         logged = log.stat().st_size if log else 0
         now = windows.moment(at if whole else int(counts["ticks"]), counts, stats, ended)
@@ -185,6 +188,11 @@ def detailed(guest: Guest, point: Point, log: Path | None = None,
     if log:
         os.truncate(log, logged)
     return measured, stats, packed
+
+
+def network_counts(system: engine.System) -> dict[str, int]:
+    """What the network card has counted since the boot; empty without a card."""
+    return {name: int(n) for name, n in system.stats().get("network", {}).items()}
 
 
 def finish(guest: Guest, point: Point) -> None:

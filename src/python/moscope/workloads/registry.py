@@ -60,7 +60,8 @@ class Workload:
 
     def command(self, cores: int, *more: str) -> str:
         """The line to type at the guest's shell; `more` are options of the program (docs/workloads.md)."""
-        return " ".join([self.program, "--simulated", self.arguments(cores), *more])
+        name = [f"--name {self.family}"] if self.launcher else []  # as which it prints its results
+        return " ".join([self.program, "--simulated", *name, self.arguments(cores), *more])
 
 
 _REGISTERED: dict[str, Workload] = {}

@@ -25,7 +25,7 @@ def service(name: str, summary: str, operation: str, *, packages: tuple[str, ...
             raise UserError(f"{name}: {key}: {text!r}: expected a line of printable ASCII characters")
 
     def arguments(cores: int) -> str:
-        given = {"name": name, "cores": str(cores), "port": str(port), "prepare": prepare, "each": each, "load": load(cores),
+        given = {"cores": str(cores), "port": str(port), "prepare": prepare, "each": each, "load": load(cores),
                  "processes": "one" if one_process else "cores"}
         return " ".join(f"--{key} {shlex.quote(value)}" for key, value in given.items() if value)
 

@@ -39,4 +39,4 @@ def list_(shared: Shared) -> None:
 def _row(fix: Any) -> dict[str, Any]:
     return {"number": fix.number, "name": fix.title, "applications": list(fix.applications), "stock": fix.stock, "pk": fix.pk,
             "upstream": fix.upstream, "differs": fix.differs, "patch": fix.patch, "files": list(fix.files),
-            "workload": f"vfsfix-{fix.number}" if fix.stress else None}
+            "workload": fix.stress.workload if fix.stress else None}
