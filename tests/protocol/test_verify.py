@@ -157,6 +157,8 @@ QUICK = ("msi-late-put-writes",)
 @pytest.mark.parametrize("mutation", [pytest.param(m, id=m.name, marks=[] if m.name in QUICK else [pytest.mark.long])
                                       for m in (*ALL, *mutations_verify.ALL)])
 def test_every_seeded_fault_is_found_or_proved_harmless(moscope: Moscope, tmp_path: Path, mutation: Mutation) -> None:
+    if mutation.beyond:
+        pytest.skip(mutation.beyond)
     path = mutated(mutation, tmp_path)
     for options in [mutation.needs] if mutation.needs else SMALL[mutation.protocol]:
         document = verified(moscope, path, *options, "--seconds", "300", sets=mutation.sets)

@@ -12,6 +12,7 @@ from .check_support import check_support
 from .errors import Diagnostics, describe
 
 STRICT = frozenset({"unreachable-state", "unused-action", "unused-event", "missing-transition", "missing-return", "no-pop", "no-wakeup",
+                    "stall-other-port",
                     "incomplete-message", "wake-rank", "enqueue-to-from", "unused-message", "unknown-machine", "ordered-one-end"})
 """What `--strict` turns into errors. The project's own protocols are built with it."""
 
@@ -47,6 +48,7 @@ class Checker:
             self._missing(machine)
             self._pops(machine)
             self._wakeups(machine)
+            self._stalls_of_other_ports(machine)
             self._ranks_of_wakeups(machine)
         self._networks()
 
@@ -232,6 +234,20 @@ class Checker:
                 if isinstance(expr, ast.Call) and (expr.name in _WAKES or expr.name.lower().startswith("wakeup")):
                     return
         self.warn(stalls[0].loc, f"machine '{machine.name}': never wakes stalled messages: expected wakeUpBuffers(address)", "no-wakeup")
+
+    def _stalls_of_other_ports(self, machine: Machine) -> None:
+        """Reports a stall_and_wait of a port whose message the transition is not about: that port may hold another message, or none."""
+        ports = _ports_of_events(machine)
+        stalls = {action.name: [s for s in ast.walk_statements(action.body) if isinstance(s, ast.StallAndWait)]
+                  for action in machine.actions}
+        reported: set[ast.Loc] = set()
+        for transition in machine.transitions:
+            triggering = ports.get(transition.event.name)
+            for stall in (s for action in transition.actions for s in stalls[action.name]):
+                if triggering and stall.port.name not in triggering and stall.loc not in reported:
+                    reported.add(stall.loc)
+                    self.warn(stall.loc, f"stall_and_wait: port '{stall.port.name}' in a transition of event {transition.event.name}: "
+                              f"expected port {describe(sorted(triggering))}, whose message the transition is about", "stall-other-port")
 
     def _ranks_of_wakeups(self, machine: Machine) -> None:
         """Reports calls of wakeUpBuffers that fail on gem5: there it wakes only ports of a lower rank than the current
