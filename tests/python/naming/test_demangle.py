@@ -23,3 +23,8 @@ def test_a_function_has_its_qualified_name_without_parameters(symbol: str) -> No
 
 def test_a_variable_of_a_function_keeps_the_function_with_its_parameters() -> None:
     assert demangle.variable("_ZZN3app4Pool4pushEiE5calls") == "app::Pool::push(int)::calls"
+
+
+def test_a_functions_name_has_no_version_of_its_library() -> None:
+    assert demangle.function("pthread_mutex_lock@@GLIBC_2.2.5") == "pthread_mutex_lock"
+    assert demangle.function("memcpy@GLIBC_2.2.5") == "memcpy"

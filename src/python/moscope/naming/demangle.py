@@ -8,6 +8,7 @@ import pycxxfilt
 
 MANGLED = re.compile(r"_[RZ]")
 CLONE = re.compile(r"\.(isra|constprop|part|cold|llvm)(\.\d+)?")  # what compilers append to the copies of a function
+VERSION = re.compile(r"@@?[\w.]+$")  # of a library's symbol: pthread_mutex_lock@@GLIBC_2.2.5
 RUST_HASH = re.compile(r"17h[0-9a-f]{16}E$")  # Rust's older scheme, which borrows that of C++ and escapes what it lacks
 RUST_ESCAPE = re.compile(r"\$(\w+)\$|\.\.|(?:^|(?<=::))_(?=\$)")
 RUST_ESCAPES = {"SP": "@", "BP": "*", "RF": "&", "LT": "<", "GT": ">", "LP": "(", "RP": ")", "C": ","}
@@ -17,7 +18,7 @@ OPEN, CLOSE = "(<[{", ")>]}"
 @cache
 def function(symbol: str) -> str:
     """A function, without parameters and result: overloads and copies for constant arguments have one name."""
-    symbol = CLONE.sub("", symbol)
+    symbol = VERSION.sub("", CLONE.sub("", symbol))
     name = variable(symbol)
     return _bare(name) if name != symbol and symbol.startswith("_Z") and not RUST_HASH.search(symbol) else name
 

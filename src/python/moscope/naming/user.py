@@ -187,7 +187,13 @@ class Users:
             program = self.program(area.file) if area else None
         if program is None or area is None:
             return None, 0
+        # All segments are moved alike. A page of the file may belong to two of them, and a part of one may have an area of its own
+        # (what the loader has made read-only), so the area where the file begins decides.
+        file = area.file
+        heads = [a for a in self._tasks.areas(process) if a.what == "file" and a.file == file and a.offset == 0 and a.start <= address]
         for s in program.segments:
+            if heads and s.offset // PAGE == 0:
+                return program, heads[-1].start - s.address // PAGE * PAGE
             if s.offset // PAGE * PAGE == area.offset:
                 return program, area.start - s.address // PAGE * PAGE
         return None, 0

@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Names in a program that the loader has moved: its segments lie as Linux and the dynamic loader put them."""
+
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from moscope.naming import elf
+from moscope.naming.tasks import Area, Process, Tasks
+from moscope.naming.user import Users
+
+PAGE, BASE, CR3 = 4096, 0x555555554000, 0x1000
+SOURCE = """
+long set = 5;
+long counters[8];
+long large[1 << 16];
+int main(void) { return (int)(set + counters[1] + large[0]); }
+"""
+
+
+class Loaded:
+    """What is asked of Tasks, of one process."""
+
+    def __init__(self, areas: list[Area]) -> None:
+        self._areas = areas
+        fields: dict[str, Any] = dict.fromkeys(Process.__dataclass_fields__, 0)
+        self._process = Process(**{**fields, "name": "moved", "exe": "/moved"})
+
+    def process(self, cr3: int) -> Process | None:
+        return self._process if cr3 == CR3 else None
+
+    def areas(self, process: Process) -> list[Area]:
+        return self._areas
+
+    def area(self, process: Process, address: int) -> Area | None:
+        return next((a for a in self._areas if a.start <= address < a.end), None)
+
+
+def areas_of(file: elf.Elf) -> list[Area]:
+    """The first page of the last segment is read-only after relocation, so it has an area of its own; zeroed data follows."""
+    found = []
+    for s in file.segments:
+        start, end = (BASE + s.address) // PAGE * PAGE, -(-(BASE + s.address + s.file_size) // PAGE) * PAGE
+        offset = s.offset // PAGE * PAGE
+        if s is file.segments[-1]:
+            found.append(Area(start, start + PAGE, offset, "file", "/moved"))
+            start, offset = start + PAGE, offset + PAGE
+        if start < end:
+            found.append(Area(start, end, offset, "file", "/moved"))
+    last = file.segments[-1]
+    found.append(Area(found[-1].end, -(-(BASE + last.address + last.size) // PAGE) * PAGE, 0, "anonymous", ""))
+    return found
+
+
+@pytest.mark.skipif(not shutil.which("gcc"), reason="needs gcc")
+def test_globals_of_a_moved_program_have_names_beside_and_behind_its_read_only_data(tmp_path: Path) -> None:
+    program = tmp_path / "moved"
+    (tmp_path / "moved.c").write_text(SOURCE)
+    subprocess.run(["gcc", "-g", "-pie", "-fPIE", "-Wl,-z,relro,-z,now", "-o", program, tmp_path / "moved.c"], check=True)
+    file = elf.from_file(program)
+    addresses = {name: address for address, _, _, name in file.symbols()}
+    users = Users(cast(Tasks, Loaded(areas_of(file))), {"/moved": program})
+    for name in ("main", "set", "counters", "large"):
+        found = users.place(BASE + addresses[name], CR3)
+        assert found and found[1].symbol.name == name, name
+    found = users.place(BASE + addresses["large"] + 8 * 60_000, CR3)
+    assert found and found[0].name_of(found[1])[0] == "large[60000]"
