@@ -15,6 +15,11 @@ void Attribution::watch(std::unique_ptr<PageWatch> pages) {
         p.watch(pages_.get());
 }
 
+// Not in the header, so that stored() saves no registers for it.
+void Attribution::stored_bytes(unsigned core, Addr dram, std::uint64_t bytes, Addr pc) {
+    at(dram).stored(core, dram, bytes, pc);
+}
+
 void Attribution::reset() {
     if (log_)
         log_->restart();

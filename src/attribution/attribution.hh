@@ -56,15 +56,15 @@ class Attribution final : public x86::TransactionObserver {
             stacks_->waited(s.core, line_of(s.look.dram), s.time);
     }
     void stored(unsigned core, Addr dram, unsigned size, Addr pc) override {
-        stored_bytes(core, dram, AttributionPart::bytes_of(dram, size), pc);
+        const std::uint64_t bytes = AttributionPart::bytes_of(dram, size);
+        if (!at(dram).stored_again(core, dram, bytes, pc))
+            stored_bytes(core, dram, bytes, pc);
     }
     void stored_by_device(Addr dram, unsigned size) {
         stored_by_device_bytes(dram, AttributionPart::bytes_of(dram, size));
     }
     /// `bytes` of the line at `dram`, one bit each.
-    void stored_bytes(unsigned core, Addr dram, std::uint64_t bytes, Addr pc) {
-        at(dram).stored(core, dram, bytes, pc);
-    }
+    void stored_bytes(unsigned core, Addr dram, std::uint64_t bytes, Addr pc);
     void stored_by_device_bytes(Addr dram, std::uint64_t bytes) { at(dram).stored_by_device(dram, bytes); }
     void expected(Addr dram) override {
         at(dram).expected(dram);

@@ -39,6 +39,18 @@ class alignas(64) AttributionPart {
     void stored(unsigned core, Addr dram, std::uint64_t bytes, Addr pc) {
         written(line_at(dram), static_cast<std::uint8_t>(core), bytes, pc);
     }
+    /// The same in the common case: the core is the line's last writer, and the page is at hand. Else false, and nothing happens.
+    bool stored_again(unsigned core, Addr dram, std::uint64_t bytes, Addr pc) {
+        const Known &known = known_[(dram >> 12) % known_.size()];
+        if (known.number != dram >> 12)
+            return false;
+        Line &l = known.page->line[dram >> kLineBits & 63];
+        if (l.writer != core)
+            return false;
+        l.tenure |= bytes;
+        l.writer_pc = pc;
+        return true;
+    }
     /// A device counts as a writer without a core number and without instructions.
     void stored_by_device(Addr dram, std::uint64_t bytes) { written(line_at(dram), kDevice, bytes, 0); }
     /// One bit for each byte of its line.

@@ -82,18 +82,20 @@ class FiberCore : public Component {
         x.kind = AccessKind::rmw;
         x.rmw = [](void *c, void *bytes) { (*static_cast<std::remove_reference_t<F> *>(c))(bytes); };
         x.rmw_context = &f;
-        start_access(x);
-        wait_for(x);
+        perform(x);
     }
 
     /// Starts an access at the current time without waiting; x lives until it is done.
     void start_access(Access &x) {
-        if (now() >= lookahead_)
-            catch_up();
-        x.owner = this;
-        x.on_done = done_entry;
-        port_.issue(x, now());
+        issue(x);
         lookahead_ = lookahead();
+    }
+    /// Starts an access and waits until it is done.
+    void perform(Access &x) {
+        issue(x);
+        if (x.done != kNever)
+            lookahead_ = lookahead(); // else it is looked at when the core goes on
+        wait_for(x);
     }
     /// Until x is done; time moves to its completion.
     void wait_for(Access &x) {
@@ -109,8 +111,7 @@ class FiberCore : public Component {
         x.size = static_cast<std::uint16_t>(size);
         x.kind = kind;
         x.data = data;
-        start_access(x);
-        wait_for(x);
+        perform(x);
         completed(x);
     }
     /// Called for each blocking access that left the inline path.
@@ -156,6 +157,8 @@ class FiberCore : public Component {
     /// Whether all events up to the core's time have happened. If not, catch_up() comes before a read of outside state.
     bool ahead() const { return now() >= lookahead_; }
     void advance_cycles(std::int64_t n) { n == 1 ? clock_.advance(one_cycle_) : clock_.advance(n); }
+    void advance_cycle() { clock_.advance(one_cycle_); }
+    std::int64_t hit_cycles() const { return hit_step_.cycles; }
     /// When a hit that begins now is done.
     Tick hit_done() const { return clock_.after(hit_step_); }
     const ClockCursor &cursor() const { return clock_; }
@@ -169,6 +172,13 @@ class FiberCore : public Component {
     const Component *companion_ = nullptr;
 
   private:
+    void issue(Access &x) {
+        if (now() >= lookahead_)
+            catch_up();
+        x.owner = this;
+        x.on_done = done_entry;
+        port_.issue(x, now());
+    }
     static void wake_entry(Component &c, Tick) { static_cast<FiberCore &>(c).fiber_.resume(); }
     static void done_entry(Access &x) { static_cast<FiberCore *>(x.owner)->schedule_no_later_than(x.done); }
     Tick lookahead() const {

@@ -71,6 +71,7 @@ void BlockCache::time(Block &b) {
         return;
     for (unsigned i = 0; i <= b.count; ++i)
         b.ops()[i].timing = timings_->number(all[i]);
+    b.ops()[b.count].apart = true;
     // The line of an instruction's last byte is fetched at that instruction. `fetched`: end of the lines fetched so
     // far, counted from the block's first byte.
     const Addr first = b.key >> 2;
@@ -79,6 +80,7 @@ void BlockCache::time(Block &b) {
         Op &op = b.ops()[i];
         const unsigned end = op.start + op.length;
         op.fetches = end > fetched;
+        op.apart |= op.fetches;
         if (end > fetched)
             fetched = static_cast<unsigned>(line_of(first + end - 1) + kLineBytes - first);
     }
@@ -321,7 +323,7 @@ void BlockCache::enter(const Core &c, Block &b, PhysAddr at, std::span<const std
     const Addr dram = phys_.dram_address(at);
     if (dram == PhysMap::kNone)
         return;
-    if (!map_->side_by_side() && !map_->marked(dram >> 12)) // else no core writes directly
+    if (!map_->side_by_side() && !map_->marked(dram >> 12)) // else settle() does it
         guard(PhysAddr(at.value & ~(kPage - 1)));
     if (!map_->side_by_side()) {
         map_->mark(dram, bytes.size());
@@ -381,8 +383,10 @@ void BlockCache::settle() {
     all_know(*this);
     for_each_peer(all_know);
     std::vector<Addr> changed;
-    map_->settle([&](const CodeMap::News &n) {
+    map_->settle([&](const CodeMap::News &n, bool first) {
         const PhysAddr at = phys_.phys_address(n.dram);
+        if (first)
+            guard(PhysAddr(at.value & ~(kPage - 1)));
         if (CodeMap::digest({phys_.host(at), n.size}) != n.digest)
             changed.push_back(at.value >> 12);
     });

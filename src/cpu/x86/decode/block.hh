@@ -102,10 +102,10 @@ class BlockCache {
 
     /// True if writes to these bytes of one page must be reported (`written`).
     bool guarded_dram(const Core &c, Addr dram, unsigned size) const {
-        return may_guard(c, dram) && map_->holds(c.chip, dram, size);
+        return (map_->marked(dram >> 12) || has_news(c)) && map_->holds(c.chip, dram, size);
     }
-    /// False: no bytes of the page are guarded.
-    bool may_guard(const Core &c, Addr dram) const { return map_->maybe(c.chip, dram >> 12); }
+    /// False: no bytes are guarded but those of pages that TLBs say not to write to directly.
+    bool has_news(const Core &c) const { return map_->has_news(c.chip); }
     bool guarded(const Core &c, PhysAddr a, unsigned size) const {
         return guarded_dram(c, phys_.dram_address(a), size);
     }

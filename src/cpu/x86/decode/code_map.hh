@@ -35,8 +35,8 @@ class CodeMap {
     std::function<void()> on_news;
 
     bool marked(std::uint64_t page) const { return page / 64 < pages_.size() && (pages_[page / 64] >> page % 64 & 1); }
-    /// Whether holds() has anything to look for.
-    bool maybe(unsigned chip, std::uint64_t page) const { return marked(page) || !fresh_[chip].news.empty(); }
+    /// Whether this chip has decoded code since the last barrier.
+    bool has_news(unsigned chip) const { return !fresh_[chip].news.empty(); }
     /// Whether there is code in lines of [dram, dram + size), within a page.
     bool holds(Addr dram, std::uint64_t size) const {
         const auto it = lines_.find(dram >> 12);
@@ -67,12 +67,13 @@ class CodeMap {
             on_news();
         news.push_back(n);
     }
-    /// At a barrier: enters all logs into the map and calls `show` for each entry.
+    /// At a barrier: enters all logs into the map and calls `show(entry, first)` for each entry. first: it marks its page.
     template <class F> void settle(F &&show) {
         for (Fresh &f : fresh_) {
             for (const News &n : f.news) {
+                const bool first = !marked(n.dram >> 12);
                 mark(n.dram, n.size);
-                show(n);
+                show(n, first);
             }
             f.news.clear();
         }

@@ -35,8 +35,8 @@ struct alignas(32) Op {
     std::uint32_t rep : 2 = 0;           ///< 0 none, 1 REP/REPE, 2 REPNE
     std::uint32_t non_temporal : 1 = 0;  ///< its store is meant to bypass the caches (MOVNT..., MASKMOV...)
     std::uint32_t fetches : 1 = 0;       ///< detailed mode: its last byte is the first one used of another line
+    std::uint32_t apart : 1 = 0;         ///< detailed mode: it fetches, or it is the end of a block
     static constexpr unsigned kTimingBits = 19;
-    std::uint32_t : 1;
     std::uint32_t timing : kTimingBits = 0; ///< detailed mode: which OpTiming of the block cache's table
 };
 static_assert(sizeof(Op) == 32);

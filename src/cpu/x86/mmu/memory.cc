@@ -189,21 +189,18 @@ void tell_written(Core &c, PhysAddr at, unsigned size) {
 }
 
 template <unsigned kBytes> bool load_sized(Core &c, Addr va, void *to) {
-    const Tlb::Entry &e = c.timed_tlb->at(va);
-    if (e.page == (va & ~Addr{0xfff}) && line_offset(va) <= kLineBytes - kBytes)
-        if (const Addr d = c.phys.dram_address(e.at(va));
-            d != PhysMap::kNone && c.timed->load_sized<kBytes>(d, va, va >> e.shift(), to))
-            return true;
+    const Tlb::Direct &e = c.timed_tlb->direct_at(va);
+    if (e.read == (va & ~Addr{0xfff}) && line_offset(va) <= kLineBytes - kBytes &&
+        c.timed->load_sized<kBytes>(va + e.distance, va, va >> e.shift, to))
+        return true;
     return load_slow(c, va, to, kBytes);
 }
 
 template <unsigned kBytes> bool store_sized(Core &c, Addr va, const void *from) {
-    constexpr Addr need = Tlb::Entry::kWritable | Tlb::Entry::kDirty;
-    const Tlb::Entry &e = c.timed_tlb->at(va);
-    if (e.page == (va & ~Addr{0xfff}) && (e.phys & need) == need && line_offset(va) <= kLineBytes - kBytes)
-        if (const Addr d = c.phys.dram_address(e.at(va)); d != PhysMap::kNone && !c.blocks->may_guard(c, d) &&
-                                                          c.timed->store_sized<kBytes>(d, va, va >> e.shift(), from))
-            return true;
+    const Tlb::Direct &e = c.timed_tlb->direct_at(va);
+    if (e.write == (va & ~Addr{0xfff}) && line_offset(va) <= kLineBytes - kBytes && !c.blocks->has_news(c) &&
+        c.timed->store_sized<kBytes>(va + e.distance, va, va >> e.shift, from))
+        return true;
     return store_slow(c, va, from, kBytes);
 }
 

@@ -51,7 +51,7 @@ template <class T> inline bool fits_page(Addr a) { return sizeof(T) == 1 || (a &
 template <class T> inline bool load(Core &c, Addr a, T &out) {
     const Tlb::Direct &e = c.tlb->direct_at(a);
     if (__builtin_expect(e.read == (a & ~Addr{0xfff}) && fits_page<T>(a), 1)) {
-        std::memcpy(&out, reinterpret_cast<const void *>(e.host + a), sizeof(T));
+        std::memcpy(&out, reinterpret_cast<const void *>(e.distance + a), sizeof(T));
         return true;
     }
     if constexpr (kSized<sizeof(T)>)
@@ -63,7 +63,7 @@ template <class T> inline bool load(Core &c, Addr a, T &out) {
 template <class T> inline bool store(Core &c, Addr a, const T &value) {
     const Tlb::Direct &e = c.tlb->direct_at(a);
     if (__builtin_expect(e.write == (a & ~Addr{0xfff}) && fits_page<T>(a), 1)) {
-        std::memcpy(reinterpret_cast<void *>(e.host + a), &value, sizeof(T));
+        std::memcpy(reinterpret_cast<void *>(e.distance + a), &value, sizeof(T));
         return true;
     }
     if constexpr (kSized<sizeof(T)>)
@@ -77,7 +77,7 @@ template <class T, class F> inline bool modify(Core &c, Addr a, bool locked, F &
     const Tlb::Direct &e = c.tlb->direct_at(a);
     if (__builtin_expect(e.write == (a & ~Addr{0xfff}) && fits_page<T>(a), 1)) {
         T x;
-        void *p = reinterpret_cast<void *>(e.host + a);
+        void *p = reinterpret_cast<void *>(e.distance + a);
         std::memcpy(&x, p, sizeof(T));
         x = f(x);
         std::memcpy(p, &x, sizeof(T));

@@ -182,11 +182,10 @@ void let_direct(Core &c, bool user, Addr va) {
     const Tlb::Entry &e = c.tlbs[user].at(va);
     Tlb::Direct &d = c.tlbs[user].direct_at(va);
     d.read = d.write = Tlb::kNoPage;
-    if (!c.direct)
-        return;
     const PhysAddr phys = e.at(0);
     if (std::byte *host = c.phys.host(phys)) {
-        d.host = reinterpret_cast<std::uintptr_t>(host) - e.page;
+        d.distance = (c.direct ? reinterpret_cast<std::uintptr_t>(host) : c.phys.dram_address(phys)) - e.page;
+        d.shift = static_cast<std::uint8_t>(e.shift());
         d.read = e.page;
         if ((e.phys & Tlb::Entry::kWritable) && (e.phys & Tlb::Entry::kDirty) && !c.blocks->code_page(phys))
             d.write = e.page;
@@ -203,7 +202,7 @@ bool translate(Core &c, Addr va, Kind kind, bool user, PhysAddr &out) {
             out = e.at(va);
             if (kind != Kind::fetch)
                 with_data_port(c, [&](auto port) { port.l1_tlb(va >> e.shift()); });
-            if (kind == Kind::write && c.direct)
+            if (kind == Kind::write)
                 if (Tlb::Direct &d = c.tlbs[user].direct_at(va);
                     d.write == Tlb::kNoPage && d.read == page && !c.blocks->code_page(out))
                     d.write = page;

@@ -17,13 +17,15 @@ struct Tlb {
     static constexpr unsigned kEntries = 512;
     static constexpr Addr kNoPage = 1; ///< equals no page address
 
-    /// What functional mode wants to know of a page.
+    /// What most accesses want to know of a page in DRAM.
     struct alignas(32) Direct {
-        Addr read = kNoPage;     ///< page that may be read directly
-        Addr write = kNoPage;    ///< page that may be written directly (dirty already, holds no decoded code)
-        std::uintptr_t host = 0; ///< host address less the virtual one
+        Addr read = kNoPage;  ///< page that may be read directly
+        Addr write = kNoPage; ///< page that may be written directly (dirty already, holds no decoded code)
+        /// To be added to a virtual address: gives the host address; in detailed mode the DRAM address.
+        std::uint64_t distance = 0;
+        std::uint8_t shift = 12; ///< log2 of the guest's page size
     };
-    /// What the translation says, direct or not. Apart from the above, as detailed mode looks at nothing else.
+    /// What the translation says, direct or not.
     struct Entry {
         Addr page = kNoPage;
         static constexpr Addr kGlobal = 1, kWritable = 2, kExecutable = 4, kDirty = 8;

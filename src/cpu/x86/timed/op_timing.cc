@@ -174,6 +174,7 @@ OpKind kind_of(const ZydisDecodedInstruction &z, const ZydisDecodedOperand *oper
 
 OpTiming timing_of(const ZydisDecodedInstruction &z, const ZydisDecodedOperand *operands, ZydisMachineMode mode) {
     OpTiming t;
+    RegMask address = 0;
     for (unsigned i = 0; i < z.operand_count; ++i) {
         const ZydisDecodedOperand &o = operands[i];
         if (o.type == ZYDIS_OPERAND_TYPE_REGISTER) {
@@ -184,14 +185,14 @@ OpTiming timing_of(const ZydisDecodedInstruction &z, const ZydisDecodedOperand *
                 t.writes |= m;
         } else if (o.type == ZYDIS_OPERAND_TYPE_MEMORY) {
             if (o.mem.base != ZYDIS_REGISTER_NONE)
-                t.address |= mask_of(o.mem.base, mode);
+                address |= mask_of(o.mem.base, mode);
             if (o.mem.index != ZYDIS_REGISTER_NONE)
-                t.address |= mask_of(o.mem.index, mode);
+                address |= mask_of(o.mem.index, mode);
         }
     }
-    t.reads |= t.address;
-    if (z.mnemonic == ZYDIS_MNEMONIC_LEA)
-        t.address = 0;
+    t.reads |= address;
+    if (z.mnemonic != ZYDIS_MNEMONIC_LEA)
+        t.address = static_cast<std::uint16_t>(address);
     if (z.cpu_flags && !z.cpu_flags->tested)
         t.reads &= ~(RegMask{1} << kFlagsBit);
     // Pushes, pops, calls and returns: the stack engine renames the pointer.
@@ -220,7 +221,8 @@ std::size_t TimingTable::Hash::operator()(const OpTiming &t) const {
     return (t.reads * 0x9e3779b97f4a7c15 ^ t.writes) * 0xff51afd7ed558ccd ^ (t.latency << 8 | t.occupies);
 }
 
-std::uint32_t TimingTable::number(const OpTiming &t) {
+std::uint32_t TimingTable::number(OpTiming t) {
+    t.complete();
     const auto [at, inserted] = numbers_.try_emplace(t, static_cast<std::uint32_t>(all_.size()));
     if (inserted) {
         MOSCOPE_CHECK(all_.size() < 1u << Op::kTimingBits);

@@ -5,6 +5,7 @@
 // when a block first runs in detailed mode.
 #pragma once
 
+#include <bit>
 #include <cstdint>
 #include <span>
 #include <unordered_map>
@@ -38,25 +39,34 @@ enum class OpUnit : std::uint8_t { none, integer_divider, float_divider, dispatc
 struct alignas(32) OpTiming {
     RegMask reads = 0;
     RegMask writes = 0;
-    RegMask address = 0;      ///< those read for the addresses of its memory operands
-    std::uint8_t latency = 1; ///< issue to use, in cycles, its memory operand apart
+    RegMask touches = 0;       ///< both
+    std::uint16_t address = 0; ///< those read for the addresses of its memory operands: general registers
+    std::uint8_t latency = 1;  ///< issue to use, in cycles, its memory operand apart
     std::uint8_t occupies =
         0; ///< cycles during which nothing else issues (divisions, microcoded and serializing instructions)
     OpKind kind = OpKind::other;
     OpUnit unit = OpUnit::none;
+    static constexpr std::uint8_t kSeveral = 0xff;
+    std::uint8_t result = kSeveral; ///< the register that it writes; kSeveral: none, or more than one
+    bool simple = true;             ///< its result can be used in the next cycle, and so can the issue slots
 
-    /// Whether more than one cycle passes until the result can be used, or until the next instruction issues.
-    bool is_long() const { return latency > 1 || occupies; }
+    /// Fills in what follows from the rest.
+    void complete() {
+        touches = reads | writes;
+        result = std::has_single_bit(writes) ? static_cast<std::uint8_t>(std::countr_zero(writes)) : kSeveral;
+        simple = latency == 1 && !occupies;
+    }
     bool operator==(const OpTiming &) const = default;
 };
+static_assert(sizeof(OpTiming) == 32);
 
 /// What differs of the timings of all instructions seen so far: few thousands, as most instructions look like many
 /// others. Operations hold numbers of it (Op::timing). Number 0 is the end of a block, which takes no time.
 class TimingTable {
   public:
     TimingTable();
-    /// The number of this timing.
-    std::uint32_t number(const OpTiming &);
+    /// The number of this timing, which is completed.
+    std::uint32_t number(OpTiming);
     /// By number. They stay where they are.
     const OpTiming *all() const { return all_.data(); }
 

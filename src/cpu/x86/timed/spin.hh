@@ -23,6 +23,8 @@ class SpinLoop {
 
     /// A core's charge that ends at this cycle.
     void charged(std::int64_t cycle, std::uint8_t what) {
+        if (marks_ > kMarks) // as nearly always
+            return;
         if (marks_ < kMarks)
             mark_[marks_] = {cycle, what};
         ++marks_;

@@ -56,6 +56,7 @@ void TimedCore::store_around(Addr d, const void *from, unsigned size) {
     // An older ordinary store to the line has to be performed before this one can pass the caches.
     fence_stores();
     combiner_.add(d, from, size, pc(), va_);
+    buffers_ = true;
     if (combiner_.full())
         drain_combiner(false);
 }
@@ -74,7 +75,7 @@ void TimedCore::fence_stores() {
 
 void TimedCore::store_line(Addr d, const void *from, unsigned size) {
     ++disturbances_;
-    if (op_ && op_->non_temporal) {
+    if (op_->non_temporal) {
         store_around(d, from, size);
         return;
     }
@@ -97,8 +98,20 @@ bool TimedCore::store_later(Addr d, const void *from, unsigned size) {
     return true;
 }
 
+void TimedCore::wrote_code(PhysAddr a, unsigned size) {
+    fence();
+    charge(Charge::busy);
+    serially([&] {
+        c_.blocks->settle();
+        c_.blocks->written(a, size);
+        lookahead_changed();
+        begin_group();
+    });
+}
+
 void TimedCore::store_issued(Addr d, const void *from, unsigned size) {
     if (stores_.empty()) {
+        look_at_buffers();
         if (ahead())
             catch_up();
         if (std::byte *b = writable(d)) {
@@ -109,6 +122,7 @@ void TimedCore::store_issued(Addr d, const void *from, unsigned size) {
     }
     wait_for_stores([this] { return !stores_.full(); });
     stores_.push(d, from, size, now(), pc(), va_);
+    buffers_ = true;
     companion_changed();
 }
 

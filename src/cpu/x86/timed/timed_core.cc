@@ -10,6 +10,8 @@
 
 namespace moscope::x86 {
 
+const Op TimedCore::kNone{};
+
 TimedCore::TimedCore(EventQueue &queue, Port &port, Core &core, const TimedParams &params)
     : FiberCore(queue, "core " + std::to_string(core.number), port),
       c_(core),
@@ -77,29 +79,18 @@ template <bool kOverlaps> void TimedCore::run() {
     while (true) {
         move_to(queue().now());
         pending_ = 0;
-        slot_ = 0;
+        begin_group();
         fetch_line_ = ~Addr{0};
         Block *before = nullptr; // the last one that was run, while it exists
+        const OpTiming *const timings = c_.blocks->timings().all();
         while (!leaving_) {
             if (ahead())
                 catch_up();
-            bool poll = c_.shadow || c_.halted || c_.wait_for_sipi || (c_.flags.system & (Flags::tf | Flags::rf));
-            if (c_.signals.pending && now() >= visible_) {
-                if (now() > queue().now())
-                    catch_up(); // the core sees what is pending up to this tick
-                poll = true;
-            }
-            if (kOverlaps && poll)
-                overlap_->drain();
-            pc_ = c_.rip; // the code to look up; an interrupt precedes it
             Core::Begin next;
-            // The common case of begin_block.
             if (const Core::Jump &j = c_.jump_of(c_.rip);
-                __builtin_expect(!poll && !c_.watched && c_.remembers(j, c_.rip), 1))
+                __builtin_expect(!attends() && !c_.signals.pending && !c_.watched && c_.remembers(j, c_.rip), 1))
                 next.block = j.block;
-            else
-                next = c_.begin_block(poll);
-            if (!next.block) {
+            else if (next = begin_block<kOverlaps>(); !next.block) {
                 const Exit why = c_.exit;
                 c_.exit = Exit::none;
                 if (why == Exit::halt) {
@@ -122,8 +113,12 @@ template <bool kOverlaps> void TimedCore::run() {
                 if (c_.exit != Exit::none)
                     overlapped_exit();
             } else
-                run_block(*next.block);
-            if ((c_.exit != Exit::none || next.trap) && !c_.end_block(next)) {
+                run_block(*next.block, timings);
+            if (__builtin_expect(c_.exit == Exit::none && !next.trap, 1))
+                continue;
+            pc_ = c_.address_of(op_);
+            in_block_ = false;
+            if (!c_.end_block(next)) {
                 const Exit why = c_.exit;
                 c_.exit = Exit::none;
                 if (why == Exit::halt)
@@ -147,6 +142,20 @@ template <bool kOverlaps> void TimedCore::run() {
     }
 }
 
+template <bool kOverlaps> Core::Begin TimedCore::begin_block() {
+    bool poll = attends();
+    if (c_.signals.pending && now() >= visible_) {
+        if (now() > queue().now())
+            catch_up(); // the core sees what is pending up to this tick
+        poll = true;
+    }
+    if (kOverlaps && poll)
+        overlap_->drain();
+    in_block_ = false;
+    pc_ = c_.rip; // the code to look up; an interrupt precedes it
+    return c_.begin_block(poll);
+}
+
 bool TimedCore::ended(Exit why) {
     // The machine stops here. It may continue, so the fiber keeps its state.
     if (why != Exit::stop)
@@ -157,58 +166,82 @@ bool TimedCore::ended(Exit why) {
     return !leaving_;
 }
 
-inline void TimedCore::run_block(Block &b) {
+inline void TimedCore::run_block(Block &b, const OpTiming *timings) {
+    Core &c = c_;
     if (__builtin_expect(!b.timed, 0))
-        c_.blocks->time(b);
-    b.fetch_ahead(c_);
-    c_.r[reg_block] = c_.rip;
-    c_.retired += b.count;
+        c.blocks->time(b);
+    b.fetch_ahead(c);
+    c.r[reg_block] = c.rip;
+    c.retired += b.count;
     const Op *op = b.ops();
     op_ = op;
     in_block_ = true;
     if (const PhysAddr at(line_of(b.key >> 2)); at.value != fetch_line_)
         if (const Addr line = dram(at); line != PhysMap::kNone)
             fetch(at, line);
-    const OpTiming *const timings = c_.blocks->timings().all();
-    do {
+    accesses_ = 0;
+    load_ready_ = 0;
+    RegMask pending = pending_; // nothing else touches it meanwhile
+    while (true) {
         op_ = op;
-        if (__builtin_expect(op->fetches, 0))
-            fetch_of(b, op);
+        if (__builtin_expect(op->apart, 0)) {
+            if (op->fetches)
+                fetch_of(b, op);
+            if (!op->timing) {
+                op->exec(c, op);
+                break;
+            }
+        }
         const OpTiming &timing = timings[op->timing];
-        if (op->timing)
-            issue(timing);
-        accesses_ = 0;
-        load_ready_ = 0;
-        const Op *next = op->exec(c_, op);
-        if (timing.is_long() || load_ready_)
-            result_later(timing);
-        else
-            pending_ &= ~timing.writes;
-        op = next;
-    } while (op);
-    pc_ = c_.address_of(op_);
-    in_block_ = false;
+        if (!room_)
+            next_cycle();
+        if (pending & timing.touches)
+            pending = wait_for_sources(timing, pending);
+        --room_;
+        op = op->exec(c, op);
+        if (!timing.simple || accesses_) {
+            if (!timing.simple || load_ready_)
+                pending = result_later(timing, pending);
+            if (op) { // else what comes before the next block is still this operation's
+                accesses_ = 0;
+                load_ready_ = 0;
+            }
+        }
+        if (!op)
+            break;
+    }
+    pending_ = pending;
     if (b.crosses)
         fetch_line_ = ~Addr{0};
-    slot_ = params_.issue_width; // a taken branch, or the end of the block, ends the group
+    room_ = 0; // a taken branch, or the end of the block, ends the group
 }
 
-/// After an instruction that loads or takes several cycles.
-inline void TimedCore::result_later(const OpTiming &timing) {
-    if (timing.latency > 1 || load_ready_) {
-        const std::int64_t ready =
-            std::max(cursor().cycle(), load_ready_) + timing.latency - (load_ready_ && timing.latency <= 1 ? 1 : 0);
-        for (RegMask m = timing.writes; m; m &= m - 1)
-            ready_[static_cast<unsigned>(std::countr_zero(m))] = ready;
-        pending_ |= timing.writes;
-    } else
-        pending_ &= ~timing.writes;
-    if (timing.occupies) {
-        charge(Charge::busy);
-        advance_cycles(timing.occupies);
-        slot_ = 0;
-        charge(Charge::core);
+inline RegMask TimedCore::wait_for_sources(const OpTiming &t, RegMask pending) {
+    if (const RegMask wait = t.reads & pending) {
+        std::int64_t until = cursor().cycle();
+        for (RegMask m = wait; m; m &= m - 1)
+            until = std::max(until, ready_[static_cast<unsigned>(std::countr_zero(m))]);
+        if (until > cursor().cycle())
+            stand_still(until - cursor().cycle());
     }
+    return pending & ~t.touches;
+}
+
+inline RegMask TimedCore::result_later(const OpTiming &timing, RegMask pending) {
+    if (timing.latency > 1 || load_ready_) {
+        std::int64_t ready = std::max(cursor().cycle(), load_ready_);
+        if (!timing.simple) // else the value is the load's, or an operation follows in the cycle
+            ready += timing.latency - (load_ready_ && timing.latency <= 1 ? 1 : 0);
+        if (timing.result != OpTiming::kSeveral)
+            ready_[timing.result] = ready;
+        else
+            for (RegMask m = timing.writes; m; m &= m - 1)
+                ready_[static_cast<unsigned>(std::countr_zero(m))] = ready;
+        pending |= timing.writes;
+    }
+    if (timing.occupies)
+        stand_still(timing.occupies);
+    return pending;
 }
 
 void TimedCore::tlb_miss() {
@@ -219,28 +252,7 @@ void TimedCore::tlb_miss() {
         overlap_->tlb_missed(params_.l2_tlb_cycles);
         return;
     }
-    charge(Charge::busy);
-    advance_cycles(params_.l2_tlb_cycles);
-    slot_ = 0;
-    charge(Charge::core);
-}
-
-inline void TimedCore::issue(const OpTiming &t) {
-    if (slot_ >= params_.issue_width)
-        next_cycle();
-    if (const RegMask wait = t.reads & pending_) {
-        std::int64_t until = cursor().cycle();
-        for (RegMask m = wait; m; m &= m - 1)
-            until = std::max(until, ready_[static_cast<unsigned>(std::countr_zero(m))]);
-        if (until > cursor().cycle()) {
-            charge(Charge::busy);
-            advance_cycles(until - cursor().cycle());
-            slot_ = 0;
-            charge(Charge::core);
-        }
-        pending_ &= ~wait;
-    }
-    ++slot_;
+    stand_still(params_.l2_tlb_cycles);
 }
 
 void TimedCore::report(const Access &x) {
@@ -256,8 +268,7 @@ void TimedCore::wait_memory(Access &x) {
     waiting_memory_ = true;
     if (observer)
         observer->expected(x.addr.value);
-    start_access(x);
-    wait_for(x);
+    perform(x);
     waiting_memory_ = false;
 }
 
@@ -276,7 +287,7 @@ void TimedCore::transact(AccessKind kind, PhysAddr a, void *data, unsigned size)
     x.pc = pc();
     x.va = kind == AccessKind::fetch || walking_ ? 0 : va_;
     wait_memory(x);
-    slot_ = 0;
+    begin_group();
     report(x);
 }
 
@@ -307,7 +318,9 @@ void TimedCore::load_line(Addr d, void *to, unsigned size) {
 bool TimedCore::load_issued(Addr d, void *to, unsigned size) {
     if (combiner_.holds(line_of(d)))
         drain_combiner(true);
-    if (!stores_.empty()) {
+    if (stores_.empty())
+        look_at_buffers();
+    else {
         ++disturbances_;
         StoreBuffer::Found found = stores_.look(d, to, size);
         if (found == StoreBuffer::Found::part)
@@ -390,10 +403,7 @@ void TimedCore::modify(PhysAddr a, unsigned size, void (*f)(void *, void *), voi
         report_stored(d, size, pc());
     } else
         modify_split(d, size, f, context);
-    charge(Charge::busy);
-    advance_cycles(params_.locked_cycles);
-    slot_ = 0;
-    charge(Charge::core);
+    stand_still(params_.locked_cycles);
 }
 
 void TimedCore::take_split_lock() {
@@ -409,7 +419,7 @@ void TimedCore::take_split_lock() {
         if (free)
             return;
         advance_cycles(kRetry);
-        slot_ = 0;
+        begin_group();
         charge(Charge::core);
     }
 }
@@ -452,17 +462,6 @@ void TimedCore::modify_split(Addr d, unsigned size, void (*f)(void *, void *), v
     }
 }
 
-void TimedCore::wrote_code(PhysAddr a, unsigned size) {
-    fence();
-    charge(Charge::busy);
-    serially([&] {
-        c_.blocks->settle();
-        c_.blocks->written(a, size);
-        lookahead_changed();
-        slot_ = 0;
-    });
-}
-
 void TimedCore::begin_device_access() {
     fence();
     charge(Charge::busy);
@@ -480,7 +479,7 @@ void TimedCore::end_serial() {
         charge(Charge::busy);
         move_to(t);
         lookahead_changed();
-        slot_ = 0;
+        begin_group();
         charge(Charge::core);
     }
 }
@@ -488,7 +487,7 @@ void TimedCore::end_serial() {
 void TimedCore::end_device_access(std::uint64_t cycles) {
     advance_cycles(static_cast<std::int64_t>(cycles));
     lookahead_changed(); // the device may have woken others, or set a time for that
-    slot_ = 0;
+    begin_group();
     charge(Charge::core);
     end_serial();
 }

@@ -171,10 +171,19 @@ class TimedCore final : public FiberCore {
     void body() override { overlap_ ? run<true>() : run<false>(); }
     template <bool kOverlaps> void run();
     void completed(const Access &) override {}
-    void run_block(Block &b);
+    void run_block(Block &b, const OpTiming *timings);
+    /// Whether something is to be looked at before the next instruction, interrupts and breakpoints apart.
+    bool attends() const {
+        return (c_.shadow | c_.halted | c_.wait_for_sipi) || (c_.flags.system & (Flags::tf | Flags::rf));
+    }
+    /// Takes pending interrupts and finds the next block, as Core::begin_block does.
+    template <bool kOverlaps> Core::Begin begin_block();
     /// After an instruction that has left its block early.
     void overlapped_exit();
-    void result_later(const OpTiming &timing);
+    /// Before an operation that touches registers of `pending`: until its sources are there. Returns what is pending then.
+    RegMask wait_for_sources(const OpTiming &t, RegMask pending);
+    /// After an operation that is not simple, or has accessed memory. Returns what is pending then.
+    RegMask result_later(const OpTiming &timing, RegMask pending);
     /// Stops the run here. False: the core leaves detailed mode.
     bool ended(Exit why);
     void take_split_lock();
@@ -198,8 +207,16 @@ class TimedCore final : public FiberCore {
     void store_issued(Addr dram, const void *from, unsigned size);
     /// The same, then a look whether it was to decoded code by then. Returns true.
     bool store_later(Addr dram, const void *from, unsigned size);
-    void issue(const OpTiming &t);
     void next_cycle();
+    /// What issues next begins a cycle.
+    void begin_group() { room_ = params_.issue_width; }
+    /// The core stands still for this many cycles, for a reason of its own.
+    void stand_still(std::int64_t cycles) {
+        charge(Charge::busy);
+        advance_cycles(cycles);
+        begin_group();
+        charge(Charge::core);
+    }
     /// An instruction's accesses are made one per cycle; of those that overlap, the window says when.
     void next_access() {
         if (!overlap_)
@@ -239,6 +256,7 @@ class TimedCore final : public FiberCore {
     void store_around(Addr dram, const void *from, unsigned size);
     /// Sends the collected bytes. arrived: waits until they have arrived.
     void drain_combiner(bool arrived);
+    void look_at_buffers() { buffers_ = !stores_.empty() || !combiner_.idle(); }
     void fence_stores();
     /// The stall since the last charge, including the part that settle() has charged already.
     Tick stalled() { return now() - stamp_ + std::exchange(unreported_, 0); }
@@ -261,7 +279,7 @@ class TimedCore final : public FiberCore {
         do
             wait_for_departure(waiting);
         while (!until());
-        slot_ = 0;
+        begin_group();
         charge(Charge::core); // the moment at which a store retires, if that was all
     }
     void wait_for_departure(bool &waiting);
@@ -273,15 +291,18 @@ class TimedCore final : public FiberCore {
     // fetched anew.
     Core &c_;
     Tick stamp_ = 0;
-    const Op *op_ = nullptr; ///< that is executed
-    Addr pc_ = 0;            ///< between blocks: of the next instruction, or of the one that the block ended with
+    const Op *op_ = &kNone; ///< that is executed
+    static const Op kNone;
+    Addr pc_ = 0; ///< between blocks: of the next instruction, or of the one that the block ended with
     Addr va_ = 0;
     Addr fetch_line_ = ~Addr{0}; ///< physical address
     /// Events that an iteration of a spin loop must not contain if it is to be skipped.
     std::uint64_t disturbances_ = 0;
-    unsigned slot_ = 0, accesses_ = 0;
-    bool in_block_ = false;
-    bool user_ = false; ///< charges go to user time
+    unsigned room_ = 0; ///< operations that the present cycle may still issue
+    unsigned accesses_ = 0;
+    bool in_block_ = false; ///< stays so until the next block is looked up
+    bool buffers_ = false;  ///< false: store buffer and write combiner are empty
+    bool user_ = false;     ///< charges go to user time
     bool waiting_memory_ = false;
     bool waiting_idle_ = false, waiting_stores_ = false, waiting_combiner_ = false, walking_ = false, leaving_ = false,
          left_ = true;
@@ -318,8 +339,8 @@ inline void TimedCore::fetch(PhysAddr at, Addr line) {
 }
 
 inline void TimedCore::next_cycle() {
-    advance_cycles(1);
-    slot_ = 0;
+    advance_cycle();
+    begin_group();
 }
 
 template <unsigned kBytes> inline bool TimedCore::load_sized(Addr d, Addr va, std::uint64_t page, void *to) {
@@ -330,24 +351,24 @@ template <unsigned kBytes> inline bool TimedCore::load_sized(Addr d, Addr va, st
     if (accesses_)
         next_access();
     accesses_ = 1;
-    if (combiner_.idle() && stores_.empty() && !ahead())
+    if (!buffers_ && !ahead())
         if (const std::byte *b = port_.hit(line_of(d), Port::right_load, hit_done())) {
             std::memcpy(to, b + line_offset(d), kBytes);
-            load_ready_ = cursor().cycle() + port_.hit_cycles_;
+            load_ready_ = cursor().cycle() + hit_cycles();
             return true;
         }
     return load_issued(d, to, kBytes);
 }
 
 template <unsigned kBytes> inline bool TimedCore::store_sized(Addr d, Addr va, std::uint64_t page, const void *from) {
-    if (!combiner_.idle() || (op_ && op_->non_temporal) || !l1_tlb_.holds(page))
+    if (op_->non_temporal || (buffers_ && !combiner_.idle()) || !l1_tlb_.holds(page))
         return false;
     ++disturbances_;
     va_ = va;
     if (accesses_)
         next_access();
     accesses_ = 1;
-    if (stores_.empty() && !ahead())
+    if (!buffers_ && !ahead())
         if (std::byte *b = port_.hit(line_of(d), Port::right_store, now())) {
             std::memcpy(b + line_offset(d), from, kBytes);
             report_stored(d, kBytes, pc());

@@ -40,11 +40,11 @@ template <class T> bool store_destination(Core &c, const Op *op, const T &x) {
 /// Host address of the page's bytes at `a` if they may be accessed directly.
 const std::byte *readable(const Core &c, Addr a) {
     const Tlb::Direct &e = c.tlb->direct_at(a);
-    return e.read == (a & ~Addr{0xfff}) ? reinterpret_cast<const std::byte *>(e.host + a) : nullptr;
+    return e.read == (a & ~Addr{0xfff}) ? reinterpret_cast<const std::byte *>(e.distance + a) : nullptr;
 }
 std::byte *writable(const Core &c, Addr a) {
     const Tlb::Direct &e = c.tlb->direct_at(a);
-    return e.write == (a & ~Addr{0xfff}) ? reinterpret_cast<std::byte *>(e.host + a) : nullptr;
+    return e.write == (a & ~Addr{0xfff}) ? reinterpret_cast<std::byte *>(e.distance + a) : nullptr;
 }
 /// Whole elements from `a` to the end of its page.
 template <class T> std::uint64_t left_in_page(Addr a) { return (0x1000 - (a & 0xfff)) / sizeof(T); }
