@@ -108,7 +108,6 @@ void Machine::Impl::build(Machine &machine, const json &description, const std::
     protocol = entry();
     message_pool().restart_numbering();
     separate_chips(from);
-    host_prefetch.resize(processes.size());
     history.assign(processes.size(),
                    History(protocol->checks_data ? 1u << 14 : 1u << 10)); // small ones stay in the host's caches
 
@@ -267,7 +266,6 @@ void Machine::Impl::build_controller(const MachineInfo &info, unsigned version, 
     ctrl.clusterID = from.get_or("cluster", NodeID{0});
     ctrl.history = &history[process];
     ctrl.requestors = &requestors;
-    ctrl.host_prefetch = &host_prefetch[process];
     ctrl.guest_memory = memory->base();
     ctrl.checks_data = protocol->checks_data;
     ctrl.transitions_per_cycle = from.get_or("transitions_per_cycle", 32);
@@ -306,8 +304,6 @@ void Machine::Impl::set_parameters(AbstractController &ctrl, const ConfigReader 
             caches.push_back(std::make_unique<CacheMemory>(geometry(value, ctrl.name() + "." + key), ctrl.queue(),
                                                            options.seed * 1000003 + caches.size()));
             known = ctrl.set_cache(key, caches.back().get());
-            if (caches.back()->worth_prefetching())
-                ctrl.stores.arrays.push_back(caches.back().get());
         } else {
             known = ctrl.set_value(key, value.value().is_boolean() ? value.as<bool>() : value.as<std::int64_t>());
         }

@@ -63,8 +63,7 @@ struct Machine::Impl {
     ruby::NodeMap nodes;
     ruby::AddressMap addresses;
     std::unique_ptr<GuestMemory> memory;
-    std::vector<ruby::HostPrefetch> host_prefetch; ///< by logical process, as those below
-    std::vector<ruby::History> history;
+    std::vector<ruby::History> history;                    ///< by logical process, as those below
     std::vector<std::unique_ptr<ruby::MessagePool>> pools; ///< by thread, from the second on
     unsigned cores_per_chip = 1;
     x86::TimedParams pipeline;

@@ -81,6 +81,31 @@ class ClockCursor {
         return t + by_den_(cycles_to(d).beyond);
     }
 
+    /// An edge, to which move_to() goes without a division.
+    struct Edge {
+        Tick tick = kNever;
+        std::int64_t n = 0, rem = 0;
+    };
+    /// align(t), as an edge.
+    Edge edge_at_or_after(Tick t) const {
+        const Tick d = t - tick_;
+        if (__builtin_expect(static_cast<std::uint64_t>(d) - 1 >= kNearTicks - 1, 0)) {
+            if (d <= 0)
+                return {tick_, n_, rem_};
+            ClockCursor there = *this;
+            there.set(c_.edge_at_or_after(t));
+            return {there.tick_, there.n_, there.rem_};
+        }
+        const auto [k, beyond] = cycles_to(d);
+        const std::int64_t later = by_den_(beyond);
+        return {t + later, n_ + k, beyond - later * c_.den};
+    }
+    void move_to(const Edge &e) {
+        tick_ = e.tick;
+        n_ = e.n;
+        rem_ = e.rem;
+    }
+
     /// Tick of the edge k cycles after the first edge at or after t.
     Tick after_edge(Tick t, std::int64_t k) const {
         if (__builtin_expect(t >= tick_, 1))

@@ -72,7 +72,8 @@ class EventQueue {
     /// Earliest pending wake-up of any component; kNever when idle.
     Tick next() const {
         settle();
-        const Component *c = first();
+        Tick number = turn_;
+        const Component *c = first(number);
         const Tick near = c ? c->tick_ : kNever;
         return near < far_min_ ? near : std::min(near, far_next());
     }
@@ -148,33 +149,40 @@ class EventQueue {
     void run_before(Tick end) {
         settle();
         all_before_ = 0;
+        end_ = end;
+        bound_ = std::min(end, far_min_);
         while (!stop_) {
-            Component *c = first();
-            if (__builtin_expect(!c || far_min_ <= c->tick_, 0)) {
-                const Tick far = far_next();
-                if (far < end && (!c || far <= c->tick_)) {
-                    turn_to(far);
-                    c = first();
-                } else if (!c) {
-                    all_before_ = end;
-                    break;
-                }
-            }
-            const Tick t = c->tick_;
-            if (t >= end) {
+            Tick number = turn_; // of the bucket
+            Component *const c = first(number);
+            if (__builtin_expect(!c || c->tick_ >= bound_, 0)) {
+                if (reach_far(c, end))
+                    continue;
                 all_before_ = end;
                 break;
             }
+            const Tick t = c->tick_;
             now_ = t;
-            // The wheel never turns back: what lies almost a whole turn ahead would be taken for what comes next.
-            turn_ = std::max(turn_, t >> kBucketBits);
-            take_first(c);
+            turn_ = number;
+            const auto b = static_cast<unsigned>(number) % kBuckets;
+            c->tick_ = kNever;
+            if (!(bucket_[b] = c->later_))
+                busy_[b / 64] &= ~(std::uint64_t{1} << (b & 63));
             running_ = c;
             last_ = c;
             ++events_;
             c->wake_(*c, t);
             settle();
         }
+        end_ = kNever;
+    }
+    /// There is no component in the wheel, or the first is not due before bound_. False: nothing is due before `end`.
+    [[gnu::noinline]] bool reach_far(const Component *c, Tick end) {
+        const Tick far = far_next();
+        if (far < end && (!c || far <= c->tick_))
+            turn_to(far);
+        else if (!c || c->tick_ >= end)
+            return false;
+        return true; // another component is first now, or bound_ was too early
     }
 
     // 256 buckets of 2^18 fs: 67 ns, beyond what most messages and DRAM accesses take.
@@ -208,21 +216,27 @@ class EventQueue {
             running_ = nullptr;
             if (c->tick_ != kNever)
                 put_in(c);
+            else
+                c->bucket_ = kIdle;
         }
     }
 
     void put_in(Component *c) const {
-        const Tick number = std::max(c->tick_ >> kBucketBits, turn_);
-        if (__builtin_expect(number >= turn_ + Tick{kBuckets}, 0)) {
-            put_far(c);
-            return;
+        const Tick t = c->tick_;
+        Tick number = t >> kBucketBits;
+        if (__builtin_expect(static_cast<std::uint64_t>(number) - static_cast<std::uint64_t>(turn_) >= kBuckets, 0)) {
+            if (number > turn_) {
+                put_far(c);
+                return;
+            }
+            number = turn_; // the wheel never turns back
         }
         const auto b = static_cast<unsigned>(number) % kBuckets;
         c->bucket_ = b;
         busy_[b / 64] |= std::uint64_t{1} << (b & 63);
         Component **at = &bucket_[b]; // seldom more than one or two are there
         Component *next = *at;
-        while (next && (next->tick_ < c->tick_ || (next->tick_ == c->tick_ && next->number_ < c->number_))) {
+        while (next && (next->tick_ < t || (next->tick_ == t && next->number_ < c->number_))) {
             at = &next->later_;
             next = *at;
         }
@@ -245,25 +259,21 @@ class EventQueue {
             busy_[b / 64] &= ~(std::uint64_t{1} << (b & 63));
     }
 
-    void take_first(Component *c) {
-        const std::uint32_t b = c->bucket_;
-        c->bucket_ = kIdle;
-        c->tick_ = kNever;
-        bucket_[b] = c->later_;
-        if (!c->later_)
-            busy_[b / 64] &= ~(std::uint64_t{1} << (b & 63));
-    }
-
-    /// The earliest component of the wheel, if any.
-    Component *first() const {
-        const auto b = static_cast<unsigned>(turn_) % kBuckets;
+    /// The earliest component of the wheel, if any; `number`: that of its bucket, instead of turn_.
+    Component *first(Tick &number) const {
+        const auto b = static_cast<unsigned>(number) % kBuckets;
         unsigned w = b / 64;
-        if (const std::uint64_t busy = busy_[w] >> (b & 63))
-            return bucket_[b + static_cast<unsigned>(std::countr_zero(busy))];
+        if (const std::uint64_t busy = busy_[w] >> (b & 63); __builtin_expect(busy != 0, 1)) {
+            number += std::countr_zero(busy);
+            return bucket_[static_cast<unsigned>(number) % kBuckets];
+        }
         for (unsigned k = 0; k < kWords; ++k) {
             w = (w + 1) % kWords; // of the first word again at last: its buckets before b are the latest
-            if (const std::uint64_t busy = busy_[w])
-                return bucket_[w * 64 + static_cast<unsigned>(std::countr_zero(busy))];
+            if (const std::uint64_t busy = busy_[w]) {
+                const unsigned found = w * 64 + static_cast<unsigned>(std::countr_zero(busy));
+                number += (found - b) % kBuckets;
+                return bucket_[found];
+            }
         }
         return nullptr;
     }
@@ -272,6 +282,7 @@ class EventQueue {
         c->bucket_ = kFar;
         far_[c->number_ / 64] |= std::uint64_t{1} << (c->number_ & 63);
         far_min_ = std::min(far_min_, c->tick_);
+        bound_ = std::min(bound_, c->tick_);
     }
     template <class F> void for_each_far(F &&f) const {
         for (unsigned w = 0; w < far_.size(); ++w)
@@ -282,6 +293,7 @@ class EventQueue {
     Tick far_next() const {
         far_min_ = kNever;
         for_each_far([this](const Component *c) { far_min_ = std::min(far_min_, c->tick_); });
+        bound_ = std::min(end_, far_min_);
         return far_min_;
     }
     /// Turns the wheel to tick t, before which nothing is pending, and takes in what it now covers.
@@ -303,6 +315,8 @@ class EventQueue {
     Tick turn_ = 0;                   ///< number, since tick zero, of the bucket at which the wheel stands
     Tick now_ = 0;
     mutable Tick far_min_ = kNever;                      ///< not later than the earliest beyond the wheel
+    Tick end_ = kNever;                                  ///< of the run
+    mutable Tick bound_ = kNever;                        ///< the earlier of far_min_ and end_
     mutable std::array<std::uint64_t, kWords> busy_{};   ///< buckets that are not empty
     mutable std::array<Component *, kBuckets> bucket_{}; ///< in order of time, then of number
     mutable std::vector<std::uint64_t> far_;             ///< components beyond the wheel

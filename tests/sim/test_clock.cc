@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Clock edges are computed, not accumulated: a cursor that walks a clock in any way agrees with floor(n*num/den).
+#include <algorithm>
+
 #include <gtest/gtest.h>
 
 #include "base/rng.hh"
@@ -52,6 +54,26 @@ TEST(ClockCursor, WalkingByRandomStepsNeverDriftsFromTheComputedEdge) {
             ASSERT_EQ(cursor.tick(), exact(c, cursor.cycle()));
             const auto k = static_cast<std::int64_t>(rng.below(2'000'000));
             ASSERT_EQ(cursor.after(k), exact(c, cursor.cycle() + k));
+        }
+    }
+}
+
+TEST(ClockCursor, MovingToAnEdgeFoundAheadIsTheSameAsAdvancingToIt) {
+    Rng rng(17);
+    for (const Clock &c : {kCore, kNorth, kFast, kOdd}) {
+        ClockCursor here(c);
+        for (int i = 0; i < 20000; ++i) {
+            // Also ticks of the past, and steps beyond those that need no division.
+            const auto t = here.tick() + static_cast<Tick>(rng.below(1ull << (1 + rng.below(42)))) - Tick{1000};
+            const ClockCursor::Edge edge = here.edge_at_or_after(t);
+            EXPECT_EQ(edge.tick, here.align(t));
+            ClockCursor moved = here;
+            moved.move_to(edge);
+            here.advance_to(std::max(t, here.tick()));
+            EXPECT_EQ(moved.tick(), here.tick());
+            EXPECT_EQ(moved.cycle(), here.cycle());
+            for (const std::int64_t k : {0l, 1l, 2l, 3l, 1'000'003l})
+                EXPECT_EQ(moved.after(k), here.after(k));
         }
     }
 }

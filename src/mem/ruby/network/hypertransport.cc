@@ -164,6 +164,8 @@ void HyperTransport::set_trace(TraceHook *hook) {
     for (auto &r : routers_) {
         r->catch_up();
         r->set_slack(hook ? 0 : slack_); // events are reported in the order of their ticks
+        for (auto &port : r->ports())
+            port.traced = hook != nullptr;
     }
 }
 
@@ -233,7 +235,7 @@ void HyperTransport::reset_stats(Tick now) {
             c.reset_counts(now);
     for (auto &r : routers_)
         for (auto &port : r->ports())
-            port.counts = {};
+            port.reset_counts();
 }
 
 void HyperTransport::for_each_held(const std::function<void(const HeldMessage &)> &f) {

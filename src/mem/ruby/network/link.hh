@@ -145,21 +145,27 @@ struct Link {
       public:
         struct Return {
             Tick usable;
-            std::uint8_t channel;
-            bool data; ///< a data buffer, too
+            std::uintptr_t of; ///< the channel, plus one if a data buffer is free, too
         };
         void init(unsigned n) {
             ring_.resize(std::bit_ceil(std::max(n, 1u)));
             mask_ = static_cast<unsigned>(ring_.size()) - 1;
         }
         Tick next() const { return next_; }
-        /// The oldest, which it takes out.
-        Return take() {
-            const Return r = ring_[first_++ & mask_];
-            next_ = first_ == end_ ? kNever : ring_[first_ & mask_].usable;
-            return r;
+        /// Takes out those that may be used from this tick on, or before, and calls f(channel, with data, tick) for each; there is one.
+        template <class F> [[gnu::always_inline]] void take_until(Tick usable, F &&f) {
+            unsigned i = first_;
+            Tick t = ring_[i & mask_].usable;
+            do {
+                const std::uintptr_t of = ring_[i & mask_].of;
+                f(*reinterpret_cast<Channel *>(of & ~std::uintptr_t{1}), (of & 1) != 0, t);
+                t = ++i == end_ ? kNever : ring_[i & mask_].usable;
+            } while (t <= usable);
+            first_ = i;
+            next_ = t;
         }
-        void push(const Return &r) {
+        void push(Tick usable, Channel &channel, bool data) {
+            const Return r{usable, reinterpret_cast<std::uintptr_t>(&channel) | std::uintptr_t{data}};
             unsigned i = end_++;
             for (; __builtin_expect(i != first_ && ring_[(i - 1) & mask_].usable > r.usable, 0); --i)
                 ring_[i & mask_] = ring_[(i - 1) & mask_];
@@ -175,23 +181,25 @@ struct Link {
 
     /// The sender learns which buffers may be used from this tick on, or before. Only then it decides whose they are.
     [[gnu::always_inline]] void take_back(Tick usable) {
-        while (returning.next() <= usable) {
-            const Returning::Return r = returning.take();
-            Channel &c = channel[r.channel];
-            if (__builtin_expect(credit_flight < crossbar, 0)) {
-                take_back_in_order(c, r);
-                continue;
-            }
-            c.commands.giver(free_commands).give(r.usable);
-            if (r.data)
-                c.data.giver(free_data).give(r.usable);
+        if (returning.next() > usable)
+            return;
+        if (__builtin_expect(credit_flight < crossbar, 0)) {
+            take_back_in_order(usable);
+            return;
         }
+        returning.take_until(usable, [this](Channel &c, bool data, Tick from) {
+            c.commands.giver(free_commands).give(from);
+            if (data)
+                c.data.giver(free_data).give(from);
+        });
     }
     /// Where what comes back later may be usable before.
-    [[gnu::noinline]] void take_back_in_order(Channel &c, const Returning::Return &r) {
-        c.commands.giver(free_commands).give_in_order(r.usable);
-        if (r.data)
-            c.data.giver(free_data).give_in_order(r.usable);
+    [[gnu::noinline]] void take_back_in_order(Tick usable) {
+        returning.take_until(usable, [this](Channel &c, bool data, Tick from) {
+            c.commands.giver(free_commands).give_in_order(from);
+            if (data)
+                c.data.giver(free_data).give_in_order(from);
+        });
     }
     /// Whether there are buffers for a packet of a channel, as far as they have come back.
     bool has_credit(const Channel &c, bool with_data) const {

@@ -69,17 +69,12 @@ void Network::Jitter::init(Tick max, std::uint64_t seed, unsigned nodes) {
     nodes_ = nodes;
 }
 
-Tick Network::Jitter::delay(const Message &m, NodeIndex to, Tick earliest) {
-    Tick t = earliest +
-             (source_ ? source_->delay(m, to) : static_cast<Tick>(rng_.below(static_cast<std::uint64_t>(max_) + 1)));
-    if (ordered_[m.vnet]) {
-        auto &last = last_[m.vnet];
-        if (last.empty())
-            last.resize(std::size_t{nodes_} * nodes_);
-        Tick &l = last[std::size_t{m.source} * nodes_ + to];
-        l = t = std::max(t, l); // equal ticks keep the order of delivery
-    }
-    return t;
+Tick Network::Jitter::in_order(const Message &m, NodeIndex to, Tick t) {
+    auto &last = last_[m.vnet];
+    if (last.empty())
+        last.resize(std::size_t{nodes_} * nodes_);
+    Tick &l = last[std::size_t{m.source} * nodes_ + to];
+    return l = std::max(t, l); // equal ticks keep the order of delivery
 }
 
 std::unique_ptr<Network> make_network(const std::vector<EventQueue *> &queues, const NetworkParams &params,

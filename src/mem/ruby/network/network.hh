@@ -103,11 +103,16 @@ class Network {
         void set_source(DelaySource *source) { source_ = source; }
         bool on() const { return max_ > 0; }
         /// Arrival to use instead of `earliest`; never earlier.
-        Tick delay(const Message &m, NodeIndex to, Tick earliest);
+        Tick delay(const Message &m, NodeIndex to, Tick earliest) {
+            const Tick t = earliest + (source_ ? source_->delay(m, to)
+                                               : static_cast<Tick>(rng_.below(static_cast<std::uint64_t>(max_) + 1)));
+            return ordered_[m.vnet] ? in_order(m, to, t) : t;
+        }
         void set_ordered(unsigned vnet) { ordered_[vnet] = true; }
         bool ordered(unsigned vnet) const { return ordered_[vnet]; }
 
       private:
+        Tick in_order(const Message &m, NodeIndex to, Tick t);
         Tick max_ = 0;
         DelaySource *source_ = nullptr;
         Rng rng_;

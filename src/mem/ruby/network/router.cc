@@ -133,27 +133,28 @@ inline void Router::count_entry(const Message &m, unsigned destinations) {
         return;
     }
     Link &link = *in_[input - 1];
-    const auto c = static_cast<std::uint8_t>(link.of_vnet[m.vnet]->number);
+    Link::Channel &channel = *link.of_vnet[m.vnet];
     const Tick usable = at + link.credit_flight;
     if (__builtin_expect(link.crosses, 0)) {
         const auto open = [](const ProcessMessage &p) {
             auto &l = *static_cast<Link *>(p.to);
-            l.from->freed_behind(
-                l, {static_cast<Tick>(p.number[2]), static_cast<std::uint8_t>(p.number[0]), p.number[1] != 0});
+            l.from->freed_behind(l, l.channel[p.number[0]], p.number[1] != 0, static_cast<Tick>(p.number[2]));
         };
-        queue().post(
-            link.from->queue(),
-            {open, usable - common_.latency, &link, nullptr, {c, m.carries_data, static_cast<std::uint64_t>(usable)}});
+        queue().post(link.from->queue(), {open,
+                                          usable - common_.latency,
+                                          &link,
+                                          nullptr,
+                                          {channel.number, m.carries_data, static_cast<std::uint64_t>(usable)}});
     } else {
-        link.from->freed_behind(link, {usable, c, m.carries_data});
+        link.from->freed_behind(link, channel, m.carries_data, usable);
     }
 }
 
 /// A packet has left its buffers behind the link.
-[[gnu::always_inline]] inline void Router::freed_behind(Link &link, const Link::Returning::Return &buffers) {
-    link.returning.push(buffers);
+[[gnu::always_inline]] inline void Router::freed_behind(Link &link, Link::Channel &channel, bool data, Tick usable) {
+    link.returning.push(usable, channel, data);
     if (link.waiting)
-        credit_returned(link, buffers.usable);
+        credit_returned(link, usable);
 }
 
 /// A part of a packet goes from its input buffer at tick `at`.
@@ -183,7 +184,7 @@ inline void Router::count_entry(const Message &m, unsigned destinations) {
     const unsigned channel = common_.channel_of_vnet[m->vnet];
     const bool data = m->carries_data;
     const Tick start = std::max(now, port.free_at);
-    port.free_at = start + port.occupancy[m->vnet][data];
+    port.free_at = start + port.kind(*m).occupancy;
     Tick arrival = start + common_.latency;
     m->account(Segment::queue, start);
     m->account(Segment::crossbar, arrival);
@@ -317,26 +318,28 @@ void Router::multicast(Message *m, unsigned input, Tick now) {
     // The input buffer is free when the last part has left; this function holds it until all have been seen.
     const bool shared = input != 0 || network_.has_bounded_sources();
     const std::uint32_t slot = shared ? new_slot() : 0;
-    const auto take_part = [&](const NetDest &part) {
-        rest.removeNetDest(part);
-        Message *p = rest.isEmpty() ? m : message_pool().clone(m);
-        p->destination() = part;
-        p->note_destination();
+    const auto next_part = [&] { // after it has been taken out of the rest
         if (slot)
             ++slots_[slot].parts;
-        return p;
+        return rest.isEmpty() ? m : message_pool().clone(m);
     };
     for (Link *link : out_) {
         if (rest.intersectionIsEmpty(link->reach))
             continue;
-        Message *p = take_part(rest.AND(link->reach));
+        const NetDest part = rest.AND(link->reach);
+        rest.removeNetDest(part);
+        Message *p = next_part();
+        p->destination() = part;
+        p->note_destination();
         if (forward(p, *link, input, slot, now) && slot)
             part_left(*p, input, slot, now);
     }
     rest.AND(local_).for_each([&](NodeIndex node) {
-        NetDest one;
-        one.add_index(node);
-        Message *p = take_part(one);
+        rest.remove_index(node);
+        Message *p = next_part();
+        p->destination().clear();
+        p->destination().add_index(node);
+        p->to = node;
         if (input == 0 && ingress.direct) { // in its place among those that enter at this tick
             p->entered = true;
             ingress.same_chip[node]->enter_crossing(p, now);
@@ -356,12 +359,27 @@ void Router::multicast(Message *m, unsigned input, Tick now) {
         part_left(*m, input, slot, now);
 }
 
-/// Hands on the first message that waits for a port: one of this chip's controllers, or one from a link.
-[[gnu::always_inline]] inline void Router::grant_first(CrossbarPort &port) {
-    const auto [entry, m] = port.waiting.front();
-    port.waiting.pop();
+/// Hands on a message that has waited for a port: one of this chip's controllers, or one from a link.
+void Router::grant_counted(CrossbarPort &port, Message *m, Tick entry) {
     const NodeIndex node = m->to;
-    --ingress.same_chip[node]->crossing_to_here;
+    MessageBuffer *const buffer = ingress.same_chip[node]->from_crossing[m->vnet % Crossing::kVnets];
+    if (__builtin_expect(m->hops != 0 && buffer && !port.traced, 1)) {
+        const bool data = m->carries_data;
+        const unsigned input = m->entry, channel = in_[input - 1]->of_vnet[m->vnet]->number;
+        const Tick start = std::max(entry, port.free_at), arrival = start + port.latency;
+        port.free_at = start + port.kind(*m).occupancy;
+        m->account(Segment::queue, start);
+        m->account(Segment::crossbar, arrival);
+        CrossbarPort::Counts &counts = port.counts[channel];
+        ++counts.messages[data];
+        counts.wait += start - entry;
+        ChannelStats &s = stats[channel];
+        ++s.delivered_by_hops[m->hops < kHopBins ? m->hops : kHopBins - 1];
+        add_latency(s, static_cast<std::uint64_t>(arrival));
+        buffer->deliver_expected(m, arrival);
+        free_input(*m, input, start);
+        return;
+    }
     if (m->hops == 0) {
         if (!m->entered)
             count_entry(*m, 1);
@@ -372,38 +390,12 @@ void Router::multicast(Message *m, unsigned input, Tick now) {
     }
 }
 
-void Router::grant_before(CrossbarPort &port, Tick before) {
-    do
-        grant_first(port);
-    while (port.waiting.front_tick() < before);
-}
-
 /// Hands on what is before m at a port: m comes from a link at tick `at`.
 void Router::grant_earlier(CrossbarPort &port, const Message &m, Tick at) {
     port.grant(at);
     while (port.waiting.front_tick() == at && port.waiting.front().item->hops != 0 &&
            sent_before(*port.waiting.front().item, m))
-        grant_first(port);
-}
-
-/// Messages from links only as far as a wake-up for them would have happened.
-void Router::grant_all() {
-    std::vector<TimedQueue<Message *>::Entry> later;
-    for (CrossbarPort &port : ports_) {
-        for (unsigned i = 0; i < port.waiting.size();) {
-            const auto entry = port.waiting.at(i);
-            if (entry.item->hops == 0 || queue().passed(*this, entry.tick)) {
-                ++i;
-            } else {
-                later.push_back(entry);
-                port.waiting.remove_at(i);
-            }
-        }
-        port.grant(queue().limit());
-        for (const auto &[tick, m] : later)
-            port.waiting.insert_if(tick, m, [](const Message *o) { return o->hops == 0; });
-        later.clear();
-    }
+        port.grant_next();
 }
 
 /// Sends m over the link if that is possible now (true), or queues it there.

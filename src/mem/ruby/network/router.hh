@@ -44,9 +44,12 @@ struct CrossbarPort : Crossing {
     Router *router = nullptr;
     std::string name;
     unsigned router_number = 0;
-    std::array<Counts, kMaxChannels> counts;
+    std::array<Counts, kMaxChannels> counts; ///< beside those of `kinds`
 
+    /// All counts of a channel. Adds to `of_kinds` what a router counts of messages that only `kinds` has.
+    Counts all(const RouterCommon &common, unsigned channel, ChannelStats *of_kinds = nullptr) const;
     PortStats counted(const RouterCommon &common) const;
+    void reset_counts();
 };
 
 class Router final : public Component {
@@ -114,8 +117,7 @@ class Router final : public Component {
     void wait(Message *m, Link &link, unsigned input, std::uint32_t slot, Tick now);
     void accept(Message *m, unsigned input, Tick now);
     void multicast(Message *m, unsigned input, Tick now);
-    void grant_first(CrossbarPort &port);
-    void grant_before(CrossbarPort &port, Tick before);
+    void grant_counted(CrossbarPort &port, Message *m, Tick entry);
     void grant_earlier(CrossbarPort &port, const Message &m, Tick at);
     Tick deliver(Message *m, NodeIndex node, Tick now, bool expected = false);
     void count_entry(const Message &m, unsigned destinations);
@@ -128,7 +130,7 @@ class Router final : public Component {
     void free_input(const Message &m, unsigned input, Tick at);
     bool sent_before(const Message &a, const Message &b) const;
     void arrives(Message *m, const Link &link, Tick at);
-    void freed_behind(Link &link, const Link::Returning::Return &buffers);
+    void freed_behind(Link &link, Link::Channel &channel, bool data, Tick usable);
     void credit_returned(Link &link, Tick usable);
     std::uint32_t new_slot();
 

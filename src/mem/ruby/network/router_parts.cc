@@ -18,11 +18,34 @@ void Router::add_port(const std::string &name) {
     static_assert(kMaxVnets <= Crossing::kVnets);
     for (unsigned v = 0; v < kMaxVnets; ++v)
         if (const unsigned c = common_.channel_of_vnet[v]; c < kMaxChannels)
-            std::copy_n(common_.packet[c].port_occupancy, 2, ports_.back().occupancy[v]);
-    ports_.back().grant_entry = [](Crossing &c, Tick before) {
+            for (unsigned data = 0; data < 2; ++data)
+                ports_.back().kinds[2 * v + data].occupancy = common_.packet[c].port_occupancy[data];
+    ports_.back().grant_counted = [](Crossing &c, Message *m, Tick entry) {
         auto &port = static_cast<CrossbarPort &>(c);
-        port.router->grant_before(port, before);
+        port.router->grant_counted(port, m, entry);
     };
+}
+
+CrossbarPort::Counts CrossbarPort::all(const RouterCommon &common, unsigned channel, ChannelStats *of_kinds) const {
+    Counts n = counts[channel];
+    for (unsigned v = 0; v < kVnets; ++v)
+        for (unsigned with_data = 0; common.channel_of_vnet[v] == channel && with_data < 2; ++with_data) {
+            const Kind &k = kinds[2 * v + with_data];
+            n.messages[with_data] += k.messages;
+            n.wait += k.wait;
+            if (!of_kinds)
+                continue;
+            of_kinds->sent += k.messages;
+            of_kinds->delivered_by_hops[0] += k.messages;
+            of_kinds->latency = static_cast<Tick>(static_cast<std::uint64_t>(of_kinds->latency) + k.latency);
+        }
+    return n;
+}
+
+void CrossbarPort::reset_counts() {
+    counts = {};
+    for (Kind &k : kinds)
+        k = {k.occupancy, 0, 0, 0};
 }
 
 PortStats CrossbarPort::counted(const RouterCommon &common) const {
@@ -30,13 +53,14 @@ PortStats CrossbarPort::counted(const RouterCommon &common) const {
     s.name = name;
     s.router = router_number;
     for (unsigned c = 0; c < common.channels; ++c) {
+        const Counts of = all(common, c);
         for (unsigned with_data = 0; with_data < 2; ++with_data) {
-            const std::uint64_t n = counts[c].messages[with_data];
+            const std::uint64_t n = of.messages[with_data];
             s.messages += n;
             s.bytes += n * common.packet[c].bytes[with_data];
             s.busy += static_cast<Tick>(n) * common.packet[c].port_occupancy[with_data];
         }
-        s.wait += counts[c].wait;
+        s.wait += of.wait;
     }
     return s;
 }
@@ -44,7 +68,7 @@ PortStats CrossbarPort::counted(const RouterCommon &common) const {
 ChannelStats Router::counted(unsigned channel) const {
     ChannelStats s = stats[channel];
     for (const CrossbarPort &port : ports_) {
-        const CrossbarPort::Counts &n = port.counts[channel];
+        const CrossbarPort::Counts n = port.all(common_, channel, &s);
         s.delivered += n.messages[0] + n.messages[1];
         s.queueing += n.wait;
     }
@@ -63,8 +87,13 @@ void Router::open_direct_ways(const std::vector<AbstractController *> &controlle
         return;
     ingress.direct = true;
     local_.for_each([&](NodeIndex node) {
-        controllers[node]->crossing = &ports_[way_[node].port];
+        CrossbarPort &port = ports_[way_[node].port];
+        controllers[node]->crossing = &port;
         ingress.same_chip[node] = controllers[node];
+        port.controllers = ingress.same_chip.data();
+        for (unsigned v = 0; v < kMaxVnets; ++v)
+            if (common_.channel_of_vnet[v] != kMaxChannels)
+                controllers[node]->from_crossing[v] = network_.from_network(node, v);
     });
     ingress.routed = &routed_vnets;
     ingress.first_routed = [](Ingress &in, std::uint32_t vnet) {
@@ -91,6 +120,26 @@ void Router::add_remote(NodeIndex node, unsigned output) {
     way_[node] = {out_[output], 0};
     towards_[node] = out_[output];
     out_[output]->reach.add_index(node);
+}
+
+/// Messages from links only as far as a wake-up for them would have happened.
+void Router::grant_all() {
+    std::vector<TimedQueue<Message *>::Entry> later;
+    for (CrossbarPort &port : ports_) {
+        for (unsigned i = 0; i < port.waiting.size();) {
+            const auto entry = port.waiting.at(i);
+            if (entry.item->hops == 0 || queue().passed(*this, entry.tick)) {
+                ++i;
+            } else {
+                later.push_back(entry);
+                port.waiting.remove_at(i);
+            }
+        }
+        port.grant(queue().limit());
+        for (const auto &[tick, m] : later)
+            port.waiting.insert_if(tick, m, [](const Message *o) { return o->hops == 0; });
+        later.clear();
+    }
 }
 
 void Router::for_each_entering(const std::function<void(const HeldMessage &)> &f) {

@@ -40,48 +40,49 @@ CacheMemory::CacheMemory(CacheGeometry g, const EventQueue &queue, std::uint64_t
         choice_ = listed_ ? Choice::first : g_.ways == 2 ? Choice::older_of_two : Choice::otherwise;
 }
 
-inline void CacheMemory::move_cursor(Addr line, AbstractCacheEntry *found, SetHeads::Head head, unsigned set,
-                                     bool full) const {
+/// Moves the cursor to a line; what follows says whether it is present and whether its set is full.
+[[gnu::always_inline]] inline void CacheMemory::move_cursor(Addr line, SetHeads::Head head, unsigned set) const {
     cursor_.line = line;
-    cursor_.entry = found;
     cursor_.victim_line = kNoTag - 1;
     cursor_.head = head;
     cursor_.set = set;
     cursor_.free_slot = kNoSlot;
-    cursor_.full = full;
 }
 
 /// Moves the cursor to a line, of a set without a head.
 void CacheMemory::seek_narrow(Addr line) const {
     const unsigned set = set_of(line);
+    move_cursor(line, nullptr, set);
     AbstractCacheEntry *e = entry(std::size_t{set} * g_.ways);
-    AbstractCacheEntry *found = nullptr;
-    bool full = true;
     if (__builtin_expect(g_.ways == 2, 1)) {
         AbstractCacheEntry *const second = after(e);
-        found = e->m_Address == line ? e : second->m_Address == line ? second : nullptr;
-        full = e->m_Address != kNoTag && second->m_Address != kNoTag;
-        move_cursor(line, found, nullptr, set, full);
+        cursor_.entry = e->m_Address == line ? e : second->m_Address == line ? second : nullptr;
+        cursor_.full = e->m_Address != kNoTag && second->m_Address != kNoTag;
         return;
     }
+    AbstractCacheEntry *found = nullptr;
+    bool full = true;
     for (unsigned w = g_.ways; w-- > 0; e = after(e)) {
         found = e->m_Address == line ? e : found;
         full &= e->m_Address != kNoTag;
     }
-    move_cursor(line, found, nullptr, set, full);
+    cursor_.entry = found;
+    cursor_.full = full;
 }
 
 /// The same of a set with one.
 void CacheMemory::seek_wide(Addr line) const {
     const unsigned set = set_of(line);
     const SetHeads::Head head = heads_.head(set);
+    move_cursor(line, head, set);
     AbstractCacheEntry *found = nullptr;
     heads_.find(head, hint_of(line), [&](unsigned way) {
-        AbstractCacheEntry *const e = entry(std::size_t{set} * g_.ways + way);
+        AbstractCacheEntry *const e = entry(std::size_t{cursor_.set} * g_.ways + way);
         found = e->m_Address == line ? e : nullptr;
         return found != nullptr;
     });
-    move_cursor(line, found, head, set, heads_.full(head));
+    cursor_.entry = found;
+    cursor_.full = heads_.full(head);
 }
 
 unsigned CacheMemory::victim_otherwise(unsigned set) const {
@@ -126,7 +127,7 @@ void CacheMemory::hold(std::size_t bytes, std::size_t alignment) {
 
 void CacheMemory::fail(const char *what) const { throw ProtocolError(g_.name + what); }
 
-unsigned CacheMemory::take_narrow() {
+[[gnu::always_inline]] inline unsigned CacheMemory::take_narrow() {
     const unsigned first = cursor_.set * g_.ways;
     const AbstractCacheEntry *e = entry(first);
     unsigned way = 0, taken = 0;
@@ -139,22 +140,26 @@ unsigned CacheMemory::take_narrow() {
     return first + way;
 }
 
-unsigned CacheMemory::take_wide() {
+[[gnu::always_inline]] inline unsigned CacheMemory::take_wide() {
     const unsigned way = heads_.take(cursor_.head, hint_of(cursor_.line));
     cursor_.full = heads_.full(cursor_.head);
     return cursor_.set * g_.ways + way;
 }
 
-/// Calls the policy's functions for a new line.
-void CacheMemory::place(unsigned set, unsigned way, bool touch_it) {
+/// Calls the policy's functions for a new line; returns its slot.
+unsigned CacheMemory::place(unsigned slot, bool touch_it) {
+    const unsigned set = cursor_.set, way = slot - set * g_.ways;
     if (policy_.placed)
         policy_.placed(state_, set, way);
     if (touch_it && hit_ == Hit::call)
         policy_.touch(state_, set, way);
+    return slot;
 }
 
 unsigned CacheMemory::take(Addr line, bool touch) {
-    if (__builtin_expect(at(line).full, 0))
+    if (__builtin_expect(line != cursor_.line, 0))
+        return at(line), take(line, touch);
+    if (__builtin_expect(cursor_.full, 0))
         fail(": allocate without a free way in the set");
     unsigned slot = cursor_.free_slot;
     if (__builtin_expect(slot != kNoSlot, 1)) {
@@ -167,19 +172,20 @@ unsigned CacheMemory::take(Addr line, bool touch) {
     }
     if (stamp_base_)
         stamp_base_[slot] = queue_.now();
-    if (__builtin_expect(sees_placing_, 0))
-        place(cursor_.set, slot - cursor_.set * g_.ways, touch);
-    return slot;
+    return __builtin_expect(sees_placing_, 0) ? place(slot, touch) : slot;
 }
 
 void CacheMemory::deallocate(Addr a) {
     const Addr line = line_of(a);
     const bool is_victim = line == cursor_.victim_line;
-    AbstractCacheEntry *const e = is_victim ? cursor_.victim : at(line).entry;
-    if (!e)
+    if (__builtin_expect(!is_victim && line != cursor_.line, 0)) {
+        at(line);
+        deallocate(a);
+        return;
+    }
+    AbstractCacheEntry *const e = is_victim ? cursor_.victim : cursor_.entry;
+    if (__builtin_expect(!e, 0))
         fail(": deallocate of a line that is not present");
-    if (port)
-        port->forget(line);
     e->m_Address = kNoTag;
     cursor_.free_slot = cursor_.full ? e->slot : kNoSlot;
     if (cursor_.head)
@@ -189,6 +195,8 @@ void CacheMemory::deallocate(Addr a) {
         cursor_.victim_line = kNoTag - 1;
     else
         cursor_.entry = nullptr;
+    if (port)
+        port->forget(line);
 }
 
 } // namespace moscope::ruby

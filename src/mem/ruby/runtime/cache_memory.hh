@@ -106,26 +106,6 @@ class CacheMemory {
     void htmAbortTransaction() {}
 
     const CacheGeometry &geometry() const { return g_; }
-    /// Too large for the host's caches to hold it beside the arrays of other cores.
-    bool worth_prefetching() const { return std::size_t{g_.sets} * g_.ways >= kPrefetchedLines; }
-    // Into the host's caches, without waiting. First what tells where the line of `a` is, and which line is to be
-    // replaced for it; some time later the entry of that victim, if a line is going to be placed.
-    void prefetch_set(Addr a) const {
-        const unsigned set = set_of(line_of(a));
-        if (!heads_.none()) {
-            heads_.prefetch(set);
-            return;
-        }
-        __builtin_prefetch(entry(std::size_t{set} * g_.ways));
-        __builtin_prefetch(&stamps_[std::size_t{set} * g_.ways]);
-    }
-    void prefetch_victim(Addr a) const {
-        if (choice_ != Choice::first)
-            return;
-        const unsigned set = set_of(line_of(a));
-        if (const SetHeads::Head h = heads_.head(set); heads_.full(h))
-            __builtin_prefetch(entry(std::size_t{set} * g_.ways + heads_.first(h)));
-    }
     /// Whether an entry lies in this array.
     bool holds(const AbstractCacheEntry *e) const {
         const auto at = static_cast<std::size_t>(reinterpret_cast<const std::byte *>(e) - ways_.get());
@@ -169,7 +149,6 @@ class CacheMemory {
     using Hit = ReplacementPolicy::Hit;
     static constexpr Addr kNoTag = ~Addr{0};
     static constexpr std::size_t kHostLine = SetHeads::kHostLine;
-    static constexpr std::size_t kPrefetchedLines = 4096;
     static constexpr unsigned kNarrow = 4; ///< ways whose entries are looked at one by one
     static constexpr unsigned kNoSlot = ~0u;
 
@@ -196,7 +175,7 @@ class CacheMemory {
     }
     void seek_narrow(Addr line) const;
     void seek_wide(Addr line) const;
-    void move_cursor(Addr line, AbstractCacheEntry *found, SetHeads::Head head, unsigned set, bool full) const;
+    void move_cursor(Addr line, SetHeads::Head head, unsigned set) const;
     AbstractCacheEntry *find(Addr line) const { return line == cursor_.victim_line ? cursor_.victim : at(line).entry; }
     /// Slot to be given up next, of a set that is full.
     unsigned victim(unsigned set, SetHeads::Head h) const {
@@ -225,7 +204,7 @@ class CacheMemory {
     unsigned take_narrow();
     unsigned take_wide();
     [[noreturn, gnu::cold, gnu::noinline]] void fail(const char *what) const;
-    [[gnu::cold, gnu::noinline]] void place(unsigned set, unsigned way, bool touch_it);
+    [[gnu::cold, gnu::noinline]] unsigned place(unsigned slot, bool touch_it);
 
     /// Bits that differ between most lines of a set.
     std::uint16_t hint_of(Addr line) const {

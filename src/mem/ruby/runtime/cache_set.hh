@@ -68,7 +68,7 @@ class SetHeads {
         order(h)[ways_ - 1] = static_cast<std::uint8_t>(way);
     }
     /// Takes the lowest free way for a tag, as the last of the order; the set is not full.
-    unsigned take(Head h, std::uint16_t hint) {
+    [[gnu::always_inline]] unsigned take(Head h, std::uint16_t hint) {
         unsigned way = 0;
         any_equal(h, 0, [&](unsigned m, unsigned of) {
             way = of + lowest(m | 0x10000);
@@ -81,7 +81,7 @@ class SetHeads {
         o[last] = static_cast<std::uint8_t>(way);
         return way;
     }
-    void free(Head h, unsigned way) {
+    [[gnu::always_inline]] void free(Head h, unsigned way) {
         set_hint(h, way, 0);
         std::uint8_t *const o = order(h);
         o[close_gap(o, way)] = kNoWay;
@@ -93,12 +93,6 @@ class SetHeads {
         o[last] = static_cast<std::uint8_t>(way);
     }
 
-    void prefetch(unsigned set) const {
-        const std::byte *h = head(set);
-        for (std::size_t b = 0; b < stride_; b += kHostLine)
-            __builtin_prefetch(h + b);
-    }
-
     static constexpr std::uint8_t kNoWay = 0xff;
 
   private:
@@ -107,19 +101,22 @@ class SetHeads {
     std::uint8_t *order(Head h) const { return reinterpret_cast<std::uint8_t *>(h + order_at_); }
     /// Calls f(mask, way) for each two vectors of tags, with a bit for each lane of them that is equal and the number of
     /// the first lane's way, until f returns true.
-    template <class F> void any_equal(Head h, std::uint16_t hint, F &&f) const {
-        const auto *v = reinterpret_cast<const __m128i *>(h);
+    template <class F> [[gnu::always_inline]] void any_equal(Head h, std::uint16_t hint, F &&f) const {
+        const __m128i *v = reinterpret_cast<const __m128i *>(h);
         const __m128i wanted = _mm_set1_epi16(static_cast<short>(hint));
-        unsigned k = 0;
-        for (; k + 1 < vectors_; k += 2) {
-            const __m128i low = _mm_cmpeq_epi16(_mm_load_si128(v + k), wanted);
-            const __m128i high = _mm_cmpeq_epi16(_mm_load_si128(v + k + 1), wanted);
-            if (f(static_cast<unsigned>(_mm_movemask_epi8(_mm_packs_epi16(low, high))), k * kLanes))
+        const auto way = [h](const __m128i *at) {
+            return static_cast<unsigned>(reinterpret_cast<const std::byte *>(at) - h) / 2; // of the first lane
+        };
+        const __m128i *const end = v + vectors_ - 1;
+        for (; v < end; v += 2) {
+            const __m128i low = _mm_cmpeq_epi16(_mm_load_si128(v), wanted);
+            const __m128i high = _mm_cmpeq_epi16(_mm_load_si128(v + 1), wanted);
+            if (f(static_cast<unsigned>(_mm_movemask_epi8(_mm_packs_epi16(low, high))), way(v)))
                 return;
         }
-        if (k < vectors_) {
-            const __m128i low = _mm_cmpeq_epi16(_mm_load_si128(v + k), wanted);
-            f(static_cast<unsigned>(_mm_movemask_epi8(_mm_packs_epi16(low, _mm_setzero_si128()))), k * kLanes);
+        if (v == end) {
+            const __m128i low = _mm_cmpeq_epi16(_mm_load_si128(v), wanted);
+            f(static_cast<unsigned>(_mm_movemask_epi8(_mm_packs_epi16(low, _mm_setzero_si128()))), way(v));
         }
     }
     static unsigned lowest(unsigned mask) { return static_cast<unsigned>(__builtin_ctz(mask)); }
@@ -136,7 +133,7 @@ class SetHeads {
         return k * kBlock + lowest(m);
     }
     /// Takes a way out of the order, so that those behind it move up; returns the place behind them.
-    unsigned close_gap(std::uint8_t *o, unsigned way) {
+    [[gnu::always_inline]] unsigned close_gap(std::uint8_t *o, unsigned way) {
         const unsigned last = o[ways_ - 1] != kNoWay ? ways_ - 1 : position(o, kNoWay) - 1;
         if (o[last] == way)
             return last;

@@ -6,6 +6,7 @@
 // at again after any other transition of the controller, since nothing else can change the answer.
 #pragma once
 
+#include <array>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -61,6 +62,7 @@ class AbstractController : public Component {
   protected:
     // What every waking looks at lies together: the host's caches seldom hold a controller that has slept.
     ClockCursor clock_;
+    ClockCursor::Edge planned_; ///< the edge at which it will probably wake
     Tick now_ = 0;
     Tick again_ = kNever;
     static constexpr unsigned kHeads = 8;
@@ -126,17 +128,11 @@ class AbstractController : public Component {
     const ClockCursor &clock() const { return clock_; }
 
     LineStores stores;
-    HostPrefetch *host_prefetch = nullptr; ///< the machine's
-    /// A message about `line` is on its way here, or soon will be.
-    void prefetch(Addr line, bool placed) const {
-        if (host_prefetch)
-            host_prefetch->prefetch(stores, line, placed);
-    }
 
     /// A message will be due at `arrival`: wake at the first edge from then on.
     void arrive(Tick arrival) {
         if (arrival < next_wake())
-            schedule_no_later_than(clock_.align(arrival));
+            wake_at(clock_.edge_at_or_after(arrival));
     }
 
     /// The crossbar's port towards this controller, and how many of the messages that wait there are for it.
@@ -149,8 +145,10 @@ class AbstractController : public Component {
     /// Beside what the port is given.
     void note_crossing(const Message &m) {
         ++crossing_to_here;
-        prefetch(m.line, m.carries_data);
+        stores.prefetch(m.line);
     }
+    /// Where the port puts messages to here, by virtual network; null: the network has to look at them.
+    std::array<MessageBuffer *, Crossing::kVnets> from_crossing{};
     /// Edge `cycles` after the edge at or after t, for producers outside.
     Tick edge_from(Tick t, std::int64_t cycles) const { return clock_.after_edge(t, cycles); }
 
@@ -158,8 +156,12 @@ class AbstractController : public Component {
     // ---- for generated code
     enum class Result : std::uint8_t { valid, resource_stall, protocol_stall };
 
-    void begin_wake(Tick t) {
-        now_ = clock_.advance_to(t);
+    [[gnu::always_inline]] void begin_wake(Tick t) {
+        if (__builtin_expect(t == planned_.tick, 1))
+            clock_.move_to(planned_);
+        else
+            clock_.advance_to(t);
+        now_ = t;
         again_ = kNever;
         if (crossing_to_here)
             crossing->grant(t); // what has arrived is looked at now
@@ -190,15 +192,20 @@ class AbstractController : public Component {
         const Tick t = b.next_tick();
         return t > now_ && t < soonest ? t : soonest;
     }
-    void end_wake(Tick soonest) {
+    [[gnu::always_inline]] void end_wake(Tick soonest) {
         if (crossing_to_here)
             soonest = std::min(soonest, crossing->earliest(node));
-        if (soonest != kNever)
-            soonest = clock_.align(soonest);
-        const Tick t = again_ < soonest ? again_ : soonest;
-        if (t != kNever)
-            schedule_no_later_than(t);
+        if (soonest < next_wake())
+            wake_at(clock_.edge_at_or_after(soonest));
+        if (__builtin_expect(again_ != kNever, 0))
+            schedule_no_later_than(again_);
         retire(nullptr);
+    }
+    void wake_at(const ClockCursor::Edge &e) {
+        if (e.tick < next_wake()) {
+            planned_ = e;
+            schedule(e.tick);
+        }
     }
 
     Tick clockEdge() const { return now_; }
@@ -219,7 +226,7 @@ class AbstractController : public Component {
     }
 
     template <class T> T *new_message(std::uint16_t type) {
-        T *m = message_pool().make_without_path<T>();
+        T *m = message_pool().make_without_history<T>();
         m->type = type;
         return m;
     }
@@ -243,14 +250,10 @@ class AbstractController : public Component {
         m->source = node;
         m->vnet = b.vnet;
         m->stamp = now_;
-        if (__builtin_expect(cause_ != nullptr, 1)) {
-            m->txn = cause_->txn;
-            m->txn_core = cause_->txn_core;
-            m->txn_hops = cause_->txn_hops;
-            m->path = cause_->path;
-        } else {
-            m->path = {};
-        }
+        if (__builtin_expect(cause_ != nullptr, 1))
+            m->inherit(*cause_);
+        else
+            m->set_no_history();
         m->account(work_, arrival);
         // What the core's own controllers send counts neither as supply nor as a probe.
         if (m->txn_core != core && m->txn_core != 0xffff &&

@@ -7,11 +7,14 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 
 #include "mem/ruby/runtime/message.hh"
 #include "mem/ruby/runtime/timed_queue.hh"
 
 namespace moscope::ruby {
+
+class AbstractController;
 
 struct Crossing {
     /// By tick of entry, then those from links before those of the chip, by order of entry.
@@ -19,14 +22,30 @@ struct Crossing {
     Tick free_at = 0; ///< next grant
     Tick latency = 0;
     static constexpr unsigned kVnets = 16;
-    Tick occupancy[kVnets][2] = {}; ///< by virtual network; [0] without data, [1] with data
-    void (*grant_entry)(Crossing &, Tick before) = nullptr;
+    /// Of one virtual network, without data or with. Counts are of messages from this chip; the router counts all others.
+    struct Kind {
+        Tick occupancy = 0;
+        std::uint64_t messages = 0;
+        Tick wait = 0;
+        std::uint64_t latency = 0; ///< modulo 2^64
+    };
+    std::array<Kind, std::size_t{kVnets} * 2> kinds;  ///< by virtual network; without data, with data
+    AbstractController *const *controllers = nullptr; ///< of this chip, by node
+    bool traced = false;
+    /// Grants a message of which the network counts more.
+    void (*grant_counted)(Crossing &, Message *m, Tick entry) = nullptr;
+
+    Kind &kind(const Message &m) { return kinds[2u * m.vnet + m.carries_data]; }
+    const Kind &kind(const Message &m) const { return kinds[2u * m.vnet + m.carries_data]; }
 
     /// Grants the messages that entered before a tick that simulated time has reached.
     void grant(Tick before) {
         if (waiting.front_tick() < before)
-            grant_entry(*this, before);
+            grant_before(before);
     }
+    void grant_before(Tick before);
+    /// Grants the first.
+    void grant_next();
 
     /// Queues a message that enters at tick `entry`, now or later. Returns the earliest tick at which it can arrive.
     /// This tick is exact unless other messages enter before this one.
@@ -41,25 +60,24 @@ struct Crossing {
         Tick start = std::max(entry, free_at);
         if (waiting.insert_if(entry, m, behind)) {
             start = std::max(start, all_granted_);
-            all_granted_ = start + occupancy[m->vnet][m->carries_data];
+            all_granted_ = start + kind(*m).occupancy;
         }
         return start + latency;
     }
 
     /// The same for the first waiting message to this controller; kNever if there is none.
     Tick earliest(NodeIndex to) const {
-        Tick free = free_at;
-        for (unsigned i = 0; i < waiting.size(); ++i) {
-            const auto &[entry, m] = waiting.at(i);
-            const Tick start = std::max(entry, free);
-            if (m->to == to)
-                return start + latency;
-            free = start + occupancy[m->vnet][m->carries_data];
-        }
-        return kNever;
+        if (waiting.empty())
+            return kNever;
+        const auto &[entry, m] = waiting.front();
+        const Tick start = std::max(entry, free_at);
+        return m->to == to ? start + latency : earliest_behind(to, start + kind(*m).occupancy);
     }
 
   private:
+    void grant_first();
+    Tick earliest_behind(NodeIndex to, Tick free) const;
+
     Tick all_granted_ = 0; ///< earliest tick at which the port has served all waiting messages
 };
 

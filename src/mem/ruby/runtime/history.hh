@@ -19,21 +19,31 @@ struct TransitionRecord {
 
 class History {
   public:
-    /// size: a power of two.
-    explicit History(unsigned size) : ring_(size), mask_(size - 1) {}
-    TransitionRecord &next() { return ring_[n_++ & mask_]; }
+    explicit History(unsigned size) : ring_(size) {}
+    TransitionRecord &next() {
+        TransitionRecord &r = ring_[at_];
+        if (__builtin_expect(++at_ == ring_.size(), 0)) {
+            at_ = 0;
+            full_ = true;
+        }
+        return r;
+    }
     /// Calls f(record) from the oldest kept to the newest.
     template <class F> void for_each(F &&f) const {
-        const std::uint64_t first = n_ > ring_.size() ? n_ - ring_.size() : 0;
-        for (std::uint64_t i = first; i < n_; ++i)
-            f(ring_[i & mask_]);
+        for (std::size_t i = full_ ? at_ : ring_.size(); i < ring_.size(); ++i)
+            f(ring_[i]);
+        for (std::size_t i = 0; i < at_; ++i)
+            f(ring_[i]);
     }
-    void clear() { n_ = 0; }
+    void clear() {
+        at_ = 0;
+        full_ = false;
+    }
 
   private:
     std::vector<TransitionRecord> ring_;
-    std::uint64_t mask_;
-    std::uint64_t n_ = 0;
+    std::size_t at_ = 0; ///< the next to be written
+    bool full_ = false;
 };
 
 } // namespace moscope::ruby

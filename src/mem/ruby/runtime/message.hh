@@ -18,28 +18,46 @@
 namespace moscope::ruby {
 
 struct Message {
-    // Set when the message is made and enqueued.
-    std::uint32_t bytes = 0;       ///< size of the whole record, for cloning
+    // Set when the message is made and enqueued. Each group of eight bytes is written at once.
+    std::uint16_t bytes = 0;       ///< size of the whole record, for cloning
     std::uint16_t dest_offset = 0; ///< offset of the NetDest field `Destination`; 0: none
     std::uint16_t type = 0;        ///< protocol's message type number, for traces
-    Addr line = 0;                 ///< line that the message is about, for traces
-    std::uint64_t uid = 0;         ///< number of the message, unique in a run
     NodeIndex source = 0;          ///< controller that sent it
+    NodeIndex to = kMaxNodes;      ///< in the network: the controller that it goes to; kMaxNodes: several, or none
     std::uint8_t vnet = 0;         ///< virtual network it travels on; 0xff: internal to a controller
     bool carries_data = false;     ///< 64 bytes of data travel with it
     std::uint8_t size_type = 0;    ///< MessageSizeType
     std::uint8_t hops = 0;         ///< links crossed by this message
     bool entered = false;          ///< the network has counted its entry
-    NodeIndex to = kMaxNodes;      ///< in the network: the controller that it goes to; kMaxNodes: several, or none
+    bool unused = false;
+    Addr line = 0;     ///< line that the message is about, for traces
+    std::uint64_t uid; ///< number of the message, unique in a run
 
-    // History of the transaction that it works for.
-    TxnId txn = 0;
-    std::uint16_t txn_core = 0xffff;
-    std::uint16_t txn_hops = 0; ///< links crossed on the transaction's path so far
-    std::uint32_t entry = 0;    ///< order of entry into the network, on its chip
-    Tick stamp = 0;             ///< path accounted up to here
+    // History of the transaction that it works for. Whoever makes the message sets it.
+    TxnId txn;
+    std::uint16_t txn_core;
+    std::uint16_t txn_hops; ///< links crossed on the transaction's path so far
+    std::uint32_t entry;    ///< order of entry into the network, on its chip
+    Tick stamp;             ///< path accounted up to here
     PathTimes path{PathTimes::Unset{}};
 
+    Message() {} // NOLINT(cppcoreguidelines-pro-type-member-init): as above
+
+    /// The history of a message that works for no transaction.
+    void set_no_history() {
+        txn = 0;
+        txn_core = 0xffff;
+        txn_hops = 0;
+        path = {};
+    }
+    /// That of the message that caused this one.
+    void inherit(const Message &m) {
+        txn = m.txn;
+        txn_core = m.txn_core;
+        txn_hops = m.txn_hops;
+        entry = m.entry; // its own comes later; so much is copied at once
+        path = m.path;
+    }
     void account(Segment s, Tick until) {
         path.in[static_cast<unsigned>(s)] += until - stamp;
         stamp = until;

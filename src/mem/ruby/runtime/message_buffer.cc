@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Message buffers: entry, and the return of stalled messages.
+// Message buffers: entry, the way across the chip, and the return of stalled messages.
 #include "mem/ruby/runtime/message_buffer.hh"
 
 #include "mem/ruby/runtime/controller.hh"
@@ -29,7 +29,57 @@ void Ingress::push(Message *m, Tick ready) {
     router->schedule_no_later_than(ready);
 }
 
-void MessageBuffer::enqueue(Message *m, Tick arrival) {
+[[gnu::always_inline]] inline void Crossing::grant_first() {
+    const auto [entry, m] = waiting.front();
+    waiting.pop();
+    AbstractController &to = *controllers[m->to];
+    --to.crossing_to_here;
+    MessageBuffer *const buffer = to.from_crossing[m->vnet % kVnets];
+    if (__builtin_expect((m->hops | m->entered | traced | !buffer) != 0, 0)) {
+        grant_counted(*this, m, entry);
+        return;
+    }
+    Kind &k = kind(*m);
+    const Tick start = std::max(entry, free_at), arrival = start + latency;
+    free_at = start + k.occupancy;
+    ++k.messages;
+    k.wait += start - entry;
+    k.latency += static_cast<std::uint64_t>(arrival - m->stamp);
+    m->path.in[static_cast<unsigned>(Segment::queue)] += start - m->stamp;
+    m->path.in[static_cast<unsigned>(Segment::crossbar)] += latency;
+    m->stamp = arrival;
+    buffer->deliver_expected(m, arrival);
+}
+
+void Crossing::grant_next() { grant_first(); }
+
+void Crossing::grant_before(Tick before) {
+    do
+        grant_first();
+    while (waiting.front_tick() < before);
+}
+
+Tick Crossing::earliest_behind(NodeIndex to, Tick free) const {
+    for (unsigned i = 1; i < waiting.size(); ++i) {
+        const auto &[entry, m] = waiting.at(i);
+        const Tick start = std::max(entry, free);
+        if (m->to == to)
+            return start + latency;
+        free = start + kind(*m).occupancy;
+    }
+    return kNever;
+}
+
+[[gnu::always_inline]] inline void MessageBuffer::put(Message *m, Tick arrival) {
+    queue_.insert(arrival, m);
+    note_head();
+    if (consumer && queue_.front_tick() == arrival)
+        consumer->arrive(arrival);
+}
+
+void MessageBuffer::put_back(Message *m, Tick arrival) { put(m, arrival); }
+
+[[gnu::flatten]] void MessageBuffer::enqueue(Message *m, Tick arrival) { // one call for each message sent
     if (ingress) {
         ++in_network_entry;
         ingress->push(m, arrival);
@@ -39,17 +89,9 @@ void MessageBuffer::enqueue(Message *m, Tick arrival) {
 }
 
 void MessageBuffer::deliver(Message *m, Tick arrival) {
-    // The controller will look the line up when it wakes: by then the host's caches have what it needs.
     if (consumer)
-        consumer->prefetch(m->line, m->carries_data);
+        consumer->stores.prefetch(m->line);
     put(m, arrival);
-}
-
-[[gnu::noinline]] void MessageBuffer::put(Message *m, Tick arrival) {
-    queue_.insert(arrival, m);
-    note_head();
-    if (consumer && queue_.front_tick() == arrival)
-        consumer->arrive(arrival);
 }
 
 bool MessageBuffer::wake(Addr line, Tick now) {

@@ -91,7 +91,7 @@ class MessageBuffer {
         Message *m = queue_.front().item;
         queue_.pop();
         (void)now;
-        put(m, again);
+        put_back(m, again);
     }
     void stall(Addr line) {
         auto &e = queue_.front();
@@ -140,6 +140,7 @@ class MessageBuffer {
         Message *message;
     };
     void put(Message *m, Tick arrival);
+    void put_back(Message *m, Tick arrival);
     void note_head() {
         if (head_)
             *head_ = queue_.front_tick();

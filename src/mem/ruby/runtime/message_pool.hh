@@ -25,12 +25,13 @@ class MessagePool {
     MessagePool &operator=(const MessagePool &) = delete;
 
     template <class T> T *make() {
-        T *m = make_without_path<T>();
-        m->path = {};
+        T *m = make_without_history<T>();
+        m->set_no_history();
+        m->stamp = 0;
         return m;
     }
-    /// The same for one whose path the caller sets.
-    template <class T> T *make_without_path() {
+    /// The same for one whose history the caller sets.
+    template <class T> T *make_without_history() {
         static_assert(std::is_base_of_v<Message, T> && std::is_trivially_copyable_v<T>);
         T *m = new (allocate(sizeof(T))) T; // each field has an initializer: nothing else is cleared
         m->bytes = sizeof(T);

@@ -19,12 +19,8 @@ class PerfectTable {
   public:
     std::size_t count() const { return count_; }
 
-    // Into the host's caches, without waiting: first where the line is looked up, later what is found there.
-    void prefetch_cell(Addr a) const { __builtin_prefetch(&cells_[home(hash(line_of(a)))]); }
-    void prefetch_entry(Addr a) const {
-        if (const std::uint32_t number = cells_[home(hash(line_of(a)))].number)
-            __builtin_prefetch(entry(number));
-    }
+    /// Where the line is looked up, into the host's caches, without waiting.
+    [[gnu::always_inline]] void prefetch_cell(Addr a) const { __builtin_prefetch(&cells_[home(hash(line_of(a)))]); }
 
   protected:
     explicit PerfectTable(std::size_t stride) : cells_(kCellsAtFirst), stride_(stride) {}
@@ -45,17 +41,19 @@ class PerfectTable {
     }
     /// Where a search begins: the highest bits, which spread lines that follow each other best.
     unsigned home(std::uint32_t hash) const { return hash >> shift_; }
-    /// Where the line is, or the free cell where it would be.
-    unsigned cell(Addr line) const {
-        if (line == last_line_)
-            return last_cell_;
+    /// The line's entry, or null. From then on last_cell_ is where it is, or the free cell where it would be.
+    AbstractCacheEntry *at(Addr line) const { return line == last_line_ ? last_entry_ : seek(line); }
+    [[gnu::noinline]] AbstractCacheEntry *seek(Addr line) const {
         const std::uint32_t wanted = hash(line);
         const Cell *const cells = cells_.data();
+        AbstractCacheEntry *found = nullptr;
         unsigned c = home(wanted);
-        while (cells[c].number != 0 && (cells[c].hash != wanted || entry(cells[c].number)->m_Address != line))
-            c = (c + 1) & mask_;
+        for (; cells[c].number != 0; c = (c + 1) & mask_)
+            if (cells[c].hash == wanted && (found = entry(cells[c].number))->m_Address == line)
+                break;
         last_line_ = line;
-        return last_cell_ = c;
+        last_cell_ = c;
+        return last_entry_ = cells[c].number == 0 ? nullptr : found;
     }
     std::uint32_t take_number() {
         if (__builtin_expect(free_.empty(), 0))
@@ -107,12 +105,13 @@ class PerfectTable {
     std::vector<Cell> cells_;
     std::size_t count_ = 0;
     unsigned mask_ = kCellsAtFirst - 1; ///< of a cell's number
+    static constexpr Addr kNoLine = ~Addr{0};
+    // The line that was looked for last, with its entry and cell: a message looks up the same line several times.
+    mutable Addr last_line_ = kNoLine;
+    mutable AbstractCacheEntry *last_entry_ = nullptr;
+    mutable unsigned last_cell_ = 0;
 
   private:
-    static constexpr Addr kNoLine = ~Addr{0};
-    // The line that was looked for last, and its cell: a message looks up the same line several times.
-    mutable Addr last_line_ = kNoLine;
-    mutable unsigned last_cell_ = 0;
     unsigned shift_ = 32 - kCellBitsAtFirst; ///< of a hash, to a number of a cell
     std::size_t stride_;
     std::vector<std::unique_ptr<std::byte[]>> blocks_;
@@ -127,27 +126,27 @@ template <class T> class PerfectCacheMemory : public PerfectTable {
 
     bool isTagPresent(Addr a) const { return lookup(a) != nullptr; }
     /// Null: none.
-    T *lookup(Addr a) const {
-        const Cell &c = cells_[cell(line_of(a))];
-        return c.number == 0 ? nullptr : static_cast<T *>(entry(c.number));
-    }
+    T *lookup(Addr a) const { return static_cast<T *>(at(line_of(a))); }
     void allocate(Addr a) {
         const Addr line = line_of(a);
         if (__builtin_expect(2 * count_ > mask_, 0))
             grow();
-        Cell &c = cells_[cell(line)];
-        if (__builtin_expect(c.number != 0, 0))
+        if (__builtin_expect(at(line) != nullptr, 0))
             fail("an entry for this line is allocated already", line);
-        c = {hash(line), take_number()};
-        (new (entry(c.number)) T())->m_Address = line;
+        const std::uint32_t number = take_number();
+        Cell &c = cells_[last_cell_];
+        c.hash = hash(line);
+        c.number = number;
+        T *const e = new (entry(number)) T();
+        e->m_Address = line;
+        last_entry_ = e;
         ++count_;
     }
     void deallocate(Addr a) {
         const Addr line = line_of(a);
-        const unsigned c = cell(line);
-        if (__builtin_expect(cells_[c].number == 0, 0))
+        if (__builtin_expect(at(line) == nullptr, 0))
             fail("deallocation of an entry that is not allocated", line);
-        remove(c);
+        remove(last_cell_);
     }
 };
 

@@ -21,24 +21,25 @@ using RequestorID = std::uint16_t;
 struct RubyRequest : Message {
     Addr LineAddress = 0;
     Addr PhysicalAddress = 0;
-    RubyRequestType Type = RubyRequestType_NULL;
     Addr ProgramCounter = 0;
-    RubyAccessMode AccessMode = RubyAccessMode_User;
     int Size = 0;
-    PrefetchBit Prefetch = PrefetchBit_No;
     int contextId = 0;
-    WriteMask writeMask;
-    RawBlock WTData; ///< only full-line stores carry bytes
+    // Side by side without a gap, so that few instructions set them.
+    RubyRequestType Type = RubyRequestType_NULL;
+    RubyAccessMode AccessMode = RubyAccessMode_User;
+    PrefetchBit Prefetch = PrefetchBit_No;
+    bool isSecure = false;
     int wfid = 0;
-    std::uint64_t instSeqNum = 0;
-    PacketPtr pkt = nullptr;
     bool htmFromTransaction = false;
-    int htmTransactionUid = 0;
     bool isTlbi = false;
-    Addr tlbiTransactionUid = 0;
     bool isGLCSet = false;
     bool isSLCSet = false;
-    bool isSecure = false;
+    int htmTransactionUid = 0;
+    std::uint64_t instSeqNum = 0;
+    PacketPtr pkt = nullptr;
+    Addr tlbiTransactionUid = 0;
+    WriteMask writeMask;
+    RawBlock WTData; ///< only full-line stores carry bytes
 
     RubyRequest() {}
     RequestPtr getRequestPtr() const { return pkt; }

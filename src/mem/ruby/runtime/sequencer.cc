@@ -82,8 +82,8 @@ void Sequencer::start(Access &a, Tick now) {
     a.held =
         (a.kind == AccessKind::store || a.kind == AccessKind::rmw) && c_.permission(line) == AccessPermission_Read_Only;
     port_.forget_own(line);
-    c_.prefetch(line, true); // that a request goes to the protocol says that the line is likely to come from elsewhere
-    auto *m = message_pool().make_without_path<RubyRequest>();
+    c_.stores.prefetch(line);
+    auto *m = message_pool().make_without_history<RubyRequest>();
     m->type = RubyRequest::kType;
     m->line = line;
     m->LineAddress = line;
@@ -101,6 +101,7 @@ void Sequencer::start(Access &a, Tick now) {
     a.txn = ((static_cast<TxnId>(p_.core) + 1) << 40) | ++next_txn_;
     m->txn = a.txn;
     m->txn_core = p_.core;
+    m->txn_hops = 0;
     // Waiting behind another access to the line counts as queueing.
     const Tick arrival = c_.edge_from(now, p_.hit_latency);
     m->path = {};
@@ -223,33 +224,34 @@ void Sequencer::finish(Access &a, std::byte *carried, bool first, MachineType su
     }
     a.done = now;
     a.secondary = !first;
-    a.path = {};
-    a.hops = 0;
     a.supplier = static_cast<std::uint8_t>(supplier);
-    if (first && c_.cause_) {
-        a.path = c_.cause_->path;
-        a.hops = c_.cause_->txn_hops;
-    } else {
-        // Served by the grant to an older access of the line, or by a path without a message.
-        a.path.in[static_cast<unsigned>(Segment::queue)] = now - a.issued;
-    }
+    const Tick latency = now - a.issued;
+    const Message *const cause = first ? c_.cause_ : nullptr;
+    a.hops = cause ? cause->txn_hops : std::uint16_t{0};
     // Every tick is accounted for once: what the segments miss is a bug of the bookkeeping.
-    if (a.path.total() != now - a.issued) {
-        if (first && c_.cause_ && c_.cause_->txn != a.txn) {
-            // The grant came on a message of another transaction (a protocol may answer several at once).
-            a.path = {};
-            a.path.in[static_cast<unsigned>(Segment::queue)] = now - a.issued;
-        } else {
-            MOSCOPE_CHECK(a.path.total() == now - a.issued);
-        }
+    if (__builtin_expect(cause && cause->path.total() == latency, 1)) {
+        a.path = cause->path;
+        for (unsigned i = 0; i < kSegments; ++i)
+            path_sum.in[i] += cause->path.in[i];
+    } else {
+        // Served by the grant to an older access of the line, or by a path without a message, or by a message of another
+        // transaction (a protocol may answer several at once).
+        MOSCOPE_CHECK(!cause || cause->txn != a.txn);
+        a.path = {};
+        a.path.in[static_cast<unsigned>(Segment::queue)] = latency;
+        path_sum.in[static_cast<unsigned>(Segment::queue)] += latency;
     }
     ++finished;
-    latency_sum += now - a.issued;
-    for (unsigned i = 0; i < kSegments; ++i)
-        path_sum.in[i] += a.path.in[i];
+    latency_sum += latency;
     --in_flight_;
     if (a.on_done)
         a.on_done(a);
+}
+
+void Sequencer::wrong_callback(const char *what, Addr line, const char *why) const {
+    std::ostringstream s;
+    s << c_.name() << ": " << what << " 0x" << std::hex << line << why;
+    throw ProtocolError(s.str(), line);
 }
 
 void Sequencer::complete(Addr addr, const std::byte *bytes, bool write, bool, MachineType supplier) {
@@ -257,18 +259,12 @@ void Sequencer::complete(Addr addr, const std::byte *bytes, bool write, bool, Ma
     std::size_t i = 0;
     while (i < lines_.size() && lines_[i].line != line)
         ++i;
-    if (i == lines_.size()) {
-        std::ostringstream s;
-        s << c_.name() << ": callback for line 0x" << std::hex << line << " without a request in flight";
-        throw ProtocolError(s.str(), line);
-    }
+    if (i == lines_.size())
+        wrong_callback("callback for line", line, " without a request in flight");
     Access *a = lines_[i].head;
     const AccessKind first = a->kind;
-    if (needs_write(first) && !write) {
-        std::ostringstream s;
-        s << c_.name() << ": read callback for a store to line 0x" << std::hex << line;
-        throw ProtocolError(s.str(), line);
-    }
+    if (needs_write(first) && !write)
+        wrong_callback("read callback for a store to line", line, "");
     std::byte *carried = checks_data_ ? const_cast<std::byte *>(bytes) : nullptr;
     // Unlink the accesses that this grant serves before on_done is called, as it may issue to the same line.
     Access *rest = a->next;

@@ -136,6 +136,7 @@ class Sequencer {
     Addr protocol_line(Addr at) const {
         return __builtin_expect(what_if_ != nullptr, 0) ? what_if_->protocol_line(at) : line_of(at);
     }
+    [[noreturn, gnu::cold, gnu::noinline]] void wrong_callback(const char *what, Addr line, const char *why) const;
     void complete(Addr a, const std::byte *bytes, bool write, bool external, MachineType supplier);
     void finish(Access &a, std::byte *carried, bool first, MachineType supplier);
     Line *in_flight(Addr line, TxnId txn);

@@ -42,25 +42,17 @@ template <class T> class TimedQueue {
             first_ = {tick, item};
             return true;
         }
-        if (__builtin_expect(behind_ == room_, 0))
-            grow();
-        Entry *const ring = ring_.get();
-        const unsigned mask = mask_;
-        const unsigned end = head_ + behind_++;
-        unsigned i = end;
-        for (; i != head_; --i) {
-            const Entry &before = ring[(i - 1) & mask];
-            if (__builtin_expect(before.tick < tick || (before.tick == tick && !behind(before.item)), 1))
-                break;
-            ring[i & mask] = before;
+        if (__builtin_expect(behind_ != room_, 1)) {
+            Entry *const ring = ring_.get();
+            const unsigned end = head_ + behind_;
+            const Entry &last = behind_ ? ring[(end - 1) & mask_] : first_;
+            if (__builtin_expect(last.tick < tick || (last.tick == tick && !behind(last.item)), 1)) {
+                ring[end & mask_] = {tick, item};
+                ++behind_;
+                return true;
+            }
         }
-        if (i == head_ && (tick < first_.tick || (first_.tick == tick && behind(first_.item)))) {
-            ring[i & mask] = first_;
-            first_ = {tick, item};
-            return false;
-        }
-        ring[i & mask] = {tick, item};
-        return i == end;
+        return insert_between(tick, item, behind);
     }
 
     /// Puts an entry back before all entries of the same or a later tick.
@@ -99,6 +91,28 @@ template <class T> class TimedQueue {
   private:
     /// Entry i, which is not the first.
     Entry &behind_first(unsigned i) { return ring_[(head_ + i - 1) & mask_]; }
+    /// insert_if() where the ring is full or the entry is not the last.
+    template <class Behind> [[gnu::noinline]] bool insert_between(Tick tick, T item, Behind &behind) {
+        if (behind_ == room_)
+            grow();
+        Entry *const ring = ring_.get();
+        const unsigned mask = mask_;
+        const unsigned end = head_ + behind_++;
+        unsigned i = end;
+        for (; i != head_; --i) {
+            const Entry &before = ring[(i - 1) & mask];
+            if (before.tick < tick || (before.tick == tick && !behind(before.item)))
+                break;
+            ring[i & mask] = before;
+        }
+        if (i == head_ && (tick < first_.tick || (first_.tick == tick && behind(first_.item)))) {
+            ring[i & mask] = first_;
+            first_ = {tick, item};
+            return false;
+        }
+        ring[i & mask] = {tick, item};
+        return i == end;
+    }
     void advance() {
         first_ = ring_[head_];
         head_ = (head_ + 1) & mask_;

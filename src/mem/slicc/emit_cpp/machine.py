@@ -42,6 +42,7 @@ class MachineEmitter:
         self.numbers = message_numbers(program)
         self.asks_event = any(f.name in ("curTransitionEvent", "curTransitionNextState") and f.body is None for f in machine.functions)
         self.triggers = triggers(machine)
+        self.hit_states = {h.transition.state.name for h in analyse_hits(machine).hits}
         # How often the code of transitions, shared where they are alike, has each action.
         different = {(t.event.name, self.effect(t)): t for t in machine.transitions}
         self.action_uses = Counter(action.name for t in different.values() for action in t.actions)
@@ -374,7 +375,6 @@ class MachineEmitter:
             out(f"const {state} state = getState({self.state_call()});")
             out(f"{state} next = state;")
             out("in_state_ = state;")
-            out("before_change(address);")
             if self.asks_event:
                 out(f"transition_event_ = {event.c_name};")
             with out.block("switch (state)"):
@@ -382,15 +382,19 @@ class MachineEmitter:
                     for t in transitions:
                         out(f"case {t.state.c_name}:")
                     out.depth += 1
+                    inline = any(self.serves_inline(t.state) for t in transitions)
+                    if inline:
+                        out("before_change(address);")
                     if self.stalls(transitions[0]):
                         out("return Result::protocol_stall;")
                     else:
                         self.transition(transitions[0])
+                        if inline:
+                            out("forget_line(address);")
                         out("break;")
                     out.depth -= 1
                 out(f"default: no_transition(state, {event.c_name}, address);")
             out(f"++transition_counts_[kTable[{event.c_name}][state] - 1];")
-            out("forget_line(address);")
             out(f"traced(state, {event.c_name}, next, address);")
             for name in ("setState", "setAccessPermission"):
                 call = self.setter_call(name)
@@ -398,6 +402,11 @@ class MachineEmitter:
                     out(call)
             out(f"settled(state, {event.c_name}, next, address);")
             out("return Result::valid;")
+
+    def serves_inline(self, state: ast.State) -> bool:
+        """Whether the core may hit on a line in this state without the protocol. Protocols from outside may pass a trigger no entry for a
+        line that has one, so of their lines every state counts."""
+        return self.program.foreign or state.name in self.hit_states
 
     def effect(self, t: ast.Transition) -> tuple[object, ...]:
         """What a transition does, but for where it starts."""

@@ -25,11 +25,11 @@ MEMORY_PER_NODE = "memory_per_node=512MiB"
 # The first pattern that a function's name contains decides.
 PARTS = {
     "cache arrays": r"CacheMemory|CacheSet|replacement",
-    "holders and TBE tables": r"TBETable|Holder|PerfectCache|TimerTable",
+    "holders and TBE tables": r"TBETable|Holder|PerfectCache|PerfectTable|TimerTable",
     "in_ports": r"_Controller::wake_entry",
     "transitions and actions": r"_Controller::",
-    "event queue": r"EventQueue",
-    "crossbar and network": r"Router|Ingress|Link|Crossbar|Network",
+    "event queue": r"EventQueue|Machine::Impl::run$",
+    "crossbar and network": r"Router|Ingress|Link|Crossbar|Crossing|Network",
     "DRAM": r"moscope::dram::",
     "messages": r"Message|AbstractController|DataBlock",
     "sequencer and port": r"Sequencer|moscope::Port",
@@ -38,6 +38,8 @@ PARTS = {
     "core": r"HitLoop|AccessStream|Fiber|fcontext|Tester|TimedCore|StoreBuffer|begin_block|end_block",
     "guest instructions": r"moscope::x86::",
 }
+# The loop over wake-ups, which the compiler puts into its caller.
+WAKES = re.compile(r"EventQueue::run_before|Machine::Impl::run\(")
 EXIM = "exim_48"  # only when chosen: it boots a guest
 OTHER = "other"
 
@@ -59,7 +61,7 @@ def row_of(name: str, title: str, unit: str, profile: callgrind.Profile, units: 
     parts: dict[str, float] = dict.fromkeys([*PARTS, OTHER], 0.0)
     for function, instructions in profile.own.items():
         parts[part_of(function)] += instructions / units
-    wakes = sum(n for (caller, _), n in profile.calls.items() if "EventQueue::run_before" in caller)
+    wakes = sum(n for (caller, callee), n in profile.calls.items() if WAKES.search(caller) and "EventQueue::" not in callee)
     return {"name": name, "title": title, "unit": unit, "instructions": profile.instructions / units, "wake_ups": wakes / units,
             "parts": parts}
 
