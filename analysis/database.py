@@ -27,8 +27,11 @@ _ADDED = {"lines": {"secondary_stall": "BIGINT", "secondary_count": "BIGINT"},
           "pairs": {**dict.fromkeys(("writer_source", "writer_inlined", "waiter_source", "waiter_inlined", "accessed"), "VARCHAR"),
                     '"offset"': "UTINYINT"}}
 # The class with the most stall; among several, the one with the most misses, then the first in the order of their description.
+# `secondary` only where there is no other: the class of the older miss says why the line was not there.
 _MAIN_CLASS = "list_sort([" + ", ".join(
-    f"{{'stall': {c}_stall, 'count': {c}_count, 'order': {-n}, 'class': '{c}'}}" for n, c in enumerate(MISS_CLASS.names)) + "], 'DESC')[1]"
+    f"{{'first': {c != 'secondary' and f'{c}_count > 0'}, 'stall': {c}_stall, 'count': {c}_count, 'order': {-n}, 'class': '{c}'}}"
+    for n, c in enumerate(MISS_CLASS.names)) + "], 'DESC')[1]"
+_MOST = f"greatest({', '.join(f'{c}_stall' for c in MISS_CLASS.names)})"
 _SUMS = ", ".join(f"sum(coalesce({column}, 0))::BIGINT AS {column}" for column in (
     "stall", "spin", "waiting", "transfers", *(f"{c}_{what}" for c in MISS_CLASS.names for what in ("stall", "count"))))
 _VIEWS = (
@@ -39,7 +42,7 @@ _VIEWS = (
         WITH sums AS (SELECT point, name, kind, count(DISTINCT line) AS lines, bit_count(bit_or(waiters)) AS cores, {_SUMS}
                       FROM lines GROUP BY point, name, kind),
              main AS (SELECT *, {_MAIN_CLASS} AS main FROM sums)
-        SELECT * EXCLUDE (main), CASE WHEN spin > main.stall THEN '{SPIN}' ELSE main.class END AS class FROM main""")
+        SELECT * EXCLUDE (main), CASE WHEN spin > {_MOST} THEN '{SPIN}' ELSE main.class END AS class FROM main""")
 
 
 class Database:

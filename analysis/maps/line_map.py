@@ -36,7 +36,8 @@ class Code:
 
 @dataclass
 class Byte:
-    """Accesses that begin at one byte: their waiting in fs, and which functions of which cores waited."""
+    """Accesses that begin at one byte: their waiting in fs, and which functions of which cores waited. `users` has each function with
+    the functions inlined there, and whether the instruction writes."""
 
     at: int
     stall: int = 0
@@ -44,6 +45,7 @@ class Byte:
     transactions: int = 0
     written: bool = False
     functions: set[str] = field(default_factory=set)
+    users: set[tuple[str, ...]] = field(default_factory=set)
     cores: set[int] = field(default_factory=set)
 
     @property
@@ -129,6 +131,8 @@ def _map(p: Point, row: dict[str, Any], accesses: list[recorded.Accesses]) -> Li
         byte.stall, byte.spin = byte.stall + pair["stall"], byte.spin + pair["spin"]
         byte.transactions += pair["count"]
         byte.functions.add(pair["waiter_function"])
+        inlined = (call.split(" called at ")[0] for call in calls(pair["waiter_inlined"]))
+        byte.users.add((pair["waiter_function"], *inlined, "writes" if pair["waiter"] in writers else "reads"))
         area.waiting, area.transactions = area.waiting + pair["waiting"], area.transactions + pair["count"]
         _add(area.waits, pair)
         if pair["waiter"] in writers:

@@ -3,8 +3,8 @@
 
 `free`: each access hits. `local`: the line's home is the node of the chip that waits for it most. `padded`: each field has a line of its
 own; where no field is known, and within a field of more than a word, a part begins at each byte that a waiter accesses. Bytes that are
-never waited for belong to the part before them. Neighbours that the same functions of the same cores access stay together: to part them
-gains nothing, and a programmer would not.
+never waited for belong to the part before them. Neighbours that the same code of the same cores reads or writes stay together: to part
+them gains nothing, and a programmer would not.
 """
 
 import re
@@ -25,6 +25,9 @@ LINES = """SELECT line, any_value(name) AS name, any_value(kind) AS kind FROM li
            WHERE point = ? AND name IN (SELECT unnest(?::VARCHAR[])) GROUP BY line ORDER BY sum(waiting) DESC, line LIMIT ?"""
 CHIPS = """SELECT line, arg_max(to_chip, (stall, -to_chip)) AS chip FROM (
                SELECT line, to_chip, sum(stall)::BIGINT AS stall FROM transfers WHERE point = ? GROUP BY ALL) GROUP BY line"""
+
+
+Users = tuple[set[tuple[str, ...]], set[int]]
 
 
 @dataclass(frozen=True)
@@ -82,22 +85,28 @@ def parts(line: LineMap) -> list[int]:
     starts = {0}
     for area in line.areas:
         starts |= {area.first} | {at for at in waited if area.first < at < area.end and _divides(area, at)}
-    users: tuple[set[str], set[int]] = set(), set()
+    users: Users = set(), set()
     found, part = [], -1
     for at in range(LINE):
         if at in starts:
             end = min((s for s in starts if s > at), default=LINE)
             here = _users(line, at, end)
-            part += not (part >= 0 and here == users and all(here))
-            users = here
+            if part < 0 or not _alike(users, here):
+                part, users = part + 1, here
         found.append(part)
     return found
 
 
-def _users(line: LineMap, first: int, end: int) -> tuple[set[str], set[int]]:
-    """The functions and the cores that access these bytes."""
+def _users(line: LineMap, first: int, end: int) -> Users:
+    """The code that reads or writes these bytes, and its cores."""
     found = line.bytes[first:end]
-    return set().union(*(byte.functions for byte in found)), set().union(*(byte.cores for byte in found))
+    return set().union(*(byte.users for byte in found)), set().union(*(byte.cores for byte in found))
+
+
+def _alike(one: Users, other: Users) -> bool:
+    """The same code, and mostly the same cores, of which a sample is known."""
+    shared, either = one[1] & other[1], one[1] | other[1]
+    return bool(one[0]) and one[0] == other[0] and 2 * len(shared) > len(either)
 
 
 def _divides(area: Area, at: int) -> bool:

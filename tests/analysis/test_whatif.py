@@ -35,11 +35,16 @@ def test_a_word_is_not_divided_but_memory_without_a_type_is() -> None:
     assert lines.parts(line(area(0, 64, ""), waited=(4,))) == [0] * 4 + [1] * 60
 
 
-def test_neighbours_with_the_same_functions_and_cores_stay_together() -> None:
-    one = line(area(0, 8), area(8, 8), area(16, 8), area(24, 40))
-    for at, function, cores in ((0, "lock", {0, 1}), (8, "work", {0, 1}), (16, "work", {0, 1}), (24, "work", {0})):
-        one.bytes[at].functions, one.bytes[at].cores = {function}, cores
-    assert lines.parts(one) == [0] * 8 + [1] * 16 + [2] * 40
+def test_neighbours_that_the_same_code_of_the_same_cores_uses_alike_stay_together() -> None:
+    one = line(*(area(8 * n, 8) for n in range(8)))
+    some, writes = {0, 1, 2, 3}, "writes"
+    for n, (users, cores) in enumerate((
+            ({("work", "take", writes)}, some),  # a lock whose function is inlined where the data is used
+            ({("work", writes)}, some), ({("work", writes)}, {0, 1, 3}),  # all cores use both; the sample lacks one
+            ({("work", writes)}, {0}),  # one core's own
+            ({("produce", writes), ("consume", "reads")}, {0, 1}), ({("produce", "reads"), ("consume", writes)}, {0, 1}))):
+        one.bytes[8 * n].users, one.bytes[8 * n].cores = users, cores
+    assert [lines.parts(one)[8 * n] for n in range(6)] == [0, 1, 1, 2, 3, 4]
 
 
 @pytest.mark.parametrize(("name", "whole"), [

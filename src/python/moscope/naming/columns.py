@@ -21,6 +21,7 @@ from moscope.schema.enumerations import SPIN
 # The path of an object takes many reads of guest memory. Only this many lines, those with the most waiting, have objects and fields,
 # and names for the bytes that each waiter accessed.
 DETAILED = 500
+SECONDARY = CLASSES.index("secondary")
 
 
 class Named(Protocol):
@@ -166,14 +167,17 @@ def _lines(rows: Rows, samples: Samples) -> pa.Table:
 
 
 def main_classes(rows: Rows) -> list[str]:
-    """Of each line the class with the most stall, of several the one with the most misses; `spin` where more time went there."""
+    """Of each line the class with the most stall, of several the one with the most misses; `spin` where more time went there.
+    `secondary` only where there is no other: the class of the older miss says why the line was not there."""
     best = np.zeros(len(rows), np.int64)
     at = np.arange(len(rows))
-    stall, count = rows["class_stall"], rows["class_count"]
+    stall, count = rows["class_stall"].copy(), rows["class_count"].copy()
+    whole, others = stall.max(axis=1, initial=0), np.delete(count, SECONDARY, 1).any(axis=1)
+    stall[others, SECONDARY] = count[others, SECONDARY] = 0
     for k in range(1, len(CLASSES)):
         better = (stall[:, k] > stall[at, best]) | (stall[:, k] == stall[at, best]) & (count[:, k] > count[at, best])
         best[better] = k
-    spins = rows["spin"] > stall[at, best]
+    spins = rows["spin"] > whole
     return [SPIN if spin else CLASSES[k] for spin, k in zip(spins.tolist(), best.tolist(), strict=True)]
 
 
