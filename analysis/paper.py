@@ -24,12 +24,34 @@ THROUGHPUT: dict[str, tuple[Published, ...]] = {
              Published("paper: with per-core mount cache", ((32, 10041), (48, 11705)))),
 }
 # Where the axis of the paper's figure of throughput per core ends.
-PER_CORE_AXIS = {"exim": 700.0}
+PER_CORE_AXIS = {"exim": 700.0, "memcached": 300000.0, "apache": 20000.0, "postgresql": 25000.0}
 # Share of kernel time on one core.
 KERNEL_SHARE_1_CORE = {"exim": 0.69, "memcached": 0.80, "apache": 0.60, "postgresql": 0.015, "gmake": 0.076, "pedsort": 0.019,
                        "metis": 0.03}
 # Idle load latencies of the paper's machine in ns (cycles at 2.4 GHz: L2 14, L3 28, DRAM 122 local, 503 farthest).
 IDLE_LATENCY_NS = (("L2", 14 / 2.4), ("L3", 28 / 2.4), ("local DRAM", 122 / 2.4), ("farthest DRAM", 503 / 2.4))
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """A bar of figure 3, throughput per core on 48 cores relative to one core, as far as texts give it: between two values. The figure
+    has no numbers."""
+
+    low: float
+    high: float
+    why: str
+
+    @property
+    def text(self) -> str:
+        return f"{self.low:.2f}" if self.low == self.high else f"{self.low:.2f} to {self.high:.2f}"
+
+
+# By application: the first and the last of its curves.
+RATIO: dict[str, tuple[Ratio | None, Ratio | None]] = {
+    # 4000 messages per second on 48 cores; one core delivers at most 700 (the axis), and at least 314, what each of 32 cores did.
+    "exim": (Ratio(4000 / 48 / 700, 4000 / 48 / (10041 / 32), "4000 messages/s on 48 cores; one core: 314 to 700"), None),
+    "gmake": (Ratio(35 / 48, 35 / 48, "35 times as fast on 48 cores"), Ratio(35 / 48, 35 / 48, "35 times as fast on 48 cores")),
+}
 
 
 def is_of(run: dict[str, Any]) -> bool:

@@ -73,6 +73,11 @@ def show(outcome: "Outcome", shared: Shared) -> None:
         print(f"table: {document['table']}\nreport: {document['report']}")
         if "plot" in document:
             print(f"plot: {document['plot']}")
+    failures(outcome)
+
+
+def failures(outcome: "Outcome") -> None:
+    """The failed points with their commands, on stderr."""
     for failure in outcome.failed[:FAILURES_SHOWN]:
         print(f"failed: {failure['error'].splitlines()[0]}\n  to repeat it: {failure['command']}", file=sys.stderr)
     if len(outcome.failed) > FAILURES_SHOWN:

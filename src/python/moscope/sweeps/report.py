@@ -12,7 +12,7 @@ from moscope.errors import UserError
 from moscope.sweeps.spec import Spec
 
 PAGE = "report.html"
-CODE = "import sys; sys.path.insert(0, sys.argv[1]); from analysis.sweep.main import main; sys.exit(main(sys.argv[2:]))"
+CODE = ("import sys, importlib; sys.path.insert(0, sys.argv[1]); sys.exit(importlib.import_module(sys.argv[2]).main(sys.argv[3:]))")
 
 
 def check_expression(expression: str, spec: Spec) -> None:
@@ -32,12 +32,17 @@ def write(root: Path, plot: str | None, say: Callable[[str], None]) -> dict[str,
     if not (paths.root() / "analysis" / "sweep" / "main.py").is_file():
         return {}
     say("writing the report")
-    words = [str(root), *([plot] if plot else [])]
-    got = subprocess.run([sys.executable, "-P", "-c", CODE, str(paths.root()), *words], capture_output=True, text=True, check=False)
+    printed = made_by("analysis.sweep.main", [str(root), *([plot] if plot else [])], root)
+    return {"plot": printed.strip()} if plot else {}
+
+
+def made_by(module: str, words: list[str], root: Path) -> str:
+    """Has `main(words)` of a module of analysis make a report of the folder `root`, in a process of its own; returns what it prints."""
+    got = subprocess.run([sys.executable, "-P", "-c", CODE, str(paths.root()), module, *words], capture_output=True, text=True, check=False)
     if got.returncode == UserError.exit_code:
         raise UserError(got.stderr.strip())
     if got.returncode != 0:
         bug = RuntimeError(f"the report could not be written (the results are in {root}): {(got.stderr.strip().splitlines() or [''])[-1]}")
         bug.add_note(got.stderr)
         raise bug
-    return {"plot": got.stdout.strip()} if plot else {}
+    return got.stdout

@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""mosbench.html: figure 3, the table of limits (figure 12), and for each application its curves and time per operation."""
+
+from analysis.mosbench.data import Application, Results
+from analysis.mosbench.limits import Limit
+from analysis.mosbench.published import bar
+from analysis.page.document import HERE, theme
+from analysis.page.markup import code, esc, table
+from moscope.wording import number as count
+
+
+def limits(results: Results, found: dict[str, Limit | None]) -> str:
+    rows = [[esc(a.title), esc(a.curves[-1].label), esc(_said(found[a.name])), esc(a.limit)] for a in results.applications]
+    return table(f"What limits each application on {results.most_cores} cores (figure 12)",
+                 ["application", "curve", "moscope", "paper"], rows, [])
+
+
+def _said(one: Limit | None) -> str:
+    return one.text if one else "–"
+
+
+def ratios(results: Results) -> str:
+    rows = []
+    for a in results.applications:
+        for n, c in enumerate(a.curves):
+            known = bar(results, a, n)
+            error = f" ± {c.ratio_stderr:.2f}" if c.ratio_stderr is not None else ""
+            rows.append([esc(a.title), esc(c.label), f"{c.ratio:.2f}{error}" if c.ratio is not None else "–",
+                         esc(f"{known.text} ({known.why})") if known else "–"])
+    return table(f"Throughput per core on {results.most_cores} cores relative to one core", ["application", "curve", "moscope", "paper"],
+                 rows, [2])
+
+
+def failures(results: Results) -> str:
+    if not results.failed:
+        return ""
+    items = "".join(f"<li>{esc(f['error'].splitlines()[0] if f['error'] else f['kind'])}<br>{code(f['command'])}</li>"
+                    for f in results.failed[:20])
+    return (f'<div class="notice" role="note"><strong>{count(len(results.failed), "point")} failed.</strong> '
+            f"The command repeats a point alone.<ul>{items}</ul></div>")
+
+
+def section(one: Application, figures: str) -> str:
+    figure = f"figure {one.figure}" if one.figure != 7 else "figures 7 and 8"
+    return f"<section><h2>{esc(one.title)} ({figure} of the paper)</h2>{figures}</section>"
+
+
+def document(results: Results, summary: str, found: dict[str, Limit | None], sections: list[str]) -> str:
+    names = ", ".join(a.title for a in results.applications)
+    body = [f'<header><p class="brand">moscope</p><h1>MOSBENCH</h1><p class="sub">{esc(results.machine)} · {esc(names)}</p></header>',
+            failures(results), f"<section><h2>Summary (figure 3 of the paper)</h2>{summary}{ratios(results)}</section>",
+            f"<section><h2>Limits (figure 12 of the paper)</h2>{limits(results, found)}</section>", *sections]
+    css = (HERE / "style.css").read_text(encoding="utf-8")
+    return (f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+            f'<meta name="viewport" content="width=device-width,initial-scale=1"><meta name="color-scheme" content="light dark">'
+            f'<title>moscope: MOSBENCH</title><link rel="icon" href="data:,">'
+            f'<style>{theme()}\n{css}</style></head><body><main>{"".join(body)}</main></body></html>\n')

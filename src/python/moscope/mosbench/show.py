@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What a person sees of `moscope mosbench`: a row for each application, failed points, and where the figures are."""
+
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from moscope.cli import Shared
+from moscope.runs.table import WIDTH
+from moscope.sweeps import display
+from moscope.sweeps.main import Outcome
+
+
+def show(document: dict[str, Any], outcome: Outcome, shared: Shared) -> None:
+    if shared.json:
+        shared.result(document)
+    elif "estimated_s" not in document:
+        table(document)
+        print(f"figures: {document['report']}\ntable: {document['table']}")
+    display.failures(outcome)
+
+
+def table(document: dict[str, Any]) -> None:
+    """Figures 3 and 12 in one: throughput per core at the most cores relative to one core, and what limits it."""
+    console = Console(highlight=False)
+    if not console.is_terminal:
+        console.width = max(console.width, WIDTH)
+    most = document["most_cores"]
+    found = Table(title=f"Throughput per core on {most} cores / on 1 core, and what limits the last curve on {most} cores")
+    for name in ("application", "curve"):
+        found.add_column(name)
+    for name in ("ratio", "+-", "paper"):
+        found.add_column(name, justify="right")
+    found.add_column("limited by")
+    for one in document["applications"]:
+        rows = one["curves"]
+        for n, curve in enumerate(rows):
+            last = n == len(rows) - 1
+            limit = (one["limit"] or {}).get("text", "") if last else ""
+            found.add_row(one["title"] if n == 0 else "", curve["label"], number(curve["ratio"]), number(curve["ratio_stderr"]),
+                          curve["paper"] or "", limit + (f"\npaper: {one['paper_limit']}" if last else ""))
+    console.print(found)
+
+
+def number(value: float | None) -> str:
+    return "-" if value is None else f"{value:.2f}"

@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The figures of `moscope mosbench`, from a folder of made-up points."""
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import browser
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+
+from analysis.mosbench import data, main
+from analysis.mosbench.limits import Limit, limit
+from analysis.page.markup import code
+from analysis.run_directory import Point, RunDirectoryError
+
+MS, FS_PER_US = 10**12, 10**9
+CURVES = [{"label": "Stock", "workload": "exim", "kernel": "stock"}, {"label": "PK", "workload": "exim", "kernel": "pk"}]
+# Operations in a window of 1 ms by kernel and core count.
+OPERATIONS = {("stock", 1): 100, ("stock", 12): 900, ("stock", 48): 960, ("pk", 1): 100, ("pk", 12): 1150, ("pk", 48): 3840}
+
+
+def point(cores: int, ops: int, idle: float = 0.0, lock: float = 0.0, capacity: float = 0.0, **more: Any) -> Point:
+    """Shares of the cores' time; the lock's is spinning on `queue.lock`, the rest user time."""
+    window = MS * cores
+    split = {"idle": idle, "memory": capacity, "core": lock, "busy": 1 - idle - capacity - lock}
+    times = {kind: {"user": share * MS, "kernel": 0} for kind, share in split.items()}
+    core = {**times, "spin": {"busy": {}, "core": {"user": lock * MS}}, "window": MS}
+    names = [{"name": "queue.lock", "class": "spin", "wait_share": lock / (lock + capacity)}] if lock else []
+    record = {"schema": "moscope.point/1", "workload": "exim", "operation": "messages delivered", "cores": cores, "ops": ops,
+              "window_ms": 1.0, "throughput_per_s": ops * 1e3, "stderr_per_s": ops * 10.0, "user_us_per_op": (1 - idle) * cores * 1e3 / ops,
+              "system_us_per_op": 0.0, "kernel_share": 0.0, "cycles": split, "top_names": names, "windows": [{}], **more}
+    stats = {"cores": [core] * cores, "machine": {}, "attribution": {
+        "spin": lock * window, "exposed": capacity * window, "classes": {"capacity": {"stall": capacity * window}}}}
+    return Point("p", record, stats)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("mosbench")
+    rows = []
+    for (kernel, cores), ops in OPERATIONS.items():
+        made = point(cores, ops, lock=0.8 if (kernel, cores) == ("stock", 48) else 0.0, capacity=0.5 if cores == 48 else 0.1)
+        digest = f"{kernel}-{cores}"
+        (out / "points" / digest).mkdir(parents=True)
+        (out / "points" / digest / "point.json").write_text(json.dumps({**made.record, "kernel": kernel}))
+        (out / "points" / digest / "stats.json").write_text(json.dumps(made.stats))
+        rows.append({"workload": "exim", "kernel": kernel, "cores": cores, "point": digest, "status": "done"})
+    rows.append({"workload": "exim", "kernel": "pk", "cores": 24, "point": "lost", "status": "failed"})
+    parquet.write_table(pa.Table.from_pylist(rows), out / "table.parquet")
+    failed = [{"error": "the guest died", "kind": "GuestDied", "command": "./moscope run --workload exim --cores 24"}]
+    (out / "sweep.json").write_text(json.dumps({"failed": failed, "config": {"fixed": {"machine": "opteron48", "seed": 1}}}))
+    (out / "mosbench.json").write_text(json.dumps({"machine": "opteron48", "applications": [
+        {"name": "exim", "title": "Exim", "figure": 4, "limit": "App: contention on spool directories", "curves": CURVES}]}))
+    return out
+
+
+def test_a_bar_is_throughput_per_core_of_most_cores_over_that_of_one_with_both_errors(folder: Path) -> None:
+    stock, pk = data.load(folder).applications[0].curves
+    assert (stock.ratio, pk.ratio) == (pytest.approx(0.2), pytest.approx(0.8))
+    assert pk.ratio_stderr == pytest.approx(0.8 * math.hypot(0.01, 0.01))
+
+
+def test_the_page_has_the_papers_figures_its_limits_and_the_failed_point(folder: Path) -> None:
+    found = main.write(data.load(folder))
+    assert set(found["figures"]) == {"3", "4", "4-time"} and all(Path(path).stat().st_size > 5000 for path in found["figures"].values())
+    exim = found["applications"][0]
+    assert [c["paper"] for c in exim["curves"]] == ["0.12 to 0.27", None]
+    text = Path(found["report"]).read_text()
+    assert "App: contention on spool directories" in text and exim["limit"]["text"] in text
+    assert "1 point failed" in text and code("./moscope run --workload exim --cores 24") in text
+
+
+def test_results_of_another_machine_stand_without_the_papers(folder: Path, tmp_path: Path) -> None:
+    sweep = json.loads((folder / "sweep.json").read_text())
+    for name in ("points", "table.parquet", "mosbench.json"):
+        (tmp_path / name).symlink_to(folder / name)
+    (tmp_path / "sweep.json").write_text(json.dumps({**sweep, "config": {"fixed": {"links.clock": "1GHz"}}}))
+    assert [c["paper"] for c in main.write(data.load(tmp_path))["applications"][0]["curves"]] == [None, None]
+
+
+@pytest.mark.skipif(browser.find() is None, reason="no Chromium here")
+@pytest.mark.parametrize("width", [1280, 400])
+def test_nothing_of_the_page_is_cut_off(folder: Path, tmp_path: Path, width: int) -> None:
+    main.write(data.load(folder))
+    with browser.Page(folder / main.PAGE, width, profile=tmp_path / "profile") as shown:
+        assert browser.faults(shown) == []
+
+
+def test_the_cause_of_most_additional_time_is_the_limit() -> None:
+    one = point(1, 100, capacity=0.1)
+    lock = limit(one, point(48, 960, lock=0.7, capacity=0.1))
+    assert lock.cause == "queue.lock" and lock.share == pytest.approx(0.7 * 50 / 40)
+    assert limit(one, point(48, 2400, capacity=0.6)).cause == "size"
+    assert limit(one, point(48, 2400, idle=0.5)).cause == "idle"
+    assert limit(one, point(48, 4800, capacity=0.1)) == Limit("none", "none: an operation takes no more time than on one core", 0.0)
+
+
+def test_occupied_dram_and_a_card_that_drops_packets_are_limits_before_the_cores_time() -> None:
+    one, many = point(1, 100), point(48, 2400, idle=0.5)
+    many.stats["machine"]["dram"] = [{"channels": [{"clocks": 1000, "busy": 850}]}] * 8
+    assert limit(one, many).text == "DRAM bandwidth: channels are occupied 85% of the time"
+    busy = point(48, 2400, idle=0.05, network={"in_packets": 900, "dropped_fifo_full": 100})
+    idle = point(48, 2400, idle=0.5, network={"in_packets": 900, "dropped_fifo_full": 100})
+    assert limit(one, busy).cause != "card"
+    assert limit(one, idle).text == "the network card drops 10.0% of the packets; cores are idle 50% of the time"
+
+
+def test_a_folder_of_something_else_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(RunDirectoryError, match="expected the folder of moscope mosbench"):
+        data.load(tmp_path)
+    assert main.main([str(tmp_path)]) == 2 and main.main([]) == 2
+    assert "expected the folder of moscope mosbench" in capsys.readouterr().err

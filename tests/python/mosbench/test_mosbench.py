@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""`moscope mosbench`: which points it runs, and its errors. The figures are tested in tests/analysis/mosbench."""
+
+import json
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from moscope import paths, workloads
+from moscope.cli import Shared
+from moscope.errors import UserError
+from moscope.mosbench import applications, main
+from moscope.mosbench.applications import APPLICATIONS, Application, Curve
+from moscope.sweeps import axes
+
+THREE = Application("a", "A", 5, (Curve("1", "w1", "stock"), Curve("2", "w2", "stock"), Curve("3", "w3", "pk")), "App: x")
+
+
+def points(wanted: main.Wanted, chosen: list[Application], known: set[str]) -> list[tuple[object, ...]]:
+    found = axes.points(main.spec(Shared(quiet=True), wanted, chosen, known))
+    return [(p["workload"], p["kernel"], p["cores"]) for p in found]
+
+
+def test_only_pairs_of_workload_and_kernel_that_are_curves_are_points() -> None:
+    assert points(main.Wanted(cores="1,48"), [THREE], {"w1", "w2", "w3"}) == [
+        ("w1", "stock", 1), ("w1", "stock", 48), ("w2", "stock", 1), ("w2", "stock", 48), ("w3", "pk", 1), ("w3", "pk", 48)]
+
+
+def test_a_curve_between_the_bars_is_left_out_where_its_workload_is_missing() -> None:
+    assert {w for w, _, _ in points(main.Wanted(cores="1"), [THREE], {"w1", "w3"})} == {"w1", "w3"}
+
+
+def test_quick_measures_three_core_counts_until_the_error_is_below_10_percent() -> None:
+    described = main.spec(Shared(quiet=True), main.Wanted(quick=True), [THREE], {"w1", "w2", "w3"})
+    assert described.axes["cores"] == [1, 12, 48] and described.fixed["until_error"] == "10%"
+    given = main.spec(Shared(quiet=True), main.Wanted(quick=True, cores="1,4", until_error="3%"), [THREE], {"w1", "w2", "w3"})
+    assert given.axes["cores"] == [1, 4] and given.fixed["until_error"] == "3%"
+
+
+def test_an_application_is_refused_with_the_names_of_those_that_run() -> None:
+    with pytest.raises(UserError, match='--workload: no application called "gmak".*gmake'):
+        applications.chosen("gmak", {"exim"})
+    with pytest.raises(UserError, match="--workload: metis: moscope has no workload metis or metis-2m yet: expected some of exim"):
+        applications.chosen("exim,metis", {"exim"})
+
+
+def test_each_application_has_a_figure_of_its_own_and_the_papers_seven_are_there() -> None:
+    assert len({a.figure for a in APPLICATIONS}) == len({a.name for a in APPLICATIONS}) == 7
+    known = {w.name for w in workloads.every()}
+    assert [a.name for a in applications.chosen(None, known)][:3] == ["exim", "memcached", "apache"]
+
+
+def test_several_values_of_a_set_are_refused() -> None:
+    with pytest.raises(UserError, match=r"--set: several values .*expected one, or moscope sweep"):
+        main.spec(Shared(quiet=True, sets=["links.clock=1GHz,2.4GHz"]), main.Wanted(), [THREE], {"w1", "w2", "w3"})
+
+
+@pytest.mark.long
+def test_the_command_measures_exim_and_goes_on_with_more_core_counts(tmp_path: Path) -> None:
+    schema = json.loads((paths.PACKAGE / "schemas" / "moscope.mosbench.1.json").read_text())
+    del schema["properties"]["failed"]
+    for counts, done in (("1", 2), ("1,2", 4)):
+        wanted = main.Wanted(workload="exim", cores=counts, windows=1)
+        document, outcome = main.run(Shared(quiet=True, out=tmp_path / "out"), wanted, say=lambda _: None)
+        assert outcome.exit_code == 0 and len(document["points"]) == done
+        jsonschema.validate(document, schema)
+    assert all(c["ratio"] > 0.3 for c in document["applications"][0]["curves"])
