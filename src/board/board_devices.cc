@@ -28,9 +28,10 @@ Board::Devices::Devices(Board &board, dev::AddressSpace &mmio, dev::AddressSpace
     : all(board.queue, board, mmio, ports, bus, facts_of(board)) {
     all.dma = [this, &board]() -> dev::Dma & {
         if (!dma)
-            dma = std::make_unique<TimedDma>(board.queue, board.phys, [&board](PhysAddr a, std::uint64_t size) {
-                board.blocks.front()->written_range(a, size);
-            });
+            dma = std::make_unique<TimedDma>(
+                board.queue, board.phys,
+                [&board](PhysAddr a, std::uint64_t size) { board.blocks.front()->written_range(a, size); },
+                board.config.nic ? board.config.nic->transfers : 1);
         return *dma;
     };
     all.on_power = [&board](dev::PowerEvent e) {

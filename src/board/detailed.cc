@@ -86,6 +86,8 @@ void Detailed::enter() {
     active_ = true;
     const Tick t = board_.scheduler.now();
     board_.detailed = true;
+    if (board_.config.nic)
+        machine_.allow_device_accesses(board_.config.nic->transfers);
     if (machine_.dma_ports())
         board_.transfers_go(&machine_.dma_port(0), &machine_.queue(), [this](Addr dram, unsigned size) {
             if (journals_.empty())

@@ -21,8 +21,11 @@ class Dma {
     virtual ~Dma() = default;
     virtual bool read(PhysAddr from, std::span<std::uint8_t> to) = 0;
     virtual bool write(PhysAddr to, std::span<const std::uint8_t> from) = 0;
-    /// Runs work of a device that reads or writes. Pieces of work run one after another; functional ones run at once.
-    virtual void perform(std::function<void()> work) {
+    /// Lanes for work that may go on side by side; the number of the first. Lane 0 is there for all devices.
+    virtual unsigned make_lanes(unsigned) { return 0; }
+    /// Runs work of a device that reads or writes. Pieces of work of one lane run one after another; functional ones run at
+    /// once.
+    virtual void perform(unsigned, std::function<void()> work) {
         const auto at_once = std::move(work);
         at_once();
     }

@@ -52,6 +52,10 @@ Tick Machine::command_latency(unsigned from_chip, unsigned to_chip) const {
 Port &Machine::port(unsigned core) { return impl_->sequencers.at(core)->port(); }
 unsigned Machine::dma_ports() const { return static_cast<unsigned>(impl_->dma.size()); }
 Port &Machine::dma_port(unsigned i) { return impl_->dma.at(i)->port(); }
+void Machine::allow_device_accesses(unsigned in_flight) {
+    for (auto &sequencer : impl_->dma)
+        sequencer->allow(in_flight);
+}
 ruby::DMASequencer &Machine::dma(unsigned i) const { return *impl_->dma.at(i); }
 std::byte *Machine::memory() { return impl_->memory->base(); }
 GuestMemory &Machine::guest_memory() { return *impl_->memory; }

@@ -67,6 +67,8 @@ class Machine {
     Port &port(unsigned core);
     unsigned dma_ports() const;
     Port &dma_port(unsigned i);
+    /// How many accesses of each device port may be in the protocol at a time; one unless set.
+    void allow_device_accesses(unsigned in_flight);
     ruby::DMASequencer &dma(unsigned i) const;
 
     /// Guest memory, by physical address. In checking mode it is what DRAM holds: caches may be newer.

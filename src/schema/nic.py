@@ -28,6 +28,8 @@ class Nic(Described):
                           least="2KiB", most="1GiB")
     out_fifo: Size = param("transmit FIFO; frames are fetched while it has room", default=Size("160KiB", "x: Intel 82599 data sheet"),
                            least="2KiB", most="1GiB")
+    transfers: Count = param("lines of the card's transfers that are in flight at most",
+                             default=Count(16, "d: 2.8 M packets/s each way, seven lines for a packet in and out"), least=1, most=256)
     lost: Count = param("frames in a million, of each direction, that the link loses at random",
                         default=Count(0, "none; for tests"), least=0, most=1000000)
     duplicated: Count = param("frames in a million that arrive twice", default=Count(0, "none; for tests"), least=0, most=1000000)

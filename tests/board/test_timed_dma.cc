@@ -3,6 +3,9 @@
 // wait, and no request lost that is made while the device tells where it has come to.
 #include <gtest/gtest.h>
 
+#include <deque>
+#include <map>
+
 #include "board/timed_dma.hh"
 #include "dev/virtio/virtio_driver.hh"
 #include "dev/virtio/virtio_rng.hh"
@@ -130,4 +133,153 @@ TEST(TimedDma, WhatIsMadeAvailableWhileTheDeviceTellsItsIndexIsServedWithoutANot
     t.d.add({{kData + 0x1000, 64, true}}, 1);
     t.b.queue.run();
     EXPECT_EQ(t.d.used_index(), 2);
+}
+
+namespace {
+
+/// A memory system in which each access takes kAccess, however many are under way.
+struct WidePort : Port, Component {
+    explicit WidePort(EventQueue &queue) : Component(queue, "wide port", wake) {
+        memory_ = this;
+        issue_ = [](void *self, Access &a) {
+            auto &p = *static_cast<WidePort *>(self);
+            p.open.push_back(&a);
+            p.most = std::max(p.most, p.open.size());
+            p.schedule_no_later_than(a.issued + kAccess);
+        };
+    }
+    static void wake(Component &c, Tick now) {
+        auto &p = static_cast<WidePort &>(c);
+        while (!p.open.empty() && p.open.front()->issued + kAccess <= now) {
+            Access &a = *p.open.front();
+            p.open.pop_front();
+            a.done = now;
+            a.on_done(a);
+        }
+        if (!p.open.empty())
+            p.schedule_no_later_than(p.open.front()->issued + kAccess);
+    }
+    std::deque<Access *> open;
+    std::size_t most = 0;
+};
+
+struct Wide {
+    GuestBoard b;
+    WidePort port{b.queue};
+    TimedDma dma{b.queue, b.map, {}, 4};
+    std::uint8_t bytes[1024] = {};
+    Wide() { dma.through(&port); }
+    /// When a transfer of so many bytes at a line's start has ended on a lane.
+    void transfer(unsigned lane, std::size_t size, Tick &ended) {
+        dma.perform(lane, [this, size, &ended] {
+            EXPECT_TRUE(dma.write(PhysAddr(kData), std::span(bytes).first(size)));
+            ended = b.queue.now();
+        });
+    }
+};
+
+} // namespace
+
+namespace {
+
+/// A memory system whose accesses end in another order than they began.
+struct ShuffledPort : Port, Component {
+    explicit ShuffledPort(EventQueue &queue) : Component(queue, "shuffled port", wake) {
+        memory_ = this;
+        issue_ = [](void *self, Access &a) {
+            auto &p = *static_cast<ShuffledPort *>(self);
+            const bool data = a.addr.value >= kData;
+            p.most_data = std::max(p.most_data, p.data += data);
+            p.passed += !data && p.data != 0;
+            p.open.emplace(a.issued + (1 + ++p.accesses * 5 % 7) * kAccess, &a);
+            p.schedule(p.open.begin()->first);
+        };
+    }
+    static void wake(Component &c, Tick now) {
+        auto &p = static_cast<ShuffledPort &>(c);
+        Access &a = *p.open.begin()->second;
+        p.open.erase(p.open.begin());
+        p.data -= a.addr.value >= kData;
+        if (!p.open.empty())
+            p.schedule(p.open.begin()->first);
+        if (a.kind == AccessKind::store)
+            std::memcpy(p.bytes + a.addr.value, a.data, a.size);
+        else
+            std::memcpy(a.data, p.bytes + a.addr.value, a.size);
+        a.done = now;
+        a.on_done(a);
+    }
+    std::byte *bytes = nullptr;
+    std::multimap<Tick, Access *> open;
+    unsigned data = 0, most_data = 0; ///< lines of a request's data in flight
+    unsigned accesses = 0, passed = 0;
+};
+
+} // namespace
+
+TEST(TimedDma, NoAccessToTheRingsPassesTheDataOfItsRequestWhateverOrderLinesEndIn) {
+    GuestBoard b;
+    ShuffledPort port(b.queue);
+    port.bytes = b.bytes.data();
+    TimedDma dma(b.queue, b.map, {}, 4);
+    VirtioRng device("entropy", 1, dma, b.messages);
+    Driver d(b, device);
+    d.start(kFeatures);
+    d.use_msix();
+    dma.through(&port);
+    for (unsigned i = 0; i < 4; ++i)
+        d.add({{kData + 0x1000 * i + 40, 700, true}}, i);
+    d.notify();
+    b.queue.run();
+    EXPECT_EQ(d.used_index(), 4);
+    EXPECT_EQ(port.most_data, 4u);
+    EXPECT_EQ(port.passed, 0u);
+    EXPECT_FALSE(b.messages.sent.empty());
+    EXPECT_TRUE(dma.idle());
+}
+
+TEST(TimedDma, AsManyLinesOfATransferAreInFlightAsAreAllowed) {
+    Wide w;
+    Tick one = 0;
+    w.transfer(0, 640, one); // ten lines: four, four, two
+    w.b.queue.run();
+    EXPECT_EQ(w.port.most, 4u);
+    EXPECT_EQ(one, 3 * kAccess);
+}
+
+TEST(TimedDma, LanesGoOnSideBySideAndWorkOfOneLaneInOrder) {
+    Wide w;
+    const unsigned first = w.dma.make_lanes(6);
+    Tick ended[6] = {}, second = 0;
+    w.transfer(first, 64, ended[0]);
+    w.transfer(first, 64, second);
+    for (unsigned i = 1; i < 6; ++i)
+        w.transfer(first + i, 64, ended[i]);
+    w.b.queue.run();
+    EXPECT_EQ(w.port.most, 4u);
+    for (unsigned i = 0; i < 4; ++i)
+        EXPECT_EQ(ended[i], kAccess) << i;
+    for (unsigned i = 4; i < 6; ++i)
+        EXPECT_EQ(ended[i], 2 * kAccess) << i;
+    EXPECT_EQ(second, 2 * kAccess);
+    EXPECT_TRUE(w.dma.idle());
+}
+
+TEST(TimedDma, LanesTakeTurnsIfThereIsOnePlace) {
+    GuestBoard b;
+    WidePort port(b.queue);
+    TimedDma dma(b.queue, b.map, {}, 1);
+    dma.through(&port);
+    const unsigned first = dma.make_lanes(2);
+    Tick ended[2] = {};
+    for (unsigned i = 0; i < 2; ++i)
+        dma.perform(first + i, [&, i] {
+            const std::uint8_t bytes[640] = {};
+            EXPECT_TRUE(dma.write(PhysAddr(kData + 0x1000 * i), bytes));
+            ended[i] = b.queue.now();
+        });
+    b.queue.run();
+    EXPECT_EQ(port.most, 1u);
+    EXPECT_EQ(ended[0], 19 * kAccess);
+    EXPECT_EQ(ended[1], 20 * kAccess);
 }

@@ -114,7 +114,7 @@ struct Peer final : TcpUser {
 };
 
 void exchange(Faults faults, unsigned connections, std::size_t bytes, unsigned at_a_time) {
-    Pair p(faults, {.time_wait = 60'000 * kMs}); // longer than the last repetition
+    Pair p(faults);
     Peer server(p.b, false, bytes), client(p.a, true, bytes);
     p.b.listen(server.number, kPort);
     for (unsigned n = 0; n < connections;) {

@@ -38,7 +38,7 @@ VirtioBlk::VirtioBlk(std::string name, const Parameters &p, DiskImage &image, Dm
       p_(p),
       image_(image),
       time_(time),
-      alarm_(queue, this->name(), [this](Tick) { work([this] { complete(); }); }) {
+      alarm_(queue, this->name(), [this](Tick) { work(0, [this] { complete(); }); }) {
     // Section 5.2.4: capacity in sectors, segments of a request, block size. Two descriptors are header and status.
     std::vector<std::uint8_t> config(60);
     put(config, 0, image.bytes() / DiskImage::kSector, 8);

@@ -2,6 +2,7 @@
 #include "dev/virtio/virtio_net.hh"
 
 #include <algorithm>
+#include <utility>
 
 #include "dev/devices.hh"
 #include "net/checksum.hh"
@@ -19,7 +20,9 @@ enum : std::uint8_t { kNeedsChecksum = 1, kDataValid = 2 };
 
 constexpr std::size_t kLongestFrame = net::kEthernetHeader + net::kMtu + 4; // with a VLAN tag
 constexpr std::uint64_t kLongestRequest = 1 << 16;
-constexpr unsigned kBatch = 64; ///< frames of one piece of work: then other queues have their turn
+constexpr unsigned kBatch = 64; ///< frames to be sent of one piece of work: then other work of the lane has its turn
+constexpr unsigned kBurst = 8;  ///< frames that are returned to the driver together: a line of the used ring
+constexpr unsigned kPrefetched = 16; ///< receive buffers that the card fetches together
 constexpr net::Mac kAddress = {0x02, 0x00, 0x0a, 0x01, 0x00, 0x01};
 
 struct Config { // as it lies in the device's configuration (section 5.1.4)
@@ -55,14 +58,17 @@ VirtioNet::VirtioNet(std::string name, const NicSettings &p, std::uint64_t seed,
                 dma, msi),
       p_(p),
       pairs_(p.queues),
+      first_lane_(dma.make_lanes(2 * p.queues)),
       time_(time),
       lan_(
           link_of(p), seed, [this](net::Frame f, Tick now) { arrived(std::move(f), now); }, std::move(on_operations)),
       steering_(make_steering(p.steering, p.first_port)),
       pcap_(p.pcap.empty() ? nullptr : std::make_unique<Pcap>(p.pcap)),
       alarm_(queue, this->name(), [this](Tick) { rang(); }),
+      steered_(p.queues),
       held_(p.queues),
       blocked_(p.queues),
+      receiving_(p.queues),
       queue_counts_(p.queues) {
     MOSCOPE_CHECK(pairs_ >= 1 && pairs_ <= NicSettings::Most::queues);
     Config config;
@@ -77,22 +83,19 @@ VirtioNet::VirtioNet(std::string name, const NicSettings &p, std::uint64_t seed,
 void VirtioNet::rang() {
     const Tick now = time_.now();
     lan_.run(now);
-    if (!receiving_ && !fifo_.empty() && fifo_.front().due <= now) {
-        receiving_ = true;
-        work([this] { serve_received(); });
-    }
+    dispatch(now);
     if (!out_fifo_full(now))
         for (unsigned pair = 0; pair < pairs_; ++pair)
             if (blocked_[pair]) {
                 blocked_[pair] = 0;
-                work([this, pair] { serve_sent(pair); });
+                work(lane_of(2 * pair + 1), [this, pair] { serve_sent(pair); });
             }
     set_alarm();
 }
 
 void VirtioNet::set_alarm() {
     Tick next = lan_.next();
-    if (!receiving_ && !fifo_.empty())
+    if (!fifo_.empty())
         next = std::min(next, fifo_.front().due);
     if (std::any_of(blocked_.begin(), blocked_.end(), [](std::uint8_t b) { return b != 0; }))
         next = std::min(next, out_resumes());
@@ -105,6 +108,13 @@ bool VirtioNet::out_fifo_full(Tick now) const { return out_resumes() > now; }
 Tick VirtioNet::out_resumes() const {
     return std::max(lan_.link().busy_until(net::Link::kToClients) - lan_.link().wire_time(p_.out_fifo_bytes),
                     out_free_);
+}
+
+/// Frames of any length that the FIFO has room for, if it is not full: at least one, and at most a burst.
+unsigned VirtioNet::room_for(Tick now) const {
+    const net::Link &link = lan_.link();
+    const Tick room = now + link.wire_time(p_.out_fifo_bytes) - link.busy_until(net::Link::kToClients);
+    return static_cast<unsigned>(std::clamp<Tick>(1 + room / link.wire_time(kLongestFrame), 1, kBurst));
 }
 
 // --- from the link to the guest
@@ -129,40 +139,46 @@ void VirtioNet::arrived(net::Frame frame, Tick now) {
     fifo_.push_back({std::move(frame), in_free_});
 }
 
-void VirtioNet::serve_received() {
-    std::vector<std::uint8_t> touched(pairs_);
-    unsigned served = 0;
-    while (!fifo_.empty() && fifo_.front().due <= time_.now() && !resetting() && served++ < kBatch) {
-        const Waiting w = std::move(fifo_.front());
+/// Frames that the card may handle go to their queues. They leave the FIFO when they are in the guest's buffers.
+void VirtioNet::dispatch(Tick now) {
+    while (!fifo_.empty() && fifo_.front().due <= now) {
+        const unsigned pair = steering_->queue_of(net::flow_of(fifo_.front().frame), active_pairs_, rss_);
+        steered_[pair].push_back(std::move(fifo_.front().frame));
         fifo_.pop_front();
-        fifo_bytes_ -= w.frame.size();
-        const unsigned pair = steering_->queue_of(net::flow_of(w.frame), active_pairs_, rss_);
-        receive(pair, w.frame);
-        touched[pair] = 1;
+        if (!std::exchange(receiving_[pair], std::uint8_t{1}))
+            work(lane_of(2 * pair), [this, pair] { serve_received(pair); });
     }
-    for (unsigned pair = 0; pair < pairs_; ++pair)
-        if (touched[pair])
-            signal(2 * pair);
-    receiving_ = false;
-    set_alarm();
 }
 
-void VirtioNet::receive(unsigned pair, const net::Frame &frame) {
+void VirtioNet::serve_received(unsigned pair) {
+    auto &frames = steered_[pair];
+    while (!frames.empty() && !resetting()) {
+        std::vector<Virtqueue::Used> used;
+        for (unsigned served = 0; !frames.empty() && !resetting() && served < kBurst; ++served) {
+            const net::Frame frame = std::move(frames.front());
+            frames.pop_front();
+            receive(pair, frame, used);
+            fifo_bytes_ -= frame.size();
+        }
+        if (!used.empty())
+            put_back(2 * pair, used);
+        signal(2 * pair);
+    }
+    receiving_[pair] = 0;
+}
+
+void VirtioNet::receive(unsigned pair, const net::Frame &frame, std::vector<Virtqueue::Used> &used) {
     const bool merge = driver_has(kMergeBuffers);
     std::vector<std::uint8_t> bytes(sizeof(Header) + frame.size());
     auto &held = held_[pair];
     std::uint64_t room = 0;
     std::size_t chains = 0;
     while (room < bytes.size() && (merge || chains == 0)) {
-        if (chains == held.size()) {
-            Virtqueue::Chain chain;
-            if (!take(2 * pair, chain))
-                break;
-            if (chain.writable.empty() || !chain.readable.empty()) {
-                fail("a receive buffer that the device may not write");
-                return;
-            }
-            held.push_back(std::move(chain));
+        if (chains == held.size() && take(2 * pair, held, kPrefetched) == 0)
+            break;
+        if (held[chains].writable.empty() || !held[chains].readable.empty()) {
+            fail("a receive buffer that the device may not write");
+            return;
         }
         room += held[chains++].writable_bytes();
     }
@@ -185,7 +201,7 @@ void VirtioNet::receive(unsigned pair, const net::Frame &frame) {
         held.pop_front();
         const auto piece = left.first(std::min<std::uint64_t>(left.size(), chain.writable_bytes()));
         SegmentCursor(dma(), chain.writable).write(piece);
-        put_back(2 * pair, chain.head, static_cast<std::uint32_t>(piece.size()));
+        used.push_back({chain.head, static_cast<std::uint32_t>(piece.size())});
         left = left.subspan(piece.size());
     }
 }
@@ -203,26 +219,31 @@ void VirtioNet::notified(unsigned queue) {
 
 void VirtioNet::serve_sent(unsigned pair) {
     const unsigned queue = 2 * pair + 1;
-    bool any = false;
     unsigned served = 0;
-    for (; served < kBatch && !resetting(); ++served) {
+    bool more = true;
+    while (more && served < kBatch && !resetting()) {
+        std::deque<Virtqueue::Chain> chains;
         if (out_fifo_full(time_.now())) {
             blocked_[pair] = 1;
             break;
         }
-        Virtqueue::Chain chain;
-        if (!take(queue, chain))
-            break;
-        if (!send(pair, chain))
-            drop(kBadRequest);
-        put_back(queue, chain.head, 0);
-        any = true;
+        more = take(queue, chains, room_for(time_.now())) != 0;
+        std::vector<Virtqueue::Used> used;
+        for (const Virtqueue::Chain &chain : chains) {
+            if (!send(pair, chain))
+                drop(kBadRequest);
+            used.push_back({chain.head, 0});
+        }
+        if (!used.empty()) {
+            put_back(queue, used);
+            signal(queue);
+        }
+        served += static_cast<unsigned>(used.size());
+        set_alarm();
     }
-    if (any)
-        signal(queue);
     set_alarm();
-    if (served == kBatch)
-        work([this, pair] { serve_sent(pair); });
+    if (served >= kBatch)
+        work(lane_of(queue), [this, pair] { serve_sent(pair); });
 }
 
 bool VirtioNet::send(unsigned pair, const Virtqueue::Chain &chain) {
@@ -265,6 +286,8 @@ void VirtioNet::device_reset() {
     rss_ = {};
     fifo_.clear();
     fifo_bytes_ = 0;
+    for (auto &frames : steered_)
+        frames.clear();
     for (auto &held : held_)
         held.clear();
     std::fill(blocked_.begin(), blocked_.end(), std::uint8_t{0});
@@ -295,6 +318,7 @@ NetworkReport VirtioNet::report() const {
 }
 
 void VirtioNet::archive(Archive &a) {
+    MOSCOPE_CHECK(std::all_of(steered_.begin(), steered_.end(), [](const auto &frames) { return frames.empty(); }));
     VirtioPci::archive(a);
     a(lan_);
     steering_->archive(a);

@@ -67,20 +67,24 @@ class VirtioNet final : public VirtioPci {
     void device_reset() override;
     void rang();
     void set_alarm();
-    void serve_received();
+    void dispatch(Tick now);
+    void serve_received(unsigned pair);
     void serve_sent(unsigned pair);
+    unsigned lane_of(unsigned queue) const override { return queue < 2 * pairs_ ? first_lane_ + queue : 0; }
     void serve_control(unsigned queue);
     bool send(unsigned pair, const Virtqueue::Chain &);
-    void receive(unsigned pair, const net::Frame &);
+    void receive(unsigned pair, const net::Frame &, std::vector<Virtqueue::Used> &);
     bool control(const std::vector<std::uint8_t> &command);
     bool configure_rss(std::span<const std::uint8_t> bytes);
     unsigned control_queue() const { return 2 * (driver_has(kMultiQueue | kRss) ? pairs_ : 1); }
     bool out_fifo_full(Tick now) const;
     Tick out_resumes() const;
+    unsigned room_for(Tick now) const;
     void drop(Drop reason) { ++counts_.dropped[reason]; }
 
     const NicSettings p_;
     const unsigned pairs_;
+    const unsigned first_lane_; ///< each queue has one
     const TimeSource &time_;
     net::Lan lan_;
     std::unique_ptr<Steering> steering_;
@@ -88,12 +92,13 @@ class VirtioNet final : public VirtioPci {
     Alarm alarm_;
     RssConfig rss_;
     unsigned active_pairs_ = 1;
-    std::deque<Waiting> fifo_; ///< received, in their order
+    std::deque<Waiting> fifo_;                    ///< received, in their order
+    std::vector<std::deque<net::Frame>> steered_; ///< by pair: on their way to the guest, in the FIFO still
     std::uint64_t fifo_bytes_ = 0;
     Tick in_free_ = 0, out_free_ = 0;                ///< when the card can handle another packet
     std::vector<std::deque<Virtqueue::Chain>> held_; ///< by pair: receive buffers taken and not used yet
     std::vector<std::uint8_t> blocked_;              ///< by pair: waits for room in the transmit FIFO
-    bool receiving_ = false;                         ///< a piece of work for received frames is waiting or under way
+    std::vector<std::uint8_t> receiving_; ///< by pair: a piece of work for its frames is waiting or under way
     Counts counts_;
     std::vector<QueueCounts> queue_counts_;
 };

@@ -203,12 +203,11 @@ void VirtioPci::begin_reset() {
         virtio_reset();
 }
 
-void VirtioPci::work(std::function<void()> piece) {
-    dma_.perform([this, piece = std::move(piece)] {
-        working_ = true;
+void VirtioPci::work(unsigned lane, std::function<void()> piece) {
+    dma_.perform(lane, [this, piece = std::move(piece)] {
+        ++working_;
         piece();
-        working_ = false;
-        if (resetting_) {
+        if (--working_ == 0 && resetting_) {
             resetting_ = false;
             virtio_reset();
         }
@@ -235,7 +234,7 @@ void VirtioPci::virtio_reset() {
 
 void VirtioPci::notify(unsigned queue) {
     if (queue < queues_.size())
-        work([this, queue] {
+        work(lane_of(queue), [this, queue] {
             if (queues_[queue].ring.enabled() && live())
                 notified(queue);
         });
@@ -252,9 +251,17 @@ bool VirtioPci::take(unsigned queue, Virtqueue::Chain &chain) {
     return false;
 }
 
-void VirtioPci::put_back(unsigned queue, std::uint16_t head, std::uint32_t bytes) {
+unsigned VirtioPci::take(unsigned queue, std::deque<Virtqueue::Chain> &chains, unsigned most) {
     Virtqueue &ring = queues_[queue].ring;
-    if (live() && !ring.push(dma_, head, bytes) && ring.fault())
+    const unsigned taken = live() ? ring.pop(dma_, chains, most) : 0;
+    if (ring.fault())
+        fail(ring.fault());
+    return taken;
+}
+
+void VirtioPci::put_back(unsigned queue, std::span<const Virtqueue::Used> used) {
+    Virtqueue &ring = queues_[queue].ring;
+    if (live() && !ring.push(dma_, used) && ring.fault())
         fail(ring.fault());
 }
 

@@ -8,6 +8,8 @@
 // Until then the status reads as before, and drivers have to wait for it to change (section 3.1.1).
 #pragma once
 
+#include <deque>
+#include <span>
 #include <vector>
 
 #include "dev/dma.hh"
@@ -55,18 +57,26 @@ class VirtioPci : public PciFunction {
     virtual void device_reset() = 0;
 
     /// Does something with the queues in its turn (Dma::perform).
-    void work(std::function<void()> piece);
+    void work(unsigned lane, std::function<void()> piece);
+    /// Where the work of a queue is done: pieces of one lane run one after another.
+    virtual unsigned lane_of(unsigned) const { return 0; }
     /// Whether the driver waits for a reset; the device then serves no queue.
     bool resetting() const { return resetting_; }
     bool driver_has(std::uint64_t feature) const { return driver_features_ & feature; }
     bool take(unsigned queue, Virtqueue::Chain &);
+    /// Takes up to `most` chains at once; how many it has taken.
+    unsigned take(unsigned queue, std::deque<Virtqueue::Chain> &, unsigned most);
     /// Returns a chain to the driver, with an interrupt if the driver wants one.
     void give_back(unsigned queue, std::uint16_t head, std::uint32_t bytes) {
         put_back(queue, head, bytes);
         signal(queue);
     }
     /// The same in two steps: one interrupt, if the driver wants one, for all chains that were put back.
-    void put_back(unsigned queue, std::uint16_t head, std::uint32_t bytes);
+    void put_back(unsigned queue, std::uint16_t head, std::uint32_t bytes) {
+        const Virtqueue::Used used{head, bytes};
+        put_back(queue, {&used, 1});
+    }
+    void put_back(unsigned queue, std::span<const Virtqueue::Used>);
     void signal(unsigned queue);
     /// The driver broke the rules.
     void fail(const char *why);
@@ -104,8 +114,8 @@ class VirtioPci : public PciFunction {
     std::uint16_t config_vector_ = kNoVector, queue_select_ = 0;
     std::uint8_t status_ = 0, isr_ = 0;
     const char *fault_ = nullptr;
-    bool working_ = false,
-         resetting_ = false; ///< in the middle of a piece of work; the driver asked for a reset meanwhile
+    unsigned working_ = 0;   ///< pieces of work under way
+    bool resetting_ = false; ///< the driver asked for a reset meanwhile
 };
 
 } // namespace moscope::dev

@@ -1,13 +1,23 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "dev/virtio/virtqueue.hh"
 
+#include <algorithm>
 #include <bit>
+#include <utility>
 
 namespace moscope::dev {
 
 namespace {
 
 enum Area { kDescriptors, kDriver, kDevice };
+
+enum : std::uint16_t { kNext = 1, kWrite = 2, kIndirect = 4 };
+
+template <class T> std::span<std::uint8_t> bytes_of(T *first, std::size_t count) {
+    return {reinterpret_cast<std::uint8_t *>(first), count * sizeof(T)};
+}
+
+} // namespace
 
 struct Descriptor { // as it lies in guest memory
     std::uint64_t address;
@@ -16,9 +26,6 @@ struct Descriptor { // as it lies in guest memory
     std::uint16_t next;
 };
 static_assert(sizeof(Descriptor) == 16);
-enum : std::uint16_t { kNext = 1, kWrite = 2, kIndirect = 4 };
-
-} // namespace
 
 void Virtqueue::set_size(std::uint16_t size) {
     if (!enabled_ && std::has_single_bit(size) && size <= largest_)
@@ -41,36 +48,68 @@ void Virtqueue::enable(bool indirect, bool event_index) {
 void Virtqueue::reset() { *this = Virtqueue(largest_); }
 
 bool Virtqueue::pop(Dma &dma, Chain &chain) {
-    if (!enabled_ || fault_)
+    std::deque<Chain> one;
+    if (pop(dma, one, 1) == 0)
         return false;
-    const PhysAddr driver(area_[kDriver]);
+    chain = std::move(one.front());
+    return true;
+}
+
+unsigned Virtqueue::pop(Dma &dma, std::deque<Chain> &chains, unsigned most) {
+    const unsigned waiting = enabled_ && !fault_ ? look(dma) : 0;
+    if (waiting == 0)
+        return 0;
+    if (under_way_ >= size_)
+        return broken("more chains under way than the queue holds");
+    const unsigned at = next_available_ % size_;
+    const unsigned count = std::min({most, waiting, unsigned(size_ - under_way_), unsigned(size_ - at)});
+    std::vector<std::uint16_t> heads(count);
+    if (!dma.read(PhysAddr(area_[kDriver]) + 4 + 2u * at, bytes_of(heads.data(), count)))
+        return broken("the driver area is not memory");
+    std::vector<Descriptor> descriptors;
+    unsigned taken = 0;
+    while (taken < count) {
+        unsigned run = 1; // of chains whose first descriptors lie side by side
+        while (taken + run < count && heads[taken + run] == heads[taken] + run && heads[taken + run] < size_)
+            ++run;
+        descriptors.resize(run);
+        if (heads[taken] < size_ &&
+            !dma.read(PhysAddr(area_[kDescriptors]) + 16ull * heads[taken], bytes_of(descriptors.data(), run)))
+            return broken("a descriptor that is not in memory") ? 0 : taken;
+        for (unsigned i = 0; i < run; ++i, ++taken) {
+            Chain chain;
+            chain.head = heads[taken];
+            if (!walk(dma, chain, &descriptors[i]))
+                return taken;
+            chains.push_back(std::move(chain));
+            ++next_available_;
+            ++under_way_;
+        }
+    }
+    return taken;
+}
+
+/// How many chains the driver has made available and the device has not taken; 0, too, if the queue is broken.
+unsigned Virtqueue::look(Dma &dma) {
     for (bool asked = false;; asked = true) {
         std::uint16_t available;
-        if (!dma.load(driver + 2, available))
+        if (!dma.load(PhysAddr(area_[kDriver]) + 2, available))
             return broken("the driver area is not memory");
         const auto waiting = static_cast<std::uint16_t>(available - next_available_);
         if (waiting > size_)
             return broken("more chains available than the queue holds");
         if (waiting != 0)
-            break;
+            return waiting;
         if (!event_index_ || asked)
-            return false;
+            return 0;
         // Section 2.6.10: what was made available before the driver could see the index comes without a notification.
         if (!dma.store(PhysAddr(area_[kDevice]) + 4 + 8u * size_, next_available_))
             return broken("the device area is not memory");
     }
-    if (under_way_ >= size_)
-        return broken("more chains under way than the queue holds");
-    if (!dma.load(driver + 4 + 2u * (next_available_ % size_), chain.head))
-        return broken("the driver area is not memory");
-    if (!walk(dma, chain))
-        return false;
-    ++next_available_;
-    ++under_way_;
-    return true;
 }
 
-bool Virtqueue::walk(Dma &dma, Chain &chain) {
+/// `first`: the descriptor of the chain's head, if that lies in the table.
+bool Virtqueue::walk(Dma &dma, Chain &chain, const Descriptor *first) {
     chain.readable.clear();
     chain.writable.clear();
     PhysAddr table(area_[kDescriptors]);
@@ -82,7 +121,9 @@ bool Virtqueue::walk(Dma &dma, Chain &chain) {
         if (seen++ >= entries)
             return broken("a chain that loops");
         Descriptor d;
-        if (!dma.load(table + 16ull * index, d))
+        if (first)
+            d = *std::exchange(first, nullptr);
+        else if (!dma.load(table + 16ull * index, d))
             return broken("a descriptor that is not in memory");
         if (d.flags & kIndirect) {
             if (!indirect_ || inside || (d.flags & kNext))
@@ -110,20 +151,21 @@ bool Virtqueue::walk(Dma &dma, Chain &chain) {
     }
 }
 
-bool Virtqueue::push(Dma &dma, std::uint16_t head, std::uint32_t bytes) {
+bool Virtqueue::push(Dma &dma, std::span<const Used> used) {
     if (!enabled_ || fault_)
         return false;
     const PhysAddr device(area_[kDevice]);
-    struct {
-        std::uint32_t head, bytes;
-    } const element{head, bytes};
-    if (!dma.store(device + 4 + 8u * (next_used_ % size_), element))
-        return broken("the device area is not memory");
-    ++next_used_;
-    if (!dma.store(device + 2, next_used_))
-        return broken("the device area is not memory");
-    --under_way_;
-    return true;
+    while (!used.empty()) {
+        const unsigned at = next_used_ % size_;
+        const auto piece = used.first(std::min<std::size_t>(used.size(), size_ - at));
+        if (!dma.write(device + 4 + 8u * at,
+                       {reinterpret_cast<const std::uint8_t *>(piece.data()), piece.size_bytes()}))
+            return broken("the device area is not memory");
+        next_used_ = static_cast<std::uint16_t>(next_used_ + piece.size());
+        under_way_ = static_cast<std::uint16_t>(under_way_ - piece.size());
+        used = used.subspan(piece.size());
+    }
+    return dma.store(device + 2, next_used_) || broken("the device area is not memory");
 }
 
 bool Virtqueue::wants_interrupt(Dma &dma) {

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <span>
 #include <vector>
 
@@ -19,7 +20,8 @@ class Virtqueue {
 
     struct Segment {
         Addr at = 0;
-        std::uint32_t size = 0;
+        std::uint32_t size = 0,
+                      unused = 0; ///< `unused` takes the place of padding, which would be chance in checkpoints
     };
     /// Buffers that the driver made available together; readable ones come first. All lie in DRAM.
     struct Chain {
@@ -38,6 +40,11 @@ class Virtqueue {
         }
     };
 
+    /// A chain that the device returns, and the bytes that it has written into it; as it lies in guest memory.
+    struct Used {
+        std::uint32_t head = 0, bytes = 0;
+    };
+
     explicit Virtqueue(std::uint16_t largest) : largest_(largest), size_(largest) {}
 
     // --- as the transport sets it up -----------------------------------------------------------------------------
@@ -54,8 +61,11 @@ class Virtqueue {
     // --- traffic -----------------------------------------------------------------------------------------------------
     /// Takes the next chain. False: there is none, or the queue is broken.
     bool pop(Dma &, Chain &);
-    /// Returns a chain to the driver, of which the device has written `bytes`. False: the queue is broken.
-    bool push(Dma &, std::uint16_t head, std::uint32_t bytes);
+    /// Takes up to `most` chains, whose entries and descriptors are fetched together where they lie side by side. How many it
+    /// has taken; fewer than there are where the ring ends or the queue breaks.
+    unsigned pop(Dma &, std::deque<Chain> &, unsigned most);
+    /// Returns chains to the driver. False: the queue is broken.
+    bool push(Dma &, std::span<const Used>);
     /// Whether the driver wants an interrupt for the chains pushed since the last call.
     bool wants_interrupt(Dma &);
     /// Why the queue is broken; null: it is not.
@@ -68,7 +78,8 @@ class Virtqueue {
         fault_ = why;
         return false;
     }
-    bool walk(Dma &, Chain &);
+    unsigned look(Dma &);
+    bool walk(Dma &, Chain &, const struct Descriptor *first);
 
     std::uint16_t largest_, size_;
     Addr area_[3] = {};

@@ -35,8 +35,8 @@ class Tcp {
     struct Parameters {
         Tick time_out = 200'000'000 * kTicksPerNs; ///< of the first retransmission; each next one waits twice as long
         Tick longest_time_out = 3'200'000'000 * kTicksPerNs;
-        unsigned repeats = 10;                        ///< then the connection is stalled
-        Tick time_wait = 1'000'000'000 * kTicksPerNs; ///< shorter than two segment lifetimes: hosts have few ports
+        unsigned repeats = 10;                         ///< then the connection is stalled
+        Tick time_wait = 60'000'000'000 * kTicksPerNs; ///< as in Linux: longer than either side repeats its FIN
         std::uint16_t window = 65535, largest = 1460;
     };
     struct Counts {

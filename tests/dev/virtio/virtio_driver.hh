@@ -31,18 +31,23 @@ struct Messages final : MsiTarget {
 struct GuestBoard {
     static constexpr std::uint64_t kBytes = 8 << 20;
     static constexpr Addr kHole = 4 << 20;
-    std::vector<std::byte> bytes{kBytes};
-    PhysMap map{bytes.data(), kBytes, kHole};
+    std::vector<std::byte> bytes;
+    PhysMap map;
     std::uint64_t writes = 0;
     PhysMapDma dma{map, [this](PhysAddr, std::uint64_t) { ++writes; }};
-    EventQueue queue;
+    EventQueue own_queue;
+    EventQueue &queue;
     QueueTime time{queue};
     NoLines lines;
     Messages messages;
     AddressSpace ports, memory;
     PciHost host{"pci", {}, lines};
 
-    GuestBoard() { host.map(ports, memory); }
+    GuestBoard() : bytes(kBytes), map{bytes.data(), kBytes, kHole}, queue(own_queue) { host.map(ports, memory); }
+    /// With the memory and the time of a machine.
+    GuestBoard(std::byte *dram, EventQueue &of_machine) : map{dram, kBytes, kHole}, queue(of_machine) {
+        host.map(ports, memory);
+    }
     template <class T> T get(Addr at) {
         T v{};
         dma.load(PhysAddr(at), v);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Device accesses through the protocol, in order, one at a time per controller.
+// Device accesses through the protocol. They begin in the order of their issue.
 #include "mem/ruby/runtime/dma_sequencer.hh"
 
+#include <algorithm>
 #include <cstring>
 
 namespace moscope::ruby {
@@ -17,9 +18,28 @@ DMASequencer::DMASequencer(AbstractController &c, MessageBuffer &mandatory, std:
 void DMASequencer::issue(Access &a) {
     MOSCOPE_CHECK(line_offset(a.addr.value) + a.size <= kLineBytes);
     MOSCOPE_CHECK(a.kind == AccessKind::load || a.kind == AccessKind::store);
+    a.txn = 0;
     queue_.push_back(&a);
-    if (queue_.size() == 1)
-        start(a, a.issued);
+    start_next(a.issued);
+}
+
+bool DMASequencer::line_is_started(Addr line) const {
+    return std::any_of(queue_.begin(), queue_.end(),
+                       [line](const Access *a) { return a->txn != 0 && line_of(a->addr.value) == line; });
+}
+
+/// Starts what may be started. An access to a line that is in the protocol waits, and so do those after it.
+void DMASequencer::start_next(Tick now) {
+    for (Access *a : queue_) {
+        if (started_ == most_)
+            return;
+        if (a->txn != 0)
+            continue;
+        if (line_is_started(line_of(a->addr.value)))
+            return;
+        ++started_;
+        start(*a, now);
+    }
 }
 
 void DMASequencer::start(Access &a, Tick now) {
@@ -47,10 +67,14 @@ void DMASequencer::start(Access &a, Tick now) {
 }
 
 void DMASequencer::complete(Addr addr, const std::byte *bytes) {
-    if (queue_.empty() || line_of(queue_.front()->addr.value) != line_of(addr))
+    const auto found = std::find_if(queue_.begin(), queue_.end(), [addr](const Access *x) {
+        return x->txn != 0 && line_of(x->addr.value) == line_of(addr);
+    });
+    if (found == queue_.end())
         throw ProtocolError(c_.name() + ": callback without a device access in flight for its line");
-    Access &a = *queue_.front();
-    queue_.pop_front();
+    Access &a = **found;
+    queue_.erase(found);
+    --started_;
     if (a.kind == AccessKind::load) {
         const std::byte *line = checks_data_ && bytes ? bytes : memory_ + line_of(addr);
         if (a.data)
@@ -67,8 +91,7 @@ void DMASequencer::complete(Addr addr, const std::byte *bytes) {
     } else {
         a.path.in[static_cast<unsigned>(Segment::queue)] = a.done - a.issued;
     }
-    if (!queue_.empty())
-        start(*queue_.front(), c_.now());
+    start_next(c_.now());
     if (a.on_done)
         a.on_done(a);
 }

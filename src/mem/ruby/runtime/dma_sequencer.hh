@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Device accesses: SLICC's DMASequencer. Takes line-sized or smaller reads and writes, one per line at a time,
-// through a port like a core's (AccessKind load and store), and gives them to the protocol's DMA machine.
+// through a port like a core's (AccessKind load and store), and gives them to the protocol's DMA machine: one after the other,
+// or so many to different lines at a time as the board allows.
 #pragma once
 
 #include <deque>
@@ -16,6 +17,8 @@ class DMASequencer {
     DMASequencer(AbstractController &c, MessageBuffer &mandatory, std::byte *guest_memory, bool checks_data);
 
     Port &port() { return port_; }
+    /// How many accesses may be in the protocol at a time, at least 1.
+    void allow(unsigned in_flight) { most_ = in_flight; }
 
     // ---- called by protocols
     void ackCallback(Addr a) { complete(a, nullptr); }
@@ -35,6 +38,8 @@ class DMASequencer {
     static std::byte *no_probe(void *, Port &, AccessKind, Addr, Tick) { return nullptr; }
     static Tick no_hit(void *, Tick now) { return now; }
     void issue(Access &a);
+    void start_next(Tick now);
+    bool line_is_started(Addr line) const;
     void start(Access &a, Tick now);
     void complete(Addr a, const std::byte *bytes);
 
@@ -43,7 +48,8 @@ class DMASequencer {
     std::byte *memory_;
     bool checks_data_;
     Port port_;
-    std::deque<Access *> queue_; ///< the head is in the protocol: devices' accesses keep their order
+    std::deque<Access *> queue_; ///< begin in this order; of those that are in the protocol, `txn` is not 0
+    unsigned most_ = 1, started_ = 0;
     TxnId next_txn_ = 0;
 };
 
