@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "net/postgresql/session.hh"
+
+#include <charconv>
+
+namespace moscope::net::postgresql {
+
+namespace {
+
+constexpr std::uint8_t kTooMany = 255;
+constexpr std::string_view kTags[] = {"SELECT 1", "UPDATE 1", "BEGIN", "COMMIT", "ROLLBACK"};
+constexpr std::string_view kIsStarting = "57P03"; ///< cannot_connect_now
+constexpr std::size_t kMostErrorText = 100;
+
+/// Reads table and index into the server's buffers, and looks up a key of each 300. A fault maps 64 KiB around (Linux's default),
+/// which is more than 1500 rows or 2500 entries of the index, so the process then has all of them in its page table. Without
+/// this a backend would take the faults one after the other over its first ten thousand queries.
+std::string warm_up(std::uint64_t rows) {
+    return "SELECT pg_prewarm('kv'), pg_prewarm('kv_pkey');"
+           "SET enable_hashjoin = off; SET enable_mergejoin = off;"
+           "SELECT count(v) FROM generate_series(0, " +
+           std::to_string(rows - 1) + ", 300) AS g JOIN kv ON k = g;RESET ALL";
+}
+
+bool is_number(std::string_view text, std::uint32_t right) {
+    std::uint32_t value = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    return error == std::errc() && end == text.data() + text.size() && value == right;
+}
+
+} // namespace
+
+std::string Session::take(Bytes bytes, bool last, Counts &counts) {
+    std::string out;
+    Message m;
+    reader_.put(bytes);
+    while (state_ != kBroken && state_ != kTerminated && reader_.get(m)) {
+        if (m.type == 'Z')
+            out += ready(last, counts);
+        else
+            take(m, counts);
+    }
+    if (reader_.broken())
+        state_ = kBroken;
+    return out;
+}
+
+/// A message other than ReadyForQuery.
+void Session::take(Message m, Counts &counts) {
+    switch (m.type) {
+    case 'E': error(m.body, counts); break;
+    case 'N': // NoticeResponse
+    case 'S': // ParameterStatus
+        break;
+    case 'R': // an Authentication request other than AuthenticationOk is not expected
+        if (state_ != kStarting || m.body.size() != 4 || get32(m.body, 0) != 0)
+            state_ = kBroken;
+        break;
+    case 'K': // BackendKeyData
+        if (state_ != kStarting)
+            state_ = kBroken;
+        break;
+    case 'T': // RowDescription
+        if (state_ == kStarting || (state_ == kRunning && (expected_.empty() || expected_.front().kind != kSelect)))
+            state_ = kBroken;
+        break;
+    case 'D': // DataRow
+        if (state_ == kRunning && !expected_.empty())
+            row(m.body);
+        else if (state_ != kWarming)
+            state_ = kBroken;
+        break;
+    case 'C': // CommandComplete
+        if (state_ == kRunning && !expected_.empty())
+            complete(m.body, counts);
+        else if (state_ != kWarming)
+            state_ = kBroken;
+        break;
+    default: state_ = kBroken;
+    }
+}
+
+void Session::row(Bytes body) {
+    const Expected &e = expected_.front();
+    const bool right = e.kind == kSelect && right_ == 0 && is_number(only_value(body), value_of(e.key));
+    right_ = right ? 1 : kTooMany;
+}
+
+void Session::complete(Bytes body, Counts &counts) {
+    const Expected e = expected_.front();
+    expected_.pop_front();
+    std::size_t at = 0;
+    const bool tag = text_at(body, at) == kTags[e.kind] && at == body.size();
+    if (!tag || right_ != (e.kind == kSelect ? 1 : 0))
+        ++counts.wrong;
+    else if (e.kind == kSelect)
+        ++counts.answers;
+    else if (e.kind == kUpdate)
+        ++counts.updates;
+    right_ = 0;
+}
+
+void Session::error(Bytes body, Counts &counts) {
+    const std::string_view code = error_field(body, 'C');
+    if (state_ == kStarting && code == kIsStarting) {
+        state_ = kNotYet;
+        return;
+    }
+    ++counts.wrong;
+    ++counts.errors;
+    if (counts.first_error.empty()) {
+        const std::string text = std::string(code) + ":" + std::string(error_field(body, 'M'));
+        for (const char c : std::string_view(text).substr(0, kMostErrorText))
+            counts.first_error.push_back(c > ' ' && c < 127 ? c : '_');
+    }
+    expected_.clear(); // the server executes nothing more of the message (section 55.2.2.1)
+    skip_ = true;
+    right_ = 0;
+}
+
+/// ReadyForQuery: all that was sent is answered.
+std::string Session::ready(bool last, Counts &counts) {
+    if (state_ == kNotYet)
+        return {};
+    counts.wrong += expected_.size();
+    if (state_ == kRunning)
+        counts.batches += expected_.empty() && !skip_;
+    if (state_ == kRunning && (skip_ || !expected_.empty()))
+        open_ = kFailed;
+    expected_.clear();
+    skip_ = false;
+    right_ = 0;
+    if (last) {
+        state_ = kTerminated;
+        return terminate_message();
+    }
+    if (state_ == kStarting) {
+        state_ = kWarming;
+        return query_message(warm_up(load_.rows));
+    }
+    state_ = kRunning;
+    return query_message(next_batch());
+}
+
+/// Ends the open transaction and begins another, if it has to be another.
+void Session::within(Transaction wanted, std::string &text) {
+    if (open_ == wanted)
+        return;
+    if (open_ != kNone) {
+        text += open_ == kFailed ? "ROLLBACK;" : "COMMIT;";
+        expected_.push_back({open_ == kFailed ? kRollback : kCommit, 0});
+    }
+    if (wanted != kNone) {
+        text += wanted == kReading ? "BEGIN READ ONLY;" : "BEGIN;";
+        expected_.push_back({kBegin, 0});
+    }
+    open_ = wanted;
+}
+
+std::string Session::next_batch() {
+    std::string text;
+    for (std::uint64_t n = 0; n < load_.batch; ++n) {
+        const auto key = static_cast<std::uint32_t>(rng_.below(load_.rows));
+        const bool update = load_.updates != 0 && rng_.below(100) < load_.updates;
+        within(update ? kWriting : kReading, text);
+        expected_.push_back({update ? kUpdate : kSelect, key});
+        if (update)
+            text += "UPDATE kv SET v = " + std::to_string(value_of(key)) + " WHERE k = " + std::to_string(key) + ";";
+        else
+            text += "SELECT v FROM kv WHERE k = " + std::to_string(key) + ";";
+        if (update)
+            within(kNone, text);
+    }
+    return text;
+}
+
+} // namespace moscope::net::postgresql
