@@ -147,3 +147,29 @@ register(__file__, service("mine", "a test", "requests", packages=("memcached",)
     assert workloads.programs({"mine"}).keys() == {"workloads/launcher"}
     assert workloads.files(found) == {"workloads/mine/mine.conf": folder / "mine.conf"}
     assert "workloads/launcher" not in workloads.programs()
+
+
+def test_a_script_that_completes_the_root_image_is_part_of_the_workload_and_stays_out_of_the_guest(folder: Path) -> None:
+    (folder / "mine.c").unlink()
+    (folder / "workload.py").write_text("""\
+from moscope.workloads import register, service
+
+register(__file__, service("mine", "a test", "requests", packages=("memcached",), image="make.sh", port=11211, one_process=True,
+                           each="exec memcached -p %p", load=lambda cores: "memcached"))
+""")
+    found = workloads.find(str(folder))
+    with pytest.raises(UserError, match="make.sh: .*: expected the shell script of workload mine"):
+        _ = found.image_script
+    (folder / "make.sh").write_text("touch /made")
+    assert found.image_script == "touch /made" and workloads.files(found) == {}
+    assert workloads.find("memcached").image_script == ""
+
+
+def test_the_database_is_made_with_the_rows_that_its_clients_expect(root: Path) -> None:
+    for name, updates in (("postgresql", 0), ("postgresql-write", 5)):
+        w = workloads.find(name)
+        assert (w.packages, w.steering, w.kernels) == (("postgresql-15",), "pin-every-20", "stock,pk")
+        assert f"'postgresql connections=48 rows=1000000 batch=256 updates={updates}'" in w.command(48)
+        assert "(k::bigint * 2654435761 % 2147483648)::int FROM generate_series(0, 999999)" in w.image_script
+    session = (root / "src/net/postgresql/session.hh").read_text()
+    assert f"return key * 2654435761u & {2147483648 - 1:#x}u;" in session

@@ -12,14 +12,14 @@ constexpr std::string_view kTags[] = {"SELECT 1", "UPDATE 1", "BEGIN", "COMMIT",
 constexpr std::string_view kIsStarting = "57P03"; ///< cannot_connect_now
 constexpr std::size_t kMostErrorText = 100;
 
-/// Reads table and index into the server's buffers, and looks up a key of each 300. A fault maps 64 KiB around (Linux's default),
-/// which is more than 1500 rows or 2500 entries of the index, so the process then has all of them in its page table. Without
+/// Reads table and index into the server's buffers, and looks up a key of each 1500. A fault maps 64 KiB around (Linux's default),
+/// which is 1800 rows or 2900 entries of the index, so the process then has all of them in its page table. Without
 /// this a backend would take the faults one after the other over its first ten thousand queries.
 std::string warm_up(std::uint64_t rows) {
     return "SELECT pg_prewarm('kv'), pg_prewarm('kv_pkey');"
            "SET enable_hashjoin = off; SET enable_mergejoin = off;"
            "SELECT count(v) FROM generate_series(0, " +
-           std::to_string(rows - 1) + ", 300) AS g JOIN kv ON k = g;RESET ALL";
+           std::to_string(rows - 1) + ", 1500) AS g JOIN kv ON k = g;RESET ALL";
 }
 
 bool is_number(std::string_view text, std::uint32_t right) {

@@ -11,7 +11,7 @@ import pytest
 from moscope.config import Count, load_machine
 from moscope.config.machine import replace as with_other
 from moscope.errors import UserError
-from moscope.guest import initramfs, kernel, packages
+from moscope.guest import initramfs, kernel, packages, rootimage
 from moscope.runs import inputs, job
 from moscope.runs import point as measured
 from moscope.runs.options import Plan, Point
@@ -82,3 +82,12 @@ def test_a_point_is_not_measured_with_what_changed_since_the_run_began(files: di
     machine = with_other(made.machine, outstanding_misses=Count(1))
     assert "another description of the machine" in inputs.differences(wanted.inputs or {}, inputs.Inputs(
         machine, gathered.kernel, gathered.image, inputs.engine.detailed(machine, print)).digests())
+
+
+def test_a_point_boots_from_the_root_image_that_its_script_completed(
+        files: dict[str, Path], point: Point, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rootimage, "find", lambda say, included, script: rootimage.RootImage(Path(script), "-".join((*included, script))))
+    gatherer = inputs.Gatherer(load_machine("small"), {"program": files["program"]}, print)
+    wanted = replace(point, kernel=str(files["vmlinuz"]), packages="one,two")
+    disks = [gatherer.of(one).disk for one in (wanted, replace(wanted, image="made"), replace(wanted, packages=None))]
+    assert [disk and disk.sha256 for disk in disks] == ["one-two-", "one-two-made", None]

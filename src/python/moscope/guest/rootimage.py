@@ -8,6 +8,7 @@ Files in the image are not compressed: the guest would spend its simulated time 
 import hashlib
 import json
 import os
+import shlex
 import shutil
 import subprocess
 import tempfile
@@ -31,16 +32,17 @@ class RootImage:
     sha256: str
 
 
-def find(say: Say, included: tuple[str, ...] = INCLUDED) -> RootImage:
-    """The image that holds these packages, from the cache or made now (some minutes, some hundred megabytes)."""
-    recipe = hashlib.sha256(json.dumps([SUITE, sorted(included), LEFT_OUT]).encode()).hexdigest()[:16]
+def find(say: Say, included: tuple[str, ...] = INCLUDED, script: str = "") -> RootImage:
+    """The image that holds these packages, from the cache or made now (some minutes, some hundred megabytes). `script` is of the shell;
+    it runs in the image's tree when the packages are installed, and what it makes there is part of the image."""
+    recipe = hashlib.sha256(json.dumps([SUITE, sorted(included), LEFT_OUT, *([script] if script else [])]).encode()).hexdigest()[:16]
     with packages.locked(f"root-{recipe}"):
         chosen = packages.cache() / "chosen" / f"root-{recipe}.json"
         if chosen.is_file():
             digest = json.loads(chosen.read_text(encoding="utf-8"))["sha256"]
             if _place(digest).is_file():
                 return RootImage(_place(digest), digest)
-        image = _make(say, included)
+        image = _make(say, included, script)
         chosen.parent.mkdir(parents=True, exist_ok=True)
         partial = chosen.with_suffix(f".{os.getpid()}")
         partial.write_text(json.dumps({"sha256": image.sha256}))
@@ -52,7 +54,7 @@ def _place(digest: str) -> Path:
     return packages.cache() / "root" / f"{digest[:32]}.squashfs"
 
 
-def _make(say: Say, included: tuple[str, ...]) -> RootImage:
+def _make(say: Say, included: tuple[str, ...], script: str) -> RootImage:
     instead = "--disk FILE names an image of your own"
     mmdebstrap = _program("mmdebstrap", "mmdebstrap", say, instead)
     mksquashfs = _program("mksquashfs", "squashfs-tools", say, instead, library="liblzo2-2")
@@ -63,7 +65,9 @@ def _make(say: Say, included: tuple[str, ...]) -> RootImage:
         tree, image = Path(scratch, "tree.tar"), Path(scratch, "image")
         # Via a tar file, which holds other users' files without root privileges.
         left_out = [f"--dpkgopt=path-exclude=/{folder}/*" for folder in LEFT_OUT]
-        _run(mmdebstrap, ["--quiet", "--variant=minbase", f"--include={','.join(sorted(included))}", *left_out, SUITE,
+        # As text: where the tree belongs to a name space of users, the script's file may not be readable there.
+        complete = [f'--customize-hook=chroot "$1" /bin/sh -ec {shlex.quote(script)} </dev/null'] if script else []
+        _run(mmdebstrap, ["--quiet", "--variant=minbase", f"--include={','.join(sorted(included))}", *left_out, *complete, SUITE,
               str(tree)], None, instead)
         _run(mksquashfs, ["-", str(image), "-tar", "-noI", "-noD", "-noF", "-noX", "-no-progress", "-quiet",
               "-processors", "2"], tree, instead)

@@ -52,7 +52,7 @@ class Gatherer:
 
     def __init__(self, machine: Machine, programs: dict[str, Path], say: Say, sets: Sequence[str] = ()) -> None:
         self.machine, self.programs, self.say, self.sets = machine, programs, say, sets
-        self._disks: dict[str, rootimage.RootImage] = {}
+        self._disks: dict[tuple[str, str], rootimage.RootImage] = {}
         self._kernels: dict[str, kernel.Kernel] = {}
         self._images: dict[Any, initramfs.Initramfs] = {}
         self._detailed: dict[str, tuple[Machine, dict[str, Any]]] = {}
@@ -67,10 +67,11 @@ class Gatherer:
         if point.memory_per_node not in self._detailed:
             machine = sized(self.machine, point.memory_per_node)
             self._detailed[point.memory_per_node] = machine, engine.detailed(machine, self.say)
-        if point.packages and point.packages not in self._disks:
-            self._disks[point.packages] = rootimage.find(self.say, tuple(point.packages.split(",")))
+        disk = (point.packages or "", point.image or "")
+        if point.packages and disk not in self._disks:
+            self._disks[disk] = rootimage.find(self.say, tuple(point.packages.split(",")), disk[1])
         machine, detailed = self._detailed[point.memory_per_node]
-        return Inputs(machine, chosen, self._images[modules], detailed, self._disks.get(point.packages or ""), self._nic(machine, point))
+        return Inputs(machine, chosen, self._images[modules], detailed, self._disks.get(disk), self._nic(machine, point))
 
     def _nic(self, machine: Machine, point: Point) -> dict[str, Any] | None:
         if point.steering is None:

@@ -57,6 +57,7 @@ class Point:
     begin: str | int | None = None  # what detailed time begins with: a marker, a time after the workload's start, None: its own marker
     packages: str | None = None  # of the distribution, with commas, in the root image
     steering: str | None = None  # of a network card
+    image: str | None = None  # shell script that completes the root image
     until_error: float | None = None  # standard error of throughput, as a fraction of it, that ends the windows; `windows` is the limit
 
     @property
@@ -138,7 +139,8 @@ def make(shared: Shared, options: Options) -> Plan:
                              default_time(work.warmup, n) if warmup is None else warmup,
                              default_time(work.window, n) if window is None else window,
                              windows, options.detail, memory, begin,
-                             ",".join(work.packages) or None, work.steering, until_error) for n in _sensible(counts, work, options)]
+                             ",".join(work.packages) or None, work.steering, work.image_script or None, until_error)
+                       for n in _sensible(counts, work, options)]
     if isinstance(begin, str) and begin != BUSY and any(begin in p.command for p in points):
         raise UserError(f'--begin: "{begin}" is in the command that the guest\'s shell shows first: expected a text of the output alone')
     return Plan(machine, shared.machine, list(shared.sets), shared.seed, shared.out or DEFAULT_OUT, points,

@@ -45,6 +45,7 @@ class Workload:
     most_cores: int | None = None  # more would idle
     processes: bool = False  # forks; gem5's syscall emulation runs only threads
     packages: tuple[str, ...] = ()  # of the distribution, in a root image on the disk
+    image: str = ""  # a shell script in the folder that completes the root image
     steering: str | None = None  # a network card that chooses receive queues so
     launcher: str = ""  # the program that runs a service (see `service`); its folder, in place of the workload's own program
     folder: Path = Path()  # of the program and of the file that registers it; set by `register`
@@ -57,6 +58,16 @@ class Workload:
     @property
     def program(self) -> str:
         return f"{GUEST_FOLDER}/{INITRAMFS_FOLDER}/{self.launcher or self.family}"
+
+    @property
+    def image_script(self) -> str:
+        """Its text."""
+        if not self.image:
+            return ""
+        try:
+            return (self.folder / self.image).read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise UserError(f"{self.folder / self.image}: {error}: expected the shell script of workload {self.name}") from error
 
     def command(self, cores: int, *more: str) -> str:
         """The line to type at the guest's shell; `more` are options of the program (docs/workloads.md)."""
@@ -107,8 +118,9 @@ def programs(families: set[str] | None = None) -> dict[str, Path]:
 
 
 def files(w: Workload) -> dict[str, Path]:
-    """What a service's folder holds beside the file that registers it: configuration, found in the guest under the same names."""
-    return {f"{INITRAMFS_FOLDER}/{w.family}/{p.name}": p for p in sorted(w.folder.iterdir()) if p.is_file() and p.name != FILE}
+    """What else a service's folder holds: configuration, found in the guest under the same names."""
+    return {f"{INITRAMFS_FOLDER}/{w.family}/{p.name}": p for p in sorted(w.folder.iterdir())
+            if p.is_file() and p.name not in (FILE, w.image)}
 
 
 def _of_folder(folder: Path, name: str) -> Workload:

@@ -13,10 +13,12 @@ LAUNCHER = "launcher"
 
 
 def service(name: str, summary: str, operation: str, *, packages: tuple[str, ...], port: int, each: str, load: Callable[[int], str],
-            steering: str = "rss", prepare: str = "", one_process: bool = False, warmup: str | Callable[[int], str] = "300us",
+            steering: str = "rss", image: str = "", prepare: str = "", one_process: bool = False,
+            warmup: str | Callable[[int], str] = "300us",
             window: str | Callable[[int], str] = THIRD_OF_TICK, kernels: str = "distro", memory_per_node: str = "512MiB",
             most_cores: int | None = None) -> Workload:
-    """`packages` are Debian's, installed into the root image. `each` is the shell command of one process: one for each core, pinned to
+    """`packages` are Debian's, installed into the root image; `image` names a shell script of the folder that runs in the image's tree
+    while the image is made, once, on this system. `each` is the shell command of one process: one for each core, pinned to
     it, or with `one_process` one in all. In it and in `prepare`, which runs first, %c is the core, %p its port (`port` and those after
     it), %n the number of cores. The service is ready when it accepts connections on its ports. `load` gives the driver of the clients
     and its settings for a number of cores; `steering` is the card's policy unless `--set nic.steering` gives another."""
@@ -30,4 +32,5 @@ def service(name: str, summary: str, operation: str, *, packages: tuple[str, ...
         return " ".join(f"--{key} {shlex.quote(value)}" for key, value in given.items() if value)
 
     return Workload(name, summary, operation, arguments, warmup=warmup, window=window, kernels=kernels, memory_per_node=memory_per_node,
-                    most_cores=most_cores, processes=True, packages=packages, steering=steering, launcher=LAUNCHER)
+                    most_cores=most_cores, processes=True, packages=packages, image=image, steering=steering,
+                    launcher=LAUNCHER)

@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""PostgreSQL of the distribution, as the MOSBENCH paper runs it (section 5.5): a table of keys and values on tmpfs with its index, in
+shared buffers that hold both; a connection for each core, which sends batches of 256 statements; a card that learns the queue of a
+connection from each twentieth packet sent. `postgresql` reads; of the statements of `postgresql-write`, 5 % update.
+
+The paper's table has 10 million rows, this one has a million. The database is made with the root image (image.sh).
+"""
+
+from moscope.workloads import Workload, register, service
+
+ROWS, BATCH, UPDATES = 1_000_000, 256, 5
+PROGRAM, FILES, DATA = "/usr/lib/postgresql/15/bin/postgres", "/run/moscope/workloads/postgresql", "/run/postgresql/data"
+
+
+def window(cores: int) -> str:
+    """The server sends when it has 8 KiB, the answers of about 130 statements: windows are long enough for some hundred sends."""
+    return "50ms" if cores < 4 else "12ms" if cores < 24 else "4ms"
+
+
+def postgresql(name: str, summary: str, updates: int) -> Workload:
+    return service(
+        name, summary, "queries", packages=("postgresql-15",), image="image.sh", port=5432, steering="pin-every-20", one_process=True,
+        prepare=f"mkdir -p /run/postgresql && cp -a /var/lib/moscope/postgresql {DATA}",
+        each="exec setpriv --reuid=postgres --regid=postgres --clear-groups "
+        f"{PROGRAM} -D {DATA} -c config_file={FILES}/postgresql.conf",
+        load=lambda cores: f"postgresql connections={cores} rows={ROWS} batch={BATCH} updates={updates}",
+        warmup="1ms", window=window, kernels="stock,pk")
+
+
+register(__file__,
+         postgresql("postgresql", "a database, asked over the network card for rows by key", 0),
+         postgresql("postgresql-write", "the same, where 5 % of the statements update a row", UPDATES))
