@@ -18,8 +18,12 @@ ignores it.
     vnet_type = "response"
     ordered = true
     to = "Directory.fromCache"       # without a virtual network: the buffer of another machine that it leads to
+    below = "Directory"              # the machine, or kind of one, next towards memory (mapAddressToDownstreamMachine)
+    [[machines.Cache.kinds]]         # a machine that is several levels: `name`, and the keys above but `buffers` for each one
+    name = "l1"
 
-What the file leaves out follows from names (src/python/moscope/config/bindings).
+For a protocol of gem5 that needs one and has none beside it, the file of its name in `gem5_roles` here is used, if it fits. What the
+file leaves out follows from names (src/python/moscope/config/bindings).
 """
 from __future__ import annotations
 
@@ -36,6 +40,8 @@ PER = ("core", "pair", "chip", "node", "none")
 ROLES = ("cache", "home", "dma")
 BUFFERS: dict[str, type] = {"virtual_network": int, "vnet_type": str, "ordered": bool, "to": str}
 WORDS = {int: "a number", str: "a text", bool: "true or false"}
+OF_ALL = ("number_of_TBEs", "recycle_latency", "transitions_per_cycle")
+"""Plain parameters that every machine has without declaring them."""
 ARRAYS = ("l1i", "l1d", "l2", "l3", "filter")
 
 
@@ -54,8 +60,16 @@ class Roles:
 def read(slicc: str, program: ast.Program) -> Roles:
     """The roles of a protocol, checked against it; empty without a file. `slicc` is the path of NAME.slicc. Raises RolesError."""
     path = Path(slicc).with_suffix(SUFFIX)
-    if not path.is_file():
-        return Roles()
+    if path.is_file():
+        return _read(path, program)
+    ours = Path(__file__).parent / "gem5_roles" / path.name
+    try:
+        return _read(ours, program) if ours.is_file() else Roles()
+    except RolesError:
+        return Roles()  # another protocol of that name
+
+
+def _read(path: Path, program: ast.Program) -> Roles:
     try:
         found = tomllib.loads(path.read_text(encoding="utf-8"))
     except (UnicodeDecodeError, tomllib.TOMLDecodeError) as problem:
@@ -70,18 +84,32 @@ def read(slicc: str, program: ast.Program) -> Roles:
 
 
 def _check_machine(path: Path, where: str, given: Any, machine: ast.Machine) -> None:
-    _known(path, where, given, ("per", "role", "arrays", "values", "buffers"))
+    _known(path, where, given, ("per", "role", "arrays", "values", "buffers", "below", "kinds"))
+    _check_buffers(path, f"{where}buffers.", given.get("buffers", {}), machine)
+    kinds = given.get("kinds", [])
+    if not isinstance(kinds, list):
+        raise RolesError(f"{path}: {where}kinds: {kinds!r}: expected tables [[{where}kinds]]")
+    for n, kind in enumerate(kinds):
+        _known(path, f"{where}kinds.{n}.", kind, ("name", "per", "role", "arrays", "values", "below"))
+        if not isinstance(kind.get("name"), str):
+            raise RolesError(f"{path}: {where}kinds.{n}.name: {kind.get('name')!r}: expected a text")
+        _check_kind(path, f"{where}kinds.{n}.", {"per": "core", "role": "cache", **kind}, machine)
+    _check_kind(path, where, given, machine)
+
+
+def _check_kind(path: Path, where: str, given: Any, machine: ast.Machine) -> None:
     for key, allowed in (("per", PER), ("role", ROLES)):
         if key in given and given[key] not in allowed:
             raise RolesError(f"{path}: {where}{key}: {given[key]!r}: expected one of {', '.join(allowed)}")
     arrays = {p.name for p in machine.params if p.type.name == "CacheMemory"}
-    plain = {p.name for p in machine.params if not (p.pointer or p.is_buffer or p.type.name == "CacheMemory")}
+    plain = {p.name for p in machine.params if not (p.pointer or p.is_buffer or p.type.name == "CacheMemory")} | set(OF_ALL)
     _known(path, f"{where}arrays.", given.get("arrays", {}), arrays)
     for name, array in given.get("arrays", {}).items():
         if array not in ARRAYS:
             raise RolesError(f"{path}: {where}arrays.{name}: {array!r}: expected one of {', '.join(ARRAYS)}")
     _known(path, f"{where}values.", given.get("values", {}), plain)
-    _check_buffers(path, f"{where}buffers.", given.get("buffers", {}), machine)
+    if not isinstance(given.get("below", ""), str):
+        raise RolesError(f"{path}: {where}below: {given['below']!r}: expected the name of a machine, or of a kind of one")
     for name, value in given.get("values", {}).items():
         if not isinstance(value, (bool, int, str)):
             raise RolesError(f"{path}: {where}values.{name}: {value!r}: expected a number, true, false or a key of the machine")

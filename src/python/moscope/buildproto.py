@@ -62,7 +62,7 @@ def files_under(folder: Path, suffixes: set[str]) -> Iterator[Path]:
 
 def compiler_inputs(root: Path) -> list[Path]:
     """The SLICC compiler itself: its Python, grammar and prelude."""
-    return list(files_under(root / SLICC, {".py", ".lark", ".slicc", ".sm", ".hh", ".cc", ".css", ".html"}))
+    return list(files_under(root / SLICC, {".py", ".lark", ".slicc", ".sm", ".hh", ".cc", ".css", ".html", ".toml"}))
 
 
 def protocol_inputs(slicc: Path) -> list[Path]:

@@ -58,7 +58,21 @@ def test_without_the_file_the_interface_has_no_roles(protocol: Path) -> None:
     ("eager = true", "eager = 0.5", r"machines.L1Cache.values.eager: 0.5: expected a number, true, false or a key"),
     ("nt_store_type", "nt_type", r"sequencer.nt_type: unknown: expected nt_store_type, uncached_load_type"),
     ("[sequencer]", "[sequencer", r"not TOML"),
-], ids=["machine", "per", "role", "array's parameter", "array", "parameter", "value", "sequencer", "syntax"])
+    ("[machines.L1Cache]", '[[machines.L1Cache.kinds]]\n[machines.L1Cache]', r"machines.L1Cache.kinds.0.name: None: expected"),
+    ("[machines.L1Cache]", '[machines.L1Cache]\nbelow = 3', r"machines.L1Cache.below: 3: expected the name of a machine"),
+], ids=["machine", "per", "role", "array's parameter", "array", "parameter", "value", "sequencer", "syntax", "kind", "below"])
 def test_a_wrong_file_is_an_error(protocol: Path, old: str, new: str, message: str) -> None:
     with pytest.raises(roles.RolesError, match=f"ok_plain.roles.toml: {message}"):
         read(protocol, GOOD.replace(old, new, 1))
+
+
+def test_the_roles_of_a_protocol_of_gem5_are_used_where_they_fit(protocol: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    ours = tmp_path / "gem5_roles" / "ok_plain.roles.toml"
+    ours.parent.mkdir()
+    monkeypatch.setattr(roles, "__file__", str(tmp_path / "roles.py"))
+    program, _ = compile_protocol(str(protocol))
+    assert program
+    ours.write_text(GOOD)
+    assert roles.read(str(protocol), program).sequencer == {"nt_store_type": "COMMIT"}
+    ours.write_text(GOOD.replace("machines.L1Cache", "machines.L9Cache"))  # another protocol of that name
+    assert roles.read(str(protocol), program) == roles.Roles()

@@ -13,6 +13,7 @@ from moscope.schema.parameters import engine_json, field_kinds
 from moscope.schema.units import Count, Frequency, Time
 
 from .bindings import generic, roles_of, value_of_machine
+from .bindings.levels import connect, has_cores, kinds_of
 from .bindings.wiring import sequencers_of, wires
 from .dram import dram_json
 from .machine import Machine, replace
@@ -131,25 +132,41 @@ def _controllers(machine: Machine, interface: Mapping[str, Any], types: Mapping[
                  homes: int) -> Iterator[dict[str, Any]]:
     _check_overrides(machine, types)
     past_caches = interface.get("sequencer", {})
-    counts = {t: len(placement(description, machine, homes)) for t, description in types.items()}
-    for kind, description in types.items():
-        params = _params(machine, description, types, counts, tiny)
-        for version, (chip, core) in enumerate(placement(description, machine, homes)):
-            controller: dict[str, Any] = {"machine": kind, "role": roles_of(description).role, "version": version, "chip": chip}
-            if core is not None:
-                controller["core"] = core
-                controller |= sequencers_of(description, core)
-            controller["clock"] = "nb" if core is None else "core"
-            controller["transitions_per_cycle"] = TRANSITIONS_PER_CYCLE
-            controller["params"] = params
-            if any(p["type"] in generic.SEQUENCERS for p in description["params"]):
-                controller["sequencer"] = {
-                    "hit_cycles": machine.latencies.l1_hit.count,
-                    "max_outstanding": int(machine.outstanding_misses),
-                    "nt_store_type": past_caches.get("nt_store_type", "ST"),
-                    "uncached_load_type": past_caches.get("uncached_load_type", "NULL"),
-                }
-            yield controller
+    kinds = {t: kinds_of(description) for t, description in types.items()}
+    counts = {t: sum(len(placement(kind, machine, homes)) for kind in several) for t, several in kinds.items()}
+    made: list[tuple[Mapping[str, Any], dict[str, Any]]] = []
+    for kind, several in kinds.items():
+        version = 0
+        for description in several:
+            params = _params(machine, description, types, counts, tiny) if counts[kind] else {}
+            cores = len(several) == 1 or has_cores(description, several)
+            for chip, core in placement(description, machine, homes):
+                made.append((description, _controller(machine, description, past_caches, (kind, version, chip, core), cores, params)))
+                version += 1
+    connect(made, homes)
+    yield from (controller for _, controller in made)
+
+
+def _controller(machine: Machine, description: Mapping[str, Any], past_caches: Mapping[str, Any],
+                which: tuple[str, int, int, int | None], cores: bool, params: dict[str, Any]) -> dict[str, Any]:
+    """The controller `which` (machine, version, chip, core); `cores` if it has a sequencer. `place` is for `connect`."""
+    kind, version, chip, core = which
+    controller: dict[str, Any] = {"machine": kind, "role": roles_of(description).role, "version": version, "chip": chip}
+    if core is not None and cores:
+        controller["core"] = core
+        controller |= sequencers_of(description, core)
+    controller["clock"] = "nb" if core is None else "core"
+    controller["transitions_per_cycle"] = TRANSITIONS_PER_CYCLE
+    controller["params"] = params
+    if any(p["type"] in generic.SEQUENCERS for p in description["params"]):
+        controller["sequencer"] = {
+            "hit_cycles": machine.latencies.l1_hit.count,
+            "max_outstanding": int(machine.outstanding_misses),
+            "nt_store_type": past_caches.get("nt_store_type", "ST"),
+            "uncached_load_type": past_caches.get("uncached_load_type", "NULL"),
+        }
+    controller["place"] = core
+    return controller
 
 
 def _params(
@@ -157,7 +174,8 @@ def _params(
 ) -> dict[str, Any]:
     """Values of the cache arrays and plain parameters of one SLICC machine; other objects are the engine's."""
     kind, roles = description["type"], roles_of(description)
-    params: dict[str, Any] = {}
+    declared = {parameter["name"] for parameter in description["params"]}
+    params: dict[str, Any] = {name: value for name, value in roles.values.items() if name not in declared}  # of every machine
     for parameter in description["params"]:
         name, key = parameter["name"], f"{kind}.{parameter['name']}"
         if parameter["type"] == "CacheMemory":

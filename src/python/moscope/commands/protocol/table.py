@@ -25,7 +25,9 @@ def table(shared: Shared,
     if shared.json and not shared.out:
         shared.result(_document(protocol))
         return
-    text, _ = buildproto.run_slicc(["--protocol", str(slicc), "--no-warnings", "--table", format])
+    text, warnings = buildproto.run_slicc(["--protocol", str(slicc), "--table", format])
+    if warnings:
+        shared.say(warnings)
     if shared.out:
         name = f"{slicc.stem}.{ENDINGS[format]}"
         with jsonio.atomic_dir(shared.out) as folder:
