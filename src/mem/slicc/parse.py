@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import functools
 import os
+import pickle
 import re
 from collections.abc import Iterator
 from typing import Any
@@ -288,6 +289,9 @@ def read_source(path: str, blame: Loc, diagnostics: Diagnostics) -> str | None:
     return data.decode("utf-8", errors="replace").lstrip("\ufeff")
 
 
+_PRELUDE_TREES: dict[tuple[str, str], bytes] = {}
+
+
 class _Loader:
     """Follows includes, depth first. The declarations of NAME.prelude.sm beside the protocol follow those of the prelude."""
 
@@ -315,7 +319,7 @@ class _Loader:
             return []
         self.files.append(path)
         decls: list[ast.Node] = []
-        for decl in parse_text(path, text, self.diagnostics):
+        for decl in self._parse(path, text):
             if isinstance(decl, ast.Include):
                 decls.extend(self.load(self._find(decl.path, path), decl.loc, stack + (real,)))
                 if decl.path == INTERFACES and os.path.isfile(self.more) and self.more not in self.files:
@@ -329,6 +333,16 @@ class _Loader:
                 decls.append(decl)
                 if isinstance(decl, ast.Machine):
                     decl.decls = self._splice(decl.decls, path, stack + (real,))
+        return decls
+
+    def _parse(self, path: str, text: str) -> list[ast.Node]:
+        """Files of the prelude are parsed once in a process; later compilations get copies of their trees."""
+        if os.path.dirname(path) != PRELUDE:
+            return parse_text(path, text, self.diagnostics)
+        if (path, text) not in _PRELUDE_TREES:
+            _PRELUDE_TREES[path, text] = pickle.dumps(parse_text(path, text, self.diagnostics), pickle.HIGHEST_PROTOCOL)
+        self.diagnostics.add_source(path, text)
+        decls: list[ast.Node] = pickle.loads(_PRELUDE_TREES[path, text])
         return decls
 
     def _splice(self, decls: list[ast.Node], path: str, stack: tuple[str, ...]) -> list[ast.Node]:

@@ -45,7 +45,7 @@ class Resolver(CallResolver):
             self.position = self.declarer.serial.of(declared)
             for field in declared.fields.values():
                 if field.init is not None:
-                    self.expr(field.init)
+                    self._initial(field.init, field.type, f"field '{field.name}'")
             outer = self.scope
             self.scope = Scope(outer)
             for field in declared.fields.values():
@@ -54,6 +54,15 @@ class Resolver(CallResolver):
                 for method in overloads:
                     self._function(method)
             self.scope = outer
+
+    def _initial(self, init: Expr, declared: Type, what: str) -> None:
+        """The value that a field or an object begins with: a constant, as nothing else exists then."""
+        value = init.operand if isinstance(init, ast.Unary) else init
+        if not isinstance(value, (ast.Literal, ast.EnumRef, ast.Ood)):
+            self.diagnostics.error(init.loc, f"{what}: begins with a computed value: expected a constant")
+            return
+        self.expr(init)
+        self.assignable(init, declared, init.loc)
 
     def _functions(self, functions: list[ast.Function]) -> None:
         for function in functions:
@@ -78,6 +87,10 @@ class Resolver(CallResolver):
         for decl in machine.decls:
             if isinstance(decl, (ast.InPort, ast.OutPort)):
                 self._port(decl, machine)
+        for decl in machine.objects:
+            if decl.init is not None:
+                self.position = self.declarer.serial.of(decl)
+                self._initial(decl.init, decl.type, f"'{decl.name}'")
         self._methods(machine.types)
         self._functions(machine.functions)
         for port in machine.in_ports:
