@@ -58,6 +58,32 @@ def test_a_file_that_changes_its_size_is_noticed(tmp_path: Path) -> None:
     assert process.returncode == 1 and got.finished and not got.right
 
 
+@pytest.mark.parametrize("variant", ["threads", "processes"])
+def test_an_index_has_every_word_of_every_file(on_the_host: Run, variant: str, tmp_path: Path) -> None:
+    folder = tmp_path / "index"
+    status, got = on_the_host("pedsort", variant, "--directory", str(folder), "--cores", "3", "--operations", "100", "--table", "64KiB",
+                              "--file", "2KiB", "--fold", "1", "--placement", "spread")
+    assert status == 0 and got.right and got.values["operations"] == 300 and not folder.exists()
+
+
+def test_a_word_that_the_generator_did_not_write_is_noticed(tmp_path: Path) -> None:
+    folder = tmp_path / "index"
+    with subprocess.Popen([build.program("pedsort"), "--directory", str(folder), "--cores", "2", "--files", "2"], stdout=subprocess.PIPE,
+                          text=True) as process:
+        assert process.stdout
+        first = process.stdout.readline()
+        while not (folder / "f1").exists() or not (folder / "f1").stat().st_size:
+            time.sleep(0.01)
+        time.sleep(0.1)
+        with (folder / "f1").open("r+b") as text:
+            text.write(b"zz")
+        time.sleep(0.3)
+        process.send_signal(signal.SIGINT)
+        rest, _ = process.communicate(timeout=20)
+    got = Results.of(first + rest, "pedsort")
+    assert process.returncode == 1 and got.finished and not got.right
+
+
 @pytest.mark.parametrize("family", ["vfsfix", "pglseek"])
 def test_processes_end_after_the_seconds_given(on_the_host: Run, tmp_path: Path, family: str) -> None:
     status, got = on_the_host(family, "--directory", str(tmp_path / "here"), "--cores", "2", "--seconds", "1")

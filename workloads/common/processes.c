@@ -27,6 +27,8 @@ static _Noreturn void child(const Options *o, unsigned i, void (*work)(unsigned)
     unsigned spins = 0;
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     pin(i);
+    if (o->prepare)
+        o->prepare(i);
     atomic_fetch_add(&meeting->arrived, 1);
     if (i == 0) {
         while (atomic_load(&meeting->arrived) < o->cores && !stopped)

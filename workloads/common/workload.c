@@ -130,6 +130,8 @@ static void *thread(void *number) {
     const unsigned i = (unsigned)(uintptr_t)number;
     unsigned spins = 0;
     pin(i);
+    if (job.options->prepare)
+        job.options->prepare(i);
     atomic_fetch_add(&arrived.n, 1);
     if (i == 0) {
         while (atomic_load(&arrived.n) < job.options->cores)

@@ -63,6 +63,7 @@ typedef struct {
     uint64_t operations;    // --operations: for each thread; 0: until stopped
     unsigned seconds;       // --seconds: until then; 0: until stopped
     const char *variants[8];
+    void (*prepare)(unsigned i); // if set: each thread or process calls it on its core before the region begins
 } Options;
 
 // A further option of one workload, `--NAME VALUE`.

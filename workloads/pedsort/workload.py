@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Psearchy's indexer as the MOSBENCH paper runs it: threads or processes that share a queue of files.
+
+A machine of N cores has its first N, so `-spread` differs from `-processes` only where some cores are idle. Hence
+`-quarter-packed` and `-quarter-spread` keep a quarter of the cores busy: on 48 cores, 12 processes on two chips or on all eight.
+"""
+
+from moscope.workloads import Workload, register
+
+# A file takes about 1.7 ms of one core. A window should hold some tens of files.
+WINDOW_OF_ALL_CORES, SHORTEST_WINDOW, LONGEST_WINDOW = 144, 3, 50  # ms
+
+
+def window(cores: int) -> str:
+    return f"{min(LONGEST_WINDOW, max(SHORTEST_WINDOW, WINDOW_OF_ALL_CORES / cores)) * 1000:.0f}us"
+
+
+def workload(name: str, summary: str, variant: str, share: int = 1) -> Workload:
+    return Workload(name, summary, "files indexed", lambda cores: f"{variant} --cores {max(1, cores // share)}", warmup="3ms",
+                    window=window, kernels="stock,pk", processes=not variant.startswith("threads"))
+
+
+register(__file__,
+         workload("pedsort", "an indexer's threads, which map and unmap files in one address space", "threads"),
+         workload("pedsort-processes", "the same with a process per core", "processes"),
+         workload("pedsort-spread", "processes that go round all chips", "processes --placement spread"),
+         workload("pedsort-quarter-packed", "processes on a quarter of the cores, on as few chips as possible",
+                  "processes --placement packed", 4),
+         workload("pedsort-quarter-spread", "processes on a quarter of the cores, on all chips", "processes --placement spread", 4))
