@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Source lines that write and that wait for lines, where a program's debug information gives them (docs/naming.md)."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from analysis.database import Database
@@ -10,6 +10,8 @@ Row = dict[str, Any]
 # By the key in point.json: the role in a pair, and the weight by which places are ranked.
 ROLES = {"written_at": ("writer", "count"), "waited_at": ("waiter", "waiting")}
 MOST = 5
+# A place whose code has called what waits: of names that no code with source lines waits for.
+CALLED = "called_at"
 QUERY = """
     WITH sums AS (SELECT {by}, {role}_function AS function, {role}_source AS source, {role}_inlined AS inlined,
                          sum({weight})::BIGINT AS weight
@@ -28,6 +30,23 @@ def places(database: Database, point: str, by: tuple[str, str]) -> dict[tuple[An
             place = {"function": row["function"], "source": row["source"], "inlined": calls(row["inlined"]), "share": row["share"]}
             found.setdefault((row[by[0]], row[by[1]]), {role: [] for role in ROLES})[key].append(place)
     return found
+
+
+def called(rows: Iterable[Mapping[str, Any]]) -> dict[tuple[Any, Any], list[Row]]:
+    """By name and kind: the innermost source lines of call chains (rows of stacks.parquet), each with its share of the waiting of all
+    chains of the name, the largest first."""
+    sums: dict[tuple[Any, Any], dict[tuple[str, str, str], int]] = {}
+    whole: dict[tuple[Any, Any], int] = {}
+    for row in rows:
+        key = row["name"], row["kind"]
+        whole[key] = whole.get(key, 0) + row["waiting"]
+        if row["at_source"]:
+            place = row["at_function"], row["at_source"], row["at_inlined"]
+            of_name = sums.setdefault(key, {})
+            of_name[place] = of_name.get(place, 0) + row["waiting"]
+    return {key: [{"function": function, "source": source, "inlined": calls(inlined), "share": waiting / max(whole[key], 1)}
+                  for (function, source, inlined), waiting in sorted(of_name.items(), key=lambda one: (-one[1], one[0]))[:MOST]]
+            for key, of_name in sums.items()}
 
 
 def calls(inlined: str | None) -> list[str]:

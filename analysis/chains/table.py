@@ -2,12 +2,17 @@
 """The chains of a point, of all lines or of those of one name."""
 
 from dataclasses import dataclass
+from typing import Any
 
+from pyarrow import parquet
+
+from analysis import places
 from analysis.database import connect
 from analysis.run_directory import Point
 
 FILE = "stacks"
 QUERY = "SELECT frames, process, name, kind, waiting, samples FROM read_parquet(?) ORDER BY waiting DESC, frames, name"
+AT = "SELECT name, kind, at_function, at_source, at_inlined, waiting FROM read_parquet(?)"
 
 
 @dataclass(frozen=True)
@@ -39,3 +44,13 @@ def _all(p: Point) -> list[Chain]:
         p.made["chains"] = [Chain(tuple(frames), *rest) for frames, *rest in rows]
     made: list[Chain] = p.made["chains"]
     return made
+
+
+def called_at(p: Point) -> dict[tuple[Any, Any], list[dict[str, Any]]]:
+    """`analysis.places.called` of the point's chains; empty for a file without source lines, as earlier versions wrote it."""
+    file = p.database.file(p.name, FILE)
+    if file is None or "at_source" not in parquet.read_schema(file).names:
+        return {}
+    found = connect().execute(AT, [str(file)])
+    names = [column[0] for column in found.description or []]
+    return places.called(dict(zip(names, row, strict=True)) for row in found.fetchall())

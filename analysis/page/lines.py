@@ -8,7 +8,7 @@ from analysis.described import CLASSES, SPIN
 from analysis.figures.hot_lines import seen, split
 from analysis.page import flames, maps
 from analysis.page.markup import code, esc, number, percent, table
-from analysis.places import calls
+from analysis.places import CALLED, calls
 from analysis.run_directory import FS_PER_US, Point
 from analysis.tables import transfers
 from analysis.tables.base import NO_WRITER
@@ -97,9 +97,9 @@ def _card(p: Point, rank: int, line: dict[str, Any], most: float) -> str:
 
 
 def _places(line: dict[str, Any]) -> str:
-    """The first source line that writes, and the first that waits."""
-    said = [f'<span class="quiet">{verb}</span> {at(first["source"], first["inlined"])}'
-            for verb, role in (("written at", "written_at"), ("waited for at", "waited_at")) for first in line[role][:1]]
+    """The first source line that writes, and the first that waits, or that called what waits."""
+    roles = (("written at", "written_at"), ("waited for at", "waited_at"), ("called at", CALLED))
+    said = [f'<span class="quiet">{verb}</span> {at(first["source"], first["inlined"])}' for verb, role in roles for first in line[role][:1]]
     return f'<div class="who">{" · ".join(said)}</div>' if said else ""
 
 

@@ -4,8 +4,9 @@
 from collections.abc import Iterable
 from typing import Any
 
+from analysis.chains import called_at
 from analysis.database import shares
-from analysis.places import ROLES, places
+from analysis.places import CALLED, ROLES, places
 from analysis.run_directory import Point, Run
 from analysis.tables.base import NO_WRITER, Row, Table, key, once, table
 from analysis.tables.lines import hot_lines, measures
@@ -38,20 +39,21 @@ SOURCES = f"""
 def hot_names(p: Point) -> list[Row]:
     """A row for each name and kind, those with the most waiting first: the columns of `names` (analysis/database.py), what (its largest
     objects), address (of a single line), writers and waiters [(function, share)], pairs [(writer, waiter, fs)], sources (rows of SOURCES),
-    written_at and waited_at (`analysis.places`), and the measures of `hot_lines`. If only run.json is
-    left of a run, the hottest names in it."""
+    written_at and waited_at (`analysis.places`), called_at where nothing is in waited_at, and the measures of `hot_lines`. If only
+    run.json is left of a run, the hottest names in it."""
     found = p.database.rows("SELECT * FROM names WHERE point = ? ORDER BY waiting DESC, name, kind", p.name)
     if not found:
         return [_summary(one) for one in p.record.get("top_names") or [] if isinstance(one, dict)]
     functions = {role: p.database.by_name(FUNCTIONS.format(function=function, weight=weight), p.name)
                  for role, function, weight in (("writers", "writer_function", "count"), ("waiters", "waiter_function", "waiting"))}
     pairs, sources = (p.database.by_name(query, p.name) for query in (PAIRS, SOURCES))
-    at = places(p.database, p.name, ("name", "kind"))
+    at, called = places(p.database, p.name, ("name", "kind")), called_at(p)
     hottest: dict[tuple[str, str], list[Row]] = {}
     for line in hot_lines(p):
         hottest.setdefault((line["name"], line["kind"]), []).append(line)
     return [{**_row(p, one, hottest.get(key, []), {role: by.get(key, []) for role, by in functions.items()}, pairs.get(key, [])),
-             "sources": sources.get(key, []), **at.get(key, NO_PLACES)}
+             "sources": sources.get(key, []), **(own := at.get(key, NO_PLACES)),
+             CALLED: [] if own["waited_at"] else called.get(key, [])}
             for one in found for key in [(one["name"], one["kind"])]]
 
 
@@ -67,7 +69,7 @@ def _summary(one: dict[str, Any]) -> Row:
             "stall_share": float(one.get("stall_share") or 0), "wait_share": float(one.get("wait_share") or 0),
             "stall_us": None, "spin_us": None, "transfers": int(one.get("transfers") or 0), "cores": None,
             "class": str(one.get("class") or ""), "classes": {}, "pairs": [], "sources": [],
-            **{role: one.get(role) or [] for role in NO_PLACES},
+            **{role: one.get(role) or [] for role in (*NO_PLACES, CALLED)},
             **{role: [(str(f), None) for f in one.get(role) or []] for role in ("writers", "waiters")}}
 
 

@@ -23,7 +23,7 @@ ELEMENT = re.compile(r"\[|\.|\+0x|->")
 NAMES = "SELECT name, kind, waiting FROM names WHERE point = ? ORDER BY waiting DESC, name, kind"
 LINES = """SELECT line, any_value(name) AS name, any_value(kind) AS kind FROM lines
            WHERE point = ? AND name IN (SELECT unnest(?::VARCHAR[])) GROUP BY line ORDER BY sum(waiting) DESC, line LIMIT ?"""
-CHIPS = """SELECT line, arg_max(to_chip, (stall, -to_chip)) AS chip FROM (
+CHIPS = """SELECT line, arg_max(to_chip, (stall, -(to_chip::INTEGER))) AS chip FROM (
                SELECT line, to_chip, sum(stall)::BIGINT AS stall FROM transfers WHERE point = ? GROUP BY ALL) GROUP BY line"""
 
 

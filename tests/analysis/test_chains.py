@@ -9,7 +9,7 @@ import pytest
 from pyarrow import parquet
 
 from analysis import Point, exports
-from analysis.chains import chains
+from analysis.chains import called_at, chains
 from analysis.chains.tree import placed, tree
 from analysis.database import Database
 from analysis.maps.text import show_chains
@@ -59,6 +59,19 @@ def test_the_page_has_all_functions_and_no_markup_of_a_name(point: Point) -> Non
     assert "<queue>" not in page and "[&lt;queue&gt;]" in page
     of_lock = flames.of_name(point, "lock", "kernel symbol", 0.9)
     assert "client" not in of_lock and "67" in of_lock
+
+
+def test_the_code_that_called_what_waits_has_its_share_of_all_chains_of_the_name(point: Point, tmp_path: Path) -> None:
+    assert called_at(point) == {}  # written before there were source lines
+    file = tmp_path / "stacks.parquet"
+    rows = parquet.read_table(file).to_pylist()
+    places = (("server:loop", "server.c:7", "serve called at server.c:20"), ("server:loop", "server.c:9", ""), ("", "", ""))
+    columns = ("at_function", "at_source", "at_inlined")
+    with_places = [{**row, **dict(zip(columns, place, strict=True))} for row, place in zip(rows, places, strict=True)]
+    parquet.write_table(pa.Table.from_pylist(with_places), file)
+    assert called_at(point) == {("lock", "kernel symbol"): [
+        {"function": "server:loop", "source": "server.c:7", "inlined": ["serve called at server.c:20"], "share": 6 / 9},
+        {"function": "server:loop", "source": "server.c:9", "inlined": [], "share": 3 / 9}]}
 
 
 def test_a_point_without_samples_has_no_section(tmp_path: Path) -> None:

@@ -3,8 +3,10 @@
 
 import math
 
+import pyarrow as pa
 import pytest
 
+from analysis.database import connect
 from analysis.maps.line_map import LINE, Area, Byte, LineMap
 from analysis.whatif import lines
 from moscope.runs.whatif import gain
@@ -52,6 +54,14 @@ def test_neighbours_that_the_same_code_of_the_same_cores_uses_alike_stay_togethe
     ("server::workers[1].handled_", "server::workers")])
 def test_parts_of_one_object_count_together(name: str, whole: str) -> None:
     assert lines.whole(name) == whole
+
+
+def test_a_line_made_local_goes_to_the_chip_that_waits_most_or_to_the_lowest_of_equal_ones() -> None:
+    waits = [(1, 2, 5), (1, 7, 9), (2, 3, 4), (2, 0, 4), (3, 0, 1)]  # line, chip, stall
+    transfers = pa.table({"point": ["p"] * 5, "line": [w[0] for w in waits], "stall": [w[2] for w in waits],
+                          "to_chip": pa.array([w[1] for w in waits], pa.uint8())})  # as the engine writes it
+    found = connect().register("transfers", transfers).execute(lines.CHIPS, ["p"]).fetchall()
+    assert dict(found) == {1: 7, 2: 0, 3: 0}
 
 
 def point(*ops: int, instructions: int = 5) -> dict[str, object]:

@@ -5,6 +5,7 @@ import json
 import shutil
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -77,11 +78,17 @@ def test_every_transaction_of_the_program_has_its_line(packed: tuple[Path, dict[
 def test_the_call_chain_of_a_worker_leads_to_its_thread(packed: tuple[Path, dict[str, Any], str]) -> None:
     file = packed[0] / "points/packed-distro-4/stacks.parquet"
     rows = duckdb.execute("SELECT frames, waiting FROM read_parquet(?) WHERE name LIKE 'packed:stats%'", [str(file)]).fetchall()
+    at = duckdb.execute("SELECT DISTINCT at_function, at_source, at_inlined FROM read_parquet(?) WHERE name LIKE 'packed:stats%'",
+                        [str(file)]).fetchall()
+    assert set(at) == {("packed:work", f"packed.c:{PACKETS}", INLINED), ("packed:work", f"packed.c:{BYTES}", INLINED)}
+    assert "called_at" not in packed[1]["points"][0]["top_names"][0]  # waited_at has the lines
     whole = sum(waiting for _, waiting in rows)
     lines = duckdb.execute("SELECT sum(stall + spin) FROM read_parquet(?) WHERE name LIKE 'packed:stats%'",
                            [str(packed[0] / "points/packed-distro-4/lines.parquet")]).fetchone()
     assert lines and whole == pytest.approx(int(lines[0]), rel=0.02)
-    by_chain = {tuple(frames): waiting for frames, waiting in rows}
+    by_chain = Counter[tuple[str, ...]]()
+    for frames, waiting in rows:
+        by_chain[tuple(frames)] += waiting
     thread = by_chain["packed:clone3", "packed:start_thread", "packed:work", "count (inlined)"]
     first = next(waiting for frames, waiting in by_chain.items() if frames[-3:] == ("packed:main", "packed:work", "count (inlined)"))
     assert thread > 0.5 * whole and first > 0.1 * whole and thread + first > 0.98 * whole

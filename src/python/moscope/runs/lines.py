@@ -55,6 +55,7 @@ class Hottest:
         self.database = database(tables)
         self._physical_of = physical_of
         self._spin = tables.total("spin")
+        self.chains: Any = None  # the table of stacks.parquet
 
     def lines(self, memory_stall: int) -> list[dict[str, Any]]:
         """LINE of the contracts, those with the most waiting first."""
@@ -66,9 +67,9 @@ class Hottest:
     def names(self, memory_stall: int) -> list[dict[str, Any]]:
         """The same by name, over all lines."""
         found = self.database.rows(f"SELECT * FROM names ORDER BY waiting DESC, name, kind LIMIT {MOST}")
-        functions, places = self._functions(OF_NAMES, ("name", "kind")), self._places(("name", "kind"))
+        functions, places, called = self._functions(OF_NAMES, ("name", "kind")), self._places(("name", "kind")), self._called()
         return [{"name": one["name"], "lines": one["lines"], **self._shares(one, memory_stall), "transfers": one["transfers"],
-                 "class": one["class"], **functions(one), **places(one)} for one in found]
+                 "class": one["class"], **functions(one), **called(one), **places(one)} for one in found]
 
     def _functions(self, query: str, key: tuple[str, str]) -> Callable[[dict[str, Any]], dict[str, list[str]]]:
         found: dict[tuple[str, Any, Any], list[str]] = {}
@@ -83,6 +84,15 @@ class Hottest:
 
         found = places(self.database, "", key)
         return lambda one: {role: listed for role, listed in found.get((one[key[0]], one[key[1]]), {}).items() if listed}
+
+    def _called(self) -> Callable[[dict[str, Any]], dict[str, Any]]:
+        """The source lines that called what waits for a name; nothing where the waiting code has source lines itself."""
+        from analysis.places import CALLED, called
+
+        found = called(self.chains.to_pylist()) if self.chains is not None else {}
+        own = self._places(("name", "kind"))
+        return lambda one: {CALLED: found[one["name"], one["kind"]]} if (
+            (one["name"], one["kind"]) in found and "waited_at" not in own(one)) else {}
 
     def _shares(self, one: dict[str, Any], memory_stall: int) -> dict[str, float]:
         """`stall_share` is of all memory stall in the windows; `wait_share` of that and all spinning together, `spin_share` the spinning

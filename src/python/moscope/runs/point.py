@@ -81,7 +81,7 @@ def measure(job: Job, folder: Path, report: Callable[[Progress], None], say: Cal
         say(note)
     hottest = lines.Hottest(tables, system.physical_of)
     episodes.write(folder, system.episodes(), hottest.database, kinds, states, naming)
-    stacks.write(folder, system.stacks(), namer, tables.lines)
+    hottest.chains = stacks.write(folder, system.stacks(), namer, tables.lines)
     finish(guest, job.point)
     point = document(job.point, measured, hottest, memory_stall(stats), chosen)
     point |= {"made_from": made_from, "host_s": round(time.monotonic() - started, 3), "touched_bytes": int(system.stats()["touched_bytes"]),

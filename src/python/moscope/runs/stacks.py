@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Call chains of waiting cores: stacks.parquet, from the engine's samples (src/attribution/stack_samples.hh). Samples with the same
-chain, process and name of the line are one row."""
+chain, process, name of the line and source line of the innermost call are one row."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,39 +11,47 @@ from moscope.naming.unwind import chains
 
 NAME, SCHEMA = "stacks.parquet", "moscope.stacks/1"
 NOTHING = ("", "")  # name and kind of a line that has no row
+TEXTS = ("name", "kind", "process", "at_function", "at_source", "at_inlined")
 
 
-def write(folder: Path, packed: bytes, namer: Namer, lines: Any) -> int:
-    """Writes the file; returns the number of samples. `lines`: the point's table of lines."""
+def write(folder: Path, packed: bytes, namer: Namer, lines: Any) -> Any:
+    """Writes the file; returns the table. `lines`: the point's table of lines."""
     from pyarrow import parquet
 
-    made, count = table(packed, namer, lines)
+    made = table(packed, namer, lines)
     parquet.write_table(made.replace_schema_metadata({"schema": SCHEMA}), folder / NAME, compression="zstd")
-    return count
+    return made
 
 
-def table(packed: bytes, namer: Namer, lines: Any) -> tuple[Any, int]:
+def table(packed: bytes, namer: Namer, lines: Any) -> Any:
     import pyarrow
 
     named, unwinder = _names(lines), namer.unwinder()
     rows: dict[tuple[Any, ...], list[int]] = {}
-    count = 0
     for sample in chains.samples(packed):
-        frames = tuple(part for address in reversed(unwinder.chain(sample)) for part in _functions(namer, address, sample.address_space))
-        key = *named.get(sample.line, NOTHING), namer.process(sample.address_space), frames
+        chain = unwinder.chain(sample)
+        frames = tuple(part for address in reversed(chain) for part in _functions(namer, address, sample.address_space))
+        key = *named.get(sample.line, NOTHING), namer.process(sample.address_space), *_at(namer, chain, sample.address_space), frames
         sums = rows.setdefault(key, [0, 0])
         sums[0] += sample.waiting
         sums[1] += 1
-        count += 1
     ordered = sorted(rows.items(), key=lambda row: (-row[1][0], row[0]))
-    columns = list(zip(*(key for key, _ in ordered), strict=True)) or [(), (), (), ()]
+    columns = list(zip(*(key for key, _ in ordered), strict=True)) or [()] * (len(TEXTS) + 1)
     text = pyarrow.string()
     return pyarrow.table({
-        "name": pyarrow.array(columns[0], text), "kind": pyarrow.array(columns[1], text), "process": pyarrow.array(columns[2], text),
-        "frames": pyarrow.array([list(frames) for frames in columns[3]], pyarrow.list_(text)),
+        **{name: pyarrow.array(column, text) for name, column in zip(TEXTS, columns, strict=False)},
+        "frames": pyarrow.array([list(frames) for frames in columns[-1]], pyarrow.list_(text)),
         "waiting": pyarrow.array([sums[0] for _, sums in ordered], pyarrow.int64()),
         "samples": pyarrow.array([sums[1] for _, sums in ordered], pyarrow.int64()),
-    }), count
+    })
+
+
+def _at(namer: Namer, chain: list[int], space: int) -> tuple[str, str, str]:
+    """Function, source line and inlined functions of the innermost instruction of a chain that has a source line; empty without."""
+    for address in chain:
+        if source := namer.source(address, space):
+            return namer.code(address, space), source.at, source.calls
+    return "", "", ""
 
 
 def _functions(namer: Namer, address: int, space: int) -> Iterator[str]:

@@ -11,7 +11,7 @@ from moscope.wording import number
 
 # Of output that goes into a file or a pipe.
 WIDTH = 120
-PLACES = {"written_at": "written at", "waited_at": "waits at  "}
+PLACES = {"written_at": "written at", "waited_at": "waits at  ", "called_at": "called at "}
 
 
 def show(document: dict[str, Any]) -> None:

@@ -72,9 +72,9 @@ PLANTED = (
     Planted("main.go", "go:main.counters[", ("false_sharing",), "padded", "main.counters"),
     Planted("rust.rs", "rust:rust::COUNTERS", ("false_sharing",), "padded", "rust::COUNTERS"),
     Planted("refcount.c", "refcount:shared.references", ("true_sharing",), "free", "shared"),
-    Planted("mutex.c", "mutex:account.", ("true_sharing", "false_sharing", "upgrade"), "padded", "account"),
+    Planted("mutex.c", "mutex:bank.", ("true_sharing",), "free", "bank"),
     Planted("readers.c", "readers:table_lock", ("true_sharing",), "free", "table_lock"),
     Planted("first_touch.c", "anonymous memory of first_touch", ("cold", "capacity"), "local", "", cores=12),
     Planted("hash_size.c", "hash_size:table.size", ("true_sharing",), "free", "table"),
-    Planted("queue.c", "queue:queue.", ("true_sharing", "false_sharing"), "padded", "queue"),
+    Planted("queue.c", "queue:queue.", ("false_sharing",), "padded", "queue"),
 )
