@@ -99,7 +99,8 @@ def _card(p: Point, rank: int, line: dict[str, Any], most: float) -> str:
 def _places(line: dict[str, Any]) -> str:
     """The first source line that writes, and the first that waits, or that called what waits."""
     roles = (("written at", "written_at"), ("waited for at", "waited_at"), ("called at", CALLED))
-    said = [f'<span class="quiet">{verb}</span> {at(first["source"], first["inlined"])}' for verb, role in roles for first in line[role][:1]]
+    said = [f'<span class="quiet">{verb}</span> {at(first["source"], first["inlined"])}'
+            for verb, role in roles for first in line[role][:1]]
     return f'<div class="who">{" · ".join(said)}</div>' if said else ""
 
 
