@@ -345,6 +345,11 @@ class _Loader:
         decls: list[ast.Node] = pickle.loads(_PRELUDE_TREES[path, text])
         return decls
 
+    def implicit_prelude(self, start: Loc) -> list[ast.Node]:
+        """The prelude of a protocol that does not include it: gem5 24.1 does so by itself."""
+        decls = self.load(os.path.join(PRELUDE, INTERFACES), start, ())
+        return decls + (self.load(self.more, start, ()) if os.path.isfile(self.more) else [])
+
     def _splice(self, decls: list[ast.Node], path: str, stack: tuple[str, ...]) -> list[ast.Node]:
         """Includes within a machine's body."""
         spliced: list[ast.Node] = []
@@ -376,8 +381,8 @@ def parse_protocol(path: str, diagnostics: Diagnostics) -> ast.Program:
     start = at_start(path)
     loader = _Loader(diagnostics, path)
     decls = loader.load(path, start, ())
-    if loader.protocol is not None and loader.protocol.options and not any(f.endswith(INTERFACES) for f in loader.files):
-        decls = loader.load(os.path.join(PRELUDE, INTERFACES), start, ()) + decls  # gem5 24.1 includes it by itself
+    if loader.protocol is not None and not any(f.endswith(INTERFACES) for f in loader.files):
+        decls = loader.implicit_prelude(start) + decls
     diagnostics.stop_on_error()
     if loader.protocol is None:
         diagnostics.error(start, 'protocol: not named: expected protocol "NAME"; at the start of the file')

@@ -104,3 +104,17 @@ def test_older_and_newer_spellings_are_taken_or_explained(tmp_path: Path, old: s
     program, diagnostics = compile_protocol(str(protocol))
     found = [d.message for d in diagnostics.errors()]
     assert (len(found) == 1 and error in found[0]) if error else program is not None and not found
+
+
+@pytest.mark.parametrize("own", [False, True], ids=["alone", "with declarations of its own"])
+def test_a_protocol_that_does_not_include_the_prelude_has_it_all_the_same(tmp_path: Path, own: bool) -> None:
+    path = tiny(tmp_path)
+    include = 'include "RubySlicc_interfaces.slicc";\n'
+    text = path.read_text(encoding="utf-8")
+    assert include in text
+    path.write_text(text.replace(include, ""), encoding="utf-8")
+    if own:
+        path.with_suffix(".prelude.sm").write_text("int ofItsOwn();\n", encoding="utf-8")
+    program, diagnostics = compile_protocol(str(path))
+    assert program is not None, diagnostics.report()
+    assert any(f.name == "ofItsOwn" for f in program.functions) == own
