@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// PostgreSQL clients as those of the MOSBENCH paper (section 5.5): `connections` long-lived connections, each from a host of its
-// own, which send batches of statements (net/postgresql/session.hh). A connection that is refused, or finds a server that is
-// starting, tries again. One that ends otherwise, or is silent for `patience_ms`, counts as wrong, and another takes its place.
+// PostgreSQL clients as those of the MOSBENCH paper (section 5.5): `connections` long-lived connections, each from a host of
+// its own, which send batches of statements (net/postgresql/session.hh). The first has the server read the table, and the
+// others follow, as backends that read the same blocks at the same time wait for each other at each block. A connection that
+// is refused, or finds a server that is starting, tries again. One that ends otherwise, or is silent for `patience_ms`,
+// counts as wrong, and another takes its place.
 #include <set>
 #include <unordered_map>
 
@@ -41,8 +43,8 @@ class Postgresql final : public Driver, private TcpUser {
         by_id_.clear();
         due_.clear();
         running_ = true;
-        for (unsigned i = 0; i < clients_.size(); ++i)
-            open(i, now);
+        waiting_ = true;
+        open(0, now);
     }
     /// Batches that are on their way are still answered.
     void stop(Tick) override { running_ = false; }
@@ -70,7 +72,7 @@ class Postgresql final : public Driver, private TcpUser {
     void archive(Archive &a) override {
         a(o_.guest, o_.connections, o_.port, o_.load.rows, o_.load.batch, o_.load.updates, o_.patience);
         a(counts_.of.answers, counts_.of.updates, counts_.of.batches, counts_.of.wrong, counts_.of.errors,
-          counts_.of.first_error, counts_.lost, counts_.stalled, counts_.retried, clients_, running_);
+          counts_.of.first_error, counts_.lost, counts_.stalled, counts_.retried, clients_, running_, waiting_);
         if (!a.loading())
             return;
         by_id_.clear();
@@ -117,7 +119,7 @@ class Postgresql final : public Driver, private TcpUser {
             return;
         }
         const Endpoint from{Services::host(i), static_cast<std::uint16_t>(kFirstPort + c.opened++ % kPorts)};
-        c.session = Session(o_.load, i + 1);
+        c.session = Session(o_.load, i + 1, i == 0);
         c.id = services_.tcp().connect(user_, from, {o_.guest, static_cast<std::uint16_t>(o_.port)}, now);
         if (c.id)
             by_id_[c.id] = i;
@@ -144,6 +146,11 @@ class Postgresql final : public Driver, private TcpUser {
             services_.done(counts_.of.answers - before);
         if (!text.empty())
             send(i, text, now);
+        if (waiting_ && session.state() == Session::kRunning) {
+            waiting_ = false;
+            for (unsigned other = 1; other < clients_.size(); ++other)
+                open(other, now);
+        }
         if (session.state() == Session::kTerminated) {
             services_.tcp().finish(id, now);
         } else if (session.state() == Session::kBroken) {
@@ -188,6 +195,7 @@ class Postgresql final : public Driver, private TcpUser {
     std::unordered_map<ConnectionId, unsigned> by_id_; ///< never walked
     std::set<std::pair<Tick, unsigned>> due_;
     bool running_ = false;
+    bool waiting_ = false; ///< all but the first connection, until it has had the server read the table
 };
 
 const RegisteredDriver registered("postgresql", [](Services &s) -> std::unique_ptr<Driver> {

@@ -35,7 +35,7 @@ class Session {
   public:
     enum State : std::uint8_t {
         kStarting,   ///< until the server is ready for a query
-        kWarming,    ///< the server reads the table, and its process maps it
+        kWarming,    ///< the server's process maps the table
         kRunning,    ///< a batch is on its way
         kNotYet,     ///< the server says that it is starting
         kTerminated, ///< by this side, in good order
@@ -43,7 +43,8 @@ class Session {
     };
 
     Session() = default;
-    Session(const Load &load, std::uint64_t seed) : load_(load), rng_(seed) {}
+    /// `first`: it has the server read the table and its index into the buffers.
+    Session(const Load &load, std::uint64_t seed, bool first) : first_(first), load_(load), rng_(seed) {}
 
     State state() const { return state_; }
     /// What to send first.
@@ -51,7 +52,7 @@ class Session {
     /// Takes what came; what to send. With `last`, it terminates when the batch is answered.
     std::string take(Bytes, bool last, Counts &);
     void archive(Archive &a) {
-        a(state_, load_.rows, load_.batch, load_.updates, rng_, reader_, expected_, open_, right_, skip_);
+        a(state_, first_, load_.rows, load_.batch, load_.updates, rng_, reader_, expected_, open_, right_, skip_);
     }
 
   private:
@@ -72,6 +73,7 @@ class Session {
     void error(Bytes body, Counts &);
 
     State state_ = kStarting;
+    bool first_ = false;
     Load load_;
     Rng rng_;
     Reader reader_;

@@ -40,7 +40,7 @@ inline std::string greeting() {
 struct Server {
     std::string given;
     bool greeted = false;
-    unsigned queries = 0, selects = 0, updates = 0, begins = 0, commits = 0, rollbacks = 0;
+    unsigned queries = 0, prewarms = 0, selects = 0, updates = 0, begins = 0, commits = 0, rollbacks = 0;
     bool terminated = false;
     std::function<std::string(std::string_view statement, std::string right)> spoil;
 
@@ -74,8 +74,10 @@ struct Server {
   private:
     std::string answers(const std::string &text) {
         std::string out;
-        if (text.find("pg_prewarm") != std::string::npos)
+        if (text.find("RESET ALL") != std::string::npos) {
+            prewarms += text.find("pg_prewarm") != std::string::npos;
             return description() + row("1") + tag("SELECT 1") + tag("SET") + tag("RESET") + ready('I');
+        }
         for (std::size_t at = 0; at < text.size();) {
             const std::size_t end = std::min(text.find(';', at), text.size());
             const std::string statement = text.substr(at, end - at), right = answer(statement);

@@ -87,6 +87,10 @@ TEST(PostgresqlDriver, EachConnectionStaysAndItsRightRowsAreOperations) {
     EXPECT_EQ(g.done, answers);
     EXPECT_EQ(value(g.report(), "wrong"), 0u);
     EXPECT_EQ(g.opened, 5u);
+    unsigned prewarms = 0;
+    for (const auto &[id, server] : g.servers)
+        prewarms += server.prewarms;
+    EXPECT_EQ(prewarms, 1u) << "the first has the server read the table";
     g.hosts.command("stop postgresql", kGuest, g.now);
     g.run(100'000 * kMs); // beyond TIME-WAIT
     EXPECT_EQ(g.tcp.connections(), 0u) << "all ended in good order";

@@ -21,7 +21,7 @@ struct Talk {
     Counts counts;
     std::string to_server = Session::begin();
 
-    explicit Talk(const Load &load) : session(load, 1) {}
+    explicit Talk(const Load &load) : session(load, 1, true) {}
     /// One exchange. Answers come in pieces of `piece` bytes.
     void turn(std::size_t piece = ~std::size_t{0}, bool last = false) {
         const std::string answer = server.take(bytes_of(to_server));
@@ -141,7 +141,7 @@ TEST(PostgresqlSession, AnErrorIsReportedAndEndsItsTransaction) {
 }
 
 TEST(PostgresqlSession, AServerThatIsStartingIsNotAnError) {
-    Session s({.rows = 1, .batch = 1}, 1);
+    Session s({.rows = 1, .batch = 1}, 1, true);
     Counts c;
     EXPECT_EQ(s.take(bytes_of(error("57P03", "the database system is starting up")), false, c), "");
     EXPECT_EQ(s.state(), Session::kNotYet);
@@ -149,7 +149,7 @@ TEST(PostgresqlSession, AServerThatIsStartingIsNotAnError) {
 }
 
 TEST(PostgresqlSession, ARefusedStartIsAnError) {
-    Session s({.rows = 1, .batch = 1}, 1);
+    Session s({.rows = 1, .batch = 1}, 1, true);
     Counts c;
     s.take(bytes_of(error("28000", "no pg_hba.conf entry for host")), false, c);
     EXPECT_EQ(c.errors, 1u);
@@ -160,7 +160,7 @@ TEST(PostgresqlSession, WhatIsNotTheProtocolBreaksTheSession) {
     for (const std::string &bytes :
          {message('R', be32(5) + "salt"), std::string("HTTP/1.0 400 Bad Request\r\n"),
           message('Z', "I").substr(0, 1) + be32(3), message('W', ""), tag("SELECT 1"), row("1"), description()}) {
-        Session s({.rows = 1, .batch = 1}, 1);
+        Session s({.rows = 1, .batch = 1}, 1, true);
         Counts c;
         s.take(bytes_of(bytes), false, c);
         EXPECT_EQ(s.state(), Session::kBroken) << bytes;
