@@ -32,6 +32,7 @@ class Postgresql final : public Driver, private TcpUser {
         o.port = settings.number("port", 5432, 1, 65535);
         o.load.rows = settings.number("rows", 1'000'000, 1, 2'000'000'000);
         o.load.batch = settings.number("batch", 256, 1, 1000);
+        o.load.message = settings.number("message", 16, 1, 1000);
         o.load.updates = settings.number("updates", 0, 0, 100);
         o.patience = static_cast<Tick>(settings.number("patience_ms", 10'000, 1, 1'000'000)) * kMs;
         settings.check();
@@ -70,7 +71,8 @@ class Postgresql final : public Driver, private TcpUser {
         }
     }
     void archive(Archive &a) override {
-        a(o_.guest, o_.connections, o_.port, o_.load.rows, o_.load.batch, o_.load.updates, o_.patience);
+        a(o_.guest, o_.connections, o_.port, o_.load.rows, o_.load.batch, o_.load.message, o_.load.updates,
+          o_.patience);
         a(counts_.of.answers, counts_.of.updates, counts_.of.batches, counts_.of.wrong, counts_.of.errors,
           counts_.of.first_error, counts_.lost, counts_.stalled, counts_.retried, clients_, running_, waiting_);
         if (!a.loading())

@@ -61,17 +61,17 @@ void Session::take(Message m, Counts &counts) {
             state_ = kBroken;
         break;
     case 'T': // RowDescription
-        if (state_ == kStarting || (state_ == kRunning && (expected_.empty() || expected_.front().kind != kSelect)))
+        if (state_ == kStarting || (state_ == kRunning && (!expects() || expected_.front().kind != kSelect)))
             state_ = kBroken;
         break;
     case 'D': // DataRow
-        if (state_ == kRunning && !expected_.empty())
+        if (expects())
             row(m.body);
         else if (state_ != kWarming)
             state_ = kBroken;
         break;
     case 'C': // CommandComplete
-        if (state_ == kRunning && !expected_.empty())
+        if (expects())
             complete(m.body, counts);
         else if (state_ != kWarming)
             state_ = kBroken;
@@ -113,23 +113,30 @@ void Session::error(Bytes body, Counts &counts) {
         for (const char c : std::string_view(text).substr(0, kMostErrorText))
             counts.first_error.push_back(c > ' ' && c < 127 ? c : '_');
     }
-    expected_.clear(); // the server executes nothing more of the message (section 55.2.2.1)
+    while (expects()) // the server executes nothing more of the message (section 55.2.2.1)
+        expected_.pop_front();
     skip_ = true;
     right_ = 0;
 }
 
-/// ReadyForQuery: all that was sent is answered.
+/// ReadyForQuery: a message is answered.
 std::string Session::ready(bool last, Counts &counts) {
     if (state_ == kNotYet)
         return {};
-    counts.wrong += expected_.size();
-    if (state_ == kRunning)
-        counts.batches += expected_.empty() && !skip_;
-    if (state_ == kRunning && (skip_ || !expected_.empty()))
-        open_ = kFailed;
-    expected_.clear();
-    skip_ = false;
+    for (; expects(); skip_ = true) {
+        ++counts.wrong;
+        expected_.pop_front();
+    }
+    if (!expected_.empty())
+        expected_.pop_front(); // its end
     right_ = 0;
+    if (!expected_.empty())
+        return {}; // more of the batch is to come
+    if (state_ == kRunning && skip_)
+        open_ = kFailed;
+    else
+        counts.batches += state_ == kRunning;
+    skip_ = false;
     if (last) {
         state_ = kTerminated;
         return terminate_message();
@@ -139,7 +146,7 @@ std::string Session::ready(bool last, Counts &counts) {
         return query_message(warm_up(load_.rows, first_));
     }
     state_ = kRunning;
-    return query_message(next_batch());
+    return next_batch();
 }
 
 /// Ends the open transaction and begins another, if it has to be another.
@@ -158,8 +165,8 @@ void Session::within(Transaction wanted, std::string &text) {
 }
 
 std::string Session::next_batch() {
-    std::string text;
-    for (std::uint64_t n = 0; n < load_.batch; ++n) {
+    std::string messages, text;
+    for (std::uint64_t n = 1; n <= load_.batch; ++n) {
         const auto key = static_cast<std::uint32_t>(rng_.below(load_.rows));
         const bool update = load_.updates != 0 && rng_.below(100) < load_.updates;
         within(update ? kWriting : kReading, text);
@@ -170,8 +177,13 @@ std::string Session::next_batch() {
             text += "SELECT v FROM kv WHERE k = " + std::to_string(key) + ";";
         if (update)
             within(kNone, text);
+        if (n % load_.message == 0 || n == load_.batch) {
+            expected_.push_back({kEnd, 0});
+            messages += query_message(text);
+            text.clear();
+        }
     }
-    return text;
+    return messages;
 }
 
 } // namespace moscope::net::postgresql

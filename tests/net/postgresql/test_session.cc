@@ -37,20 +37,20 @@ struct Talk {
 
 } // namespace
 
-TEST(PostgresqlSession, ABatchIsOneQueryAndEachRowIsChecked) {
-    Talk t({.rows = 1'000'000, .batch = 256});
+TEST(PostgresqlSession, ABatchIsSentAtOnceAndEachRowIsChecked) {
+    Talk t({.rows = 1'000'000, .batch = 256, .message = 100});
     t.turns(5); // greeting, warm-up, three batches
     EXPECT_EQ(t.counts.answers, 3 * 256u);
     EXPECT_EQ(t.counts.batches, 3u);
     EXPECT_EQ(t.counts.wrong, 0u);
     EXPECT_EQ(t.server.selects, 3 * 256u);
-    EXPECT_EQ(t.server.queries, 4u) << "the warm-up, and one for each batch";
+    EXPECT_EQ(t.server.queries, 1 + 3 * 3u) << "the warm-up, and 100, 100 and 56 statements for each batch";
     EXPECT_EQ(t.server.begins, 1u) << "successive reads share a transaction";
     EXPECT_EQ(t.server.commits, 0u);
 }
 
 TEST(PostgresqlSession, EachUpdateIsATransactionOfItsOwn) {
-    Talk t({.rows = 1000, .batch = 256, .updates = 5});
+    Talk t({.rows = 1000, .batch = 256, .message = 16, .updates = 5});
     t.turns(102);
     EXPECT_EQ(t.counts.wrong, 0u);
     EXPECT_EQ(t.counts.answers + t.counts.updates, 100 * 256u);
@@ -61,7 +61,7 @@ TEST(PostgresqlSession, EachUpdateIsATransactionOfItsOwn) {
 }
 
 TEST(PostgresqlSession, PiecesCutAtEveryPlaceChangeNothing) {
-    const Load load{.rows = 50'000, .batch = 7, .updates = 20};
+    const Load load{.rows = 50'000, .batch = 7, .message = 3, .updates = 20};
     Talk whole(load);
     whole.turns(5);
     for (std::size_t piece = 1; piece < 400; ++piece) {
@@ -75,7 +75,7 @@ TEST(PostgresqlSession, PiecesCutAtEveryPlaceChangeNothing) {
 }
 
 TEST(PostgresqlSession, OneCutAtEachByteOfAnAnswerChangesNothing) {
-    Talk whole({.rows = 100, .batch = 3});
+    Talk whole({.rows = 100, .batch = 3, .message = 2});
     whole.turns(2);
     const std::string answer = whole.server.take(bytes_of(whole.to_server));
     for (std::size_t cut = 1; cut < answer.size(); ++cut) {
@@ -89,7 +89,7 @@ TEST(PostgresqlSession, OneCutAtEachByteOfAnAnswerChangesNothing) {
 
 TEST(PostgresqlSession, AWrongValueAMissingRowAndASecondRowAreWrong) {
     const auto one = [](const std::function<std::string(std::string)> &change) {
-        Talk t({.rows = 100, .batch = 4});
+        Talk t({.rows = 100, .batch = 4, .message = 4});
         t.turns(2);
         unsigned n = 0;
         t.server.spoil = [&](std::string_view statement, std::string right) {
@@ -121,7 +121,7 @@ TEST(PostgresqlSession, AnUpdateOfNoRowIsWrong) {
 }
 
 TEST(PostgresqlSession, AnErrorIsReportedAndEndsItsTransaction) {
-    Talk t({.rows = 100, .batch = 10});
+    Talk t({.rows = 100, .batch = 10, .message = 10});
     t.turns(2);
     unsigned n = 0;
     t.server.spoil = [&](std::string_view, std::string right) {
@@ -138,6 +138,25 @@ TEST(PostgresqlSession, AnErrorIsReportedAndEndsItsTransaction) {
     EXPECT_EQ(t.server.rollbacks, 1u);
     EXPECT_EQ(t.counts.answers, 13u);
     EXPECT_EQ(t.counts.wrong, 1u);
+}
+
+TEST(PostgresqlSession, AnErrorEndsItsMessageAndTheOthersOfTheBatchAreAnsweredToo) {
+    Talk t({.rows = 100, .batch = 9, .message = 3});
+    t.turns(2);
+    unsigned n = 0;
+    t.server.spoil = [&](std::string_view, std::string right) {
+        return ++n < 3 ? right : n == 3 ? error("XX000", "oops") : error("25P02", "transaction is aborted");
+    };
+    t.turn();
+    EXPECT_EQ(t.counts.errors, 3u) << "one of each message";
+    EXPECT_EQ(t.counts.first_error, "XX000:oops");
+    EXPECT_EQ(t.counts.answers, 1u);
+    EXPECT_EQ(t.counts.wrong, 3u);
+    t.server.spoil = nullptr;
+    t.turn();
+    EXPECT_EQ(t.server.rollbacks, 1u);
+    EXPECT_EQ(t.counts.batches, 1u);
+    EXPECT_EQ(t.counts.wrong, 3u);
 }
 
 TEST(PostgresqlSession, AServerThatIsStartingIsNotAnError) {
@@ -168,7 +187,7 @@ TEST(PostgresqlSession, WhatIsNotTheProtocolBreaksTheSession) {
 }
 
 TEST(PostgresqlSession, TheLastBatchIsAnsweredBeforeItTerminates) {
-    Talk t({.rows = 100, .batch = 10});
+    Talk t({.rows = 100, .batch = 10, .message = 10});
     t.turns(2);
     t.turn(~std::size_t{0}, true);
     EXPECT_EQ(t.counts.answers, 10u);
@@ -178,7 +197,7 @@ TEST(PostgresqlSession, TheLastBatchIsAnsweredBeforeItTerminates) {
 }
 
 TEST(PostgresqlSession, ACheckpointInTheMiddleOfAnAnswerChangesNothing) {
-    Talk t({.rows = 1000, .batch = 20, .updates = 10});
+    Talk t({.rows = 1000, .batch = 20, .message = 7, .updates = 10});
     t.turns(3);
     const std::string answer = t.server.take(bytes_of(t.to_server));
     Counts c1 = t.counts, c2 = t.counts;
