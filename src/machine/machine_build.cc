@@ -108,8 +108,9 @@ void Machine::Impl::build(Machine &machine, const json &description, const std::
     protocol = entry();
     message_pool().restart_numbering();
     separate_chips(from);
-    history.assign(processes.size(),
-                   History(protocol->checks_data ? 1u << 14 : 1u << 10)); // small ones stay in the host's caches
+    history.reserve(processes.size());
+    while (history.size() < processes.size())
+        history.emplace_back(protocol->checks_data ? 1u << 14 : 1u << 10); // small ones stay in the host's caches
 
     Addr end = 0;
     for (const ConfigReader &r : from.at("address_map", "a list of address ranges").list()) {

@@ -179,9 +179,12 @@ class AbstractController : public Component {
         return all == kNever; // which has all bits that a tick can have
     }
     bool head_ready(unsigned place) const { return heads_[place] <= now_; }
-    Tick due_at(unsigned place, Tick soonest) const {
-        const Tick t = heads_[place];
-        return t > now_ && t < soonest ? t : soonest;
+    /// When the next of the first n heads is due, after now; those of now or before wait for another reason.
+    Tick next_head(unsigned n) const {
+        std::uint64_t least = ~std::uint64_t{0}; // from the next tick; what is not after now wraps around
+        for (unsigned i = 0; i < n; ++i)
+            least = std::min(least, static_cast<std::uint64_t>(heads_[i]) - static_cast<std::uint64_t>(now_) - 1);
+        return static_cast<std::int64_t>(least) < 0 ? kNever : now_ + 1 + static_cast<Tick>(least);
     }
     void look_again_next_cycle() { again_ = clock_.after(1); }
     Tick due(const MessageBuffer &b, Tick soonest) const {

@@ -20,29 +20,34 @@ struct TransitionRecord {
 class History {
   public:
     explicit History(unsigned size) : ring_(size) {}
+    History(const History &) = delete;
+    History &operator=(const History &) = delete;
+    History(History &&) = default; // the ring stays where it is
+
     TransitionRecord &next() {
-        TransitionRecord &r = ring_[at_];
-        if (__builtin_expect(++at_ == ring_.size(), 0)) {
-            at_ = 0;
+        TransitionRecord &r = *at_;
+        if (__builtin_expect(++at_ == end_, 0)) {
+            at_ = ring_.data();
             full_ = true;
         }
         return r;
     }
     /// Calls f(record) from the oldest kept to the newest.
     template <class F> void for_each(F &&f) const {
-        for (std::size_t i = full_ ? at_ : ring_.size(); i < ring_.size(); ++i)
-            f(ring_[i]);
-        for (std::size_t i = 0; i < at_; ++i)
-            f(ring_[i]);
+        for (const TransitionRecord *r = full_ ? at_ : end_; r != end_; ++r)
+            f(*r);
+        for (const TransitionRecord *r = ring_.data(); r != at_; ++r)
+            f(*r);
     }
     void clear() {
-        at_ = 0;
+        at_ = ring_.data();
         full_ = false;
     }
 
   private:
     std::vector<TransitionRecord> ring_;
-    std::size_t at_ = 0; ///< the next to be written
+    TransitionRecord *at_ = ring_.data(); ///< the next to be written
+    TransitionRecord *end_ = at_ + ring_.size();
     bool full_ = false;
 };
 

@@ -95,21 +95,25 @@ void MessageBuffer::deliver(Message *m, Tick arrival) {
 }
 
 bool MessageBuffer::wake(Addr line, Tick now) {
-    // From the youngest, each put before the earlier ones of its tick, so that they come back in their order; what
-    // stays is closed up at the end.
-    std::size_t kept = stalled_.size();
-    for (std::size_t i = stalled_.size(); i-- > 0;) {
+    // From the youngest, each put before the earlier ones of its tick, so that they come back in their order. What is
+    // younger than all of them stays where it is; what else stays is closed up at the end.
+    std::size_t i = stalled_.size();
+    while (i > 0 && stalled_[i - 1].line != line)
+        --i;
+    if (i == 0)
+        return false;
+    std::size_t kept = i;
+    while (i-- > 0) {
         if (stalled_[i].line == line)
             queue_.insert_early(stalled_[i].tick, stalled_[i].message);
         else
             stalled_[--kept] = stalled_[i];
     }
-    const bool any = kept > 0;
     note_head();
     stalled_.erase(stalled_.begin(), stalled_.begin() + static_cast<std::ptrdiff_t>(kept));
-    if (any && consumer)
+    if (consumer)
         consumer->arrive(now);
-    return any;
+    return true;
 }
 
 bool MessageBuffer::wake_all(Tick now) {

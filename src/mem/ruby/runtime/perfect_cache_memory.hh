@@ -64,7 +64,7 @@ class PerfectTable {
     }
     [[gnu::noinline]] void add_block() {
         const auto first = static_cast<std::uint32_t>(blocks_.size() << kBlockBits);
-        blocks_.push_back(std::make_unique<std::byte[]>(kBlock * stride_));
+        blocks_.push_back(std::make_unique_for_overwrite<std::byte[]>(kBlock * stride_)); // allocate() makes entries
         for (std::uint32_t i = kBlock; i-- > 0;)
             if (first + i != 0)
                 free_.push_back(first + i);

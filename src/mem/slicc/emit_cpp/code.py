@@ -280,7 +280,7 @@ class Code:
 
     def transition(self, call: str) -> None:
         with self.out.block(f"switch ({call})"):
-            self.out("case Result::valid: ++done; goto again;")
+            self.out("case Result::valid: goto after_transition;")
             self.out("case Result::resource_stall: look_again_next_cycle(); break;")
             self.out("case Result::protocol_stall: break;")
 

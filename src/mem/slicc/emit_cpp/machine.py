@@ -303,24 +303,35 @@ class MachineEmitter:
         out, m = self.out, self.machine
         with out.block("static void wake_entry(Component &c, Tick t)"):
             out(f"auto &self = static_cast<{self.name} &>(static_cast<AbstractController &>(c));")
-            poll = "self.located([&] { self.poll(); });" if self.program.foreign else "self.poll();"
-            out(f"self.begin_wake(t);\n{poll}\nTick next = kNever;")
-            heads = [(buffer, self.heads().get(buffer)) for buffer in (self.code().buffer(port.buffer) for port in m.in_ports)]
-            with out.block(f"if (!self.none_waits({len(self.heads())}))" if all(head is not None for _, head in heads) else ""):
-                for buffer, head in heads:
-                    out(f"next = self.due(self.{buffer}, next);" if head is None else f"next = self.due_at({head}, next);")
-            out("self.end_wake(next);")
-        with out.block("[[gnu::always_inline]] inline void poll()"):
-            out("int done = 0;")
-            out("again:")
-            with out.block("if (done >= transitions_per_cycle)"):
-                out("look_again_next_cycle();\nreturn;")
+            out("self.begin_wake(t);")
+            if self.program.foreign:
+                out("Tick next = kNever;\nself.located([&] { next = self.poll(); });\nself.end_wake(next);")
+            else:
+                out("self.end_wake(self.poll());")
+        heads, read = self.heads(), dict.fromkeys(self.code().buffer(port.buffer) for port in m.in_ports)
+        without = [buffer for buffer in read if buffer not in heads]
+        out("// Runs transitions as long as one is possible. Returns when the next message that waits is due.")
+        with out.block("[[gnu::always_inline]] inline Tick poll()"):
+            if m.in_ports:
+                out("int done = 0;\nagain:")
             for port in m.in_ports:
                 out(f"// in_port {port.name}, rank {port.rank}")
                 with out.block(""):
                     self.says_where("in_port", port)
                     self.code().block(port.body)
-            out("return;")
+            out("return next_due();")
+            if m.in_ports:
+                out("after_transition:")
+                with out.block("if (++done >= transitions_per_cycle)"):
+                    out("look_again_next_cycle();\nreturn next_due();")
+                if not without:
+                    out(f"if (none_waits({len(heads)})) return kNever;")
+                out("goto again;")
+        with out.block("Tick next_due() const"):
+            out(f"Tick next = next_head({len(heads)});")
+            for buffer in without:
+                out(f"next = due({buffer}, next);")
+            out("return next;")
 
     def says_where(self, what: str, node: ast.Action | ast.InPort) -> None:
         """Says where a protocol from outside is at work."""

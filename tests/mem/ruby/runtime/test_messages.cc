@@ -125,6 +125,22 @@ TEST_F(Buffered, StalledMessagesComeBackBeforeYoungerOnesInTheirOrder) {
         EXPECT_EQ(take(9), i);
 }
 
+TEST_F(Buffered, WakingALineLeavesTheStalledMessagesOfOtherLinesInTheirOrder) {
+    for (int i = 1; i <= 6; ++i) {
+        put(i, i);
+        buffer.stall(i == 2 || i == 4 ? 64 : 128);
+    }
+    EXPECT_TRUE(buffer.wake(64, 9));
+    for (int i : {2, 4})
+        EXPECT_EQ(take(9), i);
+    EXPECT_FALSE(buffer.hasStalledMsg(64));
+    EXPECT_EQ(buffer.getStallMapSize(), 4);
+    EXPECT_TRUE(buffer.wake(128, 9));
+    for (int i : {1, 3, 5, 6})
+        EXPECT_EQ(take(9), i);
+    EXPECT_TRUE(buffer.isStallMapEmpty());
+}
+
 TEST_F(Buffered, RecyclingPutsTheHeadBehindWhatIsDueEarlier) {
     put(1, 1);
     put(2, 2);
