@@ -77,7 +77,7 @@ def measure(subject: Subject, load: Load, warm_fs: int = WARM_FS, window_fs: int
     streams = []
     for core, nodes in zip(load.cores, load.nodes, strict=True):
         # Each core has a region of its own in every node, and begins at a page of its own choice in it.
-        at = core * region + _page(subject.seed, core) % max(1, region // 4 // PAGE) * PAGE
+        at = core * region + scattered_page(subject.seed, core) % max(1, region // 4 // PAGE) * PAGE
         streams.append({"core": core, "in_flight": load.in_flight, "order": "pages", "seed": subject.seed * 1000 + core,
                         "ranges": [[n * size + at, region // 2] for n in nodes]})
     fill = lines_to_fill(subject)
@@ -101,7 +101,7 @@ def lines_to_fill(subject: Subject) -> int:
     return int(1.1 * (sum(sizes.values()) + shared)) // LINE
 
 
-def _page(seed: int, core: int) -> int:
+def scattered_page(seed: int, core: int) -> int:
     """A fixed scatter, so that streams do not march through the banks of a DRAM in step."""
     return ((seed * 0x9E3779B97F4A7C15 + core * 0xBF58476D1CE4E5B9) & (2**64 - 1)) >> 40
 
