@@ -66,6 +66,12 @@ def test_an_index_has_every_word_of_every_file(on_the_host: Run, variant: str, t
     assert status == 0 and got.right and got.values["operations"] == 300 and not folder.exists()
 
 
+@pytest.mark.parametrize(("variant", "phase"), [("4k", "job"), ("2m", "job"), ("4k", "map"), ("2m", "reduce")])
+def test_an_inverted_index_has_every_word_and_position(on_the_host: Run, variant: str, phase: str) -> None:
+    status, got = on_the_host("metis", variant, "--phase", phase, "--cores", "3", "--operations", "64", "--input", "64KiB")
+    assert status == 0 and got.right and got.values["operations"] == 3 * 64
+
+
 def test_a_word_that_the_generator_did_not_write_is_noticed(tmp_path: Path) -> None:
     folder = tmp_path / "index"
     with subprocess.Popen([build.program("pedsort"), "--directory", str(folder), "--cores", "2", "--files", "2"], stdout=subprocess.PIPE,

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// metis: the application wrmem of the MapReduce library Metis, as the MOSBENCH paper uses it (sections 3.7 and 5.8): an inverted
+// index of a text in memory. A job maps the text and reduces what came of it.
+//
+// Map: each core enters the words of its part of the text and their positions into a hash table of its own. Columns of the
+// tables belong to the cores that reduce them. Reduce: a core takes its columns from the tables of all cores and
+// concatenates the positions of each word. Tables and index lie in memory that is allocated anew for each job.
+#pragma once
+
+#include "../common/words.h"
+#include "../common/workload.h"
+
+enum {
+    kBlock = 4096,     // of text: a step of map
+    kMostSlots = 16,   // chains of words in a column; one chain is a step of reduce
+    kWords = 1 << 13,  // different words, all equally frequent
+    kMap = 2,          // work identifiers
+    kReduce = 3,
+};
+
+typedef struct Word {
+    struct Word *next; // in its chain, in ascending order
+    uint32_t hash, count, room;
+    char text[kWordRoom];
+    uint32_t *positions;
+} Word;
+
+// Memory for one phase of one core.
+typedef struct {
+    char *at;
+    size_t size, used;
+} Arena;
+
+typedef struct {
+    _Alignas(kLine) Arena table, index;
+    Word **chains; // of all columns
+    uint64_t operations, wrong;
+} Core;
+
+extern Options options;
+extern Core cores[kMaxCores];
+extern char *text;              // the input, a part of it for each core
+extern unsigned blocks;         // of a core
+extern unsigned slots, columns; // of a column; in all: a core has blocks / slots, so that it has as many chains to reduce as blocks
+extern uint64_t *found;         // how often, by the first four letters of a word, over all jobs
+
+_Noreturn void fail(const char *what);
+
+// --- memory (memory.c) -----------------------------------------------------------------------------------------------
+
+// Pages of 4 KiB, or of 2 MiB from hugetlbfs for `each` bytes of each core; without a pool of those, transparent ones.
+void memory_prepare(int huge, size_t each);
+Arena arena_make(size_t size);
+void *arena_take(Arena *, size_t size);
+void arena_free(Arena *);
+
+// --- the phases (phases.c) -------------------------------------------------------------------------------------------
+
+size_t table_size(void);
+size_t index_size(void);
+void text_make(unsigned core);
+// Adds `times` for each word of a block to its entry of `to`, which is indexed as `found`.
+void count_words(const char *block, uint64_t times, uint64_t *to);
+void table_make(Core *);
+void map_block(Core *, unsigned block);
+// `checked` compares each position with the text.
+void reduce_chain(Core *, unsigned chain, int checked);
