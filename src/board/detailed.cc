@@ -136,7 +136,7 @@ bool Detailed::leave(const std::function<bool()> &host_done) {
     const auto all_left = [this] {
         return std::all_of(cores_.begin(), cores_.end(), [](const auto &c) { return c->left(); });
     };
-    while (!all_left() || board_.transfers_under_way()) {
+    while (!all_left() || board_.transfers_under_way() || machine_.in_flight() != 0) { // of prefetches, too
         MOSCOPE_CHECK(machine_.next() != kNever);
         machine_.run(soon());
         if (host_done())

@@ -26,7 +26,13 @@ class FiberCore : public Component {
           clock_(port.core_clock_),
           hit_step_(clock_.step(port.hit_cycles_)),
           one_cycle_(clock_.step(1)),
-          fiber_([this] { body(); }) {}
+          fiber_([this] { body(); }) {
+        port_.core_lookahead_ = &lookahead_;
+    }
+    ~FiberCore() override {
+        if (port_.core_lookahead_ == &lookahead_)
+            port_.core_lookahead_ = nullptr;
+    }
 
     /// Begins running at tick t.
     void start(Tick t) { schedule(t); }

@@ -146,6 +146,7 @@ Experiment::Streams Experiment::make_streams(const ConfigReader &phase) {
         const unsigned core = core_of(machine_, j);
         streams_.emplace_back(machine_.queue_of_core(core), "stream" + std::to_string(names_++), machine_.port(core),
                               sequence(j), j.get_or("in_flight", 1u), kind_of(j.get_or("op", std::string("ld"))));
+        streams_.back().as_instruction(names_);
         streams.all.push_back(&streams_.back());
         streams.cores.push_back(core);
     }

@@ -95,6 +95,8 @@ void Machine::Impl::build(Machine &machine, const json &description, const std::
     name = from.get<std::string>("name");
     from.read("cores_per_chip", cores_per_chip);
     pipeline = read_pipeline(from);
+    if (from.has("l1d_prefetch"))
+        l1d_prefetch = read_group<L1dPrefetchParams>(from.at("l1d_prefetch"));
     library = dlopen(library_path.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (!library) {
         const char *why = dlerror();
@@ -330,6 +332,8 @@ void Machine::Impl::add_sequencer(AbstractController &ctrl, MessageBuffer &manda
     }
     p.core = core;
     sequencers[core] = std::make_unique<Sequencer>(p, ctrl, mandatory, memory->base(), protocol->checks_data);
+    if (l1d_prefetch)
+        sequencers[core]->use_prefetcher(*l1d_prefetch);
     ctrl.sequencer_ = requestors[core] = sequencers[core].get();
     ctrl.set_sequencer(param, ctrl.sequencer_);
     chip_of_core[core] = ctrl.chip;
@@ -370,8 +374,15 @@ void Machine::Impl::build_memory(const ConfigReader &from) {
             memory->base(), protocol->checks_data));
         d.bridge = bridges.back().get();
         d.controller->set_done([](void *owner, const dram::DramRequest &r,
-                                  Tick when) { static_cast<NodeDram *>(owner)->bridge->done(r.context, when); },
+                                  Tick when) { static_cast<NodeDram *>(owner)->done(r.context, when); },
                                &d);
+        if (from.has("dram_prefetch"))
+            d.prefetcher = std::make_unique<dram::DramPrefetcher>(
+                read_group<DramPrefetchParams>(from.at("dram_prefetch")), *d.controller,
+                [](void *owner, void *context, Tick when) {
+                    static_cast<NodeDram *>(owner)->bridge->done(context, when);
+                },
+                &d);
         d.controller->set_space(
             [](void *owner, Tick now) { static_cast<NodeDram *>(owner)->bridge->schedule_no_later_than(now); }, &d);
         responses->wait_segment = Segment::home_queue;

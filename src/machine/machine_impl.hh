@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -11,6 +12,7 @@
 
 #include "machine/machine.hh"
 #include "mem/dram/controller.hh"
+#include "mem/dram/dram_prefetcher.hh"
 #include "mem/guest_memory.hh"
 #include "mem/ruby/network/network.hh"
 #include "mem/ruby/runtime/dma_sequencer.hh"
@@ -25,11 +27,26 @@ class ConfigReader;
 /// A node's DRAM controller in the form that the memory bridge uses.
 struct NodeDram {
     std::unique_ptr<dram::DramController> controller;
+    std::unique_ptr<dram::DramPrefetcher> prefetcher; ///< null: none
     ruby::MemoryBridge<NodeDram> *bridge = nullptr;
 
     bool can_accept(bool write) { return controller->can_accept(write); }
     void push(Addr a, bool write, Tick now, void *context) {
+        if (__builtin_expect(prefetcher != nullptr, 0)) {
+            if (write)
+                prefetcher->wrote(a);
+            else if (prefetcher->read(a, now, context)) {
+                prefetcher->learn(a, now);
+                return;
+            }
+        }
         controller->push(dram::DramRequest{a, write, now, context}, now);
+        if (__builtin_expect(prefetcher != nullptr, 0) && !write)
+            prefetcher->learn(a, now);
+    }
+    void done(void *context, Tick when) {
+        if (!prefetcher || !prefetcher->done(context, when))
+            bridge->done(context, when);
     }
 };
 
@@ -50,7 +67,11 @@ class Watchdog : public Component {
   private:
     static void wake_entry(Component &c, Tick now) { static_cast<Watchdog &>(c).look(now); }
     void look(Tick now);
+    std::vector<std::uint64_t> counts() const;
+    std::string polling() const;
     const Machine &machine_;
+    std::vector<std::uint64_t>
+        before_; ///< how often each transition of each controller had been taken at the last look
     Tick limit_;
 };
 
@@ -67,6 +88,7 @@ struct Machine::Impl {
     std::vector<std::unique_ptr<ruby::MessagePool>> pools; ///< by thread, from the second on
     unsigned cores_per_chip = 1;
     x86::TimedParams pipeline;
+    std::optional<L1dPrefetchParams> l1d_prefetch;
 
     ruby::NetworkParams network_params;
     std::unique_ptr<ruby::Network> network;

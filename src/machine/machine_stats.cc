@@ -34,6 +34,8 @@ ordered_json Machine::stats() const {
                               {"accesses", s.finished},
                               {"latency_fs", s.latency_sum},
                               {"segments_fs", segments(s.path_sum)}});
+        if (const auto *p = const_cast<Sequencer &>(s).prefetcher())
+            j["cores"].back()["prefetch"] = counters_json<ordered_json>(p->stats);
     }
     std::size_t base = 0;
     for (const auto *c : impl_->controllers) {
@@ -80,6 +82,8 @@ ordered_json Machine::stats() const {
                 node->controller->stats(c) -
                 (nth < impl_->dram_base.size() ? impl_->dram_base[nth] : dram::ChannelStats{})));
         memory.push_back({{"name", node->controller->name()}, {"channels", std::move(channels_of)}});
+        if (node->prefetcher)
+            memory.back()["prefetch"] = counters_json<ordered_json>(node->prefetcher->stats);
     }
     j["dram"] = std::move(memory);
     return j;
@@ -95,10 +99,14 @@ void Machine::reset_stats() {
         s->latency_sum = 0;
         s->path_sum = {};
         s->port().inline_hits = 0;
+        if (s->prefetcher())
+            s->prefetcher()->stats = {};
     }
     impl_->network->reset_stats(impl_->processes.now());
     impl_->dram_base.clear();
     for (auto &node : impl_->dram) {
+        if (node->prefetcher)
+            node->prefetcher->stats = {};
         node->controller->sync(impl_->processes.now());
         for (unsigned c = 0; c < node->controller->channels(); ++c)
             impl_->dram_base.push_back(node->controller->stats(c));

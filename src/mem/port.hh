@@ -172,6 +172,9 @@ class Port {
         return std::min(t, queue.limit());
     }
 
+    /// The tick up to which the core has looked ahead, if it does; what the memory system does by itself may shorten it.
+    Tick *core_lookahead_ = nullptr;
+
     // Set once by the memory system that stands behind the port.
     const Component *controller_ = nullptr;
     Tick lookahead_ = 0;   ///< shortest path from any other component to here

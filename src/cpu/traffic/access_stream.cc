@@ -38,6 +38,8 @@ void AccessStream::issue(Access &a, Tick now) {
     a.size = kind_ == AccessKind::nt_store ? kLineBytes : 8; // a write-combined line, or a word
     a.kind = kind_;
     a.data = nullptr;
+    a.pc = pc_;
+    a.va = pc_ ? a.addr.value : 0;
     a.on_done = done_entry;
     a.owner = this;
     port_.issue(a, now);

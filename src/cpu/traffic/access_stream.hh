@@ -46,6 +46,8 @@ class AccessStream : public Component {
     AccessStream(EventQueue &queue, std::string name, Port &port, LineSequence lines, unsigned in_flight,
                  AccessKind kind);
 
+    /// The address of the instruction that all its accesses are of, for prefetchers; 0: unknown.
+    void as_instruction(Addr pc) { pc_ = pc; }
     /// Issues up to `accesses` more (kForever: until stop()), from tick t on. Not while it is running.
     static constexpr std::uint64_t kForever = ~std::uint64_t{0};
     void start(Tick t, std::uint64_t accesses);
@@ -74,6 +76,7 @@ class AccessStream : public Component {
     Port &port_;
     LineSequence lines_;
     AccessKind kind_;
+    Addr pc_ = 0;
     std::vector<Access> slots_;
     std::vector<Access *> free_;
     std::uint64_t left_ = 0;

@@ -7,6 +7,7 @@
 
 #include "base/error.hh"
 #include "mem/dram/params.hh"
+#include "mem/prefetch/prefetch_policy.hh"
 #include "mem/ruby/runtime/replacement/replacement_policy.hh"
 
 namespace nb = nanobind;
@@ -42,6 +43,8 @@ NB_MODULE(_engine, m) {
         nb::arg("text"), "Raises UserError `dram.KEY: problem: expected ...` (docs/dram.md).");
     m.def("replacement_policies", &moscope::ruby::replacement_policies,
           "Names of the cache replacement policies, sorted.");
+    m.def("prefetch_policies", &moscope::prefetch_policies, nb::arg("level"),
+          "Names of the prefetch policies of a level (l1d, dram), sorted.");
     bind_testing(m);
     bind_measure(m);
     bind_system(m);

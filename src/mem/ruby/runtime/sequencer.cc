@@ -58,6 +58,19 @@ RubyRequestType Sequencer::type_of(AccessKind k) const {
 }
 
 void Sequencer::issue(Access &a) {
+    const Access *const before = enter(a);
+    if (__builtin_expect(prefetcher_ != nullptr, 0))
+        prefetcher_->demanded(a, before);
+}
+
+void Sequencer::prefetch(Access &a) {
+    enter(a);
+    // What it changes in the caches may come before what the core has looked at so far.
+    if (port_.core_lookahead_)
+        *port_.core_lookahead_ = std::min(*port_.core_lookahead_, c_.next_wake());
+}
+
+const Access *Sequencer::enter(Access &a) {
     MOSCOPE_CHECK(line_offset(a.addr.value) + a.size <= kLineBytes);
     const Addr line = protocol_line(a.addr.value);
     a.next = nullptr;
@@ -71,10 +84,11 @@ void Sequencer::issue(Access &a) {
         if (l.line == line) {
             l.tail->next = &a;
             l.tail = &a;
-            return;
+            return l.head;
         }
     lines_.push_back({line, &a, &a, {}});
     start(a, a.issued);
+    return nullptr;
 }
 
 void Sequencer::start(Access &a, Tick now) {
@@ -139,6 +153,8 @@ std::byte *Sequencer::probe(AccessKind k, Addr at, Tick when) {
         *hit.stamp = when;
     }
     ++port_.inline_hits;
+    if (__builtin_expect(prefetcher_ != nullptr, 0) && k != AccessKind::fetch)
+        prefetcher_->hit(line, when);
     return bytes;
 }
 
@@ -227,11 +243,12 @@ void Sequencer::finish(Access &a, std::byte *carried, bool first, MachineType su
     a.supplier = static_cast<std::uint8_t>(supplier);
     const Tick latency = now - a.issued;
     const Message *const cause = first ? c_.cause_ : nullptr;
+    const bool demanded = !prefetcher_ || !prefetcher_->owns(a);
     a.hops = cause ? cause->txn_hops : std::uint16_t{0};
     // Every tick is accounted for once: what the segments miss is a bug of the bookkeeping.
     if (__builtin_expect(cause && cause->path.total() == latency, 1)) {
         a.path = cause->path;
-        for (unsigned i = 0; i < kSegments; ++i)
+        for (unsigned i = 0; demanded && i < kSegments; ++i)
             path_sum.in[i] += cause->path.in[i];
     } else {
         // Served by the grant to an older access of the line, or by a path without a message, or by a message of another
@@ -239,10 +256,10 @@ void Sequencer::finish(Access &a, std::byte *carried, bool first, MachineType su
         MOSCOPE_CHECK(!cause || cause->txn != a.txn);
         a.path = {};
         a.path.in[static_cast<unsigned>(Segment::queue)] = latency;
-        path_sum.in[static_cast<unsigned>(Segment::queue)] += latency;
+        path_sum.in[static_cast<unsigned>(Segment::queue)] += demanded ? latency : 0;
     }
-    ++finished;
-    latency_sum += latency;
+    finished += demanded;
+    latency_sum += demanded ? latency : 0;
     --in_flight_;
     if (a.on_done)
         a.on_done(a);

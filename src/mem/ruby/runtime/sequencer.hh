@@ -5,10 +5,12 @@
 #pragma once
 
 #include <array>
+#include <memory>
 #include <vector>
 
 #include "mem/port.hh"
 #include "mem/ruby/runtime/controller.hh"
+#include "mem/ruby/runtime/prefetch/l1d_prefetcher.hh"
 #include "mem/ruby/runtime/requests.hh"
 #include "mem/what_if.hh"
 
@@ -33,6 +35,16 @@ class Sequencer {
         what_if_ = lines;
         port_.forget_all();
     }
+
+    // ---- prefetching
+    void use_prefetcher(const L1dPrefetchParams &params) {
+        prefetcher_ = std::make_unique<L1dPrefetcher>(*this, params);
+    }
+    L1dPrefetcher *prefetcher() { return prefetcher_.get(); }
+    /// Sends a prefetch at its tick of issue, which is the core's present one.
+    void prefetch(Access &a);
+    unsigned lines_in_flight() const { return static_cast<unsigned>(lines_.size()); }
+    bool goes_other_ways(Addr line) const { return what_if_ && what_if_->find(line); }
 
     // ---- called by protocols
     template <class D> void readCallback(Addr a, const D &d, bool external = false) {
@@ -129,6 +141,8 @@ class Sequencer {
     }
 
     void issue(Access &a);
+    /// The access to its line behind which `a` waits; null: `a` was sent.
+    const Access *enter(Access &a);
     void start(Access &a, Tick now);
     std::byte *probe(AccessKind k, Addr at, Tick when);
     std::byte *probe_otherwise(const WhatIf::Line &line, AccessKind k, Addr at, Tick when);
@@ -152,6 +166,7 @@ class Sequencer {
     unsigned in_flight_ = 0;
     TxnId next_txn_ = 0;
     const WhatIf *what_if_ = nullptr;
+    std::unique_ptr<L1dPrefetcher> prefetcher_; ///< null: none
 };
 
 inline void AbstractController::before_change(Addr line) {

@@ -72,6 +72,8 @@ def elaborate(
         "outstanding_misses": int(machine.outstanding_misses),
         "pipeline": engine_json(machine.pipeline),
         "core": engine_json(machine.core),
+        **{name: engine_json(part) for name in ("l1d_prefetch", "dram_prefetch")
+           for part in [getattr(machine, name)] if str(part.policy) != "off"},
         "clocks": {"core": clock_json(machine.core_clock), "nb": clock_json(machine.nb_clock)},
         "address_map": [
             {"base": n * machine.memory_per_node.bytes, "bytes": machine.memory_per_node.bytes, "node": n}

@@ -21,14 +21,15 @@ from moscope.schema.links import Credits, Links, Packets
 from moscope.schema.nic import Nic
 from moscope.schema.parameters import Described, check_limits, coerce, field_kinds, param
 from moscope.schema.pipeline import Core, Pipeline
+from moscope.schema.prefetch import DramPrefetch, L1dPrefetch
 from moscope.schema.units import Count, Cycles, Frequency, Name, ProtocolName, Size
 
 from . import topology as topo
 from .routing import Routing, Table, compute
 from .topology import Topology
 
-__all__ = ["Cache", "Core", "Credits", "Crossbar", "Described", "Dram", "Latencies", "Links", "Machine", "Nic", "Packets", "Pipeline",
-           "ProbeFilter", "References", "coerce", "field_kinds", "replace"]
+__all__ = ["Cache", "Core", "Credits", "Crossbar", "Described", "Dram", "DramPrefetch", "L1dPrefetch", "Latencies", "Links", "Machine",
+           "Nic", "Packets", "Pipeline", "ProbeFilter", "References", "coerce", "field_kinds", "replace"]
 
 
 MOST_CACHE_BYTES = 1 << 40  # larger ones are not suggested
@@ -67,6 +68,8 @@ class Machine(Described):
     dram: Dram
     pipeline: Pipeline = Pipeline()
     core: Core = Core()
+    l1d_prefetch: L1dPrefetch = L1dPrefetch()
+    dram_prefetch: DramPrefetch = DramPrefetch()
     nic: Nic = Nic()
     cpu: Name = Name("opteron8431", "P")  # what the guest sees: a file in configs/cpus
     routing: Routing = Routing()

@@ -86,8 +86,19 @@ def measure(job: Job, folder: Path, report: Callable[[Progress], None], say: Cal
     point = document(job.point, measured, hottest, memory_stall(stats), chosen)
     point |= {"made_from": made_from, "host_s": round(time.monotonic() - started, 3), "touched_bytes": int(system.stats()["touched_bytes"]),
               **({"transactions": transactions.NAME} if log else {}), **({"network": stats["network"]} if "network" in stats else {}),
+              **prefetched(stats),
               "host_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10}
     return Result(point, stats, tables, guest.log, chosen.document())
+
+
+def prefetched(stats: dict[str, Any]) -> dict[str, Any]:
+    """What prefetchers counted, summed over the machine; nothing if it has none."""
+    memory = stats.get("machine", {})
+    found = {}
+    for level, parts in (("l1d", memory.get("cores", [])), ("dram", memory.get("dram", []))):
+        if counts := [part["prefetch"] for part in parts if "prefetch" in part]:
+            found[level] = {name: sum(c[name] for c in counts) for name in counts[0]}
+    return {"prefetch": found} if found else {}
 
 
 def side_by_side(job: Job) -> dict[str, Any]:

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "mem/ruby/runtime/prefetch/l1d_prefetcher.hh"
+
+#include <algorithm>
+
+#include "mem/ruby/runtime/sequencer.hh"
+
+namespace moscope::ruby {
+
+L1dPrefetcher::L1dPrefetcher(Sequencer &sequencer, const L1dPrefetchParams &params)
+    : sequencer_(sequencer),
+      params_(params),
+      policy_(prefetch_policy(PrefetchLevel::l1d, params.policy, "l1d_prefetch")),
+      streams_(params.streams, static_cast<unsigned>(kPrefetchPage / kLineBytes) - 1),
+      flights_(params.buffers),
+      brought_(kBrought) {
+    for (Flight &f : flights_) {
+        f.access.owner = this;
+        f.access.size = 1;
+        f.access.kind = AccessKind::load;
+        f.access.on_done = [](Access &a) {
+            static_cast<L1dPrefetcher *>(a.owner)->arrived(reinterpret_cast<Flight &>(a));
+        };
+    }
+}
+
+void L1dPrefetcher::demanded(const Access &a, const Access *before) {
+    if (a.kind != AccessKind::load && a.kind != AccessKind::store)
+        return;
+    const Addr line = line_of(a.addr.value);
+    if (before) {
+        if (!owns(*before))
+            return;
+        auto &f = reinterpret_cast<Flight &>(const_cast<Access &>(*before));
+        if (!f.late) {
+            f.late = true;
+            ++stats.late;
+            go_on(f.stream, f.stride, line, a.issued);
+        }
+        return;
+    }
+    if (Brought &b = brought_[index(line)]; b.line == line) {
+        const AccessPermission p = sequencer_.controller().permission(line);
+        if (p == AccessPermission_Read_Only || p == AccessPermission_Read_Write) { // for the right to write
+            used(b, a.issued);
+            return;
+        }
+        ++stats.useless; // it was lost
+        b.line = kNoLine;
+    }
+    if (a.pc != 0 && a.va == 0)
+        return; // a page walk
+    if (const unsigned stream = policy_.learn(streams_, a.pc, line); stream != PrefetchStreams::kNone)
+        fetch(stream, streams_.all[stream].stride, line, a.issued);
+}
+
+void L1dPrefetcher::used(Brought &b, Tick when) {
+    ++stats.useful;
+    const Brought was = b;
+    b.line = kNoLine;
+    go_on(was.stream, was.stride, was.line, when);
+}
+
+/// A line of a stream is asked for: the stream has come so far.
+void L1dPrefetcher::go_on(unsigned stream, std::int32_t stride, Addr line, Tick when) {
+    if (PrefetchStream &s = streams_.all[stream]; s.stride == stride)
+        s.line = line;
+    fetch(stream, stride, line, when);
+}
+
+void L1dPrefetcher::fetch(unsigned stream, std::int32_t stride, Addr line, Tick when) {
+    each_ahead(line, stride, params_.ahead, [&](Addr target) {
+        if (brought_[index(target)].line == target || sequencer_.busy(target) || sequencer_.goes_other_ways(target))
+            return true;
+        HitInfo hit;
+        if (sequencer_.controller().probe_hit(target, RubyRequestType_LD, hit))
+            return true; // it is in the L1
+        if (sequencer_.lines_in_flight() >= params_.buffers)
+            return false;
+        const auto f = std::find_if(flights_.begin(), flights_.end(), [](const Flight &x) { return x.free; });
+        if (f == flights_.end())
+            return false;
+        f->free = f->late = false;
+        f->stride = stride;
+        f->stream = stream;
+        f->access.addr = PhysAddr(target);
+        f->access.issued = when;
+        f->access.done = kNever;
+        ++stats.fetched;
+        sequencer_.prefetch(f->access);
+        return true;
+    });
+}
+
+void L1dPrefetcher::arrived(Flight &f) {
+    f.free = true;
+    if (f.late)
+        return;
+    const Addr line = line_of(f.access.addr.value);
+    Brought &b = brought_[index(line)];
+    stats.useless += b.line != kNoLine;
+    b = {line, f.stride, f.stream};
+}
+
+} // namespace moscope::ruby
