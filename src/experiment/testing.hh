@@ -9,8 +9,9 @@
 //   "inline_hits": bool, "record": bool, with "delays_max_fs" (message delays from a hash: message_delays.hh) and "record_last":
 //   how many accesses}, all optional; answer {"ops", "checked_loads", "by_kind", "inline_hits", "device_reads",
 //   "device_writes", "sim_fs", "seconds", "loads_per_second", "reached", "declared", "unreached":
-//   ["machine.state.event"..], "violations": [text..]}, and "protocol_error": text if one ended the run; if it failed while
-//   recording, "record": {"first": number of the first, "accesses": [[core or 0x8000 + device, kind, address, bytes, tick]..]}.
+//   ["machine.state.event"..], "violations": [text..]}, and "protocol_error": text if one ended the run, "stopped": true if its
+//   poll did; if it failed while recording, "record": {"first": number of the first, "accesses": [[core or 0x8000 +
+//   device, kind, address, bytes, tick]..]}.
 // run_litmus: request {"threads": [[{"op": "load" | "store" | "swap" | "add" | "fence", "var", "reg", "value"}
 //   ..]..], "vars", "regs", "rounds", "seed"}; answer {"runs", "outcomes": [{"values", "count"}..]}, the values
 //   being those of the registers, then those of the variables at the end.
@@ -27,6 +28,9 @@
 #include "machine/machine.hh"
 
 namespace moscope {
+
+/// Thrown by a poll: a random test ends here and answers what it has.
+struct TestStopped {};
 
 /// Called now and then while a run is under way, with the accesses done so far; ends it by throwing.
 using TestPoll = std::function<void(std::uint64_t done)>;

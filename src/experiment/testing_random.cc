@@ -194,6 +194,9 @@ std::string run_random_test(const std::string &machine, const std::string &libra
     } catch (const ProtocolError &error) { // what was reached until then counts
         stopped();
         out["protocol_error"] = error.what();
+    } catch (const TestStopped &) {
+        stopped();
+        out["stopped"] = true;
     }
 
     const auto &n = tester.counts();

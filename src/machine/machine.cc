@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <numeric>
 #include <sstream>
 
 #include "base/time_text.hh"
@@ -303,8 +304,39 @@ std::string Machine::Impl::stuck() const {
     return s.str();
 }
 
+std::vector<std::uint64_t> Watchdog::counts() const {
+    std::vector<std::uint64_t> all;
+    for (const auto *c : machine_.controllers())
+        all.insert(all.end(), c->transition_counts(), c->transition_counts() + c->info->transitions);
+    return all;
+}
+
+/// If most transitions since the last look were one and the same, of one controller: that one.
+std::string Watchdog::polling() const {
+    const std::vector<std::uint64_t> now = counts();
+    std::vector<std::uint64_t> taken(now.size());
+    for (std::size_t i = 0; i < now.size(); ++i)
+        taken[i] = now[i] - (before_.empty() ? 0 : before_[i]);
+    std::size_t most = static_cast<std::size_t>(std::max_element(taken.begin(), taken.end()) - taken.begin());
+    constexpr std::uint64_t kMany = 1000;
+    if (taken.empty() || taken[most] < kMany ||
+        taken[most] * 2 < std::accumulate(taken.begin(), taken.end(), std::uint64_t{0}))
+        return "";
+    const std::string times = std::to_string(taken[most]);
+    for (const auto *c : machine_.controllers()) {
+        if (most < c->info->transitions) {
+            const auto &t = c->info->transition[most];
+            return "; the protocol polls: meanwhile " + c->name() + " took " + times + " times " +
+                   c->info->state[t.state].name + " --" + c->info->event[t.event] + "-->";
+        }
+        most -= c->info->transitions;
+    }
+    return "";
+}
+
 void Watchdog::look(Tick now) {
     look_for_old(now);
+    before_ = counts();
     // Go on only while others are active, so that an idle machine ends its run.
     if (queue().next() != kNever || machine_.in_flight())
         schedule(now + limit_);
@@ -332,7 +364,7 @@ void Watchdog::look_for_old(Tick now) const {
         const Addr line = line_of(oldest->addr.value);
         std::ostringstream s;
         s << "no progress: a request of " << requester << " for line 0x" << std::hex << line << std::dec
-          << " is older than " << limit_ / kTicksPerNs << " ns at " << in_ns(now);
+          << " is older than " << limit_ / kTicksPerNs << " ns at " << in_ns(now) << polling();
         throw ProtocolError(s.str(), line);
     }
 }

@@ -17,6 +17,9 @@ MISTAKES = {  # what is put at the beginning of the action's body, and the error
     "other port": ("stall_and_wait(responseNetwork_in, address);", "stall_and_wait: .* has no message that is due"),
     "no machine": ("NetDest d; d.add(createMachineID(MachineType:L1Cache, intToID(99)));",
                    "destination L1Cache-99.*: no such machine"),
+    "no receiver": ("enqueue(requestNetwork_out, RequestMsg, 1) { out_msg.addr := address; out_msg.Requestor := machineID; "
+                    "out_msg.Destination.add(machineID); out_msg.MessageSize := MessageSizeType:Request_Control; }",
+                    r"message of line 0x\w+ from (L1Cache-\d+) to \1, which has no buffer from virtual network 0"),
 }
 
 
@@ -44,3 +47,17 @@ def test_a_mistake_is_an_error_with_machine_action_and_line(tmp_path: Path, kind
     with pytest.raises(ProtocolError, match=error) as found:
         protocol_check.random_test(subject.leave_out(subject.default_left_out()), 1000, 1)
     assert "machine L1Cache-" in str(found.value) and f"action {ACTION}, MSI-cache.sm:{line}" in str(found.value)
+
+
+@pytest.mark.long
+def test_a_protocol_that_polls_is_told_so(tmp_path: Path) -> None:
+    protocol, _ = copy(tmp_path, "pm_popMandatory", "")
+    file = tmp_path / "MSI-cache.sm"
+    text = file.read_text(encoding="utf-8")
+    again = '  action(again, "again", desc="Try again") { mandatoryQueue_in.recycle(clockEdge(), cyclesToTicks(recycle_latency)); }\n\n'
+    load = "  transition(I, Load, IS) {\n    ac_allocate;\n    gs_sendGetS;\n    pm_popMandatory;\n"
+    assert text.count(load) == 1
+    file.write_text(text.replace(load, again + "  transition(I, Load, I) {\n    again;\n"), encoding="utf-8")
+    subject = protocol_check.prepare(str(protocol), "small")
+    with pytest.raises(ProtocolError, match=r"no progress: .*; the protocol polls: meanwhile L1Cache-\d+ took \d+ times I --Load-->"):
+        protocol_check.random_test(subject.leave_out(subject.default_left_out()), 1000, 1)

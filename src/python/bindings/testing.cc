@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // moscope._engine.run_random_test and its siblings: the tests of experiment/testing.hh, JSON text in and out. The
 // interpreter's lock is released while a machine runs; an interruption (Ctrl-C) ends the run, and `progress`
-// is called now and then with the accesses done so far.
+// is called now and then with the accesses done so far; a random test ends if it returns False, with what it has.
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/string.h>
 
@@ -31,8 +31,8 @@ void bind(nb::module_ &m, const char *name, Test test, const char *doc) {
                 nb::gil_scoped_acquire held;
                 if (PyErr_CheckSignals() != 0)
                     throw nb::python_error();
-                if (!progress.is_none())
-                    progress(done);
+                if (!progress.is_none() && progress(done).is(nb::handle(Py_False)))
+                    throw moscope::TestStopped{};
             });
         },
         nb::arg("machine"), nb::arg("library"), nb::arg("request"), nb::arg("seed") = 1,

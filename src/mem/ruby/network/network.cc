@@ -53,14 +53,34 @@ std::vector<std::string> Network::stuck_report(Tick now) {
     return lines;
 }
 
+namespace {
+
+/// `L1Cache-3`; the number alone where no machine has been built.
+std::string name_of(NodeIndex node) {
+    const NodeMap *nodes = NodeMap::current;
+    if (!nodes || node >= nodes->total)
+        return "node " + std::to_string(node);
+    return std::string(MachineType_to_string(nodes->id[node].type)) + "-" + std::to_string(nodes->id[node].num);
+}
+
+std::string line_text(const Message &m) {
+    char line[32];
+    std::snprintf(line, sizeof line, "0x%llx", static_cast<unsigned long long>(m.line));
+    return line;
+}
+
+} // namespace
+
 void Network::no_destination(const Message &m, NodeIndex node) const {
-    throw ProtocolError("message from node " + std::to_string(m.source) + " to node " + std::to_string(node) +
-                        ", which has no buffer from virtual network " + std::to_string(m.vnet));
+    throw ProtocolError("message of line " + line_text(m) + " from " + name_of(m.source) + " to " + name_of(node) +
+                            ", which has no buffer from virtual network " + std::to_string(m.vnet),
+                        m.line);
 }
 
 void Network::bad_message(const Message &m, const char *what) const {
-    throw ProtocolError("message from node " + std::to_string(m.source) + " on virtual network " +
-                        std::to_string(m.vnet) + ": " + what);
+    throw ProtocolError("message of line " + line_text(m) + " from " + name_of(m.source) + " on virtual network " +
+                            std::to_string(m.vnet) + ": " + what,
+                        m.line);
 }
 
 void Network::Jitter::init(Tick max, std::uint64_t seed, unsigned nodes) {

@@ -27,7 +27,7 @@ POOLS = {
     "machine": {"lines_per_node": 4, "strided_lines_per_node": 16},
 }
 
-Progress = Callable[[int], None]
+Progress = Callable[[int], bool | None]
 
 
 class Broken(ProtocolError):
@@ -181,6 +181,7 @@ def document(subject: Subject, answer: dict[str, Any], seed: int) -> dict[str, A
         "schema": SCHEMA,
         "ok": not answer["violations"],
         **{key: answer[key] for key in ("ops", "seconds", "reached", "declared", "unreached", "violations")},
+        **({"stopped": True} if answer.get("stopped") else {}),
         **_identity(subject, seed),
         "checked_loads": answer["checked_loads"],
         "loads_per_second": answer["loads_per_second"],
@@ -198,6 +199,7 @@ def together(documents: list[dict[str, Any]]) -> dict[str, Any]:
     total = {key: sum(d[key] for d in documents) for key in ("ops", "seconds", "checked_loads")}
     return {
         **first, **total, "ok": all(d["ok"] for d in documents), "caches": "mixed",
+        **({"stopped": True} if any(d.get("stopped") for d in documents) else {}),
         "unreached": never, "reached": first["declared"] - len(never),
         "violations": [text for d in documents for text in d["violations"]],
         "loads_per_second": total["checked_loads"] / total["seconds"] if total["seconds"] else 0.0,

@@ -2,7 +2,9 @@
 """`moscope protocol check`: random test of a protocol that checks loaded values (contracts: moscope.check/1)."""
 
 import json
+import signal
 import sys
+import threading
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -87,21 +89,31 @@ def check(shared: Shared,
         shared.say(f"{subject.protocol.name}: {subject.homes} home, as in gem5's random tester; --homes "
                    f"{subject.machine['chips']} tests with all nodes")
     chosen = {} if in_flight is None else {"in_flight": in_flight}
-    shares = [ops - ops // 2, ops // 2] if len(subjects) == 2 else [ops]
-    documents, found = list[dict[str, Any]](), None
-    for subject, share in zip(subjects, shares, strict=True):
-        document = _test(shared, subject, protocol, share, shrink, counterexample, chosen)
-        found = None if document["ok"] else _repeat(shared, subject, protocol, share, shrink, counterexample, chosen)
-        documents.append(document)
-        if not document["ok"]:
-            break
+    documents, found = _tested(shared, subjects, protocol, ops, shrink, counterexample, chosen)
     document = protocol_check.together(documents)
     document = document if document["ok"] else _with(document, found)
     shared.result(document)
     if not shared.json:
         _print(document)
         _show(shared, found)
+    if document.get("stopped"):
+        raise KeyboardInterrupt
     return errors.OK if document["ok"] else errors.FOUND
+
+
+def _tested(shared: Shared, subjects: "list[Subject]", protocol: str, ops: int, shrink: int, counterexample: Path | None,
+            chosen: dict[str, Any]) -> "tuple[list[dict[str, Any]], Counterexample | None]":
+    """A run for each size of caches, which share the accesses, up to the first that fails or is interrupted."""
+    documents, found = list[dict[str, Any]](), None
+    shares = [ops - ops // 2, ops // 2] if len(subjects) == 2 else [ops]
+    for subject, share in zip(subjects, shares, strict=True):
+        document = _test(shared, subject, protocol, share, shrink, counterexample, chosen)
+        if not document["ok"] and not document.get("stopped"):
+            found = _repeat(shared, subject, protocol, share, shrink, counterexample, chosen)
+        documents.append(document)
+        if not document["ok"] or document.get("stopped"):
+            break
+    return documents, found
 
 
 def _test(shared: Shared, subject: "Subject", protocol: str, ops: int, shrink: int, counterexample: Path | None,
@@ -111,7 +123,8 @@ def _test(shared: Shared, subject: "Subject", protocol: str, ops: int, shrink: i
 
     bar = _Bar(shared, ops)
     try:
-        answer = protocol_check.random_test(subject, ops, shared.seed, progress=bar.show, **chosen)
+        with bar:
+            answer = protocol_check.random_test(subject, ops, shared.seed, progress=bar.show, **chosen)
     except protocol_check.Broken as error:
         bar.clear()
         found = _repeat(shared, subject, protocol, ops, shrink, counterexample, chosen)
@@ -172,18 +185,35 @@ def _on_gem5(shared: Shared, protocol: str, cores: int | None, ops: int, caches:
 
 
 class _Bar:
-    """One line of progress on a terminal, nothing elsewhere."""
+    """One line of progress on a terminal, nothing elsewhere. As a context it hears of an interruption (Ctrl-C) and ends the test, which
+    then answers what it has; a second one ends the command."""
 
     def __init__(self, shared: Shared, total: int) -> None:
         self.total, self.done, self.last = total, 0, 0.0
         self.on = not shared.quiet and sys.stderr.isatty()
+        self.stop = False
+        self.before: list[tuple[int, Any]] = []
 
-    def show(self, done: int) -> None:
+    def __enter__(self) -> None:
+        def heard(*_: Any) -> None:
+            self.stop = True
+            self.__exit__()
+
+        if threading.current_thread() is threading.main_thread():
+            self.before = [(number, signal.signal(number, heard)) for number in (signal.SIGINT, signal.SIGTERM)]
+
+    def __exit__(self, *_: object) -> None:
+        while self.before:
+            signal.signal(*self.before.pop())
+
+    def show(self, done: int) -> bool:
+        """False if the test is to end."""
         self.done = done
         now = time.monotonic()
         if self.on and now - self.last > 0.2:
             self.last = now
             print(f"\r{done:,} of {self.total:,} accesses", end="", file=sys.stderr, flush=True)
+        return not self.stop
 
     def clear(self) -> None:
         if self.on:
@@ -200,6 +230,8 @@ def _print(document: dict[str, Any]) -> None:
         print(f"  not reached: {name}")
     if len(document["unreached"]) > UNREACHED_SHOWN:
         print(f"  and {len(document['unreached']) - UNREACHED_SHOWN} more (--json lists all)")
+    if document.get("stopped"):
+        print("interrupted: this is what was tested until then")
     print("no violation" if document["ok"] else f"{len(document['violations'])} violations:")
     for text in document["violations"]:
         print(f"  {text}")
