@@ -17,7 +17,7 @@ IDLE = 0.1  # of the cores' time, from which a card that drops packets is the li
 SIZE = ("cold", "capacity")  # misses of lines that a larger cache would have held, or that no core has had before
 WORDS = {"idle": "idle cores: too little work reaches them",
          "user": "computation of the application", "kernel": "computation of the kernel",
-         "core": "stalls inside the cores", "size": "cache capacity: misses of lines that the caches do not hold",
+         "core": "stalls inside the cores", "size": "cold and capacity misses: lines that the caches do not hold",
          "without_class": "transactions that had not ended"}
 OTHERS = "other lines that cores share"
 

@@ -181,7 +181,8 @@ class AbstractController : public Component {
     bool head_ready(unsigned place) const { return heads_[place] <= now_; }
     /// When the next of the first n heads is due, after now; those of now or before wait for another reason.
     Tick next_head(unsigned n) const {
-        std::uint64_t least = ~std::uint64_t{0}; // from the next tick; what is not after now wraps around
+        // Ticks beyond the next one. A head that is due by now gives a number above all others, as it is unsigned.
+        std::uint64_t least = ~std::uint64_t{0};
         for (unsigned i = 0; i < n; ++i)
             least = std::min(least, static_cast<std::uint64_t>(heads_[i]) - static_cast<std::uint64_t>(now_) - 1);
         return static_cast<std::int64_t>(least) < 0 ? kNever : now_ + 1 + static_cast<Tick>(least);

@@ -67,7 +67,8 @@ class Hottest:
     def names(self, memory_stall: int) -> list[dict[str, Any]]:
         """The same by name, over all lines."""
         found = self.database.rows(f"SELECT * FROM names ORDER BY waiting DESC, name, kind LIMIT {MOST}")
-        functions, places, called = self._functions(OF_NAMES, ("name", "kind")), self._places(("name", "kind")), self._called()
+        functions, places = self._functions(OF_NAMES, ("name", "kind")), self._places(("name", "kind"))
+        called = self._called(places)
         return [{"name": one["name"], "lines": one["lines"], **self._shares(one, memory_stall), "transfers": one["transfers"],
                  "class": one["class"], **functions(one), **called(one), **places(one)} for one in found]
 
@@ -85,12 +86,11 @@ class Hottest:
         found = places(self.database, "", key)
         return lambda one: {role: listed for role, listed in found.get((one[key[0]], one[key[1]]), {}).items() if listed}
 
-    def _called(self) -> Callable[[dict[str, Any]], dict[str, Any]]:
-        """The source lines that called what waits for a name; nothing where the waiting code has source lines itself."""
+    def _called(self, own: Callable[[dict[str, Any]], dict[str, Any]]) -> Callable[[dict[str, Any]], dict[str, Any]]:
+        """The source lines that called what waits for a name; nothing where the waiting code has source lines itself (`own`)."""
         from analysis.places import CALLED, called
 
         found = called(self.chains.to_pylist()) if self.chains is not None else {}
-        own = self._places(("name", "kind"))
         return lambda one: {CALLED: found[one["name"], one["kind"]]} if (
             (one["name"], one["kind"]) in found and "waited_at" not in own(one)) else {}
 
