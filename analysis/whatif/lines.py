@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The lines of a name, and what a what-if run makes of each (src/mem/what_if.hh).
 
-`free`: each access hits. `local`: the line's home is the node of the chip that waits for it most. `padded`: each field has a line of its
+`free`: each access hits. `local`: the line's home is the node of the chip that waits for it most; memory of a program moves by page, and
+with it the pages of the object around it, of which no line was recorded (moscope.runs.whatif.pages). `padded`: each field has a line of its
 own; where no field is known, and within a field of more than a word, a part begins at each byte that a waiter accesses. Bytes that are
 never waited for belong to the part before them. Neighbours that the same code of the same cores reads or writes stay together: to part
 them gains nothing, and a programmer would not.
@@ -21,9 +22,12 @@ MOST_LINES = 20_000
 WORD = 8
 ELEMENT = re.compile(r"\[|\.|\+0x|->")
 NAMES = "SELECT name, kind, waiting FROM names WHERE point = ? ORDER BY waiting DESC, name, kind"
-LINES = """SELECT line, any_value(name) AS name, any_value(kind) AS kind FROM lines
+PAGED = ("user symbol", "heap", "stack", "anonymous memory")  # kinds of memory that belong to a program
+USER_TOP = 1 << 47
+LINES = """SELECT line, any_value(name) AS name, any_value(kind) AS kind, arg_max(va, waiting) AS va,
+           arg_max(address_space, waiting) AS address_space FROM lines
            WHERE point = ? AND name IN (SELECT unnest(?::VARCHAR[])) GROUP BY line ORDER BY sum(waiting) DESC, line LIMIT ?"""
-CHIPS = """SELECT line, arg_max(to_chip, (stall, -(to_chip::INTEGER))) AS chip FROM (
+CHIPS = """SELECT line, arg_max(to_chip, (stall, -(to_chip::INTEGER))) AS chip, max(stall)::BIGINT AS stall FROM (
                SELECT line, to_chip, sum(stall)::BIGINT AS stall FROM transfers WHERE point = ? GROUP BY ALL) GROUP BY line"""
 
 
@@ -69,14 +73,20 @@ def treated(p: Point, subject: Subject, how: str) -> list[dict[str, Any]]:
     if how == FREE:
         return [{"line": row["line"], "free": True} for row in rows]
     if how == LOCAL:
-        chips = {row["line"]: row["chip"] for row in p.database.rows(CHIPS, p.name)}
-        return [{"line": row["line"], "groups": [0] * LINE, "node": chips[row["line"]]} for row in rows if row["line"] in chips]
+        chips = {row["line"]: row for row in p.database.rows(CHIPS, p.name)}
+        return [_local(row, chips[row["line"]]) for row in rows if row["line"] in chips]
     wanted, groups = {row["line"] for row in rows}, dict[int, list[int]]()
     for name, kind in dict.fromkeys((row["name"], row["kind"]) for row in rows):
         for one in maps_of(p, name, kind, MOST_LINES):
             if one.line["line"] in wanted:  # of several uses of a line, the one with the most waiting comes first
                 groups.setdefault(one.line["line"], parts(one))
     return [{"line": line, "groups": of} for line, of in groups.items()]
+
+
+def _local(row: dict[str, Any], waits: dict[str, Any]) -> dict[str, Any]:
+    if row["kind"] in PAGED and 0 < row["va"] < USER_TOP:
+        return {"line": row["line"], "va": row["va"], "address_space": row["address_space"], "node": waits["chip"], "stall": waits["stall"]}
+    return {"line": row["line"], "groups": [0] * LINE, "node": waits["chip"]}
 
 
 def parts(line: LineMap) -> list[int]:

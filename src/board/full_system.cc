@@ -85,6 +85,17 @@ struct FullSystem::Impl {
     bool loaded = false;
 
     Step step_functional(Tick until, unsigned host_ms);
+    /// The byte at a virtual address (cr3 0: of the first core's address space); null where nothing is mapped or no DRAM is.
+    const std::byte *host_of(Addr cr3, Addr address) const {
+        x86::Core &core = *board->cores[0];
+        const Addr before = core.cr3;
+        if (cr3)
+            core.cr3 = cr3;
+        PhysAddr p;
+        const bool mapped = x86::peek_translation(core, address, p);
+        core.cr3 = before;
+        return mapped ? board->phys.host(p) : nullptr;
+    }
 };
 
 FullSystem::FullSystem(const std::string &config_json) : impl_(std::make_unique<Impl>(config_json)) {}
@@ -166,7 +177,14 @@ void FullSystem::watch_pages(const std::string &format) {
 void FullSystem::what_if(const std::string &lines) {
     if (!impl_->machine || impl_->detailed->active())
         throw UserError("system: what-if: expected a machine with detailed mode, before that begins");
-    impl_->machine->treat_otherwise(lines_otherwise(nlohmann::json::parse(lines), *impl_->machine));
+    const auto mapped = [&](Addr cr3, Addr first, Addr end) {
+        std::vector<Addr> found;
+        for (Addr va = first & ~(WhatIf::kPageBytes - 1); va < end; va += WhatIf::kPageBytes)
+            if (const std::byte *bytes = impl_->host_of(cr3, va))
+                found.push_back(static_cast<Addr>(bytes - impl_->machine->memory()));
+        return found;
+    };
+    impl_->machine->treat_otherwise(lines_otherwise(nlohmann::json::parse(lines), *impl_->machine, mapped));
 }
 
 std::string FullSystem::stats_json() {
@@ -300,20 +318,15 @@ std::string FullSystem::read_physical(Addr address, std::uint64_t size) const {
 }
 
 std::string FullSystem::read_virtual(Addr cr3, Addr address, std::uint64_t size) const {
-    x86::Core &core = *impl_->board->cores[0];
-    const Addr before = core.cr3;
-    if (cr3)
-        core.cr3 = cr3;
     std::string out;
     while (out.size() < size) {
         const Addr a = address + out.size();
         const std::uint64_t n = std::min<std::uint64_t>(size - out.size(), 4096 - (a & 4095));
-        PhysAddr p;
-        if (!x86::peek_translation(core, a, p) || !impl_->board->phys.host(p))
+        const std::byte *p = impl_->host_of(cr3, a);
+        if (!p)
             break;
-        out += read_physical(p.value, n);
+        out.append(reinterpret_cast<const char *>(p), n);
     }
-    core.cr3 = before;
     return out;
 }
 

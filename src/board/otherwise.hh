@@ -3,10 +3,15 @@
 //
 //     {"line": DRAM address, "free": true}
 //     {"line": DRAM address, "groups": [number, one for each byte], "node": where their lines are homed; -1: where they are now}
+//     {"page": DRAM address, "node": where its lines are homed}
+//     {"first": virtual address, "end": the same, "address_space": CR3, "node": where the pages mapped there are homed}
 //
-// The lines that stand for groups lie in pages that the guest has not touched so far. Should it use such a page later, the two share
-// cache lines and no bytes.
+// Of a page that is named twice, the first counts. What stands for groups and pages lies in pages that the guest has not touched so
+// far. Should it use such a page later, the two share cache lines and no bytes.
 #pragma once
+
+#include <functional>
+#include <vector>
 
 #include <nlohmann/json_fwd.hpp>
 
@@ -14,7 +19,10 @@
 
 namespace moscope {
 
+/// The DRAM pages that are mapped at [first, end) of an address space.
+using MappedPages = std::function<std::vector<Addr>(Addr cr3, Addr first, Addr end)>;
+
 /// UserError if a line is not the machine's, or if a node has no room.
-WhatIf lines_otherwise(const nlohmann::json &lines, Machine &machine);
+WhatIf lines_otherwise(const nlohmann::json &lines, Machine &machine, const MappedPages &mapped);
 
 } // namespace moscope

@@ -5,6 +5,8 @@
 // - `free`: an access is a hit in the first-level cache, without the protocol.
 // - else each byte belongs to a group, and the protocol sees a line of its own for each group, at an address that the guest does not
 //   use. The home of that line may be another node's. An access that spans groups counts to the one of its first byte.
+// - a page moves as a whole: the protocol sees the same line of another page, whose home is another node. What is said of a single
+//   line comes first.
 //
 // Devices access the lines as before. The order of accesses is that of x86-TSO in each case, as bytes move in the order in which the
 // engine performs accesses; with `free`, accesses of two cores may be performed as far apart from their simulated times as cores run
@@ -27,24 +29,35 @@ class WhatIf {
         bool free = false;
         std::array<std::uint8_t, kLineBytes> group{}; ///< of each byte
         std::vector<Addr> lines;                      ///< of each group
-        Addr protocol_line(Addr at) const { return lines[group[line_offset(at)]]; }
+    };
+    /// How an access takes place.
+    struct Way {
+        bool other = false; ///< than on the machine
+        bool free = false;
+        Addr line; ///< what the protocol sees
     };
 
     void add(Addr line, Line how) {
         some_[index(line)] = true;
         lines_.insert_or_assign(line, std::move(how));
     }
-    /// Null: as always.
-    const Line *find(Addr line) const {
-        if (!some_[index(line)])
-            return nullptr;
-        const auto found = lines_.find(line);
-        return found == lines_.end() ? nullptr : &found->second;
+    void add_page(Addr page, Addr instead) {
+        for (Addr line = page; line < page + kPageBytes; line += kLineBytes)
+            some_[index(line)] = true;
+        pages_.insert_or_assign(page, instead);
     }
-    /// What the protocol sees of an access at this address.
-    Addr protocol_line(Addr at) const {
-        const Line *other = find(line_of(at));
-        return other && !other->free ? other->protocol_line(at) : line_of(at);
+
+    Way way(Addr at) const {
+        const Addr line = line_of(at);
+        if (!some_[index(line)])
+            return {false, false, line};
+        if (const auto found = lines_.find(line); found != lines_.end()) {
+            const Line &how = found->second;
+            return {true, how.free, how.free ? line : how.lines[how.group[line_offset(at)]]};
+        }
+        const auto page = pages_.find(at & ~(kPageBytes - 1));
+        return page == pages_.end() ? Way{false, false, line}
+                                    : Way{true, false, page->second + (line & (kPageBytes - 1))};
     }
     bool any_free() const {
         for (const auto &[line, how] : lines_)
@@ -53,10 +66,13 @@ class WhatIf {
         return false;
     }
 
+    static constexpr Addr kPageBytes = 4096;
+
   private:
     static std::size_t index(Addr line) { return (line >> kLineBits) & 0xffff; }
     std::vector<bool> some_ = std::vector<bool>(0x10000); ///< by the low bits of the line's number
     std::unordered_map<Addr, Line> lines_;
+    std::unordered_map<Addr, Addr> pages_;
 };
 
 } // namespace moscope

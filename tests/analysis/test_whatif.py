@@ -61,7 +61,15 @@ def test_a_line_made_local_goes_to_the_chip_that_waits_most_or_to_the_lowest_of_
     transfers = pa.table({"point": ["p"] * 5, "line": [w[0] for w in waits], "stall": [w[2] for w in waits],
                           "to_chip": pa.array([w[1] for w in waits], pa.uint8())})  # as the engine writes it
     found = connect().register("transfers", transfers).execute(lines.CHIPS, ["p"]).fetchall()
-    assert dict(found) == {1: 7, 2: 0, 3: 0}
+    assert {line: chip for line, chip, _ in found} == {1: 7, 2: 0, 3: 0}
+
+
+def test_memory_of_a_program_is_made_local_by_page_and_the_kernels_by_line() -> None:
+    row = {"line": 4096, "name": "heap of p", "kind": "heap", "va": 0x7000, "address_space": 0x1000}
+    waits = {"line": 4096, "chip": 3, "stall": 9}
+    assert lines._local(row, waits) == {"line": 4096, "va": 0x7000, "address_space": 0x1000, "node": 3, "stall": 9}
+    assert lines._local(row | {"kind": "slab"}, waits) == {"line": 4096, "groups": [0] * LINE, "node": 3}
+    assert "groups" in lines._local(row | {"va": 0}, waits), "where the program has it is not known"
 
 
 def point(*ops: int, instructions: int = 5) -> dict[str, object]:

@@ -132,8 +132,8 @@ std::byte *Sequencer::probe(AccessKind k, Addr at, Tick when) {
         return nullptr;
     const Addr line = line_of(at);
     if (__builtin_expect(what_if_ != nullptr, 0))
-        if (const WhatIf::Line *other = what_if_->find(line))
-            return probe_otherwise(*other, k, at, when);
+        if (const WhatIf::Way way = what_if_->way(at); way.other)
+            return probe_otherwise(way, k, at, when);
     if (!lines_.empty() && busy(line))
         return nullptr;
     HitInfo hit;
@@ -159,11 +159,10 @@ std::byte *Sequencer::probe(AccessKind k, Addr at, Tick when) {
 }
 
 /// No slot remembers the line, so each of its accesses comes here.
-std::byte *Sequencer::probe_otherwise(const WhatIf::Line &other, AccessKind k, Addr at, Tick when) {
-    if (!other.free) {
-        const Addr line = other.protocol_line(at);
+std::byte *Sequencer::probe_otherwise(const WhatIf::Way &way, AccessKind k, Addr at, Tick when) {
+    if (!way.free) {
         HitInfo hit;
-        if ((!lines_.empty() && busy(line)) || !c_.probe_hit(line, type_of(k), hit))
+        if ((!lines_.empty() && busy(way.line)) || !c_.probe_hit(way.line, type_of(k), hit))
             return nullptr;
         if (hit.stamp)
             *hit.stamp = when;

@@ -44,7 +44,7 @@ class Sequencer {
     /// Sends a prefetch at its tick of issue, which is the core's present one.
     void prefetch(Access &a);
     unsigned lines_in_flight() const { return static_cast<unsigned>(lines_.size()); }
-    bool goes_other_ways(Addr line) const { return what_if_ && what_if_->find(line); }
+    bool goes_other_ways(Addr line) const { return what_if_ && what_if_->way(line).other; }
 
     // ---- called by protocols
     template <class D> void readCallback(Addr a, const D &d, bool external = false) {
@@ -145,10 +145,10 @@ class Sequencer {
     const Access *enter(Access &a);
     void start(Access &a, Tick now);
     std::byte *probe(AccessKind k, Addr at, Tick when);
-    std::byte *probe_otherwise(const WhatIf::Line &line, AccessKind k, Addr at, Tick when);
+    std::byte *probe_otherwise(const WhatIf::Way &way, AccessKind k, Addr at, Tick when);
     /// The line that stands for that of an access in the protocol.
     Addr protocol_line(Addr at) const {
-        return __builtin_expect(what_if_ != nullptr, 0) ? what_if_->protocol_line(at) : line_of(at);
+        return __builtin_expect(what_if_ != nullptr, 0) ? what_if_->way(at).line : line_of(at);
     }
     [[noreturn, gnu::cold, gnu::noinline]] void wrong_callback(const char *what, Addr line, const char *why) const;
     void complete(Addr a, const std::byte *bytes, bool write, bool external, MachineType supplier);

@@ -147,6 +147,13 @@ class Namer:
         except Unreadable:
             return None
 
+    def extent(self, va: int, cr3: int) -> tuple[int, int] | None:
+        """[first, end) of the variable, heap, stack or anonymous area of a program at an address; None where none is known."""
+        try:
+            return self._users.extent(va, cr3) if 0 < va < USER_TOP else None
+        except Unreadable:
+            return None
+
     def unwinder(self) -> Unwinder:
         """For samples of stacks of this system."""
         def linked(address: int, cr3: int) -> tuple[Cfi, int] | None:

@@ -130,6 +130,16 @@ class Users:
         place = program.symbols.at(link) if program else None
         return (program, place) if program and place else None
 
+    def extent(self, address: int, cr3: int) -> tuple[int, int] | None:
+        """[first, end) of the variable at an address in the address space of `cr3`, else of the area that it lies in."""
+        program, link = self._linked(address, cr3)
+        place = program.symbols.at(link) if program else None
+        if place and not place.symbol.is_code:
+            return address - place.offset, address - place.offset + place.symbol.size
+        process = self._tasks.process(cr3)
+        area = self._tasks.area(process, address) if process else None
+        return (area.start, area.end) if area and area.what != "file" else None
+
     def source(self, address: int, cr3: int) -> Source | None:
         """File and line of an instruction in the address space of `cr3`."""
         program, link = self._linked(address, cr3)

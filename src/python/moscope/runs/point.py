@@ -23,6 +23,7 @@ from moscope.runs.inputs import Gatherer, Inputs, differences
 from moscope.runs.job import Job
 from moscope.runs.options import APPEND, BUSY, Point
 from moscope.runs.own_program import WORK_BEGINS, status_of
+from moscope.runs.whatif import pages
 from moscope.workloads import Results, registry
 
 PackedRows = tuple[bytes, bytes, bytes]
@@ -64,10 +65,11 @@ def measure(job: Job, folder: Path, report: Callable[[Progress], None], say: Cal
     begin(guest, job.point)
     namer = lines.namer(system, chosen, programs)
     guest.observe = namer.observe
-    if pages := namer.page_format():
-        system.watch_pages(json.dumps(pages))
+    if described := namer.page_format():
+        system.watch_pages(json.dumps(described))
     if job.what_if:
-        system.what_if(json.dumps(job.what_if))
+        namer.observe()
+        system.what_if(json.dumps(pages.moved(job.what_if, namer.extent)))
     measured, stats, packed = detailed(guest, job.point, log, job.record_epochs)
     if job.record_epochs:
         (folder / EPOCHS).write_bytes(system.epoch_record())
