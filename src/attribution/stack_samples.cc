@@ -12,8 +12,11 @@ namespace moscope {
 namespace {
 
 constexpr std::uint64_t kPage = 4096;
-// Of the registers that Linux saves at the end of a task's kernel stack (struct pt_regs): 21 words, among them these.
-constexpr std::uint64_t kSavedRegisters = 21 * 8, kSavedCs = 17 * 8, kSavedSp = 19 * 8;
+// What the processor pushes when it enters the kernel from a program (AMD64 manual 24593, section 8.9.3): rip, cs, flags, rsp, ss.
+constexpr std::uint64_t kPushed = 5 * 8, kPushedCs = 8, kPushedSp = 24, kPushedSs = 32;
+// The segments of user programs (Linux, arch/x86/include/asm/segment.h).
+constexpr std::uint64_t kUserCs = 0x33, kUserCs32 = 0x23, kUserSs = 0x2b;
+constexpr Addr kKernelHalf = Addr{1} << 63;
 
 /// Appends what the core sees at [from, to) of its address space, up to the first page that is not there.
 void read(const x86::Core &core, Addr from, Addr to, std::vector<std::byte> &out) {
@@ -34,6 +37,32 @@ std::uint64_t word(const std::vector<std::byte> &bytes, std::uint64_t at) {
     std::uint64_t value;
     std::memcpy(&value, bytes.data() + at, sizeof value);
     return value;
+}
+
+/// Whether what the processor pushed on an entry from a user program lies before `end`, and at or above `begin`.
+bool entered_from_user(const std::vector<std::byte> &bytes, std::uint64_t begin, std::uint64_t end) {
+    if (end > bytes.size() || end - begin < kPushed)
+        return false;
+    const std::uint64_t cs = word(bytes, end - kPushed + kPushedCs);
+    return (cs == kUserCs || cs == kUserCs32) && word(bytes, end - kPushed + kPushedSs) == kUserSs;
+}
+
+/// Appends a kernel stack from `sp` to its end; `user_sp`: of the program that entered the kernel there, if one did. Returns the stack
+/// that an interrupt's own stack leads to; 0: none.
+Addr read_kernel_stack(const x86::Core &core, Addr sp, std::vector<std::byte> &out, Addr &user_sp) {
+    const Addr last = (sp | (StackSamples::kKernelStack - 1)) + 1;
+    const std::uint64_t begin = out.size();
+    read(core, sp, last, out);
+    for (Addr end = (sp | (kPage - 1)) + 1; end <= last; end += kPage)
+        if (const std::uint64_t at = begin + (end - sp); entered_from_user(out, begin, at)) {
+            out.resize(at);
+            user_sp = word(out, at - kPushed + kPushedSp);
+            return 0;
+        }
+    if (out.size() - begin != last - sp || last - sp < 8)
+        return 0;
+    const Addr link = word(out, out.size() - 8);
+    return link >= kKernelHalf && link % 8 == 0 && (link < sp || link >= last) ? link : 0;
 }
 
 } // namespace
@@ -60,16 +89,13 @@ void StackSamples::take(unsigned number, Addr line) {
     if (user) {
         read(core, sp, sp + kUserStack, s.stack);
     } else {
-        const Addr end = (sp | (kKernelStack - 1)) + 1;
-        read(core, sp, end, s.stack);
+        Addr user_sp = 0;
+        const Addr link = read_kernel_stack(core, sp, s.stack, user_sp);
+        if (link)
+            read_kernel_stack(core, link, s.stack, user_sp);
         s.head.kernel_bytes = static_cast<std::uint32_t>(s.stack.size());
-        if (s.stack.size() == end - sp && s.stack.size() >= kSavedRegisters) {
-            const std::uint64_t saved = s.stack.size() - kSavedRegisters;
-            if ((word(s.stack, saved + kSavedCs) & 3) == 3) {
-                const Addr user_sp = word(s.stack, saved + kSavedSp);
-                read(core, user_sp, user_sp + kUserStack, s.stack);
-            }
-        }
+        if (user_sp)
+            read(core, user_sp, user_sp + kUserStack, s.stack);
     }
     s.head.user_bytes = static_cast<std::uint32_t>(s.stack.size()) - s.head.kernel_bytes;
     s.stack.shrink_to_fit();

@@ -4,8 +4,10 @@
 // If a core's samples become too many, it joins each two and doubles its period: long windows have as many samples as short ones.
 //
 // A sample holds the core's general registers and the bytes of its stack as the core sees them, stores in its store buffer included.
-// In the kernel, the stack of a task ends at a multiple of its size, and the registers of its user program lie at its end
-// (Linux, arch/x86/include/asm/processor.h, task_pt_regs): from there the user's stack is read too. Taking samples changes nothing in
+// In the kernel, a stack on which the processor entered from a user program ends with a page, and what the processor pushed lies at its
+// end: a task's stack (Linux, arch/x86/include/asm/processor.h, task_pt_regs) or that of the entry code (asm/fixmap.h, cpu_entry_area).
+// From there the user's stack is read too. An interrupt's own stack ends with the stack pointer of the interrupted code
+// (asm/irq_stack.h), whose stack follows it in the sample. Taking samples changes nothing in
 // the guest. Each core has its samples for itself, so the result does not depend on how many host threads simulate the chips.
 #pragma once
 

@@ -63,6 +63,26 @@ def test_the_users_part_follows_even_where_the_kernels_breaks() -> None:
     assert found == [0xFFFFFFFFC0001234, 0x401000]
 
 
+def test_the_users_part_follows_from_the_stack_of_the_entry_code_with_the_registers_that_are_not_saved_yet() -> None:
+    user = words(0, 0x7FFF1000, 0x402000)  # the frame of the interrupted function, by rbp
+    pushed = words(0x401000, 0x33, 0x202, 0x7FFF0000, 0x2B)
+    kept = dict.fromkeys(("rbx", "r12", "r13", "r14", "r15"), 0)
+    start = ENTRY + 0x50
+    found = Unwinder(None, 0, lambda address, cr3: None).chain(sample(start, pushed, user, rbp=0x7FFF0008, **kept))
+    assert found == [start, 0x401000, 0x401FFF]
+
+
+def test_a_chain_leads_from_an_interrupts_own_stack_to_the_interrupted_code() -> None:
+    task = STACK - 0x8000
+    rows = [*ROWS[:3], (ENTRY, orc.SP_INDIRECT, 8, 0, 0, "call")]  # ENTRY switched stacks and called OUTER
+    own = words(ENTRY + 3, task)  # the last word links to the stack before
+    inner = Frame({"rip": OUTER + 4, "rsp": STACK, "rbp": 0}, exact=True)
+    outer = Stack(task, words(MIDDLE + 5, 0, 0, 0))
+    one = Sample(0, 0, 0, 0, inner, False, Stack(STACK, own, outer), b"")
+    found = Unwinder(orc.of(tables(rows, False), OLD), 0, lambda address, cr3: None).chain(one)
+    assert found == [OUTER + 4, ENTRY + 2, MIDDLE + 4]
+
+
 def test_an_image_that_was_moved_is_looked_up_where_it_was_linked() -> None:
     slide = 0x1C00000
     stack = words(OUTER + slide + 9)

@@ -2,7 +2,8 @@
 """Call chains of samples: addresses of code, from the instruction that waited to the outermost caller that is known.
 
 The kernel's code is unwound by its ORC tables, or by frame pointers where it has none; a user program's by .eh_frame, or likewise. Where
-a chain breaks in the kernel, the user program's part still follows, since its registers lie at the end of the kernel's stack.
+a chain breaks in the kernel, the user program's part still follows, since its registers lie at the end of the kernel's stack. The entry
+code has a stack of its own, on which not all of them have been saved yet.
 """
 
 from collections.abc import Callable, Iterator
@@ -11,12 +12,13 @@ from typing import Any
 
 from moscope.naming.unwind import orc
 from moscope.naming.unwind.cfi import Cfi
-from moscope.naming.unwind.state import BY_ENCODING, SAVED, SAVED_BYTES, Frame, Stack, by_frame_pointer
+from moscope.naming.unwind.state import BY_ENCODING, KEPT, PUSHED, SAVED, SAVED_BYTES, Frame, Stack, by_frame_pointer
 from moscope.schema import stacks
 from moscope.schema.emit import arrow
 
 KERNEL_HALF, USER_TOP = 1 << 63, 1 << 47
 DEEPEST = 128
+KERNEL_STACK = 16 << 10  # StackSamples::kKernelStack
 RECORD = arrow.dtype(stacks.STACK_SAMPLE)
 USER = stacks.STACK_SAMPLE["flags"].bit("user")
 
@@ -47,9 +49,8 @@ class Unwinder:
         if sample.user:
             return list(self._walk_user(sample.frame, Stack(sample.frame.rsp, sample.user_stack), sample.address_space))
         found = list(self._walk_kernel(sample.frame, sample.kernel_stack))
-        saved = sample.kernel_stack.words(sample.kernel_stack.end - SAVED_BYTES, SAVED) if sample.user_stack else None
-        if saved:
-            frame = Frame({name: saved[name] for name in SAVED if name not in ("orig_rax", "cs", "flags", "ss")}, exact=True)
+        frame = _program(sample) if sample.user_stack else None
+        if frame:
             found += self._walk_user(frame, Stack(frame.rsp, sample.user_stack), sample.address_space)
         return found[:DEEPEST]
 
@@ -66,7 +67,7 @@ class Unwinder:
                 frame = Frame({name: saved[name] for name in SAVED}, exact=True) if saved else None
             else:
                 frame = by_frame_pointer(frame, stack)
-            if frame is not None and frame.rsp <= before.rsp and not frame.exact:
+            if frame is not None and frame.rsp <= before.rsp and not frame.exact and not stack.leaves(before.rsp, frame.rsp):
                 return
 
     def _walk_user(self, frame: Frame | None, stack: Stack, space: int) -> Iterator[int]:
@@ -84,6 +85,23 @@ class Unwinder:
                 return
 
 
+def _program(sample: Sample) -> Frame | None:
+    """The user program that entered the kernel at the end of a stack. Registers that were not saved yet are still the program's."""
+    stack = sample.kernel_stack.outermost
+    saved = stack.words(stack.end - SAVED_BYTES, SAVED)
+    if not saved:
+        pushed = stack.words(stack.end - 8 * len(PUSHED), PUSHED)
+        saved = {name: sample.frame.registers[name] for name in KEPT} | pushed if pushed else None
+    return Frame({name: saved[name] for name in saved if name not in ("orig_rax", "cs", "flags", "ss")}, exact=True) if saved else None
+
+
+def _kernel_stack(start: int, data: bytes) -> Stack:
+    """An interrupt's own stack ends with the stack pointer of the interrupted code; the bytes of that stack follow."""
+    first = Stack(start, data[:KERNEL_STACK - start % KERNEL_STACK])
+    link = first.word(first.end - 8) if len(first.data) < len(data) else None
+    return first if link is None else Stack(start, first.data, Stack(link, data[len(first.data):]))
+
+
 def samples(packed: bytes) -> Iterator[Sample]:
     """As the engine packs them."""
     import numpy
@@ -98,4 +116,4 @@ def samples(packed: bytes) -> Iterator[Sample]:
         user = packed[at + kernel_bytes:at + kernel_bytes + user_bytes]
         at += kernel_bytes + user_bytes
         yield Sample(int(head["line"]), int(head["core"]), int(head["address_space"]), int(head["waiting"]), Frame(registers, exact=True),
-                     bool(head["flags"] & USER), Stack(registers["rsp"], kernel), user)
+                     bool(head["flags"] & USER), _kernel_stack(registers["rsp"], kernel), user)

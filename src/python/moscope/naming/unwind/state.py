@@ -14,29 +14,39 @@ KEPT = ("rbx", "rbp", "r12", "r13", "r14", "r15")  # a function gives them back 
 SAVED = ("r15", "r14", "r13", "r12", "rbp", "rbx", "r11", "r10", "r9", "r8", "rax", "rcx", "rdx", "rsi", "rdi", "orig_rax", "rip", "cs",
          "flags", "rsp", "ss")
 SAVED_BYTES = 8 * len(SAVED)
+PUSHED = SAVED[-5:]  # of these, what the processor pushes by itself
 
 
 @dataclass(frozen=True)
 class Stack:
-    """Bytes from an address on."""
+    """Bytes from an address on. `interrupted`: of an interrupt's own stack, that of the code that it interrupted."""
 
     start: int
     data: bytes
+    interrupted: "Stack | None" = None
 
     def word(self, address: int) -> int | None:
-        at = address - self.start
-        return struct.unpack_from("<Q", self.data, at)[0] if 0 <= at <= len(self.data) - 8 else None
+        found = self.words(address, ("one",))
+        return found["one"] if found else None
 
     def words(self, address: int, names: tuple[str, ...]) -> dict[str, int] | None:
         """Words that lie one after the other, by name; None unless all are known."""
         at = address - self.start
         if not 0 <= at <= len(self.data) - 8 * len(names):
-            return None
+            return self.interrupted.words(address, names) if self.interrupted else None
         return dict(zip(names, struct.unpack_from(f"<{len(names)}Q", self.data, at), strict=True))
 
     @property
     def end(self) -> int:
         return self.start + len(self.data)
+
+    @property
+    def outermost(self) -> "Stack":
+        return self.interrupted.outermost if self.interrupted else self
+
+    def leaves(self, inner: int, outer: int) -> bool:
+        """Whether a chain goes from one stack to the next between two stack pointers."""
+        return self.interrupted is not None and self.start <= inner < self.end and self.interrupted.start <= outer
 
 
 @dataclass
