@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// netfix [route|memory|inode|dentry|accept]: a stress test of what one fix of the MOSBENCH paper's figure 1 changes in the
-// network, with as little of the others' as the kernel's interface allows, by a process on each core. All goes over the
-// loopback device, which hands packets over on the core that sent them.
+// netfix [route|memory|inode|dentry|accept|receive]: a stress test of what one fix of the MOSBENCH paper's figure 1 changes
+// in the network, with as little of the others' as the kernel's interface allows, by a process on each core. All but
+// `receive` goes over the loopback device, which hands packets over on the core that sent them.
 //
 //   accept  fix 1   a connection to one listening socket, accepted by whichever process comes first, and closed
 //   route   fix 4   a short datagram that the process sends to itself; it takes and drops a reference of the route
 //   memory  fix 5   a datagram of more than a page, which is charged to UDP's memory and returned to it
+//   receive fix 9   datagrams through the network card to a host that returns them (docs/ethernet.md). The kernel passes
+//                   them on in bunches, so that most of a core's work is to take frames from the card and to give it buffers
 //   inode   fix 12  a socket made and closed
 //   dentry  fix 13  the same call
 //
@@ -16,11 +18,16 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
+#include <netinet/udp.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 
 enum { kPort = 7100, kShort = 64, kLong = 5000, kBacklog = 1024 };
+// The card gives the first of these ports to the queue of core 0, the next to that of core 1 (`fixed-port`).
+enum { kCardPort = 11211, kEcho = 7, kHostNet = 0x0a010100, kHosts = 250 };
+enum { kBunch = 32 }; // datagrams of an operation, sent at once
 
-static Options options = {.name = "netfix", .variants = {"route", "memory", "inode", "dentry", "accept"}};
+static Options options = {.name = "netfix", .variants = {"route", "memory", "inode", "dentry", "accept", "receive"}};
 static int listener = -1;
 static struct Done {
     _Alignas(kLine) uint64_t done, wrong;
@@ -86,10 +93,59 @@ static int accept_once(int s, unsigned process) {
     return well;
 }
 
+// Datagrams of kShort bytes, numbered at both ends. Host 10.1.1.1 and up: one for each process.
+static int send_bunch(int s, unsigned process, uint64_t number) {
+    static unsigned char out[kBunch][kShort];
+    const struct sockaddr_in to = {.sin_family = AF_INET,
+                                   .sin_port = htons(kEcho),
+                                   .sin_addr.s_addr = htonl(kHostNet + process / kHosts * 256 + process % kHosts + 1)};
+    for (unsigned i = 0; i < kBunch; ++i, ++number) {
+        memcpy(out[i], &number, sizeof number);
+        memcpy(out[i] + kShort - sizeof number, &number, sizeof number);
+    }
+    return sendto(s, out, sizeof out, 0, (const struct sockaddr *)&to, sizeof to) == sizeof out;
+}
+
+// A queue that is refilled takes 33 buffers in a row. Cores that wait for whole bunches refill theirs at the same times.
+static int receive_once(int s, unsigned process) {
+    static unsigned char in[65536];
+    static uint64_t received, bunch;
+    if (!send_bunch(s, process, received))
+        return 0;
+    for (bunch += kBunch; received < bunch;) {
+        const ssize_t got = recv(s, in, sizeof in, 0);
+        if (got <= 0 || got % kShort)
+            return 0;
+        for (const unsigned char *at = in; at < in + got; at += kShort, ++received)
+            if (memcmp(at, &received, sizeof received) || memcmp(at + kShort - sizeof received, &received, sizeof received))
+                return 0;
+    }
+    return 1;
+}
+
+// A socket whose datagrams of kShort bytes pass the kernel's upper layers in bunches, in both directions.
+static int bound_to_card(unsigned process) {
+    const struct sockaddr_in own = {.sin_family = AF_INET, .sin_port = htons((uint16_t)(kCardPort + process))};
+    const struct timeval patience = {.tv_usec = 500000};
+    const int s = socket(AF_INET, SOCK_DGRAM, 0), size = kShort, on = 1, room = 1 << 20;
+    if (s < 0 || bind(s, (const struct sockaddr *)&own, sizeof own) || setsockopt(s, IPPROTO_UDP, UDP_SEGMENT, &size, sizeof size) ||
+        setsockopt(s, IPPROTO_UDP, UDP_GRO, &on, sizeof on) || setsockopt(s, SOL_SOCKET, SO_RCVBUFFORCE, &room, sizeof room) ||
+        setsockopt(s, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience))
+        return -1;
+    return s;
+}
+
 static int (*once)(int s, unsigned process);
+static int card = -1; // the process's socket of `receive`
+
+// Finds the host, and fills the queues.
+static void prepare_card(unsigned i) {
+    if ((card = bound_to_card(i)) < 0 || !receive_once(card, i))
+        fail("network card");
+}
 
 static void work(unsigned i) {
-    const int s = bound(SOCK_DGRAM, i, kPort);
+    const int s = card >= 0 ? card : bound(SOCK_DGRAM, i, kPort);
     if (s < 0)
         fail("bind");
     for (; goes_on(&options, of[i].done); ++of[i].done) {
@@ -106,7 +162,10 @@ static void work(unsigned i) {
 int main(int argc, char **argv) {
     options_read(&options, argc, argv, NULL, 0);
     switch (options.variant[0]) {
-    case 'r': once = route_once; break;
+    case 'r':
+        once = options.variant[1] == 'o' ? route_once : receive_once;
+        options.prepare = once == receive_once ? prepare_card : NULL;
+        break;
     case 'm': once = memory_once; break;
     case 'a': once = accept_once; break;
     default: once = socket_once;

@@ -10,9 +10,13 @@ from moscope.guest import kernel_patches
 from moscope.workloads import Workload, register
 
 # The first connections of a boot take a millisecond.
-WARMUP = {"accept": "5ms"}
+WARMUP = {"accept": "5ms", "receive": "500us"}
+WINDOW = {"receive": "1ms"}
+# Which need the network card, and its policy.
+STEERING = {"receive": "fixed-port"}
 
 for fix, stress in kernel_patches.stressed_by("netfix"):
     register(__file__, Workload(stress.workload, f"fix {fix.number}: {stress.load}", stress.operation,
                                 lambda cores, variant=stress.variant: f"{variant} --cores {cores}",
-                                kernels=f"pk-{fix.number},pk", processes=True, warmup=WARMUP.get(stress.variant, "200us")))
+                                kernels=f"pk-{fix.number},pk", processes=True, warmup=WARMUP.get(stress.variant, "200us"),
+                                window=WINDOW.get(stress.variant, "500us"), steering=STEERING.get(stress.variant)))
