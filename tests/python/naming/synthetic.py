@@ -10,9 +10,9 @@ def aligned(data: bytes, to: int = 8) -> bytes:
     return data + bytes(-len(data) % to)
 
 
-def kallsyms(symbols: list[tuple[int, str, str]], after: bool = False) -> bytes:
+def kallsyms(symbols: list[tuple[int, str, str]], after: bool = False, between: bytes = b"") -> bytes:
     """The table for (address, kind, name) in one of the two layouts with offsets: names spelled with one token for
-    each character but for the pair "th", which has a token of its own."""
+    each character but for the pair "th", which has a token of its own. `between` is what lies between markers and tokens."""
     tokens = [bytes([i]) if 0 < i < 128 else b"" for i in range(256)]
     tokens[200] = b"th"
     tokens[201] = b"x" * 40
@@ -30,7 +30,7 @@ def kallsyms(symbols: list[tuple[int, str, str]], after: bool = False) -> bytes:
         index.append(at)
         at += len(token) + 1
     parts = [struct.pack("<Q", len(symbols)), aligned(names), aligned(struct.pack(f"<{len(markers)}I", *markers)),
-             aligned(b"".join(t + b"\0" for t in tokens)), struct.pack("<256H", *index)]
+             between, aligned(b"".join(t + b"\0" for t in tokens)), struct.pack("<256H", *index)]
     parts = [*parts, offsets, base] if after else [offsets, base, *parts]
     return bytes(64) + b"".join(parts) + bytes(64)
 

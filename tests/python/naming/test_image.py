@@ -25,6 +25,11 @@ def test_kallsyms_give_back_what_was_put_in(after: bool) -> None:
     assert kallsyms.parse(synthetic.kallsyms(SYMBOLS, after)) == SYMBOLS
 
 
+def test_tokens_are_found_behind_a_table_that_does_not_end_in_a_zero() -> None:
+    numbers = b"".join(bytes([0, i, i + 1]) for i in range(1, 9))  # as the order of names in later 6.1s, without padding
+    assert len(numbers) % 8 == 0 and kallsyms.parse(synthetic.kallsyms(SYMBOLS, between=numbers)) == SYMBOLS
+
+
 def test_data_without_a_table_has_no_symbols() -> None:
     table = bytearray(synthetic.kallsyms(SYMBOLS))
     at = table.index(struct.pack("<Q", len(SYMBOLS)))

@@ -21,7 +21,7 @@ from moscope.guest.packages import digest_of
 from moscope.naming import elf, kallsyms, unpack
 from moscope.naming.symbols import SymbolTable
 
-VERSION = 2  # of what the cache holds
+VERSION = 3  # of what the cache holds
 PER_CPU_TOP = 1 << 31  # symbols below it are offsets into a core's own area
 BANNER_BYTES = 64
 

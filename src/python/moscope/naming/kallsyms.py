@@ -55,15 +55,17 @@ def _tokens(data: bytes, zero: int) -> tuple[int, list[bytes], int] | None:
         start = data.rfind(b"\0", max(start - LONGEST_TOKENS, 0), start - 1) + 1
         if start == 0:
             return None
-    # Padding precedes the first token, so the place found may be late, never early. The index decides.
-    table = data[start : start + LONGEST_TOKENS].split(b"\0", 256)[:256]
-    if len(table) < 256:
-        return None
-    offsets = [0, *accumulate(len(t) + 1 for t in table)]
-    index = _align(start + offsets[256])
-    if data[index : index + 512] != struct.pack("<256H", *offsets[:256]):
-        return None
-    return start, table, index + 512
+    # Padding precedes the first token, or bytes of another table that do not end in a zero: then the tokens begin at the next
+    # multiple of eight. The index decides.
+    for begin in (start, _align(start)):
+        table = data[begin : begin + LONGEST_TOKENS].split(b"\0", 256)[:256]
+        if len(table) < 256:
+            return None
+        offsets = [0, *accumulate(len(t) + 1 for t in table)]
+        index = _align(begin + offsets[256])
+        if data[index : index + 512] == struct.pack("<256H", *offsets[:256]):
+            return begin, table, index + 512
+    return None
 
 
 def _names(data: bytes, tokens_at: int, table: list[bytes]) -> _Names | None:
