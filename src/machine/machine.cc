@@ -143,7 +143,7 @@ namespace {
 
 bool readable(AccessPermission p) { return p == AccessPermission_Read_Only || p == AccessPermission_Read_Write; }
 
-/// Homes hold the memory copy; caches count.
+/// Homes hold the memory copy, some of them in an array of their own; caches count.
 bool is_cache(const AbstractController &c) { return c.role == Role::cache; }
 
 } // namespace
@@ -152,14 +152,15 @@ bool Machine::functional_read(Addr line, std::byte *bytes) {
     impl_->make_current();
     line = line_of(line);
     Packet pkt{line, bytes, false};
-    // A writable or readable cached copy is current; otherwise the home's memory is.
-    for (const auto wanted : {AccessPermission_Read_Write, AccessPermission_Read_Only})
-        for (auto *c : impl_->controllers)
-            if (is_cache(*c) && c->permission(line) == wanted) {
-                c->functional_read(line, pkt);
-                if (pkt.found)
-                    return true;
-            }
+    // A writable or readable cached copy is current; otherwise that in an array of the home is, or else memory.
+    for (const bool cache : {true, false})
+        for (const auto wanted : {AccessPermission_Read_Write, AccessPermission_Read_Only})
+            for (auto *c : impl_->controllers)
+                if (is_cache(*c) == cache && c->permission(line) == wanted) {
+                    c->functional_read(line, pkt);
+                    if (pkt.found)
+                        return true;
+                }
     if (line + kLineBytes > impl_->memory->bytes())
         return false;
     std::memcpy(bytes, impl_->memory->base() + line, kLineBytes);

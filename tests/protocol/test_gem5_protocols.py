@@ -23,7 +23,8 @@ def folder() -> Path:
     return Path(name)
 
 
-@pytest.fixture(scope="session", params=["MI_example", "MESI_Two_Level", "MOESI_hammer"])
+@pytest.fixture(scope="session", params=["MI_example", "MESI_Two_Level", "MESI_Three_Level", "MOESI_hammer", "MOESI_CMP_directory",
+                                        "MOESI_CMP_token", "chi/CHI"])
 def built(request: pytest.FixtureRequest, folder: Path) -> BuiltProtocol:
     return buildproto.ensure_protocol(str(folder / f"{request.param}.slicc"))
 

@@ -368,9 +368,6 @@ class CallResolver:
             form = None
         self._arguments(args)
         text = str(form.value) if form is not None else ""
-        slots = text.replace("%%", "").count("%")
-        if form is not None and slots != len(args):
-            self.diagnostics.error(call.loc, f"{call.name}: {len(args)} values for the format: expected {slots}")
         return ast.DebugPrint(loc=call.loc, flag=flag, format=text, args=args)
 
     def _comment(self, call: ast.Call) -> Stmt:

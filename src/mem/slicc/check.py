@@ -12,8 +12,8 @@ from .check_support import check_support
 from .errors import Diagnostics, describe
 
 STRICT = frozenset({"unreachable-state", "unused-action", "unused-event", "missing-transition", "missing-return", "no-pop", "no-wakeup",
-                    "stall-other-port",
-                    "incomplete-message", "wake-rank", "enqueue-to-from", "unused-message", "unknown-machine", "ordered-one-end"})
+                    "stall-other-port", "incomplete-message", "format-values", "wake-rank", "enqueue-to-from", "unused-message",
+                    "unknown-machine", "ordered-one-end"})
 """What `--strict` turns into errors. The project's own protocols are built with it."""
 
 _SENT = {"Destination": "NetDest", "MessageSize": "MessageSizeType"}
@@ -40,6 +40,7 @@ class Checker:
             self.diagnostics.error(self.program.loc, "protocol: no machine: expected at least one")
         for function in self._functions():
             self._returns(function)
+            self._prints(function.body or [])
         for machine in self.program.machines:
             self._ports(machine)
             self._messages(machine)
@@ -50,6 +51,8 @@ class Checker:
             self._wakeups(machine)
             self._stalls_of_other_ports(machine)
             self._ranks_of_wakeups(machine)
+            for body in [port.body for port in machine.in_ports] + [action.body for action in machine.actions]:
+                self._prints(body)
         self._networks()
 
     def _functions(self) -> Iterator[ast.Function]:
@@ -70,6 +73,14 @@ class Checker:
                       f"{function.return_type}", "missing-return")
 
     # ---- ports and messages
+
+    def _prints(self, block: list[Stmt]) -> None:
+        """moscope prints nothing there, and gem5 marks what is missing or too much in its output."""
+        for statement in ast.walk_statements(block):
+            if isinstance(statement, ast.DebugPrint):
+                slots = statement.format.replace("%%", "").count("%")
+                if slots != len(statement.args):
+                    self.warn(statement.loc, f"DPRINTF: {len(statement.args)} values for the format: expected {slots}", "format-values")
 
     def _ports(self, machine: Machine) -> None:
         for port in machine.out_ports:

@@ -20,7 +20,7 @@ class _Support:
     def __init__(self, program: ast.Program, diagnostics: Diagnostics) -> None:
         self.program = program
         self.diagnostics = diagnostics
-        self.own = set(_WORD.findall(program.header_text))
+        self.own = program.own_names()
         constants = {value.c_name for type_ in self.types() for value in type_.value_list}
         functions = {function.name for function in program.functions if function.body is None}
         self.known = _IN_DEFAULTS | constants | functions | self.own
@@ -129,9 +129,10 @@ class _Support:
         if owner is None or method.body is not None or owner.name in self.own:
             return
         signature = method.signature().replace(" ", "")
-        if "added" in method.pairs and f"{owner.c_name}_{method.name}" not in self.own:
-            self.diagnostics.error(expr.loc, f"method '{method.name}' of {owner}: added without C++: expected a function "
-                                   f"{owner.c_name}_{method.name} in the protocol's header")
+        if "added" in method.pairs:
+            if f"{owner.c_name}_{method.name}" not in self.own:
+                self.diagnostics.error(expr.loc, f"method '{method.name}' of {owner}: added without C++: expected a function "
+                                       f"{owner.c_name}_{method.name} in the protocol's header")
             return
         if owner.in_prelude:
             if signature in NOT_IMPLEMENTED.get(owner.name, ()):

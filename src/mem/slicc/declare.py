@@ -24,6 +24,7 @@ class Declarer:
 
     def __init__(self, program: ast.Program, diagnostics: Diagnostics) -> None:
         self.program = program
+        self.own = program.own_names()
         self.diagnostics = diagnostics
         self.serial = Serial()
         self.space = Namespace()
@@ -221,6 +222,8 @@ class Declarer:
             elif isinstance(member, ast.Function):
                 member.owner = declared
                 member.machine = declared.machine
+                if declared.is_external and not declared.in_prelude and f"{declared.name}_{member.name}" in self.own:
+                    member.pairs["added"] = "yes"
                 declared.methods.setdefault(member.name, []).append(member)
                 self._signature(member, space)
         for overloads in declared.methods.values():

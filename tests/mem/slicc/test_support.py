@@ -63,22 +63,29 @@ ADD = "out_msg.Destination.add(mapAddressToMachine(address, MachineType:Director
 
 
 def test_a_protocol_brings_declarations_and_cxx_of_its_own(tmp_path: Path) -> None:
-    protocol = tiny(tmp_path, (ADD, ADD + " double(latency); cache.profileOdd(address);"))
+    protocol = tiny(tmp_path, (ADD, ADD + " double(latency); cache.profileOdd(address); TBEs.sample(2); mandatory_in.forget(address);"))
+    cache = tmp_path / "common" / "cache.sm"
+    table = 'structure(TBETable, external="yes") {'
+    cache.write_text(cache.read_text(encoding="utf-8").replace(table, table + "\n  void sample(int);"), encoding="utf-8")
     program, diagnostics = compile_protocol(str(protocol))
-    assert program is None and len(diagnostics.errors()) == 2
+    assert program is None and len(diagnostics.errors()) == 3
     (tmp_path / "ok_plain.prelude.sm").write_text(
         "int double(Cycles c);\nstructure(CacheMemory, external=\"yes\") { void profileOdd(Addr); }\n"
+        "structure(InPort, external=\"yes\") { void forget(Addr); }\n"
         "enumeration(RubyRequestType, desc=\"\") { SPECULATIVE, desc=\"\"; }\n"
         "structure(RubyRequest, external=\"yes\") { int index, default=\"3\"; }\n")
     program, diagnostics = compile_protocol(str(protocol))
-    assert program is None and all("header" in d.message for d in diagnostics.errors())
-    (tmp_path / "ok_plain.hh").write_text("inline int double(std::int64_t c) { return 2 * c; }\nvoid CacheMemory_profileOdd();\n")
+    assert program is None and sum("header" in d.message for d in diagnostics.errors()) == 3
+    assert sum("method 'sample' of TBETable: not supported" in d.message for d in diagnostics.errors()) == 1
+    (tmp_path / "ok_plain.hh").write_text("inline int double(std::int64_t c) { return 2 * c; }\nvoid CacheMemory_profileOdd();\n"
+                                          "void TBETable_sample();\nvoid InPort_forget();\n")
     program, diagnostics = compile_protocol(str(protocol))
     assert program is not None, diagnostics.report()
     assert cli.run(["--protocol", str(protocol), "--out", str(tmp_path / "out"), "--no-warnings"]) == 0
     generated = (tmp_path / "out" / "L1Cache_Controller.cc").read_text(encoding="utf-8")
     shared = (tmp_path / "out" / "ok_plain_types.hh").read_text(encoding="utf-8")
     assert "CacheMemory_profileOdd(*cache, address);" in generated
+    assert "TBETable_sample(TBEs, 2);" in generated and "InPort_forget(mandatoryQueue, address);" in generated
     assert "RubyRequestType_SPECULATIVE = static_cast<RubyRequestType>(RubyRequestType_NUM + 0)" in shared
     assert '#include "ok_plain_own.hh"' in shared and (tmp_path / "out" / "ok_plain_own.hh").exists()
 

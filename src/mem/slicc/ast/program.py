@@ -2,6 +2,7 @@
 """A whole protocol: its machines and their transitions."""
 from __future__ import annotations
 
+import re
 from dataclasses import field
 
 from .declarations import Action, Function, InPort, ObjectDecl, OutPort, Param, Resource
@@ -10,6 +11,8 @@ from .nodes import RESOLVED, Node
 from .statements import StallAndWait
 from .types import Described, Event, RequestType, State, Type
 from .walk import walk_exprs, walk_statements
+
+_WORD = re.compile(r"[A-Za-z_]\w*")
 
 
 class Word(Node):
@@ -132,6 +135,10 @@ class Program(Body):
     foreign: bool = False
     void_type: Type = RESOLVED
     ood_type: Type = RESOLVED
+
+    def own_names(self) -> set[str]:
+        """The words of the protocol's own C++ header, among them all names that it defines."""
+        return set(_WORD.findall(self.header_text))
 
     def type(self, name: str) -> Type | None:
         return next((declared for declared in self.types if declared.name == name), None)

@@ -75,9 +75,10 @@ class Code:
 
     def _MethodCall(self, e: ast.MethodCall) -> str:
         target = e.object
-        if isinstance(target, ast.Name) and (target.kind == "in_port" or (target.type and target.type.name == "InPort")):
+        added = "added" in e.method.pairs  # a function of the protocol's header
+        if not added and isinstance(target, ast.Name) and (target.kind == "in_port" or (target.type and target.type.name == "InPort")):
             return self.port_method(target, e)
-        if "added" in e.method.pairs and e.method.owner is not None:  # by the extra prelude: a function of the protocol's header
+        if added and e.method.owner is not None:
             object_ = f"{'*' if self.is_pointer(target) else ''}{self.expr(target)}"
             return f"{e.method.owner.c_name}_{e.name}({', '.join([object_, *map(self.expr, e.args)])})"
         if e.name == "equal" and target.type is not None and target.type.name == "DataBlock":

@@ -262,6 +262,8 @@ class MachineEmitter:
             for f in m.function("functionalRead"):
                 if len(f.formals) == 2:
                     out("functionalRead(line, &pkt);")
+                elif len(f.formals) == 3:  # a mask of the bytes that have been found so far
+                    out("WriteMask found_;\nfunctionalRead(line, &pkt, found_);\npkt.found = pkt.found && found_.isFull();")
         self.view()
         tables = [o.name for o in m.objects if o.type.name == "TBETable"]
         with out.block("unsigned tbes_in_use() const override"):

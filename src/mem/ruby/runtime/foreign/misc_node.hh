@@ -9,6 +9,7 @@
 namespace moscope::ruby {
 
 template <class T> struct MN_TBETable : TBETable<T> {
+    MN_TBETable() {} // no aggregate, whose base an empty list could not make
     T *chooseNewDistributor() {
         if (this->count() == 0)
             return nullptr;
