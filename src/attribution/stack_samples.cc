@@ -12,14 +12,10 @@ namespace moscope {
 namespace {
 
 constexpr std::uint64_t kPage = 4096;
-// What the processor pushes when it enters the kernel from a program (AMD64 manual 24593, section 8.9.3): rip, cs, flags, rsp, ss.
-constexpr std::uint64_t kPushed = 5 * 8, kPushedCs = 8, kPushedSp = 24, kPushedSs = 32;
-// The segments of user programs (Linux, arch/x86/include/asm/segment.h).
-constexpr std::uint64_t kUserCs = 0x33, kUserCs32 = 0x23, kUserSs = 0x2b;
-constexpr Addr kKernelHalf = Addr{1} << 63;
 
-/// Appends what the core sees at [from, to) of its address space, up to the first page that is not there.
-void read(const x86::Core &core, Addr from, Addr to, std::vector<std::byte> &out) {
+} // namespace
+
+void append_seen(const x86::Core &core, Addr from, Addr to, std::vector<std::byte> &out) {
     for (Addr at = from; at < to;) {
         const std::uint64_t size = std::min(to - at, kPage - at % kPage);
         PhysAddr physical;
@@ -28,10 +24,19 @@ void read(const x86::Core &core, Addr from, Addr to, std::vector<std::byte> &out
             return;
         const std::size_t before = out.size();
         out.insert(out.end(), host, host + size);
-        core.timed->stores().overlay(core.phys.dram_address(physical), out.data() + before, size);
+        if (core.timed)
+            core.timed->stores().overlay(core.phys.dram_address(physical), out.data() + before, size);
         at += size;
     }
 }
+
+namespace {
+
+// What the processor pushes when it enters the kernel from a program (AMD64 manual 24593, section 8.9.3): rip, cs, flags, rsp, ss.
+constexpr std::uint64_t kPushed = 5 * 8, kPushedCs = 8, kPushedSp = 24, kPushedSs = 32;
+// The segments of user programs (Linux, arch/x86/include/asm/segment.h).
+constexpr std::uint64_t kUserCs = 0x33, kUserCs32 = 0x23, kUserSs = 0x2b;
+constexpr Addr kKernelHalf = Addr{1} << 63;
 
 std::uint64_t word(const std::vector<std::byte> &bytes, std::uint64_t at) {
     std::uint64_t value;
@@ -52,7 +57,7 @@ bool entered_from_user(const std::vector<std::byte> &bytes, std::uint64_t begin,
 Addr read_kernel_stack(const x86::Core &core, Addr sp, std::vector<std::byte> &out, Addr &user_sp) {
     const Addr last = (sp | (StackSamples::kKernelStack - 1)) + 1;
     const std::uint64_t begin = out.size();
-    read(core, sp, last, out);
+    append_seen(core, sp, last, out);
     for (Addr end = (sp | (kPage - 1)) + 1; end <= last; end += kPage)
         if (const std::uint64_t at = begin + (end - sp); entered_from_user(out, begin, at)) {
             out.resize(at);
@@ -87,7 +92,7 @@ void StackSamples::take(unsigned number, Addr line) {
         s.head.registers[r] = core.r[r];
     const Addr sp = core.r[x86::rsp];
     if (user) {
-        read(core, sp, sp + kUserStack, s.stack);
+        append_seen(core, sp, sp + kUserStack, s.stack);
     } else {
         Addr user_sp = 0;
         const Addr link = read_kernel_stack(core, sp, s.stack, user_sp);
@@ -95,7 +100,7 @@ void StackSamples::take(unsigned number, Addr line) {
             read_kernel_stack(core, link, s.stack, user_sp);
         s.head.kernel_bytes = static_cast<std::uint32_t>(s.stack.size());
         if (user_sp)
-            read(core, user_sp, user_sp + kUserStack, s.stack);
+            append_seen(core, user_sp, user_sp + kUserStack, s.stack);
     }
     s.head.user_bytes = static_cast<std::uint32_t>(s.stack.size()) - s.head.kernel_bytes;
     s.stack.shrink_to_fit();

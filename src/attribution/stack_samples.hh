@@ -22,6 +22,9 @@
 
 namespace moscope {
 
+/// Appends what the core sees at [from, to) of its address space, up to the first page that is not there.
+void append_seen(const x86::Core &core, Addr from, Addr to, std::vector<std::byte> &out);
+
 class StackSamples {
   public:
     static constexpr Tick kPeriod = 500 * kTicksPerNs;

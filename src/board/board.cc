@@ -189,13 +189,23 @@ void Board::m5op(x86::Core &c, unsigned function) {
     case m5_work_end:
         if (!c.r[x86::rdi])
             end({"marker", "workend", 0}, &c);
-        else
+        else if (!probes || !probes->count_calls())
             ++operations;
         break;
     default: // others have no meaning in this mode
         break;
     }
 }
+
+void Board::probed(x86::Core &c, unsigned probe, const x86::Probed &before) {
+    switch (probes->called(c, probe, before)) {
+    case ProgramProbes::Action::stop: end({"marker", probes->name(probe), 0}, &c); break;
+    case ProgramProbes::Action::count: ++operations; break;
+    case ProgramProbes::Action::none: break;
+    }
+}
+
+void Board::returned(x86::Core &c, Addr at) { probes->allocations().returned(c, at); }
 
 void Board::console_written(char c) {
     console.push_back(c);

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "board/functional.hh"
+#include "board/program_probes.hh"
 #include "board/system_config.hh"
 #include "cpu/x86/core.hh"
 #include "cpu/x86/decode/block.hh"
@@ -53,6 +54,8 @@ class Board final : public x86::Platform, public dev::TimeSource {
     bool msr_write(x86::Core &, std::uint32_t msr, std::uint64_t value) override;
     void unknown_msr(x86::Core &, std::uint32_t msr, bool) override;
     void m5op(x86::Core &, unsigned function) override;
+    void probed(x86::Core &, unsigned probe, const x86::Probed &before) override;
+    void returned(x86::Core &, Addr at) override;
     // dev::TimeSource
     Tick now() const override { return detailed ? processes->serial_now(queue) : scheduler.now(); }
 
@@ -84,7 +87,9 @@ class Board final : public x86::Platform, public dev::TimeSource {
 
     std::string console; ///< written by the guest and not fetched yet
     Ending ending;
-    std::atomic<std::uint64_t> operations = 0;           ///< m5 workend with a work item other than 0
+    std::atomic<std::uint64_t> operations =
+        0;                                 ///< m5 workend with a work item other than 0, or calls of counted functions
+    std::unique_ptr<ProgramProbes> probes; ///< null: none
     std::map<std::uint32_t, std::uint64_t> unknown_msrs; ///< by number: accesses to what the model lacks, for the log
     const x86::Core *died = nullptr;                     ///< detailed mode: the core that ended the run
     bool detailed = false;                               ///< the clock is the event queue's

@@ -187,6 +187,26 @@ void FullSystem::what_if(const std::string &lines) {
     impl_->machine->treat_otherwise(lines_otherwise(nlohmann::json::parse(lines), *impl_->machine, mapped));
 }
 
+void FullSystem::watch_code(const std::string &places) {
+    Board &board = *impl_->board;
+    MOSCOPE_CHECK(!board.detailed);
+    board.probes = std::make_unique<ProgramProbes>(nlohmann::json::parse(places), board.phys);
+    for (const auto &b : board.blocks)
+        b->probe(board.probes->places());
+}
+
+std::string FullSystem::code_report() const {
+    const ProgramProbes *probes = impl_->board->probes.get();
+    return (probes ? probes->report() : nlohmann::json::array()).dump();
+}
+
+std::pair<std::string, std::string> FullSystem::allocations() const {
+    if (!impl_->board->probes)
+        return {};
+    const Allocations &known = impl_->board->probes->allocations();
+    return {known.pieces(), known.sites()};
+}
+
 std::string FullSystem::stats_json() {
     nlohmann::json out;
     if (!impl_->detailed)

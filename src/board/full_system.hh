@@ -9,6 +9,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "attribution/attribution_rows.hh"
@@ -42,6 +43,13 @@ class FullSystem {
     void watch_pages(const std::string &format);
     /// Before detailed mode begins: lines that it treats otherwise (mem/what_if.hh), as JSON text (board/otherwise.hh).
     void what_if(const std::string &lines);
+    /// Before a checkpoint is restored, or before the first step: functions of programs that are counted, or that end a step with a
+    /// marker, as JSON text (board/program_probes.hh).
+    void watch_code(const std::string &places);
+    /// JSON text, of each of these: {"calls": number, "reached": whether a core came there}.
+    std::string code_report() const;
+    /// The heap of programs (board/allocations.hh): packed Pieces, and the sites of their allocations.
+    std::pair<std::string, std::string> allocations() const;
     /// JSON text: ticks of each core by what they were spent on, and the machine's statistics (docs/statistics.md).
     std::string stats_json();
     /// All lines, pairs and transfers, to the moment of the last stats_json.

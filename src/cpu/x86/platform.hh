@@ -11,6 +11,12 @@ namespace moscope::x86 {
 
 struct Core;
 
+/// Registers at a probed instruction, before it was carried out: of a function's first one the first arguments, and where the
+/// address to return to is.
+struct Probed {
+    std::uint64_t rdi, rsi, rdx, rsp;
+};
+
 class Platform {
   public:
     virtual ~Platform() = default;
@@ -28,6 +34,10 @@ class Platform {
     virtual void unknown_msr(Core &, std::uint32_t msr, bool write) { (void)msr, (void)write; }
     /// gem5's pseudo-instruction (0F 04, then a 16-bit function); arguments in RDI, RSI, RDX, result in RAX.
     virtual void m5op(Core &, unsigned function) = 0;
+    /// A core has carried out an instruction with this probe (decode/probes.hh). Several threads may call at once.
+    virtual void probed(Core &, unsigned probe, const Probed &before) { (void)probe, (void)before; }
+    /// A core is about to carry out an instruction that Probes::watch_return was asked for.
+    virtual void returned(Core &, Addr at) { (void)at; }
 };
 
 } // namespace moscope::x86

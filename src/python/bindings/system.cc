@@ -97,6 +97,16 @@ void bind_results(nb::class_<FullSystem> &system) {
              "Takes a snapshot of the kernel's description of a line's page at each miss.")
         .def("what_if", &FullSystem::what_if, nb::arg("lines"),
              "Lines that detailed mode treats otherwise, before it begins (board/otherwise.hh).")
+        .def("watch_code", &FullSystem::watch_code, nb::arg("places"),
+             "Functions of programs that are counted or end a step, before restore (board/program_probes.hh).")
+        .def("code_report", &FullSystem::code_report)
+        .def(
+            "allocations",
+            [](const FullSystem &s) {
+                const auto [pieces, sites] = s.allocations();
+                return nb::make_tuple(bytes_of(pieces), bytes_of(sites));
+            },
+            "(pieces, sites) of the heaps of programs (board/allocations.hh).")
         .def("stats_json", &FullSystem::stats_json)
         .def(
             "attribution_rows",

@@ -221,7 +221,8 @@ def own(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_program_of_ones_own_is_measured_from_a_time_from_its_mark_and_from_a_text(own: Path, moscope: Moscope, tmp_path: Path) -> None:
     quick = ("--cores", "1", "--warmup", "20us", "--window", "100us", "--windows", "1", "--json")
     points = {}
-    for out, *given in (("time", f"{own}", "--begin", "20ms"), ("mark", f"{own} marked"), ("text", f"{own}", "--begin", "dusting")):
+    for out, *given in (("time", f"{own}", "--begin", "20ms"), ("mark", f"{own} marked"), ("text", f"{own}", "--begin", "dusting"),
+                        ("call", f"{own}", "--begin", "call:dust", "--count", "dust")):
         got = moscope("run", "--program", *given, *quick, "--out", out, timeout=600)
         assert got.returncode == 0, got.stderr
         document = json.loads(got.stdout)
@@ -230,7 +231,8 @@ def test_a_program_of_ones_own_is_measured_from_a_time_from_its_mark_and_from_a_
     for point in points.values():
         assert point["workload"] == "duster" and point["ops"] > 10 and not point["verified"]
         assert any(line["name"].startswith("duster:shelf") and line["waiters"] == ["duster:dust"] for line in point["top_lines"])
-    assert [p["begin"] for p in points.values()] == ["20ms", "workbegin", "dusting"]
+    assert [p["begin"] for p in points.values()] == ["20ms", "workbegin", "dusting", "call:dust"]
+    assert points["call"]["calls"] == {"dust": points["call"]["ops"]}, "its marks do not count"
     again = moscope("run", "--program", f"{own} marked", *quick, "--out", "mark", timeout=600)
     assert json.loads(again.stdout)["points"][0]["host_s"] == points["mark"]["host_s"], "a finished point is not measured again"
 

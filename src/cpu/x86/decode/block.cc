@@ -10,6 +10,7 @@
 
 #include "cpu/x86/decode/isa.hh"
 #include "cpu/x86/decode/lower.hh"
+#include "cpu/x86/decode/probes.hh"
 #include "cpu/x86/mmu/paging.hh"
 #include "cpu/x86/timed/op_timing.hh"
 
@@ -299,6 +300,8 @@ Block *BlockCache::decode(Core &c, std::uint64_t key, PhysAddr at, Addr va, unsi
     end.exec = end_of_block;
     d.ops.push_back(end);
     std::copy(d.ops.begin(), d.ops.end(), block->ops());
+    if (probes_)
+        probes_->attach(*block);
 
     if (limit == 1 || d.in_device()) { // not kept, so stores to it need no report
         if (single_.size() <= c.number)
@@ -382,6 +385,8 @@ void BlockCache::settle() {
     const auto all_know = [](BlockCache &c) { c.fresh_.clear(); };
     all_know(*this);
     for_each_peer(all_know);
+    if (probes_)
+        probes_->settle();
     std::vector<Addr> changed;
     map_->settle([&](const CodeMap::News &n, bool first) {
         const PhysAddr at = phys_.phys_address(n.dram);
@@ -437,6 +442,15 @@ void BlockCache::clear() {
     pages_.clear();
     fresh_.clear();
     map_->clear();
+    if (probes_)
+        probes_->forget();
+}
+
+void BlockCache::probe(std::shared_ptr<Probes> probes) {
+    clear();
+    probes_ = std::move(probes);
+    if (probes_)
+        probes_->add_cache(*this);
 }
 
 } // namespace moscope::x86

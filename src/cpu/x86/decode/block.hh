@@ -73,6 +73,7 @@ struct alignas(32) Block {
 };
 static_assert(sizeof(Block) == 32 && Block::kMaxOps < 256);
 
+class Probes;   // probes.hh
 class Promises; // isa.hh: the instructions that CPUID promises
 
 class BlockCache {
@@ -125,6 +126,11 @@ class BlockCache {
     /// Detailed mode, before the block first runs there: gives its operations their timing.
     void time(Block &);
     const TimingTable &timings() const { return *timings_; }
+    /// From now on; all blocks are forgotten. Only while no core is inside one.
+    void probe(std::shared_ptr<Probes> probes);
+    Probes *probes() const { return probes_.get(); }
+    /// The block of this key; null: none.
+    Block *decoded_at(std::uint64_t key) const { return blocks_.find(key); }
     std::size_t decoded() const { return blocks_.size(); }
 
   private:
@@ -143,6 +149,7 @@ class BlockCache {
 
     const PhysMap &phys_;
     std::shared_ptr<TimingTable> timings_;
+    std::shared_ptr<Probes> probes_;     ///< null: none; all caches have the same
     std::unique_ptr<Promises> promises_; ///< of the first core that decodes; all have the same model
     BlockTable blocks_;                  ///< owns them
     std::unordered_map<std::uint64_t, std::vector<Block *>> pages_; ///< blocks by page

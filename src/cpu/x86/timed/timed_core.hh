@@ -156,6 +156,8 @@ class TimedCore final : public FiberCore {
 
     /// The instruction that runs, or the one to look up next.
     Addr pc() const { return in_block_ ? c_.address_of(op_) : pc_; }
+    /// Something happens besides what instructions do: an iteration of a spin loop with it is not skipped.
+    void disturb() { ++disturbances_; }
     /// Stores that are not in memory yet.
     const StoreBuffer &stores() const { return stores_; }
 

@@ -130,7 +130,8 @@ def run(workload: Names = None, *, machine: AnyMachine = "opteron48", kernel: Na
         program: str | None = None, begin: str | None = None, warmup: str | None = None, window: str | None = None,
         windows: int | None = None, until_error: str | None = None, memory_per_node: str | None = None, detail: str = "table",
         threads: int | None = None, packages: Iterable[str] = (), variables: Iterable[str] = (), stdin: Place | None = None,
-        take: Place | None = None, seed: int = 1, out: Place | None = None, progress: Watcher = None, check: bool = True) -> Run:
+        take: Place | None = None, count: Iterable[str] = (), seed: int = 1, out: Place | None = None, progress: Watcher = None,
+        check: bool = True) -> Run:
     """Measures workloads on kernels at core counts, as the command `run` does; what is left out has the command's default. The
     first run boots Linux, a minute or two; later ones go on from a checkpoint.
 
@@ -138,7 +139,7 @@ def run(workload: Names = None, *, machine: AnyMachine = "opteron48", kernel: Na
     `until_error="3%"`: windows are measured until the standard error of throughput is below this share of it; `windows` is the
     greatest number.
     `packages`: Debian packages for the guest; `variables`: environment of the program, as `NAME=VALUE`; `stdin`: a file;
-    `take`: a folder to copy into the guest.
+    `take`: a folder to copy into the guest; `count`: functions of the program whose calls are the operations.
     `out`: the run directory, in which a later call with the same options finds finished points; without it, results are in a
     temporary directory, which goes when the result does. Points run side by side, in processes of their own.
 
@@ -152,7 +153,8 @@ def run(workload: Names = None, *, machine: AnyMachine = "opteron48", kernel: Na
     given = options.Options(workload=_listed(workload), kernel=_listed(kernel), cores=_listed(cores), warmup=warmup, window=window,
                             windows=windows, detail=detail, memory_per_node=memory_per_node, begin=begin, program=program,
                             threads=threads, until_error=until_error, packages=tuple(packages), variables=tuple(variables),
-                            stdin=None if stdin is None else str(stdin), take=None if take is None else str(take))
+                            stdin=None if stdin is None else str(stdin), take=None if take is None else str(take),
+                            count=tuple(count))
     with folder_for(out, "run") as folder:
         shared = call(chosen, seed, progress, folder.path)
         plan = options.make(shared, given)

@@ -23,8 +23,11 @@ def run(shared: Shared,
         take: Annotated[str | None, typer.Option(metavar="DIR", help="Folder to copy into the guest, in which the program runs.")] = None,
         begin: Annotated[str | None, typer.Option(metavar="MARKER|T",
                                                   help="Start of detailed simulation: a time after the workload's start, such as "
-                                                       "250ms; threads (all cores in use run); or a text on the console. Default: m5 "
-                                                       "workbegin.")] = None,
+                                                       "250ms; threads (all cores in use run); call:FUNCTION (its first call); or a "
+                                                       "text on the console. Default: m5 workbegin.")] = None,
+        count: Annotated[list[str], typer.Option(metavar="FUNCTION",
+                                                 help="Function of the program or its libraries whose calls are the operations, in place "
+                                                      "of m5 workend; repeatable.")] = [],  # noqa: B006
         kernel: Annotated[str | None, typer.Option(metavar="NAME,..",
                                                    help="Kernels: distro, stock, pk, upstream, mixes such as pk-7, or files. Default: "
                                                         "those of the workload (stock,pk for `exim`).")] = None,
@@ -67,7 +70,7 @@ def run(shared: Shared,
     from moscope.runs import main, options, table
 
     chosen = options.Options(workload, kernel, cores, warmup, window, windows, detail, memory_per_node, begin, program, threads,
-                             until_error, tuple(packages), tuple(env), stdin, take)
+                             until_error, tuple(packages), tuple(env), stdin, take, tuple(count))
     if any("," in text for text in shared.sets) and not engines.is_gem5(engine, gem5):
         from moscope.sweeps import display, of_run
 

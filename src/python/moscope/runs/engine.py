@@ -22,6 +22,9 @@ class System(engine.System, Protocol):
     def reset_stats(self) -> None: ...
     def watch_pages(self, format: str) -> None: ...  # JSON of a Namer's page_format
     def what_if(self, lines: str) -> None: ...  # JSON of analysis/whatif/lines.py; board/otherwise.hh
+    def watch_code(self, places: str) -> None: ...  # JSON of runs/functions.py, before restore; board/program_probes.hh
+    def allocations(self) -> tuple[bytes, bytes]: ...  # board/allocations.hh
+    def code_report(self) -> str: ...  # JSON: of each place its calls, and whether a core came there
     def stats_json(self) -> str: ...
     def attribution_rows(self) -> tuple[bytes, bytes, bytes]: ...  # lines, pairs, transfers
     def record_epochs(self) -> None: ...

@@ -17,7 +17,7 @@ from moscope.config import Machine, load_machine
 from moscope.config.machine import replace
 from moscope.errors import UserError, unknown_name
 from moscope.guest import kernel
-from moscope.runs import own_program
+from moscope.runs import functions, own_program
 from moscope.runs.confidence import FEWEST_BATCHES
 from moscope.runs.own_program import WORK_BEGINS, OwnProgram
 from moscope.schema.errors import ConfigError
@@ -59,6 +59,7 @@ class Point:
     steering: str | None = None  # of a network card
     image: str | None = None  # shell script that completes the root image
     until_error: float | None = None  # standard error of throughput, as a fraction of it, that ends the windows; `windows` is the limit
+    count: list[str] | None = None  # functions whose calls are the operations; None: what the program marks
 
     @property
     def name(self) -> str:
@@ -104,6 +105,7 @@ class Options:
     variables: tuple[str, ...] = ()
     stdin: str | None = None
     take: str | None = None
+    count: tuple[str, ...] = ()
 
 
 def make(shared: Shared, options: Options) -> Plan:
@@ -131,17 +133,19 @@ def make(shared: Shared, options: Options) -> Plan:
     for work in chosen_workloads(options, shared.say):
         if isinstance(work, OwnProgram):
             programs |= work.along
+            functions.Probes(options.count, begin, work.along, work.name)
         elif work.launcher:
             programs |= workloads.programs({work.family}) | workloads.files(work)
         memory = options.memory_per_node or work.memory_per_node
         for system in kernels(options.kernel or work.kernels):
-            points += [Point(work.name, work.family, work.operation, system, n, work.command(n),
+            points += [Point(work.name, work.family, operation(work, options), system, n, work.command(n),
                              default_time(work.warmup, n) if warmup is None else warmup,
                              default_time(work.window, n) if window is None else window,
                              windows, options.detail, memory, begin,
-                             ",".join(work.packages) or None, work.steering, work.image_script or None, until_error)
+                             ",".join(work.packages) or None, work.steering, work.image_script or None, until_error,
+                             list(options.count) or None)
                        for n in _sensible(counts, work, options)]
-    if isinstance(begin, str) and begin != BUSY and any(begin in p.command for p in points):
+    if isinstance(begin, str) and begin != BUSY and not begin.startswith(functions.CALL) and any(begin in p.command for p in points):
         raise UserError(f'--begin: "{begin}" is in the command that the guest\'s shell shows first: expected a text of the output alone')
     return Plan(machine, shared.machine, list(shared.sets), shared.seed, shared.out or DEFAULT_OUT, points,
                 {**workloads.programs(), **programs}, options.threads, own)
@@ -150,7 +154,10 @@ def make(shared: Shared, options: Options) -> Plan:
 def asked(options: Options) -> own_program.Asked | None:
     """What the user's own program is, and what goes along with it."""
     if options.program is None:
-        given = {"--with": options.packages, "--env": options.variables, "--stdin": options.stdin, "--take": options.take}
+        if options.begin and options.begin.startswith(functions.CALL):
+            raise UserError(f"--begin: {options.begin}: belongs to a program of one's own: expected --program")
+        given = {"--count": options.count, "--with": options.packages, "--env": options.variables, "--stdin": options.stdin,
+                 "--take": options.take}
         for name, value in given.items():
             if value:
                 raise UserError(f"{name}: belongs to a program of one's own: expected --program")
@@ -169,6 +176,10 @@ def chosen_workloads(options: Options, say: Callable[[str], None] = print) -> li
     return [own_program.parse(own, options.begin in (None, WORK_BEGINS), say)]
 
 
+def operation(work: "Workload", options: Options) -> str:
+    return f"calls of {' and '.join(options.count)}" if options.count else work.operation
+
+
 def beginning(text: str | None) -> str | int | None:
     """A time such as `250ms` becomes femtoseconds; a text that does not begin like a number is a marker. (`-5ms` as a marker
     would never appear.)"""
@@ -178,6 +189,8 @@ def beginning(text: str | None) -> str | int | None:
         return given_time("--begin", text, 0)
     if not (text.isascii() and text.isprintable() and text.strip()):
         raise UserError(f"--begin: {text!r}: expected a time such as 250ms, {WORK_BEGINS}, or a text that the console shows")
+    if text == functions.CALL:
+        raise UserError(f"--begin: {text}: expected the name of a function after it")
     return text
 
 

@@ -26,7 +26,7 @@ FOLDER, TAKEN, STDIN = "programs", "work", "stdin"
 # What the guest's shell takes as one line.
 LONGEST_COMMAND = 900
 RIGHT = "expected a Linux program for x86-64, or a script"
-UNMARKED = "never says where detailed time begins: expected --begin with a time, threads, or a text of its output"
+UNMARKED = "never says where detailed time begins: expected --begin with a time, threads, call:FUNCTION, or a text of its output"
 ENDED = "moscope: program ended with status "
 PLAIN_NAME = re.compile(r"[A-Za-z0-9._+-]+\Z")
 VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")

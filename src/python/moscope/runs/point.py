@@ -14,10 +14,10 @@ from typing import Any
 
 from moscope.config import load_machine
 from moscope.config.bindings import Roles
-from moscope.errors import SimulatorBug, UserError, WorkloadFailed
+from moscope.errors import GuestDied, SimulatorBug, UserError, WorkloadFailed
 from moscope.guest import initramfs, kernel
 from moscope.naming import columns
-from moscope.runs import checkpoints, engine, episodes, lines, stacks, transactions, windows
+from moscope.runs import checkpoints, engine, episodes, functions, lines, stacks, transactions, windows
 from moscope.runs.guest import Guest, Progress
 from moscope.runs.inputs import Gatherer, Inputs, differences
 from moscope.runs.job import Job
@@ -27,9 +27,12 @@ from moscope.runs.whatif import pages
 from moscope.workloads import Results, registry
 
 PackedRows = tuple[bytes, bytes, bytes]
+Windows = tuple[list[windows.Moment], dict[str, Any], PackedRows]
 # The marker from which --begin counts a time: the serial console takes tens of milliseconds to accept a command. The typed command
 # does not contain the marker itself.
 EPOCHS = "epochs.raw"  # in a point's folder, with Job.record_epochs
+RAN = """SELECT waiter_function FROM pairs WHERE NOT kernel GROUP BY waiter_function
+         ORDER BY sum(stall + spin) DESC, waiter_function"""
 MAXIMA = ("deepest_fifo_bytes",)  # counts of the network card that are no sums
 STARTS, SAY_STARTS = "moscope: starts", "echo moscope: 'starts'"
 
@@ -58,11 +61,14 @@ def measure(job: Job, folder: Path, report: Callable[[Progress], None], say: Cal
     log = folder / "transactions.raw" if job.point.detail == "full" else None
     timed = {**inputs.detailed, "transactions": str(log or ""), "attribution": job.attribution, "stacks": job.attribution,
              **side_by_side(job)}
-    watched = [job.point.begin] if isinstance(job.point.begin, str) and job.point.begin != BUSY else [STARTS]
+    watched = [job.point.begin] if shown(job.point.begin) else [STARTS]
     system = engine.create({**start.config, "detailed": timed, "markers": [*start.config["markers"], *watched]})
+    probes = functions.Probes(job.point.count or (), job.point.begin, programs, job.point.workload)
+    if probes:
+        system.watch_code(probes.text())
     system.restore(str(start.checkpoint))
     guest = Guest(system, report, start.console)
-    begin(guest, job.point)
+    begin(guest, job.point, probes)
     namer = lines.namer(system, chosen, programs)
     guest.observe = namer.observe
     if described := namer.page_format():
@@ -70,7 +76,7 @@ def measure(job: Job, folder: Path, report: Callable[[Progress], None], say: Cal
     if job.what_if:
         namer.observe()
         system.what_if(json.dumps(pages.moved(job.what_if, namer.extent)))
-    measured, stats, packed = detailed(guest, job.point, log, job.record_epochs)
+    measured, stats, packed = detailed(guest, job.point, log, job.record_epochs, probes)
     if job.record_epochs:
         (folder / EPOCHS).write_bytes(system.epoch_record())
     guest.phase("names", 1.0)
@@ -79,16 +85,16 @@ def measure(job: Job, folder: Path, report: Callable[[Progress], None], say: Cal
     kinds, states, naming = engine.machine_types(), engine.machine_states(inputs.machine), transactions.Naming(namer, tables.lines)
     if log:
         transactions.convert(log, folder / transactions.NAME, kinds, states, naming)
-    for note in namer.notes():
-        say(note)
     hottest = lines.Hottest(tables, system.physical_of)
+    for note in [*namer.notes(), *uncalled(job.point, stats, hottest)]:
+        say(note)
     episodes.write(folder, system.episodes(), hottest.database, kinds, states, naming)
     hottest.chains = stacks.write(folder, system.stacks(), namer, tables.lines)
     finish(guest, job.point)
     point = document(job.point, measured, hottest, memory_stall(stats), chosen)
     point |= {"made_from": made_from, "host_s": round(time.monotonic() - started, 3), "touched_bytes": int(system.stats()["touched_bytes"]),
               **({"transactions": transactions.NAME} if log else {}), **({"network": stats["network"]} if "network" in stats else {}),
-              **prefetched(stats),
+              **prefetched(stats), **({"calls": stats["calls"]} if "calls" in stats else {}),
               "host_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10}
     return Result(point, stats, tables, guest.log, chosen.document())
 
@@ -120,7 +126,21 @@ def checked(job: Job, inputs: Inputs) -> dict[str, str]:
     return found
 
 
-def begin(guest: Guest, point: Point) -> None:
+def uncalled(point: Point, stats: dict[str, Any], hottest: lines.Hottest) -> list[str]:
+    """A sentence for each counted function without a call in the windows."""
+    if not (names := [name for name, calls in stats.get("calls", {}).items() if not calls]):
+        return []
+    ran = functions.listed(row["waiter_function"] for row in hottest.database.rows(RAN))
+    return [f"{point.name}: {name} was not called in the windows. Of the program's code, these functions waited for memory most: {ran}"
+            for name in names]
+
+
+def shown(begin: str | int | None) -> bool:
+    """Whether detailed time begins with a text on the console."""
+    return isinstance(begin, str) and begin != BUSY and not begin.startswith(functions.CALL)
+
+
+def begin(guest: Guest, point: Point, probes: functions.Probes | None = None) -> None:
     """Runs from the prompt to the start of detailed simulation: by default, the workload's steady state."""
     guest.phase(f"start {point.workload}")
     if isinstance(point.begin, int):
@@ -136,7 +156,15 @@ def begin(guest: Guest, point: Point) -> None:
     if point.begin == BUSY:
         guest.until_busy(f"{point.workload} (until all {point.cores} cores run)")
         return
-    guest.until_marker(point.begin or WORK_BEGINS, f"{point.workload} (until {begin_text(point.begin)})")
+    what = f"{point.workload} (until {begin_text(point.begin)})"
+    if probes and probes.begin:
+        try:
+            guest.until_marker(probes.begin, what)
+        except (WorkloadFailed, GuestDied) as error:
+            ran = probes.ran(guest.system)
+            raise type(error)(f"{what}: was never called; functions of the program that ran: {ran}\n{error}") from None
+        return
+    guest.until_marker(point.begin or WORK_BEGINS, what)
 
 
 def begin_text(begin: str | int | None) -> str:
@@ -144,6 +172,8 @@ def begin_text(begin: str | int | None) -> str:
         return f"{begin / windows.FS_PER_MS:g}ms"
     if begin == BUSY:
         return "all cores run"
+    if begin and begin.startswith(functions.CALL):
+        return f"{begin.removeprefix(functions.CALL)} is called"
     return f'the console shows "{begin}"' if begin else f"{WORK_BEGINS}, the mark of its steady state"
 
 
@@ -157,7 +187,7 @@ def name(names: columns.Names, attribution: dict[str, Any], packed: PackedRows, 
 
 
 def detailed(guest: Guest, point: Point, log: Path | None = None,
-             record_epochs: bool = False) -> tuple[list[windows.Moment], dict[str, Any], PackedRows]:
+             record_epochs: bool = False, probes: functions.Probes | None = None) -> Windows:
     """The windows, what the engine counted in them, and its rows of all lines, pairs and transfers. If the workload ends early, the
     windows that were complete count, and if it ends within the first window, that one up to the end. `log` is cut to them."""
     system = guest.system
@@ -176,6 +206,7 @@ def detailed(guest: Guest, point: Point, log: Path | None = None,
     if record_epochs:
         system.record_epochs()
     before, sent = windows.beginning(at, system.counts()), network_counts(system)
+    called = probes.calls(system) if probes else {}
     measured: list[windows.Moment] = []
     stats: dict[str, Any] = {}
     packed = b"", b"", b""
@@ -191,6 +222,8 @@ def detailed(guest: Guest, point: Point, log: Path | None = None,
         stats = json.loads(system.stats_json())
         if sent:
             stats["network"] = {name: n if name in MAXIMA else n - sent[name] for name, n in network_counts(system).items()}
+        if probes and called:
+            stats["calls"] = {name: n - called[name] for name, n in probes.calls(system).items()}
         packed = system.attribution_rows()
         logged = log.stat().st_size if log else 0
         now = windows.moment(at if whole else int(counts["ticks"]), counts, stats, ended)

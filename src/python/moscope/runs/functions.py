@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Functions of a user's program that a run counts (`--count`) or begins at (`--begin call:NAME`): where they are in the files of the
+program and its libraries, for the engine's probes (board/program_probes.hh).
+
+A name is that of the symbol, or what it is demangled to, with or without parameters; a name without them means all overloads. The
+program's own functions come first: libraries are asked where it has none of that name.
+"""
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from moscope.errors import UserError, unknown_name
+from moscope.naming import debug_file, demangle, elf
+
+CALL = "call:"  # of --begin
+PROGRAMS = "programs/"  # the folder of the user's program in the guest
+PARTS = re.compile(r"\.(part|cold)(\.\d+)?\Z")  # of a function, which are no functions
+OF_FILE = re.compile(r"([\w.+-]+):(?!:)(.+)\Z")  # libz.so.1:inflate
+MOST_LISTED = 12
+BEGINS = "_start"  # a program's first instruction, of its own
+# Allocators of the C and C++ libraries by the symbols of their functions, and how the engine reads their arguments. Where one address
+# has several symbols, the first of these counts.
+ALLOCATORS = {"malloc": "malloc", "calloc": "calloc", "realloc": "realloc", "aligned_alloc": "aligned", "memalign": "aligned",
+              "posix_memalign": "posix_memalign", "valloc": "malloc", "free": "free",
+              **{f"_Zn{kind}m{how}": "malloc" for kind in "wa"
+                 for how in ("", "RKSt9nothrow_t", "St11align_val_t", "St11align_val_tRKSt9nothrow_t")}}
+ALLOCATING = re.compile(r"lib(c|stdc\+\+|jemalloc|tcmalloc\w*|mimalloc)[.-]")  # libraries that have them
+
+
+class Watched(Protocol):
+    """A system with probes."""
+
+    def code_report(self) -> str: ...
+
+
+@dataclass(frozen=True)
+class Function:
+    file: Path
+    offset: int
+    symbol: str
+
+    @property
+    def name(self) -> str:
+        return demangle.function(self.symbol)
+
+    @property
+    def titles(self) -> set[str]:
+        plain = demangle.VERSION.sub("", self.symbol)
+        return {self.symbol, plain, self.name, demangle.variable(demangle.CLONE.sub("", plain))}
+
+
+def of_file(path: Path) -> list[Function]:
+    """The functions of an ELF file by its symbols, or by those of its debug information; none of another file."""
+    try:
+        file = elf.from_file(path)
+    except (OSError, elf.NotElf):
+        return []
+    split = None if file.has_symtab else debug_file.find(path, file)
+    rows = [*(split[1].symbols() if split else ()), *file.symbols()]
+    found: dict[tuple[int, str], Function] = {}
+    for address, _, kind, symbol in rows:
+        offset = next((s.offset + address - s.address for s in file.segments if 0 <= address - s.address < s.file_size), None)
+        if kind in "tT" and offset is not None and not PARTS.search(symbol):
+            found.setdefault((offset, symbol), Function(path, offset, symbol))
+    return list(found.values())
+
+
+def files(programs: Mapping[str, Path], program: str) -> tuple[list[Path], list[Path]]:
+    """The program's own file, and those that go along with it; `programs`: by their paths in the guest, moscope's own among them."""
+    along = {guest: path for guest, path in programs.items() if guest.startswith(("/", PROGRAMS))}
+    own = [path for guest, path in along.items() if guest == PROGRAMS + program] or [
+        path for guest, path in along.items() if guest.rsplit("/", 1)[-1] == program]
+    return own, [path for path in along.values() if path not in own]
+
+
+def find(option: str, name: str, programs: Mapping[str, Path], program: str) -> list[Function]:
+    """All functions that a name means. UserError if there is none."""
+    match = OF_FILE.match(name)
+    only, wanted = (match[1], match[2]) if match else ("", name)
+    known: set[str] = set()
+    for group in files(programs, program):
+        there = [one for path in group if only in ("", path.name) for one in of_file(path)]
+        if found := [one for one in there if wanted in one.titles]:
+            return list({(one.file, one.offset): one for one in found}.values())
+        known |= {one.name for one in there}
+    if not known:
+        raise UserError(f"{option}: {name}: {only or program} has no symbols: expected a program that is not stripped, or its debug "
+                        "information beside it")
+    raise unknown_name(option, "function", name, known)
+
+
+def allocators(programs: Mapping[str, Path], program: str) -> list[tuple[str, Function]]:
+    """(role, function) of the allocators in the program and its libraries, and of the program's beginning."""
+    own, others = files(programs, program)
+    found: list[tuple[str, Function]] = []
+    for path in (*own, *(path for path in others if ALLOCATING.match(path.name))):
+        by_offset: dict[int, tuple[int, str, Function]] = {}
+        order = list(ALLOCATORS)
+        for one in of_file(path):
+            plain = demangle.VERSION.sub("", one.symbol)
+            if plain in ALLOCATORS:
+                rank = order.index(plain)
+                by_offset[one.offset] = min(by_offset.get(one.offset, (len(order), "", one)), (rank, ALLOCATORS[plain], one),
+                                            key=lambda known: known[0])
+            elif plain == BEGINS and path in own:
+                found.append(("begin", one))
+        found += [(role, one) for _, role, one in by_offset.values()]
+    return found
+
+
+class Probes:
+    """The probes of a point, in the engine's order, and what they say."""
+
+    def __init__(self, count: Sequence[str], begin: str | int | None, programs: Mapping[str, Path], program: str,
+                 heap: bool = False) -> None:
+        self.begin = begin if isinstance(begin, str) and begin.startswith(CALL) else ""
+        self._counted = [(name, one) for name in count for one in find("--count", name, programs, program)]
+        self._stops = find("--begin", self.begin.removeprefix(CALL), programs, program) if self.begin else []
+        # Only where the message that the function was not called may be needed.
+        self._seen = [one for path in files(programs, program)[0] for one in of_file(path)] if self.begin else []
+        self._allocators = allocators(programs, program) if heap else []
+
+    def __bool__(self) -> bool:
+        return bool(self._counted or self._stops or self._allocators)
+
+    @property
+    def names(self) -> list[str]:
+        """Of the functions, by the number of their probe."""
+        return [one.name for one in (*(one for _, one in self._counted), *self._stops, *self._seen, *(one for _, one in self._allocators))]
+
+    def text(self) -> str:
+        """For the engine."""
+        def place(one: Function, does: str, name: str) -> dict[str, Any]:
+            return {"file": str(one.file), "offset": one.offset, "does": does, "name": name}
+
+        return json.dumps([*(place(one, "count", name) for name, one in self._counted),
+                           *(place(one, "stop", self.begin) for one in self._stops), *(place(one, "see", "") for one in self._seen),
+                           *(place(one, role, "") for role, one in self._allocators)])
+
+    def calls(self, system: Watched) -> dict[str, int]:
+        """Of each counted name, since the checkpoint that the run began with; empty if none is counted."""
+        if not self._counted:
+            return {}
+        found = {name: 0 for name, _ in self._counted}
+        for (name, _), row in zip(self._counted, json.loads(system.code_report()), strict=False):
+            found[name] += int(row["calls"])
+        return found
+
+    def ran(self, system: Watched) -> str:
+        """The program's functions that a core came to, of those that were looked for."""
+        first = len(self._counted) + len(self._stops)
+        rows = json.loads(system.code_report())[first:first + len(self._seen)]
+        return listed(one.name for one, row in zip(self._seen, rows, strict=True) if row["reached"])
+
+
+def listed(names: Iterator[str]) -> str:
+    found = list(dict.fromkeys(names))
+    more = f" and {len(found) - MOST_LISTED} more" if len(found) > MOST_LISTED else ""
+    return ", ".join(found[:MOST_LISTED]) + more if found else "none"
