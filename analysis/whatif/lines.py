@@ -21,6 +21,7 @@ MEANING = {FREE: "every access hits", PADDED: "fields of different users on line
 MOST_LINES = 20_000
 WORD = 8
 ELEMENT = re.compile(r"\[|\.|\+0x|->")
+SITE = re.compile(r".*? at \S+:\d+( \([^)]*\))?")  # of an allocation: `calloc at stats.c:51 (worker_stats)`
 NAMES = "SELECT name, kind, waiting FROM names WHERE point = ? ORDER BY waiting DESC, name, kind"
 PAGED = ("user symbol", "heap", "stack", "anonymous memory")  # kinds of memory that belong to a program
 USER_TOP = 1 << 47
@@ -55,7 +56,8 @@ def subjects(p: Point) -> list[Subject]:
 
 def whole(name: str) -> str:
     """The object that a name is a part of: `packed:stats` of `packed:stats[2].packets`."""
-    at = ELEMENT.search(name)
+    site = SITE.match(name)
+    at = ELEMENT.search(name, site.end() if site else 0)
     return name[:at.start()] if at and at.start() else name
 
 

@@ -51,7 +51,8 @@ def test_neighbours_that_the_same_code_of_the_same_cores_uses_alike_stay_togethe
 
 @pytest.mark.parametrize(("name", "whole"), [
     ("packed:stats[2].packets", "packed:stats"), ("account.balance", "account"), ("_end+0x40", "_end"), ("page table", "page table"),
-    ("server::workers[1].handled_", "server::workers")])
+    ("server::workers[1].handled_", "server::workers"), ("p:calloc at stats.c:51", "p:calloc at stats.c:51"),
+    ("p:new[] at pool.cc:7 (Pool)[2].head", "p:new[] at pool.cc:7 (Pool)")])
 def test_parts_of_one_object_count_together(name: str, whole: str) -> None:
     assert lines.whole(name) == whole
 

@@ -5,6 +5,7 @@ Debug information that is missing, damaged or of an unknown kind leaves names as
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
@@ -12,7 +13,8 @@ from elftools.dwarf.die import DIE
 
 from moscope.naming import debug_file, elf
 from moscope.naming.dwarf import FUNCTION, Units, chain, text
-from moscope.naming.fields import Types, type_of
+from moscope.naming.fields import Types, title, type_of
+from moscope.naming.results import Results
 from moscope.naming.sources import Source, Sources
 
 T = TypeVar("T")
@@ -51,6 +53,9 @@ class Debug:
         found = self._known(address)
         return (self._read(lambda: self._types.type_at(found[1], offset)) if found else None) or ""
 
+    def read_field(self, die: DIE, offset: int) -> tuple[str, str]:
+        return self._read(lambda: (self._types.path(die, offset), self._types.type_at(die, offset))) or ("", "")
+
     def _known(self, address: int) -> tuple[str, DIE] | None:
         if address not in self._variables:
             self._variables[address] = self._read(lambda: self._variable(address))
@@ -66,10 +71,36 @@ class Debug:
         function = next(filter(None, (text(one, "DW_AT_name") for one in chain(inside))), "") if inside else ""
         return function, kind
 
+    def result(self, code: bytes, pc: int, name: str) -> "Result | None":
+        """The type of the memory that the call before a link address has returned, of the code there; `name`: of a type that is known
+        to be it, else empty."""
+        units = self._units
+        if units is None:
+            return None
+        results = Results(units, self._types)
+        found = self._read(lambda: results.named(name, pc) if name else results.type(code, pc))
+        size = self._read(lambda: self._types.shape(found).size) if found is not None else 0
+        return Result(self, found, self._read(lambda: title(found)) or "", size) if found is not None and size else None
+
     def source(self, pc: int) -> Source | None:
         """Of an instruction at a link address."""
         sources = self._sources
         return self._read(lambda: sources.at(pc)) if sources else None
+
+
+@dataclass(frozen=True)
+class Result:
+    """The type of a piece of memory."""
+
+    debug: Debug
+    die: DIE
+    name: str
+    size: int
+
+    def field(self, offset: int) -> tuple[int, str, str]:
+        """At an offset in an array: the number of the element, the field in it, and the field's type."""
+        index, rest = divmod(offset, self.size)
+        return index, *self.debug.read_field(self.die, rest)
 
 
 def of(path: Path, file: elf.Elf) -> tuple[Debug, elf.Elf] | None:

@@ -73,6 +73,9 @@ class Types:
         """The type of that field: `long`; of padding, that of the structure."""
         return title(self._at(die, offset)[1])
 
+    def field_type(self, die: DIE | None, offset: int) -> DIE | None:
+        return self._at(die, offset)[1]
+
     def _at(self, die: DIE | None, offset: int) -> tuple[str, DIE | None]:
         """The field at an offset of a type, and its type."""
         found, shape = "", self.shape(die)

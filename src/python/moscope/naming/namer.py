@@ -7,16 +7,18 @@ says which one it is. The byte with the longest waiting gives the field; `fields
 
 import dataclasses
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
 from moscope.naming import demangle, image
 from moscope.naming.btf import Unreadable
+from moscope.naming.debug import Result
 from moscope.naming.demangle import CLONE
 from moscope.naming.files import Files
 from moscope.naming.guest import PAGE, Guest, Memory
+from moscope.naming.heap import Code, Heap
 from moscope.naming.known import Known
 from moscope.naming.percpu import PerCpu
 from moscope.naming.slab import ALLOCATOR, Description, Pages
@@ -83,6 +85,7 @@ class Namer:
         self._per_cpu: PerCpu | None = None
         self._pages: Pages | None = None
         self._known: Known | None = None
+        self._heap: Heap | None = None
         self.refresh()
 
     def refresh(self) -> None:
@@ -148,8 +151,11 @@ class Namer:
             return None
 
     def extent(self, va: int, cr3: int) -> tuple[int, int] | None:
-        """[first, end) of the variable, heap, stack or anonymous area of a program at an address; None where none is known."""
+        """[first, end) of the allocation, variable, heap, stack or anonymous area of a program at an address; None where none is known."""
         try:
+            piece = self._heap.at(va, cr3) if self._heap else None
+            if piece:
+                return piece.start, piece.start + piece.size
             return self._users.extent(va, cr3) if 0 < va < USER_TOP else None
         except Unreadable:
             return None
@@ -163,6 +169,21 @@ class Namer:
                 return None
 
         return Unwinder(orc.of(self.kernel.orc, self.kernel.banner), self._guest.slide, linked)
+
+    def allocated(self, packed: tuple[bytes, bytes], functions: Sequence[str]) -> None:
+        """From now on, memory of heaps has the names of its allocations: the engine's, and the names of its allocators by number."""
+        code = Code(self.source, self.code, self._program, lambda sample: self.unwinder().chain(sample), self._result)
+        self._heap = Heap(packed, functions, code) if packed[0] else None
+
+    def _result(self, address: int, cr3: int, name: str) -> Result | None:
+        try:
+            return self._users.result(address, cr3, name)
+        except Unreadable:
+            return None
+
+    def _program(self, cr3: int) -> str:
+        known = self._tasks.process(cr3)
+        return known.exe.rsplit("/", 1)[-1] if known else ""
 
     def notes(self) -> list[str]:
         """What is wrong with the debug information of programs, a sentence for each file."""
@@ -394,6 +415,11 @@ class Namer:
         instance = f"{process.name} {process.pid}" if process else ""
         if found:
             return self._user_symbol(found, instance)
+        piece = self._heap.at(va, cr3) if self._heap else None
+        if self._heap and piece:
+            program = process.exe.rsplit("/", 1)[-1] if process else "unknown"
+            title, field, typed = self._heap.name(piece, va)
+            return Named(f"{program}:{title}", "heap", instance, field, typed=typed)
         area = self._tasks.area(process, va) if process else None
         if process is None or area is None:
             page = self._by_page(physical, then=then)

@@ -17,6 +17,7 @@ from moscope.naming.tasks import Process, Tasks
 from moscope.naming.unwind.cfi import Cfi
 
 USER_TOP = 1 << 47
+CODE = 96  # bytes that say what becomes of a result
 COUNTED = re.compile(r"\.\d+$")  # of variables in functions, which may have the same name
 
 
@@ -80,6 +81,11 @@ class Program:
     def source(self, address: int) -> Source | None:
         """File and line of an instruction."""
         return self._debug[0].source(address) if self._debug else None
+
+    def result(self, address: int, name: str) -> "debug.Result | None":
+        """The type of the memory that the call before an address has returned."""
+        code = self._file.read(address, CODE) if self._file else b""
+        return self._debug[0].result(code, address, name) if self._debug else None
 
     def covers(self, address: int) -> bool:
         return any(s.address <= address < s.address + s.size for s in self.segments)
@@ -149,6 +155,10 @@ class Users:
         """The unwind tables of a program's code, and the link address."""
         program, link = self._linked(address, cr3)
         return (program.unwinding, link) if program and program.unwinding else None
+
+    def result(self, address: int, cr3: int, name: str) -> "debug.Result | None":
+        program, link = self._linked(address, cr3)
+        return program.result(link, name) if program else None
 
     def notes(self) -> list[str]:
         return [note for program in self._programs.values() for note in program.notes]

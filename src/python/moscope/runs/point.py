@@ -63,7 +63,8 @@ def measure(job: Job, folder: Path, report: Callable[[Progress], None], say: Cal
              **side_by_side(job)}
     watched = [job.point.begin] if shown(job.point.begin) else [STARTS]
     system = engine.create({**start.config, "detailed": timed, "markers": [*start.config["markers"], *watched]})
-    probes = functions.Probes(job.point.count or (), job.point.begin, programs, job.point.workload)
+    probes = functions.Probes(job.point.count or (), job.point.begin, programs, job.point.workload,
+                              heap=not job.point.family)
     if probes:
         system.watch_code(probes.text())
     system.restore(str(start.checkpoint))
@@ -75,12 +76,14 @@ def measure(job: Job, folder: Path, report: Callable[[Progress], None], say: Cal
         system.watch_pages(json.dumps(described))
     if job.what_if:
         namer.observe()
+        namer.allocated(system.allocations(), probes.names)
         system.what_if(json.dumps(pages.moved(job.what_if, namer.extent)))
     measured, stats, packed = detailed(guest, job.point, log, job.record_epochs, probes)
     if job.record_epochs:
         (folder / EPOCHS).write_bytes(system.epoch_record())
     guest.phase("names", 1.0)
     namer.refresh()
+    namer.allocated(system.allocations(), probes.names)
     tables = name(namer, stats["attribution"], packed, engine.machine_roles(inputs.machine))
     kinds, states, naming = engine.machine_types(), engine.machine_states(inputs.machine), transactions.Naming(namer, tables.lines)
     if log:

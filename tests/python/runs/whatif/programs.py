@@ -67,7 +67,8 @@ class Planted:
 
 PLANTED = (
     Planted("array_of_structs.c", "array_of_structs:stats[", ("false_sharing",), "padded", "stats"),
-    Planted("heap.c", "heap of heap", ("false_sharing",), "padded", ""),
+    Planted("heap.c", "heap:aligned_alloc at heap.c:29 (session)[", ("false_sharing",), "padded",
+            "aligned_alloc at heap.c:29 (session)"),
     Planted("cxx_class.cc", "cxx_class:server::workers[", ("false_sharing",), "padded", "server::workers"),
     Planted("main.go", "go:main.counters[", ("false_sharing",), "padded", "main.counters"),
     Planted("rust.rs", "rust:rust::COUNTERS", ("false_sharing",), "padded", "rust::COUNTERS"),

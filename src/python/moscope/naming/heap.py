@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Memory of heaps by where it was allocated: `calloc at stats.c:51` (src/board/allocations.hh follows the allocators).
+
+The place is the innermost line of the program's own code: libraries, and what their headers put into the program (`new` within
+std::vector), come before it in the call chain. Without debug information it is the innermost function of the program's file.
+"""
+
+import re
+from bisect import bisect_right
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from moscope.naming.debug import Result
+from moscope.naming.sources import Source
+from moscope.naming.tasks import TABLE_MASK
+from moscope.naming.unwind import chains
+
+PIECE = np.dtype([(name, "<u8") for name in ("address_space", "start", "size", "site", "freed")])
+CALLED_AT = " called at "
+NOT_OWN = re.compile(r"/usr/|/build/|\.\./|\./|\?")  # files of compilers and libraries, as their debug information names them
+ELEMENT = re.compile(r"allocator<([\w:]+)>")  # of a container of C++
+MOST_NAMED = 256  # elements of an array whose names have their index
+NEW = re.compile(r"operator (new|new\[\])\Z")
+
+
+@dataclass(frozen=True)
+class Piece:
+    """What an allocation gave: [start, start + size)."""
+
+    start: int
+    size: int
+    site: int
+    freed: bool
+
+
+@dataclass(frozen=True)
+class Code:
+    """What is known of the code of user programs: by address and CR3."""
+
+    source: Callable[[int, int], Source | None]
+    function: Callable[[int, int], str]  # PROGRAM:FUNCTION
+    program: Callable[[int], str]  # the name of the file that a process runs
+    chain: Callable[[chains.Sample], list[int]]
+    result: Callable[[int, int, str], Result | None]  # the type of what the call before an address has returned, or of that name
+
+
+class Heap:
+    """The allocations of a system at a moment. `functions`: names of the engine's probes, by number."""
+
+    def __init__(self, packed: tuple[bytes, bytes], functions: Sequence[str], code: Code) -> None:
+        pieces = np.frombuffer(packed[0], PIECE)
+        self._of: dict[int, tuple[list[int], np.ndarray]] = {}  # of PIECE
+        for space in np.unique(pieces["address_space"]).tolist():
+            mine = pieces[pieces["address_space"] == space]
+            self._of[space] = mine["start"].tolist(), mine
+        self._sites = list(chains.samples(packed[1]))
+        self._functions, self._code = functions, code
+        self._titles: dict[int, tuple[str, Result | None]] = {}
+
+    def at(self, va: int, cr3: int) -> Piece | None:
+        starts, pieces = self._of.get(cr3 & TABLE_MASK, ([], None))
+        i = bisect_right(starts, va) - 1
+        if pieces is None or i < 0:
+            return None
+        found = pieces[i]
+        if va >= int(found["start"]) + int(found["size"]):
+            return None
+        return Piece(int(found["start"]), int(found["size"]), int(found["site"]), bool(found["freed"]))
+
+    def name(self, piece: Piece, va: int) -> tuple[str, str, str]:
+        """Of a byte of a piece: its name, the field, and the field's type: `calloc at stats.c:51 (worker_stats)[2].packets`,
+        `[2].packets`, `long`. Without a type, the name is that of the site, and the field a distance."""
+        title, result = self.title(piece.site)
+        if result is None or not result.name or piece.size < result.size or piece.size % result.size:
+            return title, f"+{va - piece.start:#x}", ""
+        elements = piece.size // result.size
+        index, path, typed = result.field(va - piece.start)
+        field = f"[{index}]{path}" if elements > 1 else path
+        named = path if elements > MOST_NAMED else field
+        return f"{title} ({result.name}){named}", field.removeprefix("."), typed
+
+    def title(self, site: int) -> tuple[str, Result | None]:
+        """`calloc at stats.c:51`, `new at pool.cc:12`, or `malloc in FUNCTION`; and the type of the memory."""
+        if site not in self._titles:
+            self._titles[site] = self._title(self._sites[site])
+        return self._titles[site]
+
+    def _title(self, sample: chains.Sample) -> tuple[str, Result | None]:
+        space, chain = sample.address_space, self._code.chain(sample)
+        called = NEW.sub(r"\1", self._functions[sample.line])
+        for n, address in enumerate(chain):
+            source = self._code.source(address, space)
+            for place in places(source):
+                if not NOT_OWN.match(place):
+                    element = ELEMENT.search(f"{source.calls if source else ''} {self._code.function(chain[0], space)}")
+                    result = self._code.result(address + 1, space, element[1] if element else "") if element or not n else None
+                    return f"{called} at {place.rsplit('/', 1)[-1]}", result
+        program = self._code.program(space)
+        names = [self._code.function(address, space) for address in chain]
+        own = next((name.partition(":")[2] for name in names if name.startswith(f"{program}:")), "")
+        return f"{called} in {own or (names[0] if names else 'unknown code')}", None
+
+
+def places(source: Source | None) -> list[str]:
+    """The line of an instruction, then those that the functions inlined there were called at, innermost first."""
+    return [source.at, *(call.rpartition(CALLED_AT)[2] for call in source.inlined)] if source else []

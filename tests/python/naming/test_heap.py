@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Names of heap memory by where it was allocated."""
+
+import numpy as np
+
+from moscope.naming.heap import PIECE, Code, Heap
+from moscope.naming.sources import Source
+from moscope.naming.unwind import chains
+
+SPACE = 0x5000
+NEW_LINE = "/usr/include/c++/12/bits/new_allocator.h:137"
+
+
+def heap(chain: list[int], sources: dict[int, Source], function: str = "calloc", pieces: list[tuple[int, ...]] | None = None) -> Heap:
+    site = np.zeros(1, chains.RECORD)
+    site["address_space"] = SPACE
+    packed = np.array(pieces or [(SPACE, 0x1000, 0x100, 0, 0)], PIECE).tobytes(), site.tobytes()
+    code = Code(lambda at, space: sources.get(at), lambda at, space: f"{'prog' if at < 100 else 'libc.so.6'}:f{at}", lambda space: "prog",
+                lambda sample: chain, lambda at, space, name: None)
+    return Heap(packed, [function], code)
+
+
+def test_an_address_belongs_to_the_allocation_that_covers_it() -> None:
+    found = heap([], {}, pieces=[(SPACE, 0x1000, 0x100, 0, 0), (SPACE, 0x1100, 0x10, 0, 1), (0x9000, 0x1000, 0x10, 0, 0)])
+    assert found.at(0xfff, SPACE) is None and found.at(0x1110, SPACE) is None and found.at(0x1000, 0x7000) is None
+    first, second = found.at(0x10ff, SPACE | 0xfff), found.at(0x1100, SPACE)
+    assert first and (first.start, first.size, first.freed) == (0x1000, 0x100, False)
+    assert second and (second.start, second.freed) == (0x1100, True)
+
+
+def test_the_site_is_the_line_that_called_the_allocator() -> None:
+    assert heap([1], {1: Source("src/stats.c:51")}).title(0)[0] == "calloc at stats.c:51"
+
+
+def test_the_site_is_the_programs_own_line_where_headers_of_a_library_were_inlined() -> None:
+    inlined = Source(NEW_LINE, (f"allocate called at {NEW_LINE}", "Pool called at pool.cc:12"))
+    assert heap([1], {1: inlined}, "operator new").title(0)[0] == "new at pool.cc:12"
+
+
+def test_the_site_is_the_callers_line_where_the_callee_is_a_librarys() -> None:
+    assert heap([200, 1, 2], {1: Source(NEW_LINE), 2: Source("main.cc:9")}, "operator new[]").title(0)[0] == "new[] at main.cc:9"
+
+
+def test_without_source_lines_the_site_is_the_programs_function() -> None:
+    assert heap([200, 7, 8], {}, "malloc").title(0)[0] == "malloc in f7"
+    assert heap([200], {}, "malloc").title(0)[0] == "malloc in libc.so.6:f200"

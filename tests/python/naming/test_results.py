@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The type of memory that a call has returned, from the code behind the call and the debug information."""
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from moscope.naming.results import NEAR, RAX, RBP, Kept, kept
+from moscope.naming.user import Program
+
+PAD = b"\xcc" * 80
+SOURCE = """
+#include <cstdlib>
+struct Node { Node *next; long value; };
+struct Owner { Node *first; long n; };
+Owner *owner;
+long *counters;
+char *text;
+template <class T> void used(T *by) { asm volatile("" :: "r"(by) : "memory"); }
+int main(int argc, char **) {
+    counters = (long *)calloc(argc, 64);
+    owner = new Owner{};
+    Node *local = (Node *)malloc(sizeof(Node) * 3);
+    local[1].value = argc;
+    text = (char *)malloc(argc);
+    for (;;) { used(local); used(text); used(owner); }
+}
+"""
+WANTED = {10: "long int", 11: "Owner", 12: "Node", 14: None}  # by source line
+
+
+def test_a_store_to_a_variable_is_found_behind_other_instructions() -> None:
+    # PXOR XMM0, XMM0; MOV [RIP + 0x100], RAX
+    assert list(kept(b"\x66\x0f\xef\xc0\x48\x89\x05\x00\x01\x00\x00" + PAD, 0x1000)) == [
+        Kept(0x1000, until=0x1000 + NEAR), Kept(0x100b, address=0x110b)]
+
+
+def test_a_copy_of_the_result_is_followed() -> None:
+    # MOV RBX, RAX; MOV [RBP - 0x20], RBX; MOV [RIP], RCX
+    found = list(kept(b"\x48\x89\xc3\x48\x89\x5d\xe0\x48\x89\x0d\x00\x00\x00\x00" + PAD, 0))
+    assert found == [Kept(0, until=NEAR), Kept(3, register=3), Kept(7, register=RBP, offset=-0x20)]
+
+
+def test_a_field_of_what_a_register_points_to_is_found() -> None:
+    assert list(kept(b"\x49\x89\x44\x24\x08" + PAD, 0)) == [Kept(0, until=NEAR)], "an index byte follows"
+    assert list(kept(b"\x49\x89\x45\x08" + PAD, 0)) == [Kept(0, until=NEAR), Kept(4, register=13, offset=8)]
+    assert list(kept(b"\x48\x89\x03" + PAD, 0)) == [Kept(0, until=NEAR), Kept(3, register=3, offset=0)]
+    assert next(kept(b"\x90\xe8" + PAD, 0)) == Kept(0, register=RAX, until=1), "a call changes it"
+
+
+@pytest.mark.parametrize("optimised", ["-O0", "-O1", "-O2"])
+def test_the_result_has_the_type_of_the_pointer_that_it_is_assigned_to(optimised: str, tmp_path: Path) -> None:
+    (tmp_path / "memory.cc").write_text(SOURCE)
+    path = tmp_path / "memory"
+    subprocess.run(["g++", "-g", optimised, "-o", path, tmp_path / "memory.cc"], check=True)
+    program = Program("memory", path)
+    code = subprocess.run(["objdump", "-d", "--no-show-raw-insn", path], check=True, capture_output=True, text=True).stdout
+    calls = re.findall(r"call .*<(?:_Znwm|malloc|calloc)(?:@plt)?>\n\s*([0-9a-f]+):", code)
+    found = {}
+    for text in calls:
+        source = program.source(int(text, 16) - 1)
+        result = program.result(int(text, 16), "")
+        if source:
+            found[int(source.at.rpartition(":")[2])] = result and result.name
+    assert found == WANTED
+    named = program.result(program.symbols.address("main") or 0, "Node")
+    assert named and named.size == 16 and named.field(24) == (1, ".value", "long int")

@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A dynamic, position-independent C++ program, unchanged: its heap is named by allocation, its calls are counted and begin detailed
+time. One boot serves both."""
+
+import json
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from moscope import jsonio
+from moscope.guest import initramfs, kernel, packages
+
+Moscope = Callable[..., "subprocess.CompletedProcess[str]"]
+pytestmark = pytest.mark.skipif(not all(
+    (packages.cache() / "chosen" / f"{name}.json").is_file() for name in (kernel.CLOUD_KERNEL, initramfs.BUSYBOX_PACKAGE)),
+    reason="the distribution's kernel is not in the cache: `moscope boot` fetches it")
+SOURCE = """
+#include <cstdlib>
+#include <vector>
+namespace app { struct Pool { long head, tail, work[6]; }; }
+struct stats { long packets, bytes; };
+static std::vector<app::Pool> pools;
+static struct stats *all;
+enum { POOLS = 4096, STATS = 64 };
+extern "C" __attribute__((noinline)) void sweep(unsigned long n) {
+    pools[n * 7 % POOLS].tail += n;
+    all[n % STATS].bytes += n;
+}
+extern "C" __attribute__((noinline)) int once(int n) { return n + 2; }
+int main(int n, char **) {
+    if (n > 1) return once(n);
+    pools.resize(POOLS);                                       // line 15
+    all = (struct stats *)calloc(STATS, sizeof(struct stats)); // line 16
+    for (unsigned long n = 0;; ++n) sweep(n);
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("heap")
+    (folder / "pools.cc").write_text(SOURCE.lstrip())
+    subprocess.run(["g++", "-g", "-O2", "-pie", "-fPIE", "-o", folder / "pools", "pools.cc"], cwd=folder, check=True)
+    return folder / "pools"
+
+
+def test_heap_is_named_by_its_allocations_and_calls_are_counted(program: Path, moscope: Moscope) -> None:
+    got = moscope("run", "--program", str(program), "--cores", "1", "--begin", "call:sweep", "--count", "sweep", "--warmup", "1us",
+                  "--window", "50us", "--windows", "1", "--json", timeout=600)
+    assert got.returncode == 0, got.stderr
+    document = json.loads(got.stdout)
+    jsonio.validate(document)
+    (point,) = document["points"]
+    assert point["begin"] == "call:sweep" and point["operation"] == "calls of sweep"
+    assert point["ops"] == point["calls"]["sweep"] > 100
+    names = [one["name"] for one in point["top_names"]]
+    assert names[0] == "pools:new at pools.cc:15 (Pool).tail", names
+    assert any(name.startswith("pools:calloc at pools.cc:16 (stats)[") for name in names), names
+
+
+def test_a_function_that_is_never_called_is_told_with_what_ran(program: Path, moscope: Moscope) -> None:
+    got = moscope("run", "--program", f"{program} quit", "--cores", "1", "--begin", "call:sweep", "--out", "never", timeout=600)
+    assert got.returncode == 1, got.stderr
+    assert "pools (until sweep is called): was never called; functions of the program that ran: " in got.stderr
+    ran = next(line for line in got.stderr.splitlines() if "that ran: " in line).partition("that ran: ")[2].split(", ")
+    assert {"main", "once"} <= set(ran) and "sweep" not in ran
+    assert "program ended with status 4" in got.stderr and "Traceback" not in got.stderr
