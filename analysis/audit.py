@@ -2,56 +2,130 @@
 """Holds the miss class of each recorded transaction against the transaction's other facts. A rule is a query for contradictions: rows
 of `log`, which are a point's transactions with these columns besides:
 
-    ended       tick of the answer
-    writes      whether it writes data
-    before      tick at which the core's previous transaction on the line ended; null: none is recorded
-    written     tick at which the last write to the line before this one ended, and
-    own_written that of this core; null: none is recorded
+    ended         tick of the answer
+    chip          of the core; null: the machine is not known
+    writes        whether it writes data
+    past          whether it goes past the caches, so that it needs no line: its class says what a read would have been
+    before        tick at which the core's previous transaction on the line ended; null: none is recorded
+    others        tick at which the last transaction on the line before this one ended, whichever core's; likewise
+    written       of those that write, and
+    own_written   of those of this core that write, and
+    byte_written  of those that write from the same byte on
 
-The log begins with the windows, so what happened before is unknown and contradicts nothing.
+The log begins with the windows, so what happened before is unknown and contradicts nothing. Stores that hit are not in it. A core that
+has written after `before` is another one, since this core had no transaction in between.
 """
 
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 from analysis.database import connect, quoted
-from analysis.described import SEGMENT, WRITES
+from analysis.described import MISS_CLASS, SEGMENT, WRITES
+from analysis.exports.base import recorded
+from analysis.run_directory import Point
+
+SCHEMA = "moscope.audit/1"
 
 LOG = f"""
-    WITH ended AS (SELECT *, issued + latency AS ended, kind IN {WRITES} AS writes FROM read_parquet($file) WHERE NOT buffer_wait),
+    WITH ended AS (SELECT *, issued + latency AS ended, core // $per_chip AS chip, kind IN {WRITES} AS writes,
+                          kind IN ('flush', 'nt_store', 'uncached_load') AS past, va % 64 AS byte
+                   FROM read_parquet($file) WHERE NOT buffer_wait),
          ordered AS (SELECT *, row_number() OVER (ORDER BY ended, issued, core) AS number FROM ended)
-    SELECT *, max(ended) OVER own AS before,
+    SELECT *, max(ended) OVER own AS before, max(ended) OVER everyone AS others,
            max(CASE WHEN writes THEN ended END) OVER everyone AS written,
-           max(CASE WHEN writes THEN ended END) OVER own AS own_written
+           max(CASE WHEN writes THEN ended END) OVER own AS own_written,
+           max(CASE WHEN writes AND va <> 0 THEN ended END) OVER same AS byte_written
     FROM ordered
     WINDOW own AS (PARTITION BY line, core ORDER BY number ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING),
-           everyone AS (PARTITION BY line ORDER BY number ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)"""
+           everyone AS (PARTITION BY line ORDER BY number ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING),
+           same AS (PARTITION BY line, byte ORDER BY number ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)"""
 
+SHARING = "class IN ('true_sharing', 'false_sharing')"
+DEVICE = 254
 RULES = {
     "latency is the sum of its segments": f"latency <> {' + '.join(SEGMENT.names)}",
-    "a line crosses no link without a supplier or an upgrade": "hops > 0 AND supplier_chip IS NULL AND class <> 'upgrade'",
-    "cold: the core has not had the line": "class = 'cold' AND before IS NOT NULL",
+    "a transaction takes time and stalls its core for at most this time": "latency <= 0 OR exposed < 0 OR exposed > latency",
+    "time on links and links that were crossed belong together": "(hops > 0) <> (link > 0)",
+    "a line crosses no link without a supplier or an upgrade": "hops > 0 AND supplier_chip IS NULL AND class <> 'upgrade' AND NOT past",
+    "a line from another chip crosses a link": "supplier_chip <> chip AND hops = 0",
+    "what DRAM sends has a supplier": "dram > 0 AND supplier_chip IS NULL AND NOT past",
+    "an access behind an older one of its core to the line counts this as waiting":
+        "before > issued AND queue < before - issued",
+    "cold: the core has not had the line": "class = 'cold' AND (before IS NOT NULL OR writer = core)",
     "upgrade: the access writes": "class = 'upgrade' AND NOT writes",
     # The owner of a dirty line that is shared may answer an invalidation with the line.
     "upgrade: the line does not come from memory": "class = 'upgrade' AND dram > 0",
-    "sharing: the last writer is another core or a device":
-        "class IN ('true_sharing', 'false_sharing') AND (writer IS NULL OR writer = core)",
-    "capacity: no other core has written the line since the core had it":
-        "class = 'capacity' AND writer <> core AND written > before AND written > coalesce(own_written, 0)",
-    "capacity: a controller or a cache of the core sends the line":
-        "class = 'capacity' AND supplier_chip IS NULL AND cache = 0",
+    "upgrade: no other core has written the line since the core had it": "class = 'upgrade' AND written > before",
+    "sharing: the last writer is another core or a device": f"{SHARING} AND (writer IS NULL OR writer = core)",
+    "sharing: another core has had the line since, or a device has written it":
+        f"{SHARING} AND writer <> {DEVICE} AND before IS NOT NULL AND others <= before",
+    "false sharing: no other core has written the byte that is accessed":
+        "class = 'false_sharing' AND va <> 0 AND byte_written > before",
+    "capacity: no other core has written the line since the core had it": "class = 'capacity' AND writer <> core AND written > before",
+    "cold, capacity, sharing: a controller or a lower cache of the core sends the line":
+        "class NOT IN ('upgrade', 'secondary') AND supplier_chip IS NULL AND (cache = 0 OR supplier = 'own') AND NOT past",
     "secondary: an older access of the core to the line ends at the same time": """class = 'secondary' AND NOT EXISTS (
         SELECT 1 FROM log older WHERE older.line = log.line AND older.core = log.core AND older.ended = log.ended
         AND older.class <> 'secondary' AND older.issued <= log.issued)""",
     "secondary: no controller sends the line for it, and all of its latency is waiting":
         "class = 'secondary' AND (supplier_chip IS NOT NULL OR hops > 0 OR probes > 0 OR queue <> latency)",
-    "cold, sharing: a controller or a cache of the core sends the line":
-        "class IN ('cold', 'true_sharing', 'false_sharing') AND supplier_chip IS NULL AND cache = 0",
+    "every transaction has a class, and is marked if it is secondary": "class = 'none' OR secondary_miss <> (class = 'secondary')",
 }
 
 
-def contradictions(file: Path) -> dict[str, int]:
-    """By rule, how many transactions contradict it."""
-    database = connect()
-    database.execute(f"CREATE TABLE log AS {LOG.replace('$file', quoted(str(file)))}")
-    return {rule: int((database.execute(f"SELECT count(*) FROM log WHERE {condition}").fetchone() or (0,))[0])
-            for rule, condition in RULES.items()}
+class Audit:
+    """Of one file of transactions. `per_chip`: the machine's cores of a chip, where known."""
+
+    def __init__(self, file: Path, per_chip: int | None = None) -> None:
+        self._database = connect()
+        made = LOG.replace("$file", quoted(str(file))).replace("$per_chip", str(per_chip) if per_chip else "NULL")
+        self._database.execute(f"CREATE TABLE log AS {made}")
+
+    def transactions(self) -> dict[str, int]:
+        """By class."""
+        return {str(miss): int(count) for miss, count in self._database.execute(
+            "SELECT class, count(*) FROM log GROUP BY class ORDER BY count(*) DESC, class").fetchall()}
+
+    def contradictions(self) -> dict[str, int]:
+        """By rule, how many transactions contradict it."""
+        return {rule: int((self._database.execute(f"SELECT count(*) FROM log WHERE {condition}").fetchone() or (0,))[0])
+                for rule, condition in RULES.items()}
+
+    def examples(self, rule: str, most: int = 5) -> Iterator[dict[str, Any]]:
+        """The first transactions that contradict a rule."""
+        found = self._database.execute(f"SELECT * EXCLUDE (number, byte, past) FROM log WHERE {RULES[rule]} ORDER BY ended LIMIT {most}")
+        names = [column[0] for column in found.description or ()]
+        return (dict(zip(names, row, strict=True)) for row in found.fetchall())
+
+
+def contradictions(file: Path, per_chip: int | None = None) -> dict[str, int]:
+    return Audit(file, per_chip).contradictions()
+
+
+def document(points: Iterable[Point]) -> dict[str, Any]:
+    """Of the points that have recorded transactions, as a JSON object."""
+    found = [_point(p, recorded(p)) for p in points]
+    return {"schema": SCHEMA, "ok": not any(one["contradictions"] for one in found), "points": found}
+
+
+def _point(p: Point, file: Path) -> dict[str, Any]:
+    audit = Audit(file, p.cores_per_chip)
+    classes = audit.transactions()
+    return {"point": p.name, "transactions": sum(classes.values()), "classes": classes, "contradictions": [
+        {"rule": rule, "transactions": count, "examples": list(audit.examples(rule))}
+        for rule, count in audit.contradictions().items() if count]}
+
+
+def text(made: dict[str, Any]) -> Iterator[str]:
+    """The object as lines for people."""
+    for one in made["points"]:
+        count = sum(broken["transactions"] for broken in one["contradictions"])
+        yield (f"{one['point']}: {one['transactions']:,} transactions, {len(RULES)} rules: "
+               + (f"{count:,} contradictions" if count else "no contradiction"))
+        yield "  " + ", ".join(f"{MISS_CLASS.label(miss)} {number:,}" for miss, number in one["classes"].items())
+        for broken in one["contradictions"]:
+            yield f"  {broken['transactions']:,} contradict: {broken['rule']}"
+            for example in broken["examples"]:
+                yield (f"    {example['issued'] / 10**9:.6f} us, core {example['core']}: {example['class']} {example['kind']} of "
+                       f"{example['line']:#x} ({example['name']}) by {example['function']}")

@@ -63,7 +63,7 @@ struct Access {
     std::uint16_t supplier_number = kUnknown16; ///< its core, or its version where it is no core's
     std::uint16_t supplier_chip = kUnknown16;
     std::uint16_t probes = 0; ///< controllers to which a probe or an invalidation was sent for it
-    bool held = false;        ///< of a store or rmw: when it began its core had the line, without the right to write
+    bool held = false;        ///< of a store or rmw: its core had the line, in a state that the write changed
     bool secondary = false;   ///< the grant to an older access of its core served it: no request was sent for it
     static constexpr std::uint8_t kUnknown =
         0xff; ///< no controller sent data: the core's own caches, or the right to write alone

@@ -243,6 +243,9 @@ void Sequencer::finish(Access &a, std::byte *carried, bool first, MachineType su
     const Tick latency = now - a.issued;
     const Message *const cause = first ? c_.cause_ : nullptr;
     const bool demanded = !prefetcher_ || !prefetcher_->owns(a);
+    // A write that the core's own request completes, without a cache that sends the line: the core held it clean and alone.
+    if (__builtin_expect(supplier == MachineType_NULL && cause && cause->type == RubyRequest::kType, 0))
+        a.held |= a.kind == AccessKind::store || a.kind == AccessKind::rmw;
     a.hops = cause ? cause->txn_hops : std::uint16_t{0};
     // Every tick is accounted for once: what the segments miss is a bug of the bookkeeping.
     if (__builtin_expect(cause && cause->path.total() == latency, 1)) {

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""`moscope report`: writes the report of a finished or partial run again, from its run directory only, or shows the map of a line."""
+"""`moscope report`: writes the report of a finished or partial run again, from its run directory only, or shows the map of a line, or
+audits the miss classes."""
 
 import sys
 from pathlib import Path
@@ -14,9 +15,12 @@ from moscope.cli import Shared, command
 def report(shared: Shared,
            run_dir: Annotated[Path, typer.Argument(metavar="RUN_DIR", help="Run directory written by `moscope run`.")],
            line: Annotated[str | None, typer.Option(metavar="NAME", help="Show the map of the hottest lines of this name instead: bytes, "
-                                                                         "fields, code, cores, and advice.")] = None) -> None:
+                                                                         "fields, code, cores, and advice.")] = None,
+           audit: Annotated[bool, typer.Option("--audit", help="Hold the miss class of every recorded transaction against its other facts "
+                                                               "instead, and exit with 1 if one contradicts. Needs a run with --detail "
+                                                               "full.")] = False) -> int:
     """Write report.html, figures and tables of a run directory again."""
-    from moscope import paths
+    from moscope import errors, paths
     from moscope.errors import UserError
 
     sys.path.append(str(paths.root()))
@@ -26,13 +30,31 @@ def report(shared: Shared,
     try:
         if line is not None:
             show_line(shared, run_dir, line)
-            return
+            return errors.OK
+        if audit:
+            return errors.OK if audited(shared, run_dir) else errors.FOUND
         page = write_report(run_dir)
     except RunDirectoryError as error:
         raise UserError(str(error)) from error
     shared.result({"schema": "moscope.report/1", "ok": True, "report": str(page)})
     if not shared.json:
         print(page)
+    return errors.OK
+
+
+def audited(shared: Shared, run_dir: Path) -> bool:
+    """Whether no transaction of any point contradicts its class."""
+    from analysis import audit, load
+    from moscope.errors import UserError
+
+    points = load(run_dir).points
+    if not points:
+        raise UserError(f"{run_dir}: has no finished point: expected one with recorded transactions")
+    made = audit.document(points)
+    shared.result(made)
+    if not shared.json:
+        print("\n".join(audit.text(made)))
+    return bool(made["ok"])
 
 
 def show_line(shared: Shared, run_dir: Path, name: str) -> None:
