@@ -125,7 +125,7 @@ def sections(run: Run, chosen: Point, figures: list[Spec], shown: Shown) -> list
 
     def who(p: Point) -> str:
         drawn = "".join(shown(f, p) for f in figures if f.of == "point")
-        return which(p) + drawn + flames.section(p) + waiting.functions(p) + waiting.locks(p) + waiting.kinds(p)
+        return which(p) + drawn + flames.section(p) + waiting.functions(p) + waiting.locks(p) + waiting.user_locks(p) + waiting.kinds(p)
 
     choice = picker(run, chosen)
     return [

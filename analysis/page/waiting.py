@@ -9,6 +9,7 @@ from analysis.run_directory import Point
 from analysis.tables.functions import waiting_functions
 from analysis.tables.kinds import point_kinds
 from analysis.tables.locks import point_locks
+from analysis.tables.user_locks import point_user_locks
 
 MEASURES = ("stall (µs)", "spinning (µs)", "of all waiting")
 
@@ -36,6 +37,22 @@ def locks(p: Point) -> str:
                       (code(one["lock"]), esc(percent(one["wait_share"], 1)), function_list(one["waiters"]), number(one["stall_us"], 1),
                        number(one["spin_us"], 1), number(one["lines"]), esc(one["form"]))
                       for one in point_locks(p) if one["wait_share"] >= 0.0005][:12], (1, 3, 4, 5))
+
+
+def _ns(value: float | None) -> str:
+    return "" if value is None else number(value)
+
+
+def user_locks(p: Point) -> str:
+    return _block("Locks of programs", "Words that user code changes by locked operations and that are locks by name, type or function. "
+                  "Waiters are an average over the window; a wait lasts from the first attempt to the acquisition. Hand-offs go to another "
+                  "core; their distance is in links. Hold times are medians of the acquisitions whose release others had disturbed.",
+                  ("lock", "of all waiting", "waiters", "acquisitions", "wait, mean (ns)", "longest (ns)", "held (ns)", "hand-offs",
+                   "distance", "futex waits", "futex stall (µs)"), [
+                      (code(one["name"]), esc(percent(one["wait_share"], 1)), number(one["waiters"], 2), number(one["acquisitions"]),
+                       _ns(one["waited_ns"]), _ns(one["waited_longest_ns"]), _ns(one["held_ns"]), number(one["handoffs"]),
+                       "" if one["hops"] is None else number(one["hops"], 1), number(one["futex_waits"]), number(one["futex_us"], 1))
+                      for one in point_user_locks(p) if one["wait_share"] >= 0.0005][:12], range(1, 11))
 
 
 def functions(p: Point) -> str:

@@ -18,7 +18,9 @@ def report(shared: Shared,
                                                                          "fields, code, cores, and advice.")] = None,
            audit: Annotated[bool, typer.Option("--audit", help="Hold the miss class of every recorded transaction against its other facts "
                                                                "instead, and exit with 1 if one contradicts. Needs a run with --detail "
-                                                               "full.")] = False) -> int:
+                                                               "full.")] = False,
+           locks: Annotated[bool, typer.Option("--locks", help="Show the locks of the user programs instead: waiters, hold times, "
+                                                               "hand-offs, futexes. Needs a run with --detail full.")] = False) -> int:
     """Write report.html, figures and tables of a run directory again."""
     from moscope import errors, paths
     from moscope.errors import UserError
@@ -30,6 +32,9 @@ def report(shared: Shared,
     try:
         if line is not None:
             show_line(shared, run_dir, line)
+            return errors.OK
+        if locks:
+            show_locks(shared, run_dir)
             return errors.OK
         if audit:
             return errors.OK if audited(shared, run_dir) else errors.FOUND
@@ -55,6 +60,21 @@ def audited(shared: Shared, run_dir: Path) -> bool:
     if not shared.json:
         print("\n".join(audit.text(made)))
     return bool(made["ok"])
+
+
+def show_locks(shared: Shared, run_dir: Path) -> None:
+    """Of the point that the page shows first."""
+    from analysis import load, user_locks
+    from analysis.page.document import default_point
+    from moscope.errors import UserError
+
+    point = default_point(load(run_dir))
+    if point is None:
+        raise UserError(f"{run_dir}: has no finished point: expected one with recorded transactions")
+    made = user_locks.document(point)
+    shared.result(made)
+    if not shared.json:
+        print("\n".join(user_locks.text(made)))
 
 
 def show_line(shared: Shared, run_dir: Path, name: str) -> None:

@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Locks of user programs, from hand-made transactions: acquisitions, holders, hand-offs, futexes."""
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+
+from analysis import Point, user_locks
+from analysis.database import Database
+from analysis.described import MISS_CLASS
+from moscope import jsonio
+
+NS = 10**6
+LINE, VA = 0x1000, 0x4BB000
+TAKE, WAIT, GIVE = "bank:pthread_mutex_lock", "bank:__lll_lock_wait", "bank:__pthread_mutex_unlock_usercnt"
+Row = dict[str, Any]
+
+
+def access(core: int, issued: int, latency: int, function: str, kind: str = "rmw", byte: int = 0, user: bool = True, **more: Any) -> Row:
+    """Times in ns."""
+    return {"core": core, "issued": issued * NS, "latency": latency * NS, "exposed": latency * NS, "kind": kind, "line": LINE,
+            "va": VA + byte, "function": function, "inlined": None, "name": "bank:total.mutex", "name_kind": "user symbol", "user": user,
+            "walk": False, "buffer_wait": False, **more}
+
+
+@pytest.fixture
+def made(tmp_path: Path) -> Any:
+    """Locks of these transactions on two chips of two cores; the mutex is the line's bytes 0 to 39, then a counter."""
+    def made(rows: list[Row], typed: bool = True) -> list[Row]:
+        classes = {f"{c}_{part}": 0 for c in MISS_CLASS.names for part in ("stall", "count")}
+        line = {"line": LINE, "use": 1, "name": "bank:total.mutex", "kind": "user symbol", "object": None, "field": None,
+                "class": "true_sharing", "stall": 0, "spin": 9 * NS, "transfers": 6, "waiters": 3, **classes}
+        pair = {"line": LINE, "use": 1, "writer": 1, "writer_function": None, "address_space": 0, "offset": 0, "waiter": 2,
+                "waiter_function": TAKE, "kernel": False, "stall": 0, "spin": 9 * NS, "count": 1}
+        transfer = {"line": LINE, "use": 1, "supplier": "L1Cache", "from_chip": 0, "to_chip": 0, "count": 1, "stall": 1}
+        fields = [{"line": LINE, "use": 1, "first": first, "bytes": size, "name": f"bank:total.{name}", "kind": "user symbol",
+                   "object": "bank 7", "type": kind if typed else None}
+                  for first, size, name, kind in ((0, 40, "mutex", "pthread_mutex_t"), (40, 8, "changes", "long int"))]
+        for name, table in (("lines", [line]), ("pairs", [pair]), ("transfers", [transfer]), ("fields", fields), ("transactions", rows)):
+            parquet.write_table(pa.Table.from_pylist(table), tmp_path / f"{name}.parquet")
+        stats = {"cores": [{"window": 1000 * NS}], "attribution": {"exposed": 1000 * NS, "spin": 9 * NS}}
+        p = Point("p", {"cores": 4}, stats, Database({"p": tmp_path}), config={"cores_per_chip": 2, "hops": [[0, 2], [2, 0]]})
+        jsonio.validate(user_locks.document(p))
+        return user_locks.locks(p)
+
+    return made
+
+
+CONTENDED = [
+    access(0, 0, 10, TAKE), access(3, 20, 10, TAKE),                           # 3 asks while 0 holds
+    access(3, 50, 5, "__get_user_nocheck_4", "load", user=False),              # and sleeps
+    access(0, 60, 10, GIVE, "store", 8), access(3, 100, 10, WAIT),             # 0 gives it away at 70; 3 has it at 110
+    access(3, 130, 10, GIVE, "store", 8), access(1, 200, 10, TAKE),
+    access(1, 300, 10, "bank:change", byte=40)]                                # a counter of the same line
+
+
+def test_a_mutex_has_its_holders_hold_times_and_hand_offs(made: Any) -> None:
+    (lock,) = made(CONTENDED)
+    assert lock["name"] == "bank:total.mutex" and lock["type"] == "pthread_mutex_t" and lock["virtual_address"] == VA
+    assert lock["acquisitions"] == 3 and lock["repeated"] == 1 and lock["cores"] == 3
+    assert lock["held_known"] == 2 and lock["held"] == 60 * NS  # 10 to 70, and 110 to 140
+    assert lock["waited_longest"] == 90 * NS and lock["waiters"] == pytest.approx((10 + 90 + 10) / 1000)
+    assert lock["handoffs"] == 2 and lock["hops"] == 2, "from chip 0 to chip 1 and back"
+    assert lock["stall"] == 65 * NS and lock["spin"] == 9 * NS
+
+
+def test_futex_waits_and_the_kernels_futex_code_belong_to_the_lock_that_the_core_accessed_last(made: Any) -> None:
+    queue = access(3, 40, 7, "futex_q_lock", user=False, va=1 << 47 | 8, line=0x2000, name="futex_queues.waiters", name_kind="boot memory")
+    (lock,) = made([*CONTENDED, queue, {**queue, "core": 2}])  # core 2 has accessed no lock
+    assert lock["futex_waits"] == 1 and lock["futex_stall"] == 7 * NS
+
+
+def test_a_lock_without_a_type_is_known_by_the_functions_that_change_it(made: Any) -> None:
+    (lock,) = made([{**row, "name": "heap of bank", "name_kind": "heap"} for row in CONTENDED[:-1]], typed=False)
+    assert lock["name"] == "heap of bank" and lock["type"] == "" and lock["acquisitions"] == 3
+
+
+def test_attempts_of_a_spin_lock_are_one_acquisition(made: Any) -> None:
+    spin = [access(0, 0, 10, "bank:work"), access(1, 20, 10, "bank:work"), access(1, 40, 10, "bank:work"),
+            access(0, 60, 10, "bank:work", "store"), access(1, 80, 10, "bank:work")]
+    (lock,) = made(spin)
+    assert lock["acquisitions"] == 2 and lock["held"] == 60 * NS and lock["waited_longest"] == 70 * NS
+
+
+def test_a_counter_that_locked_operations_change_is_no_lock(made: Any) -> None:
+    assert made([access(0, 0, 10, "bank:count", byte=40), access(1, 20, 10, "bank:count", byte=40)]) == []
