@@ -51,7 +51,7 @@ def on_the_named_line(fix: int, name: dict[str, Any]) -> bool:
 
 def stalls(fix: int, point: dict[str, Any]) -> list[dict[str, Any]]:
     lines: list[dict[str, Any]] = point["top_lines"]
-    return lines if TESTED[fix].program == "vfsfix" else [line for line in lines if line["class"] in SHARING]
+    return lines if TESTED[fix].program in ("vfsfix", "memfix") else [line for line in lines if line["class"] in SHARING]
 
 
 @pytest.mark.parametrize("cores", CORES)

@@ -50,7 +50,7 @@ def test_a_patch_in_the_folder_is_a_fix_that_kernel_names_accept(folder: Path) -
 
 @pytest.mark.parametrize(("old", "new", "message"), [
     ("SPDX", "spdx", r"no header: expected the line `SPDX-License-Identifier: GPL-2.0`"),
-    ("Fix: 12", "Fix: 17", "Fix: 17: expected a number from 1 to 16"),
+    ("Fix: 12", "Fix: 32", "Fix: 32: expected a number from 1 to 31"),
     ("Fix: 12", "Fix: 11", r"the diff asks for moscope_stock\(12\): expected moscope_stock\(11\) or moscope_pk\(11\)"),
     ("PK: no list\n", "", "header: no field PK: expected "),
     ("PK:", "Pk:", "header: unknown field Pk: expected one of "),

@@ -3,7 +3,7 @@
 
 A patch is one file of `kernels/patches`: an SPDX line, fields (`Name: value`, continued by indented lines), an empty
 line, prose, a line `---`, and the diff. A patch with a `Fix` field is a fix that the boot parameter `moscope.fix=`
-switches; its number is that of the MOSBENCH paper's figure 1. Every setting contains the others. A build depends on
+switches; its number is that of the MOSBENCH paper's figure 1, or one above. Every setting contains the others. A build depends on
 the diffs only, so that a change of a header rebuilds nothing.
 """
 
@@ -18,7 +18,7 @@ from moscope import paths
 from moscope.errors import UserError
 
 SPDX = "SPDX-License-Identifier: GPL-2.0"
-LARGEST = 16  # MOSCOPE_FIXES of 00-common.patch
+LARGEST = 31  # of the kernel's bit masks; MOSCOPE_FIXES of 00-common.patch is that of the paper
 FIX_FIELDS = ("Fix", "Title", "Applications", "Stock", "PK", "Upstream", "Differs")
 STRESS_FIELDS = ("Stress-test", "Operation", "Load", "Line", "Waits-in")
 _FIELD = re.compile(r"([A-Z][A-Za-z-]*): +(\S.*)")
