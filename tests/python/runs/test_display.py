@@ -50,3 +50,10 @@ def test_a_program_that_counts_no_operations_has_no_rate(capsys: pytest.CaptureF
     job: Any = SimpleNamespace(point=SimpleNamespace(name="mine-distro-4"), called="mine-distro-4")
     display.Display(False, 1, 0).finished(job, POINT)
     assert capsys.readouterr().err == "mine-distro-4 finished (1 of 1): 1:01\n"
+
+
+def test_notes_of_a_point_are_shown_unless_quiet_is_wanted(capsys: pytest.CaptureFixture[str]) -> None:
+    job: Any = SimpleNamespace(point=SimpleNamespace(name="mine-distro-4"), called="mine-distro-4")
+    for quiet, wanted in ((False, ["mine-distro-4: f was not called"]), (True, [])):
+        display.Display(quiet, 1, 0).finished(job, {**POINT, "notes": ["f was not called"]})
+        assert capsys.readouterr().err.splitlines()[1:] == wanted

@@ -60,6 +60,14 @@ def test_heap_is_named_by_its_allocations_and_calls_are_counted(program: Path, m
     assert any(name.startswith("pools:calloc at pools.cc:16 (stats)[") for name in names), names
 
 
+def test_a_counted_function_without_a_call_in_the_windows_is_noted(program: Path, moscope: Moscope) -> None:
+    got = moscope("run", "--program", str(program), "--cores", "1", "--begin", "call:sweep", "--count", "once", "--warmup", "1us",
+                  "--window", "20us", "--windows", "1", "--out", "noted", timeout=600)
+    assert got.returncode == 0, got.stderr
+    noted = next(line for line in got.stderr.splitlines() if "once was not called in the windows" in line)
+    assert "pools:sweep" in noted
+
+
 def test_a_function_that_is_never_called_is_told_with_what_ran(program: Path, moscope: Moscope) -> None:
     got = moscope("run", "--program", f"{program} quit", "--cores", "1", "--begin", "call:sweep", "--out", "never", timeout=600)
     assert got.returncode == 1, got.stderr

@@ -78,6 +78,8 @@ class Display(AbstractContextManager["Display"]):
             rate = f"{point['throughput_per_s']:,.0f} {point['operation']} per second, " if point["ops"] else ""
             self.console.print(f"{job.called} finished ({self.done} of {self.points}): {rate}{clock(point['host_s'])}", highlight=False,
                                soft_wrap=True)
+            for note in point.get("notes", []):
+                self.console.print(f"{job.called}: {note}", highlight=False, markup=False, soft_wrap=True)
 
 
 def clock(seconds: float) -> str:

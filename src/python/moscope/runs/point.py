@@ -89,15 +89,14 @@ def measure(job: Job, folder: Path, report: Callable[[Progress], None], say: Cal
     if log:
         transactions.convert(log, folder / transactions.NAME, kinds, states, naming)
     hottest = lines.Hottest(tables, system.physical_of)
-    for note in [*namer.notes(), *uncalled(job.point, stats, hottest)]:
-        say(note)
+    notes = [*namer.notes(), *uncalled(job.point, stats, hottest)]
     episodes.write(folder, system.episodes(), hottest.database, kinds, states, naming)
     hottest.chains = stacks.write(folder, system.stacks(), namer, tables.lines)
     finish(guest, job.point)
     point = document(job.point, measured, hottest, memory_stall(stats), chosen)
     point |= {"made_from": made_from, "host_s": round(time.monotonic() - started, 3), "touched_bytes": int(system.stats()["touched_bytes"]),
               **({"transactions": transactions.NAME} if log else {}), **({"network": stats["network"]} if "network" in stats else {}),
-              **prefetched(stats), **({"calls": stats["calls"]} if "calls" in stats else {}),
+              **({"notes": notes} if notes else {}), **prefetched(stats), **({"calls": stats["calls"]} if "calls" in stats else {}),
               "host_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10}
     return Result(point, stats, tables, guest.log, chosen.document())
 
@@ -134,7 +133,7 @@ def uncalled(point: Point, stats: dict[str, Any], hottest: lines.Hottest) -> lis
     if not (names := [name for name, calls in stats.get("calls", {}).items() if not calls]):
         return []
     ran = functions.listed(row["waiter_function"] for row in hottest.database.rows(RAN))
-    return [f"{point.name}: {name} was not called in the windows. Of the program's code, these functions waited for memory most: {ran}"
+    return [f"{name} was not called in the windows. Of the program's code, these functions waited for memory most: {ran}"
             for name in names]
 
 
