@@ -2,14 +2,15 @@
 """A trace for Perfetto or chrome://tracing (Trace Event Format, JSON): transactions as slices, one process per chip and one thread per
 core. Transactions of a core that overlap are on threads of their own. Times are microseconds from the first transaction.
 
-A run records sums for its links, not their load over time. The counters are the transactions under way of each chip's cores.
+Counters are the transactions under way of each chip's cores, and the load of each link in the intervals of links.parquet.
 """
 
 import json
 from typing import Any
 
+from analysis.database import connect, quoted
 from analysis.described import SEGMENT
-from analysis.exports.base import Export, Slice, transactions
+from analysis.exports.base import FS_PER_NS, Export, Slice, transactions
 from analysis.run_directory import FS_PER_US, Point, RunDirectoryError
 
 MOST = 500_000  # transactions; browsers show a trace of this size
@@ -17,6 +18,7 @@ FIRST = "SELECT min(issued) AS first FROM transactions WHERE NOT buffer_wait"
 QUERY = f"""SELECT * FROM transactions WHERE NOT buffer_wait AND issued >= ? AND issued < ? ORDER BY issued, core, line LIMIT {MOST + 1}"""
 FOREVER = 2**62
 LANES = 64  # threads for each core
+LINKS = 1000  # process of the links' counters
 
 
 def events(p: Point, part: Slice) -> list[dict[str, Any]]:
@@ -35,7 +37,8 @@ def events(p: Point, part: Slice) -> list[dict[str, Any]]:
         lane = next((n for n, end in enumerate(lanes) if end <= row["issued"]), len(lanes))
         lanes[lane:lane + 1] = [row["issued"] + row["latency"]]
         found.append(_slice(row, begin, row["core"] // per_chip, row["core"] * LANES + min(lane, LANES - 1)))
-    return [*_titles(busy, per_chip), *found, *_counters(rows, begin, per_chip)]
+    end = max(row["issued"] + row["latency"] for row in rows)
+    return [*_titles(busy, per_chip), *found, *_counters(rows, begin, per_chip), *_links(p, begin, end)]
 
 
 def _slice(row: dict[str, Any], begin: int, chip: int, thread: int) -> dict[str, Any]:
@@ -76,10 +79,26 @@ def _counters(rows: list[dict[str, Any]], begin: int, per_chip: int) -> list[dic
     return list(found.values())
 
 
+def _links(p: Point, begin: int, end: int) -> list[dict[str, Any]]:
+    """GB/s of each link that carries something between two ticks, in each direction; runs of earlier versions lack them."""
+    file = p.database.file(p.name, "links")
+    if file is None:
+        return []
+    rows = connect().execute(f"""
+        SELECT "from", "to", begin, length, bytes FROM read_parquet({quoted(str(file))})
+        WHERE begin + length > {begin} AND begin < {end} QUALIFY sum(bytes) OVER (PARTITION BY "from", "to") > 0
+        ORDER BY begin, "from", "to" """).fetchall()
+    if not rows:
+        return []
+    found = [{"ph": "M", "pid": LINKS, "tid": 0, "name": "process_name", "args": {"name": "links"}}]
+    return found + [{"ph": "C", "pid": LINKS, "name": f"link {one} to {other}", "ts": max(at - begin, 0) / FS_PER_US,
+                     "args": {"GB/s": moved * FS_PER_NS / length}} for one, other, at, length, moved in rows if length]
+
+
 def _files(p: Point, part: Slice) -> dict[str, bytes]:
     document = {"displayTimeUnit": "ns", "otherData": {"workload": p.workload, "kernel": p.kernel, "cores": str(p.cores)},
                 "traceEvents": events(p, part)}
     return {"perfetto.json": json.dumps(document, separators=(",", ":")).encode()}
 
 
-EXPORT = Export("A trace for ui.perfetto.dev or chrome://tracing: transactions by core.", _files, sliced=True)
+EXPORT = Export("A trace for ui.perfetto.dev or chrome://tracing: transactions by core, load of links.", _files, sliced=True)

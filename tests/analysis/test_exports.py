@@ -151,6 +151,15 @@ def test_a_trace_can_be_cut(point: Point) -> None:
         exported(point, "perfetto", begin=US)
 
 
+def test_a_trace_has_the_load_of_each_link_that_carries_something(point: Point, tmp_path: Path) -> None:
+    rows = [(0, 100, 0, 1, 800), (0, 100, 1, 0, 0), (100, 100, 0, 1, 0), (100, 100, 1, 0, 0), (900, 100, 1, 0, 64)]
+    parquet.write_table(pa.Table.from_pylist([{"begin": begin * NS, "length": length * NS, "from": one, "to": other, "bytes": moved,
+                                               "busy": 0} for begin, length, one, other, moved in rows]), tmp_path / "links.parquet")
+    events = json.loads(exported(point, "perfetto")["perfetto.json"])["traceEvents"]
+    counters = [(one["name"], one["ts"], one["args"]["GB/s"]) for one in events if one["ph"] == "C" and one["name"].startswith("link")]
+    assert counters == [("link 0 to 1", 0, 8.0), ("link 0 to 1", 0.1, 0.0)]
+
+
 def test_the_tables_of_c2c_count_each_load_and_store_once(point: Point) -> None:
     made = exported(point, "c2c")
     (line,) = csv.DictReader(io.StringIO(made["c2c-lines.csv"].decode()))

@@ -15,6 +15,7 @@ import duckdb
 import pytest
 from pyarrow import parquet
 
+from analysis import audit
 from moscope import jsonio, paths
 from moscope.guest import initramfs, kernel, packages
 from moscope.runs.point import memory_stall
@@ -270,6 +271,7 @@ def test_all_transactions_add_up_to_what_attribution_counts(moscope: Moscope, tm
         """The last column by the others."""
         return {row[0] if len(row) == 2 else row[:-1]: row[-1] for row in found.execute(sql).fetchall()}
 
+    assert {rule: n for rule, n in audit.contradictions(folder / "transactions.parquet", 6).items() if n} == {}
     by_line: dict[int, dict[tuple[str, int], int]] = {}
     for (line, supplier, chip), count in query("SELECT line, supplier, from_chip, sum(count)::BIGINT FROM transfers WHERE to_chip = 0 AND "
                                                "count > 0 GROUP BY ALL").items():

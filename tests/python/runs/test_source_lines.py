@@ -132,8 +132,20 @@ def test_no_transaction_contradicts_its_class_and_waits_behind_own_accesses_are_
     assert [(miss, kind) for miss, kind, _ in behind] == [("secondary", "load")], "loads behind the store to the same counter"
 
 
+def test_the_load_of_the_links_over_time_adds_up_to_their_traffic(packed: tuple[Path, dict[str, Any], str]) -> None:
+    folder = packed[0] / "points/packed-distro-4"
+    rows = duckdb.execute("""SELECT "from", "to", sum(bytes)::BIGINT, sum(busy)::BIGINT, count(*), max(begin + length) - min(begin),
+                                    sum(length)::BIGINT FROM read_parquet(?) GROUP BY 1, 2""", [str(folder / "links.parquet")]).fetchall()
+    traffic = {(one["from"], one["to"]): tuple(sum(c[what] for c in one["channels"].values()) for what in ("bytes", "busy_fs"))
+               for one in json.loads((folder / "stats.json").read_text())["machine"]["network"]["links"]}
+    assert {row[:2]: row[2:4] for row in rows} == traffic and sum(moved for moved, _ in traffic.values()) > 0
+    windows = packed[1]["points"][0]["windows"]
+    assert {row[4:] for row in rows} == {(25 * len(windows), packed[1]["points"][0]["ticks"], packed[1]["points"][0]["ticks"])}
+
+
 @pytest.mark.parametrize(("to", "files", "holds"), [
-    ("perfetto", 1, "packed:stats["), ("pprof", 1, ""), ("collapsed", 1, "packed:work;count (inlined);packed:stats["),
+    ("perfetto", 1, "packed:stats["), ("perfetto", 1, '"name":"link '), ("pprof", 1, ""),
+    ("collapsed", 1, "packed:work;count (inlined);packed:stats["),
     ("c2c", 2, f"packed:work,packed.c:{PACKETS},")])
 def test_it_is_exported_to_each_format(packed: tuple[Path, dict[str, Any], str], moscope_in: Callable[[Path], Moscope], to: str, files: int,
                                        holds: str) -> None:

@@ -21,6 +21,7 @@ from moscope.runs import checkpoints, engine, episodes, functions, lines, stacks
 from moscope.runs.guest import Guest, Progress
 from moscope.runs.inputs import Gatherer, Inputs, differences
 from moscope.runs.job import Job
+from moscope.runs.link_load import LinkLoad
 from moscope.runs.options import APPEND, BUSY, Point
 from moscope.runs.own_program import WORK_BEGINS, status_of
 from moscope.runs.whatif import pages
@@ -213,10 +214,11 @@ def detailed(guest: Guest, point: Point, log: Path | None = None,
     stats: dict[str, Any] = {}
     packed = b"", b"", b""
     logged = 0
+    load = LinkLoad(guest, at) if log else None
     for n in range(point.windows):
         guest.phase(f"window {n + 1} of {'at most ' if point.until_error else ''}{point.windows}", part(at))
         at += point.window
-        whole = guest.until_time(at, part)
+        whole = (load or guest).until_time(at, part)
         ended = windows.host_time()
         if not whole and measured:
             break
@@ -228,13 +230,16 @@ def detailed(guest: Guest, point: Point, log: Path | None = None,
             stats["calls"] = {name: n - called[name] for name, n in probes.calls(system).items()}
         packed = system.attribution_rows()
         logged = log.stat().st_size if log else 0
+        if load:
+            load.keep()
         now = windows.moment(at if whole else int(counts["ticks"]), counts, stats, ended)
         measured.append(now - before)
         before = now.at(windows.host_time())
         if not whole or windows.enough(measured, point.until_error):
             break
-    if log:
+    if log and load:
         os.truncate(log, logged)
+        load.write(log.parent)
     return measured, stats, packed
 
 
