@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from analysis import Point, user_locks
+from analysis import Point, Run, tables, user_locks
 from analysis.database import Database
 from analysis.described import MISS_CLASS
 from moscope import jsonio
@@ -44,7 +44,9 @@ def made(tmp_path: Path) -> Any:
         stats = {"cores": [{"window": 1000 * NS}], "attribution": {"exposed": 1000 * NS, "spin": 9 * NS}}
         p = Point("p", {"cores": 4}, stats, Database({"p": tmp_path}), config={"cores_per_chip": 2, "hops": [[0, 2], [2, 0]]})
         jsonio.validate(user_locks.document(p))
-        return user_locks.locks(p)
+        table, found = tables.ALL["user_locks"](Run(tmp_path, {}, [p], [])), user_locks.locks(p)
+        assert {len(column) for column in table.values()} == {len(found)} and table["name"] == [lock["name"] for lock in found]
+        return found
 
     return made
 
