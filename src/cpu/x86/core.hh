@@ -41,6 +41,7 @@ enum class Exit : std::uint8_t {
     none,
     fault,     ///< Core::fault, rip at the instruction
     trap,      ///< software interrupt taken already; nothing left to do but go on (rip is set)
+    traced,    ///< SYSCALL or SYSRET has ended; the new RFLAGS.TF decides on a single step
     restart,   ///< run again from rip (interrupted string instruction, code was overwritten, mode changed)
     pause,     ///< PAUSE: the rest of the time slice may go to others
     halt,      ///< HLT or MWAIT; State::halted is set

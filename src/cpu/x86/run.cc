@@ -103,6 +103,7 @@ bool Core::end_block(const Begin &done) {
             trap = false; // the handler is entered with TF clear
             struck = 0;
             break;
+        case Exit::traced: trap = flags.system & Flags::tf; break;
         default:
             if (!(trap || struck) || exit == Exit::unmodelled || left_at == done.block->ops())
                 return false;

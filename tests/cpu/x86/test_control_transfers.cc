@@ -153,6 +153,23 @@ TEST(SystemCall, SavesAndMasksAsTheRegistersSay) {
     EXPECT_EQ(m.pushed(4), m.kUserData | 3u);
 }
 
+TEST(SystemCall, IsSteppedAsTheFlagsAfterItSayAndSoIsItsReturn) {
+    for (const bool masked : {true, false}) {
+        SystemMachine m;
+        m.kernel64();
+        m.core.star = std::uint64_t{m.kUserCode32 | 3u} << 48 | std::uint64_t{m.kCode64} << 32;
+        m.core.lstar = 0x3000;
+        m.core.sfmask = masked ? Flags::tf : 0;
+        m.user64();
+        m.code(0x3000, {0x90, 0x48, 0x0f, 0x07}); // nop; sysretq
+        m.code(kCode, {0x0f, 0x05, 0x90, 0x90});  // syscall; nop; nop
+        m.core.flags.set_value(Flags::fixed | Flags::tf);
+        EXPECT_EQ(m.vector_taken(), exc_db);
+        EXPECT_EQ(m.pushed(0), masked ? kCode + 2 : 0x3000) << "after SYSRET, or before the handler";
+        EXPECT_EQ(m.core.dr[6] & 0x4000, 0x4000u);
+    }
+}
+
 TEST(SystemCall, FromCompatibilityModeGoesToCstarAndReturnsTo32Bits) {
     SystemMachine m;
     m.kernel64();

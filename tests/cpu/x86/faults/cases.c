@@ -237,6 +237,14 @@ static void instructions(void) {
     wrmsr(0xc0000080, 0xd00);
     BOTH("syscall without SCE", 0x0f, 0x05);
     wrmsr(0xc0000080, 0xd01);
+    CASE("syscall that masks TF", 3, 0x100, 0x0f, 0x05);
+    wrmsr(0xc0000084, 0x40600);
+    CASE("syscall that keeps TF", 3, 0x100, 0x0f, 0x05);
+    wrmsr(0xc0000084, 0x40700);
+    given[1] = (u64)code + 9;
+    CASE("sysret to TF", 0, 0, 0x41, 0xbb, 0x02, 0x01, 0, 0, 0x48, 0x0f, 0x07, 0x90, 0x90); // mov r11d, 102h; sysretq; nop; nop
+    CASE("sysret from TF", 0, 0x100, 0x48, 0x0f, 0x07);
+    given[1] = 0;
 }
 
 static void breakpoints(void) {

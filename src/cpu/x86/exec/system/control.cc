@@ -147,6 +147,16 @@ void set_flat_stack(Core &c, std::uint64_t selector, unsigned cpl) {
                  static_cast<std::uint16_t>(kData | (cpl == 3 ? kUser : 0))};
 }
 
+/// SYSCALL and SYSRET end: unlike other instructions they are single-stepped if TF is set after them, so that a handler runs
+/// unhindered where SFMASK has TF, and the step is over when it returns.
+const Op *end_of_system_call(Core &c, const Op *op, bool was_stepped) {
+    if (__builtin_expect(was_stepped || (c.flags.system & Flags::tf), 0)) {
+        c.exit = Exit::traced;
+        c.left_at = op + 1;
+    }
+    return nullptr;
+}
+
 const Op *system_call(Core &c, const Op *op) {
     if (!(c.efer & efer::sce) || !c.protected_mode())
         return undefined(c, op);
@@ -164,7 +174,7 @@ const Op *system_call(Core &c, const Op *op) {
         set_flat_code(c, selector, kCode32, 0);
     }
     set_flat_stack(c, selector + 8, 0);
-    return nullptr;
+    return end_of_system_call(c, op, flags & Flags::tf);
 }
 
 const Op *system_return(Core &c, const Op *op) {
@@ -175,6 +185,7 @@ const Op *system_return(Core &c, const Op *op) {
     const std::uint64_t selector = c.star >> 48;
     const bool to64 = c.code64() && op->width == 8;
     const std::uint64_t target = to64 ? c.r[rcx] : c.r[rcx] & 0xffffffff;
+    const bool was_stepped = c.flags.system & Flags::tf;
     if (c.long_mode())
         write_flags(c, c.r[r11], 0x3f7fd5 & ~(Flags::rf | Flags::vm));
     else
@@ -183,7 +194,7 @@ const Op *system_return(Core &c, const Op *op) {
     // Of SS only the selector changes on this family.
     c.seg[ss].selector = static_cast<std::uint16_t>(((selector + 8) & 0xfffc) | 3);
     c.rip = target;
-    return nullptr;
+    return end_of_system_call(c, op, was_stepped);
 }
 
 const Op *system_enter(Core &c, const Op *op) {
