@@ -303,7 +303,7 @@ class _Loader:
         self.protocol: ast.ProtocolDecl | None = None
 
     def load(self, path: str, blame: Loc, stack: tuple[str, ...]) -> list[ast.Node]:
-        real = os.path.realpath(path)
+        real = os.path.realpath(path) if "\0" not in path else path  # no file has such a name
         if real in stack:
             self.diagnostics.error(blame, f"include '{os.path.basename(path)}': includes itself: expected another file")
             return []

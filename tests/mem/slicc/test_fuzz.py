@@ -208,6 +208,7 @@ DEEP = {
     "unclosed": "structure(A) { " * 5000,
     "long_name": "int " + "a" * 100000 + "();",
     "long_line": "int f() { return $" + " " * 100000 + "1 }",
+    "includes_of_no_name": 'include "a\0b.sm"; include ""; include "/"; include "' + "a" * 5000 + '";',
     "long_number": "int f() { return " + "9" * 100000 + "; }",
 }
 
