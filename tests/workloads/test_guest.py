@@ -12,7 +12,7 @@ from moscope.guest import initramfs
 # Less work for each operation than by default.
 SMALLER = {"chase": ("--size", "1MiB"), "pedsort": ("--file", "512", "--table", "32KiB", "--fold", "1"),
            "metis": ("--input", "16KiB")}
-BOUNDED = [w.name for w in workloads.every() if w.family != "exim" and not (w.launcher or w.steering or w.packages)]
+BOUNDED = [w.name for w in workloads.every() if w.family not in ("exim", "gmake") and not (w.launcher or w.steering)]
 
 
 @pytest.mark.parametrize("name", BOUNDED)
