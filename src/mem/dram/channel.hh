@@ -183,7 +183,7 @@ class Channel {
     Cycle cl_, cwl_, rcd_, rp_, ras_, rc_, wr_, wtr_, rtp_, rrd_, faw_, ccd_, rtrs_, rtw_, refi_, rfc_;
     Cycle burst_, done_after_, idle_close_;
     Tick tck_, backend_;
-    unsigned index_, ranks_, banks_, depth_, write_high_, write_low_, bypass_max_;
+    unsigned index_, ranks_, banks_, depth_, write_high_, write_low_, bypass_max_, write_entries_;
     PagePolicy policy_;
 
     std::vector<Entry> pool_;
@@ -202,6 +202,8 @@ class Channel {
     Cycle refresh_due_ = 0;  ///< earliest of all ranks
     unsigned direction_ = 0; ///< 0: serving reads, 1: writes
     bool draining_ = false;  ///< writes although reads may wait
+    unsigned drained_ = 0;   ///< writes of this drain that reads have waited for
+    unsigned owed_ = 0;      ///< reads that have waited for a whole drain, and go before the next one
     unsigned last_rank_ = 0, last_direction_ = 0;
     Cycle last_column_, bus_free_ = 0, column_free_ = 0;
     Cycle bus_same_ = 0, bus_other_ = 0;        ///< earliest column command of the direction being served

@@ -211,5 +211,27 @@ TEST(DramWrites, AreDrainedBetweenTheMarks) {
     EXPECT_EQ(channel.stats().turnarounds, 3u);
 }
 
+TEST(DramWrites, ThatNeverCeaseDoNotStarveReads) {
+    DramParams p = small_part();
+    p.write_entries = 16, p.write_high = 8, p.write_low = 2;
+    Traced channel(p);
+    unsigned n = 0;
+    for (Cycle now = 0; now < 20'000; ++now) {
+        while (channel.writes() < 12)
+            add(channel, {0, 0, ++n % 256, true, now}, n); // each wants another row of the bank
+        if (now == 1000 || now == 1001)
+            add(channel, {0, 1, 7, false, now}, ++n);
+        channel.run(now);
+    }
+    unsigned writes = 0, reads = 0;
+    for (const DramCommand &c : channel.trace.commands) {
+        reads += c.kind == K::read;
+        writes += c.kind == K::write && c.cycle > 1000 && reads == 0;
+    }
+    EXPECT_EQ(reads, 2u);
+    EXPECT_LE(writes, 16u) << "as many as the controller holds";
+    EXPECT_GE(writes, 10u) << "a drain that has begun is not cut short";
+}
+
 } // namespace
 } // namespace moscope::dram::testing

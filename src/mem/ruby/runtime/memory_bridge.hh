@@ -1,13 +1,18 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Between a home controller's memory buffers (MemoryMsg) and the node's DRAM. A read's message comes back with
 // its data when the burst has been read; a write's comes back as an acknowledgement. Bytes are read and
-// written in guest memory only in checking mode; else they are there already.
+// written in guest memory only in checking mode; else they are there already. Writes that DRAM has no room for wait here;
+// reads pass them, and those of their lines are answered here.
 #pragma once
 
 #include <cstring>
+#include <deque>
 #include <functional>
 #include <string>
+#include <unordered_map>
 
+#include "mem/ruby/runtime/message_buffer.hh"
+#include "mem/ruby/runtime/message_pool.hh"
 #include "mem/ruby/runtime/requests.hh"
 #include "sim/event_queue.hh"
 
@@ -48,24 +53,43 @@ template <class D> class MemoryBridge : public Component {
   private:
     static void wake_entry(Component &c, Tick now) { static_cast<MemoryBridge &>(c).serve(now); }
     void serve(Tick now) {
+        for (auto &waiting : blocked_)
+            while (!waiting.empty() && dram_.can_accept(is_write(waiting.front()))) {
+                MemoryMsg *const m = waiting.front();
+                waiting.pop_front();
+                if (is_write(m) && --blocked_lines_[line_of(m->addr)] == 0)
+                    blocked_lines_.erase(line_of(m->addr));
+                dram_.push(line_of(m->addr), is_write(m), now, m);
+            }
         while (!ingress_.queue.empty() && ingress_.queue.front().tick <= now) {
             auto *m = static_cast<MemoryMsg *>(ingress_.queue.front().item);
-            const bool write = m->Type == MemoryRequestType_MEMORY_WB;
-            if (!dram_.can_accept(write))
-                return; // woken when DRAM has room again
             ingress_.queue.pop();
             --requests_->in_network_entry;
             ++in_dram_;
-            if (write && checks_data_) {
-                const unsigned offset = m->Len > 0 ? line_offset(m->addr) : 0;
-                const auto bytes = m->Len > 0 ? static_cast<std::size_t>(m->Len) : std::size_t{kLineBytes};
-                std::memcpy(memory_ + line_of(m->addr) + offset, m->DataBlk.bytes() + offset, bytes);
-            }
-            dram_.push(line_of(m->addr), write, now, m);
+            take(m, now);
         }
         if (!ingress_.queue.empty())
             schedule_no_later_than(ingress_.queue.front_tick());
     }
+    void take(MemoryMsg *m, Tick now) {
+        const bool write = is_write(m);
+        const Addr line = line_of(m->addr);
+        if (write && checks_data_) {
+            const unsigned offset = m->Len > 0 ? line_offset(m->addr) : 0;
+            const auto bytes = m->Len > 0 ? static_cast<std::size_t>(m->Len) : std::size_t{kLineBytes};
+            std::memcpy(memory_ + line + offset, m->DataBlk.bytes() + offset, bytes);
+        }
+        if (!write && __builtin_expect(!blocked_lines_.empty(), 0) && blocked_lines_.contains(line)) {
+            done(m, now); // as from DRAM's queue of writes
+        } else if (__builtin_expect(blocked_[write].empty() && dram_.can_accept(write), 1)) {
+            dram_.push(line, write, now, m);
+        } else {
+            blocked_[write].push_back(m); // woken when DRAM has room again
+            if (write)
+                ++blocked_lines_[line];
+        }
+    }
+    static bool is_write(const MemoryMsg *m) { return m->Type == MemoryRequestType_MEMORY_WB; }
 
     D &dram_;
     MachineID home_;
@@ -74,7 +98,9 @@ template <class D> class MemoryBridge : public Component {
     std::byte *memory_;
     bool checks_data_;
     Ingress ingress_;
-    unsigned in_dram_ = 0;
+    std::deque<MemoryMsg *> blocked_[2];               ///< reads, writes that wait for room
+    std::unordered_map<Addr, unsigned> blocked_lines_; ///< how many writes of a line wait
+    unsigned in_dram_ = 0;                             ///< or waiting for room in it
 };
 
 } // namespace moscope::ruby
