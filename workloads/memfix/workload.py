@@ -9,7 +9,7 @@ from moscope.workloads import Workload, register
 for fix, stress in kernel_patches.stressed_by("memfix"):
     register(__file__, Workload(stress.workload, f"fix {fix.number}: {stress.load}", stress.operation,
                                 lambda cores, variant=stress.variant: f"{variant} --cores {cores}",
-                                kernels=f"pk-{fix.number},pk", processes=True))
+                                kernels=",".join(fix.kernels), processes=True))
 register(__file__, Workload("memfix-16", "fix 16: cleared huge pages: each core has one cleared and reads what it keeps in its caches",
                             "pages cleared", lambda cores: f"clear --cores {cores}", kernels="pk-16,pk", processes=True, warmup="2ms",
                             window="6ms"))

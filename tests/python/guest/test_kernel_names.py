@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Names of the project's kernel and the table of fixes behind them."""
 
+from pathlib import Path
+
 import pytest
 
 from moscope.errors import UserError
-from moscope.guest import kernel, kernel_names
+from moscope.guest import kernel, kernel_build, kernel_names
 
 
 @pytest.mark.parametrize(("name", "setting"), [
@@ -26,6 +28,25 @@ def test_a_fix_that_cannot_be_switched_is_named() -> None:
         kernel_names.setting("pk-7,99")
 
 
+def test_a_name_with_a_variant_names_another_build_and_an_unknown_variant_is_refused() -> None:
+    assert kernel.check_name("stock+14,7@queued") == "stock+7,14@queued"
+    for name in ("pk@quued", "pk@"):
+        with pytest.raises(UserError, match=r"--kernel: no variant of the kernel called .*expected .*queued"):
+            kernel.check_name(name)
+    with pytest.raises(UserError, match="fix 99"):
+        kernel.check_name("pk-99@queued")
+
+
+def test_a_kernel_with_a_variant_boots_the_image_of_that_build(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def build(say: object, variant: str) -> kernel_build.Built:
+        (tmp_path / "vmlinuz").write_text(variant)
+        return kernel_build.Built("key", tmp_path, {"sha256": "0", "source": variant})
+
+    monkeypatch.setattr(kernel_build, "build", build)
+    found = kernel.find("pk-7@queued", lambda text: None)
+    assert (found.name, found.append, found.origin) == ("pk-7@queued", "moscope.fix=pk-7", "built from queued")
+
+
 @pytest.mark.parametrize(("wanted", "near"), [("stok", "stock"), ("upstrem", "upstream"), ("distr", "distro")])
 def test_an_unknown_kernel_is_answered_with_the_nearest(wanted: str, near: str) -> None:
     with pytest.raises(UserError, match=f"such as .*{near}"):
@@ -36,6 +57,7 @@ def test_a_list_of_kernels_keeps_the_numbers_of_a_mix_together() -> None:
     from moscope.runs import options
 
     assert options.kernels("stock,stock+7,14,pk-7,upstream") == ["stock", "stock+7,14", "pk-7", "upstream"]
+    assert options.kernels("stock+7,14@queued,pk@checked") == ["stock+7,14@queued", "pk@checked"]
     assert options.kernels("distro") == ["distro"]
     with pytest.raises(UserError, match="appears twice"):
         options.kernels("pk,stock,pk")

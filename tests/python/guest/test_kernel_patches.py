@@ -48,6 +48,21 @@ def test_a_patch_in_the_folder_is_a_fix_that_kernel_names_accept(folder: Path) -
         kernel_names.setting("pk-7")
 
 
+def test_a_fix_of_a_variant_is_in_that_build_alone_and_cannot_be_switched(folder: Path) -> None:
+    (folder / "12-inode-list.patch").write_text(HEADER + DIFF)
+    always = HEADER.replace("Fix: 12", "Fix: 11\nVariant: split") + DIFF.replace("moscope_stock(12)", "first")
+    (folder / "11-page.patch").write_text(always)
+    split, switched = kernel_patches.fixes()
+    assert split.kernels == ("pk", "pk@split") and switched.kernels == ("pk-12", "pk")
+    assert kernel_names.numbers() == [12]
+    names = {variant: [path.name for path in kernel_patches.series_of(variant)] for variant in ("", "split", "queued")}
+    assert names == {"": ["12-inode-list.patch"], "queued": ["12-inode-list.patch"],
+                     "split": ["11-page.patch", "12-inode-list.patch"]}
+    (folder / "11-page.patch").rename(folder / "11-other.patch").write_text(always + "+ moscope_pk(11)\n")
+    with pytest.raises(UserError, match=r"the diff asks for moscope_stock\(11\): expected none, as the variant has the fix"):
+        kernel_patches.fixes()
+
+
 @pytest.mark.parametrize(("old", "new", "message"), [
     ("SPDX", "spdx", r"no header: expected the line `SPDX-License-Identifier: GPL-2.0`"),
     ("Fix: 12", "Fix: 32", "Fix: 32: expected a number from 1 to 31"),
@@ -84,5 +99,5 @@ def test_every_stress_test_is_a_workload() -> None:
     for fix in tested:
         assert fix.stress
         work = workloads.find(fix.stress.workload)
-        assert work.kernels == f"pk-{fix.number},pk"
+        assert work.kernels == ",".join(fix.kernels)
         assert work.launcher or work.arguments(4) == f"{fix.stress.variant} --cores 4"

@@ -6,8 +6,8 @@ import struct
 from dataclasses import dataclass
 from pathlib import Path
 
-from moscope.errors import UserError
-from moscope.guest import kernel_build, kernel_names, packages
+from moscope.errors import UserError, unknown_name
+from moscope.guest import kernel_build, kernel_config, kernel_names, packages
 from moscope.guest.modules import Modules
 from moscope.guest.packages import Say
 
@@ -36,7 +36,7 @@ class Kernel:
 
 
 def find(wanted: str, say: Say) -> Kernel:
-    """A kernel by name (`distro`, `stock`, `pk-7`, ...) or by file: whatever has a slash in it or exists is a file."""
+    """A kernel by name (`distro`, `stock`, `pk-7`, `pk@split`, ...) or by file: whatever has a slash in it or exists is a file."""
     wanted = check_name(wanted)
     if wanted in NAMES:
         return _distro(say)
@@ -46,7 +46,10 @@ def find(wanted: str, say: Say) -> Kernel:
 def check_name(wanted: str) -> str:
     """`wanted` in the one way of writing it, a file as it is; UserError where it is neither name nor file."""
     if kernel_names.is_ours(wanted):
-        return kernel_names.setting(wanted)
+        setting, at, variant = wanted.partition("@")
+        if at and variant not in kernel_config.variants():
+            raise unknown_name("--kernel", "variant of the kernel", variant, kernel_config.variants())
+        return kernel_names.setting(setting) + at + variant
     if wanted not in NAMES and "/" not in wanted and not Path(wanted).exists():
         raise kernel_names.unknown(wanted, NAMES)
     return wanted
@@ -72,9 +75,10 @@ def _distro(say: Say) -> Kernel:
                   _modules_beside(images[0], release), f"{package.name} {package.version}")
 
 
-def _ours(setting: str, say: Say) -> Kernel:
-    built = kernel_build.build(say)
-    return Kernel(setting, built.image, built.document["sha256"], release_of(built.image), None,
+def _ours(name: str, say: Say) -> Kernel:
+    setting, _, variant = name.partition("@")
+    built = kernel_build.build(say, variant=variant)
+    return Kernel(name, built.image, built.document["sha256"], release_of(built.image), None,
                   f"built from {built.document['source']}", append=f"{kernel_names.PARAMETER}={setting}")
 
 

@@ -64,7 +64,7 @@ def inputs(source: Source, variant: str = "") -> dict[str, str]:
     other = {f"variant {variant}": kernel_config.options(variant)} if variant else {}
     return {"source": source.identity, "config": packages.digest_of(kernel_config.common()), "tools": "; ".join(tools),
             "flags": COMPILER_FLAGS,
-            **{f"patch {p.name}": kernel_patches.read(p).digest for p in kernel_patches.series()}, **other}
+            **{f"patch {p.name}": kernel_patches.read(p).digest for p in kernel_patches.series_of(variant)}, **other}
 
 
 def key_of(source: Source, variant: str = "") -> str:
@@ -163,7 +163,7 @@ def _build(key: str, source: Source, variant: str, jobs: int, say: Say) -> Built
 def _configure(source: Source, variant: str, work: Path, say: Say) -> str:
     """Unpacks, patches and configures in `work`; an option that the tree does not take as written is an error."""
     source.unpack(work, say)
-    for patch in kernel_patches.series():
+    for patch in kernel_patches.series_of(variant):
         kernel_source.apply(patch, work)
     if source.place.is_dir():
         _make(work, ["-s", "mrproper"], say)

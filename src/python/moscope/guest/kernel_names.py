@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Names of the project's kernel: `stock`, `pk`, `upstream`, and mixes such as `pk-7` and `stock+7,14`.
 
-All are one image; the name becomes the kernel parameter `moscope.fix=`, which chooses the form of each contention point.
+All are one image; the name becomes the kernel parameter `moscope.fix=`, which chooses the form of each contention point. Another
+build of the kernel has the name of its variant after it, as in `pk@split` (`guest/kernel.py`).
 """
 
 import re
@@ -22,12 +23,12 @@ def folder() -> Path:
 
 def numbers() -> list[int]:
     """The fixes that can be switched."""
-    return [fix.number for fix in kernel_patches.fixes()]
+    return [fix.number for fix in kernel_patches.fixes() if not fix.variant]
 
 
 def is_ours(name: str) -> bool:
     """Whether `name` has the form of a setting of the project's kernel, valid or not: `pk-99` has it, `distro` does not."""
-    return name in SETTINGS or re.match(r"(stock|pk|upstream)\s*[-+]", name) is not None
+    return name in SETTINGS or re.match(r"(stock|pk|upstream)\s*[-+@]", name) is not None
 
 
 def setting(name: str) -> str:

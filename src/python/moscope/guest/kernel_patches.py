@@ -3,8 +3,9 @@
 
 A patch is one file of `kernels/patches`: an SPDX line, fields (`Name: value`, continued by indented lines), an empty
 line, prose, a line `---`, and the diff. A patch with a `Fix` field is a fix that the boot parameter `moscope.fix=`
-switches; its number is that of the MOSBENCH paper's figure 1, or one above. Every setting contains the others. A build depends on
-the diffs only, so that a change of a header rebuilds nothing.
+switches; its number is that of the MOSBENCH paper's figure 1, or one above. Every setting contains the others. A patch with a
+`Variant` field is part of the builds of that variant only; if it is a fix, all of them have it, and no parameter switches it. A
+build depends on the diffs only, so that a change of a header rebuilds nothing.
 """
 
 import hashlib
@@ -51,6 +52,12 @@ class Fix:
     patch: str
     files: tuple[str, ...]
     stress: Stress | None
+    variant: str  # of the build; empty: a parameter switches the fix
+
+    @property
+    def kernels(self) -> tuple[str, str]:
+        """`pk` without this fix and with it."""
+        return ("pk", f"pk@{self.variant}") if self.variant else (f"pk-{self.number}", "pk")
 
 
 @dataclass(frozen=True)
@@ -72,6 +79,11 @@ def folder() -> Path:
 def series() -> list[Path]:
     """All patches, in the order in which they are applied."""
     return sorted(folder().glob("*.patch"))
+
+
+def series_of(variant: str) -> list[Path]:
+    """Those of one build; "" is the ordinary one."""
+    return [path for path in series() if read(path).fields.get("Variant", variant) == variant]
 
 
 def read(path: Path) -> Patch:
@@ -96,7 +108,7 @@ def read(path: Path) -> Patch:
 
 
 def fixes() -> list[Fix]:
-    """The fixes that can be switched, by number."""
+    """The fixes of all builds, by number."""
     return list(_fixes(tuple(series())))
 
 
@@ -118,7 +130,7 @@ def _fixes(patches: tuple[Path, ...]) -> tuple[Fix, ...]:
 
 
 def _check(path: Path, fields: Mapping[str, str]) -> None:
-    allowed = {*FIX_FIELDS, *STRESS_FIELDS} if "Fix" in fields else {"Title"}
+    allowed = {"Variant", *FIX_FIELDS, *STRESS_FIELDS} if "Fix" in fields else {"Variant", "Title"}
     needed = {"Title"} if "Fix" not in fields else {*FIX_FIELDS, *(STRESS_FIELDS if set(STRESS_FIELDS) & set(fields) else ())}
     if unknown := sorted(set(fields) - allowed):
         raise UserError(f"{path}: header: unknown field {unknown[0]}: expected one of {', '.join(sorted(allowed))}")
@@ -130,18 +142,18 @@ def _fix(patch: Patch) -> Fix:
     fields, path = patch.fields, patch.path
     if not (fields["Fix"].isascii() and fields["Fix"].isdigit() and 1 <= int(fields["Fix"]) <= LARGEST):
         raise UserError(f"{path}: Fix: {fields['Fix']}: expected a number from 1 to {LARGEST}")
-    number = int(fields["Fix"])
+    number, variant = int(fields["Fix"]), fields.get("Variant", "")
     asked = {int(n) for n in re.findall(r"^\+.*?moscope_(?:stock|pk)\((\d+)\)", patch.diff, re.MULTILINE)}
-    if asked != {number}:
+    if asked != (set() if variant else {number}):
         raise UserError(f"{path}: the diff asks for {', '.join(f'moscope_stock({n})' for n in sorted(asked)) or 'no form'}: "
-                        f"expected moscope_stock({number}) or moscope_pk({number})")
+                        f"expected {'none, as the variant has the fix' if variant else f'moscope_stock({number}) or moscope_pk({number})'}")
     stress = None
     if "Stress-test" in fields:
-        program, _, variant = fields["Stress-test"].partition(" ")
-        stress = Stress(f"{program}-{number}", program, variant, fields["Operation"], fields["Load"], fields["Line"],
+        program, _, load = fields["Stress-test"].partition(" ")
+        stress = Stress(f"{program}-{number}", program, load, fields["Operation"], fields["Load"], fields["Line"],
                         frozenset(_list(fields["Waits-in"])))
     return Fix(number, fields["Title"], tuple(_list(fields["Applications"])), fields["Stock"], fields["PK"], fields["Upstream"],
-               fields["Differs"], path.name, tuple(re.findall(r"^\+\+\+ b/(\S+)", patch.diff, re.MULTILINE)), stress)
+               fields["Differs"], path.name, tuple(re.findall(r"^\+\+\+ b/(\S+)", patch.diff, re.MULTILINE)), stress, variant)
 
 
 def _list(text: str) -> list[str]:

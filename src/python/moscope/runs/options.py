@@ -240,8 +240,8 @@ def names(option: str, text: str) -> list[str]:
 
 
 def kernels(text: str) -> list[str]:
-    """`stock,stock+7,14,pk` names three kernels: a number belongs to the mix before it."""
-    return [kernel.check_name(name.replace(";", ",")) for name in names("--kernel", re.sub(r"(?<=[0-9]),(?=[0-9]+(,|$))", ";", text))]
+    """`stock,stock+7,14,pk@split` names three kernels: a number belongs to the mix before it."""
+    return [kernel.check_name(name.replace(";", ",")) for name in names("--kernel", re.sub(r"(?<=[0-9]),(?=[0-9]+([,@]|$))", ";", text))]
 
 
 def given_time(option: str, text: str | None, least: int) -> int | None:

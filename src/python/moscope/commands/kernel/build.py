@@ -19,9 +19,9 @@ def build(shared: Shared,
                                                    help="Number of parallel compile jobs.")] = None) -> None:
     """Build the project's kernel, or find it in the cache.
 
-    --kernel stock, pk and upstream use the ordinary build of Debian's source.
-    Boot a build of --source or --variant by its file, with --append
-    moscope.fix=SETTING.
+    --kernel stock, pk and upstream use the ordinary build of Debian's source,
+    and --kernel pk@NAME the variant NAME. Boot a build of --source by its file,
+    with --append moscope.fix=SETTING.
     """
     from moscope.guest import kernel_build
 

@@ -23,9 +23,10 @@ def list_(shared: Shared) -> None:
           "upstream   the project's build of Linux 6.1, every form its own\n"
           "stock      the same image: shared data as in Linux 2.6.35, in the forms below\n"
           "pk         the same image: shared data as in the MOSBENCH paper's PK\n"
-          "stock+N,N  stock with these fixes;  pk-N,N  pk without them\n")
+          "stock+N,N  stock with these fixes;  pk-N,N  pk without them;  pk@NAME  another build\n")
     for fix in fixes:
-        print(f"fix {fix.number:>2}  {fix.title} ({', '.join(fix.applications)})\n"
+        where = f", in the variant {fix.variant}" if fix.variant else ""
+        print(f"fix {fix.number:>2}  {fix.title} ({', '.join(fix.applications)}){where}\n"
               f"        stock     {fix.stock}\n        pk        {fix.pk}\n"
               f"        upstream  {fix.upstream}\n        differs   {fix.differs}")
     if not fixes:
@@ -39,4 +40,4 @@ def list_(shared: Shared) -> None:
 def _row(fix: Any) -> dict[str, Any]:
     return {"number": fix.number, "name": fix.title, "applications": list(fix.applications), "stock": fix.stock, "pk": fix.pk,
             "upstream": fix.upstream, "differs": fix.differs, "patch": fix.patch, "files": list(fix.files),
-            "workload": fix.stress.workload if fix.stress else None}
+            "variant": fix.variant, "workload": fix.stress.workload if fix.stress else None}
