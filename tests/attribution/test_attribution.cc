@@ -56,6 +56,17 @@ TEST_F(Transactions, AStoreToALineThatOthersHaveReadIsAnUpgrade) {
     EXPECT_EQ(count("capacity"), 0u);
 }
 
+TEST_F(Transactions, AStoreToALineThatTheCoreHoldsCleanAndAloneIsAnUpgrade) {
+    load(0);
+    store(0, kLine, true); // from E to M: the core asks nobody
+    EXPECT_EQ(count("upgrade"), 1u);
+    load(0, 2 * kLine);
+    rmw(0, true, 2 * kLine);
+    EXPECT_EQ(count("upgrade"), 2u);
+    EXPECT_EQ(count("cold"), 2u);
+    EXPECT_EQ(count("capacity"), 0u);
+}
+
 TEST_F(Transactions, AStoreToALineThatOthersHaveReadAndThatWasReplacedSinceIsNoUpgrade) {
     load(0);
     load(1);
