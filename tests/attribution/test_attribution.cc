@@ -58,7 +58,7 @@ TEST_F(Transactions, AStoreToALineThatOthersHaveReadIsAnUpgrade) {
 
 TEST_F(Transactions, AStoreToALineThatTheCoreHoldsCleanAndAloneIsAnUpgrade) {
     load(0);
-    store(0, kLine, true); // from E to M: the core asks nobody
+    store(0, kLine, true); // from E to M: nothing is sent
     EXPECT_EQ(count("upgrade"), 1u);
     load(0, 2 * kLine);
     rmw(0, true, 2 * kLine);

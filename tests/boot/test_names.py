@@ -168,7 +168,7 @@ EXPECTED: dict[str, Callable[[str, str, str], bool]] = {
     "shared_counter": lambda name, kind, of: name == "names:shared_counter" and kind == "user symbol" and of.startswith("names "),
     "table_of_zeros": lambda name, kind, of: name == "names:table_of_zeros+0x3e80",
     "heap": lambda name, kind, of: (name, kind) == ("heap of names", "heap"),
-    "stack": lambda name, kind, of: (name, kind) == ("stack of names", "stack"),
+    "stack": lambda name, kind, of: (name, kind) == ("names:frame of main()", "stack") and of.startswith("names "),
     "file": lambda name, kind, of: (name, kind, of) == ("page cache tmpfs", "page cache", "tmpfs:/spool/deep/mail"),
     "anonymous": lambda name, kind, of: (name, kind) == ("anonymous memory of names", "anonymous memory"),
     "main": lambda name, kind, of: name == "names:main",

@@ -11,8 +11,8 @@ from pyarrow import parquet
 from moscope.config.bindings import of_role, roles_of
 from moscope.naming import columns
 from moscope.naming.columns import DETAILED, tables
+from moscope.naming.dwarf.sources import Source
 from moscope.naming.rows import CLASSES, LINES, PAGE_KNOWN, PAIRS, TRANSFERS, WALK
-from moscope.naming.sources import Source
 
 KERNEL = 0xFFFFFFFF81000000
 USER = 0x400100

@@ -3,8 +3,8 @@
 
 import numpy as np
 
+from moscope.naming.dwarf.sources import Source
 from moscope.naming.heap import PIECE, Code, Heap
-from moscope.naming.sources import Source
 from moscope.naming.unwind import chains
 
 SPACE = 0x5000

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from moscope.naming.results import NEAR, RAX, RBP, Kept, kept
+from moscope.naming.dwarf.results import NEAR, RAX, RBP, Kept, kept
 from moscope.naming.user import Program
 
 PAD = b"\xcc" * 80

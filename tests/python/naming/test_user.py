@@ -10,7 +10,7 @@ import pytest
 
 from moscope.naming import elf
 from moscope.naming.tasks import Area, Process, Tasks
-from moscope.naming.user import Users
+from moscope.naming.user import Program, Users
 
 PAGE, BASE, CR3 = 4096, 0x555555554000, 0x1000
 SOURCE = """
@@ -68,3 +68,15 @@ def test_globals_of_a_moved_program_have_names_beside_and_behind_its_read_only_d
         assert found and found[1].symbol.name == name, name
     found = users.place(BASE + addresses["large"] + 8 * 60_000, CR3)
     assert found and found[0].name_of(found[1])[0] == "large[60000]"
+
+
+def test_of_two_programs_of_one_name_the_one_in_the_same_folder_is_taken(tmp_path: Path) -> None:
+    names = {"/run/moscope/counter": "own", "/run/moscope/programs/counter": "users", "libc.so.6": "library"}
+    users = Users(cast(Tasks, Loaded([])), {name: tmp_path / file for name, file in names.items()})
+
+    def file(path: str) -> Program | None:
+        return users.program(path)
+
+    assert file("tmpfs:/run/moscope/programs/counter") is file("/run/moscope/programs/counter") is file("/programs/counter")
+    assert file("rootfs:/run/moscope/counter") is not file("/programs/counter") and file("counter") is not None
+    assert file("/usr/lib/libc.so.6") is file("libc.so.6") is not None and file("/run/moscope/other") is None

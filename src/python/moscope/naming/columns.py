@@ -14,8 +14,8 @@ import pyarrow as pa
 from pyarrow import compute
 
 from moscope.naming import layout
+from moscope.naming.dwarf.sources import Source
 from moscope.naming.rows import CLASSES, FETCH, KERNEL_HALF, PAGE, PAGE_KNOWN, USER, WALK, Rows, distinct, unpacked
-from moscope.naming.sources import Source
 from moscope.schema.enumerations import SPIN
 
 # The path of an object takes many reads of guest memory. Only this many lines, those with the most waiting, have objects and fields,

@@ -12,10 +12,12 @@ from typing import TypeVar
 from elftools.dwarf.die import DIE
 
 from moscope.naming import debug_file, elf
-from moscope.naming.dwarf import FUNCTION, Units, chain, text
-from moscope.naming.fields import Types, title, type_of
-from moscope.naming.results import Results
-from moscope.naming.sources import Source, Sources
+from moscope.naming.dwarf.fields import Types, title, type_of
+from moscope.naming.dwarf.locals import Local, Locals
+from moscope.naming.dwarf.results import Results
+from moscope.naming.dwarf.sources import Source, Sources
+from moscope.naming.dwarf.units import FUNCTION, Units, chain, text
+from moscope.naming.unwind.activations import Activation
 
 T = TypeVar("T")
 
@@ -30,8 +32,10 @@ class Debug:
         self._sources: Sources | None = None
         self._units = self._read(lambda: Units(data))
         self._types = Types()
+        self._locals: Locals | None = None
         if self._units:
             self._sources = Sources(self._units)
+            self._locals = Locals(self._units, self._types)
 
     def _read(self, what: Callable[[], T]) -> T | None:
         try:
@@ -81,6 +85,11 @@ class Debug:
         found = self._read(lambda: results.named(name, pc) if name else results.type(code, pc))
         size = self._read(lambda: self._types.shape(found).size) if found is not None else 0
         return Result(self, found, self._read(lambda: title(found)) or "", size) if found is not None and size else None
+
+    def locals(self, one: Activation) -> list[Local]:
+        """The variables of a call of a function that lie in memory, with their addresses."""
+        known = self._locals
+        return (self._read(lambda: known.of(one)) if known else None) or []
 
     def source(self, pc: int) -> Source | None:
         """Of an instruction at a link address."""

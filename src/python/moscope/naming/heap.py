@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from moscope.naming.debug import Result
-from moscope.naming.sources import Source
+from moscope.naming.dwarf.sources import Source
 from moscope.naming.tasks import TABLE_MASK
 from moscope.naming.unwind import chains
 

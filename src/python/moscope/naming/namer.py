@@ -16,15 +16,17 @@ from moscope.naming import demangle, image
 from moscope.naming.btf import Unreadable
 from moscope.naming.debug import Result
 from moscope.naming.demangle import CLONE
+from moscope.naming.dwarf.sources import Source
 from moscope.naming.files import Files
+from moscope.naming.frames import Frames
 from moscope.naming.guest import PAGE, Guest, Memory
 from moscope.naming.heap import Code, Heap
 from moscope.naming.known import Known
 from moscope.naming.percpu import PerCpu
 from moscope.naming.slab import ALLOCATOR, Description, Pages
-from moscope.naming.sources import Source
 from moscope.naming.symbols import Place
 from moscope.naming.tasks import TABLE_MASK, Tasks
+from moscope.naming.threads import parked
 from moscope.naming.unwind import orc
 from moscope.naming.unwind.cfi import Cfi
 from moscope.naming.unwind.chains import Unwinder
@@ -86,6 +88,7 @@ class Namer:
         self._pages: Pages | None = None
         self._known: Known | None = None
         self._heap: Heap | None = None
+        self._frames = Frames(self._linked)
         self.refresh()
 
     def refresh(self) -> None:
@@ -99,6 +102,7 @@ class Namer:
         self._pages = self._made(Pages, self._guest)
         self._known = self._made(Known, self._guest, self._files)
         self._tasks.refresh()
+        self._frames.parked(parked(self._guest, self._tasks.threads))
 
     def observe(self) -> None:
         """Records the processes (a millisecond of host time for a hundred), so that their lines have names after they have ended.
@@ -156,6 +160,9 @@ class Namer:
             piece = self._heap.at(va, cr3) if self._heap else None
             if piece:
                 return piece.start, piece.start + piece.size
+            local = self._frames.at(va, cr3)
+            if local and local.end:
+                return local.first, local.end
             return self._users.extent(va, cr3) if 0 < va < USER_TOP else None
         except Unreadable:
             return None
@@ -174,6 +181,17 @@ class Namer:
         """From now on, memory of heaps has the names of its allocations: the engine's, and the names of its allocators by number."""
         code = Code(self.source, self.code, self._program, lambda sample: self.unwinder().chain(sample), self._result)
         self._heap = Heap(packed, functions, code) if packed[0] else None
+
+    def sampled(self, packed: bytes) -> None:
+        """Samples of waiting cores, which say what functions had which parts of their stacks."""
+        self._frames.sampled(packed)
+
+    def _linked(self, address: int, cr3: int) -> tuple[Program, int] | None:
+        try:
+            program, link = self._users.linked(address, cr3)
+        except Unreadable:
+            return None
+        return (program, link) if program else None
 
     def _result(self, address: int, cr3: int, name: str) -> Result | None:
         try:
@@ -420,6 +438,9 @@ class Namer:
             program = process.exe.rsplit("/", 1)[-1] if process else "unknown"
             title, field, typed = self._heap.name(piece, va)
             return Named(f"{program}:{title}", "heap", instance, field, typed=typed)
+        local = self._frames.at(va, cr3)
+        if local:
+            return Named(f"{local.program}:{local.name}", "stack", instance, local.field, typed=local.type)
         area = self._tasks.area(process, va) if process else None
         if process is None or area is None:
             page = self._by_page(physical, then=then)

@@ -45,6 +45,7 @@ class Tasks:
         self._guest, self._files = guest, files
         self.processes: dict[int, Process] = {}
         self.stacks: dict[int, str] = {}
+        self.threads: list[int] = []  # of user programs: the structures
         self._areas: dict[tuple[int, int], list[Area]] = {}  # by structure and page table: a structure is used again
         self._seen: dict[int, bytes] = {}  # by task: its pid and mm, which change with the process
 
@@ -69,6 +70,7 @@ class Tasks:
         """Walks the list of tasks. A list that the guest is changing ends the walk early."""
         self._areas.clear()
         self.stacks.clear()
+        self.threads.clear()
         self._seen.clear()
         guest = self._guest
         try:
@@ -81,6 +83,7 @@ class Tasks:
                 head = guest.get(leader, "task_struct", "signal") + guest.offset("signal_struct", "thread_head")
                 for thread in guest.list(head, "task_struct", "thread_node"):
                     self._thread(thread)
+                    self.threads.append(thread)
         except Unreadable:
             return
 

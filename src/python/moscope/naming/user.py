@@ -4,21 +4,34 @@ which the host has a copy.
 """
 
 import re
-from collections.abc import Iterator, Mapping
-from functools import cached_property
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property, partial
 from itertools import pairwise
 from pathlib import Path
 
 from moscope.naming import debug, demangle, elf
+from moscope.naming.dwarf.sources import Source
 from moscope.naming.guest import PAGE
-from moscope.naming.sources import Source
 from moscope.naming.symbols import Place, SymbolTable
 from moscope.naming.tasks import Process, Tasks
+from moscope.naming.unwind.activations import Activation
 from moscope.naming.unwind.cfi import Cfi
 
 USER_TOP = 1 << 47
 CODE = 96  # bytes that say what becomes of a result
 COUNTED = re.compile(r"\.\d+$")  # of variables in functions, which may have the same name
+
+
+@dataclass(frozen=True)
+class Variable:
+    """Bytes [start, end) of a stack: `name` in a call of `function`. `field`: path and type of the field at an offset."""
+
+    start: int
+    end: int
+    function: str
+    name: str
+    field: Callable[[int], tuple[str, str]]
 
 
 class Program:
@@ -78,14 +91,27 @@ class Program:
         """The unwind tables of its code."""
         return Cfi(self._file.data) if self._file else None
 
+    def code(self, address: int, size: int) -> bytes:
+        """Bytes at a link address; fewer where the file has no more."""
+        return self._file.read(address, size) if self._file else b""
+
+    def function(self, address: int) -> str:
+        place = self.symbols.at(address)
+        return demangle.function(place.symbol.name) if place else f"{address:#x}"
+
+    def variables(self, one: Activation) -> list[Variable]:
+        """Of a call of one of its functions; none without debug information."""
+        read = self._debug[0] if self._debug else None
+        return [Variable(local.start, local.end, local.function, local.name, partial(read.read_field, local.type))
+                for local in read.locals(one)] if read else []
+
     def source(self, address: int) -> Source | None:
         """File and line of an instruction."""
         return self._debug[0].source(address) if self._debug else None
 
     def result(self, address: int, name: str) -> "debug.Result | None":
         """The type of the memory that the call before an address has returned."""
-        code = self._file.read(address, CODE) if self._file else b""
-        return self._debug[0].result(code, address, name) if self._debug else None
+        return self._debug[0].result(self.code(address, CODE), address, name) if self._debug else None
 
     def covers(self, address: int) -> bool:
         return any(s.address <= address < s.address + s.size for s in self.segments)
@@ -114,31 +140,39 @@ def bounded(file: elf.Elf) -> Iterator[tuple[int, int, str, str]]:
                 yield address, extent, kind, name
 
 
+def _in_common(one: list[str], other: list[str]) -> int:
+    """How many last parts of two paths are the same."""
+    return next((n for n, (a, b) in enumerate(zip(reversed(one), reversed(other), strict=False)) if a != b), min(len(one), len(other)))
+
+
 class Users:
     def __init__(self, tasks: Tasks, binaries: Mapping[str, Path | str]) -> None:
         self._tasks = tasks
         self._paths = {name: Path(path) for name, path in binaries.items()}
         self._programs: dict[str, Program] = {}
+        self._by_name: dict[str, list[str]] = {}
+        for name in self._paths:
+            self._by_name.setdefault(name.rsplit("/", 1)[-1], []).append(name)
 
     def program(self, file: str) -> Program | None:
-        """The host's copy of a guest's file: by the whole path, or by its last part."""
-        path = file.partition(":")[2] or file
-        for name in self._paths:
-            if path == name or path.rsplit("/", 1)[-1] == name.rsplit("/", 1)[-1]:
-                if name not in self._programs:
-                    self._programs[name] = Program(name.rsplit("/", 1)[-1], self._paths[name])
-                return self._programs[name]
-        return None
+        """The host's copy of a guest's file: of those with this name, the one with the most last folders in common."""
+        parts = file.partition(":")[2].split("/") if ":" in file else file.split("/")
+        if parts[-1] not in self._by_name:
+            return None
+        name = max(self._by_name[parts[-1]], key=lambda one: _in_common(one.split("/"), parts))
+        if name not in self._programs:
+            self._programs[name] = Program(name.rsplit("/", 1)[-1], self._paths[name])
+        return self._programs[name]
 
     def place(self, address: int, cr3: int) -> tuple[Program, Place] | None:
         """(program, symbol) of an address in the address space of `cr3`."""
-        program, link = self._linked(address, cr3)
+        program, link = self.linked(address, cr3)
         place = program.symbols.at(link) if program else None
         return (program, place) if program and place else None
 
     def extent(self, address: int, cr3: int) -> tuple[int, int] | None:
         """[first, end) of the variable at an address in the address space of `cr3`, else of the area that it lies in."""
-        program, link = self._linked(address, cr3)
+        program, link = self.linked(address, cr3)
         place = program.symbols.at(link) if program else None
         if place and not place.symbol.is_code:
             return address - place.offset, address - place.offset + place.symbol.size
@@ -148,22 +182,22 @@ class Users:
 
     def source(self, address: int, cr3: int) -> Source | None:
         """File and line of an instruction in the address space of `cr3`."""
-        program, link = self._linked(address, cr3)
+        program, link = self.linked(address, cr3)
         return program.source(link) if program else None
 
     def unwinding(self, address: int, cr3: int) -> tuple[Cfi, int] | None:
         """The unwind tables of a program's code, and the link address."""
-        program, link = self._linked(address, cr3)
+        program, link = self.linked(address, cr3)
         return (program.unwinding, link) if program and program.unwinding else None
 
     def result(self, address: int, cr3: int, name: str) -> "debug.Result | None":
-        program, link = self._linked(address, cr3)
+        program, link = self.linked(address, cr3)
         return program.result(link, name) if program else None
 
     def notes(self) -> list[str]:
         return [note for program in self._programs.values() for note in program.notes]
 
-    def _linked(self, address: int, cr3: int) -> tuple[Program | None, int]:
+    def linked(self, address: int, cr3: int) -> tuple[Program | None, int]:
         """(program, link address) of an address in the address space of `cr3`. Where that process is no longer known, a program that
         is linked to fixed addresses is found by its address, if just one fits."""
         process = self._tasks.process(cr3)

@@ -85,6 +85,7 @@ def measure(job: Job, folder: Path, report: Callable[[Progress], None], say: Cal
     guest.phase("names", 1.0)
     namer.refresh()
     namer.allocated(system.allocations(), probes.names)
+    namer.sampled(system.stacks())
     tables = name(namer, stats["attribution"], packed, engine.machine_roles(inputs.machine))
     kinds, states, naming = engine.machine_types(), engine.machine_states(inputs.machine), transactions.Naming(namer, tables.lines)
     if log:

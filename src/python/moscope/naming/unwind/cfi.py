@@ -34,6 +34,7 @@ class Cfi:
         self._functions: list[Any] = []  # by start: the entry, or its offset in the section
         self._entries: _Entries | None = None
         self._rows: dict[int, list[dict[Any, Any]]] = {}
+        self._row_of: dict[int, dict[Any, Any] | None] = {}
         with contextlib.suppress(*DAMAGED):
             self._read(ELFFile(io.BytesIO(data)))
 
@@ -64,20 +65,30 @@ class Cfi:
         return self._rows[n]
 
     def _row(self, address: int) -> dict[Any, Any] | None:
-        n = bisect_right(self._starts, address) - 1
-        found = next((row for row in reversed(self._table(n)) if row["pc"] <= address), None) if n >= 0 else None
-        return found if found and "cfa" in found else None
+        if address not in self._row_of:
+            n = bisect_right(self._starts, address) - 1
+            found = next((row for row in reversed(self._table(n)) if row["pc"] <= address), None) if n >= 0 else None
+            self._row_of[address] = found if found and "cfa" in found else None
+        return self._row_of[address]
 
     def covers(self, address: int) -> bool:
         return self._row(address) is not None
 
+    def top(self, frame: Frame, link: int) -> int | None:
+        """The canonical frame address: where the caller's frame begins."""
+        row = self._row(link)
+        top = _frame_address(row["cfa"], frame) if row else None
+        return None if top is None or top <= frame.rsp - 8 else top
+
+    def by_rbp(self, link: int) -> bool:
+        """Whether the frame is found by rbp at that instruction."""
+        row = self._row(link)
+        return row is not None and row["cfa"].expr is None and BY_NUMBER[row["cfa"].reg:][:1] == ("rbp",)
+
     def caller(self, frame: Frame, stack: Stack, link: int) -> Frame | None:
         """`link`: the link address of `frame.within`."""
-        row = self._row(link)
-        if row is None:
-            return None
-        top = _frame_address(row["cfa"], frame)
-        if top is None or top <= frame.rsp - 8:
+        row, top = self._row(link), self.top(frame, link)
+        if row is None or top is None:
             return None
         rule = row.get(RETURN_ADDRESS)
         if rule is not None and rule.type != "OFFSET":

@@ -95,6 +95,12 @@ def _program(sample: Sample) -> Frame | None:
     return Frame({name: saved[name] for name in saved if name not in ("orig_rax", "cs", "flags", "ss")}, exact=True) if saved else None
 
 
+def user(sample: Sample) -> tuple[Frame, Stack] | None:
+    """The user program's registers and stack; None where they are not known."""
+    frame = sample.frame if sample.user else _program(sample) if sample.user_stack else None
+    return (frame, Stack(frame.rsp, sample.user_stack)) if frame else None
+
+
 def _kernel_stack(start: int, data: bytes) -> Stack:
     """An interrupt's own stack ends with the stack pointer of the interrupted code; the bytes of that stack follow."""
     first = Stack(start, data[:KERNEL_STACK - start % KERNEL_STACK])

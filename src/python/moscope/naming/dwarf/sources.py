@@ -10,13 +10,10 @@ from typing import Any
 from elftools.dwarf.compileunit import CompileUnit
 from elftools.dwarf.die import DIE
 
-from moscope.naming import demangle
-from moscope.naming.dwarf import DEEPEST, FUNCTION, Units, chain, children, number, text
+from moscope.naming.dwarf.scopes import BLOCKS, INLINED, covers, function_name
+from moscope.naming.dwarf.units import DEEPEST, FUNCTION, Units, children, number, text
 
-SCOPES = ("DW_TAG_namespace", "DW_TAG_module")
-INLINED = "DW_TAG_inlined_subroutine"
-BLOCKS = (INLINED, "DW_TAG_lexical_block")
-LINKAGE = ("DW_AT_linkage_name", "DW_AT_MIPS_linkage_name")
+SPACES = ("DW_TAG_namespace", "DW_TAG_module")
 
 
 @dataclass(frozen=True)
@@ -55,7 +52,7 @@ class Unit:
         for child in children(scope):
             if child.tag == FUNCTION and ("DW_AT_low_pc" in child.attributes or "DW_AT_ranges" in child.attributes):
                 yield child
-            elif child.tag in SCOPES and depth < DEEPEST:
+            elif child.tag in SPACES and depth < DEEPEST:
                 yield from self._functions(child, depth + 1)
 
     def source(self, pc: int) -> Source | None:
@@ -63,7 +60,7 @@ class Unit:
         if i < 0 or not self._rows[i][1] or not self._rows[i][3]:
             return None
         _, _, file, line = self._rows[i]
-        calls = [f"{_name(die)} called at {self._file(number(die, 'DW_AT_call_file'))}:{number(die, 'DW_AT_call_line') or '?'}"
+        calls = [f"{function_name(die)} called at {self._file(number(die, 'DW_AT_call_file'))}:{number(die, 'DW_AT_call_line') or '?'}"
                  for die in self._inlined(pc)]
         return Source(f"{self._file(file)}:{line}", tuple(reversed(calls)))
 
@@ -75,16 +72,13 @@ class Unit:
         inside = self._functions_by_address[i][2]
         found = []
         for _ in range(DEEPEST):
-            block = next((child for child in children(inside) if child.tag in BLOCKS and self._covers(child, pc)), None)
+            block = next((child for child in children(inside) if child.tag in BLOCKS and covers(self._units, child, pc)), None)
             if block is None:
                 break
             if block.tag == INLINED:
                 found.append(block)
             inside = block
         return found
-
-    def _covers(self, die: DIE, pc: int) -> bool:
-        return any(first <= pc < end for first, end in self._units.ranges(die))
 
     def _file(self, index: int | None) -> str:
         """A file as the compiler was called with it; absolute where it is not under the folder of the call."""
@@ -99,14 +93,6 @@ class Unit:
         folder = folders[entry.dir_index] if entry.dir_index < len(folders) else ""
         whole = os.path.normpath(os.path.join(self._folder, folder, name))
         return whole.removeprefix(self._folder.rstrip("/") + "/") if self._folder else whole
-
-
-def _name(die: DIE) -> str:
-    for attribute in (*LINKAGE, "DW_AT_name"):
-        for one in chain(die):
-            if found := text(one, attribute):
-                return demangle.function(found)
-    return "?"
 
 
 class Sources:

@@ -5,17 +5,14 @@ which variable is there."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 from elftools.dwarf.die import DIE
-from elftools.dwarf.locationlists import BaseAddressEntry, LocationParser
 
-from moscope.naming.dwarf import DEEPEST, FUNCTION, Units, children, number, text
-from moscope.naming.fields import AGGREGATES, ALIASES, POINTERS, Types, type_of
+from moscope.naming.dwarf.fields import AGGREGATES, ALIASES, POINTERS, Types, type_of
+from moscope.naming.dwarf.locations import locations
+from moscope.naming.dwarf.scopes import SCOPES, VARIABLES, scopes
+from moscope.naming.dwarf.units import DEEPEST, Units, children, text
 
-VARIABLES = ("DW_TAG_variable", "DW_TAG_formal_parameter")
-BLOCKS = ("DW_TAG_lexical_block", "DW_TAG_inlined_subroutine")
-SCOPES = ("DW_TAG_namespace", "DW_TAG_module", "DW_TAG_structure_type", "DW_TAG_class_type")
 FBREG, REG0 = 0x91, 0x50
 IN_DWARF = (0, 2, 1, 3, 7, 6, 4, 5, *range(8, 16))  # registers, by their number in instructions
 FRAME = 16  # the frame base is 16 bytes above what RBP points to
@@ -75,12 +72,11 @@ class Results:
 
     def type(self, code: bytes, pc: int) -> DIE | None:
         """Of what the result of a call that returns to `pc` points to; None where that is not known, or a byte."""
-        unit = self._units.unit_of(pc)
-        if unit is None:
+        if self._units.unit_of(pc) is None:
             return None
-        scopes = list(self._scopes(unit.get_top_DIE(), pc))
+        around = list(scopes(self._units, pc))
         for where in kept(code, pc):
-            found = self._target(self._variable(scopes, where))
+            found = self._target(self._variable(around, where))
             if found is not None:
                 return found
         return None
@@ -99,63 +95,28 @@ class Results:
                     return found
         return None
 
-    def _scopes(self, top: DIE, pc: int) -> Iterator[DIE]:
-        """The blocks that an instruction belongs to, outermost first."""
-        inside: DIE | None = next((one for one in self._functions(top, 0) if self._covers(one, pc)), None)
-        for _ in range(DEEPEST):
-            if inside is None:
-                return
-            yield inside
-            inside = next((one for one in children(inside) if one.tag in BLOCKS and self._covers(one, pc)), None)
-
-    def _functions(self, scope: DIE, depth: int) -> Iterator[DIE]:
-        for child in children(scope):
-            if child.tag == FUNCTION:
-                yield child
-            elif child.tag in SCOPES and depth < DEEPEST:
-                yield from self._functions(child, depth + 1)
-
-    def _covers(self, die: DIE, pc: int) -> bool:
-        return any(first <= pc < end for first, end in self._units.ranges(die))
-
-    def _variable(self, scopes: list[DIE], where: Kept) -> DIE | None:
+    def _variable(self, around: list[DIE], where: Kept) -> DIE | None:
         """The type of the variable that the result is kept in."""
         if where.address is not None:
             path = self._units.variable(where.address)
             return type_of(path[-1]) if path else None
         if where.register == RBP and where.offset is not None:
-            return self._in(scopes, where, [FBREG, where.offset - FRAME])
-        found = self._in(scopes, where, [REG0 + IN_DWARF[where.register]])
+            return self._in(around, where, [FBREG, where.offset - FRAME])
+        found = self._in(around, where, [REG0 + IN_DWARF[where.register]])
         if found is None or where.offset is None:
             return found
         return self._types.field_type(self._pointee(found), where.offset)  # a field of what the register points to
 
-    def _in(self, scopes: list[DIE], where: Kept, location: list[int]) -> DIE | None:
+    def _in(self, around: list[DIE], where: Kept, location: list[int]) -> DIE | None:
         """The type of the variable that is at a location, and that is the first to be so."""
-        found = [(start, -depth, one) for depth, scope in enumerate(scopes) for one in children(scope) if one.tag in VARIABLES
+        found = [(start, -depth, one) for depth, scope in enumerate(around) for one in children(scope) if one.tag in VARIABLES
                  for start, there in self._locations(one, where.after, where.until) if there == location]
         return type_of(min(found, key=lambda one: one[:2])[2]) if found else None
 
     def _locations(self, variable: DIE, pc: int, until: int) -> list[tuple[int, list[int]]]:
         """From which address on, at `pc` or up to `until`, a variable is where: [DW_OP_fbreg, offset] or [DW_OP_regN]."""
-        attribute: Any = variable.attributes.get("DW_AT_location")
-        if attribute is None:
-            return []
-        parser = LocationParser(self._units.dwarf.location_lists())
-        if not parser.attribute_has_location(attribute, variable.cu["version"]):
-            return []
-        listed: Any = parser.parse_from_attribute(attribute, variable.cu["version"], variable)
-        if not isinstance(listed, list):
-            return [(pc, _plain(listed.loc_expr))]
-        base, found = number(variable.cu.get_top_DIE(), "DW_AT_low_pc") or 0, []
-        for entry in listed:
-            if isinstance(entry, BaseAddressEntry):
-                base = entry.base_address
-                continue
-            start = 0 if getattr(entry, "is_absolute", False) else base
-            if start + entry.begin_offset <= max(pc, until) and pc < start + entry.end_offset:
-                found.append((max(start + entry.begin_offset, pc), _plain(entry.loc_expr)))
-        return found
+        return [(max(start, pc), _plain(expression)) for start, end, expression in locations(self._units, variable)
+                if start <= max(pc, until) and pc < end]
 
     def _pointee(self, die: DIE | None) -> DIE | None:
         for one in chain_of_types(die):

@@ -7,7 +7,7 @@ from math import prod
 
 from elftools.dwarf.die import DIE
 
-from moscope.naming.dwarf import DEEPEST, Damaged, chain, children, number, text
+from moscope.naming.dwarf.units import DEEPEST, Damaged, chain, children, number, text
 
 ALIASES = ("DW_TAG_typedef", "DW_TAG_const_type", "DW_TAG_volatile_type", "DW_TAG_restrict_type", "DW_TAG_atomic_type")
 AGGREGATES = ("DW_TAG_structure_type", "DW_TAG_class_type", "DW_TAG_union_type")

@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Memory of stacks by the call whose frame it is: `main()::stats[2].packets`, or `frame of main()` where no variable is known.
+
+Three observations say which calls there are: threads that do not run when the record begins, and likewise at its end, and the samples of
+waiting cores in between. A byte has a name only if all observations in which a frame covers it agree: the samples, or without any, the two
+others.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+
+from moscope.naming.guest import PAGE
+from moscope.naming.tasks import TABLE_MASK
+from moscope.naming.unwind import chains
+from moscope.naming.unwind.activations import Activation, Thread, activations
+from moscope.naming.user import Program, Variable
+
+LINE = 64
+OUTLINED = re.compile(r"\.(_omp_fn\.\d+|omp_outlined(_debug__)?(\.\d+)?)$")  # the body of a parallel region of OpenMP
+Linked = Callable[[int, int], tuple[Program, int] | None]
+Threads = Mapping[int, list[Thread]]  # by page table
+
+
+@dataclass(frozen=True)
+class Place:
+    """A byte of a stack. `field` and `type` are those of a variable; else `field` is the distance from the beginning of the frame.
+    [first, end) is the variable."""
+
+    program: str
+    name: str
+    field: str
+    type: str = ""
+    first: int = 0
+    end: int = 0
+
+
+@dataclass(frozen=True)
+class _Found:
+    one: Activation
+    program: Program
+    function: str
+    variable: Variable | None
+
+
+class _Observation:
+    """The frames that were seen in one address space."""
+
+    def __init__(self, threads: Iterable[Thread], linked: Callable[[int], tuple[Program, int] | None]) -> None:
+        self.frames: dict[tuple[int, int, int], Activation] = {}
+        self._known: dict[int, tuple[Program, int] | None] = {}
+        self._linked = linked
+        for thread in threads:
+            for one in activations(thread, self._program):
+                self.frames.setdefault(one.key, one)
+        self._pages = {page for one in self.frames.values() for page in range(one.low // PAGE, (one.top - 1) // PAGE + 1)}
+        self._lines: dict[int, list[Activation]] = {}
+
+    def _program(self, address: int) -> tuple[Program, int] | None:
+        if address not in self._known:
+            self._known[address] = self._linked(address)
+        return self._known[address]
+
+    def covering(self, va: int) -> list[Activation]:
+        if va // PAGE not in self._pages:
+            return []
+        line = va // LINE * LINE
+        if line not in self._lines:
+            self._lines[line] = [one for one in self.frames.values() if one.low < line + LINE and line < one.top]
+        return [one for one in self._lines[line] if one.low <= va < one.top]
+
+
+class Frames:
+    """`linked`: the program and the link address of an instruction, by address and CR3."""
+
+    def __init__(self, linked: Linked) -> None:
+        self._linked = linked
+        self._first: Threads = {}
+        self._last: Threads = {}
+        self._sampled: Threads = {}
+        self._spaces: dict[int, tuple[_Observation, _Observation, _Observation]] = {}
+        self._variables: dict[Activation, list[Variable]] = {}
+
+    def parked(self, threads: Iterable[tuple[int, Thread]]) -> None:
+        """Threads that do not run: for the first time when the record begins, then at its end."""
+        found = _by_space(threads)
+        self._first, self._last = self._first or found, found if self._first else {}
+        self._forget()
+
+    def sampled(self, packed: bytes) -> None:
+        """The samples of waiting cores, as the engine packs them."""
+        users = ((sample.address_space & TABLE_MASK, chains.user(sample)) for sample in chains.samples(packed))
+        self._sampled = _by_space((space, Thread(*found)) for space, found in users if found)
+        self._forget()
+
+    def _forget(self) -> None:
+        self._spaces.clear()
+        self._variables.clear()
+
+    def at(self, va: int, cr3: int) -> Place | None:
+        """The call and the variable that a byte belongs to; None where nothing, or nothing for certain, is known."""
+        first, sampled, last = self._space(cr3 & TABLE_MASK)
+        found = sampled.covering(va) or [*first.covering(va), *last.covering(va)]
+        if not found:
+            return None
+        seen = [self._found(one, va) for one in found]
+        if len({(one.program.name, one.function) for one in seen}) > 1:
+            return None
+        named = {(one.variable.start, one.variable.function, one.variable.name): one for one in seen if one.variable}
+        one = next(iter(named.values())) if len(named) == 1 else seen[0]
+        variable = one.variable if len(named) == 1 else self._shared(va, one.function, (first, sampled, last)) if not named else None
+        if variable is None:
+            return Place(one.program.name, f"frame of {one.function}()", f"+{va - one.one.low:#x}")
+        path, title = variable.field(va - variable.start)
+        return Place(one.program.name, f"{OUTLINED.sub('', variable.function)}()::{variable.name}{path}", path.removeprefix("."), title,
+                     variable.start, variable.end)
+
+    def _found(self, one: Activation, va: int) -> _Found:
+        """Of the variables of a call, the first that covers a byte; parameters of what it has called may lie in its frame."""
+        own = self._covering(one, va)
+        if own is None and one.inner:
+            own = self._covering(one.inner, va)
+        program, function = self._code(one)
+        return _Found(one, program, function, own)
+
+    def _code(self, one: Activation) -> tuple[Program, str]:
+        assert isinstance(one.program, Program)
+        return one.program, one.program.function(one.link)
+
+    def _covering(self, one: Activation, va: int) -> Variable | None:
+        if one not in self._variables:
+            self._variables[one] = self._code(one)[0].variables(one)
+        return next((variable for variable in self._variables[one] if variable.start <= va < variable.end), None)
+
+    def _shared(self, va: int, function: str, observations: tuple[_Observation, ...]) -> Variable | None:
+        """The variable that the compiler has put into a structure for the threads of a parallel region: these know where it is."""
+        known = {(variable.start, variable.name): variable for observation in observations for one in observation.frames.values()
+                 if (inside := self._code(one)[1]) != function and OUTLINED.sub("", inside) == function
+                 and (variable := self._covering(one, va))}
+        return next(iter(known.values())) if len(known) == 1 else None
+
+    def _space(self, table: int) -> tuple[_Observation, _Observation, _Observation]:
+        if table not in self._spaces:
+            first, sampled, last = (_Observation(threads.get(table, ()), lambda address: self._linked(address, table))
+                                    for threads in (self._first, self._sampled, self._last))
+            self._spaces[table] = first, sampled, last
+        return self._spaces[table]
+
+
+def _by_space(threads: Iterable[tuple[int, Thread]]) -> Threads:
+    found: dict[int, list[Thread]] = {}
+    for space, thread in threads:
+        found.setdefault(space, []).append(thread)
+    return found
