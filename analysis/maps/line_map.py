@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from analysis.maps import recorded
-from analysis.places import calls
+from analysis.places import calls, shown
 from analysis.run_directory import Point
 
 LINE = 64
@@ -32,6 +32,11 @@ class Code:
     inlined: list[str]
     waiting: int = 0
     count: int = 0
+
+    @property
+    def shown(self) -> tuple[str, list[tuple[str, str]]]:
+        """`analysis.places.shown`; empty without a source line."""
+        return shown(self.function, self.source, self.inlined) if self.source else ("", [])
 
 
 @dataclass

@@ -91,8 +91,8 @@ def escaped(text: str) -> str:
 
 def code(found: list[Code]) -> str:
     """The two first: source line with the function inlined there, or function."""
-    return "; ".join(one.function if not one.source else " in ".join([one.source, *(call.split(" ")[0] for call in one.inlined[:1])])
-                     for one in found[:2])
+    return "; ".join(" in ".join([place, *(name for name, _ in within[:1])]) if place else one.function
+                     for one in found[:2] for place, within in (one.shown,))
 
 
 def cores(found: Iterable[int]) -> str:

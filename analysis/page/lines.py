@@ -8,7 +8,7 @@ from analysis.described import CLASSES, SPIN
 from analysis.figures.hot_lines import seen, split
 from analysis.page import flames, maps
 from analysis.page.markup import code, esc, number, percent, table
-from analysis.places import CALLED, calls
+from analysis.places import CALLED, calls, shown
 from analysis.run_directory import FS_PER_US, Point
 from analysis.tables import transfers
 from analysis.tables.base import NO_WRITER
@@ -43,6 +43,8 @@ def headline(p: Point) -> str:
     which = "one line" if first["lines"] == 1 else f"{number(first['lines'])} lines of one name"
     text = f"{begin}; <strong>{esc(percent(first['wait_share']))}</strong> of that is for {which}, {code(first['name'])}"
     text += contenders(first)
+    if len(lines) == 1:
+        return f"{text}."
     ten = sum(one["wait_share"] for one in lines[:SHOWN])
     return f"{text}. The first {min(SHOWN, len(lines))} below take {esc(percent(ten))} of all waiting."
 
@@ -99,17 +101,19 @@ def _card(p: Point, rank: int, line: dict[str, Any], most: float) -> str:
 def _places(line: dict[str, Any]) -> str:
     """The first source line that writes, and the first that waits, or that called what waits."""
     roles = (("written at", "written_at"), ("waited for at", "waited_at"), ("called at", CALLED))
-    said = [f'<span class="quiet">{verb}</span> {at(first["source"], first["inlined"])}'
+    said = [f'<span class="quiet">{verb}</span> {at(first["function"], first["source"], first["inlined"])}'
             for verb, role in roles for first in line[role][:1]]
     return f'<div class="who">{" · ".join(said)}</div>' if said else ""
 
 
-def at(source: str | None, inlined: list[str]) -> str:
-    """A source line, with the functions that were inlined there."""
+def at(function: str, source: str | None, inlined: list[str]) -> str:
+    """A source line, with the functions that were inlined there; all of them in the tooltip."""
     if not source:
         return ""
-    rest = "".join(f" in {code(call.split(' ')[0])} {esc(call.partition(' ')[2])}" for call in inlined)
-    return f'<span class="at">{code(source)}<span class="quiet">{rest}</span></span>'
+    place, within = shown(function, source, inlined)
+    rest = "".join(f" in {code(name)}{f' called at {esc(at)}' if at else ''}" for name, at in within)
+    title = f' title="{esc(", in ".join([source, *inlined]))}"' if place != source else ""
+    return f'<span class="at"{title}>{code(place)}<span class="quiet">{rest}</span></span>'
 
 
 def _details(p: Point, line: dict[str, Any], facts: str) -> str:
@@ -134,7 +138,7 @@ def _sources(line: dict[str, Any], whole: float) -> str:
     def place(one: dict[str, Any], role: str) -> str:
         name = one[role]
         shown = code(name) if name != NO_WRITER else f'<span class="quiet">{name}</span>'
-        return f'{shown} {at(one[f"{role}_source"], calls(one[f"{role}_inlined"]))}'
+        return f'{shown} {at(name, one[f"{role}_source"], calls(one[f"{role}_inlined"]))}'
 
     rows = [(place(one, "writer"), place(one, "waiter"), code(one["accessed"] or ""), number(one["waiting"] / FS_PER_US, 1),
              esc(percent(one["waiting"] / whole))) for one in line["sources"]]

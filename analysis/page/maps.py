@@ -79,7 +79,7 @@ def _cores(area: Area) -> str:
 
 
 def _codes(found: list[Code]) -> str:
-    return "<br>".join(code(one.source) if one.source else code(one.function) for one in found[:3])
+    return "<br>".join(code(one.shown[0] or one.function) for one in found[:3])
 
 
 def _cores_known(one: LineMap) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 
 from analysis.chains import called_at
 from analysis.database import shares
-from analysis.places import CALLED, ROLES, places
+from analysis.places import CALLED, ROLES, callers, places
 from analysis.run_directory import Point, Run
 from analysis.tables.base import NO_WRITER, Row, Table, key, once, table
 from analysis.tables.lines import hot_lines, measures
@@ -39,7 +39,7 @@ SOURCES = f"""
 def hot_names(p: Point) -> list[Row]:
     """A row for each name and kind, those with the most waiting first: the columns of `names` (analysis/database.py), what (its largest
     objects), address (of a single line), writers and waiters [(function, share)], pairs [(writer, waiter, fs)], sources (rows of SOURCES),
-    written_at and waited_at (`analysis.places`), called_at where nothing is in waited_at, and the measures of `hot_lines`. If only
+    written_at and waited_at (`analysis.places`), called_at (`callers`), and the measures of `hot_lines`. If only
     run.json is left of a run, the hottest names in it."""
     found = p.database.rows("SELECT * FROM names WHERE point = ? ORDER BY waiting DESC, name, kind", p.name)
     if not found:
@@ -53,7 +53,7 @@ def hot_names(p: Point) -> list[Row]:
         hottest.setdefault((line["name"], line["kind"]), []).append(line)
     return [{**_row(p, one, hottest.get(key, []), {role: by.get(key, []) for role, by in functions.items()}, pairs.get(key, [])),
              "sources": sources.get(key, []), **(own := at.get(key, NO_PLACES)),
-             CALLED: [] if own["waited_at"] else called.get(key, [])}
+             CALLED: callers(own["waited_at"], called.get(key, []))}
             for one in found for key in [(one["name"], one["kind"])]]
 
 

@@ -14,12 +14,12 @@ import numpy as np
 
 from moscope.naming.debug import Result
 from moscope.naming.dwarf.sources import Source
+from moscope.naming.own_code import is_own
 from moscope.naming.tasks import TABLE_MASK
 from moscope.naming.unwind import chains
 
 PIECE = np.dtype([(name, "<u8") for name in ("address_space", "start", "size", "site", "freed")])
 CALLED_AT = " called at "
-NOT_OWN = re.compile(r"/usr/|/build/|\.\./|\./|\?")  # files of compilers and libraries, as their debug information names them
 ELEMENT = re.compile(r"allocator<([\w:]+)>")  # of a container of C++
 MOST_NAMED = 256  # elements of an array whose names have their index
 NEW = re.compile(r"operator (new|new\[\])\Z")
@@ -93,7 +93,7 @@ class Heap:
         for n, address in enumerate(chain):
             source = self._code.source(address, space)
             for place in places(source):
-                if not NOT_OWN.match(place):
+                if is_own(place):
                     element = ELEMENT.search(f"{source.calls if source else ''} {self._code.function(chain[0], space)}")
                     result = self._code.result(address + 1, space, element[1] if element else "") if element or not n else None
                     return f"{called} at {place.rsplit('/', 1)[-1]}", result

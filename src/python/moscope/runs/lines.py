@@ -87,12 +87,16 @@ class Hottest:
         return lambda one: {role: listed for role, listed in found.get((one[key[0]], one[key[1]]), {}).items() if listed}
 
     def _called(self, own: Callable[[dict[str, Any]], dict[str, Any]]) -> Callable[[dict[str, Any]], dict[str, Any]]:
-        """The source lines that called what waits for a name; nothing where the waiting code has source lines itself (`own`)."""
-        from analysis.places import CALLED, called
+        """The source lines that called what waits for a name; nothing where the program waits at source lines itself (`own`)."""
+        from analysis.places import CALLED, called, callers
 
         found = called(self.chains.to_pylist()) if self.chains is not None else {}
-        return lambda one: {CALLED: found[one["name"], one["kind"]]} if (
-            (one["name"], one["kind"]) in found and "waited_at" not in own(one)) else {}
+
+        def of(one: dict[str, Any]) -> dict[str, Any]:
+            listed = callers(own(one).get("waited_at", ()), found.get((one["name"], one["kind"]), []))
+            return {CALLED: listed} if listed else {}
+
+        return of
 
     def _shares(self, one: dict[str, Any], memory_stall: int) -> dict[str, float]:
         """`stall_share` is of all memory stall in the windows; `wait_share` of that and all spinning together, `spin_share` the spinning
@@ -128,5 +132,8 @@ def bottleneck(figures: dict[str, Any], hottest: list[dict[str, Any]]) -> str:
 def _at(one: dict[str, Any], role: str, places: str) -> str:
     """The first function of a role, with its source line where that is known."""
     function = str(one[role][0])
-    source = next((place["source"] for place in one.get(places, []) if place["function"] == function), "")
+    from analysis.places import shown
+
+    source = next((shown(function, place["source"], place["inlined"])[0] for place in one.get(places, [])
+                   if place["function"] == function), "")
     return f"{function} ({source})" if source else function

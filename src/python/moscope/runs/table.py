@@ -49,7 +49,9 @@ def show(document: dict[str, Any]) -> None:
 
 def at(place: dict[str, Any]) -> str:
     """A source line in words: `packed:work  stats.c:17, in count called at stats.c:24`."""
-    return f"{place['function']}  {', in '.join([place['source'], *place['inlined']])}"
+    from analysis.places import said
+
+    return f"{place['function']}  {said(place['function'], place['source'], place['inlined'])}"
 
 
 def until_error(found: dict[str, Any]) -> str:

@@ -1,0 +1,12 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Which source files are somebody's own code, and which belong to compilers, libraries and the headers of a kernel."""
+
+import re
+
+FOREIGN = re.compile(r"/usr/|/build/|/rustc/|/opt/|\.\./|\./|\?|.*/\.cargo/registry/")  # as their debug information names them
+KERNEL_HEADER = re.compile(r"(arch/\w+/)?include/")
+
+
+def is_own(place: str, kernel: bool = False) -> bool:
+    """Of `FILE:LINE`. In the kernel, all code is its own but that of headers, whose functions are inlined everywhere."""
+    return not (KERNEL_HEADER if kernel else FOREIGN).match(place)
