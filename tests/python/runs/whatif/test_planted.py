@@ -18,7 +18,6 @@ sys.path.insert(0, str(Path(__file__).parent))
 from programs import PLANTED, Planted
 
 Moscope = Callable[..., "subprocess.CompletedProcess[str]"]
-BEGIN = "20ms"  # the kernel's work after its start is over
 QUICK = ("array_of_structs",)
 
 pytestmark = pytest.mark.skipif(not all(
@@ -44,7 +43,7 @@ def test_the_defect_is_named_first_and_its_gain_is_predicted(program: Planted, t
     points = {}
     for mended in (False, True):
         file = program.build(tmp_path, mended)
-        run = called(moscope, "run", "--program", f"{file.name} {{cores}}", "--cores", str(program.cores), "--begin", BEGIN,
+        run = called(moscope, "run", "--program", f"{file.name} {{cores}}", "--cores", str(program.cores), "--begin", program.begin,
                      "--warmup", "100us", "--window", "100us", "--out", "mended" if mended else "run")
         points[mended] = run["points"][0]
     hottest = points[False]["top_names"][0]
