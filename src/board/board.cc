@@ -205,6 +205,11 @@ void Board::probed(x86::Core &c, unsigned probe, const x86::Probed &before) {
     }
 }
 
+void Board::system_called(x86::Core &c) {
+    if (probes)
+        operations += probes->system_called(c.r[x86::rax]);
+}
+
 void Board::returned(x86::Core &c, Addr at) { probes->allocations().returned(c, at); }
 
 void Board::console_written(char c) {

@@ -55,6 +55,7 @@ class Board final : public x86::Platform, public dev::TimeSource {
     void unknown_msr(x86::Core &, std::uint32_t msr, bool) override;
     void m5op(x86::Core &, unsigned function) override;
     void probed(x86::Core &, unsigned probe, const x86::Probed &before) override;
+    void system_called(x86::Core &) override;
     void returned(x86::Core &, Addr at) override;
     // dev::TimeSource
     Tick now() const override { return detailed ? processes->serial_now(queue) : scheduler.now(); }

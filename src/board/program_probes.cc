@@ -39,6 +39,11 @@ ProgramProbes::ProgramProbes(const nlohmann::json &places, const PhysMap &phys)
     : places_(std::make_shared<x86::Probes>(phys)) {
     std::map<std::pair<std::string, std::uint64_t>, x86::Probes::Page> pages;
     for (const auto &from : places) {
+        if (from.contains("system_call")) {
+            system_calls_.emplace_back(from.at("system_call").get<std::int64_t>());
+            count_calls_ = true;
+            continue;
+        }
         const std::string file = from.at("file"), does = from.at("does");
         const std::uint64_t offset = from.at("offset"), at = offset & ~std::uint64_t{kPage - 1};
         x86::Probes::Page &page = pages[{file, at}];
@@ -62,10 +67,22 @@ ProgramProbes::Action ProgramProbes::called(x86::Core &c, unsigned probe, const 
     return each.action == Action::stop && !first ? Action::none : each.action;
 }
 
+unsigned ProgramProbes::system_called(std::uint64_t number) {
+    unsigned operations = 0;
+    for (SystemCall &one : system_calls_)
+        if (one.number < 0 || static_cast<std::uint64_t>(one.number) == number) {
+            one.calls.fetch_add(1, std::memory_order_relaxed);
+            ++operations;
+        }
+    return operations;
+}
+
 nlohmann::json ProgramProbes::report() const {
     nlohmann::json out = nlohmann::json::array();
     for (unsigned i = 0; i < each_.size(); ++i)
         out.push_back({{"calls", each_[i].calls.load()}, {"reached", places_->reached(i)}});
+    for (const SystemCall &one : system_calls_)
+        out.push_back({{"calls", one.calls.load()}, {"reached", one.calls != 0}});
     return out;
 }
 

@@ -7,6 +7,8 @@
 //              "begin", "malloc", "calloc", "realloc", "aligned", "posix_memalign", "free": a program's first instruction, or an
 //              allocator's function with such arguments (board/allocations.hh)
 //              "see": nothing; the report says whether a core came there}
+//
+// and after these {"system_call": a number, or -1 for any, "name": text}: each such call of 64-bit code is an operation.
 #pragma once
 
 #include <atomic>
@@ -33,6 +35,8 @@ class ProgramProbes {
     const std::shared_ptr<x86::Probes> &places() const { return places_; }
     /// A core has come by; what the board has to do.
     Action called(x86::Core &, unsigned probe, const x86::Probed &before);
+    /// A core makes a system call; how many operations that is.
+    unsigned system_called(std::uint64_t number);
     Allocations &allocations() { return allocations_; }
     const std::string &name(unsigned probe) const { return each_.at(probe).name; }
     /// Operations are calls, and the program's own marks are none.
@@ -47,8 +51,13 @@ class ProgramProbes {
         std::optional<Allocations::Role> role;
         std::atomic<std::uint64_t> calls = 0;
     };
+    struct SystemCall {
+        std::int64_t number; ///< -1: any
+        std::atomic<std::uint64_t> calls = 0;
+    };
     std::shared_ptr<x86::Probes> places_;
     std::deque<Each> each_;
+    std::deque<SystemCall> system_calls_;
     bool count_calls_ = false;
     Allocations allocations_;
 };

@@ -36,6 +36,8 @@ class Platform {
     virtual void m5op(Core &, unsigned function) = 0;
     /// A core has carried out an instruction with this probe (decode/probes.hh). Several threads may call at once.
     virtual void probed(Core &, unsigned probe, const Probed &before) { (void)probe, (void)before; }
+    /// A core carries out SYSCALL in 64-bit mode; RAX has the number of the system call.
+    virtual void system_called(Core &) {}
     /// A core is about to carry out an instruction that Probes::watch_return was asked for.
     virtual void returned(Core &, Addr at) { (void)at; }
 };

@@ -109,6 +109,16 @@ def test_calls_of_a_name_are_those_of_all_its_places(program: Path) -> None:
     assert probes.calls(Reports([(3, True), (4, True), (5, True)])) == {"work": 3, "Pool::push": 9}
 
 
+def test_system_calls_are_counted_by_number_after_the_functions(program: Path) -> None:
+    probes = functions.Probes(["syscall:write", "work", "syscall:any"], None, along(program), "pool", system_calls={"read": 0, "write": 1})
+    assert json.loads(probes.text())[1:] == [{"system_call": 1, "name": "syscall:write"}, {"system_call": -1, "name": "syscall:any"}]
+    assert probes.calls(Reports([(3, True), (4, True), (9, True)])) == {"work": 3, "syscall:write": 4, "syscall:any": 9}
+    with pytest.raises(UserError, match='--count: no system call called "wriet": expected a known name, such as write'):
+        functions.Probes(["syscall:wriet"], None, along(program), "pool", system_calls={"read": 0, "write": 1})
+    with pytest.raises(UserError, match="--count: syscall:write: the kernel's table of system calls has no symbol: expected syscall:any"):
+        functions.Probes(["syscall:write"], None, along(program), "pool", system_calls={})
+
+
 def test_what_ran_is_known_where_the_function_was_not_called(program: Path) -> None:
     probes = functions.Probes([], "call:work", along(program), "pool")
     seen = [one["offset"] for one in json.loads(probes.text())[1:]]

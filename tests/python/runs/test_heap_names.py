@@ -18,21 +18,25 @@ pytestmark = pytest.mark.skipif(not all(
     reason="the distribution's kernel is not in the cache: `moscope boot` fetches it")
 SOURCE = """
 #include <cstdlib>
+#include <unistd.h>
 #include <vector>
 namespace app { struct Pool { long head, tail, work[6]; }; }
 struct stats { long packets, bytes; };
 static std::vector<app::Pool> pools;
 static struct stats *all;
+static bool asks;
 enum { POOLS = 4096, STATS = 64 };
 extern "C" __attribute__((noinline)) void sweep(unsigned long n) {
     pools[n * 7 % POOLS].tail += n;
     all[n % STATS].bytes += n;
+    if (asks && n % 16 == 0) getppid();
 }
 extern "C" __attribute__((noinline)) int once(int n) { return n + 2; }
 int main(int n, char **) {
-    if (n > 1) return once(n);
-    pools.resize(POOLS);                                       // line 15
-    all = (struct stats *)calloc(STATS, sizeof(struct stats)); // line 16
+    if (n == 2) return once(n);
+    asks = n > 2;
+    pools.resize(POOLS);                                       // line 19
+    all = (struct stats *)calloc(STATS, sizeof(struct stats)); // line 20
     for (unsigned long n = 0;; ++n) sweep(n);
 }
 """
@@ -56,14 +60,19 @@ def test_heap_is_named_by_its_allocations_and_calls_are_counted(program: Path, m
     assert point["begin"] == "call:sweep" and point["operation"] == "calls of sweep"
     assert point["ops"] == point["calls"]["sweep"] > 100
     names = [one["name"] for one in point["top_names"]]
-    assert names[0] == "pools:new at pools.cc:15 (Pool).tail", names
-    assert any(name.startswith("pools:calloc at pools.cc:16 (stats)[") for name in names), names
+    assert names[0] == "pools:new at pools.cc:19 (Pool).tail", names
+    assert any(name.startswith("pools:calloc at pools.cc:20 (stats)[") for name in names), names
 
 
-def test_a_counted_function_without_a_call_in_the_windows_is_noted(program: Path, moscope: Moscope) -> None:
-    got = moscope("run", "--program", str(program), "--cores", "1", "--begin", "call:sweep", "--count", "once", "--warmup", "1us",
-                  "--window", "20us", "--windows", "1", "--out", "noted", timeout=600)
+def test_system_calls_are_counted_and_a_counted_function_without_a_call_is_noted(program: Path, moscope: Moscope) -> None:
+    counted = [word for name in ("once", "sweep", "syscall:getppid", "syscall:any") for word in ("--count", name)]
+    got = moscope("run", "--program", f"{program} ask often", "--cores", "1", "--begin", "call:sweep", *counted, "--warmup", "1us",
+                  "--window", "100us", "--windows", "1", "--out", "noted", "--json", timeout=600)
     assert got.returncode == 0, got.stderr
+    (point,) = json.loads(got.stdout)["points"]
+    once, sweeps, parents, system_calls = point["calls"].values()
+    assert point["ops"] == sweeps + parents + system_calls and not once and sweeps > 100
+    assert abs(parents - sweeps / 16) <= 1 and parents <= system_calls <= parents + 5
     noted = next(line for line in got.stderr.splitlines() if "once was not called in the windows" in line)
     assert "pools:sweep" in noted
 

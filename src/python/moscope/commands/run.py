@@ -26,8 +26,9 @@ def run(shared: Shared,
                                                        "250ms; threads (all cores in use run); call:FUNCTION (its first call); or a "
                                                        "text on the console. Default: m5 workbegin.")] = None,
         count: Annotated[list[str], typer.Option(metavar="FUNCTION",
-                                                 help="Function of the program or its libraries whose calls are the operations, in place "
-                                                      "of m5 workend; repeatable.")] = [],  # noqa: B006
+                                                 help="Function of the program or its libraries, or system call (syscall:write, "
+                                                      "syscall:any), whose calls are the operations, in place of m5 workend; "
+                                                      "repeatable.")] = [],  # noqa: B006
         kernel: Annotated[str | None, typer.Option(metavar="NAME,..",
                                                    help="Kernels: distro, stock, pk, upstream, mixes such as pk-7, or files. Default: "
                                                         "those of the workload (stock,pk for `exim`).")] = None,

@@ -29,15 +29,16 @@ HEADERS = {"libelf.h": "libelf-dev"}
 # Equal inputs give equal images: nothing of the time or the machine goes in.
 FIXED = {"KBUILD_BUILD_TIMESTAMP": "Sun Oct  3 00:00:00 UTC 2010", "KBUILD_BUILD_USER": "moscope", "KBUILD_BUILD_HOST": "moscope",
          "KBUILD_BUILD_VERSION": "1", "LC_ALL": "C"}
-# Of the debug information only types are read: where variables live and how lines map is a fifth of the compiler's work and
-# half of what it writes. The code is the same without.
+# Of the debug information types and lines are read: where variables live is a fifth of the compiler's work and half of what it
+# writes. The code is the same without.
 COMPILER_FLAGS = "-fno-var-tracking -gno-statement-frontiers -gno-inline-points"
+UNREAD = (".debug_frame", ".debug_loc", ".debug_loclists", ".symtab")  # sections of debug information that names do not need
 REPORT_SECONDS = 15
 
 
 @dataclass(frozen=True)
 class Built:
-    """A kernel in the cache: `image` is the bzImage, beside it its types, System.map, config and build.json."""
+    """A kernel in the cache: `image` is the bzImage, beside it its types, debug information, System.map, config and build.json."""
 
     key: str
     folder: Path
@@ -63,7 +64,7 @@ def inputs(source: Source, variant: str = "") -> dict[str, str]:
     tools = [_first_line([program, "--version"]) for program in ("gcc", "ld", "pahole") if shutil.which(program)]
     other = {f"variant {variant}": kernel_config.options(variant)} if variant else {}
     return {"source": source.identity, "config": packages.digest_of(kernel_config.common()), "tools": "; ".join(tools),
-            "flags": COMPILER_FLAGS,
+            "flags": COMPILER_FLAGS, "kept": "types, debug information",
             **{f"patch {p.name}": kernel_patches.read(p).digest for p in kernel_patches.series_of(variant)}, **other}
 
 
@@ -145,6 +146,7 @@ def _build(key: str, source: Source, variant: str, jobs: int, say: Say) -> Built
         if "\nCONFIG_DEBUG_INFO=y\n" in config:
             _types(work / "vmlinux", work / ".types")
             shutil.copyfile(work / ".types", beside(ready / "vmlinuz"))
+            _debug(work / "vmlinux", beside(ready / "vmlinuz", "debug"))
         (ready / "config").write_text(config, encoding="utf-8")
         document = {"source": source.version, "sha256": packages.digest_of(ready / "vmlinuz"), "inputs": inputs(source, variant),
                     "seconds": f"{time.monotonic() - started:.0f}", "jobs": str(jobs), **({"variant": variant} if variant else {})}
@@ -208,6 +210,15 @@ def _types(vmlinux: Path, file: Path) -> None:
                          capture_output=True, text=True, check=False)
     if got.returncode or not file.is_file():
         raise UserError(f"pahole finds no types in {vmlinux}: expected dwarves 1.22 or later; it says {got.stderr.strip()[-400:]!r}")
+
+
+def _debug(vmlinux: Path, file: Path) -> None:
+    """The debug information of an image: lines, functions and types, compressed."""
+    command = ["nice", "-n", "19", "objcopy", "--only-keep-debug", "--compress-debug-sections", *(f"--remove-section={n}" for n in UNREAD)]
+    got = subprocess.run([*command, str(vmlinux), str(file)], capture_output=True, text=True, check=False)
+    if got.returncode:
+        raise UserError(f"objcopy cannot split the debug information off {vmlinux}: expected binutils; it says "
+                        f"{got.stderr.strip()[-400:]!r}")
 
 
 def _first_line(command: list[str]) -> str:

@@ -7,7 +7,7 @@ taken only if its build ID or its checksum is the program's.
 
 import struct
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from moscope.naming import elf
@@ -18,13 +18,23 @@ BUILD_ID = 3  # NT_GNU_BUILD_ID
 
 
 def build_id(file: elf.Elf) -> str:
-    """In hexadecimal digits; empty where the file has none."""
-    note = file.section(".note.gnu.build-id") or b""
-    if len(note) < 16:
-        return ""
-    name, size, kind = struct.unpack_from("<III", note)
-    at = 12 + (name + 3) // 4 * 4
-    return note[at : at + size].hex() if kind == BUILD_ID else ""
+    """In hexadecimal digits; empty where the file has none. A kernel has it among the notes of its section .notes."""
+    notes = file.section(".note.gnu.build-id") or file.section(".notes") or b""
+    while len(notes) >= 12:
+        name, size, kind = struct.unpack_from("<III", notes)
+        at = 12 + _padded(name)
+        if kind == BUILD_ID and notes[12 : 12 + name] == b"GNU\0":
+            return notes[at : at + size].hex()
+        notes = notes[at + _padded(size) :]
+    return ""
+
+
+def _padded(size: int) -> int:
+    return (size + 3) // 4 * 4
+
+
+def has_debug(file: elf.Elf) -> bool:
+    return any(file.section(name) for name in DEBUG_INFO)
 
 
 def _link(file: elf.Elf) -> tuple[str, int] | None:
@@ -35,29 +45,35 @@ def _link(file: elf.Elf) -> tuple[str, int] | None:
     return raw.split(b"\0")[0].decode(errors="replace"), struct.unpack_from("<I", raw, len(raw) - 4)[0]
 
 
-def _candidates(path: Path, identity: str, link: str) -> Iterator[Path]:
+def _candidates(path: Path, identity: str, names: Iterable[str], under: str) -> Iterator[Path]:
     folder = path.absolute().parent
     if identity:
         for root in (folder, SYSTEM):
             yield root / ".build-id" / identity[:2] / f"{identity[2:]}.debug"
-    for name in dict.fromkeys(filter(None, (link, f"{path.name}.debug"))):
-        if "/" not in name:
+    for name in dict.fromkeys(names):
+        if name and "/" not in name:
             yield folder / name
             yield folder / ".debug" / name
-            yield SYSTEM / folder.relative_to("/") / name
+            yield SYSTEM / (under or folder.relative_to("/")) / name
 
 
 def find(path: Path, file: elf.Elf) -> tuple[Path, elf.Elf] | None:
     """The file with the debug information of a program and what it holds; None where there is none."""
-    if any(file.section(name) for name in DEBUG_INFO):
+    if has_debug(file):
         return path, file
-    identity, link = build_id(file), _link(file)
-    for candidate in _candidates(path, identity, link[0] if link else ""):
+    name, checksum = _link(file) or ("", None)
+    return split(path, build_id(file), (name, f"{path.name}.debug"), checksum=checksum)
+
+
+def split(path: Path, identity: str, names: Iterable[str], under: str = "", checksum: int | None = None) -> tuple[Path, elf.Elf] | None:
+    """The file that was split off from `path` with the build ID `identity`, or without one with this checksum. `names`: what it may be
+    called; `under`: where it is then in the system's folder, if not where `path` is."""
+    for candidate in _candidates(path, identity, names, under):
         try:
             found = elf.from_file(candidate)
         except (OSError, elf.NotElf):
             continue
-        same = build_id(found) == identity if identity else link is not None and zlib.crc32(found.data) == link[1]
-        if same and any(found.section(name) for name in DEBUG_INFO):
+        same = build_id(found) == identity if identity else checksum is not None and zlib.crc32(found.data) == checksum
+        if same and has_debug(found):
             return candidate, found
     return None

@@ -11,19 +11,22 @@ import json
 import os
 import struct
 import tempfile
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from moscope import paths
 from moscope.errors import UserError
 from moscope.guest.packages import digest_of
-from moscope.naming import elf, kallsyms, unpack
+from moscope.naming import debug_file, elf, kallsyms, unpack
 from moscope.naming.symbols import SymbolTable
 
-VERSION = 3  # of what the cache holds
+VERSION = 4  # of what the cache holds
 PER_CPU_TOP = 1 << 31  # symbols below it are offsets into a core's own area
 BANNER_BYTES = 64
+TABLE, SYSTEM_CALL, NONE = "sys_call_table", "__x64_sys_", "ni_syscall"  # the last is that of numbers without one
+MOST_SYSTEM_CALLS = 1024
 
 
 @dataclass(frozen=True)
@@ -46,15 +49,17 @@ class KernelImage:
     banner: bytes
     banner_at: int
     orc: UnwindTables | None = None
+    build_id: str = ""  # hexadecimal digits
+    system_calls: Mapping[str, int] = field(default_factory=dict)  # numbers by name; empty if their table has no symbol
 
     @property
     def text(self) -> int:
         return self.symbols.address("_text") or 0
 
 
-def beside(image: Path) -> Path:
-    """Where the types of an image without a section .BTF are."""
-    return image.with_name(image.name + ".btf")
+def beside(image: Path, what: str = "btf") -> Path:
+    """Where the types of an image without a section .BTF are, or its debug information (`debug`)."""
+    return image.with_name(f"{image.name}.{what}")
 
 
 def load(image: Path) -> KernelImage:
@@ -77,7 +82,7 @@ def load(image: Path) -> KernelImage:
         SymbolTable((a, s, k, n) for a, s, k, n in rows if a >= PER_CPU_TOP),
         SymbolTable((a, s, k, n) for a, s, k, n in rows if a < PER_CPU_TOP),
         btf, bytes.fromhex(document["banner"]), document["banner_at"],
-        UnwindTables(document["orc_at"], places, entries) if places else None)
+        UnwindTables(document["orc_at"], places, entries) if places else None, document["build_id"], document["system_calls"])
 
 
 def payload(data: bytes, name: str = "kernel") -> bytes:
@@ -112,7 +117,27 @@ def _extract(image: Path) -> tuple[dict[str, Any], bytes, bytes, bytes]:
     banner = file.read(banner_at, BANNER_BYTES) if banner_at else b""
     orc_at, _ = file.section_range(".orc_unwind_ip") or (0, 0)
     types, places, entries = (file.section(name) or b"" for name in (".BTF", ".orc_unwind_ip", ".orc_unwind"))
-    return {"symbols": rows, "banner": banner.hex(), "banner_at": banner_at, "orc_at": orc_at}, types, places, entries
+    return ({"symbols": rows, "banner": banner.hex(), "banner_at": banner_at, "orc_at": orc_at, "build_id": debug_file.build_id(file),
+             "system_calls": _system_calls(file, rows)}, types, places, entries)
+
+
+def _system_calls(file: elf.Elf, rows: Iterable[tuple[int, int, str, str]]) -> dict[str, int]:
+    """By the functions that sys_call_table, an array of pointers, has for 64-bit programs."""
+    functions: dict[int, str] = {}
+    table = 0
+    for address, _, _, name in rows:
+        if name == TABLE:
+            table = address
+        elif name.startswith(SYSTEM_CALL):
+            functions[address] = name.removeprefix(SYSTEM_CALL)
+    found: dict[str, int] = {}
+    content = file.read(table, MOST_SYSTEM_CALLS * 8) if table else b""
+    for number, (address,) in enumerate(struct.iter_unpack("<Q", content[: len(content) // 8 * 8])):
+        if address not in functions:
+            break
+        if functions[address] != NONE:
+            found.setdefault(functions[address], number)
+    return found
 
 
 def _keep(folder: Path, files: dict[str, bytes]) -> None:

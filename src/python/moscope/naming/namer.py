@@ -21,6 +21,7 @@ from moscope.naming.files import Files
 from moscope.naming.frames import Frames
 from moscope.naming.guest import PAGE, Guest, Memory
 from moscope.naming.heap import Code, Heap
+from moscope.naming.kernel_lines import KernelLines
 from moscope.naming.known import Known
 from moscope.naming.percpu import PerCpu
 from moscope.naming.slab import ALLOCATOR, Description, Pages
@@ -76,6 +77,7 @@ class Namer:
                  user_binaries: Mapping[str, Path | str] | None = None) -> None:
         self._memory = system
         self.kernel = image.load(Path(kernel_image))
+        self._kernel_lines = KernelLines(Path(kernel_image), self.kernel.build_id)
         self._guest = Guest(system, self.kernel)
         self._files = Files(self._guest)
         self._tasks = Tasks(self._guest, self._files)
@@ -148,8 +150,10 @@ class Namer:
         return f"{area_[0]}+{area_[1]:#x}" if area_ else f"{pc:#x}"
 
     def source(self, pc: int, cr3: int = 0) -> Source | None:
-        """File and line of an instruction of a user's program with debug information."""
+        """File and line of an instruction of the kernel or of a user's program, with debug information."""
         try:
+            if pc >= KERNEL_HALF:
+                return self._kernel_lines.at(pc - self._guest.slide) if self._guest.place(pc) else None
             return self._users.source(pc, cr3) if 0 < pc < USER_TOP else None
         except Unreadable:
             return None
@@ -203,9 +207,13 @@ class Namer:
         known = self._tasks.process(cr3)
         return known.exe.rsplit("/", 1)[-1] if known else ""
 
+    def keep(self) -> None:
+        """Call it when all is named: keeps what takes long to find again for later runs with the same kernel."""
+        self._kernel_lines.keep()
+
     def notes(self) -> list[str]:
-        """What is wrong with the debug information of programs, a sentence for each file."""
-        return self._users.notes()
+        """What is wrong with the debug information of the kernel and of programs, a sentence for each file."""
+        return [*self._kernel_lines.notes, *self._users.notes()]
 
     def process(self, cr3: int) -> str:
         """The name of the process whose page tables these are, of those that have had them the last that was seen: `exim`, or

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Functions of a user's program that a run counts (`--count`) or begins at (`--begin call:NAME`): where they are in the files of the
-program and its libraries, for the engine's probes (board/program_probes.hh).
+program and its libraries, for the engine's probes (board/program_probes.hh); and the system calls that it counts.
 
 A name is that of the symbol, or what it is demangled to, with or without parameters; a name without them means all overloads. The
 program's own functions come first: libraries are asked where it has none of that name.
@@ -17,6 +17,7 @@ from moscope.errors import UserError, unknown_name
 from moscope.naming import debug_file, demangle, elf
 
 CALL = "call:"  # of --begin
+SYSTEM_CALL, ANY = "syscall:", "any"  # of --count
 PROGRAMS = "programs/"  # the folder of the user's program in the guest
 PARTS = re.compile(r"\.(part|cold)(\.\d+)?\Z")  # of a function, which are no functions
 OF_FILE = re.compile(r"([\w.+-]+):(?!:)(.+)\Z")  # libz.so.1:inflate
@@ -116,16 +117,19 @@ class Probes:
     """The probes of a point, in the engine's order, and what they say."""
 
     def __init__(self, count: Sequence[str], begin: str | int | None, programs: Mapping[str, Path], program: str,
-                 heap: bool = False) -> None:
+                 heap: bool = False, system_calls: Mapping[str, int] | None = None) -> None:
+        """`system_calls`: the kernel's, by name; None: not known yet, and not checked. UserError where something is not there."""
         self.begin = begin if isinstance(begin, str) and begin.startswith(CALL) else ""
-        self._counted = [(name, one) for name in count for one in find("--count", name, programs, program)]
+        self._counted = [(name, one) for name in count if not name.startswith(SYSTEM_CALL)
+                         for one in find("--count", name, programs, program)]
+        self._system_calls = [(name, number(name, system_calls)) for name in count if name.startswith(SYSTEM_CALL)]
         self._stops = find("--begin", self.begin.removeprefix(CALL), programs, program) if self.begin else []
         # Only where the message that the function was not called may be needed.
         self._seen = [one for path in files(programs, program)[0] for one in of_file(path)] if self.begin else []
         self._allocators = allocators(programs, program) if heap else []
 
     def __bool__(self) -> bool:
-        return bool(self._counted or self._stops or self._allocators)
+        return bool(self._counted or self._system_calls or self._stops or self._allocators)
 
     @property
     def names(self) -> list[str]:
@@ -139,15 +143,18 @@ class Probes:
 
         return json.dumps([*(place(one, "count", name) for name, one in self._counted),
                            *(place(one, "stop", self.begin) for one in self._stops), *(place(one, "see", "") for one in self._seen),
-                           *(place(one, role, "") for role, one in self._allocators)])
+                           *(place(one, role, "") for role, one in self._allocators),
+                           *({"system_call": which, "name": name} for name, which in self._system_calls)])
 
     def calls(self, system: Watched) -> dict[str, int]:
         """Of each counted name, since the checkpoint that the run began with; empty if none is counted."""
-        if not self._counted:
+        if not self._counted and not self._system_calls:
             return {}
-        found = {name: 0 for name, _ in self._counted}
-        for (name, _), row in zip(self._counted, json.loads(system.code_report()), strict=False):
-            found[name] += int(row["calls"])
+        rows, last = json.loads(system.code_report()), len(self._system_calls)
+        found: dict[str, int] = {}
+        for (name, _), row in (*zip(self._counted, rows, strict=False),
+                               *zip(self._system_calls, rows[len(rows) - last:], strict=True)):
+            found[name] = found.get(name, 0) + int(row["calls"])
         return found
 
     def ran(self, system: Watched) -> str:
@@ -155,6 +162,19 @@ class Probes:
         first = len(self._counted) + len(self._stops)
         rows = json.loads(system.code_report())[first:first + len(self._seen)]
         return listed(one.name for one, row in zip(self._seen, rows, strict=True) if row["reached"])
+
+
+def number(name: str, known: Mapping[str, int] | None) -> int:
+    """Of a system call, `syscall:write`; -1 for any."""
+    wanted = name.removeprefix(SYSTEM_CALL)
+    if known is None or wanted == ANY:
+        return -1
+    if not known:
+        raise UserError(f"--count: {name}: the kernel's table of system calls has no symbol: expected {SYSTEM_CALL}{ANY}, or a kernel with "
+                        "all symbols (CONFIG_KALLSYMS_ALL)")
+    if wanted not in known:
+        raise unknown_name("--count", "system call", wanted, (ANY, *known))
+    return known[wanted]
 
 
 def listed(names: Iterator[str]) -> str:

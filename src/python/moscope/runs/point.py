@@ -16,7 +16,7 @@ from moscope.config import load_machine
 from moscope.config.bindings import Roles
 from moscope.errors import GuestDied, SimulatorBug, UserError, WorkloadFailed
 from moscope.guest import initramfs, kernel
-from moscope.naming import columns
+from moscope.naming import columns, image
 from moscope.runs import checkpoints, engine, episodes, functions, lines, stacks, transactions, windows
 from moscope.runs.guest import Guest, Progress
 from moscope.runs.inputs import Gatherer, Inputs, differences
@@ -56,6 +56,8 @@ def measure(job: Job, folder: Path, report: Callable[[Progress], None], say: Cal
     programs = {name: Path(path) for name, path in job.programs.items()}
     inputs = Gatherer(load_machine(job.machine, job.sets), programs, say, job.sets).of(job.point)
     made_from, chosen = checked(job, inputs), inputs.kernel
+    probes = functions.Probes(job.point.count or (), job.point.begin, programs, job.point.workload, heap=not job.point.family,
+                              system_calls=image.load(chosen.image).system_calls if job.point.count else None)
     append = " ".join(part for part in (APPEND, chosen.append) if part)
     config = checkpoints.configuration(inputs, append, job.point.cores, job.seed)
     start = checkpoints.at_prompt(config, chosen, report)
@@ -64,8 +66,6 @@ def measure(job: Job, folder: Path, report: Callable[[Progress], None], say: Cal
              **side_by_side(job)}
     watched = [job.point.begin] if shown(job.point.begin) else [STARTS]
     system = engine.create({**start.config, "detailed": timed, "markers": [*start.config["markers"], *watched]})
-    probes = functions.Probes(job.point.count or (), job.point.begin, programs, job.point.workload,
-                              heap=not job.point.family)
     if probes:
         system.watch_code(probes.text())
     system.restore(str(start.checkpoint))
@@ -94,6 +94,7 @@ def measure(job: Job, folder: Path, report: Callable[[Progress], None], say: Cal
     notes = [*namer.notes(), *uncalled(job.point, stats, hottest)]
     episodes.write(folder, system.episodes(), hottest.database, kinds, states, naming)
     hottest.chains = stacks.write(folder, system.stacks(), namer, tables.lines)
+    namer.keep()
     finish(guest, job.point)
     point = document(job.point, measured, hottest, memory_stall(stats), chosen)
     point |= {"made_from": made_from, "host_s": round(time.monotonic() - started, 3), "touched_bytes": int(system.stats()["touched_bytes"]),
@@ -131,7 +132,7 @@ def checked(job: Job, inputs: Inputs) -> dict[str, str]:
 
 
 def uncalled(point: Point, stats: dict[str, Any], hottest: lines.Hottest) -> list[str]:
-    """A sentence for each counted function without a call in the windows."""
+    """A sentence for each counted function or system call without a call in the windows."""
     if not (names := [name for name, calls in stats.get("calls", {}).items() if not calls]):
         return []
     ran = functions.listed(row["waiter_function"] for row in hottest.database.rows(RAN))

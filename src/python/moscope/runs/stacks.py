@@ -47,9 +47,10 @@ def table(packed: bytes, namer: Namer, lines: Any) -> Any:
 
 
 def _at(namer: Namer, chain: list[int], space: int) -> tuple[str, str, str]:
-    """Function, source line and inlined functions of the innermost instruction of a chain that has a source line; empty without."""
+    """Function, source line and inlined functions of the innermost instruction of the program in a chain that has a source line; empty
+    without."""
     for address in chain:
-        if source := namer.source(address, space):
+        if address < chains.KERNEL_HALF and (source := namer.source(address, space)):
             return namer.code(address, space), source.at, source.calls
     return "", "", ""
 

@@ -164,6 +164,8 @@ const Op *system_call(Core &c, const Op *op) {
     const std::uint64_t selector = c.star >> 32 & 0xfffc;
     c.r[rcx] = next;
     if (c.long_mode()) {
+        if (c.code64())
+            c.platform.system_called(c);
         c.rip = c.code64() ? c.lstar : c.cstar;
         c.r[r11] = flags;
         write_flags(c, 0, c.sfmask | Flags::rf);
