@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Which source files are somebody's own code, and which belong to compilers, libraries and the headers of a kernel."""
+"""Which source files are code of the program or kernel itself, and which are of compilers, libraries and a kernel's headers."""
 
 import re
 
@@ -8,5 +8,5 @@ KERNEL_HEADER = re.compile(r"(arch/\w+/)?include/")
 
 
 def is_own(place: str, kernel: bool = False) -> bool:
-    """Of `FILE:LINE`. In the kernel, all code is its own but that of headers, whose functions are inlined everywhere."""
+    """Of `FILE:LINE`. In the kernel, all files count but headers, whose functions are inlined everywhere."""
     return not (KERNEL_HEADER if kernel else FOREIGN).match(place)
