@@ -7,6 +7,8 @@ FETCHES = ("--requests", "ld,st,if")
 TWO = ("--chips", "2", "--caches", "2")
 THREE_CHIPS = ("--chips", "3", "--caches", "3")
 THREE_CACHES = ("--caches", "3")
+#: Three chips whose states a complete exploration can see: flushes write lines back, and no array makes room.
+FLUSHES = (*THREE_CHIPS, "--no-evict", "--requests", "st,if,flush")
 
 MSI = (
     Mutation("msi-owner-after-put", "MSI",
@@ -102,9 +104,9 @@ MOESI = (
     Mutation("need-data-counts-chips", "MOESI_HTAssist",
              _transition("BU, Need_Data, BM", "e1_expectOwner", "rm_readMemory", "pf_popDone"),
              _transition("BU, Need_Data, BM", "rm_readMemory", "pf_popDone"),
-             "an upgrade that lost its copy waits for responses that do not come", needs=THREE_CHIPS),
+             "an upgrade that lost its copy waits for responses that do not come", needs=FLUSHES),
     Mutation("responses-not-reset", "MOESI_HTAssist", "  tbe.Received := 0;\n", "",
-             "an upgrade that needs data counts on from the responses of its first round", needs=THREE_CHIPS,
+             "an upgrade that needs data counts on from the responses of its first round", needs=FLUSHES,
              harmless="only memory's answer is still to come, and it says that one is expected"),
     Mutation("dirty-answer-as-clean", "MOESI_HTAssist",
              "      tbe.Dirty := in_msg.Type == CoherenceRequestType:AnswerDirty;\n", "      tbe.Dirty := false;\n",
