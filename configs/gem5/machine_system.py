@@ -6,6 +6,7 @@ import json
 import sys
 import time
 from fractions import Fraction
+from typing import Any
 
 import m5
 from m5.defines import buildEnv
@@ -142,14 +143,17 @@ def build(job, *, tick_fs=1, max_outstanding=None, spread_from_bit=None, mem_mod
 
     ruby.network = machine_network.create(description, ruby, clocks["nb"], vnets)
 
-    made, sequencers, dma, homes = [], [], [], []
+    made: list[Any] = []
+    sequencers: list[Any] = []
+    dma: list[Any] = []
+    homes: list[Any] = []
     for described in description["controllers"]:
         one, machine = controller(described, description, interface, ruby, clocks)
         for parameter in machine["params"]:
             if parameter["type"] == "Sequencer":
                 one.mandatory_queue_latency = described["sequencer"]["hit_cycles"]
                 sequencer = RubySequencer(
-                    version=described["version"],
+                    version=len(sequencers),  # the core's number, also where a controller has several
                     ruby_system=ruby,
                     clk_domain=clocks[described["clock"]],
                     dcache=data_array(machine, one),

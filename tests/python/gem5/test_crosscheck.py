@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from moscope import jsonio
+from moscope import buildproto, jsonio
 from moscope.config import load_machine
 from moscope.gem5 import crosscheck, invariants, sequences
 from moscope.gem5.job import ScriptedAccess
@@ -88,6 +88,18 @@ def test_a_gem5_that_does_the_same_is_in_agreement(moscope: Moscope, fake_gem5: 
     assert document["accesses"] == ACCESSES
     assert (tmp_path / "moscope-out/crosscheck/crosscheck.json").is_file()
     assert not (tmp_path / "moscope-out/crosscheck/gem5/trace.txt").exists()
+
+
+def test_a_protocol_is_given_by_its_file_and_gets_no_flushes_that_it_does_not_take(moscope: Moscope, fake_gem5: Fake,
+                                                                                   tmp_path: Path) -> None:
+    path = f"protocol={buildproto.known_protocols()['MSI']}"
+    subject = crosscheck.prepare(load_machine("small", [path]), "tiny", 1, lambda text: None)
+    accesses = crosscheck.random_accesses(subject, ACCESSES, "tiny", False)
+    assert {a.op for a in accesses} == {"ld", "st", "if", "rmw"}
+    seen = in_order_of_values(crosscheck.on_engine(subject, accesses), accesses)
+    files = as_gem5_writes(seen, accesses, tmp_path / "files", lambda step, line: line)
+    code, document = check(moscope, fake_gem5(files=files, protocol="MSI"), "--set", path)
+    assert code == 0 and document["ok"] and document["protocol"] == "MSI", document
 
 
 def test_the_first_access_that_differs_is_shown_with_its_transitions(moscope: Moscope, fake_gem5: Fake, tmp_path: Path,

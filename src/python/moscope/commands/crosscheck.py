@@ -29,7 +29,7 @@ def crosscheck(shared: Shared,
                                                           help="Accesses to make instead of random ones, in the syntax of `moscope "
                                                                "trace` (ld, st, if, rmw, flush).")] = None) -> int:
     """Run the same accesses on moscope and on gem5; compare transitions, latencies, messages and final states."""
-    from moscope import config, jsonio
+    from moscope import buildproto, config, jsonio
     from moscope.gem5 import binary
     from moscope.gem5 import crosscheck as check
     from moscope.gem5.job import ScriptedAccess
@@ -45,7 +45,7 @@ def crosscheck(shared: Shared,
     if cores is not None:
         machine = config.with_cores(machine, cores)
     steps = trace_script.parse(script, machine, trace_script.CACHED_OPS) if script else []
-    user = binary.require(binary.find(gem5), str(machine.protocol))
+    user = binary.require(binary.find(gem5), buildproto.find_protocol(str(machine.protocol)).stem)
     subject = check.prepare(machine, caches, shared.seed, shared.say)
     if script:
         together = any(len(step) > 1 for step in steps)

@@ -20,6 +20,7 @@ from moscope.experiment import run_phases
 from moscope.gem5 import binary, invariants, job, observed, sequences, trace
 from moscope.gem5.job import ScriptedAccess
 from moscope.gem5.observed import Observed
+from moscope.protocol.check import abilities_of
 
 SCHEMA = "moscope.crosscheck/1"
 FAULTS_SHOWN = 10
@@ -147,4 +148,5 @@ def run(gem5: binary.Gem5, subject: Subject, accesses: list[ScriptedAccess], fol
 
 def random_accesses(subject: Subject, count: int, caches: str, together: bool) -> list[ScriptedAccess]:
     make = sequences.together if together else sequences.one_at_a_time
-    return make(subject.machine, count, subject.seed, caches)
+    flush = abilities_of(subject.interface, subject.machine, own=True).flush
+    return make(subject.machine, count, subject.seed, caches, flush)

@@ -26,19 +26,25 @@ def pool(machine: dict[str, Any], caches: str) -> list[int]:
     return lines
 
 
-def one_at_a_time(machine: dict[str, Any], accesses: int, seed: int, caches: str) -> list[ScriptedAccess]:
+def operations(flush: bool) -> tuple[list[str], list[int]]:
+    """Those that a protocol takes, and how often each comes."""
+    taken = {op: weight for op, weight in OPS.items() if flush or op != "flush"}
+    return list(taken), list(taken.values())
+
+
+def one_at_a_time(machine: dict[str, Any], accesses: int, seed: int, caches: str, flush: bool = True) -> list[ScriptedAccess]:
     """Each access is a step of its own."""
     choose = random.Random(seed)
     lines = pool(machine, caches)
-    ops, weights = list(OPS), list(OPS.values())
+    ops, weights = operations(flush)
     return [_access(choose, step, choose.randrange(machine["cores"]), lines, ops, weights) for step in range(accesses)]
 
 
-def together(machine: dict[str, Any], accesses: int, seed: int, caches: str) -> list[ScriptedAccess]:
+def together(machine: dict[str, Any], accesses: int, seed: int, caches: str, flush: bool = True) -> list[ScriptedAccess]:
     """Steps of one access by every core, all at the same time and at an eighth of the lines, so that they meet."""
     choose = random.Random(seed)
     lines = pool(machine, caches)
-    ops, weights = list(OPS), list(OPS.values())
+    ops, weights = operations(flush)
     made: list[ScriptedAccess] = []
     step = 0
     while len(made) < accesses:
