@@ -27,7 +27,7 @@ REPORT = re.compile(r"\] (?:WARNING|BUG|INFO: (?:possible|suspicious|inconsisten
                     r"|.*(?:lock debugging|Bad page|KASAN:))")
 # What shows that a variant is what its name says.
 SIGNS = {"checked": (r".*kasan: KernelAddressSanitizer initialized.*", r".*Lock dependency validator: .*", r" *debug_locks: +1"),
-         "queued": ()}
+         "queued": (), "split": ()}
 on_qemu = pytest.mark.skipif(shutil.which(qemu.PROGRAM) is None, reason="QEMU is not installed")
 
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Each fix of the project's kernel under its stress test. Without the fix, the largest stall is on the line that the
 header of the patch names, in a function that it names; with the fix it is not. In the network, whose code exceeds the first
-caches, this is the largest stall on lines that cores share. Fix 16 is about no single line, and has a test of its own. Needs a build in
-the cache (`moscope kernel build`).
+caches, this is the largest stall on lines that cores share. Fixes 11 and 16 are about no single line, and have tests of their own. Needs a
+build in the cache (`moscope kernel build`), for fix 11 also that of the variant (`--variant split`).
 
 Both kernels are `pk`, one without the fix, so that no other form of 2.6.35 limits the test.
 """
@@ -26,10 +26,8 @@ Measured = Callable[[str, int, int], dict[str, Any]]
 
 @pytest.fixture(scope="module")
 def measured(tmp_path_factory: pytest.TempPathFactory) -> Measured:
-    """A point of a fix's stress test on a kernel, with the names of its lines and the machine's counts."""
-    chosen = packages.cache() / "chosen" / f"{kernel_source.PACKAGE}.json"
-    if not chosen.is_file() or kernel_build.kept(kernel_build.key_of(kernel_source.debian(print))) is None:
-        pytest.skip("the project's kernel is not built: `moscope kernel build` does it")
+    """A point of a fix's stress test on a kernel, with the names of its lines and its counts."""
+    skip_unless_built("")
 
     def run(kernel: str, fix: int, cores: int) -> dict[str, Any]:
         out = tmp_path_factory.mktemp("fixes") / "run"
@@ -42,9 +40,15 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> Measured:
         assert outcome.exit_code == 0, outcome.failed
         (point,) = outcome.document["points"]
         (stats,) = out.glob("points/*/stats.json")
-        return {**point, "machine": json.loads(stats.read_text())["machine"]}
+        return {**point, "stats": json.loads(stats.read_text())}
 
     return run
+
+
+def skip_unless_built(variant: str) -> None:
+    chosen = packages.cache() / "chosen" / f"{kernel_source.PACKAGE}.json"
+    if not chosen.is_file() or kernel_build.kept(kernel_build.key_of(kernel_source.debian(print), variant)) is None:
+        pytest.skip(f"the kernel is not built: `moscope kernel build{f' --variant {variant}' if variant else ''}` does it")
 
 
 def on_the_named_line(fix: int, name: dict[str, Any]) -> bool:
@@ -73,6 +77,23 @@ def test_without_the_fix_the_largest_stall_is_on_its_line_and_with_it_elsewhere(
     assert fixed["throughput_per_s"] > least * without["throughput_per_s"]
 
 
+def test_counts_of_pages_invalidate_what_lies_beside_them_only_without_fix_11(measured: Measured) -> None:
+    skip_unless_built("split")
+    without, fixed = measured("pk", 11, 4), measured("pk@split", 11, 4)
+    top = without["top_names"][0]
+    assert top["name"] == "struct page._refcount" and top["stall_share"] > 0.5, top
+    # A core reads beside the counts of each of 256 pages before it changes them, to map it and to unmap it. Without the fix, another core's
+    # change has taken the line, and the count's change then invalidates the copies that the reads have made.
+    needless = [misses(point, "upgrade", "false_sharing") for point in (without, fixed)]
+    assert needless[0] > 1000 and needless[1] < needless[0] / 4, needless
+    assert fixed["throughput_per_s"] > 1.2 * without["throughput_per_s"] and without["verified"] and fixed["verified"]
+
+
+def misses(point: dict[str, Any], *classes: str) -> float:
+    """Per operation."""
+    return float(sum(point["stats"]["attribution"]["classes"][name]["count"] for name in classes) / point["ops"])
+
+
 @pytest.mark.parametrize("cores", CORES)
 def test_clearing_huge_pages_evicts_what_the_caches_hold_only_without_fix_16(measured: Measured, cores: int) -> None:
     without, fixed = measured("pk-16", 16, cores), measured("pk", 16, cores)
@@ -85,5 +106,6 @@ def test_clearing_huge_pages_evicts_what_the_caches_hold_only_without_fix_16(mea
 
 def evicted(point: dict[str, Any]) -> float:
     """Lines that leave the cores' own caches for want of room, per operation."""
-    cores = [controller["transitions"] for controller in point["machine"]["controllers"] if controller["name"].startswith("L1Cache")]
+    controllers = point["stats"]["machine"]["controllers"]
+    cores = [controller["transitions"] for controller in controllers if controller["name"].startswith("L1Cache")]
     return float(sum(count for core in cores for name, count in core.items() if name.endswith(".L2_Replacement")) / point["ops"])

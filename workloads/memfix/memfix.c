@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// memfix [fault|clear]: a stress test of what one fix of the MOSBENCH paper's figure 1 changes in the management of
+// memfix [fault|clear|count]: a stress test of what one fix of the MOSBENCH paper's figure 1 changes in the management of
 // memory, with as little of the others' as the kernel's interface allows, by a process on each core.
 //
 //   fault  fix 15  a page of 2 MiB of the process's own, which stays in the page cache, unmapped and mapped again
 //   clear  fix 16  a transparent page of 2 MiB that the kernel clears, and then the words of a set that fits into the core's
 //                  caches. The pages are of other nodes, so that DRAM takes what the cores write. (A fault on a page of
 //                  hugetlbfs would wait for a mutex of 6.1's table.)
+//   count  fix 11  a child made and ended, whose page table has all pages of a file that the processes share: both change
+//                  the counts of each page, and read what lies beside them
 //
 // Every answer is checked. `clear` looks at two bytes of each page that it gets. In the end, each process has a page cleared
 // that it had filled, and another one on the next core finds all of it zero.
@@ -17,13 +19,14 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
-enum { kHuge = 2 << 20, kPage = 4096, kKept = 384 << 10 };
+enum { kHuge = 2 << 20, kPage = 4096, kKept = 384 << 10, kShared = 256 };
 
-static Options options = {.name = "memfix", .variants = {"fault", "clear"}};
+static Options options = {.name = "memfix", .variants = {"fault", "clear", "count"}};
 static struct Done {
     _Alignas(kLine) uint64_t done, wrong;
 } *of; // by process
-static char *page; // the process's, of 2 MiB
+static int file;
+static char *page; // the process's, of 2 MiB; for `count` all pages of the file
 _Alignas(kPage) static uint64_t kept[kKept / sizeof(uint64_t)];
 
 static _Noreturn void fail(const char *what) {
@@ -31,8 +34,8 @@ static _Noreturn void fail(const char *what) {
     exit(1);
 }
 
-static char *mapped(size_t size, int flags) {
-    char *const at = mmap(NULL, size, PROT_READ | PROT_WRITE, flags, -1, 0);
+static char *mapped(size_t size, int flags, int from) {
+    char *const at = mmap(NULL, size, PROT_READ | PROT_WRITE, flags, from, 0);
     if (at == MAP_FAILED)
         fail("mmap");
     return at;
@@ -79,6 +82,15 @@ static int kept_read(void) {
     return lines == kKept / kLine;
 }
 
+// The exit status of a child, -1 if there is none or it ended otherwise.
+static int status_of(pid_t child) {
+    int status;
+    while (child > 0 && waitpid(child, &status, 0) < 0)
+        if (errno != EINTR)
+            return -1;
+    return child > 0 && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
 // The process's memory from now on comes from the next node, the one after that for the next process, and so on.
 static void from_node_of(unsigned process) {
     enum { kPreferred = 1, kMost = 64 }; // MPOL_PREFERRED of linux/mempolicy.h
@@ -122,7 +134,6 @@ static int huge(void) {
 }
 
 static int clear_wholly(unsigned process) {
-    int status;
     memset(page, 0xa5, kHuge);
     if (madvise(page, kHuge, MADV_DONTNEED))
         return 0;
@@ -139,9 +150,27 @@ static int clear_wholly(unsigned process) {
             nonzero += page[at] != 0;
         _exit(nonzero != 0);
     }
-    while (waitpid(reader, &status, 0) < 0 && errno == EINTR)
-        ;
-    return reader > 0 && status == 0;
+    return status_of(reader) == 0;
+}
+
+// A file in memory whose pages are numbered.
+static void file_make(void) {
+    static char out[kPage];
+    if ((file = memfd_create("memfix", 0)) < 0)
+        fail("memfd_create");
+    for (unsigned p = 0; p <= kShared; ++p) {
+        memset(out, (int)p, sizeof out);
+        if (write(file, out, sizeof out) != sizeof out)
+            fail("write");
+    }
+}
+
+static int count_once(unsigned process, uint64_t number) {
+    const unsigned p = (unsigned)(process * 31 + number) % kShared;
+    const pid_t child = fork();
+    if (!child)
+        _exit(page[kPage * p] == (char)p ? 7 : 1);
+    return status_of(child) == 7;
 }
 
 static int (*once)(unsigned process, uint64_t number);
@@ -150,13 +179,18 @@ static void prepare(unsigned i) {
     if (once == clear_once) {
         kept_make();
         from_node_of(i);
-        char *const at = mapped(2 * kHuge, MAP_PRIVATE | MAP_ANONYMOUS);
+        char *const at = mapped(2 * kHuge, MAP_PRIVATE | MAP_ANONYMOUS, -1);
         page = (char *)(((uintptr_t)at + kHuge - 1) & ~(uintptr_t)(kHuge - 1));
         if (madvise(page, kHuge, MADV_HUGEPAGE))
             fail("madvise");
-    } else {
-        page = mapped(kHuge, MAP_SHARED | MAP_ANONYMOUS | MAP_HUGETLB);
+    } else if (once == fault_once) {
+        page = mapped(kHuge, MAP_SHARED | MAP_ANONYMOUS | MAP_HUGETLB, -1);
         *(uint64_t *)page = 0;
+    } else {
+        page = mapped(kPage * (kShared + 1), MAP_PRIVATE, file);
+        page[kPage * kShared] = 1; // a page of its own: without one, fork leaves the pages of a file to faults
+        for (unsigned p = 0; p < kShared; ++p)
+            (void)*(volatile char *)&page[kPage * p];
     }
     if (!once(i, 0))
         fail("first operation");
@@ -173,9 +207,11 @@ static void work(unsigned i) {
 int main(int argc, char **argv) {
     options.prepare = prepare;
     options_read(&options, argc, argv, NULL, 0);
-    once = options.variant[0] == 'f' ? fault_once : clear_once;
+    once = options.variant[0] == 'f' ? fault_once : options.variant[1] == 'l' ? clear_once : count_once;
     if (once == fault_once)
         pool_make();
+    if (once == count_once)
+        file_make();
     of = shared_memory(options.cores * sizeof *of);
     const int ended = run_processes(&options, work);
     uint64_t total = 0, wrong = 0;
