@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Source lines that write and that wait for lines, where a program's debug information gives them (docs/naming.md)."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from analysis.database import Database
-from moscope.naming.own_code import is_own
+from moscope.naming.own_code import OF_PROGRAM
 
 Row = dict[str, Any]
 # By the key in point.json: the role in a pair, and the weight by which places are ranked.
@@ -13,7 +13,6 @@ ROLES = {"written_at": ("writer", "count"), "waited_at": ("waiter", "waiting")}
 MOST = 5
 # A place whose code has called what waits: of names that no code of the program with source lines waits for.
 CALLED = "called_at"
-OF_PROGRAM = ":"  # in a function of a program, `server:work`; functions of the kernel have none
 QUERY = """
     WITH sums AS (SELECT {by}, {role}_function AS function, {role}_source AS source, {role}_inlined AS inlined,
                          sum({weight})::BIGINT AS weight
@@ -59,19 +58,3 @@ def callers(waited_at: Iterable[Row], found: list[Row]) -> list[Row]:
 def calls(inlined: str | None) -> list[str]:
     """Each inlined function with the place of its call."""
     return inlined.split("; ") if inlined else []
-
-
-def shown(function: str, source: str, inlined: Sequence[str]) -> tuple[str, list[tuple[str, str]]]:
-    """What a reader looks for: the innermost line of the program's or the kernel's own code, and the functions inlined there, innermost
-    first, each with `FILE:LINE` of its call; without one for that of a library or a header, which hides its own calls."""
-    called = [(name, place) for name, _, place in (call.partition(" called at ") for call in inlined)]
-    for n, place in enumerate((source, *(place for _, place in called))):
-        if is_own(place, OF_PROGRAM not in function):
-            return place, [(called[n - 1][0], ""), *called[n:]] if n else called
-    return source, called
-
-
-def said(function: str, source: str, inlined: Sequence[str]) -> str:
-    """In words: `stats.c:17, in count called at stats.c:24`."""
-    place, within = shown(function, source, inlined)
-    return ", in ".join([place, *(f"{name} called at {at}" if at else name for name, at in within)])

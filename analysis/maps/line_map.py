@@ -10,8 +10,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from analysis.maps import recorded
-from analysis.places import calls, shown
+from analysis.places import calls
 from analysis.run_directory import Point
+from moscope.naming.own_code import shown
 
 LINE = 64
 LINES_OF_NAME = 3
@@ -35,7 +36,7 @@ class Code:
 
     @property
     def shown(self) -> tuple[str, list[tuple[str, str]]]:
-        """`analysis.places.shown`; empty without a source line."""
+        """`moscope.naming.own_code.shown`; empty without a source line."""
         return shown(self.function, self.source, self.inlined) if self.source else ("", [])
 
 

@@ -8,13 +8,14 @@ from analysis.described import CLASSES, SPIN
 from analysis.figures.hot_lines import seen, split
 from analysis.page import flames, maps
 from analysis.page.markup import code, esc, number, percent, table
-from analysis.places import CALLED, calls, shown
+from analysis.places import CALLED, calls
 from analysis.run_directory import FS_PER_US, Point
 from analysis.tables import transfers
 from analysis.tables.base import NO_WRITER
 from analysis.tables.lines import hot_lines
 from analysis.tables.names import hot_names
 from analysis.tables.time_split import causes as causes_of
+from moscope.naming.own_code import shown
 
 SHOWN = 10
 WORTH_MENTION = 0.005  # a share of the cores' time

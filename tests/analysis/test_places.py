@@ -3,7 +3,8 @@
 
 import pytest
 
-from analysis.places import callers, said
+from analysis.places import callers
+from moscope.naming.own_code import said
 
 RUST = "/rustc/59807616/library/core/src/sync/atomic.rs"
 

@@ -10,6 +10,7 @@ from moscope import paths
 from moscope.guest.kernel import Kernel
 from moscope.naming.columns import Tables
 from moscope.naming.namer import Namer
+from moscope.naming.own_code import shown
 from moscope.runs.engine import System
 from moscope.schema.enumerations import WAIT
 from moscope.workloads import registry
@@ -132,8 +133,6 @@ def bottleneck(figures: dict[str, Any], hottest: list[dict[str, Any]]) -> str:
 def _at(one: dict[str, Any], role: str, places: str) -> str:
     """The first function of a role, with its source line where that is known."""
     function = str(one[role][0])
-    from analysis.places import shown
-
     source = next((shown(function, place["source"], place["inlined"])[0] for place in one.get(places, [])
                    if place["function"] == function), "")
     return f"{function} ({source})" if source else function

@@ -6,6 +6,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from moscope.naming.own_code import said
 from moscope.schema.enumerations import TIME_KIND
 from moscope.wording import number
 
@@ -49,8 +50,6 @@ def show(document: dict[str, Any]) -> None:
 
 def at(place: dict[str, Any]) -> str:
     """A source line in words: `packed:work  stats.c:17, in count called at stats.c:24`."""
-    from analysis.places import said
-
     return f"{place['function']}  {said(place['function'], place['source'], place['inlined'])}"
 
 
