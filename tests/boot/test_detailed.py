@@ -10,12 +10,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pyarrow import parquet
 
 from moscope import _engine, buildproto, jsonio
 from moscope.boot import plan
 from moscope.cli import Shared
 from moscope.config import elaborate, load_machine
 from moscope.config.machine import replace
+from moscope.runs import link_load
+from moscope.runs.guest import Guest
+from moscope.runs.link_load import LinkLoad
 from moscope.schema.pipeline import MODELS
 from moscope.schema.units import Size
 
@@ -90,6 +94,21 @@ def measured(system: Any, ms: float) -> tuple[dict[str, Any], list[int]]:
     return stats, system.stats()["per_core"]
 
 
+def load_of_links(system: Any, folder: Path, ms: float) -> list[dict[str, int]]:
+    """The rows of links.parquet of a window of detailed time; at least one link carries something in each of its intervals."""
+    guest, begin = Guest(system, lambda progress: None), int(system.counts()["ticks"])
+    system.reset_stats()
+    load = LinkLoad(guest, begin)
+    assert load.until_time(begin + int(ms * MS), lambda tick: 0.0)
+    load.keep()
+    folder.mkdir()
+    load.write(folder)
+    rows: list[dict[str, int]] = parquet.read_table(folder / link_load.NAME).to_pylist()
+    busy = {row["begin"] for row in rows if row["bytes"]}
+    assert len(busy) == len({row["begin"] for row in rows}) == link_load.PARTS
+    return rows
+
+
 def test_two_detailed_runs_are_equal_and_so_is_one_without_lookahead(busy: Callable[..., Any]) -> None:
     first = measured(busy(), 0.3)
     assert measured(busy(), 0.3) == first
@@ -99,10 +118,13 @@ def test_two_detailed_runs_are_equal_and_so_is_one_without_lookahead(busy: Calla
 def test_chips_side_by_side_on_several_threads_change_nothing(distro: Any, tmp_path: Path) -> None:
     """Fourteen cores on three chips, with timers, interrupts between chips, processes that come and go, and the console."""
     busy = at_marker(tmp_path, BUSY, BEGIN, cores=14)
-    first = measured(busy(), 1.2)
+    system = busy()
+    first = measured(system, 1.2)
+    load = load_of_links(system, tmp_path / "one queue", 0.1)
     for threads in (1, 2, 3):
         system = busy(threads=threads)
         assert measured(system, 1.2) == first
+        assert load_of_links(system, tmp_path / str(threads), 0.1) == load
     leave(system)
     until(lambda: system.step(200), "poweroff")
     assert b"still there" in system.console_output()
