@@ -41,6 +41,25 @@ def test_the_site_is_the_callers_line_where_the_callee_is_a_librarys() -> None:
     assert heap([200, 1, 2], {1: Source(NEW_LINE), 2: Source("main.cc:9")}, "operator new[]").title(0)[0] == "new[] at main.cc:9"
 
 
+def test_the_site_is_the_programs_own_line_where_rusts_libraries_allocate() -> None:
+    library = Source("/rustc/90b35a62/library/alloc/src/alloc.rs:95", ("with_capacity called at library/alloc/src/vec/mod.rs:5",))
+    crate = Source("/root/.cargo/registry/src/index/bytes-1.0/src/lib.rs:9")
+    assert heap([1, 2, 3], {1: library, 2: crate, 3: Source("src/main.rs:7")}, "malloc").title(0)[0] == "malloc at main.rs:7"
+
+
+def test_the_lines_of_the_systems_libraries_are_not_the_programs() -> None:
+    library = {200: Source("elf/dl-init.c:74")}
+    assert heap([200, 7], library | {7: Source("main.c:3")}).title(0)[0] == "calloc at main.c:3"
+    assert heap([200], library).title(0)[0] == "calloc in libc.so.6:f200"
+
+
+def test_a_mapping_is_told_from_an_allocation() -> None:
+    for function, mapping in (("mmap", True), ("mmap64", True), ("malloc", False)):
+        found = heap([1], {}, function)
+        piece = found.at(0x1000, SPACE)
+        assert piece and found.mapping(piece) == mapping
+
+
 def test_without_source_lines_the_site_is_the_programs_function() -> None:
     assert heap([200, 7, 8], {}, "malloc").title(0)[0] == "malloc in f7"
     assert heap([200], {}, "malloc").title(0)[0] == "malloc in libc.so.6:f200"

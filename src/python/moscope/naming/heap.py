@@ -20,6 +20,8 @@ from moscope.naming.unwind import chains
 
 PIECE = np.dtype([(name, "<u8") for name in ("address_space", "start", "size", "site", "freed")])
 CALLED_AT = " called at "
+SYSTEM = re.compile(r"(ld-linux|libc|libm|libgomp|libstdc\+\+|libgcc_s|libpthread)[\w+-]*\.so")  # files whose lines are not the program's
+MAPPING = re.compile(r"mmap(64)?\Z")
 ELEMENT = re.compile(r"allocator<([\w:]+)>")  # of a container of C++
 MOST_NAMED = 256  # elements of an array whose names have their index
 NEW = re.compile(r"operator (new|new\[\])\Z")
@@ -69,6 +71,10 @@ class Heap:
             return None
         return Piece(int(found["start"]), int(found["size"]), int(found["site"]), bool(found["freed"]))
 
+    def mapping(self, piece: Piece) -> bool:
+        """Whether the program has asked for memory of its own or for a file's: the area says which."""
+        return bool(MAPPING.match(self._functions[self._sites[piece.site].line]))
+
     def name(self, piece: Piece, va: int) -> tuple[str, str, str]:
         """Of a byte of a piece: its name, the field, and the field's type: `calloc at stats.c:51 (worker_stats)[2].packets`,
         `[2].packets`, `long`. Without a type, the name is that of the site, and the field a distance."""
@@ -91,7 +97,7 @@ class Heap:
         space, chain = sample.address_space, self._code.chain(sample)
         called = NEW.sub(r"\1", self._functions[sample.line])
         for n, address in enumerate(chain):
-            source = self._code.source(address, space)
+            source = None if SYSTEM.match(self._code.function(address, space)) else self._code.source(address, space)
             for place in places(source):
                 if is_own(place):
                     element = ELEMENT.search(f"{source.calls if source else ''} {self._code.function(chain[0], space)}")

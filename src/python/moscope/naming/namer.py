@@ -161,12 +161,12 @@ class Namer:
     def extent(self, va: int, cr3: int) -> tuple[int, int] | None:
         """[first, end) of the allocation, variable, heap, stack or anonymous area of a program at an address; None where none is known."""
         try:
-            piece = self._heap.at(va, cr3) if self._heap else None
-            if piece:
-                return piece.start, piece.start + piece.size
             local = self._frames.at(va, cr3)
             if local and local.end:
                 return local.first, local.end
+            piece = self._heap.at(va, cr3) if self._heap else None
+            if piece:
+                return piece.start, piece.start + piece.size
             return self._users.extent(va, cr3) if 0 < va < USER_TOP else None
         except Unreadable:
             return None
@@ -441,15 +441,15 @@ class Namer:
         instance = f"{process.name} {process.pid}" if process else ""
         if found:
             return self._user_symbol(found, instance)
-        piece = self._heap.at(va, cr3) if self._heap else None
-        if self._heap and piece:
-            program = process.exe.rsplit("/", 1)[-1] if process else "unknown"
-            title, field, typed = self._heap.name(piece, va)
-            return Named(f"{program}:{title}", "heap", instance, field, typed=typed)
         local = self._frames.at(va, cr3)
         if local:
             return Named(f"{local.program}:{local.name}", "stack", instance, local.field, typed=local.type)
-        area = self._tasks.area(process, va) if process else None
+        piece = self._heap.at(va, cr3) if self._heap else None
+        area = self._tasks.area(process, va) if process and (not piece or self._heap and self._heap.mapping(piece)) else None
+        if self._heap and piece and not (area and area.what == "file"):
+            program = process.exe.rsplit("/", 1)[-1] if process else "unknown"
+            title, field, typed = self._heap.name(piece, va)
+            return Named(f"{program}:{title}", "heap", instance, field, typed=typed)
         if process is None or area is None:
             page = self._by_page(physical, then=then)
             return page if page and page.kind in ("page cache", "user symbol") else Named(

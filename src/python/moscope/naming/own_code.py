@@ -5,7 +5,7 @@ which source line a reader looks for."""
 import re
 from collections.abc import Sequence
 
-FOREIGN = re.compile(r"/usr/|/build/|/rustc/|/opt/|\.\./|\./|\?|.*/\.cargo/registry/")  # as their debug information names them
+FOREIGN = re.compile(r"/usr/|/build/|/rustc/|/opt/|\.\./|\./|\?|.*/\.cargo/registry/|library/(alloc|core|std)/src/")  # as their debug information names them
 OF_PROGRAM = ":"  # in a function of a program, `server:work`; functions of the kernel have none
 KERNEL_HEADER = re.compile(r"(arch/\w+/)?include/")
 

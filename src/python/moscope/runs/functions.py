@@ -23,10 +23,11 @@ PARTS = re.compile(r"\.(part|cold)(\.\d+)?\Z")  # of a function, which are no fu
 OF_FILE = re.compile(r"([\w.+-]+):(?!:)(.+)\Z")  # libz.so.1:inflate
 MOST_LISTED = 12
 BEGINS = "_start"  # a program's first instruction, of its own
-# Allocators of the C and C++ libraries by the symbols of their functions, and how the engine reads their arguments. Where one address
-# has several symbols, the first of these counts.
+# Allocators of the C and C++ libraries by the symbols of their functions, and how the engine reads their arguments: mmap has the size
+# second as aligned_alloc does. Where one address has several symbols, the first of these counts.
 ALLOCATORS = {"malloc": "malloc", "calloc": "calloc", "realloc": "realloc", "aligned_alloc": "aligned", "memalign": "aligned",
-              "posix_memalign": "posix_memalign", "valloc": "malloc", "free": "free",
+              "posix_memalign": "posix_memalign", "valloc": "malloc", "free": "free", "mmap": "aligned", "mmap64": "aligned",
+              "munmap": "free",
               **{f"_Zn{kind}m{how}": "malloc" for kind in "wa"
                  for how in ("", "RKSt9nothrow_t", "St11align_val_t", "St11align_val_tRKSt9nothrow_t")}}
 ALLOCATING = re.compile(r"lib(c|stdc\+\+|jemalloc|tcmalloc\w*|mimalloc)[.-]")  # libraries that have them

@@ -77,7 +77,7 @@ PLANTED = (
     Planted("refcount.c", "refcount:shared.references", ("true_sharing",), "free", "shared"),
     Planted("mutex.c", "mutex:bank.", ("true_sharing",), "free", "bank"),
     Planted("readers.c", "readers:table_lock", ("true_sharing",), "free", "table_lock"),
-    Planted("first_touch.c", "anonymous memory of first_touch", ("cold", "capacity"), "local", "", cores=12),
+    Planted("first_touch.c", "first_touch:mmap at first_touch.c:31 (long int)", ("cold", "capacity"), "local", "", cores=12),
     Planted("hash_size.c", "hash_size:table.size", ("true_sharing",), "free", "table"),
     Planted("queue.c", "queue:queue.", ("false_sharing",), "padded", "queue"),
 )
