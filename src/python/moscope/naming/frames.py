@@ -9,6 +9,7 @@ others.
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import cache
 
 from moscope.naming.guest import PAGE
 from moscope.naming.tasks import TABLE_MASK
@@ -48,18 +49,11 @@ class _Observation:
 
     def __init__(self, threads: Iterable[Thread], linked: Callable[[int], tuple[Program, int] | None]) -> None:
         self.frames: dict[tuple[int, int, int], Activation] = {}
-        self._known: dict[int, tuple[Program, int] | None] = {}
-        self._linked = linked
         for thread in threads:
-            for one in activations(thread, self._program):
+            for one in activations(thread, linked):
                 self.frames.setdefault(one.key, one)
         self._pages = {page for one in self.frames.values() for page in range(one.low // PAGE, (one.top - 1) // PAGE + 1)}
         self._lines: dict[int, list[Activation]] = {}
-
-    def _program(self, address: int) -> tuple[Program, int] | None:
-        if address not in self._known:
-            self._known[address] = self._linked(address)
-        return self._known[address]
 
     def covering(self, va: int) -> list[Activation]:
         if va // PAGE not in self._pages:
@@ -77,7 +71,8 @@ class Frames:
         self._linked = linked
         self._first: Threads = {}
         self._last: Threads = {}
-        self._sampled: Threads = {}
+        self._packed = b""
+        self._sampled: Threads | None = None
         self._spaces: dict[int, tuple[_Observation, _Observation, _Observation]] = {}
         self._variables: dict[Activation, list[Variable]] = {}
 
@@ -89,11 +84,17 @@ class Frames:
 
     def sampled(self, packed: bytes) -> None:
         """The samples of waiting cores, as the engine packs them."""
-        users = ((sample.address_space & TABLE_MASK, chains.user(sample)) for sample in chains.samples(packed))
-        self._sampled = _by_space((space, Thread(*found)) for space, found in users if found)
+        self._packed = packed
         self._forget()
 
+    def _samples(self) -> Threads:
+        if self._sampled is None:
+            users = ((sample.address_space & TABLE_MASK, chains.user(sample)) for sample in chains.samples(self._packed))
+            self._sampled = _by_space((space, Thread(*found)) for space, found in users if found)
+        return self._sampled
+
     def _forget(self) -> None:
+        self._sampled = None
         self._spaces.clear()
         self._variables.clear()
 
@@ -141,8 +142,9 @@ class Frames:
 
     def _space(self, table: int) -> tuple[_Observation, _Observation, _Observation]:
         if table not in self._spaces:
-            first, sampled, last = (_Observation(threads.get(table, ()), lambda address: self._linked(address, table))
-                                    for threads in (self._first, self._sampled, self._last))
+            linked = cache(lambda address: self._linked(address, table))
+            first, sampled, last = (_Observation(threads.get(table, ()), linked)
+                                    for threads in (self._first, self._samples(), self._last))
             self._spaces[table] = first, sampled, last
         return self._spaces[table]
 

@@ -5,7 +5,8 @@ which source line a reader looks for."""
 import re
 from collections.abc import Sequence
 
-FOREIGN = re.compile(r"/usr/|/build/|/rustc/|/opt/|\.\./|\./|\?|.*/\.cargo/registry/|library/(alloc|core|std)/src/")  # as their debug information names them
+# As their debug information names them.
+FOREIGN = re.compile(r"/usr/|/build/|/rustc/|/opt/|\.\./|\./|\?|.*/\.cargo/registry/|library/(alloc|core|std)/src/")
 OF_PROGRAM = ":"  # in a function of a program, `server:work`; functions of the kernel have none
 KERNEL_HEADER = re.compile(r"(arch/\w+/)?include/")
 

@@ -68,6 +68,7 @@ class Units:
         section = self.dwarf.debug_info_sec
         self._info: bytes = section.stream.getvalue() if section else b""  # type: ignore[attr-defined]
         self._starts = list(self._headers())
+        self.functions: dict[int, list[tuple[int, int, DIE]]] = {}  # of a unit, as far as asked: first address, end, entry (scopes.py)
 
     def _headers(self) -> Iterator[int]:
         at = 0
