@@ -84,7 +84,8 @@ class Elf:
         for s in self.segments:
             if s.address <= address < s.address + s.file_size:
                 size = min(size, s.address + s.file_size - address)
-                return self.data[s.offset + address - s.address :][:size]
+                at = s.offset + address - s.address
+                return self.data[at : at + size]
         return b""
 
     @property

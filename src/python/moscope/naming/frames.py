@@ -54,6 +54,7 @@ class _Observation:
                 self.frames.setdefault(one.key, one)
         self._pages = {page for one in self.frames.values() for page in range(one.low // PAGE, (one.top - 1) // PAGE + 1)}
         self._lines: dict[int, list[Activation]] = {}
+        self.outlined: list[Activation] | None = None  # bodies of parallel regions, once they are asked for
 
     def covering(self, va: int) -> list[Activation]:
         if va // PAGE not in self._pages:
@@ -75,6 +76,7 @@ class Frames:
         self._sampled: Threads | None = None
         self._spaces: dict[int, tuple[_Observation, _Observation, _Observation]] = {}
         self._variables: dict[Activation, list[Variable]] = {}
+        self._functions: dict[Activation, tuple[Program, str]] = {}
 
     def parked(self, threads: Iterable[tuple[int, Thread]]) -> None:
         """Threads that do not run: for the first time when the record begins, then at its end."""
@@ -97,6 +99,7 @@ class Frames:
         self._sampled = None
         self._spaces.clear()
         self._variables.clear()
+        self._functions.clear()
 
     def at(self, va: int, cr3: int) -> Place | None:
         """The call and the variable that a byte belongs to; None where nothing, or nothing for certain, is known."""
@@ -125,8 +128,10 @@ class Frames:
         return _Found(one, program, function, own)
 
     def _code(self, one: Activation) -> tuple[Program, str]:
-        assert isinstance(one.program, Program)
-        return one.program, one.program.function(one.link)
+        if one not in self._functions:
+            assert isinstance(one.program, Program)
+            self._functions[one] = one.program, one.program.function(one.link)
+        return self._functions[one]
 
     def _covering(self, one: Activation, va: int) -> Variable | None:
         if one not in self._variables:
@@ -135,10 +140,14 @@ class Frames:
 
     def _shared(self, va: int, function: str, observations: tuple[_Observation, ...]) -> Variable | None:
         """The variable that the compiler has put into a structure for the threads of a parallel region: these know where it is."""
-        known = {(variable.start, variable.name): variable for observation in observations for one in observation.frames.values()
-                 if (inside := self._code(one)[1]) != function and OUTLINED.sub("", inside) == function
-                 and (variable := self._covering(one, va))}
+        known = {(variable.start, variable.name): variable for observation in observations for one in self._outlined(observation)
+                 if OUTLINED.sub("", self._code(one)[1]) == function and (variable := self._covering(one, va))}
         return next(iter(known.values())) if len(known) == 1 else None
+
+    def _outlined(self, observation: _Observation) -> list[Activation]:
+        if observation.outlined is None:
+            observation.outlined = [one for one in observation.frames.values() if OUTLINED.search(self._code(one)[1])]
+        return observation.outlined
 
     def _space(self, table: int) -> tuple[_Observation, _Observation, _Observation]:
         if table not in self._spaces:

@@ -150,16 +150,20 @@ class Users:
         self._tasks = tasks
         self._paths = {name: Path(path) for name, path in binaries.items()}
         self._programs: dict[str, Program] = {}
+        self._found: dict[str, Program | None] = {}  # by file
         self._by_name: dict[str, list[str]] = {}
         for name in self._paths:
             self._by_name.setdefault(name.rsplit("/", 1)[-1], []).append(name)
 
     def program(self, file: str) -> Program | None:
         """The host's copy of a guest's file: of those with this name, the one with the most last folders in common."""
-        parts = file.partition(":")[2].split("/") if ":" in file else file.split("/")
-        if parts[-1] not in self._by_name:
-            return None
-        name = max(self._by_name[parts[-1]], key=lambda one: _in_common(one.split("/"), parts))
+        if file not in self._found:
+            parts = file.partition(":")[2].split("/") if ":" in file else file.split("/")
+            names = self._by_name.get(parts[-1], [])
+            self._found[file] = self._of_name(max(names, key=lambda one: _in_common(one.split("/"), parts))) if names else None
+        return self._found[file]
+
+    def _of_name(self, name: str) -> Program:
         if name not in self._programs:
             self._programs[name] = Program(name.rsplit("/", 1)[-1], self._paths[name])
         return self._programs[name]
