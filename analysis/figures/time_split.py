@@ -58,6 +58,6 @@ def _bars(ax: Axes, rows: list[tuple[int, dict[str, float]]], shown: list[str]) 
 
 
 FIGURE = Spec("time-split", "run", 10, "Where the cores' time goes",
-              "Time of all cores in use, by cause, in per cent. Busy: the core executes instructions. Core stall: it waits for long "
-              "operations without a memory transaction. Spinning: it iterates a loop around a PAUSE on a line that it has. The other "
-              "causes are memory stall, by the reason why the line was not there.", draw)
+              "Time of all cores in use, by cause, in per cent. Busy: the core executes instructions. Core stall: it waits for slow "
+              "instructions, such as divisions, or for device registers. Spinning: it repeats a wait loop, with the instruction PAUSE. The "
+              "other causes are memory stall, by the reason why the cache line was not in the cache.", draw)

@@ -13,6 +13,8 @@ from analysis.maps.line_map import Area, LineMap
 MAIN, NOTABLE = 0.6, 0.05  # shares of the line's waiting
 ALONE = ("cold", "capacity")  # classes that need no other core
 LOCK_TYPE = re.compile(r"mutex|spinlock|rwlock|rw_semaphore|lockref|semaphore", re.IGNORECASE)
+# Functions that take or release a lock which several readers hold at a time.
+READERS = re.compile(r"rdlock|rwlock_unlock|(down|up)_read|(read|shared)_(un)?lock|(un)?lock_shared|RwLock\w*>?::\w*read")
 INDEX = re.compile(r"\[(\d+)\]")
 
 
@@ -50,7 +52,12 @@ def lock(line: LineMap) -> Advice | None:
         name = found[0] if found else area.name
         beside = [other.name for other in line.used if other is not area and other.written and not (
             found and lock_of(other.name, other.kind) == found)]
-        text = f"{name} is a lock. Hold it for a shorter time, or split it so that fewer cores meet at it."
+        if any(READERS.search(code.function) for code in area.waits):
+            text = (f"{name} is a lock that readers share, but each of them writes it twice, so they wait for one another however short "
+                    "they hold it. Give each core a lock on a line of its own, of which a writer takes all, or let readers go without a "
+                    "lock (RCU, sequence counter).")
+        else:
+            text = f"{name} is a lock. Hold it for a shorter time, or split it so that fewer cores meet at it."
         if beside:
             text += f" It shares the line with {listed(beside)}, which its waiters take away from its holder: move that to another line."
         return Advice("lock", text, (name, *beside))

@@ -20,13 +20,13 @@ TERMS = (
     ("memory stall", "Time in which a core cannot continue because a transaction beyond its L1 has not ended. This exposed stall is "
      "charged to the oldest load, walk, fetch or buffered store that the core waits for. Each stalled tick is charged to exactly one "
      "line, when its transaction ends."),
-    ("spinning", "Time in which a core iterates a loop around a PAUSE and reads a line that it has, until another core writes the line: it "
-     "waits for a lock. This time belongs to the line whose write ends it. It is part of busy time and core stall, not of memory stall. A "
-     "waiter in a queued lock reads a line of its own."),
+    ("spinning", "Time in which a core repeats a loop with the instruction PAUSE and reads a line that it has, until another core writes "
+     "the line: it waits for a lock. This time belongs to the line whose write ends it. It is part of busy time and core stall, not of "
+     "memory stall. A waiter in a queued lock reads a line of its own."),
     ("waiting", "Memory stall and spinning together: what a line costs."),
     *((MISS_CLASS.label(c), f"Memory stall, because {MISS_CLASS[c].sentence}.") for c in CLASSES),
     (style.LABELS["without_class"], "Memory stall whose transaction had not ended with the last window, at most one transaction per core."),
-    ("core stall", "Stalls without a memory transaction: long operations, device registers."),
+    ("core stall", "Stalls without a memory transaction: slow instructions, such as divisions, and device registers."),
 )
 
 
@@ -142,7 +142,7 @@ def document(run: Run, figures: list[Spec], shown: Shown) -> str:
     body += sections(run, chosen, figures, shown) if chosen else ['<p class="headline">No point of this run has finished.</p>']
     rare = style.LABELS["without_class"]  # explained only if a legend lists it
     terms = "".join(f"<dt>{t}</dt><dd>{d}</dd>" for t, d in TERMS if t != rare or any(rare in part for part in body))
-    body.append(f"<section><h2>How to read this</h2><dl>{terms}</dl>{configuration(run)}</section>")
+    body.append(f'<section id="terms"><h2>How to read this</h2><dl>{terms}</dl>{configuration(run)}</section>')
     css, script = ((HERE / n).read_text(encoding="utf-8") for n in ("style.css", "script.js"))
     title = ", ".join(dict.fromkeys(p.workload for p in run.points)) or "no finished point"
     return (f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><meta name="viewport" '

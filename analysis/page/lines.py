@@ -18,6 +18,7 @@ from analysis.tables.time_split import causes as causes_of
 from moscope.naming.own_code import shown
 
 SHOWN = 10
+ALMOST_ALL = 0.9
 WORTH_MENTION = 0.005  # a share of the cores' time
 MOST = 40
 
@@ -41,10 +42,10 @@ def headline(p: Point) -> str:
     if not lines or not lines[0]["wait_share"]:
         return f"{begin}. No line stood out, or none was recorded."
     first = lines[0]
-    which = "one line" if first["lines"] == 1 else f"{number(first['lines'])} lines of one name"
+    which = "one cache line" if first["lines"] == 1 else f"{number(first['lines'])} cache lines of one name"
     text = f"{begin}; <strong>{esc(percent(first['wait_share']))}</strong> of that is for {which}, {code(first['name'])}"
     text += contenders(first)
-    if len(lines) == 1:
+    if len(lines) == 1 or first["wait_share"] > ALMOST_ALL:
         return f"{text}."
     ten = sum(one["wait_share"] for one in lines[:SHOWN])
     return f"{text}. The first {min(SHOWN, len(lines))} below take {esc(percent(ten))} of all waiting."
@@ -178,8 +179,9 @@ def section(p: Point) -> str:
     said = p.record.get("bottleneck")
     summary = f'<p class="bottleneck">The run says: {esc(said)}.</p>' if said and not (lines and lines[0]["name"] in str(said)) else ""
     return (f'<p class="headline">{headline(p)}</p>{summary}<figure class="own"><h3>The lines that cost most</h3>'
-            '<p class="unit">Share of all waiting of the cores in use (%): memory stall, by the reason why the line was not there, and '
-            'spinning. A line is 64 bytes; lines of one name are added up. Open one to see its writers and waiters.'
+            '<p class="unit">Per cent of all the time that cores waited, for memory or in spin loops. The colour says why the cache line '
+            'was not in the cache (<a href="#terms">terms</a>). A cache line is 64 bytes; cache lines with the same name are one entry. '
+            'Open an entry for its bytes, and for each writer and waiter.'
             f'{_reach(names, lines)}</p><div class="legend">{keys}</div>{listed}{_single(p)}</figure>')
 
 
@@ -188,8 +190,8 @@ def _reach(names: list[dict[str, Any]], shown: list[dict[str, Any]]) -> str:
     if not names or names[0]["stall_us"] is None:
         return ""
     lines = sum(one["lines"] for one in names)
-    text = (f" All {number(lines)} lines that were waited for are added up, under {number(len(names))} names" if lines > 1 else
-            " One line was waited for")
+    text = (f" Cores waited for {number(lines)} cache lines with {number(len(names))} names" if lines > 1 else
+            " Cores waited for one cache line")
     if len(names) <= len(shown):
         return f"{text}."
     listed = sum(one["wait_share"] for one in shown)

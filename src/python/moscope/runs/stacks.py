@@ -2,6 +2,7 @@
 """Call chains of waiting cores: stacks.parquet, from the engine's samples (src/attribution/stack_samples.hh). Samples with the same
 chain, process, name of the line and source line of the innermost call are one row."""
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from moscope.naming.unwind import chains
 
 NAME, SCHEMA = "stacks.parquet", "moscope.stacks/1"
 NOTHING = ("", "")  # name and kind of a line that has no row
+INTERRUPT = re.compile(r"asm_(sysvec|common_interrupt|exc_nmi)|(sysvec|common_interrupt|exc_nmi)")  # entries of the kernel
 TEXTS = ("name", "kind", "process", "at_function", "at_source", "at_inlined")
 
 
@@ -48,7 +50,9 @@ def table(packed: bytes, namer: Namer, lines: Any) -> Any:
 
 def _at(namer: Namer, chain: list[int], space: int) -> tuple[str, str, str]:
     """Function, source line and inlined functions of the innermost instruction of the program in a chain that has a source line; empty
-    without."""
+    without, and where the program did not call what waits: it was interrupted."""
+    if any(INTERRUPT.match(namer.code(address)) for address in chain if address >= chains.KERNEL_HALF):
+        return "", "", ""
     for address in chain:
         if address < chains.KERNEL_HALF and (source := namer.source(address, space)):
             return namer.code(address, space), source.at, source.calls
