@@ -19,6 +19,7 @@ from moscope.naming.own_code import shown
 
 SHOWN = 10
 ALMOST_ALL = 0.9
+MATTERS = 0.2  # of a second source line
 WORTH_MENTION = 0.005  # a share of the cores' time
 MOST = 40
 
@@ -101,10 +102,12 @@ def _card(p: Point, rank: int, line: dict[str, Any], most: float) -> str:
 
 
 def _places(line: dict[str, Any]) -> str:
-    """The first source line that writes, and the first that waits, or that called what waits."""
+    """The source line that writes most, and that waits most, or called what waits; two if the second one matters as well."""
     roles = (("written at", "written_at"), ("waited for at", "waited_at"), ("called at", CALLED))
-    said = [f'<span class="quiet">{verb}</span> {at(first["function"], first["source"], first["inlined"])}'
-            for verb, role in roles for first in line[role][:1]]
+    said = [f'<span class="quiet">{verb}</span> '
+            + " and ".join(at(one["function"], one["source"], one["inlined"]) for one in line[role][:2]
+                           if one is line[role][0] or one["share"] >= MATTERS)
+            for verb, role in roles if line[role]]
     return f'<div class="who">{" · ".join(said)}</div>' if said else ""
 
 
