@@ -2,7 +2,10 @@
 """Protocols as gem5 24 ships them, from the folder that the environment variable GEM5_PROTOCOLS names (src/mem/ruby/protocol
 of a gem5 tree): they compile unmodified and pass the random test on 16 cores, as they do there: with one home, no devices."""
 
+import json
 import os
+import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -51,3 +54,13 @@ def test_it_passes_with_eight_homes_unless_it_cannot(built: BuiltProtocol) -> No
             protocol_check.random_test(subject, OPS, 1)
     else:
         assert not protocol_check.random_test(subject, OPS, 1)["violations"]
+
+
+@pytest.mark.parametrize("name, states", [("MI_example", 900), ("MESI_Two_Level", 20_000)])
+def test_it_holds_in_every_state_of_two_caches(moscope: Callable[..., subprocess.CompletedProcess[str]], folder: Path, name: str,
+                                               states: int) -> None:
+    """MESI_Two_Level puts requests of a core into a queue of its own, for its prefetcher."""
+    got = moscope("protocol", "verify", str(folder / f"{name}.slicc"), "--json", "--shrink", "0", timeout=600)
+    assert got.returncode == 0, got.stderr
+    document = json.loads(got.stdout)
+    assert document["complete"] and document["liveness"] and document["states"] > states

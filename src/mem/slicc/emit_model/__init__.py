@@ -103,7 +103,8 @@ def state(out: Writer, program: ast.Program, model: Model, parts: list[ModelMach
                 if name in MEMORY_FIELDS:
                     out(f"m.{name} = {{}};")
         with out.block("template <class M> static void forget(M &m)"):
-            out("m.forget();")
+            # A core's request, which a protocol may put into a queue of its own, has no such fields.
+            out("if constexpr (requires { m.forget(); })\n    m.forget();")
         out("void serve(MemoryMsg &m, MachineID home) { serve_memory(memory, m, home); }")
         with out.block("template <class V> void visit_tables(V &&v)"):
             for p in parts:
