@@ -64,5 +64,5 @@ def split(line: Row) -> list[tuple[str, float]]:
     return parts + [("without_class", rest)] if rest > 1e-3 * whole else parts
 
 
-FIGURE = Spec("hot-lines", "point", 5, "The lines that cost most",
+FIGURE = Spec("hot-lines", "point", 5, "The cache lines that cost most",
               "Share of all waiting of the cores in use: memory stall, and spinning on a line.", draw, in_page=False)

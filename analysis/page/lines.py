@@ -181,7 +181,7 @@ def section(p: Point) -> str:
                    for c in seen([part for one in lines for part in split(one)], most))
     said = p.record.get("bottleneck")
     summary = f'<p class="bottleneck">The run says: {esc(said)}.</p>' if said and not (lines and lines[0]["name"] in str(said)) else ""
-    return (f'<p class="headline">{headline(p)}</p>{summary}<figure class="own"><h3>The lines that cost most</h3>'
+    return (f'<p class="headline">{headline(p)}</p>{summary}<figure class="own"><h3>The cache lines that cost most</h3>'
             '<p class="unit">Per cent of all the time that cores waited, for memory or in spin loops. The colour says why the cache line '
             'was not in the cache (<a href="#terms">terms</a>). A cache line is 64 bytes; cache lines with the same name are one entry. '
             'Open an entry for its bytes, and for each writer and waiter.'

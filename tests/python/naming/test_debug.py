@@ -2,6 +2,7 @@
 """Names that the debug information of small C and C++ programs gives, which the distribution's compiler makes here."""
 
 import random
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -166,3 +167,13 @@ def test_damaged_debug_information_leaves_the_names_of_symbols_and_a_note(tmp_pa
         noted += len(program.notes)
         assert all(note.startswith(f"{path}: ") and "expected DWARF" in note for note in program.notes)
     assert noted > 10
+
+
+@pytest.mark.skipif(not shutil.which("rustc"), reason="needs rustc")
+def test_a_field_of_a_rust_tuple_is_written_as_in_rust(tmp_path: Path) -> None:
+    (tmp_path / "program.rs").write_text("#[no_mangle] pub static mut PAIR: ([u64; 4], u32) = ([1, 2, 3, 4], 5);\n"
+                                         "fn main() { unsafe { PAIR.0[2] += 1; std::process::exit(PAIR.0[2] as i32) } }\n")
+    subprocess.run(["rustc", "-g", "-O", "program.rs"], cwd=tmp_path, check=True, capture_output=True)
+    path = tmp_path / "program"
+    fields = {named(Program("program", path), "PAIR", offset) for offset in range(0, 40, 8)}
+    assert fields == {"PAIR.0[0]", "PAIR.0[1]", "PAIR.0[2]", "PAIR.0[3]", "PAIR.1"}

@@ -10,6 +10,7 @@ from elftools.dwarf.die import DIE
 from moscope.naming.dwarf.units import DEEPEST, Damaged, chain, children, number, text
 
 ALIASES = ("DW_TAG_typedef", "DW_TAG_const_type", "DW_TAG_volatile_type", "DW_TAG_restrict_type", "DW_TAG_atomic_type")
+RUST, NUMBERED = 0x1C, re.compile(r"__\d+\Z")  # DW_LANG_Rust; how its compiler names the fields of a tuple
 AGGREGATES = ("DW_TAG_structure_type", "DW_TAG_class_type", "DW_TAG_union_type")
 POINTERS = ("DW_TAG_pointer_type", "DW_TAG_reference_type", "DW_TAG_rvalue_reference_type")
 POINTER_SIZE = 8
@@ -139,6 +140,8 @@ class Types:
             kind, bits = type_of(child), number(child, "DW_AT_bit_size")
             size = ((bit or 0) % 8 + bits + 7) // 8 if bits else self.shape(kind).size
             name = text(child, "DW_AT_name") if child.tag == "DW_TAG_member" else ""
+            if NUMBERED.match(name) and number(child.cu.get_top_DIE(), "DW_AT_language") == RUST:
+                name = name.removeprefix("__")
             found.append(Member(name.split(".")[0], first or 0, (first or 0) + size, kind))
         return found
 
