@@ -22,9 +22,12 @@ SEEDS = 320  # a point takes some 10 ms
 
 
 def start(folder: Path) -> "subprocess.Popen[bytes]":
+    def heeds_signals() -> None:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)  # which a shell's background jobs, such as these tests may be, ignore
+
     env = {**os.environ, "PYTHONPATH": str(paths.root() / "src" / "python")}
     return subprocess.Popen([sys.executable, "-P", "-m", "moscope", "sweep", "s.toml", "--out", "out", "--json", "--jobs", "2"], cwd=folder,
-                            env=env, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+                            env=env, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, preexec_fn=heeds_signals)
 
 
 def made(folder: Path) -> dict[str, int]:
