@@ -177,3 +177,10 @@ def test_a_field_of_a_rust_tuple_is_written_as_in_rust(tmp_path: Path) -> None:
     path = tmp_path / "program"
     fields = {named(Program("program", path), "PAIR", offset) for offset in range(0, 40, 8)}
     assert fields == {"PAIR.0[0]", "PAIR.0[1]", "PAIR.0[2]", "PAIR.0[3]", "PAIR.1"}
+
+
+def test_a_relative_folder_of_the_compiler_is_in_the_path_once(tmp_path: Path) -> None:
+    (tmp_path / "part").mkdir()
+    path = compiled(tmp_path, C, "-g", f"-fdebug-prefix-map={tmp_path}=./part")
+    found = Program("program", path).source(Program("program", path).symbols.address("work") or 0)
+    assert found is not None and found.at.rpartition(":")[0] == "part/program.c"

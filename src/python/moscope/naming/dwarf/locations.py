@@ -63,7 +63,7 @@ class Expressions:
         return self._parsed[key]
 
     def value(self, expression: list[int], of: Context) -> int | None:
-        """The address, or the computed number; None for what is in no memory, or needs what is not known."""
+        """The address, or the computed number; None where it is not in memory or cannot be computed."""
         stack: list[int] = []
         for operation in self.operations(expression):
             if not _do(operation.op_name, operation.args, stack, of):

@@ -88,8 +88,8 @@ class Unit:
             return "?"
         entry = header.file_entry[index - first]
         name = entry.name.decode(errors="replace")
-        folders = [""] if first else []  # before DWARF 5, folder 0 is that of the call
-        folders += [one.decode(errors="replace") for one in header.include_directory]
+        # Folder 0 is that of the call. Only DWARF 5 lists it; joined to itself, a relative one would come twice.
+        folders = ["", *(one.decode(errors="replace") for one in header.include_directory[1 - first:])]
         folder = folders[entry.dir_index] if entry.dir_index < len(folders) else ""
         whole = os.path.normpath(os.path.join(self._folder, folder, name))
         return whole.removeprefix(self._folder.rstrip("/") + "/") if self._folder else whole
