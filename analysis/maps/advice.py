@@ -52,7 +52,7 @@ def lock(line: LineMap) -> Advice | None:
         name = found[0] if found else area.name
         beside = [other.name for other in line.used if other is not area and other.written and not (
             found and lock_of(other.name, other.kind) == found)]
-        if any(READERS.search(code.function) for code in area.waits):
+        if sum(code.waiting for code in area.waits if READERS.search(code.function)) >= MAIN * max(area.waiting, 1):
             text = (f"{name} is a lock that readers share, but each of them writes it twice, so they wait for one another however short "
                     "they hold it. Give each core a lock on a line of its own, of which a writer takes all, or let readers go without a "
                     "lock (RCU, sequence counter).")

@@ -116,7 +116,7 @@ def at(function: str, source: str | None, inlined: list[str]) -> str:
     if not source:
         return ""
     place, within = shown(function, source, inlined)
-    rest = "".join(f" in {code(name)}{f' called at {esc(at)}' if at else ''}" for name, at in within)
+    rest = "".join(f" in {code(name)}{f' called at {esc(call)}' if call else ''}" for name, call in within)
     title = f' title="{esc(", in ".join([source, *inlined]))}"' if place != source else ""
     return f'<span class="at"{title}>{code(place)}<span class="quiet">{rest}</span></span>'
 
@@ -142,8 +142,8 @@ def _sources(line: dict[str, Any], whole: float) -> str:
     """Pairs of source lines, with the byte that the waiter accessed."""
     def place(one: dict[str, Any], role: str) -> str:
         name = one[role]
-        shown = code(name) if name != NO_WRITER else f'<span class="quiet">{name}</span>'
-        return f'{shown} {at(name, one[f"{role}_source"], calls(one[f"{role}_inlined"]))}'
+        who = code(name) if name != NO_WRITER else f'<span class="quiet">{name}</span>'
+        return f'{who} {at(name, one[f"{role}_source"], calls(one[f"{role}_inlined"]))}'
 
     rows = [(place(one, "writer"), place(one, "waiter"), code(one["accessed"] or ""), number(one["waiting"] / FS_PER_US, 1),
              esc(percent(one["waiting"] / whole))) for one in line["sources"]]

@@ -128,6 +128,15 @@ def test_a_lock_is_named_with_the_data_beside_it(tmp_path: Path, name: str, type
     assert found.kind == "lock" and found.fields == (name, "queue.head") and f"{name} is a lock" in found.text
 
 
+@pytest.mark.parametrize(("readers", "shared"), [(70, True), (20, False)])
+def test_a_lock_whose_readers_wait_most_is_not_to_be_held_shorter(tmp_path: Path, readers: int, shared: bool) -> None:
+    reads = {**pair(1, 0, readers, writer=2), "waiter_function": "s:pthread_rwlock_rdlock"}
+    writes = {**pair(2, 0, 90 - readers, writer=1), "waiter_function": "s:pthread_rwlock_wrlock"}
+    line = made(tmp_path, ((0, 8, "table.guard", "pthread_rwlock_t"), (8, 56, "rest", "")), [reads, writes])
+    (found,) = advice(line)
+    assert found.kind == "lock" and ("readers share" in found.text) == shared == ("shorter time" not in found.text)
+
+
 def test_a_field_that_is_only_read_moves_away_from_one_that_is_written(tmp_path: Path) -> None:
     line = made(tmp_path, TWO, [pair(1, 0, 40), pair(2, 8, 60)], [(0, 0, 1, True), (8, 1, 2, False)], miss="false_sharing")
     (found,) = advice(line)
