@@ -65,7 +65,7 @@ void BlockCache::time(Block &b) {
     const std::size_t size = !bytes      ? 0
                              : b.crosses ? kLongest
                                          : b.bytes(); // none of code in device memory: a cycle for each
-    const std::vector<OpTiming> all =
+    const std::vector<TimedOp> all =
         timing_of({reinterpret_cast<const std::uint8_t *>(bytes), size}, static_cast<Mode>((b.key & 3) - 1), b.count);
     const std::lock_guard lock(map_->timing);
     if (b.timed)

@@ -89,6 +89,7 @@ void Overlap::look_ahead() {
 
 void Overlap::run_ahead(unsigned most) {
     const OpTiming *const timings = c_.blocks->timings().all();
+    const OpPipes *const pipes = c_.blocks->timings().pipes();
     c_.exit = Exit::none;
     for (unsigned n = 1; n <= most && !ahead_.full;) {
         const Op *op = ahead_.op;
@@ -101,9 +102,9 @@ void Overlap::run_ahead(unsigned most) {
                 return;
             ahead_.point.next(window_.width());
             ahead_.point.not_before(window_.room(n));
-            ++ahead_.point.taken;
+            ahead_.point.taken += pipes[op->timing].slots;
             core_.op_ = op;
-            if (!step_ahead(t))
+            if (!step_ahead(t, pipes[op->timing]))
                 return;
             ++n;
         }
@@ -121,12 +122,13 @@ void Overlap::run_ahead(unsigned most) {
     }
 }
 
-bool Overlap::step_ahead(const OpTiming &t) {
+bool Overlap::step_ahead(const OpTiming &t, const OpPipes &p) {
     const Op *op = ahead_.op;
     const Addr pc = c_.address_of(op), after = c_.address_after(op);
     const bool lost = ahead_.unknown & (is_plain(t.kind) ? t.address : t.reads);
     ahead_.address_at = ahead_.ready.latest(t.address, ahead_.point.cycle);
-    const std::int64_t operands = ahead_.ready.latest(t.reads & ~t.address, ahead_.address_at);
+    const RegMask reads = sources(t, p);
+    const std::int64_t operands = ahead_.ready.latest(reads & ~t.address, ahead_.address_at);
     ahead_.load_unknown = false;
     bool loaded = false;
     if (!lost) {
@@ -137,10 +139,10 @@ bool Overlap::step_ahead(const OpTiming &t) {
             return false;
     } else
         ahead_.op = op + 1;
-    const bool known = !lost && !ahead_.load_unknown && !(t.reads & ahead_.unknown);
-    const std::int64_t latency = std::max<std::int64_t>(t.latency, 1), hit = loaded ? core_.port_.hit_cycles_ : 0;
+    const bool known = !lost && !ahead_.load_unknown && !(reads & ahead_.unknown);
+    const std::int64_t hit = loaded ? core_.port_.hit_cycles_ : 0;
     const std::int64_t done =
-        std::max(operands, ahead_.address_at + hit) + latency - (loaded && t.reads == t.address ? 1 : 0);
+        std::max(operands, ahead_.address_at + hit) + p.latency - (loaded && t.reads == t.address ? 1 : 0);
     if (is_plain(t.kind)) {
         if (lost && t.kind == OpKind::stack)
             return false;
@@ -183,7 +185,7 @@ bool Overlap::step_ahead(const OpTiming &t) {
     if (!foreseen)
         ahead_.point.not_before(done + mispredicted_);
     else if (c_.rip != after)
-        ahead_.point.taken = window_.width();
+        ahead_.point.not_before(ahead_.point.cycle + 1);
     return true;
 }
 

@@ -13,7 +13,8 @@ namespace {
 constexpr unsigned kFlagsBit = 16, kXmmBit = 17, kX87Bit = 33;
 
 RegMask mask_of(ZydisRegister r, ZydisMachineMode mode) {
-    const ZydisRegister wide = ZydisRegisterGetLargestEnclosing(mode, r);
+    const ZydisRegister enclosing = ZydisRegisterGetLargestEnclosing(mode, r);
+    const ZydisRegister wide = enclosing == ZYDIS_REGISTER_NONE ? r : enclosing; // x87 and MMX registers have none
     switch (ZydisRegisterGetClass(wide)) {
     case ZYDIS_REGCLASS_GPR64:
     case ZYDIS_REGCLASS_GPR32: return RegMask{1} << ZydisRegisterGetId(wide);
@@ -92,7 +93,7 @@ OpUnit unit_of(const ZydisDecodedInstruction &z, const Class &c) {
     case ZYDIS_MNEMONIC_DIVSD:
     case ZYDIS_MNEMONIC_DIVPD: return OpUnit::float_divider;
     case ZYDIS_MNEMONIC_BSF:
-    case ZYDIS_MNEMONIC_BSR:
+    case ZYDIS_MNEMONIC_BSR: return OpUnit::none; // op_pipes.cc
     case ZYDIS_MNEMONIC_PAUSE:
     case ZYDIS_MNEMONIC_RDTSC: return OpUnit::dispatch;
     default: return OpUnit::all;
@@ -212,26 +213,32 @@ constexpr OpTiming kEnd{.latency = 0};
 
 } // namespace
 
+OpPipes pipes_of(const ZydisDecodedInstruction &, const ZydisDecodedOperand *); // op_pipes.cc
+
 TimingTable::TimingTable() {
     all_.reserve(std::size_t{1} << Op::kTimingBits);
-    number(kEnd);
+    pipes_.reserve(std::size_t{1} << Op::kTimingBits);
+    number({kEnd, {}});
 }
 
-std::size_t TimingTable::Hash::operator()(const OpTiming &t) const {
-    return (t.reads * 0x9e3779b97f4a7c15 ^ t.writes) * 0xff51afd7ed558ccd ^ (t.latency << 8 | t.occupies);
+std::size_t TimingTable::Hash::operator()(const TimedOp &o) const {
+    const OpTiming &t = o.timing;
+    return (t.reads * 0x9e3779b97f4a7c15 ^ t.writes) * 0xff51afd7ed558ccd ^
+           (t.latency << 8 | t.occupies | o.pipes.latency << 16 | o.pipes.pipes << 24);
 }
 
-std::uint32_t TimingTable::number(OpTiming t) {
-    t.complete();
-    const auto [at, inserted] = numbers_.try_emplace(t, static_cast<std::uint32_t>(all_.size()));
+std::uint32_t TimingTable::number(TimedOp o) {
+    o.timing.complete();
+    const auto [at, inserted] = numbers_.try_emplace(o, static_cast<std::uint32_t>(all_.size()));
     if (inserted) {
         MOSCOPE_CHECK(all_.size() < 1u << Op::kTimingBits);
-        all_.push_back(t);
+        all_.push_back(o.timing);
+        pipes_.push_back(o.pipes);
     }
     return at->second;
 }
 
-std::vector<OpTiming> timing_of(std::span<const std::uint8_t> bytes, Mode mode, unsigned count) {
+std::vector<TimedOp> timing_of(std::span<const std::uint8_t> bytes, Mode mode, unsigned count) {
     const ZydisMachineMode machine = mode == Mode::code64   ? ZYDIS_MACHINE_MODE_LONG_64
                                      : mode == Mode::code32 ? ZYDIS_MACHINE_MODE_LEGACY_32
                                                             : ZYDIS_MACHINE_MODE_LEGACY_16;
@@ -241,15 +248,15 @@ std::vector<OpTiming> timing_of(std::span<const std::uint8_t> bytes, Mode mode, 
                      : mode == Mode::code32 ? ZYDIS_STACK_WIDTH_32
                                             : ZYDIS_STACK_WIDTH_16);
     ZydisDecoderEnableMode(&decoder, ZYDIS_DECODER_MODE_TZCNT, ZYAN_FALSE);
-    std::vector<OpTiming> all(count + 1); // the last one is the end of the block, which takes no time
-    all[count] = kEnd;
+    std::vector<TimedOp> all(count + 1); // the last one is the end of the block, which takes no time
+    all[count].timing = kEnd;
     std::size_t at = 0;
     for (unsigned i = 0; i < count && at < bytes.size(); ++i) {
         ZydisDecodedInstruction z;
         ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
         if (!ZYAN_SUCCESS(ZydisDecoderDecodeFull(&decoder, bytes.data() + at, bytes.size() - at, &z, operands)))
             break; // it faults or is a pseudo-instruction: one cycle
-        all[i] = timing_of(z, operands, machine);
+        all[i] = {timing_of(z, operands, machine), pipes_of(z, operands)};
         at += z.length;
     }
     return all;

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "cpu/x86/state.hh"
+#include "cpu/x86/timed/op_pipes.hh"
 
 namespace moscope::x86 {
 
@@ -33,7 +34,7 @@ enum class OpKind : std::uint8_t {
 
 inline bool is_plain(OpKind k) { return k == OpKind::plain || k == OpKind::stack; }
 
-/// What `OpTiming::occupies` is about in the overlapping model.
+/// What stands still for a time in the overlapping model: a divider, dispatch, or all of the core.
 enum class OpUnit : std::uint8_t { none, integer_divider, float_divider, dispatch, all };
 
 struct alignas(32) OpTiming {
@@ -60,26 +61,35 @@ struct alignas(32) OpTiming {
 };
 static_assert(sizeof(OpTiming) == 32);
 
+/// All that the models know of an instruction.
+struct TimedOp {
+    OpTiming timing;
+    OpPipes pipes;
+    bool operator==(const TimedOp &) const = default;
+};
+
 /// What differs of the timings of all instructions seen so far: few thousands, as most instructions look like many
 /// others. Operations hold numbers of it (Op::timing). Number 0 is the end of a block, which takes no time.
 class TimingTable {
   public:
     TimingTable();
     /// The number of this timing, which is completed.
-    std::uint32_t number(OpTiming);
+    std::uint32_t number(TimedOp);
     /// By number. They stay where they are.
     const OpTiming *all() const { return all_.data(); }
+    const OpPipes *pipes() const { return pipes_.data(); }
 
   private:
     struct Hash {
-        std::size_t operator()(const OpTiming &) const;
+        std::size_t operator()(const TimedOp &) const;
     };
     std::vector<OpTiming> all_; ///< with room for as many as can be numbered
-    std::unordered_map<OpTiming, std::uint32_t, Hash> numbers_;
+    std::vector<OpPipes> pipes_;
+    std::unordered_map<TimedOp, std::uint32_t, Hash> numbers_;
 };
 
 /// One entry per instruction in `bytes`, which begin with the block's first and hold `count` of them, and one for the
 /// block's end.
-std::vector<OpTiming> timing_of(std::span<const std::uint8_t> bytes, Mode mode, unsigned count);
+std::vector<TimedOp> timing_of(std::span<const std::uint8_t> bytes, Mode mode, unsigned count);
 
 } // namespace moscope::x86

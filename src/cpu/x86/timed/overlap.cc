@@ -41,20 +41,22 @@ void Overlap::run_block(Block &b) {
         if (const Addr line = k.dram(at); line != PhysMap::kNone)
             k.fetch(at, line);
     const OpTiming *const timings = c_.blocks->timings().all();
+    const OpPipes *const pipes = c_.blocks->timings().pipes();
     const OpTiming *timing;
     do {
         k.op_ = op;
         if (__builtin_expect(op->fetches, 0))
             k.fetch_of(b, op);
         timing = &timings[op->timing];
+        const OpPipes &needs = pipes[op->timing];
         if (op->timing)
-            dispatch(*timing);
+            dispatch(*timing, needs);
         k.accesses_ = 0;
         k.load_ready_ = 0;
         late_ = arrived_at_ = 0;
         const Op *next = op->exec(c_, op);
         if (k.op_->timing)
-            complete(*timing);
+            complete(*timing, needs);
         op = next;
     } while (op);
     if (timing->kind >= OpKind::conditional && c_.exit == Exit::none)
@@ -84,9 +86,9 @@ void Overlap::hold_until(std::int64_t cycle) {
     seen_ = core_.cursor().cycle();
 }
 
-inline void Overlap::dispatch(const OpTiming &t) {
+inline void Overlap::dispatch(const OpTiming &t, const OpPipes &p) {
     follow_clock();
-    const std::int64_t in_turn = window_.dispatch(), cycle = window_.point.cycle;
+    const std::int64_t in_turn = window_.dispatch(p.slots), cycle = window_.point.cycle;
     if (cycle > seen_) {
         if (in_turn > seen_)
             core_.advance_cycles(in_turn - seen_);
@@ -98,27 +100,54 @@ inline void Overlap::dispatch(const OpTiming &t) {
         seen_ = cycle;
     }
     address_at_ = window_.ready.latest(t.address, cycle);
-    operands_at_ = window_.ready.latest(t.reads & ~t.address, address_at_);
-    if (t.unit == OpUnit::integer_divider || t.unit == OpUnit::float_divider) {
-        std::int64_t &free = divider_free_[t.unit == OpUnit::float_divider];
-        operands_at_ = std::max(operands_at_, free);
-        free = operands_at_ + t.occupies;
-    }
+    operands_at_ = window_.ready.latest(sources(t, p) & ~t.address, address_at_);
 }
 
-inline void Overlap::complete(const OpTiming &t) {
-    const std::int64_t latency = std::max<std::int64_t>(t.latency, 1);
+std::int64_t Overlap::loaded_at(const OpPipes &p) {
+    if (p.loads && !arrived_at_)
+        address_at_ = pipes_.take(Pipe::ports, address_at_, 1);
+    std::int64_t data = std::max(arrived_at_, address_at_ + late_ + static_cast<std::int64_t>(core_.port_.hit_cycles_));
+    const Addr unit = core_.va_ / 8;
+    if (const Forward &f = forwards_[unit % kForwards]; f.unit == unit)
+        data = std::max(data, f.ready);
+    return data;
+}
+
+/// Where it is done and when it can retire, of an operation that needs a pipe or accesses memory.
+std::int64_t Overlap::execute(const OpTiming &t, const OpPipes &p) {
+    std::int64_t begins = operands_at_;
+    bool only_loads = false;
     if (core_.load_ready_ || arrived_at_) {
-        const std::int64_t data =
-            std::max(arrived_at_, address_at_ + late_ + static_cast<std::int64_t>(core_.port_.hit_cycles_));
+        begins = std::max(loaded_at(p), begins);
         // What only loads has the value when the load has it; else an operation follows.
-        done_at_ = t.reads == t.address ? data + latency - 1 : std::max(data, operands_at_) + latency;
-    } else
-        done_at_ = operands_at_ + latency;
+        only_loads = t.reads == t.address;
+    }
+    if (p.pipes)
+        begins = pipes_.take(p.pipes, begins - only_loads, p.busy) + only_loads;
+    else if (t.unit == OpUnit::integer_divider || t.unit == OpUnit::float_divider) {
+        std::int64_t &free = divider_free_[t.unit == OpUnit::float_divider];
+        begins = std::max(begins, free);
+        free = begins + p.busy;
+    }
+    done_at_ = begins + p.latency - only_loads;
+    std::int64_t retires = done_at_;
+    if (p.stores) {
+        for (unsigned i = 0; i < p.stores; ++i)
+            retires = pipes_.take(Pipe::ports, retires, 1);
+        const Addr unit = core_.va_ / 8;
+        forwards_[unit % kForwards] = {unit, done_at_ + static_cast<std::int64_t>(core_.port_.hit_cycles_)};
+    }
+    return std::max(done_at_, retires);
+}
+
+inline void Overlap::complete(const OpTiming &t, const OpPipes &p) {
+    std::int64_t retires = done_at_ = operands_at_ + p.latency;
+    if (p.pipes | p.loads | p.stores | static_cast<std::uint8_t>(t.unit) | core_.accesses_)
+        retires = execute(t, p);
     if (const std::int64_t cycle = core_.cursor().cycle(); __builtin_expect(cycle != seen_, 0))
         done_at_ = std::max(done_at_, cycle); // it has waited by itself
     window_.ready.set(t.writes, done_at_);
-    window_.done(done_at_);
+    window_.done(std::max(done_at_, retires), p.slots);
     if (__builtin_expect(t.unit == OpUnit::all, 0)) {
         drain();
         hold_until(core_.cursor().cycle() + t.occupies);
@@ -142,8 +171,10 @@ void Overlap::branched(const OpTiming &t, const Op *op) {
     follow_clock();
     if (!foreseen)
         hold_until(done_at_ + mispredicted_);
-    else if (c_.rip != after)
-        window_.point.taken = window_.width(); // a taken branch ends the group
+    else if (c_.rip != after) { // ends the group; there is one every two cycles (instruction tables)
+        taken_at_ = std::max(window_.point.cycle + 1, taken_at_ + 2);
+        window_.point.not_before(taken_at_);
+    }
 }
 
 void Overlap::drain() { hold_until(std::max(window_.empty_at(), core_.cursor().cycle())); }

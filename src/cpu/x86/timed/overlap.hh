@@ -88,8 +88,14 @@ class Overlap {
     };
     struct Saved;
 
-    void dispatch(const OpTiming &);
-    void complete(const OpTiming &);
+    void dispatch(const OpTiming &, const OpPipes &);
+    void complete(const OpTiming &, const OpPipes &);
+    std::int64_t execute(const OpTiming &, const OpPipes &);
+    static RegMask sources(const OpTiming &t, const OpPipes &p) {
+        return p.independent ? 0 : p.merges ? t.touches : t.reads;
+    }
+    /// When the data of the running operation's load are there, at the earliest.
+    std::int64_t loaded_at(const OpPipes &);
     void branched(const OpTiming &, const Op *);
     void follow_clock();
     /// Nothing is dispatched before this cycle; the core stalls until then.
@@ -110,7 +116,7 @@ class Overlap {
     void look_ahead();
     void run_ahead(unsigned most);
     /// One operation. False: the end.
-    bool step_ahead(const OpTiming &);
+    bool step_ahead(const OpTiming &, const OpPipes &);
     void peek_line(Addr dram, void *to, unsigned size, Addr va);
     bool translate(Addr va, bool user, Addr &dram) const;
 
@@ -123,6 +129,15 @@ class Overlap {
     std::int64_t address_at_ = 0, operands_at_ = 0, done_at_ = 0; ///< of the running operation
     std::int64_t late_ = 0, arrived_at_ = 0;
     std::array<std::int64_t, 2> divider_free_{};
+    PipeSchedule pipes_;
+    std::int64_t taken_at_ = 0; ///< the first cycle of dispatch after the last taken branch
+    /// Stores of late, by their address in units of 8 bytes: when a load can have their data.
+    struct Forward {
+        Addr unit = ~Addr{0};
+        std::int64_t ready = 0;
+    };
+    static constexpr unsigned kForwards = 64;
+    std::array<Forward, kForwards> forwards_{};
     std::array<Flight, kFlights> flights_;
     unsigned under_way_ = 0;
     std::uint64_t arrivals_ = 0;

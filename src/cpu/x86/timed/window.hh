@@ -34,12 +34,12 @@ class ReadyCycles {
 /// The front end: the cycle of the operation to be dispatched next.
 struct DispatchPoint {
     std::int64_t cycle = 0;
-    unsigned taken = 0; ///< operations of that cycle so far
+    unsigned taken = 0; ///< slots of that cycle, and of later ones, that are taken so far
 
     void next(unsigned width) {
-        if (taken >= width) {
+        while (taken >= width) {
             ++cycle;
-            taken = 0;
+            taken -= width;
         }
     }
     void not_before(std::int64_t c) {
@@ -55,23 +55,21 @@ class Window {
     Window(unsigned entries, unsigned width) : entries_(entries), width_(width) {}
 
     /// The next operation takes its place in the window, in the cycle of `point`. Returns the cycle that its turn was in.
-    std::int64_t dispatch() {
+    /// Operations of several macro-operations take as many slots, of dispatch and of retirement, and one entry.
+    std::int64_t dispatch(unsigned slots) {
         point.next(width_);
         const std::int64_t turn = point.cycle;
         point.not_before(retires_[at_]);
-        ++point.taken;
+        point.taken += slots;
         return turn;
     }
     /// The operation dispatched last is done at `cycle`.
-    void done(std::int64_t cycle) {
+    void done(std::int64_t cycle, unsigned slots) {
         cycle = std::max(cycle, retired_);
-        if (cycle == retired_) {
-            if (++retired_then_ > width_) {
-                ++cycle;
-                retired_then_ = 1;
-            }
-        } else
-            retired_then_ = 1;
+        if (cycle != retired_)
+            retired_then_ = 0;
+        for (retired_then_ += slots; retired_then_ > width_; retired_then_ -= width_)
+            ++cycle;
         retired_ = cycle;
         retires_[at_] = cycle;
         at_ = at_ + 1 == entries_ ? 0 : at_ + 1;
@@ -94,7 +92,7 @@ class Window {
     unsigned entries_, width_, at_ = 0; ///< at_: of the operation dispatched last, or to be dispatched next
     std::array<std::int64_t, kMost> retires_{};
     std::int64_t retired_ = 0;
-    unsigned retired_then_ = 0; ///< operations that retire in that cycle
+    unsigned retired_then_ = 0; ///< slots that retire in that cycle
 };
 
 } // namespace moscope::x86

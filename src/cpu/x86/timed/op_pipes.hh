@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The execution pipes of family 10h and what an instruction needs of them, for the overlapping model (overlap.hh): three
+// integer pipes (the multiplier belongs to the first, LZCNT and POPCNT to the third), FADD, FMUL and FMISC, and two
+// accesses of the L1 data cache a cycle. Latencies and pipes are those of AMD 40546, appendix C; where an instruction has
+// several macro-operations, their number is that of published instruction tables (A. Fog, table "AMD K10").
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+namespace moscope::x86 {
+
+/// Bits of a set of pipes.
+struct Pipe {
+    static constexpr std::uint8_t alu0 = 1, alu2 = 2, fadd = 4, fmul = 8, fmisc = 16, port0 = 32, port1 = 64;
+    static constexpr std::uint8_t add_or_mul = fadd | fmul, ports = port0 | port1;
+};
+
+struct alignas(8) OpPipes {
+    std::uint8_t latency = 1; ///< of its execution, in cycles, its memory operand apart
+    std::uint8_t pipes = 0;   ///< any of these executes it; 0: one is always free, or none is needed
+    std::uint8_t busy = 1;    ///< cycles until the pipe, or its divider, takes another one
+    std::uint8_t slots = 1;   ///< of the three that a cycle has for dispatch, and for retirement
+    std::uint8_t loads = 0;   ///< accesses of the L1 data cache
+    std::uint8_t stores = 0;
+    bool independent = false; ///< of its sources: a register is cleared by XOR or SUB with itself
+    bool merges = false;      ///< it needs the register that it writes, too: CMOV
+    bool operator==(const OpPipes &) const = default;
+};
+static_assert(sizeof(OpPipes) == 8);
+
+/// Which pipes are taken in which cycle, for the cycles around the window. An operation takes the first free cycle after
+/// its sources are ready, so a younger one may go before an older one that still waits.
+class PipeSchedule {
+  public:
+    /// Takes one of `pipes` for `busy` cycles. Returns the first of them, not before `cycle`.
+    std::int64_t take(std::uint8_t pipes, std::int64_t cycle, unsigned busy) {
+        Full &full = full_[pipes];
+        const std::int64_t wanted = cycle;
+        if (cycle >= full.from && cycle < full.to)
+            cycle = full.to;
+        std::uint64_t *e = &entry(cycle);
+        std::uint8_t free = pipes & static_cast<std::uint8_t>(~used(*e, cycle));
+        while (!free) {
+            e = &entry(++cycle);
+            free = pipes & static_cast<std::uint8_t>(~used(*e, cycle));
+        }
+        if (cycle != wanted)
+            full = {wanted >= full.from && wanted <= full.to ? full.from : wanted, cycle};
+        const auto one = static_cast<std::uint8_t>(free & -free);
+        mark(*e, cycle, one);
+        for (unsigned i = 1; i < busy; ++i)
+            mark(entry(cycle + i), cycle + i, one);
+        return cycle;
+    }
+
+  private:
+    /// More than the cycles between an operation and one of the same window, but for misses of the farthest DRAM in a
+    /// row. Beyond, a cycle's entry may be lost, and a pipe be taken twice.
+    static constexpr std::size_t kCycles = 1024;
+
+    std::uint64_t &entry(std::int64_t cycle) { return cycles_[static_cast<std::size_t>(cycle) % kCycles]; }
+    static std::uint8_t used(std::uint64_t e, std::int64_t cycle) {
+        return e >> 8 == static_cast<std::uint64_t>(cycle) ? static_cast<std::uint8_t>(e) : std::uint8_t{0};
+    }
+    static void mark(std::uint64_t &e, std::int64_t cycle, std::uint8_t pipe) {
+        e = static_cast<std::uint64_t>(cycle) << 8 | used(e, cycle) | pipe;
+    }
+    /// Cycles in which none of a set of pipes is free, as a search found: later ones go on at `to`.
+    struct Full {
+        std::int64_t from = 0, to = 0;
+    };
+    std::array<Full, 128> full_{};                ///< by set
+    std::array<std::uint64_t, kCycles> cycles_{}; ///< cycle << 8 | pipes that are taken in it
+};
+
+} // namespace moscope::x86
