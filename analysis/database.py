@@ -6,6 +6,7 @@ report query. Its tables have a column `point`, the point's name. They add these
     pairs       waiting; name and kind of the line
     transfers   name and kind of the line
     fields      as in the file; without rows where a run has none
+    loads       likewise
     names       sums of `lines` by name and kind; `lines` counts addresses, `class` is the class with most of the time
 """
 
@@ -18,9 +19,10 @@ import duckdb
 from analysis.described import MISS_CLASS, SPIN
 
 FILES = ("lines", "pairs", "transfers")
-# Files that runs of earlier versions lack, with their columns.
+# Files that some runs lack, with their columns.
 OPTIONAL = {"fields": {"line": "UBIGINT", "use": "UINTEGER", "first": "UTINYINT", "bytes": "UTINYINT", "name": "VARCHAR", "kind": "VARCHAR",
-                       "object": "VARCHAR", "type": "VARCHAR"}}
+                       "object": "VARCHAR", "type": "VARCHAR"},
+            "loads": {"function": "VARCHAR", "kernel": "BOOLEAN", **dict.fromkeys(("loads", "latency", "occupied"), "BIGINT")}}
 # Columns that runs of earlier versions lack.
 _ADDED = {"lines": {"secondary_stall": "BIGINT", "secondary_count": "BIGINT"},
           "transfers": dict.fromkeys(("supplier_role", "supplier_per"), "VARCHAR"),

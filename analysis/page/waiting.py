@@ -56,8 +56,15 @@ def user_locks(p: Point) -> str:
 
 
 def functions(p: Point) -> str:
-    return _block("Functions that wait most", "Exposed stall, and time in spin loops, by the function that waited, summed over all cores.",
-                  ("function", "in", *MEASURES, "transactions"), [
-                      (code(one["function"]), "kernel" if one["is_kernel"] else "user",
-                       number(one["stall_us"], 1), number(one["spin_us"], 1), esc(percent(one["wait_share"], 1)),
-                       number(one["transactions"])) for one in waiting_functions(p)[:15]], (2, 3, 4, 5))
+    shown = waiting_functions(p)[:15]
+    overlap = any(one["misses_in_flight"] for one in shown)
+    note = "Exposed stall, and time in spin loops, by the function that waited, summed over all cores."
+    if overlap:
+        note += (" Misses in flight are loads that missed the first-level cache: how many a core has under way on average while it has "
+                 "any. Each is counted for the function that asked for the line.")
+    head = ("function", "in", *MEASURES, "transactions", *(["misses in flight"] if overlap else []))
+    return _block("Functions that wait most", note, head, [
+        (code(one["function"]), "kernel" if one["is_kernel"] else "user", number(one["stall_us"], 1), number(one["spin_us"], 1),
+         esc(percent(one["wait_share"], 1)), number(one["transactions"]),
+         *(["" if one["misses_in_flight"] is None else number(one["misses_in_flight"], 2)] if overlap else []))
+        for one in shown], range(2, 7 if overlap else 6))

@@ -25,6 +25,8 @@ void Attribution::reset() {
         log_->restart();
     if (stacks_)
         stacks_->reset();
+    if (loads_)
+        loads_->reset();
     for (AttributionPart &p : parts_)
         p.reset();
 }

@@ -14,6 +14,7 @@
 
 #include "attribution/attribution_part.hh"
 #include "attribution/attribution_rows.hh"
+#include "attribution/loads_in_flight.hh"
 #include "attribution/page_watch.hh"
 #include "attribution/stack_samples.hh"
 #include "attribution/transaction_log.hh"
@@ -46,8 +47,10 @@ class Attribution final : public x86::TransactionObserver {
         count_spin(s);
     }
     void count_spin(const x86::Spin &s) { at(s.look.dram).spun(s); }
-    /// Takes samples of the stack of the core that has waited, if they are wanted.
+    /// What is counted by core: samples of the stack of the core that has waited, and its loads in flight, if they are wanted.
     void sample(const x86::Transaction &t) const {
+        if (loads_)
+            loads_->ended(t);
         if (stacks_ && t.exposed)
             stacks_->waited(t.core, line_of(t.access->addr.value), t.exposed);
     }
@@ -83,6 +86,10 @@ class Attribution final : public x86::TransactionObserver {
     /// Packed samples (attribution/stack_samples.hh).
     std::string stacks() const { return stacks_ ? stacks_->packed() : std::string{}; }
 
+    void count_loads() { loads_ = std::make_unique<LoadsInFlight>(chip_of_core_.size()); }
+    /// Packed LoadRows; empty if they are not counted.
+    std::string loads() const { return loads_ ? loads_->packed() : std::string{}; }
+
     /// Takes a snapshot of a line's page at each miss from here on.
     void watch(std::unique_ptr<PageWatch> pages);
 
@@ -111,6 +118,7 @@ class Attribution final : public x86::TransactionObserver {
     std::unique_ptr<TransactionLog> log_;
     std::unique_ptr<PageWatch> pages_;
     std::unique_ptr<StackSamples> stacks_;
+    std::unique_ptr<LoadsInFlight> loads_;
 };
 
 /// The rows of settled counts, each line in one of them only. `info_of`: of a use and its line.

@@ -28,6 +28,8 @@ Detailed::Detailed(Board &board, Machine &machine, const x86::TimedParams &param
         attribution_.log_to(board.config.transactions);
     if (board.config.stacks)
         attribution_.sample_stacks(std::make_unique<StackSamples>(board.cores));
+    if (board.config.attribution && params.overlaps())
+        attribution_.count_loads();
     board.interrupts_travel([&machine](unsigned from, unsigned to) {
         return machine.command_latency(machine.chip_of_core(from), machine.chip_of_core(to));
     });

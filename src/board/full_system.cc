@@ -256,6 +256,10 @@ std::string FullSystem::stacks() const {
     return impl_->detailed ? impl_->detailed->attribution().stacks() : std::string{};
 }
 
+std::string FullSystem::loads() const {
+    return impl_->detailed ? impl_->detailed->attribution().loads() : std::string{};
+}
+
 std::string FullSystem::console_output() {
     std::string out;
     out.swap(impl_->board->console);

@@ -62,6 +62,8 @@ class FullSystem {
     std::string episodes() const;
     /// Samples of the stacks of waiting cores (attribution/stack_samples.hh); empty if they are not taken.
     std::string stacks() const;
+    /// LoadRows (attribution/loads_in_flight.hh); empty of cores that do not overlap their misses.
+    std::string loads() const;
     /// As step, but until the simulated time `until` at the latest (state "time"); functional mode stops about a
     /// microsecond beyond.
     Step step_until(Tick until, unsigned host_ms);

@@ -104,5 +104,13 @@ TRANSFER = Record("TransferRow", "Transactions of one line from one chip to anot
     Field("to", "u8", "chip of the core that got it"),
 ))
 
-DESCRIPTIONS = (TRANSACTION, LINE, PAIR, TRANSFER)
+LOAD = Record("LoadRow", "Loads of one instruction that missed the first-level cache, of cores that overlap their misses.", (
+    Field("pc", "u64", "the instruction", "byte address"),
+    Field("address_space", "u64", f"of the core: {SPACE}", "byte address"),
+    Field("loads", "u64", "loads that missed", "loads"),
+    Field("latency", "i64", "from request to answer, all together", "fs"),
+    Field("occupied", "i64", "the part of `latency` in which no load requested earlier was under way on the core", "fs"),
+))
+
+DESCRIPTIONS = (TRANSACTION, LINE, PAIR, TRANSFER, LOAD)
 TABLES = (TRANSACTIONS,)

@@ -43,7 +43,7 @@ TEST(Records, WritesRowsForPython) {
     const TransactionRecord blank;
     out.write(reinterpret_cast<const char *>(&blank), sizeof blank);
     const std::uint64_t layouts[] = {TransactionRecord::kLayout, LineRow::kLayout, PairRow::kLayout,
-                                     TransferRow::kLayout};
+                                     TransferRow::kLayout, LoadRow::kLayout};
     out.write(reinterpret_cast<const char *>(layouts), sizeof layouts);
 }
 

@@ -121,6 +121,9 @@ void bind_results(nb::class_<FullSystem> &system) {
         .def(
             "stacks", [](const FullSystem &s) { return bytes_of(s.stacks()); },
             "Packed samples of the stacks of waiting cores (attribution/stack_samples.hh).")
+        .def(
+            "loads", [](const FullSystem &s) { return bytes_of(s.loads()); },
+            "LoadRows of cores that overlap their misses (attribution/loads_in_flight.hh).")
         .def("record_epochs", &FullSystem::record_epochs)
         .def(
             "epoch_record", [](const FullSystem &s) { return bytes_of(s.epoch_record()); },

@@ -17,7 +17,7 @@ from moscope.config.bindings import Roles
 from moscope.errors import GuestDied, SimulatorBug, UserError, WorkloadFailed
 from moscope.guest import initramfs, kernel
 from moscope.naming import columns, image
-from moscope.runs import checkpoints, engine, episodes, functions, lines, stacks, transactions, windows
+from moscope.runs import checkpoints, engine, episodes, functions, lines, loads, stacks, transactions, windows
 from moscope.runs.guest import Guest, Progress
 from moscope.runs.inputs import Gatherer, Inputs, differences
 from moscope.runs.job import Job
@@ -94,12 +94,14 @@ def measure(job: Job, folder: Path, report: Callable[[Progress], None], say: Cal
     notes = [*namer.notes(), *uncalled(job.point, stats, hottest)]
     episodes.write(folder, system.episodes(), hottest.database, kinds, states, naming)
     hottest.chains = stacks.write(folder, system.stacks(), namer, tables.lines)
+    in_flight = loads.write(folder, system.loads(), namer)
     namer.keep()
     finish(guest, job.point)
     point = document(job.point, measured, hottest, memory_stall(stats), chosen)
     point |= {"made_from": made_from, "host_s": round(time.monotonic() - started, 3), "touched_bytes": int(system.stats()["touched_bytes"]),
               **({"transactions": transactions.NAME} if log else {}), **({"network": stats["network"]} if "network" in stats else {}),
-              **({"notes": notes} if notes else {}), **prefetched(stats), **({"calls": stats["calls"]} if "calls" in stats else {}),
+              **({"notes": notes} if notes else {}), **prefetched(stats), **in_flight,
+              **({"calls": stats["calls"]} if "calls" in stats else {}),
               "host_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10}
     return Result(point, stats, tables, guest.log, chosen.document())
 

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Loads in flight by instruction, from hand-made transactions: the average over the time in which a core has any.
+#include <cstring>
+
+#include <gtest/gtest.h>
+
+#include "attribution/loads_in_flight.hh"
+
+using namespace moscope;
+
+namespace {
+
+constexpr Addr kOther = 0x1000;
+
+struct Loads : testing::Test {
+    LoadsInFlight loads{2};
+
+    void ended(unsigned core, Addr pc, Tick issued, Tick done, AccessKind kind = AccessKind::load,
+               Addr space = kOther) {
+        Access x;
+        x.kind = kind;
+        x.issued = issued;
+        x.done = done;
+        loads.ended({&x, core, pc, 0, 0, false, true, space});
+    }
+    std::vector<LoadRow> rows() const {
+        const std::string packed = loads.packed();
+        std::vector<LoadRow> all(packed.size() / sizeof(LoadRow));
+        std::memcpy(all.data(), packed.data(), packed.size());
+        return all;
+    }
+};
+
+} // namespace
+
+TEST_F(Loads, OneAfterTheOtherAreOneInFlight) {
+    ended(0, 1, 0, 100);
+    ended(0, 1, 100, 200);
+    ended(0, 1, 250, 350);
+    ASSERT_EQ(rows().size(), 1u);
+    EXPECT_EQ(rows()[0].loads, 3u);
+    EXPECT_EQ(rows()[0].latency, 300);
+    EXPECT_EQ(rows()[0].occupied, 300);
+}
+
+TEST_F(Loads, SideBySideAreAsManyAsThereAre) {
+    for (unsigned i = 0; i < 4; ++i)
+        ended(0, 1, 0, 100);
+    EXPECT_EQ(rows()[0].latency, 4 * rows()[0].occupied);
+}
+
+TEST_F(Loads, TimeThatALoadCoversIsThatOfItsInstruction) {
+    ended(0, 1, 0, 100);
+    ended(0, 2, 50, 150);
+    ASSERT_EQ(rows().size(), 2u);
+    EXPECT_EQ(rows()[0].occupied, 100);
+    EXPECT_EQ(rows()[1].occupied, 50);
+}
+
+TEST_F(Loads, CoresAndAddressSpacesAreApart) {
+    ended(0, 1, 0, 100);
+    ended(1, 1, 0, 100);
+    ended(1, 1, 200, 300, AccessKind::load, 2 * kOther);
+    ASSERT_EQ(rows().size(), 2u);
+    EXPECT_EQ(rows()[0].loads, 2u);
+    EXPECT_EQ(rows()[0].occupied, 200) << "of two cores";
+    EXPECT_EQ(rows()[1].address_space, 2 * kOther);
+}
+
+TEST_F(Loads, OnlyLoadsCountAndAResetForgetsThem) {
+    ended(0, 1, 0, 100, AccessKind::store);
+    EXPECT_TRUE(rows().empty());
+    ended(0, 1, 0, 100);
+    loads.reset();
+    EXPECT_TRUE(rows().empty());
+}
