@@ -24,6 +24,10 @@ struct CoreSignals {
 /// The source of a core's maskable interrupts, as the core sees it.
 class InterruptSource {
   public:
+    /// Fields of IA32_APIC_BASE, and where its registers are at reset.
+    static constexpr std::uint64_t kBaseEnable = 1u << 11, kBaseAddress = 0x0000'FFFF'FFFF'F000;
+    static constexpr std::uint64_t kRegisters = 0xFEE0'0000;
+
     virtual ~InterruptSource() = default;
     /// Takes the next interrupt: it becomes in service, and its vector is returned (for an ExtINT, the 8259's answer);
     /// -1: none. The source then sets `intr` of the core's signals to whether more interrupts are pending.

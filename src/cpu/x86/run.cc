@@ -101,8 +101,7 @@ bool Core::end_block(const Begin &done) {
         }
         case Exit::trap:
             trap = false; // the handler is entered with TF clear
-            struck = 0;
-            break;
+            break;        // what a load of SS has struck waits until then
         case Exit::traced: trap = flags.system & Flags::tf; break;
         default:
             if (!(trap || struck) || exit == Exit::unmodelled || left_at == done.block->ops())

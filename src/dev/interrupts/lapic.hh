@@ -3,8 +3,8 @@
 // Manual volume 2, chapter 16, and the registers APIC20..APIC530 of the BKDG for family 10h (AMD 31116). The timer
 // counts the 200 MHz reference clock and has no TSC deadline. The LVT entries for thermal and performance events and
 // the extended ones are registers only: the model raises none of these events. Priorities are recomputed at each
-// change, so there are no spurious interrupts. The registers are at FEE0_0000h only; a base that a core sets by
-// IA32_APIC_BASE reads as ones. dev/interrupts/apic_bus.hh carries the messages.
+// change, so there are no spurious interrupts. The device is at FEE0_0000h; a core that sets another base leads its own
+// accesses here (cpu/x86/mmu/paging.cc). dev/interrupts/apic_bus.hh carries the messages.
 #pragma once
 
 #include <array>
@@ -32,7 +32,7 @@ inline constexpr Addr kId = 0x20, kVersion = 0x30, kTpr = 0x80, kApr = 0x90, kPp
 /// LINT0 and LINT1 are its inputs 0 and 1 as an IrqLine.
 class LocalApic final : public InterruptSource, public IrqLine {
   public:
-    static constexpr Addr kBase = 0xFEE0'0000;
+    static constexpr Addr kBase = kRegisters;
     static constexpr Addr kSize = 0x1000;
     static constexpr Clock kReferenceClock{5'000'000, 1}; ///< 200 MHz
 
@@ -65,7 +65,7 @@ class LocalApic final : public InterruptSource, public IrqLine {
     std::uint32_t read(Addr offset);
     void write(Addr offset, std::uint32_t value);
     /// Whether the registers are mapped at kBase.
-    bool visible() const { return (base_ & kBaseEnable) && (base_ & kBaseAddress) == kBase; }
+    bool visible() const { return base_ & kBaseEnable; }
 
     void reset();
     void archive(Archive &);
@@ -74,8 +74,7 @@ class LocalApic final : public InterruptSource, public IrqLine {
     enum Lvt : unsigned { timer, thermal, performance, lint0, lint1, error, extended, kLvts = extended + 4 };
     using Bits = std::array<std::uint32_t, 8>;
 
-    static constexpr std::uint64_t kBaseBootstrap = 1u << 8, kBaseEnable = 1u << 11;
-    static constexpr std::uint64_t kBaseAddress = 0x0000'FFFF'FFFF'F000;
+    static constexpr std::uint64_t kBaseBootstrap = 1u << 8;
     static constexpr std::uint32_t kSvrEnable = 1u << 8, kMasked = 1u << 16, kPeriodic = 1u << 17;
 
     static int highest(const Bits &); ///< number of the highest bit set; -1: none

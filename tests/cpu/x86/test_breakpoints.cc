@@ -149,6 +149,29 @@ TEST_F(Breakpoints, AfterALoadOfTheStackSegmentTheyWaitForTheNextInstruction) {
     EXPECT_EQ(m.pushed(0), kCode + 3);
 }
 
+TEST_F(Breakpoints, AfterALoadOfTheStackSegmentTheyWaitForTheHandlerOfASoftwareInterrupt) {
+    m.write<std::uint16_t>(kData, m.kData);
+    m.write<std::uint8_t>(m.kHandlers + 16 * exc_bp, 0x90); // its first instruction does not run
+    m.code(kCode, {0x8e, 0x17, 0xcc, 0xf4});                // mov ss, [rdi]; int3; hlt
+    set(0, kData, access, two);
+    c.r[rdi] = kData;
+    EXPECT_EQ(m.vector_taken(), exc_db);
+    EXPECT_EQ(m.pushed(0), m.kHandlers + 16 * exc_bp);
+    EXPECT_EQ(hits(), 1u);
+    EXPECT_EQ(m.read<std::uint64_t>(m.pushed(3)), kCode + 3) << "the frame of INT3 lies below";
+}
+
+TEST_F(Breakpoints, AfterALoadOfTheStackSegmentTheyWaitForTheHandlerOfInt1) {
+    m.write<std::uint16_t>(kData, m.kData);
+    m.code(kCode, {0x8e, 0x17, 0xf1, 0xf4}); // mov ss, [rdi]; int1; hlt
+    set(0, kData, access, two);
+    c.r[rdi] = kData;
+    EXPECT_EQ(m.vector_taken(), exc_db);
+    EXPECT_EQ(m.pushed(0), m.kHandlers + 16 * exc_db) << "the second #DB interrupts the handler of the first";
+    EXPECT_EQ(hits(), 1u);
+    EXPECT_EQ(m.read<std::uint64_t>(m.pushed(3)), kCode + 3);
+}
+
 TEST_F(Breakpoints, PortsStrikeWithDebugExtensionsOnly) {
     m.code(kCode, {0xe6, 0x80, 0xf4}); // out 0x80, al; hlt
     set(3, 0x80, port);

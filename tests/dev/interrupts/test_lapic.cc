@@ -443,7 +443,9 @@ TEST_F(LapicTest, TheBaseRegisterNamesTheBootCoreDisablesAndRefusesReservedBits)
     EXPECT_FALSE(pending(1));
     EXPECT_TRUE(apics[1]->set_apic_base(0xFEE00800));
     EXPECT_EQ(get(1, kId), 1u << 24);
-    EXPECT_EQ(get(1, kSvr), 0xFFu); // as after reset
+    EXPECT_EQ(get(1, kSvr), 0xFFu);                   // as after reset
+    EXPECT_TRUE(apics[1]->set_apic_base(0x42000800)); // the core leads its accesses here
+    EXPECT_EQ(get(1, kId), 1u << 24);
 }
 
 TEST_F(LapicTest, InitResetsAllButTheIdentifier) {

@@ -155,6 +155,20 @@ Addr bits_of(const Leaf &leaf) {
            (leaf.dirty ? E::kDirty : 0) | E::shifted(leaf.shift);
 }
 
+/// Where an access to a physical page goes: a core's local APIC is at the base that it has set, over whatever else is there
+/// (AMD 24593, section 16.3.1).
+Addr reached(const Core &c, Addr page) {
+    using Apic = dev::InterruptSource;
+    constexpr Addr kNothing = Apic::kRegisters - kPage; // no device is there
+    if (!c.interrupts)
+        return page;
+    const std::uint64_t register_value = c.interrupts->apic_base();
+    const Addr base = register_value & Apic::kBaseAddress;
+    if (__builtin_expect(base == Apic::kRegisters, 1) || !(register_value & Apic::kBaseEnable))
+        return page;
+    return page == base ? Apic::kRegisters : page == Apic::kRegisters ? kNothing : page;
+}
+
 void remember(Core &c, bool user, Addr va, const Leaf &leaf) {
     c.tlbs[user].at(va) = {va & ~(kPage - 1), leaf.phys | bits_of(leaf)};
     let_direct(c, user, va);
@@ -227,6 +241,7 @@ bool translate(Core &c, Addr va, Kind kind, bool user, PhysAddr &out) {
         if (leaf.shift >= 21)
             c.tlbs[user].large_at(va) = {va >> 21, (leaf.phys & ~Addr{0x1fffff}) | bits_of(leaf)};
     }
+    leaf.phys = reached(c, leaf.phys);
     remember(c, user, va, leaf);
     if (kind != Kind::fetch)
         with_data_port(c, [&](auto port) { port.l1_tlb(va >> leaf.shift); });
@@ -236,7 +251,7 @@ bool translate(Core &c, Addr va, Kind kind, bool user, PhysAddr &out) {
 
 bool peek_translation(const Core &c, Addr va, PhysAddr &out) {
     if (!c.paging()) {
-        out = PhysAddr(va);
+        out = PhysAddr(reached(c, va & ~(kPage - 1)) | (va & (kPage - 1)));
         return true;
     }
     if (c.long_mode() && !canonical(va))
@@ -247,7 +262,7 @@ bool peek_translation(const Core &c, Addr va, PhysAddr &out) {
     Walk walk{core, va, Kind::read, false, nx_counts(c), false};
     const bool found = walk.tables(leaf);
     core.fault = before;
-    out = PhysAddr(leaf.phys | (va & (kPage - 1)));
+    out = PhysAddr(reached(c, leaf.phys) | (va & (kPage - 1)));
     return found;
 }
 

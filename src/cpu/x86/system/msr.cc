@@ -100,8 +100,12 @@ bool write_msr(Core &c, std::uint32_t number, std::uint64_t value) {
         c.tsc_offset = static_cast<std::int64_t>(value - c.platform.cycles(c));
         return true;
     }
-    if (number == msr::apic_base && c.interrupts)
-        return c.interrupts->set_apic_base(value) || c.raise(exc_gp, 0);
+    if (number == msr::apic_base && c.interrupts) {
+        if (!c.interrupts->set_apic_base(value))
+            return c.raise(exc_gp, 0);
+        c.flush_tlb(true); // translations lead to the registers' page
+        return true;
+    }
     if (c.platform.msr_write(c, number, value))
         return true;
     RememberedMsr *m = find_msr(c, number);
