@@ -8,7 +8,10 @@ from typing import Any
 import pytest
 
 from moscope import workloads
+from moscope.cli import Shared
 from moscope.guest import initramfs
+from moscope.runs import options
+from moscope.runs.windows import FS_PER_MS
 
 Moscope = Callable[..., Any]
 
@@ -27,7 +30,26 @@ def test_builds_in_the_guest_count_their_files_and_end_after_as_many_as_wanted(b
     guest.wait_for("workend")
     guest.wait_for(initramfs.PROMPT)
     got = workloads.Results.of(guest.console, "gmake")
-    assert got.right and got.values["operations"] == guest.operations() == 20 and got.values["builds"] == 2
+    assert got.right and got.values["compiled"] == 20 and got.values["operations"] == guest.operations() == 20 * 16
+    assert got.values["builds"] == 2
+
+
+def test_a_file_that_takes_twice_as_long_has_twice_the_operations(booted: Callable[[], Any]) -> None:
+    guest = booted()
+    guest.type(workloads.find("gmake").command(4, "--operations", "4", "--files", "16", "--compute", "1"))
+    guest.wait_for("workbegin")
+    guest.wait_for("workend")
+    guest.wait_for(initramfs.PROMPT)
+    got = workloads.Results.of(guest.console, "gmake")
+    assert got.right and got.values["compiled"] == 16 and got.values["operations"] == guest.operations() == 17 * 16
+
+
+def test_the_default_windows_of_a_build_cover_a_whole_one_on_many_cores() -> None:
+    points = options.make(Shared(quiet=True), options.Options("gmake", cores="1,12,24,48")).points
+    assert {p.windows for p in points} == {10}
+    core_ms = {p.cores: p.cores * p.windows * p.window / FS_PER_MS for p in points}
+    assert core_ms[1] == 500 and all(core_ms[n] >= 1440 for n in (12, 24, 48))
+    assert {p.windows for p in options.make(Shared(quiet=True), options.Options("gmake", cores="1", windows=2)).points} == {2}
 
 
 @pytest.mark.long

@@ -16,7 +16,9 @@ unsigned file_text(int header, unsigned number, char *into, unsigned room); // i
 void tree_make(unsigned files);
 unsigned header_of(unsigned source, unsigned place); // which header a source includes there
 
-#define kComputing "GMAKE_COMPUTING" // in the environment: percent of a tool's computing
+// In the environment of the tools: percent of their computing; whether they mark operations.
+#define kComputing "GMAKE_COMPUTING"
+#define kSimulated "MOSCOPE"
 
 static inline uint64_t mixed(uint64_t value, const char *text, size_t size) {
     for (size_t i = 0; i < size; ++i)
@@ -24,6 +26,9 @@ static inline uint64_t mixed(uint64_t value, const char *text, size_t size) {
     return value;
 }
 enum { kNumbers = 64 }; // bytes of an intermediate or an object file that hold its value, as text
+
+// One source in 32 takes twice as long: a straggler.
+static inline unsigned length_of(unsigned source) { return source % 32 == 15 ? 2 : 1; }
 
 uint64_t object_value(unsigned source); // what the compiler makes of it
 uint64_t build_value(unsigned files);   // what the linker makes of all

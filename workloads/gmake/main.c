@@ -12,7 +12,7 @@
 
 static Options options = {.name = "gmake"};
 static unsigned files, builds;
-static uint64_t compiled, wrong, expected;
+static uint64_t compiled, operations, wrong, expected;
 
 static _Noreturn void fail(const char *what) {
     fprintf(stderr, "gmake: %s: %s\n", what, strerror(errno));
@@ -86,8 +86,10 @@ static void build(unsigned count) {
     unsigned running = 0, next = 0;
     look();
     while (next < count || running) {
-        for (; next < count && running < 2 * options.cores; ++next, ++running)
+        for (; next < count && running < 2 * options.cores; ++next, ++running) {
             start_tool("cc", next);
+            operations += kParts * length_of(next); // all but the last are marked by the compiler
+        }
         wrong += !reap();
         --running;
         ++compiled;
@@ -108,6 +110,8 @@ int main(int argc, char **argv) {
         return 2;
     }
     setenv(kComputing, percent, 1); // for the tools
+    if (simulated)
+        setenv(kSimulated, "1", 1);
     stop_on_signals(&options);
     mkdir(directory, 0755);
     if (chdir(directory))
@@ -122,7 +126,7 @@ int main(int argc, char **argv) {
     while (!stopped && compiled < wanted);
     if (!stopped)
         region_end();
-    printf("moscope: gmake operations=%llu builds=%u files=%u wrong=%llu verify=%s\n", (unsigned long long)compiled, builds, files,
-           (unsigned long long)wrong, wrong ? "wrong" : "ok");
+    printf("moscope: gmake operations=%llu compiled=%llu builds=%u files=%u wrong=%llu verify=%s\n", (unsigned long long)operations,
+           (unsigned long long)compiled, builds, files, (unsigned long long)wrong, wrong ? "wrong" : "ok");
     return wrong != 0;
 }

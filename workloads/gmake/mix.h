@@ -20,6 +20,7 @@ static const Mix kLinker = {.missing = 3, .stats = 6, .opens = 9, .maps = 33, .b
 
 enum {
     kScale = 16,
+    kParts = 16, // operations of an ordinary file: windows are shorter than a build, and few of 96 files end in one
     kFileBytes = 3874, // of a source or header: what the compiler read by what it opened
     // Not from the trace.
     kFiles = 128,

@@ -71,13 +71,15 @@ static uint64_t *heap(const Mix *mix) {
 
 static size_t below(size_t most, uint64_t random) { return (size_t)((random >> 32) * most >> 32); }
 
-// A compiler's computing: it walks structures that it has made, most of them lately, and decides by what it finds.
-static uint64_t compute(uint64_t *memory, size_t words, unsigned all) {
+// A compiler's computing: it walks structures that it has made, most of them lately, and decides by what it finds. At the end
+// of each of `parts` equal parts, an operation is done.
+static uint64_t compute(uint64_t *memory, size_t words, unsigned all, unsigned parts) {
     const char *const percent = getenv(kComputing);
     const unsigned steps = percent ? all / 100 * (unsigned)atoi(percent) : all;
     uint64_t state = 88172645463325252u;
     const size_t recent = words < kRecent ? words : kRecent;
     size_t base = 0;
+    uint64_t done = 1, end = parts ? steps / parts : 0; // of a part
     for (unsigned i = 0; i < steps; ++i) {
         state ^= state << 13;
         state ^= state >> 7;
@@ -91,6 +93,10 @@ static uint64_t compute(uint64_t *memory, size_t words, unsigned all) {
             *node += i;
         else
             *node ^= state >> 3;
+        if (i + 1 == end) {
+            operation_done();
+            end = done < parts ? ++done * steps / parts : 0;
+        }
     }
     return state;
 }
@@ -122,8 +128,7 @@ static void compile(unsigned source) {
     }
     ask(&kCompiler, kIncluded + 1);
     uint64_t *const memory = heap(&kCompiler);
-    // One source in 32 takes twice as long: a straggler.
-    compute(memory, words_of(&kCompiler), kCompilerSteps * (source % 32 == 15 ? 2 : 1));
+    compute(memory, words_of(&kCompiler), kCompilerSteps * length_of(source), kParts * length_of(source) - 1);
     snprintf(path, sizeof path, "f%u.s", source);
     write_value(path, value, kObjectBytes);
 }
@@ -134,7 +139,7 @@ static void assemble(unsigned source) {
     snprintf(path, sizeof path, "f%u.s", source);
     read_all(path, text, sizeof text);
     ask(&kAssembler, 1);
-    compute(heap(&kAssembler), words_of(&kAssembler), kAssemblerSteps);
+    compute(heap(&kAssembler), words_of(&kAssembler), kAssemblerSteps, 0);
     snprintf(path, sizeof path, "f%u.o", source);
     write_value(path, strtoull(text, NULL, 10), kObjectBytes);
 }
@@ -149,7 +154,7 @@ static void link_all(unsigned count) {
         read_all(path, text, sizeof text);
         value = mixed(value, text, strlen(text) < kNumbers ? strlen(text) : strspn(text, "0123456789"));
     }
-    compute(heap(&kLinker), words_of(&kLinker), kLinkerSteps);
+    compute(heap(&kLinker), words_of(&kLinker), kLinkerSteps, 0);
     write_value("program", value, kObjectBytes);
 }
 
@@ -179,6 +184,7 @@ int tool_run(int argc, char **argv) {
     if (argc != 4)
         return 2;
     const unsigned number = (unsigned)atoi(argv[3]);
+    simulated = getenv(kSimulated) != NULL;
     if (!strcmp(argv[2], "cc"))
         drive(argv[3]);
     else if (!strcmp(argv[2], "cc1"))

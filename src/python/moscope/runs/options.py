@@ -117,10 +117,10 @@ def make(shared: Shared, options: Options) -> Plan:
     machine = load_machine(shared.machine, shared.sets)
     counts = core_list(options.cores or DEFAULT_CORES, machine)
     until_error = given_error(options.until_error)
-    windows = options.windows if options.windows is not None else MOST_WINDOWS_UNTIL_ERROR if until_error else DEFAULT_WINDOWS
-    if not 1 <= windows <= 1000:
+    windows = options.windows if options.windows is not None else MOST_WINDOWS_UNTIL_ERROR if until_error else None
+    if windows is not None and not 1 <= windows <= 1000:
         raise UserError(f"--windows: {windows}: expected 1 to 1000")
-    if until_error and windows < FEWEST_BATCHES:
+    if until_error and windows is not None and windows < FEWEST_BATCHES:
         raise UserError(f"--windows: {windows}: expected {FEWEST_BATCHES} or more with --until-error, as fewer do not determine an error")
     if options.threads is not None and not 1 <= options.threads <= MOST_THREADS:
         raise UserError(f"--threads: {options.threads}: expected 1 to {MOST_THREADS}")
@@ -141,7 +141,7 @@ def make(shared: Shared, options: Options) -> Plan:
             points += [Point(work.name, work.family, operation(work, options), system, n, work.command(n),
                              default_time(work.warmup, n) if warmup is None else warmup,
                              default_time(work.window, n) if window is None else window,
-                             windows, options.detail, memory, begin,
+                             windows or work.windows or DEFAULT_WINDOWS, options.detail, memory, begin,
                              ",".join(work.packages) or None, work.steering, work.image_script or None, until_error,
                              list(options.count) or None)
                        for n in _sensible(counts, work, options)]

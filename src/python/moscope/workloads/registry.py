@@ -40,6 +40,7 @@ class Workload:
     # Simulated times, fixed or for a number of cores: before measurement begins, and of one window.
     warmup: str | Callable[[int], str] = "200us"
     window: str | Callable[[int], str] = "500us"
+    windows: int | None = None  # how many by default, if the usual number does not cover what the workload repeats
     kernels: str = "distro"  # the default of --kernel
     memory_per_node: str = "512MiB"  # at least
     most_cores: int | None = None  # more would idle
