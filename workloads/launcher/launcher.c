@@ -142,9 +142,14 @@ int main(int argc, char **argv) {
     fill(text, load, 0, o.cores, first);
     control("start", text);
     snprintf(driver, sizeof driver, "%.*s", (int)strcspn(text, " "), text);
-    for (unsigned tries = 0; value(control("report", driver), " answers=") < 200ull * o.cores; ++tries) {
-        if (tries == 5000)
-            give_up("its clients get no answers");
+    for (unsigned tries = 0;; ++tries) {
+        const char *const report = control("report", driver);
+        if (value(report, " wrong=") > 0 || tries == 5000) {
+            snprintf(text, sizeof text, "its clients get %s:%s", tries == 5000 ? "no answers" : "wrong answers", report);
+            give_up(text);
+        }
+        if (value(report, " answers=") >= 200ull * o.cores)
+            break;
         usleep(5000);
     }
 

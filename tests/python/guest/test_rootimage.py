@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Programs that make the guest's root image: the system's, or those of packages that were unpacked and not installed."""
 
+import io
+import random
 import subprocess
+import tarfile
 from pathlib import Path
 
 import pytest
@@ -46,3 +49,24 @@ def test_a_script_runs_in_the_tree_of_the_image_and_makes_it_another_image(monke
     # A shell executes the hook with the tree as its argument.
     got = subprocess.run(["sh", "-c", f'chroot() {{ shift; "$@"; }}; {hook}', "sh", "tree"], check=True, env={"HOME": str(tmp_path)})
     assert got.returncode == 0 and (tmp_path / "made").read_text() == "a  b\n"
+
+
+def test_files_that_are_alike_keep_their_contents(tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    if not (packages.cache() / "chosen" / "squashfs-tools.json").is_file() and not request.config.getoption("--long"):
+        pytest.skip("squashfs-tools is not in the cache: a root image or --long fetches it")
+    maker = rootimage._program("mksquashfs", "squashfs-tools", print, "another", library="liblzo2-2")
+    reader = rootimage._Program(maker.path.with_name("unsquashfs"), maker.libraries)
+    # As PostgreSQL's databases: three copies of the same files, some of which differ in their last bytes.
+    chosen = random.Random(1)
+    once = [chosen.randbytes(chosen.choice((8, 16, 24, 40, 96, 128, 136, 248, 248, 248, 480, 512)) << 10) for _ in range(150)]
+    files = {f"tree/{copy}/{n}": data[:-8] + chosen.randbytes(8) if copy == 2 and n % 9 == 0 else data
+             for copy in range(3) for n, data in enumerate(once)}
+    with tarfile.open(tmp_path / "tree.tar", "w") as tar:
+        for name, data in files.items():
+            member = tarfile.TarInfo(name)
+            member.size = len(data)
+            tar.addfile(member, io.BytesIO(data))
+    for n in range(10 if request.config.getoption("--long") else 2):
+        rootimage._squash(maker, tmp_path / "tree.tar", tmp_path / f"image{n}", "another")
+        rootimage._run(reader, ["-q", "-n", "-d", str(tmp_path / f"out{n}"), str(tmp_path / f"image{n}")], None, "another")
+        assert not [name for name, data in files.items() if (tmp_path / f"out{n}" / name).read_bytes() != data]

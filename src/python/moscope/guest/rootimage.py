@@ -22,6 +22,9 @@ from moscope.guest.packages import Say
 SUITE = "bookworm"
 INCLUDED = ("gcc", "libc6-dev", "perl", "python3", "stress-ng", "util-linux", "xz-utils")
 BUILD_SECONDS = 3600
+# Nothing is compressed. Equal files are not stored once: mksquashfs 4.5.1 then gave a file blocks of another one in three of ten images
+# that held PostgreSQL's databases, which are full of files of equal length.
+SQUASHED = ("-noI", "-noD", "-noF", "-noX", "-no-duplicates")
 # Nothing in a guest reads them, and they are half of the files.
 LEFT_OUT = ("usr/share/doc", "usr/share/man", "usr/share/locale", "usr/share/info")
 
@@ -35,7 +38,8 @@ class RootImage:
 def find(say: Say, included: tuple[str, ...] = INCLUDED, script: str = "") -> RootImage:
     """The image that holds these packages, from the cache or made now (some minutes, some hundred megabytes). `script` is of the shell;
     it runs in the image's tree when the packages are installed, and what it makes there is part of the image."""
-    recipe = hashlib.sha256(json.dumps([SUITE, sorted(included), LEFT_OUT, *([script] if script else [])]).encode()).hexdigest()[:16]
+    made_from = [SUITE, sorted(included), LEFT_OUT, SQUASHED, *([script] if script else [])]
+    recipe = hashlib.sha256(json.dumps(made_from).encode()).hexdigest()[:16]
     with packages.locked(f"root-{recipe}"):
         chosen = packages.cache() / "chosen" / f"root-{recipe}.json"
         if chosen.is_file():
@@ -69,11 +73,14 @@ def _make(say: Say, included: tuple[str, ...], script: str) -> RootImage:
         complete = [f'--customize-hook=chroot "$1" /bin/sh -ec {shlex.quote(script)} </dev/null'] if script else []
         _run(mmdebstrap, ["--quiet", "--variant=minbase", f"--include={','.join(sorted(included))}", *left_out, *complete, SUITE,
               str(tree)], None, instead)
-        _run(mksquashfs, ["-", str(image), "-tar", "-noI", "-noD", "-noF", "-noX", "-no-progress", "-quiet",
-              "-processors", "2"], tree, instead)
+        _squash(mksquashfs, tree, image, instead)
         digest = packages.digest_of(image)
         image.replace(_place(digest))
         return RootImage(_place(digest), digest)
+
+
+def _squash(mksquashfs: "_Program", tree: Path, image: Path, instead: str) -> None:
+    _run(mksquashfs, ["-", str(image), "-tar", *SQUASHED, "-no-progress", "-quiet", "-processors", "2"], tree, instead)
 
 
 @dataclass(frozen=True)
