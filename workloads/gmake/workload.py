@@ -3,7 +3,6 @@
 
 from moscope.workloads import Workload, register
 
-
 # A build takes about 1.5 s of one core, a fifth more where the last files leave cores idle. The windows together cover one on 12
 # cores and more, with its serial stage and its stragglers.
 WINDOWS, WINDOW_OF_ALL_CORES, SHORTEST_WINDOW, LONGEST_WINDOW = 10, 144, 4, 50  # ms
