@@ -84,7 +84,7 @@ template <class State> void forget_old_values(State &s) {
             if (c.reads() && c.line == line)
                 oldest = std::max<unsigned>(oldest, c.since);
         each_block(s, line, [oldest](DataBlock &d) {
-            if (d.age > oldest && d.age != DataBlock::kNew)
+            if (d.age > oldest && d.age <= DataBlock::kOldest)
                 d.age = DataBlock::kStale;
         });
     }
@@ -138,6 +138,10 @@ int rename_front(typename Machine::State &to, typename Machine::State &from, con
         Core &c = to.cores[i];
         c = from.cores[inverse[Machine::kFirstCore + i] - Machine::kFirstCore];
         c.line = renamer.line_of(c.line);
+    }
+    for (unsigned i = State::kCores; i < std::size(to.cores); ++i) { // devices have no other names
+        to.cores[i] = from.cores[i];
+        to.cores[i].line = renamer.line_of(to.cores[i].line);
     }
     for (unsigned i = 0; i < State::kLines; ++i)
         to.memory[by.line[i] - 1] = from.memory[i];

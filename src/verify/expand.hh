@@ -11,11 +11,11 @@ namespace moscope::verify {
 
 /// What happened, for people.
 struct Step {
-    enum Kind : std::uint8_t { request, evict, message, memory } kind;
-    std::uint8_t who;  ///< core; slot of the message; controller that makes room
-    std::uint8_t type; ///< RubyRequestType
+    enum Kind : std::uint8_t { request, evict, device, message, memory } kind;
+    std::uint8_t who;  ///< core; slot of the message; controller that makes room, or of a device
+    std::uint8_t type; ///< RubyRequestType; DeviceRequest
     Addr line;
-    bool asks() const { return kind == request || kind == evict; }
+    bool asks() const { return kind == request || kind == evict || kind == device; }
 };
 
 template <class Machine> class Expansion {
@@ -49,6 +49,12 @@ template <class Machine> class Expansion {
                     {Step::evict, static_cast<std::uint8_t>(Machine::kFirstCore + c), RubyRequestType_LD, kElsewhere},
                     found);
         }
+        if constexpr (Machine::kDevices > 0)
+            for (unsigned d = 0; d < Machine::kDevices; ++d)
+                if (!s.cores[State::kCores + d].waits() && !is_ahead(s, Machine::kFirstDevice + d))
+                    for (Addr line = 1; line <= State::kLines; ++line)
+                        for (const DeviceRequest type : Machine::kDeviceRequests)
+                            ask_device(s, d, type, line, found);
         if constexpr (Machine::kOutside > 0)
             for (unsigned c = 0; c < layout.total; ++c)
                 for (unsigned n = 0; n < Machine::kOutside; ++n)
@@ -75,7 +81,7 @@ template <class Machine> class Expansion {
     bool is_ahead(const State &s, unsigned controller) const {
         unsigned n = 0;
         for (unsigned i = 0; i < s.messages; ++i)
-            n += s.slots[i].from == controller && !s.slots[i].aside && s.slots[i].kind != RubyRequest::kKind;
+            n += s.slots[i].from == controller && !s.slots[i].aside && !asked(s.slots[i]);
         return n > Machine::kPending;
     }
 
@@ -128,7 +134,7 @@ template <class Machine> class Expansion {
         run(s, slot, [&](Outcome outcome, bool) {
             if (outcome == Outcome::taken) {
                 found(next_, step_, false);
-            } else if (!s.slots[slot].blocked && !core_request(s.slots[slot])) {
+            } else if (!s.slots[slot].blocked && !asked(s.slots[slot])) {
                 copy_used(next_, s);
                 next_.slots[slot].blocked = 1;
                 found(next_, step_, true);
@@ -136,7 +142,8 @@ template <class Machine> class Expansion {
         });
     }
 
-    bool core_request(const Message &m) const { return m.kind == RubyRequest::kKind; }
+    /// By a core or by a device.
+    bool asked(const Message &m) const { return m.kind == RubyRequest::kKind || m.kind == SequencerMsg::kKind; }
 
     /// Room for one more message.
     Message &add_to(State &s) {
@@ -166,6 +173,29 @@ template <class Machine> class Expansion {
         if (step.kind == Step::evict)
             return dropped(found);
         asked_.cores[step.who] = {static_cast<std::uint8_t>(request.Type + 1), step.line, 0};
+        run(asked_, asked_.messages - 1, [&](Outcome, bool) { found(next_, step_, false); });
+    }
+
+    template <class F> void ask_device(const State &s, unsigned device, DeviceRequest type, Addr line, F &&found) {
+        const auto controller = static_cast<std::uint8_t>(Machine::kFirstDevice + device);
+        step_ = {Step::device, controller, static_cast<std::uint8_t>(type), line};
+        copy_used(asked_, s);
+        Message &m = add_to(asked_);
+        m.kind = SequencerMsg::kKind;
+        m.to = m.from = controller;
+        m.buffer = Machine::kDeviceMandatory;
+        m.line = line;
+        SequencerMsg request;
+        request.LineAddress = request.PhysicalAddress = line;
+        const bool reads = type == DeviceRequest::read;
+        request.Type = reads ? SequencerRequestType_LD : SequencerRequestType_ST;
+        if (!reads)
+            request.DataBlk.age = DataBlock::kDevice;
+        if (type == DeviceRequest::part)
+            request.Len = kLineBytes / 2;
+        std::memcpy(m.body, static_cast<const void *>(&request), sizeof request);
+        const auto wants = static_cast<std::uint8_t>((reads ? RubyRequestType_LD : RubyRequestType_ST) + 1);
+        asked_.cores[State::kCores + device] = {wants, line, 0};
         run(asked_, asked_.messages - 1, [&](Outcome, bool) { found(next_, step_, false); });
     }
 
@@ -201,7 +231,7 @@ template <class Machine> class Expansion {
         step_ = {Step::memory, static_cast<std::uint8_t>(slot), 0, s.slots[slot].line};
         copy_used(next_, s);
         Message &m = next_.slots[slot];
-        next_.serve(m.template as<MemoryMsg>(), layout.id[m.from]);
+        serve_memory(next_, m.template as<MemoryMsg>(), layout.id[m.from]);
         State::forget(m.template as<MemoryMsg>());
         m.to = m.from;
         m.buffer = static_cast<std::uint8_t>(State::from_memory(layout.id[m.to].type));

@@ -41,22 +41,30 @@ struct MemoryMsg {
     }
 };
 
-/// DRAM does what a message asks, and the message becomes its answer.
-inline void serve_memory(DataBlock *memory, MemoryMsg &m, MachineID home) {
-    DataBlock &there = memory[m.addr - 1];
-    if (m.Type == MemoryRequestType_MEMORY_READ) {
-        m.DataBlk = there;
-        m.MessageSize = MessageSizeType_Response_Data;
-    } else {
-        there = m.DataBlk;
-        m.DataBlk = DataBlock{};
-        m.MessageSize = MessageSizeType_Response_Control;
-    }
-    m.OriginalRequestorMachId = m.Sender;
-    m.Sender = home;
-}
+inline constexpr std::int8_t kLineBytes = 64;
 
-inline constexpr std::uint8_t kFirstKind = 3; ///< of a protocol's own messages
+/// A device's request.
+struct SequencerMsg {
+    static constexpr std::uint8_t kKind = 3;
+    Addr LineAddress = 0, PhysicalAddress = 0, ProgramCounter = 0;
+    SequencerRequestType Type = SequencerRequestType_NULL;
+    RubyAccessMode AccessMode = RubyAccessMode_User;
+    WriteMask writeMask;
+    DataBlock DataBlk;
+    std::int8_t Len = kLineBytes;
+    PrefetchBit Prefetch = PrefetchBit_No;
+    MessageSizeType MessageSize = MessageSizeType_Request_Control;
+    Addr line() const { return LineAddress; }
+    template <class M, class V> static void visit(M &m, V &&v) {
+        v.line("LineAddress", m.LineAddress), v.line("PhysicalAddress", m.PhysicalAddress), v.plain("Type", m.Type);
+        v.data("DataBlk", m.DataBlk);
+    }
+};
+
+/// What a device asks for: a line; to write one; to write a part of one.
+enum class DeviceRequest : std::uint8_t { read, write, part };
+
+inline constexpr std::uint8_t kFirstKind = 4; ///< of a protocol's own messages
 inline constexpr std::uint8_t kMemory = 0xfe; ///< receiver of requests to DRAM
 
 /// A message under way.
@@ -74,12 +82,13 @@ template <unsigned kBytes> struct Slot {
     template <class M> const M &as() const { return *reinterpret_cast<const M *>(body); }
 };
 
-/// What a core waits for.
+/// What a core or a device waits for.
 struct Core {
     static constexpr std::uint8_t kManyWrites = 3;
     std::uint8_t wants; ///< 1 + RubyRequestType; 0: nothing
     Addr line;
-    std::uint8_t since; ///< writes to the line since the request, if it is a load; kManyWrites: so many or more
+    std::uint8_t since; ///< writes to the line since the request, if it is a load; kManyWrites: so many or more.
+                        ///< If a device writes: 1 once DRAM has its bytes
     bool waits() const { return wants != 0; }
     bool reads() const { return waits() && (type() == RubyRequestType_LD || type() == RubyRequestType_IFETCH); }
     RubyRequestType type() const { return static_cast<RubyRequestType>(wants - 1); }

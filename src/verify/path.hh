@@ -114,6 +114,13 @@ template <class Machine> class Path {
             step["what"] = name_of(how.who) + " makes room";
             step["evicts"] = how.who;
             break;
+        case Step::device: {
+            static constexpr const char *kinds[] = {"to read", "to write", "to write a part of"};
+            step["what"] =
+                "the device of " + name_of(how.who) + " asks " + kinds[how.type] + " line " + std::to_string(how.line);
+            step["device"] = how.who;
+            break;
+        }
         case Step::memory: step["what"] = "memory serves line " + std::to_string(how.line); break;
         case Step::message: {
             const auto &m = state_->slots[how.who];

@@ -76,6 +76,46 @@ template <class State, class F> void each_block(State &s, Addr line, F &&f) {
     f(s.memory[line - 1]);
 }
 
+/// The value of a line changes: other blocks age. `d` is the new value.
+template <class State> void write_line(State &s, Addr line, DataBlock &d) {
+    each_block(s, line, [](DataBlock &b) { b.grow(); });
+    d.age = 0;
+    for (Core &c : s.cores)
+        if (!strict && c.reads() && c.line == line && c.since != Core::kManyWrites)
+            ++c.since;
+}
+
+/// A device's bytes become the value of a line: when they are sent to DRAM, which serves the requests for a line in order.
+template <class State> void write_of_device(State &s, Addr line, DataBlock &d) {
+    for (unsigned c = State::kCores; c < std::size(s.cores); ++c)
+        if (s.cores[c].waits() && !s.cores[c].reads() && s.cores[c].line == line)
+            s.cores[c].since = 1;
+    write_line(s, line, d);
+}
+
+/// DRAM does what a message asks, and the message becomes its answer.
+template <class State> void serve_memory(State &s, MemoryMsg &m, MachineID home) {
+    DataBlock &there = s.memory[m.addr - 1];
+    if (m.Type == MemoryRequestType_MEMORY_READ) {
+        m.DataBlk = there;
+        m.MessageSize = MessageSizeType_Response_Data;
+    } else {
+        if (m.DataBlk.age == DataBlock::kDevice) { // a part of the line, which DRAM merges
+            there.copyPartial(m.DataBlk);
+            if (there.age != DataBlock::kMerged)
+                throw Violation("stale data: DRAM merges a device's bytes with a value of line " +
+                                std::to_string(m.addr) + " that is not the last one written");
+            write_of_device(s, m.addr, there);
+        } else {
+            there = m.DataBlk;
+        }
+        m.DataBlk = DataBlock{};
+        m.MessageSize = MessageSizeType_Response_Control;
+    }
+    m.OriginalRequestorMachId = m.Sender;
+    m.Sender = home;
+}
+
 template <class State> class RulesOf {
   public:
     using Message = typename State::Message;
@@ -129,11 +169,13 @@ template <class State> class RulesOf {
     };
     struct MemoryBuffer {
         RulesOf &r;
-        void send(const MemoryMsg &m) const {
+        void send(MemoryMsg m) const {
+            const bool whole = m.Len == 0 || m.Len == kLineBytes;
+            if (m.DataBlk.age == DataBlock::kMerged || (m.DataBlk.age == DataBlock::kDevice && whole))
+                write_of_device(r.s_, m.addr, m.DataBlk);
             if constexpr (State::kEager) {
-                MemoryMsg answer = m;
-                r.s_.serve(answer, layout.id[r.controller_]);
-                r.put_(answer, r.controller_, State::from_memory(r.machineID.type), kMemory);
+                serve_memory(r.s_, m, layout.id[r.controller_]);
+                r.put_(m, r.controller_, State::from_memory(r.machineID.type), kMemory);
             } else {
                 r.put_(m, kMemory, 0, static_cast<std::uint8_t>(r.controller_));
             }
@@ -185,13 +227,7 @@ template <class State> class RulesOf {
         if (c.type() != RubyRequestType_LD && c.type() != RubyRequestType_IFETCH)
             throw Violation(name_of(controller_) + " lets its core read, which asked for " +
                             RubyRequestType_to_string(c.type()));
-        if (d.age > c.since && c.since != Core::kManyWrites)
-            throw StaleLoad("stale data: " + name_of(controller_) + " lets its core read a value of line " +
-                            std::to_string(a) + " that " +
-                            (d.age == DataBlock::kStale ? std::string("was overwritten")
-                                                        : std::to_string(d.age - c.since) + " writes replaced") +
-                            " before the load began");
-        c = {};
+        read_(c, a, d, "lets its core read");
     }
     template <class... X> void writeCallback(Addr a, DataBlock &d, X...) {
         Core &c = waiting_(a, "writes");
@@ -203,11 +239,7 @@ template <class State> class RulesOf {
             throw Violation("stale data: " + name_of(controller_) + " lets its core write into a copy of line " +
                             std::to_string(a) + " that is not the last value written");
         c = {};
-        each_block(s_, a, [](DataBlock &b) { b.age += b.age < DataBlock::kNew; });
-        d.age = 0;
-        for (Core &other : s_.cores)
-            if (!strict && other.reads() && other.line == a && other.since != Core::kManyWrites)
-                ++other.since;
+        write_line(s_, a, d);
     }
     template <class... X> void atomicCallback(Addr a, DataBlock &d, X...) { writeCallback(a, d); }
     void writeUniqueCallback(Addr a, DataBlock &d) { writeCallback(a, d); }
@@ -218,6 +250,21 @@ template <class State> class RulesOf {
     template <class... X> bool checkResourceAvailable(X...) { return true; }
     bool llscCheckMonitor(Addr) { return true; }
     void llscClearLocalMonitor() {}
+
+    // ---- the sequencer of a device
+    struct DeviceSequencer {
+        RulesOf &r;
+        void dataCallback(const DataBlock &d, Addr a) const { r.read_(r.device_(a, "gets"), a, d, "gives its device"); }
+        void ackCallback(Addr a) const {
+            Core &c = r.device_(a, "has written");
+            if (c.reads() || !c.since)
+                throw Violation("stale data: " + name_of(r.controller_) + " reports a write of line " +
+                                std::to_string(a) + ", but DRAM has not got the last value with the device's bytes");
+            c = {};
+        }
+        void atomicCallback(const DataBlock &, Addr a) const { ackCallback(a); }
+        template <class... X> void recordRequestType(X...) const {}
+    };
 
   protected:
     [[noreturn]] void error_at_(const char *where, const std::string &what) {
@@ -280,6 +327,23 @@ template <class State> class RulesOf {
             throw Violation(name_of(controller_) + ": its core " + what + " line " + std::to_string(a) +
                             ", for which it has no request");
         return c;
+    }
+    Core &device_(Addr a, const char *what) {
+        Core &c = s_.cores[State::kCores + machineID.num];
+        if (!c.waits() || c.line != a)
+            throw Violation(name_of(controller_) + ": its device " + what + " line " + std::to_string(a) +
+                            ", for which it has no request");
+        return c;
+    }
+    /// A request to read ends.
+    void read_(Core &c, Addr a, const DataBlock &d, const char *what) {
+        if (d.age > c.since && c.since != Core::kManyWrites) {
+            const std::string why = d.age <= DataBlock::kOldest ? std::to_string(d.age - c.since) + " writes replaced"
+                                                                : std::string("was overwritten");
+            throw StaleLoad("stale data: " + name_of(controller_) + " " + what + " a value of line " +
+                            std::to_string(a) + " that " + why + " before the load began");
+        }
+        c = {};
     }
 };
 

@@ -202,10 +202,10 @@ template <class Machine> class Search {
 
     void check_rest(Worker &w, const State &s) {
         w.in_state = true;
-        for (unsigned c = 0; c < State::kCores; ++c)
+        for (unsigned c = 0; c < std::size(s.cores); ++c)
             if (s.cores[c].waits())
-                throw Violation("stuck: core " + std::to_string(c) + " waits for line " +
-                                std::to_string(s.cores[c].line) + ", and nothing can happen");
+                throw Violation("stuck: " + (c < State::kCores ? "core " + std::to_string(c) : "the device") +
+                                " waits for line " + std::to_string(s.cores[c].line) + ", and nothing can happen");
         if (s.messages)
             throw Violation("stuck: " + std::string(State::kind_name(s.slots[0].kind)) + " for " +
                             name_of(s.slots[0].to) + " is never taken");

@@ -40,13 +40,23 @@ struct WriteMask {
 
 /// Writes since the block was current: 0 is the last value written.
 struct DataBlock {
-    static constexpr std::uint8_t kNew = 6;   ///< what a store past the caches brings: not yet a value of the line
-    static constexpr std::uint8_t kStale = 7; ///< older than any pending load may read, or never written
+    static constexpr std::uint8_t kOldest = 3; ///< the greatest age that is told from stale
+    static constexpr std::uint8_t kMerged = 4; ///< the last value with a device's bytes, not yet in DRAM
+    static constexpr std::uint8_t kDevice = 5; ///< what a device writes, not yet in DRAM
+    static constexpr std::uint8_t kNew = 6;    ///< what a store past the caches brings: not yet a value of the line
+    static constexpr std::uint8_t kStale = 7;  ///< older than any pending load may read, or never written
     std::uint8_t age = kStale;
     void clear() { age = kStale; }
+    /// The line has been written elsewhere.
+    void grow() {
+        if (age <= kMerged)
+            age = age < kOldest ? age + 1 : kStale;
+    }
     /// The result is as old as its older part.
     template <class... X> void copyPartial(const DataBlock &o, X...) {
-        if (o.age != kNew)
+        if (o.age == kDevice)
+            age = age == 0 ? kMerged : kStale;
+        else if (o.age != kNew)
             age = age > o.age ? age : o.age;
     }
     void copyPartial(const DataBlock &o, const WriteMask &m) {

@@ -4,7 +4,7 @@
 A mutation replaces a piece of text that must occur exactly once in its protocol's files, however it is laid out; a
 protocol that changes takes its mutations along. `sets` are the machine parameters under which the fault matters, `needs` the
 bounds under which `protocol verify` finds it (by default each of SMALL in turn). `harmless` says why it is no fault, which a
-complete exploration with these bounds has to confirm; `beyond`, what of it no model has.
+complete exploration with these bounds has to confirm.
 """
 
 import re
@@ -26,7 +26,6 @@ class Mutation:
     sets: tuple[str, ...] = ()
     needs: tuple[str, ...] = ()
     harmless: str = ""
-    beyond: str = ""
 
     def apply(self, folder: Path) -> None:
         """Changes the copy of the protocol's files in `folder`."""
@@ -118,7 +117,7 @@ MOESI = (
         _transition("PC, Last_Dirty, I", "ha_takeAnswer", "wa_writeCollected", "da_sendDmaAck", "wt_free",
                     "pr_popResponse", "wk_wake"),
         "a device's bytes are lost where a dirty line comes back",
-        beyond="a model has no devices"),
+        needs=("--caches", "2", "--chips", "1", "--no-evict", "--device", "read,part")),
     Mutation(
         "shared-copy-survives-in-the-l3", "MOESI_HTAssist",
         _transition("S, Probe_Inv, C", "vp_startCollecting", "np_noteProbe", "rm_remove", "ak_askCores", "pp_popProbe"),

@@ -97,7 +97,9 @@ def test_a_lost_answer_is_reported_as_stuck(moscope: Moscope, tmp_path: Path) ->
 @pytest.mark.parametrize("options, said", [
     (("--caches", "9"), "--caches: 9: expected 1 to 8"),
     (("--caches", "3", "--chips", "2"), "--caches: 3 on 2 chips: expected a multiple of 2"),
-    (("--requests", "ld,lt"), "lt"), (("--seconds", "0"), "--seconds: 0: expected 1 or more"), (("--memory", "much"), "much"),
+    (("--requests", "ld,lt"), "lt"),
+    (("--device", "reed"), "reed"), (("--device", "read"), "no machine for devices"),
+    (("--seconds", "0"), "--seconds: 0: expected 1 or more"), (("--memory", "much"), "much"),
 ])
 def test_bounds_that_cannot_be_are_user_errors(moscope: Moscope, options: tuple[str, ...], said: str) -> None:
     got = moscope("protocol", "verify", "MSI", *options)
@@ -118,6 +120,14 @@ def test_a_bound_that_is_reached_is_stated(moscope: Moscope) -> None:
 def test_a_larger_machine_holds_in_every_state(moscope: Moscope, protocol: str, options: tuple[str, ...], sets: tuple[str, ...]) -> None:
     document = verified(moscope, protocol, *options, sets=sets)
     assert document["ok"] and document["complete"], document["violation"]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("sets", [(), ("probe_filter.enabled=false",)])
+def test_a_device_and_two_cores_hold_in_every_state(moscope: Moscope, sets: tuple[str, ...]) -> None:
+    document = verified(moscope, "MOESI_HTAssist", "--device", "read,write,part", "--no-evict", sets=sets)
+    assert document["ok"] and document["complete"] and document["liveness"], document["violation"]
+    assert document["device"] == ["read", "write", "part"]
 
 
 @pytest.mark.parametrize("protocol, caches, chips, walks", [
@@ -157,8 +167,6 @@ QUICK = ("msi-late-put-writes",)
 @pytest.mark.parametrize("mutation", [pytest.param(m, id=m.name, marks=[] if m.name in QUICK else [pytest.mark.long])
                                       for m in (*ALL, *mutations_verify.ALL)])
 def test_every_seeded_fault_is_found_or_proved_harmless(moscope: Moscope, tmp_path: Path, mutation: Mutation) -> None:
-    if mutation.beyond:
-        pytest.skip(mutation.beyond)
     path = mutated(mutation, tmp_path)
     for options in [mutation.needs] if mutation.needs else SMALL[mutation.protocol]:
         document = verified(moscope, path, *options, "--seconds", "300", sets=mutation.sets)

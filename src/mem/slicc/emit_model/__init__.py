@@ -19,14 +19,14 @@ from .unread import NOTHING, Unread
 
 MEMORY_FIELDS = ("Sender", "OriginalRequestorMachId", "MessageSize", "Len", "Acks", "Prefetch", "ReadX", "isGLCSet", "isSLCSet")
 """Of MemoryMsg, those that a model may forget."""
-FIRST_KIND = 3
+FIRST_KIND = 4
 """Of a protocol's own messages: kFirstKind of src/verify/messages.hh."""
 
 
 @dataclass(frozen=True)
 class Model:
     """What is explored: `places` by machine, `lines`, room for `messages` under way, the kinds of requests that cores make,
-    and which renamings of controllers (each a list: new number by old number) leave the machine as it is."""
+    what a device asks for, and which renamings of controllers (each a list: new number by old number) leave the machine as it is."""
 
     places: Mapping[str, Place]
     lines: int
@@ -34,6 +34,7 @@ class Model:
     memory_queue: int = 2
     pending: int = 2
     requests: tuple[str, ...] = ("LD", "ST")
+    device: tuple[str, ...] = ()
     renamings: tuple[tuple[int, ...], ...] = ()
     line_renamings: tuple[tuple[int, ...], ...] = ()
     evict: bool = True
@@ -47,7 +48,7 @@ def read(spec: Mapping[str, Any]) -> Model:
 
     return Model(places={name: Place(place["count"], place["values"]) for name, place in spec["places"].items()}, lines=spec["lines"],
                  messages=spec["messages"], memory_queue=spec["memory_queue"], pending=spec["pending"],
-                 requests=tuple(spec["requests"]),
+                 requests=tuple(spec["requests"]), device=tuple(spec.get("device", ())),
                  renamings=rows("renamings"), line_renamings=rows("line_renamings"), evict=spec["evict"], reduce=spec["reduce"])
 
 
@@ -66,7 +67,8 @@ def emit(program: ast.Program, model: Model, diagnostics: Diagnostics, messages:
         if not (type_.in_prelude and (type_.is_enum or type_.is_external or type_.kind == "external")):
             emit_type(out, type_, diagnostics, kinds, unread)
     own = list(kinds)
-    out(f"inline constexpr unsigned kBody = std::max({{sizeof(RubyRequest), sizeof(MemoryMsg){''.join(f', sizeof({n})' for n in own)}}});")
+    sizes = ", ".join(f"sizeof({n})" for n in ("RubyRequest", "MemoryMsg", "SequencerMsg", *own))
+    out(f"inline constexpr unsigned kBody = std::max({{{sizes}}});")
     out("using Message = Slot<kBody>;\n")
     for function in program.functions:
         if function.body is not None:
@@ -90,13 +92,15 @@ def state(out: Writer, program: ast.Program, model: Model, parts: list[ModelMach
           unread: Unread) -> None:
     """The state of the whole machine, and how its parts are visited."""
     cores = sum(p.place.count for p in parts if p.is_core)
+    devices = sum(p.place.count for p in parts if p.is_device)
     with out.block("struct State", "};"):
         out("using Message = verify::Message;")
         out(f"static constexpr unsigned kCores = {cores}, kSlots = {model.messages}, kLines = verify::kLines;")
         for p in parts:
             out(f"{p.machine.name}_Data {p.machine.name}[{p.place.count}];")
         out(f"static constexpr bool kEager = {str(model.reduce and sum(p.has_memory for p in parts) == 1).lower()};")
-        out("Core cores[kCores];\nDataBlock memory[kLines];\nstd::uint8_t messages;\nMessage slots[kSlots];\n")
+        out(f"Core cores[kCores + {devices}]; ///< the devices last\nDataBlock memory[kLines];")
+        out("std::uint8_t messages;\nMessage slots[kSlots];\n")
         memory = next(t for t in program.types if t.name == "MemoryMsg")
         with out.block("static void forget([[maybe_unused]] MemoryMsg &m)"):
             for name in unread.of(memory, True):
@@ -105,16 +109,15 @@ def state(out: Writer, program: ast.Program, model: Model, parts: list[ModelMach
         with out.block("template <class M> static void forget(M &m)"):
             # A core's request, which a protocol may put into a queue of its own, has no such fields.
             out("if constexpr (requires { m.forget(); })\n    m.forget();")
-        out("void serve(MemoryMsg &m, MachineID home) { serve_memory(memory, m, home); }")
         with out.block("template <class V> void visit_tables(V &&v)"):
             for p in parts:
                 out(f"for (auto &d : {p.machine.name}) {p.machine.name}_Data::visit_tables(d, v);")
         with out.block("template <class V> static void visit_body(Message &m, V &&v)"), out.block("switch (m.kind)"):
-            for name in ["RubyRequest", "MemoryMsg", *kinds]:
+            for name in ["RubyRequest", "MemoryMsg", "SequencerMsg", *kinds]:
                 out(f"case {name}::kKind: return {name}::visit(m.as<{name}>(), v);")
             out("default: return;")
         with out.block("static const char *kind_name(unsigned kind)"):
-            names = ", ".join(quoted(n) for n in ["", "RubyRequest", "MemoryMsg", *kinds])
+            names = ", ".join(quoted(n) for n in ["", "RubyRequest", "MemoryMsg", "SequencerMsg", *kinds])
             out(f"static constexpr const char *names[] = {{{names}}};\nreturn names[kind];")
         with out.block("static const char *message_name(const Message &m)"), out.block("switch (m.kind)"):
             for name, enum in typed:
@@ -155,6 +158,7 @@ def dispatch(out: Writer, program: ast.Program, model: Model, parts: list[ModelM
         out(f"static constexpr unsigned kMemoryQueue = {model.memory_queue}, kPending = {model.pending};")
         out(f"static constexpr bool kEvict = {str(model.evict).lower()};")
         out(f"static constexpr RubyRequestType kRequests[] = {{{', '.join('RubyRequestType_' + r for r in model.requests)}}};")
+        device(out, model, parts)
         size = sum(p.place.count for p in parts)
         renamings = model.renamings[:1] if numbers_nodes(program) else model.renamings
         table(out, "kRenamings", renamings or (tuple(range(size)),), size)
@@ -185,6 +189,15 @@ def dispatch(out: Writer, program: ast.Program, model: Model, parts: list[ModelM
             for p in parts:
                 n = p.machine.name
                 out(f"{{{quoted(n)}, k{n}_Transitions, {len(p.machine.transitions)}}},")
+
+
+def device(out: Writer, model: Model, parts: list[ModelMachine]) -> None:
+    """The machine of devices, if the model has one, and what they ask for."""
+    part = next((p for p in parts if p.is_device), None)
+    out(f"static constexpr unsigned kDevices = {part.place.count if part else 0};")
+    if part:
+        out(f"static constexpr unsigned kFirstDevice = {first(parts, part)}, kDeviceMandatory = {part.inputs[MANDATORY]};")
+        out(f"static constexpr DeviceRequest kDeviceRequests[] = {{{', '.join('DeviceRequest::' + r for r in model.device)}}};")
 
 
 def numbers_nodes(program: ast.Program) -> bool:

@@ -44,7 +44,11 @@ class ModelMachine(MachineEmitter):
 
     @property
     def is_core(self) -> bool:
-        return MANDATORY in self.inputs
+        return MANDATORY in self.inputs and not self.is_device
+
+    @property
+    def is_device(self) -> bool:
+        return any(p.type.name == "DMASequencer" for p in self.machine.params)
 
     @property
     def has_memory(self) -> bool:
@@ -129,6 +133,8 @@ class ModelMachine(MachineEmitter):
                 out(f"{ARRAYS[p.type.name]}<{self.entry_of(p)}, kLines> *{p.name} = &d_.{p.name};")
             elif p.type.name == "Sequencer":
                 out(f"Sequencer *{p.name} = this;")
+            elif p.type.name == "DMASequencer":
+                out(f"DeviceSequencer {p.name}_{{*this}}, *{p.name} = &{p.name}_;")
             elif p.pointer:
                 out(f"{c_type(p.type)} *{p.name} = nullptr;")
             else:

@@ -25,6 +25,7 @@ from moscope.errors import BuildFailed, SimulatorBug, UserError
 SCHEMA = "moscope.verify/1"
 MAX_CONTROLLERS, MAX_LINES = 16, 3  # kMaxControllers and kMaxLines of src/verify
 REQUESTS = {"ld": "LD", "st": "ST", "if": "IFETCH", "flush": "FLUSH", "nt": "COMMIT", "uncached": "IO"}
+DEVICE = ("read", "write", "part")
 MEMORY_QUEUE = 2
 FLAGS = ["-std=c++20", "-pthread", "-O2", "-march=x86-64-v2", "-fno-inline-functions-called-once", "-Wall",
          "-Wextra", "-Werror", "-Wno-restrict"]
@@ -34,13 +35,15 @@ Report = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Bounds:
-    """The small machine: `caches` cores on `chips` chips, of which the first `homes` have memory; `lines` lines; what cores ask for."""
+    """The small machine: `caches` cores on `chips` chips, of which the first `homes` have memory; `lines` lines; what cores ask for,
+    and what one device asks for."""
 
     caches: int = 2
     chips: int = 1
     homes: int = 1
     lines: int = 1
     requests: tuple[str, ...] = ("ld", "st")
+    device: tuple[str, ...] = ()
     messages: int = 24
     pending: int = 2
     evict: bool = True
@@ -58,7 +61,7 @@ class Bounds:
 
 
 def controllers(interface: dict[str, Any], machine: str, sets: Sequence[str], bounds: Bounds) -> list[dict[str, Any]]:
-    """The elaborated controllers of the small machine, without devices."""
+    """The elaborated controllers of the small machine, with one device at most."""
     described = config.load_machine(machine, list(sets))
     try:
         small = replace(described, chips=Count(bounds.chips, "--chips"), cores_per_chip=Count(bounds.caches // bounds.chips, "--caches"),
@@ -66,7 +69,9 @@ def controllers(interface: dict[str, Any], machine: str, sets: Sequence[str], bo
         found = config.elaborate(small, interface, caches="tiny", network="ideal", homes=bounds.homes)
     except config.ConfigError as error:
         raise config.blamed(error, machine, list(sets)) from None
-    kept = [c for c in found["controllers"] if c["role"] != "dma"]
+    kept = [c for c in found["controllers"] if c["role"] != "dma" or (bounds.device and c["version"] == 0)]
+    if bounds.device and not any(c["role"] == "dma" for c in kept):
+        raise UserError("--device: the protocol has no machine for devices: expected one with a DMASequencer")
     if len(kept) > MAX_CONTROLLERS:
         raise UserError(f"--caches: {len(kept)} controllers in all: expected at most {MAX_CONTROLLERS}")
     return kept
@@ -87,7 +92,8 @@ def renamings(found: Sequence[dict[str, Any]], bounds: Bounds) -> Iterator[list[
                 for inside in itertools.product(*[list(itertools.permutations(range(per)))] * bounds.chips))
     place = {(c["machine"], c["version"]): i for i, c in enumerate(found)}
     for chips, core in maps:
-        yield [place[c["machine"], core[c["version"]] if "core" in c else c["version"] if c["role"] == "home" else chips[c["version"]]]
+        fixed = ("home", "dma")
+        yield [place[c["machine"], core[c["version"]] if "core" in c else c["version"] if c["role"] in fixed else chips[c["version"]]]
                for c in found]
         if not bounds.symmetry:
             return
@@ -110,7 +116,7 @@ def specification(found: Sequence[dict[str, Any]], bounds: Bounds) -> dict[str, 
         place["count"] += 1
     return {"places": places, "lines": bounds.lines, "messages": bounds.messages, "memory_queue": MEMORY_QUEUE, "evict": bounds.evict,
             "reduce": bounds.reduce, "pending": bounds.pending,
-            "requests": [REQUESTS[r] for r in bounds.requests], "renamings": list(renamings(found, bounds)),
+            "requests": [REQUESTS[r] for r in bounds.requests], "device": list(bounds.device), "renamings": list(renamings(found, bounds)),
             "line_renamings": list(line_renamings(bounds))}
 
 
@@ -197,6 +203,7 @@ def document(protocol: str, bounds: Bounds, answer: dict[str, Any], counterexamp
         "protocol": protocol,
         "caches": bounds.caches, "chips": bounds.chips, "homes": bounds.homes, "lines": bounds.lines,
         "requests": list(bounds.requests),
+        "device": list(bounds.device),
         **{key: answer[key] for key in ("states", "depth", "seconds", "steps_taken", "memory", "renamings")},
         "declared": len(names),
         "unreachable": [name for name, seen in names if not seen],

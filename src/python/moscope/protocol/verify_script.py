@@ -3,7 +3,7 @@
 
 Each step of the way has a moment; a request begins at its moment, and a message is delayed until the moment of the step that takes it.
 The distance of two moments is far above any latency. What a machine does by itself (DRAM's answers, messages within a controller)
-cannot be delayed, and a script has no evictions: some ways have no script. A replay shows whether one fails.
+cannot be delayed, and a script has no evictions and no devices: some ways have no script. A replay shows whether one fails.
 """
 
 import itertools
@@ -30,8 +30,8 @@ Steps = Sequence[dict[str, Any]]
 
 
 def candidate(steps: Steps, subject: Subject) -> Candidate | None:
-    """The way as accesses and delays; None if it has an eviction."""
-    if any("evicts" in step for step in steps):
+    """The way as accesses and delays; None if it has an eviction or a device's request."""
+    if any("evicts" in step or "device" in step for step in steps):
         return None
     bases = [int(r["base"]) for r in subject.machine["address_map"]]
     accesses, delays = [], []

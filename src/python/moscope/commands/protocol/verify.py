@@ -27,6 +27,8 @@ def verify(shared: Shared,
            lines: Annotated[int, typer.Option(metavar="N", help="Number of cache lines.")] = 1,
            homes: Annotated[int, typer.Option(metavar="N", help="Chips with memory and a home.")] = 1,
            requests: Annotated[str, typer.Option(metavar="LIST", help="What cores ask for: ld, st, if, flush, nt, uncached.")] = "ld,st",
+           device: Annotated[str, typer.Option(metavar="LIST", help="What one device asks for: read, write, part (a write of a part of a "
+                                                                    "line). Default: there is no device.")] = "",
            memory: Annotated[str, typer.Option(metavar="SIZE", help="Memory at which the exploration ends incomplete.")] = "8GiB",
            seconds: Annotated[int, typer.Option(metavar="N", help="Host time at which the exploration ends incomplete.")] = 3600,
            pending: Annotated[int, typer.Option(metavar="N",
@@ -52,6 +54,10 @@ def verify(shared: Shared,
     for name in wanted:
         if name not in protocol_verify.REQUESTS:
             raise unknown_name("--requests", "kind of request", name, list(protocol_verify.REQUESTS))
+    devices = tuple(r for r in device.split(",") if r)
+    for name in devices:
+        if name not in protocol_verify.DEVICE:
+            raise unknown_name("--device", "kind of request", name, list(protocol_verify.DEVICE))
     if shrink < 0:
         raise UserError(f"--shrink: {shrink}: expected 0 or more seconds")
     if not wanted:
@@ -60,7 +66,8 @@ def verify(shared: Shared,
         raise UserError(f"--seconds: {seconds}: expected 1 or more")
     if not 0 <= threads <= MAX_THREADS:
         raise UserError(f"--threads: {threads}: expected 0 to {MAX_THREADS}")
-    bounds = protocol_verify.Bounds(caches, chips, homes, lines, wanted, evict=evict, symmetry=symmetry, reduce=reduce, pending=pending)
+    bounds = protocol_verify.Bounds(caches, chips, homes, lines, wanted, devices, evict=evict, symmetry=symmetry, reduce=reduce,
+                                    pending=pending)
     bounds.check()
     answer = protocol_verify.verified(protocol, shared.machine, shared.sets, bounds, Size(memory).bytes, seconds,
                                       threads or min(os.cpu_count() or 1, MAX_THREADS), shared.say, shared.quiet)
@@ -93,7 +100,8 @@ def _script(shared: Shared, protocol: str, bounds: "Bounds", steps: list[dict[st
 
 def _print(document: dict[str, Any]) -> None:
     print(f"{document['protocol']}: {number(document['caches'], 'cache')} on {number(document['chips'], 'chip')}, "
-          f"{number(document['homes'], 'home')}, {number(document['lines'], 'line')}, requests {', '.join(document['requests'])}")
+          f"{number(document['homes'], 'home')}, {number(document['lines'], 'line')}, requests {', '.join(document['requests'])}"
+          + (f"; a device: {', '.join(document['device'])}" if document["device"] else ""))
     print(f"{document['states']:,} states, {document['depth']} steps deep, {document['steps_taken']:,} steps in "
           f"{document['seconds']:.1f} s, {document['memory'] / 2**20:,.0f} MiB; "
           f"each stands for up to {number(document['renamings'], 'state')} with other names")
