@@ -218,6 +218,16 @@ def test_deep_and_long_texts_neither_crash_nor_hang(folder: Path, name: str) -> 
     compiles_cleanly(folder, ('protocol "deep";\ninclude "RubySlicc_interfaces.slicc";\n' + DEEP[name]).encode())
 
 
+def test_a_model_without_a_core_is_an_error_at_a_machine(folder: Path) -> None:
+    path = folder / "no_core.slicc"
+    path.write_text(whole().replace("    MessageBuffer * mandatoryQueue;\n{\n", "{\n    MessageBuffer * mandatoryQueue;\n"))
+    program, diagnostics = compile_protocol(str(path))
+    assert program is not None, diagnostics.report()
+    emits_cleanly(program, diagnostics, folder)
+    assert [error.loc.line for error in diagnostics.errors()] == [path.read_text().split("machine(")[0].count("\n") + 1]
+    assert "parameter mandatoryQueue" in diagnostics.report()
+
+
 def test_a_file_that_cannot_be_read_is_an_error(folder: Path) -> None:
     for name in ("missing.slicc", "."):
         program, diagnostics = compile_protocol(str(folder / name))

@@ -10,7 +10,7 @@ from typing import Any
 from .. import ast
 from ..emit_cpp.types import HEADER
 from ..emit_cpp.writer import Writer, prototype, quoted
-from ..errors import Diagnostics
+from ..errors import Diagnostics, Stop
 from . import outside
 from .code import ModelCode
 from .machine import FROM_MEMORY, MANDATORY, ModelMachine, Place
@@ -75,6 +75,10 @@ def emit(program: ast.Program, model: Model, diagnostics: Diagnostics, messages:
             with out.block("inline " + prototype(function)):
                 ModelCode(out, diagnostics).block(function.body)
     parts = [ModelMachine(program, m, model.places[m.name], kinds, unread, out, diagnostics) for m in machines]
+    if not any(part.is_core for part in parts):
+        diagnostics.error(program.machines[0].loc, f"machines: none has a parameter {MANDATORY}: expected one that takes the requests of a "
+                                                   "core in a model")
+        raise Stop
     for part in parts:
         part.declare()
     state(out, program, model, parts, own, [(t.name, t.fields["Type"].type.c_name) for t in program.message_types()
