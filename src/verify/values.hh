@@ -40,7 +40,7 @@ struct WriteMask {
 
 /// Writes since the block was current: 0 is the last value written.
 struct DataBlock {
-    static constexpr std::uint8_t kOldest = 3; ///< the greatest age that is told from stale
+    static constexpr std::uint8_t kOldest = 3; ///< the greatest age that differs from stale
     static constexpr std::uint8_t kMerged = 4; ///< the last value with a device's bytes, not yet in DRAM
     static constexpr std::uint8_t kDevice = 5; ///< what a device writes, not yet in DRAM
     static constexpr std::uint8_t kNew = 6;    ///< what a store past the caches brings: not yet a value of the line
