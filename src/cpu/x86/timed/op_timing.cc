@@ -13,14 +13,14 @@ namespace {
 constexpr unsigned kFlagsBit = 16, kXmmBit = 17, kX87Bit = 33;
 
 RegMask mask_of(ZydisRegister r, ZydisMachineMode mode) {
-    const ZydisRegister enclosing = ZydisRegisterGetLargestEnclosing(mode, r);
-    const ZydisRegister wide = enclosing == ZYDIS_REGISTER_NONE ? r : enclosing; // x87 and MMX registers have none
+    const ZydisRegisterClass own = ZydisRegisterGetClass(r);
+    if (own == ZYDIS_REGCLASS_X87 || own == ZYDIS_REGCLASS_MMX) // which lie in no wider ones
+        return RegMask{1} << kX87Bit;
+    const ZydisRegister wide = ZydisRegisterGetLargestEnclosing(mode, r);
     switch (ZydisRegisterGetClass(wide)) {
     case ZYDIS_REGCLASS_GPR64:
     case ZYDIS_REGCLASS_GPR32: return RegMask{1} << ZydisRegisterGetId(wide);
     case ZYDIS_REGCLASS_FLAGS: return RegMask{1} << kFlagsBit;
-    case ZYDIS_REGCLASS_X87:
-    case ZYDIS_REGCLASS_MMX: return RegMask{1} << kX87Bit;
     case ZYDIS_REGCLASS_XMM:
     case ZYDIS_REGCLASS_YMM:
     case ZYDIS_REGCLASS_ZMM: return RegMask{1} << (kXmmBit + ZydisRegisterGetId(wide) % 16);
