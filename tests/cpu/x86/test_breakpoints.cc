@@ -12,10 +12,10 @@ constexpr Addr kCode = 0x1000, kData = 0x50000;
 enum : unsigned { fetch = 0, write = 1, port = 2, access = 3 };
 enum : unsigned { one = 0, two = 1, eight = 2, four = 3 };
 
-struct Breakpoints : testing::Test {
+struct BreakpointMachine {
     SystemMachine m;
     Core &c = m.core;
-    Breakpoints() { m.kernel64(); }
+    BreakpointMachine() { m.kernel64(); }
 
     void set(unsigned n, Addr at, unsigned condition, unsigned length = one) {
         c.dr[n] = at;
@@ -34,6 +34,7 @@ struct Breakpoints : testing::Test {
     }
     std::uint64_t hits() const { return c.dr[6] & 0xf; }
 };
+struct Breakpoints : testing::Test, BreakpointMachine {};
 
 TEST_F(Breakpoints, AFetchStrikesBeforeTheInstruction) {
     m.code(kCode, {0x90, 0xff, 0xc3, 0xff, 0xc3, 0xf4}); // nop; inc ebx; inc ebx; hlt
@@ -150,26 +151,25 @@ TEST_F(Breakpoints, AfterALoadOfTheStackSegmentTheyWaitForTheNextInstruction) {
 }
 
 TEST_F(Breakpoints, AfterALoadOfTheStackSegmentTheyWaitForTheHandlerOfASoftwareInterrupt) {
-    m.write<std::uint16_t>(kData, m.kData);
-    m.write<std::uint8_t>(m.kHandlers + 16 * exc_bp, 0x90); // its first instruction does not run
-    m.code(kCode, {0x8e, 0x17, 0xcc, 0xf4});                // mov ss, [rdi]; int3; hlt
-    set(0, kData, access, two);
-    c.r[rdi] = kData;
-    EXPECT_EQ(m.vector_taken(), exc_db);
-    EXPECT_EQ(m.pushed(0), m.kHandlers + 16 * exc_bp);
-    EXPECT_EQ(hits(), 1u);
-    EXPECT_EQ(m.read<std::uint64_t>(m.pushed(3)), kCode + 3) << "the frame of INT3 lies below";
-}
-
-TEST_F(Breakpoints, AfterALoadOfTheStackSegmentTheyWaitForTheHandlerOfInt1) {
-    m.write<std::uint16_t>(kData, m.kData);
-    m.code(kCode, {0x8e, 0x17, 0xf1, 0xf4}); // mov ss, [rdi]; int1; hlt
-    set(0, kData, access, two);
-    c.r[rdi] = kData;
-    EXPECT_EQ(m.vector_taken(), exc_db);
-    EXPECT_EQ(m.pushed(0), m.kHandlers + 16 * exc_db) << "the second #DB interrupts the handler of the first";
-    EXPECT_EQ(hits(), 1u);
-    EXPECT_EQ(m.read<std::uint64_t>(m.pushed(3)), kCode + 3);
+    struct Case {
+        const char *name;
+        std::initializer_list<int> code; ///< mov ss, [rdi], then the interrupt
+        Addr vector;
+    };
+    for (const Case &k :
+         {Case{"int3", {0x8e, 0x17, 0xcc, 0xf4}, exc_bp}, Case{"int1", {0x8e, 0x17, 0xf1, 0xf4}, exc_db},
+          Case{"int n", {0x8e, 0x17, 0xcd, 0x40, 0xf4}, 0x40}}) {
+        SCOPED_TRACE(k.name);
+        BreakpointMachine b;
+        b.m.write<std::uint16_t>(kData, b.m.kData);
+        b.m.code(kCode, k.code);
+        b.set(0, kData, access, two);
+        b.c.r[rdi] = kData;
+        EXPECT_EQ(b.m.vector_taken(), exc_db);
+        EXPECT_EQ(b.m.pushed(0), b.m.kHandlers + 16 * k.vector) << "the handler's first instruction has not run";
+        EXPECT_EQ(b.hits(), 1u);
+        EXPECT_EQ(b.m.read<std::uint64_t>(b.m.pushed(3)), kCode + k.code.size() - 1) << "the interrupt's own frame";
+    }
 }
 
 TEST_F(Breakpoints, PortsStrikeWithDebugExtensionsOnly) {

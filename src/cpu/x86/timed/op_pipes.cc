@@ -43,7 +43,7 @@ OpPipes integer(const ZydisDecodedInstruction &z, const ZydisDecodedOperand *ope
     case ZYDIS_MNEMONIC_MUL: return multiply(z);
     case ZYDIS_MNEMONIC_DIV:
     case ZYDIS_MNEMONIC_IDIV: {
-        const std::uint8_t n = z.operand_width == 64 ? 71 : z.operand_width == 32 ? 39 : 23;
+        const std::uint8_t n = division_cycles(z.operand_width);
         return of(n, 0, n);
     }
     case ZYDIS_MNEMONIC_LZCNT:

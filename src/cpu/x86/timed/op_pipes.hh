@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The execution pipes of family 10h and what an instruction needs of them, for the overlapping model (overlap.hh): three
 // integer pipes (the multiplier belongs to the first, LZCNT and POPCNT to the third), FADD, FMUL and FMISC, and two
-// accesses of the L1 data cache a cycle. Latencies and pipes are those of AMD 40546, appendix C; where an instruction has
-// several macro-operations, their number is that of published instruction tables (A. Fog, table "AMD K10").
+// accesses of the L1 data cache a cycle. Latencies, pipes and numbers of macro-operations are those of published
+// instruction tables (A. Fog, table "AMD K10") and of the description of amdfam10 that GCC's scheduler has.
 #pragma once
 
 #include <array>
@@ -15,6 +15,9 @@ struct Pipe {
     static constexpr std::uint8_t alu0 = 1, alu2 = 2, fadd = 4, fmul = 8, fmisc = 16, port0 = 32, port1 = 64;
     static constexpr std::uint8_t add_or_mul = fadd | fmul, ports = port0 | port1;
 };
+
+/// Of an integer, by the width of its operands in bits: the same for all values (docs/warts.md).
+constexpr std::uint8_t division_cycles(unsigned width) { return width == 64 ? 71 : width == 32 ? 39 : 23; }
 
 struct alignas(8) OpPipes {
     std::uint8_t latency = 1; ///< of its execution, in cycles, its memory operand apart

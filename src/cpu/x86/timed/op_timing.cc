@@ -38,7 +38,7 @@ Class class_of(const ZydisDecodedInstruction &z) {
     case ZYDIS_MNEMONIC_MUL: return {static_cast<std::uint8_t>(z.operand_width == 64 ? 5 : 3), 0};
     case ZYDIS_MNEMONIC_DIV:
     case ZYDIS_MNEMONIC_IDIV: {
-        const auto n = static_cast<std::uint8_t>(z.operand_width == 64 ? 71 : z.operand_width == 32 ? 39 : 23);
+        const std::uint8_t n = division_cycles(z.operand_width);
         return {n, n};
     }
     case ZYDIS_MNEMONIC_LZCNT:

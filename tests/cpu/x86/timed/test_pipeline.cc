@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The time of loops on the overlapping model beside published latencies and throughputs of family 10h, within 10 %: those
-// of AMD 40546 (appendix C) and of published instruction tables (A. Fog, "AMD K10"). In a chain each instruction needs the
+// of instruction tables (A. Fog, "AMD K10") and of GCC's description of amdfam10. In a chain each instruction needs the
 // result of the one before; the others are independent of each other.
 #include <gtest/gtest.h>
 
