@@ -85,7 +85,7 @@ def sweep(job: Place, axes: Mapping[str, Sequence[Any]] | None = None, *, fixed:
     shared = call(Machine(), 1, progress)
     shown = -1
 
-    def show(done: int, points: int) -> None:
+    def show(done: int, points: int, _: list[str]) -> None:
         nonlocal shown
         if done != shown:
             shown = done

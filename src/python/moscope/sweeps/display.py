@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What a person sees of a sweep: progress on stderr, then failed points with their commands, and where the results are."""
 
+import shutil
 import sys
 import time
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 from moscope.cli import Shared
@@ -12,7 +14,7 @@ if TYPE_CHECKING:
     from moscope.sweeps.main import Outcome
     from moscope.sweeps.spec import Spec
 
-EVERY_S = 20.0  # where stderr is no terminal
+EVERY_S, UNCHANGED_S = 30.0, 120.0  # where stderr is no terminal: between lines, and between those that say the same
 FAILURES_SHOWN = 20
 
 
@@ -23,7 +25,7 @@ class Bar:
         self.shared = shared
         self.live = sys.stderr.isatty() and not shared.quiet
         self.started = self.last = time.monotonic()
-        self.done = -1
+        self.shown = ""
 
     def __enter__(self) -> Self:
         return self
@@ -35,19 +37,20 @@ class Bar:
         self._clear()
         self.shared.say(text)
 
-    def show(self, done: int, points: int) -> None:
+    def show(self, done: int, points: int, under_way: Sequence[str] = ()) -> None:
+        """`under_way`: what each point that runs is at."""
+        if self.shared.quiet:
+            return
         now = time.monotonic()
-        if done == self.done or self.shared.quiet:
-            return
-        text = f"{done} of {number(points, 'point')} finished, {now - self.started:.0f} s"
+        text = f"{done} of {number(points, 'point')} finished"
+        at = f"; {'; '.join(under_way)}" if under_way else ""
+        line = f"{text}, {now - self.started:.0f} s{at}"
         if self.live:
-            print(f"\r\033[K{text}", end="", file=sys.stderr, flush=True)
-        elif now - self.last >= EVERY_S:
-            self.last = now
-            self.shared.say(text)
-        else:
-            return
-        self.done = done
+            width = shutil.get_terminal_size().columns - 1
+            print(f"\r\033[K{line[:width]}", end="", file=sys.stderr, flush=True)
+        elif now - self.last >= (EVERY_S if text + at != self.shown else UNCHANGED_S):
+            self.last, self.shown = now, text + at
+            self.shared.say(line)
 
     def _clear(self) -> None:
         if self.live:

@@ -25,8 +25,9 @@ from moscope.wording import number
 SCHEMA = "moscope.sweep/1"
 DEFAULT_OUT = Path("moscope-out/sweep")
 MOST_JOBS = 1000
+KERNEL_MINUTES = 7  # docs/kernels.md
 Say = Callable[[str], None]
-Progress = Callable[[int, int], None]  # points that are done, of how many
+Progress = Callable[[int, int, list[str]], None]  # points that are done, of how many, and what those under way are at
 # Of failed points, whose exit code is the sweep's: as for the points of a run.
 WORST_FIRST = (errors.SimulatorBug, errors.ProtocolError, errors.GuestDied, errors.UserError, errors.WorkloadFailed)
 
@@ -59,9 +60,12 @@ def run(spec: Spec, out: Path | None = None, *, executor: str = snakemake.LOCAL,
         raise UserError(f"--jobs: {at_once}: expected 1 to {MOST_JOBS}")
     store = Store((out or DEFAULT_OUT / spec.name).absolute())
     jsonio.check_replaceable(store.root)
-    if dry_run and (count := planning.not_ready(spec)):
-        say(f"{number(count, 'point')}; time unknown, as their kernel has to be built first (moscope kernel build)")
-        return Outcome({**document([], store), "points": count, "estimated_s": None})
+    if dry_run and (wanted := planning.not_ready(spec)):
+        rough = speeds.estimate([w for w in wanted if w])
+        unknown = speeds.Estimate(rough.seconds, rough.elsewhere, rough.unknown + wanted.count(None))
+        say(number(len(wanted), "point") + time_text(unknown, len(wanted), at_once)
+            + f", after their kernel has been built, which takes {KERNEL_MINUTES} minutes (moscope kernel build)")
+        return Outcome({**document([], store), "points": len(wanted), "estimated_s": seconds_of(unknown, len(wanted), at_once)})
     found = planning.plan(spec, say)
     if plot:
         report.check_expression(plot, spec)
@@ -83,7 +87,7 @@ def _run(spec: Spec, found: list[Point], store: Store, executor: str, at_once: i
     if missing:
         words = snakemake.arguments(store.root, executor, at_once, memory_mb(missing))
         try:
-            code = snakemake.run(store.root, words, say, lambda: progress(*counts(found, store)), lock.fileno())
+            code = snakemake.run(store.root, words, say, lambda: progress(*counts(found, store), store.states()), lock.fileno())
         finally:
             made = [(p, result) for p in missing if (result := store.result(p.digest))]
             speeds.record(made)
@@ -128,18 +132,27 @@ def summary(points: list[Point], missing: list[Point], at_once: int) -> str:
         distinct = len({p.digest for p in points})
         text += f", {distinct - len(missing)} finished already" if distinct > len(missing) else ""
         text += f", {len(points) - distinct} with the inputs of another" if distinct < len(points) else ""
-    seconds, unknown = speeds.estimate(missing)
-    if missing and unknown == len(missing):
-        text += "; time unknown, as no such point has run here"
-    elif missing:
-        text += f"; about {speeds.duration(seconds / min(at_once, len(missing)))} with {number(at_once, 'job')} at once"
-        text += f" (without {number(unknown, 'point')} of unknown speed)" if unknown else ""
-    return text
+    return text + (time_text(speeds.estimate(work_of(missing)), len(missing), at_once) if missing else "")
+
+
+def time_text(found: speeds.Estimate, points: int, at_once: int) -> str:
+    if found.unknown == points:
+        return "; time unknown, as no such point has run here"
+    text = f"; about {speeds.duration(found.seconds / min(at_once, points))} with {number(at_once, 'job')} at once"
+    text += f" ({number(found.elsewhere, 'point')} by what such points took on another host)" if found.elsewhere else ""
+    return text + (f" (without {number(found.unknown, 'point')} of unknown speed)" if found.unknown else "")
 
 
 def estimated(missing: list[Point], at_once: int) -> dict[str, Any]:
-    seconds, unknown = speeds.estimate(missing)
-    return {"estimated_s": None if missing and unknown == len(missing) else round(seconds / max(1, min(at_once, len(missing))), 1)}
+    return {"estimated_s": seconds_of(speeds.estimate(work_of(missing)), len(missing), at_once)}
+
+
+def seconds_of(found: speeds.Estimate, points: int, at_once: int) -> float | None:
+    return None if points and found.unknown == points else round(found.seconds / max(1, min(at_once, points)), 1)
+
+
+def work_of(points: list[Point]) -> list[tuple[str, float]]:
+    return [(p.planned.kind, p.planned.work) for p in points]
 
 
 def document(points: list[Point], store: Store, more: dict[str, Any] | None = None) -> dict[str, Any]:

@@ -42,12 +42,12 @@ def plan(spec: Spec, say: Say) -> list[Point]:
     return found
 
 
-def not_ready(spec: Spec) -> int:
-    """How many points there are, if some of them need a long build before they can be planned; else 0."""
+def not_ready(spec: Spec) -> list[tuple[str, float] | None]:
+    """Kind and work of each point as far as known, if some of them need a long build before they can be planned; else none."""
     job = jobs.find(spec.job, f"{spec.where}: job")
     check_names(spec, job)
     found = axes.points(spec)
-    return 0 if all(job.ready(params) for params in found) else len(found)
+    return [] if all(job.ready(params) for params in found) else [job.rough(params) for params in found]
 
 
 def with_version(planned: Planned) -> Planned:

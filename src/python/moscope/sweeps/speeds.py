@@ -1,15 +1,21 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Seconds that points took, by kind, in the user's cache: what estimates are made from."""
+"""Seconds that points took, by kind: what estimates are made from. Those of this host are in the user's cache. For kinds that have
+not run here, `recorded.json` has the seconds of points on another host.
+"""
 
 import json
-from collections import defaultdict
+import re
 from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from moscope import paths
 from moscope.sweeps.points import Point
 from moscope.sweeps.store import write_whole
+
+RECORDED = Path(__file__).with_name("recorded.json")
+WITH_CORES = re.compile(r"(.*) with (\d+) cores")
 
 
 def file() -> Path:
@@ -38,21 +44,63 @@ def record(made: Iterable[tuple[Point, dict[str, Any]]]) -> None:
         write_whole(file(), json.dumps(speeds, sort_keys=True, indent=1) + "\n")
 
 
-def estimate(points: Iterable[Point]) -> tuple[float, int]:
-    """Seconds that the points take one after the other, and how many of them have no recorded speed, even of a similar kind."""
-    speeds = known()
-    similar: dict[str, list[float]] = defaultdict(list)
-    for kind, entry in speeds.items():
-        similar[kind.split()[0]].append(entry["seconds"] / entry["work"])
-    total, unknown = 0.0, 0
-    for p in points:
-        if recorded := speeds.get(p.planned.kind):
-            total += recorded["seconds"] / recorded["work"] * p.planned.work
-        elif rates := similar.get(p.planned.kind.split()[0]):
-            total += sum(rates) / len(rates) * p.planned.work
-        else:
-            unknown += 1
-    return total, unknown
+@dataclass(frozen=True)
+class Estimate:
+    """`seconds` that points take one after the other; `elsewhere` of them by what points took on another host, and `unknown` of them are
+    left out: no point of their kind, or of a similar one, has been recorded."""
+
+    seconds: float
+    elsewhere: int
+    unknown: int
+
+
+def estimate(points: Iterable[tuple[str, float]]) -> Estimate:
+    """Of kinds and work."""
+    here, there = rates(known()), rates(recorded())
+    seconds, elsewhere, unknown = 0.0, 0, 0
+    for kind, work in points:
+        rate = here.get(kind)
+        if rate is None:
+            rate = like(kind, there)
+            elsewhere += rate is not None
+        if rate is None:
+            rate = like(kind, here)
+        unknown += rate is None
+        seconds += (rate or 0.0) * work
+    return Estimate(seconds, elsewhere, unknown)
+
+
+def recorded() -> dict[str, dict[str, float]]:
+    found: dict[str, dict[str, float]] = json.loads(RECORDED.read_text(encoding="utf-8"))["kinds"]
+    return found
+
+
+def rates(speeds: dict[str, dict[str, float]]) -> dict[str, float]:
+    """Seconds for a unit of work."""
+    return {kind: entry["seconds"] / entry["work"] for kind, entry in speeds.items()}
+
+
+def like(kind: str, known: dict[str, float]) -> float | None:
+    """The rate of a kind, or between those of the same workload with fewer and with more cores, or the mean of the job's kinds with the
+    nearest number of cores."""
+    if kind in known:
+        return known[kind]
+    subject, cores = parts(kind)
+    same = sorted((c, rate) for k, rate in known.items() for s, c in [parts(k)] if s == subject and c)
+    fewer, more = [p for p in same if p[0] < cores], [p for p in same if p[0] > cores]
+    if fewer and more:
+        (low, a), (high, b) = fewer[-1], more[0]
+        return a + (b - a) * (cores - low) / (high - low)
+    job = [(abs(parts(k)[1] - cores), rate) for k, rate in known.items() if k.split()[0] == kind.split()[0]]
+    nearest = min((distance for distance, _ in job), default=0)
+    found = [rate for distance, rate in job if distance == nearest]
+    return sum(found) / len(found) if found else None
+
+
+def parts(kind: str) -> tuple[str, int]:
+    """What a kind is about, and its number of cores: 0 if it has none."""
+    found = WITH_CORES.fullmatch(kind)
+    return (found[1], int(found[2])) if found else (kind, 0)
 
 
 def duration(seconds: float) -> str:

@@ -8,6 +8,7 @@ import json
 import os
 import shutil
 import socket
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -17,7 +18,8 @@ from moscope import jsonio
 from moscope.errors import UserError
 
 RESULT, DOCUMENT = "result.json", "document.json"
-FOLDERS = ("points", "failed", "batches", "boots", "locks", "work", "workflow")
+SILENT_S = 120.0
+FOLDERS = ("points", "failed", "batches", "boots", "locks", "work", "states", "workflow")
 
 
 class Store:
@@ -61,12 +63,33 @@ class Store:
 
     def clean(self) -> None:
         """Removes what ended processes left; only when none of this sweep runs."""
-        for name in ("work", "locks"):
+        for name in ("work", "locks", "states"):
             shutil.rmtree(self.root / name, ignore_errors=True)
             (self.root / name).mkdir(exist_ok=True)
         for folder in (self.root / "points").iterdir():
             if folder.is_dir() and not any(folder.iterdir()):
                 folder.rmdir()
+
+    def report_state(self, name: str, text: str) -> None:
+        """What the point or boot `name` is at, for whoever watches the sweep."""
+        (self.root / "states").mkdir(exist_ok=True)
+        write_whole(self.root / "states" / name, text)
+
+    @contextmanager
+    def reporting(self, name: str) -> Iterator[None]:
+        try:
+            yield
+        finally:
+            (self.root / "states" / name).unlink(missing_ok=True)
+
+    def states(self) -> list[str]:
+        """What all points and boots under way are at, each that has not been silent for long: it may have been killed."""
+        found = []
+        for path in sorted((self.root / "states").glob("[!.]*")):
+            with suppress(OSError):
+                if time.time() - path.stat().st_mtime < SILENT_S:
+                    found.append(path.read_text(encoding="utf-8"))
+        return found
 
     @contextmanager
     def new_point(self, digest: str) -> Iterator[Path]:

@@ -17,8 +17,11 @@ from moscope import errors, jsonio
 from moscope.errors import MoscopeError
 from moscope.failures import as_error
 from moscope.sweeps import jobs
+from moscope.sweeps.jobs.base import Report
 from moscope.sweeps.points import command
 from moscope.sweeps.store import DOCUMENT, RESULT, Store
+
+REPORT_EVERY_S = 1.0
 
 
 class Worker:
@@ -27,11 +30,23 @@ class Worker:
         self.config = json.loads(self.store.config.read_text(encoding="utf-8"))
         self.job = jobs.find(self.config["job"])
         self.parent = os.getppid()
+        self.reported = 0.0
         os.chdir(self.config["folder"])  # where the sweep was started: names of files are relative to it
 
     def still_wanted(self) -> None:
         if os.getppid() != self.parent:
             raise KeyboardInterrupt
+
+    def reports(self, name: str, label: str) -> Report:
+        """What a job calls: it keeps the sweep informed of the point or boot `name`."""
+        def report(at: str) -> None:
+            self.still_wanted()
+            now = time.monotonic()
+            if now - self.reported >= REPORT_EVERY_S:
+                self.reported = now
+                self.store.report_state(name, f"{label}: {at}" if at else label)
+
+        return report
 
     def point(self, digest: str) -> int:
         """Runs a point, unless it is done or has failed in this start of the sweep; returns the exit code."""
@@ -50,8 +65,8 @@ class Worker:
         params, started = self.config["points"][digest]["params"], time.monotonic()
         if boot := self.config["points"][digest]["boot"]:
             self.job.take_boot(boot, self.store.root / "boots")
-        with self.store.new_point(digest) as folder:
-            document = self.job.run(params, folder, self.still_wanted)
+        with self.store.new_point(digest) as folder, self.store.reporting(digest):
+            document = self.job.run(params, folder, self.reports(digest, self.job.label(params)))
             if self.job.light:
                 (folder / DOCUMENT).write_text(jsonio.dumps(document) + "\n", encoding="utf-8")
             result = {"schema": "moscope.sweep.point/1", "digest": digest, "job": self.job.name, "params": params,
@@ -81,7 +96,9 @@ class Worker:
         points = self.config["points"]
         with self.store.locked(key):
             try:
-                self.job.make_boot(points[self.config["boots"][key]["point"]]["params"], key, self.store.root / "boots", self.still_wanted)
+                params = points[self.config["boots"][key]["point"]]["params"]
+                with self.store.reporting(key):
+                    self.job.make_boot(params, key, self.store.root / "boots", self.reports(key, self.job.label(params)))
                 return errors.OK
             except Exception as error:  # noqa: BLE001  a point's failure, whatever it is, is the point's
                 return max(self._failed(digest, error) for digest, point in points.items() if point["boot"] == key)

@@ -17,6 +17,7 @@ from moscope.errors import UserError
 from moscope.sweeps.spec import Params, Value
 
 Say = Callable[[str], None]
+Report = Callable[[str], None]
 SHARED = ("machine", "seed")
 MB = 1 << 20
 
@@ -53,15 +54,15 @@ class Job(ABC):
         """Checks the parameters of a point and returns what determines its result; UserError for what is wrong."""
 
     @abstractmethod
-    def run(self, params: Params, folder: Path, report: Callable[[], None]) -> dict[str, Any]:
+    def run(self, params: Params, folder: Path, report: Report) -> dict[str, Any]:
         """Runs the point in this process and returns the JSON object of the command; files go into `folder`. `report` is called
-        now and then, and raises KeyboardInterrupt when the point is to end."""
+        now and then with what the point is at, and raises KeyboardInterrupt when the point is to end."""
 
     @abstractmethod
     def figures(self, document: dict[str, Any]) -> dict[str, Value | None]:
         """The figures of a point's document, for a row of the table."""
 
-    def make_boot(self, params: Params, key: str, folder: Path, report: Callable[[], None]) -> None:
+    def make_boot(self, params: Params, key: str, folder: Path, report: Report) -> None:
         """Puts the booted guest that points share into `folder`, as KEY.ckpt and KEY.console."""
         raise NotImplementedError
 
@@ -76,6 +77,14 @@ class Job(ABC):
     def ready(self, params: Params) -> bool:
         """Whether `plan` builds nothing that takes minutes, such as a kernel: a dry run does not wait for it."""
         return True
+
+    def rough(self, params: Params) -> tuple[str, float] | None:
+        """Kind and work of a point as `plan` has them, without what takes minutes to make; None where that is not known."""
+        return None
+
+    def label(self, params: Params) -> str:
+        """The point in words, for a person who watches."""
+        return self.name
 
     def command(self, params: Params) -> list[str]:
         """The words of the command line that runs the point alone."""

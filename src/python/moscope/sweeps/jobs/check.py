@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Points that are runs of `moscope protocol check`."""
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from moscope.errors import UserError
 from moscope.protocol import check
-from moscope.sweeps.jobs.base import Job, Planned, Say, engine_digest, file_digest, machine_of, shared, text
+from moscope.sweeps.jobs.base import Job, Planned, Report, Say, engine_digest, file_digest, machine_of, shared, text
 from moscope.sweeps.spec import Params, Value
 
 
@@ -28,12 +27,12 @@ class Check(Job):
         return Planned(identity, f"check {subject.protocol.name} with {subject.machine['cores']} cores",
                        [[e.a, e.b] for e in machine_of(chosen).edges()], work=ops, memory_mb=1000)
 
-    def run(self, params: Params, folder: Path, report: Callable[[], None]) -> dict[str, Any]:
+    def run(self, params: Params, folder: Path, report: Report) -> dict[str, Any]:
         subject, seed = subject_of(self, params, lambda _: None), shared(self, params).seed
         in_flight = count(params, "in_flight", None)
         request = {} if in_flight is None else {"in_flight": in_flight}
         answer = check.random_test(subject, count(params, "ops", check.DEFAULT_OPS) or check.DEFAULT_OPS, seed,
-                                   progress=lambda _: report(), **request)
+                                   progress=lambda _: report(""), **request)
         return check.document(subject, answer, seed)
 
     def figures(self, document: dict[str, Any]) -> dict[str, Value | None]:

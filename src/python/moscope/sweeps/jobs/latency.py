@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Points that are runs of `moscope latency`."""
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from moscope import experiment
 from moscope.errors import UserError
-from moscope.sweeps.jobs.base import Job, Planned, Say, edges_of, engine_digest, file_digest, machine_of, shared
+from moscope.sweeps.jobs.base import Job, Planned, Report, Say, edges_of, engine_digest, file_digest, machine_of, shared
 from moscope.sweeps.spec import Params, Value
 
 
@@ -25,7 +24,7 @@ class Latency(Job):
                     "references": str(machine.references), "bandwidth": bandwidth, "seed": chosen.seed}
         return Planned(identity, f"latency{' --bandwidth' if bandwidth else ''} on {chosen.machine}", edges_of(machine))
 
-    def run(self, params: Params, folder: Path, report: Callable[[], None]) -> dict[str, Any]:
+    def run(self, params: Params, folder: Path, report: Report) -> dict[str, Any]:
         from moscope.latencies import bandwidth, rows
         from moscope.latencies.report import row_json
 
@@ -34,10 +33,10 @@ class Latency(Job):
         document: dict[str, Any] = {"schema": "moscope.latency/1", "machine": subject.machine.name, "protocol": subject.protocol,
                                     "seed": subject.seed, "rows": []}
         for level in rows.levels(subject):
-            report()
+            report(level.name)
             document["rows"].append(row_json(rows.measure(subject, level), ""))
         for load in bandwidth.loads(subject) if with_bandwidth(params) else []:
-            report()
+            report(load.name)
             document["rows"].append(bandwidth.row_json(bandwidth.measure(subject, load)))
         return document
 

@@ -4,7 +4,6 @@
 import os
 import shutil
 import sys
-from collections.abc import Callable
 from dataclasses import fields
 from functools import lru_cache
 from pathlib import Path
@@ -15,8 +14,9 @@ from moscope.guest import kernel_build, kernel_names
 from moscope.runs import checkpoints, directory, inputs, job, options, point, windows
 from moscope.runs.guest import Progress
 from moscope.runs.pool import wanted_bytes
-from moscope.sweeps.jobs.base import MB, Job, Planned, Say, edges_of, engine_digest, shared, text
+from moscope.sweeps.jobs.base import MB, Job, Planned, Report, Say, edges_of, engine_digest, shared, text
 from moscope.sweeps.spec import Params, Value
+from moscope.wording import number
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -37,17 +37,24 @@ class Run(Job):
         made_from = gatherer(text(params.get("machine", "")), tuple(plan.sets), plan, say).of(one)
         identity = {"job": self.name, "engine": engine_digest(), "seed": plan.seed, "inputs": made_from.digests(),
                     "point": {k: v for k, v in plan.identity()["points"][0].items() if k != "kernel"}, "kernel": one.kernel}
-        work = 1.0 + (one.warmup + one.windows * one.window) / windows.FS_PER_MS  # boots and names take as long as a millisecond
         memory = wanted_bytes(job.job(plan, one, Path())) // MB
-        return Planned(identity, f"run {one.workload} with {one.cores} cores", edges_of(plan.machine), work, memory,
+        return Planned(identity, kind_of(one), edges_of(plan.machine), work_of(one), memory,
                        checkpoints.key(configuration(plan, one, made_from)))
 
     def ready(self, params: Params) -> bool:
         return not kernel_names.is_ours(text(params.get("kernel", "stock"))) or bool(kernel_build.all_kept())
 
-    def run(self, params: Params, folder: Path, report: Callable[[], None]) -> dict[str, Any]:
+    def rough(self, params: Params) -> tuple[str, float]:
+        one = plan_of(self, params).points[0]
+        return kind_of(one), work_of(one)
+
+    def label(self, params: Params) -> str:
+        one = plan_of(self, params).points[0]
+        return f"{one.workload} on {one.kernel}, {number(one.cores, 'core')}"
+
+    def run(self, params: Params, folder: Path, report: Report) -> dict[str, Any]:
         plan = plan_of(self, params)
-        result = point.measure(job.job(plan, plan.points[0], folder.absolute()), folder, lambda _: report(), to_stderr)
+        result = point.measure(job.job(plan, plan.points[0], folder.absolute()), folder, lambda at: report(state_of(at)), to_stderr)
         result.point["engine"] = directory.engine_digest()
         directory.write_point(folder, result)
         return result.point
@@ -63,12 +70,12 @@ class Run(Job):
         found["top_name"] = next((n["name"] for n in document["top_names"]), None)
         return {k: v for k, v in found.items() if k not in ("schema", "engine", "command", "transactions")}
 
-    def make_boot(self, params: Params, key: str, folder: Path, report: Callable[[], None]) -> None:
+    def make_boot(self, params: Params, key: str, folder: Path, report: Report) -> None:
         plan = plan_of(self, params)
         made_from = inputs.Gatherer(plan.machine, plan.programs, to_stderr, plan.sets).of(plan.points[0])
 
-        def still_wanted(_: Progress) -> None:
-            report()
+        def still_wanted(at: Progress) -> None:
+            report(state_of(at))
 
         start = checkpoints.at_prompt(configuration(plan, plan.points[0], made_from), made_from.kernel, still_wanted)
         for source in (start.checkpoint.with_suffix(".console"), start.checkpoint):
@@ -87,6 +94,19 @@ class Run(Job):
 
         found = duckdb.sql(LINES, params=[str(folder / "lines.parquet")])
         return found.to_arrow_table() if found else None
+
+
+def kind_of(one: options.Point) -> str:
+    return f"run {one.workload} with {one.cores} cores"
+
+
+def work_of(one: options.Point) -> float:
+    """Milliseconds in detailed mode. Boots and names take as long as one more."""
+    return 1.0 + (one.warmup + one.windows * one.window) / windows.FS_PER_MS
+
+
+def state_of(at: Progress) -> str:
+    return f"{at.phase}, {at.part:.0%}" if 0 < at.part < 1 else at.phase
 
 
 @lru_cache(maxsize=4096)

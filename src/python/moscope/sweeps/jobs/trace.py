@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Points that are runs of `moscope trace`."""
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +8,7 @@ from moscope import experiment
 from moscope.sweeps.jobs.base import (
     Job,
     Planned,
+    Report,
     Say,
     edges_of,
     engine_digest,
@@ -37,7 +37,7 @@ class Trace(Job):
                     "script": script, "seed": chosen.seed}
         return Planned(identity, f"trace on {chosen.machine}", edges_of(machine))
 
-    def run(self, params: Params, folder: Path, report: Callable[[], None]) -> dict[str, Any]:
+    def run(self, params: Params, folder: Path, report: Report) -> dict[str, Any]:
         from moscope.traces.document import run_script
         from moscope.traces.script import parse
 

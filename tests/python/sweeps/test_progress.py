@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What a person sees of a sweep while it runs, and how long it is said to take."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from moscope.cli import Shared
+from moscope.guest import kernel_build
+from moscope.sweeps import display, main, speeds
+from moscope.sweeps.spec import Spec
+from moscope.sweeps.store import Store
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    now = [1000.0]
+    monkeypatch.setattr(display.time, "monotonic", lambda: now[0])
+    return now
+
+
+def test_without_a_terminal_there_is_a_line_when_a_point_proceeds_although_none_has_finished(
+        clock: list[float], capsys: pytest.CaptureFixture[str]) -> None:
+    bar = display.Bar(Shared())
+    bar.live = False
+    for at in range(0, 121, 10):
+        clock[0] = 1000.0 + at
+        bar.show(0, 2, [f"exim on stock, 48 cores: window 1 of 3, {at // 10} %"])
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) == 120 // display.EVERY_S
+    assert lines[1].endswith("0 of 2 points finished, 60 s; exim on stock, 48 cores: window 1 of 3, 6 %")
+
+
+def test_without_a_terminal_the_same_line_comes_again_after_two_minutes(clock: list[float], capsys: pytest.CaptureFixture[str]) -> None:
+    bar = display.Bar(Shared())
+    bar.live = False
+    for at in range(0, 301, 10):
+        clock[0] = 1000.0 + at
+        bar.show(0, 2)
+    assert [line.split(", ")[1] for line in capsys.readouterr().err.splitlines()] == ["30 s", "150 s", "270 s"]
+
+
+def test_points_say_what_they_are_at_until_they_end(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    with store.reporting("one"):
+        store.report_state("one", "warm-up")
+        assert store.states() == ["warm-up"]
+    assert store.states() == []
+
+
+def test_a_point_that_has_been_silent_for_long_says_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = Store(tmp_path)
+    store.report_state("killed", "window 1 of 3")
+    monkeypatch.setattr("moscope.sweeps.store.SILENT_S", -1.0)
+    assert store.states() == []
+
+
+@pytest.fixture
+def recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Seconds for a unit of work on another host: 1 with 1 core, 10 with 10 cores; here nothing has run."""
+    kinds = {f"run exim with {n} cores": {"seconds": 4.0 * n, "work": 4.0} for n in (1, 10)}
+    (tmp_path / "recorded.json").write_text(json.dumps({"kinds": kinds}))
+    monkeypatch.setattr(speeds, "RECORDED", tmp_path / "recorded.json")
+    monkeypatch.setattr(speeds, "file", lambda: tmp_path / "speeds.json")
+
+
+@pytest.mark.usefixtures("recorded")
+def test_an_estimate_on_a_new_host_is_made_from_what_points_took_on_another() -> None:
+    found = speeds.estimate([("run exim with 1 cores", 3.0), ("run exim with 4 cores", 2.0), ("run gmake with 9 cores", 1.0),
+                             ("latency on small", 1.0)])
+    assert found == speeds.Estimate(3.0 * 1 + 2.0 * 4 + 1.0 * 10, elsewhere=3, unknown=1)
+
+
+@pytest.mark.usefixtures("recorded")
+def test_what_points_took_here_counts_more_than_what_they_took_on_another_host() -> None:
+    speeds.file().write_text(json.dumps({"run exim with 1 cores": {"seconds": 7.0, "work": 1.0}}))
+    assert speeds.estimate([("run exim with 1 cores", 2.0)]) == speeds.Estimate(14.0, elsewhere=0, unknown=0)
+
+
+@pytest.mark.usefixtures("recorded")
+def test_a_dry_run_without_a_kernel_has_an_estimate_that_says_where_it_is_from(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kernel_build, "all_kept", list)
+    described = Spec("run", {"workload": "exim", "windows": 1, "window": "3ms", "warmup": "0ms"}, {"cores": [1, 10], "kernel": ["stock"]})
+    said: list[str] = []
+    outcome = main.run(described, tmp_path / "out", dry_run=True, at_once=2, say=said.append)
+    assert outcome.document["estimated_s"] == (4.0 * 1 + 4.0 * 10) / 2
+    assert said == ["2 points; about 22 s with 2 jobs at once (2 points by what such points took on another host), after their kernel has "
+                    "been built, which takes 7 minutes (moscope kernel build)"]
+
+
+def test_recorded_times_of_another_host_cover_the_workloads_of_mosbench() -> None:
+    from moscope.mosbench.applications import APPLICATIONS
+
+    document = json.loads(speeds.RECORDED.read_text())
+    assert document["host"]
+    for workload in {c.workload for a in APPLICATIONS for c in (a.curves[0], a.curves[-1])}:
+        for cores in (1, 48):
+            assert speeds.like(f"run {workload} with {cores} cores", speeds.rates(document["kinds"])), (workload, cores)
