@@ -76,7 +76,7 @@ void Overlap::look_ahead() {
     ahead_.op = k.op_ + 1;
     ahead_.ready = window_.ready;
     ahead_.point = window_.point;
-    ahead_.unknown = oldest.writes;
+    ahead_.unknown = c_.blocks->timings().pipes()[k.op_->timing].writes;
     if (oldest.kind == OpKind::stack) // which moves the pointer, although its timing does not say so
         ahead_.unknown |= RegMask{1} << rsp;
     ahead_.history = predictor_.history();
@@ -127,8 +127,7 @@ bool Overlap::step_ahead(const OpTiming &t, const OpPipes &p) {
     const Addr pc = c_.address_of(op), after = c_.address_after(op);
     const bool lost = ahead_.unknown & (is_plain(t.kind) ? t.address : t.reads);
     ahead_.address_at = ahead_.ready.latest(t.address, ahead_.point.cycle);
-    const RegMask reads = sources(t, p);
-    const std::int64_t operands = ahead_.ready.latest(reads & ~t.address, ahead_.address_at);
+    const std::int64_t operands = ahead_.ready.latest(p.sources & ~t.address, ahead_.address_at);
     ahead_.load_unknown = false;
     bool loaded = false;
     if (!lost) {
@@ -139,15 +138,15 @@ bool Overlap::step_ahead(const OpTiming &t, const OpPipes &p) {
             return false;
     } else
         ahead_.op = op + 1;
-    const bool known = !lost && !ahead_.load_unknown && !(reads & ahead_.unknown);
+    const bool known = !lost && !ahead_.load_unknown && !(p.sources & ahead_.unknown);
     const std::int64_t hit = loaded ? core_.port_.hit_cycles_ : 0;
     const std::int64_t done =
         std::max(operands, ahead_.address_at + hit) + p.latency - (loaded && t.reads == t.address ? 1 : 0);
     if (is_plain(t.kind)) {
         if (lost && t.kind == OpKind::stack)
             return false;
-        ahead_.ready.set(t.writes, done);
-        ahead_.unknown = known ? ahead_.unknown & ~t.writes : ahead_.unknown | t.writes;
+        ahead_.ready.set(p.writes, done);
+        ahead_.unknown = known ? ahead_.unknown & ~p.writes : ahead_.unknown | p.writes;
         return true;
     }
     bool foreseen = true;
@@ -158,7 +157,6 @@ bool Overlap::step_ahead(const OpTiming &t, const OpPipes &p) {
             c_.rip = guess ? c_.r[reg_block] + op->imm : after;
         foreseen = guess == (c_.rip != after);
         ahead_.history = BranchPredictor::after(ahead_.history, c_.rip != after);
-        ahead_.unknown = known ? ahead_.unknown : ahead_.unknown | t.writes;
         break;
     }
     case OpKind::indirect:
@@ -261,8 +259,8 @@ void Overlap::peek_line(Addr d, void *to, unsigned size, Addr va) {
 
 void Overlap::keep(Addr va, const void *from, unsigned size, bool user) {
     const auto *bytes = static_cast<const std::uint8_t *>(from);
-    const OpTiming &t = c_.blocks->timings().all()[core_.op_->timing];
-    const bool known = !(t.reads & ahead_.unknown) && !ahead_.load_unknown;
+    const OpPipes &p = c_.blocks->timings().pipes()[core_.op_->timing];
+    const bool known = !(p.sources & ahead_.unknown) && !ahead_.load_unknown;
     for (unsigned n; size; va += n, bytes += n, size -= n) {
         n = std::min({size, kLineBytes - line_offset(va), static_cast<unsigned>(sizeof Ahead::Store::bytes)});
         Addr d;

@@ -12,6 +12,9 @@ namespace moscope::x86 {
 
 namespace {
 
+constexpr unsigned kFlagsBit = 16;
+constexpr ZydisAccessedFlagsMask kArithmeticFlags =
+    ZYDIS_CPUFLAG_CF | ZYDIS_CPUFLAG_PF | ZYDIS_CPUFLAG_AF | ZYDIS_CPUFLAG_ZF | ZYDIS_CPUFLAG_SF | ZYDIS_CPUFLAG_OF;
 constexpr std::uint8_t kMultiplier = Pipe::alu0, kBitCounter = Pipe::alu2;
 
 /// pipes = 0: one of the three integer pipes, or any of FADD, FMUL and FMISC. Three are enough for all that is dispatched.
@@ -204,6 +207,24 @@ bool clears_its_register(const ZydisDecodedInstruction &z, const ZydisDecodedOpe
            operands[0].reg.value == operands[1].reg.value;
 }
 
+/// The arithmetic flags are taken as one register. The hardware renames CF and OF apart from the others, so INC and DEC,
+/// which keep CF, and shifts by CL, which may keep all, wait for no earlier flags.
+void add_dataflow(OpPipes &p, const ZydisDecodedInstruction &z, const ZydisDecodedOperand *operands,
+                  const OpTiming &t) {
+    constexpr RegMask flags = RegMask{1} << kFlagsBit;
+    p.sources = clears_its_register(z, operands)         ? 0
+                : z.meta.category == ZYDIS_CATEGORY_CMOV ? t.reads | t.writes // it may leave the register as it was
+                                                         : t.reads;
+    p.writes = t.writes;
+    if (!z.cpu_flags)
+        return;
+    const ZydisAccessedFlags &f = *z.cpu_flags;
+    if (f.tested & kArithmeticFlags)
+        p.sources |= flags;
+    if ((f.modified | f.set_0 | f.set_1 | f.undefined) & kArithmeticFlags)
+        p.writes |= flags;
+}
+
 /// Nothing is executed: the value is the one loaded, or goes to the store buffer.
 bool only_moves(ZydisMnemonic m) {
     switch (m) {
@@ -227,10 +248,9 @@ bool only_moves(ZydisMnemonic m) {
 
 } // namespace
 
-OpPipes pipes_of(const ZydisDecodedInstruction &z, const ZydisDecodedOperand *operands) {
+OpPipes pipes_of(const ZydisDecodedInstruction &z, const ZydisDecodedOperand *operands, const OpTiming &t) {
     OpPipes p = execution(z, operands);
-    p.independent = clears_its_register(z, operands);
-    p.merges = z.meta.category == ZYDIS_CATEGORY_CMOV;
+    add_dataflow(p, z, operands, t);
     if (z.mnemonic == ZYDIS_MNEMONIC_LEA || z.mnemonic == ZYDIS_MNEMONIC_NOP ||
         z.meta.category == ZYDIS_CATEGORY_PREFETCH)
         return p;

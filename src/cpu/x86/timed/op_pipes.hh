@@ -19,18 +19,21 @@ struct Pipe {
 /// Of an integer, by the width of its operands in bits: the same for all values (docs/warts.md).
 constexpr std::uint8_t division_cycles(unsigned width) { return width == 64 ? 71 : width == 32 ? 39 : 23; }
 
-struct alignas(8) OpPipes {
+/// Bits 0-15 general registers, 16 the arithmetic flags, 17-32 XMM, 33 the x87 stack.
+using RegMask = std::uint64_t;
+
+struct OpPipes {
     std::uint8_t latency = 1; ///< of its execution, in cycles, its memory operand apart
     std::uint8_t pipes = 0;   ///< any of these executes it; 0: one is always free, or none is needed
     std::uint8_t busy = 1;    ///< cycles until the pipe, or its divider, takes another one
     std::uint8_t slots = 1;   ///< of the three that a cycle has for dispatch, and for retirement
     std::uint8_t loads = 0;   ///< accesses of the L1 data cache
     std::uint8_t stores = 0;
-    bool independent = false; ///< of its sources: a register is cleared by XOR or SUB with itself
-    bool merges = false;      ///< it needs the register that it writes, too: CMOV
+    RegMask sources = 0; ///< what it waits for, with the arithmetic flags
+    RegMask writes = 0;  ///< the same of its results
     bool operator==(const OpPipes &) const = default;
 };
-static_assert(sizeof(OpPipes) == 8);
+static_assert(sizeof(OpPipes) == 24);
 
 /// Which pipes are taken in which cycle, for the cycles around the window. An operation takes the first free cycle after
 /// its sources are ready, so a younger one may go before an older one that still waits.

@@ -10,7 +10,7 @@ namespace moscope::x86 {
 
 namespace {
 
-constexpr unsigned kFlagsBit = 16, kXmmBit = 17, kX87Bit = 33;
+constexpr unsigned kXmmBit = 17, kX87Bit = 33;
 
 RegMask mask_of(ZydisRegister r, ZydisMachineMode mode) {
     const ZydisRegisterClass own = ZydisRegisterGetClass(r);
@@ -20,7 +20,6 @@ RegMask mask_of(ZydisRegister r, ZydisMachineMode mode) {
     switch (ZydisRegisterGetClass(wide)) {
     case ZYDIS_REGCLASS_GPR64:
     case ZYDIS_REGCLASS_GPR32: return RegMask{1} << ZydisRegisterGetId(wide);
-    case ZYDIS_REGCLASS_FLAGS: return RegMask{1} << kFlagsBit;
     case ZYDIS_REGCLASS_XMM:
     case ZYDIS_REGCLASS_YMM:
     case ZYDIS_REGCLASS_ZMM: return RegMask{1} << (kXmmBit + ZydisRegisterGetId(wide) % 16);
@@ -194,8 +193,6 @@ OpTiming timing_of(const ZydisDecodedInstruction &z, const ZydisDecodedOperand *
     t.reads |= address;
     if (z.mnemonic != ZYDIS_MNEMONIC_LEA)
         t.address = static_cast<std::uint16_t>(address);
-    if (z.cpu_flags && !z.cpu_flags->tested)
-        t.reads &= ~(RegMask{1} << kFlagsBit);
     // Pushes, pops, calls and returns: the stack engine renames the pointer.
     constexpr RegMask sp = RegMask{1} << rsp;
     if (z.meta.category == ZYDIS_CATEGORY_PUSH || z.meta.category == ZYDIS_CATEGORY_POP ||
@@ -213,7 +210,7 @@ constexpr OpTiming kEnd{.latency = 0};
 
 } // namespace
 
-OpPipes pipes_of(const ZydisDecodedInstruction &, const ZydisDecodedOperand *); // op_pipes.cc
+OpPipes pipes_of(const ZydisDecodedInstruction &, const ZydisDecodedOperand *, const OpTiming &); // op_pipes.cc
 
 TimingTable::TimingTable() {
     all_.reserve(std::size_t{1} << Op::kTimingBits);
@@ -224,7 +221,8 @@ TimingTable::TimingTable() {
 std::size_t TimingTable::Hash::operator()(const TimedOp &o) const {
     const OpTiming &t = o.timing;
     return (t.reads * 0x9e3779b97f4a7c15 ^ t.writes) * 0xff51afd7ed558ccd ^
-           (t.latency << 8 | t.occupies | o.pipes.latency << 16 | o.pipes.pipes << 24);
+           (t.latency << 8 | t.occupies | o.pipes.latency << 16 | o.pipes.pipes << 24) ^
+           (o.pipes.sources ^ o.pipes.writes << 1) * 0xc4ceb9fe1a85ec53;
 }
 
 std::uint32_t TimingTable::number(TimedOp o) {
@@ -256,7 +254,8 @@ std::vector<TimedOp> timing_of(std::span<const std::uint8_t> bytes, Mode mode, u
         ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
         if (!ZYAN_SUCCESS(ZydisDecoderDecodeFull(&decoder, bytes.data() + at, bytes.size() - at, &z, operands)))
             break; // it faults or is a pseudo-instruction: one cycle
-        all[i] = {timing_of(z, operands, machine), pipes_of(z, operands)};
+        all[i].timing = timing_of(z, operands, machine);
+        all[i].pipes = pipes_of(z, operands, all[i].timing);
         at += z.length;
     }
     return all;

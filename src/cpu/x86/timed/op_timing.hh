@@ -16,9 +16,6 @@
 
 namespace moscope::x86 {
 
-/// Bits 0-15 general registers, 16 the arithmetic flags, 17-32 XMM, 33 the x87 stack.
-using RegMask = std::uint64_t;
-
 /// How the overlapping model handles an instruction (overlap.hh).
 enum class OpKind : std::uint8_t {
     other,       ///< not looked past
@@ -38,7 +35,7 @@ inline bool is_plain(OpKind k) { return k == OpKind::plain || k == OpKind::stack
 enum class OpUnit : std::uint8_t { none, integer_divider, float_divider, dispatch, all };
 
 struct alignas(32) OpTiming {
-    RegMask reads = 0;
+    RegMask reads = 0; ///< and `writes`: without the arithmetic flags, which the blocking model does not wait for
     RegMask writes = 0;
     RegMask touches = 0;       ///< both
     std::uint16_t address = 0; ///< those read for the addresses of its memory operands: general registers

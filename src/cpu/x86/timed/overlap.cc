@@ -100,7 +100,7 @@ inline void Overlap::dispatch(const OpTiming &t, const OpPipes &p) {
         seen_ = cycle;
     }
     address_at_ = window_.ready.latest(t.address, cycle);
-    operands_at_ = window_.ready.latest(sources(t, p) & ~t.address, address_at_);
+    operands_at_ = window_.ready.latest(p.sources & ~t.address, address_at_);
 }
 
 std::int64_t Overlap::loaded_at(const OpPipes &p) {
@@ -146,7 +146,7 @@ inline void Overlap::complete(const OpTiming &t, const OpPipes &p) {
         retires = execute(t, p);
     if (const std::int64_t cycle = core_.cursor().cycle(); __builtin_expect(cycle != seen_, 0))
         done_at_ = std::max(done_at_, cycle); // it has waited by itself
-    window_.ready.set(t.writes, done_at_);
+    window_.ready.set(p.writes, done_at_);
     window_.done(std::max(done_at_, retires), p.slots);
     if (__builtin_expect(t.unit == OpUnit::all, 0)) {
         drain();

@@ -91,9 +91,6 @@ class Overlap {
     void dispatch(const OpTiming &, const OpPipes &);
     void complete(const OpTiming &, const OpPipes &);
     std::int64_t execute(const OpTiming &, const OpPipes &);
-    static RegMask sources(const OpTiming &t, const OpPipes &p) {
-        return p.independent ? 0 : p.merges ? t.touches : t.reads;
-    }
     /// When the data of the running operation's load are there, at the earliest.
     std::int64_t loaded_at(const OpPipes &);
     void branched(const OpTiming &, const Op *);

@@ -23,7 +23,7 @@ TimedParams overlapping() {
 }
 
 struct OverlappingMachine : TimedMachine, TransactionObserver {
-    OverlappingMachine() : TimedMachine(overlapping()) { core.observer = this; }
+    explicit OverlappingMachine(const TimedParams &p = overlapping()) : TimedMachine(p) { core.observer = this; }
     void transaction(const Transaction &t) override { transactions.push_back({*t.access, t.exposed}); }
     void spun(const Spin &) override {}
     void stored(unsigned, Addr, unsigned, Addr) override {}
@@ -223,4 +223,35 @@ TEST_F(Overlapping, AValueThatChangesBeforeItsLineIsGrantedIsTheNewOne) {
     EXPECT_NEAR(double(run()), 500. * kNs, kWalks);
     EXPECT_EQ(m.core.r[rax], 98u);
     EXPECT_EQ(m.core.r[rdx], 99u);
+}
+
+TEST_F(Overlapping, ABranchOnAMissingLineGoesTheForeseenWay) {
+    constexpr unsigned kLines = 64;
+    for (unsigned i = 0; i < kLines; ++i) {
+        m.write<std::uint64_t>(kData + Addr{i} * kLineBytes, 1);
+        port.lose(kData + Addr{i} * kLineBytes, 300 * kNs);
+    }
+    m.core.r[rbx] = kData;
+    put({0xb9, kLines, 0, 0, 0});  // mov ecx, kLines
+    put({0x48, 0x8b, 0x03});       // top: mov rax, [rbx]
+    put({0x48, 0x85, 0xc0});       // test rax, rax
+    put({0x74, 0x08});             // jz out, never taken
+    put({0x48, 0x83, 0xc3, 0x40}); // add rbx, 64
+    put({0xff, 0xc9, 0x75, 0xf0}); // dec ecx; jnz top
+    put({0xf4});                   // out: hlt
+    EXPECT_NEAR(double(run()), (1 + kLines / 8) * 300. * kNs, 100. * kNs) << "the first alone, then eight at a time";
+    EXPECT_EQ(m.core.r[rcx], 0u);
+}
+
+TEST_F(Overlapping, ABranchThatWasNotForeseenIsResolvedWhenTheFlagsAre) {
+    const auto time = [](unsigned cycles) {
+        TimedParams p = overlapping();
+        p.core.mispredicted_cycles = cycles;
+        OverlappingMachine o(p);
+        o.port.lose(kData, 300 * kNs);
+        o.m.core.r[rbx] = kData;
+        o.put({0x48, 0x83, 0x3b, 0x00, 0x74, 0x01, 0x90, 0xf4}); // cmp qword [rbx], 0; jz taken; nop; taken: hlt
+        return o.run();
+    };
+    EXPECT_EQ(time(30) - time(10), 20 * kNs) << "in the shadow of the load it would cost nothing";
 }
