@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The network card under Linux's own driver: ping, TCP to a host and back, with a bad link too; the capture file."""
+"""The network card under Linux's own driver: ping, ethtool, iperf, TCP to a host and back, with a bad link too; the capture file."""
 
+import re
 import struct
 from pathlib import Path
 from typing import Any
@@ -35,15 +36,31 @@ def frames(path: Path) -> list[bytes]:
     return found
 
 
-def test_the_guest_pings_a_host_and_gets_its_bytes_back(distro: kernel.Kernel, tmp_path: Path) -> None:
-    document, console = booted(tmp_path / "out", cores=2, memory_per_node="256MiB", pcap=tmp_path / "frames.pcap")
-    assert not in_order(console, ("queues rx-0 rx-1 tx-0 tx-1 ", "2 packets transmitted, 2 packets received, 0% packet loss",
-                                  "echoed 100000", "end"))
+def interrupts_by_queue(console: str, cores: int) -> dict[int, list[int]]:
+    """By core, of each queue that sends: from /proc/interrupts."""
+    rows = re.findall(rf"[0-9]+:((?: +[0-9]+){{{cores}}}) .*virtio1-output\.([0-9]+)", console)
+    return {int(queue): [int(count) for count in counts.split()] for counts, queue in rows}
+
+
+@pytest.mark.parametrize(("name", "cores"), [
+    ("distro", 2), *[pytest.param(name, cores, marks=pytest.mark.long) for name in ("distro", "pk") for cores in (1, 4, 48)]])
+def test_the_guests_tools_see_a_card_with_a_queue_per_core(name: str, cores: int, distro: kernel.Kernel, tmp_path: Path) -> None:
+    document, console = booted(tmp_path / "out", cores=cores, kernel=name, memory_per_node="256MiB", pcap=tmp_path / "frames.pcap",
+                               packages=("ethtool", "iperf"))
+    assert not in_order(console, (
+        f"queues (rx-[0-9]+ ){{{cores}}}(tx-[0-9]+ ){{{cores}}}", "2 packets transmitted, 2 packets received, 0% packet loss",
+        "echoed 100000", *[".* 0.250 MBytes .* Mbits/sec"] * cores, ".*Speed: 10000Mb/s", f"Combined:\\s+{cores}",
+        f"RX flow hash indirection table for eth0 with {cores} RX ring.*", ".*toeplitz: on", ".*rx_queue_0_packets: [1-9].*",
+        f".*tx_queue_{cores - 1}_packets: [1-9].*", "Combined:\\s+1", "1 packets transmitted, 1 packets received.*", "end"))
     counts = document["network"]["counts"]
     captured = frames(tmp_path / "frames.pcap")
     assert len(captured) == counts["in_packets"] + counts["out_packets"]
-    assert sum(f[12:14] == b"\x08\x00" and f[23] == 1 for f in captured) == 4  # echo requests and replies
-    assert sum(counts[f"queue{n}_in_packets"] for n in range(2)) == counts["in_packets"]
+    assert sum(f[12:14] == b"\x08\x00" and f[23] == 1 for f in captured) == 6  # echo requests and replies
+    assert sum(counts[f"queue{n}_in_packets"] for n in range(cores)) == counts["in_packets"]
+    by_queue = interrupts_by_queue(console, cores)
+    assert sorted(by_queue) == list(range(cores))
+    for queue, by_core in by_queue.items():  # Linux moves a vector to its core at its second interrupt
+        assert sum(by_core) - by_core[queue] <= 1 < by_core[queue], (queue, by_core)
 
 
 @pytest.mark.long

@@ -17,7 +17,7 @@ from moscope.config import Machine, load_machine
 from moscope.config.cpu import cpu_json
 from moscope.config.machine import replace
 from moscope.errors import UserError
-from moscope.guest import initramfs, kernel, packages
+from moscope.guest import debian, initramfs, kernel, packages
 from moscope.schema.errors import ConfigError
 from moscope.schema.parameters import engine_json
 from moscope.schema.units import Size
@@ -43,12 +43,13 @@ class Options:
     resume: Path | None = None
     net: bool = False
     pcap: Path | None = None
+    packages: tuple[str, ...] = ()  # of Debian, in the initial file system
     programs: Mapping[str, Path] = field(default_factory=dict)  # more files, by their names under /run/moscope
 
     def of_the_machine(self) -> dict[str, Any]:
         """The given options that a checkpoint already determines, by their command-line names."""
         named = {"--kernel": self.kernel, "--initrd": self.initrd, "--append": self.append, "--cores": self.cores,
-                 "--memory-per-node": self.memory_per_node, "--net": self.net or None}
+                 "--memory-per-node": self.memory_per_node, "--net": self.net or None, "--with": self.packages or None}
         return {name: value for name, value in named.items() if value is not None}
 
 
@@ -122,6 +123,9 @@ def _fresh(shared: Shared, options: Options, out: Path, machine: Machine | None)
     if options.script and options.initrd:
         raise UserError(f"--script: {options.initrd} is an initial file system of your own, which moscope cannot make "
                         "run a script: expected one of --script and --initrd alone")
+    if options.packages and options.initrd:
+        raise UserError(f"--with: {options.initrd} is an initial file system of your own, to which moscope adds nothing: "
+                        "expected one of --with and --initrd alone")
     chosen = kernel.find(options.kernel or "distro", shared.say)
     append = " ".join(part for part in (COMMAND_LINE, chosen.append, options.append) if part)
     info: dict[str, Any] = {"machine": machine.name, "kernel": chosen.document(), "append": append,
@@ -139,12 +143,15 @@ def _fresh(shared: Shared, options: Options, out: Path, machine: Machine | None)
     if options.initrd:
         config["initrd"] = str(options.initrd.absolute())
     elif chosen.is_linux:
-        built = initramfs.build(chosen, shared.say, options.script, options.programs)
+        packaged = debian.files(options.packages, shared.say) if options.packages else {}
+        built = initramfs.build(chosen, shared.say, options.script, {**packaged, **options.programs})
         config["initrd"] = str(built.path)
         if chosen.modules is None and not chosen.append:
             remarks.append(f"no modules of {chosen.image} were found: what the guest needs has to be built in")
     elif options.script:
         raise UserError(f"--script: {chosen.image} is no Linux kernel: expected one that is")
+    elif options.packages:
+        raise UserError(f"--with: {chosen.image} is no Linux kernel: expected one that is")
     return Plan(config, out, marker(options.checkpoint_at), prompts=options.initrd is None and chosen.is_linux,
                 remarks=remarks)
 

@@ -20,6 +20,9 @@ def boot(shared: Shared,
          append: Annotated[str | None, typer.Option(metavar="STR", help="Text to append to the kernel command line.")] = None,
          disk: Annotated[Path | None, typer.Option(metavar="FILE",
                                                    help="Image of the virtio disk (squashfs or raw). The file is never written.")] = None,
+         packages: Annotated[list[str], typer.Option("--with", metavar="PACKAGE",
+                                                     help="Debian package for the guest, with its dependencies; "
+                                                          "repeatable.")] = [],  # noqa: B006
          cores: Annotated[int | None, typer.Option(metavar="N",
                                                    help="Number of cores in use; the other cores are absent.")] = None,
          memory_per_node: Annotated[str | None, typer.Option(metavar="SIZE", help="Memory per node, such as 512MiB.")] = None,
@@ -44,7 +47,8 @@ def boot(shared: Shared,
 
     from moscope.boot import console, plan, result, run, session
 
-    options = plan.Options(kernel, initrd, append, disk, cores, memory_per_node, script, checkpoint_at, resume, net, pcap)
+    options = plan.Options(kernel, initrd, append, disk, cores, memory_per_node, script, checkpoint_at, resume, net, pcap,
+                           packages=tuple(packages))
     planned = plan.make(shared, options)
     show, terminal = run.plain_terminal(shared.json)
     if not shared.json and not terminal and not script and not sys.stdin.isatty():
