@@ -32,6 +32,9 @@ static inline unsigned word_text(unsigned rank, char *into) {
     return length;
 }
 
+// The rank of a word of the vocabulary, from its first four letters. The factor is the inverse of word_text's.
+static inline unsigned word_rank(const char *text) { return (unsigned)((uint64_t)prefix_of(text) * 133201u % kPrefixes); }
+
 // The rank of the next word.
 static inline unsigned word_drawn(uint64_t *state) {
     *state = *state * 6364136223846793005u + 1442695040888963407u;

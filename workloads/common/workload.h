@@ -88,10 +88,15 @@ unsigned cores_allowed(void);
 void pin(unsigned core);
 // More threads than cores: those that wait should give theirs away.
 extern int crowded;
+// `*spins` is 0 at first. A loop reads `crowded` once, so that it polls no line but the one that it waits for.
 static inline void wait_a_little(unsigned *spins) {
     pause_briefly();
-    if (crowded && ++*spins % 256 == 0)
+    if (*spins == 0)
+        *spins = crowded ? 2 : 1;
+    if (*spins != 1 && ++*spins % 256 == 0) {
+        *spins = 2;
         sched_yield();
+    }
 }
 
 // Runs `work(i)` on threads 0 to cores-1, pinned. All of them are there before `region_begin`, which the first calls;

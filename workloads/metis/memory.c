@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Memory of a job, from mmap. A page is there only when a core touches it.
+// Memory of jobs, from mmap. A page is there only when a core touches it. Successive jobs go through an arena from front to back,
+// so that each has fresh pages, in whatever size, for the bytes that it needs.
 #define _GNU_SOURCE
 #include "metis.h"
 
 #include <sys/mman.h>
 
-enum { kHuge = 2 << 20 };
+enum { kHuge = 2 << 20, kRoom = 2 * kHuge };
 
 static int huge_pages, from_pool;
 
@@ -27,24 +28,31 @@ void memory_prepare(int huge, size_t each) {
     printf("moscope: metis huge_pages=%s\n", from_pool ? "hugetlbfs" : "transparent");
 }
 
-Arena arena_make(size_t size) {
+size_t arena_room(size_t size, unsigned pieces) {
+    return ((size * pieces > kRoom ? size * pieces : kRoom) + kHuge - 1) & ~(size_t)(kHuge - 1);
+}
+
+Arena arena_make(size_t size, unsigned pieces) {
     const int flags = MAP_PRIVATE | MAP_ANONYMOUS | (huge_pages && from_pool ? MAP_HUGETLB : 0);
     // Room to begin at a multiple of a huge page where the kernel does not see to it.
     const size_t slack = huge_pages && !from_pool ? kHuge : 0;
-    size = (size + kHuge - 1) & ~(size_t)(kHuge - 1);
+    size = arena_room(size, pieces);
     char *at = mmap(NULL, size + slack, PROT_READ | PROT_WRITE, flags, -1, 0);
     if (at == MAP_FAILED)
         fail("mmap");
-    if (slack) {
-        char *const aligned = (char *)(((uintptr_t)at + kHuge - 1) & ~(uintptr_t)(kHuge - 1));
-        if (aligned > at)
-            munmap(at, (size_t)(aligned - at));
-        if (at + slack > aligned)
-            munmap(aligned + size, (size_t)(at + slack - aligned));
-        at = aligned;
-    }
+    if (slack)
+        at = (char *)(((uintptr_t)at + kHuge - 1) & ~(uintptr_t)(kHuge - 1));
     madvise(at, size, huge_pages ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
     return (Arena){at, size, 0};
+}
+
+void arena_renew(Arena *a, size_t size) {
+    if (a->used + size <= a->size)
+        return;
+    // Unlike munmap, this leaves the process' list of mappings as it is.
+    if (madvise(a->at, a->size, MADV_DONTNEED))
+        fail("madvise");
+    a->used = 0;
 }
 
 void *arena_take(Arena *a, size_t size) {
@@ -54,10 +62,4 @@ void *arena_take(Arena *a, size_t size) {
     void *const at = a->at + a->used;
     a->used += size;
     return at;
-}
-
-void arena_free(Arena *a) {
-    if (a->at && munmap(a->at, a->size))
-        fail("munmap");
-    *a = (Arena){0};
 }

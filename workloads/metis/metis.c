@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// metis [4k|2m] [--phase job|map|reduce] [--input SIZE] (of each core): see metis.h.
+// metis [4k|2m] [--phase job|map|reduce] [--input SIZE] (of each core) [--words N] [--rounds N]: see metis.h.
 //
 // `job` repeats whole jobs, `map` and `reduce` only this phase: its operations are those of one phase. An operation is a
-// step: a block of 4 KiB mapped or a chain of words reduced. A job has as many steps of one kind as of the other. At the end,
-// the counts of every word over all jobs are compared with the text, and a last job compares every position.
+// step: a block of 4 KiB mapped, or as large a part of a core's chains reduced. At the end, the counts of every word over all jobs
+// are compared with the text, and a last job compares every position.
 #include "metis.h"
 
 #include <errno.h>
@@ -13,7 +13,8 @@ static void prepare(unsigned);
 Options options = {.name = "metis", .variants = {"4k", "2m"}, .prepare = prepare};
 Core cores[kMaxCores];
 char *text;
-unsigned blocks, slots, columns;
+unsigned blocks, words, chains;
+unsigned long rounds;
 uint64_t *found;
 
 static const char *phase = "job";
@@ -66,47 +67,64 @@ static void map(unsigned i, int counted) {
     meet();
 }
 
+static unsigned first_chain(unsigned core) { return (unsigned)((uint64_t)core * chains / options.cores); }
+
 static void reduce(unsigned i, int counted) {
     phase_begins(i, kReduce);
-    cores[i].index = arena_make(index_size());
-    for (unsigned chain = i * blocks; chain < (i + 1) * blocks; ++chain) {
+    arena_renew(&cores[i].index, index_size());
+    const unsigned first = first_chain(i), end = first_chain(i + 1);
+    unsigned steps = 0;
+    for (unsigned chain = first; chain < end; ++chain) {
         reduce_chain(&cores[i], chain, !counted);
-        if (!maps)
-            ++times[chain]; // any block's: all words are counted once more
-        done(&cores[i], counted);
+        for (const unsigned due = (chain + 1 - first) * blocks / (end - first); steps < due; ++steps)
+            done(&cores[i], counted);
     }
+    for (unsigned b = 0; !maps && b < blocks; ++b)
+        ++times[i * blocks + b]; // all words are counted once more
     meet();
-    arena_free(&cores[i].index);
 }
 
 static void work(unsigned i) {
-    static atomic_int goes; // atomic, as the meeting alone does not make the compiler read it again
+    // Atomic, as the meeting alone does not make the compiler read it again.
+    static struct { _Alignas(kLine) atomic_int on; } goes;
     for (;;) {
         if (i == 0)
-            goes = goes_on(&options, cores[0].operations);
+            goes.on = goes_on(&options, cores[0].operations);
         meet();
-        if (!goes)
+        if (!goes.on)
             break;
         if (maps)
             map(i, 1);
         if (reduces)
             reduce(i, 1);
-        if (maps)
-            arena_free(&cores[i].table);
     }
     if (maps)
         map(i, 0);
     reduce(i, 0);
-    arena_free(&cores[i].table);
+}
+
+static unsigned tables(void) { return maps ? kPieces : 1; }
+
+// Cores begin in different places of their arenas, on a page that is there: neither do all fault at once when the region begins, nor
+// do they come to the ends of their arenas together, where all cores have to forget translations.
+static void begin_within(Arena *a, size_t size, unsigned i) {
+    a->used = (a->size - size) / 1000 * (i * 618 % 1000) & ~(size_t)(kLine - 1);
+    a->at[a->used] = 0;
 }
 
 static void prepare(unsigned i) {
+    Core *const c = &cores[i];
     text_make(i);
-    if (maps)
+    c->table = arena_make(table_size(), tables());
+    c->index = arena_make(index_size(), kPieces);
+    begin_within(&c->index, index_size(), i);
+    if (maps) {
+        begin_within(&c->table, table_size(), i);
         return;
-    table_make(&cores[i]);
+    }
+    table_make(c);
     for (unsigned b = 0; b < blocks; ++b)
-        map_block(&cores[i], b);
+        map_block(c, b);
 }
 
 static int checked(void) {
@@ -128,25 +146,29 @@ static _Noreturn void refuse(const char *option, const char *given, const char *
 }
 
 int main(int argc, char **argv) {
-    const char *input = "128KiB";
-    const Extra extras[] = {{"phase", &phase}, {"input", &input}};
-    options_read(&options, argc, argv, extras, 2);
+    const char *input = "128KiB", *given_rounds = "8", *given_words = "0";
+    const Extra extras[] = {{"phase", &phase}, {"input", &input}, {"rounds", &given_rounds}, {"words", &given_words}};
+    options_read(&options, argc, argv, extras, 4);
     maps = strcmp(phase, "reduce") != 0;
     reduces = strcmp(phase, "map") != 0;
     if (maps && reduces && strcmp(phase, "job"))
         refuse("phase", phase, "job, map or reduce");
     const uint64_t part = size_of_text("--input", input);
     blocks = (unsigned)(part / kBlock);
-    slots = blocks < kMostSlots ? blocks : kMostSlots;
-    if (part % kBlock || !blocks || blocks % slots || part * options.cores >> 32)
-        refuse("input", input, "4KiB times 1 to 16, or a multiple of 64KiB,");
-    columns = options.cores * (blocks / slots);
+    if (part % kBlock || !blocks || part * options.cores >> 32)
+        refuse("input", input, "a multiple of 4KiB");
+    words = strtoul(given_words, NULL, 10);
+    words = words ? words : blocks * kWordsOfBlock;
+    chains = (words * kChains + kChainWords - 1) / kChainWords;
+    rounds = strtoul(given_rounds, NULL, 10);
+    if (words > kVocabulary)
+        refuse("words", given_words, "a number up to 262144, which is that of 8MiB of input,");
     text = shared_memory(part * options.cores);
     found = calloc(kPrefixes, sizeof *found);
     times = calloc((size_t)options.cores * blocks, sizeof *times);
     if (!found || !times)
         fail("memory");
-    memory_prepare(options.variant[0] == '2', table_size() + index_size() + (4 << 20));
+    memory_prepare(options.variant[0] == '2', arena_room(table_size(), tables()) + arena_room(index_size(), kPieces));
     run_threads(&options, work);
     uint64_t total = 0;
     for (unsigned i = 0; i < options.cores; ++i)

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "metis.h"
 
-// If all words of a part were different; letters and space are at least five bytes of text.
-size_t table_size(void) {
-    return (size_t)blocks * kBlock / 5 * (sizeof(Word) + 32) / 2 + (size_t)columns * slots * sizeof(Word *) + 65536;
-}
-size_t index_size(void) { return (size_t)blocks * kBlock * 3 + 65536; }
+// A core's part of the text has at most so many words; letters and space are at least five bytes.
+static size_t most_words(void) { return (size_t)blocks * kBlock / 5; }
+// An array of positions grows by doubling, from four. Parts of the text differ a little in how often they have a word.
+size_t table_size(void) { return chains * sizeof(Word *) + words * (sizeof(Word) + 16) + most_words() * 16; }
+size_t index_size(void) { return most_words() * 2 * sizeof(uint32_t) + 65536; }
 
 static const char *block_of(const Core *c, unsigned block) { return text + ((uint64_t)(c - cores) * blocks + block) * kBlock; }
 
@@ -18,7 +18,7 @@ void text_make(unsigned core) {
         memset(block, ' ', kBlock);
         for (unsigned at = 0; at + kWordRoom < kBlock;) {
             state = state * 6364136223846793005u + 1442695040888963407u;
-            const unsigned length = word_text((unsigned)(state >> 40) % kWords, word);
+            const unsigned length = word_text((unsigned)(state >> 40) % words, word);
             memcpy(block + at, word, length);
             at += length + 1;
         }
@@ -47,11 +47,20 @@ static int before(const Word *w, uint32_t hash, const char *word, unsigned lengt
     return w->hash != hash ? w->hash < hash : memcmp(w->text, word, length) < 0;
 }
 
-static void enter(Core *c, const char *word, unsigned length, uint32_t position) {
+static uint32_t hash_of(const char *word, unsigned length) {
     uint32_t hash = 2166136261u;
     for (unsigned i = 0; i < length; ++i)
         hash = (hash ^ (unsigned char)word[i]) * 16777619u;
-    Word **at = &c->chains[(hash ^ hash >> 15) % (columns * slots)];
+    uint64_t quotient = hash;
+    for (unsigned long i = 0; i < rounds; ++i)
+        quotient = (UINT64_MAX - i) / (quotient | 3);
+    return hash ^ (uint32_t)quotient;
+}
+
+static void enter(Core *c, const char *word, unsigned length, uint32_t position) {
+    const uint32_t hash = hash_of(word, length);
+    // All chains have equally many words: Metis samples its input to make its reduce tasks equal.
+    Word **at = &c->chains[word_rank(word) % chains];
     while (*at && before(*at, hash, word, length))
         at = &(*at)->next;
     Word *w = *at;
@@ -72,8 +81,8 @@ static void enter(Core *c, const char *word, unsigned length, uint32_t position)
 }
 
 void table_make(Core *c) {
-    c->table = arena_make(table_size());
-    c->chains = arena_take(&c->table, columns * slots * sizeof *c->chains);
+    arena_renew(&c->table, table_size());
+    c->chains = arena_take(&c->table, chains * sizeof *c->chains);
 }
 
 void __attribute__((noinline)) map_block(Core *c, unsigned number) {
