@@ -3,6 +3,7 @@
 
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -41,6 +42,15 @@ def test_a_storm_of_the_network_does_its_calls_in_processes(on_the_host: Run, va
 def test_queries_find_their_rows_and_the_files_their_sizes(on_the_host: Run, tmp_path: Path) -> None:
     status, got = on_the_host("pglseek", "--directory", str(tmp_path / "pg"), "--cores", "2", "--operations", "200")
     assert status == 0 and got.right and got.values["operations"] == 2 * 200 and not (tmp_path / "pg").exists()
+
+
+def test_a_server_that_seeks_more_often_gets_the_same_answers(root: Path, tmp_path: Path) -> None:
+    """Each seek to the end of a file is done four times; other seeks once."""
+    (tmp_path / "file").write_bytes(b"x" * 1234)
+    program = "import os; f = os.open('file', os.O_RDONLY); print(os.lseek(f, 0, 2), os.lseek(f, 7, 0)); os.lseek(99, 0, 2)"
+    got = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=False,
+                         env={"LD_PRELOAD": str(build.library(root / "workloads/postgresql/seeks.c"))})
+    assert got.stdout == "1234 7\n" and "Bad file descriptor" in got.stderr and "LD_PRELOAD" not in got.stderr
 
 
 def test_a_file_that_changes_its_size_is_noticed(tmp_path: Path) -> None:

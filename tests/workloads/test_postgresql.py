@@ -13,7 +13,7 @@ Moscope = Callable[..., Any]
 
 @pytest.mark.long
 @pytest.mark.parametrize("kernel", ["stock", "pk", "distro"])
-@pytest.mark.parametrize("name", ["postgresql", "postgresql-write"])
+@pytest.mark.parametrize("name", ["postgresql", "postgresql-seeks", "postgresql-write"])
 def test_each_row_is_right_and_queries_are_counted(name: str, kernel: str, moscope: Moscope, tmp_path: Path) -> None:
     got = moscope("run", "--workload", name, "--kernel", kernel, "--cores", "2", "--window", "5ms", "--windows", "1", "--json",
                   "--out", "out", timeout=3600)

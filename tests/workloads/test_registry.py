@@ -171,5 +171,8 @@ def test_the_database_is_made_with_the_rows_that_its_clients_expect(root: Path) 
         assert (w.packages, w.steering, w.kernels) == (("postgresql-15",), "pin-every-20", "stock,pk")
         assert f"'postgresql connections=48 rows=1000000 batch=256 updates={updates}'" in w.command(48)
         assert "(k::bigint * 2654435761 % 2147483648)::int FROM generate_series(0, 999999)" in w.image_script
+    seeking = workloads.find("postgresql-seeks")
+    assert " env LD_PRELOAD=/run/moscope/workloads/postgresql/seeks.so /usr/lib/" in seeking.command(48)
+    assert workloads.files(seeking)["workloads/postgresql/seeks.so"].read_bytes()[:4] == b"\x7fELF"
     session = (root / "src/net/postgresql/session.hh").read_text()
     assert f"return key * 2654435761u & {2147483648 - 1:#x}u;" in session

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """PostgreSQL of the distribution, as the MOSBENCH paper runs it (section 5.5): a table of keys and values on tmpfs with its index, in
 shared buffers that hold both; a connection for each core, which sends batches of 256 statements; a card that learns the queue of a
-connection from each twentieth packet sent. `postgresql` reads; of the statements of `postgresql-write`, 5 % update.
+connection from each twentieth packet sent. `postgresql` reads; of the statements of `postgresql-write`, 5 % update. The server of
+`postgresql-seeks` asks for the sizes of the two files four times as often (seeks.c), as the paper's 8.3 may have done.
 
 The paper's table has 10 million rows, this one has a million. The database is made with the root image (image.sh).
 """
@@ -22,16 +23,17 @@ def warmup(cores: int) -> str:
     return "1ms" if cores < 24 else "3ms"
 
 
-def postgresql(name: str, summary: str, updates: int) -> Workload:
+def postgresql(name: str, summary: str, updates: int = 0, preload: str = "") -> Workload:
     return service(
         name, summary, "queries", packages=("postgresql-15",), image="image.sh", port=5432, steering="pin-every-20", one_process=True,
         prepare=f"mkdir -p /run/postgresql && cp -a /var/lib/moscope/postgresql {DATA}",
         each="exec setpriv --reuid=postgres --regid=postgres --clear-groups "
-        f"{PROGRAM} -D {DATA} -c config_file={FILES}/postgresql.conf",
+        f"{f'env LD_PRELOAD={FILES}/{preload} ' if preload else ''}{PROGRAM} -D {DATA} -c config_file={FILES}/postgresql.conf",
         load=lambda cores: f"postgresql connections={cores} rows={ROWS} batch={BATCH} updates={updates}",
         warmup=warmup, window=window, kernels="stock,pk")
 
 
 register(__file__,
-         postgresql("postgresql", "a database, asked over the network card for rows by key", 0),
+         postgresql("postgresql", "a database, asked over the network card for rows by key"),
+         postgresql("postgresql-seeks", "the same with eight seeks for a query on the files of table and index", preload="seeks.so"),
          postgresql("postgresql-write", "the same, where 5 % of the statements update a row", UPDATES))

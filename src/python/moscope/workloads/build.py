@@ -19,6 +19,7 @@ CC = "gcc"
 # Not tuned for the build machine, because the guest's processor is older. The symbol table keeps the names of functions,
 # by which reports name stalls.
 FLAGS = ["-std=gnu17", "-O2", "-Wall", "-Wextra", "-Werror", "-march=x86-64", "-static", "-pthread"]
+LIBRARY_FLAGS = ["-std=gnu17", "-O2", "-Wall", "-Wextra", "-Werror", "-march=x86-64", "-shared", "-fPIC"]
 
 
 def program(family: str, folder: Path | None = None) -> Path:
@@ -30,17 +31,30 @@ def program(family: str, folder: Path | None = None) -> Path:
     target = paths.cache_dir() / "workloads" / _digest(place) / family
     if not target.is_file():
         target.parent.mkdir(parents=True, exist_ok=True)
-        partial = target.with_name(f".{family}.{os.getpid()}")
         # Relative names keep the place of a checkout out of the program.
         files = [os.path.relpath(p, paths.root()) for p in _sources(place)]
-        got = subprocess.run([CC, *_flags(place), *files, "-o", str(partial)], capture_output=True, text=True, check=False,
-                             cwd=paths.root())
-        if got.returncode != 0:
-            partial.unlink(missing_ok=True)
-            raise UserError(f"{place}: does not compile: {_first_error(got.stderr)}: expected a program that a C compiler with "
-                            "static libraries (packages gcc and libc6-dev) compiles")
-        partial.replace(target)
+        _compile([*_flags(place), *files], target, paths.root(), place,
+                 "a program that a C compiler with static libraries (packages gcc and libc6-dev) compiles")
     return target
+
+
+def library(source: Path) -> Path:
+    """A C file as a shared library for the distribution's programs in the guest; built if the cache lacks it."""
+    key = hashlib.sha256(f"{_compiler()} {LIBRARY_FLAGS}".encode() + source.read_bytes()).hexdigest()[:32]
+    target = paths.cache_dir() / "workloads" / key / f"{source.stem}.so"
+    if not target.is_file():
+        target.parent.mkdir(parents=True, exist_ok=True)
+        _compile([*LIBRARY_FLAGS, source.name], target, source.parent, source, "a library that a C compiler (package gcc) compiles")
+    return target
+
+
+def _compile(arguments: list[str], target: Path, folder: Path, what: Path, expected: str) -> None:
+    partial = target.with_name(f".{target.name}.{os.getpid()}")
+    got = subprocess.run([CC, *arguments, "-o", str(partial)], capture_output=True, text=True, check=False, cwd=folder)
+    if got.returncode != 0:
+        partial.unlink(missing_ok=True)
+        raise UserError(f"{what}: does not compile: {_first_error(got.stderr)}: expected {expected}")
+    partial.replace(target)
 
 
 def _ours() -> Path:

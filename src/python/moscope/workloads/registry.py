@@ -119,9 +119,12 @@ def programs(families: set[str] | None = None) -> dict[str, Path]:
 
 
 def files(w: Workload) -> dict[str, Path]:
-    """What else a service's folder holds: configuration, found in the guest under the same names."""
-    return {f"{INITRAMFS_FOLDER}/{w.family}/{p.name}": p for p in sorted(w.folder.iterdir())
-            if p.is_file() and p.name not in (FILE, w.image)}
+    """What else a service's folder holds, by the names in the guest: configuration, and each C file as a shared library."""
+    from .build import library
+
+    here = [p for p in sorted(w.folder.iterdir()) if p.is_file() and p.name not in (FILE, w.image)]
+    built = [library(p) if p.suffix == ".c" else p for p in here]
+    return {f"{INITRAMFS_FOLDER}/{w.family}/{p.name}": p for p in built}
 
 
 def _of_folder(folder: Path, name: str) -> Workload:
