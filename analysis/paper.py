@@ -41,6 +41,10 @@ class Ratio:
     high: float
     why: str
 
+    def difference(self, ratio: float) -> float:
+        """How much another ratio is above (positive) or below the range."""
+        return ratio - min(max(ratio, self.low), self.high)
+
     @property
     def text(self) -> str:
         return f"{self.low:.2f}" if self.low == self.high else f"{self.low:.2f} to {self.high:.2f}"

@@ -77,8 +77,8 @@ def per_operation(p: Point) -> dict[str, float]:
 def dram_occupied(p: Point) -> float:
     """Share of time in which DRAM channels transfer data or cannot for reasons of DRAM's own, over all channels."""
     channels = [c for node in p.machine.get("dram") or [] for c in node.get("channels") or []]
-    clocks = sum(int(c.get("clocks", 0)) for c in channels)
-    return sum(int(c.get("busy", 0)) for c in channels) / clocks if clocks else 0.0
+    whole = sum(int(c.get("accounted", 0)) for c in channels)
+    return 1 - sum(int(c["lost"].get("no_request", 0)) for c in channels) / whole if whole else 0.0
 
 
 def drops(p: Point) -> float:

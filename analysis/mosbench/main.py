@@ -62,7 +62,9 @@ def _described(results: Results, one: Application, found: Limit | None) -> dict[
     for n, c in enumerate(one.curves):
         known = bar(results, one, n)
         curves.append({"label": c.label, "kernel": c.kernel, "ratio": c.ratio, "ratio_stderr": c.ratio_stderr,
-                       "paper": known.text if known else None})
+                       "paper": known.text if known else None,
+                       "difference": known.difference(c.ratio) if known and c.ratio is not None else None,
+                       "limit": limit(*c.ends).document() if c.ends else None})
     return {"name": one.name, "title": one.title, "curves": curves, "limit": found.document() if found else None,
             "paper_limit": one.limit}
 

@@ -2,7 +2,7 @@
 """mosbench.html: figure 3, the table of limits (figure 12), and for each application its curves and time per operation."""
 
 from analysis.mosbench.data import Application, Results
-from analysis.mosbench.limits import Limit
+from analysis.mosbench.limits import Limit, limit
 from analysis.mosbench.published import bar
 from analysis.page.document import HERE, theme
 from analysis.page.markup import code, esc, table
@@ -20,15 +20,21 @@ def _said(one: Limit | None) -> str:
 
 
 def ratios(results: Results) -> str:
+    """The bars, each with its difference from the paper's, and the cause of most of the additional time of an operation."""
     rows = []
     for a in results.applications:
         for n, c in enumerate(a.curves):
             known = bar(results, a, n)
             error = f" ± {c.ratio_stderr:.2f}" if c.ratio_stderr is not None else ""
+            apart = f"{known.difference(c.ratio):+.2f}" if known and c.ratio is not None else "–"
             rows.append([esc(a.title), esc(c.label), f"{c.ratio:.2f}{error}" if c.ratio is not None else "–",
-                         esc(f"{known.text} ({known.why})") if known else "–"])
-    return table(f"Throughput per core on {results.most_cores} cores relative to one core", ["application", "curve", "moscope", "paper"],
-                 rows, [2])
+                         esc(f"{known.text} ({known.why})") if known else "–", apart,
+                         esc(_said(limit(*c.ends) if c.ends else None))])
+    note = ("The difference is from the nearer end of the paper's range. A dash stands for what the paper does not give, and for what "
+            f"lacks a point on 1 core or on {results.most_cores} cores.")
+    return table(f"Throughput per core on {results.most_cores} cores relative to one core",
+                 ["application", "curve", "moscope", "paper", "difference", "what takes the additional time of an operation"],
+                 rows, [2, 4]) + f'<p class="note">{esc(note)}</p>'
 
 
 def failures(results: Results) -> str:

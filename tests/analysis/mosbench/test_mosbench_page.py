@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
+from analysis import paper
 from analysis.mosbench import data, main
 from analysis.mosbench.limits import Limit, limit
 from analysis.page.markup import code
@@ -68,9 +69,16 @@ def test_the_page_has_the_papers_figures_its_limits_and_the_failed_point(folder:
     assert set(found["figures"]) == {"3", "4", "4-time"} and all(Path(path).stat().st_size > 5000 for path in found["figures"].values())
     exim = found["applications"][0]
     assert [c["paper"] for c in exim["curves"]] == ["0.12 to 0.27", None]
+    assert [c["difference"] for c in exim["curves"]] == [0.0, None]
+    assert [c["limit"]["cause"] for c in exim["curves"]] == ["queue.lock", "size"]
     text = Path(found["report"]).read_text()
     assert "App: contention on spool directories" in text and exim["limit"]["text"] in text
     assert "1 point failed" in text and code("./moscope run --workload exim --cores 24") in text
+
+
+def test_a_difference_is_from_the_nearer_end_of_the_papers_range() -> None:
+    known = paper.Ratio(0.2, 0.4, "")
+    assert [known.difference(ratio) for ratio in (0.1, 0.2, 0.3, 0.5)] == [pytest.approx(d) for d in (-0.1, 0.0, 0.0, 0.1)]
 
 
 def test_results_of_another_machine_stand_without_the_papers(folder: Path, tmp_path: Path) -> None:
@@ -100,7 +108,7 @@ def test_the_cause_of_most_additional_time_is_the_limit() -> None:
 
 def test_occupied_dram_and_a_card_that_drops_packets_are_limits_before_the_cores_time() -> None:
     one, many = point(1, 100), point(48, 2400, idle=0.5)
-    many.stats["machine"]["dram"] = [{"channels": [{"clocks": 1000, "busy": 850}]}] * 8
+    many.stats["machine"]["dram"] = [{"channels": [{"accounted": 1000, "busy": 400, "lost": {"row_cycle": 450, "no_request": 150}}]}] * 8
     assert limit(one, many).text == "DRAM bandwidth: channels are occupied 85% of the time"
     busy = point(48, 2400, idle=0.05, network={"in_packets": 900, "dropped_fifo_full": 100})
     idle = point(48, 2400, idle=0.5, network={"in_packets": 900, "dropped_fifo_full": 100})
