@@ -94,6 +94,17 @@ def plain_parameters(described, description):
     return values
 
 
+def is_ordered(buffer, interface):
+    """The receiving end keeps a virtual network's order, on both engines only from the network on: a home may send messages with
+    different latencies, and gem5 ends where a later one overtakes another in an ordered buffer."""
+    if buffer["name"] == TO_MEMORY:
+        return True
+    receivers = [b for m in interface["machines"] for b in m["buffers"] if b["network"] == "From" and b["vnet"] == buffer["vnet"]]
+    if buffer["network"] == "To" and any(b["ordered"] for b in receivers):
+        return False
+    return bool(buffer["ordered"])
+
+
 def controller(described, description, interface, ruby, clocks):
     """One controller of the protocol with its arrays and buffers."""
     machine = next(m for m in interface["machines"] if m["type"] == described["machine"])
@@ -110,7 +121,7 @@ def controller(described, description, interface, ruby, clocks):
     for name, value in plain_parameters(described, description).items():
         setattr(made, name, value)
     for buffer in machine["buffers"]:
-        setattr(made, buffer["name"], MessageBuffer(ordered=bool(buffer["ordered"]) or buffer["name"] == TO_MEMORY))
+        setattr(made, buffer["name"], MessageBuffer(ordered=is_ordered(buffer, interface)))
         if buffer["network"] == "To":
             getattr(made, buffer["name"]).out_port = ruby.network.in_port
         elif buffer["network"] == "From":

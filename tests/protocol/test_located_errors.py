@@ -3,12 +3,14 @@
 not as a crash: copies of MSI, each with one mistake."""
 
 import shutil
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from moscope import buildproto
-from moscope.errors import ProtocolError
+from moscope.errors import ProtocolError, UserError
 from moscope.protocol import check as protocol_check
 
 ACTION = "gs_sendGetS"  # runs when the core's request is at work
@@ -61,3 +63,38 @@ def test_a_protocol_that_polls_is_told_so(tmp_path: Path) -> None:
     subject = protocol_check.prepare(str(protocol), "small")
     with pytest.raises(ProtocolError, match=r"no progress: .*; the protocol polls: meanwhile L1Cache-\d+ took \d+ times I --Load-->"):
         protocol_check.random_test(subject.leave_out(subject.default_left_out()), 1000, 1)
+
+
+HEADER = "namespace moscope::ruby {{\ninline void Sequencer_{} {{ {} }}\n}}\n"
+HEADERS = {  # what NAME.hh has, and where the error is
+    "mistake": (HEADER.format("note(Sequencer &s, Addr)", "s.nonsense();"), "MSI.hh:2: error: .*nonsense"),
+    "arguments": (HEADER.format("note(int, int, int)", ""), r"MSI-cache.sm:\d+: error: .*Sequencer"),
+    "unused": (HEADER.format("note(Sequencer &, Addr a)", "int unused;"), ""),
+}
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("kind", HEADERS)
+def test_a_mistake_in_the_protocols_own_header_is_an_error_of_the_user_at_its_line(tmp_path: Path, kind: str) -> None:
+    protocol, _ = copy(tmp_path, ACTION, "sequencer.note(address);")
+    text, error = HEADERS[kind]
+    (tmp_path / "MSI.prelude.sm").write_text('structure(Sequencer, external="yes") { void note(Addr); }\n', encoding="utf-8")
+    (tmp_path / "MSI.hh").write_text(text, encoding="utf-8")
+    subject = protocol_check.prepare(str(protocol), "small")
+    if error:
+        with pytest.raises(UserError, match=error) as found:
+            subject.protocol.checking()
+        assert "build/" not in str(found.value)
+    else:  # a warning of g++ is none of a user's
+        assert subject.protocol.checking().exists()
+
+
+@pytest.mark.parametrize("name", ["My-MSI", "Other"])
+def test_a_protocols_name_may_have_dashes_and_differ_from_its_file(tmp_path: Path, moscope: Callable[..., Any], name: str) -> None:
+    protocol, _ = copy(tmp_path, ACTION, "")
+    text = protocol.read_text(encoding="utf-8")
+    protocol.write_text(text.replace('protocol "MSI";', f'protocol "{name}";'), encoding="utf-8")
+    got = moscope("protocol", "check", str(protocol), "--cores", "2", "--ops", "1000", "--shrink", "0")
+    assert got.returncode == 0 and "no violation" in got.stdout, got.stderr
+    got = moscope("protocol", "verify", str(protocol), "--shrink", "0")
+    assert got.returncode == 0 and "verified" in got.stdout, got.stderr

@@ -15,6 +15,10 @@ ALIASES = {"AbstractEntry": "AbstractCacheEntry", "Prefetcher": "RubyPrefetcher"
 """Names that types had in gem5 before 2020."""
 OLD_TYPES = {"Address": "Addr", "Time": "Cycles or Tick"}
 """Types that gem5's SLICC no longer has, and what takes their place."""
+VIRTUAL_NETWORKS = 16
+"""How many the engine has (src/mem/ruby/network/params.hh)."""
+RANGES = {"int": (-2**31, 2**31 - 1), "Cycles": (0, 2**63 - 1), "Tick": (0, 2**63 - 1), "uint32_t": (0, 2**32 - 1),
+          "uint64_t": (0, 2**64 - 1)}
 _VOID = "of type void: expected a type that has values"
 
 
@@ -339,6 +343,8 @@ class Declarer:
                                      "connection to its peer", "network")
         elif param.virtual_network is None:
             self.diagnostics.error(param.loc, f"virtual_network: '{param.pairs['virtual_network']}': expected a number")
+        elif param.virtual_network >= VIRTUAL_NETWORKS:
+            self.diagnostics.error(param.loc, f"virtual_network: {param.virtual_network}: expected 0 to {VIRTUAL_NETWORKS - 1}")
         elif "vnet_type" not in param.pairs:
             self.diagnostics.error(param.loc, f"buffer '{param.name}': no vnet_type: expected one with virtual_network")
 
@@ -360,6 +366,10 @@ class Declarer:
             fits = False
         if not fits or (param.type.kind == "struct" and param.type is not self.unknown):
             self.diagnostics.error(given.loc, f"default of '{param.name}': of another type: expected {name}")
+            return None
+        low, high = RANGES.get(name, (0, 0))
+        if name in RANGES and isinstance(value, int) and not low <= value <= high:
+            self.diagnostics.error(given.loc, f"default of '{param.name}': {value}: expected {low} to {high} ({name})")
             return None
         return ast.Literal(loc=given.loc, value=value, type=param.type)  # type: ignore[arg-type]
 

@@ -157,6 +157,27 @@ def compile_protocol(generated: Path, library: Path, check: bool, variant: str, 
         unfinished.unlink(missing_ok=True)
 
 
+GXX_ERROR = re.compile(r"^(?P<file>[^\s:]+):(?P<line>\d+):\d+: (?:fatal )?error: (?P<text>.*)$", re.MULTILINE)
+AT = re.compile(r'\bat\("(?P<file>[^"]+)", (?P<line>\d+)\);')
+OWN_HEADER = "_own.hh"  # what the compiler calls its copy of NAME.hh
+
+
+def in_the_protocols_words(text: str, slicc: Path, root: Path) -> str:
+    """What g++ found in the C++ of a protocol from outside, at the line of the protocol's header or `.sm` file that it comes from.
+    The statements of generated code say where they are from: `at("FILE.sm", LINE)`."""
+    found = []
+    for error in GXX_ERROR.finditer(text):
+        path, line = root / error["file"], int(error["line"])
+        if path.name.endswith(OWN_HEADER):
+            where = f"{slicc.with_suffix('.hh')}:{line}"
+        else:
+            before = path.read_text(encoding="utf-8", errors="replace").splitlines()[:line] if path.is_file() else []
+            at = next((AT.search(text) for text in reversed(before) if AT.search(text)), None)
+            where = f"{slicc.parent / at['file']}:{at['line']}" if at else f"{slicc}:1"
+        found.append(f"{where}: error: does not compile as C++: {error['text']}")
+    return "\n".join(dict.fromkeys(found))
+
+
 def run_tool(command: list[str]) -> None:
     got = subprocess.run(command, cwd=paths.root(), capture_output=True, text=True, check=False)
     if got.returncode != 0:
@@ -210,8 +231,8 @@ def ensure_protocol(name_or_file: str, report: Report = lambda text: None, stric
     warnings = (folder / f"{name}.warnings").read_text(encoding="utf-8").replace(HERE, f"{slicc.parent}/")
     if warnings:
         report(warnings)
-    return BuiltProtocol(name, folder / f"{name}.json", partial(compile_outside, name, folder, False, report),
-                         partial(compile_outside, name, folder, True, report), warnings, own=False)
+    return BuiltProtocol(name, folder / f"{name}.json", partial(compile_outside, slicc, folder, False, report),
+                         partial(compile_outside, slicc, folder, True, report), warnings, own=False)
 
 
 def generate_outside(slicc: Path, folder: Path, report: Report) -> None:
@@ -223,7 +244,9 @@ def generate_outside(slicc: Path, folder: Path, report: Report) -> None:
         report(f"generate {name}")
         warnings = generate(slicc, generated).replace(f"{slicc.parent}/", HERE)
         (unfinished / f"{name}.warnings").write_text(warnings, encoding="utf-8")
-        shutil.copyfile(generated / f"{name}.json", unfinished / f"{name}.json")
+        # The compiler names it as the protocol's text does, and a dash becomes "_" in C++.
+        (interface,) = generated.glob("*.json")
+        shutil.copyfile(interface, unfinished / f"{name}.json")
         try:
             unfinished.rename(folder)
         except OSError:
@@ -252,11 +275,12 @@ def check_inside(name: str, report: Report) -> Path:
     return library
 
 
-def compile_outside(name: str, folder: Path, check: bool, report: Report) -> Path:
+def compile_outside(slicc: Path, folder: Path, check: bool, report: Report) -> Path:
     """One of the libraries of a user's own protocol: the folder's key covers both. The checking library serves short tests, so it is
     compiled fast rather than well."""
     from moscope import bootstrap
 
+    name = slicc.stem
     library = folder / f"{name}{CHECKING if check else TIMING}"
     if not library.exists():
         # The objects of two starts would lie in one place.
@@ -264,8 +288,13 @@ def compile_outside(name: str, folder: Path, check: bool, report: Report) -> Pat
             if not library.exists():
                 ensure_compiler(report)
                 report(f"building {library.name} (once)")
-                compile_protocol(folder / name, library, check, paths.variant(), all_cores(), report,
-                                 toolchain.FAST_COMPILE if check else ())
+                try:
+                    compile_protocol(folder / name, library, check, paths.variant(), all_cores(), report,
+                                     toolchain.FAST_COMPILE if check else ())
+                except BuildFailed as error:
+                    if located := in_the_protocols_words(str(error), slicc, paths.root()):
+                        raise UserError(located) from error
+                    raise
     return library
 
 

@@ -2,6 +2,7 @@
 """What the two engines have to agree in, with the gem5 that the environment variable GEM5 names."""
 
 import json
+import os
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 import pytest
 
 from moscope import jsonio
+from moscope.gem5 import binary
 
 Moscope = Callable[..., subprocess.CompletedProcess[str]]
 HOUR = 3600.0
@@ -83,3 +85,23 @@ def test_random_accesses_at_the_same_time_keep_the_invariants_on_both(moscope: M
 def test_100_000_accesses_one_at_a_time_do_the_same(moscope: Moscope, gem5: Path, machine: str) -> None:
     document = crosscheck(moscope, gem5, "--machine", machine, timeout=HOUR)
     assert document["accesses"] == 100_000 and document["transitions_equal"] and document["states_equal"]
+
+
+@pytest.fixture(scope="session", params=range(4))
+def of_gem5(request: pytest.FixtureRequest) -> tuple[Path, Path]:
+    """A binary of those that GEM5_OTHER names (`:` between them), each built with a protocol of gem5's own, and that protocol's file."""
+    paths, folder = os.environ.get("GEM5_OTHER", "").split(":"), os.environ.get("GEM5_PROTOCOLS")
+    if not folder or request.param >= len(paths) or not paths[request.param]:
+        pytest.skip("needs gem5 with another protocol: GEM5_OTHER names binaries, GEM5_PROTOCOLS gem5's folder of protocols")
+    path = Path(paths[request.param])
+    return path, Path(folder) / f"{binary.ask(path).protocol}.slicc"
+
+
+@pytest.mark.parametrize("machine, accesses", [("small", "3000"), pytest.param("small", "100000", marks=pytest.mark.long),
+                                               pytest.param("opteron48", "100000", marks=pytest.mark.long)])
+def test_a_protocol_of_gem5s_own_does_the_same_on_both_engines(moscope: Moscope, of_gem5: tuple[Path, Path], machine: str,
+                                                               accesses: str) -> None:
+    path, protocol = of_gem5
+    document = crosscheck(moscope, path, "--machine", machine, "--accesses", accesses, "--set", f"protocol={protocol}", timeout=HOUR)
+    assert document["transitions_equal"] and document["states_equal"] and document["messages_equal"]
+    assert document["transitions"]["gem5"] > int(accesses) and not any(document["invariants"].values())

@@ -127,11 +127,12 @@ def build(protocol: str, machine: str, sets: Sequence[str], bounds: Bounds, repo
     with tempfile.TemporaryDirectory(prefix="moscope-verify-") as name:
         folder = Path(name)
         buildproto.run_slicc(["--protocol", str(slicc), "--interface-only", "--no-warnings", "--out", name])
-        interface = json.loads((folder / f"{slicc.stem}.json").read_text(encoding="utf-8"))
+        (written,) = folder.glob("*.json")  # a dash in the protocol's name is "_" in those of files
+        interface = json.loads(written.read_text(encoding="utf-8"))
         (folder / "model.json").write_text(json.dumps(specification(controllers(interface, machine, sets, bounds), bounds)),
                                            encoding="utf-8")
         buildproto.run_slicc(["--protocol", str(slicc), "--model", str(folder / "model.json"), "--no-warnings", "--out", name])
-        source = folder / f"{slicc.stem}.model.cc"
+        (source,) = folder.glob("*.model.cc")
         headers = sorted((root / "src/verify").glob("*.hh"))
         key = hashlib.sha256(b"".join(p.read_bytes() for p in [source, *headers]) + " ".join(FLAGS).encode()).hexdigest()[:16]
         program = paths.user_protocol_dir() / f"{slicc.stem}.verify-{key}"
