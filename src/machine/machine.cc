@@ -4,7 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
-#include <numeric>
+#include <map>
 #include <sstream>
 
 #include "base/time_text.hh"
@@ -312,25 +312,38 @@ std::vector<std::uint64_t> Watchdog::counts() const {
     return all;
 }
 
-/// If most transitions since the last look were one and the same, of one controller: that one.
+/// If most transitions since the last look were one and the same: that one, and the controller that took it most.
 std::string Watchdog::polling() const {
     const std::vector<std::uint64_t> now = counts();
-    std::vector<std::uint64_t> taken(now.size());
-    for (std::size_t i = 0; i < now.size(); ++i)
-        taken[i] = now[i] - (before_.empty() ? 0 : before_[i]);
-    std::size_t most = static_cast<std::size_t>(std::max_element(taken.begin(), taken.end()) - taken.begin());
-    constexpr std::uint64_t kMany = 1000;
-    if (taken.empty() || taken[most] < kMany ||
-        taken[most] * 2 < std::accumulate(taken.begin(), taken.end(), std::uint64_t{0}))
-        return "";
-    const std::string times = std::to_string(taken[most]);
-    for (const auto *c : machine_.controllers()) {
-        if (most < c->info->transitions) {
-            const auto &t = c->info->transition[most];
-            return "; the protocol polls: meanwhile " + c->name() + " took " + times + " times " +
-                   c->info->state[t.state].name + " --" + c->info->event[t.event] + "-->";
+    struct Taken {
+        std::uint64_t all = 0, most = 0;
+        unsigned controllers = 0;
+        const ruby::AbstractController *first = nullptr;
+    };
+    std::map<std::pair<ruby::MachineType, unsigned>, Taken> taken; // by transition of a type of machine
+    std::uint64_t sum = 0;
+    std::size_t i = 0;
+    for (const auto *c : machine_.controllers())
+        for (unsigned t = 0; t < c->info->transitions; ++t, ++i) {
+            const std::uint64_t n = now[i] - (before_.empty() ? 0 : before_[i]);
+            if (n == 0)
+                continue;
+            Taken &of = taken[{c->info->type, t}];
+            sum += n;
+            of.all += n;
+            ++of.controllers;
+            if (n > of.most)
+                of.most = n, of.first = c;
         }
-        most -= c->info->transitions;
+    constexpr std::uint64_t kMany = 1000;
+    for (const auto &[what, of] : taken) {
+        if (of.all < kMany || of.all * 2 < sum)
+            continue;
+        const ruby::MachineInfo &machine = *of.first->info;
+        const auto &t = machine.transition[what.second];
+        const std::string others = of.controllers > 1 ? " and " + std::to_string(of.controllers - 1) + " more" : "";
+        return "; the protocol polls: meanwhile " + of.first->name() + others + " took " + std::to_string(of.all) +
+               " times " + machine.state[t.state].name + " --" + machine.event[t.event] + "-->";
     }
     return "";
 }

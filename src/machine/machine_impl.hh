@@ -129,6 +129,7 @@ struct Machine::Impl {
     void make_current() const {
         ruby::NodeMap::current = &nodes;
         ruby::AddressMap::current = &addresses;
+        ruby::Network::current = network.get();
     }
     /// The lines of a protocol error below the first.
     std::string context(Addr line) const;

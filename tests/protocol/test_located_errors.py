@@ -18,7 +18,12 @@ MISTAKES = {  # what is put at the beginning of the action's body, and the error
     "null": ("unset_cache_entry(); cache_entry.DataBlk.clear();", "cache_entry is null"),
     "other port": ("stall_and_wait(responseNetwork_in, address);", "stall_and_wait: .* has no message that is due"),
     "no machine": ("NetDest d; d.add(createMachineID(MachineType:L1Cache, intToID(99)));",
-                   "destination L1Cache-99.*: no such machine"),
+                   "destination L1Cache-99: no such machine: expected a number from 0 to "),
+    "no machine type": ("NetDest d; d.add(createMachineID(MachineType:L2Cache, intToID(0)));",
+                        "destination L2Cache-0: no such machine: expected a MachineType of the protocol"),
+    "no receiver, later": ("enqueue(requestNetwork_out, RequestMsg, 9) { out_msg.addr := address; out_msg.Requestor := machineID; "
+                           "out_msg.Destination.broadcast(MachineType:L1Cache); out_msg.MessageSize := MessageSizeType:Request_Control; }",
+                           r"message of line 0x\w+ from L1Cache-\d+ to L1Cache-0, which has no buffer from virtual network 0"),
     "no receiver": ("enqueue(requestNetwork_out, RequestMsg, 1) { out_msg.addr := address; out_msg.Requestor := machineID; "
                     "out_msg.Destination.add(machineID); out_msg.MessageSize := MessageSizeType:Request_Control; }",
                     r"message of line 0x\w+ from (L1Cache-\d+) to \1, which has no buffer from virtual network 0"),
@@ -56,13 +61,28 @@ def test_a_protocol_that_polls_is_told_so(tmp_path: Path) -> None:
     protocol, _ = copy(tmp_path, "pm_popMandatory", "")
     file = tmp_path / "MSI-cache.sm"
     text = file.read_text(encoding="utf-8")
-    again = '  action(again, "again", desc="Try again") { mandatoryQueue_in.recycle(clockEdge(), cyclesToTicks(recycle_latency)); }\n\n'
+    again = ('  Tick cyclesToTicks(Cycles c);\n  action(again, "again", desc="Try again") {\n'
+             '    mandatoryQueue_in.recycle(clockEdge(), cyclesToTicks(recycle_latency));\n  }\n\n')
     load = "  transition(I, Load, IS) {\n    ac_allocate;\n    gs_sendGetS;\n    pm_popMandatory;\n"
     assert text.count(load) == 1
     file.write_text(text.replace(load, again + "  transition(I, Load, I) {\n    again;\n"), encoding="utf-8")
     subject = protocol_check.prepare(str(protocol), "small")
-    with pytest.raises(ProtocolError, match=r"no progress: .*; the protocol polls: meanwhile L1Cache-\d+ took \d+ times I --Load-->"):
+    with pytest.raises(ProtocolError, match=r"no progress: .*; the protocol polls: meanwhile L1Cache-\d+ and \d more took "
+                       r"\d+ times I --Load-->"):
         protocol_check.random_test(subject.leave_out(subject.default_left_out()), 1000, 1)
+
+
+@pytest.mark.long
+def test_functions_of_messages_and_of_no_machine_may_end_in_an_error(tmp_path: Path) -> None:
+    protocol, _ = copy(tmp_path, ACTION, "")
+    file = tmp_path / "MSI-msg.sm"
+    text = file.read_text(encoding="utf-8")
+    body = "    return testAndWrite(addr, DataBlk, pkt);\n"
+    assert text.count(body) == 2
+    text = text.replace(body, '    error("MSI is never written to");\n')
+    file.write_text(text + 'int never() {\n  error("never");\n}\n', encoding="utf-8")
+    subject = protocol_check.prepare(str(protocol), "small", cores=2)
+    assert not protocol_check.random_test(subject.leave_out(subject.default_left_out()), 1000, 1)["violations"]
 
 
 HEADER = "namespace moscope::ruby {{\ninline void Sequencer_{} {{ {} }}\n}}\n"

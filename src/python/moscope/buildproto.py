@@ -159,13 +159,14 @@ def compile_protocol(generated: Path, library: Path, check: bool, variant: str, 
 
 GXX_ERROR = re.compile(r"^(?P<file>[^\s:]+):(?P<line>\d+):\d+: (?:fatal )?error: (?P<text>.*)$", re.MULTILINE)
 AT = re.compile(r'\bat\("(?P<file>[^"]+)", (?P<line>\d+)\);')
+MOST_ERRORS = 10  # one wrong name makes many
 OWN_HEADER = "_own.hh"  # what the compiler calls its copy of NAME.hh
 
 
 def in_the_protocols_words(text: str, slicc: Path, root: Path) -> str:
     """What g++ found in the C++ of a protocol from outside, at the line of the protocol's header or `.sm` file that it comes from.
     The statements of generated code say where they are from: `at("FILE.sm", LINE)`."""
-    found = []
+    found: dict[str, None] = {}  # in order, each once
     for error in GXX_ERROR.finditer(text):
         path, line = root / error["file"], int(error["line"])
         if path.name.endswith(OWN_HEADER):
@@ -174,8 +175,9 @@ def in_the_protocols_words(text: str, slicc: Path, root: Path) -> str:
             before = path.read_text(encoding="utf-8", errors="replace").splitlines()[:line] if path.is_file() else []
             at = next((AT.search(text) for text in reversed(before) if AT.search(text)), None)
             where = f"{slicc.parent / at['file']}:{at['line']}" if at else f"{slicc}:1"
-        found.append(f"{where}: error: does not compile as C++: {error['text']}")
-    return "\n".join(dict.fromkeys(found))
+        found[f"{where}: error: in C++: {error['text']}: expected another name or value, or none of moscope's own names"] = None
+    more = [f"and {len(found) - MOST_ERRORS} more"] if len(found) > MOST_ERRORS else []
+    return "\n".join([*list(found)[:MOST_ERRORS], *more])
 
 
 def run_tool(command: list[str]) -> None:

@@ -7,6 +7,7 @@
 #include "base/error.hh"
 #include "mem/ruby/network/hypertransport.hh"
 #include "mem/ruby/network/ideal.hh"
+#include "mem/ruby/runtime/foreign/listeners.hh"
 
 namespace moscope::ruby {
 
@@ -75,6 +76,11 @@ void Network::no_destination(const Message &m, NodeIndex node) const {
     throw ProtocolError("message of line " + line_text(m) + " from " + name_of(m.source) + " to " + name_of(node) +
                             ", which has no buffer from virtual network " + std::to_string(m.vnet),
                         m.line);
+}
+
+void must_listen(const Message &m, NodeIndex node) {
+    if (Network::current && !Network::current->listens(node, m.vnet))
+        Network::current->no_destination(m, node);
 }
 
 void Network::bad_message(const Message &m, const char *what) const {

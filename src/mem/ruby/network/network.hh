@@ -53,6 +53,15 @@ class Network {
     /// of its own that change nothing.
     virtual void open_direct_ways(const std::vector<AbstractController *> &controllers) { (void)controllers; }
 
+    // ---- for the errors of protocols from outside the project
+    /// That of the machine at work, as NodeMap::current is its map.
+    static inline const Network *current = nullptr;
+    bool listens(NodeIndex node, unsigned vnet) const {
+        return from_network_[std::size_t{node} * kMaxVnets + vnet] != nullptr;
+    }
+    /// Throws ProtocolError: the destination has no buffer for the message.
+    [[noreturn]] void no_destination(const Message &m, NodeIndex node) const;
+
     // ---- bounds for the cores' lookahead
     /// From any event in the network to a delivery at this controller that is a consequence of it.
     virtual Tick min_delivery_latency(NodeIndex node) const = 0;
@@ -92,8 +101,7 @@ class Network {
             if (MessageBuffer *b = bounded_to_[std::size_t{source} * kMaxVnets + vnet])
                 --b->in_network_entry;
     }
-    /// Throws ProtocolError: the destination has no buffer for the message.
-    [[noreturn]] void no_destination(const Message &m, NodeIndex node) const;
+    /// Throws ProtocolError.
     [[noreturn]] void bad_message(const Message &m, const char *what) const;
 
     /// Random delays that keep the order where a virtual network is ordered.

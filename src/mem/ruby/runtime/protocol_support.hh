@@ -45,9 +45,12 @@ struct RubyPrefetcher {
 [[noreturn, gnu::cold, gnu::noinline]] inline void protocol_error(const std::string &what, const char *file, int line) {
     throw ProtocolError(std::string(file) + ":" + std::to_string(line) + ": " + what);
 }
+[[noreturn, gnu::cold, gnu::noinline]] inline void assertion_failed(const char *what, const char *file, int line) {
+    protocol_error(what, file, line);
+}
 inline void protocol_assert(bool ok, const char *what, const char *file, int line) {
     if (__builtin_expect(!ok, 0))
-        protocol_error(what, file, line);
+        assertion_failed(what, file, line);
 }
 
 inline void complete_message(RubyRequest &m) { m.line = line_of(m.LineAddress); }

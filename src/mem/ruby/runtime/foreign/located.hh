@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "mem/ruby/runtime/foreign/listeners.hh"
 #include "mem/ruby/runtime/protocol_support.hh"
 
 namespace moscope::ruby {
@@ -81,12 +82,34 @@ class LocatedController : public AbstractController {
         must_be_ready(b, "recycle");
         b.recycle(now, now + later);
     }
+    /// Whether the message goes into the network, where its destinations have to have buffers.
+    bool addressed(const MessageBuffer &b, Message &m) const {
+        m.source = node;
+        m.vnet = b.vnet;
+        return b.ingress && b.vnet != 0xff && m.dest_offset;
+    }
+    void send(MessageBuffer &b, Message *m, std::int64_t latency) {
+        if (addressed(b, *m))
+            m->destination().for_each([&](NodeIndex to) { must_listen(*m, to); });
+        AbstractController::send(b, m, latency);
+    }
+    void send_only_to(MessageBuffer &b, Message *m, MachineID to, std::int64_t latency) {
+        if (addressed(b, *m))
+            must_listen(*m, NodeMap::current->index(to));
+        AbstractController::send_only_to(b, m, to, latency);
+    }
     static MachineID existing(MachineID m) {
         if (__builtin_expect(m.type >= MachineType_NULL || m.num < 0 || m.num >= NodeMap::current->count[m.type], 0))
-            wrong("destination " + to_text(m) + (m.isValid() ? "-" + std::to_string(m.num) : "") +
-                  ": no such machine: expected one of " +
-                  std::to_string(m.isValid() ? NodeMap::current->count[m.type] : 0));
+            no_machine(m);
         return m;
+    }
+    [[noreturn, gnu::cold, gnu::noinline]] static void no_machine(MachineID m) {
+        const bool named = m.type < MachineType_NULL;
+        const int count = named ? NodeMap::current->count[m.type] : 0;
+        const std::string name = named ? MachineType_to_string(m.type) + ("-" + std::to_string(m.num)) : to_text(m);
+        const std::string right =
+            count ? "a number from 0 to " + std::to_string(count - 1) : "a MachineType of the protocol";
+        wrong("destination " + name + ": no such machine: expected " + right);
     }
     Addr victim_of(const CacheMemory &cache, Addr a) const {
         if (__builtin_expect(cache.cacheAvail(a), 0))
