@@ -21,6 +21,8 @@ MISTAKES = {  # what is put at the beginning of the action's body, and the error
                    "destination L1Cache-99: no such machine: expected a number from 0 to "),
     "no machine type": ("NetDest d; d.add(createMachineID(MachineType:L2Cache, intToID(0)));",
                         "destination L2Cache-0: no such machine: expected a MachineType of the protocol"),
+    "recursion": ("deeper(1);", r"function deeper: calls itself without end"),
+    "division": ("int zero := 0; assert(7 / zero > 0);", "division by 0"),
     "no receiver, later": ("enqueue(requestNetwork_out, RequestMsg, 9) { out_msg.addr := address; out_msg.Requestor := machineID; "
                            "out_msg.Destination.broadcast(MachineType:L1Cache); out_msg.MessageSize := MessageSizeType:Request_Control; }",
                            r"message of line 0x\w+ from L1Cache-\d+ to L1Cache-0, which has no buffer from virtual network 0"),
@@ -40,6 +42,8 @@ def copy(tmp_path: Path, action: str, mistake: str) -> tuple[Path, int]:
     while not lines[at].rstrip().endswith("{"):
         at += 1
     lines.insert(at + 1, f"    {mistake}\n")
+    with (tmp_path / "MSI-msg.sm").open("a", encoding="utf-8") as messages:
+        messages.write("int deeper(int a) {\n  if (a < 0) {\n    return 0;\n  }\n  return deeper(a + 1) + 1;\n}\n")
     file.write_text("".join(lines), encoding="utf-8")
     return tmp_path / "MSI.slicc", at + 2
 

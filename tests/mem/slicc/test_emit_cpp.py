@@ -56,3 +56,25 @@ def test_each_transition_of_an_event_has_a_case(tmp_path: Path) -> None:
     assert events is not None
     number = events[1].split(", ").index('"Load"')
     assert load.count("case L1Cache_State_") == len(re.findall(rf"\{{\d+, {number}, ", table[1])) > 0
+
+
+def test_structures_may_be_declared_after_those_that_contain_them(tmp_path: Path) -> None:
+    generated(tmp_path)
+    later = 'structure(Outer, desc="") { Inner inner, desc=""; }\nstructure(Inner, desc="") { int a, desc=""; }\n'
+    messages = tmp_path / "common" / "messages.sm"
+    text = messages.read_text(encoding="utf-8")
+    messages.write_text(text + later, encoding="utf-8")
+    protocol = str(tmp_path / "ok_plain.slicc")
+    assert cli.run(["--protocol", protocol, "--out", str(tmp_path / "out"), "--no-warnings"]) == 0
+    types = (tmp_path / "out" / "ok_plain_types.hh").read_text(encoding="utf-8")
+    assert types.index("struct Inner") < types.index("struct Outer")
+
+
+def test_a_structure_within_itself_is_an_error_at_the_field(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    generated(tmp_path)
+    messages = tmp_path / "common" / "messages.sm"
+    text = messages.read_text(encoding="utf-8")
+    messages.write_text(text + 'structure(Loop, desc="") {\n  Loop again, desc="";\n}\n', encoding="utf-8")
+    assert cli.run(["--protocol", str(tmp_path / "ok_plain.slicc"), "--out", str(tmp_path / "out"), "--no-warnings"]) == 2
+    place = f"messages.sm:{text.count(chr(10)) + 2}:8"
+    assert f"{place}: error: field 'again': of type Loop, which would contain itself" in capsys.readouterr().err

@@ -17,7 +17,7 @@ class Code:
     """Writes expressions and statements to `out`; one method per kind of node. Reports what C++ cannot express."""
 
     def __init__(self, out: Writer, diagnostics: Diagnostics, probe: bool = False, heads: dict[str, int] | None = None,
-                 located: bool = False) -> None:
+                 located: bool = False, checked: bool = False) -> None:
         self.out = out
         self.diagnostics = diagnostics
         self.probe = probe
@@ -26,6 +26,8 @@ class Code:
         self.heads = heads or {}
         # For a protocol from outside: each statement says where it is, and what may go wrong is checked (foreign/located.hh).
         self.located = located and not probe
+        # The same without a controller: in functions of messages, and outside of machines.
+        self.checked = checked
 
     # ------------------------------------------------------------------------------------------------ expressions
 
@@ -127,6 +129,8 @@ class Code:
         return f"{c_type(e.type_ref.type)}::{e.name}({self.args(e.args)})"
 
     def _Binary(self, e: ast.Binary) -> str:
+        if self.checked and e.op in ("/", "%"):
+            return f"({self.expr(e.left)} {e.op} divisor({self.expr(e.right)}))"
         return f"({self.expr(e.left)} {e.op} {self.expr(e.right)})"
 
     def _Unary(self, e: ast.Unary) -> str:

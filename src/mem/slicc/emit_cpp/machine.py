@@ -11,7 +11,7 @@ from ..hits import HitAnalysis, analyse_hits
 from ..supported import TYPES
 from .code import Code
 from .latencies import is_unsolicited, shortest_latency
-from .types import HEADER, emit_type, in_c_order, message_numbers
+from .types import HEADER, bound_depth, emit_type, in_c_order, in_order_of_use, message_numbers
 from .writer import Writer, c_text, c_type, prototype, quoted
 
 CACHE, DIRECTORY, SEQUENCER, DMA = "CacheMemory", "DirectoryMemory", "Sequencer", "DMASequencer"
@@ -48,7 +48,7 @@ class MachineEmitter:
         self.action_uses = Counter(action.name for t in different.values() for action in t.actions)
 
     def code(self, probe: bool = False) -> Code:
-        return Code(self.out, self.diagnostics, probe, self.heads(), self.program.foreign)
+        return Code(self.out, self.diagnostics, probe, self.heads(), self.program.foreign, self.program.foreign)
 
     def heads(self) -> dict[str, int]:
         """The buffers that in_ports read, in the order of polling, each with its number: as many as controllers keep heads of."""
@@ -60,8 +60,8 @@ class MachineEmitter:
         out, m = self.out, self.machine
         out(HEADER + f'\n#include "{self.program.name}_types.hh"\n')
         out(f"namespace moscope::protocol_{self.program.name} {{\nnamespace {{\n")
-        for type_ in m.types:
-            emit_type(out, type_, self.diagnostics, self.numbers)
+        for type_ in in_order_of_use(m.types, self.diagnostics):
+            emit_type(out, type_, self.diagnostics, self.numbers, self.program.foreign)
         self.tables()
         with out.block(f"class {self.name} final : public {self.base}", "};"):
             out.depth -= 1
@@ -78,6 +78,7 @@ class MachineEmitter:
             for function in m.functions:
                 if function.body is not None:
                     with out.block(prototype(function)):
+                        bound_depth(out, self.program.foreign, function)
                         self.code().block(function.body)
             for action in m.actions:
                 if action.used and action.name != "z_stall":

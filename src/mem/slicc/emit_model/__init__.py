@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .. import ast
-from ..emit_cpp.types import HEADER
+from ..emit_cpp.types import HEADER, in_order_of_use
 from ..emit_cpp.writer import Writer, prototype, quoted
 from ..errors import Diagnostics, Stop
 from . import outside
@@ -63,7 +63,7 @@ def emit(program: ast.Program, model: Model, diagnostics: Diagnostics, messages:
                     "unused-but-set-variable"):
         out(f'#pragma GCC diagnostic ignored "-W{warning}"')
     out(f"\nnamespace moscope::verify {{\nnamespace {{\n\ninline constexpr unsigned kLines = {model.lines};\n")
-    for type_ in program.types:
+    for type_ in in_order_of_use(program.types, diagnostics):
         if not (type_.in_prelude and (type_.is_enum or type_.is_external or type_.kind == "external")):
             emit_type(out, type_, diagnostics, kinds, unread)
     own = list(kinds)

@@ -7,7 +7,7 @@ from typing import Any
 
 from .. import ast
 from ..emit_cpp.machine import BASE_MEMBERS, MachineEmitter
-from ..emit_cpp.types import in_c_order
+from ..emit_cpp.types import in_c_order, in_order_of_use
 from ..emit_cpp.writer import Writer, c_type, prototype, quoted
 from ..errors import Diagnostics
 from .code import ModelCode
@@ -62,7 +62,7 @@ class ModelMachine(MachineEmitter):
 
     def declare(self) -> None:
         """Types, names and the part of the state."""
-        for type_ in self.machine.types:
+        for type_ in in_order_of_use(self.machine.types, self.diagnostics):
             emit_type(self.out, type_, self.diagnostics, self.kinds, self.unread)
         self.tables()
         self.data()

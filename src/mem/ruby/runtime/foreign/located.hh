@@ -12,6 +12,31 @@
 
 namespace moscope::ruby {
 
+/// What is divided by.
+template <class T> T divisor(T value) {
+    if (__builtin_expect(value == T{}, 0))
+        throw ProtocolError("division by 0");
+    return value;
+}
+
+/// One more call of functions that call each other.
+class Deeper {
+  public:
+    explicit Deeper(const char *function) {
+        if (++depth_ > kMost) {
+            depth_ = 0;
+            throw ProtocolError(std::string("function ") + function + ": calls itself without end");
+        }
+    }
+    Deeper(const Deeper &) = delete;
+    Deeper &operator=(const Deeper &) = delete;
+    ~Deeper() { depth_ -= depth_ > 0; }
+
+  private:
+    static constexpr int kMost = 1000; // of frames of a few hundred bytes: fibers have small stacks
+    static inline thread_local int depth_ = 0;
+};
+
 /// The entry of a line, which comes into being when it is first asked for, as in gem5.
 template <class T> T *lookup_or_make(PerfectCacheMemory<T> &table, Addr a) {
     if (!table.isTagPresent(a))
