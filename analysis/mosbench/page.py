@@ -34,7 +34,7 @@ def ratios(results: Results) -> str:
             f"lacks a point on 1 core or on {results.most_cores} cores.")
     return table(f"Throughput per core on {results.most_cores} cores relative to one core",
                  ["application", "curve", "moscope", "paper", "difference", "what takes the additional time of an operation"],
-                 rows, [2, 4]) + f'<p class="note">{esc(note)}</p>'
+                 rows, [2, 4]) + f'<p class="unit">{esc(note)}</p>'
 
 
 def failures(results: Results) -> str:

@@ -32,8 +32,9 @@ def draw(results: Results, wide: bool) -> Figure | None:
             if curve.ratio is not None:
                 ax.bar(at, curve.ratio, WIDTH, yerr=curve.ratio_stderr, color=style.color(style.SERIES[side][0]), ecolor=style.color("ink"),
                        error_kw={"elinewidth": 1.0, "capsize": 2})
-                ax.annotate(f"{curve.ratio:.2f}", (at, curve.ratio), xytext=(0, 4), textcoords="offset points", ha="center", fontsize=8.5)
-                top = max(top, curve.ratio * 1.1)
+                end = curve.ratio + (curve.ratio_stderr or 0.0)
+                ax.annotate(f"{curve.ratio:.2f}", (at, end), xytext=(0, 4), textcoords="offset points", ha="center", fontsize=8.5)
+                top = max(top, end * 1.1)
             if known is not None:
                 bracket = True
                 _bracket(ax, at, known)
