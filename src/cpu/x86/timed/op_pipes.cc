@@ -4,6 +4,7 @@
 #include <Zydis/Zydis.h>
 
 #include <algorithm>
+#include <bit>
 #include <vector>
 
 #include "cpu/x86/timed/op_timing.hh"
@@ -246,14 +247,39 @@ bool only_moves(ZydisMnemonic m) {
     }
 }
 
+/// The numbers of the bits of `mask`, in `numbers`. False: there is no room for all.
+template <std::size_t kRoom> bool list(RegMask mask, std::uint8_t (&numbers)[kRoom]) {
+    if (std::popcount(mask) > static_cast<int>(kRoom))
+        return false;
+    for (std::size_t i = 0; mask; mask &= mask - 1)
+        numbers[i++] = static_cast<std::uint8_t>(std::countr_zero(mask));
+    return true;
+}
+
+void note_form(OpPipes &p, const OpTiming &t) {
+    const bool plain = t.kind == OpKind::plain || t.kind == OpKind::conditional || t.kind == OpKind::jump;
+    if (!plain || t.unit != OpUnit::none || p.pipes || p.stores || p.loads > 1)
+        return;
+    OpPipes listed = p;
+    if (!list(p.sources & ~RegMask{t.address}, listed.source) || !list(t.address, listed.address) ||
+        !list(p.writes, listed.result))
+        return;
+    p = listed;
+    p.form = p.loads ? OpPipes::Form::load : OpPipes::Form::simple;
+    p.only_loads = t.reads == t.address;
+}
+
 } // namespace
 
 OpPipes pipes_of(const ZydisDecodedInstruction &z, const ZydisDecodedOperand *operands, const OpTiming &t) {
     OpPipes p = execution(z, operands);
     add_dataflow(p, z, operands, t);
-    if (z.mnemonic == ZYDIS_MNEMONIC_LEA || z.mnemonic == ZYDIS_MNEMONIC_NOP ||
-        z.meta.category == ZYDIS_CATEGORY_PREFETCH)
+    if (z.meta.category == ZYDIS_CATEGORY_PREFETCH)
         return p;
+    if (z.mnemonic == ZYDIS_MNEMONIC_LEA || z.mnemonic == ZYDIS_MNEMONIC_NOP) { // which access no memory
+        note_form(p, t);
+        return p;
+    }
     for (unsigned i = 0; i < z.operand_count; ++i) {
         const ZydisDecodedOperand &o = operands[i];
         if (o.type != ZYDIS_OPERAND_TYPE_MEMORY)
@@ -275,6 +301,7 @@ OpPipes pipes_of(const ZydisDecodedInstruction &z, const ZydisDecodedOperand *op
     } else if (p.loads && (z.mnemonic == ZYDIS_MNEMONIC_MOVZX || z.mnemonic == ZYDIS_MNEMONIC_MOVSX ||
                            z.mnemonic == ZYDIS_MNEMONIC_MOVSXD))
         p.latency = 2; // a cycle more than a load of the whole register
+    note_form(p, t);
     return p;
 }
 

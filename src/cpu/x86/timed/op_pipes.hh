@@ -22,18 +22,31 @@ constexpr std::uint8_t division_cycles(unsigned width) { return width == 64 ? 71
 /// Bits 0-15 general registers, 16 the arithmetic flags, 17-32 XMM, 33 the x87 stack.
 using RegMask = std::uint64_t;
 
-struct OpPipes {
+struct alignas(32) OpPipes {
     std::uint8_t latency = 1; ///< of its execution, in cycles, its memory operand apart
     std::uint8_t pipes = 0;   ///< any of these executes it; 0: one is always free, or none is needed
     std::uint8_t busy = 1;    ///< cycles until the pipe, or its divider, takes another one
     std::uint8_t slots = 1;   ///< of the three that a cycle has for dispatch, and for retirement
     std::uint8_t loads = 0;   ///< accesses of the L1 data cache
     std::uint8_t stores = 0;
+    /// What the two most frequent kinds have in common, for a short way through the model.
+    enum class Form : std::uint8_t {
+        general,
+        simple, ///< waits for registers, takes its latency, writes registers: no memory, no pipe, nothing that stands still
+        load, ///< the same with one load
+    };
+    Form form = Form::general;
+    bool only_loads = false; ///< of a load: nothing is done with the value
+    /// Unless it is general: the registers of `sources` (address apart), of its address, and of `writes`, by their bits' numbers.
+    static constexpr std::uint8_t kAlwaysReady = 34, kUnused = 35;
+    std::uint8_t source[3] = {kAlwaysReady, kAlwaysReady, kAlwaysReady};
+    std::uint8_t address[2] = {kAlwaysReady, kAlwaysReady};
+    std::uint8_t result[2] = {kUnused, kUnused};
     RegMask sources = 0; ///< what it waits for, with the arithmetic flags
     RegMask writes = 0;  ///< the same of its results
     bool operator==(const OpPipes &) const = default;
 };
-static_assert(sizeof(OpPipes) == 24);
+static_assert(sizeof(OpPipes) == 32);
 
 /// Which pipes are taken in which cycle, for the cycles around the window. An operation takes the first free cycle after
 /// its sources are ready, so a younger one may go before an older one that still waits.

@@ -42,25 +42,27 @@ void Overlap::run_block(Block &b) {
             k.fetch(at, line);
     const OpTiming *const timings = c_.blocks->timings().all();
     const OpPipes *const pipes = c_.blocks->timings().pipes();
-    const OpTiming *timing;
+    follow_clock();
     do {
         k.op_ = op;
-        if (__builtin_expect(op->fetches, 0))
+        if (__builtin_expect(op->fetches, 0)) {
+            move_clock();
             k.fetch_of(b, op);
-        timing = &timings[op->timing];
+            follow_clock();
+        }
         const OpPipes &needs = pipes[op->timing];
-        if (op->timing)
-            dispatch(*timing, needs);
+        if (needs.form == OpPipes::Form::simple) {
+            op = run_simple(op, needs);
+            continue;
+        }
         k.accesses_ = 0;
         k.load_ready_ = 0;
         late_ = arrived_at_ = 0;
-        const Op *next = op->exec(c_, op);
-        if (k.op_->timing)
-            complete(*timing, needs);
-        op = next;
+        op = needs.form == OpPipes::Form::load ? run_load(op, needs) : run_general(op, needs);
     } while (op);
-    if (timing->kind >= OpKind::conditional && c_.exit == Exit::none)
-        branched(*timing, k.op_);
+    move_clock();
+    if (const OpTiming &t = timings[k.op_->timing]; t.kind >= OpKind::conditional && c_.exit == Exit::none)
+        branched(t, k.op_);
     k.pc_ = c_.address_of(k.op_);
     k.in_block_ = false;
     if (b.crosses)
@@ -86,40 +88,100 @@ void Overlap::hold_until(std::int64_t cycle) {
     seen_ = core_.cursor().cycle();
 }
 
-inline void Overlap::dispatch(const OpTiming &t, const OpPipes &p) {
-    follow_clock();
-    const std::int64_t in_turn = window_.dispatch(p.slots), cycle = window_.point.cycle;
+inline void Overlap::move_clock() {
+    const std::int64_t cycle = window_.point.cycle;
     if (cycle > seen_) {
-        if (in_turn > seen_)
-            core_.advance_cycles(in_turn - seen_);
-        if (cycle > in_turn) { // the window is full
+        core_.advance_cycles(cycle - seen_ - full_);
+        if (__builtin_expect(full_ != 0, 0)) {
             core_.charge(Charge::busy);
-            core_.advance_cycles(cycle - core_.cursor().cycle());
+            core_.advance_cycles(full_);
             core_.charge(Charge::core);
         }
         seen_ = cycle;
     }
-    address_at_ = window_.ready.latest(t.address, cycle);
-    operands_at_ = window_.ready.latest(p.sources & ~t.address, address_at_);
+    full_ = 0;
 }
 
-std::int64_t Overlap::loaded_at(const OpPipes &p) {
-    if (p.loads && !arrived_at_)
+inline const Op *Overlap::run_simple(const Op *op, const OpPipes &p) {
+    const std::int64_t in_turn = window_.dispatch(p.slots), cycle = window_.point.cycle;
+    full_ += std::max<std::int64_t>(0, cycle - std::max(in_turn, seen_));
+    const Op *const next = op->exec(c_, op);
+    done_at_ = window_.ready.latest(p.source, cycle) + p.latency;
+    window_.ready.set(p.result, done_at_);
+    window_.done(done_at_, p.slots);
+    return next;
+}
+
+/// The place of the next operation in the window, and the clock at its cycle.
+inline std::int64_t Overlap::dispatch(unsigned slots) {
+    const std::int64_t in_turn = window_.dispatch(slots), cycle = window_.point.cycle;
+    full_ += std::max<std::int64_t>(0, cycle - std::max(in_turn, seen_));
+    move_clock();
+    return cycle;
+}
+
+/// When the data of the running operation's load are there, at the earliest.
+inline std::int64_t Overlap::loaded_at(unsigned loads) {
+    if (loads && !arrived_at_)
         address_at_ = pipes_.take(Pipe::ports, address_at_, 1);
-    std::int64_t data = std::max(arrived_at_, address_at_ + late_ + static_cast<std::int64_t>(core_.port_.hit_cycles_));
+    const std::int64_t data =
+        std::max(arrived_at_, address_at_ + late_ + static_cast<std::int64_t>(core_.port_.hit_cycles_));
     const Addr unit = core_.va_ / 8;
-    if (const Forward &f = forwards_[unit % kForwards]; f.unit == unit)
-        data = std::max(data, f.ready);
-    return data;
+    const Forward &f = forwards_[unit % kForwards];
+    return f.unit == unit ? std::max(data, f.ready) : data;
+}
+
+/// After an operation that may have waited by itself, other than as a load does.
+inline void Overlap::wait_ended() {
+    if (__builtin_expect(core_.cursor().cycle() != seen_, 0)) {
+        follow_clock();
+        done_at_ = std::max(done_at_, seen_);
+    }
+}
+
+inline const Op *Overlap::run_load(const Op *op, const OpPipes &p) {
+    address_at_ = window_.ready.latest(p.address, dispatch(p.slots));
+    const Op *const next = op->exec(c_, op);
+    std::int64_t begins = window_.ready.latest(p.source, address_at_);
+    // What only loads has the value when the load has it; else an operation follows.
+    if (core_.load_ready_ || arrived_at_)
+        begins = std::max(begins, loaded_at(1) - p.only_loads);
+    done_at_ = begins + p.latency;
+    wait_ended();
+    window_.ready.set(p.result, done_at_);
+    window_.done(done_at_, p.slots);
+    return next;
+}
+
+const Op *Overlap::run_general(const Op *op, const OpPipes &p) {
+    if (!op->timing) { // the block's end
+        move_clock();
+        return op->exec(c_, op);
+    }
+    const OpTiming &t = c_.blocks->timings().all()[op->timing];
+    address_at_ = window_.ready.latest(t.address, dispatch(p.slots));
+    const Op *const next = op->exec(c_, op);
+    const std::int64_t operands = window_.ready.latest(p.sources & ~RegMask{t.address}, address_at_);
+    std::int64_t retires = done_at_ = operands + p.latency;
+    if (p.pipes | p.loads | p.stores | static_cast<std::uint8_t>(t.unit) | core_.accesses_)
+        retires = execute(t, p, operands);
+    wait_ended();
+    window_.ready.set(p.writes, done_at_);
+    window_.done(std::max(done_at_, retires), p.slots);
+    if (__builtin_expect(t.unit == OpUnit::all, 0)) {
+        drain();
+        hold_until(core_.cursor().cycle() + t.occupies);
+    } else if (__builtin_expect(t.unit == OpUnit::dispatch, 0)) {
+        hold_until(window_.point.cycle + t.occupies);
+    }
+    return next;
 }
 
 /// Where it is done and when it can retire, of an operation that needs a pipe or accesses memory.
-std::int64_t Overlap::execute(const OpTiming &t, const OpPipes &p) {
-    std::int64_t begins = operands_at_;
+inline std::int64_t Overlap::execute(const OpTiming &t, const OpPipes &p, std::int64_t begins) {
     bool only_loads = false;
     if (core_.load_ready_ || arrived_at_) {
-        begins = std::max(loaded_at(p), begins);
-        // What only loads has the value when the load has it; else an operation follows.
+        begins = std::max(loaded_at(p.loads), begins);
         only_loads = t.reads == t.address;
     }
     if (p.pipes)
@@ -138,23 +200,6 @@ std::int64_t Overlap::execute(const OpTiming &t, const OpPipes &p) {
         forwards_[unit % kForwards] = {unit, done_at_ + static_cast<std::int64_t>(core_.port_.hit_cycles_)};
     }
     return std::max(done_at_, retires);
-}
-
-inline void Overlap::complete(const OpTiming &t, const OpPipes &p) {
-    std::int64_t retires = done_at_ = operands_at_ + p.latency;
-    if (p.pipes | p.loads | p.stores | static_cast<std::uint8_t>(t.unit) | core_.accesses_)
-        retires = execute(t, p);
-    if (const std::int64_t cycle = core_.cursor().cycle(); __builtin_expect(cycle != seen_, 0))
-        done_at_ = std::max(done_at_, cycle); // it has waited by itself
-    window_.ready.set(p.writes, done_at_);
-    window_.done(std::max(done_at_, retires), p.slots);
-    if (__builtin_expect(t.unit == OpUnit::all, 0)) {
-        drain();
-        hold_until(core_.cursor().cycle() + t.occupies);
-    } else if (__builtin_expect(t.unit == OpUnit::dispatch, 0)) {
-        follow_clock();
-        hold_until(window_.point.cycle + t.occupies);
-    }
 }
 
 void Overlap::branched(const OpTiming &t, const Op *op) {

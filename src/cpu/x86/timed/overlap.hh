@@ -88,13 +88,18 @@ class Overlap {
     };
     struct Saved;
 
-    void dispatch(const OpTiming &, const OpPipes &);
-    void complete(const OpTiming &, const OpPipes &);
-    std::int64_t execute(const OpTiming &, const OpPipes &);
-    /// When the data of the running operation's load are there, at the earliest.
-    std::int64_t loaded_at(const OpPipes &);
+    /// Dispatches, executes and completes an operation of this form. The clock stands still meanwhile, see move_clock().
+    const Op *run_simple(const Op *, const OpPipes &);
+    const Op *run_load(const Op *, const OpPipes &);
+    const Op *run_general(const Op *, const OpPipes &);
+    /// The clock goes to the cycle of the last dispatch: at the latest before anything looks at it.
+    void move_clock();
+    std::int64_t dispatch(unsigned slots);
+    std::int64_t execute(const OpTiming &, const OpPipes &, std::int64_t begins);
+    std::int64_t loaded_at(unsigned loads);
     void branched(const OpTiming &, const Op *);
     void follow_clock();
+    void wait_ended();
     /// Nothing is dispatched before this cycle; the core stalls until then.
     void hold_until(std::int64_t cycle);
 
@@ -123,8 +128,9 @@ class Overlap {
     BranchPredictor predictor_;
     const unsigned most_, mispredicted_;
     std::int64_t seen_ = -1; ///< the clock's cycle when this class last looked; it differs: something else has moved it
-    std::int64_t address_at_ = 0, operands_at_ = 0, done_at_ = 0; ///< of the running operation
+    std::int64_t address_at_ = 0, done_at_ = 0; ///< of the running operation
     std::int64_t late_ = 0, arrived_at_ = 0;
+    std::int64_t full_ = 0; ///< cycles since seen_ in which the window was full
     std::array<std::int64_t, 2> divider_free_{};
     PipeSchedule pipes_;
     std::int64_t taken_at_ = 0; ///< the first cycle of dispatch after the last taken branch

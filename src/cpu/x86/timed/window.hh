@@ -22,13 +22,23 @@ class ReadyCycles {
             not_before = std::max(not_before, cycle_[static_cast<unsigned>(std::countr_zero(of))]);
         return not_before;
     }
+    std::int64_t latest(const std::uint8_t (&of)[3], std::int64_t not_before) const {
+        return std::max(std::max(not_before, cycle_[of[0]]), std::max(cycle_[of[1]], cycle_[of[2]]));
+    }
+    std::int64_t latest(const std::uint8_t (&of)[2], std::int64_t not_before) const {
+        return std::max(not_before, std::max(cycle_[of[0]], cycle_[of[1]]));
+    }
+    void set(const std::uint8_t (&of)[2], std::int64_t cycle) {
+        cycle_[of[0]] = cycle;
+        cycle_[of[1]] = cycle;
+    }
     void set(RegMask of, std::int64_t cycle) {
         for (; of; of &= of - 1)
             cycle_[static_cast<unsigned>(std::countr_zero(of))] = cycle;
     }
 
   private:
-    std::array<std::int64_t, 34> cycle_{};
+    std::array<std::int64_t, OpPipes::kUnused + 1> cycle_{}; ///< by number; with what OpPipes::source and ::result add
 };
 
 /// The front end: the cycle of the operation to be dispatched next.
