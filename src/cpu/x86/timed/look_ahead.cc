@@ -249,9 +249,7 @@ void Overlap::peek_line(Addr d, void *to, unsigned size, Addr va) {
     if (flight_of(line))
         return;
     const std::int64_t wait = ahead_.address_at - core_.cursor().cycle();
-    unsigned planned = 0;
-    for (const Flight &f : flights_)
-        planned += f.state == Flight::planned;
+    const auto planned = static_cast<unsigned>(std::popcount(planned_));
     if (under_way_ + planned < most_)
         plan(d, size, c_.address_of(core_.op_), va, wait > 0 ? core_.cursor().after(wait) : core_.now());
     ahead_.full = under_way_ + planned + 1 >= most_;

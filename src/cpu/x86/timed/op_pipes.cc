@@ -257,15 +257,14 @@ template <std::size_t kRoom> bool list(RegMask mask, std::uint8_t (&numbers)[kRo
 }
 
 void note_form(OpPipes &p, const OpTiming &t) {
-    const bool plain = t.kind == OpKind::plain || t.kind == OpKind::conditional || t.kind == OpKind::jump;
-    if (!plain || t.unit != OpUnit::none || p.pipes || p.stores || p.loads > 1)
+    if (t.kind == OpKind::other || t.unit != OpUnit::none || p.pipes || p.loads + p.stores > 1)
         return;
     OpPipes listed = p;
     if (!list(p.sources & ~RegMask{t.address}, listed.source) || !list(t.address, listed.address) ||
         !list(p.writes, listed.result))
         return;
     p = listed;
-    p.form = p.loads ? OpPipes::Form::load : OpPipes::Form::simple;
+    p.form = p.loads ? OpPipes::Form::load : p.stores ? OpPipes::Form::store : OpPipes::Form::simple;
     p.only_loads = t.reads == t.address;
 }
 

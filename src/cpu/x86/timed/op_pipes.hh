@@ -29,11 +29,12 @@ struct alignas(32) OpPipes {
     std::uint8_t slots = 1;   ///< of the three that a cycle has for dispatch, and for retirement
     std::uint8_t loads = 0;   ///< accesses of the L1 data cache
     std::uint8_t stores = 0;
-    /// What the two most frequent kinds have in common, for a short way through the model.
+    /// What the most frequent kinds have in common, for a short way through the model.
     enum class Form : std::uint8_t {
         general,
         simple, ///< waits for registers, takes its latency, writes registers: no memory, no pipe, nothing that stands still
-        load, ///< the same with one load
+        load,  ///< the same with one load
+        store, ///< the same with one store
     };
     Form form = Form::general;
     bool only_loads = false; ///< of a load: nothing is done with the value

@@ -58,7 +58,11 @@ void Overlap::run_block(Block &b) {
         k.accesses_ = 0;
         k.load_ready_ = 0;
         late_ = arrived_at_ = 0;
-        op = needs.form == OpPipes::Form::load ? run_load(op, needs) : run_general(op, needs);
+        switch (needs.form) {
+        case OpPipes::Form::load: op = run_load(op, needs); break;
+        case OpPipes::Form::store: op = run_store(op, needs); break;
+        default: op = run_general(op, needs);
+        }
     } while (op);
     move_clock();
     if (const OpTiming &t = timings[k.op_->timing]; t.kind >= OpKind::conditional && c_.exit == Exit::none)
@@ -104,7 +108,8 @@ inline void Overlap::move_clock() {
 
 inline const Op *Overlap::run_simple(const Op *op, const OpPipes &p) {
     const std::int64_t in_turn = window_.dispatch(p.slots), cycle = window_.point.cycle;
-    full_ += std::max<std::int64_t>(0, cycle - std::max(in_turn, seen_));
+    if (__builtin_expect(cycle > in_turn, 0))
+        full_ += std::max<std::int64_t>(0, cycle - std::max(in_turn, seen_));
     const Op *const next = op->exec(c_, op);
     done_at_ = window_.ready.latest(p.source, cycle) + p.latency;
     window_.ready.set(p.result, done_at_);
@@ -115,7 +120,8 @@ inline const Op *Overlap::run_simple(const Op *op, const OpPipes &p) {
 /// The place of the next operation in the window, and the clock at its cycle.
 inline std::int64_t Overlap::dispatch(unsigned slots) {
     const std::int64_t in_turn = window_.dispatch(slots), cycle = window_.point.cycle;
-    full_ += std::max<std::int64_t>(0, cycle - std::max(in_turn, seen_));
+    if (__builtin_expect(cycle > in_turn, 0))
+        full_ += std::max<std::int64_t>(0, cycle - std::max(in_turn, seen_));
     move_clock();
     return cycle;
 }
@@ -150,6 +156,30 @@ inline const Op *Overlap::run_load(const Op *op, const OpPipes &p) {
     wait_ended();
     window_.ready.set(p.result, done_at_);
     window_.done(done_at_, p.slots);
+    return next;
+}
+
+inline std::int64_t Overlap::stored(unsigned stores) {
+    std::int64_t retires = done_at_;
+    do
+        retires = pipes_.take(Pipe::ports, retires, 1);
+    while (--stores);
+    const Addr unit = core_.va_ / 8;
+    forwards_[unit % kForwards] = {unit, done_at_ + static_cast<std::int64_t>(core_.port_.hit_cycles_)};
+    return retires;
+}
+
+inline const Op *Overlap::run_store(const Op *op, const OpPipes &p) {
+    address_at_ = window_.ready.latest(p.address, dispatch(p.slots));
+    const Op *const next = op->exec(c_, op);
+    std::int64_t begins = window_.ready.latest(p.source, address_at_);
+    if (__builtin_expect(core_.load_ready_ || arrived_at_, 0)) // a page walk
+        begins = std::max(begins, loaded_at(0));
+    done_at_ = begins + p.latency;
+    const std::int64_t retires = stored(1);
+    wait_ended();
+    window_.ready.set(p.result, done_at_);
+    window_.done(std::max(done_at_, retires), p.slots);
     return next;
 }
 
@@ -192,14 +222,7 @@ inline std::int64_t Overlap::execute(const OpTiming &t, const OpPipes &p, std::i
         free = begins + p.busy;
     }
     done_at_ = begins + p.latency - only_loads;
-    std::int64_t retires = done_at_;
-    if (p.stores) {
-        for (unsigned i = 0; i < p.stores; ++i)
-            retires = pipes_.take(Pipe::ports, retires, 1);
-        const Addr unit = core_.va_ / 8;
-        forwards_[unit % kForwards] = {unit, done_at_ + static_cast<std::int64_t>(core_.port_.hit_cycles_)};
-    }
-    return std::max(done_at_, retires);
+    return p.stores ? stored(p.stores) : done_at_;
 }
 
 void Overlap::branched(const OpTiming &t, const Op *op) {
@@ -244,39 +267,48 @@ bool Overlap::settled_since_last_pause() {
 
 // --- requests
 
+inline void Overlap::change(Flight &f, Flight::State to) {
+    const std::uint64_t bit = std::uint64_t{1} << (&f - flights_.data());
+    f.state = to;
+    in_use_ = to == Flight::free ? in_use_ & ~bit : in_use_ | bit;
+    planned_ = to == Flight::planned ? planned_ | bit : planned_ & ~bit;
+}
+
 Overlap::Flight *Overlap::flight_of(Addr line) {
-    for (Flight &f : flights_)
-        if (f.state != Flight::free && line_of(f.access.addr.value) == line)
-            return &f;
-    return nullptr;
+    Flight *found = nullptr;
+    for_each(in_use_, [&](Flight &f) {
+        if (line_of(f.access.addr.value) == line)
+            found = &f;
+    });
+    return found;
 }
 
 Overlap::Flight *Overlap::plan(Addr dram, unsigned size, Addr pc, Addr va, Tick at) {
-    const auto free =
-        std::find_if(flights_.begin(), flights_.end(), [](const Flight &f) { return f.state == Flight::free; });
-    if (free == flights_.end())
+    if (!~in_use_)
         return nullptr;
-    free->state = Flight::planned;
-    free->awaited = false;
-    free->at = at;
-    free->access.addr = PhysAddr(dram);
-    free->access.size = static_cast<std::uint16_t>(size);
-    free->access.data = nullptr;
-    free->access.pc = pc;
-    free->access.va = va;
-    return &*free;
+    Flight &f = flights_[static_cast<unsigned>(std::countr_one(in_use_))];
+    change(f, Flight::planned);
+    f.awaited = false;
+    f.at = at;
+    f.access.addr = PhysAddr(dram);
+    f.access.size = static_cast<std::uint16_t>(size);
+    f.access.data = nullptr;
+    f.access.pc = pc;
+    f.access.va = va;
+    return &f;
 }
 
 void Overlap::drop_plans() {
-    for (Flight &f : flights_)
-        if (f.state == Flight::planned && !f.awaited)
-            f.state = Flight::free;
+    for_each(planned_, [this](Flight &f) {
+        if (!f.awaited)
+            change(f, Flight::free);
+    });
 }
 
 bool Overlap::room_for_more() const { return under_way_ + core_.stores_.under_way() < most_; }
 
 void Overlap::request(Flight &f) {
-    f.state = Flight::under_way;
+    change(f, Flight::under_way);
     ++under_way_;
     if (core_.observer)
         core_.observer->expected(f.access.addr.value);
@@ -291,9 +323,10 @@ Tick Overlap::request_due(Flight &oldest) {
     Tick next = kNever;
     while (true) {
         Flight *first = nullptr;
-        for (Flight &f : flights_)
-            if (f.state == Flight::planned && (!first || f.at < first->at))
+        for_each(planned_, [&first](Flight &f) {
+            if (!first || f.at < first->at)
                 first = &f;
+        });
         if (!first || !room_for_more())
             break;
         next = first->at;
@@ -312,9 +345,9 @@ void Overlap::arrived(Flight &f) {
     --under_way_;
     ++arrivals_;
     if (f.awaited)
-        f.state = Flight::done;
+        change(f, Flight::done);
     else {
-        f.state = Flight::free;
+        change(f, Flight::free);
         core_.report_store(f.access); // it was hidden
     }
     if (waits_)
@@ -380,7 +413,7 @@ void Overlap::load_missed(Addr d, void *to, unsigned size) {
         k.polling_.missed(line, [&k](auto &&...spin) { k.report_spinning(spin...); });
     wait_for(*f);
     k.report(f->access);
-    f->state = Flight::free;
+    change(*f, Flight::free);
     f->awaited = false;
     seen_ = arrived_at_ = k.cursor().cycle();
 }

@@ -21,6 +21,7 @@
 #pragma once
 
 #include <array>
+#include <bit>
 #include <cstdint>
 
 #include "cpu/x86/core.hh"
@@ -91,10 +92,13 @@ class Overlap {
     /// Dispatches, executes and completes an operation of this form. The clock stands still meanwhile, see move_clock().
     const Op *run_simple(const Op *, const OpPipes &);
     const Op *run_load(const Op *, const OpPipes &);
+    const Op *run_store(const Op *, const OpPipes &);
     const Op *run_general(const Op *, const OpPipes &);
     /// The clock goes to the cycle of the last dispatch: at the latest before anything looks at it.
     void move_clock();
     std::int64_t dispatch(unsigned slots);
+    /// The running operation has stored: when that can retire. Later loads of the bytes wait for them.
+    std::int64_t stored(unsigned stores);
     std::int64_t execute(const OpTiming &, const OpPipes &, std::int64_t begins);
     std::int64_t loaded_at(unsigned loads);
     void branched(const OpTiming &, const Op *);
@@ -105,6 +109,12 @@ class Overlap {
 
     // --- requests
     Flight *flight_of(Addr line);
+    void change(Flight &, Flight::State);
+    /// Calls f(flight) for those whose bits are set.
+    template <class F> void for_each(std::uint64_t flights, F &&f) {
+        for (; flights; flights &= flights - 1)
+            f(flights_[static_cast<unsigned>(std::countr_zero(flights))]);
+    }
     Flight *plan(Addr dram, unsigned size, Addr pc, Addr va, Tick at);
     void drop_plans();
     void request(Flight &);
@@ -142,6 +152,7 @@ class Overlap {
     static constexpr unsigned kForwards = 64;
     std::array<Forward, kForwards> forwards_{};
     std::array<Flight, kFlights> flights_;
+    std::uint64_t in_use_ = 0, planned_ = 0; ///< by flight: whether it is not free, and whether it is planned
     unsigned under_way_ = 0;
     std::uint64_t arrivals_ = 0;
     bool waits_ = false; ///< arrivals wake the core
