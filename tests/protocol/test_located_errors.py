@@ -93,7 +93,7 @@ HEADER = "namespace moscope::ruby {{\ninline void Sequencer_{} {{ {} }}\n}}\n"
 HEADERS = {  # what NAME.hh has, and where the error is
     "mistake": (HEADER.format("note(Sequencer &s, Addr)", "s.nonsense();"), "MSI.hh:2: error: .*nonsense"),
     "arguments": (HEADER.format("note(int, int, int)", ""), r"MSI-cache.sm:\d+: error: .*Sequencer"),
-    "unused": (HEADER.format("note(Sequencer &, Addr a)", "int unused;"), ""),
+    "unused": (HEADER.format("note(Sequencer &, Addr a)", "int unused; throw std::runtime_error(\"mine\");"), ""),
 }
 
 
@@ -109,8 +109,10 @@ def test_a_mistake_in_the_protocols_own_header_is_an_error_of_the_user_at_its_li
         with pytest.raises(UserError, match=error) as found:
             subject.protocol.checking()
         assert "build/" not in str(found.value)
-    else:  # a warning of g++ is none of a user's
+    else:  # a warning of g++ is none of a user's; an exception is one at run time
         assert subject.protocol.checking().exists()
+        with pytest.raises(ProtocolError, match=rf"exception in C\+\+: mine \(machine L1Cache-\d+, action {ACTION}, MSI-cache.sm:\d+\)"):
+            protocol_check.random_test(subject.leave_out(subject.default_left_out()), 1000, 1)
 
 
 @pytest.mark.parametrize("name", ["My-MSI", "Other"])

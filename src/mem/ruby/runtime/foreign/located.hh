@@ -4,6 +4,7 @@
 // own protocols are trusted: null entries, empty queues, messages of another type, machines that do not exist.
 #pragma once
 
+#include <exception>
 #include <string>
 #include <utility>
 
@@ -73,6 +74,8 @@ class LocatedController : public AbstractController {
             throw ProtocolError(what + " (" + where(what.find("machine ") == std::string::npos) + ")", error.line);
         } catch (const SimulatorBug &bug) {
             throw ProtocolError(std::string(bug.what()) + " (" + where(true) + ")");
+        } catch (const std::exception &other) { // of the protocol's own C++
+            throw ProtocolError(std::string("exception in C++: ") + other.what() + " (" + where(true) + ")");
         }
     }
     [[noreturn, gnu::cold, gnu::noinline]] static void wrong(const std::string &what,
