@@ -17,8 +17,13 @@ def window(cores: int) -> str:
     return f"{min(LONGEST_WINDOW, max(SHORTEST_WINDOW, WINDOW_OF_ALL_CORES / cores)) * 1000:.0f}us"
 
 
+def warmup(cores: int) -> str:
+    """All threads begin with a file at the same time: on 48 cores, throughput grows for 12 ms."""
+    return "3ms" if cores < 24 else "12ms"
+
+
 def workload(name: str, summary: str, variant: str, share: int = 1) -> Workload:
-    return Workload(name, summary, "files indexed", lambda cores: f"{variant} --cores {max(1, cores // share)}", warmup="3ms",
+    return Workload(name, summary, "files indexed", lambda cores: f"{variant} --cores {max(1, cores // share)}", warmup=warmup,
                     window=window, windows=WINDOWS, kernels="stock,pk", processes=not variant.startswith("threads"))
 
 
