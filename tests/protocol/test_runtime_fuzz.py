@@ -69,5 +69,7 @@ def test_a_damaged_protocol_gets_a_verdict(moscope: Moscope, tmp_path: Path, see
     print(seed, got.returncode, got.stderr[-300:])
     assert got.returncode in (0, 1, 3), got.stderr
     assert "simulator bug" not in got.stderr and "Traceback" not in got.stderr
-    if got.returncode == 3:
+    if got.returncode < 3:  # what it has tested: an exit for another reason is no verdict
+        assert " loads checked" in got.stdout and "violation" in got.stdout
+    else:
         assert "moscope: protocol error: " in got.stderr
