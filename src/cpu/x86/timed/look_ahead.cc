@@ -124,6 +124,12 @@ void Overlap::run_ahead(unsigned most) {
 
 bool Overlap::step_ahead(const OpTiming &t, const OpPipes &p) {
     const Op *op = ahead_.op;
+    if (p.form == OpPipes::Form::simple && t.kind == OpKind::plain) { // executed even if the result is unknown
+        ahead_.op = op->exec(c_, op);
+        ahead_.ready.set(p.result, ahead_.ready.latest(p.source, ahead_.point.cycle) + p.latency);
+        ahead_.unknown = p.sources & ahead_.unknown ? ahead_.unknown | p.writes : ahead_.unknown & ~p.writes;
+        return true;
+    }
     const Addr pc = c_.address_of(op), after = c_.address_after(op);
     const bool lost = ahead_.unknown & (is_plain(t.kind) ? t.address : t.reads);
     ahead_.address_at = ahead_.ready.latest(t.address, ahead_.point.cycle);
