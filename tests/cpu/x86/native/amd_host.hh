@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Where manuals are silent or leave a choice, the model does as Intel's processors do. This list gives what AMD hosts
-// (family 25 was measured) do instead. Each entry recognises one form under one condition, checks as far as it can that
+// (families 25 and 26 were measured) do instead. Each entry recognises one form under one condition, checks as far as it can that
 // the host did what the list says, and makes only that equal; the rest of the execution is compared. On other hosts no
 // entry applies.
 //
@@ -17,8 +17,8 @@
 //   REP, 32-bit addresses              no element done (count 0, or a fault of the first) leaves upper halves of rCX,
 //                                      rSI, rDI; elsewhere they are cleared
 //   REP CMPS, SCAS                     a fault leaves the flags of the last comparison done; elsewhere those before the instruction
-//   REP CMPSB                          where both operands fault, fast short REP CMPSB (Zen 4) reports the fault of rSI;
-//                                      elsewhere that of rDI
+//   CMPS                               where both operands fault, fast short REP CMPSB (Zen 4) and each CMPS (Zen 5)
+//                                      report the fault of rSI; elsewhere that of rDI
 //   SHLD, SHRD of 16 bits by over 16   the result and the flags, which are undefined
 //   EXTRQ, INSERTQ                     the upper half of the register, which is undefined; Intel's processors lack them
 //   one access over 4 GiB, 32-bit code #GP; elsewhere a segment of 4 GiB is a ring (test_address_wrap.cc)
@@ -60,7 +60,7 @@ class AmdHost {
         movsxd_of_16_bits();
         mmx_store_that_faults();
         x87_store_in_two_parts();
-        repeated_byte_compare();
+        compare_of_two_that_fault();
         repeated_string();
         long_double_shift();
         upper_half_of_sse4a();
@@ -206,9 +206,8 @@ class AmdHost {
             for (Reg r : {rcx, rsi, rdi})
                 if (native_.r[r] == c_.in.r[r] && modelled_.r[r] == (c_.in.r[r] & mask))
                     native_.r[r] = modelled_.r[r];
-        const bool compares =
-            is_any(ZYDIS_MNEMONIC_CMPSB, ZYDIS_MNEMONIC_CMPSW, ZYDIS_MNEMONIC_CMPSD, ZYDIS_MNEMONIC_CMPSQ,
-                   ZYDIS_MNEMONIC_SCASB, ZYDIS_MNEMONIC_SCASW, ZYDIS_MNEMONIC_SCASD, ZYDIS_MNEMONIC_SCASQ);
+        const bool compares = compares_strings() || is_any(ZYDIS_MNEMONIC_SCASB, ZYDIS_MNEMONIC_SCASW,
+                                                           ZYDIS_MNEMONIC_SCASD, ZYDIS_MNEMONIC_SCASQ);
         if (!compares || done == 0 || !both_fault())
             return;
         // As many as were done, which do not fault.
@@ -219,17 +218,22 @@ class AmdHost {
             native_.flags = modelled_.flags;
     }
 
-    /// What LODSB meets at the state of the fault is what the load through rSI meets.
-    void repeated_byte_compare() {
+    bool compares_strings() const {
+        return is_any(ZYDIS_MNEMONIC_CMPSB, ZYDIS_MNEMONIC_CMPSW, ZYDIS_MNEMONIC_CMPSD, ZYDIS_MNEMONIC_CMPSQ) &&
+               z_.meta.category == ZYDIS_CATEGORY_STRINGOP;
+    }
+
+    /// What LODS meets at the state of the fault is what the load through rSI meets.
+    void compare_of_two_that_fault() {
         const bool same = got_.vector == host_.vector && got_.address == host_.address && got_.error == host_.error;
-        if (!is(ZYDIS_MNEMONIC_CMPSB) || !repeats() || host_.vector < 0 || got_.vector < 0 || same)
+        if (!compares_strings() || host_.vector < 0 || got_.vector < 0 || same)
             return;
         const std::uint64_t mask = of_width(z_.address_width);
         for (Reg r : {rcx, rsi, rdi})
             if ((native_.r[r] ^ modelled_.r[r]) & mask)
                 return;
         Bytes code = c_.code;
-        code[static_cast<std::size_t>(z_.length) - 1] = 0xac;
+        code[static_cast<std::size_t>(z_.length) - 1] = is(ZYDIS_MNEMONIC_CMPSB) ? 0xac : 0xad;
         Snapshot in = c_.in, out;
         for (Reg r : {rcx, rsi, rdi})
             in.r[r] = (in.r[r] & ~mask) | (modelled_.r[r] & mask);
