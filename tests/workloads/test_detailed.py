@@ -69,6 +69,11 @@ def total(attribution: dict[str, Any]) -> int:
     return sum(c["stall"] for c in attribution["classes"].values())
 
 
+def warm(attribution: dict[str, Any]) -> int:
+    """What is exposed, cold misses apart: a timer interrupt may fall into the region, whose code and data are in no cache."""
+    return int(attribution["exposed"] - attribution["classes"]["cold"]["stall"])
+
+
 def test_the_stall_of_all_classes_is_all_that_is_exposed(measured: Callable[..., Measured]) -> None:
     attribution, _ = measured("falseshare", 20000)
     assert total(attribution) == attribution["exposed"]
@@ -78,7 +83,7 @@ def test_the_stall_of_all_classes_is_all_that_is_exposed(measured: Callable[...,
 def test_a_shared_counter_is_the_line_that_costs_and_its_functions_write_it_and_wait(measured: Callable[..., Measured]) -> None:
     attribution, got = measured("counter", 8000)
     line = attribution["lines"][0]
-    assert got.right and line["stall"] > 0.95 * attribution["exposed"]
+    assert got.right and line["stall"] > 0.95 * warm(attribution)
     assert line["va"] in symbol("counter", "shared_counter")
     assert line["classes"]["true_sharing"]["stall"] > 0.95 * line["stall"]
     functions = [symbol("counter", "shared_acquire"), symbol("counter", "shared_release")]
@@ -89,14 +94,14 @@ def test_a_shared_counter_is_the_line_that_costs_and_its_functions_write_it_and_
 def test_a_sloppy_counter_takes_the_stall_away(measured: Callable[..., Measured]) -> None:
     shared, _ = measured("counter", 8000)
     sloppy, got = measured("counter-sloppy", 60000)
-    assert got.right and sloppy["exposed"] < 0.1 * shared["exposed"]
+    assert got.right and warm(sloppy) < 0.1 * warm(shared)
 
 
 def test_packed_words_are_classed_as_false_sharing_and_padded_ones_have_none(measured: Callable[..., Measured]) -> None:
     packed, got = measured("falseshare", 20000)
     line = packed["lines"][0]
     assert got.right and line["va"] in symbol("falseshare", "packed_counters")
-    assert line["classes"]["false_sharing"]["stall"] > 0.95 * line["stall"] > 0.8 * packed["exposed"]
+    assert line["classes"]["false_sharing"]["stall"] > 0.95 * line["stall"] > 0.8 * warm(packed)
     # Whoever lost the line is sent it, with what others wrote beside its own word; who has it still asks for the right alone.
     sent = line["sent"]
     count = {kind: of_class["count"] for kind, of_class in line["classes"].items()}
@@ -106,17 +111,17 @@ def test_packed_words_are_classed_as_false_sharing_and_padded_ones_have_none(mea
     padded, got = measured("falseshare-padded", 60000)
     words = symbol("falseshare", "padded_counters")
     assert got.right and not [x for x in padded["lines"] if x["va"] in words and x["classes"]["false_sharing"]["count"]]
-    assert padded["exposed"] < 0.1 * packed["exposed"]
+    assert warm(padded) < 0.1 * warm(packed)
 
 
 def test_waiting_for_a_ticket_lock_is_on_the_locks_line(measured: Callable[..., Measured]) -> None:
     attribution, got = measured("ticketlock", 600)
     line, section = attribution["lines"][:2]
     assert got.right and line["va"] in symbol("ticketlock", "ticket_lock")
-    assert line["stall"] > 0.7 * attribution["exposed"] and line["classes"]["true_sharing"]["count"] > 600
+    assert line["stall"] > 0.7 * warm(attribution) and line["classes"]["true_sharing"]["count"] > 600
     # What the section writes goes with the lock: the next locked operation waits for it in the store buffer.
     assert section["va"] in symbol("ticketlock", "section") and section["classes"]["upgrade"]["stall"] > 0.5 * section["stall"]
-    assert line["stall"] + section["stall"] > 0.95 * attribution["exposed"]
+    assert line["stall"] + section["stall"] > 0.95 * warm(attribution)
 
 
 def test_turns_of_a_ticket_locks_loop_belong_to_the_lock_and_those_of_an_mcs_locks_to_each_waiters_own_line(
