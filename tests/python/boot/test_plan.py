@@ -34,6 +34,8 @@ def test_what_cannot_be_is_refused_by_its_option(tmp_path: Path, image: Path) ->
     assert refusal(tmp_path, kernel=kernel, disk=tmp_path / "no").startswith(f"--disk: {tmp_path / 'no'}: No such file")
     assert refusal(tmp_path, kernel=kernel, disk=tmp_path).endswith("is a folder: expected a file")
     assert refusal(tmp_path, kernel=kernel, script=image, initrd=image).startswith("--script: ")
+    assert refusal(tmp_path, kernel=kernel, packages=("ethtool",), initrd=image).startswith("--with: ")
+    assert refusal(tmp_path, kernel=kernel, packages=("Not A Package",)).startswith("--with: Not A Package: ")
     assert refusal(tmp_path, kernel=kernel, checkpoint_at="").startswith("--checkpoint-at: ")
     assert refusal(tmp_path, kernel="distrp").startswith("--kernel: no kernel called")
 

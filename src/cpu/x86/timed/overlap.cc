@@ -106,10 +106,15 @@ inline void Overlap::move_clock() {
     full_ = 0;
 }
 
-inline const Op *Overlap::run_simple(const Op *op, const OpPipes &p) {
-    const std::int64_t in_turn = window_.dispatch(p.slots), cycle = window_.point.cycle;
+inline std::int64_t Overlap::take_place(unsigned slots) {
+    const std::int64_t in_turn = window_.dispatch(slots), cycle = window_.point.cycle;
     if (__builtin_expect(cycle > in_turn, 0))
         full_ += std::max<std::int64_t>(0, cycle - std::max(in_turn, seen_));
+    return cycle;
+}
+
+inline const Op *Overlap::run_simple(const Op *op, const OpPipes &p) {
+    const std::int64_t cycle = take_place(p.slots);
     const Op *const next = op->exec(c_, op);
     done_at_ = window_.ready.latest(p.source, cycle) + p.latency;
     window_.ready.set(p.result, done_at_);
@@ -117,11 +122,8 @@ inline const Op *Overlap::run_simple(const Op *op, const OpPipes &p) {
     return next;
 }
 
-/// The place of the next operation in the window, and the clock at its cycle.
 inline std::int64_t Overlap::dispatch(unsigned slots) {
-    const std::int64_t in_turn = window_.dispatch(slots), cycle = window_.point.cycle;
-    if (__builtin_expect(cycle > in_turn, 0))
-        full_ += std::max<std::int64_t>(0, cycle - std::max(in_turn, seen_));
+    const std::int64_t cycle = take_place(slots);
     move_clock();
     return cycle;
 }

@@ -96,6 +96,9 @@ class Overlap {
     const Op *run_general(const Op *, const OpPipes &);
     /// The clock goes to the cycle of the last dispatch: at the latest before anything looks at it.
     void move_clock();
+    /// The next operation's place in the window. Returns the cycle of its dispatch.
+    std::int64_t take_place(unsigned slots);
+    /// The same, and the clock goes there.
     std::int64_t dispatch(unsigned slots);
     /// The running operation has stored: when that can retire. Later loads of the bytes wait for them.
     std::int64_t stored(unsigned stores);
