@@ -34,12 +34,17 @@ IDLE_LATENCY_NS = (("L2", 14 / 2.4), ("L3", 28 / 2.4), ("local DRAM", 122 / 2.4)
 
 @dataclass(frozen=True)
 class Ratio:
-    """A bar of figure 3, throughput per core on 48 cores relative to one core, as far as texts give it: between two values. The figure
-    has no numbers."""
+    """A bar of figure 3, throughput per core on 48 cores relative to one core, as far as texts give it: between two values, of which 0
+    and 1 mean that no text gives one. The figure has no numbers."""
 
     low: float
     high: float
     why: str
+
+    @property
+    def is_bound(self) -> bool:
+        """Whether the texts give only one of the two values."""
+        return self.low == 0 or self.high == 1
 
     def difference(self, ratio: float) -> float:
         """How much another ratio is above (positive) or below the range."""
@@ -47,16 +52,26 @@ class Ratio:
 
     @property
     def text(self) -> str:
+        if self.is_bound:
+            return f"at least {self.low:.2f}" if self.high == 1 else f"at most {self.high:.2f}"
         return f"{self.low:.2f}" if self.low == self.high else f"{self.low:.2f} to {self.high:.2f}"
 
 
 # By application: the first and the last of its curves.
 RATIO: dict[str, tuple[Ratio | None, Ratio | None]] = {
     # 4000 messages per second on 48 cores; one core delivers at most 700 (the axis), and at least 314, what each of 32 cores did.
-    "exim": (Ratio(4000 / 48 / 700, 4000 / 48 / (10041 / 32), "4000 messages/s on 48 cores; one core: 314 to 700"), None),
+    "exim": (Ratio(4000 / 48 / 700, 4000 / 48 / (10041 / 32), "4000 messages/s on 48 cores; one core: 314 to 700"),
+             # The stock kernel with the per-core mount cache alone, of PK's fixes, delivers 11705 messages per second on 48 cores.
+             Ratio(11705 / 48 / 700, 1.0, "11705 messages/s with the mount cache alone; one core: at most 700")),
+    # One of PK's fixes alone raised throughput by 30 % on 48 cores.
+    "memcached": (Ratio(0.0, 1 / 1.3, "one fix alone: 30 % more on 48 cores"), None),
+    # What is idle on 48 cores is not on one, and a request takes no less time on 48.
+    "apache": (None, Ratio(0.0, 0.82, "18 % of the time of 48 cores is idle")),
     # On 48 cores, 322 us of system time are 82 % of a query's time. On one core, a query takes at least 40 us (the axis), and at most the
     # user time of a query on 48 cores, which is 98.5 % of it there.
     "postgresql": (Ratio(0.82 / 322e-6 / 25000, 0.18 / 0.985, "a query takes 393 us on 48 cores; on one core 40 to 72 us"), None),
+    # System time is 2.3 s, 1.9 % of the time, on one core, and 41 s, 23 % of the time, on 48, which may be idle besides.
+    "pedsort": (Ratio(0.0, 2.3 / 0.019 / (41 / 0.23), "121 s of processor time on one core, 178 s on 48"), None),
     "gmake": (Ratio(35 / 48, 35 / 48, "35 times as fast on 48 cores"), Ratio(35 / 48, 35 / 48, "35 times as fast on 48 cores")),
 }
 

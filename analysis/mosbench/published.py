@@ -7,10 +7,14 @@ from analysis.mosbench.data import Application, Results
 CORES = 48
 
 
+def is_compared(results: Results) -> bool:
+    return results.of_paper and results.most_cores == CORES
+
+
 def bar(results: Results, one: Application, curve: int) -> paper.Ratio | None:
     """Of a curve by its place. None for one that is neither the first nor the last, for a bar that no text gives, and for results of
     another machine or fewer cores."""
-    if not results.of_paper or results.most_cores != CORES:
+    if not is_compared(results):
         return None
     first, last = paper.RATIO.get(one.name, (None, None))
     return first if curve == 0 else last if curve == len(one.curves) - 1 else None

@@ -9,13 +9,15 @@ from typing import Any
 import browser
 import pyarrow as pa
 import pytest
+from matplotlib.colors import to_rgb
 from pyarrow import parquet
 
-from analysis import paper
-from analysis.mosbench import data, main
+from analysis import paper, style
+from analysis.mosbench import data, main, summary
 from analysis.mosbench.limits import Limit, limit
 from analysis.page.markup import code
 from analysis.run_directory import Point, RunDirectoryError
+from moscope.mosbench.applications import APPLICATIONS
 
 MS, FS_PER_US = 10**12, 10**9
 CURVES = [{"label": "Stock", "workload": "exim", "kernel": "stock"}, {"label": "PK", "workload": "exim", "kernel": "pk"}]
@@ -68,8 +70,8 @@ def test_the_page_has_the_papers_figures_its_limits_and_the_failed_point(folder:
     found = main.write(data.load(folder))
     assert set(found["figures"]) == {"3", "4", "4-time"} and all(Path(path).stat().st_size > 5000 for path in found["figures"].values())
     exim = found["applications"][0]
-    assert [c["paper"] for c in exim["curves"]] == ["0.12 to 0.27", None]
-    assert [c["difference"] for c in exim["curves"]] == [0.0, None]
+    assert [c["paper"] for c in exim["curves"]] == ["0.12 to 0.27", "at least 0.35"]
+    assert [c["difference"] for c in exim["curves"]] == [0.0, 0.0]
     assert [c["limit"]["cause"] for c in exim["curves"]] == ["queue.lock", "size"]
     text = Path(found["report"]).read_text()
     assert "App: contention on spool directories" in text and exim["limit"]["text"] in text
@@ -79,6 +81,27 @@ def test_the_page_has_the_papers_figures_its_limits_and_the_failed_point(folder:
 def test_a_difference_is_from_the_nearer_end_of_the_papers_range() -> None:
     known = paper.Ratio(0.2, 0.4, "")
     assert [known.difference(ratio) for ratio in (0.1, 0.2, 0.3, 0.5)] == [pytest.approx(d) for d in (-0.1, 0.0, 0.0, 0.1)]
+
+
+def test_a_bound_says_that_it_is_one_and_only_beyond_it_is_a_difference() -> None:
+    least, most = paper.Ratio(0.35, 1.0, ""), paper.Ratio(0.0, 0.7, "")
+    assert (least.text, most.text, paper.Ratio(0.1, 0.2, "").text) == ("at least 0.35", "at most 0.70", "0.10 to 0.20")
+    assert [r.difference(x) for r, x in ((least, 0.3), (least, 0.9), (most, 0.1), (most, 0.9))] == [
+        pytest.approx(-0.05), 0.0, 0.0, pytest.approx(0.2)]
+
+
+def test_fourteen_bars_stand_in_one_picture_beside_all_that_texts_give_of_the_papers() -> None:
+    applications = []
+    for one in APPLICATIONS:
+        curves = [data.Curve(c.label, c.kernel, [point(1, 100), point(48, 2400)]) for c in one.curves]
+        applications.append(data.Application(one.name, one.title, one.figure, one.limit, curves, data.Run(Path(), {}, [], [])))
+    results = data.Results(Path(), "opteron48", applications, [], of_paper=True)
+    known = [r for pair in paper.RATIO.values() for r in pair if r]
+    drawn = summary.draw(results, True)
+    assert drawn is not None
+    bars = [p for p in drawn.axes[0].patches if p.get_facecolor()[:3] not in ((0, 0, 0), to_rgb(style.color("grid")))]
+    assert [b.get_height() for b in bars] == [pytest.approx(0.5)] * 14
+    assert sum(t.get_text() == "–" for t in drawn.axes[0].texts) == 14 - len(known) == 6
 
 
 def test_results_of_another_machine_stand_without_the_papers(folder: Path, tmp_path: Path) -> None:
