@@ -63,8 +63,8 @@ def _published(ax: Axes, at: float, known: paper.Ratio) -> None:
 
 
 def _looks(hatched: bool) -> dict[str, Any]:
-    muted = style.color("muted")
-    return {"facecolor": "none" if hatched else style.color("grid"), "edgecolor": muted, "linewidth": 0.8, "hatch": "////" if hatched else ""}
+    fill = "none" if hatched else style.color("grid")
+    return {"facecolor": fill, "edgecolor": style.color("muted"), "linewidth": 0.8, "hatch": "////" if hatched else ""}
 
 
 def _area(hatched: bool = False) -> Patch:

@@ -10,9 +10,9 @@ import pytest
 from moscope import paths, workloads
 from moscope.cli import Shared
 from moscope.errors import UserError
-from moscope.mosbench import applications, main
+from moscope.mosbench import applications, main, show
 from moscope.mosbench.applications import APPLICATIONS, Application, Curve
-from moscope.sweeps import axes
+from moscope.sweeps import axes, jobs
 
 THREE = Application("a", "A", 5, (Curve("1", "w1", "stock"), Curve("2", "w2", "stock"), Curve("3", "w3", "pk")), "App: x")
 
@@ -36,6 +36,28 @@ def test_quick_measures_three_core_counts_until_the_error_is_below_10_percent() 
     assert described.axes["cores"] == [1, 12, 48] and described.fixed["until_error"] == "10%"
     given = main.spec(Shared(quiet=True), main.Wanted(quick=True, cores="1,4", until_error="3%"), [THREE], {"w1", "w2", "w3"})
     assert given.axes["cores"] == [1, 4] and given.fixed["until_error"] == "3%"
+
+
+def test_quick_measures_shorter_windows_of_postgresql_and_metis_and_all_others_as_long_as_ever() -> None:
+    known = {w.name for w in workloads.every()}
+    chosen = applications.chosen(None, known)
+    job = jobs.find("run")
+
+    def lengths(wanted: main.Wanted) -> dict[tuple[object, ...], float]:
+        return {(p["workload"], p["kernel"], p["cores"]): (job.rough(p) or ("", 0.0))[1]
+                for p in axes.points(main.spec(Shared(quiet=True), wanted, chosen, known))}
+
+    long = lengths(main.Wanted(cores="1,12,48", windows=12, until_error="10%"))
+    short = lengths(main.Wanted(quick=True))
+    assert {point[0] for point in long if short[point] < long[point]} == {"postgresql", "metis", "metis-2m"}
+    assert all(short[point] <= long[point] for point in long)
+
+
+@pytest.mark.parametrize(("cores", "expected"), [
+    (48, "Throughput per core on 48 cores / on 1 core, and what limits the last curve on 48 cores"),
+    (1, "What limits the last curve on 1 core"), (0, "What limits the last curve")])
+def test_the_table_of_one_core_has_no_ratio_in_its_title(cores: int, expected: str) -> None:
+    assert show.title(cores) == expected
 
 
 def test_an_application_is_refused_with_the_names_of_those_that_run() -> None:

@@ -6,13 +6,15 @@ from typing import Any
 
 import pytest
 
+from moscope import workloads
 from moscope.cli import Shared
 from moscope.errors import UserError
-from moscope.guest import kernel_build
+from moscope.guest import kernel, kernel_build, packages, rootimage
 from moscope.runs.options import Options
 from moscope.sweeps import axes, jobs, main, of_run
 from moscope.sweeps.points import command
 from moscope.sweeps.spec import Spec
+from moscope.workloads import build
 
 
 def nothing(*_: Any) -> None:
@@ -75,9 +77,24 @@ def test_several_values_of_a_set_make_a_run_a_sweep() -> None:
     assert of_run.spec(Shared(sets=["dram.channels=1"]), given) is None
 
 
-def test_a_dry_run_builds_no_kernel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kernel_build, "all_kept", list)
-    monkeypatch.setattr(kernel_build, "build", lambda *_: pytest.fail("the kernel was built"))
-    described = Spec("run", {"workload": "counter", "windows": 1}, {"cores": [1, 2], "kernel": ["stock", "pk"]})
-    outcome = main.run(described, tmp_path / "out", dry_run=True)
-    assert (outcome.document["points"], outcome.document["done"], outcome.document["estimated_s"] is not None) == (4, 0, True)
+def test_a_dry_run_builds_neither_kernel_nor_root_image_nor_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    for module, name in ((kernel_build, "build"), (rootimage, "find"), (build, "_compile"), (packages, "fetch")):
+        monkeypatch.setattr(module, name, lambda *_, what=name, **__: pytest.fail(f"{what} was called"))
+    described = Spec("run", {"windows": 1}, {"workload": ["memcached", "postgresql"], "kernel": ["stock", "pk@split"], "cores": [1, 2]})
+    said: list[str] = []
+    outcome = main.run(described, tmp_path / "out", dry_run=True, say=said.append)
+    assert (outcome.document["points"], outcome.document["done"], outcome.document["estimated_s"] is not None) == (8, 0, True)
+    assert said[-1].endswith("built first: the kernel (7 minutes), a root image with memcached (some minutes), the workloads' programs "
+                             "(seconds), the variant split of the kernel (7 minutes), a root image with postgresql-15 (some minutes)")
+
+
+def test_a_dry_run_says_what_a_point_lacks_though_the_rest_is_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for module, name in ((kernel, "is_kept"), (workloads, "are_built")):
+        monkeypatch.setattr(module, name, lambda *_: True)
+    monkeypatch.setattr(rootimage, "kept", lambda *_: None)
+    monkeypatch.setattr(rootimage, "find", lambda *_: pytest.fail("the image was made"))
+    said: list[str] = []
+    described = Spec("run", {"workload": "apache", "kernel": "pk", "windows": 1}, {"cores": [1]})
+    main.run(described, tmp_path / "out", dry_run=True, say=said.append)
+    assert said[-1].endswith("; built first: a root image with apache2 (some minutes)")

@@ -43,6 +43,18 @@ def find(wanted: str, say: Say) -> Kernel:
     return _ours(wanted, say) if kernel_names.is_ours(wanted) else from_file(Path(wanted))
 
 
+def is_kept(wanted: str) -> bool:
+    """Whether `find` neither builds nor fetches anything."""
+    if wanted in NAMES:
+        return packages.is_kept(CLOUD_KERNEL)
+    return not kernel_names.is_ours(wanted) or kernel_build.is_kept(wanted.partition("@")[2])
+
+
+def in_words(wanted: str) -> str:
+    variant = wanted.partition("@")[2]
+    return f"the variant {variant} of the kernel" if variant else "the kernel"
+
+
 def check_name(wanted: str) -> str:
     """`wanted` in the one way of writing it, a file as it is; UserError where it is neither name nor file."""
     if kernel_names.is_ours(wanted):

@@ -81,6 +81,11 @@ def kept(key: str) -> Built | None:
         return None
 
 
+def is_kept(variant: str) -> bool:
+    """Whether `build` finds Debian's source and its build in the cache."""
+    return packages.is_kept(kernel_source.PACKAGE) and kept(key_of(kernel_source.debian(lambda _: None), variant)) is not None
+
+
 def all_kept() -> list[Built]:
     return [built for folder in sorted(_kernels().glob("[0-9a-f]*")) if (built := kept(folder.name))]
 

@@ -69,12 +69,21 @@ def fetch(name: str, say: Say, instead: str, leads_to: str = "") -> Package:
     `instead` is an alternative for the user if this system cannot provide the package; it ends the error's text.
     """
     with locked(f"package-{name}"):
-        chosen = cache() / "chosen" / f"{name}.json"
+        chosen = _chosen(name)
         package = _remembered(chosen)
         if package is None:
             package = _download(name, leads_to, say, instead)
             _remember(chosen, package)
     return package
+
+
+def is_kept(name: str) -> bool:
+    """Whether `fetch` takes the package from the cache."""
+    return _remembered(_chosen(name)) is not None
+
+
+def _chosen(name: str) -> Path:
+    return cache() / "chosen" / f"{name}.json"
 
 
 def depends(names: list[str], say: Say) -> str:

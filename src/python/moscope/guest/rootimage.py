@@ -38,20 +38,34 @@ class RootImage:
 def find(say: Say, included: tuple[str, ...] = INCLUDED, script: str = "") -> RootImage:
     """The image that holds these packages, from the cache or made now (some minutes, some hundred megabytes). `script` is of the shell;
     it runs in the image's tree when the packages are installed, and what it makes there is part of the image."""
-    made_from = [SUITE, sorted(included), LEFT_OUT, SQUASHED, *([script] if script else [])]
-    recipe = hashlib.sha256(json.dumps(made_from).encode()).hexdigest()[:16]
+    recipe = _recipe(included, script)
     with packages.locked(f"root-{recipe}"):
-        chosen = packages.cache() / "chosen" / f"root-{recipe}.json"
-        if chosen.is_file():
-            digest = json.loads(chosen.read_text(encoding="utf-8"))["sha256"]
-            if _place(digest).is_file():
-                return RootImage(_place(digest), digest)
-        image = _make(say, included, script)
+        if image := kept(included, script):
+            return image
+        image, chosen = _make(say, included, script), _chosen(recipe)
         chosen.parent.mkdir(parents=True, exist_ok=True)
         partial = chosen.with_suffix(f".{os.getpid()}")
         partial.write_text(json.dumps({"sha256": image.sha256}))
         partial.replace(chosen)
         return image
+
+
+def kept(included: tuple[str, ...], script: str = "") -> RootImage | None:
+    """The image that holds these packages, if the cache has it."""
+    chosen = _chosen(_recipe(included, script))
+    if not chosen.is_file():
+        return None
+    digest = json.loads(chosen.read_text(encoding="utf-8"))["sha256"]
+    return RootImage(_place(digest), digest) if _place(digest).is_file() else None
+
+
+def _recipe(included: tuple[str, ...], script: str) -> str:
+    made_from = [SUITE, sorted(included), LEFT_OUT, SQUASHED, *([script] if script else [])]
+    return hashlib.sha256(json.dumps(made_from).encode()).hexdigest()[:16]
+
+
+def _chosen(recipe: str) -> Path:
+    return packages.cache() / "chosen" / f"root-{recipe}.json"
 
 
 def _place(digest: str) -> Path:

@@ -42,7 +42,7 @@ class Wanted:
     def measured(self) -> dict[str, Any]:
         """Core counts, windows and error, as options of `moscope run`."""
         given = {"windows": self.windows, "until_error": self.until_error, "threads": self.threads}
-        quick = {"until_error": QUICK_ERROR, "windows": QUICK_WINDOWS} if self.quick else {}
+        quick = {"until_error": QUICK_ERROR, "windows": QUICK_WINDOWS, "window": options.SHORT} if self.quick else {}
         return {**quick, **{name: value for name, value in given.items() if value is not None}}
 
     def counts(self) -> str:

@@ -10,6 +10,7 @@ from moscope.cli import Shared
 from moscope.runs.table import WIDTH
 from moscope.sweeps import display
 from moscope.sweeps.main import Outcome
+from moscope.wording import number as count
 
 
 def show(document: dict[str, Any], outcome: Outcome, shared: Shared) -> None:
@@ -27,7 +28,7 @@ def table(document: dict[str, Any]) -> None:
     if not console.is_terminal:
         console.width = max(console.width, WIDTH)
     most = document["most_cores"]
-    found = Table(title=f"Throughput per core on {most} cores / on 1 core, and what limits the last curve on {most} cores")
+    found = Table(title=title(most))
     for name in ("application", "curve"):
         found.add_column(name)
     for name in ("ratio", "+-", "paper"):
@@ -41,6 +42,12 @@ def table(document: dict[str, Any]) -> None:
             found.add_row(one["title"] if n == 0 else "", curve["label"], number(curve["ratio"]), number(curve["ratio_stderr"]),
                           curve["paper"] or "", limit + (f"\npaper: {one['paper_limit']}" if last else ""))
     console.print(found)
+
+
+def title(most: int) -> str:
+    """A table of results of one core has no ratios; of no core it is empty."""
+    ratios = f"Throughput per core on {count(most, 'core')} / on 1 core, and w" if most > 1 else "W"
+    return f"{ratios}hat limits the last curve" + (f" on {count(most, 'core')}" if most else "")
 
 
 def number(value: float | None) -> str:

@@ -20,6 +20,7 @@ from moscope.runs.options import Point, sized
 from moscope.schema.parameters import engine_json
 
 DIGITS = 16
+KERNEL_MINUTES = 7  # docs/kernels.md
 # Of each digest, how people call what it is of.
 WORDS = {"engine": "another build of the engine", "kernel": "another kernel image", "programs": "other programs in the guest",
          "protocol": "another protocol", "machine": "another description of the machine"}
@@ -79,6 +80,18 @@ class Gatherer:
         nic = engine_json(machine.nic)
         given = any(text.partition("=")[0].strip() == "nic.steering" for text in self.sets)
         return nic if given else nic | {"steering": point.steering}
+
+
+def lacking(point: Point) -> list[str]:
+    """What a Gatherer would build for a point, in words; it builds nothing."""
+    from moscope import workloads
+
+    found = [] if kernel.is_kept(point.kernel) else [f"{kernel.in_words(point.kernel)} ({KERNEL_MINUTES} minutes)"]
+    if point.packages and not rootimage.kept(tuple(point.packages.split(",")), point.image or ""):
+        found.append(f"a root image with {point.packages} (some minutes)")
+    if not workloads.are_built(point.family):
+        found.append("the workloads' programs (seconds)")
+    return found
 
 
 def differences(before: dict[str, str], now: dict[str, str]) -> list[str]:

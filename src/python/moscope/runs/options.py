@@ -32,6 +32,8 @@ DEFAULT_WORKLOAD = "exim"
 DEFAULT_WINDOWS = 3
 MOST_WINDOWS_UNTIL_ERROR = 50  # with --until-error and without --windows
 DETAILS = ("table", "full")
+# --window: that of the workload for rough results.
+SHORT = "short"
 # --begin: all cores in use run.
 BUSY = "threads"
 MOST_THREADS = 64
@@ -108,8 +110,8 @@ class Options:
     count: tuple[str, ...] = ()
 
 
-def make(shared: Shared, options: Options) -> Plan:
-    """Checks the options; builds the workloads' programs."""
+def make(shared: Shared, options: Options, *, build: bool = True) -> Plan:
+    """Checks the options; builds the workloads' programs, unless `build` is false."""
     from moscope import workloads
 
     if options.detail not in DETAILS:
@@ -124,7 +126,8 @@ def make(shared: Shared, options: Options) -> Plan:
         raise UserError(f"--windows: {windows}: expected {FEWEST_BATCHES} or more with --until-error, as fewer do not determine an error")
     if options.threads is not None and not 1 <= options.threads <= MOST_THREADS:
         raise UserError(f"--threads: {options.threads}: expected 1 to {MOST_THREADS}")
-    warmup, window = given_time("--warmup", options.warmup, 0), given_time("--window", options.window, 1)
+    short = options.window == SHORT
+    warmup, window = given_time("--warmup", options.warmup, 0), None if short else given_time("--window", options.window, 1)
     if options.memory_per_node is not None:
         sized(machine, options.memory_per_node)
     begin = beginning(options.begin)
@@ -134,13 +137,13 @@ def make(shared: Shared, options: Options) -> Plan:
         if isinstance(work, OwnProgram):
             programs |= work.along
             functions.Probes(options.count, begin, work.along, work.name)
-        elif work.launcher:
+        elif work.launcher and build:
             programs |= workloads.programs({work.family}) | workloads.files(work)
         memory = options.memory_per_node or work.memory_per_node
         for system in kernels(options.kernel or work.kernels):
             points += [Point(work.name, work.family, operation(work, options), system, n, work.command(n),
                              default_time(work.warmup, n) if warmup is None else warmup,
-                             default_time(work.window, n) if window is None else window,
+                             default_time((short and work.short_window) or work.window, n) if window is None else window,
                              windows or work.windows or DEFAULT_WINDOWS, options.detail, memory, begin,
                              ",".join(work.packages) or None, work.steering, work.image_script or None, until_error,
                              list(options.count) or None)
@@ -148,7 +151,7 @@ def make(shared: Shared, options: Options) -> Plan:
     if isinstance(begin, str) and begin != BUSY and not begin.startswith(functions.CALL) and any(begin in p.command for p in points):
         raise UserError(f'--begin: "{begin}" is in the command that the guest\'s shell shows first: expected a text of the output alone')
     return Plan(machine, shared.machine, list(shared.sets), shared.seed, shared.out or DEFAULT_OUT, points,
-                {**workloads.programs(), **programs}, options.threads, own)
+                {**(workloads.programs() if build else {}), **programs}, options.threads, own)
 
 
 def asked(options: Options) -> own_program.Asked | None:

@@ -25,7 +25,6 @@ from moscope.wording import number
 SCHEMA = "moscope.sweep/1"
 DEFAULT_OUT = Path("moscope-out/sweep")
 MOST_JOBS = 1000
-KERNEL_MINUTES = 7  # docs/kernels.md
 Say = Callable[[str], None]
 Progress = Callable[[int, int, list[str]], None]  # points that are done, of how many, and what those under way are at
 # Of failed points, whose exit code is the sweep's: as for the points of a run.
@@ -60,12 +59,12 @@ def run(spec: Spec, out: Path | None = None, *, executor: str = snakemake.LOCAL,
         raise UserError(f"--jobs: {at_once}: expected 1 to {MOST_JOBS}")
     store = Store((out or DEFAULT_OUT / spec.name).absolute())
     jsonio.check_replaceable(store.root)
-    if dry_run and (wanted := planning.not_ready(spec)):
-        rough = speeds.estimate([w for w in wanted if w])
-        unknown = speeds.Estimate(rough.seconds, rough.elsewhere, rough.unknown + wanted.count(None))
-        say(number(len(wanted), "point") + time_text(unknown, len(wanted), at_once)
-            + f", after their kernel has been built, which takes {KERNEL_MINUTES} minutes (moscope kernel build)")
-        return Outcome({**document([], store), "points": len(wanted), "estimated_s": seconds_of(unknown, len(wanted), at_once)})
+    if dry_run and (wanted := planning.unbuilt(spec)):
+        rough = speeds.estimate([w for w in wanted.points if w])
+        unknown = speeds.Estimate(rough.seconds, rough.elsewhere, rough.unknown + wanted.points.count(None))
+        count = len(wanted.points)
+        say(f"{number(count, 'point')}{time_text(unknown, count, at_once)}; built first: {', '.join(wanted.lacking)}")
+        return Outcome({**document([], store), "points": count, "estimated_s": seconds_of(unknown, count, at_once)})
     found = planning.plan(spec, say)
     if plot:
         report.check_expression(plot, spec)

@@ -42,12 +42,21 @@ def plan(spec: Spec, say: Say) -> list[Point]:
     return found
 
 
-def not_ready(spec: Spec) -> list[tuple[str, float] | None]:
-    """Kind and work of each point as far as known, if some of them need a long build before they can be planned; else none."""
+@dataclass(frozen=True)
+class Unbuilt:
+    """`points`: kind and work of each as far as known. `lacking`: what has to be built before they can be planned, in words."""
+
+    points: list[tuple[str, float] | None]
+    lacking: list[str]
+
+
+def unbuilt(spec: Spec) -> Unbuilt | None:
+    """The sweep, if something has to be built before its points can be planned."""
     job = jobs.find(spec.job, f"{spec.where}: job")
     check_names(spec, job)
     found = axes.points(spec)
-    return [] if all(job.ready(params) for params in found) else [job.rough(params) for params in found]
+    lacking = list(dict.fromkeys(what for params in found for what in job.lacking(params)))
+    return Unbuilt([job.rough(params) for params in found], lacking) if lacking else None
 
 
 def with_version(planned: Planned) -> Planned:

@@ -81,20 +81,31 @@ def rates(speeds: dict[str, dict[str, float]]) -> dict[str, float]:
 
 
 def like(kind: str, known: dict[str, float]) -> float | None:
-    """The rate of a kind, or between those of the same workload with fewer and with more cores, or the mean of the job's kinds with the
-    nearest number of cores."""
+    """The rate of a kind, or between those of the same workload with fewer and with more cores, or the same of the means of the job's
+    kinds; beyond these, the mean with the nearest number of cores."""
     if kind in known:
         return known[kind]
     subject, cores = parts(kind)
-    same = sorted((c, rate) for k, rate in known.items() for s, c in [parts(k)] if s == subject and c)
-    fewer, more = [p for p in same if p[0] < cores], [p for p in same if p[0] > cores]
-    if fewer and more:
-        (low, a), (high, b) = fewer[-1], more[0]
-        return a + (b - a) * (cores - low) / (high - low)
-    job = [(abs(parts(k)[1] - cores), rate) for k, rate in known.items() if k.split()[0] == kind.split()[0]]
-    nearest = min((distance for distance, _ in job), default=0)
-    found = [rate for distance, rate in job if distance == nearest]
-    return sum(found) / len(found) if found else None
+    same = {c: rate for k, rate in known.items() for s, c in [parts(k)] if s == subject and c}
+    job: dict[int, list[float]] = {}
+    for k, rate in known.items():
+        if k.split()[0] == kind.split()[0]:
+            job.setdefault(parts(k)[1], []).append(rate)
+    means = {c: sum(rates) / len(rates) for c, rates in job.items()}
+    for found in (same, means):
+        if (inside := between(found, cores)) is not None:
+            return inside
+    return means[min(means, key=lambda c: abs(c - cores))] if means else None
+
+
+def between(by_cores: dict[int, float], cores: int) -> float | None:
+    """The rate on the line between the nearest numbers of cores on either side; None without one on either side."""
+    if cores in by_cores:
+        return by_cores[cores]
+    low, high = max((c for c in by_cores if c < cores), default=None), min((c for c in by_cores if c > cores), default=None)
+    if low is None or high is None:
+        return None
+    return by_cores[low] + (by_cores[high] - by_cores[low]) * (cores - low) / (high - low)
 
 
 def parts(kind: str) -> tuple[str, int]:

@@ -28,7 +28,7 @@ def program(family: str, folder: Path | None = None) -> Path:
     place = folder or _ours() / family
     if paths.installed() and place.parent == _ours():
         return paths.workload_dir() / family
-    target = paths.cache_dir() / "workloads" / _digest(place) / family
+    target = _target(family, place)
     if not target.is_file():
         target.parent.mkdir(parents=True, exist_ok=True)
         # Relative names keep the place of a checkout out of the program.
@@ -40,12 +40,29 @@ def program(family: str, folder: Path | None = None) -> Path:
 
 def library(source: Path) -> Path:
     """A C file as a shared library for the distribution's programs in the guest; built if the cache lacks it."""
-    key = hashlib.sha256(f"{_compiler()} {LIBRARY_FLAGS}".encode() + source.read_bytes()).hexdigest()[:32]
-    target = paths.cache_dir() / "workloads" / key / f"{source.stem}.so"
+    target = _library_target(source)
     if not target.is_file():
         target.parent.mkdir(parents=True, exist_ok=True)
         _compile([*LIBRARY_FLAGS, source.name], target, source.parent, source, "a library that a C compiler (package gcc) compiles")
     return target
+
+
+def is_built(family: str, folder: Path) -> bool:
+    """Whether the cache has the program of a family."""
+    return (paths.installed() and folder.parent == _ours()) or _target(family, folder).is_file()
+
+
+def library_is_built(source: Path) -> bool:
+    return _library_target(source).is_file()
+
+
+def _target(family: str, place: Path) -> Path:
+    return paths.cache_dir() / "workloads" / _digest(place) / family
+
+
+def _library_target(source: Path) -> Path:
+    key = hashlib.sha256(f"{_compiler()} {LIBRARY_FLAGS}".encode() + source.read_bytes()).hexdigest()[:32]
+    return paths.cache_dir() / "workloads" / key / f"{source.stem}.so"
 
 
 def _compile(arguments: list[str], target: Path, folder: Path, what: Path, expected: str) -> None:

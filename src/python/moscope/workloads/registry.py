@@ -40,6 +40,7 @@ class Workload:
     # Simulated times, fixed or for a number of cores: before measurement begins, and of one window.
     warmup: str | Callable[[int], str] = "200us"
     window: str | Callable[[int], str] = "500us"
+    short_window: str | Callable[[int], str] | None = None  # where a rough result needs fewer operations than `window` holds
     windows: int | None = None  # how many by default, if the usual number does not cover what the workload repeats
     kernels: str = "distro"  # the default of --kernel
     memory_per_node: str = "512MiB"  # at least
@@ -116,6 +117,16 @@ def programs(families: set[str] | None = None) -> dict[str, Path]:
     folders = {w.family: paths.root() / "workloads" / w.launcher if w.launcher else w.folder for w in every()}
     wanted = families if families is not None else {w.family for w in every() if not w.launcher}
     return {f"{INITRAMFS_FOLDER}/{folders[family].name}": program(folders[family].name, folders[family]) for family in sorted(wanted)}
+
+
+def are_built(family: str) -> bool:
+    """Whether `programs` and `files` build nothing for a workload of this family (of any, if it is none's)."""
+    from .build import is_built, library_is_built
+
+    mine = {w.family: w for w in every() if not w.launcher or w.family == family}
+    folders = [paths.root() / "workloads" / w.launcher if w.launcher else w.folder for w in mine.values()]
+    sources = [p for w in mine.values() if w.launcher for p in w.folder.glob("*.c")]
+    return all(is_built(f.name, f) for f in folders) and all(library_is_built(s) for s in sources)
 
 
 def files(w: Workload) -> dict[str, Path]:

@@ -15,7 +15,8 @@ LAUNCHER = "launcher"
 def service(name: str, summary: str, operation: str, *, packages: tuple[str, ...], port: int, each: str, load: Callable[[int], str],
             steering: str = "rss", image: str = "", prepare: str = "", one_process: bool = False,
             warmup: str | Callable[[int], str] = "300us",
-            window: str | Callable[[int], str] = THIRD_OF_TICK, kernels: str = "distro", memory_per_node: str = "512MiB",
+            window: str | Callable[[int], str] = THIRD_OF_TICK,
+            short_window: str | Callable[[int], str] | None = None, kernels: str = "distro", memory_per_node: str = "512MiB",
             most_cores: int | None = None) -> Workload:
     """`packages` are Debian's, installed into the root image; `image` names a shell script of the folder that runs in the image's tree
     while the image is made, once, on this system. `each` is the shell command of one process: one for each core, pinned to
@@ -31,6 +32,7 @@ def service(name: str, summary: str, operation: str, *, packages: tuple[str, ...
                  "processes": "one" if one_process else "cores"}
         return " ".join(f"--{key} {shlex.quote(value)}" for key, value in given.items() if value)
 
-    return Workload(name, summary, operation, arguments, warmup=warmup, window=window, kernels=kernels, memory_per_node=memory_per_node,
+    return Workload(name, summary, operation, arguments, warmup=warmup, window=window, short_window=short_window,
+                    kernels=kernels, memory_per_node=memory_per_node,
                     most_cores=most_cores, processes=True, packages=packages, image=image, steering=steering,
                     launcher=LAUNCHER)

@@ -74,12 +74,12 @@ class Job(ABC):
         """The point's table of names of lines (pyarrow.Table), or None."""
         return None
 
-    def ready(self, params: Params) -> bool:
-        """Whether `plan` builds nothing that takes minutes, such as a kernel: a dry run does not wait for it."""
-        return True
+    def lacking(self, params: Params) -> list[str]:
+        """What `plan` would build first, in words with the time that it takes: a dry run builds nothing."""
+        return []
 
     def rough(self, params: Params) -> tuple[str, float] | None:
-        """Kind and work of a point as `plan` has them, without what takes minutes to make; None where that is not known."""
+        """Kind and work of a point as `plan` has them, without building anything; None where that is not known."""
         return None
 
     def label(self, params: Params) -> str:

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from moscope.errors import UserError
-from moscope.guest import kernel_build, kernel_names
 from moscope.runs import checkpoints, directory, inputs, job, options, point, windows
 from moscope.runs.guest import Progress
 from moscope.runs.pool import wanted_bytes
@@ -41,11 +40,11 @@ class Run(Job):
         return Planned(identity, kind_of(one), edges_of(plan.machine), work_of(one), memory,
                        checkpoints.key(configuration(plan, one, made_from)))
 
-    def ready(self, params: Params) -> bool:
-        return not kernel_names.is_ours(text(params.get("kernel", "stock"))) or bool(kernel_build.all_kept())
+    def lacking(self, params: Params) -> list[str]:
+        return inputs.lacking(plan_of(self, params, build=False).points[0])
 
     def rough(self, params: Params) -> tuple[str, float]:
-        one = plan_of(self, params).points[0]
+        one = plan_of(self, params, build=False).points[0]
         return kind_of(one), work_of(one)
 
     def label(self, params: Params) -> str:
@@ -110,10 +109,10 @@ def state_of(at: Progress) -> str:
 
 
 @lru_cache(maxsize=4096)
-def _plan(chosen: tuple[Any, ...], machine: str, sets: tuple[str, ...], seed: int) -> options.Plan:
+def _plan(chosen: tuple[Any, ...], machine: str, sets: tuple[str, ...], seed: int, build: bool) -> options.Plan:
     from moscope.cli import Shared
 
-    return options.make(Shared(machine=machine, sets=list(sets), seed=seed, quiet=True), options.Options(**dict(chosen)))
+    return options.make(Shared(machine=machine, sets=list(sets), seed=seed, quiet=True), options.Options(**dict(chosen)), build=build)
 
 
 _gatherers: dict[tuple[str, tuple[str, ...], tuple[str, ...]], inputs.Gatherer] = {}
@@ -127,8 +126,9 @@ def gatherer(machine: str, sets: tuple[str, ...], plan: options.Plan, say: Say) 
     return _gatherers[key]
 
 
-def plan_of(kind: Job, params: Params) -> options.Plan:
-    """The plan of `moscope run` for one point; UserError for an option that means several."""
+def plan_of(kind: Job, params: Params, build: bool = True) -> options.Plan:
+    """The plan of `moscope run` for one point; UserError for an option that means several. Without `build`, it lacks the workloads'
+    programs."""
     chosen = shared(kind, params)
     given: dict[str, Any] = {name: text(params[name]) for name in kind.options if name in params}
     for option in fields(options.Options):
@@ -137,7 +137,7 @@ def plan_of(kind: Job, params: Params) -> options.Plan:
             if isinstance(value, bool) or not isinstance(value, int):
                 raise UserError(f"{option.name}: {value}: expected a whole number")
             given[option.name] = value
-    plan = _plan(tuple(given.items()), chosen.machine, tuple(chosen.sets), chosen.seed)
+    plan = _plan(tuple(given.items()), chosen.machine, tuple(chosen.sets), chosen.seed, build)
     if len(plan.points) != 1:
         several = next((n for n in ONE if len({getattr(p, n) for p in plan.points}) > 1), "kernel")
         raise UserError(f"{several}: {len(plan.points)} points in one: expected one value here, or an axis for several")
