@@ -34,10 +34,11 @@ echo "still there"
 """
 
 
-def configured(script: Path, cores: int, out: Path, programs: dict[str, Path] | None = None, **detailed: Any) -> dict[str, Any]:
+def configured(script: Path, cores: int, out: Path, programs: dict[str, Path] | None = None, net: bool = False,
+               **detailed: Any) -> dict[str, Any]:
     memory = "128MiB"
     machine = replace(load_machine("opteron48"), memory_per_node=Size(memory, "test")).validate()
-    options = plan.Options(cores=cores, memory_per_node=memory, script=script, programs=programs or {})
+    options = plan.Options(cores=cores, memory_per_node=memory, script=script, programs=programs or {}, net=net)
     config: dict[str, Any] = plan.make(Shared(out=out, json=True), options).config
     built = buildproto.ensure_protocol(str(machine.protocol))
     interface = json.loads(built.interface.read_text(encoding="utf-8"))
@@ -59,11 +60,12 @@ def leave(system: Any) -> None:
         pass
 
 
-def at_marker(folder: Path, text: str, marker: str, programs: dict[str, Path] | None = None, cores: int = 4) -> Callable[..., Any]:
+def at_marker(folder: Path, text: str, marker: str, programs: dict[str, Path] | None = None, cores: int = 4,
+              net: bool = False) -> Callable[..., Any]:
     """A machine whose script has come to the marker, as often as wanted."""
     script = folder / "script.sh"
     script.write_text(text, encoding="utf-8")
-    config = configured(script, cores, folder / "out", programs)
+    config = configured(script, cores, folder / "out", programs, net)
     system = _engine.System(json.dumps(config))
     while until(lambda: system.step(200), "marker")["detail"] != marker:
         pass
