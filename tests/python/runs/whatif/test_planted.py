@@ -56,22 +56,3 @@ def test_the_defect_is_named_first_and_its_gain_is_predicted(program: Planted, t
     line = f"{program.stem}:{program.line}" if program.line else hottest["name"]
     (found,) = called(moscope, "what-if", "run", "--line", line, "--as", program.how)["results"]
     assert gain > 0.02 and found["gain"] == pytest.approx(gain, rel=0.15)
-
-
-def test_a_run_whose_cores_overlap_is_compared_with_its_point_on_blocking_cores(tmp_path: Path,
-                                                                               moscope_in: Callable[[Path], Moscope]) -> None:
-    program = next(one for one in PLANTED if one.stem in QUICK)
-    if program.missing():
-        pytest.skip(f"without {program.missing()}")
-    moscope = moscope_in(tmp_path)
-    file = program.build(tmp_path, False)
-    own, found = {}, {}
-    for model in ("blocking", "out_of_order"):
-        own[model] = called(moscope, "run", "--program", f"{file.name} {{cores}}", "--cores", str(program.cores), "--begin", program.begin,
-                            "--warmup", "100us", "--window", "100us", "--out", model, "--set", f"core.model={model}")["points"][0]
-        found[model] = called(moscope, "what-if", model, "--line", f"{program.stem}:{program.line}", "--as", program.how)
-    blocking, overlaps = found["blocking"], found["out_of_order"]
-    assert own["out_of_order"]["throughput_per_s"] != own["blocking"]["throughput_per_s"]
-    assert (blocking["repeated"], overlaps["repeated"]) == (False, True)
-    assert overlaps["base"] == blocking["base"]
-    assert overlaps["results"][0]["gain"] == pytest.approx(blocking["results"][0]["gain"], rel=0.05)

@@ -8,10 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from moscope import paths
 from moscope.cli import Shared
-from moscope.config import load_machine
 from moscope.errors import MoscopeError, UserError, unknown_name
 from moscope.runs import directory, display, inputs, job, pool
-from moscope.runs.options import Plan
 from moscope.runs.whatif import again, gain
 
 if TYPE_CHECKING:
@@ -20,8 +18,6 @@ if TYPE_CHECKING:
 
 SCHEMA = "moscope.whatif/1"
 FOLDER = "what-if"
-BLOCKING = "blocking"  # of core.model: overlapping cores rely on reports of lost lines, which lines without the protocol do not give
-AS_IT_IS = "as-it-is"  # folder of the point without treatment, where the run's own cores overlap
 
 
 @dataclass(frozen=True)
@@ -62,34 +58,21 @@ def run(asked: Asked, shared: Shared) -> tuple[dict[str, Any], list[MoscopeError
     gatherer = inputs.Gatherer(plan.machine, plan.programs, shared.say)
     if why := again.unchanged(gatherer, wanted, chosen.record):
         raise UserError(f"{asked.run_dir}: {chosen.name} would not be the same now ({why}): expected `moscope run` again, in this folder")
-    folder = (shared.out or asked.run_dir / FOLDER) / chosen.name
-    overlaps = str(plan.machine.core.model) != BLOCKING
-    if overlaps:
-        plan = _blocking(plan)
-        gatherer = inputs.Gatherer(plan.machine, plan.programs, shared.say, plan.sets)
-    common = replace(job.job(plan, wanted, folder.absolute(), gatherer.of(wanted).digests()), threads=None)
-    jobs = {AS_IT_IS: replace(common, folder=str(folder.absolute() / AS_IT_IS), label=f"as it is, {BLOCKING}")} if overlaps else {}
-    jobs |= {e.slug: replace(common, folder=str(folder.absolute() / e.slug), what_if=e.lines, label=f"{e.subject.name} {e.how}")
-             for e in experiments}
+    out = shared.out or asked.run_dir / FOLDER
+    digests = gatherer.of(wanted).digests()
+    jobs = {e.slug: replace(job.job(plan, wanted, (out / chosen.name / e.slug).absolute(), digests), threads=None, what_if=e.lines,
+                            label=f"{e.subject.name} {e.how}") for e in experiments}
     measured, failed = _measure(jobs, shared)
-    base = measured.get(AS_IT_IS) if overlaps else chosen.record
-    results = [] if base is None else [_result(base, e, measured[e.slug], folder / e.slug) for e in experiments if e.slug in measured]
+    results = [_result(chosen.record, e, measured[e.slug], out / chosen.name / e.slug) for e in experiments if e.slug in measured]
     results.sort(key=lambda one: -(one["gain"] if one["gain"] is not None else -1.0))
-    shown = base or chosen.record
-    document = {"schema": SCHEMA, "ok": not failed, "run": str(found.path), "point": chosen.name, "core_model": BLOCKING,
-                "repeated": overlaps, "measure": gain.measure_of(shown), "base": gain.rate(shown, gain.measure_of(shown)).document(),
+    document = {"schema": SCHEMA, "ok": not failed, "run": str(found.path), "point": chosen.name,
+                "measure": gain.measure_of(chosen.record), "base": gain.rate(chosen.record, gain.measure_of(chosen.record)).document(),
                 "results": results}
-    folder.parent.mkdir(parents=True, exist_ok=True)
+    out.mkdir(parents=True, exist_ok=True)
     from moscope import jsonio
 
-    directory.write_whole(folder.parent / f"{chosen.name}.json", jsonio.dumps(document))
+    directory.write_whole(out / f"{chosen.name}.json", jsonio.dumps(document))
     return document, failed
-
-
-def _blocking(plan: Plan) -> Plan:
-    """The same plan for cores that do not overlap their loads."""
-    sets = [*plan.sets, f"core.model={BLOCKING}"]
-    return replace(plan, machine=load_machine(plan.machine_option, sets), sets=sets)
 
 
 def _point(asked: Asked) -> tuple["Run", "Point"]:

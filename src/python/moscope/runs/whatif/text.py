@@ -16,9 +16,6 @@ def show(document: dict[str, Any], meaning: dict[str, str]) -> None:
     base = document["base"]
     console.print(f"{document['point']}: {base['per_s']:,.0f} {document['measure']} per second{_error(base['stderr_per_s'], ',.0f')}. "
                   "The same window again, with these lines treated otherwise:", soft_wrap=True)
-    if document["repeated"]:
-        console.print(f"Both with core.model={document['core_model']}: the run's own cores overlap their loads, and its own rate differs.",
-                      soft_wrap=True)
     table = Table()
     for name in ("gain", "+-", "per second"):
         table.add_column(name, justify="right")
