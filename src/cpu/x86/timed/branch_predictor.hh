@@ -4,7 +4,6 @@
 // 40546; assumed: indices are an exclusive or with 12 outcomes of history). Fixed targets are always foreseen.
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <cstdint>
 
@@ -17,20 +16,26 @@ class BranchPredictor {
     /// The outcomes of the last branches, the latest in bit 0. A look ahead keeps its own.
     using History = std::uint32_t;
 
-    bool taken(Addr pc, History h) const { return counters_[counter(pc, h)] & 2; }
+    bool taken(Addr pc, History h) const {
+        const unsigned i = counter(pc, h);
+        return counters_[i / kInByte] >> (shift(i) + 1) & 1;
+    }
     Addr target(Addr pc, History h) const { return targets_[index(pc, h) % kTargets]; }
     static History after(History h, bool taken) { return (h << 1 | (taken ? 1u : 0u)) & kHistory; }
     History history() const { return history_; }
 
     /// A conditional branch has gone that way. Returns whether this was foreseen.
     bool went(Addr pc, bool taken_now) {
-        std::uint8_t &c = counters_[counter(pc, history_)];
-        const bool foreseen = ((c & 2) != 0) == taken_now;
-        const std::uint8_t to = static_cast<std::uint8_t>(taken_now ? std::min(c + 1, 3) : std::max(c - 1, 0));
-        changes_ += to != c;
-        c = to;
+        const unsigned i = counter(pc, history_), at = shift(i);
+        std::uint8_t &byte = counters_[i / kInByte];
+        const unsigned c = byte >> at & 3;
+        const unsigned full = taken_now ? 3 : 0;
+        if (c != full) { // seldom: what it costs is the host's access to the counter
+            byte = static_cast<std::uint8_t>(taken_now ? byte + (1u << at) : byte - (1u << at));
+            ++changes_;
+        }
         history_ = after(history_, taken_now);
-        return foreseen;
+        return (c >= 2) == taken_now;
     }
     /// The same of a jump or call to a computed target.
     bool went_to(Addr pc, Addr to) {
@@ -55,12 +60,14 @@ class BranchPredictor {
 
   private:
     static constexpr unsigned kCounters = 1 << 14, kTargets = 512, kReturns = 24;
+    static constexpr unsigned kInByte = 4; ///< counters: the host's caches hold those of all cores
     static constexpr History kHistory = (1 << 12) - 1;
 
     static unsigned index(Addr pc, History h) { return static_cast<unsigned>(pc ^ pc >> 14) ^ h << 2; }
+    static unsigned shift(unsigned counter) { return counter % kInByte * 2; }
     static unsigned counter(Addr pc, History h) { return index(pc, h) % kCounters; }
 
-    std::array<std::uint8_t, kCounters> counters_{};
+    std::array<std::uint8_t, kCounters / kInByte> counters_{};
     std::array<Addr, kTargets> targets_{};
     std::array<Addr, kReturns> returns_{};
     unsigned top_ = 0;

@@ -59,7 +59,7 @@ class PipeSchedule {
         const std::int64_t wanted = cycle;
         if (cycle >= full.from && cycle < full.to)
             cycle = full.to;
-        std::uint64_t *e = &entry(cycle);
+        std::uint32_t *e = &entry(cycle);
         std::uint8_t free = pipes & static_cast<std::uint8_t>(~used(*e, cycle));
         while (!free) {
             e = &entry(++cycle);
@@ -77,21 +77,25 @@ class PipeSchedule {
   private:
     /// More than the cycles between an operation and one of the same window, but for misses of the farthest DRAM in a
     /// row. Beyond, a cycle's entry may be lost, and a pipe be taken twice.
-    static constexpr std::size_t kCycles = 1024;
+    static constexpr std::uint64_t kCycles = 1024;
 
-    std::uint64_t &entry(std::int64_t cycle) { return cycles_[static_cast<std::size_t>(cycle) % kCycles]; }
-    static std::uint8_t used(std::uint64_t e, std::int64_t cycle) {
-        return e >> 8 == static_cast<std::uint64_t>(cycle) ? static_cast<std::uint8_t>(e) : std::uint8_t{0};
+    std::uint32_t &entry(std::int64_t cycle) { return cycles_[static_cast<std::uint64_t>(cycle) % kCycles]; }
+    /// Tells the cycles of one entry apart, for 2^34 cycles (about 7 s).
+    static std::uint32_t tag(std::int64_t cycle) {
+        return static_cast<std::uint32_t>(static_cast<std::uint64_t>(cycle) / kCycles) << 8;
     }
-    static void mark(std::uint64_t &e, std::int64_t cycle, std::uint8_t pipe) {
-        e = static_cast<std::uint64_t>(cycle) << 8 | used(e, cycle) | pipe;
+    static std::uint8_t used(std::uint32_t e, std::int64_t cycle) {
+        return (e & ~0xffu) == tag(cycle) ? static_cast<std::uint8_t>(e) : std::uint8_t{0};
+    }
+    static void mark(std::uint32_t &e, std::int64_t cycle, std::uint8_t pipe) {
+        e = tag(cycle) | used(e, cycle) | pipe;
     }
     /// Cycles in which none of a set of pipes is free, as a search found: later ones go on at `to`.
     struct Full {
         std::int64_t from = 0, to = 0;
     };
     std::array<Full, 128> full_{};                ///< by set
-    std::array<std::uint64_t, kCycles> cycles_{}; ///< cycle << 8 | pipes that are taken in it
+    std::array<std::uint32_t, kCycles> cycles_{}; ///< tag | pipes that are taken in it: small, for the host's caches
 };
 
 } // namespace moscope::x86
