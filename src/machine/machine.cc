@@ -66,8 +66,6 @@ std::uint64_t Machine::node_bytes(unsigned node) const { return impl_->addresses
 
 void Machine::treat_otherwise(WhatIf lines) {
     MOSCOPE_CHECK(!checks_data() && !in_flight());
-    if (pipeline().overlaps()) // it relies on reports of lost lines, which these lines do not give
-        throw UserError("what-if: core.model: out_of_order: expected blocking");
     if (lines.any_free() && processes().size() > 1)
         throw UserError("what-if: lines without the protocol, with each chip a logical process: expected one process "
                         "(no --threads)");

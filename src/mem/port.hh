@@ -87,6 +87,8 @@ class Port {
     /// Slower inline path: asks the memory system whether the access at this address is a pure hit (and fills the slot).
     /// Returns the bytes of its line.
     std::byte *probe(AccessKind kind, Addr at, Tick when) { return probe_(memory_, *this, kind, at, when); }
+    /// The line that the memory system has in place of this address's: another one in a what-if run (mem/what_if.hh).
+    Addr line(Addr at) const { return __builtin_expect(line_ != nullptr, 0) ? line_(memory_, at) : line_of(at); }
     /// Whether a slot holds the line, so that its loss is reported.
     bool remembers(Addr line) const {
         const unsigned i = index(line);
@@ -193,7 +195,8 @@ class Port {
     void (*issue_)(void *memory, Access &) = nullptr;
     std::byte *(*probe_)(void *memory, Port &, AccessKind, Addr at, Tick when) = nullptr;
     Tick (*hit_done_)(void *memory, Tick now) = nullptr;
-    Tick (*used_before_)(void *memory) = nullptr; ///< no hit of the past is done later than this
+    Addr (*line_)(void *memory, Addr at) = nullptr; ///< null: the address's own
+    Tick (*used_before_)(void *memory) = nullptr;   ///< no hit of the past is done later than this
 
     std::uint64_t inline_hits = 0;
     std::uint64_t lost = 0; ///< slots emptied

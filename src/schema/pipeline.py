@@ -30,7 +30,7 @@ class Core(Described):
     family 10h."""
 
     model: Name = param("`blocking`: instructions issue in order and one load is under way; `out_of_order`: independent loads overlap",
-                        default=Name("blocking", "assumed"), choices=lambda: MODELS)
+                        default=Name("out_of_order", "x: AMD 40546, reorder buffer"), choices=lambda: MODELS)
     window: Count = param("operations between dispatch and retirement", default=Count(72, "x: AMD 40546, reorder buffer"),
                           least=4, most=256)
     mispredicted: Cycles = param("from the end of a branch that was not foreseen until the operation after it is dispatched",

@@ -246,13 +246,13 @@ void Overlap::peek_line(Addr d, void *to, unsigned size, Addr va) {
     const Tick when = core_.hit_done();
     const std::byte *b = core_.port_.hit(line, Port::right_load, when);
     if (!b)
-        b = core_.port_.probe(AccessKind::load, line, when);
+        b = core_.port_.probe(AccessKind::load, d, when);
     if (b) {
         std::memcpy(to, b + line_offset(d), size);
         return;
     }
     ahead_.load_unknown = true;
-    if (flight_of(line))
+    if (flight_of(core_.port_.line(d)))
         return;
     const std::int64_t wait = ahead_.address_at - core_.cursor().cycle();
     const auto planned = static_cast<unsigned>(std::popcount(planned_));

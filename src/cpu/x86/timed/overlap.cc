@@ -279,7 +279,7 @@ inline void Overlap::change(Flight &f, Flight::State to) {
 Overlap::Flight *Overlap::flight_of(Addr line) {
     Flight *found = nullptr;
     for_each(in_use_, [&](Flight &f) {
-        if (line_of(f.access.addr.value) == line)
+        if (core_.port_.line(f.access.addr.value) == line)
             found = &f;
     });
     return found;
@@ -393,13 +393,13 @@ void Overlap::load_missed(Addr d, void *to, unsigned size) {
     if (k.now() > k.queue().now()) {
         k.catch_up();
         // It may have arrived meanwhile.
-        if (const std::byte *b = k.port_.probe(AccessKind::load, line, k.hit_done())) {
+        if (const std::byte *b = k.port_.probe(AccessKind::load, d, k.hit_done())) {
             std::memcpy(to, b + line_offset(d), size);
             k.load_ready_ = k.cursor().cycle() + k.port_.hit_cycles_;
             return;
         }
     }
-    Flight *f = flight_of(line);
+    Flight *f = flight_of(k.port_.line(d));
     if (!f) {
         const std::int64_t wait = address_at_ + late_ - k.cursor().cycle();
         f = plan(d, size, 0, 0, wait > 0 ? k.cursor().after(wait) : k.now());

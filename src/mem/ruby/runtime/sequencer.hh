@@ -33,6 +33,7 @@ class Sequencer {
     /// From here on, accesses to the lines of `lines` take other ways. Nothing is in flight.
     void treat_otherwise(const WhatIf *lines) {
         what_if_ = lines;
+        port_.line_ = [](void *self, Addr at) { return static_cast<Sequencer *>(self)->protocol_line(at); };
         port_.forget_all();
     }
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from moscope.bench.point import as_recorded
 from moscope.cli import Shared
 from moscope.config import load_machine
 from moscope.runs import checkpoints, engine, lines, options, point
@@ -45,7 +46,7 @@ class Begin:
 
 def prepare(shared: Shared, folder: Path, scale: float = 1.0) -> Begin:
     """Boots (or takes the cached boot), runs to the workload's steady state and writes the checkpoint into `folder`."""
-    plan = options.make(shared, options.Options(workload=WORKLOAD, kernel=KERNEL, cores=CORES))
+    plan = options.make(as_recorded(shared), options.Options(workload=WORKLOAD, kernel=KERNEL, cores=CORES))
     one = plan.points[0]
     inputs = Gatherer(load_machine(plan.machine_option, plan.sets), plan.programs, shared.say, plan.sets).of(one)
     chosen = inputs.kernel

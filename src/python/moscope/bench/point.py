@@ -10,12 +10,18 @@ from moscope.runs import directory, job, options, pool
 from moscope.runs.options import Plan
 
 KERNEL, CORES = "distro", "48"
+# The core that the recorded figures and the bars are about, unless `--set` says otherwise.
+RECORDED = ("core.model=blocking", "l1d_prefetch.policy=off", "dram_prefetch.policy=off")
+
+
+def as_recorded(shared: Shared) -> Shared:
+    return replace(shared, sets=[*RECORDED, *shared.sets])
 
 
 def planned(shared: Shared, command: str, given: options.Options, warmup: str, window: str, threads: int | None = None) -> Plan:
     """The plan of `given`'s only point, with one window. `warmup`, `window` and `threads` are the defaults."""
     options.one_point(command, given)
-    return options.make(shared, replace(given, kernel=given.kernel or KERNEL, cores=given.cores or CORES, warmup=given.warmup or warmup,
+    return options.make(as_recorded(shared), replace(given, kernel=given.kernel or KERNEL, cores=given.cores or CORES, warmup=given.warmup or warmup,
                                         window=given.window or window, windows=1, threads=given.threads or threads))
 
 

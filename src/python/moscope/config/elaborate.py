@@ -10,6 +10,7 @@ from typing import Any
 
 from moscope.schema.errors import ConfigError, suggest
 from moscope.schema.parameters import engine_json, field_kinds
+from moscope.schema.prefetch import DramPrefetch, L1dPrefetch
 from moscope.schema.units import Count, Frequency, Time
 
 from .bindings import generic, roles_of, value_of_machine
@@ -45,10 +46,12 @@ def elaborate(
     jitter: Time | None = None,
     ideal_latency: Time | None = None,
     homes: int | None = None,
+    runs_guest: bool = False,
 ) -> dict[str, Any]:
     """The elaborated machine. `interface` is the protocol's NAME.json; `caches="tiny"` shrinks all arrays
     so that they replace constantly; `network="ideal"` leaves the shape out; `jitter` delays each delivery
-    by a random time up to it; with `homes` only the first chips have memory and a directory."""
+    by a random time up to it; with `homes` only the first chips have memory and a directory. Unless it
+    `runs_guest`, prefetchers of the default policy are off: what chooses each access wants no other lines."""
     if caches not in ("machine", "tiny"):
         raise ConfigError(f"caches: {caches!r}", "machine or tiny", "--caches")
     machine = machine.validate()
@@ -73,7 +76,7 @@ def elaborate(
         "pipeline": engine_json(machine.pipeline),
         "core": engine_json(machine.core),
         **{name: engine_json(part) for name in ("l1d_prefetch", "dram_prefetch")
-           for part in [getattr(machine, name)] if str(part.policy) != "off"},
+           for part in [getattr(machine, name)] if _prefetches(part, runs_guest)},
         "clocks": {"core": clock_json(machine.core_clock), "nb": clock_json(machine.nb_clock)},
         "address_map": [
             {"base": n * machine.memory_per_node.bytes, "bytes": machine.memory_per_node.bytes, "node": n}
@@ -84,6 +87,10 @@ def elaborate(
         "network": _network(machine, types, controllers, network, jitter, ideal_latency),
         "dram": dram_json(machine.dram),
     }
+
+
+def _prefetches(part: L1dPrefetch | DramPrefetch, by_default: bool) -> bool:
+    return str(part.policy) != "off" and (by_default or part.policy.source != type(part)().policy.source)
 
 
 def cores_together(interface: Mapping[str, Any]) -> int:

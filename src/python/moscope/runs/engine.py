@@ -51,7 +51,7 @@ def detailed(machine: Machine, say: Any) -> dict[str, Any]:
 
     built = buildproto.ensure_protocol(str(machine.protocol), report=say)
     interface = json.loads(built.interface.read_text(encoding="utf-8"))
-    return {"machine": elaborate(machine, interface), "library": str(built.timing)}
+    return {"machine": elaborate(machine, interface, runs_guest=True), "library": str(built.timing)}
 
 
 def machine_states(machine: Machine) -> dict[str, list[str]]:

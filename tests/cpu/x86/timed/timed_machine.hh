@@ -73,9 +73,16 @@ class AmplePort : public Port, private Component {
     Tick touched_ = 0;
 };
 
+/// The model that waits for each load.
+inline TimedParams blocking() {
+    TimedParams p;
+    p.core.model = "blocking";
+    return p;
+}
+
 /// A core that begins at tick 0 with the code that the test writes; at() makes something happen at a moment.
 struct TimedMachine {
-    explicit TimedMachine(const TimedParams &params = {}) : core(queue, port, m.core, params) { m.kernel64(); }
+    explicit TimedMachine(const TimedParams &params = blocking()) : core(queue, port, m.core, params) { m.kernel64(); }
     void begin() { core.take_over(0); }
     void at(Tick t, std::function<void()> f) {
         happens.emplace(t, std::move(f));
