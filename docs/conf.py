@@ -33,7 +33,7 @@ GROUPS = {
     "Start": ["glossary", "tutorials/*"],
     "Use": ["booting", "workloads", "kernels", "machines", "run-directory", "analysis", "naming", "gem5"],
     "Protocols": ["protocol-msi", "scripts", "lesson", "protocol-moesi-htassist", "slicc"],
-    "The model": ["architecture", "processor", "platform", "network", "dram", "calibration", "statistics", "warts"],
+    "The model": ["architecture", "processor", "overlap", "platform", "network", "dram", "calibration", "statistics", "warts"],
     "Extend": ["extending/*"],
     "More": ["**"],
 }
