@@ -27,7 +27,8 @@ class L1dPrefetch(Described):
     """The prefetcher of a core's L1 data cache. It learns from accesses that miss the L1 and from the first use of a line that it
     has brought, and fetches lines of the same 4 KiB page into the L1."""
 
-    policy: Name = param("which lines it fetches; `off`: none", default=Name("stride", "x: AMD 40546, L1 data prefetcher"), choices=l1d_policies)
+    policy: Name = param("which lines it fetches; `off`: none", default=Name("stride", "x: AMD 40546, L1 data prefetcher"),
+                         choices=l1d_policies)
     streams: Count = param("instructions whose strides it remembers", default=Count(32, "assumed"), least=1, most=4096)
     ahead: Count = param("strides ahead of an access that it fetches", default=Count(
         3, "x: AMD 25112, section 5.6, of the family before: the third line after two in a row"), least=1, most=32)

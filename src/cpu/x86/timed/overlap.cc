@@ -192,6 +192,8 @@ const Op *Overlap::run_general(const Op *op, const OpPipes &p) {
     }
     const OpTiming &t = c_.blocks->timings().all()[op->timing];
     address_at_ = window_.ready.latest(t.address, dispatch(p.slots));
+    if (__builtin_expect(t.unit == OpUnit::all, 0))
+        drain(); // so that RDTSCP reads the clock when all before it is done
     const Op *const next = op->exec(c_, op);
     const std::int64_t operands = window_.ready.latest(p.sources & ~RegMask{t.address}, address_at_);
     std::int64_t retires = done_at_ = operands + p.latency;

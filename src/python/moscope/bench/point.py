@@ -21,8 +21,9 @@ def as_recorded(shared: Shared) -> Shared:
 def planned(shared: Shared, command: str, given: options.Options, warmup: str, window: str, threads: int | None = None) -> Plan:
     """The plan of `given`'s only point, with one window. `warmup`, `window` and `threads` are the defaults."""
     options.one_point(command, given)
-    return options.make(as_recorded(shared), replace(given, kernel=given.kernel or KERNEL, cores=given.cores or CORES, warmup=given.warmup or warmup,
-                                        window=given.window or window, windows=1, threads=given.threads or threads))
+    whole = replace(given, kernel=given.kernel or KERNEL, cores=given.cores or CORES, warmup=given.warmup or warmup,
+                    window=given.window or window, windows=1, threads=given.threads or threads)
+    return options.make(as_recorded(shared), whole)
 
 
 def measured(shared: Shared, wanted: job.Job, how: str) -> dict[str, Any]:

@@ -37,8 +37,8 @@ def run(shared: Shared,
                                                    help="Detailed simulation before the first window, such as 2ms. Default: that of the "
                                                         "workload (200us; 3ms to 5ms for `exim`; others in docs/workloads.md).")] = None,
         window: Annotated[str | None, typer.Option(metavar="T",
-                                                   help="Length of a window, such as 5ms; `short`: the workload's for rough results. "
-                                                        "Default: that of the workload (500us; others in docs/workloads.md).")] = None,
+                                                   help="Length, such as 5ms; `short`: for rough results. Default: that of the "
+                                                        "workload (500us; 3ms to 50ms for `exim`; others in docs/workloads.md).")] = None,
         windows: Annotated[int | None, typer.Option(metavar="N",
                                                     help="Number of consecutive windows; their spread gives the standard error. "
                                                          "Default: 3.")] = None,
