@@ -101,6 +101,10 @@ class Port {
         data_bytes_ = fetch_bytes_ = {};
     }
 
+    /// Whether the memory system fetches lines by itself. Their arrival may take the place of any other, so a core that sleeps
+    /// until one of its lines changes has to wait until they are there.
+    bool prefetching() const { return prefetches_ && *prefetches_; }
+
     /// Starts an access at tick `now`; completion is reported through on_done.
     void issue(Access &a, Tick now) {
         a.issued = now;
@@ -196,6 +200,7 @@ class Port {
     std::byte *(*probe_)(void *memory, Port &, AccessKind, Addr at, Tick when) = nullptr;
     Tick (*hit_done_)(void *memory, Tick now) = nullptr;
     Addr (*line_)(void *memory, Addr at) = nullptr; ///< null: the address's own
+    const unsigned *prefetches_ = nullptr;          ///< lines that a prefetcher has under way; null: there is none
     Tick (*used_before_)(void *memory) = nullptr;   ///< no hit of the past is done later than this
 
     std::uint64_t inline_hits = 0;

@@ -9,6 +9,13 @@
 
 namespace moscope::x86 {
 
+namespace {
+
+/// Of a core in MWAIT while its prefetches are under way.
+constexpr Tick kLookAgain = 100 * kTicksPerNs;
+
+} // namespace
+
 void TimedCore::signalled(Tick t) {
     if (visible_ <= t) // else the core is about to notice an earlier signal, and this one with it
         visible_ = t + params_.interrupt_fs;
@@ -55,6 +62,10 @@ bool TimedCore::watches_line() {
     const Addr line = dram(PhysAddr(c_.monitor.line));
     if (!port_.probe(AccessKind::load, line, hit_done()) || !port_.remembers(line))
         return false;
+    if (port_.prefetching()) { // it looks again when that is over
+        schedule_no_later_than(queue().now() + kLookAgain);
+        return true;
+    }
     port_.sleeping_ = &watch_;
     port_.wake_ = [](void *watch) {
         TimedCore &core = *static_cast<Watch *>(watch)->core;
@@ -97,7 +108,7 @@ void TimedCore::spin_loop_iteration() {
     const SpinLoop::Iteration counts{c_.retired, c_.pauses, c_.spun, port_.inline_hits, cursor().cycle()};
     if (!spin_.iterated(c_, counts, disturbances_ + port_.lost) || queue().now() <= awake_until_ ||
         !params_.skip_spinning || stamp_ != now() || !stores_.empty() || !combiner_.idle() || leaving_ || c_.watched ||
-        (overlap_ && !overlap_->at_rest()) || c_.signals.pending > dev::CoreSignals::intr ||
+        (overlap_ && !overlap_->at_rest()) || port_.prefetching() || c_.signals.pending > dev::CoreSignals::intr ||
         (c_.signals.pending && (c_.flags.system & Flags::if_)))
         return;
     for (RegMask m = pending_; m; m &= m - 1)

@@ -40,6 +40,7 @@ class Sequencer {
     // ---- prefetching
     void use_prefetcher(const L1dPrefetchParams &params) {
         prefetcher_ = std::make_unique<L1dPrefetcher>(*this, params);
+        port_.prefetches_ = &prefetcher_->under_way;
     }
     L1dPrefetcher *prefetcher() { return prefetcher_.get(); }
     /// Sends a prefetch at its tick of issue, which is the core's present one.

@@ -61,6 +61,31 @@ TEST_F(Waiting, MwaitSleepsUntilItsLineIsTakenAway) {
     EXPECT_LT(spent_awake(), kUs / 2);
 }
 
+/// A prefetched line that arrives may take the place of the one that a sleeping core relies on, without notice.
+TEST_F(Waiting, MwaitLooksNowAndThenWhileAPrefetchIsUnderWay) {
+    unsigned under_way = 1;
+    port.prefetches_ = &under_way;
+    monitors();
+    at(kUs, [this] { port.lose(kLine); });
+    queue.run(kUs - 1);
+    EXPECT_FALSE(awake() || port.sleeping_);
+    queue.run(kUs + 120 * kTicksPerNs);
+    EXPECT_TRUE(awake());
+}
+
+TEST_F(Waiting, ACoreInASpinLoopSleepsOnceNoPrefetchIsUnderWay) {
+    unsigned under_way = 1;
+    port.prefetches_ = &under_way;
+    m.code(kCode, {0xf3, 0x90, 0x8b, 0x06, 0xeb, 0xfa}); // pause; mov eax, [rsi]; jmp to the beginning
+    m.core.r[rsi] = kLine;
+    begin();
+    at(3 * kUs, [&] { under_way = 0; });
+    queue.run(3 * kUs - 1);
+    EXPECT_FALSE(port.sleeping_);
+    queue.run(6 * kUs);
+    EXPECT_TRUE(port.sleeping_);
+}
+
 TEST_F(Waiting, MwaitDoesNotSleepOnALineThatWasTakenSinceMonitor) {
     monitors();
     port.lose(kLine); // before MONITOR it would be fetched again, so from the first instruction's end on

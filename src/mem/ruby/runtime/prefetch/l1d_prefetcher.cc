@@ -87,6 +87,7 @@ void L1dPrefetcher::fetch(unsigned stream, std::int32_t stride, Addr line, Tick 
         f->access.issued = when;
         f->access.done = kNever;
         ++stats.fetched;
+        ++under_way;
         sequencer_.prefetch(f->access);
         return true;
     });
@@ -94,6 +95,7 @@ void L1dPrefetcher::fetch(unsigned stream, std::int32_t stride, Addr line, Tick 
 
 void L1dPrefetcher::arrived(Flight &f) {
     f.free = true;
+    --under_way;
     if (f.late)
         return;
     const Addr line = line_of(f.access.addr.value);

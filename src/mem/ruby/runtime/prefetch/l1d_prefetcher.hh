@@ -31,6 +31,7 @@ class L1dPrefetcher {
     }
 
     PrefetchStats stats;
+    unsigned under_way = 0; ///< prefetches
 
   private:
     struct Flight {
