@@ -78,7 +78,7 @@ Class class_of(const ZydisDecodedInstruction &z) {
 bool is_divider(ZydisMnemonic m) { return m == ZYDIS_MNEMONIC_DIV || m == ZYDIS_MNEMONIC_IDIV; }
 
 OpUnit unit_of(const ZydisDecodedInstruction &z, const Class &c) {
-    if (z.mnemonic == ZYDIS_MNEMONIC_LFENCE) // nothing younger is dispatched before all before it is done (AMD 40546)
+    if (z.mnemonic == ZYDIS_MNEMONIC_LFENCE) // nothing younger is dispatched before all before it is done (AMD 24594)
         return OpUnit::all;
     if (!c.occupies)
         return OpUnit::none;
