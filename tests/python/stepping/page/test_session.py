@@ -129,6 +129,16 @@ def test_an_address_with_another_script_runs_it(session: Any, address: str) -> N
     assert session.evaluate("moscope.state().k") == 5
 
 
+def test_an_address_set_while_the_page_is_about_to_write_its_own_is_kept(session: Any) -> None:
+    session.evaluate("""() => {
+      moscope.step('invalidation', -1);  // 300 ms later the page writes its position
+      location.hash = '#script=c1+ld+B%40n1&moment=5';
+      moscope.page.link.write();  // sooner than the event that announces the new address
+    }""")
+    assert session.evaluate("location.hash") == "#script=c1+ld+B%40n1&moment=5"
+    session.wait_for_function("moscope.app.history.trace.script === 'c1 ld B@n1' && moscope.state().k === 5")
+
+
 def test_a_link_to_a_fork_runs_its_changes_and_shows_its_view(session: Any) -> None:
     session.keyboard.press("s")
     session.keyboard.type("4")  # replaces the core that the field proposes

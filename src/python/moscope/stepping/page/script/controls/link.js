@@ -10,6 +10,8 @@ export class Link {
   constructor(page) {
     this.page = page;
     this.timer = 0;
+    this.known = location.hash; // as last read or written here: another one was set from outside and is to be read, not replaced
+    this.reading = 0;
     this.first = page.app.history.spec || {}; // what the server takes where an address is silent
     page.app.on((what) => {
       if (what === "time") return;
@@ -43,21 +45,31 @@ export class Link {
   }
 
   write() {
-    if (this.page.app.playing || location.hash === this.text()) return;
+    if (this.page.app.playing || this.reading || location.hash !== this.known || location.hash === this.text()) return;
     history.replaceState(null, "", this.text());
+    this.known = location.hash;
   }
 
-  /** Goes to what the address names. */
+  /** Goes to what the address names. Until that is shown, the address is not replaced by what is. */
   async read() {
+    this.known = location.hash;
+    this.reading += 1;
+    try {
+      await this.show(new URLSearchParams(this.known.slice(1)), this.known);
+    } finally {
+      this.reading -= 1;
+    }
+  }
+
+  async show(fields, address) {
     const { app, live } = this.page;
-    const fields = new URLSearchParams(location.hash.slice(1));
     const script = fields.get("script");
     if (!live && script && script !== app.history.trace.script) {
       app.say(`The address names another script: ./moscope step '${script}' opens it.`);
       return;
     }
     if (live && script && !(await this.open(script, fields))) return;
-    this.place(fields);
+    if (address === this.known) this.place(fields); // else a later address is on its way
   }
 
   /** Runs what the address names, if it is not what is shown; false if the server refuses it. */
