@@ -12,11 +12,12 @@ of `log`, which are a point's transactions with these columns besides:
     own_written   of those of this core that write, and
     byte_written  of those that write from the same byte on
 
-The log begins with the windows, so what happened before is unknown and contradicts nothing. Stores that hit are not in it. A core that
-has written after `before` is another one, since this core had no transaction in between.
+The log begins with the windows, so what happened before is unknown and contradicts nothing. Stores that hit are not in it, nor are
+prefetches: of the secondary misses that no older access explains, each core may have as many lines as its prefetcher counted late. A
+core that has written after `before` is another one, since this core had no transaction in between.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +41,15 @@ LOG = f"""
     WINDOW own AS (PARTITION BY line, core ORDER BY number ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING),
            everyone AS (PARTITION BY line ORDER BY number ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING),
            same AS (PARTITION BY line, byte ORDER BY number ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)"""
+
+# Lines on whose arrival secondary misses of a core end, but no older access: in order of arrival, less those that the core's prefetcher
+# fetched late.
+UNEXPLAINED = """
+    WITH arrivals AS (SELECT DISTINCT core, line, ended FROM log WHERE class = 'secondary' AND NOT EXISTS (
+                          SELECT 1 FROM log older WHERE older.line = log.line AND older.core = log.core AND older.ended = log.ended
+                          AND older.class <> 'secondary' AND older.issued <= log.issued))
+    SELECT core, line, ended FROM arrivals LEFT JOIN late USING (core)
+    QUALIFY row_number() OVER (PARTITION BY core ORDER BY ended, line) > coalesce(late.lines, 0)"""
 
 SHARING = "class IN ('true_sharing', 'false_sharing')"
 DEVICE = 254
@@ -65,9 +75,8 @@ RULES = {
     "capacity: no other core has written the line since the core had it": "class = 'capacity' AND writer <> core AND written > before",
     "cold, capacity, sharing: a controller or a lower cache of the core sends the line":
         "class NOT IN ('upgrade', 'secondary') AND supplier_chip IS NULL AND (cache = 0 OR supplier = 'own') AND NOT past",
-    "secondary: an older access of the core to the line ends at the same time": """class = 'secondary' AND NOT EXISTS (
-        SELECT 1 FROM log older WHERE older.line = log.line AND older.core = log.core AND older.ended = log.ended
-        AND older.class <> 'secondary' AND older.issued <= log.issued)""",
+    "secondary: an older access or a late prefetch of the core to the line ends at the same time":
+        "class = 'secondary' AND (core, line, ended) IN (SELECT (core, line, ended) FROM unexplained)",
     "secondary: no controller sends the line for it, and all of its latency is waiting":
         "class = 'secondary' AND (supplier_chip IS NOT NULL OR hops > 0 OR probes > 0 OR queue <> latency)",
     "every transaction has a class, and is marked if it is secondary": "class = 'none' OR secondary_miss <> (class = 'secondary')",
@@ -75,12 +84,17 @@ RULES = {
 
 
 class Audit:
-    """Of one file of transactions. `per_chip`: the machine's cores of a chip, where known."""
+    """Of one file of transactions. `per_chip`: the machine's cores of a chip, where known. `late`: by core, the lines that its prefetcher
+    fetched late."""
 
-    def __init__(self, file: Path, per_chip: int | None = None) -> None:
+    def __init__(self, file: Path, per_chip: int | None = None, late: Sequence[int] = ()) -> None:
         self._database = connect()
         made = LOG.replace("$file", quoted(str(file))).replace("$per_chip", str(per_chip) if per_chip else "NULL")
         self._database.execute(f"CREATE TABLE log AS {made}")
+        self._database.execute("CREATE TABLE late (core INTEGER, lines BIGINT)")
+        if late:
+            self._database.executemany("INSERT INTO late VALUES (?, ?)", list(enumerate(late)))
+        self._database.execute(f"CREATE TABLE unexplained AS {UNEXPLAINED}")
 
     def transactions(self) -> dict[str, int]:
         """By class."""
@@ -99,8 +113,8 @@ class Audit:
         return (dict(zip(names, row, strict=True)) for row in found.fetchall())
 
 
-def contradictions(file: Path, per_chip: int | None = None) -> dict[str, int]:
-    return Audit(file, per_chip).contradictions()
+def contradictions(file: Path, per_chip: int | None = None, late: Sequence[int] = ()) -> dict[str, int]:
+    return Audit(file, per_chip, late).contradictions()
 
 
 def document(points: Iterable[Point]) -> dict[str, Any]:
@@ -110,7 +124,8 @@ def document(points: Iterable[Point]) -> dict[str, Any]:
 
 
 def _point(p: Point, file: Path) -> dict[str, Any]:
-    audit = Audit(file, p.cores_per_chip)
+    late = [int((core.get("prefetch") or {}).get("late", 0)) for core in p.stats.get("cores", [])]
+    audit = Audit(file, p.cores_per_chip, late)
     classes = audit.transactions()
     return {"point": p.name, "transactions": sum(classes.values()), "classes": classes, "contradictions": [
         {"rule": rule, "transactions": count, "examples": list(audit.examples(rule))}

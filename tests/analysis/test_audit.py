@@ -54,7 +54,7 @@ BROKEN = {
     "capacity: no other core has written the line since the core had it": access(0, 300, 10, "capacity", writer=1),
     "cold, capacity, sharing: a controller or a lower cache of the core sends the line":
         own(1, 300, 10, "capacity", "store", supplier="own", writer=1),
-    "secondary: an older access of the core to the line ends at the same time":
+    "secondary: an older access or a late prefetch of the core to the line ends at the same time":
         own(1, 300, 10, "secondary", segment="queue", writer=1),
     "secondary: no controller sends the line for it, and all of its latency is waiting":
         own(1, 130, 20, "secondary", segment="queue", probes=2, writer=1),
@@ -69,6 +69,15 @@ def broken_rules(folder: Path, rows: list[Row]) -> list[str]:
 
 def test_a_consistent_log_has_no_contradiction(tmp_path: Path) -> None:
     assert broken_rules(tmp_path, CONSISTENT) == []
+
+
+def test_a_secondary_miss_may_wait_for_a_late_prefetch_but_only_as_often_as_one_was_late(tmp_path: Path) -> None:
+    rule = "secondary: an older access or a late prefetch of the core to the line ends at the same time"
+    waiting = [own(1, issued, 400 - issued, "secondary", segment="queue", line=0x80) for issued in (300, 310)]
+    later = own(1, 500, 10, "secondary", segment="queue", line=0xC0)
+    parquet.write_table(pa.Table.from_pylist([*CONSISTENT, *waiting, later]), tmp_path / "transactions.parquet")
+    of = {late: audit.contradictions(tmp_path / "transactions.parquet", 6, [0, late])[rule] for late in (0, 1, 2)}
+    assert of == {0: 3, 1: 1, 2: 0}
 
 
 @pytest.mark.parametrize("rule", audit.RULES)
