@@ -4,6 +4,7 @@
 import errno
 import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from analysis import episodes, style, tables
@@ -17,13 +18,14 @@ from analysis.run_directory import Point, Run, RunDirectoryError, load
 DRAWN_IN_PAGE = 24
 
 
-def write_report(run_dir: str | Path) -> Path:
-    """Makes (or makes again) the report of the run in `run_dir`, whole or partial, and returns the page's path.
+def write_report(run_dir: str | Path, figures: Sequence[Spec] | None = None) -> Path:
+    """Makes (or makes again) the report of the run in `run_dir`, whole or partial, with all figures or those given, and returns the
+    page's path.
 
     Raises RunDirectoryError (`file: problem: expected ...`) where there is no run or nothing can be written.
     """
     run = load(run_dir)
-    figures = all_figures()
+    figures = all_figures() if figures is None else list(figures)
     try:
         (run.path / "figures").mkdir(exist_ok=True)
         shown = {(spec.name, id(subject)): _render(run, spec, subject)

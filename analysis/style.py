@@ -14,6 +14,8 @@ from typing import Any
 
 import matplotlib as mpl
 from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 from PIL import Image
 
@@ -42,6 +44,7 @@ POINTS_PER_INCH = 72
 # A share of the longest bar. A smaller area is at most half a pixel high, and a legend leaves it out.
 SEEN = 0.002
 WIDE, NARROW, TITLE = 10.3, 4.3, 0.4  # inches; the last is the height of a PNG's title
+PNG_DPI = 160
 
 
 def color(role: str) -> str:
@@ -167,15 +170,30 @@ def png(fig: Figure, title: str) -> bytes:
     whole.paste(parts[0], (0, 0))
     whole.paste(parts[1], (0, parts[0].height))
     out = io.BytesIO()
-    whole.save(out, "png", optimize=True)
+    whole.save(out, "png")  # `optimize` takes four times as long, for a file that is 2 % smaller
     return out.getvalue()
 
 
 def _drawn(fig: Figure) -> Image.Image:
-    out = io.BytesIO()
+    _lay_out(fig)
+    canvas = FigureCanvasAgg(fig)
     with house():
-        fig.savefig(out, format="png", dpi=160, facecolor=color("page"))
-    return Image.open(out)
+        fig.set_dpi(PNG_DPI)
+        fig.set_facecolor(color("page"))
+        canvas.draw()  # type: ignore[no-untyped-call]
+        fig.set_facecolor("none")
+    return Image.frombuffer("RGBA", canvas.get_width_height(), canvas.buffer_rgba())  # type: ignore[no-untyped-call]
+
+
+def _lay_out(fig: Figure) -> None:
+    """Places what the figure holds, once. `Figure.savefig` does this again for each file, and draws all of it twice."""
+    engine = fig.get_layout_engine()
+    if engine is None:
+        return
+    with house():
+        fig.set_dpi(PNG_DPI)
+        engine.execute(fig)
+    fig.set_layout_engine("none")
 
 
 _NUMBERED = re.compile(r'\b(id="|xlink:href="#|href="#|url\(#)')
@@ -183,9 +201,11 @@ _NUMBERED = re.compile(r'\b(id="|xlink:href="#|href="#|url\(#)')
 
 def svg(fig: Figure, key: str, title: str, css_class: str) -> str:
     """SVG within a page: colours are the page's, text stays text, and identifiers begin with `key`."""
+    _lay_out(fig)
     out = io.StringIO()
     with mpl.rc_context({**RC, "svg.hashsalt": key}):
-        fig.savefig(out, format="svg", transparent=True, metadata={"Date": None, "Creator": None, "Format": None, "Type": None})
+        no_metadata = dict.fromkeys(("Date", "Creator", "Format", "Type"))
+        FigureCanvasSVG(fig).print_svg(out, metadata=no_metadata)  # type: ignore[no-untyped-call]
     text = out.getvalue()
     text = text[text.index("<svg"):]
     text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
