@@ -86,7 +86,7 @@ class Attribution final : public x86::TransactionObserver {
     /// Packed samples (attribution/stack_samples.hh).
     std::string stacks() const { return stacks_ ? stacks_->packed() : std::string{}; }
 
-    void count_loads() { loads_ = std::make_unique<LoadsInFlight>(chip_of_core_.size()); }
+    void count_loads() { loads_ = std::make_unique<LoadsInFlight>(chip_of_core_); }
     /// Packed LoadRows; empty if they are not counted.
     std::string loads() const { return loads_ ? loads_->packed() : std::string{}; }
 

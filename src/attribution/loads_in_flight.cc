@@ -2,21 +2,41 @@
 #include "attribution/loads_in_flight.hh"
 
 #include <map>
-#include <utility>
 
 namespace moscope {
 
+LoadsInFlight::LoadsInFlight(std::vector<unsigned> chip_of_core)
+    : chip_of_core_(std::move(chip_of_core)),
+      covered_(chip_of_core_.size()),
+      of_(chip_of_core_.empty() ? 0 : *std::ranges::max_element(chip_of_core_) + 1) {}
+
+void LoadsInFlight::OfChip::begin(Entry &place, const Entry &what) {
+    place = what;
+    if (2 * ++count_ <= entries_.size())
+        return;
+    std::vector<Entry> old(2 * entries_.size());
+    old.swap(entries_);
+    count_ = 0;
+    for (const Entry &e : old)
+        settle(e);
+}
+
+void LoadsInFlight::reset() {
+    for (OfChip &chip : of_)
+        chip = {};
+}
+
 std::string LoadsInFlight::packed() const {
     std::map<std::pair<Addr, Addr>, LoadRow> rows;
-    for (const OfCore &core : of_)
-        for (const auto &[instruction, sums] : core.of) {
-            LoadRow &row = rows[{instruction.address_space, instruction.pc}];
-            row.pc = instruction.pc;
-            row.address_space = instruction.address_space;
-            row.loads += sums.loads;
-            row.latency += sums.latency;
-            row.occupied += sums.occupied;
-        }
+    for (const OfChip &chip : of_)
+        chip.for_each([&rows](const Entry &e) {
+            LoadRow &row = rows[{e.address_space, e.pc}];
+            row.pc = e.pc;
+            row.address_space = e.address_space;
+            row.loads += e.loads;
+            row.latency += e.latency;
+            row.occupied += e.occupied;
+        });
     std::string out;
     for (const auto &[key, row] : rows)
         out.append(reinterpret_cast<const char *>(&row), sizeof row);

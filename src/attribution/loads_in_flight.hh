@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Memory-level parallelism by instruction: how many loads that missed the first-level cache a core has under way, on average over
 // the time in which it has any (Chou, Fahs, Abraham, "Microarchitecture Optimizations for Exploiting Memory-Level Parallelism",
-// ISCA 2004). Only cores that overlap their misses (cpu/x86/timed/overlap.hh) have more than one. Each core has counts of its own, so
-// the result does not depend on how many host threads simulate the chips.
+// ISCA 2004). Only cores that overlap their misses (cpu/x86/timed/overlap.hh) have more than one. Each chip has counts of its own, so
+// the result does not depend on how many host threads simulate the chips. As in transaction_counts.hh, a load is counted a few loads
+// later, when its entry is in the host's caches.
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <string>
-#include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "attribution/transaction_counts.hh"
@@ -18,45 +20,92 @@ namespace moscope {
 
 class LoadsInFlight {
   public:
-    explicit LoadsInFlight(std::size_t cores) : of_(cores) {}
+    explicit LoadsInFlight(std::vector<unsigned> chip_of_core);
 
     /// A core's transactions, in the order of their ends.
     void ended(const x86::Transaction &t) {
         const Access &x = *t.access;
         if (x.kind != AccessKind::load)
             return;
-        OfCore &core = of_[t.core];
-        Sums &sums = core.of[{t.pc, TransactionKey::space_of(t.pc, t.address_space)}];
-        ++sums.loads;
-        sums.latency += x.done - x.issued;
+        Tick &covered = covered_[t.core].until;
         // The time that no load before it has covered.
-        sums.occupied += std::max<Tick>(x.done - std::max(x.issued, core.covered), 0);
-        core.covered = std::max(core.covered, x.done);
+        const Tick occupied = std::max<Tick>(x.done - std::max(x.issued, covered), 0);
+        covered = std::max(covered, x.done);
+        of_[chip_of_core_[t.core]].add(
+            {t.pc, TransactionKey::space_of(t.pc, t.address_space), 1, x.done - x.issued, occupied});
     }
-    void reset() {
-        for (OfCore &core : of_)
-            core.of.clear();
-    }
+    void reset();
     /// LoadRows, by address space and instruction.
     std::string packed() const;
 
   private:
-    struct Instruction {
-        Addr pc, address_space;
-        bool operator==(const Instruction &) const = default;
-    };
-    struct Hash {
-        std::size_t operator()(const Instruction &i) const { return i.pc * 0x9e3779b97f4a7c15 ^ i.address_space; }
-    };
-    struct Sums {
-        std::uint64_t loads = 0;
+    /// Of an instruction in an address space.
+    struct alignas(64) Entry {
+        Addr pc = 0, address_space = 0;
+        std::uint64_t loads = 0; ///< 0: the place is free
         Tick latency = 0, occupied = 0;
+
+        void operator+=(const Entry &e) {
+            loads += e.loads;
+            latency += e.latency;
+            occupied += e.occupied;
+        }
     };
-    struct alignas(64) OfCore {
-        Tick covered = 0; ///< end of the time in which a load was under way, so far
-        std::unordered_map<Instruction, Sums, Hash> of;
+    /// The counts of a chip's cores: open addressing, a power of two, at most half full.
+    class OfChip {
+      public:
+        void add(const Entry &e) {
+            Entry &last = under_way_[next_ % kUnderWay];
+            settle(last);
+            last = e;
+            ++next_;
+            __builtin_prefetch(&entries_[place(e)], 1);
+        }
+        /// Calls f(entry) for all that has been counted; an instruction may come twice.
+        template <class F> void for_each(F &&f) const {
+            for (const Entry &e : entries_)
+                if (e.loads)
+                    f(e);
+            for (const Entry &e : under_way_)
+                if (e.loads)
+                    f(e);
+        }
+
+      private:
+        static constexpr unsigned kUnderWay = 8, kAtFirst = 1024;
+
+        std::size_t place(const Entry &e) const {
+            const std::uint64_t h = (e.pc ^ e.address_space << 20) * 0x9e3779b97f4a7c15;
+            return (h ^ h >> 32) & (entries_.size() - 1);
+        }
+        void settle(const Entry &what) {
+            if (!what.loads)
+                return;
+            for (std::size_t at = place(what);; at = (at + 1) & (entries_.size() - 1)) {
+                Entry &e = entries_[at];
+                if (e.loads && (e.pc != what.pc || e.address_space != what.address_space))
+                    continue;
+                if (e.loads)
+                    e += what;
+                else
+                    begin(e, what);
+                return;
+            }
+        }
+        [[gnu::noinline]] void begin(Entry &place, const Entry &what);
+
+        std::vector<Entry> entries_{kAtFirst};
+        std::size_t count_ = 0, next_ = 0;
+        std::array<Entry, kUnderWay> under_way_{}; ///< a ring
     };
-    std::vector<OfCore> of_;
+    /// End of the time in which a load of the core was under way, so far.
+    struct alignas(64) Covered {
+        Tick until = 0;
+    };
+
+    std::vector<unsigned> chip_of_core_;
+    std::vector<Covered> covered_; ///< by core
+    std::vector<OfChip> of_;
 };
 
 } // namespace moscope

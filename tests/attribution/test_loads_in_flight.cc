@@ -13,7 +13,7 @@ namespace {
 constexpr Addr kOther = 0x1000;
 
 struct Loads : testing::Test {
-    LoadsInFlight loads{2};
+    LoadsInFlight loads{{0, 0, 1}}; // chips of three cores
 
     void ended(unsigned core, Addr pc, Tick issued, Tick done, AccessKind kind = AccessKind::load,
                Addr space = kOther) {
@@ -65,6 +65,27 @@ TEST_F(Loads, CoresAndAddressSpacesAreApart) {
     EXPECT_EQ(rows()[0].loads, 2u);
     EXPECT_EQ(rows()[0].occupied, 200) << "of two cores";
     EXPECT_EQ(rows()[1].address_space, 2 * kOther);
+}
+
+TEST_F(Loads, CoresOfTwoChipsAreCountedTogether) {
+    ended(1, 1, 0, 100);
+    ended(2, 1, 0, 100);
+    ASSERT_EQ(rows().size(), 1u);
+    EXPECT_EQ(rows()[0].loads, 2u);
+}
+
+TEST_F(Loads, TablesGrowAndLoseNothing) {
+    constexpr unsigned kInstructions = 10'000;
+    for (unsigned turn = 0; turn < 3; ++turn)
+        for (unsigned pc = 1; pc <= kInstructions; ++pc)
+            ended(pc % 3, pc, pc * 10, pc * 10 + 7);
+    const std::vector<LoadRow> all = rows();
+    ASSERT_EQ(all.size(), kInstructions);
+    for (unsigned i = 0; i < kInstructions; ++i) {
+        EXPECT_EQ(all[i].pc, i + 1);
+        EXPECT_EQ(all[i].loads, 3u);
+        EXPECT_EQ(all[i].latency, 21);
+    }
 }
 
 TEST_F(Loads, OnlyLoadsCountAndAResetForgetsThem) {
