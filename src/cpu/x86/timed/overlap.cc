@@ -116,9 +116,10 @@ inline std::int64_t Overlap::take_place(unsigned slots) {
 inline const Op *Overlap::run_simple(const Op *op, const OpPipes &p) {
     const std::int64_t cycle = take_place(p.slots);
     const Op *const next = op->exec(c_, op);
-    done_at_ = window_.ready.latest(p.source, cycle) + p.latency;
-    window_.ready.set(p.result, done_at_);
-    window_.done(done_at_, p.slots);
+    const std::int64_t done = window_.ready.latest(p.source, cycle) + p.latency;
+    window_.ready.set(p.result, done);
+    window_.done(done, p.slots);
+    done_at_ = done;
     return next;
 }
 

@@ -47,7 +47,11 @@ struct DispatchPoint {
     unsigned taken = 0; ///< slots of that cycle, and of later ones, that are taken so far
 
     void next(unsigned width) {
-        while (taken >= width) {
+        // Selects, as this happens every few operations and cannot be foreseen by the host; once is nearly always enough.
+        const bool over = taken >= width;
+        cycle += over;
+        taken -= over ? width : 0;
+        while (__builtin_expect(taken >= width, 0)) {
             ++cycle;
             taken -= width;
         }
@@ -75,11 +79,16 @@ class Window {
     }
     /// The operation dispatched last is done at `cycle`.
     void done(std::int64_t cycle, unsigned slots) {
+        unsigned then = (cycle > retired_ ? 0 : retired_then_) + slots;
         cycle = std::max(cycle, retired_);
-        if (cycle != retired_)
-            retired_then_ = 0;
-        for (retired_then_ += slots; retired_then_ > width_; retired_then_ -= width_)
+        const bool over = then > width_;
+        cycle += over;
+        then -= over ? width_ : 0;
+        while (__builtin_expect(then > width_, 0)) {
             ++cycle;
+            then -= width_;
+        }
+        retired_then_ = then;
         retired_ = cycle;
         retires_[at_] = cycle;
         at_ = at_ + 1 == entries_ ? 0 : at_ + 1;
