@@ -35,7 +35,7 @@ echo "still there"
 
 
 def configured(script: Path, cores: int, out: Path, programs: dict[str, Path] | None = None, net: bool = False,
-               **detailed: Any) -> dict[str, Any]:
+               prefetchers: bool = False, **detailed: Any) -> dict[str, Any]:
     memory = "128MiB"
     machine = replace(load_machine("opteron48"), memory_per_node=Size(memory, "test")).validate()
     options = plan.Options(cores=cores, memory_per_node=memory, script=script, programs=programs or {}, net=net)
@@ -43,7 +43,7 @@ def configured(script: Path, cores: int, out: Path, programs: dict[str, Path] | 
     built = buildproto.ensure_protocol(str(machine.protocol))
     interface = json.loads(built.interface.read_text(encoding="utf-8"))
     config["markers"] = [BEGIN, SPINNING, MODIFYING, "moscope: ready"]
-    config["detailed"] = {"machine": elaborate(machine, interface), "library": str(built.timing), **detailed}
+    config["detailed"] = {"machine": elaborate(machine, interface, runs_guest=prefetchers), "library": str(built.timing), **detailed}
     return config
 
 
@@ -259,13 +259,14 @@ echo "entropy $(dd if=/dev/hwrng bs=64 count=2 2>/dev/null | wc -c)"
 @pytest.mark.parametrize(("model", "cores", "threads", "rounds"), [
     ("blocking", 6, 0, 24), ("blocking", 8, 2, 24), ("out_of_order", 6, 0, 6),
     *(pytest.param(model, 48, threads, 24, marks=pytest.mark.long) for model in MODELS for threads in (0, 2)),
-    pytest.param("out_of_order", 12, 0, 980, marks=pytest.mark.long)])
+    *(pytest.param("out_of_order", cores, 0, rounds, marks=pytest.mark.long) for cores, rounds in ((2, 980), (12, 980), (48, 200)))])
 def test_litmus_programs_keep_to_tso_in_detailed_mode(distro: Any, programs: dict[str, Path], tmp_path: Path, model: str,
                                                       cores: int, threads: int, rounds: int) -> None:
     """Its last part has four cores at locked operations on two lines, which have to come to an end."""
     script = tmp_path / "litmus.sh"
     script.write_text(f"/run/moscope/litmus {rounds}\n", encoding="utf-8")
-    config = configured(script, cores, tmp_path / "out", {"litmus": programs["litmus"]}, threads=threads)
+    config = configured(script, cores, tmp_path / "out", {"litmus": programs["litmus"]}, threads=threads,
+                        prefetchers=model == "out_of_order")
     config["detailed"]["machine"]["core"]["model"] = model
     system = _engine.System(json.dumps(config))
     assert until(lambda: system.step(200), "marker")["detail"] == "moscope: ready"
