@@ -6,6 +6,7 @@ of `log`, which are a point's transactions with these columns besides:
     chip          of the core; null: the machine is not known
     writes        whether it writes data
     past          whether it goes past the caches, so that it needs no line: its class says what a read would have been
+    found         whether it is a secondary miss that finds the line in the L1: a prefetch has brought it since the core looked
     before        tick at which the core's previous transaction on the line ended; null: none is recorded
     others        tick at which the last transaction on the line before this one ended, whichever core's; likewise
     written       of those that write, and
@@ -13,8 +14,9 @@ of `log`, which are a point's transactions with these columns besides:
     byte_written  of those that write from the same byte on
 
 The log begins with the windows, so what happened before is unknown and contradicts nothing. Stores that hit are not in it, nor are
-prefetches: of the secondary misses that no older access explains, each core may have as many lines as its prefetcher counted late. A
-core that has written after `before` is another one, since this core had no transaction in between.
+prefetches: of the secondary misses that no older access explains, each core may wait for as many lines as its prefetcher counted late, and
+find as many as it counted useful. Where `prefetched` says that the core has had the line since `before`, rules about what happened since
+then do not apply. A core that has written after `before` is another one, since this core had no transaction in between.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -30,7 +32,8 @@ SCHEMA = "moscope.audit/1"
 
 LOG = f"""
     WITH ended AS (SELECT *, issued + latency AS ended, core // $per_chip AS chip, kind IN {WRITES} AS writes,
-                          kind IN ('flush', 'nt_store', 'uncached_load') AS past, va % 64 AS byte
+                          kind IN ('flush', 'nt_store', 'uncached_load') AS past, va % 64 AS byte,
+                          coalesce(class = 'secondary' AND supplier = 'own' AND cache = latency, false) AS found $more
                    FROM read_parquet($file) WHERE NOT buffer_wait),
          ordered AS (SELECT *, row_number() OVER (ORDER BY ended, issued, core) AS number FROM ended)
     SELECT *, max(ended) OVER own AS before, max(ended) OVER everyone AS others,
@@ -42,17 +45,19 @@ LOG = f"""
            everyone AS (PARTITION BY line ORDER BY number ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING),
            same AS (PARTITION BY line, byte ORDER BY number ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)"""
 
-# Lines on whose arrival secondary misses of a core end, but no older access: in order of arrival, less those that the core's prefetcher
-# fetched late.
+# Lines on whose arrival secondary misses of a core end, or that they find, but that no older access brings: in order of arrival, less
+# those that the core's prefetcher fetched late, or in time.
 UNEXPLAINED = """
-    WITH arrivals AS (SELECT DISTINCT core, line, ended FROM log WHERE class = 'secondary' AND NOT EXISTS (
+    WITH arrivals AS (SELECT DISTINCT core, line, ended, found FROM log WHERE class = 'secondary' AND NOT EXISTS (
                           SELECT 1 FROM log older WHERE older.line = log.line AND older.core = log.core AND older.ended = log.ended
                           AND older.class <> 'secondary' AND older.issued <= log.issued))
-    SELECT core, line, ended FROM arrivals LEFT JOIN late USING (core)
-    QUALIFY row_number() OVER (PARTITION BY core ORDER BY ended, line) > coalesce(late.lines, 0)"""
+    SELECT core, line, ended FROM arrivals LEFT JOIN prefetched USING (core)
+    QUALIFY row_number() OVER (PARTITION BY core, found ORDER BY ended, line) > coalesce(CASE WHEN found THEN useful ELSE late END, 0)"""
 
 SHARING = "class IN ('true_sharing', 'false_sharing')"
 DEVICE = 254
+# This core wrote the line in its last transaction, and another is the last writer: a prefetch has brought that one the right to write.
+WRITTEN_SINCE = "(coalesce(own_written = before, false) AND EXISTS (SELECT 1 FROM prefetched WHERE late + useful > 0))"
 RULES = {
     "latency is the sum of its segments": f"latency <> {' + '.join(SEGMENT.names)}",
     "a transaction takes time and stalls its core for at most this time": "latency <= 0 OR exposed < 0 OR exposed > latency",
@@ -62,38 +67,41 @@ RULES = {
     "what DRAM sends has a supplier": "dram > 0 AND supplier_chip IS NULL AND NOT past",
     "an access behind an older one of its core to the line counts this as waiting":
         "before > issued AND queue < before - issued",
-    "cold: the core has not had the line": "class = 'cold' AND (before IS NOT NULL OR writer = core)",
+    "cold: the core has not had the line": "class = 'cold' AND (before IS NOT NULL OR writer = core OR prefetched)",
     "upgrade: the access writes": "class = 'upgrade' AND NOT writes",
     # The owner of a dirty line that is shared may answer an invalidation with the line.
     "upgrade: the line does not come from memory": "class = 'upgrade' AND dram > 0",
-    "upgrade: no other core has written the line since the core had it": "class = 'upgrade' AND written > before",
+    "upgrade: no other core has written the line since the core had it": "class = 'upgrade' AND written > before AND NOT prefetched",
     "sharing: the last writer is another core or a device": f"{SHARING} AND (writer IS NULL OR writer = core)",
     "sharing: another core has had the line since, or a device has written it":
-        f"{SHARING} AND writer <> {DEVICE} AND before IS NOT NULL AND others <= before",
+        f"{SHARING} AND writer <> {DEVICE} AND before IS NOT NULL AND others <= before AND NOT {WRITTEN_SINCE}",
     "false sharing: no other core has written the byte that is accessed":
-        "class = 'false_sharing' AND va <> 0 AND byte_written > before",
-    "capacity: no other core has written the line since the core had it": "class = 'capacity' AND writer <> core AND written > before",
+        "class = 'false_sharing' AND va <> 0 AND byte_written > before AND NOT prefetched",
+    "capacity: no other core has written the line since the core had it":
+        "class = 'capacity' AND writer <> core AND written > before AND NOT prefetched",
     "cold, capacity, sharing: a controller or a lower cache of the core sends the line":
         "class NOT IN ('upgrade', 'secondary') AND supplier_chip IS NULL AND (cache = 0 OR supplier = 'own') AND NOT past",
-    "secondary: an older access or a late prefetch of the core to the line ends at the same time":
+    "secondary: an older access or a prefetch of the core brings the line":
         "class = 'secondary' AND (core, line, ended) IN (SELECT (core, line, ended) FROM unexplained)",
     "secondary: no controller sends the line for it, and all of its latency is waiting":
-        "class = 'secondary' AND (supplier_chip IS NOT NULL OR hops > 0 OR probes > 0 OR queue <> latency)",
+        "class = 'secondary' AND (supplier_chip IS NOT NULL OR hops > 0 OR probes > 0 OR (queue <> latency AND NOT found))",
     "every transaction has a class, and is marked if it is secondary": "class = 'none' OR secondary_miss <> (class = 'secondary')",
 }
 
 
 class Audit:
-    """Of one file of transactions. `per_chip`: the machine's cores of a chip, where known. `late`: by core, the lines that its prefetcher
-    fetched late."""
+    """Of one file of transactions. `per_chip`: the machine's cores of a chip, where known. `prefetched`: by core, the lines that its
+    prefetcher fetched late, and those that it fetched in time and the core used."""
 
-    def __init__(self, file: Path, per_chip: int | None = None, late: Sequence[int] = ()) -> None:
+    def __init__(self, file: Path, per_chip: int | None = None, prefetched: Sequence[tuple[int, int]] = ()) -> None:
         self._database = connect()
         made = LOG.replace("$file", quoted(str(file))).replace("$per_chip", str(per_chip) if per_chip else "NULL")
-        self._database.execute(f"CREATE TABLE log AS {made}")
-        self._database.execute("CREATE TABLE late (core INTEGER, lines BIGINT)")
-        if late:
-            self._database.executemany("INSERT INTO late VALUES (?, ?)", list(enumerate(late)))
+        known = self._database.execute(f"SELECT * FROM read_parquet({quoted(str(file))}) LIMIT 0").description or ()
+        more = "" if "prefetched" in [column[0] for column in known] else ", false AS prefetched"  # logs before version 0.2.0
+        self._database.execute(f"CREATE TABLE log AS {made.replace('$more', more)}")
+        self._database.execute("CREATE TABLE prefetched (core INTEGER, late BIGINT, useful BIGINT)")
+        if prefetched:
+            self._database.executemany("INSERT INTO prefetched VALUES (?, ?, ?)", [(core, *lines) for core, lines in enumerate(prefetched)])
         self._database.execute(f"CREATE TABLE unexplained AS {UNEXPLAINED}")
 
     def transactions(self) -> dict[str, int]:
@@ -108,13 +116,14 @@ class Audit:
 
     def examples(self, rule: str, most: int = 5) -> Iterator[dict[str, Any]]:
         """The first transactions that contradict a rule."""
-        found = self._database.execute(f"SELECT * EXCLUDE (number, byte, past) FROM log WHERE {RULES[rule]} ORDER BY ended LIMIT {most}")
+        found = self._database.execute(
+            f"SELECT * EXCLUDE (number, byte, past, found) FROM log WHERE {RULES[rule]} ORDER BY ended LIMIT {most}")
         names = [column[0] for column in found.description or ()]
         return (dict(zip(names, row, strict=True)) for row in found.fetchall())
 
 
-def contradictions(file: Path, per_chip: int | None = None, late: Sequence[int] = ()) -> dict[str, int]:
-    return Audit(file, per_chip, late).contradictions()
+def contradictions(file: Path, per_chip: int | None = None, prefetched: Sequence[tuple[int, int]] = ()) -> dict[str, int]:
+    return Audit(file, per_chip, prefetched).contradictions()
 
 
 def document(points: Iterable[Point]) -> dict[str, Any]:
@@ -124,8 +133,8 @@ def document(points: Iterable[Point]) -> dict[str, Any]:
 
 
 def _point(p: Point, file: Path) -> dict[str, Any]:
-    late = [int((core.get("prefetch") or {}).get("late", 0)) for core in p.stats.get("cores", [])]
-    audit = Audit(file, p.cores_per_chip, late)
+    counts = [core.get("prefetch") or {} for core in p.machine.get("cores", [])]
+    audit = Audit(file, p.cores_per_chip, [(int(one.get("late", 0)), int(one.get("useful", 0))) for one in counts])
     classes = audit.transactions()
     return {"point": p.name, "transactions": sum(classes.values()), "classes": classes, "contradictions": [
         {"rule": rule, "transactions": count, "examples": list(audit.examples(rule))}

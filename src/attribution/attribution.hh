@@ -73,6 +73,7 @@ class Attribution final : public x86::TransactionObserver {
         at(dram).expected(dram);
         page_expected(dram);
     }
+    void prefetched(unsigned core, Addr dram) override { at(dram).prefetched(core, dram); }
     void page_expected(Addr dram) const {
         if (pages_)
             pages_->expected(dram);

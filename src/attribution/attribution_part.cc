@@ -65,8 +65,11 @@ MissClass AttributionPart::classify(Line &l, const x86::Transaction &t, std::uin
         k = MissClass::upgrade;
     else
         k = MissClass::capacity;
+    has_it(l, c);
+    return k;
+}
 
-    // It has the line now: nothing in it is news any more.
+void AttributionPart::has_it(Line &l, unsigned c) {
     if (l.writer != kNoWriter && l.writer != c) {
         mark_written(l, l.had & ~bit_of(l.writer) & ~bit(c));
         l.tenure = 0;
@@ -74,7 +77,6 @@ MissClass AttributionPart::classify(Line &l, const x86::Transaction &t, std::uin
     if (l.written)
         l.written[c] = 0;
     l.had |= bit(c);
-    return k;
 }
 
 void AttributionPart::begin_page_use(Page &page, const PageSnapshot &snapshot) {
@@ -212,15 +214,16 @@ void AttributionPart::transaction(const x86::Transaction &t, const PageSnapshot 
         const auto ns = static_cast<std::uint64_t>((x.done - x.issued) / kTicksPerNs);
         ++sums_.by_log2_ns[static_cast<unsigned>(std::bit_width(ns))];
     }
+    const bool prefetched = log_ && !t.wait && prefetched_.erase(line_of(dram) | t.core) != 0;
     if (log_)
-        log_->write(record_of(t, l.line_use, writer, writer_pc, t.wait ? MissClass::count : key.miss));
+        log_->write(record_of(t, l.line_use, writer, writer_pc, t.wait ? MissClass::count : key.miss, prefetched));
     if (!t.wait && __builtin_expect(episodes_.wants(line_of(dram)), 0))
-        episodes_.add(record_of(t, l.line_use, writer, writer_pc, key.miss));
+        episodes_.add(record_of(t, l.line_use, writer, writer_pc, key.miss, prefetched));
     counts_.add(key, t.exposed, !t.wait);
 }
 
 TransactionRecord AttributionPart::record_of(const x86::Transaction &t, std::uint32_t use, std::uint8_t writer,
-                                             Addr writer_pc, MissClass k) {
+                                             Addr writer_pc, MissClass k, bool prefetched) {
     const Access &x = *t.access;
     TransactionRecord r;
     r.issued = x.issued;
@@ -246,9 +249,9 @@ TransactionRecord AttributionPart::record_of(const x86::Transaction &t, std::uin
         r.supplier_state = x.supplier_state;
         r.probes = x.probes;
     }
-    r.flags =
-        static_cast<std::uint8_t>((t.walk ? TransactionRecord::kWalk : 0) | (t.user ? TransactionRecord::kUser : 0) |
-                                  (t.wait ? TransactionRecord::kBufferWait : 0));
+    r.flags = static_cast<std::uint8_t>(
+        (t.walk ? TransactionRecord::kWalk : 0) | (t.user ? TransactionRecord::kUser : 0) |
+        (t.wait ? TransactionRecord::kBufferWait : 0) | (prefetched ? TransactionRecord::kPrefetched : 0));
     return r;
 }
 

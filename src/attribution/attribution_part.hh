@@ -6,6 +6,7 @@
 // cold (it never had it), true sharing (others wrote bytes that it accesses now), false sharing (others wrote only other
 // bytes), upgrade (no other core wrote, and it had the line when it asked for the right to write), capacity (replaced).
 // A secondary miss (Kroft, ISCA 1981) meets an older miss of its core to the same line, whose class says why the line was not there.
+// A line that the core's prefetcher brings counts as one that the core has had.
 //
 // A page's use can change. When a transaction finds another use of the page (page_watch.hh), its lines are counted separately from
 // there on, so waiting for a page table is not added to the object that lies there now. The history that decides the class goes on.
@@ -18,6 +19,7 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <unordered_set>
 #include <vector>
 
 #include "attribution/episodes.hh"
@@ -53,6 +55,12 @@ class alignas(64) AttributionPart {
     }
     /// A device counts as a writer without a core number and without instructions.
     void stored_by_device(Addr dram, std::uint64_t bytes) { written(line_at(dram), kDevice, bytes, 0); }
+    /// The core has the line without a transaction of its own.
+    void prefetched(unsigned core, Addr dram) {
+        has_it(line_at(dram), core);
+        if (log_)
+            prefetched_.insert(line_of(dram) | core);
+    }
     /// One bit for each byte of its line.
     static std::uint64_t bytes_of(Addr dram, unsigned size) {
         return (size >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << size) - 1) << line_offset(dram);
@@ -177,7 +185,9 @@ class alignas(64) AttributionPart {
     /// Keeps the address by which the line was accessed.
     void note_access(Line &l, Addr va, Addr address_space, bool user);
     static TransactionRecord record_of(const x86::Transaction &t, std::uint32_t use, std::uint8_t writer,
-                                       Addr writer_pc, MissClass k);
+                                       Addr writer_pc, MissClass k, bool prefetched);
+    /// The core has the line now: nothing in it is news to it any more.
+    void has_it(Line &l, unsigned core);
     MissClass classify(Line &l, const x86::Transaction &t, std::uint64_t bytes);
 
     const std::vector<unsigned> &chip_of_core_;
@@ -196,6 +206,8 @@ class alignas(64) AttributionPart {
     Sums sums_;
     Episodes episodes_;
     TransactionLog *log_ = nullptr;
+    /// For the log: line and core of each prefetch since the core's last transaction on the line.
+    std::unordered_set<Addr> prefetched_;
     const PageWatch *pages_of_guest_ = nullptr;
 };
 

@@ -54,6 +54,9 @@ class Journal final : public x86::TransactionObserver {
     void stored_by_device(Addr dram, unsigned size) {
         append(dram, {.bytes = AttributionPart::bytes_of(dram, size), .what = Entry::device});
     }
+    void prefetched(unsigned core, Addr dram) override {
+        append(dram, {.core = static_cast<std::uint8_t>(core), .what = Entry::prefetch});
+    }
     void expected(Addr dram) override { attribution_.page_expected(dram); }
     bool full() const { return size_ >= kCapacity; }
 
@@ -84,7 +87,7 @@ class Journal final : public x86::TransactionObserver {
   private:
     static constexpr std::size_t kCapacity = 1024;
     struct Entry {
-        enum What : std::uint8_t { transaction, spin, store, device };
+        enum What : std::uint8_t { transaction, spin, store, device, prefetch };
         Tick tick = 0;
         Addr line = 0;
         std::uint64_t bytes = 0; ///< of the line, stored
@@ -115,6 +118,7 @@ class Journal final : public x86::TransactionObserver {
             }
             case Entry::spin: to.count_spin(spins[e.number]); break;
             case Entry::store: to.stored_bytes(e.core, e.line, e.bytes, e.pc); break;
+            case Entry::prefetch: to.prefetched(e.core, e.line); break;
             case Entry::device: to.stored_by_device_bytes(e.line, e.bytes); break;
             }
         }

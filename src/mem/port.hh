@@ -64,7 +64,7 @@ struct Access {
     std::uint16_t supplier_chip = kUnknown16;
     std::uint16_t probes = 0; ///< controllers to which a probe or an invalidation was sent for it
     bool held = false;        ///< of a store or rmw: its core had the line, in a state that the write changed
-    bool secondary = false;   ///< the grant to an older access of its core served it: no request was sent for it
+    bool secondary = false;   ///< an older access or a prefetch of its core served it: no request left its core
     static constexpr std::uint8_t kUnknown =
         0xff; ///< no controller sent data: the core's own caches, or the right to write alone
     static constexpr std::uint16_t kUnknown16 = 0xffff;
@@ -104,6 +104,11 @@ class Port {
     /// Whether the memory system fetches lines by itself. Their arrival may take the place of any other, so a core that sleeps
     /// until one of its lines changes has to wait until they are there.
     bool prefetching() const { return prefetches_ && *prefetches_; }
+    /// A prefetched line has arrived: called by the memory system before it completes the accesses that wait for the line.
+    void prefetched(Addr line) {
+        if (prefetched_)
+            prefetched_(prefetched_owner_, line);
+    }
 
     /// Starts an access at tick `now`; completion is reported through on_done.
     void issue(Access &a, Tick now) {
@@ -201,7 +206,9 @@ class Port {
     Tick (*hit_done_)(void *memory, Tick now) = nullptr;
     Addr (*line_)(void *memory, Addr at) = nullptr; ///< null: the address's own
     const unsigned *prefetches_ = nullptr;          ///< lines that a prefetcher has under way; null: there is none
-    Tick (*used_before_)(void *memory) = nullptr;   ///< no hit of the past is done later than this
+    void (*prefetched_)(void *owner, Addr line) = nullptr; ///< the core's; null: no notice
+    void *prefetched_owner_ = nullptr;
+    Tick (*used_before_)(void *memory) = nullptr; ///< no hit of the past is done later than this
 
     std::uint64_t inline_hits = 0;
     std::uint64_t lost = 0; ///< slots emptied

@@ -10,6 +10,7 @@ from pyarrow import parquet
 
 from analysis import audit
 from analysis.described import SEGMENT
+from analysis.run_directory import Point
 
 Row = dict[str, Any]
 
@@ -54,7 +55,7 @@ BROKEN = {
     "capacity: no other core has written the line since the core had it": access(0, 300, 10, "capacity", writer=1),
     "cold, capacity, sharing: a controller or a lower cache of the core sends the line":
         own(1, 300, 10, "capacity", "store", supplier="own", writer=1),
-    "secondary: an older access or a late prefetch of the core to the line ends at the same time":
+    "secondary: an older access or a prefetch of the core brings the line":
         own(1, 300, 10, "secondary", segment="queue", writer=1),
     "secondary: no controller sends the line for it, and all of its latency is waiting":
         own(1, 130, 20, "secondary", segment="queue", probes=2, writer=1),
@@ -72,12 +73,32 @@ def test_a_consistent_log_has_no_contradiction(tmp_path: Path) -> None:
 
 
 def test_a_secondary_miss_may_wait_for_a_late_prefetch_but_only_as_often_as_one_was_late(tmp_path: Path) -> None:
-    rule = "secondary: an older access or a late prefetch of the core to the line ends at the same time"
+    rule = "secondary: an older access or a prefetch of the core brings the line"
     waiting = [own(1, issued, 400 - issued, "secondary", segment="queue", line=0x80) for issued in (300, 310)]
     later = own(1, 500, 10, "secondary", segment="queue", line=0xC0)
     parquet.write_table(pa.Table.from_pylist([*CONSISTENT, *waiting, later]), tmp_path / "transactions.parquet")
-    of = {late: audit.contradictions(tmp_path / "transactions.parquet", 6, [0, late])[rule] for late in (0, 1, 2)}
+    of = {late: audit.contradictions(tmp_path / "transactions.parquet", 6, [(0, 0), (late, 9)])[rule] for late in (0, 1, 2)}
     assert of == {0: 3, 1: 1, 2: 0}
+
+
+def test_a_secondary_miss_may_find_the_line_but_only_as_often_as_a_prefetch_was_useful(tmp_path: Path) -> None:
+    found = [own(1, issued, 3, "secondary", supplier="own", line=0x80) for issued in (300, 310)]
+    parquet.write_table(pa.Table.from_pylist([*CONSISTENT, *found]), tmp_path / "transactions.parquet")
+    broken = {useful: [rule for rule, count in audit.contradictions(tmp_path / "transactions.parquet", 6, [(0, 0), (9, useful)]).items()
+                       if count] for useful in (1, 2)}
+    assert broken == {1: ["secondary: an older access or a prefetch of the core brings the line"], 2: []}
+
+
+def test_what_a_point_s_prefetchers_counted_is_taken_into_account(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    waiting = own(1, 300, 100, "secondary", segment="queue", line=0x80)
+    file = tmp_path / "transactions.parquet"
+    parquet.write_table(pa.Table.from_pylist([*CONSISTENT, waiting]), file)
+    cores = [{"prefetch": {"fetched": 1, "late": late, "useful": 0, "useless": 0}} for late in (0, 1)]
+    point = Point("x", {"cores": 2}, {"machine": {"cores": cores}, "cores": [{}, {}]})
+    monkeypatch.setattr(audit, "recorded", lambda _: file)
+    assert audit.document([point])["ok"]
+    point.stats["machine"]["cores"] = cores[:1] * 2
+    assert not audit.document([point])["ok"]
 
 
 @pytest.mark.parametrize("rule", audit.RULES)

@@ -67,6 +67,28 @@ TEST_F(Transactions, AStoreToALineThatTheCoreHoldsCleanAndAloneIsAnUpgrade) {
     EXPECT_EQ(count("capacity"), 0u);
 }
 
+TEST_F(Transactions, AStoreToAPrefetchedLineIsAnUpgrade) {
+    a.prefetched(0, kLine);
+    store(0, kLine, true);
+    EXPECT_EQ(count("upgrade"), 1u);
+    store(1);
+    a.prefetched(0, kLine); // what the other has written comes with it
+    store(0, kLine, true);
+    EXPECT_EQ(count("upgrade"), 2u);
+    EXPECT_EQ(count("cold"), 1u);
+    EXPECT_EQ(count("true_sharing") + count("false_sharing"), 0u);
+}
+
+TEST_F(Transactions, ALoadOfALineThatWasReplacedSinceItWasPrefetchedIsACapacityMiss) {
+    store(1);
+    a.prefetched(0, kLine);
+    load(0);
+    EXPECT_EQ(count("capacity"), 1u);
+    store(1, kLine, true);
+    load(0);
+    EXPECT_EQ(count("true_sharing"), 1u);
+}
+
 TEST_F(Transactions, AStoreToALineThatOthersHaveReadAndThatWasReplacedSinceIsNoUpgrade) {
     load(0);
     load(1);

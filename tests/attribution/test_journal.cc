@@ -145,13 +145,14 @@ TEST_F(Journals, WhatAtRandomHappensIsToldAsIfAtOnce) {
                 const auto core = static_cast<unsigned>(rng.below(kCores));
                 // Lines in both parts; more of one page than a journal remembers stores of.
                 const Addr dram = rng.below(3) * 0x1000 + rng.below(6) * 64 + rng.below(8) * 8;
-                switch (rng.below(5)) {
+                switch (rng.below(6)) {
                 case 0: return transaction(core, AccessKind::load, dram, static_cast<Tick>(rng.below(50)));
                 case 1:
                     both(core, [&](x86::TransactionObserver &to) {
                         to.spun({core, {dram, 0x400000, dram, 0x1000, true}, 1000, 7});
                     });
                     return;
+                case 3: return both(core, [&](x86::TransactionObserver &to) { to.prefetched(core, dram); });
                 case 2: directly.stored_by_device(dram, 8); return of(core).stored_by_device(dram, 8);
                 default: // to write it takes a transaction
                     transaction(core, AccessKind::store, dram, 0);

@@ -20,6 +20,11 @@ TimedCore::TimedCore(EventQueue &queue, Port &port, Core &core, const TimedParam
               params.outstanding_misses),
       l1_tlb_(params.l1d_tlb),
       combiner_(port) {
+    port.prefetched_owner_ = this;
+    port.prefetched_ = [](void *self, Addr line) {
+        if (const auto &core = *static_cast<TimedCore *>(self); core.observer)
+            core.observer->prefetched(core.c_.number, line);
+    };
     combiner_.owner = this;
     combiner_.on_done = [](void *self, const Access &x) {
         auto &core = *static_cast<TimedCore *>(self);

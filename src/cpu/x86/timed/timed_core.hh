@@ -59,6 +59,8 @@ class TransactionObserver {
     virtual void stored(unsigned core, Addr dram, unsigned size, Addr pc) = 0;
     /// A transaction that a core waits for has begun; transaction() reports its end.
     virtual void expected(Addr dram) = 0;
+    /// The core's prefetcher has brought a line. No transaction reports it.
+    virtual void prefetched(unsigned core, Addr dram) = 0;
 };
 
 class TimedCore;

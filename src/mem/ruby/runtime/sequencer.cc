@@ -243,9 +243,12 @@ void Sequencer::finish(Access &a, std::byte *carried, bool first, MachineType su
     const Tick latency = now - a.issued;
     const Message *const cause = first ? c_.cause_ : nullptr;
     const bool demanded = !prefetcher_ || !prefetcher_->owns(a);
-    // A write that the core's own request completes, without a cache that sends the line: the core held it clean and alone.
-    if (__builtin_expect(supplier == MachineType_NULL && cause && cause->type == RubyRequest::kType, 0))
+    // What the core's own request completes without a cache that sends the line. A write: the core held the line clean and alone. A
+    // load: a prefetch has brought the line since the core looked for it.
+    if (__builtin_expect(supplier == MachineType_NULL && cause && cause->type == RubyRequest::kType, 0)) {
         a.held |= a.kind == AccessKind::store || a.kind == AccessKind::rmw;
+        a.secondary |= a.kind == AccessKind::load;
+    }
     a.hops = cause ? cause->txn_hops : std::uint16_t{0};
     // Every tick is accounted for once: what the segments miss is a bug of the bookkeeping.
     if (__builtin_expect(cause && cause->path.total() == latency, 1)) {
@@ -308,8 +311,12 @@ void Sequencer::complete(Addr addr, const std::byte *bytes, bool write, bool, Ma
         is_first = false;
         a = next;
     }
-    if (rest)
+    if (rest) {
         start(*rest, c_.now());
+        // The controller's state is still that of the request: the line has just come.
+        rest->held |= (rest->kind == AccessKind::store || rest->kind == AccessKind::rmw) &&
+                      (first == AccessKind::load || first == AccessKind::fetch);
+    }
 }
 
 Tick Sequencer::oldest() const {

@@ -28,6 +28,7 @@ struct Charges : testing::Test, TimedMachine, TransactionObserver {
     void spun(const Spin &) override {}
     void stored(unsigned, Addr, unsigned, Addr) override {}
     void expected(Addr) override {}
+    void prefetched(unsigned, Addr) override {}
 
     void run(std::initializer_list<int> code, Addr at = kCode, Addr b = kB) {
         m.code(at, code);

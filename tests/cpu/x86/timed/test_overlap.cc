@@ -28,6 +28,7 @@ struct OverlappingMachine : TimedMachine, TransactionObserver {
     void spun(const Spin &) override {}
     void stored(unsigned, Addr, unsigned, Addr) override {}
     void expected(Addr) override {}
+    void prefetched(unsigned, Addr) override {}
 
     void put(std::initializer_list<int> bytes) {
         for (const int b : bytes)

@@ -96,9 +96,10 @@ void L1dPrefetcher::fetch(unsigned stream, std::int32_t stride, Addr line, Tick 
 void L1dPrefetcher::arrived(Flight &f) {
     f.free = true;
     --under_way;
+    const Addr line = line_of(f.access.addr.value);
+    sequencer_.port().prefetched(line);
     if (f.late)
         return;
-    const Addr line = line_of(f.access.addr.value);
     Brought &b = brought_[index(line)];
     stats.useless += b.line != kNoLine;
     b = {line, f.stride, f.stream};
