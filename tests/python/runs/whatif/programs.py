@@ -69,7 +69,7 @@ class Planted:
 PLANTED = (
     Planted("array_of_structs.c", "array_of_structs:stats[", ("false_sharing",), "padded", "stats"),
     Planted("heap.c", "heap:aligned_alloc at heap.c:29 (session)[", ("false_sharing",), "padded",
-            "aligned_alloc at heap.c:29 (session)"),
+            "aligned_alloc at heap.c:29 (session)", begin="22ms"),  # at 20 ms the kernel's tick falls into one of the two runs only
     Planted("cxx_class.cc", "cxx_class:server::workers[", ("false_sharing",), "padded", "server::workers"),
     # Go's runtime preempts each goroutine 10 ms after it began; at 20 ms one core may be idle for that.
     Planted("main.go", "go:main.counters[", ("false_sharing",), "padded", "main.counters", begin="25ms"),
@@ -78,6 +78,7 @@ PLANTED = (
     Planted("mutex.c", "mutex:bank.", ("true_sharing",), "free", "bank"),
     Planted("readers.c", "readers:table_lock", ("true_sharing",), "free", "table_lock"),
     Planted("first_touch.c", "first_touch:mmap at first_touch.c:31 (long int)", ("cold", "capacity"), "local", "", cores=12),
-    Planted("hash_size.c", "hash_size:table.size", ("true_sharing",), "free", "table"),
+    # Reads of the fields beside it, which are as hot, bring the line for half of the stall; these bytes are never written.
+    Planted("hash_size.c", "hash_size:table.size", ("true_sharing", "false_sharing"), "free", "table"),
     Planted("queue.c", "queue:queue.", ("false_sharing",), "padded", "queue"),
 )
