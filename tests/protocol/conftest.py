@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What the tests of protocols share: the machines with protocols on them, and this folder's own modules."""
 
+import os
 import shutil
 import sys
 from collections.abc import Callable
@@ -9,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from moscope import buildproto, paths
+from moscope import bootstrap, buildproto, paths, toolchain
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -32,18 +33,25 @@ def subject() -> Prepared:
 
 @pytest.fixture(scope="session")
 def mutant(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
-    """`mutant(mutation)`: the checking library of a mutated protocol, built once."""
+    """`mutant(mutation)`: the checking library of a mutated protocol, built once, also for all workers of pytest-xdist."""
+    base = tmp_path_factory.getbasetemp()
+    shared = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "mutants"
 
     @cache
     def built(mutation: object) -> Path:
-        folder = tmp_path_factory.mktemp("mutant")
-        name, apply = mutation.protocol, mutation.apply  # type: ignore[attr-defined]  # a mutations.Mutation
-        for path in buildproto.known_protocols()[name].parent.glob(f"{name}*"):
-            shutil.copy(path, folder)
-        apply(folder)
-        generated, library = folder / "generated", folder / f"{name}.check.so"
-        buildproto.generate(folder / f"{name}.slicc", generated)
-        buildproto.compile_protocol(generated, library, True, paths.variant(), 2, lambda text: None)
+        name = mutation.protocol  # type: ignore[attr-defined]  # a mutations.Mutation
+        folder = shared / mutation.name  # type: ignore[attr-defined]
+        library = folder / f"{name}.check.so"
+        with bootstrap.locked(shared / f"{folder.name}.lock", bootstrap.Voice(quiet=True), "building a mutant"):
+            if not library.exists():
+                shutil.rmtree(folder, ignore_errors=True)
+                folder.mkdir()
+                for path in buildproto.known_protocols()[name].parent.glob(f"{name}*"):
+                    shutil.copy(path, folder)
+                mutation.apply(folder)  # type: ignore[attr-defined]
+                generated = folder / "generated"
+                buildproto.generate(folder / f"{name}.slicc", generated)
+                buildproto.compile_protocol(generated, library, True, paths.variant(), 2, lambda text: None, toolchain.FAST_COMPILE)
         return library
 
     return built
