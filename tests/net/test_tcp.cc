@@ -172,6 +172,59 @@ TEST(Tcp, SilenceIsReportedAsAStall) {
     EXPECT_EQ(p.a.counts().segments_out, 11u); // the first, and ten repetitions
 }
 
+/// A connection to a peer that takes one segment and then has no room.
+struct ClosedWindow {
+    std::vector<std::pair<std::uint32_t, std::size_t>> sent; ///< sequence number and bytes of each segment with data
+    std::uint32_t start = 0;
+    Tcp tcp{{}, [this](const Segment &s, Tick) {
+                if (s.has(Segment::kSyn))
+                    start = s.sequence + 1;
+                else if (!s.payload.empty())
+                    sent.emplace_back(s.sequence - start, s.payload.size());
+            }};
+    Peer client{tcp, true, 5000};
+    Tick now = 0;
+
+    ClosedWindow() {
+        tcp.connect(client.number, {kA, 1000}, {kB, kPort}, now);
+        tcp.receive(Segment{{kB, kPort}, {kA, 1000}, 0, start, Segment::kSyn | Segment::kAck, 1000, 1460, {}}, now);
+        answer(1000, 0);
+        sent.clear();
+    }
+    /// The peer has so many bytes, and room for so many.
+    void answer(std::uint32_t bytes, std::uint16_t window) {
+        tcp.receive(Segment{{kB, kPort}, {kA, 1000}, 1, start + bytes, Segment::kAck, window, 0, {}}, now);
+    }
+    void until_time_out() {
+        now = tcp.next();
+        tcp.run(now);
+    }
+};
+
+TEST(Tcp, AClosedWindowIsProbedAsLongAsTheOtherSideAnswers) {
+    ClosedWindow p;
+    for (unsigned n = 1; n <= 30; ++n) {
+        p.until_time_out();
+        ASSERT_EQ(p.sent.size(), n);
+        EXPECT_EQ(p.sent.back(), std::pair(1000u, std::size_t{1}));
+        p.answer(1000, 0);
+    }
+    EXPECT_TRUE(p.client.ends.empty());
+    for (unsigned n = 0; n < 12 && p.client.ends.empty(); ++n)
+        p.until_time_out();
+    EXPECT_EQ(p.client.ends[TcpEnd::stalled], 1u) << "no answer any more";
+}
+
+TEST(Tcp, TheByteThatAClosedWindowRefusedIsSentAgainAsSoonAsItOpens) {
+    ClosedWindow p;
+    p.until_time_out();
+    p.answer(1000, 0);
+    p.sent.clear();
+    p.answer(1000, 2000);
+    ASSERT_FALSE(p.sent.empty());
+    EXPECT_EQ(p.sent.front(), std::pair(1000u, std::size_t{1460}));
+}
+
 TEST(Tcp, AnAbortResetsTheOtherEnd) {
     Pair p({});
     struct Aborts final : TcpUser {

@@ -156,13 +156,26 @@ bool Tcp::acknowledged(ConnectionId id, C &c, const Segment &s, Tick now) {
                 return false;
             }
         }
-    } else if (ack == c.oldest && s.length() == 0 && s.window == c.window && c.next != c.oldest &&
+    } else if (ack == c.oldest && s.length() == 0 && s.window == c.window && s.window && c.next != c.oldest &&
                ++c.duplicates == kEqualAcknowledgements) {
         repeat_first(c, now);
     }
-    if (!before(ack, c.oldest))
+    if (!before(ack, c.oldest)) {
+        if (c.window == 0 && ack == c.oldest && c.repeats) // it answers a probe of its closed window
+            answers_probe(c, s.window > 0);
         c.window = s.window;
+    }
     return c.state != C::kGone;
+}
+
+/// Section 3.8.6.1: as long as probes are answered the connection stays, and they go on at the longest interval.
+void Tcp::answers_probe(C &c, bool opens) {
+    if (!opens) {
+        c.repeats = static_cast<std::uint8_t>(std::min<unsigned>(c.repeats, p_.repeats - 1));
+        return;
+    }
+    c.repeats = c.duplicates = 0;
+    c.next = c.oldest; // the closed window has refused the probe's byte
 }
 
 void Tcp::take(ConnectionId id, C &c, const Segment &s, Tick now) {
