@@ -19,9 +19,9 @@ BAD_LINK = ("nic.lost=10000", "nic.duplicated=10000", "nic.delayed=10000")  # on
 # Each of four processes sends random bytes to the echo service, and compares what comes back. They are in the middle at the marker.
 ECHOING = f"""
 dmesg -n 1
-for i in 1 2 3 4; do dd if=/dev/urandom of=/tmp/sent$i bs=1000 count=4000 2>/dev/null; done
+for i in 1 2 3 4; do dd if=/dev/urandom of=/tmp/sent$i bs=1000 count=2000 2>/dev/null; done
 for i in 1 2 3 4; do (nc 10.1.1.$i 7 < /tmp/sent$i > /tmp/back$i; cmp /tmp/sent$i /tmp/back$i && echo "same $i") & done
-sleep 0.005 # 16 MB take 13 ms of the link in each direction
+sleep 0.0025 # 8 MB take 6.5 ms of the link in each direction
 echo "{BEGIN}"
 wait
 echo "end"

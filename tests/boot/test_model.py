@@ -51,17 +51,23 @@ def named(name: str) -> Boot:
     return next(b for b in BOOTS if b.name == name)
 
 
-def test_two_runs_are_equal_to_the_byte_and_the_instruction(distro: kernel.Kernel, programs: dict[str, Path],
+@pytest.fixture(scope="module")
+def computed(distro: kernel.Kernel, programs: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], str]:
+    """Document and console of the boot `compute` on two cores."""
+    return booted(named("compute"), tmp_path_factory.mktemp("computed") / "out", programs, cores=2)
+
+
+def test_two_runs_are_equal_to_the_byte_and_the_instruction(computed: tuple[dict[str, Any], str], programs: dict[str, Path],
                                                             tmp_path: Path) -> None:
-    first, second = (booted(named("compute"), tmp_path / n, programs, cores=2) for n in ("a", "b"))
+    first, second = computed, booted(named("compute"), tmp_path / "again", programs, cores=2)
     assert first[1] == second[1] and not in_order(first[1], named("compute").shows)
     assert first[0]["instructions_per_core"] == second[0]["instructions_per_core"]
 
 
-def test_a_run_from_a_checkpoint_equals_the_one_that_went_on(distro: kernel.Kernel, programs: dict[str, Path],
+def test_a_run_from_a_checkpoint_equals_the_one_that_went_on(computed: tuple[dict[str, Any], str], programs: dict[str, Path],
                                                              tmp_path: Path) -> None:
     """Nor does it matter that one was taken, nor how often."""
-    whole, console = booted(named("compute"), tmp_path / "whole", programs, cores=2)
+    whole, console = computed
     first, same = booted(named("compute"), tmp_path / "first", programs, cores=2, checkpoint_at="ready")
     assert same == console and first["instructions_per_core"] == whole["instructions_per_core"]
     checkpoint = Path(first["checkpoint"])

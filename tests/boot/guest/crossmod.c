@@ -18,7 +18,7 @@ enum { kReaders = 3, kPage = 4096, kOperand = 4 };
 static uint8_t *code; // mov eax, VALUE ; ret, the operand at an address that a store writes in one piece
 static _Alignas(64) atomic_uint written;
 static _Alignas(64) atomic_uint seen[kReaders][16];
-static atomic_uint stale, ran;
+static atomic_uint stale, ran, there;
 static unsigned rounds = 2000, cores;
 
 static unsigned run(void) { return ((unsigned (*)(void))(code + kOperand - 1))(); }
@@ -38,6 +38,7 @@ static void serialize(void) {
 static void *reader(void *arg) {
     const unsigned me = (unsigned)(uintptr_t)arg;
     pin((me + 1) * (cores / (kReaders + 1) ? cores / (kReaders + 1) : 1));
+    atomic_fetch_add(&there, 1);
     for (unsigned last = 0; last < rounds;) {
         const unsigned now = atomic_load(&written);
         if (now == last) {
@@ -63,10 +64,12 @@ int main(int argc, char **argv) {
         return perror("mmap"), 1;
     code[kOperand - 1] = 0xb8;
     code[kOperand + 4] = 0xc3;
-    pin(0);
     pthread_t thread[kReaders];
     for (uintptr_t i = 0; i < kReaders; ++i)
         pthread_create(&thread[i], NULL, reader, (void *)i);
+    pin(0); // after them, as a thread begins on a core that its creator may use
+    while (atomic_load(&there) < kReaders)
+        sched_yield();
     printf("moscope: modifying\n");
     fflush(stdout);
     for (unsigned n = 1; n <= rounds; ++n) {
