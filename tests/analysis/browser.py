@@ -37,6 +37,9 @@ CUT_OFF = """
 """
 
 
+SECONDS = 180  # for what takes a moment on a quiet host
+
+
 def find() -> str | None:
     return next((path for name in ("chromium", "chromium-browser", "google-chrome", "chrome") if (path := shutil.which(name))), None)
 
@@ -74,7 +77,7 @@ class Page:
         self._call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
         self._call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}])
         self._call("Page.navigate", url=file.resolve().as_uri())
-        end = time.monotonic() + 60
+        end = time.monotonic() + SECONDS
         while self.ask("document.readyState + (location.protocol == 'file:')") != "completetrue" and time.monotonic() < end:
             time.sleep(0.05)
 
@@ -83,7 +86,7 @@ class Page:
 
     def __exit__(self, *_: object) -> None:
         self._process.terminate()
-        self._process.wait(timeout=20)
+        self._process.wait(timeout=SECONDS)
         os.close(self._in)
         os.close(self._out)
 
@@ -91,7 +94,7 @@ class Page:
         self._next += 1
         message = {"id": self._next, "method": method, "params": parameters, **({"sessionId": self._session} if self._session else {})}
         os.write(self._out, json.dumps(message).encode() + b"\0")
-        end = time.monotonic() + 60
+        end = time.monotonic() + SECONDS
         while time.monotonic() < end:
             answer = self._message()
             if answer is None:

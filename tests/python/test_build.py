@@ -193,7 +193,7 @@ def test_two_that_ask_at_once_build_a_users_checking_library_once(own: Path, mon
     monkeypatch.setattr(buildproto, "compile_protocol", slow)
     other = threading.Thread(target=made.checking)
     other.start()
-    assert begun.wait(10)
+    assert begun.wait(120)
     assert made.checking().exists()
     other.join()
     assert len(compiled) == 1

@@ -18,7 +18,7 @@ from moscope.guest import initramfs, kernel, packages
 from moscope.schema.units import Size
 from moscope.workloads import build
 
-HOST_SECONDS = 60
+HOST_SECONDS = 300
 
 
 @pytest.fixture

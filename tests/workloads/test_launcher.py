@@ -69,11 +69,11 @@ def launched(tmp_path: Path) -> Iterator[Callable[..., Ended]]:
         launcher = [str(build.program("launcher")), "--name", "mine", "--cores", "1", "--port", PORT, "--processes", "one", "--each",
                     f"exec {sys.executable} {tmp_path}/service.py %p", "--load", "some clients=1"]
         got = subprocess.run([*alone, sys.executable, str(tmp_path / "control.py"), "|".join(reports), str(interrupt_at), *launcher],
-                             capture_output=True, text=True, timeout=60, check=False)
+                             capture_output=True, text=True, timeout=300, check=False)
         return Ended(got.returncode, Results.of(got.stdout, "mine"), got.stderr)
 
     yield run
-    end = time.monotonic() + 20
+    end = time.monotonic() + 120
     while subprocess.run(["pgrep", "-f", str(tmp_path / "service.py")], capture_output=True, check=False).stdout:
         assert time.monotonic() < end, "the service runs on"
         time.sleep(0.05)

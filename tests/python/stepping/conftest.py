@@ -25,7 +25,7 @@ def address(request: pytest.FixtureRequest) -> Iterator[str]:
         there.set()
 
     threading.Thread(target=server.serve, args=(server.Session(run(spec), spec), 0, ready), daemon=True).start()
-    assert there.wait(30)
+    assert there.wait(120)
     yield made[0]
 
 

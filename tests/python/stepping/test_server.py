@@ -24,7 +24,7 @@ def ask(url: str, body: object = None, **headers: str) -> tuple[int, Any]:
     data = None if body is None else json.dumps(body).encode()
     request = urllib.request.Request(url, data, {"Content-Type": "application/json", **headers})
     try:
-        with urllib.request.urlopen(request, timeout=30) as got:
+        with urllib.request.urlopen(request, timeout=120) as got:
             text = got.read()
             return got.status, json.loads(text) if text[:1] in b"{[" else text
     except urllib.error.HTTPError as error:
@@ -77,7 +77,7 @@ def test_an_interruption_ends_the_server_with_130() -> None:
             line = process.stderr.readline()
             assert re.match(r"http://127.0.0.1:\d+/ ", line), line
             process.send_signal(signal.SIGINT)
-            assert process.wait(20) == 130
+            assert process.wait(120) == 130
             assert "Traceback" not in process.stderr.read()
         finally:
             process.kill()

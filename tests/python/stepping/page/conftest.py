@@ -19,6 +19,7 @@ from moscope.stepping.spec import Spec
 
 QUIET = bootstrap.Voice(quiet=True)
 SMALL = (1280, 800)
+WAIT_MS = 180_000  # for what a page waits for: on a busy host, Playwright's 30 s are too few
 
 Open = Callable[..., Any]
 
@@ -27,8 +28,20 @@ def missing_chromium() -> list[str]:
     return [] if shutil.which("chromium") else ["chromium"]
 
 
+class Browser:
+    """Opens pages that wait for WAIT_MS."""
+
+    def __init__(self, started: Any) -> None:
+        self.started = started
+
+    def new_page(self, **settings: Any) -> Any:
+        page = self.started.new_page(**settings)
+        page.set_default_timeout(WAIT_MS)  # also for navigation
+        return page
+
+
 @pytest.fixture(scope="session")
-def browser() -> Iterator[Any]:
+def browser() -> Iterator[Browser]:
     try:
         with bootstrap.locked(paths.cache_dir() / "chromium.lock", QUIET, "installing Chromium"):  # tests run side by side
             bootstrap.install_packages(QUIET, missing_chromium)
@@ -41,13 +54,13 @@ def browser() -> Iterator[Any]:
 
     with sync_playwright() as playwright:
         sandbox = ["--no-sandbox"] if os.geteuid() == 0 else []  # Chromium refuses one to root
-        started = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=sandbox)
-        yield started
+        started = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=sandbox, timeout=WAIT_MS)
+        yield Browser(started)
         started.close()
 
 
 @pytest.fixture
-def open_page(browser: Any, tmp_path: Path) -> Iterator[Open]:
+def open_page(browser: Browser, tmp_path: Path) -> Iterator[Open]:
     """Opens the page of a document from a file: `open_page(document, SMALL, scheme="dark")`."""
     pages, errors, requests = [], [], []
 

@@ -67,7 +67,7 @@ def test_text_keeps_its_contrast(open_page: Open, history_of: Callable[[str], Do
     page = open_page(history_of(RACE), scheme=scheme)
     page.keyboard.press("x")
     page.evaluate("moscope.seek(60)")
-    page.wait_for_timeout(250)  # transitions of colour
+    page.wait_for_function("!document.getAnimations().some((a) => a instanceof CSSTransition)")  # of colour
     assert page.evaluate(PALE) == []
 
 

@@ -85,7 +85,7 @@ def test_playing_and_running_stop_at_breakpoints(race: Any) -> None:
     assert first[0] == "transition" and "event Probe_Inv" in first[1]
     k = race.evaluate("moscope.state().k")
     race.evaluate("moscope.seek(0); moscope.page.player.speed = 8; moscope.page.player.toggle(true)")
-    race.wait_for_function("!moscope.app.playing", timeout=20_000)
+    race.wait_for_function("!moscope.app.playing")
     assert race.evaluate("moscope.state().k") == k
 
 
