@@ -47,11 +47,7 @@ struct DispatchPoint {
     unsigned taken = 0; ///< slots of that cycle, and of later ones, that are taken so far
 
     void next(unsigned width) {
-        // Selects, as this happens every few operations and cannot be foreseen by the host; once is nearly always enough.
-        const bool over = taken >= width;
-        cycle += over;
-        taken -= over ? width : 0;
-        while (__builtin_expect(taken >= width, 0)) {
+        while (taken >= width) {
             ++cycle;
             taken -= width;
         }
@@ -79,16 +75,11 @@ class Window {
     }
     /// The operation dispatched last is done at `cycle`.
     void done(std::int64_t cycle, unsigned slots) {
-        unsigned then = (cycle > retired_ ? 0 : retired_then_) + slots;
         cycle = std::max(cycle, retired_);
-        const bool over = then > width_;
-        cycle += over;
-        then -= over ? width_ : 0;
-        while (__builtin_expect(then > width_, 0)) {
+        if (cycle != retired_)
+            retired_then_ = 0;
+        for (retired_then_ += slots; retired_then_ > width_; retired_then_ -= width_)
             ++cycle;
-            then -= width_;
-        }
-        retired_then_ = then;
         retired_ = cycle;
         retires_[at_] = cycle;
         at_ = at_ + 1 == entries_ ? 0 : at_ + 1;
