@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // HTTP clients without keep-alive (RFC 9112, version 1.0): each opens a connection, asks for `/file`, reads until the server
 // closes, and compares the answer with the file that has to be there: `bytes` letters, from `a` to `z` and again. Closed loop:
-// `connections` at a time, each followed by the next. Open loop: `rate` connections a second, whatever becomes of them, at most
-// `connections` at a time. Connection i asks port `port` + i mod `servers`.
+// `connections` at a time, the first ones 1 us apart, each followed by the next one to the same server, so that a slow server does
+// not collect the connections of all. Open loop: `rate` connections a second, whatever becomes of them, at most `connections` at a
+// time. The first connections of a closed loop and all of an open one go to the ports from `port` on in turn, `servers` of them.
 #include <set>
 #include <string>
 #include <unordered_map>
@@ -16,6 +17,9 @@ namespace {
 
 constexpr Tick kSecond = 1'000'000'000 * kTicksPerNs;
 constexpr std::uint16_t kFirstPort = 32'768, kPorts = 28'000;
+// Linux moves an interrupt to the core that it was given when it next comes, so the first packets of all queues are served by the few
+// cores that had the interrupts before. All connections at once would overflow the half-open ones that a listener has room for.
+constexpr Tick kBetweenFirst = kSecond / 1'000'000;
 constexpr std::size_t kMostHeader = 4096;
 
 class Http final : public Driver, private TcpUser {
@@ -37,8 +41,8 @@ class Http final : public Driver, private TcpUser {
         o_ = o;
         counts_ = {};
         running_ = true;
-        next_arrival_ = o.rate ? now : kNever;
-        while (!o.rate && requests_.size() < o.connections && open(now)) {}
+        next_arrival_ = now;
+        first_ = 0;
     }
     void stop(Tick now) override {
         running_ = false;
@@ -68,15 +72,18 @@ class Http final : public Driver, private TcpUser {
         }
         while (next_arrival_ <= now) {
             if (requests_.size() < o_.connections)
-                open(now);
+                open((o_.rate ? opened_ : first_) % o_.servers, now);
             else
                 ++counts_.skipped;
-            next_arrival_ += kSecond / static_cast<Tick>(o_.rate);
+            if (o_.rate != 0)
+                next_arrival_ += kSecond / static_cast<Tick>(o_.rate);
+            else
+                next_arrival_ = ++first_ < o_.connections ? next_arrival_ + kBetweenFirst : kNever;
         }
     }
     void archive(Archive &a) override {
         std::map<ConnectionId, Request> requests(requests_.begin(), requests_.end());
-        a(o_, counts_, requests, opened_, running_, next_arrival_);
+        a(o_, counts_, requests, opened_, first_, running_, next_arrival_);
         if (!a.loading())
             return;
         requests_.clear();
@@ -97,22 +104,25 @@ class Http final : public Driver, private TcpUser {
         Tick due = 0;
         std::string header; ///< until it is whole
         bool in_body = false, wrong = false, whole = false;
+        std::uint64_t server = 0;
         std::uint64_t got = 0; ///< bytes of the body
-        void archive(Archive &a) { a(due, header, in_body, wrong, whole, got); }
+        void archive(Archive &a) { a(due, header, in_body, wrong, whole, server, got); }
     };
     struct Counts {
         std::uint64_t opened = 0, answers = 0, wrong = 0, refused = 0, reset = 0, stalled = 0, skipped = 0;
     };
 
-    bool open(Tick now) {
+    bool open(std::uint64_t server, Tick now) {
         for (unsigned attempt = 0; attempt < 64; ++attempt) {
             const std::uint64_t n = opened_++;
             const Endpoint from{Services::host(static_cast<unsigned>(n % o_.hosts)),
                                 static_cast<std::uint16_t>(kFirstPort + n / o_.hosts % kPorts)};
-            const Endpoint to{o_.guest, static_cast<std::uint16_t>(o_.port + n % o_.servers)};
+            const Endpoint to{o_.guest, static_cast<std::uint16_t>(o_.port + server)};
             if (const ConnectionId id = services_.tcp().connect(user_, from, to, now)) {
                 ++counts_.opened;
-                requests_[id].due = now + o_.patience;
+                Request &r = requests_[id];
+                r.due = now + o_.patience;
+                r.server = server;
                 due_.insert({now + o_.patience, id});
                 return true;
             }
@@ -124,10 +134,11 @@ class Http final : public Driver, private TcpUser {
         const auto at = requests_.find(id);
         if (at == requests_.end())
             return;
+        const std::uint64_t server = at->second.server;
         due_.erase({at->second.due, id});
         requests_.erase(at);
         if (running_ && o_.rate == 0)
-            open(now);
+            open(server, now);
     }
 
     void connected(ConnectionId id, Tick now) override {
@@ -186,7 +197,7 @@ class Http final : public Driver, private TcpUser {
     Counts counts_;
     std::unordered_map<ConnectionId, Request> requests_; ///< never walked but for a checkpoint, by number
     std::set<std::pair<Tick, ConnectionId>> due_;        ///< when patience ends
-    std::uint64_t opened_ = 0;
+    std::uint64_t opened_ = 0, first_ = 0; ///< all, and those that begin a closed loop
     bool running_ = false;
     Tick next_arrival_ = kNever;
 };

@@ -2,8 +2,7 @@
 // The driver `postgresql` through the hosts' TCP, against a server behind a TCP of the guest's.
 #include <gtest/gtest.h>
 
-#include "net/hosts.hh"
-#include "net/tcp/tcp.hh"
+#include "../guest.hh"
 #include "server.hh"
 
 using namespace moscope;
@@ -12,68 +11,25 @@ using namespace moscope::net::postgresql;
 
 namespace {
 
-constexpr Ip kGuest = 0x0a010001;
-constexpr Tick kMs = 1'000'000 * kTicksPerNs, kWay = kMs / 100;
-
-std::uint64_t value(const std::string &report, const std::string &key) {
-    const std::size_t at = (" " + report).find(" " + key + "=");
-    return at == std::string::npos ? ~0ull : std::stoull(report.substr(at + key.size() + 1));
-}
-
-/// Hosts, a link, and a guest with a server on port 5432.
-struct Guest final : TcpUser {
-    std::uint64_t done = 0;
-    Tick now = 0;
-    std::multimap<Tick, std::pair<bool, Frame>> flying; ///< to the guest?
-    Hosts hosts{1,
-                [this](Frame f, Tick t) {
-                    flying.insert({t + kWay, {true, std::move(f)}});
-                },
-                [this](std::uint64_t n) { done += n; }};
-    Tcp tcp{{}, [this](const Segment &s, Tick t) {
-                flying.insert({t + kWay, {false, segment_frame(mac_of(s.destination.ip), s)}});
-            }};
+/// A guest with a server on port 5432.
+struct Guest final : GuestTcp {
     std::map<ConnectionId, Server> servers;
     std::function<std::string(std::string)> change; ///< of what the server sends
     unsigned opened = 0;
 
-    Guest() {
-        tcp.listen(tcp.add_user(*this), 5432);
-        hosts.receive(arp_frame({true, mac_of(kGuest), kGuest, Hosts::kControl}, {}), 0);
-    }
+    Guest() { tcp.listen(user, 5432); }
     void connected(ConnectionId, Tick) override { ++opened; }
     void received(ConnectionId id, Bytes b, Tick t) override {
-        std::string answer = servers[id].take(b);
+        std::string text = servers[id].take(b);
         if (servers[id].terminated)
             tcp.finish(id, t);
         if (change)
-            answer = change(answer);
+            text = change(text);
         // As a server that sends when its buffer is full.
-        for (std::size_t at = 0; at < answer.size(); at += 8192) {
-            const std::string_view part = std::string_view(answer).substr(at, 8192);
-            tcp.send(id, {reinterpret_cast<const std::uint8_t *>(part.data()), part.size()}, t);
-        }
+        for (std::size_t at = 0; at < text.size(); at += 8192)
+            answer(id, std::string_view(text).substr(at, 8192), t);
     }
-    void run(Tick until) {
-        while (true) {
-            const Tick next = std::min({flying.empty() ? kNever : flying.begin()->first, hosts.next(), tcp.next()});
-            if (next > until)
-                break;
-            now = next;
-            while (!flying.empty() && flying.begin()->first <= now) {
-                const auto [to_guest, frame] = std::move(flying.begin()->second);
-                flying.erase(flying.begin());
-                if (!to_guest)
-                    hosts.receive(frame, now);
-                else if (const auto packet = ipv4_of(frame); packet && packet->protocol == kTcp)
-                    tcp.receive(*packet, now);
-            }
-            hosts.run(now);
-            tcp.run(now);
-        }
-        now = until;
-    }
-    std::string report() { return hosts.command("report postgresql", kGuest, now).substr(3); }
+    std::string report() { return GuestTcp::report("postgresql"); }
 };
 
 } // namespace

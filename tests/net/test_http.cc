@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The driver `http` against servers of different speed behind a TCP of the guest's.
+#include <gtest/gtest.h>
+
+#include "guest.hh"
+
+using namespace moscope;
+using namespace moscope::net;
+
+namespace {
+
+constexpr unsigned kPort = 8000, kServers = 3;
+
+/// Servers that serve one request after the other; server i takes `times[i]` for each.
+struct Guest final : GuestTcp {
+    std::array<Tick, kServers> times{kMs / 100, kMs / 100, kMs};
+    std::multimap<Tick, ConnectionId> due;
+    std::array<Tick, kServers> busy_until{};
+    std::array<std::uint64_t, kServers> open{}, most{}, served{};
+
+    Guest() {
+        for (unsigned i = 0; i < kServers; ++i)
+            tcp.listen(user, kPort + i);
+    }
+    unsigned server(ConnectionId id) const { return tcp.local(id).port - kPort; }
+    void connected(ConnectionId id, Tick) override {
+        const unsigned i = server(id);
+        most[i] = std::max(most[i], ++open[i]);
+    }
+    void received(ConnectionId id, Bytes, Tick t) override {
+        const unsigned i = server(id);
+        busy_until[i] = std::max(busy_until[i], t) + times[i];
+        due.insert({busy_until[i], id});
+    }
+    Tick next() const override { return due.empty() ? kNever : due.begin()->first; }
+    void act() override {
+        for (; next() <= now; due.erase(due.begin())) {
+            const ConnectionId id = due.begin()->second;
+            const unsigned i = server(id);
+            --open[i];
+            ++served[i];
+            answer(id, "HTTP/1.1 200 OK\r\n\r\nabc", now);
+            tcp.finish(id, now);
+        }
+    }
+};
+
+} // namespace
+
+TEST(HttpDriver, EachServerKeepsItsConnectionsWhateverTheOthersSpeed) {
+    Guest g;
+    ASSERT_EQ(g.hosts.command("start http connections=12 servers=3 port=8000 bytes=3", kGuest, 0), "ok");
+    g.run(100 * kMs);
+    EXPECT_EQ(value(g.report("http"), "wrong"), 0u);
+    EXPECT_EQ(value(g.report("http"), "answers"), g.done);
+    EXPECT_LE(g.served[2], 100u);
+    for (unsigned i = 0; i < 2; ++i) {
+        EXPECT_GE(g.served[i], 4000u) << "four connections, of which each takes a server's time and six ways";
+        EXPECT_EQ(g.most[i], 4u);
+    }
+    EXPECT_EQ(g.most[2], 4u) << "connections do not gather at the slow server";
+}
+
+TEST(HttpDriver, TheFirstConnectionsAreAMicrosecondApart) {
+    Guest g;
+    ASSERT_EQ(g.hosts.command("start http connections=100 servers=3 port=8000 bytes=3", kGuest, 0), "ok");
+    g.run(kMs / 100); // less than a server's answer takes
+    EXPECT_EQ(value(g.report("http"), "opened"), 11u);
+    g.run(kMs);
+    EXPECT_EQ(value(g.report("http"), "opened"), 100 + g.done);
+    EXPECT_EQ(g.most[2], 33u) << "every third";
+}
+
+TEST(HttpDriver, OpenLoopAsksTheServersInTurn) {
+    Guest g;
+    g.times[2] = kMs / 100;
+    ASSERT_EQ(g.hosts.command("start http connections=1000 rate=30000 servers=3 port=8000 bytes=3", kGuest, 0), "ok");
+    g.run(100 * kMs);
+    for (unsigned i = 0; i < kServers; ++i)
+        EXPECT_NEAR(static_cast<double>(g.served[i]), 1000, 5);
+}
