@@ -23,7 +23,7 @@ _SANITIZE = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-fno-
 _COMPILE = {
     # Without vectors made of neighbouring members: most are written one by one just before, and the host's processor cannot forward
     # two stores to one load.
-    "opt": [*_COMMON, "-O3", "-fno-tree-slp-vectorize"],
+    "opt": [*_COMMON, "-fno-tree-slp-vectorize", "-O3"],
     "debug": [*_COMMON, "-O0", "-g"],
     # Fibers switch stacks through ucontext-like code of their own: MOSCOPE_ASAN turns on the annotations.
     "asan": [*_COMMON, "-O1", "-g", *_SANITIZE, "-DMOSCOPE_ASAN"],
