@@ -3,7 +3,7 @@
 for each core, logging and keep-alive off, 116 connections for each core (58 clients with two each). With `apache`, each core has an
 instance and a port of its own, as on the paper's stock kernel, and the card gives each port to the queue of its core. With
 `apache-one`, one instance has a process for each core and one port, as on PK, and the card spreads connections over the queues; the
-processes are pinned and wait in accept, as those of the paper's Apache 2.2 (as_paper.c).
+processes are pinned, and connections wake only the process that takes them (one_instance.c).
 """
 
 from moscope.workloads import register, service
@@ -27,6 +27,11 @@ def warmup(cores: int) -> str:
     return "2ms" if cores < 24 else "6ms"
 
 
+def window(cores: int) -> str:
+    """Some 100 requests or more."""
+    return "10ms" if cores < 6 else "2ms"
+
+
 def load(servers: int, cores: int) -> str:
     return f"http servers={servers} connections={CONNECTIONS_PER_CORE * cores} port={PORT} bytes={BYTES}"
 
@@ -35,8 +40,8 @@ register(__file__, service(
     "apache", "a web server for each core, asked over the network card", "requests",
     packages=("apache2",), port=PORT, steering="fixed-port", prepare=FILE,
     each=f'exec {COMMAND} -c "Listen %p" -c "PidFile {FOLDER}/%p.pid" -DFOREGROUND',
-    load=lambda cores: load(cores, cores), warmup=warmup, window="2ms", kernels="stock,pk"), service(
+    load=lambda cores: load(cores, cores), warmup=warmup, window=window, kernels="stock,pk"), service(
     "apache-one", "one web server with a process for each core, asked over the network card", "requests",
     packages=("apache2",), port=PORT, steering="rss", prepare=FILE, one_process=True,
-    each=f'exec env LD_PRELOAD={FILES}/as_paper.so {COMMAND} -c "Listen %p" -c "PidFile {FOLDER}/%p.pid" {POOL} -DFOREGROUND',
-    load=lambda cores: load(1, cores), warmup=warmup, window="2ms", kernels="pk"))
+    each=f'exec env LD_PRELOAD={FILES}/one_instance.so {COMMAND} -c "Listen %p" -c "PidFile {FOLDER}/%p.pid" {POOL} -DFOREGROUND',
+    load=lambda cores: load(1, cores), warmup=warmup, window=window, kernels="pk"))
