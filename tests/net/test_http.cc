@@ -56,19 +56,22 @@ TEST(HttpDriver, EachServerKeepsItsConnectionsWhateverTheOthersSpeed) {
     EXPECT_LE(g.served[2], 100u);
     for (unsigned i = 0; i < 2; ++i) {
         EXPECT_GE(g.served[i], 4000u) << "four connections, of which each takes a server's time and six ways";
-        EXPECT_EQ(g.most[i], 4u);
+        EXPECT_LE(g.most[i], 4u);
     }
     EXPECT_EQ(g.most[2], 4u) << "connections do not gather at the slow server";
 }
 
-TEST(HttpDriver, TheFirstConnectionsAreAMicrosecondApart) {
+TEST(HttpDriver, TheFirstConnectionsComeSlowlyAndThenFaster) {
     Guest g;
-    ASSERT_EQ(g.hosts.command("start http connections=100 servers=3 port=8000 bytes=3", kGuest, 0), "ok");
-    g.run(kMs / 100); // less than a server's answer takes
-    EXPECT_EQ(value(g.report("http"), "opened"), 11u);
+    ASSERT_EQ(g.hosts.command("start http connections=1000 servers=3 port=8000 bytes=3", kGuest, 0), "ok");
     g.run(kMs);
-    EXPECT_EQ(value(g.report("http"), "opened"), 100 + g.done);
-    EXPECT_EQ(g.most[2], 33u) << "every third";
+    EXPECT_EQ(value(g.report("http"), "opened"), 101 + g.done);
+    EXPECT_EQ(value(g.report("http"), "to_open"), 1000 - 101u);
+    g.run(512 * kMs / 100 + 88 * kMs / 1000);
+    EXPECT_EQ(value(g.report("http"), "to_open"), 1000 - 601u);
+    g.run(10 * kMs);
+    EXPECT_EQ(value(g.report("http"), "opened"), 1000 + g.done);
+    EXPECT_EQ(value(g.report("http"), "to_open"), 0u);
 }
 
 TEST(HttpDriver, OpenLoopAsksTheServersInTurn) {

@@ -145,10 +145,11 @@ int main(int argc, char **argv) {
     for (unsigned tries = 0;; ++tries) {
         const char *const report = control("report", driver);
         if (value(report, " wrong=") > 0 || tries == 5000) {
-            snprintf(text, sizeof text, "its clients get %s:%s", tries == 5000 ? "no answers" : "wrong answers", report);
+            snprintf(text, sizeof text, "its clients get %s:%s", tries == 5000 ? "no answers" : "wrong answers",
+                     report);
             give_up(text);
         }
-        if (value(report, " answers=") >= 200ull * o.cores)
+        if (value(report, " answers=") >= 200ull * o.cores && value(report, " to_open=") == 0)
             break;
         usleep(5000);
     }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // HTTP clients without keep-alive (RFC 9112, version 1.0): each opens a connection, asks for `/file`, reads until the server
 // closes, and compares the answer with the file that has to be there: `bytes` letters, from `a` to `z` and again. Closed loop:
-// `connections` at a time, the first ones 1 us apart, each followed by the next one to the same server, so that a slow server does
-// not collect the connections of all. Open loop: `rate` connections a second, whatever becomes of them, at most `connections` at a
-// time. The first connections of a closed loop and all of an open one go to the ports from `port` on in turn, `servers` of them.
+// `connections` at a time, of which the first come slowly, each followed by the next one to the same server, so that a slow server
+// does not collect the connections of all. Open loop: `rate` connections a second, whatever becomes of them, at most `connections` at
+// a time. The first connections of a closed loop and all of an open one go to the ports from `port` on in turn, `servers` of them.
 #include <set>
 #include <string>
 #include <unordered_map>
@@ -18,8 +18,9 @@ namespace {
 constexpr Tick kSecond = 1'000'000'000 * kTicksPerNs;
 constexpr std::uint16_t kFirstPort = 32'768, kPorts = 28'000;
 // Linux moves an interrupt to the core that it was given when it next comes, so the first packets of all queues are served by the few
-// cores that had the interrupts before. All connections at once would overflow the half-open ones that a listener has room for.
-constexpr Tick kBetweenFirst = kSecond / 1'000'000;
+// cores that had the interrupts before. If all connections came at once, these would overflow what the listener keeps for a core.
+constexpr std::uint64_t kSlow = 512;
+constexpr Tick kBetweenSlow = kSecond / 100'000, kBetweenFirst = kSecond / 1'000'000;
 constexpr std::size_t kMostHeader = 4096;
 
 class Http final : public Driver, private TcpUser {
@@ -60,7 +61,8 @@ class Http final : public Driver, private TcpUser {
         return "answers=" + std::to_string(c.answers) + " wrong=" + std::to_string(c.wrong) +
                " refused=" + std::to_string(c.refused) + " reset=" + std::to_string(c.reset) +
                " stalled=" + std::to_string(c.stalled) + " opened=" + std::to_string(c.opened) +
-               " skipped=" + std::to_string(c.skipped);
+               " skipped=" + std::to_string(c.skipped) +
+               " to_open=" + std::to_string(running_ && o_.rate == 0 ? o_.connections - first_ : 0);
     }
     Tick next() const override { return std::min(next_arrival_, due_.empty() ? kNever : due_.begin()->first); }
     void run(Tick now) override {
@@ -78,7 +80,9 @@ class Http final : public Driver, private TcpUser {
             if (o_.rate != 0)
                 next_arrival_ += kSecond / static_cast<Tick>(o_.rate);
             else
-                next_arrival_ = ++first_ < o_.connections ? next_arrival_ + kBetweenFirst : kNever;
+                next_arrival_ = ++first_ < o_.connections
+                                    ? next_arrival_ + (first_ <= kSlow ? kBetweenSlow : kBetweenFirst)
+                                    : kNever;
         }
     }
     void archive(Archive &a) override {
@@ -197,7 +201,7 @@ class Http final : public Driver, private TcpUser {
     Counts counts_;
     std::unordered_map<ConnectionId, Request> requests_; ///< never walked but for a checkpoint, by number
     std::set<std::pair<Tick, ConnectionId>> due_;        ///< when patience ends
-    std::uint64_t opened_ = 0, first_ = 0; ///< all, and those that begin a closed loop
+    std::uint64_t opened_ = 0, first_ = 0;               ///< all, and those that begin a closed loop
     bool running_ = false;
     Tick next_arrival_ = kNever;
 };
