@@ -14,8 +14,8 @@ of `log`, which are a point's transactions with these columns besides:
     byte_written  of those that write from the same byte on
 
 The log begins with the windows, so what happened before is unknown and contradicts nothing. Stores that hit are not in it, nor are
-prefetches: of the secondary misses that no older access explains, each core may wait for as many lines as its prefetcher counted late, and
-find as many as it counted useful. Where `prefetched` says that the core has had the line since `before`, rules about what happened since
+prefetches: of the secondary misses that no older access explains, each core may wait for as many lines as its prefetchers counted late, and
+find as many as they counted useful. Where `prefetched` says that the core has had the line since `before`, rules about what happened since
 then do not apply. A core that has written after `before` is another one, since this core had no transaction in between.
 """
 
@@ -133,8 +133,11 @@ def document(points: Iterable[Point]) -> dict[str, Any]:
 
 
 def _point(p: Point, file: Path) -> dict[str, Any]:
-    counts = [core.get("prefetch") or {} for core in p.machine.get("cores", [])]
-    audit = Audit(file, p.cores_per_chip, [(int(one.get("late", 0)), int(one.get("useful", 0))) for one in counts])
+    def counted(core: dict[str, Any], what: str) -> int:
+        return sum(int((core.get(name) or {}).get(what, 0)) for name in ("prefetch", "instruction_prefetch"))
+
+    cores = p.machine.get("cores", [])
+    audit = Audit(file, p.cores_per_chip, [(counted(core, "late"), counted(core, "useful")) for core in cores])
     classes = audit.transactions()
     return {"point": p.name, "transactions": sum(classes.values()), "classes": classes, "contradictions": [
         {"rule": rule, "transactions": count, "examples": list(audit.examples(rule))}

@@ -96,7 +96,9 @@ void Machine::Impl::build(Machine &machine, const json &description, const std::
     from.read("cores_per_chip", cores_per_chip);
     pipeline = read_pipeline(from);
     if (from.has("l1d_prefetch"))
-        l1d_prefetch = read_group<L1dPrefetchParams>(from.at("l1d_prefetch"));
+        l1_prefetchers.emplace_back(read_group<L1dPrefetchParams>(from.at("l1d_prefetch")));
+    if (from.has("l1i_prefetch"))
+        l1_prefetchers.emplace_back(read_group<L1iPrefetchParams>(from.at("l1i_prefetch")));
     library = dlopen(library_path.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (!library) {
         const char *why = dlerror();
@@ -332,8 +334,8 @@ void Machine::Impl::add_sequencer(AbstractController &ctrl, MessageBuffer &manda
     }
     p.core = core;
     sequencers[core] = std::make_unique<Sequencer>(p, ctrl, mandatory, memory->base(), protocol->checks_data);
-    if (l1d_prefetch)
-        sequencers[core]->use_prefetcher(*l1d_prefetch);
+    for (const L1Prefetcher::Params &one : l1_prefetchers)
+        sequencers[core]->use_prefetcher(one);
     ctrl.sequencer_ = requestors[core] = sequencers[core].get();
     ctrl.set_sequencer(param, ctrl.sequencer_);
     chip_of_core[core] = ctrl.chip;

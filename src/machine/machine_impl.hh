@@ -88,7 +88,7 @@ struct Machine::Impl {
     std::vector<std::unique_ptr<ruby::MessagePool>> pools; ///< by thread, from the second on
     unsigned cores_per_chip = 1;
     x86::TimedParams pipeline;
-    std::optional<L1dPrefetchParams> l1d_prefetch;
+    std::vector<ruby::L1Prefetcher::Params> l1_prefetchers; ///< of each core
 
     ruby::NetworkParams network_params;
     std::unique_ptr<ruby::Network> network;

@@ -34,8 +34,10 @@ ordered_json Machine::stats() const {
                               {"accesses", s.finished},
                               {"latency_fs", s.latency_sum},
                               {"segments_fs", segments(s.path_sum)}});
-        if (const auto *p = const_cast<Sequencer &>(s).prefetcher())
+        if (const auto *p = s.prefetcher(AccessKind::load))
             j["cores"].back()["prefetch"] = counters_json<ordered_json>(p->stats);
+        if (const auto *p = s.prefetcher(AccessKind::fetch))
+            j["cores"].back()["instruction_prefetch"] = counters_json<ordered_json>(p->stats);
     }
     std::size_t base = 0;
     for (const auto *c : impl_->controllers) {
@@ -99,8 +101,9 @@ void Machine::reset_stats() {
         s->latency_sum = 0;
         s->path_sum = {};
         s->port().inline_hits = 0;
-        if (s->prefetcher())
-            s->prefetcher()->stats = {};
+        for (const AccessKind kind : {AccessKind::load, AccessKind::fetch})
+            if (L1Prefetcher *const p = s->prefetcher(kind))
+                p->stats = {};
     }
     impl_->network->reset_stats(impl_->processes.now());
     impl_->dram_base.clear();

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Hardware prefetchers: that of a core's L1 data cache and that of a memory controller. Their policies register themselves
+"""Hardware prefetchers: those of a core's L1 caches and that of a memory controller. Their policies register themselves
 (src/mem/prefetch)."""
 
 from __future__ import annotations
@@ -13,6 +13,13 @@ def l1d_policies() -> list[str]:
     from moscope import _engine
 
     names: list[str] = _engine.prefetch_policies("l1d")
+    return names
+
+
+def l1i_policies() -> list[str]:
+    from moscope import _engine
+
+    names: list[str] = _engine.prefetch_policies("l1i")
     return names
 
 
@@ -32,6 +39,18 @@ class L1dPrefetch(Described):
     streams: Count = param("instructions whose strides it remembers", default=Count(32, "assumed"), least=1, most=4096)
     ahead: Count = param("strides ahead of an access that it fetches", default=Count(
         3, "x: AMD 25112, section 5.6, of the family before: the third line after two in a row"), least=1, most=32)
+    buffers: Count = param("lines of the core in flight, whosever they are, at which it fetches no more",
+                           default=Count(10, "x: miss buffers of family 10h"), least=1, most=64)
+
+
+class L1iPrefetch(Described):
+    """The prefetcher of a core's L1 instruction cache. With each line that is not there when it is asked for, it fetches the lines
+    after it, within the 4 KiB page."""
+
+    policy: Name = param("which lines it fetches; `off`: none", default=Name(
+        "next_line", "x: AMD 25112, section A.5, of the family before: the line and the next one"), choices=l1i_policies)
+    ahead: Count = param("lines after the one asked for that it fetches", default=Count(1, "x: AMD 25112, section A.5"),
+                         least=1, most=32)
     buffers: Count = param("lines of the core in flight, whosever they are, at which it fetches no more",
                            default=Count(10, "x: miss buffers of family 10h"), least=1, most=64)
 
@@ -56,4 +75,5 @@ STATS = Counters("PrefetchStats", "What a prefetcher counts. A fetched line is `
     Counter("useless", "lines", "lines that were lost, or forgotten by the prefetcher, before they were asked for"),
 ), namespace="moscope")
 
-DESCRIPTIONS = (Group("L1dPrefetchParams", L1dPrefetch, "moscope"), Group("DramPrefetchParams", DramPrefetch, "moscope"), STATS)
+DESCRIPTIONS = (Group("L1dPrefetchParams", L1dPrefetch, "moscope"), Group("L1iPrefetchParams", L1iPrefetch, "moscope"),
+                Group("DramPrefetchParams", DramPrefetch, "moscope"), STATS)

@@ -89,11 +89,12 @@ def test_a_secondary_miss_may_find_the_line_but_only_as_often_as_a_prefetch_was_
     assert broken == {1: ["secondary: an older access or a prefetch of the core brings the line"], 2: []}
 
 
-def test_what_a_point_s_prefetchers_counted_is_taken_into_account(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("name", ["prefetch", "instruction_prefetch"])
+def test_what_a_point_s_prefetchers_counted_is_taken_into_account(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     waiting = own(1, 300, 100, "secondary", segment="queue", line=0x80)
     file = tmp_path / "transactions.parquet"
     parquet.write_table(pa.Table.from_pylist([*CONSISTENT, waiting]), file)
-    cores = [{"prefetch": {"fetched": 1, "late": late, "useful": 0, "useless": 0}} for late in (0, 1)]
+    cores = [{name: {"fetched": 1, "late": late, "useful": 0, "useless": 0}} for late in (0, 1)]
     point = Point("x", {"cores": 2}, {"machine": {"cores": cores}, "cores": [{}, {}]})
     monkeypatch.setattr(audit, "recorded", lambda _: file)
     assert audit.document([point])["ok"]

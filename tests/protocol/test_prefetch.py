@@ -13,8 +13,8 @@ from moscope import buildproto
 from moscope.protocol import check as protocol_check
 
 PROTOCOLS = sorted(buildproto.known_protocols())
-EAGER = ("l1d_prefetch.policy=next_line", "l1d_prefetch.ahead=4", "dram_prefetch.policy=stride")
-STRIDES = ("l1d_prefetch.policy=stride", "dram_prefetch.policy=stride")
+EAGER = ("l1d_prefetch.policy=next_line", "l1d_prefetch.ahead=4", "l1i_prefetch.policy=next_line", "dram_prefetch.policy=stride")
+STRIDES = ("l1d_prefetch.policy=stride", "l1i_prefetch.policy=next_line", "dram_prefetch.policy=stride")
 
 
 @pytest.mark.parametrize("caches", ["tiny", "machine"])

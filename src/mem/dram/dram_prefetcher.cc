@@ -9,7 +9,7 @@ namespace moscope::dram {
 
 DramPrefetcher::DramPrefetcher(const DramPrefetchParams &params, DramController &controller, DoneFn done, void *owner)
     : params_(params),
-      policy_(prefetch_policy(PrefetchLevel::dram, params.policy, "dram_prefetch")),
+      policy_(prefetch_policy(PrefetchLevel::dram, params.policy)),
       controller_(controller),
       done_(done),
       owner_(owner),

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The lines after each line that is missed, without a look at what was accessed before. It models no part of the machine: it
-// is the simplest prefetcher to compare with, and the one that fetches most.
+// The lines after each line that is missed, without a look at what was accessed before. The L1 instruction cache fetches so: the line
+// that is missed and the next one (AMD 25112, section A.5). Of the L1 data cache it models no part of the machine: it is the simplest
+// prefetcher to compare with, and the one that fetches most.
 #include "mem/prefetch/prefetch_policy.hh"
 
 namespace moscope {
@@ -12,7 +13,8 @@ unsigned learn(PrefetchStreams &s, Addr, Addr line) {
     return 0;
 }
 
-const RegisteredPrefetch registered({PrefetchLevel::l1d, "next_line", learn});
+const RegisteredPrefetch of_data({PrefetchLevel::l1d, "next_line", learn});
+const RegisteredPrefetch of_instructions({PrefetchLevel::l1i, "next_line", learn, false});
 
 } // namespace
 

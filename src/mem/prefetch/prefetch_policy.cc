@@ -20,7 +20,13 @@ std::map<Key, PrefetchPolicy> &registry() {
 }
 
 const RegisteredPrefetch no_l1d({PrefetchLevel::l1d, "off", nullptr});
+const RegisteredPrefetch no_l1i({PrefetchLevel::l1i, "off", nullptr});
 const RegisteredPrefetch no_dram({PrefetchLevel::dram, "off", nullptr});
+
+std::string_view name_of(PrefetchLevel level) {
+    static constexpr std::string_view names[] = {"l1d", "l1i", "dram"};
+    return names[static_cast<unsigned>(level)];
+}
 
 } // namespace
 
@@ -28,7 +34,7 @@ RegisteredPrefetch::RegisteredPrefetch(const PrefetchPolicy &policy) {
     registry().emplace(Key{policy.level, policy.name}, policy);
 }
 
-const PrefetchPolicy &prefetch_policy(PrefetchLevel level, std::string_view name, const std::string &where) {
+const PrefetchPolicy &prefetch_policy(PrefetchLevel level, std::string_view name) {
     const auto found = registry().find({level, name});
     if (found != registry().end())
         return found->second;
@@ -36,13 +42,14 @@ const PrefetchPolicy &prefetch_policy(PrefetchLevel level, std::string_view name
     for (const auto &[key, policy] : registry())
         if (key.first == level)
             names += (names.empty() ? "" : ", ") + std::string(key.second);
-    throw UserError(where + ".policy: \"" + std::string(name) + "\": expected one of " + names);
+    throw UserError(std::string(name_of(level)) + "_prefetch.policy: \"" + std::string(name) + "\": expected one of " +
+                    names);
 }
 
 std::vector<std::string> prefetch_policies(std::string_view level) {
     std::vector<std::string> names;
     for (const auto &[key, policy] : registry())
-        if ((key.first == PrefetchLevel::l1d) == (level == "l1d"))
+        if (name_of(key.first) == level)
             names.emplace_back(key.second);
     return names;
 }

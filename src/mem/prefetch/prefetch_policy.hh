@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The registry of prefetch policies, and the streams that they learn. A policy is one source file of src/mem/prefetch: it
 // registers a name and a function that learns from an access and says which stream the access goes on. What fetches is
-// elsewhere: mem/ruby/runtime/prefetch/l1d_prefetcher.hh for a core, mem/dram/dram_prefetcher.hh for a memory controller.
+// elsewhere: mem/ruby/runtime/prefetch/l1_prefetcher.hh for a core, mem/dram/dram_prefetcher.hh for a memory controller.
 // The function is called at misses and at the first use of a prefetched line, never at other hits.
 #pragma once
 
@@ -14,7 +14,8 @@
 
 namespace moscope {
 
-enum class PrefetchLevel : std::uint8_t { l1d, dram };
+/// Which cache or controller a policy is of.
+enum class PrefetchLevel : std::uint8_t { l1d, l1i, dram };
 
 /// Accesses that are believed to go on by a stride.
 struct PrefetchStream {
@@ -41,6 +42,7 @@ struct PrefetchPolicy {
     /// An access to a line by an instruction (0: unknown): the number of the stream along which to fetch, or kNone. Null:
     /// nothing is fetched.
     unsigned (*learn)(PrefetchStreams &, Addr pc, Addr line);
+    bool goes_on = true; ///< of an L1: the first use of a line that was fetched goes on with its stream
 };
 
 /// Prefetchers do not go beyond the page of the access: what follows it in memory is another page's.
@@ -61,9 +63,9 @@ class RegisteredPrefetch {
     explicit RegisteredPrefetch(const PrefetchPolicy &policy);
 };
 
-/// UserError `where.policy: ...` with all names if there is none of this name.
-const PrefetchPolicy &prefetch_policy(PrefetchLevel, std::string_view name, const std::string &where);
-/// Names of all policies of a level ("l1d", "dram"), sorted.
+/// UserError `LEVEL_prefetch.policy: ...` with all names if there is none of this name.
+const PrefetchPolicy &prefetch_policy(PrefetchLevel, std::string_view name);
+/// Names of all policies of a level ("l1d", "l1i", "dram"), sorted.
 std::vector<std::string> prefetch_policies(std::string_view level);
 
 } // namespace moscope

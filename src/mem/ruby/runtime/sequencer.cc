@@ -59,8 +59,8 @@ RubyRequestType Sequencer::type_of(AccessKind k) const {
 
 void Sequencer::issue(Access &a) {
     const Access *const before = enter(a);
-    if (__builtin_expect(prefetcher_ != nullptr, 0))
-        prefetcher_->demanded(a, before);
+    if (L1Prefetcher *const p = prefetcher(a.kind))
+        p->demanded(a, before);
 }
 
 void Sequencer::prefetch(Access &a) {
@@ -153,8 +153,8 @@ std::byte *Sequencer::probe(AccessKind k, Addr at, Tick when) {
         *hit.stamp = when;
     }
     ++port_.inline_hits;
-    if (__builtin_expect(prefetcher_ != nullptr, 0) && k != AccessKind::fetch)
-        prefetcher_->hit(line, when);
+    if (L1Prefetcher *const p = prefetcher(k))
+        p->hit(line, when);
     return bytes;
 }
 
@@ -242,12 +242,13 @@ void Sequencer::finish(Access &a, std::byte *carried, bool first, MachineType su
     a.supplier = static_cast<std::uint8_t>(supplier);
     const Tick latency = now - a.issued;
     const Message *const cause = first ? c_.cause_ : nullptr;
-    const bool demanded = !prefetcher_ || !prefetcher_->owns(a);
+    const L1Prefetcher *const p = prefetcher(a.kind);
+    const bool demanded = !p || !p->owns(a);
     // What the core's own request completes without a cache that sends the line. A write: the core held the line clean and alone. A
-    // load: a prefetch has brought the line since the core looked for it.
+    // load or a fetch: a prefetch has brought the line since the core looked for it.
     if (__builtin_expect(supplier == MachineType_NULL && cause && cause->type == RubyRequest::kType, 0)) {
         a.held |= a.kind == AccessKind::store || a.kind == AccessKind::rmw;
-        a.secondary |= a.kind == AccessKind::load;
+        a.secondary |= a.kind == AccessKind::load || a.kind == AccessKind::fetch;
     }
     a.hops = cause ? cause->txn_hops : std::uint16_t{0};
     // Every tick is accounted for once: what the segments miss is a bug of the bookkeeping.

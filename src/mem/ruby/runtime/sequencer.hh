@@ -10,7 +10,7 @@
 
 #include "mem/port.hh"
 #include "mem/ruby/runtime/controller.hh"
-#include "mem/ruby/runtime/prefetch/l1d_prefetcher.hh"
+#include "mem/ruby/runtime/prefetch/l1_prefetcher.hh"
 #include "mem/ruby/runtime/requests.hh"
 #include "mem/what_if.hh"
 
@@ -38,11 +38,13 @@ class Sequencer {
     }
 
     // ---- prefetching
-    void use_prefetcher(const L1dPrefetchParams &params) {
-        prefetcher_ = std::make_unique<L1dPrefetcher>(*this, params);
-        port_.prefetches_ = &prefetcher_->under_way;
+    void use_prefetcher(const L1Prefetcher::Params &params) {
+        (params.level == PrefetchLevel::l1i ? l1i_ : l1d_) = std::make_unique<L1Prefetcher>(*this, params);
+        port_.prefetches_ = &prefetches;
     }
-    L1dPrefetcher *prefetcher() { return prefetcher_.get(); }
+    /// That of the L1 cache which serves such accesses; null: it has none.
+    L1Prefetcher *prefetcher(AccessKind k) const { return (k == AccessKind::fetch ? l1i_ : l1d_).get(); }
+    unsigned prefetches = 0; ///< under way
     /// Sends a prefetch at its tick of issue, which is the core's present one.
     void prefetch(Access &a);
     unsigned lines_in_flight() const { return static_cast<unsigned>(lines_.size()); }
@@ -168,7 +170,7 @@ class Sequencer {
     unsigned in_flight_ = 0;
     TxnId next_txn_ = 0;
     const WhatIf *what_if_ = nullptr;
-    std::unique_ptr<L1dPrefetcher> prefetcher_; ///< null: none
+    std::unique_ptr<L1Prefetcher> l1d_, l1i_; ///< null: none
 };
 
 inline void AbstractController::before_change(Addr line) {

@@ -11,7 +11,7 @@ from moscope.runs.options import Plan
 
 KERNEL, CORES = "distro", "48"
 # The core that the recorded figures and the bars are about, unless `--set` says otherwise.
-RECORDED = ("core.model=blocking", "l1d_prefetch.policy=off", "dram_prefetch.policy=off")
+RECORDED = ("core.model=blocking", "l1d_prefetch.policy=off", "l1i_prefetch.policy=off", "dram_prefetch.policy=off")
 
 
 def as_recorded(shared: Shared) -> Shared:

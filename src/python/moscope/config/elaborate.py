@@ -10,7 +10,7 @@ from typing import Any
 
 from moscope.schema.errors import ConfigError, suggest
 from moscope.schema.parameters import engine_json, field_kinds
-from moscope.schema.prefetch import DramPrefetch, L1dPrefetch
+from moscope.schema.prefetch import DramPrefetch, L1dPrefetch, L1iPrefetch
 from moscope.schema.units import Count, Frequency, Time
 
 from .bindings import generic, roles_of, value_of_machine
@@ -75,7 +75,7 @@ def elaborate(
         "outstanding_misses": int(machine.outstanding_misses),
         "pipeline": engine_json(machine.pipeline),
         "core": engine_json(machine.core),
-        **{name: engine_json(part) for name in ("l1d_prefetch", "dram_prefetch")
+        **{name: engine_json(part) for name in ("l1d_prefetch", "l1i_prefetch", "dram_prefetch")
            for part in [getattr(machine, name)] if _prefetches(part, runs_guest)},
         "clocks": {"core": clock_json(machine.core_clock), "nb": clock_json(machine.nb_clock)},
         "address_map": [
@@ -89,7 +89,7 @@ def elaborate(
     }
 
 
-def _prefetches(part: L1dPrefetch | DramPrefetch, by_default: bool) -> bool:
+def _prefetches(part: L1dPrefetch | L1iPrefetch | DramPrefetch, by_default: bool) -> bool:
     return str(part.policy) != "off" and (by_default or part.policy.source != type(part)().policy.source)
 
 

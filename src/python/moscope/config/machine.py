@@ -21,15 +21,16 @@ from moscope.schema.links import Credits, Links, Packets
 from moscope.schema.nic import Nic
 from moscope.schema.parameters import Described, check_limits, coerce, field_kinds, param
 from moscope.schema.pipeline import Core, Pipeline
-from moscope.schema.prefetch import DramPrefetch, L1dPrefetch
+from moscope.schema.prefetch import DramPrefetch, L1dPrefetch, L1iPrefetch
 from moscope.schema.units import Count, Cycles, Frequency, Name, ProtocolName, Size
 
 from . import topology as topo
 from .routing import Routing, Table, compute
 from .topology import Topology
 
-__all__ = ["Cache", "Core", "Credits", "Crossbar", "Described", "Dram", "DramPrefetch", "L1dPrefetch", "Latencies", "Links", "Machine",
-           "Nic", "Packets", "Pipeline", "ProbeFilter", "References", "coerce", "field_kinds", "replace"]
+__all__ = ["Cache", "Core", "Credits", "Crossbar", "Described", "Dram", "DramPrefetch", "L1dPrefetch", "L1iPrefetch", "Latencies",
+           "Links", "Machine", "Nic", "Packets", "Pipeline", "ProbeFilter", "References", "coerce", "field_kinds",
+           "replace"]
 
 
 MOST_CACHE_BYTES = 1 << 40  # larger ones are not suggested
@@ -69,6 +70,7 @@ class Machine(Described):
     pipeline: Pipeline = Pipeline()
     core: Core = Core()
     l1d_prefetch: L1dPrefetch = L1dPrefetch()
+    l1i_prefetch: L1iPrefetch = L1iPrefetch()
     dram_prefetch: DramPrefetch = DramPrefetch()
     nic: Nic = Nic()
     cpu: Name = Name("opteron8431", "P")  # what the guest sees: a file in configs/cpus

@@ -110,9 +110,9 @@ def prefetched(stats: dict[str, Any]) -> dict[str, Any]:
     """What prefetchers counted, summed over the machine; nothing if it has none."""
     memory = stats.get("machine", {})
     found = {}
-    for level, parts in (("l1d", memory.get("cores", [])), ("dram", memory.get("dram", []))):
-        if counts := [part["prefetch"] for part in parts if "prefetch" in part]:
-            found[level] = {name: sum(c[name] for c in counts) for name in counts[0]}
+    for level, of, name in (("l1d", "cores", "prefetch"), ("l1i", "cores", "instruction_prefetch"), ("dram", "dram", "prefetch")):
+        if counts := [part[name] for part in memory.get(of, []) if name in part]:
+            found[level] = {key: sum(c[key] for c in counts) for key in counts[0]}
     return {"prefetch": found} if found else {}
 
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "mem/ruby/runtime/prefetch/l1d_prefetcher.hh"
+#include "mem/ruby/runtime/prefetch/l1_prefetcher.hh"
 
 #include <algorithm>
 
@@ -7,25 +7,26 @@
 
 namespace moscope::ruby {
 
-L1dPrefetcher::L1dPrefetcher(Sequencer &sequencer, const L1dPrefetchParams &params)
+L1Prefetcher::L1Prefetcher(Sequencer &sequencer, const Params &params)
     : sequencer_(sequencer),
       params_(params),
-      policy_(prefetch_policy(PrefetchLevel::l1d, params.policy, "l1d_prefetch")),
+      request_(params.level == PrefetchLevel::l1i ? RubyRequestType_IFETCH : RubyRequestType_LD),
+      policy_(prefetch_policy(params.level, params.policy)),
       streams_(params.streams, static_cast<unsigned>(kPrefetchPage / kLineBytes) - 1),
       flights_(params.buffers),
       brought_(kBrought) {
     for (Flight &f : flights_) {
         f.access.owner = this;
         f.access.size = 1;
-        f.access.kind = AccessKind::load;
+        f.access.kind = params.level == PrefetchLevel::l1i ? AccessKind::fetch : AccessKind::load;
         f.access.on_done = [](Access &a) {
-            static_cast<L1dPrefetcher *>(a.owner)->arrived(reinterpret_cast<Flight &>(a));
+            static_cast<L1Prefetcher *>(a.owner)->arrived(reinterpret_cast<Flight &>(a));
         };
     }
 }
 
-void L1dPrefetcher::demanded(const Access &a, const Access *before) {
-    if (a.kind != AccessKind::load && a.kind != AccessKind::store)
+void L1Prefetcher::demanded(const Access &a, const Access *before) {
+    if (a.kind != AccessKind::load && a.kind != AccessKind::store && a.kind != AccessKind::fetch)
         return;
     const Addr line = line_of(a.addr.value);
     if (before) {
@@ -48,32 +49,33 @@ void L1dPrefetcher::demanded(const Access &a, const Access *before) {
         ++stats.useless; // it was lost
         b.line = kNoLine;
     }
-    if (a.pc != 0 && a.va == 0)
+    if (a.kind != AccessKind::fetch && a.pc != 0 && a.va == 0)
         return; // a page walk
     if (const unsigned stream = policy_.learn(streams_, a.pc, line); stream != PrefetchStreams::kNone)
         fetch(stream, streams_.all[stream].stride, line, a.issued);
 }
 
-void L1dPrefetcher::used(Brought &b, Tick when) {
+void L1Prefetcher::used(Brought &b, Tick when) {
     ++stats.useful;
     const Brought was = b;
     b.line = kNoLine;
-    go_on(was.stream, was.stride, was.line, when);
+    if (policy_.goes_on)
+        go_on(was.stream, was.stride, was.line, when);
 }
 
 /// A line of a stream is asked for: the stream has come so far.
-void L1dPrefetcher::go_on(unsigned stream, std::int32_t stride, Addr line, Tick when) {
+void L1Prefetcher::go_on(unsigned stream, std::int32_t stride, Addr line, Tick when) {
     if (PrefetchStream &s = streams_.all[stream]; s.stride == stride)
         s.line = line;
     fetch(stream, stride, line, when);
 }
 
-void L1dPrefetcher::fetch(unsigned stream, std::int32_t stride, Addr line, Tick when) {
+void L1Prefetcher::fetch(unsigned stream, std::int32_t stride, Addr line, Tick when) {
     each_ahead(line, stride, params_.ahead, [&](Addr target) {
         if (brought_[index(target)].line == target || sequencer_.busy(target) || sequencer_.goes_other_ways(target))
             return true;
         HitInfo hit;
-        if (sequencer_.controller().probe_hit(target, RubyRequestType_LD, hit))
+        if (sequencer_.controller().probe_hit(target, request_, hit))
             return true; // it is in the L1
         if (sequencer_.lines_in_flight() >= params_.buffers)
             return false;
@@ -87,15 +89,15 @@ void L1dPrefetcher::fetch(unsigned stream, std::int32_t stride, Addr line, Tick 
         f->access.issued = when;
         f->access.done = kNever;
         ++stats.fetched;
-        ++under_way;
+        ++sequencer_.prefetches;
         sequencer_.prefetch(f->access);
         return true;
     });
 }
 
-void L1dPrefetcher::arrived(Flight &f) {
+void L1Prefetcher::arrived(Flight &f) {
     f.free = true;
-    --under_way;
+    --sequencer_.prefetches;
     const Addr line = line_of(f.access.addr.value);
     sequencer_.port().prefetched(line);
     if (f.late)

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The prefetcher of a core's L1 data cache. It sits at the core's sequencer, which sees every access that misses the L1. A
-// prefetch is a load through the protocol that no instruction waits for; a demand access to its line joins it. It learns from
-// misses and from the first use of a line that it has brought, so that a stream which always hits goes on. Demand accesses have
-// priority: they are sent in any case, prefetches only while few of the core's lines are in flight.
+// The prefetcher of a core's L1 data cache or L1 instruction cache. It sits at the core's sequencer, which sees every access that
+// misses the L1. A prefetch is a load or an instruction fetch through the protocol that no instruction waits for; a demand access to
+// its line joins it. It learns from misses and, where the policy says so, from the first use of a line that it has brought, so that a
+// stream which always hits goes on. Demand accesses have priority: they are sent in any case, prefetches only while few of the
+// core's lines are in flight.
 #pragma once
 
 #include <memory>
@@ -10,17 +11,27 @@
 
 #include "mem/port.hh"
 #include "mem/prefetch/prefetch_policy.hh"
+#include "mem/ruby/runtime/message.hh"
 #include "schema/prefetch.hh"
 
 namespace moscope::ruby {
 
 class Sequencer;
 
-class L1dPrefetcher {
+class L1Prefetcher {
   public:
-    L1dPrefetcher(Sequencer &sequencer, const L1dPrefetchParams &params);
+    struct Params {
+        PrefetchLevel level; ///< l1d or l1i
+        std::string policy;
+        unsigned streams, ahead, buffers;
+        explicit Params(const L1dPrefetchParams &p)
+            : level(PrefetchLevel::l1d), policy(p.policy), streams(p.streams), ahead(p.ahead), buffers(p.buffers) {}
+        explicit Params(const L1iPrefetchParams &p)
+            : level(PrefetchLevel::l1i), policy(p.policy), streams(1), ahead(p.ahead), buffers(p.buffers) {}
+    };
+    L1Prefetcher(Sequencer &sequencer, const Params &params);
 
-    /// Whether an access is a prefetch.
+    /// Whether an access is one of its prefetches.
     bool owns(const Access &a) const { return a.owner == this; }
     /// A demand access has been sent; or it waits for the access to its line that is in flight, `before`.
     void demanded(const Access &a, const Access *before);
@@ -31,7 +42,6 @@ class L1dPrefetcher {
     }
 
     PrefetchStats stats;
-    unsigned under_way = 0; ///< prefetches
 
   private:
     struct Flight {
@@ -56,7 +66,8 @@ class L1dPrefetcher {
     void arrived(Flight &f);
 
     Sequencer &sequencer_;
-    const L1dPrefetchParams params_;
+    const Params params_;
+    const RubyRequestType request_;
     const PrefetchPolicy &policy_;
     PrefetchStreams streams_;
     std::vector<Flight> flights_;
