@@ -29,20 +29,31 @@ def test_without_a_policy_each_line_misses() -> None:
 
 
 def test_a_fetch_of_a_line_that_is_under_way_waits_for_the_rest_and_brings_the_next_one() -> None:
-    first, late, then = latencies("c0 if L0 | c0 if L1 at 20cy; c0 if L2")
-    assert late == pytest.approx(first - 20, abs=40)
+    first, late, then = latencies("c0 if L0 | c0 if L1 at 100cy; c0 if L2")
+    assert late == pytest.approx(first - 100, abs=30)
     assert then == pytest.approx(3)
+
+
+def test_a_line_that_went_to_the_l2_before_its_first_use_brings_the_next_one() -> None:
+    conflicting = "; ".join(f"c0 if L{1 + ways * 512}" for ways in (1, 2))  # the L1 has two ways of 512 lines
+    *_, first_use, next_line = latencies(f"c0 if L0; {conflicting}; c0 if L1; c0 if L2")
+    assert 3 < first_use < 20
+    assert next_line == pytest.approx(3)
 
 
 def test_nothing_beyond_the_page_is_fetched() -> None:
     assert all(cycles > 100 for cycles in latencies("c0 if L63; c0 if L64"))
 
 
-def test_loads_and_stores_bring_no_instructions_and_fetches_no_data() -> None:
-    load, fetch = latencies("c0 ld L0; c0 if L1")
-    assert load > 100 and fetch > 100
-    _, next_line = latencies("c0 if L0; c0 ld L1")
-    assert next_line > 3  # from the instruction cache, which does not serve loads
+@pytest.mark.parametrize("access", ["ld", "st"])
+def test_loads_and_stores_bring_no_instructions(access: str) -> None:
+    assert all(cycles > 100 for cycles in latencies(f"c0 {access} L0; c0 if L1"))
+
+
+@pytest.mark.parametrize("access", ["ld", "st"])
+def test_a_line_in_the_data_cache_stays_there(access: str) -> None:
+    *_, again = latencies(f"c0 {access} L1; c0 if L0; c0 {access} L1")
+    assert again == pytest.approx(3)
 
 
 def test_ahead_is_the_number_of_lines() -> None:

@@ -41,8 +41,7 @@ void L1Prefetcher::demanded(const Access &a, const Access *before) {
         return;
     }
     if (Brought &b = brought_[index(line)]; b.line == line) {
-        const AccessPermission p = sequencer_.controller().permission(line);
-        if (p == AccessPermission_Read_Only || p == AccessPermission_Read_Write) { // for the right to write
+        if (in_l1(line, request_)) { // a store asks for the right to write
             used(b, a.issued);
             return;
         }
@@ -53,6 +52,11 @@ void L1Prefetcher::demanded(const Access &a, const Access *before) {
         return; // a page walk
     if (const unsigned stream = policy_.learn(streams_, a.pc, line); stream != PrefetchStreams::kNone)
         fetch(stream, streams_.all[stream].stride, line, a.issued);
+}
+
+bool L1Prefetcher::in_l1(Addr line, RubyRequestType by) const {
+    HitInfo hit;
+    return sequencer_.controller().probe_hit(line, by, hit);
 }
 
 void L1Prefetcher::used(Brought &b, Tick when) {
@@ -74,9 +78,8 @@ void L1Prefetcher::fetch(unsigned stream, std::int32_t stride, Addr line, Tick w
     each_ahead(line, stride, params_.ahead, [&](Addr target) {
         if (brought_[index(target)].line == target || sequencer_.busy(target) || sequencer_.goes_other_ways(target))
             return true;
-        HitInfo hit;
-        if (sequencer_.controller().probe_hit(target, request_, hit))
-            return true; // it is in the L1
+        if (in_l1(target, RubyRequestType_LD) || in_l1(target, RubyRequestType_IFETCH))
+            return true; // from the other L1 it would be taken away
         if (sequencer_.lines_in_flight() >= params_.buffers)
             return false;
         const auto f = std::find_if(flights_.begin(), flights_.end(), [](const Flight &x) { return x.free; });

@@ -60,6 +60,7 @@ class L1Prefetcher {
     static constexpr unsigned kBrought = 512;
     static unsigned index(Addr line) { return static_cast<unsigned>(line >> kLineBits) & (kBrought - 1); }
 
+    bool in_l1(Addr line, RubyRequestType by) const;
     void used(Brought &b, Tick when);
     void go_on(unsigned stream, std::int32_t stride, Addr line, Tick when);
     void fetch(unsigned stream, std::int32_t stride, Addr line, Tick when);
