@@ -57,7 +57,8 @@ UNEXPLAINED = """
 SHARING = "class IN ('true_sharing', 'false_sharing')"
 DEVICE = 254
 # This core wrote the line in its last transaction, and another is the last writer: a prefetch has brought that one the right to write.
-WRITTEN_SINCE = "(coalesce(own_written = before, false) AND EXISTS (SELECT 1 FROM prefetched WHERE late + useful > 0))"
+WRITTEN_SINCE = """(coalesce(own_written = before, false)
+                    AND EXISTS (SELECT 1 FROM prefetched p WHERE p.core = log.writer AND p.late + p.useful > 0))"""
 RULES = {
     "latency is the sum of its segments": f"latency <> {' + '.join(SEGMENT.names)}",
     "a transaction takes time and stalls its core for at most this time": "latency <= 0 OR exposed < 0 OR exposed > latency",

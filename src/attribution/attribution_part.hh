@@ -5,7 +5,8 @@
 // Classes, by what happened since this core last had the line (Torrellas et al., IEEE ToC 43(6), 1994, by bytes):
 // cold (it never had it), true sharing (others wrote bytes that it accesses now), false sharing (others wrote only other
 // bytes), upgrade (no other core wrote, and it had the line when it asked for the right to write), capacity (replaced).
-// A secondary miss (Kroft, ISCA 1981) meets an older miss of its core to the same line, whose class says why the line was not there.
+// A secondary miss (Kroft, ISCA 1981) meets an older miss of its core to the same line, whose class says why the line was not there,
+// or a prefetch, which has no class.
 // A line that the core's prefetcher brings counts as one that the core has had.
 //
 // A page's use can change. When a transaction finds another use of the page (page_watch.hh), its lines are counted separately from

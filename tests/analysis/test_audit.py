@@ -102,6 +102,30 @@ def test_what_a_point_s_prefetchers_counted_is_taken_into_account(tmp_path: Path
     assert not audit.document([point])["ok"]
 
 
+def test_a_prefetched_line_is_one_that_the_core_has_had(tmp_path: Path) -> None:
+    assert broken_rules(tmp_path, [access(2, 300, 10, "cold", prefetched=True)]) == ["cold: the core has not had the line"]
+
+
+@pytest.mark.parametrize("rule", [
+    "upgrade: no other core has written the line since the core had it",
+    "false sharing: no other core has written the byte that is accessed",
+    "capacity: no other core has written the line since the core had it"])
+def test_what_others_wrote_before_a_prefetch_contradicts_nothing(tmp_path: Path, rule: str) -> None:
+    log = [{**row, "prefetched": False} for row in CONSISTENT]
+    assert broken_rules(tmp_path, [*log, {**BROKEN[rule], "prefetched": False}]) == [rule]
+    assert broken_rules(tmp_path, [*log, {**BROKEN[rule], "prefetched": True}]) == []
+
+
+def test_only_a_writer_with_prefetches_may_write_without_a_transaction(tmp_path: Path) -> None:
+    rule = "sharing: another core has had the line since, or a device has written it"
+    log = [access(0, 0, 10, "cold", "store"), access(1, 20, 10, "true_sharing", "store", writer=0),
+           access(1, 100, 10, "true_sharing", writer=0)]
+    parquet.write_table(pa.Table.from_pylist(log), tmp_path / "transactions.parquet")
+    of = {counts: audit.contradictions(tmp_path / "transactions.parquet", 6, counts)[rule]
+          for counts in (((0, 0), (9, 9)), ((0, 1), (0, 0)), ((1, 0), (0, 0)))}
+    assert list(of.values()) == [1, 0, 0]
+
+
 @pytest.mark.parametrize("rule", audit.RULES)
 def test_a_contradiction_is_found_by_its_rule(tmp_path: Path, rule: str) -> None:
     assert broken_rules(tmp_path, [*CONSISTENT, BROKEN[rule]]) == [rule]

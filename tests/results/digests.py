@@ -3,7 +3,7 @@
 
 `python tests/results/digests.py --runs --out FILE` writes them; `test_digests.py` compares the short ones with
 `digests.json`. A digest covers simulated values only: host times and file names are left out. `run` depends on the
-distribution's kernel, so its digests are compared only where the kernel image is the recorded one.
+distribution's kernel, so its digests are not recorded.
 """
 
 from __future__ import annotations

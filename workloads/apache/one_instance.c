@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A library that the single instance of Apache 2.4 is started with (LD_PRELOAD), for its processes to meet as little as possible:
+// A library that the single instance of Apache 2.4 is started with (LD_PRELOAD), so that its processes contend as little as possible:
 //
 // - Each process that the server forks is pinned to a core, one after the other, as the MOSBENCH paper's Apache does (section 5.4). Its
 //   threads then accept, with fix 1, the connections of their own core.
 // - The listening socket stays out of the processes' epoll sets. With one such socket, a process waits for connections in accept and
-//   never asks its set. But for each connection the kernel would tell the sets of all processes, one by one, under the lock of the
+//   never asks its set. But for each connection the kernel would notify the sets of all processes, one by one, under the lock of the
 //   socket's wait queue.
 #define _GNU_SOURCE
 #include <dlfcn.h>

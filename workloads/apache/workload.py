@@ -3,7 +3,7 @@
 for each core, logging and keep-alive off, 116 connections for each core (58 clients with two each). With `apache`, each core has an
 instance and a port of its own, as on the paper's stock kernel, and the card gives each port to the queue of its core. With
 `apache-one`, one instance has a process for each core and one port, as on PK, and the card spreads connections over the queues; the
-processes are pinned, and connections wake only the process that takes them (one_instance.c).
+processes are pinned, and a connection notifies only the process that takes it (one_instance.c).
 """
 
 from moscope.workloads import register, service

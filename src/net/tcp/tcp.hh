@@ -94,7 +94,7 @@ class Tcp {
     void accept(const Segment &, Tick now);
     void process(ConnectionId, C &, const Segment &, Tick now);
     void answer_to_syn(ConnectionId, C &, const Segment &, Tick now);
-    void answers_probe(C &c, bool opens);
+    void answers_probe(ConnectionId, C &, bool opens, Tick now);
     bool acknowledged(ConnectionId, C &, const Segment &, Tick now);
     void take(ConnectionId, C &, const Segment &, Tick now);
     void deliver(ConnectionId, C &, Bytes, Tick now);

@@ -162,20 +162,23 @@ bool Tcp::acknowledged(ConnectionId id, C &c, const Segment &s, Tick now) {
     }
     if (!before(ack, c.oldest)) {
         if (c.window == 0 && ack == c.oldest && c.repeats) // it answers a probe of its closed window
-            answers_probe(c, s.window > 0);
+            answers_probe(id, c, s.window > 0, now);
         c.window = s.window;
     }
     return c.state != C::kGone;
 }
 
-/// Section 3.8.6.1: as long as probes are answered the connection stays, and they go on at the longest interval.
-void Tcp::answers_probe(C &c, bool opens) {
+/// Section 3.8.6.1: as long as probes are answered the connection stays, and they go on at the longest interval: an answered probe
+/// counts as no time-out beyond those that have made the interval so long.
+void Tcp::answers_probe(ConnectionId id, C &c, bool opens, Tick now) {
     if (!opens) {
-        c.repeats = static_cast<std::uint8_t>(std::min<unsigned>(c.repeats, p_.repeats - 1));
+        while (c.repeats > 1 && p_.time_out << (c.repeats - 1) >= p_.longest_time_out)
+            --c.repeats;
         return;
     }
     c.repeats = c.duplicates = 0;
     c.next = c.oldest; // the closed window has refused the probe's byte
+    set_deadline(id, c, now + time_out(c));
 }
 
 void Tcp::take(ConnectionId id, C &c, const Segment &s, Tick now) {
