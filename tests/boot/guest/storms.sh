@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# Mounts, renames, unlinks, opens, lseeks and mappings from all cores at once; afterwards everything unmounts.
+# Mounts, renames, unlinks, opens, lseeks, mappings, connections and datagrams from all cores at once; afterwards everything unmounts.
 cores=$(nproc)
 faults=/run/storm-faults
 mkdir -p /tmp/storm /tmp/bind
@@ -78,6 +78,13 @@ fi
 # Twice as many processes as cores at one inode: some of them sleep for its mutex.
 if [ -x /run/moscope/vfsfix ]; then
     /run/moscope/vfsfix seek --directory /tmp/storm/seek --cores $((2 * cores)) --operations 20000 || fault "seeks"
+fi
+# Connections and datagrams that all cores send themselves.
+if [ -x /run/moscope/netfix ]; then
+    ifconfig lo up
+    for what in accept route memory inode; do
+        /run/moscope/netfix $what --cores $cores --operations 2000 || fault "netfix $what"
+    done
 fi
 umount /tmp/storm && echo "unmounted"
 [ ! -e /tmp/storm/shared ] && echo "empty"
