@@ -86,7 +86,14 @@ void Hosts::take(const Udp &udp, Tick now) {
     }
     if (udp.destination == Endpoint{kControl, kControlPort}) {
         const std::string line(udp.payload.begin(), udp.payload.end());
-        const std::string answer = command(line, udp.source.ip, now) + "\n";
+        const std::string asker = std::to_string(udp.source.port) + " " + line;
+        std::string answer = "ok";
+        if (asker != last_start_) {
+            answer = command(line, udp.source.ip, now);
+            if (answer == "ok" && line.starts_with("start "))
+                last_start_ = asker;
+        }
+        answer += '\n';
         send(udp.destination, udp.source, {reinterpret_cast<const std::uint8_t *>(answer.data()), answer.size()}, now);
         return;
     }
@@ -162,7 +169,7 @@ std::map<std::string, std::string> Hosts::reports() const {
 
 void Hosts::archive(Archive &a) {
     a.section("hosts");
-    a(rng_, neighbours_, counts_, tcp_);
+    a(rng_, neighbours_, counts_, tcp_, last_start_);
     for (auto &[name, entry] : drivers_) {
         a.section(name);
         a(entry.started);

@@ -105,6 +105,33 @@ TEST(Hosts, CommandsThatAreWrongSayWhatIsExpected) {
     EXPECT_EQ(far.hosts.command("", kGuest, 0).find("error: "), 0u);
 }
 
+TEST(Hosts, AStartWhoseAnswerWasLostIsAnsweredAgainAndStartsNothingTwice) {
+    constexpr Tick kMs = 1'000'000 * kTicksPerNs;
+    Far far;
+    far.hosts.receive(arp_frame({true, kGuestMac, kGuest, Services::host(0)}, {}), 0);
+    const auto asked = [&](std::uint16_t port, const char *line, Tick now) {
+        far.sent.clear();
+        far.hosts.receive(
+            from_guest(udp_frame({}, {kGuest, port}, {Hosts::kControl, Hosts::kControlPort}, bytes_of(line))), now);
+        EXPECT_EQ(far.sent.size(), 1u);
+        const auto udp = udp_of(*ipv4_of(far.take()));
+        return std::string(udp->payload.begin(), udp->payload.end());
+    };
+    const auto run_until = [&](Tick end) {
+        while (far.hosts.next() <= end)
+            far.hosts.run(far.hosts.next());
+    };
+    const char *const line = "start http connections=4 servers=1 port=8000 bytes=3";
+    EXPECT_EQ(asked(900, line, 0), "ok\n");
+    run_until(kMs);
+    const std::string report = far.hosts.reports().at("http");
+    EXPECT_EQ(report.find(" to_open=4"), std::string::npos) << report;
+    EXPECT_EQ(asked(900, line, kMs), "ok\n");
+    EXPECT_EQ(far.hosts.reports().at("http"), report);
+    EXPECT_EQ(asked(901, line, kMs), "ok\n"); // another program's: from the beginning
+    EXPECT_NE(far.hosts.reports().at("http"), report);
+}
+
 TEST(Hosts, RandomAndDamagedFramesDoNoHarm) {
     Far far;
     Rng rng(5);

@@ -12,7 +12,7 @@
 #include <sys/time.h>
 #include <sys/wait.h>
 
-enum { kControlPort = 7000, kMostText = 1024, kTries = 5 };
+enum { kControlPort = 7000, kMostText = 1024, kTries = 10 };
 static const char *const kControl = "10.1.0.2", *const kLog = "/run/service.log";
 
 static const char *name = "service", *prepare = "", *each = "", *load = "", *port = "80", *processes = "cores";
@@ -84,18 +84,19 @@ static void wait_until_ready(unsigned at) {
     give_up("does not accept connections");
 }
 
-// Sends a command to the control host; the answer's text after "ok".
+// Sends a command to the control host; the answer's text after "ok". The card drops a part of all datagrams while its
+// receive FIFO is full of the clients' packets, so the first tries wait briefly.
 static const char *control(const char *verb, const char *rest) {
     static char answer[kMostText];
     char command[kMostText + 16];
     const int size = snprintf(command, sizeof command, "%s %s", verb, rest);
     const int s = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     const struct sockaddr_in a = address(kControl, kControlPort);
-    const struct timeval patience = {.tv_usec = 500000};
-    setsockopt(s, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
     if (connect(s, (const struct sockaddr *)&a, sizeof a))
         give_up("no way to the control host: is there a network card?");
     for (unsigned tries = 0; tries < kTries; ++tries) {
+        const struct timeval patience = {.tv_usec = tries < 6 ? 10000 << tries : 500000};
+        setsockopt(s, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
         if (send(s, command, size, 0) != size)
             continue;
         ssize_t got;

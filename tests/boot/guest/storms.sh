@@ -86,6 +86,9 @@ if [ -x /run/moscope/netfix ]; then
         /run/moscope/netfix $what --cores $cores --operations 2000 || fault "netfix $what"
     done
 fi
+if [ -x /run/moscope/ports ]; then
+    /run/moscope/ports || fault "ports"
+fi
 umount /tmp/storm && echo "unmounted"
 [ ! -e /tmp/storm/shared ] && echo "empty"
 [ ! -s $faults ] && echo "nothing lost"

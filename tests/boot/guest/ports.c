@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Who holds a TCP port, under storm, one process per core: a port is busy while its listener, a connection that the
+// listener accepted, or a TIME_WAIT socket of one is there, and free afterwards. Connections are made on other cores
+// than those that close them. Then all processes open and close listeners of one port, while others connect to it.
+// Says "ports right" if so, and a line per fault if not.
+#define _GNU_SOURCE
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { CONNECTIONS = 6, ROUNDS = 6, CROWD_ROUNDS = 30, COMMON = 7200, OWN = 7300 };
+
+static int worker, cores;
+
+static int fault(const char* what, int port) {
+    printf("ports fault: %s: worker %d, port %d: errno %d\n", what, worker, port, errno);
+    fflush(stdout);
+    return 1;
+}
+
+static void move_to(int core) {
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    CPU_SET(core % cores, &set);
+    if (sched_setaffinity(0, sizeof set, &set)) perror("sched_setaffinity"), exit(1);
+}
+
+static struct sockaddr_in address(in_addr_t host, int port) {
+    return (struct sockaddr_in){.sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(host)};
+}
+
+static int opened(int flags) {
+    int s = socket(AF_INET, SOCK_STREAM | flags, 0);
+    if (s < 0) perror("socket"), exit(1);
+    return s;
+}
+
+/// A socket bound to the port on all addresses, or -1. `option`: SO_REUSEADDR, SO_REUSEPORT or 0.
+static int bound(int port, int option) {
+    struct sockaddr_in any = address(INADDR_ANY, port);
+    int s = opened(0), on = 1;
+    if (option) setsockopt(s, SOL_SOCKET, option, &on, sizeof on);
+    if (!bind(s, (struct sockaddr*)&any, sizeof any)) return s;
+    int why = errno;
+    close(s);
+    errno = why;
+    return -1;
+}
+
+static int listening(int port, int option, int backlog) {
+    int s = bound(port, option);
+    if (s >= 0 && listen(s, backlog)) close(s), s = -1;
+    return s;
+}
+
+/// -1 if there is no listener. With SOCK_NONBLOCK, it may still be under way.
+static int connected(int port, int flags) {
+    struct sockaddr_in to = address(INADDR_LOOPBACK, port);
+    int s = opened(flags);
+    if (!connect(s, (struct sockaddr*)&to, sizeof to) || errno == EINPROGRESS) return s;
+    close(s);
+    return -1;
+}
+
+/// Closes without TIME_WAIT.
+static void reset(int s) {
+    struct linger now = {.l_onoff = 1};
+    setsockopt(s, SOL_SOCKET, SO_LINGER, &now, sizeof now);
+    close(s);
+}
+
+static int busy(const char* what, int port) {
+    int s = bound(port, 0);
+    if (s < 0 && errno == EADDRINUSE) return 0;
+    if (s >= 0) close(s);
+    return fault(what, port);
+}
+
+/// Within two seconds: the packets that reset a connection may wait for a thread of the kernel.
+static int free_again(const char* what, int port) {
+    int s;
+    for (int tries = 0; (s = bound(port, 0)) < 0 && tries < 2000; tries++) usleep(1000);
+    if (s < 0) return fault(what, port);
+    close(s);
+    return 0;
+}
+
+/// With `waits`, the server closes half of the connections first.
+static int held(int port, int waits) {
+    int client[CONNECTIONS], server[CONNECTIONS], faults = 0;
+    int listener = listening(port, SO_REUSEADDR, CONNECTIONS);
+    if (listener < 0) return fault("no listener", port);
+    for (int i = 0; i < CONNECTIONS; i++) {
+        move_to(worker + i);  // loopback handles the packets of a connection where they are sent
+        client[i] = connected(port, 0);
+        server[i] = accept(listener, NULL, NULL);
+        if (client[i] < 0 || server[i] < 0) return fault("no connection", port);
+    }
+    move_to(worker + 1);
+    faults += busy("free beside a listener", port);
+    for (int i = 0; waits && i < CONNECTIONS; i += 2) close(server[i]), close(client[i]), server[i] = client[i] = -1;
+    move_to(worker + 2);
+    close(listener);
+    faults += busy("free beside connections", port);
+    int next = listening(port, SO_REUSEADDR, 1);  // as a server that is started again
+    if (next < 0) faults += fault("no second listener", port);
+    int again = connected(port, 0);
+    if (again < 0) faults += fault("no connection to the second listener", port);
+    for (int i = 0; i < CONNECTIONS; i++) {
+        move_to(worker + 2 * i);
+        if (client[i] >= 0) reset(client[i]), close(server[i]);
+    }
+    if (again >= 0) reset(again);
+    if (next >= 0) close(next);
+    return faults + (waits ? busy("free beside TIME_WAIT", port) : free_again("busy for ever", port));
+}
+
+/// Whether a connection comes to this listener, to another process's, or is reset as its listener closes, is open.
+static int crowd(void) {
+    for (int round = 0; round < CROWD_ROUNDS; round++) {
+        int listener = listening(COMMON, SO_REUSEPORT, CONNECTIONS), client[CONNECTIONS], server;
+        if (listener < 0) return fault("no listener among others", COMMON);
+        for (int i = 0; i < CONNECTIONS; i++) client[i] = connected(COMMON, SOCK_NONBLOCK);
+        for (int i = 0; i < CONNECTIONS / 2 && (server = accept4(listener, NULL, NULL, SOCK_NONBLOCK)) >= 0; i++) {
+            if (round & 1) close(server);
+            else reset(server);
+        }
+        close(listener);
+        for (int i = 0; i < CONNECTIONS; i++) {
+            if (client[i] >= 0) reset(client[i]);
+        }
+    }
+    return 0;
+}
+
+static int of_all(int (*work)(void)) {
+    int faults = 0, status;
+    for (worker = 0; worker < cores; worker++) {
+        if (!fork()) move_to(worker), exit(work() != 0);
+    }
+    for (int i = 0; i < cores; i++) {
+        if (wait(&status) < 0 || !WIFEXITED(status) || WEXITSTATUS(status)) faults++;
+    }
+    return faults;
+}
+
+static int own_ports(void) {
+    int faults = 0;
+    for (int round = 0; round < ROUNDS; round++) faults += held(OWN + worker, 0);
+    return faults + held(OWN + cores + worker, 1);
+}
+
+int main(void) {
+    cores = sysconf(_SC_NPROCESSORS_ONLN);
+    int faults = of_all(own_ports) + of_all(crowd);
+    printf(faults ? "ports wrong\n" : "ports right\n");
+    return faults != 0;
+}
