@@ -7,6 +7,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -75,6 +76,7 @@ static void reset(int s) {
     close(s);
 }
 
+/// Binding lets the kernel look at all who hold the port.
 static int busy(const char* what, int port) {
     int s = bound(port, 0);
     if (s < 0 && errno == EADDRINUSE) return 0;
@@ -82,20 +84,25 @@ static int busy(const char* what, int port) {
     return fault(what, port);
 }
 
-/// Within two seconds: the packets that reset a connection may wait for a thread of the kernel.
+/// Within five seconds: the packets that reset a connection may wait for a thread of the kernel.
 static int free_again(const char* what, int port) {
     int s;
-    for (int tries = 0; (s = bound(port, 0)) < 0 && tries < 2000; tries++) usleep(1000);
+    for (int tries = 0; (s = bound(port, 0)) < 0 && tries < 5000; tries++) usleep(1000);
     if (s < 0) return fault(what, port);
     close(s);
     return 0;
 }
 
-/// With `waits`, the server closes half of the connections first.
-static int held(int port, int waits) {
-    int client[CONNECTIONS], server[CONNECTIONS], faults = 0;
+/// How the server closes half of the connections: after the client; first, so that a TIME_WAIT socket stays for a minute;
+/// first, and the client never, so that one stays for a second.
+enum Closing { AFTER, FIRST, ALONE };
+
+/// Unless `seen`, nothing looks at the port's connections before all that is done to them is done.
+static int held(int port, enum Closing closing, int seen) {
+    int client[CONNECTIONS], server[CONNECTIONS], faults = 0, second = 1;
     int listener = listening(port, SO_REUSEADDR, CONNECTIONS);
     if (listener < 0) return fault("no listener", port);
+    if (closing == ALONE) setsockopt(listener, IPPROTO_TCP, TCP_LINGER2, &second, sizeof second);
     for (int i = 0; i < CONNECTIONS; i++) {
         move_to(worker + i);  // loopback handles the packets of a connection where they are sent
         client[i] = connected(port, 0);
@@ -103,22 +110,28 @@ static int held(int port, int waits) {
         if (client[i] < 0 || server[i] < 0) return fault("no connection", port);
     }
     move_to(worker + 1);
-    faults += busy("free beside a listener", port);
-    for (int i = 0; waits && i < CONNECTIONS; i += 2) close(server[i]), close(client[i]), server[i] = client[i] = -1;
+    if (seen) faults += busy("free beside a listener", port);
+    for (int i = 0; closing != AFTER && i < CONNECTIONS; i += 2) {
+        close(server[i]);
+        if (closing == FIRST) close(client[i]), client[i] = -1;
+        server[i] = -1;
+    }
     move_to(worker + 2);
     close(listener);
-    faults += busy("free beside connections", port);
+    if (seen) faults += busy("free beside connections", port);
     int next = listening(port, SO_REUSEADDR, 1);  // as a server that is started again
     if (next < 0) faults += fault("no second listener", port);
     int again = connected(port, 0);
     if (again < 0) faults += fault("no connection to the second listener", port);
+    if (closing == ALONE) usleep(1300000);
     for (int i = 0; i < CONNECTIONS; i++) {
         move_to(worker + 2 * i);
-        if (client[i] >= 0) reset(client[i]), close(server[i]);
+        if (client[i] >= 0) reset(client[i]);
+        if (server[i] >= 0) close(server[i]);
     }
     if (again >= 0) reset(again);
     if (next >= 0) close(next);
-    return faults + (waits ? busy("free beside TIME_WAIT", port) : free_again("busy for ever", port));
+    return faults + (closing == FIRST ? busy("free beside TIME_WAIT", port) : free_again("busy for ever", port));
 }
 
 /// Whether a connection comes to this listener, to another process's, or is reset as its listener closes, is open.
@@ -139,11 +152,19 @@ static int crowd(void) {
     return 0;
 }
 
+/// All begin together.
 static int of_all(int (*work)(void)) {
-    int faults = 0, status;
+    int faults = 0, status, gate[2];
+    char none;
+    if (pipe(gate)) perror("pipe"), exit(1);
     for (worker = 0; worker < cores; worker++) {
-        if (!fork()) move_to(worker), exit(work() != 0);
+        if (fork()) continue;
+        close(gate[1]);
+        alarm(100);  // a connection that nobody accepts
+        move_to(worker);
+        exit(read(gate[0], &none, 1) || work());
     }
+    close(gate[0]), close(gate[1]);
     for (int i = 0; i < cores; i++) {
         if (wait(&status) < 0 || !WIFEXITED(status) || WEXITSTATUS(status)) faults++;
     }
@@ -151,14 +172,15 @@ static int of_all(int (*work)(void)) {
 }
 
 static int own_ports(void) {
-    int faults = 0;
-    for (int round = 0; round < ROUNDS; round++) faults += held(OWN + worker, 0);
-    return faults + held(OWN + cores + worker, 1);
+    int faults = 0, port = OWN + 4 * worker;
+    for (int round = 0; round < ROUNDS; round++) faults += held(port, AFTER, round & 1);
+    for (int seen = 0; seen < 2; seen++) faults += held(port, ALONE, seen) + held(port + 1 + seen, FIRST, seen);
+    return faults;
 }
 
 int main(void) {
     cores = sysconf(_SC_NPROCESSORS_ONLN);
-    int faults = of_all(own_ports) + of_all(crowd);
+    int faults = of_all(own_ports) + of_all(crowd) + free_again("common port busy for ever", COMMON);
     printf(faults ? "ports wrong\n" : "ports right\n");
     return faults != 0;
 }
