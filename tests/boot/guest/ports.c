@@ -6,9 +6,11 @@
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
@@ -18,6 +20,14 @@
 enum { CONNECTIONS = 6, ROUNDS = 6, CROWD_ROUNDS = 30, COMMON = 7200, OWN = 7300 };
 
 static int worker, cores;
+static const char* volatile waits_for = "the others";
+
+static void stuck(int signal) {
+    (void)signal;
+    printf("ports fault: waits for ever for %s: worker %d\n", waits_for, worker);
+    fflush(stdout);
+    _exit(1);
+}
 
 static int fault(const char* what, int port) {
     printf("ports fault: %s: worker %d, port %d: errno %d\n", what, worker, port, errno);
@@ -105,7 +115,9 @@ static int held(int port, enum Closing closing, int seen) {
     if (closing == ALONE) setsockopt(listener, IPPROTO_TCP, TCP_LINGER2, &second, sizeof second);
     for (int i = 0; i < CONNECTIONS; i++) {
         move_to(worker + i);  // loopback handles the packets of a connection where they are sent
+        waits_for = "a connection";
         client[i] = connected(port, 0);
+        waits_for = "a connection to be accepted";
         server[i] = accept(listener, NULL, NULL);
         if (client[i] < 0 || server[i] < 0) return fault("no connection", port);
     }
@@ -121,7 +133,9 @@ static int held(int port, enum Closing closing, int seen) {
     if (seen) faults += busy("free beside connections", port);
     int next = listening(port, SO_REUSEADDR, 1);  // as a server that is started again
     if (next < 0) faults += fault("no second listener", port);
+    waits_for = "a connection to the second listener";
     int again = connected(port, 0);
+    waits_for = "nothing";
     if (again < 0) faults += fault("no connection to the second listener", port);
     if (closing == ALONE) usleep(1300000);
     for (int i = 0; i < CONNECTIONS; i++) {
@@ -134,15 +148,17 @@ static int held(int port, enum Closing closing, int seen) {
     return faults + (closing == FIRST ? busy("free beside TIME_WAIT", port) : free_again("busy for ever", port));
 }
 
-/// Whether a connection comes to this listener, to another process's, or is reset as its listener closes, is open.
+/// Whether a connection comes to this listener, to another process's, or is reset as its listener closes, is open. On
+/// the second port, servers close first, so that TIME_WAIT sockets stay.
 static int crowd(void) {
     for (int round = 0; round < CROWD_ROUNDS; round++) {
-        int listener = listening(COMMON, SO_REUSEPORT, CONNECTIONS), client[CONNECTIONS], server;
-        if (listener < 0) return fault("no listener among others", COMMON);
-        for (int i = 0; i < CONNECTIONS; i++) client[i] = connected(COMMON, SOCK_NONBLOCK);
-        for (int i = 0; i < CONNECTIONS / 2 && (server = accept4(listener, NULL, NULL, SOCK_NONBLOCK)) >= 0; i++) {
-            if (round & 1) close(server);
-            else reset(server);
+        int port = COMMON + (round & 1), client[CONNECTIONS], server;
+        int listener = listening(port, SO_REUSEPORT, CONNECTIONS);
+        if (listener < 0 || fcntl(listener, F_SETFL, O_NONBLOCK)) return fault("no listener among others", port);
+        for (int i = 0; i < CONNECTIONS; i++) client[i] = connected(port, SOCK_NONBLOCK);
+        for (int i = 0; i < CONNECTIONS / 2 && (server = accept(listener, NULL, NULL)) >= 0; i++) {
+            if (port == COMMON) reset(server);
+            else close(server);
         }
         close(listener);
         for (int i = 0; i < CONNECTIONS; i++) {
@@ -160,7 +176,8 @@ static int of_all(int (*work)(void)) {
     for (worker = 0; worker < cores; worker++) {
         if (fork()) continue;
         close(gate[1]);
-        alarm(100);  // a connection that nobody accepts
+        signal(SIGALRM, stuck);
+        alarm(20);
         move_to(worker);
         exit(read(gate[0], &none, 1) || work());
     }
