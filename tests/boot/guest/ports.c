@@ -177,7 +177,7 @@ static int of_all(int (*work)(void)) {
         if (fork()) continue;
         close(gate[1]);
         signal(SIGALRM, stuck);
-        alarm(20);
+        alarm(100);
         move_to(worker);
         exit(read(gate[0], &none, 1) || work());
     }

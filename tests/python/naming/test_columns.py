@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Rows of the engine become tables with names: nothing is lost, and kernel code is the same in every address space."""
 
+import weakref
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +11,7 @@ from pyarrow import parquet
 
 from moscope.config.bindings import of_role, roles_of
 from moscope.naming import columns
-from moscope.naming.columns import DETAILED, tables
+from moscope.naming.columns import DETAILED, PART, tables
 from moscope.naming.dwarf.sources import Source
 from moscope.naming.rows import CLASSES, LINES, PAGE_KNOWN, PAIRS, TRANSFERS, WALK
 
@@ -132,6 +133,35 @@ def test_user_instructions_have_lines_and_the_calls_inlined_there() -> None:
 def test_only_the_hottest_lines_have_objects() -> None:
     got = named([line(64 * n, n) for n in range(DETAILED + 2)]).lines["object"].to_pylist()
     assert got[:3] == [None, None, "object 128"] and got.count(None) == 2
+
+
+def test_of_many_lines_each_has_its_own_name_and_all_that_a_name_knows_is_not_kept() -> None:
+    alive: list[weakref.ref[Named]] = []
+    most = 0
+
+    class Counted(Names):
+        def line(self, line: int, va: int, offset: int, cr3: int, walk: bool, page: dict[str, int] | None = None,
+                 free: bool = False) -> Named:
+            nonlocal most
+            one = Named(f"of line {line % 7}")
+            alive.append(weakref.ref(one))
+            most = max(most, sum(one() is not None for one in alive[-100:]))
+            return one
+
+    many = 2 * PART + 5
+    got = named([line(n, 10) for n in range(many)], [pair(KERNEL + n, USER, n) for n in range(many)], names=Counted()).lines.to_pylist()
+    assert [row["name"] for row in got] == [f"of line {n % 7}" for n in range(many)]
+    assert most <= 64  # the bytes of one line, for its fields
+
+
+def test_instructions_have_the_same_numbers_in_all_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    pcs, spaces = np.array([USER, KERNEL, USER, KERNEL, USER, 0], np.uint64), np.array([1, 2, 1, 3, 4, 5], np.uint64)
+    whole, which = columns.instructions(pcs, spaces)
+    monkeypatch.setattr(columns, "INSTRUCTIONS", 2)
+    parts, which_of_parts = columns.instructions(pcs, spaces)
+    wanted = [(USER, 1), (KERNEL, 0), (USER, 1), (KERNEL, 0), (USER, 4), (0, 5)]
+    assert [whole[n] for n in which] == [parts[n] for n in which_of_parts] == wanted
+    assert len(whole) == len(parts) == 4
 
 
 def test_a_transfer_has_its_line_and_the_type_of_its_supplier() -> None:

@@ -31,7 +31,7 @@ def rows(*lines: tuple[int, int]) -> Any:
 
 
 def test_runs_of_bytes_with_one_name_cover_the_line() -> None:
-    got = layout.fields(rows((64, 5)), Samples(), [("s", "slab")]).to_pylist()  # type: ignore[arg-type]
+    got = layout.fields(rows((64, 5)), Samples(), [("s", "slab")], np.zeros(1, int)).to_pylist()  # type: ignore[arg-type]
     assert [(one["first"], one["bytes"], one["name"], one["kind"], one["object"], one["type"]) for one in got] == [
         (0, 8, "s.count", "slab", "object 0", "long"), (8, 4, "s.lock", "slab", None, "spinlock_t"),
         (12, 20, "s+0xc", "slab", None, None), (32, 32, "physical 0x20", "unknown", None, None)]
@@ -41,11 +41,11 @@ def test_runs_of_bytes_with_one_name_cover_the_line() -> None:
 def test_the_hottest_lines_and_those_of_the_hottest_names_are_chosen() -> None:
     hot = [(64 * n, 1000 - n) for n in range(layout.LINES)]
     many = [(0x100000 + 64 * n, 500) for n in range(10)]  # more than any other name in all, each colder than the hot lines
-    names = [(f"hot {n}", "slab") for n in range(len(hot))] + [("many", "slab")] * len(many)
-    found = layout.chosen(rows(*hot, *many), names)
+    names = [(f"hot {n}", "slab") for n in range(len(hot))] + [("many", "slab")]
+    found = layout.chosen(rows(*hot, *many), names, np.minimum(np.arange(len(hot) + len(many)), len(hot)))
     assert found == {*range(layout.LINES), *range(len(hot), len(hot) + layout.LINES_OF_NAME)}
 
 
 def test_without_lines_there_are_no_fields() -> None:
-    got = layout.fields(rows(), Samples(), [])  # type: ignore[arg-type]
+    got = layout.fields(rows(), Samples(), [], np.zeros(0, int))  # type: ignore[arg-type]
     assert got.num_rows == 0 and got.schema == layout.SCHEMA

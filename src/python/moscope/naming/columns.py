@@ -7,7 +7,7 @@ Every line and every instruction of a point gets its name here, once. Sums by na
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -21,6 +21,8 @@ from moscope.schema.enumerations import SPIN
 # The path of an object takes many reads of guest memory. Only this many lines, those with the most waiting, have objects and fields,
 # and names for the bytes that each waiter accessed.
 DETAILED = 500
+# A point of 48 cores can have millions of rows. What takes several times their memory is done in parts of so many.
+PART, INSTRUCTIONS = 1024, 1 << 18
 SECONDARY = CLASSES.index("secondary")
 
 
@@ -90,10 +92,9 @@ def tables(namer: Names, packed: tuple[bytes, bytes, bytes], suppliers: Sequence
     """`packed`: the engine's rows; `suppliers`: the protocol's machine types, by number; `roles`: of these types."""
     lines, pairs, transfers = unpacked(packed)
     samples = Samples(namer, lines, pairs)
-    named = _lines(lines, samples)
-    names = list(zip(named["name"].to_pylist(), named["kind"].to_pylist(), strict=True))
-    return Tables(named, _pairs(namer, lines, pairs, samples), _transfers(lines, transfers, suppliers, roles or {}),
-                  layout.fields(lines, samples, names))
+    named = Kinds(samples)
+    return Tables(_lines(lines, named), _pairs(namer, lines, pairs, samples), _transfers(lines, transfers, suppliers, roles or {}),
+                  layout.fields(lines, samples, named.names, named.which))
 
 
 class Samples:
@@ -104,18 +105,29 @@ class Samples:
         self._pairs = pairs
         self._allocates = _allocates(namer, pairs)
         self._free = _mostly(self._allocates, pairs, pairs["line"], rows["stall"] + rows["spin"])
-        self._rows = list(zip(*(rows[name].tolist() for name in ("line", "va", "offset", "address_space", "flags")),
-                              zip(*(rows[f"page_{part}"].tolist() for part in PAGE), strict=True), strict=True))
+        self._rows = rows
+        self._part: list[tuple[Any, ...]] = []
+        self._part_number = -1
         self.count = len(rows)
         order = np.lexsort((rows["use"], rows["line"], -(rows["stall"] + rows["spin"])))
         self.detailed: list[int] = order[:DETAILED].tolist()
 
     def named(self, n: int, offset: int | None = None, free: bool | None = None) -> Named:
         """Of row `n`: the byte at `offset`, else the one with the most waiting. `free`: most of it was the slab allocator's."""
-        line, va, hottest, cr3, flags, page = self._rows[n]
+        line, va, hottest, cr3, flags, page = self._row(n)
         known = dict(zip(PAGE, page, strict=True)) if flags & PAGE_KNOWN else None
         return self._namer.line(line, va, hottest if offset is None else offset, cr3, bool(flags & WALK), known,
                                 bool(self._free[n]) if free is None else free)
+
+    def _row(self, n: int) -> tuple[Any, ...]:
+        """As Python's objects."""
+        number, at = divmod(n, PART)
+        if number != self._part_number:
+            rows = self._rows[number * PART:(number + 1) * PART]
+            self._part = list(zip(*(rows[name].tolist() for name in ("line", "va", "offset", "address_space", "flags")),
+                                  zip(*(rows[f"page_{part}"].tolist() for part in PAGE), strict=True), strict=True))
+            self._part_number = number
+        return self._part[at]
 
     def accessed(self) -> Rows:
         """Of each pair, the name of the byte that its waiter accessed; None beyond the detailed lines."""
@@ -130,6 +142,23 @@ class Samples:
                  in zip(of["line"][first].tolist(), of["offset"][first].tolist(), free.tolist(), strict=True)]
         names[chosen] = np.array(found, object)[which] if len(found) else None
         return names
+
+
+class Kinds:
+    """The names of all lines. Only those of detailed lines are kept one by one."""
+
+    def __init__(self, samples: Samples) -> None:
+        detailed = set(samples.detailed)
+        numbers: dict[tuple[str, str], int] = {}
+        self.which = np.empty(samples.count, np.int32)  # of each row, the number of its name
+        self.objects: list[str | None] = [None] * samples.count
+        self.fields: list[str | None] = [None] * samples.count
+        for n in range(samples.count):
+            one = samples.named(n)
+            self.which[n] = numbers.setdefault((one.name, one.kind), len(numbers))
+            if n in detailed:
+                self.objects[n], self.fields[n] = one.object or None, one.field or None
+        self.names = list(numbers)  # with kinds
 
 
 def _allocates(namer: Names, pairs: Rows) -> Rows:
@@ -147,16 +176,12 @@ def _mostly(chosen: Rows, pairs: Rows, group: Rows, time: Rows) -> Rows:
     return found
 
 
-def _lines(rows: Rows, samples: Samples) -> pa.Table:
-    named = [samples.named(n) for n in range(len(rows))]
-    objects: list[str | None] = [None] * len(rows)
-    fields: list[str | None] = [None] * len(rows)
-    for n in samples.detailed:
-        objects[n], fields[n] = named[n].object or None, named[n].field or None
+def _lines(rows: Rows, named: Kinds) -> pa.Table:
     flags, unknown = rows["flags"], rows["flags"] & PAGE_KNOWN == 0
     return pa.table({
-        "line": rows["line"], "use": rows["use"], "name": words([one.name for one in named]), "kind": words([one.kind for one in named]),
-        "object": pa.array(objects, pa.string()), "field": pa.array(fields, pa.string()), "class": words(main_classes(rows)),
+        "line": rows["line"], "use": rows["use"], "name": numbered([name for name, _ in named.names], named.which),
+        "kind": numbered([kind for _, kind in named.names], named.which),
+        "object": pa.array(named.objects, pa.string()), "field": pa.array(named.fields, pa.string()), "class": words(main_classes(rows)),
         "stall": rows["stall"], "spin": rows["spin"], "spin_iterations": rows["spin_iterations"], "transfers": rows["transfers"],
         "cores": np.bitwise_count(rows["waiters"]), "waiters": rows["waiters"],
         **{f"{c}_stall": np.ascontiguousarray(rows["class_stall"][:, k]) for k, c in enumerate(CLASSES)},
@@ -212,19 +237,29 @@ def words(values: Sequence[str]) -> pa.Array:
     return pa.array(values, pa.string()).dictionary_encode()
 
 
+def instructions(pcs: Rows, spaces: Rows) -> tuple[list[tuple[int, int]], Rows]:
+    """The distinct instructions with their address spaces, 0 for those of the kernel, and the number of each row's."""
+    numbers: dict[tuple[int, int], int] = {}
+    which = np.empty(len(pcs), np.int32)
+    for at in range(0, len(pcs), INSTRUCTIONS):
+        part = pcs[at:at + INSTRUCTIONS]
+        kept = np.where(part < KERNEL_HALF, spaces[at:at + INSTRUCTIONS], 0)
+        first, of = distinct([part, kept])
+        found = [numbers.setdefault(one, len(numbers)) for one in zip(part[first].tolist(), kept[first].tolist(), strict=True)]
+        which[at:at + INSTRUCTIONS] = np.array(found, np.int32)[of]
+    return list(numbers), which
+
+
 def code_names(namer: Names, pcs: Rows, spaces: Rows) -> pa.Array:
     """The functions of instructions; null for an instruction at 0."""
-    kept = np.where(pcs < KERNEL_HALF, spaces, 0)
-    first, which = distinct([pcs, kept])
-    found = [namer.code(pc, cr3) if pc else None for pc, cr3 in zip(pcs[first].tolist(), kept[first].tolist(), strict=True)]
-    return numbered(found, which)
+    first, which = instructions(pcs, spaces)
+    return numbered([namer.code(pc, cr3) if pc else None for pc, cr3 in first], which)
 
 
 def code_sources(namer: Names, pcs: Rows, spaces: Rows) -> tuple[pa.Array, pa.Array]:
     """File and line of instructions, and the calls of functions inlined there; null where they are not known or there are none."""
-    kept = np.where(pcs < KERNEL_HALF, spaces, 0)
-    first, which = distinct([pcs, kept])
-    found = [namer.source(pc, cr3) if pc else None for pc, cr3 in zip(pcs[first].tolist(), kept[first].tolist(), strict=True)]
+    first, which = instructions(pcs, spaces)
+    found = [namer.source(pc, cr3) if pc else None for pc, cr3 in first]
     return (numbered([one.at if one else None for one in found], which),
             numbered([one.calls or None if one else None for one in found], which))
 

@@ -21,27 +21,22 @@ SCHEMA = pa.schema([("line", pa.uint64()), ("use", pa.uint32()), ("first", pa.ui
                     ("kind", pa.string()), ("object", pa.string()), ("type", pa.string())])
 
 
-def fields(rows: "Rows", samples: "Samples", names: Sequence[tuple[str, str]]) -> pa.Table:
-    """`names`: name and kind of each of the rows."""
+def fields(rows: "Rows", samples: "Samples", names: Sequence[tuple[str, str]], which: "Rows") -> pa.Table:
+    """`names`: names with their kinds; `which`: the number of each row's."""
     found = [{"line": int(rows["line"][n]), "use": int(rows["use"][n]), **one}
-             for n in sorted(chosen(rows, names)) for one in runs(samples, n)]
+             for n in sorted(chosen(rows, names, which)) for one in runs(samples, n)]
     return pa.Table.from_pylist(found, SCHEMA)
 
 
-def chosen(rows: "Rows", names: Sequence[tuple[str, str]]) -> set[int]:
+def chosen(rows: "Rows", names: Sequence[tuple[str, str]], which: "Rows") -> set[int]:
     """The numbers of the rows that get a layout."""
     waiting = rows["stall"] + rows["spin"]
-    order = np.lexsort((rows["use"], rows["line"], -waiting)).tolist()
-    sums: dict[tuple[str, str], int] = {}
-    for n in order:
-        sums[names[n]] = sums.get(names[n], 0) + int(waiting[n])
-    hottest = dict.fromkeys(sorted(sums, key=lambda name: (-sums[name], name))[:NAMES], LINES_OF_NAME)
-    found = set(order[:LINES])
-    for n in order:
-        if hottest.get(names[n], 0):
-            hottest[names[n]] -= 1
-            found.add(n)
-    return found
+    order = np.lexsort((rows["use"], rows["line"], -waiting))
+    sums = np.zeros(len(names), np.int64)
+    np.add.at(sums, which, waiting.astype(np.int64))
+    hottest = sorted(range(len(names)), key=lambda number: (-sums[number], names[number]))[:NAMES]
+    ordered = which[order]
+    return {int(n) for some in (order[:LINES], *(order[ordered == number][:LINES_OF_NAME] for number in hottest)) for n in some}
 
 
 def runs(samples: "Samples", n: int) -> Iterator[dict[str, str | int | None]]:
