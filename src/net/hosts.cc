@@ -90,8 +90,8 @@ void Hosts::take(const Udp &udp, Tick now) {
         std::string answer = "ok";
         if (asker != last_start_) {
             answer = command(line, udp.source.ip, now);
-            if (answer == "ok" && line.starts_with("start "))
-                last_start_ = asker;
+            if (answer == "ok") // of a start or a stop; a report says more
+                last_start_ = line.starts_with("start ") ? asker : "";
         }
         answer += '\n';
         send(udp.destination, udp.source, {reinterpret_cast<const std::uint8_t *>(answer.data()), answer.size()}, now);

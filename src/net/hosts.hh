@@ -68,7 +68,8 @@ class Hosts final : public Services {
     EchoServer echo_{tcp_};
     DiscardServer discard_{tcp_};
     std::map<std::string, Entry> drivers_;
-    /// Source port and text of the last `start`. The guest sends it again if the answer is lost, which starts nothing twice.
+    /// Source port and text of the last `start` that no `stop` followed. The guest sends it again if the answer is lost,
+    /// which starts nothing twice.
     std::string last_start_;
     Counts counts_;
 };

@@ -130,6 +130,11 @@ TEST(Hosts, AStartWhoseAnswerWasLostIsAnsweredAgainAndStartsNothingTwice) {
     EXPECT_EQ(far.hosts.reports().at("http"), report);
     EXPECT_EQ(asked(901, line, kMs), "ok\n"); // another program's: from the beginning
     EXPECT_NE(far.hosts.reports().at("http"), report);
+    const std::string anew = far.hosts.reports().at("http");
+    run_until(2 * kMs);
+    EXPECT_EQ(asked(901, "stop http", 2 * kMs), "ok\n");
+    EXPECT_EQ(asked(901, line, 2 * kMs), "ok\n"); // after a stop it is a start
+    EXPECT_EQ(far.hosts.reports().at("http"), anew);
 }
 
 TEST(Hosts, RandomAndDamagedFramesDoNoHarm) {
