@@ -9,10 +9,11 @@ processes are pinned, and a connection notifies only the process that takes it (
 from moscope.workloads import register, service
 
 PORT, CONNECTIONS_PER_CORE, BYTES = 8000, 116, 300
-FOLDER = "/run/apache"
-# The letters that the client expects. A read of a file on tmpfs locks its page, for which 48 cores queue; on ramfs it does not.
-FILE = (f"mkdir -p {FOLDER}/files && mount -t ramfs ramfs {FOLDER}/files && awk 'BEGIN {{for (i = 0; i < {BYTES}; ++i) "
-        f"""printf("%%c", 97 + i %% 26)}}' >{FOLDER}/files/file""")
+FOLDER, DOCUMENTS = "/run/apache", "/srv"
+# The letters that the client expects. A read of a file on tmpfs locks its page, for which 48 cores queue; on ramfs it does not. Its
+# folder is in that of the root, so that a walk to the file crosses one mount, as one to a file of a tmpfs does.
+FILE = (f"mkdir -p {FOLDER} && mount -t ramfs ramfs {DOCUMENTS} && awk 'BEGIN {{for (i = 0; i < {BYTES}; ++i) "
+        f"""printf("%%c", 97 + i %% 26)}}' >{DOCUMENTS}/file""")
 
 FILES = "/run/moscope/workloads/apache"
 COMMAND = f"apache2 -f {FILES}/apache.conf"

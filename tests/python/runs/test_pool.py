@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any
 
@@ -14,6 +15,7 @@ import pytest
 from moscope.errors import GuestDied, SimulatorBug
 from moscope.runs import job, pool
 from moscope.runs.options import Plan
+from moscope.runs.windows import FS_PER_MS
 
 MakePlan = Callable[..., Plan]
 
@@ -96,3 +98,11 @@ def test_a_job_survives_its_way_as_text(plan: MakePlan) -> None:
     made = job.job(plan(2), plan(2).points[0], Path("somewhere"))
     assert job.parse(made.text()) == made
     assert json.loads(made.text())["point"]["cores"] == 2
+
+
+def test_long_windows_on_many_cores_need_more_memory_than_short_ones(plan: MakePlan) -> None:
+    (one,) = [job.job(plan, p, Path("nowhere")) for plan in [plan(48)] for p in plan.points]
+    long = replace(one, point=replace(one.point, windows=12, window=3 * FS_PER_MS))
+    # 12 windows of 3 ms with exim on 48 cores took some 10 GB.
+    assert 8 << 30 < pool.wanted_bytes(long) < 14 << 30
+    assert pool.wanted_bytes(replace(long, attribution=False)) < 3 << 30

@@ -19,9 +19,11 @@ from moscope import errors, paths
 from moscope.errors import MoscopeError, SimulatorBug
 from moscope.runs.guest import Progress
 from moscope.runs.job import Job
+from moscope.runs.windows import FS_PER_MS
 
-# Host memory that a point is taken to need, of which the rest is left for others: of the machine, and of each core.
-BASE_BYTES, CORE_BYTES = 900 << 20, 16 << 20
+# Host memory that a point is taken to need, of which the rest is left for others: of the machine, of each core, and of each core's
+# accesses in a millisecond of the windows, which are kept until their lines are named.
+BASE_BYTES, CORE_BYTES, CORE_MS_BYTES = 1200 << 20, 24 << 20, 5 << 20
 GRACE_S = 10.0
 KINDS = {kind.__name__: kind for kind in (errors.UserError, errors.ProtocolError, errors.GuestDied, errors.WorkloadFailed,
                                           errors.SimulatorBug, errors.BuildFailed)}
@@ -93,7 +95,9 @@ def available_bytes() -> int:
 
 
 def wanted_bytes(job: Job) -> int:
-    return BASE_BYTES + CORE_BYTES * job.point.cores
+    point = job.point
+    kept_ms = point.windows * point.window / FS_PER_MS if job.attribution else 0.0
+    return BASE_BYTES + CORE_BYTES * point.cores + int(CORE_MS_BYTES * point.cores * kept_ms)
 
 
 def run(jobs: list[Job], progress: Callable[[Job, Progress | None], None], finished: Callable[[Job, dict[str, Any]], None],
