@@ -3,7 +3,8 @@
 
 The additional time of an operation is divided by cause: idle cores, computation, stalls inside cores, each name of lines that cores
 wait for because of sharing or spinning, and misses of lines that the caches did not hold. The largest part names the limit. Two limits
-are read from the hardware first: DRAM whose channels are occupied, and a card that drops packets while cores are idle.
+are read from the hardware first: DRAM whose channels are occupied, and a card at its packet limit or that drops packets while cores are
+idle.
 """
 
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ from analysis.run_directory import Point
 from analysis.tables.time_split import causes
 
 OCCUPIED = 0.8  # of the time of all DRAM channels, from which their bandwidth is the limit
+WAITED = 0.8  # of the packets of one direction, from which the card's packet limit is the limit
 IDLE = 0.1  # of the cores' time, from which a card that drops packets is the limit
 SIZE = ("cold", "capacity")  # misses of lines that a larger cache would have held, or that no core has had before
 WORDS = {"idle": "idle cores: too little work reaches them",
@@ -38,6 +40,9 @@ def limit(one: Point, many: Point) -> Limit:
     """The limit on the cores of `many`, compared with one core."""
     if (used := dram_occupied(many)) >= OCCUPIED:
         return Limit("dram", f"DRAM bandwidth: channels are occupied {used:.0%} of the time")
+    for way, packets in (("receives", "in"), ("sends", "out")):
+        if (share := waited(many, packets)) >= WAITED:
+            return Limit("card", f"the network card: {share:.0%} of the packets that it {way} wait for its packet limit")
     dropped = drops(many)
     if dropped and causes(many).get("idle", 0.0) >= IDLE:
         return Limit("card", f"the network card drops {dropped:.1%} of the packets; cores are idle {causes(many)['idle']:.0%} of the time")
@@ -79,6 +84,12 @@ def dram_occupied(p: Point) -> float:
     channels = [c for node in p.machine.get("dram") or [] for c in node.get("channels") or []]
     whole = sum(int(c.get("accounted", 0)) for c in channels)
     return 1 - sum(int(c["lost"].get("no_request", 0)) for c in channels) / whole if whole else 0.0
+
+
+def waited(p: Point, way: str) -> float:
+    """Share of the packets of a direction, `in` or `out`, that waited because the card handles so many per second at most."""
+    card = p.record.get("network") or {}
+    return int(card.get(f"{way}_waited_for_limit", 0)) / max(int(card.get(f"{way}_packets", 0)), 1)
 
 
 def drops(p: Point) -> float:

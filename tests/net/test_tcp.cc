@@ -162,6 +162,25 @@ TEST(Tcp, AConnectionToNobodyIsRefused) {
     EXPECT_EQ(p.a.connections(), 0u);
 }
 
+TEST(Tcp, ARequestTakesAsManyPacketsAsFromAClientOfLinux) {
+    std::vector<unsigned> flags;
+    Tcp tcp{{}, [&](const Segment &s, Tick) { flags.push_back(s.flags); }};
+    struct Asks final : TcpUser {
+        Tcp &tcp;
+        explicit Asks(Tcp &t) : tcp(t) {}
+        void connected(ConnectionId id, Tick now) override { tcp.send(id, std::vector<std::uint8_t>(40), now); }
+        void finished(ConnectionId id, Tick now) override { tcp.finish(id, now); }
+    } client(tcp);
+    tcp.connect(tcp.add_user(client), {kA, 1000}, {kB, kPort}, 0);
+    const std::uint32_t start = 65536u + 1; // of the first connection's data
+    const std::vector<std::uint8_t> answer(300);
+    tcp.receive(Segment{{kB, kPort}, {kA, 1000}, 0, start, Segment::kSyn | Segment::kAck, 1000, 1460, {}}, 0);
+    tcp.receive(Segment{{kB, kPort}, {kA, 1000}, 1, start + 40, Segment::kAck, 1000, 0, answer}, 0);
+    tcp.receive(Segment{{kB, kPort}, {kA, 1000}, 301, start + 40, Segment::kAck | Segment::kFin, 1000, 0, {}}, 0);
+    EXPECT_EQ(flags, (std::vector<unsigned>{Segment::kSyn, Segment::kAck, Segment::kAck | Segment::kPsh, Segment::kAck,
+                                            Segment::kAck, Segment::kAck | Segment::kFin}));
+}
+
 TEST(Tcp, SilenceIsReportedAsAStall) {
     Pair p({.lost = 1000});
     Peer client(p.a, true, 10);

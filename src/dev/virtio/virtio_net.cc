@@ -104,10 +104,11 @@ void VirtioNet::set_alarm() {
 
 bool VirtioNet::out_fifo_full(Tick now) const { return out_resumes() > now; }
 
-/// What is in the FIFO leaves at the link's rate.
+/// What is in the FIFO leaves at the rates of the link and of the card.
 Tick VirtioNet::out_resumes() const {
+    const Tick frames = static_cast<Tick>(p_.out_fifo_bytes / kLongestFrame);
     return std::max(lan_.link().busy_until(net::Link::kToClients) - lan_.link().wire_time(p_.out_fifo_bytes),
-                    out_free_);
+                    out_free_ - frames * packet_time(p_.out_per_second));
 }
 
 /// Frames of any length that the FIFO has room for, if it is not full: at least one, and at most a burst.
@@ -131,9 +132,8 @@ void VirtioNet::arrived(net::Frame frame, Tick now) {
         drop(kFifoFull);
         return;
     }
-    in_free_ = std::max(in_free_, now);
-    if (p_.in_per_second != 0)
-        in_free_ += kTicksPerSecond / static_cast<Tick>(p_.in_per_second);
+    counts_.in_waited += in_free_ > now;
+    in_free_ = std::max(in_free_, now) + packet_time(p_.in_per_second);
     fifo_bytes_ += frame.size();
     counts_.deepest_fifo = std::max(counts_.deepest_fifo, fifo_bytes_);
     fifo_.push_back({std::move(frame), in_free_});
@@ -148,6 +148,14 @@ void VirtioNet::dispatch(Tick now) {
         if (!std::exchange(receiving_[pair], std::uint8_t{1}))
             work(lane_of(2 * pair), [this, pair] { serve_received(pair); });
     }
+}
+
+/// Of the card's own work for a packet; 0 without a limit.
+Tick VirtioNet::packet_time(std::uint64_t per_second) const {
+    if (per_second == 0)
+        return 0;
+    const unsigned further = active_pairs_ - std::min<unsigned>(active_pairs_, p_.full_rate_queues);
+    return kTicksPerSecond / static_cast<Tick>(per_second) * (1000 + static_cast<Tick>(further * p_.queue_cost)) / 1000;
 }
 
 void VirtioNet::serve_received(unsigned pair) {
@@ -268,9 +276,9 @@ bool VirtioNet::send(unsigned pair, const Virtqueue::Chain &chain) {
     }
     if (frame.size() < net::kLeastFrame)
         frame.resize(net::kLeastFrame);
+    counts_.out_waited += out_free_ > time_.now();
     const Tick now = std::max(time_.now(), out_free_);
-    if (p_.out_per_second != 0)
-        out_free_ = now + kTicksPerSecond / static_cast<Tick>(p_.out_per_second);
+    out_free_ = now + packet_time(p_.out_per_second);
     ++counts_.out_packets;
     counts_.out_bytes += frame.size();
     ++queue_counts_[pair].out_packets;
@@ -300,6 +308,8 @@ NetworkReport VirtioNet::report() const {
         {"in_bytes", counts_.in_bytes},
         {"out_packets", counts_.out_packets},
         {"out_bytes", counts_.out_bytes},
+        {"in_waited_for_limit", counts_.in_waited},
+        {"out_waited_for_limit", counts_.out_waited},
         {"dropped_fifo_full", counts_.dropped[kFifoFull]},
         {"dropped_no_buffer", counts_.dropped[kNoBuffer]},
         {"dropped_not_ready", counts_.dropped[kNotReady]},

@@ -37,6 +37,7 @@ class VirtioNet final : public VirtioPci {
     enum Drop : unsigned { kFifoFull, kNoBuffer, kNotReady, kBadRequest, kDropReasons };
     struct Counts {
         std::uint64_t in_packets = 0, in_bytes = 0, out_packets = 0, out_bytes = 0;
+        std::uint64_t in_waited = 0, out_waited = 0; ///< packets that were not the card's next, for its packet limits
         std::uint64_t dropped[kDropReasons] = {};
         std::uint64_t deepest_fifo = 0; ///< bytes that waited at most
     };
@@ -77,6 +78,7 @@ class VirtioNet final : public VirtioPci {
     bool control(const std::vector<std::uint8_t> &command);
     bool configure_rss(std::span<const std::uint8_t> bytes);
     unsigned control_queue() const { return 2 * (driver_has(kMultiQueue | kRss) ? pairs_ : 1); }
+    Tick packet_time(std::uint64_t per_second) const;
     bool out_fifo_full(Tick now) const;
     Tick out_resumes() const;
     unsigned room_for(Tick now) const;

@@ -81,8 +81,8 @@ void Tcp::answer_to_syn(ConnectionId id, C &c, const Segment &s, Tick now) {
     c.largest = std::min(p_.largest, std::max<std::uint16_t>(s.largest, 536));
     c.repeats = 0;
     c.state = c.finish ? C::kFinWait1 : C::kEstablished;
-    c.acknowledge = true;
     set_deadline(id, c, kNever);
+    emit(c, c.next, Segment::kAck, {}, now);
     users_[c.user]->connected(id, now);
 }
 
@@ -219,7 +219,7 @@ void Tcp::deliver(ConnectionId id, C &c, Bytes bytes, Tick now) {
 
 void Tcp::finished_by_other(ConnectionId id, C &c, Tick now) {
     ++c.expected;
-    c.acknowledge = true;
+    emit(c, c.next, Segment::kAck, {}, now);
     if (c.state == C::kEstablished) {
         c.state = C::kCloseWait;
     } else if (c.state == C::kFinWait1) {

@@ -137,6 +137,10 @@ def test_occupied_dram_and_a_card_that_drops_packets_are_limits_before_the_cores
     idle = point(48, 2400, idle=0.5, network={"in_packets": 900, "dropped_fifo_full": 100})
     assert limit(one, busy).cause != "card"
     assert limit(one, idle).text == "the network card drops 10.0% of the packets; cores are idle 50% of the time"
+    limited = point(48, 2400, idle=0.05, network={"in_packets": 900, "out_packets": 1000, "out_waited_for_limit": 950})
+    assert limit(one, limited).text == "the network card: 95% of the packets that it sends wait for its packet limit"
+    limited.record["network"]["out_waited_for_limit"] = 700
+    assert limit(one, limited).cause != "card"
 
 
 def test_a_folder_of_something_else_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -259,12 +259,41 @@ TEST(VirtioNet, SendsNoFasterThanItsLimitAndTheLink) {
         Card c(s);
         for (unsigned i = 0; i < 8; ++i)
             c.send(0, echo(1000, 1400), i);
-        EXPECT_EQ(c.used(1), limit ? 1 : 3); // what the FIFO holds
+        EXPECT_EQ(c.used(1), limit ? 2 : 3); // what the FIFO holds
         c.b.queue.run();
         EXPECT_EQ(c.used(1), 8);
         const Tick wire = c.device.lan().link().wire_time(1442);
         EXPECT_EQ(c.device.lan().link().busy_until(net::Link::kToClients),
                   limit ? 7 * kTicksPerSecond / 100'000 + wire : 8 * wire);
+    }
+}
+
+TEST(VirtioNet, EachQueueInUseBeyondThoseOfTheFullRateSlowsThePackets) {
+    for (const bool all : {false, true}) {
+        NicSettings s = settings();
+        s.in_per_second = s.out_per_second = 1'000'000;
+        s.full_rate_queues = 2;
+        s.queue_cost = 250;
+        Card c(s);
+        if (all)
+            c.use_all_pairs();
+        const Tick each = (all ? 1'500 : 1'000) * kTicksPerNs; // kPairs - 2 further queues
+        for (unsigned i = 0; i < 8; ++i)
+            c.send(0, echo(1000), i);
+        c.b.queue.run();
+        const net::Link &link = c.device.lan().link();
+        EXPECT_EQ(link.busy_until(net::Link::kToClients), 7 * each + link.wire_time(net::kLeastFrame + 22));
+        EXPECT_EQ(c.device.counts().out_waited, 7u);
+        c.offer(0, 16);
+        const Tick start = c.b.queue.now();
+        for (unsigned i = 0; i < 3; ++i)
+            c.device.arrived(Frame(100), start);
+        EXPECT_EQ(c.device.counts().in_waited, 2u);
+        c.send(0, echo(1000)); // sets the alarm
+        c.b.queue.run(start + 3 * each);
+        EXPECT_EQ(c.used(0), 2);
+        c.b.queue.run(start + 3 * each + 1);
+        EXPECT_EQ(c.used(0), 3);
     }
 }
 
