@@ -100,4 +100,6 @@ def test_every_stress_test_is_a_workload() -> None:
         assert fix.stress
         work = workloads.find(fix.stress.workload)
         assert work.kernels == ",".join(fix.kernels)
+        # All fields of a line are of one object.
+        assert len({field.partition(".")[0] for field in fix.stress.line}) == 1
         assert work.launcher or work.arguments(4) == f"{fix.stress.variant} --cores 4"

@@ -27,14 +27,15 @@ _FIELD = re.compile(r"([A-Z][A-Za-z-]*): +(\S.*)")
 
 @dataclass(frozen=True)
 class Stress:
-    """The stress test of a fix. Without the fix, the largest stall is on `line`, in one of the functions `waits_in`."""
+    """The stress test of a fix. Without the fix, the largest stall is on the line that has the fields `line`, in one of the functions
+    `waits_in`. The first field is what the fix is about; cores may wait longer for one that is read beside it."""
 
     workload: str  # its name
     program: str  # the folder in workloads that registers it
     variant: str  # of the program; empty: it has none
     operation: str
     load: str
-    line: str
+    line: tuple[str, ...]
     waits_in: frozenset[str]
 
 
@@ -150,8 +151,8 @@ def _fix(patch: Patch) -> Fix:
     stress = None
     if "Stress-test" in fields:
         program, _, load = fields["Stress-test"].partition(" ")
-        stress = Stress(f"{program}-{number}", program, load, fields["Operation"], fields["Load"], fields["Line"],
-                        frozenset(_list(fields["Waits-in"])))
+        stress = Stress(f"{program}-{number}", program, load, fields["Operation"], fields["Load"],
+                        tuple(_list(fields["Line"])), frozenset(_list(fields["Waits-in"])))
     return Fix(number, fields["Title"], tuple(_list(fields["Applications"])), fields["Stock"], fields["PK"], fields["Upstream"],
                fields["Differs"], path.name, tuple(re.findall(r"^\+\+\+ b/(\S+)", patch.diff, re.MULTILINE)), stress, variant)
 
