@@ -34,6 +34,9 @@ class Nic(Described):
                           least="2KiB", most="1GiB")
     out_fifo: Size = param("transmit FIFO; frames are fetched while it has room", default=Size("160KiB", "x: Intel 82599 data sheet"),
                            least="2KiB", most="1GiB")
+    sent_together: Count = param("frames sent whose buffers a queue returns to the driver together, in place of the 82599's descriptors",
+                                 default=Count(8, "x: WTHRESH, as Linux's driver sets it"), least=1, most=64)
+    sent_after: Time = param("after which the queue returns fewer", default=Time("10us", "assumed"), least="1ns", most="1ms")
     transfers: Count = param("lines of the card's transfers that are in flight at most",
                              default=Count(16, "d: 2.8 M packets/s each way, seven lines for a packet in and out"), least=1, most=256)
     lost: Count = param("frames in a million, of each direction, that the link loses at random",

@@ -69,6 +69,7 @@ VirtioNet::VirtioNet(std::string name, const NicSettings &p, std::uint64_t seed,
       held_(p.queues),
       blocked_(p.queues),
       receiving_(p.queues),
+      sent_(p.queues),
       queue_counts_(p.queues) {
     MOSCOPE_CHECK(pairs_ >= 1 && pairs_ <= NicSettings::Most::queues);
     Config config;
@@ -84,6 +85,16 @@ void VirtioNet::rang() {
     const Tick now = time_.now();
     lan_.run(now);
     dispatch(now);
+    if (return_due_ <= now) {
+        return_due_ = kNever;
+        for (unsigned pair = 0; pair < pairs_; ++pair)
+            if (sent_[pair].due <= now) {
+                sent_[pair].due = kNever;
+                work(lane_of(2 * pair + 1), [this, pair] { return_sent(pair); });
+            } else {
+                return_due_ = std::min(return_due_, sent_[pair].due);
+            }
+    }
     if (!out_fifo_full(now))
         for (unsigned pair = 0; pair < pairs_; ++pair)
             if (blocked_[pair]) {
@@ -94,7 +105,7 @@ void VirtioNet::rang() {
 }
 
 void VirtioNet::set_alarm() {
-    Tick next = lan_.next();
+    Tick next = std::min(lan_.next(), return_due_);
     if (!fifo_.empty())
         next = std::min(next, fifo_.front().due);
     if (std::any_of(blocked_.begin(), blocked_.end(), [](std::uint8_t b) { return b != 0; }))
@@ -236,22 +247,30 @@ void VirtioNet::serve_sent(unsigned pair) {
             break;
         }
         more = take(queue, chains, room_for(time_.now())) != 0;
-        std::vector<Virtqueue::Used> used;
         for (const Virtqueue::Chain &chain : chains) {
             if (!send(pair, chain))
                 drop(kBadRequest);
-            used.push_back({chain.head, 0});
+            sent_[pair].used.push_back({chain.head, 0});
         }
-        if (!used.empty()) {
-            put_back(queue, used);
-            signal(queue);
-        }
-        served += static_cast<unsigned>(used.size());
+        if (sent_[pair].used.size() >= p_.sent_together)
+            return_sent(pair);
+        else if (!sent_[pair].used.empty() && sent_[pair].due == kNever)
+            return_due_ = std::min(return_due_, sent_[pair].due = time_.now() + p_.sent_after_fs);
+        served += static_cast<unsigned>(chains.size());
         set_alarm();
     }
     set_alarm();
     if (served >= kBatch)
         work(lane_of(queue), [this, pair] { serve_sent(pair); });
+}
+
+void VirtioNet::return_sent(unsigned pair) {
+    const auto used = std::exchange(sent_[pair].used, {});
+    sent_[pair].due = kNever;
+    if (used.empty() || resetting())
+        return;
+    put_back(2 * pair + 1, used);
+    signal(2 * pair + 1);
 }
 
 bool VirtioNet::send(unsigned pair, const Virtqueue::Chain &chain) {
@@ -299,6 +318,8 @@ void VirtioNet::device_reset() {
     for (auto &held : held_)
         held.clear();
     std::fill(blocked_.begin(), blocked_.end(), std::uint8_t{0});
+    std::fill(sent_.begin(), sent_.end(), Sent{});
+    return_due_ = kNever;
 }
 
 NetworkReport VirtioNet::report() const {
@@ -332,11 +353,12 @@ void VirtioNet::archive(Archive &a) {
     VirtioPci::archive(a);
     a(lan_);
     steering_->archive(a);
-    a(rss_, active_pairs_, fifo_, fifo_bytes_, in_free_, out_free_, held_, blocked_, counts_, queue_counts_);
+    a(rss_, active_pairs_, fifo_, fifo_bytes_, in_free_, out_free_, held_, blocked_, sent_, return_due_, counts_,
+      queue_counts_);
     if (!a.loading())
         return;
-    if (held_.size() != pairs_ || blocked_.size() != pairs_ || queue_counts_.size() != pairs_ || active_pairs_ < 1 ||
-        active_pairs_ > pairs_)
+    if (held_.size() != pairs_ || blocked_.size() != pairs_ || sent_.size() != pairs_ ||
+        queue_counts_.size() != pairs_ || active_pairs_ < 1 || active_pairs_ > pairs_)
         throw UserError("checkpoint: a network card of another size: expected the file as it was written");
     for (const auto &list : held_)
         for (const Virtqueue::Chain &chain : list)

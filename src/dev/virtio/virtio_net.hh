@@ -5,7 +5,9 @@
 //
 // A frame that arrives waits in the receive FIFO until the card may handle it; the FIFO's end drops. Then the steering policy
 // (dev/nic/steering.hh) chooses its queue, which drops it if the driver has left no buffer there. A frame to be sent is
-// fetched when the transmit FIFO has room, and its buffer goes back to the driver then.
+// fetched when the transmit FIFO has room. Its buffer goes back to the driver with those of the next ones of its queue, or alone
+// after a time: as a real card, this one writes back several descriptors together, so that a core that sends one frame after the
+// other does not miss on the ring each time.
 #pragma once
 
 #include <deque>
@@ -64,6 +66,12 @@ class VirtioNet final : public VirtioPci {
         Tick due = 0;
         void archive(Archive &a) { a(frame, due); }
     };
+    /// Frames of a pair that were sent, whose buffers the driver has not back.
+    struct Sent {
+        std::vector<Virtqueue::Used> used;
+        Tick due = kNever; ///< when it has them at the latest
+        void archive(Archive &a) { a(used, due); }
+    };
     void notified(unsigned queue) override;
     void device_reset() override;
     void rang();
@@ -73,6 +81,7 @@ class VirtioNet final : public VirtioPci {
     void serve_sent(unsigned pair);
     unsigned lane_of(unsigned queue) const override { return queue < 2 * pairs_ ? first_lane_ + queue : 0; }
     void serve_control(unsigned queue);
+    void return_sent(unsigned pair);
     bool send(unsigned pair, const Virtqueue::Chain &);
     void receive(unsigned pair, const net::Frame &, std::vector<Virtqueue::Used> &);
     bool control(const std::vector<std::uint8_t> &command);
@@ -101,6 +110,8 @@ class VirtioNet final : public VirtioPci {
     std::vector<std::deque<Virtqueue::Chain>> held_; ///< by pair: receive buffers taken and not used yet
     std::vector<std::uint8_t> blocked_;              ///< by pair: waits for room in the transmit FIFO
     std::vector<std::uint8_t> receiving_; ///< by pair: a piece of work for its frames is waiting or under way
+    std::vector<Sent> sent_;              ///< by pair
+    Tick return_due_ = kNever;            ///< the first of theirs
     Counts counts_;
     std::vector<QueueCounts> queue_counts_;
 };

@@ -28,6 +28,7 @@ NicSettings settings() {
     s.steering = "fixed-port";
     s.first_port = 1000;
     s.link_latency_fs = 1000;
+    s.sent_together = 1;
     return s;
 }
 
@@ -265,6 +266,28 @@ TEST(VirtioNet, SendsNoFasterThanItsLimitAndTheLink) {
         const Tick wire = c.device.lan().link().wire_time(1442);
         EXPECT_EQ(c.device.lan().link().busy_until(net::Link::kToClients),
                   limit ? 7 * kTicksPerSecond / 100'000 + wire : 8 * wire);
+    }
+}
+
+TEST(VirtioNet, BuffersOfSentFramesComeBackTogetherOrAfterATime) {
+    NicSettings s = settings();
+    s.sent_together = 3;
+    s.sent_after_fs = 1'000 * kTicksPerNs;
+    Card c(s), copy(s);
+    for (unsigned i = 0; i < 4; ++i) {
+        EXPECT_EQ(c.used(1), i == 3 ? 3 : 0);
+        c.send(0, echo(1000), i);
+    }
+    EXPECT_EQ(c.device.counts().out_packets, 4u);
+    c.b.queue.run(s.sent_after_fs);
+    EXPECT_EQ(c.used(1), 3);
+    Archive save;
+    c.b.host.archive(save);
+    Archive load(save.bytes());
+    copy.b.host.archive(load);
+    for (Card *card : {&c, &copy}) {
+        card->b.queue.run(s.sent_after_fs + 1);
+        EXPECT_EQ(card->used(1), 4);
     }
 }
 
