@@ -35,6 +35,7 @@ class TimedDma final : public dev::Dma, private Component {
     void perform(unsigned lane, std::function<void()> work) override;
     bool reaches(PhysAddr from, std::uint64_t size) const override { return direct_.reaches(from, size); }
     bool read(PhysAddr from, std::span<std::uint8_t> to) override;
+    bool peek(PhysAddr from, std::span<std::uint8_t> to) const override { return direct_.peek(from, to); }
     bool write(PhysAddr to, std::span<const std::uint8_t> from) override;
 
   private:

@@ -21,6 +21,8 @@ class Dma {
     virtual ~Dma() = default;
     virtual bool read(PhysAddr from, std::span<std::uint8_t> to) = 0;
     virtual bool write(PhysAddr to, std::span<const std::uint8_t> from) = 0;
+    /// What is there now, without a transfer: for statistics.
+    virtual bool peek(PhysAddr from, std::span<std::uint8_t> to) const = 0;
     /// Lanes for work that may go on side by side; the number of the first. Lane 0 is there for all devices.
     virtual unsigned make_lanes(unsigned) { return 0; }
     /// Runs work of a device that reads or writes. Pieces of work of one lane run one after another; functional ones run at
@@ -50,7 +52,8 @@ class PhysMapDma final : public Dma {
     bool reaches(PhysAddr from, std::uint64_t size) const override {
         return each_piece(from, size, [](std::byte *, std::uint64_t, std::uint64_t) {});
     }
-    bool read(PhysAddr from, std::span<std::uint8_t> to) override {
+    bool read(PhysAddr from, std::span<std::uint8_t> to) override { return peek(from, to); }
+    bool peek(PhysAddr from, std::span<std::uint8_t> to) const override {
         return reaches(from, to.size()) &&
                each_piece(from, to.size(), [&](std::byte *at, std::uint64_t done, std::uint64_t n) {
                    std::memcpy(to.data() + done, at, n);

@@ -17,9 +17,10 @@ from moscope.boot import plan
 from moscope.cli import Shared
 from moscope.config import elaborate, load_machine
 from moscope.config.machine import replace
-from moscope.runs import link_load
+from moscope.runs import link_load, over_time
 from moscope.runs.guest import Guest
 from moscope.runs.link_load import LinkLoad
+from moscope.runs.over_time import OverTime
 from moscope.schema.pipeline import MODELS
 from moscope.schema.units import Size
 
@@ -110,14 +111,14 @@ def load_of_links(system: Any, folder: Path, ms: float) -> list[dict[str, int]]:
     """The rows of links.parquet of a window of detailed time; at least one link carries something in each of its intervals."""
     guest, begin = Guest(system, lambda progress: None), int(system.counts()["ticks"])
     system.reset_stats()
-    load = LinkLoad(guest, begin)
+    load = OverTime(guest, begin, [LinkLoad(system)])
     assert load.until_time(begin + int(ms * MS), lambda tick: 0.0)
     load.keep()
     folder.mkdir()
     load.write(folder)
     rows: list[dict[str, int]] = parquet.read_table(folder / link_load.NAME).to_pylist()
     busy = {row["begin"] for row in rows if row["bytes"]}
-    assert len(busy) == len({row["begin"] for row in rows}) == link_load.PARTS
+    assert len(busy) == len({row["begin"] for row in rows}) == over_time.PARTS
     return rows
 
 

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "schema/nic.hh"
 
@@ -14,10 +15,22 @@ struct NicSettings : NicParams {
     std::string pcap; ///< file for all frames; empty: none
 };
 
+/// What waits in the card at one moment.
+struct NetworkDepths {
+    struct Queue {
+        std::uint64_t in_waiting = 0;  ///< frames on their way from the receive FIFO to the guest
+        std::uint64_t in_buffers = 0;  ///< receive buffers that the driver has left and no frame has filled
+        std::uint64_t out_waiting = 0; ///< frames that the driver wants to send and the card has not fetched
+    };
+    std::uint64_t fifo_frames = 0, fifo_bytes = 0; ///< in the receive FIFO, those on their way included
+    std::vector<Queue> queues;                     ///< by pair
+};
+
 /// What the card and the clients counted, by name; of each load generator that was started, what it reports.
 struct NetworkReport {
     std::map<std::string, std::uint64_t> counts;
     std::map<std::string, std::string> drivers;
+    NetworkDepths depths;
 };
 
 } // namespace moscope::dev

@@ -345,7 +345,16 @@ NetworkReport VirtioNet::report() const {
         all["queue" + std::to_string(pair) + "_out_packets"] = queue_counts_[pair].out_packets;
         all["queue" + std::to_string(pair) + "_dropped"] = queue_counts_[pair].dropped;
     }
-    return {std::move(all), lan_.hosts().reports()};
+    return {std::move(all), lan_.hosts().reports(), depths()};
+}
+
+NetworkDepths VirtioNet::depths() const {
+    NetworkDepths d{.fifo_frames = fifo_.size(), .fifo_bytes = fifo_bytes_, .queues = {}};
+    for (unsigned pair = 0; pair < pairs_; ++pair) {
+        d.fifo_frames += steered_[pair].size();
+        d.queues.push_back({steered_[pair].size(), held_[pair].size() + waiting(2 * pair), waiting(2 * pair + 1)});
+    }
+    return d;
 }
 
 void VirtioNet::archive(Archive &a) {

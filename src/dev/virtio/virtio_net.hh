@@ -81,6 +81,7 @@ class VirtioNet final : public VirtioPci {
     void serve_sent(unsigned pair);
     unsigned lane_of(unsigned queue) const override { return queue < 2 * pairs_ ? first_lane_ + queue : 0; }
     void serve_control(unsigned queue);
+    NetworkDepths depths() const;
     void return_sent(unsigned pair);
     bool send(unsigned pair, const Virtqueue::Chain &);
     void receive(unsigned pair, const net::Frame &, std::vector<Virtqueue::Used> &);

@@ -78,6 +78,8 @@ class VirtioPci : public PciFunction {
     }
     void put_back(unsigned queue, std::span<const Virtqueue::Used>);
     void signal(unsigned queue);
+    /// Chains of the driver's that the device has not taken.
+    unsigned waiting(unsigned queue) const { return queues_[queue].ring.waiting(dma_); }
     /// The driver broke the rules.
     void fail(const char *why);
     void set_device_config(std::vector<std::uint8_t> bytes) { device_config_ = std::move(bytes); }

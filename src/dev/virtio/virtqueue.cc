@@ -89,6 +89,14 @@ unsigned Virtqueue::pop(Dma &dma, std::deque<Chain> &chains, unsigned most) {
     return taken;
 }
 
+unsigned Virtqueue::waiting(const Dma &dma) const {
+    std::uint16_t available;
+    if (!enabled_ || fault_ || !dma.peek(PhysAddr(area_[kDriver]) + 2, bytes_of(&available, 1)))
+        return 0;
+    const auto waiting = static_cast<std::uint16_t>(available - next_available_);
+    return waiting <= size_ ? waiting : 0;
+}
+
 /// How many chains the driver has made available and the device has not taken; 0, too, if the queue is broken.
 unsigned Virtqueue::look(Dma &dma) {
     for (bool asked = false;; asked = true) {

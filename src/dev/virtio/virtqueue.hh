@@ -68,6 +68,8 @@ class Virtqueue {
     bool push(Dma &, std::span<const Used>);
     /// Whether the driver wants an interrupt for the chains pushed since the last call.
     bool wants_interrupt(Dma &);
+    /// How many chains the driver has made available and the device has not taken, for statistics; 0 if the queue is broken.
+    unsigned waiting(const Dma &) const;
     /// Why the queue is broken; null: it is not.
     const char *fault() const { return fault_; }
 

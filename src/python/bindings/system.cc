@@ -55,6 +55,14 @@ nb::dict stats(const FullSystem &s) {
             drivers[name.c_str()] = text;
         d["network"] = counts;
         d["network_drivers"] = drivers;
+        nb::list queues;
+        for (const auto &q : network.depths.queues)
+            queues.append(nb::make_tuple(q.in_waiting, q.in_buffers, q.out_waiting));
+        nb::dict depths;
+        depths["fifo_frames"] = network.depths.fifo_frames;
+        depths["fifo_bytes"] = network.depths.fifo_bytes;
+        depths["queues"] = queues;
+        d["network_depths"] = depths;
     }
     return d;
 }

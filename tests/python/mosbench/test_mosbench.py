@@ -38,7 +38,7 @@ def test_quick_measures_three_core_counts_until_the_error_is_below_10_percent() 
     assert given.axes["cores"] == [1, 4] and given.fixed["until_error"] == "3%"
 
 
-def test_quick_measures_shorter_windows_of_postgresql_and_metis_and_all_others_as_long_as_ever() -> None:
+def test_quick_measures_shorter_windows_of_each_workload() -> None:
     known = {w.name for w in workloads.every()}
     chosen = applications.chosen(None, known)
     job = jobs.find("run")
@@ -49,8 +49,14 @@ def test_quick_measures_shorter_windows_of_postgresql_and_metis_and_all_others_a
 
     long = lengths(main.Wanted(cores="1,12,48", windows=12, until_error="10%"))
     short = lengths(main.Wanted(quick=True))
-    assert {point[0] for point in long if short[point] < long[point]} == {"postgresql", "metis", "metis-2m"}
-    assert all(short[point] <= long[point] for point in long)
+    assert short.keys() == long.keys() and all(short[point] < 0.7 * long[point] for point in long)
+
+
+def test_the_card_has_the_papers_limits_unless_they_are_set() -> None:
+    of_paper = main.spec(Shared(quiet=True), main.Wanted(), [THREE], {"w1", "w3"})
+    assert of_paper.fixed["nic.in_per_second"] == of_paper.fixed["nic.out_per_second"] == 5_000_000
+    without = main.spec(Shared(quiet=True, sets=["nic.in_per_second=0"]), main.Wanted(), [THREE], {"w1", "w3"})
+    assert without.fixed["nic.in_per_second"] == "0"
 
 
 @pytest.mark.parametrize(("cores", "expected"), [

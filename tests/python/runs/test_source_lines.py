@@ -129,7 +129,9 @@ def test_no_transaction_contradicts_its_class_and_waits_behind_own_accesses_are_
     (point,) = document["points"]
     assert document["ok"] and point["contradictions"] == [] and point["classes"]["false_sharing"] > 1000
     file = packed[0] / "points/packed-distro-4/transactions.parquet"
-    behind = duckdb.execute("SELECT class, kind, count(*) FROM read_parquet(?) WHERE secondary_miss GROUP BY ALL", [str(file)]).fetchall()
+    # A timer interrupt in the window fetches code behind the core's own prefetches.
+    behind = duckdb.execute("SELECT class, kind, count(*) FROM read_parquet(?) WHERE secondary_miss AND kind <> 'fetch' GROUP BY ALL",
+                            [str(file)]).fetchall()
     assert [(miss, kind) for miss, kind, _ in behind] == [("secondary", "load")], "loads behind the store to the same counter"
 
 

@@ -33,7 +33,7 @@ DEFAULT_WINDOWS = 3
 MOST_WINDOWS_UNTIL_ERROR = 50  # with --until-error and without --windows
 DETAILS = ("table", "full")
 # --window: that of the workload for rough results.
-SHORT = "short"
+SHORT, SHORTER = "short", 3
 # --begin: all cores in use run.
 BUSY = "threads"
 MOST_THREADS = 64
@@ -143,7 +143,7 @@ def make(shared: Shared, options: Options, *, build: bool = True) -> Plan:
         for system in kernels(options.kernel or work.kernels):
             points += [Point(work.name, work.family, operation(work, options), system, n, work.command(n),
                              default_time(work.warmup, n) if warmup is None else warmup,
-                             default_time((short and work.short_window) or work.window, n) if window is None else window,
+                             window_of(work, n, short) if window is None else window,
                              windows or work.windows or DEFAULT_WINDOWS, options.detail, memory, begin,
                              ",".join(work.packages) or None, work.steering, work.image_script or None, until_error,
                              list(options.count) or None)
@@ -202,6 +202,13 @@ def _sensible(counts: list[int], work: "Workload", options: Options) -> list[int
     if options.cores or work.most_cores is None:
         return counts
     return [n for n in counts if n <= work.most_cores] or counts[:1]
+
+
+def window_of(work: "Workload", cores: int, short: bool) -> int:
+    """The workload's own; the short one is a third of it where the workload does not say."""
+    if short and work.short_window:
+        return default_time(work.short_window, cores)
+    return default_time(work.window, cores) // (SHORTER if short else 1)
 
 
 def default_time(text: str | Callable[[int], str], cores: int) -> int:

@@ -18,11 +18,13 @@ from moscope.errors import GuestDied, SimulatorBug, UserError, WorkloadFailed
 from moscope.guest import initramfs, kernel
 from moscope.naming import columns, image
 from moscope.runs import checkpoints, engine, episodes, functions, lines, loads, stacks, transactions, windows
+from moscope.runs.card_load import CardLoad
 from moscope.runs.guest import Guest, Progress
 from moscope.runs.inputs import Gatherer, Inputs, differences
 from moscope.runs.job import Job
 from moscope.runs.link_load import LinkLoad
 from moscope.runs.options import APPEND, BUSY, Point
+from moscope.runs.over_time import OverTime
 from moscope.runs.own_program import WORK_BEGINS, status_of
 from moscope.runs.whatif import pages
 from moscope.workloads import Results, registry
@@ -79,7 +81,7 @@ def measure(job: Job, folder: Path, report: Callable[[Progress], None], say: Cal
         namer.observe()
         namer.allocated(system.allocations(), probes.names)
         system.what_if(json.dumps(pages.moved(job.what_if, namer.extent)))
-    measured, stats, packed = detailed(guest, job.point, log, job.record_epochs, probes)
+    measured, stats, packed = detailed(guest, job.point, log, job.record_epochs, probes, folder)
     if job.record_epochs:
         (folder / EPOCHS).write_bytes(system.epoch_record())
     guest.phase("names", 1.0)
@@ -194,9 +196,10 @@ def name(names: columns.Names, attribution: dict[str, Any], packed: PackedRows, 
 
 
 def detailed(guest: Guest, point: Point, log: Path | None = None,
-             record_epochs: bool = False, probes: functions.Probes | None = None) -> Windows:
+             record_epochs: bool = False, probes: functions.Probes | None = None, folder: Path | None = None) -> Windows:
     """The windows, what the engine counted in them, and its rows of all lines, pairs and transfers. If the workload ends early, the
-    windows that were complete count, and if it ends within the first window, that one up to the end. `log` is cut to them."""
+    windows that were complete count, and if it ends within the first window, that one up to the end. `log` is cut to them. What is
+    recorded over time goes into `folder`."""
     system = guest.system
     begun = int(system.counts()["ticks"])
     length = point.warmup + point.windows * point.window
@@ -218,11 +221,11 @@ def detailed(guest: Guest, point: Point, log: Path | None = None,
     stats: dict[str, Any] = {}
     packed = b"", b"", b""
     logged = 0
-    load = LinkLoad(guest, at) if log else None
+    over_time = OverTime(guest, at, [*([LinkLoad(system)] if log else []), *([CardLoad(system)] if sent else [])] if folder else [])
     for n in range(point.windows):
         guest.phase(f"window {n + 1} of {'at most ' if point.until_error else ''}{point.windows}", part(at))
         at += point.window
-        whole = (load or guest).until_time(at, part)
+        whole = over_time.until_time(at, part)
         ended = windows.host_time()
         if not whole and measured:
             break
@@ -234,16 +237,16 @@ def detailed(guest: Guest, point: Point, log: Path | None = None,
             stats["calls"] = {name: n - called[name] for name, n in probes.calls(system).items()}
         packed = system.attribution_rows()
         logged = log.stat().st_size if log else 0
-        if load:
-            load.keep()
+        over_time.keep()
         now = windows.moment(at if whole else int(counts["ticks"]), counts, stats, ended)
         measured.append(now - before)
         before = now.at(windows.host_time())
         if not whole or windows.enough(measured, point.until_error):
             break
-    if log and load:
+    if log:
         os.truncate(log, logged)
-        load.write(log.parent)
+    if folder:
+        over_time.write(folder)
     return measured, stats, packed
 
 

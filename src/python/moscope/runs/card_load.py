@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What the network card does over time, queue by queue: card.parquet, of points with a card (docs/run-directory.md). Counts are those of
+the interval, depths those at its end."""
+
+from pathlib import Path
+from typing import Any
+
+from moscope.runs import engine
+from moscope.runs.over_time import Rows
+
+NAME, SCHEMA = "card.parquet", "moscope.card/1"
+DROPS = ("dropped_fifo_full", "dropped_not_ready", "dropped_bad_request")
+COUNTS = ("in_packets", "out_packets", "dropped")  # of a queue
+COLUMNS = ("begin", "length", "queue", *COUNTS, "in_waiting", "in_buffers", "out_waiting", "fifo_frames", "fifo_bytes", *DROPS)
+
+
+class CardLoad:
+    """Begins with the counts as they are. `fifo_frames` to the last column are of the card as a whole, and equal for all queues."""
+
+    def __init__(self, system: engine.System) -> None:
+        self._system = system
+        self._before: dict[str, int] = system.stats()["network"]
+        self._rows = Rows(NAME, SCHEMA, COLUMNS)
+
+    def read(self, begin: int, length: int) -> None:
+        stats: dict[str, Any] = self._system.stats()
+        counts, depths = stats["network"], stats["network_depths"]
+        more = {name: n - self._before[name] for name, n in counts.items()}
+        self._before = counts
+        card = depths["fifo_frames"], depths["fifo_bytes"], *(more[name] for name in DROPS)
+        for queue, (in_waiting, in_buffers, out_waiting) in enumerate(depths["queues"]):
+            of_queue = (more[f"queue{queue}_{name}"] for name in COUNTS)
+            self._rows.add(begin, length, queue, *of_queue, in_waiting, in_buffers, out_waiting, *card)
+
+    def keep(self) -> None:
+        self._rows.keep()
+
+    def write(self, folder: Path) -> None:
+        self._rows.write(folder)
