@@ -6,7 +6,7 @@ report query. Its tables have a column `point`, the point's name. They add these
     pairs       waiting; name and kind of the line
     transfers   name and kind of the line
     fields      as in the file; without rows where a run has none
-    loads       likewise
+    loads, card likewise
     names       sums of `lines` by name and kind; `lines` counts addresses, `class` is the class with most of the time
 """
 
@@ -22,6 +22,9 @@ FILES = ("lines", "pairs", "transfers")
 # Files that some runs lack, with their columns.
 OPTIONAL = {"fields": {"line": "UBIGINT", "use": "UINTEGER", "first": "UTINYINT", "bytes": "UTINYINT", "name": "VARCHAR", "kind": "VARCHAR",
                        "object": "VARCHAR", "type": "VARCHAR"},
+            "card": dict.fromkeys(("begin", "length", "queue", "in_packets", "out_packets", "dropped", "in_waiting", "in_buffers",
+                                   "out_waiting", "fifo_frames", "fifo_bytes", "dropped_fifo_full", "dropped_not_ready",
+                                   "dropped_bad_request"), "BIGINT"),
             "loads": {"function": "VARCHAR", "kernel": "BOOLEAN", **dict.fromkeys(("loads", "latency", "occupied"), "BIGINT")}}
 # Columns that runs of earlier versions lack.
 _ADDED = {"lines": {"secondary_stall": "BIGINT", "secondary_count": "BIGINT"},

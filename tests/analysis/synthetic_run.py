@@ -53,10 +53,18 @@ def transfers(cores: int, n: int) -> list[dict[str, Any]]:
         {"supplier": "Directory", "from_chip": n % 8, "to_chip": b, "count": 7, "stall": US} for b in chips]
 
 
+def card(cores: int) -> list[dict[str, Any]]:
+    """A queue pair for each core, over ten intervals; in the last one, the card drops frames."""
+    return [{"begin": 7 * MS + n * US, "length": US, "queue": queue, "in_packets": 3 + queue % 2, "out_packets": 2,
+             "dropped": (n == 9) * queue, "in_waiting": (n + queue) % 4, "in_buffers": 200 - n, "out_waiting": n * (queue % 3),
+             "fifo_frames": 2 * cores, "fifo_bytes": 900, "dropped_fifo_full": 5 * (n == 9), "dropped_not_ready": 0,
+             "dropped_bad_request": 0} for n in range(10) for queue in range(cores)]
+
+
 def tables(cores: int, exposed: int, spin: int) -> Tables:
     """Rows of lines, pairs and transfers; all spinning is on one line. All names but the first have three more lines, without waiting."""
     contended = min(1.0, cores / 48) ** 1.2 if cores > 1 else 0.0
-    found: Tables = {"lines": [], "pairs": [], "transfers": []}
+    found: Tables = {"lines": [], "pairs": [], "transfers": [], "card": card(cores)}
     for n, (name, what, field, kind, weight, pairs) in enumerate(LINES):
         own = int(exposed * weight * (contended if kind not in ("cold", "capacity") else 1.0))
         by = {f"{k}_{part}": 0 for k in CLASSES for part in ("stall", "count")}

@@ -11,6 +11,7 @@ from matplotlib.patches import FancyArrowPatch
 
 from analysis import Point, Run, load, paper, style
 from analysis.figures import all_figures, topology, writer_waiter
+from analysis.tables.card import moments
 from analysis.tables.time_split import causes
 from analysis.tables.traffic import point_links
 
@@ -102,6 +103,26 @@ def test_the_papers_share_of_the_kernel_has_a_tick_in_runs_without_its_core_coun
     run = load(synthetic_run.write_run(tmp_path / "run", cores=(12, 48)))
     ax = drawn("time-per-op", run, True).axes[1]
     assert ax.get_title(loc="left") == "kernel's share" and list(ax.get_xticks()) == [1, 12, 48]
+
+
+@BOTH
+def test_the_card_is_drawn_over_time_and_its_drops_only_where_there_are_any(wide: bool) -> None:
+    record, stats, found = synthetic_run.point("memcached", "stock", 2)
+    one = synthetic_run.made(record, stats, found)
+    rows = moments(one)
+    assert [row["at_us"] for row in rows] == [float(n) for n in range(1, 11)]
+    assert (rows[2]["in_packets"], rows[2]["out_packets"], rows[2]["out_waiting"], rows[2]["fifo_frames"]) == (7, 4, 2, 4)
+    titles = [ax.get_title(loc="left") for ax in drawn("card", one, wide).axes]
+    assert titles == ["Packets", "Frames that wait for the card", "Buffers left for frames that come", "Packets dropped"]
+    assert [text.get_text() for text in drawn("card", one, wide).axes[3].get_legend().get_texts()] == [
+        "receive FIFO full", "no receive buffer"]
+    figure = next(f for f in all_figures() if f.name == "card")
+    assert "dropped: 5 (receive FIFO full) and 1 (no receive buffer)" in figure.caption_of(one)
+    for row in found["card"]:
+        row["dropped"] = row["dropped_fifo_full"] = 0
+    without = synthetic_run.made(record, stats, found)
+    assert [ax.get_title(loc="left") for ax in drawn("card", without, wide).axes] == titles[:3]
+    assert "dropped: none" in figure.caption_of(without)
 
 
 @pytest.mark.parametrize("share, listed", [(0.0004, False), (0.02, True)])

@@ -220,7 +220,8 @@ def test_headline_and_bottleneck_name_the_same_functions(counts: dict[str, int],
                        "stall": first["stall"] // 2, "count": 0}]
     found["pairs"] += [{**one, "writer_function": writer, "waiter_function": "waiter", "stall": 1, "count": count} for writer,
                        count in counts.items()]
-    record["top_names"] = run_lines.Hottest(Tables(**synthetic_run.arrow(found)), lambda line: line).names(stats["attribution"]["exposed"])
+    tables = Tables(**{name: rows for name, rows in synthetic_run.arrow(found).items() if name != "card"})
+    record["top_names"] = run_lines.Hottest(tables, lambda line: line).names(stats["attribution"]["exposed"])
     bottleneck = run_lines.bottleneck(record, record["top_names"])
     headline = visible(lines.headline(synthetic_run.made(record, stats, found if with_tables else None)))
     if not with_tables:  # and so without pairs
