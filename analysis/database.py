@@ -23,7 +23,7 @@ FILES = ("lines", "pairs", "transfers")
 OPTIONAL = {"fields": {"line": "UBIGINT", "use": "UINTEGER", "first": "UTINYINT", "bytes": "UTINYINT", "name": "VARCHAR", "kind": "VARCHAR",
                        "object": "VARCHAR", "type": "VARCHAR"},
             "card": dict.fromkeys(("begin", "length", "queue", "in_packets", "out_packets", "dropped", "in_waiting", "in_buffers",
-                                   "out_waiting", "fifo_frames", "fifo_bytes", "dropped_fifo_full", "dropped_not_ready",
+                                   "out_waiting", "fifo_frames", "fifo_bytes", "out_fifo_frames", "dropped_fifo_full", "dropped_not_ready",
                                    "dropped_bad_request"), "BIGINT"),
             "loads": {"function": "VARCHAR", "kernel": "BOOLEAN", **dict.fromkeys(("loads", "latency", "occupied"), "BIGINT")}}
 # Columns that runs of earlier versions lack.

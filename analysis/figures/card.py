@@ -10,7 +10,7 @@ from analysis.run_directory import Point
 from analysis.tables.base import Row
 from analysis.tables.card import DROPS, moments
 
-IN, OUT = "series1", "series2"
+IN, OUT, OUT_FIFO = "series1", "series2", "series3"
 
 
 def draw(point: Point, wide: bool) -> Figure | None:
@@ -31,7 +31,8 @@ def draw(point: Point, wide: bool) -> Figure | None:
     axes[0].set(title="Packets", ylabel="millions per second")
     line(axes[1], [row["fifo_frames"] for row in rows], IN, "in the receive FIFO")
     line(axes[1], [row["out_waiting"] for row in rows], OUT, "in all transmit queues")
-    axes[1].set(title="Frames that wait for the card", ylabel="frames")
+    line(axes[1], [row["out_fifo_frames"] for row in rows], OUT_FIFO, "in the transmit FIFO")
+    axes[1].set(title="Frames that wait", ylabel="frames")
     line(axes[2], [row["in_buffers_least"] for row in rows], IN, "in the emptiest receive queue")
     axes[2].set(title="Buffers left for frames that come", ylabel="buffers")
     if dropped:

@@ -14,7 +14,7 @@ from analysis.run_directory import Point
 from analysis.tables.time_split import causes
 
 OCCUPIED = 0.8  # of the time of all DRAM channels, from which their bandwidth is the limit
-WAITED = 0.8  # of the packets of one direction, from which the card's packet limit is the limit
+CARD_BUSY = 0.95  # of the time, from which the card's packet limit of one direction is the limit
 IDLE = 0.1  # of the cores' time, from which a card that drops packets is the limit
 SIZE = ("cold", "capacity")  # misses of lines that a larger cache would have held, or that no core has had before
 WORDS = {"idle": "idle cores: too little work reaches them",
@@ -40,9 +40,9 @@ def limit(one: Point, many: Point) -> Limit:
     """The limit on the cores of `many`, compared with one core."""
     if (used := dram_occupied(many)) >= OCCUPIED:
         return Limit("dram", f"DRAM bandwidth: channels are occupied {used:.0%} of the time")
-    for way, packets in (("receives", "in"), ("sends", "out")):
-        if (share := waited(many, packets)) >= WAITED:
-            return Limit("card", f"the network card: {share:.0%} of the packets that it {way} wait for its packet limit")
+    for way, does in (("in", "receives"), ("out", "sends")):
+        if (share := card_busy(many, way)) >= CARD_BUSY:
+            return Limit("card", f"the network card {does} as many packets as it can, in {min(share, 1.0):.0%} of the time")
     dropped = drops(many)
     if dropped and causes(many).get("idle", 0.0) >= IDLE:
         return Limit("card", f"the network card drops {dropped:.1%} of the packets; cores are idle {causes(many)['idle']:.0%} of the time")
@@ -86,10 +86,9 @@ def dram_occupied(p: Point) -> float:
     return 1 - sum(int(c["lost"].get("no_request", 0)) for c in channels) / whole if whole else 0.0
 
 
-def waited(p: Point, way: str) -> float:
-    """Share of the packets of a direction, `in` or `out`, that waited because the card handles so many per second at most."""
-    card = p.record.get("network") or {}
-    return int(card.get(f"{way}_waited_for_limit", 0)) / max(int(card.get(f"{way}_packets", 0)), 1)
+def card_busy(p: Point, way: str) -> float:
+    """Share of time in which the card handles packets of a direction, `in` or `out`; 0 without a packet limit."""
+    return int((p.record.get("network") or {}).get(f"{way}_busy_ns", 0)) * 1e6 / p.window_fs if p.window_fs else 0.0
 
 
 def drops(p: Point) -> float:

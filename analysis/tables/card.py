@@ -8,8 +8,9 @@ from analysis.tables.base import Row, Table, key, once, table
 
 QUEUE = ("queue", "in_packets", "out_packets", "dropped_no_buffer", "in_waiting_mean", "in_waiting_most", "in_buffers_least",
          "out_waiting_mean", "out_waiting_most")
-MOMENT = ("at_us", "length_us", "in_packets", "out_packets", "fifo_frames", "fifo_bytes", "in_waiting_most", "in_buffers_least",
-          "out_waiting", "out_waiting_most", "dropped_fifo_full", "dropped_no_buffer", "dropped_not_ready", "dropped_bad_request")
+MOMENT = ("at_us", "length_us", "in_packets", "out_packets", "fifo_frames", "fifo_bytes", "out_fifo_frames", "in_waiting_most",
+          "in_buffers_least", "out_waiting", "out_waiting_most", "dropped_fifo_full", "dropped_no_buffer", "dropped_not_ready",
+          "dropped_bad_request")
 DROPS = {"dropped_fifo_full": "receive FIFO full", "dropped_no_buffer": "no receive buffer", "dropped_not_ready": "driver not ready",
          "dropped_bad_request": "bad request"}
 
@@ -32,7 +33,8 @@ def moments(p: Point) -> list[Row]:
         SELECT (begin + any_value(length) - (SELECT min(begin) FROM card WHERE point = $1)) / {FS_PER_US}.0 AS at_us,
                any_value(length) / {FS_PER_US}.0 AS length_us,
                sum(in_packets)::BIGINT AS in_packets, sum(out_packets)::BIGINT AS out_packets,
-               any_value(fifo_frames) AS fifo_frames, any_value(fifo_bytes) AS fifo_bytes, max(in_waiting) AS in_waiting_most,
+               any_value(fifo_frames) AS fifo_frames, any_value(fifo_bytes) AS fifo_bytes,
+               any_value(out_fifo_frames) AS out_fifo_frames, max(in_waiting) AS in_waiting_most,
                min(in_buffers) AS in_buffers_least, sum(out_waiting)::BIGINT AS out_waiting, max(out_waiting) AS out_waiting_most,
                any_value(dropped_fifo_full) AS dropped_fifo_full, sum(dropped)::BIGINT AS dropped_no_buffer,
                any_value(dropped_not_ready) AS dropped_not_ready, any_value(dropped_bad_request) AS dropped_bad_request

@@ -57,7 +57,7 @@ def card(cores: int) -> list[dict[str, Any]]:
     """A queue pair for each core, over ten intervals; in the last one, the card drops frames."""
     return [{"begin": 7 * MS + n * US, "length": US, "queue": queue, "in_packets": 3 + queue % 2, "out_packets": 2,
              "dropped": (n == 9) * queue, "in_waiting": (n + queue) % 4, "in_buffers": 200 - n, "out_waiting": n * (queue % 3),
-             "fifo_frames": 2 * cores, "fifo_bytes": 900, "dropped_fifo_full": 5 * (n == 9), "dropped_not_ready": 0,
+             "fifo_frames": 2 * cores, "fifo_bytes": 900, "out_fifo_frames": 8, "dropped_fifo_full": 5 * (n == 9), "dropped_not_ready": 0,
              "dropped_bad_request": 0} for n in range(10) for queue in range(cores)]
 
 

@@ -18,12 +18,13 @@ struct NicSettings : NicParams {
 /// What waits in the card at one moment.
 struct NetworkDepths {
     struct Queue {
-        std::uint64_t in_waiting = 0;  ///< frames on their way from the receive FIFO to the guest
+        std::uint64_t in_waiting = 0;  ///< frames in the receive FIFO for this queue, whose transfer has not begun
         std::uint64_t in_buffers = 0;  ///< receive buffers that the driver has left and no frame has filled
         std::uint64_t out_waiting = 0; ///< frames that the driver wants to send and the card has not fetched
     };
-    std::uint64_t fifo_frames = 0, fifo_bytes = 0; ///< in the receive FIFO, those on their way included
-    std::vector<Queue> queues;                     ///< by pair
+    std::uint64_t fifo_frames = 0, fifo_bytes = 0; ///< in the receive FIFO, until they are in the guest's buffers
+    std::uint64_t out_fifo_frames = 0;             ///< in the transmit FIFO, until they have left on the link
+    std::vector<Queue> queues;                     ///< by pair, of those that the driver uses
 };
 
 /// What the card and the clients counted, by name; of each load generator that was started, what it reports.

@@ -22,6 +22,7 @@ constexpr std::size_t kLongestFrame = net::kEthernetHeader + net::kMtu + 4; // w
 constexpr std::uint64_t kLongestRequest = 1 << 16;
 constexpr unsigned kBatch = 64; ///< frames to be sent of one piece of work: then other work of the lane has its turn
 constexpr unsigned kBurst = 8;  ///< frames that are returned to the driver together: a line of the used ring
+constexpr std::uint64_t kBurstBytes = kBurst * kLongestFrame;
 constexpr unsigned kPrefetched = 16; ///< receive buffers that the card fetches together
 constexpr net::Mac kAddress = {0x02, 0x00, 0x0a, 0x01, 0x00, 0x01};
 
@@ -67,7 +68,7 @@ VirtioNet::VirtioNet(std::string name, const NicSettings &p, std::uint64_t seed,
       alarm_(queue, this->name(), [this](Tick) { rang(); }),
       steered_(p.queues),
       held_(p.queues),
-      blocked_(p.queues),
+      out_(p.out_fifo_bytes),
       receiving_(p.queues),
       sent_(p.queues),
       queue_counts_(p.queues) {
@@ -95,12 +96,7 @@ void VirtioNet::rang() {
                 return_due_ = std::min(return_due_, sent_[pair].due);
             }
     }
-    if (!out_fifo_full(now))
-        for (unsigned pair = 0; pair < pairs_; ++pair)
-            if (blocked_[pair]) {
-                blocked_[pair] = 0;
-                work(lane_of(2 * pair + 1), [this, pair] { serve_sent(pair); });
-            }
+    wake_blocked();
     set_alarm();
 }
 
@@ -108,25 +104,20 @@ void VirtioNet::set_alarm() {
     Tick next = std::min(lan_.next(), return_due_);
     if (!fifo_.empty())
         next = std::min(next, fifo_.front().due);
-    if (std::any_of(blocked_.begin(), blocked_.end(), [](std::uint8_t b) { return b != 0; }))
-        next = std::min(next, out_resumes());
+    if (!blocked_.empty())
+        next = std::min(next, out_.has_room(kBurstBytes));
     alarm_.set(next);
 }
 
-bool VirtioNet::out_fifo_full(Tick now) const { return out_resumes() > now; }
-
-/// What is in the FIFO leaves at the rates of the link and of the card.
-Tick VirtioNet::out_resumes() const {
-    const Tick frames = static_cast<Tick>(p_.out_fifo_bytes / kLongestFrame);
-    return std::max(lan_.link().busy_until(net::Link::kToClients) - lan_.link().wire_time(p_.out_fifo_bytes),
-                    out_free_ - frames * packet_time(p_.out_per_second));
-}
-
-/// Frames of any length that the FIFO has room for, if it is not full: at least one, and at most a burst.
-unsigned VirtioNet::room_for(Tick now) const {
-    const net::Link &link = lan_.link();
-    const Tick room = now + link.wire_time(p_.out_fifo_bytes) - link.busy_until(net::Link::kToClients);
-    return static_cast<unsigned>(std::clamp<Tick>(1 + room / link.wire_time(kLongestFrame), 1, kBurst));
+/// As many queues go on as the transmit FIFO has room for, those first that have waited longest.
+void VirtioNet::wake_blocked() {
+    out_.advance(time_.now());
+    const std::uint64_t each = out_.wanted(kBurstBytes);
+    for (std::uint64_t room = out_.room(); room >= each && !blocked_.empty(); room -= each) {
+        const unsigned pair = blocked_.front();
+        blocked_.pop_front();
+        work(lane_of(2 * pair + 1), [this, pair] { serve_sent(pair); });
+    }
 }
 
 // --- from the link to the guest
@@ -143,8 +134,10 @@ void VirtioNet::arrived(net::Frame frame, Tick now) {
         drop(kFifoFull);
         return;
     }
-    counts_.in_waited += in_free_ > now;
-    in_free_ = std::max(in_free_, now) + packet_time(p_.in_per_second);
+    const Tick own = packet_time(p_.in_per_second);
+    counts_.in_busy += static_cast<std::uint64_t>(own);
+    in_free_ = std::max(in_free_, now) + own;
+    ++fifo_frames_;
     fifo_bytes_ += frame.size();
     counts_.deepest_fifo = std::max(counts_.deepest_fifo, fifo_bytes_);
     fifo_.push_back({std::move(frame), in_free_});
@@ -166,7 +159,8 @@ Tick VirtioNet::packet_time(std::uint64_t per_second) const {
     if (per_second == 0)
         return 0;
     const unsigned further = active_pairs_ - std::min<unsigned>(active_pairs_, p_.full_rate_queues);
-    return kTicksPerSecond / static_cast<Tick>(per_second) * (1000 + static_cast<Tick>(further * p_.queue_cost)) / 1000;
+    const Tick alone = kTicksPerSecond / static_cast<Tick>(per_second);
+    return alone + alone / 1000 * static_cast<Tick>(further * p_.queue_cost);
 }
 
 void VirtioNet::serve_received(unsigned pair) {
@@ -177,6 +171,7 @@ void VirtioNet::serve_received(unsigned pair) {
             const net::Frame frame = std::move(frames.front());
             frames.pop_front();
             receive(pair, frame, used);
+            --fifo_frames_;
             fifo_bytes_ -= frame.size();
         }
         if (!used.empty())
@@ -242,16 +237,22 @@ void VirtioNet::serve_sent(unsigned pair) {
     bool more = true;
     while (more && served < kBatch && !resetting()) {
         std::deque<Virtqueue::Chain> chains;
-        if (out_fifo_full(time_.now())) {
-            blocked_[pair] = 1;
+        out_.advance(time_.now());
+        if (out_.full()) {
+            if (std::find(blocked_.begin(), blocked_.end(), pair) == blocked_.end())
+                blocked_.push_back(pair);
             break;
         }
-        more = take(queue, chains, room_for(time_.now())) != 0;
+        const auto most = static_cast<unsigned>(std::clamp<std::uint64_t>(out_.room() / kLongestFrame, 1, kBurst));
+        out_.reserve(most * kLongestFrame);
+        more = take(queue, chains, most) != 0;
         for (const Virtqueue::Chain &chain : chains) {
             if (!send(pair, chain))
                 drop(kBadRequest);
             sent_[pair].used.push_back({chain.head, 0});
         }
+        out_.release(most * kLongestFrame);
+        wake_blocked();
         if (sent_[pair].used.size() >= p_.sent_together)
             return_sent(pair);
         else if (!sent_[pair].used.empty() && sent_[pair].due == kNever)
@@ -265,10 +266,10 @@ void VirtioNet::serve_sent(unsigned pair) {
 }
 
 void VirtioNet::return_sent(unsigned pair) {
-    const auto used = std::exchange(sent_[pair].used, {});
     sent_[pair].due = kNever;
-    if (used.empty() || resetting())
+    if (sent_[pair].used.empty() || !live()) // they go with the next ones, or the driver resets the device
         return;
+    const auto used = std::exchange(sent_[pair].used, {});
     put_back(2 * pair + 1, used);
     signal(2 * pair + 1);
 }
@@ -295,16 +296,18 @@ bool VirtioNet::send(unsigned pair, const Virtqueue::Chain &chain) {
     }
     if (frame.size() < net::kLeastFrame)
         frame.resize(net::kLeastFrame);
-    counts_.out_waited += out_free_ > time_.now();
-    const Tick now = std::max(time_.now(), out_free_);
-    out_free_ = now + packet_time(p_.out_per_second);
+    const Tick now = std::max(time_.now(), out_free_), own = packet_time(p_.out_per_second);
+    counts_.out_busy += static_cast<std::uint64_t>(own);
+    out_free_ = now + own;
     ++counts_.out_packets;
     counts_.out_bytes += frame.size();
     ++queue_counts_[pair].out_packets;
     steering_->sent(net::flow_of(frame), pair);
     if (pcap_)
         pcap_->write(frame, now);
+    const std::size_t length = frame.size();
     lan_.transmit(std::move(frame), now);
+    out_.push(length, lan_.link().busy_until(net::Link::kToClients));
     return true;
 }
 
@@ -312,12 +315,12 @@ void VirtioNet::device_reset() {
     active_pairs_ = 1;
     rss_ = {};
     fifo_.clear();
-    fifo_bytes_ = 0;
+    fifo_frames_ = fifo_bytes_ = 0;
     for (auto &frames : steered_)
         frames.clear();
     for (auto &held : held_)
         held.clear();
-    std::fill(blocked_.begin(), blocked_.end(), std::uint8_t{0});
+    blocked_.clear();
     std::fill(sent_.begin(), sent_.end(), Sent{});
     return_due_ = kNever;
 }
@@ -329,8 +332,8 @@ NetworkReport VirtioNet::report() const {
         {"in_bytes", counts_.in_bytes},
         {"out_packets", counts_.out_packets},
         {"out_bytes", counts_.out_bytes},
-        {"in_waited_for_limit", counts_.in_waited},
-        {"out_waited_for_limit", counts_.out_waited},
+        {"in_busy_ns", counts_.in_busy / static_cast<std::uint64_t>(kTicksPerNs)},
+        {"out_busy_ns", counts_.out_busy / static_cast<std::uint64_t>(kTicksPerNs)},
         {"dropped_fifo_full", counts_.dropped[kFifoFull]},
         {"dropped_no_buffer", counts_.dropped[kNoBuffer]},
         {"dropped_not_ready", counts_.dropped[kNotReady]},
@@ -349,9 +352,9 @@ NetworkReport VirtioNet::report() const {
 }
 
 NetworkDepths VirtioNet::depths() const {
-    NetworkDepths d{.fifo_frames = fifo_.size(), .fifo_bytes = fifo_bytes_, .queues = {}};
-    for (unsigned pair = 0; pair < pairs_; ++pair) {
-        d.fifo_frames += steered_[pair].size();
+    NetworkDepths d{
+        .fifo_frames = fifo_frames_, .fifo_bytes = fifo_bytes_, .out_fifo_frames = out_.frames(), .queues = {}};
+    for (unsigned pair = 0; pair < active_pairs_; ++pair) {
         d.queues.push_back({steered_[pair].size(), held_[pair].size() + waiting(2 * pair), waiting(2 * pair + 1)});
     }
     return d;
@@ -362,13 +365,15 @@ void VirtioNet::archive(Archive &a) {
     VirtioPci::archive(a);
     a(lan_);
     steering_->archive(a);
-    a(rss_, active_pairs_, fifo_, fifo_bytes_, in_free_, out_free_, held_, blocked_, sent_, return_due_, counts_,
-      queue_counts_);
+    a(rss_, active_pairs_, fifo_, fifo_frames_, fifo_bytes_, in_free_, out_free_, held_, out_, blocked_, sent_,
+      return_due_, counts_, queue_counts_);
     if (!a.loading())
         return;
-    if (held_.size() != pairs_ || blocked_.size() != pairs_ || sent_.size() != pairs_ ||
+    if (held_.size() != pairs_ || blocked_.size() > pairs_ || sent_.size() != pairs_ ||
         queue_counts_.size() != pairs_ || active_pairs_ < 1 || active_pairs_ > pairs_)
         throw UserError("checkpoint: a network card of another size: expected the file as it was written");
+    if (std::any_of(blocked_.begin(), blocked_.end(), [this](unsigned pair) { return pair >= pairs_; }))
+        throw UserError("checkpoint: a queue that the network card does not have: expected the file as it was written");
     for (const auto &list : held_)
         for (const Virtqueue::Chain &chain : list)
             for (const Virtqueue::Segment &s : chain.writable)

@@ -15,6 +15,7 @@
 #include <string>
 
 #include "dev/nic/nic_settings.hh"
+#include "dev/nic/out_fifo.hh"
 #include "dev/nic/pcap.hh"
 #include "dev/nic/steering.hh"
 #include "dev/time.hh"
@@ -39,7 +40,7 @@ class VirtioNet final : public VirtioPci {
     enum Drop : unsigned { kFifoFull, kNoBuffer, kNotReady, kBadRequest, kDropReasons };
     struct Counts {
         std::uint64_t in_packets = 0, in_bytes = 0, out_packets = 0, out_bytes = 0;
-        std::uint64_t in_waited = 0, out_waited = 0; ///< packets that were not the card's next, for its packet limits
+        std::uint64_t in_busy = 0, out_busy = 0; ///< ticks of the card's own work for packets; 0 without packet limits
         std::uint64_t dropped[kDropReasons] = {};
         std::uint64_t deepest_fifo = 0; ///< bytes that waited at most
     };
@@ -89,9 +90,7 @@ class VirtioNet final : public VirtioPci {
     bool configure_rss(std::span<const std::uint8_t> bytes);
     unsigned control_queue() const { return 2 * (driver_has(kMultiQueue | kRss) ? pairs_ : 1); }
     Tick packet_time(std::uint64_t per_second) const;
-    bool out_fifo_full(Tick now) const;
-    Tick out_resumes() const;
-    unsigned room_for(Tick now) const;
+    void wake_blocked();
     void drop(Drop reason) { ++counts_.dropped[reason]; }
 
     const NicSettings p_;
@@ -104,12 +103,13 @@ class VirtioNet final : public VirtioPci {
     Alarm alarm_;
     RssConfig rss_;
     unsigned active_pairs_ = 1;
-    std::deque<Waiting> fifo_;                    ///< received, in their order
-    std::vector<std::deque<net::Frame>> steered_; ///< by pair: on their way to the guest, in the FIFO still
-    std::uint64_t fifo_bytes_ = 0;
+    std::deque<Waiting> fifo_;                       ///< received, in their order
+    std::vector<std::deque<net::Frame>> steered_;    ///< by pair: on their way to the guest, in the FIFO still
+    std::uint64_t fifo_frames_ = 0, fifo_bytes_ = 0; ///< until they are in the guest's buffers
     Tick in_free_ = 0, out_free_ = 0;                ///< when the card can handle another packet
     std::vector<std::deque<Virtqueue::Chain>> held_; ///< by pair: receive buffers taken and not used yet
-    std::vector<std::uint8_t> blocked_;              ///< by pair: waits for room in the transmit FIFO
+    OutFifo out_;
+    std::deque<std::uint32_t> blocked_;   ///< pairs that wait for room in the transmit FIFO, in their order
     std::vector<std::uint8_t> receiving_; ///< by pair: a piece of work for its frames is waiting or under way
     std::vector<Sent> sent_;              ///< by pair
     Tick return_due_ = kNever;            ///< the first of theirs

@@ -62,6 +62,8 @@ class VirtioPci : public PciFunction {
     virtual unsigned lane_of(unsigned) const { return 0; }
     /// Whether the driver waits for a reset; the device then serves no queue.
     bool resetting() const { return resetting_; }
+    /// Whether the driver lets the device read and write its queues.
+    bool live() const { return (status_ & kDriverOk) && !(status_ & kNeedsReset) && bus_master() && !resetting_; }
     bool driver_has(std::uint64_t feature) const { return driver_features_ & feature; }
     bool take(unsigned queue, Virtqueue::Chain &);
     /// Takes up to `most` chains at once; how many it has taken.
@@ -93,7 +95,6 @@ class VirtioPci : public PciFunction {
     };
     static constexpr std::uint16_t kNoVector = 0xffff;
 
-    bool live() const { return (status_ & kDriverOk) && !(status_ & kNeedsReset) && bus_master() && !resetting_; }
     void begin_reset();
     void virtio_reset();
     void write_common(Addr offset, std::uint32_t value, unsigned size);

@@ -2,7 +2,7 @@
 // TCP (RFC 9293) as far as a load generator needs it: active and passive opening, segmentation, acknowledgements, a fixed
 // receive window, retransmission by a fixed time-out that doubles and after three equal acknowledgements, reassembly, FIN,
 // RST, TIME-WAIT. It has no congestion control, no window scaling, no selective acknowledgements. It acknowledges each segment
-// at once and by itself, before what the user sends in answer, as Linux does in the first segments of a connection: a server
+// at once. Acknowledgements of SYN and FIN go by themselves, before what the user sends in answer, as Linux sends them: a server
 // receives as many packets for a request as from a real client. It knows neither time nor link: it is given segments and the
 // time, and emits segments.
 #pragma once

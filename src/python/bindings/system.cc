@@ -35,6 +35,24 @@ nb::dict counts(const FullSystem &s) {
     return d;
 }
 
+/// What the network card counts and holds; cheaper than all statistics.
+nb::dict network(const FullSystem &s) {
+    const auto report = s.network();
+    nb::dict d, counts, depths;
+    for (const auto &[name, count] : report.counts)
+        counts[name.c_str()] = count;
+    nb::list queues;
+    for (const auto &q : report.depths.queues)
+        queues.append(nb::make_tuple(q.in_waiting, q.in_buffers, q.out_waiting));
+    depths["fifo_frames"] = report.depths.fifo_frames;
+    depths["fifo_bytes"] = report.depths.fifo_bytes;
+    depths["out_fifo_frames"] = report.depths.out_fifo_frames;
+    depths["queues"] = queues;
+    d["counts"] = counts;
+    d["depths"] = depths;
+    return d;
+}
+
 nb::dict stats(const FullSystem &s) {
     nb::dict d;
     d["instructions"] = s.instructions();
@@ -55,14 +73,6 @@ nb::dict stats(const FullSystem &s) {
             drivers[name.c_str()] = text;
         d["network"] = counts;
         d["network_drivers"] = drivers;
-        nb::list queues;
-        for (const auto &q : network.depths.queues)
-            queues.append(nb::make_tuple(q.in_waiting, q.in_buffers, q.out_waiting));
-        nb::dict depths;
-        depths["fifo_frames"] = network.depths.fifo_frames;
-        depths["fifo_bytes"] = network.depths.fifo_bytes;
-        depths["queues"] = queues;
-        d["network_depths"] = depths;
     }
     return d;
 }
@@ -137,6 +147,7 @@ void bind_results(nb::class_<FullSystem> &system) {
             "epoch_record", [](const FullSystem &s) { return bytes_of(s.epoch_record()); },
             "Processor time of each epoch since record_epochs (sim/parallel/epoch_record.hh).")
         .def("stats", stats)
+        .def("network", network)
         .def("counts", counts,
              "The part of `stats` that takes little time, for progress and for windows; `spun`: instructions in spin "
              "loops.");

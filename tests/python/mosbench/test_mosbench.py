@@ -7,6 +7,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 
+from analysis import paper
 from moscope import paths, workloads
 from moscope.cli import Shared
 from moscope.errors import UserError
@@ -55,6 +56,7 @@ def test_quick_measures_shorter_windows_of_each_workload() -> None:
 def test_the_card_has_the_papers_limits_unless_they_are_set() -> None:
     of_paper = main.spec(Shared(quiet=True), main.Wanted(), [THREE], {"w1", "w3"})
     assert of_paper.fixed["nic.in_per_second"] == of_paper.fixed["nic.out_per_second"] == 5_000_000
+    assert paper.is_of({"machine": "opteron48", "config": {"set": [f"{key}={value}" for key, value in main.CARD.items()]}})
     without = main.spec(Shared(quiet=True, sets=["nic.in_per_second=0"]), main.Wanted(), [THREE], {"w1", "w3"})
     assert without.fixed["nic.in_per_second"] == "0"
 

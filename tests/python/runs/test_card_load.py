@@ -25,10 +25,10 @@ class Machine:
     def counts(self) -> dict[str, int]:
         return {"ticks": self.now}
 
-    def stats(self) -> dict[str, Any]:
+    def network(self) -> dict[str, Any]:
         of_queues = {f"queue{n}_{name}": self.steps * (n + 1) * (name == "in_packets") for n in range(2) for name in card_load.COUNTS}
-        return {"network": {**dict.fromkeys(card_load.DROPS, 0), "dropped_fifo_full": 7 * self.steps, **of_queues},
-                "network_depths": {"fifo_frames": self.steps, "fifo_bytes": 60, "queues": [(0, 250, 1), (2, 240, 3)]}}
+        return {"counts": {**dict.fromkeys(card_load.DROPS, 0), "dropped_fifo_full": 7 * self.steps, **of_queues},
+                "depths": {"fifo_frames": self.steps, "fifo_bytes": 60, "out_fifo_frames": 9, "queues": [(0, 250, 1), (2, 240, 3)]}}
 
 
 def test_rows_have_the_counts_of_their_interval_and_windows_that_do_not_count_have_none(tmp_path: Path) -> None:

@@ -81,7 +81,8 @@ def run(shared: Shared, wanted: Wanted, *, say: Say, progress: sweeps.Progress =
     outcome = sweeps.run(described, out, say=say, progress=progress, **started)
     if "estimated_s" in outcome.document:
         return {**outcome.document, "schema": SCHEMA, "applications": [a.name for a in chosen]}, outcome
-    write_whole(out / DESCRIPTION, jsonio.dumps({"schema": SCHEMA, "machine": shared.machine, "set": list(shared.sets), "applications": [
+    sets = [f"{key}={value}" for key, value in described.fixed.items() if "." in key]
+    write_whole(out / DESCRIPTION, jsonio.dumps({"schema": SCHEMA, "machine": shared.machine, "set": sets, "applications": [
         {"name": a.name, "title": a.title, "figure": a.figure, "limit": a.limit,
          "curves": [{"label": c.label, "workload": c.workload, "kernel": c.kernel} for c in applications.curves(a, known)]}
         for a in chosen]}) + "\n")

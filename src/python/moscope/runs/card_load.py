@@ -11,7 +11,8 @@ from moscope.runs.over_time import Rows
 NAME, SCHEMA = "card.parquet", "moscope.card/1"
 DROPS = ("dropped_fifo_full", "dropped_not_ready", "dropped_bad_request")
 COUNTS = ("in_packets", "out_packets", "dropped")  # of a queue
-COLUMNS = ("begin", "length", "queue", *COUNTS, "in_waiting", "in_buffers", "out_waiting", "fifo_frames", "fifo_bytes", *DROPS)
+COLUMNS = ("begin", "length", "queue", *COUNTS, "in_waiting", "in_buffers", "out_waiting", "fifo_frames", "fifo_bytes",
+           "out_fifo_frames", *DROPS)
 
 
 class CardLoad:
@@ -19,15 +20,15 @@ class CardLoad:
 
     def __init__(self, system: engine.System) -> None:
         self._system = system
-        self._before: dict[str, int] = system.stats()["network"]
+        self._before: dict[str, int] = system.network()["counts"]
         self._rows = Rows(NAME, SCHEMA, COLUMNS)
 
     def read(self, begin: int, length: int) -> None:
-        stats: dict[str, Any] = self._system.stats()
-        counts, depths = stats["network"], stats["network_depths"]
+        now: dict[str, Any] = self._system.network()
+        counts, depths = now["counts"], now["depths"]
         more = {name: n - self._before[name] for name, n in counts.items()}
         self._before = counts
-        card = depths["fifo_frames"], depths["fifo_bytes"], *(more[name] for name in DROPS)
+        card = depths["fifo_frames"], depths["fifo_bytes"], depths["out_fifo_frames"], *(more[name] for name in DROPS)
         for queue, (in_waiting, in_buffers, out_waiting) in enumerate(depths["queues"]):
             of_queue = (more[f"queue{queue}_{name}"] for name in COUNTS)
             self._rows.add(begin, length, queue, *of_queue, in_waiting, in_buffers, out_waiting, *card)

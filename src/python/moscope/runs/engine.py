@@ -26,6 +26,7 @@ class System(engine.System, Protocol):
     def allocations(self) -> tuple[bytes, bytes]: ...  # board/allocations.hh
     def code_report(self) -> str: ...  # JSON: of each place its calls, and whether a core came there
     def stats_json(self) -> str: ...
+    def network(self) -> dict[str, Any]: ...  # counts, depths: of a network card
     def attribution_rows(self) -> tuple[bytes, bytes, bytes]: ...  # lines, pairs, transfers
     def record_epochs(self) -> None: ...
     def epoch_record(self) -> bytes: ...  # since record_epochs

@@ -8,6 +8,7 @@ A point that fails does not stop the others. An interruption ends all processes;
 import json
 import os
 import queue
+import resource
 import subprocess
 import sys
 import tempfile
@@ -94,10 +95,28 @@ def available_bytes() -> int:
     return 1 << 60
 
 
+def machine_bytes(cores: int) -> int:
+    return BASE_BYTES + CORE_BYTES * cores
+
+
 def wanted_bytes(job: Job) -> int:
     point = job.point
     kept_ms = point.windows * point.window / FS_PER_MS if job.attribution else 0.0
-    return BASE_BYTES + CORE_BYTES * point.cores + int(CORE_MS_BYTES * point.cores * kept_ms)
+    return machine_bytes(point.cores) + int(CORE_MS_BYTES * point.cores * kept_ms)
+
+
+def used_bytes(process: int) -> int:
+    """Host memory that a process has; 0 if it is not there."""
+    try:
+        with open(f"/proc/{process}/statm", encoding="ascii") as file:
+            return int(file.read().split()[1]) * resource.getpagesize()
+    except (OSError, IndexError):
+        return 0
+
+
+def still_wanted(one: Running) -> int:
+    """What a process has not taken yet of what it is taken to need."""
+    return max(0, wanted_bytes(one.job) - used_bytes(one.process.pid))
 
 
 def run(jobs: list[Job], progress: Callable[[Job, Progress | None], None], finished: Callable[[Job, dict[str, Any]], None],
@@ -111,9 +130,8 @@ def run(jobs: list[Job], progress: Callable[[Job, Progress | None], None], finis
     failed: list[MoscopeError] = []
     try:
         while waiting or running:
-            # What runs already may not have taken all of its memory yet.
             while waiting and len(running) < most and (
-                    not running or available() - sum(wanted_bytes(r.job) for r in running) >= wanted_bytes(waiting[0])):
+                    not running or available() - sum(map(still_wanted, running)) >= wanted_bytes(waiting[0])):
                 job = waiting.pop(0)
                 running.append(Running(job, said, start))
                 progress(job, None)

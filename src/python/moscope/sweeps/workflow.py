@@ -40,7 +40,7 @@ def write(store: Store, job: str, points: list[Point], at_once: int) -> dict[str
     boots: dict[str, dict[str, Any]] = {}
     for p in listed.values():
         if p.planned.boot:
-            boots.setdefault(p.planned.boot, {"point": p.digest, "memory_mb": p.planned.memory_mb})
+            boots.setdefault(p.planned.boot, {"point": p.digest, "memory_mb": p.planned.boot_memory_mb})
     config = {
         "schema": "moscope.sweep.workflow/1", "job": job, "worker": worker(), "folder": os.getcwd(), "runtime_minutes": RUNTIME_MINUTES,
         "single": [] if light else list(listed), "batches": batches(missing, at_once) if light else {}, "boots": boots,

@@ -25,6 +25,7 @@ MB = 1 << 20
 @dataclass(frozen=True)
 class Planned:
     """`identity`: all that determines the result. `kind`: points of one kind take about the same time, which grows with `work`.
+    `memory_mb`: of the host, `boot_memory_mb` for the boot alone.
     `boot`: the key of the booted guest that the point starts from; `edges`: the links of its machine."""
 
     identity: dict[str, Any]
@@ -32,6 +33,7 @@ class Planned:
     edges: list[list[int]] = field(default_factory=list)
     work: float = 1.0
     memory_mb: int = 500
+    boot_memory_mb: int = 500
     boot: str | None = None
 
     @property

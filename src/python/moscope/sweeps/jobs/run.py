@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from moscope.errors import UserError
 from moscope.runs import checkpoints, directory, inputs, job, options, point, windows
 from moscope.runs.guest import Progress
-from moscope.runs.pool import wanted_bytes
+from moscope.runs.pool import machine_bytes, wanted_bytes
 from moscope.sweeps.jobs.base import MB, Job, Planned, Report, Say, edges_of, engine_digest, shared, text
 from moscope.sweeps.spec import Params, Value
 from moscope.wording import number
@@ -37,8 +37,8 @@ class Run(Job):
         made_from = gatherer(text(params.get("machine", "")), tuple(plan.sets), plan, say).of(one)
         identity = {"job": self.name, "engine": engine_digest(), "seed": plan.seed, "inputs": made_from.digests(),
                     "point": {k: v for k, v in plan.identity()["points"][0].items() if k != "kernel"}, "kernel": one.kernel}
-        memory = wanted_bytes(job.job(plan, one, Path())) // MB
-        return Planned(identity, kind_of(one), edges_of(plan.machine), work_of(one), memory,
+        memory, boot = wanted_bytes(job.job(plan, one, Path())) // MB, machine_bytes(one.cores) // MB
+        return Planned(identity, kind_of(one), edges_of(plan.machine), work_of(one), memory, boot,
                        checkpoints.key(configuration(plan, one, made_from)))
 
     def lacking(self, params: Params) -> list[str]:
@@ -101,8 +101,8 @@ def kind_of(one: options.Point) -> str:
 
 
 def work_of(one: options.Point) -> float:
-    """Milliseconds in detailed mode. Boots and names take as long as one more. Most points that end with a small error do so after a few
-    windows more than they need."""
+    """Milliseconds in detailed mode. Boots and names take as long as one more. A point that ends with a small error is taken to need
+    `USUAL_WINDOWS` at most: it needs ten windows, and a few more where they depend on each other."""
     count = min(one.windows, USUAL_WINDOWS) if one.until_error else one.windows
     return 1.0 + (one.warmup + count * one.window) / windows.FS_PER_MS
 

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The transmit FIFO of a network card: frames that were fetched from guest memory and have not left on the link. Room is reserved
+// before frames are fetched, since fetching takes time and the card does it for several queues side by side.
+#pragma once
+
+#include <algorithm>
+#include <deque>
+
+#include "base/types.hh"
+#include "sim/archive.hh"
+
+namespace moscope::dev {
+
+class OutFifo {
+  public:
+    explicit OutFifo(std::uint64_t size) : size_(size) {}
+
+    /// Frames that have left by now make room.
+    void advance(Tick now) {
+        for (; !frames_.empty() && frames_.front().leaves <= now; frames_.pop_front())
+            used_ -= frames_.front().bytes;
+    }
+    /// The last frame may exceed the FIFO's end, as its length is not known before it is fetched.
+    bool full() const { return used_ + reserved_ >= size_; }
+    std::uint64_t room() const { return size_ - std::min(size_, used_ + reserved_); }
+    void reserve(std::uint64_t bytes) { reserved_ += bytes; }
+    void release(std::uint64_t bytes) { reserved_ -= bytes; }
+    /// A frame that leaves after those before it.
+    void push(std::uint64_t bytes, Tick leaves) {
+        frames_.push_back({bytes, leaves});
+        used_ += bytes;
+    }
+    /// When there will be so much room, or as much as a small FIFO can be asked for; kNever if that depends on reservations.
+    Tick has_room(std::uint64_t bytes) const {
+        const std::uint64_t most = size_ - std::min(wanted(bytes), size_);
+        std::uint64_t used = used_;
+        for (const Leaving &f : frames_) {
+            used -= f.bytes;
+            if (used <= most)
+                return f.leaves;
+        }
+        return kNever;
+    }
+    /// Of a wish for room: not more than half of the FIFO.
+    std::uint64_t wanted(std::uint64_t bytes) const { return std::min(bytes, size_ / 2); }
+    std::size_t frames() const { return frames_.size(); }
+    void archive(Archive &a) { a(frames_, used_); }
+
+  private:
+    struct Leaving {
+        std::uint64_t bytes = 0;
+        Tick leaves = 0;
+        void archive(Archive &a) { a(bytes, leaves); }
+    };
+    std::uint64_t size_, used_ = 0, reserved_ = 0;
+    std::deque<Leaving> frames_;
+};
+
+} // namespace moscope::dev
