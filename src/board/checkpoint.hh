@@ -18,7 +18,7 @@
 
 namespace moscope {
 
-inline constexpr std::uint32_t kCheckpointVersion = 7;
+inline constexpr std::uint32_t kCheckpointVersion = 8;
 
 /// UserError if the file cannot be written; nothing is left behind then.
 void write_checkpoint(const std::string &path, const std::string &description, const Archive &state,
