@@ -40,9 +40,10 @@ def limit(one: Point, many: Point) -> Limit:
     """The limit on the cores of `many`, compared with one core."""
     if (used := dram_occupied(many)) >= OCCUPIED:
         return Limit("dram", f"DRAM bandwidth: channels are occupied {used:.0%} of the time")
-    for way, does in (("in", "receives"), ("out", "sends")):
-        if (share := card_busy(many, way)) >= CARD_BUSY:
-            return Limit("card", f"the network card {does} as many packets as it can, in {min(share, 1.0):.0%} of the time")
+    busy = {does: share for way, does in (("in", "receives"), ("out", "sends")) if (share := card_busy(many, way)) >= CARD_BUSY}
+    if busy:
+        share = min(*busy.values(), 1.0)
+        return Limit("card", f"the network card {' and '.join(busy)} as many packets as it can, in {share:.0%} of the time")
     dropped = drops(many)
     if dropped and causes(many).get("idle", 0.0) >= IDLE:
         return Limit("card", f"the network card drops {dropped:.1%} of the packets; cores are idle {causes(many)['idle']:.0%} of the time")

@@ -21,7 +21,9 @@ from moscope.runs import main, options
 TESTED = {fix.number: fix.stress for fix in kernel_patches.fixes() if fix.stress}
 SHARING = ("spin", "true_sharing", "false_sharing", "upgrade", "secondary")
 CORES = [4, pytest.param(48, marks=pytest.mark.long)]
-Measured = Callable[[str, int, int], dict[str, Any]]
+Measured = Callable[..., dict[str, Any]]
+# Cores whose accesses are in program order: each miss has one reason.
+IN_ORDER = ("core.model=blocking", "l1d_prefetch.policy=off", "l1i_prefetch.policy=off", "dram_prefetch.policy=off")
 
 
 @pytest.fixture(scope="module")
@@ -29,9 +31,9 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> Measured:
     """A point of a fix's stress test on a kernel, with the names of its lines and its counts."""
     skip_unless_built("")
 
-    def run(kernel: str, fix: int, cores: int) -> dict[str, Any]:
+    def run(kernel: str, fix: int, cores: int, *sets: str) -> dict[str, Any]:
         out = tmp_path_factory.mktemp("fixes") / "run"
-        shared = Shared(out=out, quiet=True)
+        shared = Shared(out=out, quiet=True, sets=list(sets))
         short = fix in TESTED and TESTED[fix].program == "vfsfix"
         workload = TESTED[fix].workload if fix in TESTED else f"memfix-{fix}"
         given = options.Options(workload, kernel, str(cores), warmup="200us" if short else None, window="300us" if short else None,
@@ -79,7 +81,7 @@ def test_without_the_fix_the_largest_stall_is_on_its_line_and_with_it_elsewhere(
 
 def test_counts_of_pages_invalidate_what_lies_beside_them_only_without_fix_11(measured: Measured) -> None:
     skip_unless_built("split")
-    without, fixed = measured("pk", 11, 4), measured("pk@split", 11, 4)
+    without, fixed = measured("pk", 11, 4, *IN_ORDER), measured("pk@split", 11, 4, *IN_ORDER)
     top = without["top_names"][0]
     assert top["name"] == "struct page._refcount" and top["stall_share"] > 0.5, top
     # A core reads beside the counts of each of 256 pages before it changes them, to map it and to unmap it. Without the fix, another core's
