@@ -162,7 +162,7 @@ TEST(Tcp, AConnectionToNobodyIsRefused) {
     EXPECT_EQ(p.a.connections(), 0u);
 }
 
-TEST(Tcp, ARequestTakesAsManyPacketsAsFromAClientOfLinux) {
+TEST(Tcp, AConnectionSendsTheSixPacketsOfALinuxClient) {
     std::vector<unsigned> flags;
     Tcp tcp{{}, [&](const Segment &s, Tick) { flags.push_back(s.flags); }};
     struct Asks final : TcpUser {

@@ -29,7 +29,7 @@ def warmup(cores: int) -> str:
 
 
 def warmup_of_one(cores: int) -> str:
-    """Where the card's packet limit may be reached, until the packets that wait there are in balance with the connections."""
+    """On more than 36 cores, the card's packet limit may be reached: longer, until the occupancy of its receive FIFO is steady."""
     return warmup(cores) if cores <= 36 else "16ms"
 
 

@@ -12,7 +12,7 @@ CLIENTS_PER_CORE = 8
 
 
 def warmup(cores: int) -> str:
-    """Until the receive queues, all of which are first refilled at the same time, are refilled in turns."""
+    """All receive queues are first refilled at the same time. The warm-up lasts until their refills are spread over time."""
     return "3ms" if cores <= 24 else "12ms"
 
 

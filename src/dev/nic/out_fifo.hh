@@ -30,7 +30,7 @@ class OutFifo {
         frames_.push_back({bytes, leaves});
         used_ += bytes;
     }
-    /// When there will be so much room, or as much as a small FIFO can be asked for; kNever if that depends on reservations.
+    /// The tick at which frames in the FIFO will have freed `wanted(bytes)`; kNever if they do not free as much.
     Tick has_room(std::uint64_t bytes) const {
         const std::uint64_t most = size_ - std::min(wanted(bytes), size_);
         std::uint64_t used = used_;
@@ -41,7 +41,7 @@ class OutFifo {
         }
         return kNever;
     }
-    /// Of a wish for room: not more than half of the FIFO.
+    /// The free space for which a blocked queue waits: `bytes`, but at most half of the FIFO.
     std::uint64_t wanted(std::uint64_t bytes) const { return std::min(bytes, size_ / 2); }
     std::size_t frames() const { return frames_.size(); }
     void archive(Archive &a) { a(frames_, used_); }

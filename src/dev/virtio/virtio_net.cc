@@ -109,7 +109,7 @@ void VirtioNet::set_alarm() {
     alarm_.set(next);
 }
 
-/// As many queues go on as the transmit FIFO has room for, those first that have waited longest.
+/// Resumes as many queues as the transmit FIFO has room for, in the order in which they were blocked.
 void VirtioNet::wake_blocked() {
     out_.advance(time_.now());
     const std::uint64_t each = out_.wanted(kBurstBytes);
@@ -154,7 +154,7 @@ void VirtioNet::dispatch(Tick now) {
     }
 }
 
-/// Of the card's own work for a packet; 0 without a limit.
+/// Time that the card takes for a packet by its packet limit; 0 without a limit.
 Tick VirtioNet::packet_time(std::uint64_t per_second) const {
     if (per_second == 0)
         return 0;
@@ -267,7 +267,7 @@ void VirtioNet::serve_sent(unsigned pair) {
 
 void VirtioNet::return_sent(unsigned pair) {
     sent_[pair].due = kNever;
-    if (sent_[pair].used.empty() || !live()) // they go with the next ones, or the driver resets the device
+    if (sent_[pair].used.empty() || !live()) // returned with later frames, or dropped by a reset
         return;
     const auto used = std::exchange(sent_[pair].used, {});
     put_back(2 * pair + 1, used);
@@ -354,9 +354,8 @@ NetworkReport VirtioNet::report() const {
 NetworkDepths VirtioNet::depths() const {
     NetworkDepths d{
         .fifo_frames = fifo_frames_, .fifo_bytes = fifo_bytes_, .out_fifo_frames = out_.frames(), .queues = {}};
-    for (unsigned pair = 0; pair < active_pairs_; ++pair) {
+    for (unsigned pair = 0; pair < active_pairs_; ++pair)
         d.queues.push_back({steered_[pair].size(), held_[pair].size() + waiting(2 * pair), waiting(2 * pair + 1)});
-    }
     return d;
 }
 

@@ -67,10 +67,10 @@ class VirtioNet final : public VirtioPci {
         Tick due = 0;
         void archive(Archive &a) { a(frame, due); }
     };
-    /// Frames of a pair that were sent, whose buffers the driver has not back.
+    /// Sent frames of a pair whose buffers have not been returned to the driver.
     struct Sent {
         std::vector<Virtqueue::Used> used;
-        Tick due = kNever; ///< when it has them at the latest
+        Tick due = kNever; ///< latest tick of their return
         void archive(Archive &a) { a(used, due); }
     };
     void notified(unsigned queue) override;
@@ -112,7 +112,7 @@ class VirtioNet final : public VirtioPci {
     std::deque<std::uint32_t> blocked_;   ///< pairs that wait for room in the transmit FIFO, in their order
     std::vector<std::uint8_t> receiving_; ///< by pair: a piece of work for its frames is waiting or under way
     std::vector<Sent> sent_;              ///< by pair
-    Tick return_due_ = kNever;            ///< the first of theirs
+    Tick return_due_ = kNever;            ///< earliest `due` of all pairs
     Counts counts_;
     std::vector<QueueCounts> queue_counts_;
 };

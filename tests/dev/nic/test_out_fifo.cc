@@ -34,5 +34,5 @@ TEST(OutFifo, HasRoomWhenEnoughFramesHaveLeft) {
     EXPECT_EQ(fifo.has_room(100), 1);
     EXPECT_EQ(fifo.has_room(250), 3);
     EXPECT_EQ(fifo.has_room(5000), 5);              // half of it is all that can be asked for
-    EXPECT_EQ(OutFifo(1000).has_room(100), kNever); // what is not there cannot leave
+    EXPECT_EQ(OutFifo(1000).has_room(100), kNever); // an empty FIFO frees nothing
 }

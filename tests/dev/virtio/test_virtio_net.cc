@@ -269,7 +269,7 @@ TEST(VirtioNet, SendsNoFasterThanItsLimitAndTheLink) {
     }
 }
 
-TEST(VirtioNet, BuffersOfSentFramesComeBackTogetherOrAfterATime) {
+TEST(VirtioNet, ReturnsBuffersOfSentFramesInBatchesOrAfterATimeout) {
     NicSettings s = settings();
     s.sent_together = 3;
     s.sent_after_fs = 1'000 * kTicksPerNs;
@@ -291,7 +291,7 @@ TEST(VirtioNet, BuffersOfSentFramesComeBackTogetherOrAfterATime) {
     }
 }
 
-TEST(VirtioNet, BlockedQueuesTakeTurnsAndTheFifoHoldsWhatItMay) {
+TEST(VirtioNet, BlockedQueuesResumeInOrderAndTheFifoStaysWithinItsSize) {
     NicSettings s = settings();
     s.out_fifo_bytes = 8192;
     s.out_per_second = 1'000'000;
@@ -313,7 +313,7 @@ TEST(VirtioNet, BlockedQueuesTakeTurnsAndTheFifoHoldsWhatItMay) {
     EXPECT_EQ(c.device.report().depths.out_fifo_frames, 0u);
 }
 
-TEST(VirtioNet, EachQueueInUseBeyondThoseOfTheFullRateSlowsThePackets) {
+TEST(VirtioNet, QueuesBeyondTheFullRateSlowEachPacket) {
     for (const bool all : {false, true}) {
         NicSettings s = settings();
         s.in_per_second = s.out_per_second = 1'000'000;
