@@ -21,8 +21,8 @@ from moscope.workloads import build
 
 pytestmark = pytest.mark.long
 SETTINGS = ("upstream", "stock", "pk", *(f"stock+{n}" for n in kernel_names.numbers()), *(f"pk-{n}" for n in kernel_names.numbers()))
-SHOWS = ("maps right", r"moscope: vfsfix operations=\d+ wrong=0 verify=ok", r"moscope: netfix operations=\d+ wrong=0 verify=ok",
-         "ports right", "unmounted", "empty", "nothing lost", "quiet")
+SHOWS = ("maps right", "threads right", r"moscope: vfsfix operations=\d+ wrong=0 verify=ok",
+         r"moscope: netfix operations=\d+ wrong=0 verify=ok", "ports right", "unmounted", "empty", "nothing lost", "quiet")
 # What a kernel says of itself when something is wrong: its own checks, KASAN's and lockdep's.
 REPORT = re.compile(r"\] (?:WARNING|BUG|INFO: (?:possible|suspicious|inconsistent|trying|lockdep)|Oops|KASAN"
                     r"|.*(?:lock debugging|Bad page|KASAN:))")
@@ -47,7 +47,8 @@ def built() -> Path:
 
 def stormers(programs: dict[str, Path]) -> dict[str, Path]:
     """The programs that storms.sh starts."""
-    return {"maps": programs["maps"], "ports": programs["ports"], "vfsfix": build.program("vfsfix"), "netfix": build.program("netfix")}
+    ours = {name: programs[name] for name in ("maps", "threads", "ports")}
+    return ours | {name: build.program(name) for name in ("vfsfix", "netfix")}
 
 
 def stormed(image: Path, setting: str, machine: Machine, programs: dict[str, Path]) -> str:

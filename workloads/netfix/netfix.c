@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// netfix [route|memory|inode|dentry|accept|receive]: a stress test of what one fix of the MOSBENCH paper's figure 1 changes
-// in the network, with as little of the others' as the kernel's interface allows, by a process on each core. All but
-// `receive` goes over the loopback device, which hands packets over on the core that sent them.
+// netfix [route|memory|inode|dentry|accept|receive|poll]: a stress test of what one fix of the MOSBENCH paper's figure 1
+// changes in the network, with as little of the others' as the kernel's interface allows, by a process on each core. All but
+// `receive` and `poll` go over the loopback device, which hands packets over on the core that sent them.
 //
 //   accept  fix 1   a connection to one listening socket, accepted by whichever process comes first, and closed
 //   route   fix 4   a short datagram that the process sends to itself; it takes and drops a reference of the route
 //   memory  fix 5   a datagram of more than a page, which is charged to UDP's memory and returned to it
 //   receive fix 9   datagrams through the network card to a host that returns them (docs/ethernet.md). The kernel passes
 //                   them on in bunches, so that most of a core's work is to take frames from the card and to give it buffers
+//   poll    fix 10  the same with one datagram at a time, so that the driver polls for each
 //   inode   fix 12  a socket made and closed
 //   dentry  fix 13  the same call
 //
@@ -25,10 +26,11 @@
 enum { kPort = 7100, kShort = 64, kLong = 5000, kBacklog = 1024 };
 // The card gives the first of these ports to the queue of core 0, the next to that of core 1 (`fixed-port`).
 enum { kCardPort = 11211, kEcho = 7, kHostNet = 0x0a010100, kHosts = 250 };
-enum { kBunch = 32 }; // datagrams of an operation, sent at once
+enum { kBunch = 32 }; // at most, datagrams of an operation, sent at once
 
-static Options options = {.name = "netfix", .variants = {"route", "memory", "inode", "dentry", "accept", "receive"}};
+static Options options = {.name = "netfix", .variants = {"route", "memory", "inode", "dentry", "accept", "receive", "poll"}};
 static int listener = -1;
+static unsigned bunch = kBunch;
 static struct Done {
     _Alignas(kLine) uint64_t done, wrong;
 } *of; // by process
@@ -99,20 +101,20 @@ static int send_bunch(int s, unsigned process, uint64_t number) {
     const struct sockaddr_in to = {.sin_family = AF_INET,
                                    .sin_port = htons(kEcho),
                                    .sin_addr.s_addr = htonl(kHostNet + process / kHosts * 256 + process % kHosts + 1)};
-    for (unsigned i = 0; i < kBunch; ++i, ++number) {
+    for (unsigned i = 0; i < bunch; ++i, ++number) {
         memcpy(out[i], &number, sizeof number);
         memcpy(out[i] + kShort - sizeof number, &number, sizeof number);
     }
-    return sendto(s, out, sizeof out, 0, (const struct sockaddr *)&to, sizeof to) == sizeof out;
+    return sendto(s, out, bunch * kShort, 0, (const struct sockaddr *)&to, sizeof to) == (ssize_t)bunch * kShort;
 }
 
 // A queue that is refilled takes 33 buffers in a row. Cores that wait for whole bunches refill theirs at the same times.
 static int receive_once(int s, unsigned process) {
     static unsigned char in[65536];
-    static uint64_t received, bunch;
+    static uint64_t received, sent;
     if (!send_bunch(s, process, received))
         return 0;
-    for (bunch += kBunch; received < bunch;) {
+    for (sent += bunch; received < sent;) {
         const ssize_t got = recv(s, in, sizeof in, 0);
         if (got <= 0 || got % kShort)
             return 0;
@@ -136,7 +138,7 @@ static int bound_to_card(unsigned process) {
 }
 
 static int (*once)(int s, unsigned process);
-static int card = -1; // the process's socket of `receive`
+static int card = -1; // the process's socket of `receive` and `poll`
 
 // Finds the host, and fills the queues.
 static void prepare_card(unsigned i) {
@@ -165,6 +167,11 @@ int main(int argc, char **argv) {
     case 'r':
         once = options.variant[1] == 'o' ? route_once : receive_once;
         options.prepare = once == receive_once ? prepare_card : NULL;
+        break;
+    case 'p':
+        once = receive_once;
+        options.prepare = prepare_card;
+        bunch = 1;
         break;
     case 'm': once = memory_once; break;
     case 'a': once = accept_once; break;

@@ -10,10 +10,10 @@ from moscope.guest import kernel_patches
 from moscope.workloads import Workload, register
 
 # The first connections of a boot take a millisecond. Queues are refilled at the same time only now and then.
-WARMUP = {"accept": "5ms", "receive": "1ms"}
-WINDOW = {"receive": "3ms"}
+WARMUP = {"accept": "5ms", "receive": "1ms", "poll": "1ms"}
+WINDOW = {"receive": "3ms", "poll": "3ms"}
 # Which need the network card, and its policy.
-STEERING = {"receive": "fixed-port"}
+STEERING = {"receive": "fixed-port", "poll": "fixed-port"}
 
 for fix, stress in kernel_patches.stressed_by("netfix"):
     register(__file__, Workload(stress.workload, f"fix {fix.number}: {stress.load}", stress.operation,

@@ -75,6 +75,9 @@ wait
 if [ -x /run/moscope/maps ]; then
     /run/moscope/maps || fault "maps"
 fi
+if [ -x /run/moscope/threads ]; then
+    /run/moscope/threads || fault "threads"
+fi
 # Twice as many processes as cores at one inode: some of them sleep for its mutex.
 if [ -x /run/moscope/vfsfix ]; then
     /run/moscope/vfsfix seek --directory /tmp/storm/seek --cores $((2 * cores)) --operations 20000 || fault "seeks"

@@ -186,9 +186,11 @@ def _configure(source: Source, variant: str, work: Path, say: Say) -> str:
 
 
 def _make(work: Path, arguments: list[str], say: Say) -> None:
-    """Runs make at a lower priority, reports progress periodically, and shows the end of its output if it fails."""
+    """Runs make at a lower priority and reports progress periodically. If it fails, its errors are shown: make goes on with other
+    files for a while, so they need not be at the end of its output."""
     environment = {k: v for k, v in os.environ.items() if not k.startswith(("KBUILD", "KC", "KAFLAGS", "MAKE", "ARCH", "CROSS_"))} | FIXED
     last: deque[str] = deque(maxlen=15)
+    errors: list[str] = []
     files, said = 0, time.monotonic()
     with subprocess.Popen(["nice", "-n", "19", "make", *arguments], cwd=work, env=environment, stdin=subprocess.DEVNULL, text=True,
                           errors="replace", stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as running:
@@ -196,6 +198,8 @@ def _make(work: Path, arguments: list[str], say: Say) -> None:
             assert running.stdout
             for line in running.stdout:
                 last.append(line.rstrip())
+                if re.search(r"(?i)\berror:|: undefined reference", line):
+                    errors.append(line.rstrip())
                 if re.match(r"  (CC|AS|HOSTCC) ", line):
                     files += 1
                 if time.monotonic() - said > REPORT_SECONDS:
@@ -205,8 +209,9 @@ def _make(work: Path, arguments: list[str], say: Say) -> None:
             running.terminate()
             raise
     if running.returncode:
-        raise UserError(f"{work}: the kernel does not build: expected a compiler that builds 6.1; the last lines were\n"
-                        + "\n".join(last))
+        shown = [f"errors: {len(errors)}, the first of them", *errors[:8]] if errors else ["the last lines were", *last]
+        raise UserError(f"{work}: the kernel does not build: expected a compiler that builds 6.1, and patches that fit it; "
+                        + "\n".join(shown))
 
 
 def _types(vmlinux: Path, file: Path) -> None:
