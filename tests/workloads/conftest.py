@@ -74,7 +74,7 @@ def booted(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
         return described
 
     distro = kernel.find("distro", print)
-    built = initramfs.build(distro, print, extra=workloads.programs())
+    built = initramfs.build(distro, print, extra=workloads.programs({w.family for w in workloads.every() if not w.launcher}))
     folder = tmp_path_factory.mktemp("guest")
 
     @cache

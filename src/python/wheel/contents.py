@@ -62,11 +62,14 @@ def files(root: Path) -> Iterator[tuple[Path, str]]:
 
 
 def workload_programs(root: Path) -> Iterator[tuple[Path, str]]:
-    """The guest programs of the supplied workloads, so that they run without a compiler."""
+    """The guest programs of the supplied workloads, so that they run without a compiler, and the licences of libraries in them."""
     from moscope import workloads
 
-    for program in workloads.programs().values():
+    for program in workloads.programs({w.family for w in workloads.every()}).values():
         yield program, f"{DATA}/{BUILT}/workloads/{program.name}"
+    for folder in {w.folder for w in workloads.every()}:
+        for package, licence in workloads.libraries.licences(folder, workloads.silent).items():
+            yield licence, f"{DATA}/{BUILT}/workloads/{package}.copyright"
 
 
 def files_under(folder: Path, suffixes: set[str] | None = None) -> Iterator[Path]:

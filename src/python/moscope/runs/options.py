@@ -137,8 +137,8 @@ def make(shared: Shared, options: Options, *, build: bool = True) -> Plan:
         if isinstance(work, OwnProgram):
             programs |= work.along
             functions.Probes(options.count, begin, work.along, work.name)
-        elif work.launcher and build:
-            programs |= workloads.programs({work.family}) | workloads.files(work)
+        elif build:
+            programs |= workloads.programs({work.family}, shared.say) | (workloads.files(work) if work.launcher else {})
         memory = options.memory_per_node or work.memory_per_node
         for system in kernels(options.kernel or work.kernels):
             points += [Point(work.name, work.family, operation(work, options), system, n, work.command(n),
@@ -151,7 +151,7 @@ def make(shared: Shared, options: Options, *, build: bool = True) -> Plan:
     if isinstance(begin, str) and begin != BUSY and not begin.startswith(functions.CALL) and any(begin in p.command for p in points):
         raise UserError(f'--begin: "{begin}" is in the command that the guest\'s shell shows first: expected a text of the output alone')
     return Plan(machine, shared.machine, list(shared.sets), shared.seed, shared.out or DEFAULT_OUT, points,
-                {**(workloads.programs() if build else {}), **programs}, options.threads, own)
+                {**(workloads.programs(say=shared.say) if build else {}), **programs}, options.threads, own)
 
 
 def asked(options: Options) -> own_program.Asked | None:

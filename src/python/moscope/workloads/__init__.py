@@ -6,8 +6,11 @@ which registers the workloads that run it. `docs/workloads.md` describes them.
     programs()                                   the programs that the initial file system carries
 """
 
+from . import libraries
+from .build import silent
 from .registry import THIRD_OF_TICK, Workload, are_built, every, files, find, programs, register
 from .results import Results
 from .services import service
 
-__all__ = ["THIRD_OF_TICK", "Results", "Workload", "are_built", "every", "files", "find", "programs", "register", "service"]
+__all__ = ["THIRD_OF_TICK", "Results", "Workload", "are_built", "every", "files", "find", "libraries", "programs", "register", "service",
+           "silent"]

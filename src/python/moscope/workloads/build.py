@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Builds the programs of the workloads: the C files of their folder and of `workloads/common`, static, for any x86-64.
+"""Builds the programs of the workloads: the C files of their folder and of `workloads/common`, static, for any x86-64, with the
+libraries of Debian packages that the folder names (see `libraries`).
 
-The cache keeps a program under the digest of everything that it is made from, including the compiler's version.
+The cache keeps a program under the digest of everything that it is made from, including the versions of compiler and packages.
 Checkouts with the same sources share it, and the initial file system with it does not change.
 """
 
@@ -14,6 +15,9 @@ from pathlib import Path
 
 from moscope import paths
 from moscope.errors import UserError
+from moscope.guest.packages import Say
+
+from . import libraries
 
 CC = "gcc"
 # Not tuned for the build machine, because the guest's processor is older. The symbol table keeps the names of functions,
@@ -22,18 +26,22 @@ FLAGS = ["-std=gnu17", "-O2", "-Wall", "-Wextra", "-Werror", "-march=x86-64", "-
 LIBRARY_FLAGS = ["-std=gnu17", "-O2", "-Wall", "-Wextra", "-Werror", "-march=x86-64", "-shared", "-fPIC"]
 
 
-def program(family: str, folder: Path | None = None) -> Path:
+def silent(_: str) -> None:
+    """For callers that do not report what is fetched."""
+
+
+def program(family: str, folder: Path | None = None, say: Say = silent) -> Path:
     """The program of a family, whose sources lie in `folder` (`workloads/FAMILY` by default); built if the cache lacks it. An installation
     brings the supplied ones along."""
     place = folder or _ours() / family
     if paths.installed() and place.parent == _ours():
         return paths.workload_dir() / family
-    target = _target(family, place)
+    target = _target(family, place, say)
     if not target.is_file():
         target.parent.mkdir(parents=True, exist_ok=True)
         # Relative names keep the place of a checkout out of the program.
         files = [os.path.relpath(p, paths.root()) for p in _sources(place)]
-        _compile([*_flags(place), *files], target, paths.root(), place,
+        _compile([*_flags(place), *files, *libraries.arguments(place, say)], target, paths.root(), place,
                  "a program that a C compiler with static libraries (packages gcc and libc6-dev) compiles")
     return target
 
@@ -49,15 +57,15 @@ def library(source: Path) -> Path:
 
 def is_built(family: str, folder: Path) -> bool:
     """Whether the cache has the program of a family."""
-    return (paths.installed() and folder.parent == _ours()) or _target(family, folder).is_file()
+    return (paths.installed() and folder.parent == _ours()) or (libraries.are_kept(folder) and _target(family, folder).is_file())
 
 
 def library_is_built(source: Path) -> bool:
     return _library_target(source).is_file()
 
 
-def _target(family: str, place: Path) -> Path:
-    return paths.cache_dir() / "workloads" / _digest(place) / family
+def _target(family: str, place: Path, say: Say = silent) -> Path:
+    return paths.cache_dir() / "workloads" / _digest(place, say) / family
 
 
 def _library_target(source: Path) -> Path:
@@ -97,14 +105,15 @@ def _compiler() -> str:
     return subprocess.run([CC, "--version"], capture_output=True, text=True, check=True).stdout.splitlines()[0]
 
 
-def _digest(place: Path) -> str:
+def _digest(place: Path, say: Say) -> str:
     key = hashlib.sha256(f"{_compiler()} {_flags(place)}".encode())
     for path in [*_sources(place), *sorted(p for f in (place, _ours() / "common") for p in f.glob("*.h"))]:
         data = path.read_bytes()
         key.update(f"{path.parent.name}/{path.name} {len(data)}\n".encode() + data)
+    key.update(libraries.identity(place, say).encode())
     return key.hexdigest()[:32]
 
 
 def _first_error(text: str) -> str:
     lines = text.strip().splitlines() or ["no message"]
-    return next((line for line in lines if "error" in line), lines[-1])
+    return next((line for line in lines if "error" in line or "undefined reference" in line), lines[-1])

@@ -18,6 +18,10 @@ from pathlib import Path
 
 from moscope import paths
 from moscope.errors import UserError, unknown_name
+from moscope.guest.packages import Say
+
+from . import libraries
+from .build import is_built, library, library_is_built, program, silent
 
 # Where the guest finds the programs; moscope.guest.initramfs puts files there under the names of `programs`.
 GUEST_FOLDER = "/run/moscope"
@@ -108,22 +112,23 @@ def find(name: str) -> Workload:
     return known[name]
 
 
-def programs(families: set[str] | None = None) -> dict[str, Path]:
-    """The built programs of all families or of some, as `extra` of moscope.guest.initramfs.build; their symbols name the
-    guest's processes. Builds what is missing."""
-    from .build import program
-
-    # A service's launcher comes along only where it is wanted: what others find in the guest does not change.
+def programs(families: set[str] | None = None, say: Say = silent) -> dict[str, Path]:
+    """The built programs of some families, or of all that `come_along`, as `extra` of moscope.guest.initramfs.build; their symbols name
+    the guest's processes. Builds what is missing."""
     folders = {w.family: paths.root() / "workloads" / w.launcher if w.launcher else w.folder for w in every()}
-    wanted = families if families is not None else {w.family for w in every() if not w.launcher}
-    return {f"{INITRAMFS_FOLDER}/{folders[family].name}": program(folders[family].name, folders[family]) for family in sorted(wanted)}
+    wanted = families if families is not None else {w.family for w in every() if come_along(w)}
+    return {f"{INITRAMFS_FOLDER}/{folders[family].name}": program(folders[family].name, folders[family], say) for family in sorted(wanted)}
+
+
+def come_along(w: Workload) -> bool:
+    """Whether each initial file system has the program. A service's launcher, and a program that links a package's library, are only in
+    those of runs that measure them: what others find in the guest does not change, and they need no package."""
+    return not w.launcher and not libraries.named(w.folder)
 
 
 def are_built(family: str) -> bool:
     """Whether `programs` and `files` build nothing for a workload of this family (of any, if it is none's)."""
-    from .build import is_built, library_is_built
-
-    mine = {w.family: w for w in every() if not w.launcher or w.family == family}
+    mine = {w.family: w for w in every() if come_along(w) or w.family == family}
     folders = [paths.root() / "workloads" / w.launcher if w.launcher else w.folder for w in mine.values()]
     sources = [p for w in mine.values() if w.launcher for p in w.folder.glob("*.c")]
     return all(is_built(f.name, f) for f in folders) and all(library_is_built(s) for s in sources)
@@ -131,8 +136,6 @@ def are_built(family: str) -> bool:
 
 def files(w: Workload) -> dict[str, Path]:
     """What else a service's folder holds, by the names in the guest: configuration, and each C file as a shared library."""
-    from .build import library
-
     here = [p for p in sorted(w.folder.iterdir()) if p.is_file() and p.name not in (FILE, w.image)]
     built = [library(p) if p.suffix == ".c" else p for p in here]
     return {f"{INITRAMFS_FOLDER}/{w.family}/{p.name}": p for p in built}

@@ -14,7 +14,7 @@ def build(shared: Shared, workload: Annotated[str, typer.Argument(metavar="NAME|
     from moscope import workloads
 
     w = workloads.find(workload)
-    (program,) = workloads.programs({w.family}).values()
+    (program,) = workloads.programs({w.family}, shared.say).values()
     shared.result({"schema": "moscope.workload.build/1", "name": w.name, "family": w.family, "program": str(program)})
     if not shared.json:
         print(program)

@@ -22,15 +22,15 @@ def plan_of(run_dir: Path) -> Plan:
     except TypeError:
         raise UserError(f"{run_dir}: was made by another version of moscope: expected the same command again, in another --out") from None
     return Plan(load_machine(options["machine"], options["set"]), options["machine"], options["set"], options["seed"], run_dir, points,
-                programs(run_dir, run.get("config", {}).get("program")))
+                programs(run_dir, {point.family for point in points}, run.get("config", {}).get("program")))
 
 
-def programs(run_dir: Path, own: dict[str, Any] | None) -> dict[str, Path]:
-    """The files of the guest: those of workloads, and the user's own program."""
+def programs(run_dir: Path, families: set[str], own: dict[str, Any] | None) -> dict[str, Path]:
+    """The files of the guest: those of workloads, of which these families are measured, and the user's own program."""
     from moscope import workloads
 
     if own is None:
-        return workloads.programs()
+        return workloads.programs() | workloads.programs(families & {w.family for w in workloads.every()})
     asked = own_program.Asked(own["text"], tuple(own["packages"]), tuple(own["variables"]), own["stdin"], own["take"])
     if not Path(own["place"]).is_dir():
         raise UserError(f"{run_dir}: was started in {own['place']}, which is gone: expected the program where it was")
