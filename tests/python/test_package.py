@@ -97,6 +97,9 @@ def test_supplied_workloads_need_no_compiler(python: Run, site: Path) -> None:
     assert got.returncode == 0, got.stderr
     programs = [Path(name) for name in got.stdout.split()]
     assert {"counter", "exim", "falseshare"} <= {p.name for p in programs}
+    folder = programs[0].parent
+    assert {"pedsort", "launcher"} <= {p.name for p in folder.iterdir()}
+    assert (folder / "libdb5.3-dev.copyright").stat().st_size > 100
     assert all(p.is_relative_to(site) and p.read_bytes().startswith(b"\x7fELF") for p in programs)
 
 

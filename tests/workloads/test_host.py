@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Each workload as an ordinary program of the host: it does its work, checks it, and ends as asked."""
 
+import re
 import signal
 import subprocess
 import sys
@@ -94,6 +95,25 @@ def test_a_word_that_the_generator_did_not_write_is_noticed(tmp_path: Path) -> N
         with (folder / "f1").open("r+b") as text:
             text.write(b"zz")
         time.sleep(0.3)
+        process.send_signal(signal.SIGINT)
+        rest, _ = process.communicate(timeout=120)
+    got = Results.of(first + rest, "pedsort")
+    assert process.returncode == 1 and got.finished and not got.right
+
+
+def test_a_word_that_the_merge_did_not_put_into_the_database_is_noticed(tmp_path: Path) -> None:
+    folder = tmp_path / "index"
+    with subprocess.Popen([build.program("pedsort"), "--directory", str(folder), "--cores", "1", "--table", "64KiB"],
+                          stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout
+        first = process.stdout.readline()
+        while not (folder / "d0.1").exists():  # then d0.0 is closed
+            time.sleep(0.01)
+        found = re.compile(rb"[b-y][a-z]{3,7}\0").search((folder / "d0.0").read_bytes(), 2 * 4096)
+        assert found, "words lie behind the root page"
+        with (folder / "d0.0").open("r+b") as database:
+            database.seek(found.start())
+            database.write(b"a")
         process.send_signal(signal.SIGINT)
         rest, _ = process.communicate(timeout=120)
     got = Results.of(first + rest, "pedsort")

@@ -88,9 +88,9 @@ def test_a_program_with_a_library_is_only_in_the_initial_file_systems_of_its_own
         folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(registry, "program", lambda name, place, say: place)
     w = workloads.find(str(folder))
-    assert not registry.come_along(w)
+    assert not registry.come_along(w) and not registry.come_along(workloads.find("pedsort"))
     assert workloads.programs({"mine"}).keys() == {"workloads/mine"}
-    assert "workloads/mine" not in workloads.programs() and "workloads/counter" in workloads.programs()
+    assert workloads.programs().keys().isdisjoint({"workloads/mine", "workloads/pedsort"}) and "workloads/counter" in workloads.programs()
 
 
 @pytest.mark.parametrize(("text", "message"), [

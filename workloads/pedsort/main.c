@@ -105,33 +105,41 @@ static void expect(unsigned rank, uint32_t position, void *file) {
     b->sum += times * mixed((uint64_t)f << 32 | position);
 }
 
+typedef struct {
+    FILE *index;
+    char last[kWordRoom]; // word, to see that they are sorted
+} Reader;
+
+// Whether the index has this entry's record next; accounts for its postings.
+static int account_word(const Entry *e, void *context) {
+    Reader *const reader = context;
+    Record r;
+    if (strcmp(reader->last, e->record.text) >= 0 || ftell(reader->index) != (long)e->offset ||
+        fread(&r, sizeof r, 1, reader->index) != 1 || r.count != e->record.count ||
+        memcmp(r.text, e->record.text, sizeof r.text))
+        return 0;
+    memcpy(reader->last, r.text, sizeof reader->last);
+    struct Balance *const b = &balance[prefix_of(r.text)];
+    b->count -= r.count;
+    uint64_t posting;
+    for (uint32_t left = r.count; left; --left) {
+        if (fread(&posting, sizeof posting, 1, reader->index) != 1)
+            return 0;
+        b->sum -= mixed(posting);
+    }
+    return 1;
+}
+
 // Whether all entries of a database are sorted and agree with the index.
 static int account(unsigned core, unsigned number) {
-    char name[32], page[kPage], last[kWordRoom] = "";
+    char name[32];
     snprintf(name, sizeof name, "i%u.%u", core, number);
-    FILE *const index = fopen(name, "r");
-    snprintf(name, sizeof name, "d%u.%u", core, number);
-    FILE *const database = fopen(name, "r");
-    int well = index && database;
-    while (well && fread(page, kPage, 1, database) == 1)
-        for (unsigned at = 0; well && at + sizeof(Entry) <= kPage; at += sizeof(Entry)) {
-            Entry e;
-            Record r;
-            memcpy(&e, page + at, sizeof e);
-            if (!e.record.text[0])
-                break;
-            well = strcmp(last, e.record.text) < 0 && ftell(index) == (long)e.offset && fread(&r, sizeof r, 1, index) == 1 &&
-                   r.count == e.record.count && !memcmp(r.text, e.record.text, sizeof r.text);
-            memcpy(last, e.record.text, sizeof last);
-            struct Balance *const b = &balance[prefix_of(e.record.text)];
-            b->count -= e.record.count;
-            uint64_t posting;
-            for (uint32_t left = e.record.count; well && left; --left) {
-                well = fread(&posting, sizeof posting, 1, index) == 1;
-                b->sum -= mixed(posting);
-            }
-        }
-    return well && !fclose(index) && !fclose(database) && !unlink(name) && (name[0] = 'i') && !unlink(name);
+    Reader reader = {.index = fopen(name, "r")};
+    if (!reader.index || !database_each(core, number, account_word, &reader))
+        return 0;
+    int well = !fclose(reader.index) && !unlink(name);
+    name[0] = 'd';
+    return well && !unlink(name);
 }
 
 static int checked(void) {

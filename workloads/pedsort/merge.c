@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Phase 2: merges the intermediate files of a core into an index and a database. The index has each word's record and
-// postings. The database has its entries, sorted, in pages of 4 KiB; it stands for the paper's Berkeley DB.
+// Phase 2: merges the intermediate files of a core into an index and a database, and begins new ones when the database has
+// its largest number of entries. The index has each word's record and postings.
 #include "pedsort.h"
 
 typedef struct {
@@ -48,27 +48,9 @@ static Record least(const Run *runs, unsigned count) {
     return r;
 }
 
-typedef struct {
-    FILE *stream;
-    char page[kPage];
-    unsigned used, entries;
-} Database;
-
-static void store(Database *d, const Entry *e) {
-    if (d->used + sizeof *e > kPage) {
-        fwrite(d->page, kPage, 1, d->stream);
-        memset(d->page, 0, kPage);
-        d->used = 0;
-    }
-    memcpy(d->page + d->used, e, sizeof *e);
-    d->used += sizeof *e;
-    ++d->entries;
-}
-
 static void close_all(Table *t, FILE *index, Database *d) {
-    if (d->used)
-        fwrite(d->page, kPage, 1, d->stream);
-    if (fclose(d->stream) | fclose(index))
+    database_close(d);
+    if (fclose(index))
         fail("index");
     ++t->merged;
 }
@@ -80,9 +62,9 @@ void merge(Table *t) {
         advance(&runs[i]);
     }
     FILE *index = open_named('i', t->core, t->merged, "w");
-    Database d = {.stream = open_named('d', t->core, t->merged, "w")};
+    Database d = database_make(t->core, t->merged);
     for (Entry e = {.record = least(runs, t->runs)}; e.record.text[0]; e.record = least(runs, t->runs)) {
-        store(&d, &e);
+        database_put(&d, &e);
         fwrite(&e.record, sizeof e.record, 1, index);
         for (unsigned i = 0; i < t->runs; ++i)
             if (!strcmp(runs[i].record.text, e.record.text))
@@ -91,7 +73,7 @@ void merge(Table *t) {
         if (d.entries == kDatabaseEntries) {
             close_all(t, index, &d);
             index = open_named('i', t->core, t->merged, "w");
-            d = (Database){.stream = open_named('d', t->core, t->merged, "w")};
+            d = database_make(t->core, t->merged);
             e.offset = 0;
         }
     }

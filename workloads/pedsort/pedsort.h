@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // pedsort: the parallel indexer of Psearchy as the MOSBENCH paper describes it (sections 3.6 and 5.7). Cores take files from
 // one queue and record the position of each word in a table of their own. A full table is sorted and written to an
-// intermediate file. `kRuns` intermediate files are merged into an index of positions and a database that maps each word to
+// intermediate file. `kRuns` intermediate files are merged into an index of positions and a Berkeley DB that maps each word to
 // its place in the index. main.c has the options, the queue and the check.
 #pragma once
 
@@ -63,14 +63,28 @@ void table_finish(Table *);
 
 // --- merge (merge.c) -------------------------------------------------------------------------------------------------
 
-// In an intermediate file, each word's postings follow its record. In a database, pages hold entries.
+// In an intermediate file and in an index, each word's postings follow its record.
 typedef struct {
     uint32_t count;
     char text[kWordRoom];
 } Record;
+
+void merge(Table *);
+
+// --- database (database.c) -------------------------------------------------------------------------------------------
+
 typedef struct {
     uint64_t offset; // of the record in the index
     Record record;
 } Entry;
+typedef struct {
+    struct __db *handle; // the library's DB
+    unsigned entries;
+} Database;
 
-void merge(Table *);
+// The first three end the program if the library reports an error.
+Database database_make(unsigned core, unsigned number);
+void database_put(Database *, const Entry *);
+void database_close(Database *);
+// Calls `each` for the entries of a closed database in their order, until it returns 0; whether all could be read.
+int database_each(unsigned core, unsigned number, int (*each)(const Entry *, void *), void *context);
