@@ -12,7 +12,7 @@
 
 enum {
     kShapes = 12, // sizes of files
-    kRuns = 4,    // intermediate files merged at a time
+    kRuns = 32,   // intermediate files merged at a time: more than a measurement makes
     kPage = 4096, // of a database
     kDatabaseEntries = 200000,
 };
