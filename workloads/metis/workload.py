@@ -5,9 +5,9 @@ from collections.abc import Callable
 
 from moscope.workloads import Workload, register
 
-# What the phases have each for itself. The tables that are reduced have 300 positions for each word and core, and with the index more
+# What the phases have each for itself. The tables that are reduced have 1200 positions for each word and core, and with the index more
 # bytes than all caches.
-INPUTS = {"map": "--input 512KiB", "reduce": "--input 2MiB --words 1024"}
+INPUTS = {"map": "--input 512KiB", "reduce": "--input 4MiB --words 512"}
 # A job takes 7 ms on one core, and 9 ms on all. A window holds several, a short one about one: less would be one phase or the other.
 WINDOW_OF_ALL_CORES, SHORTEST_WINDOW, LONGEST_WINDOW = 960, 20, 50  # ms
 JOB = "10ms"
