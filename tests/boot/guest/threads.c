@@ -3,6 +3,7 @@
 // them at once, and no thread writes to a page that another has made read-only. Says "threads right" if so, and a line per fault
 // if not.
 #define _GNU_SOURCE
+#include <immintrin.h>
 #include <pthread.h>
 #include <sched.h>
 #include <setjmp.h>
@@ -13,7 +14,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-enum { MOST = 64, ROUNDS = 60, LINE = 64 };
+enum { MOST = 64, ROUNDS = 60, LOOKS = 20, LINE = 64 };
 
 // A thread's page. `round` is the last one whose number the owner has written to a fresh page.
 static struct {
@@ -71,7 +72,7 @@ static void freeze(void) {
     unsigned before[MOST];
     if (mprotect((void*)counted, size, PROT_READ)) perror("mprotect"), exit(1);
     for (unsigned t = 1; t < threads; t++) before[t] = counted[t];
-    for (int i = 0; i < 200; i++) sched_yield();
+    for (int i = 0; i < 200; i++) _mm_pause();
     for (unsigned t = 1; t < threads; t++)
         if (counted[t] != before[t]) fault("a write to a read-only page", t, counted[t], before[t]);
     if (mprotect((void*)counted, size, PROT_READ | PROT_WRITE)) perror("mprotect"), exit(1);
@@ -86,13 +87,16 @@ static void* work(void* given) {
     for (unsigned round = 1; round <= ROUNDS; round++) {
         renew(self, round);
         if (!self) freeze();
-        for (unsigned t = 0; t < threads; t++) {
-            look(t);
-            if (self) count(self);
-        }
+        // A thread's own change makes its core forget all translations, so it looks at each page more than once before the next.
+        // PAUSE lets the other cores run in an emulator that runs one after the other.
+        for (unsigned i = 0; i < LOOKS; i++, _mm_pause())
+            for (unsigned t = 0; t < threads; t++) {
+                look(t);
+                if (self) count(self);
+            }
     }
     // The others go on with their rounds: a thread that has ended them keeps its translations, and looks.
-    for (atomic_fetch_add(&ended, 1); atomic_load(&ended) < threads; sched_yield())
+    for (atomic_fetch_add(&ended, 1); atomic_load(&ended) < threads; _mm_pause())
         for (unsigned t = 0; t < threads; t++) look(t);
     return NULL;
 }
