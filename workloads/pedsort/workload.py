@@ -7,7 +7,7 @@ A machine of N cores has its first N, so `-spread` differs from `-processes` onl
 
 from moscope.workloads import Workload, register
 
-# A file takes about 1.7 ms of one core. A window should hold some tens of files, and ten of them determine the error: large files
+# A file takes about 1.4 ms of one core. A window should hold some tens of files, and ten of them determine the error: large files
 # and merges come in bursts.
 WINDOWS = 10
 WINDOW_OF_ALL_CORES, SHORTEST_WINDOW, LONGEST_WINDOW = 144, 3, 50  # ms
