@@ -140,3 +140,18 @@ def engine() -> ModuleType:
 def root() -> Path:
     """The checkout."""
     return paths.root()
+
+
+@pytest.fixture
+def stand_ins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[dict[str, str]], None]:
+    """Puts scripts of the test's own, by name, in place of the system's programs."""
+
+    def put(scripts: dict[str, str]) -> None:
+        programs = tmp_path / "programs"
+        programs.mkdir()
+        for name, text in scripts.items():
+            (programs / name).write_text(text)
+            (programs / name).chmod(0o755)
+        monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
+
+    return put

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Static libraries of Debian packages in a workload's program. A program of the test's own stands in for apt."""
 
-import os
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -40,16 +40,11 @@ def package(place: Path, version: str, answer: int) -> Path:
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stand_ins: Callable[[dict[str, str]], None]) -> Path:
     """The folder of a user's workload that links to a package, an apt that has this package, and an empty cache."""
     workloads.every()
     monkeypatch.setattr(registry, "_REGISTERED", dict(registry._REGISTERED))
-    programs = tmp_path / "programs"
-    programs.mkdir()
-    for name, text in (("apt-get", APT_GET), ("apt-cache", APT_CACHE)):
-        (programs / name).write_text(text)
-        (programs / name).chmod(0o755)
-    monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
+    stand_ins({"apt-get": APT_GET, "apt-cache": APT_CACHE})
     monkeypatch.setenv("DEB", str(package(tmp_path, "1.2", 42)))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     mine = tmp_path / "mine"

@@ -4,6 +4,7 @@ stands in for apt; the real one is asked in the boot tests."""
 
 import os
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -28,7 +29,7 @@ echo "$@" >>"$CALLS"
 
 
 @pytest.fixture
-def apt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def apt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stand_ins: Callable[[dict[str, str]], None]) -> Path:
     """A package and an apt that knows it; returns the file that lists the calls."""
     tree = tmp_path / "deb"
     (tree / "DEBIAN").mkdir(parents=True)
@@ -37,12 +38,7 @@ def apt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tree / "boot").mkdir()
     (tree / "boot/vmlinuz-7").write_text("kernel")
     subprocess.run(["dpkg-deb", "-b", str(tree), str(tmp_path / "image.deb")], check=True, capture_output=True)
-    programs = tmp_path / "programs"
-    programs.mkdir()
-    for name, text in (("apt-get", APT_GET), ("apt-cache", APT_CACHE)):
-        (programs / name).write_text(text)
-        (programs / name).chmod(0o755)
-    monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
+    stand_ins({"apt-get": APT_GET, "apt-cache": APT_CACHE})
     monkeypatch.setenv("CALLS", str(tmp_path / "calls"))
     monkeypatch.setenv("DEB", str(tmp_path / "image.deb"))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
