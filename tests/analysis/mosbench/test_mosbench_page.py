@@ -14,6 +14,7 @@ from pyarrow import parquet
 
 from analysis import paper, style
 from analysis.mosbench import data, main, summary
+from analysis.mosbench.account import OTHERS, per_operation
 from analysis.mosbench.limits import Limit, limit
 from analysis.page.markup import code
 from analysis.run_directory import Point, RunDirectoryError
@@ -129,10 +130,38 @@ def test_the_cause_of_most_additional_time_is_the_limit() -> None:
     assert limit(one, point(48, 4800, capacity=0.1)) == Limit("none", "none: an operation takes no more time than on one core", 0.0)
 
 
-def test_occupied_dram_and_a_card_that_drops_packets_are_limits_before_the_cores_time() -> None:
-    one, many = point(1, 100), point(48, 2400, idle=0.5)
-    many.stats["machine"]["dram"] = [{"channels": [{"accounted": 1000, "busy": 400, "lost": {"row_cycle": 450, "no_request": 150}}]}] * 8
-    assert limit(one, many).text == "DRAM bandwidth: channels are occupied 85% of the time"
+def test_reads_that_wait_for_others_in_dram_are_told_apart_from_misses_that_a_larger_cache_avoids() -> None:
+    def with_reads(p: Point, ns: int, in_dram: float) -> Point:
+        lost = {"row_cycle": 390, "no_request": 210}
+        channel = {"accounted": 1000, "busy": 400, "lost": lost, "reads": 10, "read_latency_fs": ns * 10**7}
+        p.stats["machine"]["dram"] = [{"channels": [channel]}] * 8
+        p.stats["attribution"]["segments"] = {"dram": int(in_dram * MS), "link": int((1 - in_dram) * MS), "queue": 7 * MS}
+        return p
+
+    one = with_reads(point(1, 100, capacity=0.1), 50, 0.5)
+    queued = limit(one, with_reads(point(48, 2400, capacity=0.6), 500, 0.9))
+    # Of 12 us, reads wait 0.9 * 0.9 for others; an operation takes 10 us more than on one core.
+    assert queued.cause == "dram" and queued.share == pytest.approx(12 * 0.81 / 10)
+    assert queued.text == ("DRAM bandwidth: reads wait for other requests (97% of the additional time); "
+                           "its channels are occupied 79% of the time")
+    assert limit(one, with_reads(point(48, 2400, capacity=0.6), 60, 0.9)).cause == "size"
+
+
+def test_misses_that_wait_for_a_prefetch_have_the_causes_of_the_others() -> None:
+    def secondary(p: Point, **stall: float) -> Point:
+        p.stats["attribution"]["classes"] = {c: {"stall": share * MS * p.cores} for c, share in stall.items()}
+        return p
+
+    one = point(1, 100, capacity=0.1)
+    fetched = per_operation(secondary(point(48, 2400, capacity=0.6), cold=0.2, secondary=0.4), 1.0)
+    assert fetched["size"] == pytest.approx(0.6 * 20) and fetched[OTHERS] == pytest.approx(0)
+    half = per_operation(secondary(point(48, 2400, capacity=0.6), cold=0.1, true_sharing=0.1, upgrade=0.2, secondary=0.2), 1.0)
+    assert half["size"] == pytest.approx(0.2 * 20) and half[OTHERS] == pytest.approx(0.4 * 20)
+    assert per_operation(one, 1.0)["dram"] == 0
+
+
+def test_a_card_at_its_limit_or_that_drops_packets_is_a_limit_before_the_cores_time() -> None:
+    one = point(1, 100)
     busy = point(48, 2400, idle=0.05, network={"in_packets": 900, "dropped_fifo_full": 100})
     idle = point(48, 2400, idle=0.5, network={"in_packets": 900, "dropped_fifo_full": 100})
     assert limit(one, busy).cause != "card"

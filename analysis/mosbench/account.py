@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The core time of an operation by cause: idle cores, computation, stalls inside cores, each name of lines that cores wait for because
+of sharing or spinning, misses of lines that the caches did not hold, and the part of these misses' time that DRAM is busy for others.
+"""
+
+from dataclasses import dataclass
+
+from analysis.run_directory import Point
+from analysis.tables.time_split import causes
+
+WORDS = {"idle": "idle cores: too little work reaches them",
+         "user": "computation of the application", "kernel": "computation of the kernel",
+         "core": "stalls inside the cores", "size": "cold and capacity misses: lines that the caches do not hold",
+         "dram": "DRAM bandwidth: reads wait for other requests",
+         "without_class": "transactions that had not ended"}
+OTHERS = "other lines that cores share"
+SIZE = ("cold", "capacity")  # misses of lines that a larger cache would have held, or that no core has had before
+SHARED = ("true_sharing", "false_sharing")
+SECONDARY = "secondary"  # accesses that wait for an older miss or a prefetch of their core, which has no class here
+
+
+@dataclass(frozen=True)
+class Dram:
+    """`read_fs`: mean time of a read in its channel. `occupied`: share of time in which channels transfer data or cannot for reasons of
+    DRAM's own."""
+
+    read_fs: float
+    occupied: float
+
+
+def dram(p: Point) -> Dram:
+    channels = [c for node in p.machine.get("dram") or [] for c in node.get("channels") or []]
+    reads = sum(int(c.get("reads", 0)) for c in channels)
+    whole = sum(int(c.get("accounted", 0)) for c in channels)
+    unused = sum(int(c["lost"].get("no_request", 0)) for c in channels) if whole else 0
+    return Dram(sum(int(c.get("read_latency_fs", 0)) for c in channels) / reads if reads else 0.0, 1 - unused / whole if whole else 0.0)
+
+
+def per_operation(p: Point, idle_read_fs: float) -> dict[str, float]:
+    """Core time of an operation in us by cause. Sharing and spinning are divided by the names of lines, as far as the point lists
+    them. `idle_read_fs`: the mean time of a read in a channel that few cores use."""
+    each = (p.number("window_ms") or 0.0) * 1e3 * p.cores * len(p.record.get("windows") or [1]) / (p.number("ops") or 1.0)
+    time = {cause: share * each for cause, share in causes(p).items()}
+    found = {cause: time.pop(cause) for cause in WORDS if cause in time}
+    later = time.pop(SECONDARY, 0.0)
+    size, shared = sum(time.pop(c, 0.0) for c in SIZE), sum(time.get(c, 0.0) for c in SHARED)
+    # The older misses of secondary ones are as those that have a class: loads, so no upgrades.
+    of_size = later * size / (size + shared) if size + shared else 0.0
+    size, rest = size + of_size, sum(time.values()) + later - of_size
+    if size:
+        found["dram"] = size * queueing(p, idle_read_fs)
+        found["size"] = size - found["dram"]
+    waiting = p.waiting_fs * 1e-9 / (p.number("ops") or 1.0)
+    for name in p.record.get("top_names") or []:
+        if name["class"] not in SIZE:
+            found[str(name["name"])] = min(name["wait_share"] * waiting, rest)
+            rest -= found[str(name["name"])]
+    return {**found, OTHERS: rest}
+
+
+def queueing(p: Point, idle_read_fs: float) -> float:
+    """Share of the transactions' time in which DRAM works on other requests: the time that reads take beyond `idle_read_fs`. It is of
+    the time of all transactions, so too small for those that read DRAM if many do not."""
+    segments = {k: int(v) for k, v in (p.attribution.get("segments") or {}).items() if k != "queue"}
+    whole, read = sum(segments.values()), dram(p).read_fs
+    return segments.get("dram", 0) / whole * max(0.0, 1 - idle_read_fs / read) if whole and read else 0.0
