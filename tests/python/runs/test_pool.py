@@ -106,3 +106,4 @@ def test_long_windows_on_many_cores_need_more_memory_than_short_ones(plan: MakeP
     # 12 windows of 3 ms with exim on 48 cores took some 10 GB.
     assert 8 << 30 < pool.wanted_bytes(long) < 14 << 30
     assert pool.wanted_bytes(replace(long, attribution=False)) < 3 << 30
+    assert pool.wanted_bytes(long, 10 << 20) == pytest.approx(pool.machine_bytes(48) + 36 * (10 << 20) * pool.SPARE)

@@ -9,6 +9,8 @@ import pytest
 from moscope.cli import Shared
 from moscope.guest import kernel
 from moscope.sweeps import display, main, speeds
+from moscope.sweeps.jobs.base import Planned
+from moscope.sweeps.points import Point
 from moscope.sweeps.spec import Spec
 from moscope.sweeps.store import Store
 
@@ -76,6 +78,18 @@ def test_an_estimate_on_a_new_host_is_made_from_what_points_took_on_another() ->
 def test_what_points_took_here_counts_more_than_what_they_took_on_another_host() -> None:
     speeds.file().write_text(json.dumps({"run exim with 1 cores": {"seconds": 7.0, "work": 1.0}}))
     assert speeds.estimate([("run exim with 1 cores", 2.0)]) == speeds.Estimate(14.0, elsewhere=0, unknown=0)
+
+
+@pytest.mark.usefixtures("recorded")
+def test_memory_of_points_is_that_of_those_of_their_kind_before() -> None:
+    kind = "run exim with 1 cores"
+    made = Point({}, Planned({}, kind, boot_memory_mb=100))
+    assert speeds.kept_bytes(kind) is None
+    for mb in (160, 140):
+        speeds.record([(made, {"seconds": 1.0, "figures": {"host_bytes": mb << 20, "windows": 10, "window_ms": 2.0}})])
+    assert speeds.kept_bytes(kind) == (60 << 20) / 20
+    speeds.record([(Point({}, Planned({}, "trace on small")), {"seconds": 1.0, "figures": {}})])
+    assert speeds.kept_bytes("trace on small") is None
 
 
 @pytest.mark.usefixtures("recorded")

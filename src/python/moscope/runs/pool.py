@@ -25,6 +25,7 @@ from moscope.runs.windows import FS_PER_MS
 # Host memory that a point is taken to need, of which the rest is left for others: of the machine, of each core, and of each core's
 # accesses in a millisecond of the windows, which are kept until their lines are named.
 BASE_BYTES, CORE_BYTES, CORE_MS_BYTES = 1200 << 20, 24 << 20, 5 << 20
+SPARE = 1.15  # for points that keep more than those of their kind before
 GRACE_S = 10.0
 KINDS = {kind.__name__: kind for kind in (errors.UserError, errors.ProtocolError, errors.GuestDied, errors.WorkloadFailed,
                                           errors.SimulatorBug, errors.BuildFailed)}
@@ -99,10 +100,12 @@ def machine_bytes(cores: int) -> int:
     return BASE_BYTES + CORE_BYTES * cores
 
 
-def wanted_bytes(job: Job) -> int:
+def wanted_bytes(job: Job, kept_bytes_per_ms: float | None = None) -> int:
+    """`kept_bytes_per_ms`: of all cores in the windows, where it is known from earlier points."""
     point = job.point
     kept_ms = point.windows * point.window / FS_PER_MS if job.attribution else 0.0
-    return machine_bytes(point.cores) + int(CORE_MS_BYTES * point.cores * kept_ms)
+    rate = CORE_MS_BYTES * point.cores if kept_bytes_per_ms is None else SPARE * kept_bytes_per_ms
+    return machine_bytes(point.cores) + int(rate * kept_ms)
 
 
 def used_bytes(process: int) -> int:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Seconds that points took, by kind: what estimates are made from. Those of this host are in the user's cache. For kinds that have
-not run here, `recorded.json` has the seconds of points on another host.
+"""Seconds and host memory that points took, by kind: what estimates are made from. Those of this host are in the user's cache. For
+kinds that have not run here, `recorded.json` has those of points on another host.
 """
 
 import json
@@ -8,11 +8,13 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from moscope import paths
-from moscope.sweeps.points import Point
 from moscope.sweeps.store import write_whole
+
+if TYPE_CHECKING:
+    from moscope.sweeps.points import Point
 
 RECORDED = Path(__file__).with_name("recorded.json")
 WITH_CORES = re.compile(r"(.*) with (\d+) cores")
@@ -30,7 +32,7 @@ def known() -> dict[str, dict[str, float]]:
     return found
 
 
-def record(made: Iterable[tuple[Point, dict[str, Any]]]) -> None:
+def record(made: Iterable[tuple["Point", dict[str, Any]]]) -> None:
     """Adds the seconds of points that this start has made; of many, the older ones count less."""
     speeds = known()
     for point, result in made:
@@ -39,9 +41,26 @@ def record(made: Iterable[tuple[Point, dict[str, Any]]]) -> None:
             entry["seconds"], entry["work"] = entry["seconds"] / 2, entry["work"] / 2
         entry["seconds"] += float(result["seconds"])
         entry["work"] += point.planned.work
+        if (kept := kept_bytes_per_ms(point, result["figures"])) is not None:
+            entry["kept_bytes_per_ms"] = max(kept, entry.get("kept_bytes_per_ms", 0.0))
     if speeds:
         file().parent.mkdir(parents=True, exist_ok=True)
         write_whole(file(), json.dumps(speeds, sort_keys=True, indent=1) + "\n")
+
+
+def kept_bytes_per_ms(point: "Point", figures: dict[str, Any]) -> float | None:
+    """Host memory beyond the machine's for each ms of the windows of a run; None of other points."""
+    if not figures.get("host_bytes"):
+        return None
+    return float(max(0, figures["host_bytes"] - (point.planned.boot_memory_mb << 20)) / (figures["windows"] * figures["window_ms"]))
+
+
+def kept_bytes(kind: str) -> float | None:
+    """The most for each ms of the windows that a point of this kind has had, here or else on another host; None if not known."""
+    for speeds in (known(), recorded()):
+        if "kept_bytes_per_ms" in speeds.get(kind, {}):
+            return speeds[kind]["kept_bytes_per_ms"]
+    return None
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from moscope.errors import UserError
 from moscope.runs import checkpoints, directory, inputs, job, options, point, windows
 from moscope.runs.guest import Progress
 from moscope.runs.pool import machine_bytes, wanted_bytes
+from moscope.sweeps import speeds
 from moscope.sweeps.jobs.base import MB, Job, Planned, Report, Say, edges_of, engine_digest, shared, text
 from moscope.sweeps.spec import Params, Value
 from moscope.wording import number
@@ -37,7 +38,8 @@ class Run(Job):
         made_from = gatherer(text(params.get("machine", "")), tuple(plan.sets), plan, say).of(one)
         identity = {"job": self.name, "engine": engine_digest(), "seed": plan.seed, "inputs": made_from.digests(),
                     "point": {k: v for k, v in plan.identity()["points"][0].items() if k != "kernel"}, "kernel": one.kernel}
-        memory, boot = wanted_bytes(job.job(plan, one, Path())) // MB, machine_bytes(one.cores) // MB
+        memory = wanted_bytes(job.job(plan, one, Path()), speeds.kept_bytes(kind_of(one))) // MB
+        boot = machine_bytes(one.cores) // MB
         return Planned(identity, kind_of(one), edges_of(plan.machine), work_of(one), memory, boot,
                        checkpoints.key(configuration(plan, one, made_from)))
 
