@@ -39,10 +39,11 @@ _MAIN_CLASS = "list_sort([" + ", ".join(
 _MOST = f"greatest({', '.join(f'{c}_stall' for c in MISS_CLASS.names)})"
 _SUMS = ", ".join(f"sum(coalesce({column}, 0))::BIGINT AS {column}" for column in (
     "stall", "spin", "waiting", "transfers", *(f"{c}_{what}" for c in MISS_CLASS.names for what in ("stall", "count"))))
-_VIEWS = (
-    """CREATE TABLE pairs AS
+# `stored`: TABLE or VIEW.
+_DERIVED = (
+    """CREATE {stored} pairs AS
         SELECT p.*, p.stall + p.spin AS waiting, l.name, l.kind FROM all_pairs p JOIN lines l USING (point, line, use)""",
-    "CREATE TABLE transfers AS SELECT t.*, l.name, l.kind FROM all_transfers t JOIN lines l USING (point, line, use)",
+    "CREATE {stored} transfers AS SELECT t.*, l.name, l.kind FROM all_transfers t JOIN lines l USING (point, line, use)",
     f"""CREATE TABLE names AS
         WITH sums AS (SELECT point, name, kind, count(DISTINCT line) AS lines, bit_count(bit_or(waiters)) AS cores, {_SUMS}
                       FROM lines GROUP BY point, name, kind),
@@ -54,10 +55,12 @@ class Database:
     """The tables of any number of points. Without points, all queries return no rows."""
 
     def __init__(self, points: Mapping[str, Path | Mapping[str, Any]]) -> None:
-        """`points`: by name, the folder with the files, or the three as Arrow tables."""
+        """`points`: by name, the folder with the files, or the three as Arrow tables. Queries read Arrow tables where they are: a point can
+        have ten million lines, and copies of them take three times their memory."""
         self._connection = connect()
         self._folders = {point: source for point, source in points.items() if isinstance(source, Path)}
         self._empty = not points
+        stored = "TABLE" if self._folders else "VIEW"
         if self._empty:
             return
         for name in (*FILES, *OPTIONAL):
@@ -67,9 +70,9 @@ class Database:
                 parts.append(f"SELECT NULL::VARCHAR AS point, {nothing} WHERE false")
             more = ", stall + spin AS waiting" if name == "lines" else ""
             target = f"all_{name}" if name in ("pairs", "transfers") else name
-            self._connection.execute(f"CREATE TABLE {target} AS SELECT *{more} FROM ({' UNION ALL BY NAME '.join(parts)})")
-        for view in _VIEWS:
-            self._connection.execute(view)
+            self._connection.execute(f"CREATE {stored} {target} AS SELECT *{more} FROM ({' UNION ALL BY NAME '.join(parts)})")
+        for derived in _DERIVED:
+            self._connection.execute(derived.replace("{stored}", stored))
 
     def _part(self, name: str, point: str, source: Path | Mapping[str, Any], n: int) -> str:
         """A query for one table of one point."""

@@ -17,7 +17,8 @@ ENOUGH = 8  # transactions with which a line's episode serves
 LINES = f"""
     WITH hottest AS (SELECT name, kind, row_number() OVER (ORDER BY waiting DESC, name, kind) AS rank FROM names
                      ORDER BY rank LIMIT {NAMES})
-    SELECT rank, line, use FROM lines JOIN hottest USING (name, kind) ORDER BY rank, waiting DESC, line, use"""
+    SELECT rank, line, use FROM lines JOIN hottest USING (name, kind) WHERE line IN (SELECT unnest(?::UBIGINT[]))
+    ORDER BY rank, waiting DESC, line, use"""
 
 
 def write(folder: Path, raw: bytes, database: "Database", suppliers: Sequence[str], states: Mapping[str, Sequence[str]],
@@ -28,7 +29,7 @@ def write(folder: Path, raw: bytes, database: "Database", suppliers: Sequence[st
 
     records = numpy.frombuffer(raw, transactions.RECORD)
     chosen = [records[numpy.flatnonzero((records["line"] == line) & (records["use"] == use))]
-              for line, use in _lines(records, database.rows(LINES))]
+              for line, use in _lines(records, database.rows(LINES, numpy.unique(records["line"]).tolist()))]
     block = numpy.concatenate([episode[numpy.argsort(episode["done"], kind="stable")] for episode in chosen] or [records[:0]])
     made = transactions.table(block, suppliers, states, named)
     parquet.write_table(made.replace_schema_metadata({"schema": SCHEMA}), folder / NAME, compression="zstd")

@@ -89,6 +89,7 @@ def measure(job: Job, folder: Path, report: Callable[[Progress], None], say: Cal
     namer.allocated(system.allocations(), probes.names)
     namer.sampled(system.stacks())
     tables = name(namer, stats["attribution"], packed, engine.machine_roles(inputs.machine))
+    del packed  # gigabytes, if a workload touches much memory
     kinds, states, naming = engine.machine_types(), engine.machine_states(inputs.machine), transactions.Naming(namer, tables.lines)
     if log:
         transactions.convert(log, folder / transactions.NAME, kinds, states, naming)

@@ -28,7 +28,7 @@ def write(folder: Path, packed: bytes, namer: Namer, lines: Any) -> Any:
 def table(packed: bytes, namer: Namer, lines: Any) -> Any:
     import pyarrow
 
-    named, unwinder = _names(lines), namer.unwinder()
+    named, unwinder = _names(lines, {sample.line for sample in chains.samples(packed)}), namer.unwinder()
     rows: dict[tuple[Any, ...], list[int]] = {}
     for sample in chains.samples(packed):
         chain = unwinder.chain(sample)
@@ -67,11 +67,15 @@ def _functions(namer: Namer, address: int, space: int) -> Iterator[str]:
         yield f"{call.split(' called at ')[0]} (inlined)"
 
 
-def _names(lines: Any) -> dict[int, tuple[str, str]]:
-    """Name and kind of each line, of its use with the most waiting."""
+def _names(lines: Any, wanted: set[int]) -> dict[int, tuple[str, str]]:
+    """Name and kind of each wanted line, of its use with the most waiting. A point can have ten million lines."""
+    import numpy
+
+    sampled = numpy.fromiter(wanted, numpy.uint64, len(wanted))
+    chosen = lines.take(numpy.flatnonzero(numpy.isin(lines["line"].to_numpy(), sampled)))
     found: dict[int, tuple[str, str]] = {}
     best: dict[int, int] = {}
-    columns = (lines[name].to_pylist() for name in ("line", "name", "kind", "stall", "spin"))
+    columns = (chosen[name].to_pylist() for name in ("line", "name", "kind", "stall", "spin"))
     for line, name, kind, stall, spin in zip(*columns, strict=True):
         if stall + spin >= best.get(line, 0):
             best[line], found[line] = stall + spin, (name, kind)
