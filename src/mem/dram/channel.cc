@@ -28,7 +28,6 @@ Channel::Channel(const DramParams &p, unsigned index)
       write_high_(p.write_high),
       write_low_(p.write_low),
       bypass_max_(p.bypass_max),
-      write_entries_(p.write_entries),
       policy_(p.page_policy),
       last_column_(kLongAgo) {
     const auto cycles = [&](Tick t) { return (t + p.tCK_fs - 1) / p.tCK_fs; };
@@ -148,12 +147,7 @@ void Channel::choose_direction() {
     }
     if (queued_[1] <= write_low_) {
         draining_ = false;
-    } else if (draining_) {
-        if (drained_ >= write_entries_ && queued_[0]) { // new writes come as fast as they are served
-            draining_ = false;
-            owed_ = queued_[0];
-        }
-    } else if (queued_[1] >= write_high_ && owed_ == 0) {
+    } else if (!draining_ && queued_[1] >= write_high_ && owed_ == 0) {
         draining_ = true;
         drained_ = 0;
     }
@@ -450,10 +444,12 @@ void Channel::issue_column(const Choice &c) {
     remove<&Entry::bank>(b.queue[d], i);
     remove<&Entry::queue>(queue_[d], i);
     --queued_[d];
-    if (d)
-        drained_ += queued_[0] != 0;
-    else
+    if (!d) {
         owed_ -= owed_ != 0;
+    } else if (draining_ && queued_[0] && ++drained_ == write_high_) { // new writes come as fast as they are served
+        draining_ = false;
+        owed_ = queued_[0];
+    }
     if (b.queue[d].head == kNone)
         work_[d] &= ~(std::uint64_t{1} << c.at);
 

@@ -183,7 +183,7 @@ class Channel {
     Cycle cl_, cwl_, rcd_, rp_, ras_, rc_, wr_, wtr_, rtp_, rrd_, faw_, ccd_, rtrs_, rtw_, refi_, rfc_;
     Cycle burst_, done_after_, idle_close_;
     Tick tck_, backend_;
-    unsigned index_, ranks_, banks_, depth_, write_high_, write_low_, bypass_max_, write_entries_;
+    unsigned index_, ranks_, banks_, depth_, write_high_, write_low_, bypass_max_;
     PagePolicy policy_;
 
     std::vector<Entry> pool_;
