@@ -171,6 +171,7 @@ EXPECTED: dict[str, Callable[[str, str, str], bool]] = {
     "stack": lambda name, kind, of: (name, kind) == ("names:frame of main()", "stack") and of.startswith("names "),
     "file": lambda name, kind, of: (name, kind, of) == ("page cache tmpfs", "page cache", "tmpfs:/spool/deep/mail"),
     "anonymous": lambda name, kind, of: (name, kind) == ("anonymous memory of names", "anonymous memory"),
+    "shared": lambda name, kind, of: (name, kind) == ("shared memory of names", "anonymous memory"),
     "main": lambda name, kind, of: name == "names:main",
 }
 
@@ -186,6 +187,7 @@ def test_without_its_address_space_memory_is_still_told_by_its_page(booted: Boot
     pages = booted.pages()
     kinds = {what: booted.namer.at(physical).kind for what, (_, physical) in pages.items()}
     assert kinds == {**dict.fromkeys(pages, "anonymous memory"), "file": "page cache", "main": "user symbol"}
+    assert booted.namer.at(pages["shared"][1]).name == "shared memory"
     va, physical = pages["shared_counter"]
     assert booted.namer.at(physical, va, 0x7000).name == "names:shared_counter"  # linked to fixed addresses
 

@@ -27,17 +27,19 @@ int main(int argc, char **argv) {
     unsigned long on_stack = 1;
     char *heap = malloc(100), *mapped = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
     char *anonymous = mmap(NULL, 1 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (pagemap < 0 || mapped == MAP_FAILED || anonymous == MAP_FAILED || !heap)
+    char *shared = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (shared == MAP_FAILED || pagemap < 0 || mapped == MAP_FAILED || anonymous == MAP_FAILED || !heap)
         return 1;
     shared_counter = table_of_zeros[2000] = 2;
     strcpy(heap, "heap");
-    mapped[8] = anonymous[5000] = 3;
+    mapped[8] = anonymous[5000] = shared[100] = 3;
     show(pagemap, "shared_counter", &shared_counter);
     show(pagemap, "table_of_zeros", &table_of_zeros[2000]);
     show(pagemap, "heap", heap);
     show(pagemap, "stack", &on_stack);
     show(pagemap, "file", mapped + 8);
     show(pagemap, "anonymous", anonymous + 5000);
+    show(pagemap, "shared", shared + 100);
     show(pagemap, "main", (const void *)(uintptr_t)main);
     printf("pid %d\n", getpid());
     fflush(stdout);

@@ -9,7 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from moscope.errors import UserError
 from moscope.guest import packages, rootimage
+from moscope.guest.imagefiles import ImageFiles
 
 
 def test_an_unpacked_program_finds_the_library_of_another_unpacked_package(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -32,13 +34,13 @@ def test_an_unpacked_program_finds_the_library_of_another_unpacked_package(monke
 def test_a_script_runs_in_the_tree_of_the_image_and_makes_it_another_image(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     made: list[list[str]] = []
 
-    def run(program: rootimage._Program, arguments: list[str], given: Path | None, instead: str) -> None:
+    def run(program: rootimage.Program, arguments: list[str], given: Path | None, instead: str) -> None:
         made.append(arguments)
         if given:  # the image's maker
             Path(arguments[1]).write_text(" ".join(made[-2][:-1]))
 
     monkeypatch.setattr(packages, "cache", lambda: tmp_path)
-    monkeypatch.setattr(rootimage, "_program", lambda *_, **__: rootimage._Program(tmp_path))
+    monkeypatch.setattr(rootimage, "_program", lambda *_, **__: rootimage.Program(tmp_path))
     monkeypatch.setattr(rootimage, "_run", run)
     script = "echo 'a  b' >$HOME/made"
     plain, completed = rootimage.find(print, ("one",)), rootimage.find(print, ("one",), script)
@@ -55,7 +57,7 @@ def test_files_that_are_alike_keep_their_contents(tmp_path: Path, request: pytes
     if not (packages.cache() / "chosen" / "squashfs-tools.json").is_file() and not request.config.getoption("--long"):
         pytest.skip("squashfs-tools is not in the cache: a root image or --long fetches it")
     maker = rootimage._program("mksquashfs", "squashfs-tools", print, "another", library="liblzo2-2")
-    reader = rootimage._Program(maker.path.with_name("unsquashfs"), maker.libraries)
+    reader = rootimage.Program(maker.path.with_name("unsquashfs"), maker.libraries)
     # As PostgreSQL's databases: three copies of the same files, some of which differ in their last bytes.
     chosen = random.Random(1)
     once = [chosen.randbytes(chosen.choice((8, 16, 24, 40, 96, 128, 136, 248, 248, 248, 480, 512)) << 10) for _ in range(150)]
@@ -70,3 +72,18 @@ def test_files_that_are_alike_keep_their_contents(tmp_path: Path, request: pytes
         rootimage._squash(maker, tmp_path / "tree.tar", tmp_path / f"image{n}", "another")
         rootimage._run(reader, ["-q", "-n", "-d", str(tmp_path / f"out{n}"), str(tmp_path / f"image{n}")], None, "another")
         assert not [name for name, data in files.items() if (tmp_path / f"out{n}" / name).read_bytes() != data]
+    image = tmp_path / "image0.squashfs"
+    (tmp_path / "image0").rename(image)
+    taken = ImageFiles(image)
+    copy = taken.find("squashfs:/tree/0/7")
+    assert copy and copy.read_bytes() == files["tree/0/7"] and taken.find("overlay:/tree/0/7") == copy
+    assert [path.name for path in copy.parent.iterdir()] == ["7"], "nothing half-written is left"
+    assert not any(map(taken.find, ("squashfs:/tree/none", "squashfs:/tree", "tmpfs:/tree/0/8", "squashfs:/../image0", "tree/0/8")))
+
+
+def test_without_a_tool_for_images_no_file_is_found(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def missing(*_: object) -> rootimage.Program:
+        raise UserError("squashfs-tools: no archive here")
+
+    monkeypatch.setattr(rootimage, "squashfs_tool", missing)
+    assert ImageFiles(tmp_path / "image.squashfs").find("squashfs:/usr/bin/program") is None

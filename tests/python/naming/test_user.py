@@ -80,3 +80,16 @@ def test_of_two_programs_of_one_name_the_one_in_the_same_folder_is_taken(tmp_pat
     assert file("tmpfs:/run/moscope/programs/counter") is file("/run/moscope/programs/counter") is file("/programs/counter")
     assert file("rootfs:/run/moscope/counter") is not file("/programs/counter") and file("counter") is not None
     assert file("/usr/lib/libc.so.6") is file("libc.so.6") is not None and file("/run/moscope/other") is None
+
+
+def test_a_file_that_is_no_program_of_the_run_is_asked_for_once(tmp_path: Path) -> None:
+    asked: list[str] = []
+
+    def other(file: str) -> Path | None:
+        asked.append(file)
+        return tmp_path / "postgres" if file.endswith("/postgres") else None
+
+    users = Users(cast(Tasks, Loaded([])), {"/run/moscope/counter": tmp_path / "counter"}, other)
+    found = [users.program(f"overlay:/usr/bin/{name}") for name in ("postgres", "postgres", "perl", "perl")]
+    assert found[0] is found[1] and found[0] and found[0].name == "postgres" and found[2:] == [None, None]
+    assert users.program("/run/moscope/counter") and asked == ["overlay:/usr/bin/postgres", "overlay:/usr/bin/perl"]

@@ -75,7 +75,7 @@ def _place(digest: str) -> Path:
 def _make(say: Say, included: tuple[str, ...], script: str) -> RootImage:
     instead = "--disk FILE names an image of your own"
     mmdebstrap = _program("mmdebstrap", "mmdebstrap", say, instead)
-    mksquashfs = _program("mksquashfs", "squashfs-tools", say, instead, library="liblzo2-2")
+    mksquashfs = squashfs_tool("mksquashfs", say, instead)
     base = packages.cache() / "root"
     base.mkdir(parents=True, exist_ok=True)
     say(f"making a root image with {', '.join(included)} (once; some minutes)")
@@ -93,35 +93,42 @@ def _make(say: Say, included: tuple[str, ...], script: str) -> RootImage:
         return RootImage(_place(digest), digest)
 
 
-def _squash(mksquashfs: "_Program", tree: Path, image: Path, instead: str) -> None:
+def squashfs_tool(name: str, say: Say, instead: str = "") -> "Program":
+    """`mksquashfs` or `unsquashfs`."""
+    return _program(name, "squashfs-tools", say, instead, library="liblzo2-2")
+
+
+def _squash(mksquashfs: "Program", tree: Path, image: Path, instead: str) -> None:
     _run(mksquashfs, ["-", str(image), "-tar", *SQUASHED, "-no-progress", "-quiet", "-processors", "2"], tree, instead)
 
 
 @dataclass(frozen=True)
-class _Program:
+class Program:
     """The system's, or one of a package unpacked into the cache, with the folder of a library that the system may lack."""
 
     path: Path
     libraries: Path | None = None
 
+    def environment(self) -> dict[str, str]:
+        """Programs of an unpacked package find their helpers on the path."""
+        path = os.pathsep.join([os.environ.get("PATH", "/usr/bin:/bin"), "/usr/sbin", "/sbin", str(self.path.parent)])
+        found = {**os.environ, "PATH": path, "LC_ALL": "C"}
+        return {**found, "LD_LIBRARY_PATH": str(self.libraries)} if self.libraries else found
 
-def _program(name: str, package: str, say: Say, instead: str, library: str = "") -> _Program:
+
+def _program(name: str, package: str, say: Say, instead: str, library: str = "") -> Program:
     """`library` is the package of a shared library that the program needs."""
     if found := shutil.which(name):
-        return _Program(Path(found))
+        return Program(Path(found))
     path = packages.fetch(package, say, instead).tree / "usr/bin" / name
     if not library:
-        return _Program(path)
-    return _Program(path, next(packages.fetch(library, say, instead).tree.rglob("*.so.*")).parent)
+        return Program(path)
+    return Program(path, next(packages.fetch(library, say, instead).tree.rglob("*.so.*")).parent)
 
 
-def _run(program: _Program, arguments: list[str], given: Path | None, instead: str) -> None:
+def _run(program: Program, arguments: list[str], given: Path | None, instead: str) -> None:
     # The epoch takes the place of the current time in all that is made: equal packages give equal images.
-    # Programs of an unpacked package find their helpers on the path.
-    path = os.pathsep.join([os.environ.get("PATH", "/usr/bin:/bin"), "/usr/sbin", "/sbin", str(program.path.parent)])
-    env = {**os.environ, "PATH": path, "LC_ALL": "C", "DEBIAN_FRONTEND": "noninteractive", "SOURCE_DATE_EPOCH": "1286150400"}
-    if program.libraries:
-        env["LD_LIBRARY_PATH"] = str(program.libraries)
+    env = {**program.environment(), "DEBIAN_FRONTEND": "noninteractive", "SOURCE_DATE_EPOCH": "1286150400"}
     try:
         with open(given or os.devnull, "rb") as stdin:
             got = subprocess.run([str(program.path), *arguments], capture_output=True, text=True, errors="replace", env=env, check=False,

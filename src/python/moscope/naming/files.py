@@ -34,15 +34,16 @@ class Files:
         return ""
 
     def path(self, dentry: int) -> str:
-        """A dentry's path within its file system; a path from a root begins with the file system's type."""
+        """A dentry's path within its file system; a path from a root begins with the file system's type. A file of no directory, as
+        memory that processes share without one is, has its name alone: `tmpfs:dev/zero`."""
         guest = self._guest
         parts: list[str] = []
         for _ in range(DEEPEST):
             name = guest.text(guest.get(dentry, "dentry", "d_name.name"))
             parent = guest.get(dentry, "dentry", "d_parent")
             if parent == dentry or not parent:
-                text = "/".join(reversed(parts))
-                return f"{self.super_block(guest.get(dentry, 'dentry', 'd_sb'))}:{text if name != '/' else '/' + text}"
+                text = "/" + "/".join(reversed(parts)) if name == "/" else "/".join(reversed(parts)) or name
+                return f"{self.super_block(guest.get(dentry, 'dentry', 'd_sb'))}:{text}"
             parts.append(name)
             dentry = parent
         raise Unreadable("a dentry's parents do not end")

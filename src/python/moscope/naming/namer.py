@@ -40,6 +40,7 @@ KERNEL_HALF = 1 << 63
 ANON, MAPPING_FLAGS = 1, 3  # page->mapping: its low bits
 UNMARKED = ("boot memory", "kernel page", "unknown")  # what the kernel's own page tables look like
 FILE_SYSTEM = re.compile(r"[a-z][a-z0-9_.-]*")
+SHARED_MEMORY = re.compile(r"tmpfs:(dev/zero|SYSV|memfd:)")  # mmap without a file, shmget, memfd_create
 
 
 @dataclass
@@ -71,17 +72,18 @@ class Named:
 
 
 class Namer:
-    """Names for one booted system. `user_binaries`: path or last part of it in the guest -> the file on the host."""
+    """Names for one booted system. `user_binaries`: path or last part of it in the guest -> the file on the host; `other_binary`: for the
+    other files of the guest."""
 
-    def __init__(self, system: Memory, kernel_image: Path | str,
-                 user_binaries: Mapping[str, Path | str] | None = None) -> None:
+    def __init__(self, system: Memory, kernel_image: Path | str, user_binaries: Mapping[str, Path | str] | None = None,
+                 other_binary: Callable[[str], Path | None] | None = None) -> None:
         self._memory = system
         self.kernel = image.load(Path(kernel_image))
         self._kernel_lines = KernelLines(Path(kernel_image), self.kernel.build_id)
         self._guest = Guest(system, self.kernel)
         self._files = Files(self._guest)
         self._tasks = Tasks(self._guest, self._files)
-        self._users = Users(self._tasks, user_binaries or {})
+        self._users = Users(self._tasks, user_binaries or {}, other_binary)
         self._code: dict[tuple[int, int], str] = {}
         self._types: dict[tuple[int, int], tuple[str, list[str], str]] = {}  # (type, offset): field, fields of the line, type
         self._whole: dict[tuple[int, Description], Named | None] = {}  # pages that have one name, by address
@@ -424,6 +426,8 @@ class Namer:
         found = self._users.place_in_file(file, offset)
         if found:
             return self._user_symbol(found, file)
+        if SHARED_MEMORY.match(file):
+            return Named("shared memory", "anonymous memory", file, f"+{offset:#x}")
         kind = file.split(":")[0]
         if not FILE_SYSTEM.fullmatch(kind):
             file = kind = ""  # what was there when the page was looked at has gone, and something else lies in its place
@@ -454,6 +458,8 @@ class Namer:
             page = self._by_page(physical, then=then)
             return page if page and page.kind in ("page cache", "user symbol") else Named(
                 "anonymous memory", "anonymous memory", f"{instance} {va:#x}".strip())
+        if area.what == "file" and SHARED_MEMORY.match(area.file):
+            return Named(f"shared memory of {process.name}", "anonymous memory", instance, f"+{va - area.start + area.offset:#x}")
         if area.what == "file":
             page = self._by_page(physical, then=then)
             if page and page.kind in ("page cache", "user symbol"):

@@ -146,8 +146,10 @@ def _in_common(one: list[str], other: list[str]) -> int:
 
 
 class Users:
-    def __init__(self, tasks: Tasks, binaries: Mapping[str, Path | str]) -> None:
+    def __init__(self, tasks: Tasks, binaries: Mapping[str, Path | str], other: Callable[[str], Path | None] | None = None) -> None:
+        """`other` finds the host's copy of a file that is not among `binaries`."""
         self._tasks = tasks
+        self._other = other
         self._paths = {name: Path(path) for name, path in binaries.items()}
         self._programs: dict[str, Program] = {}
         self._found: dict[str, Program | None] = {}  # by file
@@ -160,7 +162,11 @@ class Users:
         if file not in self._found:
             parts = file.partition(":")[2].split("/") if ":" in file else file.split("/")
             names = self._by_name.get(parts[-1], [])
-            self._found[file] = self._of_name(max(names, key=lambda one: _in_common(one.split("/"), parts))) if names else None
+            if names:
+                self._found[file] = self._of_name(max(names, key=lambda one: _in_common(one.split("/"), parts)))
+            else:
+                copy = self._other(file) if self._other else None
+                self._found[file] = Program(parts[-1], copy) if copy else None
         return self._found[file]
 
     def _of_name(self, name: str) -> Program:

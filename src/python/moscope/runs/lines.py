@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from moscope import paths
+from moscope.guest.imagefiles import ImageFiles
 from moscope.guest.kernel import Kernel
 from moscope.naming.columns import Tables
 from moscope.naming.namer import Namer
@@ -34,10 +35,10 @@ ROLES = {"writers": {"function": "writer_function", "weight": "count", "conditio
          "waiters": {"function": "waiter_function", "weight": "waiting", "condition": "true"}}
 
 
-def namer(system: System, kernel: Kernel, programs: dict[str, Path]) -> Namer:
+def namer(system: System, kernel: Kernel, programs: dict[str, Path], root_image: Path | None = None) -> Namer:
     """Names for lines and code from guest memory. It must be asked while the machine runs, since processes come and go, and at the end."""
     return Namer(system, kernel.image, {name if name.startswith("/") else f"{registry.GUEST_FOLDER}/{name}": path
-                                        for name, path in programs.items()})
+                                        for name, path in programs.items()}, ImageFiles(root_image).find if root_image else None)
 
 
 def database(tables: Tables) -> "Database":

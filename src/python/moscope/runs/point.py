@@ -73,7 +73,7 @@ def measure(job: Job, folder: Path, report: Callable[[Progress], None], say: Cal
     system.restore(str(start.checkpoint))
     guest = Guest(system, report, start.console)
     begin(guest, job.point, probes)
-    namer = lines.namer(system, chosen, programs)
+    namer = lines.namer(system, chosen, programs, inputs.disk.path if inputs.disk else None)
     guest.observe = namer.observe
     if described := namer.page_format():
         system.watch_pages(json.dumps(described))
