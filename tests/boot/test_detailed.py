@@ -265,7 +265,7 @@ echo "entropy $(dd if=/dev/hwrng bs=64 count=2 2>/dev/null | wc -c)"
 @pytest.mark.parametrize(("model", "cores", "threads", "rounds"), [
     ("blocking", 6, 0, 24), ("blocking", 8, 2, 24), ("out_of_order", 6, 0, 6),
     *(pytest.param(model, 48, threads, 24, marks=pytest.mark.long) for model in MODELS for threads in (0, 2)),
-    *(pytest.param("out_of_order", cores, 0, rounds, marks=pytest.mark.long) for cores, rounds in ((2, 980), (12, 980), (48, 200)))])
+    *(pytest.param("out_of_order", cores, 0, rounds, marks=pytest.mark.long) for cores, rounds in ((2, 980), (12, 980), (48, 980)))])
 def test_litmus_programs_keep_to_tso_in_detailed_mode(distro: Any, programs: dict[str, Path], tmp_path: Path, model: str,
                                                       cores: int, threads: int, rounds: int) -> None:
     """Its last part has four cores at locked operations on two lines, which have to come to an end."""
