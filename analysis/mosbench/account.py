@@ -59,8 +59,9 @@ def per_operation(p: Point, idle_read_fs: float) -> dict[str, float]:
 
 
 def queueing(p: Point, idle_read_fs: float) -> float:
-    """Share of the transactions' time in which DRAM works on other requests: the time that reads take beyond `idle_read_fs`. It is of
-    the time of all transactions, so too small for those that read DRAM if many do not."""
+    """Share of the transactions' time outside queues in which DRAM works on other requests: the time that reads take beyond
+    `idle_read_fs`. Queues are left out because most of their time is that of secondary misses, which have no transaction of their own.
+    The share is of all transactions, so too small for those that read DRAM if many do not."""
     segments = {k: int(v) for k, v in (p.attribution.get("segments") or {}).items() if k != "queue"}
     whole, read = sum(segments.values()), dram(p).read_fs
-    return segments.get("dram", 0) / whole * max(0.0, 1 - idle_read_fs / read) if whole and read else 0.0
+    return segments.get("dram", 0) / whole * max(0.0, 1 - idle_read_fs / read) if whole and read and idle_read_fs else 0.0

@@ -145,6 +145,8 @@ def test_reads_that_wait_for_others_in_dram_are_told_apart_from_misses_that_a_la
     assert queued.text == ("DRAM bandwidth: reads wait for other requests (97% of the additional time); "
                            "its channels are occupied 79% of the time")
     assert limit(one, with_reads(point(48, 2400, capacity=0.6), 60, 0.9)).cause == "size"
+    unknown = point(1, 100, capacity=0.1)
+    assert limit(unknown, with_reads(point(48, 2400, capacity=0.6), 500, 0.9)).cause == "size"
 
 
 def test_misses_that_wait_for_a_prefetch_have_the_causes_of_the_others() -> None:

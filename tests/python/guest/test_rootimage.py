@@ -53,10 +53,14 @@ def test_a_script_runs_in_the_tree_of_the_image_and_makes_it_another_image(monke
     assert got.returncode == 0 and (tmp_path / "made").read_text() == "a  b\n"
 
 
-def test_files_that_are_alike_keep_their_contents(tmp_path: Path, request: pytest.FixtureRequest) -> None:
+def squashfs_tools(request: pytest.FixtureRequest) -> rootimage.Program:
     if not (packages.cache() / "chosen" / "squashfs-tools.json").is_file() and not request.config.getoption("--long"):
         pytest.skip("squashfs-tools is not in the cache: a root image or --long fetches it")
-    maker = rootimage._program("mksquashfs", "squashfs-tools", print, "another", library="liblzo2-2")
+    return rootimage.squashfs_tool("mksquashfs", print)
+
+
+def test_files_that_are_alike_keep_their_contents(tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    maker = squashfs_tools(request)
     reader = rootimage.Program(maker.path.with_name("unsquashfs"), maker.libraries)
     # As PostgreSQL's databases: three copies of the same files, some of which differ in their last bytes.
     chosen = random.Random(1)
@@ -72,13 +76,27 @@ def test_files_that_are_alike_keep_their_contents(tmp_path: Path, request: pytes
         rootimage._squash(maker, tmp_path / "tree.tar", tmp_path / f"image{n}", "another")
         rootimage._run(reader, ["-q", "-n", "-d", str(tmp_path / f"out{n}"), str(tmp_path / f"image{n}")], None, "another")
         assert not [name for name, data in files.items() if (tmp_path / f"out{n}" / name).read_bytes() != data]
-    image = tmp_path / "image0.squashfs"
-    (tmp_path / "image0").rename(image)
+
+
+def test_a_program_of_an_image_is_taken_out_once_and_nothing_else_is(tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    maker = squashfs_tools(request)
+    program = b"\x7fELF" + random.Random(2).randbytes(3 << 20)
+    files = {"usr/bin/program": program, "usr/bin/[": b"\x7fELF: one letter", "usr/share/text": b"text"}
+    with tarfile.open(tmp_path / "tree.tar", "w") as tar:
+        for name, data in files.items():
+            member = tarfile.TarInfo(name)
+            member.size = len(data)
+            tar.addfile(member, io.BytesIO(data))
+    image = tmp_path / "image.squashfs"
+    rootimage._squash(maker, tmp_path / "tree.tar", image, "another")
     taken = ImageFiles(image)
-    copy = taken.find("squashfs:/tree/0/7")
-    assert copy and copy.read_bytes() == files["tree/0/7"] and taken.find("overlay:/tree/0/7") == copy
-    assert [path.name for path in copy.parent.iterdir()] == ["7"], "nothing half-written is left"
-    assert not any(map(taken.find, ("squashfs:/tree/none", "squashfs:/tree", "tmpfs:/tree/0/8", "squashfs:/../image0", "tree/0/8")))
+    copy = taken.find("squashfs:/usr/bin/program")
+    assert copy and copy.read_bytes() == program and taken.find("overlay:/usr/bin/program") == copy
+    letter = taken.find("overlay:/usr/bin/[")
+    assert letter and letter.read_bytes() == files["usr/bin/["]
+    assert sorted(path.name for path in copy.parent.iterdir()) == ["[", "program"], "nothing half-written is left"
+    others = ("squashfs:/usr/share/text", "squashfs:/usr/bin/none", "squashfs:/usr/bin", "tmpfs:/usr/bin/x", "squashfs:/../x", "usr/bin/x")
+    assert not any(map(taken.find, others)) and [path.name for path in image.with_suffix(".files").glob("usr/*")] == ["bin"]
 
 
 def test_without_a_tool_for_images_no_file_is_found(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

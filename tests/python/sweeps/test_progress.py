@@ -8,7 +8,8 @@ import pytest
 
 from moscope.cli import Shared
 from moscope.guest import kernel
-from moscope.sweeps import display, main, speeds
+from moscope.runs import pool
+from moscope.sweeps import display, jobs, main, speeds
 from moscope.sweeps.jobs.base import Planned
 from moscope.sweeps.points import Point
 from moscope.sweeps.spec import Spec
@@ -88,8 +89,19 @@ def test_memory_of_points_is_that_of_those_of_their_kind_before() -> None:
     for mb in (160, 140):
         speeds.record([(made, {"seconds": 1.0, "figures": {"host_bytes": mb << 20, "windows": 10, "window_ms": 2.0}})])
     assert speeds.kept_bytes(kind) == (60 << 20) / 20
-    speeds.record([(Point({}, Planned({}, "trace on small")), {"seconds": 1.0, "figures": {}})])
+    for figures in ({}, {"host_bytes": 7 << 20, "windows": 0, "window_ms": None}):
+        speeds.record([(Point({}, Planned({}, "trace on small")), {"seconds": 1.0, "figures": figures})])
     assert speeds.kept_bytes("trace on small") is None
+
+
+@pytest.mark.usefixtures("recorded")
+def test_on_a_new_host_a_run_is_taken_to_need_the_memory_of_another_hosts(tmp_path: Path) -> None:
+    kinds = {"run counter with 48 cores": {"seconds": 1.0, "work": 1.0, "kept_bytes_per_ms": 100 << 20}}
+    (tmp_path / "recorded.json").write_text(json.dumps({"kinds": kinds}))
+    (with_record, without) = (jobs.find("run", "here").plan({"workload": "counter", "kernel": "distro", "cores": cores, "windows": 10,
+                                                             "window": "2ms"}, print).memory_mb for cores in (48, 47))
+    assert with_record == pytest.approx(1200 + 24 * 48 + 20 * 100 * pool.SPARE, abs=2)
+    assert without == pytest.approx(1200 + 24 * 47 + 20 * 47 * 5, abs=2)
 
 
 @pytest.mark.usefixtures("recorded")

@@ -3,7 +3,7 @@
 
 import os
 import subprocess
-import tempfile
+from functools import cached_property
 from pathlib import Path, PurePosixPath
 
 from moscope.errors import UserError
@@ -11,7 +11,7 @@ from moscope.guest import rootimage
 
 # Before paths, as the guest's file systems are named: the image, and what the guest mounts over it to write to (init.sh).
 MOUNTED = ("squashfs", "overlay")
-SECONDS = 60
+ELF = b"\x7fELF"
 
 
 class ImageFiles:
@@ -22,7 +22,7 @@ class ImageFiles:
         self._folder = image.with_suffix(".files")
 
     def find(self, file: str) -> Path | None:
-        """The host's copy of `squashfs:/usr/bin/program`; None if the image has no such file, or none can be taken out here."""
+        """The host's copy of `squashfs:/usr/bin/program`; None if the image has no such program, or none can be taken out here."""
         kind, _, name = file.partition(":")
         path = PurePosixPath(name)
         if kind not in MOUNTED or not path.is_absolute() or ".." in path.parts:
@@ -31,15 +31,33 @@ class ImageFiles:
         if target.is_file():
             return target
         try:
-            program = rootimage.squashfs_tool("unsquashfs", lambda line: None)
+            content = self._content(str(path)[1:]) if self._tool else b""
+            if not content.startswith(ELF):
+                return None
             target.parent.mkdir(parents=True, exist_ok=True)
-            with tempfile.NamedTemporaryFile(dir=target.parent, prefix=".taken-", delete=False) as partial:
-                done = subprocess.run([str(program.path), "-cat", str(self._image), str(path)[1:]], stdout=partial,
-                                      stderr=subprocess.DEVNULL, env=program.environment(), timeout=SECONDS, check=False)
-        except (OSError, UserError, subprocess.TimeoutExpired):
+            partial = target.with_name(f".{target.name}.{os.getpid()}")
+            partial.write_bytes(content)
+            partial.replace(target)
+        except OSError:
             return None
-        if done.returncode or not os.path.getsize(partial.name):
-            os.unlink(partial.name)
-            return None
-        os.replace(partial.name, target)
         return target
+
+    @cached_property
+    def _tool(self) -> rootimage.Program | None:
+        try:
+            return rootimage.squashfs_tool("unsquashfs", lambda line: None)
+        except (OSError, UserError):
+            return None
+
+    def _content(self, path: str) -> bytes:
+        """Of a file; empty where there is none, or where it is no program."""
+        assert self._tool
+        with subprocess.Popen([str(self._tool.path), "-no-wildcards", "-cat", str(self._image), path], stdout=subprocess.PIPE,
+                              stderr=subprocess.DEVNULL, env=self._tool.environment()) as reader:
+            assert reader.stdout
+            first = reader.stdout.read(len(ELF))
+            if first != ELF:
+                reader.kill()
+                return b""
+            rest = reader.stdout.read()
+        return first + rest if reader.returncode == 0 else b""

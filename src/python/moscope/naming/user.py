@@ -205,7 +205,7 @@ class Users:
         return program.result(link, name) if program else None
 
     def notes(self) -> list[str]:
-        return [note for program in self._programs.values() for note in program.notes]
+        return [note for program in dict.fromkeys((*self._programs.values(), *self._found.values())) if program for note in program.notes]
 
     def linked(self, address: int, cr3: int) -> tuple[Program | None, int]:
         """(program, link address) of an address in the address space of `cr3`. Where that process is no longer known, a program that

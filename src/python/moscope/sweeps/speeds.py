@@ -50,9 +50,10 @@ def record(made: Iterable[tuple["Point", dict[str, Any]]]) -> None:
 
 def kept_bytes_per_ms(point: "Point", figures: dict[str, Any]) -> float | None:
     """Host memory beyond the machine's for each ms of the windows of a run; None of other points."""
-    if not figures.get("host_bytes"):
+    ms = (figures.get("windows") or 0) * (figures.get("window_ms") or 0.0)
+    if not ms or not figures.get("host_bytes"):
         return None
-    return float(max(0, figures["host_bytes"] - (point.planned.boot_memory_mb << 20)) / (figures["windows"] * figures["window_ms"]))
+    return float(max(0, figures["host_bytes"] - (point.planned.boot_memory_mb << 20)) / ms)
 
 
 def kept_bytes(kind: str) -> float | None:
