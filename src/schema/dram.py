@@ -53,7 +53,7 @@ class DramSettings(Described):
     read_entries: Count = param("reads that a node's controller holds", Count(64), least=1, most=1024)
     write_entries: Count = param("writes that a node's controller holds", Count(64), least=1, most=1024)
     scheduler_depth: Count = param("oldest reads of a channel among which the scheduler chooses", Count(16), least=1, most=1024)
-    write_high: Count = param("queued writes of a channel at which it begins to write although reads wait, and the most that it then writes",
+    write_high: Count = param("queued writes of a channel at which it begins to write although reads wait; the most that it then writes",
                               Count(12), least=1, most=1024)
     write_low: Count = param("queued writes of a channel at which it returns to the waiting reads", Count(4), least=0, most=1023)
     bypass_max: Count = param("times that the oldest request of a channel may be overtaken (family 10h: DcqBypassMax)", Count(15),
