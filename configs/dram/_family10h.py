@@ -27,7 +27,7 @@ DDR2_NODE = {
     "read_entries": 64,  # assumed: does not limit, a node's six cores have 48 lines in flight
     "write_entries": 64,  # assumed
     "scheduler_depth": 16,  # assumed: entries among which the scheduler chooses; 8 to 48 make no difference to P's load
-    "write_high": 24,  # assumed
+    "write_high": 16,  # B: MctWrLimit, firmware's value for ganged channels
     "write_low": 8,  # assumed
     "bypass_max": 4,  # B: DcqBypassMax, older firmware's value for machines without shared graphics memory
     "frontend_fs": 0,  # the machine's own latencies cover the way to and from the DRAM controller
