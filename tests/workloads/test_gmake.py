@@ -38,16 +38,19 @@ def test_builds_in_the_guest_count_their_files_and_end_after_as_many_as_wanted(b
     assert values["compiled"] == 20 and values["operations"] == 20 * 16 and values["builds"] == 2
 
 
-def test_a_file_that_takes_twice_as_long_has_twice_the_operations(booted: Callable[[], Any]) -> None:
+def test_a_file_that_takes_a_quarter_longer_has_a_quarter_more_operations(booted: Callable[[], Any]) -> None:
     values = built(booted(), "--operations", "4", "--files", "16").values
-    assert values["compiled"] == 16 and values["operations"] == 17 * 16
+    assert values["compiled"] == 16 and values["operations"] == 16 * 16 + 4
 
 
-def test_the_default_windows_of_a_build_cover_a_whole_one_on_many_cores() -> None:
-    points = options.make(Shared(quiet=True), options.Options("gmake", cores="1,12,24,48")).points
+@pytest.mark.parametrize("short", [False, True])
+def test_the_windows_of_a_build_cover_a_whole_one_on_many_cores(short: bool) -> None:
+    wanted = {"window": options.SHORT} if short else {}
+    points = options.make(Shared(quiet=True), options.Options("gmake", cores="1,12,24,48", **wanted)).points
     assert {p.windows for p in points} == {10}
     core_ms = {p.cores: p.cores * p.windows * p.window / FS_PER_MS for p in points}
-    assert core_ms[1] == 500 and all(core_ms[n] >= 1440 for n in (12, 24, 48))
+    assert all(core_ms[n] >= 900 for n in (12, 24, 48)), "a build takes about 0.65 s of one core, a third more on 48"
+    assert core_ms[1] == pytest.approx(500 / 3 if short else 500, rel=1e-3)
     assert {p.windows for p in options.make(Shared(quiet=True), options.Options("gmake", cores="1", windows=2)).points} == {2}
 
 

@@ -27,9 +27,6 @@ static inline uint64_t mixed(uint64_t value, const char *text, size_t size) {
 }
 enum { kNumbers = 64 }; // bytes of an intermediate or an object file that hold its value, as text
 
-// One source in 32 takes twice as long: a straggler.
-static inline unsigned length_of(unsigned source) { return source % 32 == 15 ? 2 : 1; }
-
 uint64_t object_value(unsigned source); // what the compiler makes of it
 uint64_t build_value(unsigned files);   // what the linker makes of all
 

@@ -88,7 +88,7 @@ static void build(unsigned count) {
     while (next < count || running) {
         for (; next < count && running < 2 * options.cores; ++next, ++running) {
             start_tool("cc", next);
-            operations += kParts * length_of(next); // all but the last are marked by the compiler
+            operations += parts_of(next); // all but the last are marked by the compiler
         }
         wrong += !reap();
         --running;

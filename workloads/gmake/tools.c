@@ -128,7 +128,7 @@ static void compile(unsigned source) {
     }
     ask(&kCompiler, kIncluded + 1);
     uint64_t *const memory = heap(&kCompiler);
-    compute(memory, words_of(&kCompiler), kCompilerSteps * length_of(source), kParts * length_of(source) - 1);
+    compute(memory, words_of(&kCompiler), kCompilerSteps / kParts * parts_of(source), parts_of(source) - 1);
     snprintf(path, sizeof path, "f%u.s", source);
     write_value(path, value, kObjectBytes);
 }
