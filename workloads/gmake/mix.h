@@ -27,8 +27,8 @@ enum {
     kObjectBytes = 4096,
     kMostText = 16 << 10,     // at least a file
     kRecent = 16384,          // words of memory that the compiler has used lately
-    kCompilerSteps = 500000,  // of computing, which make the kernel's share on one core near the paper's
-    kAssemblerSteps = 22000,
+    kCompilerSteps = 900000,  // of computing, which make the kernel's share on one core near the paper's
+    kAssemblerSteps = 40000,
     kLinkerSteps = 100000,    // the serial stage
     kIncluded = 97 / kScale - 1, // headers of a source
 };

@@ -61,6 +61,7 @@ class Point:
     steering: str | None = None  # of a network card
     image: str | None = None  # shell script that completes the root image
     until_error: float | None = None  # standard error of throughput, as a fraction of it, that ends the windows; `windows` is the limit
+    least: int | None = None  # with until_error: the windows cover so much time at least, a cycle of the workload
     count: list[str] | None = None  # functions whose calls are the operations; None: what the program marks
 
     @property
@@ -146,7 +147,7 @@ def make(shared: Shared, options: Options, *, build: bool = True) -> Plan:
                              window_of(work, n, short) if window is None else window,
                              windows or work.windows or DEFAULT_WINDOWS, options.detail, memory, begin,
                              ",".join(work.packages) or None, work.steering, work.image_script or None, until_error,
-                             list(options.count) or None)
+                             default_time(work.cycle, n) if until_error and work.cycle else None, list(options.count) or None)
                        for n in _sensible(counts, work, options)]
     if isinstance(begin, str) and begin != BUSY and not begin.startswith(functions.CALL) and any(begin in p.command for p in points):
         raise UserError(f'--begin: "{begin}" is in the command that the guest\'s shell shows first: expected a text of the output alone')

@@ -242,7 +242,7 @@ def detailed(guest: Guest, point: Point, log: Path | None = None,
         now = windows.moment(at if whole else int(counts["ticks"]), counts, stats, ended)
         measured.append(now - before)
         before = now.at(windows.host_time())
-        if not whole or windows.enough(measured, point.until_error):
+        if not whole or windows.enough(measured, point.until_error, point.least or 0):
             break
     if log:
         os.truncate(log, logged)

@@ -99,9 +99,9 @@ def throughput(windows: list[Moment]) -> confidence.Mean:
     return confidence.estimate([float(w.operations) for w in windows], [w.tick / FS_PER_S for w in windows])
 
 
-def enough(windows: list[Moment], relative: float | None) -> bool:
-    """Whether the standard error of throughput is below a fraction of it; never without one."""
-    return relative is not None and throughput(windows).enough(relative)
+def enough(windows: list[Moment], relative: float | None, least: int = 0) -> bool:
+    """Whether the standard error of throughput is below a fraction of it, and the windows cover so much time; never without a fraction."""
+    return relative is not None and sum(w.tick for w in windows) >= least and throughput(windows).enough(relative)
 
 
 def until(windows: list[Moment], wanted: float, limit: int) -> dict[str, Any]:
