@@ -49,7 +49,7 @@ def test_the_windows_of_a_build_cover_a_whole_one_on_many_cores() -> None:
     quick = options.Options("gmake", cores=cores, window=options.SHORT, until_error="10%", windows=24)
     short = options.make(Shared(quiet=True), quick).points
     for points in (usual, short):
-        assert all(p.cores * p.windows * p.window >= 1700 * FS_PER_MS for p in points if p.cores > 1)
+        assert all(p.cores * p.windows * p.window >= 2000 * FS_PER_MS for p in points if p.cores > 1)
     assert all(p.least and p.windows * p.window >= p.least for p in short) and all(p.least is None for p in usual)
 
 

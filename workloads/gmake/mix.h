@@ -20,15 +20,15 @@ static const Mix kLinker = {.missing = 3, .stats = 6, .opens = 9, .maps = 33, .b
 
 enum {
     kScale = 16,
-    kParts = 16, // operations of an ordinary file: windows are shorter than a build, and few of 96 files end in one
+    kParts = 16, // operations of an ordinary file: windows are shorter than a build, and few files end in one
     kFileBytes = 3874, // of a source or header: what the compiler read by what it opened
     // Not from the trace.
-    kFiles = 96,
+    kFiles = 192,
     kObjectBytes = 4096,
     kMostText = 16 << 10,     // at least a file
     kRecent = 16384,          // words of memory that the compiler has used lately
-    kCompilerSteps = 900000,  // of computing, which make the kernel's share on one core near the paper's
-    kAssemblerSteps = 40000,
+    kCompilerSteps = 500000,  // of computing, which make the kernel's share on one core near the paper's
+    kAssemblerSteps = 22000,
     kLinkerSteps = 100000,    // the serial stage
     kIncluded = 97 / kScale - 1, // headers of a source
 };
