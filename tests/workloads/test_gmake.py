@@ -9,7 +9,9 @@ import pytest
 
 from moscope import workloads
 from moscope.cli import Shared
+from moscope.errors import UserError
 from moscope.guest import initramfs
+from moscope.mosbench import main
 from moscope.runs import options
 from moscope.runs.windows import FS_PER_MS
 
@@ -43,14 +45,17 @@ def test_a_file_that_takes_a_quarter_longer_has_a_quarter_more_operations(booted
     assert values["compiled"] == 16 and values["operations"] == 16 * 16 + 4
 
 
-def test_the_windows_of_a_build_cover_a_whole_one_on_many_cores() -> None:
-    cores = "1,12,24,48"
-    usual = options.make(Shared(quiet=True), options.Options("gmake", cores=cores)).points
-    quick = options.Options("gmake", cores=cores, window=options.SHORT, until_error="10%", windows=24)
-    short = options.make(Shared(quiet=True), quick).points
-    for points in (usual, short):
-        assert all(p.cores * p.windows * p.window >= 2000 * FS_PER_MS for p in points if p.cores > 1)
-    assert all(p.least and p.windows * p.window >= p.least for p in short) and all(p.least is None for p in usual)
+@pytest.mark.parametrize(("window", "error"), [(None, None), (options.SHORT, None), (options.SHORT, main.QUICK_ERROR)])
+def test_the_windows_of_a_build_cover_a_whole_one_on_many_cores(window: str | None, error: str | None) -> None:
+    given = options.Options("gmake", cores="1,12,24,48", window=window, until_error=error, windows=main.QUICK_WINDOWS if error else None)
+    for p in options.make(Shared(quiet=True), given).points:
+        assert p.windows * p.window >= min(1300 / p.cores + 14, 400) * FS_PER_MS
+        assert (p.least is not None) == (error is not None)
+
+
+def test_fewer_windows_than_a_build_needs_are_refused_with_a_wanted_error() -> None:
+    with pytest.raises(UserError, match=r"--windows: 10: expected 42 or more with --until-error, as the work of gmake repeats itself"):
+        options.make(Shared(quiet=True), options.Options("gmake", cores="48", window="1ms", windows=10, until_error="5%"))
 
 
 @pytest.mark.long

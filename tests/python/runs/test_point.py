@@ -142,7 +142,7 @@ def test_windows_end_when_their_error_is_small_enough_or_at_the_limit(point: Poi
     jsonio.validate({"schema": "moscope.run/1", "ok": True, "machine": "opteron48", "points": [{**got, "host_s": 1.0}]})
 
 
-@pytest.mark.parametrize(("least", "windows"), [(10 * MS, 10), (15 * MS, 15), (14 * MS + 1, 15), (99 * MS, 20)])
+@pytest.mark.parametrize(("least", "windows"), [(10 * MS, 10), (15 * MS, 15), (14 * MS + 1, 15)])
 def test_a_small_error_does_not_end_windows_that_cover_less_than_a_cycle_of_the_workload(point: Point, least: int, windows: int) -> None:
     got = course(FakeSystem(), replace(point, window=MS, windows=20, until_error=0.0001, least=least))
     assert len(got["windows"]) == windows and got["until_error"]["met"]

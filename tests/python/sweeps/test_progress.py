@@ -8,8 +8,10 @@ import pytest
 
 from moscope.cli import Shared
 from moscope.guest import kernel
-from moscope.runs import pool
+from moscope.runs import options, pool
+from moscope.runs.windows import FS_PER_MS
 from moscope.sweeps import display, jobs, main, speeds
+from moscope.sweeps.jobs import run
 from moscope.sweeps.jobs.base import Planned
 from moscope.sweeps.points import Point
 from moscope.sweeps.spec import Spec
@@ -123,3 +125,12 @@ def test_recorded_times_of_another_host_cover_the_workloads_of_mosbench() -> Non
     for workload in {c.workload for a in APPLICATIONS for c in (a.curves[0], a.curves[-1])}:
         for cores in (1, 48):
             assert speeds.like(f"run {workload} with {cores} cores", speeds.rates(document["kinds"])), (workload, cores)
+
+
+@pytest.mark.parametrize(("windows", "until_error", "least", "ms"), [(24, None, None, 24), (24, 0.1, None, 16), (24, 0.1, 20, 20),
+                                                                     (10, 0.1, None, 10)])
+def test_the_work_of_a_point_with_an_error_bound_covers_at_least_a_cycle_of_its_workload(
+        windows: int, until_error: float | None, least: int | None, ms: int) -> None:
+    one = options.Point("gmake", "gmake", "files", "pk", 48, "", 0, FS_PER_MS, windows, "table", "512MiB", until_error=until_error,
+                        least=least and least * FS_PER_MS)
+    assert run.work_of(one) == 1 + ms

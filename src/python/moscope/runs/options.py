@@ -5,6 +5,7 @@ A `Point` has all options that determine its result, as plain data. It is sent t
 `run.json`, which distinguishes a start with other options from one that resumes.
 """
 
+import math
 import re
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
@@ -20,6 +21,7 @@ from moscope.guest import kernel
 from moscope.runs import functions, own_program
 from moscope.runs.confidence import FEWEST_BATCHES
 from moscope.runs.own_program import WORK_BEGINS, OwnProgram
+from moscope.runs.windows import FS_PER_MS
 from moscope.schema.errors import ConfigError
 from moscope.schema.units import Size, Time
 
@@ -61,7 +63,7 @@ class Point:
     steering: str | None = None  # of a network card
     image: str | None = None  # shell script that completes the root image
     until_error: float | None = None  # standard error of throughput, as a fraction of it, that ends the windows; `windows` is the limit
-    least: int | None = None  # with until_error: the windows cover so much time at least, a cycle of the workload
+    least: int | None = None  # with until_error: the windows cover at least this time, a cycle of the workload
     count: list[str] | None = None  # functions whose calls are the operations; None: what the program marks
 
     @property
@@ -142,13 +144,13 @@ def make(shared: Shared, options: Options, *, build: bool = True) -> Plan:
             programs |= workloads.programs({work.family}, shared.say) | (workloads.files(work) if work.launcher else {})
         memory = options.memory_per_node or work.memory_per_node
         for system in kernels(options.kernel or work.kernels):
-            points += [Point(work.name, work.family, operation(work, options), system, n, work.command(n),
-                             default_time(work.warmup, n) if warmup is None else warmup,
-                             window_of(work, n, short) if window is None else window,
-                             windows or work.windows or DEFAULT_WINDOWS, options.detail, memory, begin,
-                             ",".join(work.packages) or None, work.steering, work.image_script or None, until_error,
-                             default_time(work.cycle, n) if until_error and work.cycle else None, list(options.count) or None)
-                       for n in _sensible(counts, work, options)]
+            for n in _sensible(counts, work, options):
+                length = window_of(work, n, short) if window is None else window
+                points.append(Point(work.name, work.family, operation(work, options), system, n, work.command(n),
+                                    default_time(work.warmup, n) if warmup is None else warmup, length,
+                                    windows or windows_of(work, n, length), options.detail, memory, begin,
+                                    ",".join(work.packages) or None, work.steering, work.image_script or None, until_error,
+                                    least(work, n, length, windows) if until_error else None, list(options.count) or None))
     if isinstance(begin, str) and begin != BUSY and not begin.startswith(functions.CALL) and any(begin in p.command for p in points):
         raise UserError(f'--begin: "{begin}" is in the command that the guest\'s shell shows first: expected a text of the output alone')
     return Plan(machine, shared.machine, list(shared.sets), shared.seed, shared.out or DEFAULT_OUT, points,
@@ -203,6 +205,23 @@ def _sensible(counts: list[int], work: "Workload", options: Options) -> list[int
     if options.cores or work.most_cores is None:
         return counts
     return [n for n in counts if n <= work.most_cores] or counts[:1]
+
+
+def windows_of(work: "Workload", cores: int, window: int) -> int:
+    """The default number of windows of this length."""
+    usual = work.windows or DEFAULT_WINDOWS
+    return max(usual, math.ceil(default_time(work.cycle, cores) / window)) if work.cycle else usual
+
+
+def least(work: "Workload", cores: int, window: int, windows: int | None) -> int | None:
+    """The time that windows cover at least whatever their error is. UserError if their number does not allow it."""
+    if not work.cycle:
+        return None
+    cycle = default_time(work.cycle, cores)
+    if windows is not None and windows * window < cycle:
+        raise UserError(f"--windows: {windows}: expected {math.ceil(cycle / window)} or more with --until-error, as the work of {work.name} "
+                        f"repeats itself every {cycle / FS_PER_MS:g} ms on {cores} core{'s' * (cores > 1)}")
+    return cycle
 
 
 def window_of(work: "Workload", cores: int, short: bool) -> int:

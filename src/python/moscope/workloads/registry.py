@@ -46,7 +46,7 @@ class Workload:
     window: str | Callable[[int], str] = "500us"
     short_window: str | Callable[[int], str] | None = None  # where a rough result needs fewer operations than `window` holds
     windows: int | None = None  # how many by default, if the usual number does not cover what the workload repeats
-    cycle: str | Callable[[int], str] | None = None  # what it repeats; an error bound does not end windows that cover less
+    cycle: str | Callable[[int], str] | None = None  # the period of its work, if the windows should cover at least one
     kernels: str = "distro"  # the default of --kernel
     memory_per_node: str = "512MiB"  # at least
     most_cores: int | None = None  # more would idle
