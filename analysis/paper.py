@@ -74,7 +74,9 @@ RATIO: dict[str, tuple[Ratio | None, Ratio | None]] = {
     "postgresql": (Ratio(0.82 / 322e-6 / 25000, 0.18 / 0.985, "a query takes 393 us on 48 cores; on one core 40 to 72 us"), None),
     # System time is 2.3 s, 1.9 % of the time, on one core, and 41 s, 23 % of the time, on 48, which may be idle besides.
     "pedsort": (Ratio(0.0, 2.3 / 0.019 / (41 / 0.23), "121 s of processor time on one core, 178 s on 48"), None),
-    "gmake": (Ratio(35 / 48, 35 / 48, "35 times as fast on 48 cores"), Ratio(35 / 48, 35 / 48, "35 times as fast on 48 cores")),
+    # The number of files and the serial stage of moscope's gmake were chosen for this ratio.
+    "gmake": (Ratio(35 / 48, 35 / 48, BUILT := "35 times as fast on 48 cores; moscope's build is fitted to it"),
+              Ratio(35 / 48, 35 / 48, BUILT)),
 }
 
 
