@@ -53,7 +53,7 @@ DDR3_NODE = {
     "read_entries": 96,  # assumed: does not limit, six cores have 60 lines in flight
     "write_entries": 64,  # assumed
     "scheduler_depth": 24,  # assumed
-    "write_high": 24,  # assumed
+    "write_high": 24,  # assumed: of two versions of firmware for unganged channels, one sets 8, one a value that means 8 or 24
     "write_low": 8,  # assumed
     "bypass_max": 15,  # B: DcqBypassMax, later firmware's value
     "frontend_fs": 0,
