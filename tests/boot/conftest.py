@@ -50,8 +50,8 @@ def chosen(boot: Boot, programs: dict[str, Path]) -> dict[str, Path]:
 
 
 def in_order(console: str, shows: tuple[str, ...]) -> list[str]:
-    """The expected lines that are missing, or that come too early."""
+    """The expected lines that are missing, or that come too early. The kernel's messages may begin within a line of a program's."""
     import re
 
-    lines = iter(console.replace("\r", "").splitlines())
+    lines = iter(re.sub(r"(?<=[^\n])\[ *\d+\.\d{6}\] [^\n]*\n", "", console.replace("\r", "")).splitlines())
     return [wanted for wanted in shows if not any(re.fullmatch(wanted, line) for line in lines)]

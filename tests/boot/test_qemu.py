@@ -50,6 +50,11 @@ def test_a_boot_on_qemu_shows_what_the_model_has_to_show(boot: Boot, opteron48: 
         assert len(faults(ANYWHERE, found, Expected(opteron48, boot.cores + 1, expected.memory_per_node * 2))) >= 4
 
 
+def test_a_line_of_a_program_is_found_where_a_message_of_the_kernel_interrupts_it() -> None:
+    console = "md5 e07[    2.977001] tsc: Refined TSC clocksource calibration: 2400 MHz\r\n1f\r\n[    3.000001] end\r\nend\r\n"
+    assert not in_order(console, ("md5 e071f", "end")) and in_order(console, ("md5 e07", "end")) == ["md5 e07", "end"]
+
+
 @pytest.mark.parametrize("line", [
     "[    1.0] WARNING: CPU: 3 PID: 1 at kernel/smp.c:1 f+0x1/0x2", "[    9.1] watchdog: BUG: soft lockup - CPU#1 stuck for 22s!",
     "[   60.0] rcu: INFO: rcu_preempt self-detected stall on CPU", "[    1.0] tsc: Marking TSC unstable due to TSCs unsynchronized",
