@@ -29,6 +29,7 @@ void Attribution::reset() {
         loads_->reset();
     for (AttributionPart &p : parts_)
         p.reset();
+    kept_ = {};
 }
 
 AttributionPart::Sums Attribution::sums() const {

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -101,6 +102,9 @@ class Attribution final : public x86::TransactionObserver {
     nlohmann::json totals() const;
     /// All lines, pairs and transfers.
     AttributionRows rows() const;
+    /// Keeps what rows() would give now, for kept_rows(): a copy of the counts, as the rows take longer. Drops what was kept before.
+    void keep();
+    AttributionRows kept_rows() const;
     /// Consecutive transactions of lines that have many (attribution/episodes.hh), line by line: packed TransactionRecords.
     std::string episodes() const;
     /// Stall charged to transactions on all cores. The conservation check compares it with the cores' own sum.
@@ -114,16 +118,22 @@ class Attribution final : public x86::TransactionObserver {
     /// The settled counts of all parts.
     std::vector<const TransactionCounts *> counts() const;
 
+    struct Kept {
+        std::vector<TransactionCounts::Entry> counts;
+        std::vector<AttributionPart::LineUseInfo> infos;
+    };
+
     std::vector<unsigned> chip_of_core_;
     mutable std::array<AttributionPart, kParts> parts_; ///< mutable: reading settles their counts
+    std::array<Kept, kParts> kept_;
     std::unique_ptr<TransactionLog> log_;
     std::unique_ptr<PageWatch> pages_;
     std::unique_ptr<StackSamples> stacks_;
     std::unique_ptr<LoadsInFlight> loads_;
 };
 
-/// The rows of settled counts, each line in one of them only. `info_of`: of a use and its line.
-AttributionRows rows_of(const std::vector<const TransactionCounts *> &counts,
+/// The rows of settled counts, in pieces. `info_of`: of a use and its line.
+AttributionRows rows_of(const std::vector<std::span<const TransactionCounts::Entry>> &counts,
                         const std::function<AttributionPart::LineUseInfo(std::uint32_t use, Addr line)> &info_of);
 
 } // namespace moscope

@@ -131,6 +131,14 @@ AttributionPart::LineUseInfo AttributionPart::info_of(std::uint32_t use, Addr li
     return a;
 }
 
+std::vector<AttributionPart::LineUseInfo> AttributionPart::all_infos() {
+    std::vector<LineUseInfo> all;
+    all.reserve(line_uses_.size());
+    for (std::uint32_t use = 1; use <= line_uses_.size(); ++use)
+        all.push_back(info_of(use, line_uses_[use - 1].line));
+    return all;
+}
+
 void AttributionPart::note_access(Line &l, Addr va, Addr address_space, bool user) {
     LineUse &c = line_uses_[l.line_use - 1];
     c.va = va;

@@ -104,6 +104,8 @@ class alignas(64) AttributionPart {
     const Episodes &episodes() const { return episodes_; }
     /// `use`: TransactionKey::use of the line's entries.
     LineUseInfo info_of(std::uint32_t use, Addr line);
+    /// Of all uses, in the order of their numbers, which begin with one.
+    std::vector<LineUseInfo> all_infos();
 
   private:
     static constexpr std::uint8_t kNoWriter = 0xff, kDevice = 0xfe; ///< instead of a core number

@@ -14,28 +14,39 @@ namespace {
 
 using Entry = TransactionCounts::Entry;
 using Entries = std::span<const Entry *const>;
+using Pieces = std::vector<std::span<const Entry>>;
 
 template <class Row> void append(std::string &to, const Row &row) {
     to.append(reinterpret_cast<const char *>(&row), sizeof row);
 }
 
-auto line_key(const Entry &e) { return std::pair(e.key.line, e.key.use); }
+std::uint64_t line_key(const Entry &e) { return std::uint64_t{e.key.line} << 32 | e.key.use; }
 auto pair_key(const Entry &e) { return std::tuple(e.key.writer, e.key.waiter, e.key.address_space, e.key.offset); }
 
-/// All entries by line and use, those of one use by pair.
-std::vector<const Entry *> sorted(const std::vector<const TransactionCounts *> &counts) {
+/// All entries by line and use.
+std::vector<const Entry *> by_line(const Pieces &counts) {
+    struct Place {
+        std::uint64_t key; // beside the pointer, as reading it from the entries would miss the host's caches at every comparison
+        const Entry *entry;
+    };
+    std::size_t size = 0;
+    for (const auto &piece : counts)
+        size += piece.size();
+    std::vector<Place> places;
+    places.reserve(size);
+    for (const auto &piece : counts)
+        for (const Entry &e : piece)
+            places.push_back({line_key(e), &e});
+    std::sort(places.begin(), places.end(), [](const Place &a, const Place &b) { return a.key < b.key; });
     std::vector<const Entry *> all;
-    for (const TransactionCounts *c : counts)
-        for (std::size_t i = 0; i < c->size(); ++i)
-            all.push_back(&(*c)[i]);
-    std::sort(all.begin(), all.end(), [](const Entry *a, const Entry *b) {
-        return std::pair(line_key(*a), pair_key(*a)) < std::pair(line_key(*b), pair_key(*b));
-    });
+    all.reserve(size);
+    for (const Place &p : places)
+        all.push_back(p.entry);
     return all;
 }
 
 /// Calls f(entries) for each run of entries with the same key.
-template <class Key, class F> void for_each_group(Entries all, Key &&key, F &&f) {
+template <class All, class Key, class F> void for_each_group(All all, Key &&key, F &&f) {
     for (std::size_t first = 0, last = 0; first < all.size(); first = last) {
         while (last < all.size() && key(*all[last]) == key(*all[first]))
             ++last;
@@ -113,19 +124,43 @@ void append_transfers(std::string &to, Entries entries, std::uint32_t line) {
 } // namespace
 
 AttributionRows Attribution::rows() const {
-    return rows_of(counts(), [this](std::uint32_t use, Addr line) { return parts_[part_of(line)].info_of(use, line); });
+    Pieces pieces;
+    for (const TransactionCounts *c : counts())
+        c->for_each_piece([&pieces](std::span<const Entry> piece) { pieces.push_back(piece); });
+    return rows_of(pieces, [this](std::uint32_t use, Addr line) { return parts_[part_of(line)].info_of(use, line); });
 }
 
-AttributionRows rows_of(const std::vector<const TransactionCounts *> &counts,
+void Attribution::keep() {
+    for (unsigned p = 0; p < kParts; ++p) {
+        const TransactionCounts &counts = parts_[p].counts();
+        Kept &kept = kept_[p];
+        kept.counts.clear();
+        kept.counts.reserve(counts.size());
+        counts.for_each_piece(
+            [&kept](std::span<const Entry> piece) { kept.counts.insert(kept.counts.end(), piece.begin(), piece.end()); });
+        kept.infos = parts_[p].all_infos();
+    }
+}
+
+AttributionRows Attribution::kept_rows() const {
+    Pieces pieces;
+    for (const Kept &kept : kept_)
+        pieces.push_back(kept.counts);
+    return rows_of(pieces, [this](std::uint32_t use, Addr line) { return kept_[part_of(line)].infos[use - 1]; });
+}
+
+AttributionRows rows_of(const Pieces &counts,
                         const std::function<AttributionPart::LineUseInfo(std::uint32_t, Addr)> &info_of) {
     static_assert(std::endian::native == std::endian::little);
     AttributionRows out;
     std::uint32_t n = 0;
-    const std::vector<const Entry *> all = sorted(counts);
-    for_each_group(all, line_key, [&](Entries of_line) {
+    std::vector<const Entry *> all = by_line(counts);
+    for_each_group(std::span(all), line_key, [&](std::span<const Entry *> of_line) {
+        std::sort(of_line.begin(), of_line.end(),
+                  [](const Entry *a, const Entry *b) { return pair_key(*a) < pair_key(*b); });
         const Addr line = Addr{of_line[0]->key.line} * kLineBytes;
         append(out.lines, line_row(of_line, info_of(of_line[0]->key.use, line)));
-        for_each_group(of_line, pair_key, [&](Entries of_pair) { append(out.pairs, pair_row(of_pair, n)); });
+        for_each_group(Entries(of_line), pair_key, [&](Entries of_pair) { append(out.pairs, pair_row(of_pair, n)); });
         append_transfers(out.transfers, of_line, n);
         ++n;
     });

@@ -4,9 +4,11 @@
 // prefetched. Readers make the sums by line, by pair and by transfer (line_totals.hh).
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -65,6 +67,11 @@ class TransactionCounts {
     std::size_t size() const { return size_; }
     /// Settled entries in the order of their first transaction.
     const Entry &operator[](std::size_t i) const { return chunks_[i / kChunk][i % kChunk]; }
+    /// The same, calling f(std::span<const Entry>) for one piece of them after the other.
+    template <class F> void for_each_piece(F &&f) const {
+        for (std::size_t first = 0; first < size_; first += kChunk)
+            f(std::span<const Entry>(chunks_[first / kChunk].get(), std::min(kChunk, size_ - first)));
+    }
     void reset();
 
   private:

@@ -32,6 +32,7 @@ class Detailed {
     Tick reached() const { return std::max(reached_, machine_.now()); }
 
     const Attribution &attribution() const { return attribution_; }
+    void keep_attribution() { attribution_.keep(); }
     /// From here on, what the guest's kernel says of a line's page is recorded at the first miss of the line.
     void watch_pages(const PageFormat &format) {
         attribution_.watch(std::make_unique<PageWatch>(board_.phys, *board_.cores[0], format));

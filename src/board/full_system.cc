@@ -236,6 +236,15 @@ AttributionRows FullSystem::attribution_rows() const {
     return impl_->detailed ? impl_->detailed->attribution().rows() : AttributionRows{};
 }
 
+void FullSystem::keep_attribution() {
+    if (impl_->detailed)
+        impl_->detailed->keep_attribution();
+}
+
+AttributionRows FullSystem::kept_attribution_rows() const {
+    return impl_->detailed ? impl_->detailed->attribution().kept_rows() : AttributionRows{};
+}
+
 void FullSystem::record_epochs() {
     if (!impl_->machine || !impl_->machine->processes().record_epochs())
         throw UserError("epochs: detailed mode is one logical process: expected a machine whose chips are one each");

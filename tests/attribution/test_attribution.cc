@@ -221,6 +221,25 @@ TEST_F(Transactions, LinesOfBothPartsAreInOneReport) {
     EXPECT_EQ(count("true_sharing"), 1u);
 }
 
+TEST_F(Transactions, RowsThatAreKeptAreThoseOfThatMoment) {
+    constexpr Addr kOther = kLine + 0x2000; // in the other part
+    const auto all = [](const AttributionRows &r) { return std::tuple(r.lines, r.pairs, r.transfers); };
+    EXPECT_EQ(all(a.kept_rows()), all(AttributionRows{}));
+    load(0);
+    store(1, kOther);
+    const auto then = all(a.rows());
+    a.keep();
+    load(0, kOther);
+    load(2);
+    load(0, kLine + 64);
+    EXPECT_NE(all(a.rows()), then);
+    EXPECT_EQ(all(a.kept_rows()), then);
+    a.keep();
+    EXPECT_EQ(all(a.kept_rows()), all(a.rows()));
+    a.reset();
+    EXPECT_EQ(all(a.kept_rows()), all(AttributionRows{}));
+}
+
 TEST_F(Transactions, WhatADeviceWroteIsSharing) {
     load(0);
     load(1);

@@ -77,7 +77,9 @@ TEST(TransactionCounts, OfALineAddUp) {
     Tick of_all = 0, of_lines = 0;
     for (std::size_t i = 0; i < counts.size(); ++i)
         of_all += counts[i].time;
-    const AttributionRows rows = rows_of({&counts}, [](std::uint32_t, Addr) { return AttributionPart::LineUseInfo{}; });
+    std::vector<std::span<const TransactionCounts::Entry>> pieces;
+    counts.for_each_piece([&pieces](auto piece) { pieces.push_back(piece); });
+    const AttributionRows rows = rows_of(pieces, [](std::uint32_t, Addr) { return AttributionPart::LineUseInfo{}; });
     const auto lines = unpacked<LineRow>(rows.lines);
     ASSERT_EQ(lines.size(), 18u) << "of nine lines two uses each";
     struct Sums {

@@ -109,6 +109,10 @@ void bind_running(nb::class_<FullSystem> &system) {
         .def("restore", &FullSystem::restore, nb::arg("path"), nb::call_guard<nb::gil_scoped_release>());
 }
 
+nb::tuple packed(const moscope::AttributionRows &rows) {
+    return nb::make_tuple(bytes_of(rows.lines), bytes_of(rows.pairs), bytes_of(rows.transfers));
+}
+
 void bind_results(nb::class_<FullSystem> &system) {
     system.def("reset_stats", &FullSystem::reset_stats)
         .def("watch_pages", &FullSystem::watch_pages, nb::arg("format"),
@@ -127,12 +131,11 @@ void bind_results(nb::class_<FullSystem> &system) {
             "(pieces, sites) of the heaps of programs (board/allocations.hh).")
         .def("stats_json", &FullSystem::stats_json)
         .def(
-            "attribution_rows",
-            [](const FullSystem &s) {
-                const moscope::AttributionRows t = s.attribution_rows();
-                return nb::make_tuple(bytes_of(t.lines), bytes_of(t.pairs), bytes_of(t.transfers));
-            },
+            "attribution_rows", [](const FullSystem &s) { return packed(s.attribution_rows()); },
             "(lines, pairs, transfers): packed rows (attribution/attribution_rows.hh).")
+        .def("keep_attribution", &FullSystem::keep_attribution,
+             "Keeps what attribution_rows would give now, for kept_attribution_rows. Takes less time than the rows.")
+        .def("kept_attribution_rows", [](const FullSystem &s) { return packed(s.kept_attribution_rows()); })
         .def(
             "episodes", [](const FullSystem &s) { return bytes_of(s.episodes()); },
             "TransactionRecords of the lines with the most transactions, line by line (attribution/episodes.hh).")

@@ -92,6 +92,12 @@ class FakeSystem:
             pair[name] = value
         return line.tobytes(), pair.tobytes(), np.zeros(0, rows.TRANSFERS).tobytes()
 
+    def keep_attribution(self) -> None:
+        self.kept = self.attribution_rows()
+
+    def kept_attribution_rows(self) -> tuple[bytes, bytes, bytes]:
+        return self.kept
+
     def record_epochs(self) -> None:
         pass
 

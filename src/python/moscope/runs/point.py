@@ -220,7 +220,7 @@ def detailed(guest: Guest, point: Point, log: Path | None = None,
     called = probes.calls(system) if probes else {}
     measured: list[windows.Moment] = []
     stats: dict[str, Any] = {}
-    packed = b"", b"", b""
+    packed: PackedRows | None = None
     logged = 0
     over_time = OverTime(guest, at, [*([LinkLoad(system)] if log else []), *([CardLoad(system)] if sent else [])] if folder else [])
     for n in range(point.windows):
@@ -236,19 +236,20 @@ def detailed(guest: Guest, point: Point, log: Path | None = None,
             stats["network"] = {name: n if name in MAXIMA else n - sent[name] for name, n in network_counts(system).items()}
         if probes and called:
             stats["calls"] = {name: n - called[name] for name, n in probes.calls(system).items()}
-        packed = system.attribution_rows()
         logged = log.stat().st_size if log else 0
         over_time.keep()
         now = windows.moment(at if whole else int(counts["ticks"]), counts, stats, ended)
         measured.append(now - before)
-        before = now.at(windows.host_time())
-        if not whole or windows.enough(measured, point.until_error, point.least or 0):
+        if not whole or n + 1 == point.windows or windows.enough(measured, point.until_error, point.least or 0):
+            packed = system.attribution_rows()
             break
+        system.keep_attribution()
+        before = now.at(windows.host_time())
     if log:
         os.truncate(log, logged)
     if folder:
         over_time.write(folder)
-    return measured, stats, packed
+    return measured, stats, packed or system.kept_attribution_rows()
 
 
 def network_counts(system: engine.System) -> dict[str, int]:
